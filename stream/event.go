@@ -1,0 +1,276 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of an event's fields, in bytes. An event as a whole must fit in
+// [MaxEventSize], which Kafka, NATS and the embedded brokers carry by default.
+const (
+	MaxEventSize   = 960 << 10
+	MaxIDLength    = 512
+	MaxNameLength  = 256
+	MaxVectorNames = 1 << 16
+)
+
+// DefaultName is the source and the tenant of an event that names none.
+const DefaultName = "default"
+
+// An Action says what an event asks of the model.
+type Action uint8
+
+const (
+	Learn   Action = iota // learn the labelled body
+	Relearn               // withdraw the event Of and learn this body instead
+	Unlearn               // withdraw the event Of
+)
+
+// String returns the action's name on the wire.
+func (a Action) String() string {
+	switch a {
+	case Learn:
+		return "learn"
+	case Relearn:
+		return "relearn"
+	case Unlearn:
+		return "unlearn"
+	}
+	return fmt.Sprintf("Action(%d)", uint8(a))
+}
+
+// ParseAction reads an action's name; the empty name is Learn.
+func ParseAction(s string) (Action, error) {
+	switch s {
+	case "", "learn":
+		return Learn, nil
+	case "relearn":
+		return Relearn, nil
+	case "unlearn":
+		return Unlearn, nil
+	}
+	return 0, fmt.Errorf("action: %q is not one of learn, relearn, unlearn", clip(s))
+}
+
+// A Label says what a message is.
+type Label uint8
+
+const (
+	Unlabelled Label = iota // a score request
+	Ham
+	Spam
+)
+
+// String returns the label's name on the wire; it is empty for Unlabelled.
+func (l Label) String() string {
+	switch l {
+	case Unlabelled:
+		return ""
+	case Ham:
+		return "ham"
+	case Spam:
+		return "spam"
+	}
+	return fmt.Sprintf("Label(%d)", uint8(l))
+}
+
+// ParseLabel reads "spam", "ham" or, for a score request, "".
+func ParseLabel(s string) (Label, error) {
+	switch s {
+	case "":
+		return Unlabelled, nil
+	case "ham":
+		return Ham, nil
+	case "spam":
+		return Spam, nil
+	}
+	return 0, fmt.Errorf("label: %q is neither spam nor ham", clip(s))
+}
+
+// Sign returns +1 for Spam, −1 for Ham and 0 for Unlabelled: the y of the papers.
+func (l Label) Sign() float64 {
+	switch l {
+	case Spam:
+		return 1
+	case Ham:
+		return -1
+	}
+	return 0
+}
+
+// A Kind says which body an event has.
+type Kind uint8
+
+const (
+	NoBody Kind = iota
+	Mail        // a message, RFC 5322, reduced by mail.Reduce
+	Text        // plain text, UTF-8
+	Vector      // named numbers
+)
+
+// A Number is one coordinate of a vector.
+type Number struct {
+	Name  string
+	Value float64
+}
+
+// A Body is what is learnt or scored: exactly one of a mail, a text or a vector.
+type Body struct {
+	Kind   Kind
+	Mail   []byte
+	Text   string
+	Vector []Number // strictly ascending by name
+}
+
+// An Event is one labelled item, or, without a label, one score request.
+type Event struct {
+	ID     string    // names the event within its tenant and source
+	Time   time.Time // when it happened, UTC; zero if unknown; no model depends on it
+	Source string    // who says so: an opaque name, never an address
+	Tenant string    // whose mail it is
+	Action Action
+	Of     string // the event that Relearn and Unlearn are about
+	Label  Label
+	Body   Body
+}
+
+// SortVector brings numbers into the order that [Body] asks for. It returns an
+// error that names a name given twice.
+func SortVector(v []Number) error {
+	slices.SortStableFunc(v, func(a, b Number) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(v); i++ {
+		if v[i].Name == v[i-1].Name {
+			return fmt.Errorf("vector: name %q is given twice", clip(v[i].Name))
+		}
+	}
+	return nil
+}
+
+// Validate reports everything that keeps a model from learning from e, all
+// reasons joined: a missing id or label, a field that is too long or holds
+// control characters, a source that looks like an address, a body that is
+// missing or empty, a number that is not finite. It changes nothing.
+func (e *Event) Validate() error {
+	errs := e.validateCommon()
+	if e.ID == "" {
+		errs = append(errs, errors.New("id: missing"))
+	}
+	if e.Label == Unlabelled && e.Action != Unlearn {
+		errs = append(errs, errors.New("label: missing"))
+	}
+	switch e.Action {
+	case Learn:
+		if e.Of != "" {
+			errs = append(errs, errors.New("of: only relearn and unlearn have it"))
+		}
+	case Relearn, Unlearn:
+		if e.Of == "" {
+			errs = append(errs, fmt.Errorf("of: missing; %v names the event that it is about", e.Action))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ValidateRequest reports everything that keeps e from being scored. A request
+// needs a body; it has neither label nor action.
+func (e *Event) ValidateRequest() error {
+	errs := e.validateCommon()
+	if e.Label != Unlabelled {
+		errs = append(errs, errors.New("label: a score request has none"))
+	}
+	if e.Action != Learn || e.Of != "" {
+		errs = append(errs, errors.New("action: a score request has none"))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Event) validateCommon() (errs []error) {
+	for _, f := range []struct {
+		name, value string
+		limit       int
+	}{
+		{"id", e.ID, MaxIDLength}, {"of", e.Of, MaxIDLength},
+		{"source", e.Source, MaxNameLength}, {"tenant", e.Tenant, MaxNameLength},
+	} {
+		if err := checkName(f.value, f.limit); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
+		}
+	}
+	if strings.Contains(e.Source, "@") {
+		errs = append(errs, errors.New("source: an opaque name is wanted, not an address"))
+	}
+	if e.Action > Unlearn {
+		errs = append(errs, fmt.Errorf("action: unknown value %d", e.Action))
+	}
+	if e.Label > Spam {
+		errs = append(errs, fmt.Errorf("label: unknown value %d", e.Label))
+	}
+	return append(errs, e.Body.validate()...)
+}
+
+func (b *Body) validate() (errs []error) {
+	switch b.Kind {
+	case Mail:
+		if len(b.Mail) == 0 {
+			errs = append(errs, errors.New("mail: empty"))
+		}
+	case Text:
+		if b.Text == "" {
+			errs = append(errs, errors.New("text: empty"))
+		}
+		if !utf8.ValidString(b.Text) {
+			errs = append(errs, errors.New("text: not UTF-8"))
+		}
+	case Vector:
+		// An empty vector is a message without a known word; it can be learnt from.
+		if len(b.Vector) > MaxVectorNames {
+			errs = append(errs, fmt.Errorf("vector: %d names, more than %d", len(b.Vector), MaxVectorNames))
+		}
+		for i, n := range b.Vector {
+			if math.IsNaN(n.Value) || math.IsInf(n.Value, 0) {
+				errs = append(errs, fmt.Errorf("vector: %q is %v, not a finite number", clip(n.Name), n.Value))
+			}
+			if n.Name == "" {
+				errs = append(errs, errors.New("vector: a name is empty"))
+			} else if err := checkName(n.Name, MaxNameLength); err != nil {
+				errs = append(errs, fmt.Errorf("vector: name %q: %w", clip(n.Name), err))
+			}
+			if i > 0 && n.Name <= b.Vector[i-1].Name {
+				errs = append(errs, fmt.Errorf("vector: name %q is given twice or out of order", clip(n.Name)))
+			}
+			if len(errs) > 8 { // enough to mend it; the reason must fit in a header
+				return errs
+			}
+		}
+	default:
+		errs = append(errs, errors.New("body: exactly one of mail, text and vector is wanted"))
+	}
+	return errs
+}
+
+func checkName(s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return fmt.Errorf("%d bytes, more than %d", len(s), limit)
+	case !utf8.ValidString(s):
+		return errors.New("not UTF-8")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return errors.New("holds a control character")
+	}
+	return nil
+}
+
+// clip shortens what an error quotes: it may come from anybody.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

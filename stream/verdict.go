@@ -1,0 +1,61 @@
+package stream
+
+import "time"
+
+// A Verdict answers one score request. Its JSON is the reply of the scoring
+// service.
+type Verdict struct {
+	ID       string     `json:"id,omitempty"` // the request's, where it had one
+	P        float64    `json:"p"`            // probability of spam
+	LogOdds  float64    `json:"log_odds"`     // logit of P, nats
+	Interval [2]float64 `json:"interval"`     // central 90 % interval of the probability
+	Decision Decision   `json:"verdict"`
+	Reasons  []Reason   `json:"reasons,omitempty"` // explain only, largest first
+	Model    ModelRef   `json:"model"`
+}
+
+// A Decision is a verdict in a word.
+type Decision string
+
+const (
+	DecideSpam   Decision = "spam"
+	DecideHam    Decision = "ham"
+	DecideUnsure Decision = "unsure"
+)
+
+// A Reason is one input's share of the log-odds before moderation, in nats,
+// with its posterior standard deviation.
+type Reason struct {
+	Name         string  `json:"name"`
+	Contribution float64 `json:"contribution"`
+	SD           float64 `json:"sd"`
+}
+
+// A ModelRef names the model that gave an answer.
+type ModelRef struct {
+	Name      string  `json:"name"`
+	SHA256    string  `json:"sha256"`    // of the model's bytes; with several partitions, over theirs in order
+	Positions []int64 `json:"positions"` // the next offset of each partition, in order
+	AgeMS     int64   `json:"age_ms"`    // since the newest of its checkpoints was saved
+}
+
+// Info describes the model that a scorer serves.
+type Info struct {
+	Model    ModelRef  `json:"model"`
+	Events   uint64    `json:"events"` // learnt, all partitions together
+	Saved    time.Time `json:"saved"`
+	Numerics string    `json:"numerics"`
+	Stale    bool      `json:"stale"` // the state cannot be reached: this is the last good model
+}
+
+// Decide turns a probability and the lower end of its interval into a verdict:
+// spam if p ≥ spamAt and lo > ½, ham if p ≤ hamAt, else unsure.
+func Decide(p, lo, spamAt, hamAt float64) Decision {
+	switch {
+	case p >= spamAt && lo > 0.5:
+		return DecideSpam
+	case p <= hamAt:
+		return DecideHam
+	}
+	return DecideUnsure
+}
