@@ -1,0 +1,251 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// ContentTypeJSON marks an event, or a score request, in JSON:
+//
+//	{"id": "a1", "time": "2026-11-20T10:00:00Z", "source": "abuse-desk",
+//	 "tenant": "example.org", "action": "learn", "label": "spam", "text": "You won …"}
+//
+// with exactly one body: "mail" (a message in base64), "text", or "vector" (an
+// object of name: number).
+const ContentTypeJSON = "application/json"
+
+type jsonEvent struct {
+	ID     string      `json:"id,omitempty"`
+	Time   *time.Time  `json:"time,omitempty"`
+	Source string      `json:"source,omitempty"`
+	Tenant string      `json:"tenant,omitempty"`
+	Action string      `json:"action,omitempty"`
+	Of     string      `json:"of,omitempty"`
+	Label  string      `json:"label,omitempty"`
+	Mail   *[]byte     `json:"mail,omitempty"`
+	Text   *string     `json:"text,omitempty"`
+	Vector *jsonVector `json:"vector,omitempty"`
+}
+
+var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "label", "mail", "text", "vector"}
+
+// DecodeJSON reads one event. It is strict about form: an unknown field, a name
+// given twice, a wrong type, a second value behind the first or more than one
+// body is an error that names it. Absent source and tenant become
+// [DefaultName]. It doesn't ask whether the event can be learnt or scored:
+// [Event.Validate] and [Event.ValidateRequest] do.
+func DecodeJSON(b []byte) (Event, error) {
+	if err := checkFields(b); err != nil {
+		return Event{}, fmt.Errorf("event in JSON: %w", err)
+	}
+	var j jsonEvent
+	if err := json.Unmarshal(b, &j); err != nil {
+		return Event{}, fmt.Errorf("event in JSON: %w", plainJSONError(err))
+	}
+	e, err := j.event()
+	if err != nil {
+		return Event{}, fmt.Errorf("event in JSON: %w", err)
+	}
+	return e, nil
+}
+
+// DecodeJSONList reads an array of at most limit events, as a batch of score
+// requests is written. An error names the place, counted from 0.
+func DecodeJSONList(b []byte, limit int) ([]Event, error) {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return nil, fmt.Errorf("array of events in JSON: %w", plainJSONError(err))
+	}
+	if len(raw) > limit {
+		return nil, fmt.Errorf("array of events in JSON: %d events, more than %d", len(raw), limit)
+	}
+	events := make([]Event, len(raw))
+	for i, r := range raw {
+		var err error
+		if events[i], err = DecodeJSON(r); err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return events, nil
+}
+
+// AppendJSON appends e to dst, on one line without its end.
+func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
+	j := jsonEvent{ID: e.ID, Source: e.Source, Tenant: e.Tenant, Of: e.Of, Label: e.Label.String()}
+	if !e.Time.IsZero() {
+		t := e.Time.UTC()
+		j.Time = &t
+	}
+	if e.Action != Learn {
+		j.Action = e.Action.String()
+	}
+	switch e.Body.Kind {
+	case Mail:
+		j.Mail = &e.Body.Mail
+	case Text:
+		j.Text = &e.Body.Text
+	case Vector:
+		v := jsonVector(e.Body.Vector)
+		j.Vector = &v
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		return dst, fmt.Errorf("event %s in JSON: %w", clip(e.ID), err)
+	}
+	return append(dst, b...), nil
+}
+
+func (j *jsonEvent) event() (Event, error) {
+	e := Event{ID: j.ID, Source: orDefault(j.Source), Tenant: orDefault(j.Tenant), Of: j.Of}
+	var errs []error
+	var err error
+	if j.Time != nil {
+		e.Time = j.Time.UTC()
+	}
+	if e.Action, err = ParseAction(j.Action); err != nil {
+		errs = append(errs, err)
+	}
+	if e.Label, err = ParseLabel(j.Label); err != nil {
+		errs = append(errs, err)
+	}
+	bodies := 0
+	if j.Mail != nil {
+		bodies++
+		e.Body = Body{Kind: Mail, Mail: *j.Mail}
+	}
+	if j.Text != nil {
+		bodies++
+		e.Body = Body{Kind: Text, Text: *j.Text}
+	}
+	if j.Vector != nil {
+		bodies++
+		e.Body = Body{Kind: Vector, Vector: *j.Vector}
+	}
+	if bodies > 1 {
+		errs = append(errs, errors.New("body: only one of mail, text and vector may be given"))
+	}
+	return e, errors.Join(errs...)
+}
+
+func orDefault(s string) string {
+	if s == "" {
+		return DefaultName
+	}
+	return s
+}
+
+// checkFields looks at the outermost object's names, which encoding/json
+// matches without regard to case and lets repeat. It also refuses text that is
+// not UTF-8, where encoding/json would replace what it cannot read.
+func checkFields(b []byte) error {
+	if !utf8.Valid(b) {
+		return errors.New("not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	t, err := d.Token()
+	if err != nil {
+		return plainJSONError(err)
+	}
+	if t != json.Delim('{') {
+		return errors.New("an object is wanted")
+	}
+	var seen []string
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return plainJSONError(err)
+		}
+		name, _ := t.(string)
+		if !slices.Contains(jsonFields, name) {
+			return fmt.Errorf("unknown field %q; known are %s", clip(name), strings.Join(jsonFields, ", "))
+		}
+		if slices.Contains(seen, name) {
+			return fmt.Errorf("field %q is given twice", name)
+		}
+		seen = append(seen, name)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return plainJSONError(err)
+		}
+		if string(value) == "null" {
+			return fmt.Errorf("field %q is null", name)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return plainJSONError(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the event")
+	}
+	return nil
+}
+
+// plainJSONError says in the wire's words what encoding/json says in Go's.
+func plainJSONError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		if wrong.Field == "" {
+			return fmt.Errorf("a %s is not wanted here (byte %d)", wrong.Value, wrong.Offset)
+		}
+		return fmt.Errorf("field %q: a %s does not fit", wrong.Field, wrong.Value)
+	case err == io.EOF, err == io.ErrUnexpectedEOF:
+		return errors.New("it ends too early")
+	}
+	return err
+}
+
+// A jsonVector is an object of name: number.
+type jsonVector []Number
+
+func (v jsonVector) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, n := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := json.Marshal(n.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(n.Value)
+		if err != nil {
+			return nil, fmt.Errorf("vector: %q: %w", clip(n.Name), err)
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+func (v *jsonVector) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("vector: an object of name: number is wanted")
+	}
+	out := []Number{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		n := Number{Name: t.(string)} // a name: inside an object the decoder yields nothing else
+		var value *float64
+		if err := d.Decode(&value); err != nil || value == nil {
+			return fmt.Errorf("vector: %q is not a number that a float64 holds", clip(n.Name))
+		}
+		n.Value = *value
+		out = append(out, n)
+	}
+	if err := SortVector(out); err != nil {
+		return err
+	}
+	*v = out
+	return nil
+}
