@@ -1,0 +1,227 @@
+package stream
+
+import (
+	"fmt"
+	"mime"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Topics, and the headers that are hamlet's own rather than CloudEvents'.
+const (
+	DeadLetterTopic = "hamlet.dead-letters"
+
+	// HeaderOrdinal holds an event's place in the source that ingest read it
+	// from, in decimal, from 0: where ingest goes on after a restart.
+	HeaderOrdinal = "hamlet-ordinal"
+	// HeaderTrueLabel holds the label before ingest flipped it on request. Only
+	// metrics read it.
+	HeaderTrueLabel = "hamlet-true-label"
+
+	headerContentType = "content-type"
+	headerSpecVersion = "ce_specversion"
+	headerID          = "ce_id"
+	headerSource      = "ce_source"
+	headerType        = "ce_type"
+	headerTime        = "ce_time"
+	headerTenant      = "ce_tenant" // an extension attribute
+
+	specVersion = "1.0"
+	typePrefix  = "hamlet."
+	typeSuffix  = ".v1"
+)
+
+// EventsTopic is the topic that a model's events come in.
+func EventsTopic(model string) string { return "hamlet.events." + model }
+
+// A Header is one header of a Kafka record. A key may stand more than once.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// FindHeader returns the value of the first header with the given key.
+func FindHeader(headers []Header, key string) (string, bool) {
+	for _, h := range headers {
+		if h.Key == key {
+			return string(h.Value), true
+		}
+	}
+	return "", false
+}
+
+// EncodeRecord writes e as a Kafka record: the payload in protobuf, complete in
+// itself, and the attributes of CloudEvents 1.0 in binary mode as headers, for
+// whoever routes events without opening them.
+func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
+	value, err = e.AppendProto(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(value) > MaxEventSize {
+		return nil, nil, fmt.Errorf("event %s: %d bytes, more than %d", clip(e.ID), len(value), MaxEventSize)
+	}
+	add := func(key, v string) { headers = append(headers, Header{key, []byte(v)}) }
+	add(headerContentType, ContentTypeProtobuf)
+	add(headerSpecVersion, specVersion)
+	add(headerID, e.ID)
+	add(headerSource, url.PathEscape(e.Source)) // CloudEvents wants a URI reference
+	add(headerType, typePrefix+e.Action.String()+typeSuffix)
+	if !e.Time.IsZero() {
+		add(headerTime, e.Time.UTC().Format(time.RFC3339Nano))
+	}
+	add(headerTenant, e.Tenant)
+	return value, headers, nil
+}
+
+// DecodeRecord reads the event of a Kafka record and validates it. The
+// content-type header says how the payload is written; without one, a payload
+// that starts with a brace is JSON (no message of event.proto starts so) and
+// any other is protobuf. Attributes of CloudEvents fill in what the payload
+// leaves out; where both speak they must agree.
+func DecodeRecord(headers []Header, value []byte) (Event, error) {
+	contentType, ok := FindHeader(headers, headerContentType)
+	if !ok {
+		contentType = ContentTypeProtobuf
+		if len(value) > 0 && (value[0] == '{' || value[0] == ' ' || value[0] == '\n') {
+			contentType = ContentTypeJSON
+		}
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return Event{}, fmt.Errorf("content-type: %q cannot be read", clip(contentType))
+	}
+	var e Event
+	switch media {
+	case ContentTypeProtobuf, "application/x-protobuf":
+		e, err = DecodeProto(value)
+	case ContentTypeJSON:
+		e, err = DecodeJSON(value)
+	default:
+		err = fmt.Errorf("content-type: %q is neither %s nor %s", clip(media), ContentTypeProtobuf, ContentTypeJSON)
+	}
+	if err != nil {
+		return Event{}, err
+	}
+	if err := e.fillIn(headers); err != nil {
+		return Event{}, err
+	}
+	return e, e.Validate()
+}
+
+func (e *Event) fillIn(headers []Header) error {
+	if v, ok := FindHeader(headers, headerSpecVersion); ok && v != specVersion {
+		return fmt.Errorf("%s: %q is not %s", headerSpecVersion, clip(v), specVersion)
+	}
+	if v, ok := FindHeader(headers, headerID); ok {
+		if err := merge(&e.ID, "", v); err != nil {
+			return fmt.Errorf("%s: %w", headerID, err)
+		}
+	}
+	if v, ok := FindHeader(headers, headerSource); ok {
+		name, err := url.PathUnescape(v)
+		if err == nil {
+			err = merge(&e.Source, DefaultName, name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", headerSource, err)
+		}
+	}
+	if v, ok := FindHeader(headers, headerTenant); ok {
+		if err := merge(&e.Tenant, DefaultName, v); err != nil {
+			return fmt.Errorf("%s: %w", headerTenant, err)
+		}
+	}
+	if v, ok := FindHeader(headers, headerType); ok && len(v) > len(typePrefix) && v[:len(typePrefix)] == typePrefix {
+		if want := typePrefix + e.Action.String() + typeSuffix; v != want {
+			return fmt.Errorf("%s: %q, but the event's action makes it %q", headerType, clip(v), want)
+		}
+	}
+	if v, ok := FindHeader(headers, headerTime); ok && e.Time.IsZero() {
+		t, err := time.Parse(time.RFC3339Nano, v)
+		if err != nil {
+			return fmt.Errorf("%s: %q is not a time of RFC 3339", headerTime, clip(v))
+		}
+		e.Time = t.UTC()
+	}
+	return nil
+}
+
+// merge takes a header's value where the payload has none (or its default).
+func merge(field *string, absent, header string) error {
+	if *field == absent {
+		*field = header
+		return nil
+	}
+	if *field != header {
+		return fmt.Errorf("%q, but the event says %q", clip(header), clip(*field))
+	}
+	return nil
+}
+
+// A DeadLetter says why a record was not learnt and where it lies.
+type DeadLetter struct {
+	Reason    string
+	Topic     string
+	Partition int
+	Offset    int64
+	Truncated int // the record's length in bytes where it had to be cut, else 0
+}
+
+// Headers of a dead letter, beside those of the record itself.
+const (
+	headerReason          = "hamlet-reason"
+	headerOriginTopic     = "hamlet-origin-topic"
+	headerOriginPartition = "hamlet-origin-partition"
+	headerOriginOffset    = "hamlet-origin-offset"
+	headerTruncated       = "hamlet-truncated"
+
+	maxReason = 1024
+)
+
+// AppendHeaders appends d's headers to those of the record that it is about.
+func (d DeadLetter) AppendHeaders(headers []Header) []Header {
+	reason := d.Reason
+	if len(reason) > maxReason {
+		reason = reason[:maxReason] + "…"
+	}
+	headers = append(headers[:len(headers):len(headers)],
+		Header{headerReason, []byte(reason)},
+		Header{headerOriginTopic, []byte(d.Topic)},
+		Header{headerOriginPartition, strconv.AppendInt(nil, int64(d.Partition), 10)},
+		Header{headerOriginOffset, strconv.AppendInt(nil, d.Offset, 10)})
+	if d.Truncated > 0 {
+		headers = append(headers, Header{headerTruncated, strconv.AppendInt(nil, int64(d.Truncated), 10)})
+	}
+	return headers
+}
+
+// ParseDeadLetter reads back what [DeadLetter.AppendHeaders] wrote. A record
+// that was dead-lettered twice yields the latest reason.
+func ParseDeadLetter(headers []Header) (DeadLetter, error) {
+	var d DeadLetter
+	var found bool
+	for _, h := range headers {
+		var err error
+		switch h.Key {
+		case headerReason:
+			d.Reason, found = string(h.Value), true
+		case headerOriginTopic:
+			d.Topic = string(h.Value)
+		case headerOriginPartition:
+			d.Partition, err = strconv.Atoi(string(h.Value))
+		case headerOriginOffset:
+			d.Offset, err = strconv.ParseInt(string(h.Value), 10, 64)
+		case headerTruncated:
+			d.Truncated, err = strconv.Atoi(string(h.Value))
+		}
+		if err != nil {
+			return DeadLetter{}, fmt.Errorf("%s: %q is not a number", h.Key, clip(string(h.Value)))
+		}
+	}
+	if !found {
+		return DeadLetter{}, fmt.Errorf("no header %s: not a dead letter", headerReason)
+	}
+	return d, nil
+}
