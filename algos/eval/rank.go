@@ -1,0 +1,174 @@
+package eval
+
+import (
+	"iter"
+	"math"
+	"slices"
+)
+
+// A tie is a set of events that no threshold separates: those of one score, or
+// those of one bin of the histogram.
+type tie struct {
+	ham, spam int
+	p         float64 // sum of the probabilities
+}
+
+// calibrationBins is the number of bins of equal count of ECE.
+const calibrationBins = 15
+
+// rank computes 1-ROCA%, sm% at 0.1 % hm and ECE in one walk over all events,
+// given from the lowest score to the highest.
+func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
+	if ham+spam == 0 {
+		return Measure(math.NaN()), Measure(math.NaN()), Measure(math.NaN())
+	}
+	var (
+		spamBelow, hamBelow int
+		wrong               float64 // pairs in the wrong order
+		missed              = spam  // with a threshold above all scores
+		found               bool
+		cal                 = calibration{width: ham + spam}
+	)
+	for t := range ties {
+		// A threshold at this score calls everything from here on spam. The first
+		// that at most one ham in a thousand reaches is the lowest such.
+		if !found && (ham-hamBelow)*1000 <= ham {
+			missed, found = spamBelow, true
+		}
+		wrong += float64(t.ham) * (float64(spamBelow) + float64(t.spam)/2)
+		spamBelow += t.spam
+		hamBelow += t.ham
+		cal.add(t)
+	}
+	ece = Measure(cal.mean())
+	if ham == 0 || spam == 0 {
+		return Measure(math.NaN()), Measure(math.NaN()), ece
+	}
+	return Measure(100 * wrong / (float64(ham) * float64(spam))),
+		Measure(100 * float64(missed) / float64(spam)), ece
+}
+
+// calibration sums n_b·|mean p − share of spam| over bins of equal count. To
+// have such bins, every event counts as 15 crumbs, and a bin holds as many
+// crumbs as there are events. A tie that straddles an edge is divided in
+// proportion, so the sum does not depend on the order of arrival.
+type calibration struct {
+	width   int     // crumbs a bin
+	crumbs  int     // in the bin being filled
+	p, spam float64 // sums over it
+	gaps    float64 // Σ |p − spam| of the full bins
+}
+
+func (c *calibration) add(t tie) {
+	n := t.ham + t.spam
+	for crumbs := n * calibrationBins; crumbs > 0; {
+		k := min(crumbs, c.width-c.crumbs)
+		part := float64(k) / float64(n)
+		c.p += part * t.p
+		c.spam += part * float64(t.spam)
+		c.crumbs += k
+		crumbs -= k
+		if c.crumbs == c.width {
+			c.gaps += math.Abs(c.p - c.spam)
+			c.crumbs, c.p, c.spam = 0, 0, 0
+		}
+	}
+}
+
+// mean returns the gap a crumb over all events.
+func (c *calibration) mean() float64 { return c.gaps / float64(calibrationBins*c.width) }
+
+// A ranking holds every score.
+type ranking struct{ ham, spam []float64 }
+
+func (r *ranking) add(spam bool, z float64) {
+	if spam {
+		r.spam = append(r.spam, z)
+	} else {
+		r.ham = append(r.ham, z)
+	}
+}
+
+// ties sorts the scores and yields those that are equal together, in
+// ascending order.
+func (r *ranking) ties(yield func(tie) bool) {
+	slices.Sort(r.ham)
+	slices.Sort(r.spam)
+	for i, j := 0, 0; i < len(r.ham) || j < len(r.spam); {
+		var z float64
+		if j == len(r.spam) || i < len(r.ham) && r.ham[i] <= r.spam[j] {
+			z = r.ham[i]
+		} else {
+			z = r.spam[j]
+		}
+		var t tie
+		for ; i < len(r.ham) && r.ham[i] == z; i++ {
+			t.ham++
+		}
+		for ; j < len(r.spam) && r.spam[j] == z; j++ {
+			t.spam++
+		}
+		t.p = float64(t.ham+t.spam) * sigmoid(z)
+		if !yield(t) {
+			return
+		}
+	}
+}
+
+const (
+	binsPerUnit = 1 << 10
+	binnedLimit = 64 // |z| beyond it shares a bin
+	binCount    = 2*binnedLimit*binsPerUnit + 2
+)
+
+// A histogram counts scores in bins of log-odds. Bin 0 holds z < −64, the last
+// z ≥ 64, and bin i between them [−64 + (i−1)/1024, −64 + i/1024); 0 is an
+// edge, so the threshold p ≥ ½ is one.
+type histogram struct{ bins []tie }
+
+func newHistogram() *histogram { return &histogram{bins: make([]tie, binCount)} }
+
+func (h *histogram) add(spam bool, z float64) {
+	i := 0
+	switch {
+	case z >= binnedLimit:
+		i = binCount - 1
+	case z >= -binnedLimit:
+		i = 1 + int(math.Floor((z+binnedLimit)*binsPerUnit))
+		// z + 64 may round up to an edge that z lies below.
+		i = min(i, binCount-2)
+	}
+	b := &h.bins[i]
+	b.p += sigmoid(z)
+	if spam {
+		b.spam++
+	} else {
+		b.ham++
+	}
+}
+
+func (h *histogram) addRanking(r *ranking) {
+	for _, z := range r.ham {
+		h.add(false, z)
+	}
+	for _, z := range r.spam {
+		h.add(true, z)
+	}
+}
+
+func (h *histogram) merge(other *histogram) {
+	for i, b := range other.bins {
+		h.bins[i].ham += b.ham
+		h.bins[i].spam += b.spam
+		h.bins[i].p += b.p
+	}
+}
+
+// ties yields the bins that hold something, in ascending order.
+func (h *histogram) ties(yield func(tie) bool) {
+	for _, b := range h.bins {
+		if b.ham+b.spam > 0 && !yield(b) {
+			return
+		}
+	}
+}
