@@ -70,13 +70,11 @@ func (m *Metrics) Add(spam bool, logOdds float64) {
 		panic("eval: log-odds are NaN")
 	}
 	p := sigmoid(logOdds)
-	loss := softplus(clip(logOdds))
 	if spam {
 		m.spam++
 		if logOdds < 0 {
 			m.spamWrong++
 		}
-		loss = softplus(-clip(logOdds))
 		p1 := sigmoid(-logOdds) // 1 − p without its cancellation
 		m.brier += p1 * p1
 	} else {
@@ -86,7 +84,7 @@ func (m *Metrics) Add(spam bool, logOdds float64) {
 		}
 		m.brier += p * p
 	}
-	m.logLoss += loss
+	m.logLoss += LogLoss(spam, logOdds)
 
 	if m.bins == nil && m.ham+m.spam > ExactEvents {
 		m.toHistogram()
@@ -96,6 +94,15 @@ func (m *Metrics) Add(spam bool, logOdds float64) {
 		return
 	}
 	m.exact.add(spam, logOdds)
+}
+
+// LogLoss returns −ln of the probability that log-odds gave to what came true,
+// in nats, with p clipped as in [Summary].
+func LogLoss(spam bool, logOdds float64) float64 {
+	if spam {
+		logOdds = -logOdds
+	}
+	return softplus(clip(logOdds))
 }
 
 // Merge adds the events of other, which it leaves as it is but for their order.
