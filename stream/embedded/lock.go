@@ -1,0 +1,41 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lockName is the file in a data directory that its owner holds a lock on. It
+// stays behind, unlocked: removing it would race with the next owner.
+const lockName = ".lock"
+
+// LockDir takes dir, which it creates if missing, for this process until unlock
+// is called or the process dies, however it dies. The error names the directory
+// and says if another process uses it. The lock is flock's: on a network file
+// system it may not reach other machines.
+func LockDir(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("data directory %s: another hamlet uses it; stop that one or name another directory", dir)
+		}
+		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
+	}
+	return f.Close, nil // closing the file gives the lock back
+}

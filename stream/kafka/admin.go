@@ -1,0 +1,229 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// Ping asks the cluster for its metadata, once. Its error names the address and
+// says what is probably wrong: no broker, a wrong password, TLS on one side only.
+// ctx should have a deadline; five seconds are assumed otherwise.
+func Ping(ctx context.Context, cfg Config) error {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+	}
+	client, transport := cfg.client()
+	defer transport.CloseIdleConnections()
+	if _, err := client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{}}); err != nil {
+		return explain(&cfg, err)
+	}
+	return nil
+}
+
+// EnsureTopic creates a topic if there is none of that name: with partitions,
+// with replication copies (0: the broker's default), and with a retention after
+// which records are deleted (0: the broker's default; below 0: never). A topic
+// that exists is left as it is, and a difference in partitions is logged. It
+// retries until ctx ends, and returns when the topic can be used.
+func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, replication int, retention time.Duration) error {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return err
+	}
+	if partitions < 1 {
+		return fmt.Errorf("topic %s: %d partitions; at least one is needed", name, partitions)
+	}
+	client, transport := cfg.client()
+	defer transport.CloseIdleConnections()
+
+	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: replication}
+	if replication == 0 {
+		topic.ReplicationFactor = -1
+	}
+	if retention != 0 {
+		ms := int64(-1)
+		if retention > 0 {
+			ms = retention.Milliseconds()
+		}
+		topic.ConfigEntries = []kafkago.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(ms, 10)}}
+	}
+	asked := false
+	return retry(ctx, &cfg, "create topic "+name, func(ctx context.Context) error {
+		ids, err := partitionsOf(ctx, client, name)
+		if err == nil {
+			if len(ids) != partitions {
+				cfg.Log.Warn("kafka: a topic has another number of partitions than configured; leaving it", "topic", name, "partitions", len(ids), "configured", partitions)
+			}
+			return nil
+		}
+		if !unknownTopic(err) {
+			return err
+		}
+		if !asked {
+			res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{topic}})
+			if err != nil {
+				return err
+			}
+			if err := res.Errors[name]; err != nil && !errors.Is(err, kafkago.TopicAlreadyExists) {
+				return err
+			}
+			asked = true
+		}
+		return errNotYet
+	})
+}
+
+// errNotYet: the topic is created and not yet known everywhere.
+var errNotYet = errors.New("the topic is not yet in the cluster's metadata")
+
+// Offsets returns, for each partition of a topic, the first offset that the log
+// still has and its end, the offset that the next record will get. It retries
+// until ctx ends.
+func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]int64, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, transport := cfg.client()
+	defer transport.CloseIdleConnections()
+	return offsets(ctx, &cfg, client, topic)
+}
+
+func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
+	err = retry(ctx, cfg, "ask for the offsets of topic "+topic, func(ctx context.Context) error {
+		ids, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		var asked []kafkago.OffsetRequest
+		for _, id := range ids {
+			asked = append(asked, kafkago.FirstOffsetOf(id), kafkago.LastOffsetOf(id))
+		}
+		res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{topic: asked}})
+		if err != nil {
+			return err
+		}
+		first, end = make(map[int]int64), make(map[int]int64)
+		for _, o := range res.Topics[topic] {
+			if o.Error != nil {
+				return fmt.Errorf("partition %d: %w", o.Partition, o.Error)
+			}
+			first[o.Partition], end[o.Partition] = o.FirstOffset, o.LastOffset
+		}
+		if len(first) != len(ids) {
+			return fmt.Errorf("offsets of %d partitions, asked for %d", len(first), len(ids))
+		}
+		return nil
+	})
+	return first, end, err
+}
+
+// partitionsOf lists a topic's partitions, ascending, from the transport's
+// cached metadata.
+func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]int, error) {
+	res, err := client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range res.Topics {
+		if t.Name != topic {
+			continue
+		}
+		if t.Error != nil {
+			return nil, t.Error
+		}
+		ids := make([]int, len(t.Partitions))
+		for i, p := range t.Partitions {
+			ids[i] = p.ID
+		}
+		if len(ids) == 0 {
+			return nil, kafkago.LeaderNotAvailable
+		}
+		slices.Sort(ids)
+		return ids, nil
+	}
+	return nil, kafkago.UnknownTopicOrPartition
+}
+
+// LastRecord returns the newest record of a partition, and false if it has none.
+// It reads backwards in growing steps, because the log may end in offsets
+// without a record (compaction, a transaction's end). It retries until ctx ends.
+func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (last Record, ok bool, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return last, false, err
+	}
+	client, transport := cfg.client()
+	defer transport.CloseIdleConnections()
+	err = retry(ctx, &cfg, fmt.Sprintf("read the last record of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
+		first, end, err := offsets(ctx, &cfg, client, topic)
+		if err != nil {
+			return err
+		}
+		if _, there := first[partition]; !there {
+			return fmt.Errorf("%w: topic %s has partitions %v", kafkago.UnknownTopicOrPartition, topic, slices.Sorted(maps.Keys(first)))
+		}
+		for step := int64(1); !ok && end[partition] > first[partition]; step *= 4 {
+			from := max(first[partition], end[partition]-step)
+			if last, ok, err = lastFrom(ctx, &cfg, topic, partition, from, end[partition]); err != nil {
+				return err
+			}
+			if from == first[partition] {
+				break
+			}
+		}
+		return nil
+	})
+	return last, ok, err
+}
+
+// lastFrom returns the last record with an offset in [from, end).
+func lastFrom(ctx context.Context, cfg *Config, topic string, partition int, from, end int64) (last Record, ok bool, err error) {
+	wires := newWires(0)
+	defer wires.cut()
+	conn, err := cfg.dialer(wires).DialLeader(ctx, "tcp", cfg.Brokers[0], topic, partition)
+	if err != nil {
+		return last, false, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, wires.cut)()
+	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return last, false, err
+	}
+	if _, err := conn.Seek(from, kafkago.SeekAbsolute); err != nil {
+		return last, false, err
+	}
+	for {
+		at, _ := conn.Offset()
+		if at >= end {
+			return last, ok, nil
+		}
+		batch := conn.ReadBatchWith(kafkago.ReadBatchConfig{MinBytes: 1, MaxBytes: fetchBytes, MaxWait: fetchWait})
+		for {
+			m, err := batch.ReadMessage()
+			if err != nil {
+				break
+			}
+			last, ok = fromMessage(&m), true
+		}
+		if err := batch.Close(); err != nil {
+			return last, false, err
+		}
+		if now, _ := conn.Offset(); now == at {
+			return last, ok, nil // nothing but the log's own records up to the end
+		}
+	}
+}

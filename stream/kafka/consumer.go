@@ -1,0 +1,253 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+const (
+	// fetchWait is the longest that the broker holds a fetch open. It wakes up at
+	// once for new records, so this only sets how often a quiet partition asks.
+	fetchWait = 250 * time.Millisecond
+
+	// fetchBytes is the most that one fetch brings: four of the largest batches.
+	fetchBytes = 4 << 20
+
+	// batchBytes closes a batch for a handler before MaxBatch does, so that the
+	// largest mails do not make batches of a hundred megabytes.
+	batchBytes = 8 << 20
+
+	// commitEvery is how often a busy partition's offset is committed as advice.
+	commitEvery = 5 * time.Second
+)
+
+// A Handler takes the records of one partition for the length of one assignment.
+// One goroutine calls its methods.
+//
+// The contexts of Handle, Idle and Close outlive a request to stop by
+// ConsumerConfig.Drain, so that what has been handed over is finished.
+// A handler whose Handle or Idle returned an error is dropped as it is: its
+// Close is not called, and what it holds beside memory it must have let go.
+type Handler interface {
+	// Position returns the offset to read next, which the handler's state decides
+	// and not the group. ok is false when there is no state: the partition is then
+	// read from its beginning. It is called once, before the first Handle.
+	Position() (next int64, ok bool)
+
+	// Handle takes records in ascending offset order. It may keep their keys and
+	// values, but not the batch itself, which is reused.
+	Handle(ctx context.Context, batch []Record) error
+
+	// Idle is called when no record came for PollInterval, and again after each
+	// further one, so that the handler can save by time.
+	Idle(ctx context.Context) error
+
+	// Close ends the assignment: the partition goes elsewhere, or Run stops in
+	// order. It finishes and saves. No method is called afterwards.
+	Close(ctx context.Context) error
+}
+
+// A ConsumerConfig says what to consume, and how.
+type ConsumerConfig struct {
+	Config
+	Topic string
+	Group string
+
+	AcceptGap    bool          // go on after records lost to retention, instead of ErrGap
+	MaxBatch     int           // most records in one Handle; default 128
+	PollInterval time.Duration // quiet time before Idle; default 1 s
+
+	// SessionTimeout is how long the group waits for a member that vanished
+	// without leaving before its partitions go to others; default 10 s. Real
+	// brokers take 6 s and more unless told otherwise.
+	SessionTimeout time.Duration
+
+	// Drain is the time that a handler has to finish after it was asked to stop:
+	// one for the batch in hand, and one for Close. Both together must be less
+	// than SessionTimeout, or the group gives the partition away while its state
+	// is being saved. Default 2/5 of SessionTimeout.
+	Drain time.Duration
+}
+
+func (cfg ConsumerConfig) withDefaults() (ConsumerConfig, error) {
+	base, err := cfg.Config.withDefaults()
+	errs := []error{err}
+	cfg.Config = base
+	if cfg.Topic == "" {
+		errs = append(errs, errors.New("topic: none given"))
+	}
+	if cfg.Group == "" {
+		errs = append(errs, errors.New("group: none given"))
+	}
+	if cfg.MaxBatch < 0 || cfg.PollInterval < 0 || cfg.SessionTimeout < 0 || cfg.Drain < 0 {
+		errs = append(errs, errors.New("max batch, poll interval, session timeout, drain: none may be negative"))
+	}
+	if cfg.MaxBatch == 0 {
+		cfg.MaxBatch = 128
+	}
+	if cfg.PollInterval == 0 {
+		cfg.PollInterval = time.Second
+	}
+	if cfg.SessionTimeout == 0 {
+		cfg.SessionTimeout = 10 * time.Second
+	}
+	if cfg.Drain == 0 {
+		cfg.Drain = cfg.SessionTimeout * 2 / 5
+	}
+	if 2*cfg.Drain >= cfg.SessionTimeout {
+		errs = append(errs, fmt.Errorf("drain: twice %v is not less than the session timeout of %v", cfg.Drain, cfg.SessionTimeout))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return cfg, fmt.Errorf("consumer configuration: %w", err)
+	}
+	return cfg, nil
+}
+
+// A Consumer reads the partitions that its consumer group assigns to it, each in
+// order and from its handler's position.
+type Consumer struct {
+	cfg ConsumerConfig
+}
+
+// NewConsumer returns a consumer. It does not connect; [Ping] does.
+func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Consumer{cfg}, nil
+}
+
+// Run joins the group and reads until ctx ends, then closes every handler,
+// leaves the group and returns nil. It owns every goroutine that it starts and
+// may be called again.
+//
+// For each partition that it is assigned it calls open, with a context that ends
+// when the assignment does, and drives the handler. It waits through broker
+// restarts. It returns early, after closing the other handlers in order, with
+// the error of open or of a handler unless that wraps ErrReload, and with
+// ErrGap, ErrBehind, ErrUnknownTopic, ErrAuth or ErrTLS.
+func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, partition int) (Handler, error)) error {
+	parent := ctx
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	client, transport := c.cfg.client()
+	defer transport.CloseIdleConnections()
+	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop}
+	err := r.generations(ctx)
+	switch {
+	case parent.Err() == nil:
+		return err
+	case errors.Is(err, parent.Err()), errors.Is(err, context.Cause(parent)):
+		return nil
+	}
+	return err
+}
+
+// A run is what one call of Run shares between its partitions.
+type run struct {
+	cfg    *ConsumerConfig
+	client *kafkago.Client
+	open   func(context.Context, int) (Handler, error)
+	stop   context.CancelCauseFunc // ends Run with an error
+}
+
+// generations lives through the group's generations until ctx ends, and returns
+// the cause.
+func (r *run) generations(ctx context.Context) error {
+	if err := r.awaitTopic(ctx); err != nil {
+		return err
+	}
+	hold := time.Duration(0)
+	if len(r.cfg.Brokers) == 1 { // with several, another one may coordinate the group
+		hold = r.cfg.SessionTimeout
+	}
+	w := newWires(hold)
+	group, err := kafkago.NewConsumerGroup(r.groupConfig(w))
+	if err != nil {
+		w.cut()
+		return fmt.Errorf("join group %s: %w", r.cfg.Group, err)
+	}
+	defer r.leave(group, w)
+
+	var lines gate
+	for {
+		gen, err := group.Next(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			if p := permanent(err); p != nil {
+				return fmt.Errorf("join group %s: %w", r.cfg.Group, p)
+			}
+			if n, ok := lines.open(); ok {
+				r.cfg.Log.Warn("kafka: joining the group again", "group", r.cfg.Group, "error", err, "times", n)
+			}
+			continue
+		}
+		// Without its topic a generation ends as soon as it begins.
+		if err := r.awaitTopic(ctx); err != nil {
+			return err
+		}
+		assigned := gen.Assignments[r.cfg.Topic]
+		r.cfg.Log.Info("kafka: partitions assigned", "group", r.cfg.Group, "topic", r.cfg.Topic, "generation", gen.ID, "partitions", ids(assigned))
+		for _, a := range assigned {
+			gen.Start(func(ended context.Context) { r.assignment(ctx, ended, gen, a.ID) })
+		}
+	}
+}
+
+func ids(assigned []kafkago.PartitionAssignment) []int {
+	ids := make([]int, len(assigned))
+	for i, a := range assigned {
+		ids[i] = a.ID
+	}
+	return ids
+}
+
+func (r *run) groupConfig(w *wires) kafkago.ConsumerGroupConfig {
+	return kafkago.ConsumerGroupConfig{
+		ID:      r.cfg.Group,
+		Brokers: r.cfg.Brokers,
+		Dialer:  r.cfg.dialer(w),
+		Topics:  []string{r.cfg.Topic},
+		// A rebalance is noticed at a heartbeat, so this is how long the others
+		// wait for us; a heartbeat is some hundred bytes.
+		HeartbeatInterval: min(500*time.Millisecond, r.cfg.SessionTimeout/6),
+		SessionTimeout:    r.cfg.SessionTimeout,
+		// Members have to close their handlers before they come back.
+		RebalanceTimeout: max(30*time.Second, 3*r.cfg.Drain),
+		// After a lost membership; kafka-go's 5 s would be a pause for nothing.
+		JoinGroupBackoff:       2 * minPause,
+		WatchPartitionChanges:  true,
+		PartitionWatchInterval: 5 * time.Second,
+		StartOffset:            kafkago.FirstOffset,
+		// Negative: the broker's own retention of offsets.
+		RetentionTime: -1 * time.Millisecond,
+	}
+}
+
+// awaitTopic returns when the cluster knows the topic.
+func (r *run) awaitTopic(ctx context.Context) error {
+	return retry(ctx, &r.cfg.Config, "find topic "+r.cfg.Topic, func(ctx context.Context) error {
+		_, err := partitionsOf(ctx, r.client, r.cfg.Topic)
+		return err
+	})
+}
+
+// leave ends the generation, which closes the handlers, and leaves the group.
+// kafka-go cannot interrupt a join that waits for other members: it gets the
+// time that they have to drain, and then its connections are cut.
+func (r *run) leave(group *kafkago.ConsumerGroup, w *wires) {
+	defer w.cut()
+	t := time.AfterFunc(2*r.cfg.Drain+requestTimeout, w.cut)
+	defer t.Stop()
+	w.stopHolding()
+	if err := group.Close(); err != nil {
+		r.cfg.Log.Warn("kafka: leaving the group", "group", r.cfg.Group, "error", err)
+	}
+}

@@ -1,0 +1,308 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+)
+
+// The tests run on the embedded broker; HAMLET_KAFKA=host:port runs those that
+// do not stop it on a real one as well.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+var topics atomic.Int64
+
+// topic names a topic that no other test and no earlier run has.
+func topic(t *testing.T) string {
+	return fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano(), topics.Add(1))
+}
+
+// cluster starts an embedded broker, or names the real one.
+func cluster(t testing.TB) kafka.Config {
+	t.Helper()
+	cfg := kafka.Config{Brokers: []string{os.Getenv("HAMLET_KAFKA")}, Log: testLog(t)}
+	if cfg.Brokers[0] == "" {
+		k, err := embedded.StartKafka(embedded.KafkaOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { k.Close() })
+		cfg.Brokers[0] = k.Addr()
+	}
+	return cfg
+}
+
+// testLog shows warnings only, and only of verbose runs.
+func testLog(t testing.TB) *slog.Logger {
+	if !testing.Verbose() {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+func within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func ensure(t testing.TB, cfg kafka.Config, name string, partitions int) {
+	t.Helper()
+	if err := kafka.EnsureTopic(within(t, 10*time.Second), cfg, name, partitions, 1, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newProducer(t testing.TB, cfg kafka.Config) *kafka.Producer {
+	t.Helper()
+	p, err := kafka.NewProducer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// numbered returns records with the values first, first+1, … and keys of that
+// many values.
+func numbered(topic string, first, n, keys int) []kafka.Record {
+	records := make([]kafka.Record, n)
+	for i := range records {
+		v := strconv.Itoa(first + i)
+		records[i] = kafka.Record{Topic: topic, Key: []byte(strconv.Itoa((first + i) % keys)), Value: []byte(v)}
+	}
+	return records
+}
+
+// A keeper is the saved state of a topic: what survives handlers.
+type keeper struct {
+	mu    sync.Mutex
+	next  map[int]int64
+	taken map[int][]kafka.Record
+	count int
+	owner map[int]string
+	log   []string      // "a open 0", "a close 0", …
+	moved chan struct{} // closed and renewed at every change
+}
+
+func newKeeper() *keeper {
+	return &keeper{next: map[int]int64{}, taken: map[int][]kafka.Record{}, owner: map[int]string{}, moved: make(chan struct{})}
+}
+
+func (k *keeper) change(f func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f()
+	close(k.moved)
+	k.moved = make(chan struct{})
+}
+
+// until waits for a condition on the state.
+func (k *keeper) until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		k.mu.Lock()
+		ok, moved := cond(), k.moved
+		k.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-moved:
+		case <-deadline:
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			t.Fatalf("%s: not within 20 s; %d records, owners %v, log %v", what, k.count, k.owner, k.log)
+		}
+	}
+}
+
+// A handler of a keeper takes records, and saves when it is closed.
+type handler struct {
+	k         *keeper
+	who       string
+	partition int
+	next      int64
+	stateful  bool
+	held      []kafka.Record
+	handle    func(batch []kafka.Record) error // nil: none
+}
+
+func (k *keeper) open(who string) func(context.Context, int) (kafka.Handler, error) {
+	return func(_ context.Context, partition int) (kafka.Handler, error) {
+		h := &handler{k: k, who: who, partition: partition}
+		k.change(func() {
+			h.next, h.stateful = k.next[partition]
+			k.owner[partition] = who
+			k.log = append(k.log, fmt.Sprintf("%s open %d", who, partition))
+		})
+		return h, nil
+	}
+}
+
+func (h *handler) Position() (int64, bool) { return h.next, h.stateful }
+
+func (h *handler) Handle(_ context.Context, batch []kafka.Record) error {
+	if h.handle != nil {
+		if err := h.handle(batch); err != nil {
+			return err
+		}
+	}
+	h.k.change(func() {
+		h.k.taken[h.partition] = append(h.k.taken[h.partition], batch...)
+		h.k.count += len(batch)
+		h.next = batch[len(batch)-1].Offset + 1
+	})
+	return nil
+}
+
+func (h *handler) Idle(context.Context) error { return nil }
+
+func (h *handler) Close(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h.k.change(func() {
+		h.k.next[h.partition] = h.next
+		h.k.log = append(h.k.log, fmt.Sprintf("%s close %d", h.who, h.partition))
+	})
+	return nil
+}
+
+// start runs a consumer in the background; stop ends it and returns Run's error.
+func start(t testing.TB, cfg kafka.ConsumerConfig, open func(context.Context, int) (kafka.Handler, error)) (stop func() error) {
+	t.Helper()
+	if cfg.SessionTimeout == 0 {
+		cfg.SessionTimeout = 6 * time.Second
+	}
+	c, err := kafka.NewConsumer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, open) }()
+	var once sync.Once
+	var result error
+	stop = func() error {
+		once.Do(func() { cancel(); result = <-ended })
+		return result
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+func TestOrderWithinPartitions(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 3)
+	p := newProducer(t, cfg)
+	const n = 5000
+	for i := 0; i < n; i += 500 {
+		if err := p.Publish(t.Context(), numbered(name, i, 500, 17)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := newKeeper()
+	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, k.open("a"))
+	k.until(t, "all records", func() bool { return k.count == n })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	home := map[string]int{}
+	for partition, records := range k.taken {
+		last := -1
+		for i, r := range records {
+			if r.Offset != int64(i) || r.Partition != partition || r.Topic != name {
+				t.Fatalf("partition %d, record %d: got offset %d of partition %d of %q", partition, i, r.Offset, r.Partition, r.Topic)
+			}
+			v, _ := strconv.Atoi(string(r.Value))
+			if v <= last {
+				t.Fatalf("partition %d: %d after %d", partition, v, last)
+			}
+			last = v
+			if p, ok := home[string(r.Key)]; ok && p != partition {
+				t.Fatalf("key %q in partitions %d and %d", r.Key, p, partition)
+			}
+			home[string(r.Key)] = partition
+		}
+	}
+	if len(k.taken) != 3 {
+		t.Errorf("records in %d partitions, want 3", len(k.taken))
+	}
+}
+
+func TestPositionWinsOverGroupOffset(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 1)
+	p := newProducer(t, cfg)
+	if err := p.Publish(t.Context(), numbered(name, 0, 100, 1)...); err != nil {
+		t.Fatal(err)
+	}
+	k := newKeeper()
+	consumer := kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}
+	stop := start(t, consumer, k.open("a"))
+	k.until(t, "the first reading", func() bool { return k.count == 100 })
+	if err := stop(); err != nil { // the group's offset is 100 now
+		t.Fatal(err)
+	}
+	k.change(func() { k.next[0], k.taken[0], k.count = 40, nil, 0 })
+	stop = start(t, consumer, k.open("b"))
+	k.until(t, "the second reading", func() bool { return k.count == 60 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if first := k.taken[0][0].Offset; first != 40 {
+		t.Errorf("read from %d, want 40", first)
+	}
+}
+
+func TestCancelClosesOnce(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 2)
+	k := newKeeper()
+	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, k.open("a"))
+	k.until(t, "both partitions", func() bool { return len(k.owner) == 2 })
+	if err := stop(); err != nil {
+		t.Fatalf("Run = %v, want nil", err)
+	}
+	closed := 0
+	for _, line := range k.log {
+		if strings.Contains(line, "close") {
+			closed++
+		}
+	}
+	if closed != 2 {
+		t.Errorf("%d closed, want 2: %v", closed, k.log)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 1)
+	p := newProducer(t, cfg)
+	err := p.Publish(t.Context(), kafka.Record{Topic: name, Value: make([]byte, 2<<20)})
+	if !errors.Is(err, kafka.ErrTooLarge) {
+		t.Errorf("our limit: %v", err)
+	}
+}
