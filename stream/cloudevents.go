@@ -84,7 +84,7 @@ func DecodeRecord(headers []Header, value []byte) (Event, error) {
 	contentType, ok := FindHeader(headers, headerContentType)
 	if !ok {
 		contentType = ContentTypeProtobuf
-		if len(value) > 0 && (value[0] == '{' || value[0] == ' ' || value[0] == '\n') {
+		if len(value) > 0 && value[0] == '{' {
 			contentType = ContentTypeJSON
 		}
 	}

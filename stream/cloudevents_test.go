@@ -1,0 +1,61 @@
+package stream
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHeadersFillInAndMustAgree(t *testing.T) {
+	h := func(kv ...string) (out []Header) {
+		for i := 0; i < len(kv); i += 2 {
+			out = append(out, Header{kv[i], []byte(kv[i+1])})
+		}
+		return out
+	}
+	bare := []byte(`{"label":"ham","text":"x"}`)
+	e, err := DecodeRecord(h("ce_specversion", "1.0", "ce_id", "a7", "ce_source", "abuse%20desk", "ce_tenant", "example.org",
+		"ce_time", "2026-11-20T10:00:00Z", "ce_type", "hamlet.learn.v1"), bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.ID != "a7" || e.Source != "abuse desk" || e.Tenant != "example.org" ||
+		!e.Time.Equal(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) {
+		t.Errorf("attributes did not fill in: %+v", e)
+	}
+	full := []byte(`{"id":"b","source":"s","tenant":"t","label":"ham","text":"x"}`)
+	for _, c := range []struct {
+		headers []Header
+		want    string
+	}{
+		{h("ce_id", "a"), `ce_id: "a", but the event says "b"`},
+		{h("ce_source", "other"), "ce_source"},
+		{h("ce_source", "%zz"), "ce_source"},
+		{h("ce_tenant", "other"), "ce_tenant"},
+		{h("ce_specversion", "2.0"), "ce_specversion"},
+		{h("ce_type", "hamlet.unlearn.v1"), "ce_type"},
+		{h("ce_time", "today"), "ce_time"},
+		{h("content-type", "text/xml"), `content-type: "text/xml" is neither`},
+		{h("content-type", "/"), "content-type"},
+		{h("content-type", "application/protobuf"), "protobuf"},
+	} {
+		if _, err := DecodeRecord(c.headers, full); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: got %v, want %q in it", c.headers[0].Key, c.headers[0].Value, err, c.want)
+		}
+	}
+}
+
+func TestDeadLetterTwice(t *testing.T) {
+	first := DeadLetter{Reason: "one", Topic: "a", Partition: 1, Offset: 10}.AppendHeaders([]Header{{"ce_id", []byte("x")}})
+	second := DeadLetter{Reason: "two", Topic: "b", Partition: 2, Offset: 20}.AppendHeaders(first)
+	got, err := ParseDeadLetter(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (DeadLetter{Reason: "two", Topic: "b", Partition: 2, Offset: 20}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if _, err := ParseDeadLetter([]Header{{"ce_id", []byte("x")}}); err == nil {
+		t.Error("a record without a reason passed for a dead letter")
+	}
+}

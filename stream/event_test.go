@@ -1,0 +1,250 @@
+package stream
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawEvent draws an event that a model could learn from.
+func drawEvent(t *rapid.T) Event {
+	name := rapid.StringMatching(`[a-zA-Z0-9ü._ -]{1,20}`)
+	e := Event{
+		ID:     name.Draw(t, "id"),
+		Source: name.Draw(t, "source"),
+		Tenant: name.Draw(t, "tenant"),
+		Action: Action(rapid.IntRange(0, 2).Draw(t, "action")),
+		Label:  Label(rapid.IntRange(1, 2).Draw(t, "label")),
+	}
+	if rapid.Bool().Draw(t, "timed") {
+		e.Time = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "s"), rapid.Int64Range(0, 1e9-1).Draw(t, "ns")).UTC()
+	}
+	if e.Action != Learn {
+		e.Of = name.Draw(t, "of")
+	}
+	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	case 0:
+		e.Body = Body{Kind: Mail, Mail: rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "mail")}
+	case 1:
+		e.Body = Body{Kind: Text, Text: rapid.StringN(1, 50, -1).Draw(t, "text")}
+	default:
+		v := []Number{}
+		for _, n := range rapid.SliceOfNDistinct(name, 0, 8, rapid.ID).Draw(t, "names") {
+			v = append(v, Number{n, rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "value")})
+		}
+		if err := SortVector(v); err != nil {
+			t.Fatal(err)
+		}
+		e.Body = Body{Kind: Vector, Vector: v}
+	}
+	return e
+}
+
+func TestEncodingsAreInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEvent(t)
+		if err := e.Validate(); err != nil {
+			t.Fatalf("drawn event is not valid: %v", err)
+		}
+		j, err := e.AppendJSON(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := e.AppendProto(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, way := range []struct {
+			name   string
+			decode func() (Event, error)
+		}{
+			{"JSON", func() (Event, error) { return DecodeJSON(j) }},
+			{"protobuf", func() (Event, error) { return DecodeProto(p) }},
+			{"record", func() (Event, error) { return DecodeRecord(headers, value) }},
+			{"bare protobuf", func() (Event, error) { return DecodeRecord(nil, p) }},
+			{"bare JSON", func() (Event, error) { return DecodeRecord(nil, j) }},
+		} {
+			got, err := way.decode()
+			if err != nil {
+				t.Fatalf("%s: %v", way.name, err)
+			}
+			if d := cmp.Diff(e, got); d != "" {
+				t.Fatalf("%s: what came back differs (-want +got):\n%s", way.name, d)
+			}
+		}
+	})
+}
+
+func TestDecodeJSONIsStrict(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"id":"a","label":"spam","text":"x","colour":1}`, `unknown field "colour"`},
+		{`{"ID":"a","label":"spam","text":"x"}`, `unknown field "ID"`},
+		{`{"id":"a","id":"b","label":"spam","text":"x"}`, `"id" is given twice`},
+		{`{"id":"a","label":"Spam","text":"x"}`, `"Spam" is neither spam nor ham`},
+		{`{"id":"a","label":"spam","text":"x","vector":{}}`, "only one of mail, text and vector"},
+		{`{"id":"a","label":"spam","text":1}`, `field "text"`},
+		{`{"id":"a","label":"spam","text":null}`, `field "text" is null`},
+		{`{"id":"a","label":"spam","mail":"***"}`, "base64"},
+		{`{"id":"a","label":"spam","vector":{"x":1,"x":2}}`, `name "x" is given twice`},
+		{`{"id":"a","label":"spam","vector":{"x":"1"}}`, `"x" is not a number`},
+		{`{"id":"a","label":"spam","vector":{"x":null}}`, `"x" is not a number`},
+		{`{"id":"a","label":"spam","vector":{"x":1e999}}`, `"x" is not a number`},
+		{`{"id":"a","label":"spam","vector":[1]}`, "an object of name: number"},
+		{`{"id":"a","time":"yesterday","label":"spam","text":"x"}`, "yesterday"},
+		{`{"id":"a","action":"forget","label":"spam","text":"x"}`, `action: "forget"`},
+		{`{"id":"a","label":"spam","text":"x"} {}`, "something follows"},
+		{`{"id":"a","label":"spam"`, "ends too early"},
+		{`["id"]`, "an object is wanted"},
+		{``, "ends too early"},
+		{"{\"id\":\"\xff\"}", "not UTF-8"},
+	} {
+		_, err := DecodeJSON([]byte(c.in))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("DecodeJSON(%s): got error %v, want one with %q", c.in, err, c.want)
+		}
+	}
+}
+
+func TestDefaultsOfJSON(t *testing.T) {
+	got, err := DecodeJSON([]byte(`{"id":"a","label":"ham","text":"hello"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Event{ID: "a", Source: "default", Tenant: "default", Label: Ham, Body: Body{Kind: Text, Text: "hello"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestValidateNamesEverything(t *testing.T) {
+	text := Body{Kind: Text, Text: "x"}
+	for _, c := range []struct {
+		name string
+		e    Event
+		want []string
+	}{
+		{"nothing", Event{}, []string{"id: missing", "label: missing", "body: exactly one"}},
+		{"address", Event{ID: "a", Source: "bob@example.org", Label: Ham, Body: text}, []string{"source: an opaque name"}},
+		{"control", Event{ID: "a\n", Label: Ham, Body: text}, []string{"id: holds a control character"}},
+		{"long", Event{ID: strings.Repeat("a", 600), Label: Ham, Body: text}, []string{"id: 600 bytes"}},
+		{"of", Event{ID: "a", Of: "b", Label: Ham, Body: text}, []string{"of: only relearn and unlearn"}},
+		{"no of", Event{ID: "a", Action: Unlearn, Body: text}, []string{"of: missing; unlearn"}},
+		{"NaN", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.NaN()}}}}, []string{`"x" is NaN`}},
+		{"Inf", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.Inf(-1)}}}}, []string{`"x" is -Inf`}},
+		{"order", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"b", 1}, {"a", 1}}}}, []string{`"a" is given twice or out of order`}},
+		{"empty mail", Event{ID: "a", Label: Ham, Body: Body{Kind: Mail}}, []string{"mail: empty"}},
+		{"empty text", Event{ID: "a", Label: Ham, Body: Body{Kind: Text}}, []string{"text: empty"}},
+	} {
+		err := c.e.Validate()
+		for _, w := range c.want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: got %v, want %q in it", c.name, err, w)
+			}
+		}
+	}
+	request := Event{Label: Spam, Body: text}
+	if err := request.ValidateRequest(); err == nil || !strings.Contains(err.Error(), "score request has none") {
+		t.Errorf("a labelled request: got %v", err)
+	}
+}
+
+func TestDecodeProtoRefusesWhatItDoesNotKnow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   []byte
+		want string
+	}{
+		{"not a message", []byte{0xff, 0xff, 0xff}, "not a message"},
+		{"unknown field", []byte{0xfa, 0x01, 0x00}, "unknown field number 31"},
+		{"unknown action", []byte{0x28, 0x07}, "action: unknown value 7"},
+		{"negative action", []byte{0x28, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, "action: unknown value -1"},
+		{"unknown label", []byte{0x38, 0x80, 0x02}, "label: unknown value 256"},
+		{"lists differ", []byte{0x52, 0x03, 0x0a, 0x01, 'x'}, "1 names and 0 values"},
+	} {
+		_, err := DecodeProto(c.in)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	f.Add([]byte(`{"id":"a1","time":"2026-11-20T10:00:00Z","source":"abuse-desk","tenant":"example.org","action":"learn","label":"spam","text":"You won"}`))
+	f.Add([]byte(`{"id":"a","label":"ham","vector":{"b":1,"a":-2e9}}`))
+	f.Add([]byte(`{"mail":"RnJvbTogYQ0KDQpi"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := DecodeJSON(b)
+		if err != nil {
+			return
+		}
+		again, err := e.AppendJSON(nil)
+		if err != nil {
+			if y := e.Time.Year(); y < 0 || y > 9999 {
+				return // RFC 3339 has no such year
+			}
+			t.Fatalf("decoded from %q, but: %v", b, err)
+		}
+		back, err := DecodeJSON(again)
+		if err != nil {
+			t.Fatalf("%q became %q, which is refused: %v", b, again, err)
+		}
+		if d := cmp.Diff(e, back); d != "" {
+			t.Fatalf("%q: (-first +second)\n%s", b, d)
+		}
+	})
+}
+
+func FuzzDecodeProto(f *testing.F) {
+	e := Event{ID: "a", Source: "s", Tenant: "t", Label: Spam, Body: Body{Kind: Vector, Vector: []Number{{"a", 1}}}}
+	b, _ := e.AppendProto(nil)
+	f.Add(b)
+	f.Add([]byte{0x52, 0x03, 0x0a, 0x01, 'x'})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := DecodeProto(b)
+		if err != nil {
+			return
+		}
+		again, err := e.AppendProto(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodeProto(again)
+		if err != nil {
+			t.Fatalf("%x became %x, which is refused: %v", b, again, err)
+		}
+		equal := cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+		if d := cmp.Diff(e, back, equal); d != "" {
+			t.Fatalf("(-first +second)\n%s", d)
+		}
+	})
+}
+
+// FuzzDecodeRecord: whatever is produced to the topic is either a valid event
+// or an error, and an error fits into a dead letter's header.
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add("content-type", "application/json", "ce_id", "a", []byte(`{"label":"ham","text":"x"}`))
+	f.Add("ce_source", "%zz", "ce_time", "x", []byte{0x0a, 0x01, 'a'})
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string, value []byte) {
+		headers := []Header{{k1, []byte(v1)}, {k2, []byte(v2)}}
+		e, err := DecodeRecord(headers, value)
+		if err == nil {
+			if err := e.Validate(); err != nil {
+				t.Fatalf("DecodeRecord let through %v", err)
+			}
+			return
+		}
+		d := DeadLetter{Reason: err.Error(), Topic: "t", Partition: 1, Offset: 2}
+		back, err := ParseDeadLetter(d.AppendHeaders(nil))
+		if err != nil || back.Offset != 2 || len(back.Reason) > maxReason+3 {
+			t.Fatalf("dead letter came back as %+v, %v", back, err)
+		}
+	})
+}
