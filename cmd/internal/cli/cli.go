@@ -1,0 +1,109 @@
+// Package cli is what hamlet's commands share at their door: flags from the
+// command line, the environment (HAMLET_…) and a configuration file, in that
+// order; signals; exit statuses.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit statuses of every command but `hamlet score --exit-code`.
+const (
+	StatusOK     = 0
+	StatusFailed = 1 // something could not be done
+	StatusUsage  = 2 // wrong usage
+)
+
+// ErrHelp says that the user asked for help and got it.
+var ErrHelp = errors.New("help was asked for")
+
+// A UsageError is a mistake in how a command was called.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// IO is what a command reads and writes: data on Out, progress and logs on Err.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Main runs a command with the process's arguments and streams until it ends or
+// SIGINT or SIGTERM asks it to; a second signal kills it. It exits the process.
+func Main(name string, run func(ctx context.Context, args []string, stdio IO) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
+	err := run(ctx, os.Args[1:], IO{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		var usage *UsageError
+		if errors.As(err, &usage) {
+			fmt.Fprintf(os.Stderr, "Run '%s --help' for its usage.\n", name)
+		}
+	}
+	os.Exit(Status(err))
+}
+
+// Status maps a command's error to its exit status. An error that has a method
+// ExitCode chooses its own.
+func Status(err error) int {
+	var own interface{ ExitCode() int }
+	var usage *UsageError
+	switch {
+	case err == nil, errors.Is(err, ErrHelp):
+		return StatusOK
+	case errors.As(err, &usage):
+		return StatusUsage
+	case errors.As(err, &own):
+		return own.ExitCode()
+	}
+	return StatusFailed
+}
+
+// Parse fills grammar, a pointer to a struct with kong's tags, and returns the
+// command that was chosen. The error is ErrHelp or a *UsageError.
+func Parse(name, description string, grammar any, args []string, stdio IO, options ...kong.Option) (*kong.Context, error) {
+	helped := false
+	file := &fileResolver{name: name}
+	options = append([]kong.Option{
+		kong.Name(name),
+		kong.Description(description),
+		kong.Writers(stdio.Out, stdio.Err),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoExpandSubcommands: true}),
+		kong.DefaultEnvars("HAMLET"),
+		kong.Resolvers(file),
+		kong.WithHyphenPrefixedParameters(true),
+	}, options...)
+	parser, err := kong.New(grammar, options...)
+	if err != nil {
+		return nil, fmt.Errorf("flags of %s: %w", name, err)
+	}
+	if err := file.find(args); err != nil {
+		return nil, &UsageError{err}
+	}
+	if err := file.check(parser.Model); err != nil {
+		return nil, &UsageError{err}
+	}
+	ctx, err := parser.Parse(args)
+	if helped {
+		return nil, ErrHelp
+	}
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return ctx, nil
+}

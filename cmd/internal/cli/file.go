@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+)
+
+// sections are the names under which a configuration file may hold what only
+// one command knows, so that one file can serve them all.
+var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "score"}
+
+// A fileResolver gives the flags of a YAML file, written as
+//
+//	kafka: [kafka-1:9092, kafka-2:9092]   # any flag, by its long name
+//	learner:                              # for this command alone
+//	  save-every: 5s
+//
+// A flag of the command line and a variable of the environment win over it.
+type fileResolver struct {
+	name   string // of the program
+	path   string
+	values *koanf.Koanf
+}
+
+// find loads the file that --config or HAMLET_CONFIG names.
+func (r *fileResolver) find(args []string) error {
+	r.path = os.Getenv("HAMLET_CONFIG")
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if v, ok := strings.CutPrefix(a, "--config="); ok {
+			r.path = v
+		} else if a == "--config" && i+1 < len(args) {
+			r.path = args[i+1]
+		}
+	}
+	if r.path == "" {
+		return nil
+	}
+	k := koanf.New(".")
+	if err := k.Load(file.Provider(r.path), yaml.Parser()); err != nil {
+		return fmt.Errorf("configuration file %s: %w", r.path, err)
+	}
+	r.values = k
+	return nil
+}
+
+// Validate implements [kong.Resolver]; check has done it.
+func (r *fileResolver) Validate(*kong.Application) error { return nil }
+
+// check reports every key that no flag of the program has.
+func (r *fileResolver) check(app *kong.Application) error {
+	if r.values == nil {
+		return nil
+	}
+	var known []string
+	var walk func(n *kong.Node)
+	walk = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			known = append(known, f.Name)
+		}
+		for _, c := range n.Children {
+			walk(c)
+		}
+	}
+	walk(app.Node)
+	var unknown []string
+	for _, key := range r.values.Keys() {
+		section, rest, nested := strings.Cut(key, ".")
+		switch {
+		case !nested && slices.Contains(known, key):
+		case nested && slices.Contains(sections, section):
+			if r.mine(app, section) && !slices.Contains(known, rest) {
+				unknown = append(unknown, key)
+			}
+		default:
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return fmt.Errorf("configuration file %s: no flag is called %s; what only one command knows belongs under its name (%s)",
+			r.path, strings.Join(unknown, ", "), strings.Join(sections, ", "))
+	}
+	return nil
+}
+
+func (r *fileResolver) mine(app *kong.Application, section string) bool {
+	if section == r.name {
+		return true
+	}
+	return slices.ContainsFunc(app.Children, func(n *kong.Node) bool { return n.Name == section })
+}
+
+// Resolve implements [kong.Resolver].
+func (r *fileResolver) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if r.values == nil {
+		return nil, nil
+	}
+	for _, env := range flag.Envs {
+		if _, ok := os.LookupEnv(env); ok {
+			return nil, nil
+		}
+	}
+	keys := []string{r.name + "." + flag.Name, flag.Name}
+	if node := ctx.Selected(); node != nil {
+		keys = slices.Insert(keys, 0, node.Name+"."+flag.Name)
+	}
+	for _, key := range keys {
+		if !r.values.Exists(key) {
+			continue
+		}
+		if list, ok := r.values.Get(key).([]any); ok {
+			words := make([]string, len(list))
+			for i, v := range list {
+				words[i] = fmt.Sprint(v)
+			}
+			return strings.Join(words, ","), nil
+		}
+		return fmt.Sprint(r.values.Get(key)), nil
+	}
+	return nil, nil
+}

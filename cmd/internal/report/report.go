@@ -1,0 +1,72 @@
+// Package report holds what eval and up print at the end, and the progress that
+// they show until then.
+package report
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"hamlet/algos/eval"
+)
+
+// A Result is what a replayed stream amounts to. Its JSON is one object.
+type Result struct {
+	eval.Summary
+	Rejected        int     `json:"rejected"`             // items that could not be learnt from
+	Duplicates      int     `json:"duplicates,omitempty"` // copies of events, neither scored nor learnt
+	ResumedAt       int     `json:"resumed_at,omitempty"` // events learnt before this run: the metrics leave them out
+	ModelSHA256     string  `json:"model_sha256"`
+	EventsPerSecond float64 `json:"events_per_second"`
+}
+
+// SetModel notes the SHA-256 of a model's bytes.
+func (r *Result) SetModel(sum [32]byte) { r.ModelSHA256 = hex.EncodeToString(sum[:]) }
+
+// WriteJSON prints r as one line of JSON.
+func (r *Result) WriteJSON(w io.Writer) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("result in JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}
+
+// WriteTable prints r for people.
+func (r *Result) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, value, meaning string) { fmt.Fprintf(t, "%s\t%s\t%s\n", name, value, meaning) }
+	row("events", fmt.Sprintf("%d", r.Events), fmt.Sprintf("%d spam, %d ham", r.Spam, r.Ham))
+	row("1-ROCA%", measure(r.ROCA, "%.4f"), "pairs of ham and spam in the wrong order, %")
+	row("log loss", measure(r.LogLoss, "%.5f"), "nats an event")
+	row("error", measure(100*r.Error, "%.3f %%"), "on the wrong side of ½")
+	row("lam%", measure(r.LAM, "%.3f"), "logistic average misclassification")
+	row("spam missed", measure(r.SMAtHM, "%.2f %%"), "where 0.1 % of ham is lost")
+	row("Brier", measure(r.Brier, "%.5f"), "mean squared error of p")
+	row("calibration", measure(100*r.ECE, "%.3f %%"), "expected calibration error, 15 bins")
+	if r.Approximate {
+		row("", "", "ranking and calibration come from a histogram: the stream is long")
+	}
+	if r.Rejected > 0 {
+		row("rejected", fmt.Sprintf("%d", r.Rejected), "could not be learnt from")
+	}
+	if r.Duplicates > 0 {
+		row("duplicates", fmt.Sprintf("%d", r.Duplicates), "copies, neither scored nor learnt")
+	}
+	if r.ResumedAt > 0 {
+		row("resumed", fmt.Sprintf("%d", r.ResumedAt), "events learnt before this run, not in the figures above")
+	}
+	row("model", r.ModelSHA256, "SHA-256")
+	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
+	return t.Flush()
+}
+
+func measure(m eval.Measure, format string) string {
+	if !m.Defined() {
+		return "–"
+	}
+	return fmt.Sprintf(format, float64(m))
+}
