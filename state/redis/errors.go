@@ -1,0 +1,119 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"hamlet/state"
+)
+
+// Transient reports whether trying again may help: Redis could not be reached or
+// was busy with itself. It is false for what only people can mend, such as a
+// wrong password, and for a cancelled context. A deadline that passed counts as
+// transient, because it may have been that of one try; who retries under a
+// context of his own looks at that as well.
+func Transient(err error) bool {
+	var (
+		network     net.Error
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+		name        *net.DNSError
+	)
+	switch {
+	case err == nil,
+		errors.Is(err, context.Canceled), // the caller does not want it any more
+		errors.Is(err, redis.ErrClosed),  // the store was closed
+		errors.As(err, &certificate),     // TLS is set wrongly, on either side
+		errors.As(err, &record):
+		return false
+	case errors.As(err, &name):
+		return !name.IsNotFound // a name that does not exist is a misprint
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), // the server went away
+		errors.Is(err, net.ErrClosed),
+		errors.As(err, &network), // refused, reset, timed out
+		errors.Is(err, redis.ErrPoolTimeout),
+		errors.Is(err, redis.ErrPoolExhausted):
+		return true
+	case redis.IsLoadingError(err), // it has just started
+		redis.IsReadOnlyError(err), redis.IsMasterDownError(err), // failing over
+		redis.IsClusterDownError(err), redis.IsTryAgainError(err),
+		redis.IsNoReplicasError(err),
+		redis.IsMaxClientsError(err), // connections come and go
+		redis.IsOOMError(err):        // memory is freed when graces end
+		return true
+	}
+	for _, prefix := range []string{
+		"BUSY ",    // another script is running
+		"MISCONF ", // its disk is full
+	} {
+		if replied(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// replied reports whether an error is a reply of the server that begins so.
+func replied(err error, prefix string) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), prefix)
+}
+
+// explain says what was being done, at which address, and what to do about it.
+func (s *Store) explain(doing string, err error) error {
+	var (
+		dial        *net.OpError
+		certificate x509.UnknownAuthorityError
+	)
+	advice := ""
+	switch {
+	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt), errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", doing, err)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		advice = "no redis answers there: start one or correct the address"
+	case redis.IsAuthError(err), replied(err, "ERR AUTH"), replied(err, "ERR invalid password"):
+		advice = "it does not accept the user name and password: correct them"
+	case redis.IsPermissionError(err):
+		advice = fmt.Sprintf("the user may not do this: allow it keys ~hamlet:{%s}:* and scripts", s.cfg.Model)
+	case redis.IsOOMError(err):
+		advice = "raise its maxmemory, with maxmemory-policy noeviction"
+	case replied(err, "MISCONF "):
+		advice = "it cannot write to its disk: make room there"
+	case redis.IsReadOnlyError(err):
+		advice = "it is a replica: give the address of the primary"
+	case replied(err, "ERR DB index"), replied(err, "ERR invalid DB index"):
+		advice = fmt.Sprintf("it has no database %d: give a smaller number", s.cfg.DB)
+	case errors.As(err, new(tls.RecordHeaderError)):
+		advice = "it does not speak TLS at this port: correct the address or switch TLS off"
+	case errors.As(err, &certificate):
+		advice = "its certificate is signed by nobody we know: give the right CA"
+	case errors.Is(err, io.EOF) && s.cfg.TLS == nil:
+		advice = "it hung up: if it wants TLS, switch TLS on; else try again"
+	}
+	if advice == "" {
+		return fmt.Errorf("%s: redis at %s: %w", doing, s.cfg.Addr, err)
+	}
+	return fmt.Errorf("%s: redis at %s: %s (%w)", doing, s.cfg.Addr, advice, err)
+}
+
+// SetLogger sends what the client library reports by itself, such as each failed
+// attempt to connect, to log at the debug level. It holds for the whole process;
+// without it the library writes to stderr.
+func SetLogger(log *slog.Logger) {
+	redis.SetLogger(libraryLog{log})
+}
+
+type libraryLog struct{ log *slog.Logger }
+
+func (l libraryLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.DebugContext(ctx, "redis client", "says", fmt.Sprintf(format, v...))
+}

@@ -1,0 +1,170 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"hamlet/state"
+)
+
+// Load returns the checkpoint that a pointer names, and its version. Every hash
+// is verified. A version that is not whole is logged with the reason and the one
+// before it is tried, and so on; if none is whole, the error wraps
+// [state.ErrCorrupt]. Before the first save it is [state.ErrNone].
+//
+// A writer that was given an older version than the head, because the head is
+// corrupt, may save below the head's offset: [Store.Save] of this store replaces
+// the corrupt head then.
+func (s *Store) Load(ctx context.Context, partition int, which Pointer) (*state.Checkpoint, int64, error) {
+	doing := fmt.Sprintf("load %s of partition %d of model %s", which, partition, s.cfg.Model)
+	first, err := s.loadPointer(ctx, partition, which)
+	if err != nil {
+		return nil, 0, s.explain(doing, err)
+	}
+	for {
+		v, err := s.loadFrom(ctx, partition, first)
+		if err != nil && !errors.Is(err, state.ErrCorrupt) {
+			return nil, 0, s.explain(doing, err)
+		}
+		if err != nil || v.number != first {
+			// Whoever reads for longer than the grace is overtaken: begin again.
+			now, err := s.loadPointer(ctx, partition, which)
+			if err != nil {
+				return nil, 0, s.explain(doing, err)
+			}
+			if now != first {
+				first = now
+				continue
+			}
+		}
+		if err != nil {
+			return nil, 0, s.explain(doing, err)
+		}
+		if which == Head { // only writers make use of it, and they load the head
+			s.settle(partition, v.chunks)
+			if v.number != first {
+				s.distrust(partition, first)
+			}
+		}
+		return v.checkpoint, v.number, nil
+	}
+}
+
+// loadPointer returns the version that a pointer names, or the newest one if the
+// pointer was lost.
+func (s *Store) loadPointer(ctx context.Context, partition int, which Pointer) (int64, error) {
+	first, err := s.pointer(ctx, partition, which)
+	if !errors.Is(err, state.ErrNone) {
+		return first, err
+	}
+	newest, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: s.key(partition, "versions"), Start: 0, Stop: 0, Rev: true,
+	}).Result()
+	if err != nil {
+		return 0, err
+	}
+	if len(newest) == 0 {
+		return 0, state.ErrNone
+	}
+	s.cfg.Log.Warn("redis lost a pointer: taking the newest version instead; is it evicting keys?",
+		"model", s.cfg.Model, "partition", partition, "pointer", which.String(), "version", newest[0])
+	return parseVersion(newest[0])
+}
+
+// A version is a checkpoint as it was read.
+type version struct {
+	number     int64
+	checkpoint *state.Checkpoint
+	chunks     []chunkName
+}
+
+// loadFrom returns the newest whole version that is not newer than first.
+func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (version, error) {
+	v, err := s.loadVersion(ctx, partition, first)
+	if err == nil || !errors.Is(err, state.ErrCorrupt) {
+		return v, err
+	}
+	kept, listErr := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: s.key(partition, "versions"), Start: 0, Stop: -1, Rev: true,
+	}).Result()
+	if listErr != nil {
+		return version{}, listErr
+	}
+	bad := first
+	for _, member := range kept {
+		number, parseErr := parseVersion(member)
+		if parseErr != nil {
+			return version{}, parseErr
+		}
+		if number >= first {
+			continue
+		}
+		s.cfg.Log.Warn("a version is not whole: trying the one before", "model", s.cfg.Model,
+			"partition", partition, "version", bad, "before", number, "error", err)
+		if v, err = s.loadVersion(ctx, partition, number); err == nil || !errors.Is(err, state.ErrCorrupt) {
+			return v, err
+		}
+		bad = number
+	}
+	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w", bad, err)
+}
+
+// loadVersion fetches and verifies one version.
+func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (version, error) {
+	b, err := s.client.HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
+	if errors.Is(err, redis.Nil) {
+		return version{}, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
+	}
+	if err != nil {
+		return version{}, err
+	}
+	var m state.Manifest
+	if err := m.UnmarshalBinary(b); err != nil {
+		return version{}, fmt.Errorf("version %d: %w", number, err)
+	}
+	pipe := s.client.Pipeline()
+	replies := make([]*redis.StringCmd, len(m.Chunks))
+	for i, name := range m.Chunks {
+		replies[i] = pipe.Get(ctx, s.chunkKey(partition, name))
+	}
+	if len(replies) > 0 {
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+			return version{}, err
+		}
+	}
+	data := make([][]byte, len(replies))
+	for i := range replies {
+		chunk, err := replies[i].Bytes()
+		switch {
+		case errors.Is(err, redis.Nil): // data[i] stays nil: missing
+		case err != nil:
+			return version{}, err
+		default:
+			data[i] = chunk
+		}
+	}
+	c, err := state.Join(&m, data)
+	if err != nil {
+		return version{}, fmt.Errorf("version %d: %w", number, err)
+	}
+	return version{number: number, checkpoint: c, chunks: m.Chunks}, nil
+}
+
+// distrust remembers that a head is corrupt, so that a save may replace it.
+func (s *Store) distrust(partition int, head int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.distrusted[partition] = head
+}
+
+func parseVersion(member string) (int64, error) {
+	number, err := strconv.ParseInt(member, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: a version is called %q", state.ErrCorrupt, member)
+	}
+	return number, nil
+}

@@ -1,0 +1,387 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hamlet/state"
+)
+
+func TestSaveLoad(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrNone) {
+			t.Errorf("load before the first save: error %v, want ErrNone", err)
+		}
+		if _, err := s.Version(t.Context(), 0, Served); !errors.Is(err, state.ErrNone) {
+			t.Errorf("version before the first save: error %v, want ErrNone", err)
+		}
+		if _, err := s.Versions(t.Context(), 0); !errors.Is(err, state.ErrNone) {
+			t.Errorf("versions before the first save: error %v, want ErrNone", err)
+		}
+		epoch := take(t, s)
+		for i, letters := range []string{"ab", "ac", "ac", "", "aaa"} {
+			want := checkpoint(epoch, int64(i), letters)
+			want.Position.Next = int64(i) * (1 << 55) // beyond a Lua number
+			saved := save(t, s, want)
+			for _, which := range []Pointer{Head, Served} {
+				got, version, err := srv.open(t, nil).Load(t.Context(), 0, which)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if version != saved {
+					t.Errorf("loaded version %d, saved %d", version, saved)
+				}
+				if !bytes.Equal(got.Model, want.Model) {
+					t.Errorf("loaded %s: the model has other bytes", which)
+				}
+				got.Model = want.Model // compared above, byte by byte
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("loaded %s (-saved +loaded):\n%s", which, diff)
+				}
+			}
+		}
+	})
+}
+
+func TestPartitions(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		for _, partition := range []int{12, 3, 0} {
+			epoch, err := s.Take(t.Context(), partition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Save(t.Context(), partition, checkpoint(epoch, 1, "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Take(t.Context(), 7); err != nil { // taken, never saved
+			t.Fatal(err)
+		}
+		got, err := s.Partitions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]int{0, 3, 12}, got); diff != "" {
+			t.Errorf("partitions (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A zombie, and a writer that is behind the head, change nothing.
+func TestStale(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		zombie, owner := srv.open(t, nil), srv.open(t, nil)
+		old := take(t, zombie)
+		save(t, zombie, checkpoint(old, 10, "a"))
+		epoch := take(t, owner)
+		if _, err := zombie.Save(t.Context(), 0, checkpoint(old, 11, "b")); !errors.Is(err, state.ErrStale) {
+			t.Errorf("a zombie's save: error %v, want ErrStale", err)
+		}
+		if _, err := owner.Save(t.Context(), 0, checkpoint(epoch, 9, "b")); !errors.Is(err, state.ErrStale) {
+			t.Errorf("save behind the head: error %v, want ErrStale", err)
+		}
+		if got := srv.keys(t, "0:chunk:*"); len(got) != 2 {
+			t.Errorf("chunks after two stale saves: %d, want the 2 of the first save", len(got))
+		}
+		version := save(t, owner, checkpoint(epoch, 10, "c")) // as far as the head is far enough
+		if got, err := owner.Version(t.Context(), 0, Head); err != nil || got != version {
+			t.Errorf("head is %d, %v; want %d", got, err, version)
+		}
+	})
+}
+
+// A save whose reply was lost is tried again and is one version.
+func TestSaveAgain(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		first := save(t, s, checkpoint(epoch, 10, "a"))
+		again := checkpoint(epoch, 10, "a")
+		again.Saved = again.Saved.Add(time.Second)
+		if second := save(t, s, again); second != first {
+			t.Errorf("the same save twice made versions %d and %d", first, second)
+		}
+		other := checkpoint(epoch, 10, "a")
+		other.Config = []byte(`{"adopted":true}`)
+		if third := save(t, s, other); third == first {
+			t.Error("the same position under another configuration was taken for the same save")
+		}
+		// The chunks are shared, not counted twice for one version.
+		want := map[string]int{}
+		for _, c := range mustSplit(checkpoint(epoch, 10, "a")) {
+			want[fmt.Sprintf("%x", c.Name)] = 2
+		}
+		got := map[string]int{}
+		for name, count := range srv.plain.HGetAll(t.Context(), s.key(0, "refs")).Val() {
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[name] = n
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("references (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Saving uploads only what changed.
+func TestSaveUploadsWhatChanged(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		save(t, s, checkpoint(epoch, 1, "abcd"))
+		before := map[string]bool{}
+		for _, key := range srv.keys(t, "0:chunk:*") {
+			before[key] = true
+			// Whoever writes it again brings the mark's removal.
+			if err := srv.plain.Expire(t.Context(), key, time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.upload(t.Context(), 0, mustSplit(checkpoint(epoch, 2, "abxd"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range srv.keys(t, "0:chunk:*") {
+			ttl := srv.plain.TTL(t.Context(), key).Val()
+			if was := before[key]; was != (ttl > 30*time.Minute) {
+				t.Errorf("%s: was there before: %v, time to live %v", key, was, ttl)
+			}
+		}
+	})
+}
+
+func TestKeepAndDaily(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 2, 3 })
+		epoch := take(t, s)
+		at := func(day, hour int) *state.Checkpoint {
+			c := checkpoint(epoch, int64(100*day+hour), "")
+			c.Saved = time.Date(2026, 1, day, hour, 0, 0, 0, time.UTC)
+			return c
+		}
+		var kept []int64
+		for day := 1; day <= 6; day++ {
+			for hour := range 5 {
+				save(t, s, at(day, hour))
+			}
+		}
+		infos, err := s.Versions(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range infos {
+			kept = append(kept, info.Next)
+		}
+		// The last two, and the first of each of the last three days.
+		if diff := cmp.Diff([]int64{604, 603, 600, 500, 400}, kept); diff != "" {
+			t.Errorf("kept (-want +got):\n%s", diff)
+		}
+		checkInvariants(t, srv)
+	})
+}
+
+func TestPin(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
+		epoch := take(t, s)
+		pinned := save(t, s, checkpoint(epoch, 1, "a"))
+		if err := s.Pin(t.Context(), 0, pinned); err != nil {
+			t.Fatal(err)
+		}
+		var head int64
+		for next := int64(2); next < 6; next++ {
+			head = save(t, s, checkpoint(epoch, next, "b"))
+		}
+		c, version, err := s.Load(t.Context(), 0, Served)
+		if err != nil || version != pinned || c.Position.Next != 1 {
+			t.Fatalf("served is version %d at %v, error %v; want the pinned %d", version, c.Position, err, pinned)
+		}
+		infos, err := s.Versions(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []VersionInfo{
+			{Version: head, Epoch: epoch, Events: 5, Next: 5, Saved: noon,
+				SHA256: checkpoint(epoch, 5, "b").ModelSHA256(), Head: true},
+			{Version: pinned, Epoch: epoch, Events: 1, Next: 1, Saved: noon,
+				SHA256: checkpoint(epoch, 1, "a").ModelSHA256(), Pinned: true, Served: true},
+		}
+		if diff := cmp.Diff(want, infos); diff != "" {
+			t.Errorf("versions (-want +got):\n%s", diff)
+		}
+		if err := s.Pin(t.Context(), 0, pinned+1); !errors.Is(err, state.ErrNone) {
+			t.Errorf("pin a version that was trimmed: error %v, want ErrNone", err)
+		}
+		if err := s.Unpin(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Version(t.Context(), 0, Served); err != nil || got != head {
+			t.Errorf("served after unpinning is %d, %v; want the head %d", got, err, head)
+		}
+		save(t, s, checkpoint(epoch, 6, "b"))
+		if infos, err := s.Versions(t.Context(), 0); err != nil || len(infos) != 1 {
+			t.Errorf("after unpinning and a save, %d versions are kept, %v; want 1", len(infos), err)
+		}
+		checkInvariants(t, srv)
+	})
+}
+
+// Damage in Redis: the reader falls back, says so, and the writer can go on from
+// there and mends what it can.
+func TestLoadFallsBack(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, srv server, s *Store){
+		"chunk lost": func(t *testing.T, srv server, s *Store) {
+			srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(checkpoint(1, 30, "ac"))[1].Name))
+		},
+		"chunk decayed": func(t *testing.T, srv server, s *Store) {
+			srv.plain.SetRange(t.Context(), s.chunkKey(0, mustSplit(checkpoint(1, 30, "ac"))[1].Name), 7, "?")
+		},
+		"manifest decayed": func(t *testing.T, srv server, s *Store) {
+			srv.plain.HSet(t.Context(), s.versionKey(0, 3), "manifest", "hamletMF?")
+		},
+		"version lost": func(t *testing.T, srv server, s *Store) {
+			srv.plain.Del(t.Context(), s.versionKey(0, 3))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachServer(t, func(t *testing.T, srv server) {
+				var log bytes.Buffer
+				s := srv.open(t, nil)
+				epoch := take(t, s)
+				save(t, s, checkpoint(epoch, 10, "a"))
+				save(t, s, checkpoint(epoch, 20, "ab"))
+				save(t, s, checkpoint(epoch, 30, "ac"))
+				damage(t, srv, s)
+
+				// The next learner.
+				s = srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })
+				epoch = take(t, s)
+				c, version, err := s.Load(t.Context(), 0, Head)
+				if err != nil || version != 2 || c.Position.Next != 20 {
+					t.Fatalf("loaded version %d, error %v; want version 2 at 20", version, err)
+				}
+				mustContain(t, log.String(), "level=WARN", "version=3", "before=2", "corrupt")
+
+				// It comes from behind the head, and makes the same bytes again.
+				save(t, s, checkpoint(epoch, 25, "a"))
+				save(t, s, checkpoint(epoch, 30, "ac"))
+				fresh := srv.open(t, nil)
+				c, _, err = fresh.Load(t.Context(), 0, Head)
+				if err != nil || c.Position.Next != 30 || c.ModelSHA256() != checkpoint(1, 30, "ac").ModelSHA256() {
+					t.Errorf("after replay the head does not load: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A chunk that decayed is written anew by the next save that names it.
+func TestSaveMends(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		save(t, s, checkpoint(epoch, 10, "ab"))
+		key := s.chunkKey(0, mustSplit(checkpoint(epoch, 10, "ab"))[0].Name)
+		if err := srv.plain.SetRange(t.Context(), key, 0, "decay").Err(); err != nil {
+			t.Fatal(err)
+		}
+		s = srv.open(t, nil)
+		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrCorrupt) {
+			t.Errorf("load of the only version, corrupt: error %v, want ErrCorrupt", err)
+		}
+		epoch = take(t, s)
+		save(t, s, checkpoint(epoch, 11, "ac"))
+		if _, _, err := s.Load(t.Context(), 0, Head); err != nil {
+			t.Errorf("load after a save over a decayed chunk: %v", err)
+		}
+		checkInvariants(t, srv)
+	})
+}
+
+// What is trimmed while somebody reads it can still be read, until the grace ends.
+func TestTrimmingSparesReaders(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
+		epoch := take(t, s)
+		first := save(t, s, checkpoint(epoch, 1, "a"))
+		for next := int64(2); next < 5; next++ {
+			save(t, s, checkpoint(epoch, next, "b"))
+		}
+		if _, err := s.loadVersion(t.Context(), 0, first); err != nil {
+			t.Errorf("a reader of a version trimmed just now: %v", err)
+		}
+		if srv.pass == nil {
+			return
+		}
+		srv.pass(11 * time.Minute)
+		if _, err := s.loadVersion(t.Context(), 0, first); !errors.Is(err, state.ErrCorrupt) {
+			t.Errorf("a version trimmed before the grace: error %v, want ErrCorrupt", err)
+		}
+		if got := len(srv.keys(t, "0:chunk:*")); got != 2 {
+			t.Errorf("%d chunks are left, want the head's 2", got)
+		}
+		if got := len(srv.keys(t, "0:version:*")); got != 1 {
+			t.Errorf("%d manifests are left, want the head's", got)
+		}
+	})
+}
+
+// A lost pointer is not a lost model.
+func TestLostPointer(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		var log bytes.Buffer
+		s := srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })
+		version := save(t, s, checkpoint(take(t, s), 1, "a"))
+		srv.plain.Del(t.Context(), s.key(0, "head"))
+		if _, got, err := s.Load(t.Context(), 0, Head); err != nil || got != version {
+			t.Errorf("load without a head: version %d, %v; want %d", got, err, version)
+		}
+		mustContain(t, log.String(), "lost a pointer", "pointer=head")
+	})
+}
+
+func TestSaveEndsWithItsContext(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Save(ctx, 0, checkpoint(epoch, 1, "a")); !errors.Is(err, context.Canceled) || Transient(err) {
+			t.Errorf("save under a cancelled context: error %v, transient %v", err, Transient(err))
+		}
+	})
+}
+
+// One save of 8 MiB and one load, as the learner makes them every few seconds.
+func BenchmarkSave(b *testing.B) {
+	for _, kind := range []string{"embedded", "real"} {
+		b.Run(kind, func(b *testing.B) {
+			srv, ok := benchServer(b, kind)
+			if !ok {
+				b.Skip("HAMLET_REDIS names no server")
+			}
+			s := srv.open(b, func(cfg *Config) { cfg.Grace = time.Second })
+			epoch := take(b, s)
+			c := checkpoint(epoch, 0, "abcdefgh")
+			b.SetBytes(int64(len(c.Model)))
+			for b.Loop() {
+				c.Position.Next++
+				for i := 0; i < len(c.Model); i += state.ChunkSize {
+					c.Model[i] = byte(c.Position.Next)
+					c.Model[i+1] = byte(c.Position.Next >> 8)
+				}
+				save(b, s, c)
+			}
+		})
+	}
+}
