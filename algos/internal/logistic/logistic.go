@@ -132,7 +132,7 @@ func logSum(k, f float64) float64 {
 	p1 := (d5 + float64(d6*z)) + float64((d7+float64(d8*z))*z2)
 	p2 := d9 + float64(d10*z)
 	R := float64(z * (p0 + float64((p1+float64(p2*z4))*z4)))
-	h := 0.5 * float64(f*f)
+	h := float64(0.5 * float64(f*f))
 	return float64(k*ln2Hi) - ((h - (float64(s*(h+R)) + float64(k*ln2Lo))) - f)
 }
 
