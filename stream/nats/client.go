@@ -1,0 +1,117 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"hamlet/stream"
+)
+
+// ErrNoScorer means that no scorer of the model listens on the server: start
+// one, or ask about a model that is served.
+var ErrNoScorer = errors.New("no scorer answers")
+
+// defaultPatience is how long a client waits for an answer when its context
+// has no deadline: the service's own Timeout and the way there and back.
+const defaultPatience = 10 * time.Second
+
+// A Client asks the scorers of one model. It may be used concurrently.
+type Client struct {
+	conn  *natsgo.Conn
+	model string
+}
+
+// NewClient returns a client for model (empty: the default one) on conn, which
+// stays the caller's.
+func NewClient(conn *natsgo.Conn, model string) (*Client, error) {
+	if model == "" {
+		model = DefaultModel
+	}
+	if !modelName.MatchString(model) {
+		return nil, fmt.Errorf("model name %q: only a-z, 0-9 and - are allowed", clip(model))
+	}
+	return &Client{conn: conn, model: model}, nil
+}
+
+// Score asks about body, which is what contentType says: TypeMail, TypeText, or
+// TypeJSON for an event or an array of events. The verdicts come in the array's
+// order; any other request has one. With explain they have reasons. An error is
+// an [*Error] if the service refused, [ErrNoScorer] if nobody listens, or what
+// the connection or ctx says.
+func (c *Client) Score(ctx context.Context, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+	endpoint := Score
+	if explain {
+		endpoint = Explain
+	}
+	m := natsgo.NewMsg(Subject(endpoint, c.model))
+	m.Header.Set("Content-Type", contentType)
+	m.Data = body
+	data, err := c.ask(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(data, []byte{'['}) {
+		var list []stream.Verdict
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, fmt.Errorf("ask on %s: the answer is no array of verdicts: %w", m.Subject, err)
+		}
+		return list, nil
+	}
+	var one stream.Verdict
+	if err := json.Unmarshal(data, &one); err != nil {
+		return nil, fmt.Errorf("ask on %s: the answer is no verdict: %w", m.Subject, err)
+	}
+	return []stream.Verdict{one}, nil
+}
+
+// Info asks which model is served. Of several scorers one answers.
+func (c *Client) Info(ctx context.Context) (stream.Info, error) {
+	m := natsgo.NewMsg(Subject(Info, c.model))
+	data, err := c.ask(ctx, m)
+	if err != nil {
+		return stream.Info{}, err
+	}
+	var info stream.Info
+	if err := json.Unmarshal(data, &info); err != nil {
+		return stream.Info{}, fmt.Errorf("ask on %s: the answer is no description of a model: %w", m.Subject, err)
+	}
+	return info, nil
+}
+
+// ask sends m and returns the answer's body.
+func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, defaultPatience)
+		defer cancel()
+	}
+	answer, err := c.conn.RequestMsgWithContext(ctx, m)
+	switch {
+	case err == nil:
+	case errors.Is(err, natsgo.ErrNoResponders):
+		return nil, fmt.Errorf("%w on %s at %s: start a scorer for the model %s there, or name another model or server",
+			ErrNoScorer, m.Subject, c.conn.ConnectedUrlRedacted(), c.model)
+	case errors.Is(err, natsgo.ErrMaxPayload):
+		return nil, &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the request has %d bytes, the server carries %d: ask about fewer messages at once", len(m.Data), c.conn.MaxPayload())}
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("ask on %s: no answer in time; the scorer is busy or has just stopped, ask again: %w", m.Subject, err)
+	default:
+		return nil, fmt.Errorf("ask on %s: %w", m.Subject, err)
+	}
+	if text := answer.Header.Get(micro.ErrorHeader); text != "" {
+		code, err := strconv.Atoi(answer.Header.Get(micro.ErrorCodeHeader))
+		if err != nil {
+			code = CodeInternal
+		}
+		return nil, &Error{Code: code, Text: text}
+	}
+	return answer.Data, nil
+}

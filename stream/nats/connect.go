@@ -1,0 +1,181 @@
+package nats
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+)
+
+// DefaultURL is where a server listens that was told nothing.
+const DefaultURL = natsgo.DefaultURL
+
+// Config says which server to connect to, and as whom. Of Creds, User and Token
+// at most one is set.
+type Config struct {
+	URL            string      // one address, or several of one cluster with commas between; default DefaultURL
+	Name           string      // how the server lists the connection; default "hamlet"
+	Creds          string      // a file with a user's JWT and seed
+	User, Password string      //
+	Token          string      //
+	TLS            *tls.Config // nil: TLS only if the URL or the server asks for it
+	// Wait lets Connect return before there is a server, and connect when there
+	// is one. Without it, no server is an error.
+	Wait    bool
+	Timeout time.Duration // of one attempt to connect; default 2 s
+	Log     *slog.Logger  // lost and regained connections; nil: silent
+}
+
+// Connect opens a connection that survives restarts of the server for as long
+// as it takes: it tries again every quarter of a second, for ever. What is
+// published while there is no server is refused with an error rather than
+// buffered, because an answer that arrives minutes later is none. The caller
+// closes the connection, with [Close].
+func Connect(cfg Config) (*natsgo.Conn, error) {
+	if cfg.URL == "" {
+		cfg.URL = DefaultURL
+	}
+	if cfg.Name == "" {
+		cfg.Name = "hamlet"
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 2 * time.Second
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	at := redact(cfg.URL)
+	options := []natsgo.Option{
+		natsgo.Name(cfg.Name),
+		natsgo.Timeout(cfg.Timeout),
+		natsgo.MaxReconnects(-1),
+		natsgo.ReconnectWait(250 * time.Millisecond),
+		natsgo.ReconnectJitter(100*time.Millisecond, 500*time.Millisecond),
+		natsgo.ReconnectBufSize(-1),
+		natsgo.RetryOnFailedConnect(cfg.Wait),
+		natsgo.ConnectHandler(func(c *natsgo.Conn) {
+			log.Info("nats connected", "server", c.ConnectedUrlRedacted())
+		}),
+		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
+			log.Info("nats connected again", "server", c.ConnectedUrlRedacted())
+		}),
+		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
+			if err != nil { // nil is an orderly close
+				log.Warn("nats connection lost", "server", at, "error", err)
+			}
+		}),
+		natsgo.ErrorHandler(func(_ *natsgo.Conn, sub *natsgo.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Warn("nats error", "subject", subject, "error", err)
+		}),
+	}
+	ways := 0
+	if cfg.Creds != "" {
+		ways++
+		options = append(options, natsgo.UserCredentials(cfg.Creds))
+	}
+	if cfg.User != "" || cfg.Password != "" {
+		ways++
+		options = append(options, natsgo.UserInfo(cfg.User, cfg.Password))
+	}
+	if cfg.Token != "" {
+		ways++
+		options = append(options, natsgo.Token(cfg.Token))
+	}
+	if ways > 1 {
+		return nil, fmt.Errorf("connect to nats at %s: only one of a credentials file, a user and a token may be given", at)
+	}
+	if cfg.TLS != nil {
+		options = append(options, natsgo.Secure(cfg.TLS))
+	}
+	conn, err := natsgo.Connect(cfg.URL, options...)
+	if err != nil {
+		return nil, connectError(at, err)
+	}
+	return conn, nil
+}
+
+// connectError says what to do about err.
+func connectError(at string, err error) error {
+	advice := ""
+	var (
+		dns     *net.DNSError
+		unknown x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.Is(err, natsgo.ErrNoServers):
+		return fmt.Errorf("connect to nats at %s: no server answers there; start one or give another address: %w", at, err)
+	case errors.Is(err, natsgo.ErrAuthorization), errors.Is(err, natsgo.ErrAuthExpired):
+		advice = "; check the user name, password, token or credentials file"
+	case errors.Is(err, natsgo.ErrSecureConnRequired):
+		advice = "; the server wants TLS: use a tls:// address"
+	case errors.Is(err, natsgo.ErrSecureConnWanted):
+		advice = "; the server speaks no TLS: use a nats:// address"
+	case errors.As(err, &unknown):
+		advice = "; name the authority that signed the server's certificate"
+	case errors.As(err, &dns):
+		advice = "; check the host's name"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		advice = "; check the path of the credentials file"
+	}
+	return fmt.Errorf("connect to nats at %s: %w%s", at, err, advice)
+}
+
+// redact takes the passwords out of a list of addresses, for errors and logs.
+func redact(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, s := range list {
+		s = strings.TrimSpace(s)
+		if !strings.Contains(s, "://") {
+			s = "nats://" + s
+		}
+		u, err := url.Parse(s)
+		if err != nil {
+			list[i] = "(not an address)"
+			continue
+		}
+		if u.User != nil {
+			u.User = url.User("xxxxx")
+		}
+		list[i] = u.String()
+	}
+	return strings.Join(list, ",")
+}
+
+// Close drains conn and waits until it is closed: subscriptions end, what they
+// were given is handled, what was published is sent. If ctx ends first the
+// connection is closed as it is, and the error says so.
+func Close(ctx context.Context, conn *natsgo.Conn) error {
+	closed := conn.StatusChanged(natsgo.CLOSED)
+	defer conn.RemoveStatusListener(closed)
+	if conn.IsClosed() {
+		return nil
+	}
+	if err := conn.Drain(); err != nil {
+		conn.Close()
+		if errors.Is(err, natsgo.ErrConnectionClosed) || errors.Is(err, natsgo.ErrConnectionReconnecting) {
+			return nil // nobody is there to drain to
+		}
+		return fmt.Errorf("drain the nats connection: %w", err)
+	}
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		conn.Close()
+		return fmt.Errorf("drain the nats connection: %w", context.Cause(ctx))
+	}
+}

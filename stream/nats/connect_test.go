@@ -1,0 +1,129 @@
+package nats_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/stream/nats"
+)
+
+// freePort returns an address on which nothing listens.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestConnectNamesTheAddressThatDoesNotAnswer(t *testing.T) {
+	addr := freePort(t)
+	_, err := nats.Connect(nats.Config{URL: "nats://me:secret@" + addr})
+	if !errors.Is(err, natsgo.ErrNoServers) {
+		t.Fatalf("Connect: %v, want ErrNoServers", err)
+	}
+	if s := err.Error(); !strings.Contains(s, addr) || !strings.Contains(s, "no server answers") || strings.Contains(s, "secret") {
+		t.Errorf("error %q: want the address and what is wrong, and no password", s)
+	}
+}
+
+func TestConnectWithAWrongPassword(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+		Username: "scorer", Password: "right"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	addr := "nats://" + s.Addr().String()
+
+	_, err = nats.Connect(nats.Config{URL: addr, User: "scorer", Password: "wrong"})
+	if err == nil || !strings.Contains(err.Error(), "check the user name") || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	_, err = nats.Connect(nats.Config{URL: addr, User: "scorer", Password: "right", Token: "t"})
+	if err == nil || !strings.Contains(err.Error(), "only one") {
+		t.Errorf("with a user and a token: %v", err)
+	}
+	_, err = nats.Connect(nats.Config{URL: addr, Creds: "/nonexistent/scorer.creds"})
+	if err == nil || !strings.Contains(err.Error(), "credentials file") {
+		t.Errorf("with a missing credentials file: %v", err)
+	}
+	conn, err := nats.Connect(nats.Config{URL: addr, User: "scorer", Password: "right"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nats.Close(patience(t), conn); err != nil {
+		t.Error(err)
+	}
+	if err := nats.Close(patience(t), conn); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+}
+
+// A service that was started before its server serves once there is one, and
+// serves again after the server's restart.
+func TestServiceOutlivesTheServer(t *testing.T) {
+	addr := freePort(t)
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func() *server.Server {
+		t.Helper()
+		s, err := server.NewServer(&server.Options{Host: at.IP.String(), Port: at.Port, NoSigs: true, NoLog: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		return s
+	}
+	stop := func(s *server.Server) { s.Shutdown(); s.WaitForShutdown() }
+
+	conn, err := nats.Connect(nats.Config{URL: "nats://" + addr, Wait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := nats.NewService(conn, scorer{}, nats.ServiceConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+
+	first := start()
+	<-service.Ready()
+	if _, err := client(t, conn, "").Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+		t.Errorf("after a late start of the server: %v", err)
+	}
+	back := conn.StatusChanged(natsgo.CONNECTED)
+	stop(first)
+	second := start()
+	<-back
+	if _, err := client(t, conn, "").Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+		t.Errorf("after a restart of the server: %v", err)
+	}
+	conn.RemoveStatusListener(back)
+
+	// Stopping without a server must not hang.
+	lost := conn.StatusChanged(natsgo.RECONNECTING)
+	stop(second)
+	<-lost
+	conn.RemoveStatusListener(lost)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := nats.Close(patience(t), conn); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}

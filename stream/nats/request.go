@@ -1,0 +1,155 @@
+package nats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/stream"
+	"hamlet/stream/mail"
+)
+
+// The content types of a request.
+const (
+	TypeMail = "message/rfc822"
+	TypeText = "text/plain"
+	TypeJSON = stream.ContentTypeJSON
+)
+
+// The codes of a service error, in the header Nats-Service-Error-Code.
+const (
+	CodeBadRequest  = 400 // what was asked is wrong: asking again won't help
+	CodeTooLarge    = 413 // the request, or its answer, is too large for the wire
+	CodeInternal    = 500 // a fault of the service's own
+	CodeUnavailable = 503 // no model yet, or overloaded: ask again later
+)
+
+// An Error is what the service answers instead of a verdict. A [Scorer] returns
+// one to choose the code; any other error of a scorer's becomes CodeInternal.
+type Error struct {
+	Code int
+	Text string // lower case, says what is wrong and what to do
+}
+
+// Error returns the text and the code.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Text, e.Code) }
+
+func badRequest(format string, args ...any) *Error {
+	return &Error{Code: CodeBadRequest, Text: fmt.Sprintf(format, args...)}
+}
+
+const possibleTypes = TypeMail + ", " + TypeText + " and " + TypeJSON
+
+// A request is a decoded question: one event, or the events of a batch.
+type request struct {
+	events []*stream.Event
+	batch  bool // asked as an array, so answered as one
+}
+
+// decodeRequest reads a question. Every mail in it is reduced; every event is
+// valid as a score request. maxBatch bounds the events of an array.
+func decodeRequest(contentType string, data []byte, maxBatch int) (request, *Error) {
+	if contentType == "" {
+		return request{}, badRequest("the Content-Type header is missing; possible are %s", possibleTypes)
+	}
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return request{}, badRequest("content type %q cannot be read; possible are %s", clip(contentType), possibleTypes)
+	}
+	switch kind {
+	case TypeMail:
+		return single(&stream.Event{Body: stream.Body{Kind: stream.Mail, Mail: data}})
+	case TypeText:
+		switch strings.ToLower(params["charset"]) {
+		case "", "utf-8", "us-ascii":
+		default:
+			return request{}, badRequest("charset %q is not known here: send text in UTF-8, or as a mail", clip(params["charset"]))
+		}
+		return single(&stream.Event{Body: stream.Body{Kind: stream.Text, Text: string(data)}})
+	case TypeJSON:
+		return decodeJSON(data, maxBatch)
+	}
+	return request{}, badRequest("content type %q is not known; possible are %s", clip(kind), possibleTypes)
+}
+
+func single(e *stream.Event) (request, *Error) {
+	if err := prepare(e); err != nil {
+		return request{}, err
+	}
+	return request{events: []*stream.Event{e}}, nil
+}
+
+func decodeJSON(data []byte, maxBatch int) (request, *Error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte{'['}) {
+		e, err := stream.DecodeJSON(data)
+		if err != nil {
+			return request{}, badRequest("%s", oneLine(err))
+		}
+		return single(&e)
+	}
+	list, err := stream.DecodeJSONList(data, maxBatch)
+	if err != nil {
+		return request{}, badRequest("%s", oneLine(err))
+	}
+	r := request{batch: true, events: make([]*stream.Event, len(list))}
+	for i := range list {
+		if err := prepare(&list[i]); err != nil {
+			err.Text = fmt.Sprintf("[%d]: %s", i, err.Text)
+			return request{}, err
+		}
+		r.events[i] = &list[i]
+	}
+	return r, nil
+}
+
+// prepare reduces e's mail and asks whether e can be scored.
+func prepare(e *stream.Event) *Error {
+	if e.Body.Kind == stream.Mail {
+		reduced, err := mail.Reduce(e.Body.Mail)
+		switch {
+		case errors.Is(err, mail.ErrTooLarge):
+			return &Error{Code: CodeTooLarge, Text: oneLine(err)}
+		case err != nil:
+			return badRequest("%s", oneLine(err))
+		}
+		e.Body.Mail = reduced
+	}
+	if err := e.ValidateRequest(); err != nil {
+		return badRequest("%s", oneLine(err))
+	}
+	return nil
+}
+
+// contentType finds the header however its name is written: NATS keeps case.
+func contentType(h natsgo.Header) string {
+	if v := h.Get("Content-Type"); v != "" {
+		return v
+	}
+	for name, values := range h {
+		if strings.EqualFold(name, "Content-Type") && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// maxErrorText bounds the header that an error becomes.
+const maxErrorText = 1 << 10
+
+// oneLine makes a header's value of an error that errors.Join may have made.
+func oneLine(err error) string {
+	return clipAt(strings.ReplaceAll(err.Error(), "\n", "; "), maxErrorText)
+}
+
+func clip(s string) string { return clipAt(s, 64) }
+
+func clipAt(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,55 @@
+package nats
+
+import (
+	"testing"
+
+	"hamlet/stream"
+)
+
+// FuzzDecodeRequest: nothing that arrives makes the decoder panic, what it
+// takes is valid to the last event and stays within its bound, and what it
+// refuses has a code of the contract and a text that fits in a header.
+func FuzzDecodeRequest(f *testing.F) {
+	for _, seed := range []struct{ contentType, data string }{
+		{"message/rfc822", "From: a@example.org\r\nSubject: hello\r\n\r\nHow are you?\r\n"},
+		{"message/rfc822", "From x Mon Jan  1 00:00:00 2001\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nhi\n--b--\n"},
+		{"message/rfc822", ""},
+		{"text/plain", "hello"},
+		{"text/plain; charset=utf-8", "gr\xc3\xbc\xc3\x9fe"},
+		{"text/plain; charset=\"koi8-r\"", "\xc1"},
+		{"application/json", `{"id": "a", "text": "x"}`},
+		{"application/json", `[{"mail": "RnJvbTogYUBiCgp4"}, {"vector": {"a": 1e308, "b": -0}}]`},
+		{"application/json", ` [ {"text":"x"},{"text":"x"},{"text":"x"},{"text":"x"},{"text":"x"} ]`},
+		{"application/json", `{"vector": {"a": 1e999}}`},
+		{"application/json", `[[[[`},
+		{"image/png", "\x89PNG"},
+		{"", ""},
+		{"text/", "x"},
+	} {
+		f.Add(seed.contentType, []byte(seed.data))
+	}
+	const maxBatch = 4
+	f.Fuzz(func(t *testing.T, contentType string, data []byte) {
+		r, err := decodeRequest(contentType, data, maxBatch)
+		if err != nil {
+			if err.Code != CodeBadRequest && err.Code != CodeTooLarge {
+				t.Errorf("code %d", err.Code)
+			}
+			if err.Text == "" || len(err.Text) > 2*maxErrorText {
+				t.Errorf("text of %d bytes: %q", len(err.Text), err.Text)
+			}
+			return
+		}
+		if len(r.events) > maxBatch || !r.batch && len(r.events) != 1 {
+			t.Errorf("%d events, batch %v", len(r.events), r.batch)
+		}
+		for i, e := range r.events {
+			if err := e.ValidateRequest(); err != nil {
+				t.Errorf("event %d is taken but not valid: %v", i, err)
+			}
+			if e.Label != stream.Unlabelled {
+				t.Errorf("event %d has the label %v", i, e.Label)
+			}
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"hamlet/stream"
+)
+
+// The endpoints of the service, which are also the second word of their
+// subjects.
+const (
+	Score   = "score"
+	Explain = "explain"
+	Info    = "info"
+)
+
+// ServiceName is the service's name, its queue group and the first word of its
+// subjects.
+const ServiceName = "hamlet"
+
+// DefaultModel is the model whose subjects carry no name.
+const DefaultModel = "default"
+
+// serviceVersion is the wire's version, as NATS' service discovery shows it.
+const serviceVersion = "1.0.0"
+
+var modelName = regexp.MustCompile(`^[a-z0-9-]+$`)
+
+// Subject returns where an endpoint of a model's service listens:
+// "hamlet.score", or "hamlet.score.billing" for the model billing.
+func Subject(endpoint, model string) string {
+	if model == "" || model == DefaultModel {
+		return ServiceName + "." + endpoint
+	}
+	return ServiceName + "." + endpoint + "." + model
+}
+
+// A Scorer answers the questions that a service is asked. Its methods must be
+// safe for concurrent use and end when ctx does. They return an [*Error] to
+// choose the code of the answer: CodeBadRequest for a body that the model
+// refuses, CodeUnavailable while there is no model. Score returns one verdict a
+// request, in order.
+type Scorer interface {
+	Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error)
+	Info(ctx context.Context) (stream.Info, error)
+}
+
+// An Observation is one answered request, for metrics.
+type Observation struct {
+	Endpoint string        // Score, Explain or Info
+	Code     int           // 200, or the code of the error
+	Messages int           // how many it was about: more than one in a batch, 0 if it could not be read
+	Waited   time.Duration // from its arrival to the start of the work
+	Took     time.Duration // from its arrival to its answer
+}
+
+// A ServiceConfig bounds a service. Zero fields mean the defaults.
+type ServiceConfig struct {
+	Model       string            // the model served; default DefaultModel
+	Concurrency int               // requests worked on at once; default GOMAXPROCS
+	Queue       int               // requests waiting for that; default 64 a worker. One more is answered 503
+	Timeout     time.Duration     // from arrival to answer, waiting included; default 5 s. Then it is answered 503
+	MaxBytes    int               // of a request; default 1 MiB, which is also what a NATS server carries by default. More is answered 413
+	MaxBatch    int               // events of an array; default 1000. More is answered 400
+	Drain       time.Duration     // for the orderly stop's talk with the server; default 5 s
+	Observe     func(Observation) // told of every answer, from many goroutines; nil: nobody is told
+	Log         *slog.Logger      // nil: silent
+}
+
+// A Service answers score requests on a connection. Several services of one
+// model, in as many processes as one likes, share its requests.
+type Service struct {
+	conn   *natsgo.Conn
+	scorer Scorer
+	cfg    ServiceConfig
+	log    *slog.Logger
+
+	gate     sync.RWMutex // held for writing to close the queue, for reading to send to it
+	closed   bool         // under gate
+	queue    chan job
+	ready    chan struct{}
+	started  atomic.Bool
+	inFlight atomic.Int64
+	stats    map[string]*endpointStats
+}
+
+// NewService returns a service of scorer on conn, which stays the caller's to
+// close, after Run has returned. Nothing happens before Run. All that is wrong
+// with cfg is reported at once.
+func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, error) {
+	if cfg.Model == "" {
+		cfg.Model = DefaultModel
+	}
+	var errs []error
+	if !modelName.MatchString(cfg.Model) {
+		errs = append(errs, fmt.Errorf("model name %q: only a-z, 0-9 and - are allowed", clip(cfg.Model)))
+	}
+	nonNegative := func(name string, v int64) {
+		if v < 0 {
+			errs = append(errs, fmt.Errorf("%s: %d is negative", name, v))
+		}
+	}
+	nonNegative("concurrency", int64(cfg.Concurrency))
+	nonNegative("queue", int64(cfg.Queue))
+	nonNegative("timeout", int64(cfg.Timeout))
+	nonNegative("max bytes", int64(cfg.MaxBytes))
+	nonNegative("max batch", int64(cfg.MaxBatch))
+	nonNegative("drain", int64(cfg.Drain))
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("scoring service: %w", err)
+	}
+	setDefault(&cfg.Concurrency, runtime.GOMAXPROCS(0))
+	setDefault(&cfg.Queue, 64*cfg.Concurrency)
+	setDefault(&cfg.Timeout, 5*time.Second)
+	setDefault(&cfg.MaxBytes, 1<<20)
+	setDefault(&cfg.MaxBatch, 1000)
+	setDefault(&cfg.Drain, 5*time.Second)
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{
+		conn:   conn,
+		scorer: scorer,
+		cfg:    cfg,
+		log:    log,
+		queue:  make(chan job, cfg.Queue),
+		ready:  make(chan struct{}),
+		stats:  map[string]*endpointStats{Score: {}, Explain: {}, Info: {}},
+	}, nil
+}
+
+func setDefault[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Ready is closed once the server knows the service's subscriptions: from then
+// on requests reach it.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// InFlight returns how many requests have been taken and not yet answered.
+func (s *Service) InFlight() int { return int(s.inFlight.Load()) }
+
+// Run serves until ctx ends and then stops in order: it takes no more, answers
+// what it has taken, and returns nil once the answers are on their way. A
+// service runs once. It is an error if the connection is closed under it.
+func (s *Service) Run(ctx context.Context) error {
+	if s.started.Swap(true) {
+		return errors.New("scoring service: it runs or has run already")
+	}
+	lost := make(chan struct{})
+	service, err := micro.AddService(s.conn, micro.Config{
+		Name:        ServiceName,
+		Version:     serviceVersion,
+		Description: "probabilities of spam from the model " + s.cfg.Model,
+		Metadata:    map[string]string{"model": s.cfg.Model},
+		QueueGroup:  ServiceName,
+		DoneHandler: func(micro.Service) { close(lost) },
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
+			s.log.Warn("scoring service", "subject", err.Subject, "error", err.Description)
+		},
+		StatsHandler: s.endpointStats,
+	})
+	if err != nil {
+		return fmt.Errorf("scoring service for model %s: %w", s.cfg.Model, err)
+	}
+	var workers sync.WaitGroup
+	for range s.cfg.Concurrency {
+		workers.Go(s.work)
+	}
+	for _, endpoint := range []string{Score, Explain, Info} {
+		subject := Subject(endpoint, s.cfg.Model)
+		if err = service.AddEndpoint(endpoint, s.take(endpoint), micro.WithEndpointSubject(subject)); err != nil {
+			err = fmt.Errorf("scoring service: listen on %s: %w", subject, err)
+			break
+		}
+	}
+	if err == nil {
+		err = s.serve(ctx, lost)
+	}
+	s.stop(service)
+	workers.Wait()
+	s.flush()
+	return err
+}
+
+// serve waits for the end, of ctx or of the connection.
+func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
+	if s.subscribed(ctx) {
+		close(s.ready)
+		s.log.Info("scoring service listens", "subject", Subject(Score, s.cfg.Model),
+			"concurrency", s.cfg.Concurrency, "queue", s.cfg.Queue)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-lost:
+		if ctx.Err() != nil {
+			return nil
+		}
+		return errors.New("scoring service: the nats connection was closed")
+	}
+}
+
+// subscribed waits until the server has seen the subscriptions, which is when
+// it answers a ping that follows them. While there is no server it waits for
+// one; false means that ctx ended, or the connection for good.
+func (s *Service) subscribed(ctx context.Context) bool {
+	changed := s.conn.StatusChanged(natsgo.CONNECTED, natsgo.CLOSED)
+	defer s.conn.RemoveStatusListener(changed)
+	for {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		err := s.conn.FlushWithContext(attempt)
+		if err == nil {
+			cancel()
+			return true
+		}
+		if ctx.Err() != nil || s.conn.IsClosed() {
+			cancel()
+			return false
+		}
+		select {
+		case <-changed:
+		case <-attempt.Done():
+		}
+		cancel()
+	}
+}
+
+// stop ends the subscriptions and, when their last messages have been taken,
+// the queue. The ping's answer comes behind every message that the server sent
+// before it saw the subscriptions end; the barrier comes behind their handlers.
+func (s *Service) stop(service micro.Service) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	defer cancel()
+	if err := service.Stop(); err != nil && !errors.Is(err, natsgo.ErrConnectionClosed) {
+		s.log.Warn("scoring service: stop", "error", err)
+	}
+	if s.conn.IsConnected() {
+		if err := s.conn.FlushWithContext(ctx); err != nil {
+			s.log.Warn("scoring service: the server didn't confirm the stop; requests on their way to it are lost", "error", err)
+		}
+	}
+	handled := make(chan struct{})
+	if err := s.conn.Barrier(func() { close(handled) }); err == nil { // else the connection is closed
+		select {
+		case <-handled:
+		case <-ctx.Done():
+			s.log.Warn("scoring service: handlers didn't end in time", "timeout", s.cfg.Drain)
+		}
+	}
+	s.gate.Lock()
+	s.closed = true
+	close(s.queue)
+	s.gate.Unlock()
+}
+
+// flush sends what the workers have answered last.
+func (s *Service) flush() {
+	if !s.conn.IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	defer cancel()
+	if err := s.conn.FlushWithContext(ctx); err != nil {
+		s.log.Warn("scoring service: the last answers may be lost", "error", err)
+	}
+}

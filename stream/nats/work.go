@@ -1,0 +1,223 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"hamlet/stream"
+)
+
+// codeOK marks a verdict in an Observation; it isn't on the wire.
+const codeOK = 200
+
+// A job is one request on its way to a worker.
+type job struct {
+	endpoint string
+	reply    string
+	header   micro.Headers
+	data     []byte
+	arrived  time.Time
+	started  time.Time // zero while it waits
+	messages int
+}
+
+// endpointStats is what $SRV.STATS shows for an endpoint beside micro's own
+// figures, which end where a request enters the queue.
+type endpointStats struct {
+	answered, refused, unavailable, faults atomic.Uint64
+	took                                   atomic.Int64 // ns, of all answers together
+}
+
+// statsReply is endpointStats in JSON.
+type statsReply struct {
+	Answered    uint64 `json:"answered"`    // with a verdict
+	Refused     uint64 `json:"refused"`     // 400, 413
+	Unavailable uint64 `json:"unavailable"` // 503
+	Faults      uint64 `json:"faults"`      // 500, panics among them
+	TookNS      int64  `json:"took_ns"`     // all together
+}
+
+// take returns an endpoint's handler. micro calls it for one message after the
+// other, so it hands the message to the pool or, if the queue is full, says so
+// at once. Info is answered on the spot: an overloaded service still says what
+// it serves.
+func (s *Service) take(endpoint string) micro.Handler {
+	return micro.HandlerFunc(func(r micro.Request) {
+		j := job{endpoint: endpoint, reply: r.Reply(), header: r.Headers(), data: r.Data(), arrived: time.Now()}
+		if j.reply == "" {
+			return // published, not asked: nobody waits for an answer
+		}
+		s.inFlight.Add(1)
+		if endpoint == Info {
+			s.do(&j)
+			return
+		}
+		s.gate.RLock()
+		taken := false
+		if !s.closed {
+			select {
+			case s.queue <- j:
+				taken = true
+			default:
+			}
+		}
+		s.gate.RUnlock()
+		if !taken {
+			s.refuse(&j, &Error{Code: CodeUnavailable, Text: fmt.Sprintf("overloaded: %d requests wait already; ask again later or run more scorers", s.cfg.Queue)})
+		}
+	})
+}
+
+// work answers requests until the queue is closed and empty.
+func (s *Service) work() {
+	for j := range s.queue {
+		s.do(&j)
+	}
+}
+
+// do answers one request, come what may.
+func (s *Service) do(j *job) {
+	j.started = time.Now()
+	answer, err := s.answer(j)
+	if most := s.conn.MaxPayload(); err == nil && most > 0 && int64(len(answer)) > most { // 0: never connected
+		err = &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the answer has %d bytes, the server carries %d: ask about fewer messages at once", len(answer), most)}
+	}
+	if err != nil {
+		s.refuse(j, err)
+		return
+	}
+	s.send(j, codeOK, &natsgo.Msg{Subject: j.reply, Data: answer})
+}
+
+// answer works out the reply. A panic under it becomes an error: one message
+// must not take the service away from all others.
+func (s *Service) answer(j *job) (reply []byte, e *Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", clipAt(fmt.Sprint(p), maxErrorText), "stack", string(debug.Stack()))
+			reply, e = nil, &Error{Code: CodeInternal, Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
+		}
+	}()
+	ctx, cancel := context.WithDeadline(context.Background(), j.arrived.Add(s.cfg.Timeout))
+	defer cancel()
+	if ctx.Err() != nil {
+		return nil, s.late()
+	}
+	if j.endpoint == Info {
+		info, err := s.scorer.Info(ctx)
+		if err != nil {
+			return nil, s.asError(j, err)
+		}
+		return encode(info)
+	}
+	if len(j.data) > s.cfg.MaxBytes {
+		return nil, &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the request has %d bytes, more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)}
+	}
+	asked, refused := decodeRequest(contentType(natsgo.Header(j.header)), j.data, s.cfg.MaxBatch)
+	if refused != nil {
+		return nil, refused
+	}
+	j.messages = len(asked.events)
+	verdicts, err := s.scorer.Score(ctx, asked.events, j.endpoint == Explain)
+	if err != nil {
+		return nil, s.asError(j, err)
+	}
+	if len(verdicts) != len(asked.events) {
+		panic(fmt.Sprintf("nats: %d verdicts for %d requests", len(verdicts), len(asked.events)))
+	}
+	if asked.batch {
+		return encode(append([]stream.Verdict{}, verdicts...)) // never null
+	}
+	return encode(verdicts[0])
+}
+
+func encode[T stream.Info | stream.Verdict | []stream.Verdict](v T) ([]byte, *Error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("nats: reply: %v", err)) // a NaN in a verdict is our bug
+	}
+	return b, nil
+}
+
+func (s *Service) late() *Error {
+	return &Error{Code: CodeUnavailable, Text: fmt.Sprintf("overloaded: no answer within %v; ask again later or run more scorers", s.cfg.Timeout)}
+}
+
+// asError gives a scorer's error its code. What is not meant for the asker is
+// logged and becomes a bare 500.
+func (s *Service) asError(j *job, err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.DeadlineExceeded):
+		return s.late()
+	}
+	s.log.Error("scoring service: request failed", "endpoint", j.endpoint, "error", err)
+	return &Error{Code: CodeInternal, Text: "internal error: the scorer's log says what it was"}
+}
+
+// refuse answers j with an error.
+func (s *Service) refuse(j *job, e *Error) {
+	m := &natsgo.Msg{Subject: j.reply, Header: natsgo.Header{
+		micro.ErrorHeader:     []string{clipAt(strings.ReplaceAll(e.Text, "\n", "; "), maxErrorText)},
+		micro.ErrorCodeHeader: []string{strconv.Itoa(e.Code)},
+	}}
+	s.send(j, e.Code, m)
+}
+
+// send counts an answer and publishes it, in this order: who has an answer
+// finds it counted.
+func (s *Service) send(j *job, code int, m *natsgo.Msg) {
+	s.count(j, code)
+	if err := s.conn.PublishMsg(m); err != nil {
+		s.log.Warn("scoring service: answer lost", "endpoint", j.endpoint, "error", err)
+	}
+	s.inFlight.Add(-1)
+}
+
+func (s *Service) count(j *job, code int) {
+	took := time.Since(j.arrived)
+	stats := s.stats[j.endpoint]
+	switch {
+	case code == codeOK:
+		stats.answered.Add(1)
+	case code == CodeInternal:
+		stats.faults.Add(1)
+	case code == CodeUnavailable:
+		stats.unavailable.Add(1)
+	default:
+		stats.refused.Add(1)
+	}
+	stats.took.Add(int64(took))
+	if s.cfg.Observe == nil {
+		return
+	}
+	waited := took
+	if !j.started.IsZero() {
+		waited = j.started.Sub(j.arrived)
+	}
+	s.cfg.Observe(Observation{Endpoint: j.endpoint, Code: code, Messages: j.messages, Waited: waited, Took: took})
+}
+
+// endpointStats is micro's StatsHandler, whose result micro writes as JSON.
+func (s *Service) endpointStats(e *micro.Endpoint) any {
+	stats := s.stats[e.Name]
+	return statsReply{
+		Answered:    stats.answered.Load(),
+		Refused:     stats.refused.Load(),
+		Unavailable: stats.unavailable.Load(),
+		Faults:      stats.faults.Load(),
+		TookNS:      stats.took.Load(),
+	}
+}
