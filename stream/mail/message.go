@@ -1,0 +1,171 @@
+package mail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Limits of what is read of one message. Beyond them nothing is thrown away
+// unread: the rest is taken as raw text, and [Message.Raw] says so.
+const (
+	MaxSize   = 25 << 20 // bytes of a message; common servers accept no more
+	MaxDepth  = 20       // multiparts and attached messages inside one another
+	MaxParts  = 1000     // parts of a message, multiparts counted as well
+	MaxFields = 10000    // header fields of a message and its parts together
+	MaxHead   = 64 << 10 // bytes of Message.Head, and of one header on a wire
+
+	// maxGrowth bounds the decoded text by the size of the message. Nothing
+	// in MIME or HTML that is read here grows a hundredfold; the bound holds
+	// should a decoder of somebody else ever do.
+	maxGrowth = 100
+)
+
+var (
+	// ErrTooLarge is the answer to a message of more than MaxSize bytes. It
+	// will never pass; refuse it to whoever sent it.
+	ErrTooLarge = errors.New("message is larger than 25 MiB")
+
+	// ErrEmpty is the answer to a message without a single visible byte:
+	// there is nothing to learn from or to score.
+	ErrEmpty = errors.New("message is empty")
+)
+
+// A Message is what a model learns of a mail. Head, Subject and Text are valid
+// UTF-8 and share no memory with the raw message.
+type Message struct {
+	// Head holds the mbox "From " line, if there is one, and then a line
+	// "name: value\n" for every header field in order: the name in lower
+	// case, the value unfolded, Subject and From decoded (RFC 2047). It is cut
+	// at MaxHead bytes.
+	Head []byte
+
+	Subject []byte // the decoded Subject; never nil, empty if there is none
+
+	// Text holds the text parts, decoded, HTML stripped, joined by line ends.
+	// Every other part stands as its media type: "[[image/png]]".
+	Text []byte
+
+	BodyBytes   int  // bytes of the parts' bodies as they came, before Reduce
+	HTML        bool // there is a text/html part
+	Parts       int  // parts that are not multiparts; 1 for a simple message
+	Attachments int  // of these, those that are not text or say attachment
+
+	Raw    bool   // something was read as raw text, or is missing
+	Reason string // the first reason why; empty unless Raw
+}
+
+// Parse reads a message in the form of RFC 5322 and MIME, with or without an
+// mbox "From " line before it, line ends LF or CRLF. It takes every input,
+// hostile ones included, in time and memory linear in its length, and always
+// gives the same answer. It may be called concurrently.
+//
+// Parse(Reduce(raw)) differs from Parse(raw) only where Reduce cut text or
+// headers.
+func Parse(raw []byte) Message {
+	s := scanners.Get().(*scanner)
+	defer s.release()
+
+	oversize := len(raw) > MaxSize
+	if oversize {
+		raw = raw[:MaxSize]
+	}
+	s.scan(raw)
+	if oversize {
+		s.reason = "larger than 25 MiB: the rest is missing"
+	}
+
+	m := Message{Subject: []byte{}}
+	s.readHead(&m)
+	m.Text = make([]byte, 0, s.textSize())
+	budget := maxGrowth * len(raw)
+	for i := range s.entities {
+		e := &s.entities[i]
+		if e.kind != textPart && e.kind != otherPart {
+			continue
+		}
+		m.Parts++
+		m.BodyBytes += e.size()
+		if e.attachment || e.kind == otherPart {
+			m.Attachments++
+		}
+		if len(m.Text) > 0 && m.Text[len(m.Text)-1] != '\n' {
+			m.Text = append(m.Text, '\n')
+		}
+		if e.kind == otherPart {
+			m.Text = appendPlaceholder(m.Text, e.mediaType)
+			continue
+		}
+		m.HTML = m.HTML || e.html
+		m.Text = s.appendText(m.Text, e)
+		if len(m.Text) > budget {
+			m.Text = clip(m.Text, budget)
+			s.fail("decoded text is more than 100 times the message")
+			break
+		}
+	}
+	m.Reason = s.reason
+	m.Raw = s.reason != ""
+	return m
+}
+
+// textSize estimates the length of Message.Text, so that it is allocated once.
+func (s *scanner) textSize() int {
+	n := 16
+	for i := range s.entities {
+		e := &s.entities[i]
+		switch e.kind {
+		case textPart:
+			n += e.body.len() + 1
+		case otherPart:
+			n += len(e.mediaType) + 5
+		}
+	}
+	return n
+}
+
+// appendPlaceholder writes the media type in double brackets and lower case.
+func appendPlaceholder(dst, mediaType []byte) []byte {
+	dst = append(dst, "[["...)
+	n := len(dst)
+	dst = appendUTF8(dst, mediaType)
+	lower(dst[n:])
+	return append(dst, "]]"...)
+}
+
+// lower changes ASCII capitals in place.
+func lower(b []byte) {
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+}
+
+// fail notes why something is read as raw text; the first reason stands.
+func (s *scanner) fail(format string, args ...any) {
+	if s.reason == "" {
+		s.reason = fmt.Sprintf(format, args...)
+	}
+}
+
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+// release gives the scratch back, unless a giant message has bloated it.
+func (s *scanner) release() {
+	const keep = 1 << 20
+	s.raw = nil
+	clear(s.entities) // they point into raw
+	clear(s.open)
+	if cap(s.scratch) > keep {
+		s.scratch = nil
+	}
+	if cap(s.fields) > keep/32 {
+		s.fields = nil
+	}
+	scanners.Put(s)
+}
+
+// isBlank reports whether b holds nothing but white space.
+func isBlank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }

@@ -1,0 +1,274 @@
+package mail
+
+import "bytes"
+
+// A scanner cuts a message into its parts without copying any of it: every
+// part is a pair of byte ranges, its header and its body. Parse decodes the
+// ranges that it needs; Reduce copies them. Both see the same structure.
+type scanner struct {
+	raw      []byte
+	from     span     // the mbox "From " line with its line end; may be empty
+	entities []entity // in the order of their headers
+	fields   []field  // header fields of all entities, in order
+	open     []multi  // multiparts whose closing boundary has not come yet
+	gaps     []span   // preambles and epilogues: text that no reader shows
+	reason   string   // why something is read as raw text
+	scratch  []byte   // a decoded body or header value
+	mended   int      // bytes given to the tolerant decoder
+}
+
+type span struct{ start, end int }
+
+func (p span) len() int { return p.end - p.start }
+
+// kind says what an entity's body is.
+type kind uint8
+
+const (
+	textPart    kind = iota // text, or what is read as raw text
+	otherPart               // anything else: an image, a program
+	multiPart               // a multipart: its parts follow as entities
+	messagePart             // an attached message: it follows as an entity
+)
+
+// An entity is the message itself or one of its parts (RFC 2045, section 2.4).
+type entity struct {
+	kind       kind
+	html       bool
+	attachment bool // Content-Disposition says so
+	rawText    bool // not decoded: the structure promised is not there
+	depth      int  // multiparts and messages around it
+	header     span // all fields, without the empty line
+	fields     span // the same as indices into scanner.fields
+	body       span
+	encoding   encoding
+	recorded   int    // size of the body before Reduce, 0 if it left it alone
+	mediaType  []byte // as written, without parameters
+	charset    []byte
+}
+
+// size returns the bytes of the body as it came, before Reduce.
+func (e *entity) size() int { return max(e.body.len(), e.recorded) }
+
+// A multi is a multipart that is still open.
+type multi struct {
+	boundary []byte
+	entity   int  // its index in scanner.entities
+	parts    int  // parts begun
+	digest   bool // its parts are messages unless they say otherwise
+}
+
+// maxBoundary bounds a boundary: RFC 2046 allows 70 characters, RFC 5322 lines
+// of 998. maxTrail bounds the white space after it on its line.
+const (
+	maxBoundary = 998
+	maxTrail    = 256
+)
+
+// scan fills the scanner from raw in one pass: boundaries of all open
+// multiparts are looked for at once, so depth does not multiply the work.
+func (s *scanner) scan(raw []byte) {
+	*s = scanner{
+		raw: raw, entities: s.entities[:0], fields: s.fields[:0],
+		open: s.open[:0], gaps: s.gaps[:0], scratch: s.scratch,
+	}
+	pos := s.scanFrom()
+	depth, digest := 0, false
+	for {
+		k := s.begin(pos, depth, digest)
+		e := &s.entities[k]
+		pos = e.body.start
+		if e.kind == messagePart {
+			depth, digest = depth+1, false
+			continue
+		}
+		var more bool
+		if pos, more = s.finish(k); !more {
+			return
+		}
+		if len(s.entities) >= MaxParts {
+			s.fail("more than %d parts", MaxParts)
+			s.entities = append(s.entities, entity{kind: textPart, rawText: true,
+				header: span{pos, pos}, fields: span{len(s.fields), len(s.fields)}, body: span{pos, len(raw)}})
+			return
+		}
+		top := &s.open[len(s.open)-1]
+		top.parts++
+		depth, digest = s.entities[top.entity].depth+1, top.digest
+	}
+}
+
+// scanFrom takes the mbox "From " line, or its quoted form, off the front.
+func (s *scanner) scanFrom() int {
+	if bytes.HasPrefix(s.raw, []byte("From ")) || bytes.HasPrefix(s.raw, []byte(">From ")) {
+		s.from.end = lineEnd(s.raw, 0)
+	}
+	return s.from.end
+}
+
+// begin reads the header at pos and appends the entity that it heads.
+func (s *scanner) begin(pos, depth int, digest bool) int {
+	s.entities = append(s.entities, entity{depth: depth})
+	k := len(s.entities) - 1
+	e := &s.entities[k]
+	h := s.scanHeader(e, pos)
+	boundary, isDigest := h.classify(e, digest)
+	switch {
+	case h.overflow:
+		s.fail("more than %d header fields", MaxFields)
+		e.asRawText()
+	case h.missing && depth == 0:
+		s.fail("no header")
+		e.asRawText()
+	case e.kind == multiPart && (len(boundary) == 0 || len(boundary) > maxBoundary):
+		s.fail("multipart without a boundary")
+		e.asRawText()
+	case (e.kind == multiPart || e.kind == messagePart) && depth >= MaxDepth:
+		s.fail("nested deeper than %d levels", MaxDepth)
+		e.asRawText()
+	case e.kind == multiPart:
+		s.open = append(s.open, multi{boundary: boundary, entity: k, digest: isDigest})
+	}
+	return k
+}
+
+func (e *entity) asRawText() {
+	e.kind, e.rawText, e.html, e.encoding = textPart, true, false, identity
+}
+
+// finish finds where the body of entity k ends, and closes multiparts until a
+// further part begins; it returns where, and whether there is one.
+func (s *scanner) finish(k int) (pos int, more bool) {
+	inBody := true // of k; later in an epilogue
+	pos = s.entities[k].body.start
+	for {
+		line, level, final, ok := s.nextBoundary(pos)
+		end := len(s.raw)
+		if ok {
+			end = max(pos, s.beforeLineEnd(line.start))
+		}
+		switch {
+		case !inBody:
+			s.gaps = append(s.gaps, span{pos, end})
+		case s.entities[k].kind == multiPart:
+			s.entities[k].body.end = end
+			s.gaps = append(s.gaps, span{pos, end})
+		default:
+			s.entities[k].body.end = end
+		}
+		inBody = false
+		if !ok {
+			s.closeDownTo(0)
+			return end, false
+		}
+		s.closeDownTo(level + 1)
+		if !final {
+			return line.end, true
+		}
+		s.open[level].close(s)
+		s.open = s.open[:level]
+		pos = line.end
+	}
+}
+
+// closeDownTo gives up the open multiparts from level on: their closing
+// boundaries are missing.
+func (s *scanner) closeDownTo(level int) {
+	for i := len(s.open) - 1; i >= level; i-- {
+		s.fail("multipart without its closing boundary")
+		s.open[i].close(s)
+	}
+	s.open = s.open[:level]
+}
+
+// close ends a multipart. One in which no part ever began is read as raw text.
+func (m *multi) close(s *scanner) {
+	e := &s.entities[m.entity]
+	if m.parts > 0 || isBlank(s.raw[e.body.start:e.body.end]) {
+		return
+	}
+	s.fail("multipart without a part")
+	e.asRawText()
+	for i, g := range s.gaps {
+		if g.start == e.body.start {
+			s.gaps = append(s.gaps[:i], s.gaps[i+1:]...)
+			break
+		}
+	}
+}
+
+// nextBoundary finds, from the line start pos on, the next line that is a
+// boundary of an open multipart, the innermost first where two are alike.
+func (s *scanner) nextBoundary(pos int) (line span, level int, final, ok bool) {
+	if len(s.open) == 0 {
+		return
+	}
+	for {
+		if bytes.HasPrefix(s.raw[pos:], []byte("--")) {
+			if level, final, ok = s.matchBoundary(pos); ok {
+				return span{pos, lineEnd(s.raw, pos)}, level, final, true
+			}
+		}
+		i := bytes.Index(s.raw[pos:], []byte("\n--"))
+		if i < 0 {
+			return
+		}
+		pos += i + 1
+	}
+}
+
+// matchBoundary compares the line at pos, which begins with two dashes, with
+// the boundaries of the open multiparts.
+func (s *scanner) matchBoundary(pos int) (level int, final, ok bool) {
+	line := s.raw[pos+2 : min(len(s.raw), pos+2+maxBoundary+maxTrail)]
+	for level = len(s.open) - 1; level >= 0; level-- {
+		rest, found := bytes.CutPrefix(line, s.open[level].boundary)
+		if !found {
+			continue
+		}
+		if endsLine(rest) {
+			return level, false, true
+		}
+		if rest, found = bytes.CutPrefix(rest, []byte("--")); found && endsLine(rest) {
+			return level, true, true
+		}
+	}
+	return 0, false, false
+}
+
+// endsLine reports whether b holds only blanks up to its line end or its end.
+func endsLine(b []byte) bool {
+	for i, c := range b {
+		switch c {
+		case '\n':
+			return true
+		case ' ', '\t', '\r':
+		default:
+			return false
+		}
+		if i >= maxTrail {
+			return false
+		}
+	}
+	return true
+}
+
+// lineEnd returns the position after the line that begins at pos.
+func lineEnd(b []byte, pos int) int {
+	if i := bytes.IndexByte(b[pos:], '\n'); i >= 0 {
+		return pos + i + 1
+	}
+	return len(b)
+}
+
+// beforeLineEnd returns the position before the line end that precedes pos: it
+// belongs to the boundary (RFC 2046, section 5.1.1).
+func (s *scanner) beforeLineEnd(pos int) int {
+	if pos > 0 && s.raw[pos-1] == '\n' {
+		pos--
+		if pos > 0 && s.raw[pos-1] == '\r' {
+			pos--
+		}
+	}
+	return pos
+}
