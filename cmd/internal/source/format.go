@@ -1,0 +1,175 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// formatOf returns the one format of all inputs: the given one, or what their
+// names and contents say.
+func formatOf(inputs []*input, given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	format := ""
+	for _, in := range inputs {
+		f := formatOfName(in.path)
+		if f == "" {
+			head, err := in.head()
+			if err != nil {
+				return "", err
+			}
+			if f = formatOfContent(head); f == "" {
+				return "", usagef("%s: neither its name nor its content says what it is: use --format with one of %s",
+					in.name, strings.Join(formats, ", "))
+			}
+		}
+		if format != "" && f != format {
+			return "", usagef("%s is %s and %s is %s: read one format at a time, or say --format", inputs[0].name, format, in.name, f)
+		}
+		format = f
+	}
+	return format, nil
+}
+
+// formatOfName tells a format by the last part of a name, compression put aside.
+func formatOfName(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	for _, ext := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	switch filepath.Ext(name) {
+	case ".csv":
+		return FormatCSV
+	case ".svm", ".svmlight", ".libsvm":
+		return FormatSVMLight
+	case ".jsonl", ".ndjson":
+		return FormatJSONL
+	case ".mbox", ".mbx", ".eml", ".tar", ".tgz":
+		return FormatMail
+	}
+	return ""
+}
+
+// formatOfContent tells a format by the first bytes of a file, or returns "".
+func formatOfContent(head []byte) string {
+	if isTar(head) || bytes.HasPrefix(head, []byte("From ")) {
+		return FormatMail
+	}
+	rows := firstLines(head, 20)
+	if len(rows) == 0 {
+		return ""
+	}
+	switch {
+	case rows[0][0] == '{':
+		return FormatJSONL
+	case all(rows, isTextLine):
+		return FormatText
+	case all(rows, isSVMLightLine) && slices.ContainsFunc(rows, func(s string) bool { return strings.Contains(s, ":") }):
+		return FormatSVMLight
+	case isTable(rows):
+		return FormatCSV
+	case isHeaderLine(rows[0]):
+		return FormatMail
+	}
+	return ""
+}
+
+// isTar reports whether a file begins like a tar archive (POSIX or GNU).
+func isTar(head []byte) bool {
+	return len(head) >= 512 && bytes.Equal(head[257:262], []byte("ustar"))
+}
+
+// firstLines returns the first complete lines that are not blank, at most n; a
+// single line need not be complete.
+func firstLines(head []byte, n int) (rows []string) {
+	text := strings.TrimPrefix(string(head), "\ufeff")
+	for len(rows) < n && text != "" {
+		line, rest, complete := strings.Cut(text, "\n")
+		if text = rest; !complete && len(rows) > 0 && len(head) >= headSize {
+			break
+		}
+		if line = strings.TrimSuffix(line, "\r"); strings.TrimSpace(line) != "" {
+			rows = append(rows, line)
+		}
+	}
+	return rows
+}
+
+func all(rows []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(rows, func(s string) bool { return !is(s) })
+}
+
+func isTextLine(s string) bool {
+	label, _, ok := strings.Cut(s, "\t")
+	return ok && (label == "ham" || label == "spam")
+}
+
+func isSVMLightLine(s string) bool {
+	s, _, _ = strings.Cut(s, "#")
+	fields := strings.Fields(s)
+	if len(fields) == 0 {
+		return true // a comment
+	}
+	for _, f := range fields[1:] {
+		index, value, ok := strings.Cut(f, ":")
+		if _, err := strconv.ParseUint(index, 10, 64); !ok || err != nil || !isNumber(value) {
+			return false
+		}
+	}
+	return isNumber(fields[0])
+}
+
+// isTable reports whether rows look like numbers in columns: the second row, or
+// the only one, has as many fields as the first, at least two, and a number.
+func isTable(rows []string) bool {
+	comma := commaOf(rows[0])
+	first, err := splitRow(nil, rows[0], comma)
+	if err != nil || len(first) < 2 {
+		return false
+	}
+	row := first
+	if len(rows) > 1 {
+		if row, err = splitRow(nil, rows[1], comma); err != nil || len(row) != len(first) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(row, isNumber)
+}
+
+// isHeaderLine reports whether s begins as a field of RFC 5322 does.
+func isHeaderLine(s string) bool {
+	name, _, ok := strings.Cut(s, ":")
+	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+func isNumber(s string) bool {
+	_, err := parseNumber(s)
+	return err == nil
+}
+
+// parseNumber reads a decimal number. NaN and ±Inf are numbers here, for the
+// event's validation to refuse by name.
+func parseNumber(s string) (float64, error) {
+	if strings.ContainsAny(s, "xX_") {
+		return 0, fmt.Errorf("%q is not a number", clip(s))
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil && !strings.Contains(err.Error(), "out of range") {
+		return 0, fmt.Errorf("%q is not a number", clip(s))
+	}
+	return v, nil
+}
+
+// clip shortens what an error quotes.
+func clip(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

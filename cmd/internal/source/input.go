@@ -1,0 +1,229 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// usagef returns the error of wrong usage, which has an exit status of its own.
+func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
+
+// headSize is how much of an input is looked at before it is read.
+const headSize = 256 << 10
+
+// An input is one file, or a stream that can be read once, unpacked.
+type input struct {
+	name   string // as the user wrote it, for messages
+	path   string
+	stream io.Reader // standard input or a pipe; nil: the file at path
+	file   *os.File  // the pipe, ours to close
+
+	peeked *bufio.Reader // the stream once it has been looked at
+	closer func()
+}
+
+// inputs returns the files that paths stand for, directories walked in the
+// order of names, and everything that is wrong with them.
+func (s *Source) inputs(paths []string) ([]*input, error) {
+	var (
+		list []*input
+		errs []error
+	)
+	for _, path := range paths {
+		found, err := s.inputsOf(path)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		list = append(list, found...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (s *Source) inputsOf(path string) ([]*input, error) {
+	if path == "-" {
+		for _, in := range s.once {
+			if in.path == path {
+				return nil, usagef("- is given twice: standard input can be read once")
+			}
+		}
+		return s.readOnce(&input{name: "standard input", path: path, stream: s.cfg.Stdin}), nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: cannot be read: %w", path, plain(err))
+		}
+		return s.readOnce(&input{name: path, path: path, stream: f, file: f}), nil
+	}
+	names, err := filesUnder(path)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*input, len(names))
+	for i, name := range names {
+		list[i] = &input{name: name, path: name}
+	}
+	return list, nil
+}
+
+func (s *Source) readOnce(in *input) []*input {
+	s.once = append(s.once, in)
+	return []*input{in}
+}
+
+// filesUnder returns path itself, or, if it is a directory, the regular files
+// under it by name, hidden ones left out. It reports what cannot be read, and
+// what is empty.
+func filesUnder(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such file or directory", path)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, plain(err))
+	case !info.IsDir():
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: cannot be read: %w", path, plain(err))
+		}
+		f.Close()
+		if info.Mode().IsRegular() && info.Size() == 0 {
+			return nil, fmt.Errorf("%s: the file is empty, there is nothing to learn from", path)
+		}
+		return []string{path}, nil
+	}
+	var names []string
+	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(d.Name(), ".") && name != path {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be read: %w", path, plain(err))
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: the directory holds no file, there is nothing to learn from", path)
+	}
+	return names, nil
+}
+
+// plain takes the operation and the path off an error of package os: our own
+// message names them.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// open returns the input's bytes, unpacked. Of a stream it returns the same reader
+// every time.
+func (in *input) open() (*bufio.Reader, func(), error) {
+	if in.stream != nil {
+		if in.peeked == nil {
+			r, closer, err := unpack(in.stream)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", in.name, err)
+			}
+			in.peeked, in.closer = r, closer
+		}
+		return in.peeked, func() {}, nil
+	}
+	f, err := os.Open(in.path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: cannot be read: %w", in.name, plain(err))
+	}
+	r, closer, err := unpack(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	return r, func() { closer(); f.Close() }, nil
+}
+
+func (in *input) close() error {
+	if in.closer != nil {
+		in.closer()
+		in.closer = nil
+	}
+	if in.file != nil {
+		return in.file.Close()
+	}
+	return nil
+}
+
+// head returns the first bytes, at most headSize. Of a pipe it waits for the
+// first line alone.
+func (in *input) head() ([]byte, error) {
+	r, closer, err := in.open()
+	if err != nil {
+		return nil, err
+	}
+	defer closer()
+	n := headSize
+	if in.stream != nil {
+		for n = 1; n < headSize; n = r.Buffered() + 1 {
+			b, err := r.Peek(n)
+			if err != nil || bytes.IndexByte(b, '\n') >= 0 {
+				break
+			}
+		}
+		n = max(r.Buffered(), 1)
+	}
+	b, err := r.Peek(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", in.name, plain(err))
+	}
+	if len(b) == 0 {
+		return nil, fmt.Errorf("%s: empty, there is nothing to learn from", in.name)
+	}
+	return slices.Clone(b), nil
+}
+
+// unpack undoes gzip and Zstandard, which it knows by their first bytes.
+func unpack(r io.Reader) (*bufio.Reader, func(), error) {
+	packed := bufio.NewReaderSize(r, 64<<10)
+	magic, _ := packed.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(packed)
+		if err != nil {
+			return nil, nil, fmt.Errorf("unpack gzip: %w", err)
+		}
+		return bufio.NewReaderSize(z, headSize), func() { z.Close() }, nil
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return nil, nil, fmt.Errorf("unpack zstd: %w", err)
+		}
+		return bufio.NewReaderSize(z, headSize), z.Close, nil
+	}
+	return bufio.NewReaderSize(packed, headSize), func() {}, nil
+}

@@ -1,0 +1,155 @@
+package source
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/stream"
+)
+
+// dataDir returns ../shared/data beside the checkout.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if filepath.Dir(dir) == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	data := filepath.Join(dir, "..", "shared", "data")
+	if _, err := os.Stat(data); err != nil {
+		t.Skip("the data sets are not beside the checkout, in ../shared/data")
+	}
+	return data
+}
+
+type counted struct {
+	events, spam, rejected, dense int
+}
+
+func count(t *testing.T, cfg Config) counted {
+	t.Helper()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := counted{dense: len(s.Dense())}
+	for item, err := range s.Events() {
+		var r *Rejection
+		switch {
+		case errors.As(err, &r):
+			c.rejected++
+			t.Logf("rejected %v", err)
+		case err != nil:
+			t.Fatal(err)
+		default:
+			c.events++
+			if item.Truth == stream.Spam {
+				c.spam++
+			}
+		}
+	}
+	if s.Rejected() != c.rejected {
+		t.Errorf("Rejected() = %d, want %d", s.Rejected(), c.rejected)
+	}
+	return c
+}
+
+// The rows and positives of data/README.md.
+func TestDataSets(t *testing.T) {
+	for _, tt := range []struct {
+		path string
+		cfg  Config
+		want counted
+	}{
+		{"spambase/spambase.data", Config{}, counted{4601, 1813, 0, 57}},
+		{"ionosphere/ionosphere.data", Config{Positive: "g", Drop: "2"}, counted{351, 225, 0, 33}},
+		{"wdbc/wdbc.data", Config{Label: "2", Positive: "M", Drop: "1"}, counted{569, 212, 0, 30}},
+		{"breast-cancer-wisconsin/breast-cancer-wisconsin.data", Config{Positive: "4", Drop: "1"}, counted{683, 239, 16, 9}},
+		{"pima/pima-indians-diabetes.data", Config{}, counted{768, 268, 0, 8}},
+		{"letter-ab/letter-ab.data", Config{Label: "1", Positive: "A"}, counted{1555, 789, 0, 16}},
+		{"wine-red/winequality-red.csv", Config{Label: "quality", Positive: "7,8"}, counted{1599, 217, 0, 11}},
+		{"heart/heart.dat", Config{Positive: "2"}, counted{270, 120, 0, 13}},
+		{"liver/bupa.data", Config{Positive: "2"}, counted{345, 200, 0, 6}},
+		{"w8a/w8a.gz", Config{}, counted{49749, 1479, 0, 0}},
+		{"w8a/w8a.t.gz", Config{}, counted{14951, 454, 0, 0}},
+		{"spam-drift/spam-stream.svm.gz", Config{}, counted{9324, 2387, 0, 0}},
+		{"sms/SMSSpamCollection", Config{}, counted{5574, 747, 0, 0}},
+	} {
+		t.Run(filepath.Dir(tt.path), func(t *testing.T) {
+			tt.cfg.Paths = []string{filepath.Join(dataDir(t), tt.path)}
+			if got := count(t, tt.cfg); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// SpamAssassin's mail: by its index, and by time of delivery as its collectors'
+// own servers stamped it.
+func TestSpamAssassin(t *testing.T) {
+	dir := filepath.Join(dataDir(t), "spamassassin")
+	cfg := Config{Index: filepath.Join(dir, "index.csv"), Paths: []string{filepath.Join(dir, "spamassassin.tar.gz")}}
+	if got, want := count(t, cfg), (counted{6046, 1896, 0, 0}); got != want {
+		t.Errorf("by index.csv: got %+v, want %+v", got, want)
+	}
+
+	times, err := os.ReadFile(filepath.Join(dir, "times.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivered := map[string]string{} // path to time, where it came from a Received header
+	for line := range strings.Lines(string(times)) {
+		if f := strings.Split(strings.TrimSpace(line), ","); f[4] == "received" {
+			delivered[f[0]] = f[3]
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, "index-received.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// In another order than the archive's, every message is found nevertheless.
+	cfg.Index = f.Name()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, known := s.Total(); n != 6046 || !known {
+		t.Errorf("Total() = %d, %v", n, known)
+	}
+	lines := bufio.NewScanner(f)
+	same, n := 0, 0
+	for item, err := range s.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Scan()
+		label, path, _ := strings.Cut(lines.Text(), ",")
+		if item.Truth.String() != label {
+			t.Fatalf("event %d is %v, the index says %s", item.Ordinal, item.Truth, label)
+		}
+		n++
+		if want := delivered[path]; want == "" || item.Event.Time.Format(time.RFC3339) == want {
+			same++
+		} else {
+			t.Logf("%s: delivered %v, want %s", path, item.Event.Time, want)
+		}
+	}
+	if n != 6046 || same < n-30 {
+		t.Errorf("%d of %d events have the time of delivery of times.csv", same, n)
+	}
+}

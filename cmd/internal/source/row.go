@@ -1,0 +1,140 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"hamlet/stream"
+	"hamlet/stream/mail"
+)
+
+// parseText reads "label<TAB>text". Bytes that aren't UTF-8 become U+FFFD.
+func parseText(line []byte, _ int) (stream.Event, error) {
+	name, text, ok := strings.Cut(string(line), "\t")
+	if !ok {
+		return stream.Event{}, errors.New("no tab: label<TAB>text is wanted")
+	}
+	label, err := parseLabel(name)
+	if err != nil {
+		return stream.Event{}, err
+	}
+	return stream.Event{Label: label, Body: stream.Body{
+		Kind: stream.Text, Text: strings.ToValidUTF8(text, "\ufffd"),
+	}}, nil
+}
+
+// parseLabel reads spam or ham; unlike a request's, an item's label isn't empty.
+func parseLabel(s string) (stream.Label, error) {
+	switch s {
+	case "spam":
+		return stream.Spam, nil
+	case "ham":
+		return stream.Ham, nil
+	}
+	return 0, fmt.Errorf("label: %q is neither spam nor ham", clip(s))
+}
+
+// parseJSONL reads an event in JSON. A mail in it is reduced like any other.
+func parseJSONL(line []byte, _ int) (stream.Event, error) {
+	e, err := stream.DecodeJSON(line)
+	if err != nil {
+		return stream.Event{}, err
+	}
+	if e.Body.Kind == stream.Mail {
+		if e.Body.Mail, err = mail.Reduce(e.Body.Mail); err != nil {
+			return stream.Event{}, err
+		}
+	}
+	return e, nil
+}
+
+// internedIndices is how many names of svmlight's indices are kept.
+const internedIndices = 1 << 20
+
+// svmLight reads rows of SVMlight: "label index:value … # comment". The name of
+// a number is its index in decimal. What a row does not mention is 0 there; so
+// a dense input that it does not mention becomes one.
+type svmLight struct {
+	dense []string
+	names map[uint64]string
+}
+
+func newSVMLight(dense []string) *svmLight {
+	return &svmLight{dense: dense, names: make(map[uint64]string)}
+}
+
+func (p *svmLight) parse(line []byte, _ int) (stream.Event, error) {
+	row, _, _ := strings.Cut(string(line), "#")
+	fields := strings.Fields(row)
+	if len(fields) == 0 {
+		return stream.Event{}, errSkip
+	}
+	e := stream.Event{Body: stream.Body{Kind: stream.Vector, Vector: make([]stream.Number, 0, len(fields)-1+len(p.dense))}}
+	switch v, err := parseNumber(fields[0]); {
+	case err == nil && v == 1:
+		e.Label = stream.Spam
+	case err == nil && (v == -1 || v == 0):
+		e.Label = stream.Ham
+	default:
+		return stream.Event{}, fmt.Errorf("label: %q is none of +1, 1 (spam), -1, 0 (ham)", clip(fields[0]))
+	}
+	for _, f := range fields[1:] {
+		index, value, ok := strings.Cut(f, ":")
+		i, err := strconv.ParseUint(index, 10, 64)
+		if !ok || err != nil {
+			return stream.Event{}, fmt.Errorf("%q: index:value is wanted, the index a whole number", clip(f))
+		}
+		v, err := parseNumber(value)
+		if err != nil {
+			return stream.Event{}, fmt.Errorf("index %d: %w", i, err)
+		}
+		e.Body.Vector = append(e.Body.Vector, stream.Number{Name: p.name(i), Value: v})
+	}
+	if err := stream.SortVector(e.Body.Vector); err != nil {
+		return stream.Event{}, err
+	}
+	if len(p.dense) > 0 {
+		p.fill(&e.Body)
+	}
+	return e, nil
+}
+
+func (p *svmLight) name(i uint64) string {
+	name, ok := p.names[i]
+	if !ok {
+		name = strconv.FormatUint(i, 10)
+		if len(p.names) < internedIndices {
+			p.names[i] = name
+		}
+	}
+	return name
+}
+
+// fill adds the dense names that the row left out.
+func (p *svmLight) fill(b *stream.Body) {
+	have := make(map[string]bool, len(b.Vector))
+	for _, n := range b.Vector {
+		have[n.Name] = true
+	}
+	for _, name := range p.dense {
+		if !have[name] {
+			have[name] = true
+			b.Vector = append(b.Vector, stream.Number{Name: name})
+		}
+	}
+	// No name is there twice, so this only sorts.
+	if err := stream.SortVector(b.Vector); err != nil {
+		panic(err)
+	}
+}
+
+// finite reports what e.Validate would, in the words of a table.
+func finite(column string, v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Errorf("column %s: %v is not a finite number", column, v)
+	}
+	return nil
+}

@@ -1,0 +1,344 @@
+// Package source turns labelled data into events: mail, text, CSV, svmlight and
+// JSON Lines, from files, directories, archives and standard input.
+//
+//	paths ─> format's reader ─> event without id ─> id, source, checks ─> shuffle ─> limit ─> flips ─> Item
+//	              └── what cannot be learnt from ──────┴─> *Rejection, and the stream goes on
+//
+// The same configuration over the same data gives the same items on every run,
+// ids included: an id is a hash of the item's ordinal in the data and of what
+// the item says, its label among it. Nothing here reads a clock.
+//
+// Everything is streamed, but for --shuffle and for mail that is merged by time
+// of delivery: that is spooled, the first 256 MiB in memory and the rest in a
+// temporary file.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"hamlet/stream"
+)
+
+// Formats of labelled data.
+const (
+	FormatMail     = "mail"
+	FormatText     = "text"
+	FormatCSV      = "csv"
+	FormatSVMLight = "svmlight"
+	FormatJSONL    = "jsonl"
+)
+
+var formats = []string{FormatMail, FormatText, FormatCSV, FormatSVMLight, FormatJSONL}
+
+// A Config says what to read and how. Zero fields mean what they say.
+type Config struct {
+	Paths  []string // files, directories, or "-" for Stdin
+	Format string   // one of the formats; empty: told from names and contents
+
+	Spam, Ham []string // mail: paths of spam and of ham, merged by time of delivery
+	Index     string   // mail: a file of lines "label,path", in the order of the stream
+
+	Label    string   // csv: the label's column, a name or a number from 1; empty: the last
+	Positive string   // csv: the labels that mean spam, with commas between; empty: spam, 1 and +1
+	Drop     string   // csv: columns to leave out, names or numbers, with commas between
+	Dense    []string // names of dense inputs; empty: all columns of a CSV, else none
+
+	Shuffle *int64       // seed of a permutation of the events; nil: in order
+	Limit   int          // stop after so many events; 0: never
+	Assign  []Assignment // sources for events that carry none
+	Flip    FlipConfig   // wrong labels on purpose
+
+	Stdin io.Reader // what "-" is; nil: os.Stdin
+}
+
+// None reports whether c names no data at all.
+func (c *Config) None() bool {
+	return len(c.Paths) == 0 && len(c.Spam) == 0 && len(c.Ham) == 0 && c.Index == ""
+}
+
+// An Item is one event of a source.
+type Item struct {
+	Ordinal int          // place in the stream from 0, rejected items counted
+	Event   stream.Event // what the learner is told
+	Truth   stream.Label // the true label; Event.Label differs where it was flipped
+}
+
+// A Rejection is an item that cannot be learnt from. The stream goes on behind it.
+type Rejection struct {
+	Ordinal int    // place in the stream from 0
+	Place   string // "file:line", a file, a member of an archive
+	Err     error  // what is wrong with it
+}
+
+func (r *Rejection) Error() string { return r.Place + ": " + r.Err.Error() }
+func (r *Rejection) Unwrap() error { return r.Err }
+
+// A draft is what a format's reader makes of one item: an event that still lacks
+// its id, or a *Rejection. Any other error ends the stream.
+type drafts = iter.Seq2[draft, error]
+
+type draft struct {
+	event stream.Event
+	place string
+}
+
+func rejected(place string, err error) (draft, error) {
+	return draft{place: place}, &Rejection{Place: place, Err: err}
+}
+
+// A Source is labelled data that has been looked at and can be read.
+type Source struct {
+	cfg    Config
+	dense  []string
+	drafts drafts
+
+	total    atomic.Int64 // −1: unknown
+	rejected atomic.Int64
+	once     []*input // what can be read only once: standard input, pipes
+	consumed bool     // and has been
+}
+
+// Open looks at all that cfg names, without reading it through, and reports
+// everything that is wrong at once: what is missing, unreadable or empty, a
+// format that cannot be told, columns that don't exist or aren't numbers.
+func Open(cfg Config) (*Source, error) {
+	if cfg.Stdin == nil {
+		cfg.Stdin = os.Stdin
+	}
+	s := &Source{cfg: cfg, dense: slices.Clone(cfg.Dense)}
+	s.total.Store(-1)
+	var errs []error
+	if cfg.Format != "" && !slices.Contains(formats, cfg.Format) {
+		errs = append(errs, usagef("--format %s: unknown; one of %v is wanted", cfg.Format, formats))
+	}
+	if cfg.Limit < 0 {
+		errs = append(errs, usagef("--limit %d: a number of events is wanted, or 0 for all", cfg.Limit))
+	}
+	errs = append(errs, cfg.Flip.check()...)
+	errs = append(errs, checkAssignments(cfg.Assign)...)
+	if cfg.None() {
+		errs = append(errs, usagef("no source: name a file, a directory or - for standard input, or mail by --spam, --ham or --index"))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare chooses the reader by the format.
+func (s *Source) prepare() error {
+	if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 || s.cfg.Index != "" {
+		if s.cfg.Format != "" && s.cfg.Format != FormatMail {
+			return usagef("--spam, --ham and --index label mail; with --format %s the labels are in the data", s.cfg.Format)
+		}
+		return s.prepareMail()
+	}
+	inputs, err := s.inputs(s.cfg.Paths)
+	if err != nil {
+		return err
+	}
+	format, err := formatOf(inputs, s.cfg.Format)
+	if err != nil {
+		return err
+	}
+	if format != FormatCSV {
+		for _, f := range []struct{ flag, value string }{
+			{"--label", s.cfg.Label}, {"--positive", s.cfg.Positive}, {"--drop", s.cfg.Drop},
+		} {
+			if f.value != "" {
+				return usagef("%s is about CSV, but %s is %s; --format csv says otherwise", f.flag, inputs[0].name, format)
+			}
+		}
+	}
+	switch format {
+	case FormatMail:
+		return usagef("%s is mail, which carries no label: use --spam PATH and --ham PATH, or --index FILE with lines label,path", inputs[0].name)
+	case FormatText:
+		s.drafts = eachLine(inputs, parseText)
+	case FormatSVMLight:
+		p := newSVMLight(s.cfg.Dense)
+		s.drafts = eachLine(inputs, p.parse)
+	case FormatJSONL:
+		s.drafts = eachLine(inputs, parseJSONL)
+	case FormatCSV:
+		t, err := openTable(inputs[0], &s.cfg)
+		if err != nil {
+			return err
+		}
+		s.dense = t.dense
+		s.drafts = eachLine(inputs, t.parse)
+	}
+	return nil
+}
+
+// Dense returns the names of the dense inputs that the data implies: all columns
+// of a CSV that are neither label nor dropped, in their order, unless the
+// configuration names some; for other formats those alone.
+func (s *Source) Dense() []string { return slices.Clone(s.dense) }
+
+// Rejected returns how many items the last reading has rejected so far. It may
+// be called while another goroutine reads.
+func (s *Source) Rejected() int { return int(s.rejected.Load()) }
+
+// Total returns how many items, rejected ones counted, a reading yields, as far
+// as that is known, which it may become while reading. It may be called while
+// another goroutine reads.
+func (s *Source) Total() (n int, known bool) {
+	n = int(s.total.Load())
+	if n < 0 {
+		return 0, false
+	}
+	if s.cfg.Limit > 0 {
+		n = min(n, s.cfg.Limit)
+	}
+	return n, true
+}
+
+// Close releases what Open holds. Readings clean up after themselves.
+func (s *Source) Close() error {
+	errs := make([]error, len(s.once))
+	for i, in := range s.once {
+		errs[i] = in.close()
+	}
+	return errors.Join(errs...)
+}
+
+// Events reads the source from its beginning: items in order, each owning its
+// memory, and between them a *[Rejection] for each item that cannot be learnt
+// from. Any other error ends the reading. It may be called again, but for
+// standard input and pipes, and not while another reading goes on.
+func (s *Source) Events() iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		if len(s.once) > 0 {
+			if s.consumed {
+				yield(Item{}, fmt.Errorf("%s has been read and cannot be read again: name a file instead", s.once[0].name))
+				return
+			}
+			s.consumed = true
+		}
+		s.rejected.Store(0)
+		items := s.identified()
+		if s.cfg.Shuffle != nil {
+			items = s.shuffled(items)
+		}
+		ordinal, events := 0, 0
+		for item, err := range items {
+			item.Ordinal = ordinal
+			var r *Rejection
+			switch {
+			case errors.As(err, &r):
+				r.Ordinal = ordinal
+				s.rejected.Add(1)
+			case err != nil:
+				yield(Item{}, err)
+				return
+			default:
+				events++
+				s.cfg.Flip.apply(&item.Event, events)
+			}
+			ordinal++
+			if !yield(item, err) || s.cfg.Limit > 0 && events == s.cfg.Limit {
+				return
+			}
+		}
+		s.total.Store(int64(ordinal))
+	}
+}
+
+// identified gives every draft its id and its source, and checks it.
+func (s *Source) identified() iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		var hash hasher
+		ordinal := -1
+		for d, err := range s.drafts {
+			ordinal++
+			if err == nil {
+				err = s.complete(&d, ordinal, &hash)
+			}
+			if err != nil {
+				if !yield(Item{}, err) {
+					return
+				}
+				continue
+			}
+			if !yield(Item{Event: d.event, Truth: d.event.Label}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Source) complete(d *draft, ordinal int, hash *hasher) error {
+	e := &d.event
+	if e.ID == "" {
+		e.ID = hash.id(ordinal, e)
+	}
+	if e.Tenant == "" {
+		e.Tenant = stream.DefaultName
+	}
+	if e.Source == "" || e.Source == stream.DefaultName {
+		e.Source = assign(s.cfg.Assign, e.ID)
+	}
+	if err := e.Validate(); err != nil {
+		return &Rejection{Place: d.place, Err: err}
+	}
+	if err := checkSize(e); err != nil {
+		return &Rejection{Place: d.place, Err: err}
+	}
+	return nil
+}
+
+// checkSize refuses what no broker would carry, here and not only in ingest, so
+// that eval learns from the same events as the services.
+func checkSize(e *stream.Event) error {
+	size := len(e.Body.Mail) + len(e.Body.Text)
+	for _, n := range e.Body.Vector {
+		size += len(n.Name) + 16
+	}
+	if size < stream.MaxEventSize/2 {
+		return nil
+	}
+	value, _, err := e.EncodeRecord()
+	if err != nil {
+		return fmt.Errorf("too large for an event (%d bytes): %w", len(value), err)
+	}
+	return nil
+}
+
+// shuffled yields the rejections in order, then the items as the seed has it.
+func (s *Source) shuffled(items iter.Seq2[Item, error]) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		all := newSpool()
+		defer all.close()
+		for item, err := range items {
+			if err != nil {
+				if !yield(Item{}, err) {
+					return
+				}
+				continue
+			}
+			if err := all.add(&item.Event); err != nil {
+				yield(Item{}, err)
+				return
+			}
+		}
+		s.total.Store(int64(all.len()) + s.rejected.Load())
+		order := rand.New(rand.NewPCG(uint64(*s.cfg.Shuffle), 0x73687566666c65)).Perm(all.len())
+		for _, i := range order {
+			e, err := all.at(i)
+			if !yield(Item{Event: e, Truth: e.Label}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
