@@ -12,6 +12,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
+
+	"hamlet/stream"
 )
 
 const (
@@ -102,10 +104,7 @@ func (cfg *Config) client() (*kafkago.Client, *kafkago.Transport) {
 }
 
 // A Header is one of a record's named values; names may repeat.
-type Header struct {
-	Key   string
-	Value []byte
-}
+type Header = stream.Header
 
 // A Record is one entry of a partition's log. A producer takes Topic, Key,
 // Value, Headers and Time (zero: now); partition and offset are the log's.
@@ -142,7 +141,7 @@ func fromMessage(m *kafkago.Message) Record {
 	if len(m.Headers) > 0 {
 		r.Headers = make([]Header, len(m.Headers))
 		for i, h := range m.Headers {
-			r.Headers[i] = Header{h.Key, h.Value}
+			r.Headers[i] = Header{Key: h.Key, Value: h.Value}
 		}
 	}
 	return r
