@@ -1,0 +1,119 @@
+package feature
+
+import "hamlet/algos/internal/logistic"
+
+// How many bytes of a message are read. Measured on the SpamAssassin mail: more
+// of either costs time and gains nothing.
+const (
+	HeadBytes = 3000 // of H
+	TextBytes = 8000 // of T
+	FactBytes = 3000 // of the stripped text, for the facts that count characters
+)
+
+// A Message is a mail or a plain text, taken apart. Nothing here changes it or
+// keeps its memory.
+type Message struct {
+	// Head is H before it is cut: the mbox "From " line if present, then
+	// "name: value\n" of every header, names in lower case, values unfolded,
+	// Subject and From decoded. It is empty for plain text.
+	Head []byte
+
+	// Subject is the decoded subject; nil for plain text, and only for that.
+	Subject []byte
+
+	Body      []byte // the stripped text
+	BodyBytes int    // bytes of the body before stripping
+	HTML      bool   // a part is HTML
+
+	Parts, Attachments int
+}
+
+// H returns the bytes of m's headers that are read. The result shares m's memory.
+func (m *Message) H() []byte { return m.Head[:min(len(m.Head), HeadBytes)] }
+
+// AppendT appends T, the bytes of m's text that are read: at most TextBytes.
+func (m *Message) AppendT(dst []byte) []byte {
+	end := len(dst) + TextBytes
+	if m.Subject != nil {
+		dst = append(dst, "subject: "...)
+		dst = append(dst, m.Subject[:min(len(m.Subject), TextBytes)]...)
+		dst = append(dst, "\n\n"...)
+		dst = dst[:min(len(dst), end)]
+	}
+	return append(dst, m.Body[:min(len(m.Body), end-len(dst))]...)
+}
+
+// A Number is one coordinate of a vector.
+type Number struct {
+	Name  string
+	Value float64
+}
+
+// The facts, in the order of [Facts].
+const (
+	FactBodyBytes = iota
+	FactTextBytes
+	FactHTML
+	FactParts
+	FactAttachments
+	FactUpper
+	FactDigits
+	FactSigns
+	FactCount
+)
+
+// FactNames are the facts' names, in the order of [Facts].
+var FactNames = [FactCount]string{
+	"body bytes", "text bytes", "html", "parts", "attachments", "upper case", "digits", "exclamation and dollar signs",
+}
+
+// Facts writes m's eight facts into dst[:8]. All are of the order of 1:
+//
+//	(ln(1+v) − 7)/2   for v = bytes of the body, and of the stripped text
+//	0 or 1            HTML
+//	min(v, 3)/3       for v = parts, and attachments (a negative v counts as 0)
+//	3·upper/(upper+lower+10) − ½,  5·digits/(len+10),  30·(count of ! and $)/(len+10)
+//
+// the last three over the first FactBytes bytes of the stripped text, len being
+// how many these are, upper and lower ASCII letters. It panics if dst is
+// shorter, costs O(FactBytes) and allocates nothing.
+func Facts(dst []float64, m *Message) {
+	dst = dst[:FactCount]
+	text := m.Body[:min(len(m.Body), FactBytes)]
+	var count [5]int // others, upper, lower, digits, signs
+	for _, c := range text {
+		count[factClass[c]]++
+	}
+	upper, lower := float64(count[1]), float64(count[2])
+	length := float64(len(text)) + 10
+
+	dst[FactBodyBytes] = (logistic.Log1p(float64(max(m.BodyBytes, 0))) - 7) / 2
+	dst[FactTextBytes] = (logistic.Log1p(float64(len(m.Body))) - 7) / 2
+	dst[FactHTML] = 0
+	if m.HTML {
+		dst[FactHTML] = 1
+	}
+	dst[FactParts] = float64(min(max(m.Parts, 0), 3)) / 3
+	dst[FactAttachments] = float64(min(max(m.Attachments, 0), 3)) / 3
+	dst[FactUpper] = 3*upper/(upper+lower+10) - 0.5
+	dst[FactDigits] = 5 * float64(count[3]) / length
+	dst[FactSigns] = 30 * float64(count[4]) / length
+}
+
+// factClass tells apart what the facts count: 1 upper case, 2 lower case, 3 a
+// digit, 4 one of ! and $, 0 anything else.
+var factClass = func() (class [256]uint8) {
+	for c := range class {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			class[c] = 1
+		case 'a' <= c && c <= 'z':
+			class[c] = 2
+		case '0' <= c && c <= '9':
+			class[c] = 3
+		case c == '!' || c == '$':
+			class[c] = 4
+		}
+	}
+	return class
+}()

@@ -1,0 +1,111 @@
+package feature
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// SignedLog returns sign(v)·ln(1+|v|): near 0 it is v, for large |v| it grows
+// with the number of digits, so that heavy-tailed columns keep a variance.
+// SignedLog(−0) is −0, ±Inf stays ±Inf and NaN stays NaN.
+func SignedLog(v float64) float64 {
+	return math.Copysign(logistic.Log1p(math.Abs(v)), v)
+}
+
+// clipAt bounds a standardised value. A column that was constant for long and
+// then moves would otherwise enter with any size.
+const clipAt = 8
+
+// A Standardiser brings each of d columns to mean 0 and variance 1 by their
+// running means and variances over the rows observed (Welford 1962):
+//
+//	n ← n+1,  δ = v − μ,  μ ← μ + δ/n,  M ← M + δ·(v − μ),  variance = M/n
+//
+// Standardise may be called concurrently with itself, but not with Observe.
+type Standardiser struct {
+	rows    uint64
+	mean, m []float64 // μ and M, a column each
+}
+
+// NewStandardiser returns a Standardiser for d columns that has seen nothing.
+func NewStandardiser(d int) *Standardiser {
+	return &Standardiser{mean: make([]float64, d), m: make([]float64, d)}
+}
+
+// Columns returns d.
+func (s *Standardiser) Columns() int { return len(s.mean) }
+
+// Standardise writes (v − μ)/√variance, clipped at ±8, into dst, which may be
+// v. A column without variance so far is 0. It panics if dst or v has not d
+// columns; v must be finite. It changes nothing.
+func (s *Standardiser) Standardise(dst, v []float64) {
+	if len(dst) != len(s.mean) || len(v) != len(s.mean) {
+		panic(badColumns)
+	}
+	for j, x := range v {
+		if s.m[j] == 0 {
+			dst[j] = 0
+			continue
+		}
+		z := (x - s.mean[j]) / math.Sqrt(s.m[j]/float64(s.rows))
+		dst[j] = max(-clipAt, min(clipAt, z))
+	}
+}
+
+// Observe counts a row in. It panics if v has not d columns; v must be finite,
+// and its differences too.
+func (s *Standardiser) Observe(v []float64) {
+	if len(v) != len(s.mean) {
+		panic(badColumns)
+	}
+	s.rows++
+	n := float64(s.rows)
+	for j, x := range v {
+		delta := x - s.mean[j]
+		s.mean[j] += delta / n
+		s.m[j] += float64(delta * (x - s.mean[j]))
+	}
+}
+
+const badColumns = "feature: a row has another number of columns than its standardiser"
+
+// Size returns the number of bytes that AppendBinary appends: 8 + 16·d.
+func (s *Standardiser) Size() int { return 8 + 16*len(s.mean) }
+
+// AppendBinary appends Size bytes, little endian:
+//
+//	rows uint64 | (μ, M float64) of each column
+func (s *Standardiser) AppendBinary(dst []byte) ([]byte, error) {
+	dst = binary.LittleEndian.AppendUint64(dst, s.rows)
+	for j := range s.mean {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(s.mean[j]))
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(s.m[j]))
+	}
+	return dst, nil
+}
+
+// UnmarshalBinary reads what AppendBinary wrote for as many columns as s has.
+// On an error s is unchanged.
+func (s *Standardiser) UnmarshalBinary(b []byte) error {
+	if len(b) != s.Size() {
+		return fmt.Errorf("standardiser of %d columns: %d bytes, want %d", len(s.mean), len(b), s.Size())
+	}
+	rows := binary.LittleEndian.Uint64(b)
+	mean, m := make([]float64, len(s.mean)), make([]float64, len(s.mean))
+	for j := range mean {
+		mean[j] = math.Float64frombits(binary.LittleEndian.Uint64(b[8+16*j:]))
+		m[j] = math.Float64frombits(binary.LittleEndian.Uint64(b[16+16*j:]))
+		if math.IsInf(mean[j], 0) || !(m[j] >= 0 && m[j] <= math.MaxFloat64) || mean[j] != mean[j] {
+			return errors.New("standardiser: a mean or a variance is not a finite number")
+		}
+		if m[j] > 0 && rows == 0 {
+			return errors.New("standardiser: a variance without a row")
+		}
+	}
+	s.rows, s.mean, s.m = rows, mean, m
+	return nil
+}

@@ -1,0 +1,189 @@
+package text
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/internal/logistic"
+)
+
+const (
+	// shrinkage is α, in messages.
+	shrinkage = 10
+
+	// nearError is the margin, in nats, up to which a message is learnt.
+	nearError = 7
+
+	// A product of ratios outside (1/productBound, productBound) is moved into a
+	// sum of logarithms. One ratio lies between 10/(n0+n1+11) and its inverse,
+	// so that a product stays far from the ends of float64.
+	productBound = 1e20
+)
+
+// A count is one feature's entry: the weighted ham and spam messages that hold it.
+type count struct{ ham, spam float32 }
+
+// A NaiveBayes compares the rates at which spam and ham hold each feature, both
+// shrunk to the feature's overall rate. Score may be called concurrently with
+// itself, but not with Learn.
+type NaiveBayes struct {
+	ham, spam float64 // n0, n1: weighted messages learnt
+	table     []count
+}
+
+// NewNaiveBayes returns an expert with a table of 2^tableBits counts, all 0.
+func NewNaiveBayes(tableBits int) *NaiveBayes {
+	return &NaiveBayes{table: make([]count, 1<<tableBits)}
+}
+
+// Score returns the expert's answer to f; to no features, and to none seen
+// before, it is 0. Indices must be below 2^tableBits.
+func (e *NaiveBayes) Score(f feature.Sparse) Score {
+	if len(f.Index) == 0 {
+		return Score{}
+	}
+	var s float64
+	if f.Value == nil {
+		s = e.sumBinary(f.Index) / math.Sqrt(float64(len(f.Index)))
+	} else {
+		s = e.sum(f)
+	}
+	return Score{LogOdds: s, Input: clip(s)}
+}
+
+func (e *NaiveBayes) sumBinary(index []uint32) float64 {
+	overall := shrinkage / (e.ham + e.spam + 1)
+	product, sum, seen := 1.0, 0.0, 0
+	for _, i := range index {
+		c := e.table[i]
+		a, b := float64(c.ham), float64(c.spam)
+		if a+b == 0 {
+			continue
+		}
+		seen++
+		r := float64(overall * (a + b))
+		product = product * (b + r) / (a + r)
+		if product > productBound || product < 1/productBound {
+			sum += logistic.Log(product)
+			product = 1
+		}
+	}
+	return sum + logistic.Log(product) + float64(float64(seen)*e.prior())
+}
+
+func (e *NaiveBayes) sum(f feature.Sparse) (s float64) {
+	overall, prior := shrinkage/(e.ham+e.spam+1), e.prior()
+	for k, i := range f.Index {
+		c := e.table[slot(i, f.Value[k])]
+		a, b := float64(c.ham), float64(c.spam)
+		if a+b == 0 {
+			continue
+		}
+		r := float64(overall * (a + b))
+		s += float64(math.Abs(f.Value[k]) * (logistic.Log((b+r)/(a+r)) + prior))
+	}
+	return s
+}
+
+// prior is ln((n0+α)/(n1+α)), which turns counts into rates.
+func (e *NaiveBayes) prior() float64 {
+	return logistic.Log((e.ham + shrinkage) / (e.spam + shrinkage))
+}
+
+// slot is where a feature with value v is counted.
+func slot(i uint32, v float64) uint32 {
+	if v < 0 {
+		return i ^ 1
+	}
+	return i
+}
+
+// Learn counts f in with its label, weighted by ω in (0, 1], if its margin is at
+// most 7; was is what Score said of f. No features: nothing is learnt.
+func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) {
+	margin := -was.LogOdds
+	if spam {
+		margin = was.LogOdds
+	}
+	if len(f.Index) == 0 || margin > nearError {
+		return
+	}
+	weight := float32(ω)
+	if spam {
+		e.spam += ω
+	} else {
+		e.ham += ω
+	}
+	for k, i := range f.Index {
+		if f.Value != nil {
+			if f.Value[k] == 0 {
+				continue
+			}
+			i = slot(i, f.Value[k])
+		}
+		if spam {
+			e.table[i].spam += weight
+		} else {
+			e.table[i].ham += weight
+		}
+	}
+}
+
+// NaiveBayesSize returns the number of bytes of a NaiveBayes' table and totals:
+// 16 + 8·2^tableBits.
+func NaiveBayesSize(tableBits int) int { return 16 + 8<<tableBits }
+
+// Size returns the number of bytes that AppendBinary appends.
+func (e *NaiveBayes) Size() int { return 16 + 8*len(e.table) }
+
+// AppendBinary appends, little endian:
+//
+//	n0, n1 float64 | (a, b float32) of each slot, from slot 0
+func (e *NaiveBayes) AppendBinary(dst []byte) ([]byte, error) {
+	dst, b := grow(dst, e.Size())
+	binary.LittleEndian.PutUint64(b, math.Float64bits(e.ham))
+	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(e.spam))
+	b = b[16:]
+	for i, c := range e.table {
+		binary.LittleEndian.PutUint32(b[8*i:], math.Float32bits(c.ham))
+		binary.LittleEndian.PutUint32(b[8*i+4:], math.Float32bits(c.spam))
+	}
+	return dst, nil
+}
+
+// UnmarshalBinary reads what AppendBinary wrote for a table of e's size. On an
+// error e is of no more use.
+func (e *NaiveBayes) UnmarshalBinary(b []byte) error {
+	if len(b) != e.Size() {
+		return fmt.Errorf("naive Bayes expert: %d bytes, want %d", len(b), e.Size())
+	}
+	// A model counts events; what float64 holds exactly is far beyond them.
+	const most = 1 << 53
+	e.ham = math.Float64frombits(binary.LittleEndian.Uint64(b))
+	e.spam = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	if !(e.ham >= 0 && e.ham <= most) || !(e.spam >= 0 && e.spam <= most) {
+		return fmt.Errorf("naive Bayes expert: %v ham and %v spam messages", e.ham, e.spam)
+	}
+	b = b[16:]
+	for i := range e.table {
+		c := count{
+			ham:  math.Float32frombits(binary.LittleEndian.Uint32(b[8*i:])),
+			spam: math.Float32frombits(binary.LittleEndian.Uint32(b[8*i+4:])),
+		}
+		if !(c.ham >= 0 && c.ham <= most) || !(c.spam >= 0 && c.spam <= most) {
+			return fmt.Errorf("naive Bayes expert: slot %d counts %v ham and %v spam", i, c.ham, c.spam)
+		}
+		e.table[i] = c
+	}
+	return nil
+}
+
+// grow appends n bytes to dst and returns it and them.
+func grow(dst []byte, n int) (all, tail []byte) {
+	at := len(dst)
+	dst = slices.Grow(dst, n)[:at+n]
+	return dst, dst[at:]
+}
