@@ -1,0 +1,243 @@
+package feature
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// plainWords is the slow, obvious way to the words of a text.
+func plainWords(text []byte) (words []string) {
+	for _, w := range bytes.FieldsFunc(bytesAsRunes(text), func(r rune) bool {
+		return !(r >= 128 || strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'-$._@", r))
+	}) {
+		b := []byte{}
+		for _, r := range string(w) { // back to bytes
+			b = append(b, byte(r))
+		}
+		words = append(words, string(lowered(b[:min(len(b), 30)])))
+	}
+	return words
+}
+
+// bytesAsRunes writes each byte as the rune of its value.
+func bytesAsRunes(b []byte) []byte {
+	var s strings.Builder
+	for _, c := range b {
+		s.WriteRune(rune(c))
+	}
+	return []byte(s.String())
+}
+
+func lowered(b []byte) []byte {
+	b = bytes.Clone(b)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return b
+}
+
+// distinct counts different words and different pairs of neighbours.
+func distinct(words []string) int {
+	seen := map[string]bool{}
+	for i, w := range words {
+		seen[w] = true
+		if i > 0 {
+			seen[words[i-1]+" "+w] = true
+		}
+	}
+	return len(seen)
+}
+
+func anyText() *rapid.Generator[[]byte] {
+	return rapid.OneOf(
+		rapid.SliceOfN(rapid.Byte(), 0, 300),
+		rapid.SliceOfN(rapid.SampledFrom([]byte("aAbB0 .-'$_@\n!\xc3\xa9")), 0, 300),
+	)
+}
+
+// With 2^24 slots, texts this short have no collisions worth a word: the number
+// of indices is the number of features.
+func TestWordsAreThoseOfThePlainWay(t *testing.T) {
+	h := NewHasher(MaxTableBits)
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText().Draw(t, "text")
+		got := h.Words(nil, text)
+		want := distinct(plainWords(text))
+		if len(got) > want || len(got) < want-1 {
+			t.Errorf("%d features of %q, want %d", len(got), text, want)
+		}
+		checkIndices(t, got, MaxTableBits)
+	})
+}
+
+func TestGramsAreThoseOfThePlainWay(t *testing.T) {
+	h := NewHasher(MaxTableBits)
+	rapid.Check(t, func(t *rapid.T) {
+		text, n := anyText().Draw(t, "text"), rapid.IntRange(1, 8).Draw(t, "n")
+		seen := map[string]bool{}
+		for i := 0; i+n <= len(text); i++ {
+			seen[string(lowered(text[i:i+n]))] = true
+		}
+		got := h.Grams(nil, text, n)
+		if len(got) > len(seen) || len(got) < len(seen)-1 {
+			t.Errorf("%d different %d-grams of %q, want %d", len(got), n, text, len(seen))
+		}
+		checkIndices(t, got, MaxTableBits)
+	})
+}
+
+func checkIndices(t rapid.TB, index []uint32, tableBits int) {
+	seen := map[uint32]bool{}
+	for _, i := range index {
+		if i >= 1<<tableBits {
+			t.Errorf("index %d in a table of 2^%d", i, tableBits)
+		}
+		if seen[i] {
+			t.Errorf("index %d twice", i)
+		}
+		seen[i] = true
+	}
+}
+
+func TestFeaturesIgnoreCaseAndWhatLiesBetweenWords(t *testing.T) {
+	h := NewHasher(18)
+	a := h.Words(nil, []byte("Free MONEY, now"))
+	b := h.Words(nil, []byte("free\n(money) \x00 NOW"))
+	if !slices.Equal(a, b) || len(a) != 5 {
+		t.Errorf("%v and %v, want the same three words and two pairs", a, b)
+	}
+	if c := h.Words(nil, []byte("money free now")); slices.Equal(sorted(a), sorted(c)) {
+		t.Error("the order of two words does not matter; it should, in a pair")
+	}
+	long := strings.Repeat("x", 30)
+	if !slices.Equal(h.Words(nil, []byte(long)), h.Words(nil, []byte(long+"yz"))) {
+		t.Error("more than 30 bytes of a word count")
+	}
+	if slices.Equal(h.Grams(nil, []byte("abcde"), 5), h.Grams(nil, []byte("abcdf"), 5)) {
+		t.Error("two 5-grams share an index")
+	}
+}
+
+func sorted(s []uint32) []uint32 { s = slices.Clone(s); slices.Sort(s); return s }
+
+// A Hasher's scratch must not leak from one message into the next, whatever
+// their lengths and however many they are.
+func TestScratchDoesNotLeak(t *testing.T) {
+	used := NewHasher(10)
+	for k := range 700 { // past the 255th generation, with sizes up and down
+		text := []byte(strings.Repeat(fmt.Sprintf("w%d x%d ", k%13, k%7), 1+(k*37)%50))
+		fresh := NewHasher(10)
+		if got, want := used.Words(nil, text), fresh.Words(nil, text); !slices.Equal(got, want) {
+			t.Fatalf("message %d: %v, a new Hasher says %v", k, got, want)
+		}
+		if got, want := used.Grams(nil, text, 4), fresh.Grams(nil, text, 4); !slices.Equal(got, want) {
+			t.Fatalf("message %d: %v, a new Hasher says %v", k, got, want)
+		}
+		var a, b Sparse
+		numbers := []Number{{"a", 1}, {fmt.Sprint("b", k), -2}, {"c", 0}}
+		used.Numbers(&a, numbers)
+		fresh.Numbers(&b, numbers)
+		if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Value, b.Value) {
+			t.Fatalf("message %d: %v, a new Hasher says %v", k, a, b)
+		}
+	}
+}
+
+func TestNumbersHaveUnitLength(t *testing.T) {
+	h := NewHasher(MinTableBits)
+	rapid.Check(t, func(t *rapid.T) {
+		var numbers []Number
+		for i, v := range rapid.SliceOfN(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), 0, 60).Draw(t, "values") {
+			numbers = append(numbers, Number{fmt.Sprint("n", i), v})
+		}
+		var s Sparse
+		h.Numbers(&s, numbers)
+		checkIndices(t, s.Index, MinTableBits)
+		sum := 0.0
+		for _, v := range s.Value {
+			sum += v * v
+		}
+		if len(s.Index) != len(s.Value) || len(s.Index) > 0 && sum != 0 && math.Abs(sum-1) > 1e-12 || sum != sum {
+			t.Errorf("%d indices, values %v of squared length %v", len(s.Index), s.Value, sum)
+		}
+	})
+}
+
+func TestBinaryNumbersAreTheRecipe(t *testing.T) {
+	h := NewHasher(18)
+	var s Sparse
+	h.Numbers(&s, []Number{{"a", 1}, {"b", 1}, {"c", 0}, {"d", 1}, {"e", 1}})
+	if !slices.Equal(s.Value, []float64{.5, .5, .5, .5}) {
+		t.Errorf("values %v, want 1/√4 each; 0 is missing", s.Value)
+	}
+	h.Numbers(&s, nil)
+	if len(s.Index) != 0 || s.Value == nil {
+		t.Errorf("no names: %v, want no features with values", s)
+	}
+}
+
+// Reference: indices that models are made of. Moving them is a new version of
+// the mathematics.
+func TestIndicesStay(t *testing.T) {
+	h := NewHasher(18)
+	var s Sparse
+	h.Numbers(&s, []Number{{"word", 1}})
+	got := fmt.Sprint(h.Words(nil, []byte("Hello, wörld")), h.Grams(nil, []byte("Hello!"), 5), h.Grams(nil, []byte("Hell"), 4), s.Index)
+	if want := "[86236 246559 161916] [187496 221016] [38084] [10915]"; got != want {
+		t.Errorf("indices %s, want %s", got, want)
+	}
+}
+
+func FuzzFeatures(f *testing.F) {
+	f.Add([]byte("Subject: you won\n\nclick HERE http://example.org/?a=1"), 5)
+	f.Add([]byte{}, 1)
+	f.Add([]byte("\xff\xfe'-$._@"), 8)
+	h := NewHasher(9)
+	f.Fuzz(func(t *testing.T, text []byte, n int) {
+		n = 1 + (n&7+8)&7
+		words, grams := h.Words(nil, text), h.Grams(nil, text, n)
+		if len(words) > len(text)+1 || len(grams) > max(0, len(text)-n+1) {
+			t.Errorf("%d words and %d grams of %d bytes", len(words), len(grams), len(text))
+		}
+		for _, i := range append(words, grams...) {
+			if i >= 1<<9 {
+				t.Errorf("index %d", i)
+			}
+		}
+		var facts [FactCount]float64
+		Facts(facts[:], &Message{Body: text, BodyBytes: n})
+		for j, v := range facts {
+			if math.IsNaN(v) || math.Abs(v) > 30 {
+				t.Errorf("fact %s = %v", FactNames[j], v)
+			}
+		}
+	})
+}
+
+func BenchmarkHasher(b *testing.B) {
+	text := []byte(strings.Repeat("Dear friend, your account at bank.example.org needs 3 updates! ", 40))
+	h := NewHasher(18)
+	var dst []uint32
+	b.Run("words", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			dst = h.Words(dst[:0], text)
+		}
+	})
+	b.Run("5-grams", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			dst = h.Grams(dst[:0], text, 5)
+		}
+	})
+}

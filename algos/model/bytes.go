@@ -1,0 +1,300 @@
+package model
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/feature"
+	"hamlet/algos/text"
+)
+
+// A model's bytes, version 1, little endian:
+//
+//	header, 72 bytes
+//	   0  "hamletPM"
+//	   8  uint32 version = 1
+//	  12  uint32 number of sections = 6
+//	  16  uint64 length of each section; 0: there is none
+//	  64  uint64 xxhash64 of bytes 0 to 63
+//	sections, in this order, without gaps
+//	  text tables     each text expert's, in the order of the configuration
+//	  vector tables   AdaGrad's and naive Bayes'; none before the first hashed name
+//	  seen            uint64 × keys: the duplicate window's ring, by slot
+//	  text half       uint64 events | float64 ε | head (package blr's bytes)
+//	  vector half     uint64 events | float64 ε | standardiser (8 + 16·d bytes) | head
+//	  model           uint64 events | uint64 spam | uint64 the ring's next slot
+//	                  | JSON {"numerics", "config", "adopted"}
+//	trailer
+//	  uint64 xxhash64 of all before it
+//
+// What is large and of fixed size comes first, at offsets that depend on the
+// configuration and on which halves there are, so that parts that have not
+// changed keep their place. Equal models have equal bytes and the reverse; all
+// that a model's future depends on is in them.
+const (
+	magic   = "hamletPM"
+	version = 1
+
+	headerSize  = 16 + 8*sectionCount + 8
+	trailerSize = 8
+)
+
+const (
+	sectionTextTables = iota
+	sectionVectorTables
+	sectionSeen
+	sectionTextHalf
+	sectionVectorHalf
+	sectionModel
+	sectionCount
+)
+
+// about is the part of the bytes that is text.
+type about struct {
+	Numerics string     `json:"numerics"`
+	Config   Config     `json:"config"`
+	Adopted  []Adoption `json:"adopted,omitempty"`
+}
+
+// AppendBinary appends m's bytes, as drawn above. It costs a copy of the tables:
+// some milliseconds by default.
+func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, make([]byte, headerSize)...)
+	var length [sectionCount]int
+	for s := range sectionCount {
+		at := len(dst)
+		var err error
+		if dst, err = m.appendSection(dst, s); err != nil {
+			return nil, fmt.Errorf("model of %d events: %w", m.events, err)
+		}
+		length[s] = len(dst) - at
+	}
+
+	header := append(dst[start:start], magic...)
+	header = binary.LittleEndian.AppendUint32(header, version)
+	header = binary.LittleEndian.AppendUint32(header, sectionCount)
+	for _, n := range length {
+		header = binary.LittleEndian.AppendUint64(header, uint64(n))
+	}
+	binary.LittleEndian.AppendUint64(header, xxhash.Sum64(header))
+	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:])), nil
+}
+
+func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
+	switch section {
+	case sectionTextTables:
+		return m.text.appendTables(dst)
+	case sectionVectorTables:
+		return m.vector.appendTables(dst)
+	case sectionSeen:
+		for _, k := range m.seen.ring {
+			dst = binary.LittleEndian.AppendUint64(dst, k)
+		}
+		return dst, nil
+	case sectionTextHalf:
+		return m.text.append(dst)
+	case sectionVectorHalf:
+		return m.vector.append(dst)
+	case sectionModel:
+		dst = binary.LittleEndian.AppendUint64(dst, m.events)
+		dst = binary.LittleEndian.AppendUint64(dst, m.spam)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.seen.next))
+		text, err := json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
+		return append(dst, text...), err
+	}
+	panic("model: no such section")
+}
+
+func (h *half) appendTables(dst []byte) (_ []byte, err error) {
+	if h == nil {
+		return dst, nil
+	}
+	for _, e := range h.experts {
+		if dst, err = e.AppendBinary(dst); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+func (h *half) append(dst []byte) (_ []byte, err error) {
+	if h == nil {
+		return dst, nil
+	}
+	dst = binary.LittleEndian.AppendUint64(dst, h.events)
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(h.epsilon))
+	if h.columns != nil {
+		if dst, err = h.columns.AppendBinary(dst); err != nil {
+			return nil, err
+		}
+	}
+	return h.head.AppendBinary(dst)
+}
+
+// Restore returns the model that has the bytes b, of which it keeps nothing.
+// Going on from it is bit-equal to never having stopped, if its Numerics are
+// CurrentNumerics. Nothing is allocated for a length that b does not bear out.
+func Restore(b []byte) (*Model, error) {
+	m, err := restore(b)
+	if err != nil {
+		return nil, fmt.Errorf("restore model from %d bytes: %w", len(b), err)
+	}
+	return m, nil
+}
+
+func restore(b []byte) (*Model, error) {
+	section, err := split(b)
+	if err != nil {
+		return nil, err
+	}
+
+	s := section[sectionModel]
+	if len(s) < 24 {
+		return nil, errors.New("its event count is missing")
+	}
+	var a about
+	dec := json.NewDecoder(bytes.NewReader(s[24:]))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&a); err != nil {
+		return nil, fmt.Errorf("its configuration: %w", err)
+	}
+	m, err := New(a.Config)
+	if err != nil {
+		return nil, fmt.Errorf("its configuration: %w", err)
+	}
+	m.numerics, m.adoptions = a.Numerics, a.Adopted
+	m.events = binary.LittleEndian.Uint64(s)
+	m.spam = binary.LittleEndian.Uint64(s[8:])
+	if canonical, err := m.appendSection(nil, sectionModel); err != nil || !bytes.Equal(canonical[24:], s[24:]) {
+		return nil, errors.New("its configuration is not in canonical form")
+	}
+	if err := m.seen.restore(section[sectionSeen], binary.LittleEndian.Uint64(s[16:])); err != nil {
+		return nil, err
+	}
+
+	if s := section[sectionTextHalf]; len(s) > 0 {
+		if m.text, err = restoreText(s, section[sectionTextTables], m.cfg); err != nil {
+			return nil, fmt.Errorf("text half: %w", err)
+		}
+	} else if len(section[sectionTextTables]) > 0 {
+		return nil, errors.New("text tables without a text half")
+	}
+	if s := section[sectionVectorHalf]; len(s) > 0 {
+		if m.vector, err = restoreVector(s, section[sectionVectorTables], m.cfg); err != nil {
+			return nil, fmt.Errorf("vector half: %w", err)
+		}
+	} else if len(section[sectionVectorTables]) > 0 {
+		return nil, errors.New("vector tables without a vector half")
+	}
+
+	learnt := uint64(0)
+	for _, h := range []*half{m.text, m.vector} {
+		if h != nil {
+			learnt += h.events
+		}
+	}
+	if learnt != m.events || m.spam > m.events || uint64(len(m.seen.ring)) > m.events {
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its halves, %d known again",
+			m.events, m.spam, learnt, len(m.seen.ring))
+	}
+	return m, nil
+}
+
+// split checks header, lengths and checksums and returns the sections.
+func split(b []byte) (section [sectionCount][]byte, err error) {
+	if len(b) < headerSize+trailerSize || string(b[:8]) != magic {
+		return section, errors.New("these are not a model's bytes")
+	}
+	if v, n := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:]); v != version || n != sectionCount {
+		return section, fmt.Errorf("version %d with %d sections; this program reads version %d with %d", v, n, version, sectionCount)
+	}
+	if binary.LittleEndian.Uint64(b[headerSize-8:]) != xxhash.Sum64(b[:headerSize-8]) {
+		return section, errors.New("the header's checksum is wrong")
+	}
+	body, trailer := b[headerSize:len(b)-trailerSize], b[len(b)-trailerSize:]
+	for s := range section {
+		n := binary.LittleEndian.Uint64(b[16+8*s:])
+		if n > uint64(len(body)) {
+			return section, fmt.Errorf("section %d of %d bytes, %d are left", s, n, len(body))
+		}
+		section[s], body = body[:n], body[n:]
+	}
+	if len(body) > 0 {
+		return section, fmt.Errorf("%d bytes belong to no section", len(body))
+	}
+	if binary.LittleEndian.Uint64(trailer) != xxhash.Sum64(b[:len(b)-trailerSize]) {
+		return section, errors.New("the checksum is wrong")
+	}
+	return section, nil
+}
+
+// restoreText reads the text half. Nothing is allocated before the lengths are
+// known to be true.
+func restoreText(b, tables []byte, cfg Config) (*half, error) {
+	size := 0
+	for _, name := range cfg.TextExperts {
+		size += textExperts[name].size(cfg.TableBits)
+	}
+	if len(tables) != size {
+		return nil, fmt.Errorf("tables of %d bytes, want %d", len(tables), size)
+	}
+	h := &half{experts: newTextExperts(cfg)}
+	return h, h.restore(b, tables, len(textPrior(cfg).mean))
+}
+
+// restoreVector is restoreText for the vector half.
+func restoreVector(b, tables []byte, cfg Config) (*half, error) {
+	h := &half{columns: feature.NewStandardiser(len(cfg.Dense))}
+	switch size := text.AdaGradSize(cfg.TableBits) + text.NaiveBayesSize(cfg.TableBits); len(tables) {
+	case 0:
+	case size:
+		h.experts = newVectorExperts(cfg)
+	default:
+		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(tables), size)
+	}
+	return h, h.restore(b, tables, len(vectorPrior(cfg).mean))
+}
+
+// restore reads a half whose experts and columns have their sizes already.
+func (h *half) restore(b, tables []byte, inputs int) error {
+	fixed := 16
+	if h.columns != nil {
+		fixed += h.columns.Size()
+	}
+	if len(b) < fixed {
+		return fmt.Errorf("%d bytes, want at least %d", len(b), fixed)
+	}
+	h.events = binary.LittleEndian.Uint64(b)
+	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	if !(h.epsilon >= leastFlipRate && h.epsilon <= 1) {
+		return fmt.Errorf("flip rate %v", h.epsilon)
+	}
+	if h.columns != nil {
+		if err := h.columns.UnmarshalBinary(b[16:fixed]); err != nil {
+			return err
+		}
+	}
+	h.head = new(blr.Posterior)
+	if err := h.head.UnmarshalBinary(b[fixed:]); err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
+	if h.head.Dim() != inputs {
+		return fmt.Errorf("head of %d inputs, want %d", h.head.Dim(), inputs)
+	}
+	for _, e := range h.experts {
+		n := e.Size()
+		if err := e.UnmarshalBinary(tables[:n]); err != nil {
+			return err
+		}
+		tables = tables[n:]
+	}
+	return nil
+}

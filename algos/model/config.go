@@ -1,0 +1,223 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"hamlet/algos/feature"
+)
+
+// The defaults of a Config's zero fields.
+const (
+	DefaultTableBits       = 18
+	DefaultDuplicateWindow = 100_000
+)
+
+// The largest configuration that New accepts. A head of 4,096 inputs takes two
+// matrices of 128 MiB and some 50 ms an event.
+const (
+	MaxDense           = 4096
+	MaxDuplicateWindow = 1 << 24
+)
+
+// The text experts of TextExperts, by name. In brackets what Explain calls them.
+const (
+	HeaderWords = "header-words"   // [header words] words and pairs of the header, AdaGrad, rate 1
+	Text5Grams  = "text-5grams"    // [text 5-grams] byte 5-grams of the text, AdaGrad, rate 0.5
+	TextWords   = "text-words"     // [text words] words and pairs of the text, AdaGrad, rate 1
+	Opening     = "opening-4grams" // [opening 4-grams (naive Bayes)] of the text's first 2,000 bytes
+)
+
+// The values of Config.LabelTrust.
+const (
+	TrustText = "text" // the heads and experts of mail and text weigh each label by its trust
+	TrustAll  = "all"  // those of vectors, too
+	TrustNone = "none" // every label counts in full
+)
+
+// A Config says what a model is. It is part of the model's bytes. Zero fields
+// mean the defaults given here.
+type Config struct {
+	// TableBits is the binary logarithm of an expert's table, 8 to 24, default
+	// 18. An expert takes 8·2^TableBits bytes: 2 MiB by default.
+	TableBits int `json:"table_bits"`
+
+	// Dense are the names of a vector that are inputs of the head, at most
+	// MaxDense, in any order; none by default. All other names are hashed.
+	Dense []string `json:"dense"`
+
+	// DuplicateWindow is how many of the last events are known again, 1 to
+	// 2^24, default 100,000. An event takes 8 bytes of the model's, and 16 to 32
+	// of memory.
+	DuplicateWindow int `json:"duplicate_window"`
+
+	// TextExperts are the experts that read mail and text, without repetition;
+	// by default all four, in the order above.
+	TextExperts []string `json:"text_experts"`
+
+	// LabelTrust says where a label is weighted by the probability that it is
+	// true; default TrustText. The probability and the flip rate are tracked
+	// everywhere.
+	LabelTrust string `json:"label_trust"`
+}
+
+// filled returns c with defaults in place of zero fields and Dense sorted, and
+// shares no memory with c.
+func (c Config) filled() Config {
+	if c.TableBits == 0 {
+		c.TableBits = DefaultTableBits
+	}
+	if c.DuplicateWindow == 0 {
+		c.DuplicateWindow = DefaultDuplicateWindow
+	}
+	if len(c.TextExperts) == 0 {
+		c.TextExperts = []string{HeaderWords, Text5Grams, TextWords, Opening}
+	}
+	if c.LabelTrust == "" {
+		c.LabelTrust = TrustText
+	}
+	c.TextExperts = slices.Clone(c.TextExperts)
+	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
+	slices.Sort(c.Dense)
+	return c
+}
+
+// validate reports every bad field of a filled Config.
+func (c Config) validate() error {
+	var errs []error
+	if c.TableBits < feature.MinTableBits || c.TableBits > feature.MaxTableBits {
+		errs = append(errs, fmt.Errorf("table_bits: %d is not in %d…%d", c.TableBits, feature.MinTableBits, feature.MaxTableBits))
+	}
+	if len(c.Dense) > MaxDense {
+		errs = append(errs, fmt.Errorf("dense: %d names, more than %d; leave some out, they are hashed then", len(c.Dense), MaxDense))
+	}
+	for i, name := range c.Dense {
+		if name == "" {
+			errs = append(errs, errors.New("dense: a name is empty"))
+		} else if i > 0 && name == c.Dense[i-1] {
+			errs = append(errs, fmt.Errorf("dense: %q is given twice", name))
+		}
+	}
+	if c.DuplicateWindow < 1 || c.DuplicateWindow > MaxDuplicateWindow {
+		errs = append(errs, fmt.Errorf("duplicate_window: %d is not in 1…%d", c.DuplicateWindow, MaxDuplicateWindow))
+	}
+	for i, name := range c.TextExperts {
+		if _, ok := textExperts[name]; !ok {
+			errs = append(errs, fmt.Errorf("text_experts: %q is not one of %s", name,
+				strings.Join([]string{HeaderWords, Text5Grams, TextWords, Opening}, ", ")))
+		} else if slices.Contains(c.TextExperts[:i], name) {
+			errs = append(errs, fmt.Errorf("text_experts: %q is given twice", name))
+		}
+	}
+	if c.LabelTrust != TrustText && c.LabelTrust != TrustAll && c.LabelTrust != TrustNone {
+		errs = append(errs, fmt.Errorf("label_trust: %q is not one of %s, %s, %s", c.LabelTrust, TrustText, TrustAll, TrustNone))
+	}
+	return errors.Join(errs...)
+}
+
+// JSON returns c in canonical form: every field filled in, in one order, names
+// sorted where their order means nothing. Equal configurations have equal bytes.
+func (c Config) JSON() []byte {
+	b, err := json.Marshal(c.filled())
+	if err != nil {
+		panic(err) // strings and integers
+	}
+	return b
+}
+
+// Differences names each field in which c, the configuration here, differs from
+// that of a model, with both values: "table_bits: 18 here, 20 in the model".
+// Zero fields count as their defaults. It is empty if they agree.
+func (c Config) Differences(model Config) []string {
+	c, model = c.filled(), model.filled()
+	var d []string
+	if c.TableBits != model.TableBits {
+		d = append(d, fmt.Sprintf("table_bits: %d here, %d in the model", c.TableBits, model.TableBits))
+	}
+	if !slices.Equal(c.Dense, model.Dense) {
+		d = append(d, fmt.Sprintf("dense: %s here, %s in the model", names(c.Dense, model.Dense), names(model.Dense, c.Dense)))
+	}
+	if c.DuplicateWindow != model.DuplicateWindow {
+		d = append(d, fmt.Sprintf("duplicate_window: %d here, %d in the model", c.DuplicateWindow, model.DuplicateWindow))
+	}
+	if !slices.Equal(c.TextExperts, model.TextExperts) {
+		d = append(d, fmt.Sprintf("text_experts: %s here, %s in the model",
+			strings.Join(c.TextExperts, ","), strings.Join(model.TextExperts, ",")))
+	}
+	if c.LabelTrust != model.LabelTrust {
+		d = append(d, fmt.Sprintf("label_trust: %s here, %s in the model", c.LabelTrust, model.LabelTrust))
+	}
+	return d
+}
+
+// names says how many names a list has, and quotes up to three that the other
+// list lacks.
+func names(list, other []string) string {
+	var only []string
+	for _, name := range list {
+		if !slices.Contains(other, name) {
+			only = append(only, fmt.Sprintf("%q", name))
+		}
+	}
+	s := fmt.Sprintf("%d names", len(list))
+	if len(list) == 1 {
+		s = "1 name"
+	}
+	if len(only) > 3 {
+		only = append(only[:3], "…")
+	}
+	if len(only) > 0 {
+		s += " (with " + strings.Join(only, ", ") + ")"
+	}
+	return s
+}
+
+// An Adoption records that a model went on under another configuration or with
+// other numerics than before.
+type Adoption struct {
+	Events   uint64 `json:"events"`   // the event count when it happened
+	Config   Config `json:"config"`   // until then
+	Numerics string `json:"numerics"` // until then
+}
+
+// Adopt makes m go on under cfg, and with this program's numerics, and records
+// in the model what was before. It can change what needs neither a table nor a
+// head remade: DuplicateWindow (a shorter one keeps the latest events, a longer
+// one cannot know again what was forgotten) and LabelTrust. Other differences
+// are an error that names them, and m is unchanged. If nothing differs, nothing
+// is recorded.
+func (m *Model) Adopt(cfg Config) error {
+	cfg = cfg.filled()
+	if err := cfg.validate(); err != nil {
+		return fmt.Errorf("adopt configuration: %w", err)
+	}
+	keeps := cfg
+	keeps.DuplicateWindow, keeps.LabelTrust = m.cfg.DuplicateWindow, m.cfg.LabelTrust
+	if d := keeps.Differences(m.cfg); len(d) > 0 {
+		return fmt.Errorf("adopt configuration: a model of %d events cannot change %s; keep these as they were, or start a new model",
+			m.events, strings.Join(d, "; "))
+	}
+	if len(cfg.Differences(m.cfg)) == 0 && m.numerics == numerics() {
+		return nil
+	}
+	m.adoptions = append(m.adoptions, Adoption{Events: m.events, Config: m.cfg, Numerics: m.numerics})
+	if cfg.DuplicateWindow != m.cfg.DuplicateWindow {
+		m.seen.resize(cfg.DuplicateWindow)
+	}
+	m.cfg, m.numerics = cfg, numerics()
+	return nil
+}
+
+// Adoptions returns what m has adopted, in order.
+func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
+
+// mathematics is the version of everything that turns a log into a model's
+// bytes. Whoever changes a formula, a constant or an order of summation there
+// counts it up.
+const mathematics = 1
+
+func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }
