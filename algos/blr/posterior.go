@@ -1,0 +1,339 @@
+package blr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// Config describes a prior and how its posterior is kept. Zero fields mean the
+// defaults given with each.
+type Config struct {
+	Dim       int       // number of inputs D, the constant 1 included; 1 … MaxDim
+	Mean      []float64 // prior mean of each weight; nil is 0
+	Precision []float64 // prior precision (1/variance) of each weight, > 0; nil is 1
+	Site      Site      // RVGA by default
+	Refactor  int       // V is re-made by Cholesky whenever the count of updates is divisible by it; 0 is 1000
+}
+
+const (
+	// MaxDim bounds D: V and Λ of 32,768 inputs take 8.6 GB.
+	MaxDim = 1 << 15
+
+	defaultRefactor = 1000
+	// V is probed at every 64th update: two products in 64 events cost 2 %.
+	probeEvery = 64
+	// A residual of V above it makes V anew. In 100,000 updates with scaled
+	// inputs it stays below 1e−12.
+	probeTolerance = 1e-8
+	// One event with h·a beyond it takes so much of V away along Vx that the
+	// rest has lost six of its sixteen digits; V is then re-made at once.
+	cancellation = 1e6
+	// Vectors with an entry beyond are shortened; a = xᵀVx then stays finite.
+	longest = 0x1p100
+)
+
+// A Posterior is the belief β ~ N(w, V) about the weights. Moments, Prob and
+// Contributions may be called concurrently with themselves and each other, but
+// not with Update or UnmarshalBinary.
+type Posterior struct {
+	dim      int
+	site     Site
+	refactor int
+
+	mean0, precision0 []float64 // the prior
+
+	// The truth: Λ = V⁻¹ and η = Λw.
+	precision triangle
+	eta       []float64
+
+	// What is kept beside it: V, w = Vη and ln|V|.
+	cov     triangle
+	mean    []float64
+	logDetV float64
+
+	logEvidence float64 // Σ of the events' parts, nats
+	updates     uint64
+	scheduled   uint64 // factorings at counts divisible by refactor
+	repaired    uint64 // factorings because V was found inaccurate
+	raised      uint64 // pivots that a factoring had to raise to the prior's
+
+	u, x   []float64 // scratch of Update: Vx, and a shortened x
+	factor triangle  // scratch of factorings
+}
+
+// New returns the prior of cfg. The error joins every field that is wrong.
+func New(cfg Config) (*Posterior, error) {
+	var errs []error
+	if cfg.Dim < 1 || cfg.Dim > MaxDim {
+		return nil, fmt.Errorf("blr: dim %d: want 1 to %d inputs", cfg.Dim, MaxDim)
+	}
+	if cfg.Mean != nil && len(cfg.Mean) != cfg.Dim {
+		errs = append(errs, fmt.Errorf("blr: prior mean has %d entries for %d inputs", len(cfg.Mean), cfg.Dim))
+	}
+	if cfg.Precision != nil && len(cfg.Precision) != cfg.Dim {
+		errs = append(errs, fmt.Errorf("blr: prior precision has %d entries for %d inputs", len(cfg.Precision), cfg.Dim))
+	}
+	for j, m := range cfg.Mean {
+		if !(math.Abs(m) <= longest) {
+			errs = append(errs, fmt.Errorf("blr: prior mean of input %d is %v: want a finite number up to %g", j, m, float64(longest)))
+		}
+	}
+	for j, τ := range cfg.Precision {
+		if !validPrecision(τ) {
+			errs = append(errs, fmt.Errorf("blr: prior precision of input %d is %v: want a number from %g to %g",
+				j, τ, 1/float64(longest), float64(longest)))
+		}
+	}
+	if cfg.Site > JaakkolaJordan {
+		errs = append(errs, fmt.Errorf("blr: unknown site %d: want RVGA or JaakkolaJordan", cfg.Site))
+	}
+	if cfg.Refactor < 0 || int64(cfg.Refactor) > math.MaxUint32 {
+		errs = append(errs, fmt.Errorf("blr: refactor %d: want a count of updates, or 0 for %d", cfg.Refactor, defaultRefactor))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+
+	p := &Posterior{}
+	p.allocate(cfg.Dim)
+	p.site, p.refactor = cfg.Site, cfg.Refactor
+	if p.refactor == 0 {
+		p.refactor = defaultRefactor
+	}
+	copy(p.mean0, cfg.Mean)
+	copy(p.mean, cfg.Mean)
+	for j := range p.precision0 {
+		p.precision0[j] = 1
+	}
+	copy(p.precision0, cfg.Precision)
+	for j, τ := range p.precision0 {
+		p.precision.row(p.dim, j)[0] = τ
+		p.cov.row(p.dim, j)[0] = 1 / τ
+		p.eta[j] = float64(τ * p.mean0[j])
+		p.logDetV -= logistic.Log(τ)
+	}
+	return p, nil
+}
+
+func validPrecision(τ float64) bool { return τ >= 1/longest && τ <= longest }
+
+func (p *Posterior) allocate(dim int) {
+	p.dim = dim
+	for _, v := range []*[]float64{&p.mean0, &p.precision0, &p.eta, &p.mean, &p.u, &p.x} {
+		*v = make([]float64, dim)
+	}
+	for _, a := range []*triangle{&p.precision, &p.cov, &p.factor} {
+		*a = newTriangle(dim)
+	}
+}
+
+// Dim returns the number of inputs D.
+func (p *Posterior) Dim() int { return p.dim }
+
+// Site returns the approximation of the likelihood in use.
+func (p *Posterior) Site() Site { return p.site }
+
+// Updates returns the number of events absorbed.
+func (p *Posterior) Updates() uint64 { return p.updates }
+
+// LogDetV returns ln|V| in nats, tracked by the matrix determinant lemma (56)
+// and set right at every factoring.
+func (p *Posterior) LogDetV() float64 { return p.logDetV }
+
+// LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats, each
+// event's likelihood raised to its φ. With JaakkolaJordan it is (60) summed by
+// its increments, a lower bound. With RVGA it is Σ φ·ln σ(y·Moderate(m, a)), the
+// score of the predictions that were made on the way, and no bound.
+func (p *Posterior) LogEvidence() float64 { return p.logEvidence }
+
+// Factorings counts how often V was re-made by Cholesky: on schedule, and
+// because it was found inaccurate. A steady stream of repairs means inputs of
+// very different scale. Raised is the number of pivots that rounding had taken
+// below the prior's precision.
+type Factorings struct {
+	Scheduled, Repaired, Raised uint64
+}
+
+// Factorings returns the counts since the prior.
+func (p *Posterior) Factorings() Factorings {
+	return Factorings{Scheduled: p.scheduled, Repaired: p.repaired, Raised: p.raised}
+}
+
+// MeanTo writes w to dst, of length D.
+func (p *Posterior) MeanTo(dst []float64) {
+	p.checkLength(len(dst))
+	copy(dst, p.mean)
+}
+
+// CovarianceTo writes V to dst, which is D×D or empty.
+func (p *Posterior) CovarianceTo(dst *mat.SymDense) { p.cov.copyTo(dst, p.dim) }
+
+// NaturalTo writes the natural parameters: η = V⁻¹w to eta, of length D, and
+// Λ = V⁻¹ to lambda, which is D×D or empty.
+func (p *Posterior) NaturalTo(eta []float64, lambda *mat.SymDense) {
+	p.checkLength(len(eta))
+	copy(eta, p.eta)
+	p.precision.copyTo(lambda, p.dim)
+}
+
+func (a triangle) copyTo(dst *mat.SymDense, n int) {
+	if dst.IsEmpty() {
+		dst.ReuseAsSym(n)
+	}
+	if dst.SymmetricDim() != n {
+		panic(fmt.Sprintf("blr: a %d×%d matrix for %d inputs", dst.SymmetricDim(), dst.SymmetricDim(), n))
+	}
+	for i := range n {
+		for j, v := range a.row(n, i) {
+			dst.SetSym(i, i+j, v)
+		}
+	}
+}
+
+func (p *Posterior) checkLength(n int) {
+	if n != p.dim {
+		panic(fmt.Sprintf("blr: a vector of length %d for %d inputs", n, p.dim))
+	}
+}
+
+// Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the
+// power phi in (0, 1]. It costs O(D²), allocates nothing, and neither keeps nor
+// changes x. It panics before anything has changed if len(x) ≠ D, an entry is
+// NaN or infinite, y is not ±1 or phi not in (0, 1]: the caller refuses such
+// events. A vector with an entry beyond 2¹⁰⁰ is shortened by a power of two.
+func (p *Posterior) Update(x []float64, y, phi float64) {
+	p.checkLength(len(x))
+	scale := scaleOf(x)
+	if y != 1 && y != -1 {
+		panic(fmt.Sprintf("blr: label %v: want +1 or -1", y))
+	}
+	if !(phi > 0 && phi <= 1) {
+		panic(fmt.Sprintf("blr: likelihood raised to %v: want a power in (0, 1]", phi))
+	}
+	if scale != 1 {
+		for j, v := range x {
+			p.x[j] = v * scale
+		}
+		x = p.x
+	}
+
+	p.cov.mulVec(p.u, x)
+	a := dot(x, p.u)
+	if !(a >= 0) { // rounding has cost V its sign
+		p.repaired++
+		p.remake()
+		p.cov.mulVec(p.u, x)
+		a = max(dot(x, p.u), 0)
+	}
+	st := p.site.solve(inOrder(p.mean, x), a, y, phi)
+
+	p.precision.addOuter(st.h, x)
+	ha := float64(st.h * a)
+	p.cov.addOuter(-st.h/(1+ha), p.u) // Sherman–Morrison
+	for j, v := range x {
+		p.eta[j] += float64(st.eta * v)
+		p.mean[j] += float64(st.r * p.u[j])
+	}
+	p.logDetV -= logistic.Log1p(ha)
+	p.logEvidence += st.evidence
+	p.updates++
+
+	switch {
+	case p.updates%uint64(p.refactor) == 0:
+		p.scheduled++
+		p.remake()
+	case ha > cancellation, p.updates%probeEvery == 0 && !(p.residual(x) <= probeTolerance):
+		p.repaired++
+		p.remake()
+	}
+}
+
+// scaleOf returns the power of two that brings x within ±longest, 1 for all
+// sane vectors, and panics if an entry is not finite.
+func scaleOf(x []float64) float64 {
+	largest := 0.0
+	for j, v := range x {
+		v = math.Abs(v)
+		if !(v <= math.MaxFloat64) {
+			panic(fmt.Sprintf("blr: input %d is %v: events with values that are not finite cannot be learnt or scored", j, x[j]))
+		}
+		if v > largest {
+			largest = v
+		}
+	}
+	if largest <= longest {
+		return 1
+	}
+	_, exp := math.Frexp(largest) // exact; largest < 2^exp
+	return math.Ldexp(1, 100-exp)
+}
+
+// inOrder is xᵀy summed from the first entry to the last.
+func inOrder(x, y []float64) float64 {
+	y = y[:len(x)]
+	s := 0.0
+	for j := range x {
+		s += float64(x[j] * y[j])
+	}
+	return s
+}
+
+// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, and spoils p.u.
+func (p *Posterior) residual(x []float64) float64 {
+	xx := dot(x, x)
+	if xx == 0 {
+		return 0
+	}
+	p.precision.mulVec(p.u, x)
+	λx := p.factor[:0:p.dim]
+	λx = append(λx, p.u...)
+	p.cov.mulVec(p.u, x)
+	return math.Abs(dot(p.u, λx)-xx) / xx
+}
+
+// remake computes V, w and ln|V| from the truth: Λ = RᵀR, T = R⁻¹, V = TTᵀ,
+// w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About D³/2 products.
+//
+// Each squared pivot of R is the precision of βᵢ given the weights after it, and Λ is
+// the prior's diagonal plus a positive semidefinite sum, so it cannot be below
+// the prior's precision. Where rounding says otherwise (inputs whose scales lie
+// far apart) the pivot is raised to it.
+func (p *Posterior) remake() {
+	n := p.dim
+	copy(p.factor, p.precision)
+	p.raised += uint64(p.factor.cholesky(p.precision0))
+	p.logDetV = 0
+	for i := range n {
+		p.logDetV -= float64(2 * logistic.Log(p.factor.row(n, i)[0]))
+	}
+	p.factor.invertFactor(p.u)
+	p.cov.squareOf(p.factor, n)
+
+	clear(p.u) // Tᵀη
+	for i := range n {
+		for j, t := range p.factor.row(n, i) {
+			p.u[i+j] += float64(t * p.eta[i])
+		}
+	}
+	for i := range n {
+		p.mean[i] = dot(p.factor.row(n, i), p.u[i:])
+	}
+}
+
+// Clone returns a copy that shares nothing with p.
+func (p *Posterior) Clone() *Posterior {
+	q := *p
+	for _, v := range []*[]float64{&q.mean0, &q.precision0, &q.eta, &q.mean, &q.u, &q.x} {
+		*v = slices.Clone(*v)
+	}
+	for _, a := range []*triangle{&q.precision, &q.cov, &q.factor} {
+		*a = slices.Clone(*a)
+	}
+	return &q
+}
