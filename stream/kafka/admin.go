@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -33,6 +34,9 @@ func Ping(ctx context.Context, cfg Config) error {
 	return nil
 }
 
+// topicName is org.apache.kafka.common.internals.Topic.validate's rule.
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
 // EnsureTopic creates a topic if there is none of that name: with partitions,
 // with replication copies (0: the broker's default), and with a retention after
 // which records are deleted (0: the broker's default; below 0: never). A topic
@@ -45,6 +49,10 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	}
 	if partitions < 1 {
 		return fmt.Errorf("topic %s: %d partitions; at least one is needed", name, partitions)
+	}
+	// kfake takes any name; Kafka's rule is checked here, so that both refuse the same.
+	if name == "." || name == ".." || !topicName.MatchString(name) {
+		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name, ErrUnknownTopic)
 	}
 	client, transport := cfg.client()
 	defer transport.CloseIdleConnections()
@@ -60,30 +68,35 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 		}
 		topic.ConfigEntries = []kafkago.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(ms, 10)}}
 	}
-	asked := false
 	return retry(ctx, &cfg, "create topic "+name, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, client, name)
-		if err == nil {
-			if len(ids) != partitions {
-				cfg.Log.Warn("kafka: a topic has another number of partitions than configured; leaving it", "topic", name, "partitions", len(ids), "configured", partitions)
+		if unknownTopic(err) {
+			if err := create(ctx, client, topic); err != nil {
+				return err
 			}
-			return nil
+			ids, err = partitionsOf(ctx, client, name) // the transport has asked again
 		}
-		if !unknownTopic(err) {
+		switch {
+		case unknownTopic(err):
+			return errNotYet
+		case err != nil:
 			return err
+		case len(ids) != partitions:
+			cfg.Log.Warn("kafka: a topic has another number of partitions than configured; leaving it", "topic", name, "partitions", len(ids), "configured", partitions)
 		}
-		if !asked {
-			res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{topic}})
-			if err != nil {
-				return err
-			}
-			if err := res.Errors[name]; err != nil && !errors.Is(err, kafkago.TopicAlreadyExists) {
-				return err
-			}
-			asked = true
-		}
-		return errNotYet
+		return nil
 	})
+}
+
+func create(ctx context.Context, client *kafkago.Client, topic kafkago.TopicConfig) error {
+	res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{topic}})
+	if err != nil {
+		return err
+	}
+	if err := res.Errors[topic.Topic]; !errors.Is(err, kafkago.TopicAlreadyExists) {
+		return err
+	}
+	return nil
 }
 
 // errNotYet: the topic is created and not yet known everywhere.
@@ -192,7 +205,7 @@ func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (l
 
 // lastFrom returns the last record with an offset in [from, end).
 func lastFrom(ctx context.Context, cfg *Config, topic string, partition int, from, end int64) (last Record, ok bool, err error) {
-	wires := newWires(0)
+	wires := newWires(0, cfg.Log)
 	defer wires.cut()
 	conn, err := cfg.dialer(wires).DialLeader(ctx, "tcp", cfg.Brokers[0], topic, partition)
 	if err != nil {

@@ -166,7 +166,7 @@ func (r *run) generations(ctx context.Context) error {
 	if len(r.cfg.Brokers) == 1 { // with several, another one may coordinate the group
 		hold = r.cfg.SessionTimeout
 	}
-	w := newWires(hold)
+	w := newWires(hold, r.cfg.Log)
 	group, err := kafkago.NewConsumerGroup(r.groupConfig(w))
 	if err != nil {
 		w.cut()

@@ -133,7 +133,10 @@ func retry(ctx context.Context, cfg *Config, what string, attempt func(context.C
 		if ctx.Err() == nil {
 			last = err
 		}
-		if n, ok := lines.open(); ok && ctx.Err() == nil {
+		if unknownTopic(err) || ctx.Err() != nil {
+			return struct{}{}, err // it ends soon, and says so itself
+		}
+		if n, ok := lines.open(); ok {
 			cfg.Log.Warn("kafka: trying again", "doing", what, "brokers", cfg.addresses(), "error", err, "times", n)
 		}
 		return struct{}{}, err

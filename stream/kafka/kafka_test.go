@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -145,7 +144,6 @@ type handler struct {
 	partition int
 	next      int64
 	stateful  bool
-	held      []kafka.Record
 	handle    func(batch []kafka.Record) error // nil: none
 }
 
@@ -294,15 +292,5 @@ func TestCancelClosesOnce(t *testing.T) {
 	}
 	if closed != 2 {
 		t.Errorf("%d closed, want 2: %v", closed, k.log)
-	}
-}
-
-func TestTooLarge(t *testing.T) {
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 1)
-	p := newProducer(t, cfg)
-	err := p.Publish(t.Context(), kafka.Record{Topic: name, Value: make([]byte, 2<<20)})
-	if !errors.Is(err, kafka.ErrTooLarge) {
-		t.Errorf("our limit: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	kafkago "github.com/segmentio/kafka-go"
 )
 
@@ -18,7 +19,7 @@ func (r *run) assignment(ctx, ended context.Context, gen *kafkago.Generation, pa
 	pause := newPause()
 	for ctx.Err() == nil {
 		s := &session{run: r, gen: gen, partition: partition, pause: pause}
-		err := s.run1(ctx)
+		err := s.serve(ctx)
 		switch {
 		case err == nil:
 		case errors.Is(err, ErrReload):
@@ -36,7 +37,7 @@ type session struct {
 	*run
 	gen       *kafkago.Generation
 	partition int
-	pause     interface{ Reset() } // between reloads; a handled batch resets it
+	pause     backoff.BackOff // between reloads; a handled batch resets it
 
 	handler   Handler
 	next      int64 // offset that the next record must not be below
@@ -45,8 +46,8 @@ type session struct {
 	lines     gate
 }
 
-// run1 opens a handler, feeds it until ctx ends, and closes it.
-func (s *session) run1(ctx context.Context) (err error) {
+// serve opens a handler, feeds it until ctx ends, and closes it.
+func (s *session) serve(ctx context.Context) (err error) {
 	if s.handler, err = s.open(ctx, s.partition); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil
@@ -87,7 +88,7 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 		}
 		return false, err
 	}
-	wires := newWires(0)
+	wires := newWires(0, s.cfg.Log)
 	defer context.AfterFunc(ctx, wires.cut)()
 	reader := s.reader(wires)
 	defer func() {
@@ -96,9 +97,10 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 	}()
 
 	batch := make([]Record, 0, s.cfg.MaxBatch)
-	var failed error
 	for {
-		batch, failed = s.fetch(ctx, reader, batch[:0])
+		var quiet bool
+		var failed error
+		batch, quiet, failed = s.fetch(ctx, reader, batch[:0])
 		if ctx.Err() != nil {
 			return false, nil // what is fetched and not handed over is read again
 		}
@@ -118,8 +120,7 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 			if time.Since(s.at) >= commitEvery {
 				s.commit()
 			}
-		case errors.Is(failed, context.DeadlineExceeded):
-			failed = nil
+		case quiet:
 			if err := s.handler.Idle(working); err != nil {
 				return true, fmt.Errorf("idle at offset %d: %w", s.next, err)
 			}
@@ -139,23 +140,27 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 }
 
 // fetch waits up to PollInterval for a record and adds what else has arrived. It
-// may return records and the error that came after them.
-func (s *session) fetch(ctx context.Context, reader *kafkago.Reader, batch []Record) ([]Record, error) {
-	quiet, cancel := context.WithTimeout(ctx, s.cfg.PollInterval)
+// may return records and the error that came after them; quiet says that neither
+// came.
+func (s *session) fetch(ctx context.Context, reader *kafkago.Reader, batch []Record) (_ []Record, quiet bool, err error) {
+	poll, cancel := context.WithTimeout(ctx, s.cfg.PollInterval)
 	defer cancel()
-	m, err := reader.FetchMessage(quiet)
-	if err != nil {
-		return batch, err
+	m, err := reader.FetchMessage(poll)
+	switch {
+	case err != nil && poll.Err() != nil:
+		return batch, true, nil
+	case err != nil:
+		return batch, false, err
 	}
 	bytes := 0
 	for arrived := reader.Stats().QueueLength; ; arrived-- {
 		batch = append(batch, fromMessage(&m))
 		bytes += len(m.Key) + len(m.Value)
 		if arrived == 0 || len(batch) == cap(batch) || bytes >= batchBytes {
-			return batch, nil
+			return batch, false, nil
 		}
 		if m, err = reader.FetchMessage(ctx); err != nil {
-			return batch, err
+			return batch, false, err
 		}
 	}
 }

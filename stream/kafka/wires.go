@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 // timeout before they close.
 type wires struct {
 	hold   time.Duration // how long to keep trying to connect
+	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -25,8 +27,8 @@ type wires struct {
 	open map[*wire]struct{}
 }
 
-func newWires(hold time.Duration) *wires {
-	w := &wires{hold: hold, open: make(map[*wire]struct{})}
+func newWires(hold time.Duration, log *slog.Logger) *wires {
+	w := &wires{hold: hold, log: log, open: make(map[*wire]struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.holding, w.release = context.WithCancel(w.ctx)
 	return w
@@ -58,6 +60,7 @@ func (w *wires) dial(ctx context.Context, network, address string) (net.Conn, er
 	defer context.AfterFunc(w.ctx, cancel)()
 	d := net.Dialer{Timeout: connectTimeout}
 	pause := newPause()
+	var lines gate
 	for start := time.Now(); ; {
 		conn, err := d.DialContext(ctx, network, address)
 		switch {
@@ -67,6 +70,9 @@ func (w *wires) dial(ctx context.Context, network, address string) (net.Conn, er
 			return nil, errCut
 		case ctx.Err() != nil || w.holding.Err() != nil || time.Since(start) >= w.hold:
 			return nil, err
+		}
+		if n, ok := lines.open(); ok {
+			w.log.Warn("kafka: connecting again", "broker", address, "error", err, "times", n)
 		}
 		wait(w.holding, pause)
 	}
