@@ -23,6 +23,7 @@ type structure struct {
 	contentType, encoding, disposition, record []byte
 
 	missing  bool // there is no field at all
+	unended  bool // no empty line ends it, but a line that is no field
 	overflow bool // the message has more than MaxFields
 }
 
@@ -81,9 +82,7 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 		}
 		colon := fieldColon(raw[p:end])
 		if colon < 0 && (len(s.fields) == first || end == len(raw) || fieldColon(raw[end:lineEnd(raw, end)]) < 0) {
-			if len(s.fields) > first {
-				s.fail("header without an empty line after it")
-			}
+			h.unended = len(s.fields) > first
 			bodyAt = p
 			continue
 		}

@@ -113,6 +113,9 @@ func (s *scanner) begin(pos, depth int, digest bool) int {
 	e := &s.entities[k]
 	h := s.scanHeader(e, pos)
 	boundary, isDigest := h.classify(e, digest)
+	if h.unended && e.kind == textPart {
+		s.fail("header without an empty line after it")
+	}
 	switch {
 	case h.overflow:
 		s.fail("more than %d header fields", MaxFields)
