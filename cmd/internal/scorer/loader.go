@@ -1,0 +1,184 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// A Store is where a model's checkpoints are read. *redis.Store is one.
+type Store interface {
+	// Partitions returns the partitions that have a checkpoint, ascending.
+	Partitions(ctx context.Context) ([]int, error)
+	// Version returns the version that a pointer names, cheaply.
+	Version(ctx context.Context, partition int, which redis.Pointer) (int64, error)
+	// Load returns a checkpoint whose every hash was verified, and its version,
+	// which is an older one than the pointer's if that is corrupt.
+	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
+}
+
+// How long one question to the store may take: which partitions and versions
+// there are, and one checkpoint.
+const (
+	askPatience  = 5 * time.Second
+	loadPatience = 30 * time.Second
+)
+
+// A loader keeps the served model up to date: it asks the store for the version
+// of every partition, builds what changed beside what is served, and publishes
+// the whole by one pointer. Whatever goes wrong, what is served stays.
+type loader struct {
+	store   Store
+	name    string // of the model
+	metrics *metrics
+	log     *slog.Logger
+
+	current atomic.Pointer[served] // nil until there is a model
+	stale   atomic.Bool            // the last look at the store failed, in whole or part
+
+	// Of the goroutine alone that looks.
+	slots map[int]*slot
+	down  bool // the store can't be reached
+}
+
+// A slot is what the loader knows of one partition.
+type slot struct {
+	part   *part // nil until one could be loaded
+	listed bool  // the store names it
+	tried  int64 // the pointer's value when it was last followed; 0: never
+	bad    error // why what it named can't be served; nil: it is served
+}
+
+func newLoader(store Store, name string, m *metrics, log *slog.Logger) *loader {
+	return &loader{store: store, name: name, metrics: m, log: log, slots: map[int]*slot{}}
+}
+
+// run looks at the store every interval until ctx ends.
+func (l *loader) run(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			l.look(ctx)
+		}
+	}
+}
+
+// look brings the served model up to date once. It logs every change of state
+// once, and nothing while the state stays as it is.
+func (l *loader) look(ctx context.Context) {
+	err := l.refresh(ctx)
+	switch {
+	case ctx.Err() != nil: // we are stopping, which is no news about the store
+		return
+	case err != nil:
+		l.stale.Store(true)
+		if !l.down {
+			l.down = true
+			l.metrics.loadFailures.Inc()
+			l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", err)
+		}
+		return
+	case l.down:
+		l.down = false
+		l.log.Info("the state can be read again", "model", l.name)
+	}
+	whole := l.publish()
+	l.stale.Store(!whole)
+}
+
+// refresh follows every partition's pointer. Its error means that the store
+// couldn't be asked; what was loaded until then is kept for the next time.
+func (l *loader) refresh(ctx context.Context) error {
+	ask, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	partitions, err := l.store.Partitions(ask)
+	if err != nil {
+		return err
+	}
+	for _, s := range l.slots {
+		s.listed = false
+	}
+	for _, partition := range partitions {
+		s := l.slots[partition]
+		if s == nil {
+			s = &slot{}
+			l.slots[partition] = s
+		}
+		s.listed = true
+		if err := l.follow(ctx, partition, s); err != nil && !errors.Is(err, state.ErrNone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow loads what a partition's pointer names, if it has moved. A checkpoint
+// that can't be served, because it is corrupt or made by other mathematics, is
+// noted in the slot: only the next one mends that.
+func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
+	ask, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	version, err := l.store.Version(ask, partition, redis.Served)
+	if err != nil || version == s.tried {
+		return err
+	}
+	load, cancel := context.WithTimeout(ctx, loadPatience)
+	defer cancel()
+	checkpoint, loaded, err := l.store.Load(load, partition, redis.Served)
+	if err != nil && !errors.Is(err, state.ErrCorrupt) {
+		return err
+	}
+	s.tried, s.bad = version, err
+	if err == nil && (s.part == nil || s.part.version != loaded) {
+		var fresh *part
+		if fresh, s.bad = newPart(partition, loaded, checkpoint); s.bad == nil {
+			s.part = fresh
+		}
+	}
+	if s.bad != nil {
+		l.metrics.loadFailures.Inc()
+		l.log.Error("a checkpoint can't be served, the one before is if there was one",
+			"model", l.name, "partition", partition, "version", version, "error", s.bad)
+	}
+	return nil
+}
+
+// publish swaps the served model if a partition's has changed. It says whether
+// what is served is all that the store holds. A partition that the store has
+// lost is served on.
+func (l *loader) publish() (whole bool) {
+	whole = true
+	var parts []*part
+	for _, partition := range slices.Sorted(maps.Keys(l.slots)) {
+		s := l.slots[partition]
+		if s.part != nil {
+			parts = append(parts, s.part)
+		}
+		if s.bad != nil || s.part != nil && !s.listed {
+			whole = false
+		}
+	}
+	old := l.current.Load()
+	if len(parts) == 0 || old != nil && slices.Equal(parts, old.parts) {
+		return whole
+	}
+	fresh := newServed(l.name, parts)
+	l.current.Store(fresh)
+	l.metrics.swaps.Inc()
+	l.log.Debug("another model is served", "model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events, "positions", fresh.ref.Positions)
+	if old == nil {
+		l.log.Info("there is a model to serve", "model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events)
+	}
+	return whole
+}

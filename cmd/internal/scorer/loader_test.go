@@ -1,0 +1,214 @@
+package scorer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"hamlet/algos/blr"
+	"hamlet/state/redis"
+	"hamlet/stream"
+)
+
+// newTestLoader returns a loader that only looks when it is told to, and its log.
+func newTestLoader(t *testing.T, r *miniredis.Miniredis) (*loader, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	return newLoader(openStore(t, r), "default", newMetrics(), slog.New(slog.NewTextHandler(&log, nil))), &log
+}
+
+func predicted(t *testing.T, l *loader) stream.Verdict {
+	t.Helper()
+	current := l.current.Load()
+	if current == nil {
+		t.Fatal("there is no model")
+	}
+	request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: question}}
+	verdicts, err := current.score(context.Background(), []*stream.Event{request}, true, thresholds{0.9, 0.5}, current.info.Saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdicts[0]
+}
+
+// Checkpoints of which no byte is left whole leave the old model in place, and
+// that is logged once.
+func TestCorruptCheckpoint(t *testing.T) {
+	r := miniredis.RunT(t)
+	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher.learn(10)
+	first := teacher.save()
+	l, log := newTestLoader(t, r)
+	l.look(patience(t))
+
+	teacher.learn(10)
+	teacher.save()
+	for _, key := range r.Keys() {
+		if strings.Contains(key, ":chunk:") {
+			if err := r.Set(key, "garbage"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 3 {
+		l.look(patience(t))
+	}
+	if v := predicted(t, l); v.Model.SHA256 != first {
+		t.Errorf("the model %s is served, want the first, %s", v.Model.SHA256, first)
+	}
+	if !l.stale.Load() {
+		t.Error("the served model isn't called stale")
+	}
+	if n := strings.Count(log.String(), "can't be served"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, log)
+	}
+
+	teacher.learn(10)
+	third := teacher.save()
+	l.look(patience(t))
+	if v := predicted(t, l); v.Model.SHA256 != third || l.stale.Load() {
+		t.Errorf("after a whole checkpoint the model %s is served, stale %v; want %s", v.Model.SHA256, l.stale.Load(), third)
+	}
+	teacher.check(predicted(t, l))
+}
+
+// A store that can't be reached is logged once, and once when it is back.
+func TestOutageIsLoggedOnce(t *testing.T) {
+	r := miniredis.RunT(t)
+	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher.learn(10)
+	teacher.save()
+	l, log := newTestLoader(t, r)
+	l.look(patience(t))
+	r.Close()
+	for range 3 {
+		l.look(patience(t))
+	}
+	if !l.stale.Load() {
+		t.Error("the served model isn't called stale")
+	}
+	if err := r.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		l.look(patience(t))
+	}
+	if l.stale.Load() {
+		t.Error("the served model is still called stale")
+	}
+	for _, message := range []string{"can't be read", "can be read again", "there is a model to serve"} {
+		if n := strings.Count(log.String(), message); n != 1 {
+			t.Errorf("%q is logged %d times:\n%s", message, n, log)
+		}
+	}
+}
+
+// A state that was wiped leaves the model in place, and calls it stale.
+func TestWipedState(t *testing.T) {
+	r := miniredis.RunT(t)
+	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher.learn(10)
+	sum := teacher.save()
+	l, _ := newTestLoader(t, r)
+	l.look(patience(t))
+	r.FlushAll()
+	l.look(patience(t))
+	if v := predicted(t, l); v.Model.SHA256 != sum || !l.stale.Load() {
+		t.Errorf("the model %s is served, stale %v; want %s, true", v.Model.SHA256, l.stale.Load(), sum)
+	}
+}
+
+// Served is what a pin says, whatever the head does.
+func TestPinnedVersion(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	teacher := newTeacher(t, store, 0)
+	teacher.learn(10)
+	first := teacher.save()
+	version, err := store.Version(patience(t), 0, redis.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := newTestLoader(t, r)
+	teacher.learn(10)
+	second := teacher.save()
+	l.look(patience(t))
+	if v := predicted(t, l); v.Model.SHA256 != second {
+		t.Errorf("the model %s is served, want the second, %s", v.Model.SHA256, second)
+	}
+	if err := store.Pin(patience(t), 0, version); err != nil {
+		t.Fatal(err)
+	}
+	l.look(patience(t))
+	if v := predicted(t, l); v.Model.SHA256 != first {
+		t.Errorf("the model %s is served, want the pinned one, %s", v.Model.SHA256, first)
+	}
+}
+
+// With several partitions it is the log-odds before moderation and the variances
+// that are averaged; the SHA-256 is over theirs in order.
+func TestPartitionsAreAveraged(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	var mean, variance float64
+	var sums []byte
+	var newest *teacher
+	for partition, events := range []int{10, 31, 22} {
+		teacher := newTeacher(t, store, partition)
+		teacher.learn(events)
+		sum, err := hex.DecodeString(teacher.save())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, sum...)
+		p := teacher.expected[teacher.last]
+		mean += p.Mean / 3
+		variance += p.Variance / 3
+		newest = teacher
+	}
+	l, _ := newTestLoader(t, r)
+	l.look(patience(t))
+	v := predicted(t, l)
+	if want := blr.Moderate(mean, variance); math.Abs(v.LogOdds-want) > 1e-12 {
+		t.Errorf("log-odds %v, want %v", v.LogOdds, want)
+	}
+	sum := sha256.Sum256(sums)
+	if want := hex.EncodeToString(sum[:]); v.Model.SHA256 != want {
+		t.Errorf("sha256 %s, want %s", v.Model.SHA256, want)
+	}
+	if len(v.Model.Positions) != 3 || v.Model.Positions[1] != 31 {
+		t.Errorf("positions %v", v.Model.Positions)
+	}
+	var total, last float64
+	for i, reason := range v.Reasons {
+		total += reason.Contribution
+		if size := math.Abs(reason.Contribution); i > 0 && size > last {
+			t.Errorf("the reasons are not in order: %v", v.Reasons)
+		}
+		last = math.Abs(reason.Contribution)
+	}
+	if math.Abs(total-mean) > 1e-9 {
+		t.Errorf("the contributions sum up to %v, the mean is %v", total, mean)
+	}
+
+	// One partition's new model is another served model.
+	before := l.current.Load()
+	l.look(patience(t))
+	if l.current.Load() != before {
+		t.Error("the served model was swapped though nothing has changed")
+	}
+	newest.learn(1)
+	newest.save()
+	l.look(patience(t))
+	after := l.current.Load()
+	if after == before || after.parts[0] != before.parts[0] || after.parts[2] == before.parts[2] || after.info.Events != 64 {
+		t.Errorf("after one partition's save: events %d", after.info.Events)
+	}
+}

@@ -1,0 +1,97 @@
+package scorer
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// metrics are what a scorer shows to Prometheus.
+type metrics struct {
+	requests     *prometheus.CounterVec
+	messages     *prometheus.CounterVec
+	verdicts     *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
+	waited       prometheus.Histogram
+	swaps        prometheus.Counter
+	loadFailures prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	opts := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Namespace: "hamlet", Subsystem: "scorer", Name: name, Help: help}
+	}
+	buckets := prometheus.ExponentialBuckets(25e-6, 2, 18) // 25 µs, a bare round trip, to 3.3 s
+	m := &metrics{
+		requests: prometheus.NewCounterVec(opts("requests_total", "Requests answered, by endpoint and code (200, or the service error's)."), []string{"endpoint", "code"}),
+		messages: prometheus.NewCounterVec(opts("messages_total", "Messages asked about, by endpoint: more than requests where batches come."), []string{"endpoint"}),
+		verdicts: prometheus.NewCounterVec(opts("verdicts_total", "Verdicts given."), []string{"verdict"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "request_seconds",
+			Help: "Time from a request's arrival to its answer.", Buckets: buckets}, []string{"endpoint"}),
+		waited: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "queue_seconds",
+			Help: "Time that requests waited for a worker.", Buckets: buckets}),
+		swaps:        prometheus.NewCounter(opts("swaps_total", "Models that were put in place of another, the first included.")),
+		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state became unreadable, and checkpoints that could not be served.")),
+	}
+	for _, d := range []stream.Decision{stream.DecideSpam, stream.DecideHam, stream.DecideUnsure} {
+		m.verdicts.WithLabelValues(string(d))
+	}
+	return m
+}
+
+// register shows m and what can be read off s itself.
+func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: name, Help: help}, value)
+	}
+	ofModel := func(value func(*served) float64) func() float64 {
+		return func() float64 {
+			if model := s.loader.current.Load(); model != nil {
+				return value(model)
+			}
+			return math.NaN()
+		}
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		m.requests, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures,
+		gauge("in_flight", "Requests taken and not yet answered.", func() float64 { return float64(s.service.InFlight()) }),
+		gauge("model_age_seconds", "Time since the newest of the served checkpoints was saved; NaN before the first.",
+			ofModel(func(m *served) float64 { return m.age(time.Now()).Seconds() })),
+		gauge("model_events", "Events that the served model has learnt; NaN before the first.",
+			ofModel(func(m *served) float64 { return float64(m.info.Events) })),
+		gauge("model_partitions", "Partition models in the served one; NaN before the first.",
+			ofModel(func(m *served) float64 { return float64(len(m.parts)) })),
+		gauge("stale", "1 while the state can't be read in full and the last good model is served.", func() float64 {
+			if s.loader.stale.Load() {
+				return 1
+			}
+			return 0
+		}),
+	} {
+		errs = append(errs, r.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
+// observe counts one answer.
+func (m *metrics) observe(o nats.Observation) {
+	m.requests.WithLabelValues(o.Endpoint, strconv.Itoa(o.Code)).Inc()
+	m.messages.WithLabelValues(o.Endpoint).Add(float64(o.Messages))
+	m.seconds.WithLabelValues(o.Endpoint).Observe(o.Took.Seconds())
+	if o.Endpoint != nats.Info {
+		m.waited.Observe(o.Waited.Seconds())
+	}
+}
+
+func (m *metrics) answered(verdicts []stream.Verdict) {
+	for i := range verdicts {
+		m.verdicts.WithLabelValues(string(verdicts[i].Decision)).Inc()
+	}
+}

@@ -1,0 +1,206 @@
+package scorer
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func patience(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// startNATS runs a NATS server in this process, on a free port.
+func startNATS(t testing.TB) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the nats server doesn't listen")
+	}
+	return s.ClientURL()
+}
+
+func connect(t testing.TB, url string) *natsgo.Conn {
+	t.Helper()
+	conn, err := nats.Connect(nats.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := nats.Close(patience(t), conn); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return conn
+}
+
+func openStore(t testing.TB, r *miniredis.Miniredis) *redis.Store {
+	t.Helper()
+	store, err := redis.New(redis.Config{Addr: r.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	return store
+}
+
+// start runs a scorer until the test ends.
+func start(t testing.TB, cfg Config) *Scorer {
+	t.Helper()
+	cfg.PollInterval = 5 * time.Millisecond
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	select {
+	case <-s.Listening():
+	case <-patience(t).Done():
+		t.Fatal("the scorer doesn't listen")
+	}
+	return s
+}
+
+func ask(t testing.TB, url string) *nats.Client {
+	t.Helper()
+	c, err := nats.NewClient(connect(t, url), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The message that all tests ask about.
+const question = "You have won a prize, claim your prize now"
+
+func questionBody() *model.Body {
+	return &model.Body{Message: &feature.Message{Body: []byte(question), BodyBytes: len(question)}}
+}
+
+// A teacher is a learner without a log: it teaches one partition's model and
+// saves it.
+type teacher struct {
+	t         testing.TB
+	store     *redis.Store
+	partition int
+	epoch     int64
+	model     *model.Model
+	position  state.Position
+	predictor *model.Predictor
+
+	mu       sync.Mutex
+	expected map[string]model.Prediction // of the question, by the model's SHA-256
+	last     string
+}
+
+func newTeacher(t testing.TB, store *redis.Store, partition int) *teacher {
+	t.Helper()
+	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, err := store.Take(patience(t), partition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &teacher{t: t, store: store, partition: partition, epoch: epoch, model: m,
+		predictor: m.NewPredictor(), expected: map[string]model.Prediction{}}
+}
+
+// learn teaches n more messages, spam and ham in turn.
+func (l *teacher) learn(n int) {
+	l.t.Helper()
+	for range n {
+		i := int(l.model.Events())
+		text := fmt.Sprintf("agenda of meeting %d is attached", i)
+		if i%2 == 0 {
+			text = fmt.Sprintf("claim prize %d now, you have won", i)
+		}
+		id := fmt.Sprintf("%d/%d", l.partition, i)
+		ex := model.Example{ID: id, Source: "test", Tenant: "test", Spam: i%2 == 0,
+			Body: model.Body{Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}}
+		if _, err := l.model.Apply(&ex); err != nil {
+			l.t.Fatal(err)
+		}
+		l.position = l.position.Advance(l.position.Next, nil, []byte(id))
+	}
+}
+
+// save notes what the model says about the question, then saves it, and returns
+// its SHA-256.
+func (l *teacher) save() string {
+	l.t.Helper()
+	b, err := l.model.AppendBinary(nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	c := &state.Checkpoint{Schema: 1, Numerics: l.model.Numerics(), Config: l.model.Config().JSON(), Epoch: l.epoch,
+		Events: l.model.Events(), Position: l.position, Model: b, Saved: time.Now().UTC()}
+	sum := c.ModelSHA256()
+	name := hex.EncodeToString(sum[:])
+	prediction, err := l.predictor.Predict(questionBody())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.mu.Lock()
+	l.expected[name], l.last = prediction, name
+	l.mu.Unlock()
+	if _, err := l.store.Save(patience(l.t), l.partition, c); err != nil {
+		l.t.Fatal(err)
+	}
+	return name
+}
+
+// check compares a verdict with what the model that it names says.
+func (l *teacher) check(v stream.Verdict) {
+	l.t.Helper()
+	l.mu.Lock()
+	want, known := l.expected[v.Model.SHA256]
+	l.mu.Unlock()
+	if !known {
+		l.t.Errorf("an answer names the model %s, which nobody saved", v.Model.SHA256)
+		return
+	}
+	lo, hi := want.Interval(1.6448536269514722)
+	if v.LogOdds != want.LogOdds || v.P != want.P() || v.Interval != [2]float64{lo, hi} {
+		l.t.Errorf("model %.8s answered p %v, log-odds %v, interval %v; it says %v, %v, [%v %v]",
+			v.Model.SHA256, v.P, v.LogOdds, v.Interval, want.P(), want.LogOdds, lo, hi)
+	}
+}

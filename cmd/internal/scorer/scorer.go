@@ -1,0 +1,184 @@
+// Package scorer is the loop of the scorer: it keeps the model of the newest
+// checkpoints in memory and answers questions about messages from it, over NATS.
+// It keeps no state of its own; any number of scorers share the load.
+//
+// The model that is served is never locked and never changed. A loader builds
+// the next one beside it and swaps one pointer, and a request is answered from
+// the model that it found at its start, which the answer names.
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// The defaults of a Config's zero fields.
+const (
+	DefaultSpamAt       = 0.9
+	DefaultHamAt        = 0.5
+	DefaultPollInterval = 250 * time.Millisecond
+)
+
+// A Config says what a scorer serves, and where.
+type Config struct {
+	Conn  *natsgo.Conn // stays the caller's to close, after Run
+	Store Store
+	Model string // default nats.DefaultModel
+
+	// SpamAt and HamAt are the thresholds of the verdict: spam from SpamAt on if
+	// the interval lies above ½, ham up to HamAt, unsure between. Defaults .9
+	// and .5; 0 < HamAt ≤ SpamAt ≤ 1.
+	SpamAt, HamAt float64
+
+	PollInterval time.Duration // between looks at the store; default 250 ms
+
+	// Service has the bounds of the service; its Model, Observe and Log are
+	// taken from here.
+	Service nats.ServiceConfig
+
+	Registerer prometheus.Registerer // nil: no metrics are shown
+	Log        *slog.Logger          // nil: silent
+}
+
+type thresholds struct{ spam, ham float64 }
+
+// A Scorer answers from the newest good model.
+type Scorer struct {
+	cfg     Config
+	at      thresholds
+	loader  *loader
+	service *nats.Service
+	metrics *metrics
+}
+
+// New returns a scorer that does nothing before Run. All that is wrong with cfg
+// is reported at once.
+func New(cfg Config) (*Scorer, error) {
+	if cfg.Model == "" {
+		cfg.Model = nats.DefaultModel
+	}
+	if cfg.SpamAt == 0 {
+		cfg.SpamAt = DefaultSpamAt
+	}
+	if cfg.HamAt == 0 {
+		cfg.HamAt = min(DefaultHamAt, cfg.SpamAt)
+	}
+	if cfg.PollInterval == 0 {
+		cfg.PollInterval = DefaultPollInterval
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	var errs []error
+	if !(cfg.HamAt > 0 && cfg.HamAt <= cfg.SpamAt && cfg.SpamAt <= 1) || math.IsNaN(cfg.HamAt+cfg.SpamAt) {
+		errs = append(errs, fmt.Errorf("thresholds: ham at %v and spam at %v; 0 < ham ≤ spam ≤ 1 is wanted", cfg.HamAt, cfg.SpamAt))
+	}
+	if cfg.PollInterval < 0 {
+		errs = append(errs, fmt.Errorf("poll interval: %v is negative", cfg.PollInterval))
+	}
+	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
+	s.loader = newLoader(cfg.Store, cfg.Model, s.metrics, cfg.Log)
+	cfg.Service.Model, cfg.Service.Observe, cfg.Service.Log = cfg.Model, s.metrics.observe, cfg.Log
+	var err error
+	if s.service, err = nats.NewService(cfg.Conn, s, cfg.Service); err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("scorer: %w", err)
+	}
+	if cfg.Registerer != nil {
+		if err := s.metrics.register(cfg.Registerer, s); err != nil {
+			return nil, fmt.Errorf("scorer: metrics: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends, and then stops in order: what was taken is
+// answered. It looks at the store once before it takes requests, so that a
+// scorer which joins others doesn't answer that it has no model while they have
+// one; if there is none, that is its answer until there is.
+func (s *Scorer) Run(ctx context.Context) error {
+	s.loader.look(ctx)
+	if s.loader.current.Load() == nil && ctx.Err() == nil {
+		s.cfg.Log.Info("no model yet: requests are refused until the learner has saved one", "model", s.cfg.Model)
+	}
+	loading, stop := context.WithCancel(ctx)
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		s.loader.run(loading, s.cfg.PollInterval)
+	}()
+	err := s.service.Run(ctx)
+	stop()
+	<-loaded
+	if err != nil {
+		return fmt.Errorf("scorer of model %s: %w", s.cfg.Model, err)
+	}
+	return nil
+}
+
+// Listening is closed once requests reach the scorer, whether or not there is a
+// model to answer from.
+func (s *Scorer) Listening() <-chan struct{} { return s.service.Ready() }
+
+// Ready returns nil if the scorer can answer, else what is missing. A model that
+// has grown old because the state can't be read is still an answer.
+func (s *Scorer) Ready() error {
+	select {
+	case <-s.service.Ready():
+	default:
+		return errors.New("not listening on nats yet")
+	}
+	if !s.cfg.Conn.IsConnected() {
+		return errors.New("the nats server can't be reached")
+	}
+	if s.loader.current.Load() == nil {
+		return s.noModel()
+	}
+	return nil
+}
+
+func (s *Scorer) noModel() *nats.Error {
+	text := "no model yet: the learner of " + s.cfg.Model + " has saved none"
+	if s.loader.stale.Load() {
+		text = "no model yet: the state of " + s.cfg.Model + " can't be read; the scorer's log says why"
+	}
+	return &nats.Error{Code: nats.CodeUnavailable, Text: text}
+}
+
+// Score implements [nats.Scorer]. All verdicts of a batch come from one model.
+func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	current := s.loader.current.Load()
+	if current == nil {
+		return nil, s.noModel()
+	}
+	verdicts, err := current.score(ctx, requests, explain, s.at, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.answered(verdicts)
+	return verdicts, nil
+}
+
+// Info implements [nats.Scorer].
+func (s *Scorer) Info(context.Context) (stream.Info, error) {
+	current := s.loader.current.Load()
+	if current == nil {
+		return stream.Info{}, s.noModel()
+	}
+	info := current.info
+	info.Model.AgeMS = current.age(time.Now()).Milliseconds()
+	info.Stale = s.loader.stale.Load()
+	return info, nil
+}

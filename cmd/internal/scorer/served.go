@@ -1,0 +1,206 @@
+package scorer
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/example"
+	"hamlet/state"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// z90 is the standard normal quantile of 0.95: m ∓ z90·s holds 90 %.
+const z90 = 1.6448536269514722
+
+// A part is one partition's model as it was saved. Nobody applies events to it,
+// so any number of predictors may read it at once.
+type part struct {
+	partition  int
+	version    int64 // of the checkpoint
+	sha256     [sha256.Size]byte
+	next       int64
+	events     uint64
+	saved      time.Time
+	numerics   string
+	predictors sync.Pool // of *model.Predictor
+}
+
+// newPart restores a checkpoint's model.
+func newPart(partition int, version int64, c *state.Checkpoint) (*part, error) {
+	m, err := model.Restore(c.Model)
+	if err != nil {
+		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
+	}
+	return &part{
+		partition:  partition,
+		version:    version,
+		sha256:     c.ModelSHA256(),
+		next:       c.Position.Next,
+		events:     c.Events,
+		saved:      c.Saved,
+		numerics:   c.Numerics,
+		predictors: sync.Pool{New: func() any { return m.NewPredictor() }},
+	}, nil
+}
+
+// predict returns what the part's model says about body, with contributions if
+// they are asked for.
+func (p *part) predict(body *model.Body, explain bool) (model.Prediction, []model.Contribution, error) {
+	predictor := p.predictors.Get().(*model.Predictor)
+	defer p.predictors.Put(predictor)
+	if !explain {
+		prediction, err := predictor.Predict(body)
+		return prediction, nil, err
+	}
+	prediction, contributions, err := predictor.Explain(body)
+	return prediction, slices.Clone(contributions), err // the predictor may use them again
+}
+
+// A served model is what answers are made from: the partition models of one
+// moment. It never changes; a newer one takes its place.
+type served struct {
+	parts []*part // ascending by partition, at least one
+	ref   stream.ModelRef
+	info  stream.Info // without what depends on when it is asked
+}
+
+// newServed joins parts, which must be ascending by partition and not be empty.
+func newServed(name string, parts []*part) *served {
+	s := &served{parts: parts}
+	s.ref.Name = name
+	var sums []byte
+	for _, p := range parts {
+		sums = append(sums, p.sha256[:]...)
+		s.ref.Positions = append(s.ref.Positions, p.next)
+		s.info.Events += p.events
+		if p.saved.After(s.info.Saved) {
+			s.info.Saved = p.saved
+		}
+	}
+	sum := parts[0].sha256
+	if len(parts) > 1 {
+		sum = sha256.Sum256(sums)
+	}
+	s.ref.SHA256 = hex.EncodeToString(sum[:])
+	s.info.Numerics = parts[0].numerics
+	s.info.Model = s.ref
+	return s
+}
+
+// age returns the time since the newest of the checkpoints was saved. It isn't
+// negative even if the learner's clock is ahead of ours.
+func (s *served) age(now time.Time) time.Duration { return max(0, now.Sub(s.info.Saved)) }
+
+// score answers the requests in order, all from this one model. It is an error
+// if the model refuses a body or ctx ends.
+func (s *served) score(ctx context.Context, requests []*stream.Event, explain bool, at thresholds, now time.Time) ([]stream.Verdict, error) {
+	ref := s.ref
+	ref.AgeMS = s.age(now).Milliseconds()
+	verdicts := make([]stream.Verdict, len(requests))
+	for i, request := range requests {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		prediction, reasons, err := s.predict(&request.Body, explain)
+		if err != nil {
+			return nil, place(err, i, len(requests))
+		}
+		lo, hi := prediction.Interval(z90)
+		p := prediction.P()
+		verdicts[i] = stream.Verdict{
+			ID:       request.ID,
+			P:        p,
+			LogOdds:  prediction.LogOdds,
+			Interval: [2]float64{lo, hi},
+			Decision: stream.Decide(p, lo, at.spam, at.ham),
+			Reasons:  reasons,
+			Model:    ref,
+		}
+	}
+	return verdicts, nil
+}
+
+// place gives a refusal the code that the wire has for it, and, in a batch, the
+// place of the request that it is about.
+func place(err error, i, n int) error {
+	var refused *model.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	text := refused.Error()
+	if n > 1 {
+		text = fmt.Sprintf("[%d]: %s", i, text)
+	}
+	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
+}
+
+// predict joins the partition models' answers. Experts and standardisations of
+// different partitions are not in one coordinate system, so it is the log-odds
+// before moderation that are averaged, and their variances; the joint answer is
+// moderated from the two means. A contribution is averaged likewise: the mean,
+// and the root of the mean of the variances, over all partitions (0 where a
+// model has no such input), so that contributions still add up.
+func (s *served) predict(b *stream.Body, explain bool) (model.Prediction, []stream.Reason, error) {
+	body, err := example.Body(b)
+	if err != nil {
+		return model.Prediction{}, nil, err
+	}
+	if len(s.parts) == 1 {
+		prediction, contributions, err := s.parts[0].predict(&body, explain)
+		if err != nil {
+			return model.Prediction{}, nil, err
+		}
+		return prediction, reasons(contributions), nil
+	}
+	n := float64(len(s.parts))
+	var mean, variance float64
+	var joint []stream.Reason // SD holds the sum of variances until the end
+	index := map[string]int{}
+	for _, part := range s.parts {
+		prediction, contributions, err := part.predict(&body, explain)
+		if err != nil {
+			return model.Prediction{}, nil, err
+		}
+		mean += prediction.Mean / n
+		variance += prediction.Variance / n
+		for _, c := range contributions {
+			i, known := index[c.Name]
+			if !known {
+				i = len(joint)
+				index[c.Name] = i
+				joint = append(joint, stream.Reason{Name: c.Name})
+			}
+			joint[i].Contribution += c.Contribution / n
+			joint[i].SD += c.SD * c.SD / n
+		}
+	}
+	for i := range joint {
+		joint[i].SD = math.Sqrt(joint[i].SD)
+	}
+	slices.SortFunc(joint, func(a, b stream.Reason) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution)), cmp.Compare(a.Name, b.Name))
+	})
+	return model.Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}, joint, nil
+}
+
+func reasons(contributions []model.Contribution) []stream.Reason {
+	if contributions == nil {
+		return nil
+	}
+	out := make([]stream.Reason, len(contributions))
+	for i, c := range contributions {
+		out[i] = stream.Reason{Name: c.Name, Contribution: c.Contribution, SD: c.SD}
+	}
+	return out
+}
