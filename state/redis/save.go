@@ -86,8 +86,8 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 			return 0, s.explain(doing, err)
 		}
 	}
-	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: "+
-		"set its maxmemory-policy to noeviction and give it memory", doing, s.cfg.Addr)
+	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: set its maxmemory-policy "+
+		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
 }
 
 func (s *Store) commitKeys(partition int) []string {

@@ -63,7 +63,7 @@ type Config struct {
 
 	Keep  int           // newest versions kept; default 3
 	Daily int           // days of which the first version is kept as well; default 30, negative none
-	Grace time.Duration // how long what is no longer named can still be read; default 10 minutes. An upload must not take longer
+	Grace time.Duration // how long what is no longer named can still be read; default 30 s. What a save uploads must arrive within it
 
 	Log *slog.Logger // nil: silent
 }
@@ -113,7 +113,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	cfg.Daily = max(cfg.Daily, 0)
 	if cfg.Grace == 0 {
-		cfg.Grace = 10 * time.Minute
+		cfg.Grace = 30 * time.Second
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -132,7 +132,7 @@ func New(cfg Config) (*Store, error) {
 		errs = append(errs, fmt.Errorf("keep %d versions: keep at least 1", cfg.Keep))
 	}
 	if cfg.Grace < time.Millisecond {
-		errs = append(errs, fmt.Errorf("grace %v: give at least a millisecond, better minutes", cfg.Grace))
+		errs = append(errs, fmt.Errorf("grace %v: give at least a millisecond, better half a minute", cfg.Grace))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("redis store: %w", err)
