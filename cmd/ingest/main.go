@@ -1,0 +1,199 @@
+// Command ingest writes labelled events to Kafka: from files, and over HTTP.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/httpd"
+	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/up"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+const description = `Writes labelled events to Kafka, from files or over HTTP.
+
+Examples:
+  ingest --kafka kafka:9092 --spam spam.mbox --ham ham.mbox
+  ingest --kafka kafka:9092 --index index.csv corpus.tar.gz
+  mailfeed | ingest --kafka kafka:9092 --format jsonl -
+  ingest --kafka kafka:9092 --http :9100 --token "$TOKEN"
+  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+       -d '{"id":"a1","label":"spam","text":"You won"}' http://localhost:9100/v1/events
+
+A source that is streamed again goes on where the topic ends; --no-resume sends all of it.`
+
+type flags struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+	source.FlipFlags
+	settings.ModelFlag
+	settings.Kafka
+	settings.Topic
+	Resume   bool          `help:"Go on where the topic ends, if it ends in this source." default:"true" negatable:""`
+	Rate     float64       `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
+	HTTP     string        `name:"http" help:"Serve /metrics, /healthz, /readyz and, with --token, POST /v1/events on this address, until stopped." placeholder:"ADDR"`
+	Token    string        `help:"Bearer token that POST /v1/events asks for; better in the environment." placeholder:"TOKEN"`
+	InFlight int           `help:"Requests to POST /v1/events that may be under way at once; further ones get 429." default:"16" placeholder:"N"`
+	Deadline time.Duration `help:"How long POST /v1/events waits for Kafka before it answers 503." default:"10s" placeholder:"D"`
+	cli.LogFlags
+	cli.ConfigFlag
+}
+
+func main() { cli.Main("ingest", run) }
+
+func run(ctx context.Context, args []string, stdio cli.IO) error {
+	var f flags
+	if _, err := cli.Parse("ingest", description, &f, args, stdio); err != nil {
+		return err
+	}
+	log := f.Logger(stdio.Err)
+	sourceConfig := f.Flags.Config(f.Sources, f.FlipFlags)
+	sourceConfig.Stdin = stdio.In
+	if sourceConfig.None() && f.HTTP == "" {
+		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
+	}
+	if sourceConfig.None() && f.Token == "" {
+		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
+	}
+	if f.Token != "" && f.HTTP == "" {
+		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
+	}
+	kafkaConfig, err := f.Kafka.Config("hamlet-ingest", log)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	var src *source.Source
+	if !sourceConfig.None() {
+		if src, err = source.Open(sourceConfig); err != nil {
+			return err
+		}
+		defer src.Close()
+	}
+	if err := f.Topic.Ensure(ctx, kafkaConfig, f.Model); err != nil {
+		return err
+	}
+	producer, err := kafka.NewProducer(kafkaConfig)
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	log.Info("ingest starts", "model", f.Model, "kafka", f.Kafka.Kafka, "http", f.HTTP, "token", f.Token != "")
+
+	topic := stream.EventsTopic(f.Model)
+	metrics := newMetrics()
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	g, gctx := errgroup.WithContext(serving)
+	if f.HTTP != "" {
+		server, err := f.server(metrics, producer, topic, log)
+		if err != nil {
+			return err
+		}
+		log.Info("http", "addr", server.Addr())
+		g.Go(func() error { return server.Run(gctx) })
+	}
+	if src != nil {
+		g.Go(func() error {
+			err := f.stream(gctx, src, kafkaConfig, producer, topic, metrics, stdio, log)
+			if f.HTTP == "" {
+				stop()
+			}
+			return err
+		})
+	}
+	err = g.Wait()
+	if ctx.Err() != nil && err != nil && context.Cause(ctx) == context.Canceled {
+		log.Info("stopped; what was sent is in the topic, and the same command goes on behind it")
+		return nil
+	}
+	return err
+}
+
+func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafka.Config, producer *kafka.Producer,
+	topic string, m *metrics, stdio cli.IO, log *slog.Logger) error {
+	rejections := report.Rejections{W: stdio.Err}
+	progress := up.NewCounter(stdio.Err)
+	sent := 0
+	cfg := ingest.Config{
+		Publisher: producer, Topic: topic, Rate: f.Rate, Log: log,
+		Rejected: func(err error) { m.rejected.Inc(); rejections.Add(err) },
+		Sent: func(n int) {
+			m.sent.Add(float64(n))
+			sent += n
+			total, _ := src.Total()
+			progress.Set(sent, total)
+		},
+	}
+	var err error
+	if f.Resume {
+		if cfg.Resume, err = ingest.FindMark(ctx, kafkaConfig, topic); err != nil {
+			return err
+		}
+	}
+	start := time.Now()
+	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return src.Events(), nil })
+	progress.Close()
+	rejections.Close()
+	if err != nil {
+		return err
+	}
+	log.Info("the source has been sent", "events", stats.Sent, "already_there", stats.Skipped,
+		"rejected", stats.Rejected, "seconds", time.Since(start).Seconds())
+	if stats.Sent+stats.Skipped == 0 {
+		return fmt.Errorf("nothing was sent: the source holds no event that can be learnt from (%d rejected)", stats.Rejected)
+	}
+	return nil
+}
+
+func (f *flags) server(m *metrics, producer *kafka.Producer, topic string, log *slog.Logger) (*httpd.Server, error) {
+	cfg := httpd.Config{Addr: f.HTTP, Registry: m.registry, Log: log}
+	if f.Token != "" {
+		events, err := ingest.NewHTTP(ingest.HTTPConfig{
+			Publisher: producer, Topic: topic, Token: f.Token, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
+			Count: func(code, events int) {
+				m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+				m.sent.Add(float64(events))
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Handlers = map[string]http.Handler{"POST /v1/events": events}
+	}
+	return httpd.New(cfg)
+}
+
+// metrics are what ingest shows to Prometheus.
+type metrics struct {
+	registry       *prometheus.Registry
+	sent, rejected prometheus.Counter
+	requests       *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	const ns, sub = "hamlet", "ingest"
+	m := &metrics{
+		registry: httpd.NewRegistry(),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
+			Help: "Events that Kafka has acknowledged."}),
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",
+			Help: "Items of a source that cannot be learnt from."}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
+			Help: "Requests to POST /v1/events, by status."}, []string{"code"}),
+	}
+	m.registry.MustRegister(m.sent, m.rejected, m.requests)
+	return m
+}

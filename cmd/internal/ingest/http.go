@@ -1,0 +1,209 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+	"hamlet/stream/mail"
+)
+
+const (
+	contentTypeNDJSON = "application/x-ndjson"
+	maxRequest        = 64 << 20 // bytes; one mail of 25 MB in base64 fits
+	maxRequestEvents  = 10_000
+)
+
+// An HTTP accepts labelled events by POST: one event in JSON, or many as NDJSON.
+// It answers 202 only when all replicas of Kafka have acknowledged all of them;
+// a request with one bad event is refused whole, naming the line. While
+// MaxInFlight requests are under way further ones get 429.
+type HTTP struct {
+	publisher Publisher
+	topic     string
+	token     [sha256.Size]byte
+	deadline  time.Duration
+	slots     chan struct{}
+	log       *slog.Logger
+	count     func(code int, events int)
+}
+
+// HTTPConfig describes an HTTP endpoint.
+type HTTPConfig struct {
+	Publisher   Publisher
+	Topic       string
+	Token       string                     // the bearer token that callers must show
+	MaxInFlight int                        // default 16
+	Deadline    time.Duration              // for Kafka's acknowledgement; default 10 s
+	Count       func(code int, events int) // called once a request; may be nil
+	Log         *slog.Logger
+}
+
+// NewHTTP returns the endpoint. A missing token is an error: an open endpoint
+// would let anybody teach the filter.
+func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
+	if cfg.Token == "" {
+		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
+	}
+	if cfg.MaxInFlight <= 0 {
+		cfg.MaxInFlight = 16
+	}
+	if cfg.Deadline <= 0 {
+		cfg.Deadline = 10 * time.Second
+	}
+	return &HTTP{
+		publisher: cfg.Publisher, topic: cfg.Topic, token: sha256.Sum256([]byte(cfg.Token)),
+		deadline: cfg.Deadline, slots: make(chan struct{}, cfg.MaxInFlight), log: cfg.Log, count: cfg.Count,
+	}, nil
+}
+
+// A refusal is an HTTP status with its reason.
+type refusal struct {
+	code   int
+	reason string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+func refuse(code int, format string, args ...any) error {
+	return &refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, err := h.accept(w, r)
+	code, answer := http.StatusAccepted, map[string]any{"accepted": n}
+	if err != nil {
+		code = http.StatusInternalServerError
+		var refused *refusal
+		if errors.As(err, &refused) {
+			code = refused.code
+		}
+		answer = map[string]any{"error": err.Error()}
+		if code == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="hamlet"`)
+		}
+		if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+	}
+	if h.count != nil {
+		h.count(code, n)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer) // the caller may be gone
+}
+
+func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1 {
+		return 0, refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and the token of this ingest")
+	}
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	default:
+		return 0, refuse(http.StatusTooManyRequests, "too many requests under way: try again")
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || (media != stream.ContentTypeJSON && media != contentTypeNDJSON) {
+		return 0, refuse(http.StatusBadRequest, "the header Content-Type must be %s (one event) or %s (one a line)",
+			stream.ContentTypeJSON, contentTypeNDJSON)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return 0, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
+	case err != nil:
+		return 0, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
+	}
+	records, err := h.records(media, body)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.deadline)
+	defer cancel()
+	if err := h.publisher.Publish(ctx, records...); err != nil {
+		if errors.Is(err, kafka.ErrTooLarge) {
+			return 0, refuse(http.StatusRequestEntityTooLarge, "Kafka refuses an event of this size: %v", err)
+		}
+		h.log.Warn("events were not acknowledged", "events", len(records), "error", err)
+		return 0, refuse(http.StatusServiceUnavailable,
+			"Kafka has not acknowledged the events: send them again, those that arrived are known by their ids")
+	}
+	return len(records), nil
+}
+
+func (h *HTTP) records(media string, body []byte) ([]kafka.Record, error) {
+	if media == stream.ContentTypeJSON {
+		record, err := h.record(body)
+		if err != nil {
+			return nil, err
+		}
+		return []kafka.Record{record}, nil
+	}
+	var records []kafka.Record
+	for number := 1; len(body) > 0; number++ {
+		line, rest, _ := bytes.Cut(body, []byte{'\n'})
+		body = rest
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		record, err := h.record(line)
+		if err != nil {
+			var refused *refusal
+			errors.As(err, &refused)
+			return nil, refuse(refused.code, "line %d: %s; nothing was accepted", number, refused.reason)
+		}
+		if records = append(records, record); len(records) > maxRequestEvents {
+			return nil, refuse(http.StatusRequestEntityTooLarge, "more than %d events in a request", maxRequestEvents)
+		}
+	}
+	if len(records) == 0 {
+		return nil, refuse(http.StatusBadRequest, "the request holds no event")
+	}
+	return records, nil
+}
+
+// record decodes, reduces and encodes one event; every error is a *refusal.
+func (h *HTTP) record(b []byte) (kafka.Record, error) {
+	e, err := stream.DecodeJSON(b)
+	if err != nil {
+		return kafka.Record{}, refuse(http.StatusBadRequest, "%v", err)
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
+	if e.Body.Kind == stream.Mail {
+		e.Body.Mail, err = mail.Reduce(e.Body.Mail)
+		switch {
+		case errors.Is(err, mail.ErrTooLarge):
+			return kafka.Record{}, refuse(http.StatusRequestEntityTooLarge, "mail: %v", err)
+		case err != nil:
+			return kafka.Record{}, refuse(http.StatusBadRequest, "mail: %v", err)
+		}
+	}
+	if err := e.Validate(); err != nil {
+		return kafka.Record{}, refuse(http.StatusBadRequest, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	record, err := Record(&e, h.topic)
+	if err != nil {
+		return kafka.Record{}, refuse(http.StatusRequestEntityTooLarge, "%v", err)
+	}
+	return record, nil
+}

@@ -1,0 +1,252 @@
+// Package learner is the loop that turns a topic into models: fetch, apply,
+// publish, save, commit.
+//
+//	Kafka ─ records ─> decode ─> Apply ─> dead letters acknowledged ─> save ─> commit
+//	                     (in parallel)  (in order)
+//
+// Each assigned partition has a model of its own, which one goroutine owns. The
+// model and the position it has absorbed are saved in one write; after a crash
+// the log is read again from that position, and since a model is a pure function
+// of its log the bytes come out the same. Nothing here that depends on time or
+// on the size of a fetch reaches a model.
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"hamlet/algos/model"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// A Store keeps checkpoints, one writer a partition.
+type Store interface {
+	Take(ctx context.Context, partition int) (epoch int64, err error)
+	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
+	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
+}
+
+// A Publisher writes dead letters and returns when they are acknowledged.
+type Publisher interface {
+	Publish(ctx context.Context, records ...kafka.Record) error
+}
+
+// A Config describes a learner.
+type Config struct {
+	Consumer    kafka.ConsumerConfig
+	DeadLetters Publisher
+	Store       Store
+	Model       model.Config
+	Name        string        // the model's
+	SaveEvery   time.Duration // the longest that learnt events stay unsaved; default 3 s
+	AdoptConfig bool          // go on with a model that was made with another configuration
+	Observe     func(Applied) // called in order for each record of a partition; may be nil
+	Metrics     *Metrics      // may be nil
+	Log         *slog.Logger
+}
+
+// An Outcome says what became of a record.
+type Outcome uint8
+
+const (
+	Learned Outcome = iota
+	Duplicate
+	DeadLettered
+)
+
+// String returns the outcome's name in metrics.
+func (o Outcome) String() string {
+	return [...]string{"learned", "duplicate", "dead-letter"}[o]
+}
+
+// Applied is a record after the model has seen it.
+type Applied struct {
+	Partition int
+	Offset    int64
+	Outcome   Outcome
+	Reason    string        // of a dead letter
+	Event     *stream.Event // nil if it could not be decoded
+	Truth     stream.Label  // the label before ingest flipped it on request
+	Raw       bool          // a mail that was read as raw text
+	Effect    model.Effect  // if Learned: the prediction is the one before learning
+}
+
+// A Status is where a partition stands.
+type Status struct {
+	Next     int64     // next offset to read
+	End      int64     // the log's end, as last heard
+	Events   uint64    // the model's event count
+	Epsilon  float64   // the flip rate of labels that the model believes in
+	Version  int64     // of the last save; 0 before it
+	SHA256   [32]byte  // of the model as last saved
+	SavedEnd int64     // Next at the last save
+	Saved    time.Time // when
+}
+
+// A Learner learns the partitions that Kafka assigns to it.
+type Learner struct {
+	cfg      Config
+	consumer *kafka.Consumer
+	fresh    *model.Model // shows today's defaults and numerics
+
+	mu     sync.Mutex
+	status map[int]Status
+}
+
+// New checks the configuration.
+func New(cfg Config) (*Learner, error) {
+	if cfg.SaveEvery <= 0 {
+		cfg.SaveEvery = 3 * time.Second
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(nil)
+	}
+	fresh, err := model.New(cfg.Model)
+	if err != nil {
+		return nil, fmt.Errorf("configuration of model %s: %w", cfg.Name, err)
+	}
+	consumer, err := kafka.NewConsumer(cfg.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	return &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}}, nil
+}
+
+// Run learns until ctx ends and then saves what it has learnt. It returns nil
+// after an orderly stop.
+func (l *Learner) Run(ctx context.Context) error {
+	return l.consumer.Run(ctx, func(ctx context.Context, partition int) (kafka.Handler, error) {
+		p, err := l.open(ctx, partition)
+		if err != nil {
+			return nil, fmt.Errorf("model %s, partition %d: %w", l.cfg.Name, partition, err)
+		}
+		return p, nil
+	})
+}
+
+// Status returns where the assigned partitions stand.
+func (l *Learner) Status() map[int]Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[int]Status, len(l.status))
+	for p, s := range l.status {
+		out[p] = s
+	}
+	return out
+}
+
+func (l *Learner) setStatus(partition int, s Status) {
+	l.mu.Lock()
+	l.status[partition] = s
+	l.mu.Unlock()
+	l.cfg.Metrics.status(partition, s)
+}
+
+func (l *Learner) dropStatus(partition int) {
+	l.mu.Lock()
+	delete(l.status, partition)
+	l.mu.Unlock()
+	l.cfg.Metrics.drop(partition)
+}
+
+// Ready reports why the learner is not at work: no partition is assigned yet.
+func (l *Learner) Ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.status) == 0 {
+		return errors.New("no partition assigned yet")
+	}
+	return nil
+}
+
+// open takes a partition: a new epoch, the newest checkpoint, the model.
+func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
+	p := &partitionModel{l: l, partition: partition, log: l.cfg.Log.With("partition", partition)}
+	epoch, err := insist(ctx, p.log, "take the partition", func() (int64, error) {
+		return l.cfg.Store.Take(ctx, partition)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.epoch = epoch
+	type loaded struct {
+		checkpoint *state.Checkpoint
+		version    int64
+	}
+	head, err := insist(ctx, p.log, "load the checkpoint", func() (loaded, error) {
+		c, v, err := l.cfg.Store.Load(ctx, partition, redis.Head)
+		return loaded{c, v}, err
+	})
+	switch {
+	case errors.Is(err, state.ErrNone):
+		if p.model, err = model.New(l.cfg.Model); err != nil {
+			return nil, err
+		}
+		p.log.Info("starting with an empty model", "epoch", epoch)
+	case err != nil:
+		return nil, err
+	default:
+		if p.model, err = l.restore(head.checkpoint); err != nil {
+			return nil, fmt.Errorf("checkpoint v%d: %w", head.version, err)
+		}
+		p.resumed(head.checkpoint, head.version)
+	}
+	p.publishStatus()
+	return p, nil
+}
+
+// restore remakes a model and asks whether it may be continued here.
+func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
+	m, err := model.Restore(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	differences := l.fresh.Config().Differences(m.Config())
+	if here := l.fresh.Numerics(); here != m.Numerics() {
+		differences = append(differences, fmt.Sprintf("numerics: %s here, %s in the model", here, m.Numerics()))
+	}
+	if len(differences) == 0 {
+		return m, nil
+	}
+	if !l.cfg.AdoptConfig {
+		return nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
+			"or with --adopt-config to go on with this one", strings.Join(differences, "; "))
+	}
+	if err := m.Adopt(l.cfg.Model); err != nil {
+		return nil, err
+	}
+	l.cfg.Log.Warn("adopted another configuration", "differences", strings.Join(differences, "; "))
+	return m, nil
+}
+
+// insist repeats what failed for a transient reason until ctx ends, and says so
+// once.
+func insist[T any](ctx context.Context, log *slog.Logger, what string, do func() (T, error)) (T, error) {
+	said := false
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
+	return backoff.Retry(ctx, func() (T, error) {
+		v, err := do()
+		if err == nil || !redis.Transient(err) {
+			if err != nil {
+				err = backoff.Permanent(err)
+			}
+			return v, err
+		}
+		if !said {
+			said = true
+			log.Warn("the state cannot be reached: trying again", "to", what, "error", err)
+		}
+		return v, err
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0))
+}

@@ -1,0 +1,109 @@
+package learner
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/algos/eval"
+	"hamlet/stream"
+)
+
+// Metrics are what a learner shows to Prometheus.
+type Metrics struct {
+	records    *prometheus.CounterVec
+	rawMail    prometheus.Counter
+	doubted    *prometheus.CounterVec
+	logLoss    prometheus.Counter
+	scored     prometheus.Counter
+	wrong      prometheus.Counter
+	next       *prometheus.GaugeVec
+	lag        *prometheus.GaugeVec
+	events     *prometheus.GaugeVec
+	epsilon    *prometheus.GaugeVec
+	unsaved    *prometheus.GaugeVec
+	saves      *prometheus.HistogramVec
+	failedSave prometheus.Counter
+	bytes      prometheus.Gauge
+}
+
+// NewMetrics registers a learner's metrics with r, or with nobody if r is nil.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	const ns, sub = "hamlet", "learner"
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help})
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help},
+			[]string{"partition"})
+	}
+	m := &Metrics{
+		records: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "records_total",
+			Help: "Records read, by what became of them: learned, duplicate, dead-letter."}, []string{"partition", "outcome"}),
+		doubted: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "doubted_labels_total",
+			Help: "Events learnt whose label was held to be false (label trust below one half), by the label given."},
+			[]string{"label"}),
+		rawMail:    counter("raw_mail_total", "Mails that were read as raw text, in whole or part."),
+		logLoss:    counter("log_loss_nats_total", "Sum of the log loss of each event before it was learnt, against the label given."),
+		scored:     counter("scored_total", "Events in log_loss_nats_total."),
+		wrong:      counter("wrong_total", "Events on whose wrong side of one half the model stood before it learnt them."),
+		next:       gauge("next_offset", "Next offset to read."),
+		lag:        gauge("lag_records", "Records between the next offset and the log's end as last heard."),
+		events:     gauge("events", "The model's event count."),
+		epsilon:    gauge("label_flip_rate", "The flip rate of labels that the model believes in."),
+		unsaved:    gauge("unsaved_records", "Records read since the last save."),
+		failedSave: counter("failed_saves_total", "Saves that failed; the learner goes on and tries again."),
+		saves: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: ns, Subsystem: sub, Name: "save_seconds",
+			Help: "Time to save a checkpoint.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 12)}, nil),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: "model_bytes",
+			Help: "Size of the model as last saved."}),
+	}
+	if r != nil {
+		r.MustRegister(m.records, m.rawMail, m.doubted, m.logLoss, m.scored, m.wrong, m.next, m.lag, m.events,
+			m.epsilon, m.unsaved, m.saves, m.failedSave, m.bytes)
+	}
+	return m
+}
+
+func (m *Metrics) applied(a *Applied) {
+	m.records.WithLabelValues(strconv.Itoa(a.Partition), a.Outcome.String()).Inc()
+	if a.Outcome != Learned {
+		return
+	}
+	if a.Raw {
+		m.rawMail.Inc()
+	}
+	spam := a.Event.Label == stream.Spam
+	m.scored.Inc()
+	m.logLoss.Add(eval.LogLoss(spam, a.Effect.Prediction.LogOdds))
+	if (a.Effect.Prediction.LogOdds >= 0) != spam {
+		m.wrong.Inc()
+	}
+	if a.Effect.Phi < 0.5 {
+		m.doubted.WithLabelValues(a.Event.Label.String()).Inc()
+	}
+}
+
+func (m *Metrics) status(partition int, s Status) {
+	p := strconv.Itoa(partition)
+	m.next.WithLabelValues(p).Set(float64(s.Next))
+	m.lag.WithLabelValues(p).Set(float64(max(0, s.End-s.Next)))
+	m.events.WithLabelValues(p).Set(float64(s.Events))
+	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
+	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
+}
+
+func (m *Metrics) drop(partition int) {
+	p := strconv.Itoa(partition)
+	for _, g := range []*prometheus.GaugeVec{m.next, m.lag, m.events, m.epsilon, m.unsaved} {
+		g.DeleteLabelValues(p)
+	}
+}
+
+func (m *Metrics) saved(took time.Duration, bytes int) {
+	m.saves.WithLabelValues().Observe(took.Seconds())
+	m.bytes.Set(float64(bytes))
+}
+
+func (m *Metrics) saveFailed() { m.failedSave.Inc() }

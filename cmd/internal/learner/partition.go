@@ -1,0 +1,291 @@
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/example"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// schema is the version of the layout of a checkpoint's model bytes.
+const schema = 1
+
+// A partitionModel is one partition's model at work: a kafka.Handler. One
+// goroutine drives it.
+type partitionModel struct {
+	l         *Learner
+	partition int
+	log       *slog.Logger
+	epoch     int64
+	model     *model.Model
+	position  state.Position
+	known     bool // position is from a checkpoint or a record, not the log's beginning
+
+	unsaved  bool
+	lastSave time.Time // of the attempt
+	failing  bool      // the last save failed, and it was said
+	status   Status
+	refused  int            // dead letters since the partition was taken
+	letters  []kafka.Record // dead letters that are not acknowledged yet
+	incoming []incoming     // scratch
+	bytes    []byte         // scratch
+}
+
+// An incoming is a record on its way to the model.
+type incoming struct {
+	event   stream.Event
+	example model.Example
+	raw     bool
+	err     error
+}
+
+func (p *partitionModel) resumed(c *state.Checkpoint, version int64) {
+	p.position, p.known = c.Position, true
+	p.status.Version, p.status.SHA256 = version, c.ModelSHA256()
+	p.status.SavedEnd, p.status.Saved = c.Position.Next, c.Saved
+	p.log.Info("going on from a checkpoint", "epoch", p.epoch, "version", version,
+		"events", c.Events, "next_offset", c.Position.Next)
+}
+
+// Position implements kafka.Handler.
+func (p *partitionModel) Position() (int64, bool) { return p.position.Next, p.known }
+
+// Handle implements kafka.Handler: it applies a batch in order, publishes its
+// dead letters and saves when it is time.
+func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error {
+	if p.lastSave.IsZero() {
+		p.lastSave = time.Now()
+	}
+	p.decode(batch)
+	for i := range batch {
+		p.apply(&batch[i], &p.incoming[i])
+	}
+	p.status.End = batch[len(batch)-1].HighWater
+	p.publishStatus()
+	if err := p.publishLetters(ctx); err != nil {
+		return err
+	}
+	return p.saveIfDue(ctx)
+}
+
+// Idle implements kafka.Handler.
+func (p *partitionModel) Idle(ctx context.Context) error { return p.saveIfDue(ctx) }
+
+// Close implements kafka.Handler: it saves what has been learnt, trying until
+// ctx ends.
+func (p *partitionModel) Close(ctx context.Context) error {
+	defer p.l.dropStatus(p.partition)
+	if err := p.publishLetters(ctx); err != nil {
+		return err
+	}
+	if !p.unsaved {
+		return nil
+	}
+	_, err := insist(ctx, p.log, "save at the end", func() (struct{}, error) { return struct{}{}, p.save(ctx) })
+	if errors.Is(err, state.ErrStale) {
+		p.log.Warn("another learner holds the partition: nothing was saved, and nothing is lost", "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w",
+			p.status.SavedEnd, err)
+	}
+	return nil
+}
+
+// decode reads a batch's records on all processors. What comes out is a pure
+// function of each record.
+func (p *partitionModel) decode(batch []kafka.Record) {
+	if cap(p.incoming) < len(batch) {
+		p.incoming = make([]incoming, len(batch))
+	}
+	p.incoming = p.incoming[:len(batch)]
+	const grain = 16 // records that are worth a goroutine
+	workers := min(runtime.GOMAXPROCS(0), (len(batch)+grain-1)/grain)
+	if workers <= 1 {
+		for i := range batch {
+			p.incoming[i] = read(&batch[i])
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(batch); i += workers {
+				p.incoming[i] = read(&batch[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func read(r *kafka.Record) (in incoming) {
+	in.event, in.err = stream.DecodeRecord(r.Headers, r.Value)
+	if in.err != nil {
+		return in
+	}
+	e := &in.event
+	if e.Action != stream.Learn {
+		in.err = fmt.Errorf("action: %v is not supported by this version of the learner", e.Action)
+		return in
+	}
+	body, reading, err := example.Read(&e.Body)
+	in.raw, in.err = reading.Raw, err
+	in.example = model.Example{
+		ID: e.ID, Source: e.Source, Tenant: e.Tenant, Spam: e.Label == stream.Spam, Body: body,
+	}
+	return in
+}
+
+// apply brings one record to the model and counts what became of it.
+func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
+	applied := Applied{Partition: p.partition, Offset: r.Offset, Event: &in.event, Raw: in.raw}
+	err := in.err
+	if err == nil {
+		applied.Truth = truth(r, in.event.Label)
+		applied.Effect, err = p.model.Apply(&in.example)
+	}
+	switch {
+	case err != nil:
+		applied.Outcome, applied.Reason = DeadLettered, strings.ReplaceAll(err.Error(), "\n", "; ")
+		p.letters = append(p.letters, deadLetter(r, applied.Reason))
+		if p.refused++; p.refused <= 10 || p.refused%1000 == 0 { // a bad feed must not fill the log
+			p.log.Warn("dead letter", "offset", r.Offset, "reason", applied.Reason, "so_far", p.refused)
+		}
+	case applied.Effect.Duplicate:
+		applied.Outcome = Duplicate
+	}
+	p.position, p.known, p.unsaved = p.position.Advance(r.Offset, r.Key, r.Value), true, true
+	p.l.cfg.Metrics.applied(&applied)
+	if p.l.cfg.Observe != nil {
+		p.l.cfg.Observe(applied)
+	}
+}
+
+func truth(r *kafka.Record, label stream.Label) stream.Label {
+	if text, ok := stream.FindHeader(r.Headers, stream.HeaderTrueLabel); ok {
+		if l, err := stream.ParseLabel(text); err == nil && l != stream.Unlabelled {
+			return l
+		}
+	}
+	return label
+}
+
+func deadLetter(r *kafka.Record, reason string) kafka.Record {
+	d := stream.DeadLetter{Reason: reason, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+	return kafka.Record{
+		Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers), Time: r.Time,
+	}
+}
+
+// publishLetters returns when the dead letters are acknowledged. One that is
+// too large with its new headers is cut.
+func (p *partitionModel) publishLetters(ctx context.Context) error {
+	if len(p.letters) == 0 {
+		return nil
+	}
+	err := p.l.cfg.DeadLetters.Publish(ctx, p.letters...)
+	if errors.Is(err, kafka.ErrTooLarge) {
+		for i := range p.letters {
+			if err = p.publishLetter(ctx, p.letters[i]); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("publish dead letters to %s: %w", stream.DeadLetterTopic, err)
+	}
+	p.letters = p.letters[:0]
+	return nil
+}
+
+func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record) error {
+	err := p.l.cfg.DeadLetters.Publish(ctx, letter)
+	if !errors.Is(err, kafka.ErrTooLarge) {
+		return err
+	}
+	d, err := stream.ParseDeadLetter(letter.Headers)
+	if err != nil {
+		return err
+	}
+	d.Truncated = len(letter.Value)
+	letter.Value = letter.Value[:min(len(letter.Value), 64<<10)]
+	letter.Headers = d.AppendHeaders(nil)
+	return p.l.cfg.DeadLetters.Publish(ctx, letter)
+}
+
+// saveIfDue saves when SaveEvery has passed since the last time. Without the
+// state the learner goes on learning and tries again: the log holds what is not
+// saved.
+func (p *partitionModel) saveIfDue(ctx context.Context) error {
+	if !p.unsaved || time.Since(p.lastSave) < p.l.cfg.SaveEvery {
+		return nil
+	}
+	p.lastSave = time.Now()
+	attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := p.save(attempt)
+	switch {
+	case err == nil:
+		if p.failing {
+			p.failing = false
+			p.log.Info("the state can be reached again", "next_offset", p.position.Next)
+		}
+		return nil
+	case errors.Is(err, state.ErrStale):
+		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
+		return fmt.Errorf("%w: %w", kafka.ErrReload, err)
+	case redis.Transient(err):
+		p.l.cfg.Metrics.saveFailed()
+		if !p.failing {
+			p.failing = true
+			p.log.Warn("not saved: learning goes on, saving is tried again", "error", err)
+		}
+		return nil
+	}
+	return err
+}
+
+func (p *partitionModel) save(ctx context.Context) error {
+	start := time.Now()
+	var err error
+	if p.bytes, err = p.model.AppendBinary(p.bytes[:0]); err != nil {
+		return err
+	}
+	config, err := json.Marshal(p.model.Config())
+	if err != nil {
+		return err
+	}
+	c := &state.Checkpoint{
+		Schema: schema, Numerics: p.model.Numerics(), Config: config, Epoch: p.epoch,
+		Events: p.model.Events(), Position: p.position, Model: p.bytes, Saved: time.Now().UTC(),
+	}
+	version, err := p.l.cfg.Store.Save(ctx, p.partition, c)
+	if err != nil {
+		return err
+	}
+	p.unsaved = false
+	p.status.Version, p.status.SHA256 = version, c.ModelSHA256()
+	p.status.SavedEnd, p.status.Saved = c.Position.Next, c.Saved
+	p.publishStatus()
+	p.l.cfg.Metrics.saved(time.Since(start), len(p.bytes))
+	p.log.Debug("saved", "version", version, "events", c.Events, "next_offset", c.Position.Next)
+	return nil
+}
+
+func (p *partitionModel) publishStatus() {
+	p.status.Next, p.status.Events, p.status.Epsilon = p.position.Next, p.model.Events(), p.model.Epsilon()
+	p.l.setStatus(p.partition, p.status)
+}

@@ -1,0 +1,219 @@
+// Package replay runs labelled events through a model without brokers: each is
+// scored first and learnt afterwards, in order, by the very code that serves.
+package replay
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/algos/eval"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+)
+
+// A Config says what is learnt when, and what is measured.
+type Config struct {
+	Model      model.Config
+	Delay      int              // an event is learnt after so many further ones were scored
+	TeachFirst int              // only so many events are learnt; 0: all
+	From       int              // metrics count events from this ordinal on
+	Scores     io.Writer        // a CSV line for each event, as predicted before it was learnt; may be nil
+	Rejected   func(error)      // called for each item that cannot be learnt from
+	Progress   func(scored int) // called now and then; may be nil
+}
+
+// Interval90 is the 95 % quantile of the normal distribution: p's interval is
+// σ(m ∓ Interval90·s).
+const Interval90 = 1.6448536269514722
+
+// Run replays items and returns what came of them, and the model.
+func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
+	m, err := model.New(cfg.Model)
+	if err != nil {
+		return nil, nil, fmt.Errorf("configuration of the model: %w", err)
+	}
+	r := &replay{cfg: cfg, model: m, predictor: m.NewPredictor(), metrics: eval.New()}
+	if cfg.Scores != nil {
+		r.scores = bufio.NewWriterSize(cfg.Scores, 1<<16)
+		if _, err := r.scores.WriteString("id,label,p,log_odds,lo,hi\n"); err != nil {
+			return nil, nil, fmt.Errorf("write scores: %w", err)
+		}
+	}
+	start := time.Now()
+	if err := r.run(ctx, items); err != nil {
+		return nil, nil, err
+	}
+	took := time.Since(start)
+	if r.scores != nil {
+		if err := r.scores.Flush(); err != nil {
+			return nil, nil, fmt.Errorf("write scores: %w", err)
+		}
+	}
+	result := &report.Result{
+		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
+		EventsPerSecond: float64(r.scored) / took.Seconds(),
+	}
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	result.SetModel(sha256.Sum256(b))
+	return result, m, nil
+}
+
+type replay struct {
+	cfg       Config
+	model     *model.Model
+	predictor *model.Predictor
+	metrics   *eval.Metrics
+	scores    *bufio.Writer
+	line      []byte
+	late      []parsed // scored, not yet learnt
+
+	scored, taught, rejected, duplicates int
+}
+
+// A parsed is an item as the model takes it, or the reason why it cannot be.
+type parsed struct {
+	example  model.Example
+	truth    stream.Label
+	rejected error
+}
+
+// run reads and parses a batch ahead of the model.
+func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
+	const size = 64
+	g, ctx := errgroup.WithContext(ctx)
+	batches := make(chan []parsed, 2)
+	g.Go(func() error {
+		defer close(batches)
+		batch := make([]parsed, 0, size)
+		send := func() error {
+			select {
+			case batches <- batch:
+				batch = make([]parsed, 0, size)
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		for item, err := range items {
+			var rejected *source.Rejection
+			switch {
+			case errors.As(err, &rejected):
+				batch = append(batch, parsed{rejected: err})
+			case err != nil:
+				return err
+			default:
+				batch = append(batch, parse(&item))
+			}
+			if len(batch) == size {
+				if err := send(); err != nil {
+					return err
+				}
+			}
+		}
+		return send()
+	})
+	g.Go(func() error {
+		for batch := range batches {
+			for i := range batch {
+				r.step(&batch[i])
+			}
+			if r.cfg.Progress != nil {
+				r.cfg.Progress(r.scored)
+			}
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+func parse(item *source.Item) parsed {
+	e, err := example.Of(&item.Event)
+	return parsed{example: e, truth: item.Truth, rejected: err}
+}
+
+func (r *replay) step(p *parsed) {
+	if p.rejected == nil {
+		p.rejected = r.score(p)
+	}
+	if p.rejected != nil {
+		r.rejected++
+		if r.cfg.Rejected != nil {
+			r.cfg.Rejected(p.rejected)
+		}
+	}
+}
+
+// score predicts p, learns what is due and measures. An error says why the
+// model refuses p; nothing has changed then.
+func (r *replay) score(p *parsed) error {
+	learn := r.cfg.TeachFirst == 0 || r.taught < r.cfg.TeachFirst
+	if learn && r.cfg.Delay == 0 {
+		effect, err := r.model.Apply(&p.example)
+		if err != nil {
+			return fmt.Errorf("event %s: %w", p.example.ID, err)
+		}
+		if effect.Duplicate {
+			r.duplicates++
+			return nil
+		}
+		r.taught++
+		r.measure(p, effect.Prediction)
+		return nil
+	}
+	prediction, err := r.predictor.Predict(&p.example.Body)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", p.example.ID, err)
+	}
+	r.measure(p, prediction)
+	if !learn {
+		return nil
+	}
+	r.taught++
+	r.late = append(r.late, *p)
+	if len(r.late) <= r.cfg.Delay {
+		return nil
+	}
+	due := r.late[0]
+	r.late[0] = parsed{} // let go of its memory
+	r.late = r.late[1:]
+	effect, err := r.model.Apply(&due.example)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", due.example.ID, err)
+	}
+	if effect.Duplicate {
+		r.duplicates++
+	}
+	return nil
+}
+
+func (r *replay) measure(p *parsed, prediction model.Prediction) {
+	if r.scored++; r.scored > r.cfg.From {
+		r.metrics.Add(p.truth == stream.Spam, prediction.LogOdds)
+	}
+	if r.scores == nil {
+		return
+	}
+	lo, hi := prediction.Interval(Interval90)
+	b := append(r.line[:0], csvField(p.example.ID)...)
+	b = append(append(b, ','), p.truth.String()...)
+	for _, v := range [...]float64{prediction.P(), prediction.LogOdds, lo, hi} {
+		b = strconv.AppendFloat(append(b, ','), v, 'g', -1, 64)
+	}
+	r.line = append(b, '\n')
+	_, _ = r.scores.Write(r.line) // Flush returns the first error
+}

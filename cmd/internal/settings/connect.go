@@ -1,0 +1,142 @@
+// Package settings holds the flags that several commands share: how Kafka, NATS
+// and Redis are reached, and what the model is made of. Each turns into the
+// configuration of the part that it is about.
+package settings
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"hamlet/state/redis"
+	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
+)
+
+// ModelFlag names the model that a command works for.
+type ModelFlag struct {
+	Model string `help:"Name of the model: a–z, 0–9 and -." default:"default" placeholder:"NAME"`
+}
+
+var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// Validate is called by kong.
+func (f ModelFlag) Validate() error {
+	if !modelName.MatchString(f.Model) {
+		return fmt.Errorf("--model: %q is not a name of 1 to 64 of a–z, 0–9 and -", f.Model)
+	}
+	return nil
+}
+
+// Kafka are the flags that reach Kafka.
+type Kafka struct {
+	Kafka         []string `help:"Addresses of Kafka brokers, host:port, comma-separated." placeholder:"ADDR,…" group:"Kafka"`
+	KafkaSASL     string   `name:"kafka-sasl" help:"SASL mechanism: plain, scram-sha-256 or scram-sha-512; none without it." enum:",plain,scram-sha-256,scram-sha-512" default:"" group:"Kafka"`
+	KafkaUser     string   `help:"SASL user." group:"Kafka"`
+	KafkaPassword string   `help:"SASL password; better in the environment." group:"Kafka"`
+	KafkaTLS      bool     `name:"kafka-tls" help:"Speak TLS to Kafka." group:"Kafka"`
+	KafkaCA       string   `name:"kafka-ca" help:"PEM file of the authority that signed the brokers' certificates; the system's without it." type:"existingfile" placeholder:"FILE" group:"Kafka"`
+}
+
+// Config returns the adapter's configuration.
+func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
+	cfg := kafka.Config{Brokers: f.Kafka, ClientID: clientID, Log: log}
+	if len(f.Kafka) == 0 {
+		return cfg, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); `hamlet up` needs none")
+	}
+	var err error
+	if cfg.TLS, err = tlsConfig("kafka", f.KafkaTLS, f.KafkaCA); err != nil {
+		return cfg, err
+	}
+	cfg.SASL, err = f.mechanism()
+	return cfg, err
+}
+
+func (f Kafka) mechanism() (sasl.Mechanism, error) {
+	if f.KafkaSASL == "" {
+		if f.KafkaUser != "" || f.KafkaPassword != "" {
+			return nil, errors.New("--kafka-user and --kafka-password need --kafka-sasl, the mechanism")
+		}
+		return nil, nil
+	}
+	switch f.KafkaSASL {
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, f.KafkaUser, f.KafkaPassword)
+	case "scram-sha-512":
+		return scram.Mechanism(scram.SHA512, f.KafkaUser, f.KafkaPassword)
+	}
+	return plain.Mechanism{Username: f.KafkaUser, Password: f.KafkaPassword}, nil
+}
+
+// NATS are the flags that reach NATS.
+type NATS struct {
+	NATS         string `name:"nats" help:"URL of NATS, several comma-separated." placeholder:"URL" group:"NATS"`
+	NATSCreds    string `name:"nats-creds" help:"NATS credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	NATSUser     string `name:"nats-user" help:"NATS user." group:"NATS"`
+	NATSPassword string `name:"nats-password" help:"NATS password; better in the environment." group:"NATS"`
+	NATSToken    string `name:"nats-token" help:"NATS token; better in the environment." group:"NATS"`
+	NATSCA       string `name:"nats-ca" help:"PEM file of the authority that signed the server's certificate." type:"existingfile" placeholder:"FILE" group:"NATS"`
+}
+
+// Config returns the adapter's configuration.
+func (f NATS) Config(name string, log *slog.Logger) (nats.Config, error) {
+	cfg := nats.Config{
+		URL: f.NATS, Name: name, Creds: f.NATSCreds, User: f.NATSUser, Password: f.NATSPassword,
+		Token: f.NATSToken, Log: log,
+	}
+	if f.NATS == "" {
+		return cfg, errors.New("no NATS: name its server with --nats nats://HOST:PORT (or HAMLET_NATS); `hamlet up` needs none")
+	}
+	var err error
+	cfg.TLS, err = tlsConfig("nats", f.NATSCA != "", f.NATSCA)
+	return cfg, err
+}
+
+// Redis are the flags that reach Redis.
+type Redis struct {
+	Redis         string `help:"Address of Redis, host:port." placeholder:"ADDR" group:"Redis"`
+	RedisUser     string `help:"Redis user." group:"Redis"`
+	RedisPassword string `help:"Redis password; better in the environment." group:"Redis"`
+	RedisDB       int    `name:"redis-db" help:"Redis database." default:"0" group:"Redis"`
+	RedisTLS      bool   `name:"redis-tls" help:"Speak TLS to Redis." group:"Redis"`
+	RedisCA       string `name:"redis-ca" help:"PEM file of the authority that signed Redis' certificate; the system's without it." type:"existingfile" placeholder:"FILE" group:"Redis"`
+}
+
+// Config returns the adapter's configuration for a model's states.
+func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
+	cfg := redis.Config{
+		Addr: f.Redis, Username: f.RedisUser, Password: f.RedisPassword, DB: f.RedisDB, Model: model, Log: log,
+	}
+	if f.Redis == "" {
+		return cfg, errors.New("no Redis: name it with --redis HOST:PORT (or HAMLET_REDIS); `hamlet up` needs none")
+	}
+	var err error
+	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA)
+	return cfg, err
+}
+
+func tlsConfig(what string, wanted bool, ca string) (*tls.Config, error) {
+	if !wanted && ca == "" {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("--%s-ca: %w", what, err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--%s-ca: %s holds no certificate in PEM", what, ca)
+		}
+	}
+	return cfg, nil
+}

@@ -1,0 +1,27 @@
+package settings
+
+import "hamlet/algos/model"
+
+// Model are the flags that say what the model is made of. They are part of its
+// bytes: a learner that finds a model made with others refuses to go on.
+type Model struct {
+	TableBits       int      `help:"Size of each expert's table: 2^N pairs of float32. 18 makes a mail model of 8 MiB; 20 gains a little on long streams." default:"18" placeholder:"N" group:"Model"`
+	DuplicateWindow int      `help:"How many events back a copy is known." default:"100000" placeholder:"N" group:"Model"`
+	TextExperts     []string `help:"Experts that read mail and text: header-words, text-5grams, text-words, opening-4grams; all without it." placeholder:"NAME,…" group:"Model"`
+	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none." enum:"text,all,none" default:"text" group:"Model"`
+}
+
+// Config returns the model's configuration; dense are the names that enter the
+// head as they are, instead of hashed.
+func (f Model) Config(dense []string) model.Config {
+	return model.Config{
+		TableBits: f.TableBits, Dense: dense, DuplicateWindow: f.DuplicateWindow,
+		TextExperts: f.TextExperts, LabelTrust: f.LabelTrust,
+	}
+}
+
+// Thresholds are the flags that turn a probability into a verdict.
+type Thresholds struct {
+	SpamAt float64 `help:"Verdict spam from this probability on, if the interval's lower end is above one half." default:"0.9" placeholder:"P" group:"Verdicts"`
+	HamAt  float64 `help:"Verdict ham up to this probability; between the two it is unsure." default:"0.5" placeholder:"P" group:"Verdicts"`
+}

@@ -1,0 +1,294 @@
+// Package up runs ingest, learner and scorer in one process, on embedded
+// brokers or on real ones, and watches a stream go through them.
+package up
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/algos/eval"
+	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/report"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// A Config is everything that a run needs, connected.
+type Config struct {
+	Kafka    kafka.Config
+	Topic    string
+	Producer *kafka.Producer
+	Store    *redis.Store
+	Learner  learner.Config              // Observe is up's own
+	Scorer   func(context.Context) error // blocks; nil: none
+	HTTP     func(ctx context.Context, ready func() error) error
+	Open     func() (ingest.Items, error) // the stream; nil: only serve
+	Ingest   ingest.Config
+	From     int  // metrics count events from this one on
+	Once     bool // end after the stream
+	Progress *Progress
+	Done     func(*report.Result) error // called when the stream has been learnt and saved
+	Log      *slog.Logger
+}
+
+// Run starts everything and blocks until ctx ends or, with Once, the stream has
+// been learnt and saved.
+func Run(ctx context.Context, cfg Config) error {
+	r := &run{cfg: cfg, metrics: eval.New()}
+	lc := cfg.Learner
+	lc.Observe = r.observe
+	l, err := learner.New(lc)
+	if err != nil {
+		return err
+	}
+	r.learner = l
+
+	g, ctx := errgroup.WithContext(ctx)
+	learning, stopLearning := context.WithCancel(ctx)
+	defer stopLearning()
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	learnt := make(chan error, 1)
+	g.Go(func() error {
+		err := l.Run(learning)
+		learnt <- err
+		return err
+	})
+	if cfg.Scorer != nil {
+		g.Go(func() error { return cfg.Scorer(serving) })
+	}
+	if cfg.HTTP != nil {
+		g.Go(func() error { return cfg.HTTP(serving, l.Ready) })
+	}
+	g.Go(func() error {
+		watch, stop := context.WithCancel(serving)
+		defer stop()
+		var showing sync.WaitGroup
+		showing.Go(func() { r.show(watch) })
+		err := r.stream(ctx)
+		if err == nil && cfg.Once {
+			stopLearning() // it saves at its end
+			select {
+			case err = <-learnt:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		} else if err == nil {
+			err = r.awaitSaved(ctx)
+		}
+		stop()
+		showing.Wait()
+		if err == nil {
+			err = r.finish(ctx)
+		}
+		if cfg.Once || err != nil {
+			stopServing()
+		}
+		return err
+	})
+	err = g.Wait()
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil // an orderly stop
+	}
+	return err
+}
+
+type run struct {
+	cfg     Config
+	learner *learner.Learner
+	stats   ingest.Stats
+	resumed uint64 // events that the model had learnt before this run
+
+	mu          sync.Mutex
+	metrics     *eval.Metrics
+	first, last time.Time
+	seen        int
+	learned     int
+	duplicates  int
+	dead        int
+}
+
+// observe is called by the learner for every record.
+func (r *run) observe(a learner.Applied) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = time.Now()
+	if r.first.IsZero() {
+		r.first = r.last
+	}
+	r.seen++
+	switch a.Outcome {
+	case learner.Learned:
+		if r.learned++; r.learned > r.cfg.From {
+			r.metrics.Add(a.Truth == stream.Spam, a.Effect.Prediction.LogOdds)
+		}
+	case learner.Duplicate:
+		r.duplicates++
+	case learner.DeadLettered:
+		r.dead++
+	}
+}
+
+// stream publishes the source and waits until the learner has read all of it.
+func (r *run) stream(ctx context.Context) error {
+	if err := r.awaitAssignment(ctx); err != nil {
+		return err
+	}
+	if r.cfg.Open != nil {
+		cfg := r.cfg.Ingest
+		cfg.Publisher, cfg.Topic = r.cfg.Producer, r.cfg.Topic
+		var err error
+		if cfg.Resume, err = ingest.FindMark(ctx, r.cfg.Kafka, r.cfg.Topic); err != nil {
+			return err
+		}
+		if r.stats, err = ingest.Source(ctx, cfg, r.cfg.Open); err != nil {
+			return err
+		}
+	}
+	_, end, err := kafka.Offsets(ctx, r.cfg.Kafka, r.cfg.Topic)
+	if err != nil {
+		return err
+	}
+	return r.await(ctx, func(status map[int]learner.Status) bool {
+		for p, e := range end {
+			if s, ok := status[p]; !ok && e > 0 || s.Next < e {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (r *run) awaitAssignment(ctx context.Context) error {
+	return r.await(ctx, func(status map[int]learner.Status) bool {
+		r.resumed = 0
+		for _, s := range status {
+			r.resumed += s.Events
+		}
+		return len(status) > 0
+	})
+}
+
+func (r *run) awaitSaved(ctx context.Context) error {
+	return r.await(ctx, func(status map[int]learner.Status) bool {
+		for _, s := range status {
+			if s.SavedEnd < s.Next {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !done(r.learner.Status()) {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// finish reports the stream's figures and the model as it is saved.
+func (r *run) finish(ctx context.Context) error {
+	sum, err := ServedSHA256(ctx, r.cfg.Store)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	result := &report.Result{
+		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
+		ResumedAt: int(r.resumed),
+	}
+	if took := r.last.Sub(r.first); took > 0 {
+		result.EventsPerSecond = float64(r.seen) / took.Seconds()
+	}
+	r.mu.Unlock()
+	result.SetModel(sum)
+	if r.cfg.Done == nil {
+		return nil
+	}
+	return r.cfg.Done(result)
+}
+
+// ServedSHA256 returns the SHA-256 of the saved model, or with several
+// partitions that over theirs in order.
+func ServedSHA256(ctx context.Context, store *redis.Store) ([sha256.Size]byte, error) {
+	partitions, err := store.Partitions(ctx)
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	slices.Sort(partitions)
+	var sums []byte
+	for _, p := range partitions {
+		c, _, err := store.Load(ctx, p, redis.Head)
+		if errors.Is(err, state.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return [sha256.Size]byte{}, err
+		}
+		sum := c.ModelSHA256()
+		sums = append(sums, sum[:]...)
+	}
+	switch len(sums) {
+	case 0:
+		return [sha256.Size]byte{}, fmt.Errorf("no model was saved: %w", state.ErrNone)
+	case sha256.Size:
+		return [sha256.Size]byte(sums), nil
+	}
+	return sha256.Sum256(sums), nil
+}
+
+// show draws the progress twice a second.
+func (r *run) show(ctx context.Context) {
+	if r.cfg.Progress == nil {
+		return
+	}
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	defer r.cfg.Progress.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			r.cfg.Progress.Draw(r.snapshot())
+		}
+	}
+}
+
+// A Snapshot is what the progress shows.
+type Snapshot struct {
+	Learned, Duplicates, Dead int
+	Lag                       int64
+	Epsilon                   float64
+	Summary                   eval.Summary
+}
+
+func (r *run) snapshot() Snapshot {
+	status := r.learner.Status()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Snapshot{Learned: r.learned, Duplicates: r.duplicates, Dead: r.dead, Summary: r.metrics.Summary()}
+	for _, p := range status {
+		s.Lag += max(0, p.End-p.Next)
+		s.Epsilon = max(s.Epsilon, p.Epsilon)
+	}
+	return s
+}
