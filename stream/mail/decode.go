@@ -68,7 +68,7 @@ func (s *scanner) appendText(dst []byte, e *entity) []byte {
 
 // undo takes a transfer encoding off: strictly by go-message, and where that
 // refuses, by enmime, which passes over what does not belong there. What
-// neither can read is returned as it is.
+// neither can read is returned as it is, and so is text after base64.
 func (s *scanner) undo(enc encoding, body []byte) []byte {
 	var header gomessage.Header
 	header.Set("Content-Transfer-Encoding", enc.name())
@@ -77,6 +77,10 @@ func (s *scanner) undo(enc encoding, body []byte) []byte {
 		if s.scratch, err = appendAll(s.scratch[:0], entity.Body); err == nil {
 			return s.scratch
 		}
+	}
+	if n := base64End(body); enc == base64Encoding && n < len(body) {
+		decoded := bytes.Clone(s.undo(enc, body[:n]))
+		return append(append(decoded, '\n'), body[n:]...)
 	}
 	if s.mended += len(body); s.mended > maxTolerant {
 		s.fail("too much broken %s", enc.name())
@@ -90,6 +94,29 @@ func (s *scanner) undo(enc encoding, body []byte) []byte {
 		return body
 	}
 	return part.Content
+}
+
+// base64End returns where the first lines of b that are base64 end. Mailing
+// lists put their footers there, as they are. If b begins otherwise, or is
+// base64 throughout, that is len(b).
+func base64End(b []byte) int {
+	begun := false
+	for at := 0; at < len(b); {
+		end := lineEnd(b, at)
+		line := bytes.TrimRight(b[at:end], " \t\r\n")
+		for _, c := range line {
+			switch {
+			case isLetter(c), '0' <= c && c <= '9', c == '+', c == '/', c == '=':
+			case begun:
+				return at
+			default:
+				return len(b)
+			}
+		}
+		begun = begun || len(line) > 0
+		at = end
+	}
+	return len(b)
 }
 
 // tolerant mends transfer encodings. It must not guess charsets: the guess is
