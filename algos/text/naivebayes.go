@@ -65,7 +65,7 @@ func (e *NaiveBayes) sumBinary(index []uint32) float64 {
 		}
 		seen++
 		r := float64(overall * (a + b))
-		product = product * (b + r) / (a + r)
+		product *= (b + r) / (a + r) // the quotient does not wait for the product
 		if product > productBound || product < 1/productBound {
 			sum += logistic.Log(product)
 			product = 1

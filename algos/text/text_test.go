@@ -1,0 +1,343 @@
+package text_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/text"
+)
+
+// The oracles are the formulas of the package doc, in float64 and in the
+// simplest code, over maps in place of tables.
+
+type oracle interface {
+	score(f feature.Sparse) (s, input float64)
+	learn(f feature.Sparse, s float64, spam bool, ω float64)
+}
+
+// u returns feature k's value of unit length.
+func u(f feature.Sparse, k int) float64 {
+	if f.Value == nil {
+		return 1 / math.Sqrt(float64(len(f.Index)))
+	}
+	return f.Value[k]
+}
+
+func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+
+type plainAdaGrad struct {
+	rate float64
+	w, g map[uint32]float64
+}
+
+func (p *plainAdaGrad) score(f feature.Sparse) (s, input float64) {
+	n, known := float64(len(f.Index)), 0.0
+	for k, i := range f.Index {
+		s += p.w[i] * u(f, k)
+		if p.g[i] > 0 {
+			known += n * u(f, k) * u(f, k)
+		}
+	}
+	return s, max(-10, min(10, s*math.Sqrt((known+1)/(n+1))))
+}
+
+func (p *plainAdaGrad) learn(f feature.Sparse, s float64, spam bool, ω float64) {
+	y := 0.0
+	if spam {
+		y = 1
+	}
+	for k, i := range f.Index {
+		g := ω * (sigmoid(s) - y) * u(f, k)
+		p.g[i] += g * g
+		p.w[i] -= p.rate * g / math.Sqrt(p.g[i]+1e-6)
+	}
+}
+
+type plainBayes struct {
+	n0, n1 float64
+	a, b   map[uint32]float64
+}
+
+func (p *plainBayes) at(f feature.Sparse, k int) uint32 {
+	if u(f, k) < 0 {
+		return f.Index[k] ^ 1
+	}
+	return f.Index[k]
+}
+
+func (p *plainBayes) score(f feature.Sparse) (s, input float64) {
+	const α = 10
+	for k := range f.Index {
+		a, b := p.a[p.at(f, k)], p.b[p.at(f, k)]
+		if a+b == 0 {
+			continue
+		}
+		r := α * (a + b) / (p.n0 + p.n1 + 1)
+		s += math.Abs(u(f, k)) * (math.Log((b+r)/(a+r)) + math.Log((p.n0+α)/(p.n1+α)))
+	}
+	return s, max(-10, min(10, s))
+}
+
+func (p *plainBayes) learn(f feature.Sparse, s float64, spam bool, ω float64) {
+	switch {
+	case spam && s > 7, !spam && s < -7:
+		return
+	case spam:
+		p.n1 += ω
+	default:
+		p.n0 += ω
+	}
+	for k := range f.Index {
+		if spam {
+			p.b[p.at(f, k)] += ω
+		} else {
+			p.a[p.at(f, k)] += ω
+		}
+	}
+}
+
+type expert interface {
+	Score(f feature.Sparse) text.Score
+	Learn(f feature.Sparse, was text.Score, spam bool, ω float64)
+	Size() int
+	AppendBinary(dst []byte) ([]byte, error)
+	UnmarshalBinary(b []byte) error
+}
+
+const tableBits = 9
+
+var kinds = []struct {
+	name   string
+	make   func() expert
+	oracle func() oracle
+}{
+	{"AdaGrad", func() expert { return text.NewAdaGrad(tableBits, .5) },
+		func() oracle { return &plainAdaGrad{.5, map[uint32]float64{}, map[uint32]float64{}} }},
+	{"NaiveBayes", func() expert { return text.NewNaiveBayes(tableBits) },
+		func() oracle { return &plainBayes{0, 0, map[uint32]float64{}, map[uint32]float64{}} }},
+}
+
+// example draws a message: features below 200 lean to spam, those above to ham.
+func example(r *rand.Rand, valued bool) (f feature.Sparse, spam bool) {
+	spam = r.IntN(2) == 0
+	seen := map[uint32]bool{}
+	sum := 0.0
+	for range 5 + r.IntN(60) {
+		i := uint32(r.IntN(1 << tableBits))
+		if r.IntN(3) > 0 {
+			i %= 200
+			if !spam {
+				i += 200
+			}
+		}
+		if !seen[i] {
+			seen[i] = true
+			f.Index = append(f.Index, i)
+			if valued {
+				v := math.Abs(r.NormFloat64())
+				if i >= 400 { // noise
+					v = -v
+				}
+				f.Value = append(f.Value, v)
+				sum += v * v
+			}
+		}
+	}
+	for k := range f.Value {
+		f.Value[k] /= math.Sqrt(sum)
+	}
+	return f, spam
+}
+
+// Reference: TEXT.md's two learners, float32 tables aside: 1,000 messages.
+func TestExpertsEqualTheirFormulas(t *testing.T) {
+	for _, kind := range kinds {
+		for _, valued := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/valued=%v", kind.name, valued), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(1, 2))
+				e, o := kind.make(), kind.oracle()
+				right := 0
+				for n := range 1000 {
+					f, spam := example(r, valued)
+					got := e.Score(f)
+					s, input := o.score(f)
+					if math.Abs(got.LogOdds-s) > 1e-3 || math.Abs(got.Input-input) > 1e-3 {
+						t.Fatalf("message %d: %+v, want s = %v, input %v", n, got, s, input)
+					}
+					if n >= 500 && (s > 0) == spam {
+						right++
+					}
+					ω := 0.1 + 0.9*r.Float64()
+					e.Learn(f, got, spam, ω)
+					o.learn(f, got.LogOdds, spam, ω)
+				}
+				if right < 450 {
+					t.Errorf("%d of the last 500 right; it has not learnt", right)
+				}
+			})
+		}
+	}
+}
+
+// Values 1/√n are binary features, to rounding.
+func TestValuesGeneraliseBinary(t *testing.T) {
+	for _, kind := range kinds {
+		r := rand.New(rand.NewPCG(3, 4))
+		binary, valued := kind.make(), kind.make()
+		for n := range 500 {
+			f, spam := example(r, false)
+			g := f
+			g.Value = make([]float64, len(f.Index))
+			for k := range g.Value {
+				g.Value[k] = u(f, 0)
+			}
+			a, b := binary.Score(f), valued.Score(g)
+			if math.Abs(a.LogOdds-b.LogOdds) > 1e-3 || math.Abs(a.Input-b.Input) > 1e-3 {
+				t.Fatalf("%s, message %d: binary %+v, with values %+v", kind.name, n, a, b)
+			}
+			binary.Learn(f, a, spam, 1)
+			valued.Learn(g, b, spam, 1)
+		}
+	}
+}
+
+func TestNothingIsNoEvidence(t *testing.T) {
+	for _, kind := range kinds {
+		e := kind.make()
+		none := feature.Sparse{}
+		e.Learn(none, e.Score(none), true, 1)
+		if got := e.Score(none); got != (text.Score{}) {
+			t.Errorf("%s: %+v for no features", kind.name, got)
+		}
+		if got := e.Score(feature.Sparse{Index: []uint32{1, 2}}); got != (text.Score{}) {
+			t.Errorf("%s: %+v for unknown features", kind.name, got)
+		}
+		before, _ := kind.make().AppendBinary(nil)
+		if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
+			t.Errorf("%s: learnt from no features", kind.name)
+		}
+	}
+}
+
+// A naive Bayes that is right by more than 7 learns nothing.
+func TestNaiveBayesLearnsNearErrorOnly(t *testing.T) {
+	e := text.NewNaiveBayes(tableBits)
+	before, _ := e.AppendBinary(nil)
+	f := feature.Sparse{Index: []uint32{1, 2, 3}}
+	e.Learn(f, text.Score{LogOdds: 7.1}, true, 1)
+	if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
+		t.Error("margin 7.1: learnt")
+	}
+	e.Learn(f, text.Score{LogOdds: 7}, true, 1)
+	if after, _ := e.AppendBinary(nil); bytes.Equal(before, after) {
+		t.Error("margin 7: not learnt")
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(5, 6))
+			e := kind.make()
+			for range 300 {
+				f, spam := example(r, false)
+				e.Learn(f, e.Score(f), spam, 1)
+			}
+			b, err := e.AppendBinary([]byte("before"))
+			if err != nil || len(b) != 6+e.Size() {
+				t.Fatalf("%d bytes, %v; want %d", len(b)-6, err, e.Size())
+			}
+			b = b[6:]
+			back := kind.make()
+			if err := back.UnmarshalBinary(b); err != nil {
+				t.Fatal(err)
+			}
+			for range 100 {
+				f, spam := example(r, true)
+				if a, b := e.Score(f), back.Score(f); a != b {
+					t.Fatalf("%+v, restored %+v", a, b)
+				}
+				e.Learn(f, e.Score(f), spam, .5)
+				back.Learn(f, back.Score(f), spam, .5)
+			}
+			want, _ := e.AppendBinary(nil)
+			if got, _ := back.AppendBinary(nil); !bytes.Equal(got, want) {
+				t.Error("restored, it goes on differently")
+			}
+			nan := bytes.Clone(b)
+			copy(nan[len(nan)-4:], []byte{0, 0, 0xc0, 0x7f})
+			for name, bad := range map[string][]byte{"short": b[:len(b)-8], "long": append(bytes.Clone(b), 0), "NaN": nan} {
+				if err := kind.make().UnmarshalBinary(bad); err == nil {
+					t.Errorf("%s: no error", name)
+				}
+			}
+		})
+	}
+}
+
+func FuzzExpertBytes(f *testing.F) {
+	for _, kind := range kinds {
+		b, _ := kind.make().AppendBinary(nil)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, kind := range kinds {
+			e := kind.make()
+			if e.UnmarshalBinary(b) != nil {
+				continue
+			}
+			back, _ := e.AppendBinary(nil)
+			if !bytes.Equal(back, b) {
+				t.Errorf("%s: read and written, other bytes", kind.name)
+			}
+			for _, g := range []feature.Sparse{{Index: []uint32{0, 1, 2, 511}}, {Index: []uint32{3, 4}, Value: []float64{.6, -.8}}} {
+				if s := e.Score(g); s.LogOdds != s.LogOdds || math.Abs(s.Input) > 10 {
+					t.Errorf("%s: scores %+v", kind.name, s)
+				}
+			}
+		}
+	})
+}
+
+func ExampleAdaGrad() {
+	hasher, expert := feature.NewHasher(18), text.NewAdaGrad(18, 1)
+	words := func(s string) feature.Sparse { return feature.Sparse{Index: hasher.Words(nil, []byte(s))} }
+	for range 20 {
+		for label, message := range []string{"minutes of the meeting", "cheap pills, order now"} {
+			f := words(message)
+			expert.Learn(f, expert.Score(f), label == 1, 1)
+		}
+	}
+	fmt.Printf("pills: %+.1f\n", expert.Score(words("order pills")).LogOdds)
+	fmt.Printf("meeting: %+.1f\n", expert.Score(words("the meeting")).LogOdds)
+	// Output:
+	// pills: +2.1
+	// meeting: -3.1
+}
+
+func BenchmarkExpert(b *testing.B) {
+	r := rand.New(rand.NewPCG(7, 8))
+	f := feature.Sparse{}
+	for range 2000 {
+		f.Index = append(f.Index, uint32(r.IntN(1<<18)))
+	}
+	for name, e := range map[string]expert{"AdaGrad": text.NewAdaGrad(18, 1), "NaiveBayes": text.NewNaiveBayes(18)} {
+		e.Learn(f, e.Score(f), true, 1)
+		b.Run(name+"/score/n=2000", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Score(f)
+			}
+		})
+		b.Run(name+"/learn/n=2000", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Learn(f, text.Score{}, true, 1)
+			}
+		})
+	}
+}
