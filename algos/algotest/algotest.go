@@ -1,0 +1,131 @@
+// Package algotest holds the laws that every online classifier in algos obeys,
+// as a test suite. A package applies it to itself in one test,
+//
+//	algotest.Run(t, algotest.Subject{Dim: 8, New: …, Restore: …})
+//
+// and exempts itself from a law only by naming it with a reason; an exemption
+// from a law that holds is an error as well, so that none outlives its cause.
+package algotest
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// A Classifier learns labelled vectors one at a time. Its inputs have the length
+// Subject.Dim, its labels are ±1. An adapter in the caller's test makes other
+// shapes (named numbers, messages, weights of trust) fit.
+type Classifier interface {
+	// Prob returns the probability of label +1.
+	Prob(x []float64) float64
+	// Update absorbs one labelled vector.
+	Update(x []float64, y float64)
+	// AppendBinary appends all that later answers depend on.
+	AppendBinary(dst []byte) ([]byte, error)
+}
+
+// A Subject is what the laws are held against.
+type Subject struct {
+	Dim     int
+	New     func() Classifier                  // one that has learnt nothing; each call makes an equal one
+	Restore func(b []byte) (Classifier, error) // of the bytes that AppendBinary wrote
+	Draw    func(r *rand.Rand, x []float64)    // fills an input; nil draws normals, with zeros and ±1 among them
+	Near    float64                            // how near "to rounding" is, in probability; 0 is 1e−9
+	Exempt  map[Law]string                     // laws that do not apply, each with the reason
+}
+
+// A Law is the name of a law, which is also the name of its subtest.
+type Law string
+
+const (
+	// Probability: Prob is in [0, 1] and never NaN, also for inputs of 10⁶ times
+	// and a millionth of the usual size, and for 0.
+	Probability Law = "probability"
+	// InputUntouched: neither Prob nor Update changes or keeps x.
+	InputUntouched Law = "input untouched"
+	// ReadingIsPure: Prob changes no byte of the model.
+	ReadingIsPure Law = "reading is pure"
+	// Concurrent: Prob may run beside itself (telling under -race) and answers
+	// as it does alone.
+	Concurrent Law = "concurrent reading"
+	// Deterministic: equal events make equal bytes.
+	Deterministic Law = "deterministic"
+	// Learns: on a stream with a linear truth the second half's log loss is well
+	// below that of a coin.
+	Learns Law = "learns"
+	// PermutedInputs: a model whose inputs are permuted gives the same
+	// probabilities to rounding.
+	PermutedInputs Law = "permuted inputs"
+	// FlippedLabels: a model that learnt −y gives 1 − p to rounding. It holds
+	// for a prior that is symmetric in the labels.
+	FlippedLabels Law = "flipped labels"
+	// Continues: save, restore and go on is bit-equal to never having stopped,
+	// at any point of the stream, the first included.
+	Continues Law = "save, restore, continue"
+	// RefusesDamage: Restore returns an error, and does not panic, for bytes cut
+	// short anywhere or with one byte more.
+	RefusesDamage Law = "refuses damaged bytes"
+)
+
+var laws = []struct {
+	name Law
+	hold func(s *Subject) error
+}{
+	{Probability, probability},
+	{InputUntouched, inputUntouched},
+	{ReadingIsPure, readingIsPure},
+	{Concurrent, concurrent},
+	{Deterministic, deterministic},
+	{Learns, learns},
+	{PermutedInputs, permutedInputs},
+	{FlippedLabels, flippedLabels},
+	{Continues, continues},
+	{RefusesDamage, refusesDamage},
+}
+
+// Run holds every law against s, each in a subtest of its own. It costs some
+// 3,000 updates and as many predictions.
+func Run(t *testing.T, s Subject) {
+	if s.Draw == nil {
+		s.Draw = drawNormal
+	}
+	if s.Near == 0 {
+		s.Near = 1e-9
+	}
+	known := map[Law]bool{}
+	for _, law := range laws {
+		known[law.name] = true
+		reason, exempt := s.Exempt[law.name]
+		t.Run(string(law.name), func(t *testing.T) {
+			err := law.hold(&s)
+			switch {
+			case !exempt && err != nil:
+				t.Error(err)
+			case exempt && reason == "":
+				t.Error("exempt without a reason")
+			case exempt && err == nil:
+				t.Errorf("exempt (%s), but the law holds: drop the exemption", reason)
+			case exempt:
+				t.Logf("exempt: %s (%v)", reason, err)
+			}
+		})
+	}
+	for law := range s.Exempt {
+		if !known[law] {
+			t.Errorf("exempt from %q, which is no law", law)
+		}
+	}
+}
+
+func drawNormal(r *rand.Rand, x []float64) {
+	for j := range x {
+		switch r.IntN(6) {
+		case 0:
+			x[j] = 0
+		case 1:
+			x[j] = float64(2*r.IntN(2) - 1)
+		default:
+			x[j] = r.NormFloat64()
+		}
+	}
+}

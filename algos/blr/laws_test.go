@@ -1,0 +1,37 @@
+package blr_test
+
+import (
+	"testing"
+
+	"hamlet/algos/algotest"
+	"hamlet/algos/blr"
+)
+
+// trusting learns every label in full.
+type trusting struct{ *blr.Posterior }
+
+func (p trusting) Update(x []float64, y float64) { p.Posterior.Update(x, y, 1) }
+
+func TestLaws(t *testing.T) {
+	for _, site := range []blr.Site{blr.RVGA, blr.JaakkolaJordan} {
+		for _, dim := range []int{1, 6, 13} {
+			t.Run(site.String(), func(t *testing.T) {
+				algotest.Run(t, algotest.Subject{
+					Dim: dim,
+					New: func() algotest.Classifier {
+						p, err := blr.New(blr.Config{Dim: dim, Site: site, Refactor: 70})
+						if err != nil {
+							t.Fatal(err)
+						}
+						return trusting{p}
+					},
+					Restore: func(b []byte) (algotest.Classifier, error) {
+						p := &blr.Posterior{}
+						err := p.UnmarshalBinary(b)
+						return trusting{p}, err
+					},
+				})
+			})
+		}
+	}
+}
