@@ -1,0 +1,46 @@
+// Package algos is the mathematics of hamlet: pure packages without network,
+// files, clock, environment or logger. It holds no code itself; this is the map
+// and the notation that all packages share.
+//
+// # The map
+//
+//	blr                Bayesian logistic regression, full covariance by Sherman–Morrison
+//	text               sparse experts over hashed features: normalised AdaGrad, naive Bayes
+//	feature            bytes and named numbers to hashed features and dense facts
+//	model              a partition's model: the state machine that joins the others
+//	eval               progressive validation: log loss, 1-ROCA%, calibration
+//	internal/logistic  exp, log and σ with the same bits on every CPU
+//	algotest           the laws that every classifier obeys, as a test suite
+//
+// An event goes through feature to the experts of text; their log-odds and the
+// dense facts are the input of a head of blr, whose answer, with its doubt, is
+// the model's. Nothing calls back up, and the packages here import nothing of
+// the module but one another.
+//
+// # Notation
+//
+//	x          an input vector of D numbers; x₀ = 1 where there is a constant
+//	y          a label: ±1 (+1 is spam); y₊ = (1+y)/2 is 0 or 1
+//	β          the unknown weights;  β ~ N(w, V), the belief about them
+//	w, V       its mean and covariance;  Λ = V⁻¹ and η = Λw, natural parameters
+//	z = βᵀx    the log-odds of y = +1, in nats;  m = wᵀx, a = xᵀVx its moments
+//	u = Vx     the direction in which an event moves w
+//	σ(z)       1/(1+e⁻ᶻ);  ln σ and its inverse are in internal/logistic
+//	h, r       an event's site: ΔΛ = h·xxᵀ, Δw = r·u
+//	ξ, λ(ξ)    the point where Jaakkola and Jordan's bound touches σ; tanh(ξ/2)/4ξ
+//	s          an expert's log-odds;  s² elsewhere is a variance
+//	φ          the probability that a given label is true, the power of its likelihood
+//	ε          the flip rate of the labels;  ω the weight of an event for an expert
+//	t, N       the event count, a model's only clock; the number of events
+//
+// Logarithms are natural. "Log-odds" are of y = +1; moderated log-odds are
+// m/√(1+πa/8), the log-odds of the probability that is served.
+//
+// # Same events, same bits
+//
+// A model is a function of its configuration, its numerics and its events. Code
+// that changes one takes exp and log from internal/logistic, writes float64(a*b)
+// where a compiler could fuse a product into a sum, sums in one order, ranges
+// over no map, asks no clock and no kernel that chooses its instructions by the
+// CPU (gonum's assembly stays in tests).
+package algos

@@ -1,0 +1,65 @@
+package algos_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "hamlet"
+
+// pureStd is what algos may use of the standard library: no network, files,
+// clock, environment or logger.
+var pureStd = []string{
+	"bytes", "cmp", "container/heap", "context", "crypto/sha256", "encoding",
+	"encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "io",
+	"iter", "maps", "math", "math/big", "math/bits", "math/rand/v2", "runtime", "slices", "sort",
+	"strconv", "strings", "sync", "sync/atomic", "unicode", "unicode/utf8",
+}
+
+// goList returns what `go list -f format` prints of the packages below the
+// module's folder tree, a line each.
+func goList(t *testing.T, format, tree string) []string {
+	t.Helper()
+	list := exec.Command("go", "list", "-f", format, "./"+tree+"/...")
+	list.Dir = ".."
+	var stderr strings.Builder
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list ./%s/...: %v\n%s", tree, err, &stderr)
+	}
+	return slices.Sorted(strings.FieldsSeq(string(out)))
+}
+
+// The rule of the tree: mathematics imports gonum, a hash function and the pure
+// part of the standard library. The laws of algotest are made of package testing.
+func TestImports(t *testing.T) {
+	for _, line := range goList(t, `{{$p := .ImportPath}}{{range .Imports}}{{$p}}→{{.}}{{"\n"}}{{end}}`, "algos") {
+		pkg, path, _ := strings.Cut(line, "→")
+		if path == "testing" && pkg == module+"/algos/algotest" {
+			continue
+		}
+		if !strings.HasPrefix(path, module+"/algos") && !strings.HasPrefix(path, "gonum.org/v1/gonum/") &&
+			path != "github.com/cespare/xxhash/v2" && !slices.Contains(pureStd, path) {
+			t.Errorf("%s imports %s", pkg, path)
+		}
+	}
+}
+
+// algos, stream and state never import one another, nor cmd, in tests neither.
+func TestTreesAreApart(t *testing.T) {
+	const format = `{{$p := .ImportPath}}{{range .Imports}}{{$p}}→{{.}}{{"\n"}}{{end}}` +
+		`{{range .TestImports}}{{$p}}→{{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$p}}→{{.}}{{"\n"}}{{end}}`
+	for _, tree := range []string{"algos", "stream", "state"} {
+		for _, line := range goList(t, format, tree) {
+			pkg, path, _ := strings.Cut(line, "→")
+			inModule := path == module || strings.HasPrefix(path, module+"/")
+			inTree := path == module+"/"+tree || strings.HasPrefix(path, module+"/"+tree+"/")
+			if inModule && !inTree {
+				t.Errorf("%s imports %s; only cmd may join the trees", pkg, path)
+			}
+		}
+	}
+}
