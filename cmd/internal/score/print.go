@@ -1,0 +1,123 @@
+package score
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"hamlet/stream"
+)
+
+// A printer writes answers: lines for people, or JSON Lines.
+type printer struct {
+	out, err io.Writer
+	json     bool
+	reasons  int
+
+	answered, failed int
+	first            error // of the failures
+	model            stream.ModelRef
+}
+
+type jsonVerdict struct {
+	File string `json:"file"`
+	stream.Verdict
+}
+
+type jsonFailure struct {
+	File  string `json:"file"`
+	Error string `json:"error"`
+}
+
+func (p *printer) verdict(place string, v stream.Verdict) error {
+	p.answered++
+	p.model = v.Model
+	if p.json {
+		return writeJSON(p.out, jsonVerdict{place, v})
+	}
+	_, err := fmt.Fprintf(p.out, "%-6s  p = %s  (90 %%: %s to %s)  %s\n",
+		v.Decision, probability(v.P), probability(v.Interval[0]), probability(v.Interval[1]), place)
+	for i := 0; i < min(p.reasons, len(v.Reasons)) && err == nil; i++ {
+		r := v.Reasons[i]
+		_, err = fmt.Fprintf(p.out, "        %+6.2f ± %.2f  %s\n", r.Contribution, r.SD, r.Name)
+	}
+	return written(err)
+}
+
+// failure reports a message that couldn't be asked about; its place is empty if
+// the error names it.
+func (p *printer) failure(place string, err error) error {
+	p.failed++
+	text := err
+	if place != "" {
+		text = fmt.Errorf("%s: %w", place, err)
+	}
+	if p.first == nil {
+		p.first = text
+		if !p.json {
+			return nil // if it stays alone, it is the command's error
+		}
+	}
+	if p.json {
+		return writeJSON(p.out, jsonFailure{place, err.Error()})
+	}
+	if p.failed > mostFailures {
+		return nil // close counts them
+	}
+	_, err = fmt.Fprintln(p.err, text)
+	return written(err)
+}
+
+// mostFailures is how many failures are told one by one.
+const mostFailures = 10
+
+// close says which model it was, and returns the error that stands for all.
+func (p *printer) close() error {
+	if p.answered > 0 && !p.json {
+		age := (time.Duration(p.model.AgeMS) * time.Millisecond).Round(100 * time.Millisecond)
+		if _, err := fmt.Fprintf(p.out, "model %s %.12s, saved %v ago\n", p.model.Name, p.model.SHA256, age); err != nil {
+			return written(err)
+		}
+	}
+	switch {
+	case p.failed == 1:
+		return p.first
+	case p.failed > 1:
+		return fmt.Errorf("%d of %d messages couldn't be scored; the first: %w", p.failed, p.failed+p.answered, p.first)
+	case p.answered == 0:
+		return errors.New("there is nothing to ask about")
+	}
+	return nil
+}
+
+// probability writes p so that neither 0.9996 nor 0.0004 looks certain.
+func probability(p float64) string {
+	switch {
+	case p <= 0 || p >= 1:
+		return fmt.Sprintf("%.0f", p)
+	case p > 0.0005 && p < 0.9995:
+		return fmt.Sprintf("%.3f", p)
+	case p >= 0.9995:
+		return fmt.Sprintf("1-%.0e", 1-p)
+	}
+	return fmt.Sprintf("%.0e", p)
+}
+
+func writeJSON[T jsonVerdict | jsonFailure](w io.Writer, v T) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("answer in JSON: %w", err)
+	}
+	_, err = w.Write(append(b, '\n'))
+	return written(err)
+}
+
+// written says what an error in writing was about.
+func written(err error) error {
+	if err != nil {
+		return fmt.Errorf("write the answers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package score
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
+)
+
+// A question is one request as it goes out.
+type question struct {
+	place       string // the file, or where in the file
+	body        []byte
+	contentType string
+}
+
+// A skippedError is about one message or one file; the next may be well.
+type skippedError struct{ err error }
+
+func (e *skippedError) Error() string { return e.err.Error() }
+func (e *skippedError) Unwrap() error { return e.err }
+
+func skipped(format string, args ...any) error { return &skippedError{fmt.Errorf(format, args...)} }
+
+// questions yields what the files hold, in order. Every error that it yields is
+// a *skippedError, with the place in the question.
+func questions(files []string, format string, stdin io.Reader) iter.Seq2[question, error] {
+	return func(yield func(question, error) bool) {
+		for _, file := range files {
+			var found iter.Seq2[question, error]
+			switch format {
+			case "text":
+				found = texts(file, stdin)
+			case "jsonl":
+				found = lines(file, stdin)
+			default:
+				found = mails(file, stdin)
+			}
+			for q, err := range found {
+				if !yield(q, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// mails yields the messages of one mailbox, reduced as they are before any wire.
+func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
+	return func(yield func(question, error) bool) {
+		none := true
+		for m, err := range source.Messages(file, stdin) {
+			none = false
+			q := question{place: m.Place, contentType: nats.TypeMail}
+			var rejected *source.Rejection
+			switch {
+			case errors.As(err, &rejected):
+				q.place, err = rejected.Place, &skippedError{rejected.Err}
+			case err != nil:
+				q.place, err = "", &skippedError{err} // it names the file
+			default:
+				if q.body, err = mail.Reduce(m.Raw); err != nil {
+					err = &skippedError{err}
+				}
+			}
+			if !yield(q, err) {
+				return
+			}
+		}
+		if none {
+			yield(question{place: nameOf(file)}, skipped("the mailbox is empty, there is nothing to ask about"))
+		}
+	}
+}
+
+// texts yields one file as a plain text.
+func texts(file string, stdin io.Reader) iter.Seq2[question, error] {
+	return func(yield func(question, error) bool) {
+		q := question{place: nameOf(file), contentType: nats.TypeText}
+		r, err := open(file, stdin)
+		if err == nil {
+			q.body, err = io.ReadAll(io.LimitReader(r, stream.MaxEventSize+1))
+			err = errors.Join(err, r.Close())
+		}
+		switch {
+		case err != nil:
+			err = skipped("cannot be read: %w", bare(err))
+		case len(bytes.TrimSpace(q.body)) == 0:
+			err = skipped("the file is empty, there is nothing to ask about")
+		case len(q.body) > stream.MaxEventSize:
+			err = skipped("the text has more than %d bytes; send a part of it", stream.MaxEventSize)
+		}
+		yield(q, err)
+	}
+}
+
+// lines yields a file's lines, each a request in JSON. Empty ones don't count.
+func lines(file string, stdin io.Reader) iter.Seq2[question, error] {
+	return func(yield func(question, error) bool) {
+		r, err := open(file, stdin)
+		if err != nil {
+			yield(question{place: nameOf(file)}, skipped("cannot be read: %w", bare(err)))
+			return
+		}
+		defer r.Close()
+		scan := bufio.NewScanner(r)
+		scan.Buffer(nil, stream.MaxEventSize)
+		none := true
+		n := 1
+		for ; scan.Scan(); n++ {
+			line := bytes.TrimSpace(scan.Bytes())
+			if len(line) == 0 {
+				continue
+			}
+			none = false
+			q := question{place: fmt.Sprintf("%s:%d", nameOf(file), n), body: bytes.Clone(line), contentType: nats.TypeJSON}
+			if line[0] == '[' {
+				err = skipped("an array; one event a line is wanted")
+			} else {
+				err = nil
+			}
+			if !yield(q, err) {
+				return
+			}
+		}
+		place := question{place: fmt.Sprintf("%s:%d", nameOf(file), n)}
+		switch err := scan.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(place, skipped("the line has more than %d bytes; what follows is not read", stream.MaxEventSize))
+		case err != nil:
+			yield(place, skipped("cannot be read: %w", bare(err)))
+		case none:
+			yield(question{place: nameOf(file)}, skipped("the file is empty, there is nothing to ask about"))
+		}
+	}
+}
+
+func open(file string, stdin io.Reader) (io.ReadCloser, error) {
+	if file == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(file)
+}
+
+func nameOf(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
+// bare takes the operation and the path off an error of package os: the place
+// names the file.
+func bare(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

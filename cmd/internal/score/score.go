@@ -1,0 +1,203 @@
+// Package score is `hamlet score`: it asks a running scorer about messages and
+// prints what it says.
+package score
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"hamlet/cmd/internal/settings"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// A Command holds the flags of `hamlet score`, for kong to fill.
+type Command struct {
+	Files []string `arg:"" name:"file" help:"What to ask about: a message, an mbox file, a Maildir, a directory or tar of messages, or - for a message or mbox on standard input. See --format for others."`
+
+	Server    string        `help:"URL of NATS, several comma-separated." default:"nats://127.0.0.1:4222" placeholder:"URL" env:"HAMLET_SERVER,HAMLET_NATS"`
+	Creds     string        `name:"nats-creds" help:"NATS credentials file." type:"existingfile" placeholder:"FILE"`
+	User      string        `name:"nats-user" help:"NATS user."`
+	Password  string        `name:"nats-password" help:"NATS password; better in the environment."`
+	Token     string        `name:"nats-token" help:"NATS token; better in the environment."`
+	Authority string        `name:"nats-ca" help:"PEM file of the authority that signed the server's certificate." type:"existingfile" placeholder:"FILE"`
+	Timeout   time.Duration `help:"How long to wait for an answer." default:"10s"`
+
+	Format   string `help:"What the files are: mail, text (each file is one plain text) or jsonl (an event without label and action a line)." enum:"mail,text,jsonl" default:"mail" placeholder:"FORMAT"`
+	Text     bool   `help:"The same as --format text."`
+	Reasons  int    `help:"How many reasons to print for people." default:"3" placeholder:"N"`
+	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, model; or file and error."`
+	ExitCode bool   `help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages the most suspect decides: 0 if one is spam, else 2 if one is unsure."`
+
+	settings.ModelFlag
+}
+
+// Help is what kong prints below the flags.
+func (Command) Help() string {
+	return `Examples:
+
+  hamlet score message.eml                     one message
+  hamlet score ~/Maildir/.Junk                 a Maildir
+  hamlet score --json inbox.mbox | jq .p       for programs
+  hamlet score --exit-code - < message.eml     in a delivery script: 0 spam, 1 ham, 2 unsure, 3 error
+  echo 'You have won' | hamlet score --text -  plain text
+  hamlet score --server nats://mx1:4222 m.eml  a scorer elsewhere
+
+A reason's number is what it adds to the log-odds of spam, in nats, with its standard deviation.`
+}
+
+// The exit statuses with --exit-code.
+const (
+	StatusSpam   = 0
+	StatusHam    = 1
+	StatusUnsure = 2
+	StatusError  = 3
+)
+
+// An ExitError asks for an exit status. Err is nil if nothing went wrong and the
+// status is an answer; then the text is empty and there is nothing to print.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+// Error returns what went wrong, or nothing.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// ExitCode returns Code.
+func (e *ExitError) ExitCode() int { return e.Code }
+
+// Run asks about all files and prints the answers in their order. A message that
+// can't be asked about is reported and the others are not kept from it; then the
+// error says how many there were. With ExitCode every error is an [*ExitError],
+// and so is an answer other than spam.
+func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	suspect, err := c.run(ctx, stdin, stdout, stderr)
+	switch {
+	case !c.ExitCode:
+		return err
+	case err != nil:
+		return &ExitError{Code: StatusError, Err: err}
+	case suspect == stream.DecideHam:
+		return &ExitError{Code: StatusHam}
+	case suspect == stream.DecideUnsure:
+		return &ExitError{Code: StatusUnsure}
+	}
+	return nil
+}
+
+// run returns the verdict on the most suspect message.
+func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) (suspect stream.Decision, err error) {
+	if c.Text {
+		if c.Format != "mail" && c.Format != "text" && c.Format != "" {
+			return "", fmt.Errorf("--text and --format %s contradict each other", c.Format)
+		}
+		c.Format = "text"
+	}
+	cfg := nats.Config{URL: c.Server, Name: "hamlet-score", Creds: c.Creds, User: c.User, Password: c.Password, Token: c.Token}
+	if cfg.TLS, err = c.tls(); err != nil {
+		return "", err
+	}
+	conn, err := nats.Connect(cfg)
+	if err != nil {
+		return "", fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
+	}
+	defer conn.Close()
+	client, err := nats.NewClient(conn, c.Model)
+	if err != nil {
+		return "", err
+	}
+	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons}
+	for q, err := range questions(c.Files, c.Format, stdin) {
+		if err == nil {
+			var verdict stream.Verdict
+			if verdict, err = c.ask(ctx, client, q); err == nil {
+				suspect = moreSuspect(suspect, verdict.Decision)
+				if err := out.verdict(q.place, verdict); err != nil {
+					return "", err
+				}
+				continue
+			}
+		}
+		if final(err) {
+			return "", err
+		}
+		if err := out.failure(q.place, err); err != nil {
+			return "", err
+		}
+	}
+	return suspect, out.close()
+}
+
+func (c *Command) tls() (*tls.Config, error) {
+	if c.Authority == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(c.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("--nats-ca: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--nats-ca: %s holds no certificate in PEM", c.Authority)
+	}
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+}
+
+// tries is how often a scorer is asked that is overloaded or has no model yet,
+// with pauses of a quarter, a half and one second.
+const tries = 4
+
+func (c *Command) ask(ctx context.Context, client *nats.Client, q question) (stream.Verdict, error) {
+	pause := &backoff.ExponentialBackOff{InitialInterval: 250 * time.Millisecond, Multiplier: 2, RandomizationFactor: 0.2, MaxInterval: time.Second}
+	return backoff.Retry(ctx, func() (stream.Verdict, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+		verdicts, err := client.Score(ctx, q.body, q.contentType, true)
+		if err == nil {
+			return verdicts[0], nil
+		}
+		var e *nats.Error
+		if errors.As(err, &e) && e.Code == nats.CodeUnavailable {
+			return stream.Verdict{}, err
+		}
+		return stream.Verdict{}, backoff.Permanent(err)
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(tries))
+}
+
+// final says whether it is of no use to go on to the next message: nobody
+// answers, or ctx has ended.
+func final(err error) bool {
+	var e *nats.Error
+	var skipped *skippedError
+	if errors.As(err, &skipped) {
+		return false
+	}
+	return !errors.As(err, &e) || e.Code == nats.CodeUnavailable
+}
+
+// moreSuspect returns the verdict that decides about the two.
+func moreSuspect(a, b stream.Decision) stream.Decision {
+	for _, d := range []stream.Decision{stream.DecideSpam, stream.DecideUnsure} {
+		if a == d || b == d {
+			return d
+		}
+	}
+	return stream.DecideHam
+}

@@ -1,0 +1,30 @@
+package score
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// Wanted reports whether a command line asks for `score` with --exit-code, also
+// if it can't be parsed for something else.
+func Wanted(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "score") && slices.Contains(args, "--exit-code")
+}
+
+// UsageStatus gives an error of parsing args the status that --exit-code
+// promises: a delivery script must not take wrong usage, 2 elsewhere, for
+// "unsure". Any other error, and that of any other command, comes back as it is.
+func UsageStatus(args []string, err error) error {
+	var usage *cli.UsageError
+	if !Wanted(args) || !errors.As(err, &usage) {
+		return err
+	}
+	// The cause is kept as text: who looks for a UsageError would find its status.
+	return &ExitError{Code: StatusError, Err: fmt.Errorf("%v (see hamlet score --help)", err)}
+}
