@@ -180,7 +180,7 @@ func solveJJ(m, a, phi float64) step {
 		}
 		dq := float64(2 * float64(float64(phi*dλ)*a))
 		// g′ = −q′/q·(a/q + 2(c/q)²)
-		dg := -(dq / q) * (a/q + float64(2*float64((c/q)*(c/q))))
+		dg := -float64((dq / q) * (a/q + float64(2*float64((c/q)*(c/q)))))
 		next := ξ - F/(float64(2*ξ)-dg)
 		if !(next >= lo && next <= hi) {
 			next = lo + float64(0.5*(hi-lo))
@@ -219,6 +219,6 @@ func lambda(ξ float64) (λ, dλ float64) {
 	e := logistic.Exp(-ξ)
 	half := (1 - e) / (2 * (1 + e))
 	λ = half / (2 * ξ)
-	dλ = (e/float64((1+e)*(1+e))/2 - λ) / ξ
+	dλ = (float64(0.5*(e/float64((1+e)*(1+e)))) - λ) / ξ
 	return λ, dλ
 }
