@@ -22,18 +22,26 @@ type KafkaOptions struct {
 	Addr       string   // host:port to listen on and to advertise; default 127.0.0.1:0, a free port
 	Partitions int      // of each of Topics when it is created; default 1
 	Topics     []string // created if they do not exist
+
+	// MaxBytes bounds what each partition keeps, as compressed by the producer:
+	// beyond it the oldest records are deleted, whether or not they were read, and
+	// a consumer that had not come so far gets kafka.ErrGap. It is kept to within
+	// a segment of 16 MiB and a second of writing. 0: no bound.
+	MaxBytes int64
 }
 
 // A Kafka is one broker that is its own controller and coordinator.
 //
-// Without a directory the logs live in memory and grow with every record, as
-// compressed by the producer, until Close.
+// Without a directory the logs live in memory and grow with every record until
+// Close, unless MaxBytes or a topic's retention bounds them.
 type Kafka struct {
-	cluster *kfake.Cluster
-	addr    string
-	unlock  func() error
-	once    sync.Once
-	err     error
+	cluster  *kfake.Cluster
+	addr     string
+	unlock   func() error
+	trimming sync.WaitGroup
+	closing  chan struct{}
+	once     sync.Once
+	err      error
 }
 
 // StartKafka starts a broker and returns when it answers and has its topics. The
@@ -46,16 +54,23 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	if opts.Partitions == 0 {
 		opts.Partitions = 1
 	}
-	k := &Kafka{unlock: func() error { return nil }}
+	k := &Kafka{unlock: func() error { return nil }, closing: make(chan struct{})}
+	configs := map[string]string{
+		"message.max.bytes": strconv.Itoa(maxMessageBytes),
+		"log.segment.bytes": strconv.Itoa(segmentBytes),
+		"log.retention.ms":  "-1", // a topic says itself how long it keeps its records
+		// Said even when there is no bound: a directory remembers an earlier one.
+		"log.retention.bytes": "-1",
+	}
+	if opts.MaxBytes > 0 {
+		configs["log.retention.bytes"] = strconv.FormatInt(opts.MaxBytes, 10)
+	}
 	settings := []kfake.Opt{
 		kfake.NumBrokers(1),
 		// kfake has an opinion of its own on where to listen; ours wins.
 		kfake.ListenFn(func(network, _ string) (net.Listener, error) { return listen(network, opts.Addr) }),
 		kfake.GroupMinSessionTimeout(500 * time.Millisecond), // for tests; Kafka's own is 6 s
-		kfake.BrokerConfigs(map[string]string{
-			"message.max.bytes": strconv.Itoa(maxMessageBytes),
-			"log.retention.ms":  "-1", // a topic says itself how long it keeps its records
-		}),
+		kfake.BrokerConfigs(configs),
 	}
 	if opts.Dir != "" {
 		dir, err := filepath.Abs(opts.Dir)
@@ -72,6 +87,9 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.unlock())
 	}
 	k.addr = k.cluster.ListenAddrs()[0]
+	if opts.MaxBytes > 0 {
+		k.trimming.Go(k.trim)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for _, topic := range opts.Topics {
@@ -88,6 +106,9 @@ const (
 	// a batch of one record of the largest size passes even uncompressed.
 	maxMessageBytes = 1<<20 + 64<<10
 
+	// segmentBytes is the piece in which old records are deleted.
+	segmentBytes = 16 << 20
+
 	// startTimeout bounds the wait for a broker in this very process.
 	startTimeout = 10 * time.Second
 )
@@ -99,10 +120,27 @@ func (k *Kafka) Addr() string { return k.addr }
 // directory back.
 func (k *Kafka) Close() error {
 	k.once.Do(func() {
+		close(k.closing)
+		k.trimming.Wait()
 		k.cluster.Close()
 		k.err = k.unlock()
 	})
 	return k.err
+}
+
+// trim applies the retention every second; by itself kfake does so every hour,
+// and only to topics with a retention of their own.
+func (k *Kafka) trim() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			k.cluster.ApplyRetention()
+		case <-k.closing:
+			return
+		}
+	}
 }
 
 // listen listens on addr; the error of a taken port says what to do.
