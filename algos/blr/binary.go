@@ -23,7 +23,8 @@ import (
 //	40            8         pivots raised
 //	48            8         ln|V|
 //	56            8         log evidence
-//	64            24        zero, for what a later version may count
+//	64            8         half-life, 0 for none
+//	72            16        zero
 //	88            8·D       prior mean
 //	88 +  8·D     8·D       prior precision
 //	88 + 16·D     8·D       η
@@ -53,7 +54,7 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 	dst = le.AppendUint32(dst, uint32(p.dim))
 	dst = le.AppendUint32(dst, uint32(p.refactor))
 	for _, n := range [...]uint64{p.updates, p.scheduled, p.repaired, p.raised,
-		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), 0, 0, 0} {
+		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), 0, 0} {
 		dst = le.AppendUint64(dst, n)
 	}
 	for _, v := range [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov} {
@@ -89,7 +90,11 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	if Site(b[5]) > JaakkolaJordan || refactor == 0 {
 		return fmt.Errorf("read site %d, refactor %d: %w", b[5], refactor, ErrFormat)
 	}
-	for _, z := range append([]byte{b[6], b[7]}, b[64:headerSize]...) {
+	halfLife := math.Float64frombits(le.Uint64(b[64:]))
+	if le.Uint64(b[64:]) != 0 && !validHalfLife(halfLife) {
+		return fmt.Errorf("read half-life %v: %w", halfLife, ErrFormat)
+	}
+	for _, z := range append([]byte{b[6], b[7]}, b[72:headerSize]...) {
 		if z != 0 {
 			return fmt.Errorf("read %d where version 1 has zero: %w", z, ErrFormat)
 		}
@@ -98,6 +103,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	q := &Posterior{}
 	q.allocate(int(dim))
 	q.site, q.refactor = Site(b[5]), int(refactor)
+	q.setHalfLife(halfLife)
 	q.updates, q.scheduled, q.repaired, q.raised = le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:])
 	q.logDetV, q.logEvidence = math.Float64frombits(le.Uint64(b[48:])), math.Float64frombits(le.Uint64(b[56:]))
 	finite := q.logDetV - q.logDetV + (q.logEvidence - q.logEvidence) // 0, or NaN

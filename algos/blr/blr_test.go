@@ -28,11 +28,11 @@ func encode(t testing.TB, p *Posterior) []byte {
 }
 
 func TestNewReportsEveryBadField(t *testing.T) {
-	_, err := New(Config{Dim: 2, Mean: []float64{math.NaN()}, Precision: []float64{1, 0}, Site: 9, Refactor: -1})
+	_, err := New(Config{Dim: 2, Mean: []float64{math.NaN()}, Precision: []float64{1, 0}, Site: 9, Refactor: -1, HalfLife: 0.5})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"1 entries for 2 inputs", "mean of input 0 is NaN", "precision of input 1 is 0", "unknown site 9", "refactor -1"} {
+	for _, want := range []string{"1 entries for 2 inputs", "mean of input 0 is NaN", "precision of input 1 is 0", "unknown site 9", "refactor -1", "half-life 0.5"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q does not say %q", err, want)
 		}
@@ -162,6 +162,7 @@ func TestAnyStream(t *testing.T) {
 			Dim:      dim,
 			Site:     rapid.SampledFrom(sites).Draw(t, "site"),
 			Refactor: rapid.IntRange(1, 50).Draw(t, "refactor"),
+			HalfLife: rapid.SampledFrom([]float64{0, 1, 40, 1e4}).Draw(t, "half-life"),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -278,6 +279,55 @@ func TestUpdatesDoNotDrift(t *testing.T) {
 	}
 }
 
+// Reference: ERRATA "Forgetting", DESIGN's power prior: at every 50th event the
+// sum of sites is multiplied by 2^(−50/H), and an input that has fallen silent
+// returns to its prior and no further.
+func TestForgetting(t *testing.T) {
+	const dim, halfLife = 4, 120.0
+	tau, mean := []float64{1, 2, 3, 4}, []float64{0.5, 0, -1, 0}
+	p := mustNew(t, Config{Dim: dim, Mean: mean, Precision: tau, HalfLife: halfLife})
+	sites, eta := mat.NewSymDense(dim, nil), mat.NewVecDense(dim, nil) // Λ−Λ₀ and η−η₀
+	s := newStream(14, dim)
+	for n := 1; n <= 5000; n++ {
+		x, y, phi := s.next()
+		if n > 1000 {
+			x[3] = 0
+		}
+		m, a := p.Moments(x)
+		st := RVGA.solve(m, a, y, phi)
+		vx := mat.NewVecDense(dim, x)
+		sites.SymRankOne(sites, st.h, vx)
+		eta.AddScaledVec(eta, st.eta, vx)
+		p.Update(x, y, phi)
+		if n%50 == 0 {
+			k := math.Exp2(-50 / halfLife)
+			sites.ScaleSym(k, sites)
+			eta.ScaleVec(k, eta)
+		}
+		if n == 1000 || n == 1025 || n == 5000 {
+			gotEta, got := make([]float64, dim), &mat.SymDense{}
+			p.NaturalTo(gotEta, got)
+			for i := range dim {
+				if want := eta.AtVec(i) + tau[i]*mean[i]; relative(gotEta[i], want) > 1e-9 {
+					t.Errorf("after %d events η[%d] = %v, want %v", n, i, gotEta[i], want)
+				}
+				for j := range dim {
+					want := sites.At(i, j)
+					if i == j {
+						want += tau[i]
+					}
+					if relative(got.At(i, j), want) > 1e-9 {
+						t.Errorf("after %d events Λ[%d,%d] = %v, want %v", n, i, j, got.At(i, j), want)
+					}
+				}
+			}
+		}
+	}
+	if m, a := p.Moments([]float64{0, 0, 0, 1}); math.Abs(m) > 1e-6 || math.Abs(a-0.25) > 1e-6 {
+		t.Errorf("a silent input is N(%v, %v), want its prior N(0, 0.25)", m, a)
+	}
+}
+
 func goldenPosterior(t testing.TB, site Site) *Posterior {
 	p := mustNew(t, Config{Dim: 4, Mean: []float64{0, 0.2, 0.2, 0}, Precision: []float64{10, 10, 10, 2.5}, Site: site, Refactor: 8})
 	s := newStream(11, 4)
@@ -325,7 +375,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"site":         func(b []byte) []byte { b[5] = 7; return b },
 		"dim 0":        func(b []byte) []byte { b[8] = 0; return b[:headerSize] },
 		"huge dim":     func(b []byte) []byte { b[11] = 0xff; return b },
-		"reserved":     func(b []byte) []byte { b[70] = 1; return b },
+		"reserved":     func(b []byte) []byte { b[79] = 1; return b },
+		"half-life":    func(b []byte) []byte { copy(b[64:], "\x00\x00\x00\x00\x00\x00\xe0\x3f"); return b },
 		"refactor 0":   func(b []byte) []byte { copy(b[12:], "\x00\x00\x00\x00"); return b },
 		"NaN":          func(b []byte) []byte { copy(b[len(b)-8:], "\xff\xff\xff\xff\xff\xff\xff\xff"); return b },
 		"negative V":   func(b []byte) []byte { b[len(b)-1] |= 0x80; return b },

@@ -53,6 +53,11 @@
 // the event. The explicit step (extended Kalman, Newton) is chaotic where p
 // saturates.
 //
+// # Forgetting
+//
+// With a half-life of H events, ρ = 2^(−1/H), every 50th update is followed by
+// Λ ← ρ⁵⁰Λ + (1−ρ⁵⁰)Λ₀ and the same for η: a power prior. Off by default.
+//
 // # Prediction
 //
 // Prob is σ(m/√(1+πa/8)). The paper's (35) is a lower bound for either label,
@@ -63,7 +68,7 @@
 // Λ is the prior's diagonal plus a positive semidefinite sum, so every pivot of
 // its Cholesky factor is at least the prior's precision. Both matrices are kept
 // as one triangle and cannot become asymmetric. V is made anew from Λ at counts
-// of updates divisible by Config.Refactor, when the residual
+// of updates divisible by Config.Refactor, after forgetting, when the residual
 // |xᵀV(Λx) − xᵀx|/xᵀx, probed at every 64th update, exceeds 1e−8, and after an
 // event with ha > 10⁶. All of that is a function of the events alone, and so are
 // the bytes: the same events give the same bits on every CPU (package logistic,

@@ -19,7 +19,7 @@ func TestLaws(t *testing.T) {
 				algotest.Run(t, algotest.Subject{
 					Dim: dim,
 					New: func() algotest.Classifier {
-						p, err := blr.New(blr.Config{Dim: dim, Site: site, Refactor: 70})
+						p, err := blr.New(blr.Config{Dim: dim, Site: site, Refactor: 70, HalfLife: 200})
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -19,6 +19,7 @@ type Config struct {
 	Precision []float64 // prior precision (1/variance) of each weight, > 0; nil is 1
 	Site      Site      // RVGA by default
 	Refactor  int       // V is re-made by Cholesky whenever the count of updates is divisible by it; 0 is 1000
+	HalfLife  float64   // events after which a site counts half, at least 1; 0 is for ever
 }
 
 const (
@@ -26,6 +27,9 @@ const (
 	MaxDim = 1 << 15
 
 	defaultRefactor = 1000
+	// With a half-life, sites fade at every 50th update: once an event would cost
+	// a factoring each, and half-lives that pay are 150 events and more.
+	forgetEvery = 50
 	// V is probed at every 64th update: two products in 64 events cost 2 %.
 	probeEvery = 64
 	// A residual of V above it makes V anew. In 100,000 updates with scaled
@@ -45,6 +49,8 @@ type Posterior struct {
 	dim      int
 	site     Site
 	refactor int
+	halfLife float64
+	keep     float64 // ρ⁵⁰ = 2^(−50/halfLife), what forgetting leaves of the sites
 
 	mean0, precision0 []float64 // the prior
 
@@ -96,6 +102,9 @@ func New(cfg Config) (*Posterior, error) {
 	if cfg.Refactor < 0 || int64(cfg.Refactor) > math.MaxUint32 {
 		errs = append(errs, fmt.Errorf("blr: refactor %d: want a count of updates, or 0 for %d", cfg.Refactor, defaultRefactor))
 	}
+	if cfg.HalfLife != 0 && !validHalfLife(cfg.HalfLife) {
+		errs = append(errs, fmt.Errorf("blr: half-life %v: want a count of events from 1 on, or 0 for no forgetting", cfg.HalfLife))
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -106,6 +115,7 @@ func New(cfg Config) (*Posterior, error) {
 	if p.refactor == 0 {
 		p.refactor = defaultRefactor
 	}
+	p.setHalfLife(cfg.HalfLife)
 	copy(p.mean0, cfg.Mean)
 	copy(p.mean, cfg.Mean)
 	for j := range p.precision0 {
@@ -122,6 +132,15 @@ func New(cfg Config) (*Posterior, error) {
 }
 
 func validPrecision(τ float64) bool { return τ >= 1/longest && τ <= longest }
+
+func validHalfLife(events float64) bool { return events >= 1 && events <= math.MaxFloat64 }
+
+func (p *Posterior) setHalfLife(events float64) {
+	p.halfLife, p.keep = events, 1
+	if events != 0 {
+		p.keep = logistic.Exp(-forgetEvery * math.Ln2 / events)
+	}
+}
 
 func (p *Posterior) allocate(dim int) {
 	p.dim = dim
@@ -149,7 +168,8 @@ func (p *Posterior) LogDetV() float64 { return p.logDetV }
 // LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats, each
 // event's likelihood raised to its φ. With JaakkolaJordan it is (60) summed by
 // its increments, a lower bound. With RVGA it is Σ φ·ln σ(y·Moderate(m, a)), the
-// score of the predictions that were made on the way, and no bound.
+// score of the predictions that were made on the way, and no bound. Forgetting
+// takes nothing from it: each part is the event's given the belief before it.
 func (p *Posterior) LogEvidence() float64 { return p.logEvidence }
 
 // Factorings counts how often V was re-made by Cholesky: on schedule, and
@@ -244,8 +264,12 @@ func (p *Posterior) Update(x []float64, y, phi float64) {
 	p.logEvidence += st.evidence
 	p.updates++
 
+	forget := p.halfLife != 0 && p.updates%forgetEvery == 0
+	if forget {
+		p.forget()
+	}
 	switch {
-	case p.updates%uint64(p.refactor) == 0:
+	case forget, p.updates%uint64(p.refactor) == 0:
 		p.scheduled++
 		p.remake()
 	case ha > cancellation, p.updates%probeEvery == 0 && !(p.residual(x) <= probeTolerance):
@@ -295,6 +319,21 @@ func (p *Posterior) residual(x []float64) float64 {
 	λx = append(λx, p.u...)
 	p.cov.mulVec(p.u, x)
 	return math.Abs(dot(p.u, λx)-xx) / xx
+}
+
+// forget lets the sites fade by a power prior, Λ ← kΛ + (1−k)Λ₀ and η likewise:
+// what has been learnt returns to the prior, never beyond it. (Dividing V by ρ
+// instead lets the variance of a silent input grow without bound.) V is stale
+// until remake.
+func (p *Posterior) forget() {
+	for i := range p.precision {
+		p.precision[i] = float64(p.precision[i] * p.keep)
+	}
+	for j, τ := range p.precision0 {
+		τ = float64((1 - p.keep) * τ)
+		p.precision.row(p.dim, j)[0] += τ
+		p.eta[j] = float64(p.keep*p.eta[j]) + float64(τ*p.mean0[j])
+	}
 }
 
 // remake computes V, w and ln|V| from the truth: Λ = RᵀR, T = R⁻¹, V = TTᵀ,

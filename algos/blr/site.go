@@ -88,7 +88,11 @@ func solveRVGA(m, a, phi float64) step {
 	t := prior
 	k, tail, curve := k0, 0.0, 0.0
 	for range maxSteps {
-		p, q := logistic.Sigmoid(t), logistic.Sigmoid(-t)
+		e := logistic.Exp(-math.Abs(t))
+		p, q := 1/(1+e), e/(1+e) // σ(t) and σ(−t), each with its digits
+		if t < 0 {
+			p, q = q, p
+		}
 		curve = float64(p * q)
 		tail = q
 		mean := m + float64(aφ*q)
