@@ -63,7 +63,9 @@ type Message struct {
 //
 // Parse(Reduce(raw)) differs from Parse(raw) only where Reduce cut text or
 // headers.
-func Parse(raw []byte) Message {
+func Parse(raw []byte) Message { return parse(raw, maxGrowth) }
+
+func parse(raw []byte, growth int) Message {
 	s := scanners.Get().(*scanner)
 	defer s.release()
 
@@ -79,7 +81,7 @@ func Parse(raw []byte) Message {
 	m := Message{Subject: []byte{}}
 	s.readHead(&m)
 	m.Text = make([]byte, 0, s.textSize())
-	budget := maxGrowth * len(raw)
+	budget := growth * len(raw)
 	for i := range s.entities {
 		e := &s.entities[i]
 		if e.kind != textPart && e.kind != otherPart {
@@ -101,7 +103,7 @@ func Parse(raw []byte) Message {
 		m.Text = s.appendText(m.Text, e)
 		if len(m.Text) > budget {
 			m.Text = clip(m.Text, budget)
-			s.fail("decoded text is more than 100 times the message")
+			s.fail("decoded text is more than %d times the message", growth)
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Bounds of what Reduce lets through, in bytes.
@@ -12,8 +13,8 @@ const (
 	MaxText    = 64 << 10  // of one text part, still encoded
 	maxGap     = 4 << 10   // of a preamble or an epilogue, which nobody is shown
 
-	// minCut is the smallest bound that is tried on texts and headers of
-	// parts before the structure of a message is given up. Halving MaxText
+	// minCut is the smallest bound that is tried on texts, gaps and headers
+	// of parts before the structure of a message is given up. Halving MaxText
 	// reaches it in ten steps.
 	minCut = 64
 
@@ -84,10 +85,11 @@ func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 func (s *scanner) edits(limit int) []edit {
 	var edits []edit
 	gaps := s.gaps
+	room := MaxFields - len(s.fields) // for records
 	for i := range s.entities {
 		e := &s.entities[i]
 		for len(gaps) > 0 && gaps[0].start < e.header.start {
-			edits = cutGap(edits, s.raw, gaps[0])
+			edits = cutGap(edits, s.raw, gaps[0], limit)
 			gaps = gaps[1:]
 		}
 		maxHeader := limit
@@ -101,29 +103,32 @@ func (s *scanner) edits(limit int) []edit {
 		case e.kind == otherPart:
 			kept = 0
 		}
+		isLeaf := e.kind == textPart || e.kind == otherPart
 		record := 0
-		if isLeaf := e.kind == textPart || e.kind == otherPart; isLeaf && kept < e.body.len() && e.header.len() > 0 {
+		if isLeaf && kept < e.body.len() && e.header.len() > 0 && room > 0 {
 			record = e.size()
+			room--
 		}
 		if record > 0 || e.header.len() > maxHeader {
 			edits = append(edits, edit{e.header, s.header(e, maxHeader, record)})
 		}
-		if kept < e.body.len() && (e.kind == textPart || e.kind == otherPart) {
+		if isLeaf && kept < e.body.len() {
 			edits = append(edits, edit{span: span{e.body.start + kept, e.body.end}})
 		}
 	}
 	for _, g := range gaps {
-		edits = cutGap(edits, s.raw, g)
+		edits = cutGap(edits, s.raw, g, limit)
 	}
 	return edits
 }
 
 // cutGap bounds a preamble or an epilogue.
-func cutGap(edits []edit, raw []byte, g span) []edit {
-	if g.len() <= maxGap {
+func cutGap(edits []edit, raw []byte, g span, limit int) []edit {
+	limit = min(limit, maxGap)
+	if g.len() <= limit {
 		return edits
 	}
-	kept := len(cutLines(raw[g.start:g.end], maxGap))
+	kept := len(cutLines(raw[g.start:g.end], limit))
 	return append(edits, edit{span: span{g.start + kept, g.end}})
 }
 
@@ -192,10 +197,11 @@ func cutLines(b []byte, n int) []byte {
 	if i := bytes.LastIndexByte(b, '\n'); i > n/2 {
 		return bytes.TrimSuffix(b[:i], []byte("\r"))
 	}
-	for k := 1; k < 4 && k < len(b); k++ { // not within a character
-		if c := b[len(b)-k]; c >= 0xC0 {
-			return b[:len(b)-k]
-		} else if c < 0x80 {
+	for k := 1; k < utf8.UTFMax && k < len(b); k++ { // not within a character
+		if last := b[len(b)-k:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				b = b[:len(b)-k]
+			}
 			break
 		}
 	}
