@@ -289,6 +289,9 @@ func (h *half) restore(b, tables []byte, inputs int) error {
 	if h.head.Dim() != inputs {
 		return fmt.Errorf("head of %d inputs, want %d", h.head.Dim(), inputs)
 	}
+	if h.head.Updates() != h.events {
+		return fmt.Errorf("head of %d events, its half learnt %d", h.head.Updates(), h.events)
+	}
 	for _, e := range h.experts {
 		n := e.Size()
 		if err := e.UnmarshalBinary(tables[:n]); err != nil {

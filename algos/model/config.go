@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"hamlet/algos/feature"
 )
@@ -98,6 +99,8 @@ func (c Config) validate() error {
 	for i, name := range c.Dense {
 		if name == "" {
 			errs = append(errs, errors.New("dense: a name is empty"))
+		} else if !utf8.ValidString(name) {
+			errs = append(errs, fmt.Errorf("dense: %q is not UTF-8", name))
 		} else if i > 0 && name == c.Dense[i-1] {
 			errs = append(errs, fmt.Errorf("dense: %q is given twice", name))
 		}

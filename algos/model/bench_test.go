@@ -1,0 +1,117 @@
+package model_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+)
+
+// kinds are bodies of the usual sizes: a mail with 1.6 kB of header and 2.5 kB of
+// text, a text message, a vector of 57 dense numbers, one of 100 hashed names.
+func kinds() map[string]struct {
+	cfg  model.Config
+	body func(i int) model.Body
+} {
+	words := func(i, n int) []byte {
+		var s strings.Builder
+		for k := range n {
+			fmt.Fprintf(&s, "word%d of%d, ", (i*k*k+k)%977, i%31)
+		}
+		return []byte(s.String())
+	}
+	var columns []string
+	for j := range 57 {
+		columns = append(columns, fmt.Sprintf("c%02d", j))
+	}
+	type kind = struct {
+		cfg  model.Config
+		body func(i int) model.Body
+	}
+	return map[string]kind{
+		"mail": {body: func(i int) model.Body {
+			return model.Body{Message: &feature.Message{
+				Head: words(i, 110), Subject: words(i, 4), Body: words(i, 170), BodyBytes: 3000, Parts: 1}}
+		}},
+		"sms": {body: func(i int) model.Body {
+			return model.Body{Message: &feature.Message{Body: words(i, 6), BodyBytes: 80}}
+		}},
+		"dense57": {cfg: model.Config{Dense: columns}, body: func(i int) model.Body {
+			var b model.Body
+			for j, name := range columns {
+				b.Vector = append(b.Vector, feature.Number{Name: name, Value: float64((i*j*7 + i) % 23)})
+			}
+			return b
+		}},
+		"hashed100": {body: func(i int) model.Body {
+			var b model.Body
+			for j := range 100 {
+				b.Vector = append(b.Vector, feature.Number{Name: fmt.Sprintf("n%03d%d", j, i%50), Value: 1})
+			}
+			return b
+		}},
+	}
+}
+
+func trained(b *testing.B, cfg model.Config, body func(i int) model.Body) (*model.Model, []model.Example) {
+	m := newModel(b, cfg)
+	events := make([]model.Example, 500)
+	for i := range events {
+		events[i] = model.Example{ID: fmt.Sprint(i), Spam: i%2 == 0, Body: body(i)}
+	}
+	apply(b, m, events)
+	return m, events
+}
+
+func BenchmarkApply(b *testing.B) {
+	for _, name := range []string{"mail", "sms", "dense57", "hashed100"} {
+		b.Run(name, func(b *testing.B) {
+			kind := kinds()[name]
+			kind.cfg.DuplicateWindow = 400
+			m, events := trained(b, kind.cfg, kind.body)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if effect, err := m.Apply(&events[i%500]); err != nil || effect.Duplicate {
+					b.Fatal(effect, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPredict(b *testing.B) {
+	for _, name := range []string{"mail", "sms", "dense57", "hashed100"} {
+		b.Run(name, func(b *testing.B) {
+			m, events := trained(b, kinds()[name].cfg, kinds()[name].body)
+			p := m.NewPredictor()
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, err := p.Predict(&events[i%500].Body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkSave(b *testing.B) {
+	m, _ := trained(b, model.Config{}, kinds()["mail"].body)
+	dst := bytesOf(b, m)
+	b.SetBytes(int64(len(dst)))
+	b.Run("append", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			dst, _ = m.AppendBinary(dst[:0])
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := model.Restore(dst); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package model_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hamlet/algos/model"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden is the model of testdata/model-v1.golden.
+func golden(t testing.TB) *model.Model {
+	m := newModel(t, model.Config{TableBits: 8, Dense: dense, DuplicateWindow: 16})
+	apply(t, m, madeUp(60, 10))
+	return m
+}
+
+// The golden file is made by
+//
+//	go test ./algos/model -run TestGolden -update
+//
+// It fails where the mathematics or the bytes have changed: then count up
+// mathematics in config.go or version in bytes.go, and write it anew.
+func TestGolden(t *testing.T) {
+	path := filepath.Join("testdata", "model-v1.golden")
+	made := bytesOf(t, golden(t))
+	if *update {
+		if err := os.WriteFile(path, made, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Restore(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(bytesOf(t, m), kept) {
+		t.Error("restored and saved, it has other bytes")
+	}
+	if m.Events() != 60 || m.Config().TableBits != 8 {
+		t.Errorf("%d events, table bits %d; want 60 and 8", m.Events(), m.Config().TableBits)
+	}
+	if m.Numerics() == model.CurrentNumerics() && !bytes.Equal(made, kept) {
+		t.Error("the same events make other bytes than they did")
+	}
+}
+
+// A save appends, and what is behind the tables does not move them.
+func TestTablesKeepTheirPlace(t *testing.T) {
+	m := newModel(t, small)
+	events := madeUp(300, 11)
+	apply(t, m, events[:250])
+	a := bytesOf(t, m)
+	with, err := m.AppendBinary([]byte("before"))
+	if err != nil || string(with) != "before"+string(a) {
+		t.Errorf("appended to what was there, other bytes; error %v", err)
+	}
+	apply(t, m, events[250:])
+	b := bytesOf(t, m)
+	const header, tables = 72, 4*8<<10 + 16 + 2*8<<10 + 16
+	same := 0
+	for i := header; i < header+tables; i++ {
+		if a[i] == b[i] {
+			same++
+		}
+	}
+	if share := float64(same) / tables; share < 0.4 {
+		t.Errorf("%.2f of the tables' bytes are where they were 50 events ago", share)
+	}
+}
+
+func TestRestoreRefusesDamage(t *testing.T) {
+	good := bytesOf(t, golden(t))
+	for name, b := range map[string][]byte{
+		"nothing": nil, "one byte short": good[:len(good)-1], "one byte more": append(bytes.Clone(good), 0),
+		"only a header": good[:72], "another format": bytes.Repeat([]byte("x"), 5000),
+	} {
+		if _, err := model.Restore(b); err == nil || !strings.HasPrefix(err.Error(), "restore model from ") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x10
+		if _, err := model.Restore(bad); err == nil {
+			t.Fatalf("byte %d of %d flipped: no error", i, len(good))
+		}
+	}
+	// Sound checksums around unsound numbers are the checks' own work.
+	for name, change := range map[string]func(b []byte){
+		"another version": func(b []byte) { b[8] = 9 },
+		"a section longer than all": func(b []byte) {
+			binary.LittleEndian.PutUint64(b[16:], 1<<63)
+		},
+		"tables one slot shorter": func(b []byte) {
+			for at, by := range map[int]int{16: -8, 24: 8} {
+				n := binary.LittleEndian.Uint64(b[at:])
+				binary.LittleEndian.PutUint64(b[at:], n+uint64(by))
+			}
+		},
+		"a weight that is no number": func(b []byte) { copy(b[72:], []byte{0, 0, 0xc0, 0x7f}) },
+	} {
+		bad := bytes.Clone(good)
+		change(bad)
+		if _, err := model.Restore(sound(bad)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// sound corrects b's checksums.
+func sound(b []byte) []byte {
+	if len(b) >= 80 {
+		binary.LittleEndian.PutUint64(b[64:], xxhash.Sum64(b[:64]))
+		binary.LittleEndian.PutUint64(b[len(b)-8:], xxhash.Sum64(b[:len(b)-8]))
+	}
+	return b
+}
+
+func FuzzRestore(f *testing.F) {
+	f.Add(bytesOf(f, golden(f)))
+	f.Add(bytesOf(f, newModel(f, model.Config{TableBits: 8})))
+	texts := newModel(f, model.Config{TableBits: 8, TextExperts: []string{model.Opening}, DuplicateWindow: 1})
+	for _, ex := range madeUp(20, 12) {
+		if ex.Body.Message != nil {
+			apply(f, texts, []model.Example{ex})
+		}
+	}
+	f.Add(bytesOf(f, texts))
+	bodies := madeUp(10, 13)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, b := range [][]byte{b, sound(bytes.Clone(b))} {
+			m, err := model.Restore(b)
+			if err != nil {
+				continue
+			}
+			if !bytes.Equal(bytesOf(t, m), b) {
+				t.Error("restored and saved, it has other bytes")
+			}
+			for _, ex := range bodies {
+				p, err := m.NewPredictor().Predict(&ex.Body)
+				if err == nil && !(p.P() >= 0 && p.P() <= 1) {
+					t.Errorf("predicts %+v", p)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package model_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hamlet/algos/model"
+)
+
+func TestDifferences(t *testing.T) {
+	for _, tt := range []struct {
+		here, model model.Config
+		want        []string
+	}{
+		{model.Config{}, model.Config{}, nil},
+		{model.Config{}, model.Config{TableBits: 18, LabelTrust: "text", DuplicateWindow: 100_000}, nil},
+		{model.Config{Dense: []string{"b", "a"}}, model.Config{Dense: []string{"a", "b"}}, nil},
+		{model.Config{TableBits: 18}, model.Config{TableBits: 20}, []string{"table_bits: 18 here, 20 in the model"}},
+		{model.Config{Dense: []string{"a", "b", "c", "d", "e"}}, model.Config{Dense: []string{"e"}},
+			[]string{`dense: 5 names (with "a", "b", "c", …) here, 1 name in the model`}},
+		{model.Config{DuplicateWindow: 5, LabelTrust: model.TrustAll, TextExperts: []string{model.Opening}}, model.Config{}, []string{
+			"duplicate_window: 5 here, 100000 in the model",
+			"text_experts: opening-4grams here, header-words,text-5grams,text-words,opening-4grams in the model",
+			"label_trust: all here, text in the model",
+		}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.here.Differences(tt.model)); diff != "" {
+			t.Errorf("%+v and %+v (-want +got):\n%s", tt.here, tt.model, diff)
+		}
+	}
+}
+
+// A field that Differences forgets is one that a learner would change silently.
+func TestDifferencesKnowEveryField(t *testing.T) {
+	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(other.JSON(), &fields); err != nil {
+		t.Fatal(err)
+	}
+	d := other.Differences(model.Config{})
+	for name := range fields {
+		if !slices.ContainsFunc(d, func(s string) bool { return strings.HasPrefix(s, name+": ") }) {
+			t.Errorf("%s differs, and is not among %q", name, d)
+		}
+	}
+}
+
+func TestJSONIsCanonical(t *testing.T) {
+	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
+		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"label_trust":"text"}`
+	c := model.Config{Dense: []string{"b", "a"}}
+	if got := string(c.JSON()); got != want {
+		t.Errorf("JSON %s, want %s", got, want)
+	}
+	if c.Dense[0] != "b" {
+		t.Error("JSON has sorted its owner's names")
+	}
+}
+
+func TestNewReportsEveryBadField(t *testing.T) {
+	_, err := model.New(model.Config{
+		TableBits: 25, Dense: []string{"a", "", "a"}, DuplicateWindow: -1,
+		TextExperts: []string{"bigrams", model.Opening, model.Opening}, LabelTrust: "maybe",
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"table_bits: 25 is not in 8…24", "dense: a name is empty", `dense: "a" is given twice`, "duplicate_window: -1",
+		`text_experts: "bigrams" is not one of header-words`, `text_experts: "opening-4grams" is given twice`, `label_trust: "maybe"`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q lacks %q", err, want)
+		}
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	m := newModel(t, small)
+	events := madeUp(100, 1)
+	apply(t, m, events)
+	before := sumOf(t, m)
+
+	if err := m.Adopt(small); err != nil || sumOf(t, m) != before || len(m.Adoptions()) != 0 {
+		t.Errorf("adopting its own configuration: %v, %d recorded", err, len(m.Adoptions()))
+	}
+	cfg := small
+	cfg.TableBits, cfg.LabelTrust = 12, model.TrustAll
+	if err := m.Adopt(cfg); err == nil || !strings.Contains(err.Error(), "table_bits: 12 here, 10 in the model") ||
+		strings.Contains(err.Error(), "label_trust") {
+		t.Errorf("adopting other tables: %v", err)
+	}
+	cfg = small
+	cfg.LabelTrust = "perhaps"
+	if err := m.Adopt(cfg); err == nil {
+		t.Error("adopted an invalid configuration")
+	}
+	if sumOf(t, m) != before {
+		t.Error("refused adoptions have changed the model")
+	}
+
+	cfg = small
+	cfg.LabelTrust, cfg.DuplicateWindow = model.TrustAll, 10
+	if err := m.Adopt(cfg); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Restore(bytesOf(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := m.Adoptions()
+	if len(was) != 1 || was[0].Events != 100 || was[0].Config.DuplicateWindow != 50 || was[0].Numerics != model.CurrentNumerics() {
+		t.Errorf("recorded %+v, want the old configuration at event 100", was)
+	}
+	if d := cfg.Differences(m.Config()); len(d) > 0 {
+		t.Errorf("after adoption: %q", d)
+	}
+	for i := 99; i >= 89; i-- {
+		if effect, err := m.Apply(&events[i]); err != nil || effect.Duplicate != (i >= 90) {
+			t.Errorf("event %d again, with the last 10 known: %+v, %v", i, effect, err)
+		}
+	}
+}
