@@ -44,7 +44,10 @@ const (
 // posterior of a version that this program reads. Take another copy.
 var ErrFormat = errors.New("not the bytes of a blr posterior")
 
-func binarySize(dim int) int { return headerSize + 32*dim + 8*dim*(dim+1) }
+func binarySize(dim uint32) uint64 {
+	d := uint64(dim)
+	return headerSize + 32*d + 8*d*(d+1)
+}
 
 // AppendBinary appends the bytes of p. The error is always nil.
 func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
@@ -67,7 +70,7 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 
 // MarshalBinary returns the bytes of p. The error is always nil.
 func (p *Posterior) MarshalBinary() ([]byte, error) {
-	return p.AppendBinary(make([]byte, 0, binarySize(p.dim)))
+	return p.AppendBinary(make([]byte, 0, binarySize(uint32(p.dim))))
 }
 
 // UnmarshalBinary replaces p, which may be the zero value, by what b holds; it
@@ -84,7 +87,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("read version %d, this program knows %d: %w", b[4], version, ErrFormat)
 	}
 	dim, refactor := le.Uint32(b[8:]), le.Uint32(b[12:])
-	if dim < 1 || dim > MaxDim || len(b) != binarySize(int(dim)) {
+	if dim < 1 || dim > MaxDim || uint64(len(b)) != binarySize(dim) {
 		return fmt.Errorf("read %d bytes for %d inputs: %w", len(b), dim, ErrFormat)
 	}
 	if Site(b[5]) > JaakkolaJordan || refactor == 0 {

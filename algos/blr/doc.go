@@ -21,7 +21,9 @@
 // lemma. To see (1), multiply Λ′w′ = η + (r+hm′)x by V′ = V − h/(1+ha)·uuᵀ:
 // w′ = w + [(r + h(m+ra)) − hm]/(1+ha)·u = w + r·u. An event costs O(D²): one
 // product of a symmetric matrix and a vector and two updates of a triangle; it
-// factorises nothing and allocates nothing.
+// factorises nothing and allocates nothing. That is 0.3 µs for 13 inputs, 2.3 for
+// 58 and 34 for 256, the scheduled factorings included (Xeon, 2026-11-21,
+// `go test -run - -bench Update ./algos/blr`).
 //
 // # Two sites
 //

@@ -23,7 +23,7 @@ type Config struct {
 }
 
 const (
-	// MaxDim bounds D: V and Λ of 32,768 inputs take 8.6 GB.
+	// MaxDim bounds D: V, Λ and the scratch of 32,768 inputs take 13 GB.
 	MaxDim = 1 << 15
 
 	defaultRefactor = 1000
