@@ -189,8 +189,9 @@ func (in *input) head() ([]byte, error) {
 	defer closer()
 	n := headSize
 	if in.stream != nil {
-		for n = 1; n < headSize; n = r.Buffered() + 1 {
-			b, err := r.Peek(n)
+		for n = 1; n <= headSize; n = r.Buffered() + 1 {
+			_, err := r.Peek(n) // reads at least once
+			b, _ := r.Peek(r.Buffered())
 			if err != nil || bytes.IndexByte(b, '\n') >= 0 {
 				break
 			}

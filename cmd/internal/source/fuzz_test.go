@@ -1,0 +1,123 @@
+package source
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"hamlet/stream"
+)
+
+// check requires of a parsed line that only the id and what validation asks of
+// a body may be wrong with it.
+func check(t *testing.T, e stream.Event) {
+	if e.Label == stream.Unlabelled || e.Body.Kind == stream.NoBody {
+		t.Fatalf("parsed without label or body: %+v", e)
+	}
+	for i := 1; i < len(e.Body.Vector); i++ {
+		if e.Body.Vector[i].Name <= e.Body.Vector[i-1].Name {
+			t.Fatalf("vector out of order: %+v", e.Body.Vector)
+		}
+	}
+	if !utf8.ValidString(e.Body.Text) {
+		t.Fatalf("text is not UTF-8: %q", e.Body.Text)
+	}
+}
+
+func FuzzTextLine(f *testing.F) {
+	for _, s := range []string{"ham\thi", "spam\t\xff", "x", "ham\t", "\t"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if e, err := parseText(line, 1); err == nil {
+			check(t, e)
+		}
+	})
+}
+
+func FuzzSVMLightRow(f *testing.F) {
+	for _, s := range []string{"+1 1:2 3:4e5", "-1", "0 9:1 10:2 #x", "1 1:1 1:1", "1 :1", "1 1:0x1p4"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if e, err := newSVMLight([]string{"7", "70", "7"}).parse(line, 1); err == nil {
+			check(t, e)
+		}
+	})
+}
+
+func FuzzCSVRow(f *testing.F) {
+	for _, s := range []string{"a,b\n1,0", "1;2;1\n3;4;0", "\"x\"\"y\",\"l\"\n\"1\",spam", "1 2  0\n", "1\t2\t1", "a,,\n1,2,3"} {
+		head, row, _ := strings.Cut(s, "\n")
+		f.Add(head, row, row)
+	}
+	f.Fuzz(func(t *testing.T, head, first, row string) {
+		table, err := newTable([]string{head, first}, &Config{})
+		if err != nil {
+			return
+		}
+		if len(table.dense) != len(table.inputs) || len(table.dense)+1 != len(table.columns) {
+			t.Fatalf("table %+v", table)
+		}
+		if e, err := table.parse([]byte(row), 2); err == nil {
+			check(t, e)
+			if len(e.Body.Vector) != len(table.inputs) {
+				t.Fatalf("%d numbers of %d", len(e.Body.Vector), len(table.inputs))
+			}
+		}
+	})
+}
+
+func FuzzSplitRow(f *testing.F) {
+	f.Add(`a,"b ""c"" , d",e`)
+	f.Add(`;;`)
+	f.Fuzz(func(t *testing.T, row string) {
+		for _, comma := range ",;\t" {
+			fields, err := splitRow(nil, row, comma)
+			if err != nil {
+				continue
+			}
+			// Written with quotes and read again, the fields are the same.
+			var b strings.Builder
+			for i, field := range fields {
+				if i > 0 {
+					b.WriteRune(comma)
+				}
+				b.WriteString(`"` + strings.ReplaceAll(field, `"`, `""`) + `"`)
+			}
+			again, err := splitRow(nil, b.String(), comma)
+			if err != nil || strings.Join(again, "\x00") != strings.Join(fields, "\x00") {
+				t.Fatalf("%q splits into %q, written and read again %q, %v", row, fields, again, err)
+			}
+		}
+	})
+}
+
+func FuzzIndexLine(f *testing.F) {
+	for _, s := range []string{"ham,a/b", "spam,\"x,y\"", "x,y", "ham,", "ham"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		label, path, err := parseIndexLine(line)
+		if err == nil && (label == stream.Unlabelled || path == "" || strings.ContainsRune(path, 0)) {
+			t.Fatalf("%q gives %v, %q", line, label, path)
+		}
+	})
+}
+
+func FuzzDeliveryTime(f *testing.F) {
+	f.Add([]byte("Received: by a; Mon, 2 Sep 2002 12:00:00 +0200\n\n"))
+	f.Add([]byte("From a Mon Sep  2 12:00:00 2002\nDate: x\n y\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if at := deliveryTime(raw); !at.IsZero() && (at.Year() < 1970 || at.Year() > 2100) {
+			t.Fatalf("time %v", at)
+		}
+	})
+}
+
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"ham\tx\n", "1 2:3\n", "1,2\n", "{", "From x", "Subject: x\n", "\xef\xbb\xbf{"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, head []byte) { formatOfContent(head) })
+}
