@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -155,9 +156,11 @@ func TestGapWhileReading(t *testing.T) {
 	ensure(t, cfg, name, 1)
 	p := newProducer(t, cfg)
 	old := numbered(name, 0, 300, 1)
+	noise := rand.NewChaCha8([32]byte{})
 	for i := range old {
 		old[i].Time = time.Now().Add(-2 * time.Hour)
-		old[i].Value = words(20_000, uint64(i)) // more than one fetch
+		old[i].Value = make([]byte, 40_000) // together more than one fetch, also compressed
+		noise.Read(old[i].Value)
 	}
 	for batch := range slices.Chunk(old, 20) {
 		if err := p.Publish(t.Context(), batch...); err != nil {
