@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"hamlet/stream"
+	"hamlet/stream/mail"
 )
 
 // The endpoints of the service, which are also the second word of their
@@ -71,7 +72,8 @@ type ServiceConfig struct {
 	Concurrency int               // requests worked on at once; default GOMAXPROCS
 	Queue       int               // requests waiting for that; default 64 a worker. One more is answered 503
 	Timeout     time.Duration     // from arrival to answer, waiting included; default 5 s. Then it is answered 503
-	MaxBytes    int               // of a request; default 1 MiB, which is also what a NATS server carries by default. More is answered 413
+	QueueBytes  int               // of the requests waiting; default 64 MiB, at least MaxBytes. One more is answered 503
+	MaxBytes    int               // of a request; default mail.MaxSize. More is answered 413; a NATS server carries 1 MiB unless told otherwise
 	MaxBatch    int               // events of an array; default 1000. More is answered 400
 	Drain       time.Duration     // for the orderly stop's talk with the server; default 5 s
 	Observe     func(Observation) // told of every answer, from many goroutines; nil: nobody is told
@@ -89,6 +91,7 @@ type Service struct {
 	gate     sync.RWMutex // held for writing to close the queue, for reading to send to it
 	closed   bool         // under gate
 	queue    chan job
+	queued   atomic.Int64 // bytes in queue
 	ready    chan struct{}
 	started  atomic.Bool
 	inFlight atomic.Int64
@@ -114,6 +117,7 @@ func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, 
 	nonNegative("concurrency", int64(cfg.Concurrency))
 	nonNegative("queue", int64(cfg.Queue))
 	nonNegative("timeout", int64(cfg.Timeout))
+	nonNegative("queue bytes", int64(cfg.QueueBytes))
 	nonNegative("max bytes", int64(cfg.MaxBytes))
 	nonNegative("max batch", int64(cfg.MaxBatch))
 	nonNegative("drain", int64(cfg.Drain))
@@ -123,7 +127,9 @@ func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, 
 	setDefault(&cfg.Concurrency, runtime.GOMAXPROCS(0))
 	setDefault(&cfg.Queue, 64*cfg.Concurrency)
 	setDefault(&cfg.Timeout, 5*time.Second)
-	setDefault(&cfg.MaxBytes, 1<<20)
+	setDefault(&cfg.MaxBytes, mail.MaxSize)
+	setDefault(&cfg.QueueBytes, 64<<20)
+	cfg.QueueBytes = max(cfg.QueueBytes, cfg.MaxBytes)
 	setDefault(&cfg.MaxBatch, 1000)
 	setDefault(&cfg.Drain, 5*time.Second)
 	log := cfg.Log

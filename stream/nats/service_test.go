@@ -225,6 +225,49 @@ func TestOverload(t *testing.T) {
 	}
 }
 
+// The queue is bounded in bytes, too: a few large requests fill it.
+func TestOverloadOfBytes(t *testing.T) {
+	server := startServer(t)
+	working, release := make(chan struct{}, 8), make(chan struct{})
+	service, _ := serve(t, connect(t, server), scorer{score: func(_ context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
+		working <- struct{}{}
+		<-release
+		return half(requests), nil
+	}}, nats.ServiceConfig{Concurrency: 1, Queue: 100, MaxBytes: 1000, QueueBytes: 2500, Timeout: time.Minute})
+	conn := connect(t, server)
+	c := client(t, conn, "")
+	large := []byte(strings.Repeat("x", 1000))
+	answers := make(chan error, 3)
+	for i := range 3 { // one is worked on, two wait
+		go func() {
+			_, err := c.Score(patience(t), large, nats.TypeText, false)
+			answers <- err
+		}()
+		if i == 0 {
+			<-working
+		}
+	}
+	for service.InFlight() < 3 {
+		if err := conn.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := c.Score(patience(t), large, nats.TypeText, false)
+	var e *nats.Error
+	if !errors.As(err, &e) || e.Code != 503 {
+		t.Errorf("a request of 1000 bytes where 500 are free: %v, want 503", err)
+	}
+	close(release)
+	for range 3 {
+		if err := <-answers; err != nil {
+			t.Errorf("a taken request: %v", err)
+		}
+	}
+	if _, err := c.Score(patience(t), large, nats.TypeText, false); err != nil {
+		t.Errorf("when the queue is empty again: %v", err)
+	}
+}
+
 // What waited longer than the timeout isn't worked on any more.
 func TestLateRequestsAreShed(t *testing.T) {
 	server := startServer(t)

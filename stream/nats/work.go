@@ -62,25 +62,40 @@ func (s *Service) take(endpoint string) micro.Handler {
 			s.do(&j)
 			return
 		}
-		s.gate.RLock()
-		taken := false
-		if !s.closed {
-			select {
-			case s.queue <- j:
-				taken = true
-			default:
-			}
+		if len(j.data) > s.cfg.MaxBytes {
+			s.refuse(&j, &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the request has %d bytes, more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)})
+			return
 		}
-		s.gate.RUnlock()
-		if !taken {
-			s.refuse(&j, &Error{Code: CodeUnavailable, Text: fmt.Sprintf("overloaded: %d requests wait already; ask again later or run more scorers", s.cfg.Queue)})
+		if !s.enqueue(j) {
+			s.refuse(&j, &Error{Code: CodeUnavailable, Text: "overloaded: too many requests wait already; ask again later or run more scorers"})
 		}
 	})
+}
+
+// enqueue hands j to the workers, if it fits. A handler calls it while stop may
+// close the queue.
+func (s *Service) enqueue(j job) bool {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return false
+	}
+	size := int64(len(j.data))
+	if s.queued.Add(size) <= int64(s.cfg.QueueBytes) {
+		select {
+		case s.queue <- j:
+			return true
+		default:
+		}
+	}
+	s.queued.Add(-size)
+	return false
 }
 
 // work answers requests until the queue is closed and empty.
 func (s *Service) work() {
 	for j := range s.queue {
+		s.queued.Add(-int64(len(j.data)))
 		s.do(&j)
 	}
 }
@@ -119,9 +134,6 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 			return nil, s.asError(j, err)
 		}
 		return encode(info)
-	}
-	if len(j.data) > s.cfg.MaxBytes {
-		return nil, &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the request has %d bytes, more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)}
 	}
 	asked, refused := decodeRequest(contentType(natsgo.Header(j.header)), j.data, s.cfg.MaxBatch)
 	if refused != nil {
