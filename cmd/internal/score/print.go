@@ -46,14 +46,10 @@ func (p *printer) verdict(place string, v stream.Verdict) error {
 	return written(err)
 }
 
-// failure reports a message that couldn't be asked about; its place is empty if
-// the error names it.
+// failure reports a message that couldn't be asked about.
 func (p *printer) failure(place string, err error) error {
 	p.failed++
-	text := err
-	if place != "" {
-		text = fmt.Errorf("%s: %w", place, err)
-	}
+	text := fmt.Errorf("%s: %w", place, err)
 	if p.first == nil {
 		p.first = text
 		if !p.json {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"strings"
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
@@ -66,7 +67,7 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 			case errors.As(err, &rejected):
 				q.place, err = rejected.Place, &skippedError{rejected.Err}
 			case err != nil:
-				q.place, err = "", &skippedError{err} // it names the file
+				q.place, err = nameOf(file), skipped("%s", strings.TrimPrefix(err.Error(), nameOf(file)+": "))
 			default:
 				if q.body, err = mail.Reduce(m.Raw); err != nil {
 					err = &skippedError{err}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/settings"
 	"hamlet/stream"
@@ -31,11 +32,11 @@ type Command struct {
 	Authority string        `name:"nats-ca" help:"PEM file of the authority that signed the server's certificate." type:"existingfile" placeholder:"FILE"`
 	Timeout   time.Duration `help:"How long to wait for an answer." default:"10s"`
 
-	Format   string `help:"What the files are: mail, text (each file is one plain text) or jsonl (an event without label and action a line)." enum:"mail,text,jsonl" default:"mail" placeholder:"FORMAT"`
-	Text     bool   `help:"The same as --format text."`
+	Format   string `help:"What the files are: mail, text (each file is one plain text) or jsonl (an event without label and action a line)." enum:"mail,text,jsonl" default:"mail" placeholder:"FORMAT" env:"HAMLET_SCORE_FORMAT"`
+	Text     bool   `help:"The same as --format text." env:"-"`
 	Reasons  int    `help:"How many reasons to print for people." default:"3" placeholder:"N"`
 	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, model; or file and error."`
-	ExitCode bool   `help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages the most suspect decides: 0 if one is spam, else 2 if one is unsure."`
+	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages the most suspect decides: 0 if one is spam, else 2 if one is unsure."`
 
 	settings.ModelFlag
 }
@@ -115,8 +116,11 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		return "", err
 	}
 	conn, err := nats.Connect(cfg)
-	if err != nil {
+	if errors.Is(err, natsgo.ErrNoServers) {
 		return "", fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
+	}
+	if err != nil {
+		return "", err
 	}
 	defer conn.Close()
 	client, err := nats.NewClient(conn, c.Model)

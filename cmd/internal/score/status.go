@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hamlet/cmd/internal/cli"
 )
@@ -14,7 +15,9 @@ func Wanted(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "score") && slices.Contains(args, "--exit-code")
+	return slices.Contains(args, "score") && slices.ContainsFunc(args, func(arg string) bool {
+		return arg == "--exit-code" || strings.HasPrefix(arg, "--exit-code=")
+	})
 }
 
 // UsageStatus gives an error of parsing args the status that --exit-code
