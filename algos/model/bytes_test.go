@@ -128,6 +128,8 @@ func sound(b []byte) []byte {
 	return b
 }
 
+// FuzzRestore needs -fuzzminimizetime 1x: minimizing inputs of 20 KB takes all
+// the time there is.
 func FuzzRestore(f *testing.F) {
 	f.Add(bytesOf(f, golden(f)))
 	f.Add(bytesOf(f, newModel(f, model.Config{TableBits: 8})))

@@ -81,9 +81,9 @@ func (w *window) drop(k uint64) {
 	}
 }
 
-// reindex makes an index with room for twice the keys of the ring.
+// reindex makes an index for the ring's keys, a quarter to half full.
 func (w *window) reindex() {
-	w.index = make([]uint64, 1<<bits.Len(uint(4*len(w.ring))))
+	w.index = make([]uint64, 1<<bits.Len(uint(2*len(w.ring))))
 	for _, k := range w.ring {
 		w.index[w.find(k)] = k
 	}
@@ -116,7 +116,7 @@ func (w *window) restore(b []byte, next uint64) error {
 		return fmt.Errorf("duplicate window of %d keys goes on at %d", n, next)
 	}
 	w.ring, w.next = make([]uint64, n), int(next)
-	w.index = make([]uint64, 1<<bits.Len(uint(4*n)))
+	w.index = make([]uint64, 1<<bits.Len(uint(2*n)))
 	for i := range w.ring {
 		k := binary.LittleEndian.Uint64(b[8*i:])
 		if k == 0 || w.has(k) {
