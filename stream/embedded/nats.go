@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -86,21 +87,27 @@ func startNATS(opts NATSOptions) (*NATS, error) {
 	fatal := make(chan string, 1)
 	n.server.SetLoggerV2(natsLog{log: log, fatal: fatal}, false, false, false)
 	n.server.Start()
-	ready := make(chan bool, 1)
-	go func() { ready <- n.server.ReadyForConnections(startTimeout) }()
-	select {
-	case reason := <-fatal:
-		err = natsFailure(opts.Addr, reason)
-	case ok := <-ready:
-		if !ok {
-			err = fmt.Errorf("%s does not answer after %v", opts.Addr, startTimeout)
-		}
-	}
+	err = n.await(opts.Addr, fatal)
 	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	n.addr = n.server.Addr().String()
 	return n, nil
+}
+
+// await waits until the server takes connections or gives up.
+func (n *NATS) await(addr string, fatal <-chan string) error {
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
+		select {
+		case reason := <-fatal:
+			return natsFailure(addr, reason)
+		default:
+		}
+		if n.server.ReadyForConnections(50 * time.Millisecond) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s does not answer after %v", addr, startTimeout)
 }
 
 // URL returns where the server listens, as clients want it.
