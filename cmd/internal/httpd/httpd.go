@@ -48,6 +48,9 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg, l}, nil
 }
 
+// SetReady replaces Config.Ready before Run.
+func (s *Server) SetReady(ready func() error) { s.cfg.Ready = ready }
+
 // Addr returns the address that the server listens on.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 

@@ -115,6 +115,9 @@ func New(cfg Config) (*Learner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration of model %s: %w", cfg.Name, err)
 	}
+	if cfg.Consumer.PollInterval == 0 {
+		cfg.Consumer.PollInterval = min(cfg.SaveEvery, time.Second)
+	}
 	consumer, err := kafka.NewConsumer(cfg.Consumer)
 	if err != nil {
 		return nil, err
