@@ -23,7 +23,7 @@ func (p Prediction) P() float64 { return logistic.Sigmoid(p.LogOdds) }
 // Interval returns the central interval of the probability of spam that reaches
 // z standard deviations of the log-odds to each side: z = 1.645 covers 90 %.
 func (p Prediction) Interval(z float64) (lo, hi float64) {
-	s := z * math.Sqrt(p.Variance)
+	s := float64(z * math.Sqrt(p.Variance))
 	return logistic.Sigmoid(p.Mean - s), logistic.Sigmoid(p.Mean + s)
 }
 
