@@ -2,6 +2,8 @@ package mail
 
 import (
 	"bytes"
+	"reflect"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -108,4 +110,26 @@ func BenchmarkReduce(b *testing.B) {
 		}
 		i++
 	}
+}
+
+// TestParseConcurrently checks that scratch is never shared: four goroutines
+// read the same mail in different order and find the same.
+func TestParseConcurrently(t *testing.T) {
+	samples := corpus(t)[:400]
+	want := make([]Message, len(samples))
+	for i, m := range samples {
+		want[i] = Parse(m.raw)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range samples {
+				i = (i*7 + g*50) % len(samples)
+				if got := Parse(samples[i].raw); !reflect.DeepEqual(got, want[i]) {
+					t.Errorf("%s: among others it is\n%.300q,\nalone\n%.300q", samples[i].name, got.Text, want[i].Text)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

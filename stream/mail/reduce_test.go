@@ -155,7 +155,7 @@ func TestReduceLargest(t *testing.T) {
 }
 
 func TestReduceHostile(t *testing.T) {
-	for name, raw := range hostile(1 << 20) {
+	for name, raw := range hostile(1 << 18) {
 		if isBlank(raw) {
 			continue
 		}
