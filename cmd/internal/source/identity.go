@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"math"
@@ -14,6 +15,14 @@ import (
 
 	"hamlet/stream"
 )
+
+// ID returns the id of an item that carries none: a hash of its ordinal in its
+// source, its label and its body. The generator of synthetic mail follows the
+// same rule.
+func ID(ordinal int, e *stream.Event) string {
+	var h hasher
+	return h.id(ordinal, e)
+}
 
 // A hasher makes ids: the first 12 bytes, in hex, of a SHA-256 over the item's
 // ordinal and over its label and body.
@@ -76,8 +85,11 @@ func (f *FlipConfig) check() (errs []error) {
 	return errs
 }
 
-// apply flips the label of the n-th event, counted from 1, if it is to be.
-func (f *FlipConfig) apply(e *stream.Event, n int) {
+// Check reports every setting that makes no sense.
+func (f *FlipConfig) Check() error { return errors.Join(f.check()...) }
+
+// Apply flips the label of the n-th event, counted from 1, if it is to be.
+func (f *FlipConfig) Apply(e *stream.Event, n int) {
 	switch {
 	case f.Rate == 0 || n < f.From || e.Label == stream.Unlabelled:
 		return

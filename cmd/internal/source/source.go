@@ -244,7 +244,7 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 				return
 			default:
 				events++
-				s.cfg.Flip.apply(&item.Event, events)
+				s.cfg.Flip.Apply(&item.Event, events)
 			}
 			ordinal++
 			if !yield(item, err) || s.cfg.Limit > 0 && events == s.cfg.Limit {

@@ -1,0 +1,273 @@
+// Package synthetic makes labelled mail from a seed: an endless stream that
+// looks like what a mail provider sees, for trying hamlet without anybody's
+// letters.
+//
+// Spam comes in campaigns. Each has its own product, words, template, sending
+// software, domains that change as they are blocked, and a way of hiding words;
+// it rises, fades and is followed by others. Some of it is sent from broken-into
+// accounts of people who also write ham. Ham is conversations with quotes and
+// replies, notes with links, newsletters, receipts, mailing lists, reports of
+// machines and invitations, in several languages; projects, which people write
+// about, come and go as well, so the words of both classes drift. Advertising
+// and security notices exist in both: no list of words separates the classes,
+// and every new campaign costs a few mistakes.
+//
+// The n-th message is a function of the configuration and n alone, whatever was
+// made before it; there is no clock. A message takes some 20 µs.
+package synthetic
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/mail"
+)
+
+// A Config says what is made. Events are counted from 0; an event number of 0
+// in the injected faults means never.
+type Config struct {
+	Seed      uint64
+	SpamShare float64 // mean share of spam, which swings about it; default 0.4
+	Life      int     // events that a campaign lasts, about; default 3000
+	Active    int     // campaigns that are active at a time, about; default 8
+
+	Noise float64 // share of all labels that are wrong from the beginning
+
+	CampaignAt    int     // covariate change: from this event on, mail as never seen before is CampaignShare of all
+	CampaignShare float64 // default 0.3
+	PolicyAt      int     // concept change: from this event on, newsletters count as spam
+	BadFeedAt     int     // label noise: from this event on, the source BadFeed mislabels
+	BadFeedRate   float64 // this share of what it labels; default 0.5
+}
+
+// BadFeed is the source that Config.BadFeedAt spoils. It labels a quarter of the
+// events.
+const BadFeed = "user-reports"
+
+// The sources and their shares of the events.
+var feeds = []struct {
+	name string
+	upTo float64
+}{{"abuse-desk", 0.45}, {BadFeed, 0.7}, {"spam-traps", 1}}
+
+// complete fills in the defaults and reports every setting that makes no sense.
+func (c *Config) complete() error {
+	var errs []error
+	share := func(name string, v *float64, def float64) {
+		if *v == 0 {
+			*v = def
+		}
+		if !(*v >= 0 && *v <= 1) {
+			errs = append(errs, fmt.Errorf("%s is %v, not a share from 0 to 1", name, *v))
+		}
+	}
+	share("share of spam", &c.SpamShare, 0.4)
+	share("share of wrong labels", &c.Noise, 0)
+	share("share of the new campaign", &c.CampaignShare, 0.3)
+	share("rate of the bad feed", &c.BadFeedRate, 0.5)
+	count := func(name string, v *int, def int) {
+		if *v == 0 {
+			*v = def
+		}
+		if *v < 0 {
+			errs = append(errs, fmt.Errorf("%s is %d, a number of events is wanted", name, *v))
+		}
+	}
+	count("life of a campaign", &c.Life, 3000)
+	count("number of active campaigns", &c.Active, 8)
+	count("event of the new campaign", &c.CampaignAt, 0)
+	count("event of the new policy", &c.PolicyAt, 0)
+	count("event of the bad feed", &c.BadFeedAt, 0)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("synthetic mail: %w", err)
+	}
+	return nil
+}
+
+// A Generator makes the messages of one configuration. It is for one goroutine.
+type Generator struct {
+	cfg       Config
+	next      int
+	pcg       *rand.PCG
+	rand      *rand.Rand
+	people    []person
+	campaigns cache[*campaign]
+	projects  cache[*project]
+	firms     cache[*firm]
+	buf, text []byte
+	html      []byte
+}
+
+// New returns a generator that begins with message 0.
+func New(cfg Config) (*Generator, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	g := &Generator{cfg: cfg, pcg: rand.NewPCG(cfg.Seed, 0)}
+	g.rand = rand.New(g.pcg)
+	g.people = makePeople(rand.New(rand.NewPCG(cfg.Seed, peopleStream)))
+	return g, nil
+}
+
+// Streams of random numbers, one for each kind of thing, so that a message
+// depends on no other.
+const (
+	messageStream = iota + 1
+	peopleStream
+	campaignStream
+	projectStream
+	firmStream
+)
+
+// mix turns a stream and a number into the second half of a PCG's seed
+// (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+func mix(stream, n int) uint64 {
+	z := uint64(stream)<<56 + uint64(n)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Items returns limit events, without an end if limit is 0, with flip's labels
+// flipped besides those that cfg spoils. Reading them again gives the same.
+func Items(cfg Config, limit int, flip source.FlipConfig) (iter.Seq2[source.Item, error], error) {
+	err := errors.Join(cfg.complete(), flip.Check())
+	if limit < 0 {
+		err = errors.Join(err, fmt.Errorf("synthetic mail: %d events: a number is wanted, or 0 for no end", limit))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(source.Item, error) bool) {
+		g, err := New(cfg)
+		if err != nil {
+			yield(source.Item{}, err)
+			return
+		}
+		for n := 0; limit == 0 || n < limit; n++ {
+			item, err := g.Next()
+			flip.Apply(&item.Event, n+1)
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}, nil
+}
+
+// Seek makes message n, from 0, the next one.
+func (g *Generator) Seek(n int) { g.next = n }
+
+// Next returns the next message, reduced as any mail is. It owns its memory.
+func (g *Generator) Next() (source.Item, error) {
+	n := g.next
+	g.next++
+	g.pcg.Seed(g.cfg.Seed, mix(messageStream, n))
+	l, label := g.compose(n)
+	g.buf = l.append(g.buf[:0], g.rand)
+	reduced, err := mail.Reduce(append([]byte(nil), g.buf...))
+	if err != nil {
+		return source.Item{}, fmt.Errorf("synthetic message %d: %w", n, err)
+	}
+	e := stream.Event{
+		Time: l.date, Tenant: stream.DefaultName, Label: label,
+		Body: stream.Body{Kind: stream.Mail, Mail: reduced},
+	}
+	u := g.rand.Float64()
+	for _, f := range feeds {
+		if e.Source == "" && u < f.upTo {
+			e.Source = f.name
+		}
+	}
+	e.ID = source.ID(n, &e)
+	item := source.Item{Ordinal: n, Truth: label, Event: e}
+	if g.wrong(n, e.Source) {
+		item.Event.Label = stream.Spam + stream.Ham - label
+	}
+	return item, nil
+}
+
+// wrong decides whether a label is told wrong. It always draws twice, so that
+// one fault doesn't move another.
+func (g *Generator) wrong(n int, feed string) bool {
+	noise, bad := g.rand.Float64(), g.rand.Float64()
+	return noise < g.cfg.Noise ||
+		g.cfg.BadFeedAt > 0 && n >= g.cfg.BadFeedAt && feed == BadFeed && bad < g.cfg.BadFeedRate
+}
+
+// compose writes message n and says what it is.
+func (g *Generator) compose(n int) (*letter, stream.Label) {
+	r := g.rand
+	l := &letter{date: timeOf(n, r)}
+	l.to = g.people[r.IntN(len(g.people)/4)] // those who are here
+	if g.cfg.CampaignAt > 0 && n >= g.cfg.CampaignAt && r.Float64() < g.cfg.CampaignShare {
+		g.campaignMail(l, n, g.newcomer())
+		return l, stream.Spam
+	}
+	if r.Float64() < g.shareAt(n) {
+		g.campaignMail(l, n, g.activeCampaign(n))
+		return l, stream.Spam
+	}
+	switch k := r.Float64(); {
+	case k < 0.24:
+		g.conversation(l, g.activeProject(n))
+	case k < 0.32:
+		g.note(l, n)
+	case k < 0.38:
+		g.inquiry(l)
+	case k < 0.58:
+		g.newsletter(l, n)
+		if g.cfg.PolicyAt > 0 && n >= g.cfg.PolicyAt {
+			return l, stream.Spam
+		}
+	case k < 0.72:
+		g.receipt(l, n)
+	case k < 0.88:
+		g.mailingList(l, n)
+	case k < 0.96:
+		g.report(l, n)
+	default:
+		g.invitation(l, n)
+	}
+	return l, stream.Ham
+}
+
+// shareAt returns the share of spam at message n: it swings by a fifth of itself
+// over three lives of a campaign, up and down in straight lines.
+func (g *Generator) shareAt(n int) float64 {
+	period := 3 * g.cfg.Life
+	phase := float64(n%period) / float64(period)
+	swing := 1.2 - float64(0.8*phase)
+	if phase > 0.5 {
+		swing = 0.4 + float64(0.8*phase)
+	}
+	return g.cfg.SpamShare * swing
+}
+
+// The stream begins at an arbitrary date, with a message every 40 seconds or so.
+var began = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
+
+func timeOf(n int, r *rand.Rand) time.Time {
+	return began.Add(time.Duration(n)*40*time.Second + time.Duration(r.IntN(40))*time.Second)
+}
+
+// A cache keeps what was made from a number. What lies far behind is forgotten;
+// it can be made again.
+type cache[T any] struct{ made map[int]T }
+
+func (c *cache[T]) get(k int, make func(int) T) T {
+	if v, ok := c.made[k]; ok {
+		return v
+	}
+	const most = 256
+	if c.made == nil || len(c.made) >= most {
+		c.made = map[int]T{}
+	}
+	v := make(k)
+	c.made[k] = v
+	return v
+}
