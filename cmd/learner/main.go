@@ -64,6 +64,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	f.Versions.Apply(&redisConfig)
 
 	registry := httpd.NewRegistry()
+	redis.SetLogger(log)
 	store, err := redis.New(redisConfig)
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	defer conn.Close()
 	registry := httpd.NewRegistry()
+	redis.SetLogger(log)
 	s, err := scorer.New(scorer.Config{
 		Conn: conn, Store: store, Model: f.Model, SpamAt: f.SpamAt, HamAt: f.HamAt, PollInterval: f.PollInterval,
 		Service: nats.ServiceConfig{Concurrency: f.Concurrency, Queue: f.Queue}, Registerer: registry, Log: log,

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/replay"
+	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/up"
+)
+
+type evalCommand struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+	source.FlipFlags
+	settings.Model
+	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
+	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
+	From       int    `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
+	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt." placeholder:"FILE"`
+	Save       string `help:"Write the model's bytes at the end." placeholder:"FILE"`
+	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
+}
+
+// Help is shown by kong below the flags.
+func (evalCommand) Help() string {
+	return `Examples:
+  hamlet eval SMSSpamCollection
+  hamlet eval --spam Junk/ --ham INBOX/ --scores scores.csv
+  hamlet eval --index index.csv corpus.tar.gz --json
+  hamlet eval spambase.data --shuffle 7
+  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --seed 3
+
+The model comes out as the services would make it: model_sha256 is the same.`
+}
+
+func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"--delay", c.Delay}, {"--teach-first", c.TeachFirst}, {"--from", c.From}} {
+		if n.value < 0 {
+			return cli.Usagef("%s: %d is below zero", n.flag, n.value)
+		}
+	}
+	src, err := source.Open(c.Flags.Config(c.Sources, c.FlipFlags))
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	scores, closeScores, err := create(c.Scores)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeScores()) }()
+
+	rejections := report.Rejections{W: stdio.Err}
+	progress := up.NewCounter(stdio.Err)
+	result, model, err := replay.Run(ctx, replay.Config{
+		Model: c.Model.Config(src.Dense()), Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
+		Rejected: rejections.Add,
+		Progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
+	}, src.Events())
+	progress.Close()
+	rejections.Close()
+	if err != nil {
+		return err
+	}
+	if result.Events == 0 && c.From == 0 {
+		return errors.New("nothing to learn from: every item was rejected, or there was none")
+	}
+	if c.Save != "" {
+		b, err := model.AppendBinary(nil)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.Save, b, 0o644); err != nil {
+			return fmt.Errorf("save the model: %w", err)
+		}
+	}
+	if c.JSON {
+		return result.WriteJSON(stdio.Out)
+	}
+	return result.WriteTable(stdio.Out)
+}
+
+// create opens a file for writing; an empty path is nowhere.
+func create(path string) (io.Writer, func() error, error) {
+	if path == "" {
+		return nil, func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--scores: %w", err)
+	}
+	return f, f.Close, nil
+}

@@ -1,0 +1,44 @@
+// Command hamlet is the whole classifier in one binary: up runs it, eval
+// measures it on labelled data, score asks a running one.
+package main
+
+import (
+	"context"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/score"
+)
+
+const description = `hamlet: to be or not to be spam, and how sure.
+
+  hamlet up                                 a demonstration on synthetic mail
+  hamlet up --spam spam.mbox --ham ham.mbox your own mail, then scoring over NATS
+  hamlet eval --spam Junk/ --ham INBOX/     how well it would have done
+  hamlet score message.eml                  ask the running one
+
+A command's own help has more: hamlet up --help.`
+
+type grammar struct {
+	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, on brokers of its own or on real ones."`
+	Eval  evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
+	Score score.Command `cmd:"" help:"Ask a scorer about messages."`
+	cli.ConfigFlag
+}
+
+func main() { cli.Main("hamlet", run) }
+
+func run(ctx context.Context, args []string, stdio cli.IO) error {
+	var g grammar
+	command, err := cli.Parse("hamlet", description, &g, args, stdio)
+	if err != nil {
+		return score.UsageStatus(args, err)
+	}
+	switch command.Selected().Name {
+	case "up":
+		return g.Up.run(ctx, stdio)
+	case "eval":
+		return g.Eval.run(ctx, stdio)
+	default:
+		return g.Score.Run(ctx, stdio.In, stdio.Out, stdio.Err)
+	}
+}

@@ -1,0 +1,187 @@
+package endtoend
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/synthetic"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+)
+
+// writeMail writes n synthetic mails as JSON Lines and returns the file.
+func writeMail(t *testing.T, n int) string {
+	t.Helper()
+	items, err := synthetic.Items(synthetic.Config{Seed: 7}, n, source.FlipConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mail.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var line []byte
+	for item, err := range items {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err = item.Event.AppendJSON(line[:0]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(append(line, '\n')); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// learnerFlags are what a learner of a test's model is started with.
+func learnerFlags(model string, more ...string) []string {
+	return append([]string{"--model", model, "--kafka", kafkaAddr, "--redis", redisAddr, "--table-bits", "14",
+		"--http", "127.0.0.1:0", "--session-timeout", "2s"}, more...)
+}
+
+func ingestFlags(model, file string, more ...string) []string {
+	return append([]string{"--model", model, "--kafka", kafkaAddr, file}, more...)
+}
+
+// checkpoint loads what a model's partition 0 has saved.
+func checkpoint(t *testing.T, model string) (*state.Checkpoint, error) {
+	t.Helper()
+	store, err := redis.New(redis.Config{Addr: redisAddr, Model: model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c, _, err := store.Load(t.Context(), 0, redis.Head)
+	return c, err
+}
+
+func savedSHA256(t *testing.T, model string) string {
+	t.Helper()
+	c, err := checkpoint(t, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", c.ModelSHA256())
+}
+
+// A message goes the whole way: in through ingest, over Kafka into the learner,
+// over Redis into the scorer, and a NATS request gets the probability that the
+// model gives which learnt it. The model is the one that eval makes.
+func TestFromLabelToScore(t *testing.T) {
+	const n = 1200
+	model, file := modelName(t), writeMail(t, n)
+	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
+
+	scorer := start(t, "scorer", "--model", model, "--nats", natsURL, "--redis", redisAddr, "--http", "127.0.0.1:0")
+	scorer.httpAddr()
+	message := filepath.Join(t.TempDir(), "message.eml")
+	if err := os.WriteFile(message, []byte("Subject: hello\nFrom: a@example.org\n\nShall we have lunch on Friday?\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask := []string{"score", "--model", model, "--server", natsURL, "--json", message}
+	await(t, "the scorer says that it has no model yet", func() bool {
+		_, stderr, status := output(t, "hamlet", ask...)
+		return status == 1 && strings.Contains(stderr, "503")
+	})
+
+	learner := start(t, "learner", learnerFlags(model, "--save-every", "100ms")...)
+	addr := learner.httpAddr()
+	mustOutput(t, "ingest", ingestFlags(model, file)...)
+	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n })
+	learner.stop()
+	if got := savedSHA256(t, model); got != want.ModelSHA256 {
+		t.Errorf("the services made model %s, eval %s", got, want.ModelSHA256)
+	}
+
+	var verdict stream.Verdict
+	await(t, "the scorer serves the saved model", func() bool {
+		stdout, stderr, status := output(t, "hamlet", ask...)
+		if status != 0 {
+			t.Logf("score: %s", stderr)
+			return false
+		}
+		if err := json.Unmarshal([]byte(stdout), &verdict); err != nil {
+			t.Fatalf("%q: %v", stdout, err)
+		}
+		return verdict.Model.SHA256 == want.ModelSHA256
+	})
+	if verdict.P <= 0 || verdict.P >= 1 || verdict.Interval[0] > verdict.Interval[1] {
+		t.Errorf("verdict %+v is not one", verdict)
+	}
+	if len(verdict.Model.Positions) != 1 || verdict.Model.Positions[0] != n {
+		t.Errorf("positions are %v, want [%d]", verdict.Model.Positions, n)
+	}
+	scorer.stop()
+}
+
+// kill −9 of the learner in mid-stream, five times: the model is the same.
+func TestKillLearner(t *testing.T) {
+	const n, kills = 1500, 5
+	model, file := modelName(t), writeMail(t, n)
+	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
+	ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "250")...)
+	for k := range kills {
+		learner := start(t, "learner", learnerFlags(model, "--save-every", "50ms")...)
+		addr := learner.httpAddr()
+		goal := float64((k + 1) * n / (kills + 1))
+		await(t, fmt.Sprintf("offset %v is reached", goal), func() bool {
+			return metric(addr, "hamlet_learner_next_offset") >= goal
+		})
+		learner.kill()
+		if !strings.Contains(learner.log(), "checkpoint") && k > 0 {
+			t.Errorf("the learner did not go on from a checkpoint after kill %d:\n%s", k, learner.log())
+		}
+	}
+	learner := start(t, "learner", learnerFlags(model)...)
+	addr := learner.httpAddr()
+	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n })
+	learner.stop()
+	<-ingest.done
+	if got := savedSHA256(t, model); got != want.ModelSHA256 {
+		t.Errorf("after %d kills the model is %s, eval's is %s", kills, got, want.ModelSHA256)
+	}
+}
+
+// kill −9 of hamlet up with --data in mid-stream, five times: ingest goes on
+// where the topic ends, the learner where the state ends.
+func TestKillUp(t *testing.T) {
+	const n, kills = 1500, 5
+	file, data := writeMail(t, n), t.TempDir()
+	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
+	args := []string{"up", file, "--data", data, "--table-bits", "14", "--once", "--json", "--save-every", "50ms"}
+	for k := range kills {
+		p := start(t, "hamlet", append(args, "--rate", "400", "--http", "127.0.0.1:0", "--listen-nats", "127.0.0.1:0")...)
+		addr := p.upHTTP()
+		goal := float64((k + 1) * n / (kills + 1))
+		await(t, fmt.Sprintf("offset %v is reached", goal), func() bool {
+			return metric(addr, "hamlet_learner_next_offset") >= goal
+		})
+		p.kill()
+	}
+	got := parseResult(t, mustOutput(t, "hamlet", args...))
+	if got.ModelSHA256 != want.ModelSHA256 {
+		t.Errorf("after %d kills the model is %s, eval's is %s", kills, got.ModelSHA256, want.ModelSHA256)
+	}
+}
+
+// up --once prints what eval prints.
+func TestUpIsEval(t *testing.T) {
+	file := writeMail(t, 800)
+	args := []string{"--json", "--table-bits", "14", "--flip", ".1", "--seed", "3", file}
+	want := parseResult(t, mustOutput(t, "hamlet", append([]string{"eval"}, args...)...))
+	got := parseResult(t, mustOutput(t, "hamlet", append([]string{"up", "--once"}, args...)...))
+	if got.ModelSHA256 != want.ModelSHA256 || got.Events != want.Events ||
+		*got.ROCA != *want.ROCA || *got.LogLoss != *want.LogLoss {
+		t.Errorf("up printed %+v, eval %+v", got, want)
+	}
+}
