@@ -32,11 +32,11 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 		Spam: f.Spam, Ham: f.Ham, Index: f.Index,
 		Label: f.Label, Positive: f.Positive, Drop: f.Drop, Dense: f.Dense,
 		Shuffle: f.Shuffle, Limit: f.Limit, Assign: f.Source,
-		Flip: flip.Config(),
+		Flip: flip.config(),
 	}
 }
 
-// Config returns the flips that f asks for.
-func (f *FlipFlags) Config() FlipConfig {
+// config returns the flips that f asks for.
+func (f *FlipFlags) config() FlipConfig {
 	return FlipConfig{Rate: f.Flip, From: f.FlipFrom, Kind: f.FlipKind, Source: f.FlipSource, Seed: f.Seed}
 }

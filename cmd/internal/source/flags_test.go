@@ -1,0 +1,52 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hamlet/cmd/internal/cli"
+)
+
+type grammar struct {
+	Flags
+	FlipFlags
+	Paths []string `arg:"" optional:""`
+}
+
+func TestFlags(t *testing.T) {
+	seven := int64(7)
+	var g grammar
+	_, err := cli.Parse("test", "", &g, strings.Fields("--format mail --spam a,b --spam c --ham d --label 2 --positive M --drop 1,id --dense x,y --shuffle 7 --limit 9"+
+		" --source desk=0.5 --source users --flip .1 --flip-from 100 --flip-kind spam --flip-source desk --seed -3 p -"), cli.IO{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Paths: []string{"p", "-"}, Format: "mail", Spam: []string{"a,b", "c"}, Ham: []string{"d"},
+		Label: "2", Positive: "M", Drop: "1,id", Dense: []string{"x", "y"}, Shuffle: &seven, Limit: 9,
+		Assign: []Assignment{{"desk", 0.5}, {"users", 0}},
+		Flip:   FlipConfig{Rate: 0.1, From: 100, Kind: "spam", Source: "desk", Seed: -3},
+	}
+	if d := cmp.Diff(want, g.Config(g.Paths, g.FlipFlags)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, bad := range []string{"--format pdf", "--flip-kind x", "--source a=2", "--shuffle x", "--colour"} {
+		var usage *cli.UsageError
+		if _, err := cli.Parse("test", "", new(grammar), strings.Fields(bad), cli.IO{}); !errors.As(err, &usage) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	var help bytes.Buffer
+	if _, err := cli.Parse("test", "", new(grammar), []string{"--help"}, cli.IO{Out: &help}); !errors.Is(err, cli.ErrHelp) {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--spam=PATH", "--index=FILE", "--shuffle=SEED", "--source=NAME[=SHARE]", "--flip=RATE"} {
+		if !strings.Contains(help.String(), flag) {
+			t.Errorf("%s is missing in the help:\n%s", flag, help.String())
+		}
+	}
+}
