@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+type grammar struct {
+	Kafka []string      `help:"Brokers."`
+	Every time.Duration `help:"How often." default:"3s"`
+	Count int           `help:"How many." default:"1"`
+	Deep  bool          `help:"Whether."`
+	ConfigFlag
+}
+
+func parse(t *testing.T, g *grammar, args ...string) error {
+	t.Helper()
+	var out, errs bytes.Buffer
+	_, err := Parse("learner", "Learns.", g, args, IO{strings.NewReader(""), &out, &errs})
+	return err
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hamlet.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The order is flag, variable, the file's section, the file, default.
+func TestOrderOfSettings(t *testing.T) {
+	file := write(t, "kafka: [a:1, b:2]\nevery: 7s\ncount: 5\ndeep: true\nlearner:\n  count: 6\nscorer:\n  nats: elsewhere\n")
+	for _, c := range []struct {
+		name, env string
+		args      []string
+		want      int
+	}{
+		{"default", "", nil, 1},
+		{"file's section", "", []string{"--config", file}, 6},
+		{"variable over file", "8", []string{"--config", file}, 8},
+		{"flag over variable", "8", []string{"--config=" + file, "--count", "9"}, 9},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.env != "" {
+				t.Setenv("HAMLET_COUNT", c.env)
+			}
+			var g grammar
+			if err := parse(t, &g, c.args...); err != nil {
+				t.Fatal(err)
+			}
+			if g.Count != c.want {
+				t.Errorf("count is %d, want %d", g.Count, c.want)
+			}
+			if len(c.args) > 0 && (len(g.Kafka) != 2 || g.Kafka[1] != "b:2" || g.Every != 7*time.Second || !g.Deep) {
+				t.Errorf("the file's other keys came out as %+v", g)
+			}
+		})
+	}
+	t.Run("HAMLET_CONFIG", func(t *testing.T) {
+		t.Setenv("HAMLET_CONFIG", file)
+		var g grammar
+		if err := parse(t, &g); err != nil || g.Count != 6 {
+			t.Errorf("count is %d, error %v", g.Count, err)
+		}
+	})
+}
+
+func TestMistakesInAFile(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"colour: red\n", "no flag is called colour"},
+		{"learner:\n  colour: red\n", "no flag is called learner.colour"},
+		{"count: [\n", "hamlet.yaml"},
+		{"count: many\n", "--count"},
+	} {
+		var g grammar
+		err := parse(t, &g, "--config", write(t, c.text))
+		var usage *UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want a usage error with %q", c.text, err, c.want)
+		}
+	}
+	var g grammar
+	if err := parse(t, &g, "--config", "/no/such/file"); Status(err) != StatusUsage {
+		t.Errorf("a missing file: got %v", err)
+	}
+}
+
+type ownStatus int
+
+func (s ownStatus) Error() string { return "own" }
+func (s ownStatus) ExitCode() int { return int(s) }
+
+func TestStatus(t *testing.T) {
+	var g grammar
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"nothing", nil, 0},
+		{"help", parse(t, &g, "--help"), 0},
+		{"unknown flag", parse(t, &g, "--bogus"), 2},
+		{"bad value", parse(t, &g, "--count", "x"), 2},
+		{"failure", errors.New("x"), 1},
+		{"its own", ownStatus(3), 3},
+	} {
+		if got := Status(c.err); got != c.want {
+			t.Errorf("%s (%v): status %d, want %d", c.name, c.err, got, c.want)
+		}
+	}
+}
