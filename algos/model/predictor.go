@@ -83,7 +83,7 @@ func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 	}
 	all := make([]Contribution, len(names))
 	for j, c := range p.contributions {
-		all[j] = Contribution{Name: names[j], Contribution: c.Mean, SD: c.SD}
+		all[j] = Contribution{Name: names[j], Contribution: c.Mean + 0, SD: c.SD} // +0: no −0 for people
 	}
 	slices.SortStableFunc(all, func(a, b Contribution) int {
 		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
