@@ -1,0 +1,36 @@
+package fit
+
+import (
+	"context"
+	"io"
+	"strings"
+)
+
+// Command is `hamlet fit`, for kong. It has no flags: everything is in the
+// requests.
+type Command struct{}
+
+// Help is what kong prints below the usage.
+func (Command) Help() string {
+	return `Reads JSON Lines on standard input, a request a line, and writes one reply a line, in order. A request that cannot be answered gets {"error": "…"}, the others are answered all the same, and the exit status is 1.
+
+Examples:
+
+  echo '{"algorithm": "blr.site", "m": 0.5, "a": 2, "y": 1}' | hamlet fit
+  hamlet fit < requests.jsonl > replies.jsonl
+  echo '{"algorithm": "blr.incremental", "x": [[1, 2], [1, -1]], "y": [1, -1], "x_test": [[1, 0]]}' | hamlet fit | jq .p_test
+
+Every request names its algorithm, one of
+
+  ` + strings.Join(names(), "\n  ") + `
+
+and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and -1, indices count from 0. An empty object for an algorithm names the fields that it needs:
+
+  echo '{"algorithm": "blr.site"}' | hamlet fit`
+}
+
+// Run answers the requests on stdin. If any got an error for an answer, the
+// error is a *[FailedError].
+func (*Command) Run(ctx context.Context, stdin io.Reader, stdout, _ io.Writer) error {
+	return Serve(ctx, stdin, stdout)
+}

@@ -1,0 +1,26 @@
+package fit
+
+import "math/rand/v2"
+
+// Parts of requests that several algorithms share, to be embedded.
+
+// examples are labelled rows.
+type examples struct {
+	X [][]float64 `json:"x" shape:"N×D"`
+	Y []float64   `json:"y" shape:"N" in:"±1"`
+}
+
+// tested lets a request bring rows to be classified.
+type tested struct {
+	XTest [][]float64 `json:"x_test" shape:"M×D" default:"null"`
+}
+
+func (t *tested) testRows() [][]float64 { return t.XTest }
+
+// seeded gives an algorithm that draws its randomness. The others accept a seed
+// as well, and need not mention it.
+type seeded struct {
+	Seed uint64 `json:"seed" default:"1"`
+}
+
+func (s *seeded) source() rand.Source { return rand.NewPCG(s.Seed, 0) }

@@ -1,0 +1,152 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// algorithms holds every row of the table, by name. Rows add themselves in an
+// init of their file and nothing changes it afterwards.
+var algorithms = map[string]*algorithm{}
+
+// An algorithm answers requests of one kind.
+type algorithm struct {
+	name    string
+	request *schema
+	solve   func(ctx context.Context, given []member) (reply []byte, err error)
+}
+
+// A Classifier says how probable the label +1 is. It is what a row returns
+// beside its reply, so that the door can answer x_test.
+type Classifier interface {
+	Prob(x []float64) float64 // P(y = +1 | x); len(x) is that of the rows of x
+}
+
+// A ClassifierFunc is a function that is a Classifier.
+type ClassifierFunc func(x []float64) float64
+
+// Prob returns f(x).
+func (f ClassifierFunc) Prob(x []float64) float64 { return f(x) }
+
+// register adds an algorithm that maps a request Q to a reply R, both structs as
+// the package doc says. solve may change and keep the request; an error that a
+// field is to blame for is made by wrong.
+func register[Q, R any](name string, solve func(ctx context.Context, q *Q) (*R, error)) {
+	add(newAlgorithm(name, func(ctx context.Context, q *Q) ([]byte, error) {
+		r, err := solve(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return appendReply(nil, r)
+	}))
+}
+
+// registerClassifier is register for an algorithm that can classify: Q embeds
+// tested, and if it holds x_test, the reply ends with p_test, the classifier's
+// answer for each row.
+func registerClassifier[Q, R any, P interface {
+	*Q
+	testRows() [][]float64
+}](name string, fit func(ctx context.Context, q *Q) (*R, Classifier, error)) {
+	add(newAlgorithm(name, func(ctx context.Context, q *Q) ([]byte, error) {
+		rows := P(q).testRows()
+		r, c, err := fit(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := appendReply(nil, r)
+		if err != nil || rows == nil {
+			return reply, err
+		}
+		p := struct {
+			PTest []float64 `json:"p_test"`
+		}{make([]float64, len(rows))}
+		for i, x := range rows {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			p.PTest[i] = c.Prob(x)
+		}
+		return appendMembers(reply, &p)
+	}))
+}
+
+func newAlgorithm[Q any](name string, solve func(ctx context.Context, q *Q) ([]byte, error)) *algorithm {
+	a := &algorithm{name: name, request: newSchema(name, reflect.TypeFor[Q]())}
+	a.solve = func(ctx context.Context, given []member) ([]byte, error) {
+		q := new(Q)
+		if err := a.request.decode(reflect.ValueOf(q).Elem(), given); err != nil {
+			return nil, err
+		}
+		return solve(ctx, q)
+	}
+	return a
+}
+
+func add(a *algorithm) {
+	if algorithms[a.name] != nil {
+		panic("fit: two algorithms are called " + a.name)
+	}
+	algorithms[a.name] = a
+}
+
+// names returns the names of all algorithms in order.
+func names() []string { return slices.Sorted(maps.Keys(algorithms)) }
+
+// answer returns the reply to one request, without the end of its line. The
+// error is for the one who asked; it names the field that it is about.
+func answer(ctx context.Context, text []byte) ([]byte, error) {
+	given, err := members(text)
+	if err != nil {
+		return nil, err
+	}
+	var name *member
+	for i := range given {
+		if given[i].name == "algorithm" {
+			if name != nil {
+				return nil, wrong("algorithm", "given twice")
+			}
+			name = &given[i]
+		}
+	}
+	if name == nil {
+		return nil, wrong("algorithm", "missing; known are %s", strings.Join(names(), ", "))
+	}
+	s, ok := stringOf(name.value)
+	if !ok {
+		return nil, wrong("algorithm", "a string is wanted, not %s", describe(name.value))
+	}
+	a := algorithms[s]
+	if a == nil {
+		return nil, wrong("algorithm", "%q is unknown; known are %s", clip(s), strings.Join(names(), ", "))
+	}
+	return a.solve(ctx, given)
+}
+
+// wrong returns the error that a field of the request is to blame for.
+func wrong(field, format string, args ...any) error {
+	return fmt.Errorf("%s: %w", field, fmt.Errorf(format, args...))
+}
+
+// maxProblems is how many problems of one request are told.
+const maxProblems = 10
+
+// joined returns one error that tells the problems on one line, nil without any.
+func joined(problems []error) error {
+	switch n := len(problems); {
+	case n == 0:
+		return nil
+	case n > maxProblems:
+		problems = append(problems[:maxProblems:maxProblems], fmt.Errorf("and %d more problems", n-maxProblems))
+	}
+	texts := make([]string, len(problems))
+	for i, err := range problems {
+		texts[i] = err.Error()
+	}
+	return errors.New(strings.Join(texts, "; "))
+}

@@ -1,0 +1,246 @@
+package fit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// A sumRequest is of an algorithm for the tests of the door.
+type sumRequest struct {
+	examples
+	tested
+	seeded
+	Scale  *float64  `json:"scale" default:"null" in:"(0,∞)"`
+	Mode   string    `json:"mode" in:"plain|signed|3"`
+	Pair   []float64 `json:"pair" default:"[0.5,0.5]" shape:"2" in:"[0,1)"`
+	Drop   []int     `json:"drop" default:"[]" shape:"*" in:"[0,∞)"`
+	Rounds int       `json:"rounds" default:"50" in:"[1,100]"`
+	Fail   string    `json:"fail" in:"no|error|panic|wait|inf"`
+}
+
+type sumReply struct {
+	Sum    float64   `json:"sum"`
+	Rows   []float64 `json:"rows"`
+	Nil    []int     `json:"nil"`
+	Null   *float64  `json:"null"`
+	Absent *float64  `json:"absent,omitempty"`
+	Mode   string    `json:"mode"`
+	Rounds int       `json:"rounds"`
+}
+
+func sum(ctx context.Context, q *sumRequest) (*sumReply, Classifier, error) {
+	switch q.Fail {
+	case "error":
+		return nil, nil, wrong("fail", "as asked")
+	case "panic":
+		panic("as asked")
+	case "wait":
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	}
+	r := &sumReply{Mode: q.Mode, Rounds: q.Rounds}
+	for _, row := range q.X {
+		s := 0.0
+		for _, v := range row {
+			s += v
+		}
+		r.Rows = append(r.Rows, s)
+		r.Sum += s
+	}
+	if q.Fail == "inf" {
+		r.Rows[0] /= r.Rows[0] - r.Rows[0]
+	}
+	return r, ClassifierFunc(func(x []float64) float64 { return x[0] }), nil
+}
+
+// withSum adds the algorithm "sum" for one test.
+func withSum(t testing.TB) {
+	before := algorithms
+	algorithms = map[string]*algorithm{}
+	for name, a := range before {
+		algorithms[name] = a
+	}
+	registerClassifier("sum", sum)
+	t.Cleanup(func() { algorithms = before })
+}
+
+const sumLine = `{"algorithm":"sum","x":[[1,2],[3,4.5]],"y":[1,-1]}`
+const sumText = `{"sum":10.5,"rows":[3,7.5],"nil":[],"null":null,"mode":"plain","rounds":50}`
+
+func serve(t *testing.T, in string) ([]string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := Serve(t.Context(), strings.NewReader(in), &out)
+	if out.Len() == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"), err
+}
+
+func TestServeAnswersEveryLineInOrder(t *testing.T) {
+	withSum(t)
+	in := "\ufeff" + sumLine + "\n\n  \t \r\n" + `{"algorithm":"none"}` + "\r\n" + "what?\n" +
+		strings.Replace(sumLine, `"y"`, `"fail":"panic","y"`, 1) + "\n" +
+		strings.Replace(sumLine, `"y"`, `"fail":"inf","y"`, 1) + "\n" +
+		strings.Replace(sumLine, `"y"`, `"x_test":[[0.25,1]],"rounds":7,"y"`, 1) // no end of line
+	got, err := serve(t, in)
+	want := []string{sumText, "algorithm", "not JSON", "bug", "rows[0]",
+		strings.TrimSuffix(strings.Replace(sumText, "50", "7", 1), "}") + `,"p_test":[0.25]}`}
+	if len(got) != len(want) {
+		t.Fatalf("got %d replies %q, want %d", len(got), got, len(want))
+	}
+	for i := range want {
+		if strings.HasPrefix(want[i], "{") && got[i] != want[i] ||
+			!strings.HasPrefix(want[i], "{") && !(strings.HasPrefix(got[i], `{"error":"`) && strings.Contains(got[i], want[i])) {
+			t.Errorf("reply %d is %s, want %s", i, got[i], want[i])
+		}
+	}
+	var failed *FailedError
+	if !errors.As(err, &failed) || *failed != (FailedError{Failed: 4, Requests: 6}) {
+		t.Errorf("error %v, want 4 of 6", err)
+	}
+	if cli.Status(err) != cli.StatusFailed {
+		t.Errorf("exit status %d, want 1", cli.Status(err))
+	}
+}
+
+func TestServeWithoutFaults(t *testing.T) {
+	withSum(t)
+	for _, in := range []string{"", "\n\n", "\ufeff", sumLine, sumLine + "\n"} {
+		if _, err := serve(t, in); err != nil {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+// A reply comes before the next request is there.
+func TestServeTalks(t *testing.T) {
+	withSum(t)
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	done := make(chan error)
+	go func() { done <- Serve(t.Context(), in, out) }()
+	lines := bufio.NewReader(answers)
+	for range 3 {
+		fmt.Fprintln(ask, sumLine)
+		if got, err := lines.ReadString('\n'); err != nil || got != sumText+"\n" {
+			t.Fatalf("reply %q, %v", got, err)
+		}
+	}
+	ask.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Cancelled while it waits for a line, or within one: it ends, and says so.
+func TestServeStops(t *testing.T) {
+	withSum(t)
+	for _, line := range []string{"", strings.Replace(sumLine, `"y"`, `"fail":"wait","y"`, 1) + "\n"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, ask := io.Pipe()
+		var out bytes.Buffer
+		done := make(chan error)
+		go func() { done <- Serve(ctx, in, &out) }()
+		io.WriteString(ask, line)
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+		if out.Len() > 0 {
+			t.Errorf("an interrupted request got the reply %s", &out)
+		}
+		ask.Close()
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (brokenPipe) Read([]byte) (int, error)  { return 0, io.ErrNoProgress }
+
+func TestServeSaysWhatBroke(t *testing.T) {
+	withSum(t)
+	if err := Serve(t.Context(), strings.NewReader(sumLine), brokenPipe{}); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("error %v, want that of the writer", err)
+	}
+	if err := Serve(t.Context(), brokenPipe{}, io.Discard); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("error %v, want that of the reader", err)
+	}
+}
+
+// Lines of any length up to the bound; a longer one costs only itself.
+func TestScanner(t *testing.T) {
+	const most = 1 << 20
+	exact, long := strings.Repeat("a", most), strings.Repeat("b", most+1)
+	for _, end := range []string{"", "\n"} {
+		s := newScanner(strings.NewReader("x\n"+exact+"\n"+long+"\n"+long+long+"\n\n"+exact+end), most)
+		for i, want := range []line{{text: []byte("x")}, {text: []byte(exact)}, {err: errLineTooLong}, {err: errLineTooLong}, {}, {text: []byte(exact)}, {err: io.EOF}} {
+			if got := s.next(); !bytes.Equal(got.text, want.text) || got.err != want.err {
+				t.Fatalf("line %d: %d bytes and %v, want %d and %v", i, len(got.text), got.err, len(want.text), want.err)
+			}
+		}
+	}
+	s := newScanner(strings.NewReader(long), most)
+	if got := s.next(); got.err != errLineTooLong {
+		t.Errorf("a last line that is too long: %v", got.err)
+	}
+}
+
+// A matrix of a million numbers, some 20 MB.
+func TestServeLargeMatrix(t *testing.T) {
+	withSum(t)
+	x := make([][]float64, 2000)
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = 1
+		x[i] = make([]float64, 500)
+		for j := range x[i] {
+			x[i][j] = 1 / float64(i+j+3)
+		}
+	}
+	text := requestLine(t, "sum", "x", x, "y", y)
+	r := reply[sumReply](t, text)
+	want := 0.0
+	for i, row := range x {
+		s := 0.0
+		for _, v := range row {
+			s += v
+		}
+		want += s
+		if r.Rows[i] != s {
+			t.Fatalf("row %d sums to %v, want %v", i, r.Rows[i], s)
+		}
+	}
+	if r.Sum != want {
+		t.Errorf("sum %v, want %v", r.Sum, want)
+	}
+}
+
+func TestHelpNamesTheAlgorithms(t *testing.T) {
+	help := Command{}.Help()
+	for _, name := range names() {
+		if !strings.Contains(help, "\n  "+name+"\n") {
+			t.Errorf("the help does not name %s", name)
+		}
+	}
+}
+
+// The text of an error survives JSON, with everything that a request can hold.
+func TestAppendError(t *testing.T) {
+	for _, s := range []string{"", "a\"b\\c\nd\u2028<&>é\x00"} {
+		var r map[string]string
+		if err := json.Unmarshal(appendError(nil, errors.New(s)), &r); err != nil || len(r) != 1 || r["error"] != s {
+			t.Errorf("%q became %q, %v", s, r, err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A set is what a number of a request may be.
+type set struct {
+	text           string // as in the tag
+	lo, hi         float64
+	openLo, openHi bool // without the end itself
+	label          bool // -1 or 1, nothing between
+}
+
+// anyNumber holds every float64.
+var anyNumber = set{text: "(-∞,∞)", lo: math.Inf(-1), hi: math.Inf(1)}
+
+// parseSet reads an interval, [0,1] or (0,∞), or ±1.
+func parseSet(text string) (set, error) {
+	if text == "±1" {
+		return set{text: text, lo: -1, hi: 1, label: true}, nil
+	}
+	var ends []string
+	if len(text) > 2 && strings.ContainsAny(text[:1], "[(") && strings.ContainsAny(text[len(text)-1:], "])") {
+		ends = strings.Split(text[1:len(text)-1], ",")
+	}
+	if len(ends) != 2 {
+		return set{}, fmt.Errorf("in:%q is neither an interval nor ±1", text)
+	}
+	s := set{text: text, openLo: text[0] == '(', openHi: text[len(text)-1] == ')'}
+	for i, dst := range []*float64{&s.lo, &s.hi} {
+		v, err := strconv.ParseFloat(strings.Replace(ends[i], "∞", "Inf", 1), 64)
+		if err != nil {
+			return set{}, fmt.Errorf("in:%q: %w", text, err)
+		}
+		*dst = v
+	}
+	if !(s.lo <= s.hi) {
+		return set{}, fmt.Errorf("in:%q is empty", text)
+	}
+	return s, nil
+}
+
+// has reports whether v is in s. NaN is in none.
+func (s set) has(v float64) bool {
+	switch {
+	case s.label:
+		return v == -1 || v == 1
+	case s.openLo && v == s.lo, s.openHi && v == s.hi:
+		return false
+	}
+	return v >= s.lo && v <= s.hi
+}
+
+// check names v as the request wrote it.
+func (s set) check(v float64, raw []byte) error {
+	switch {
+	case s.has(v):
+		return nil
+	case s.label:
+		return fmt.Errorf("%s is no label; 1 and -1 are", clip(string(raw)))
+	}
+	return fmt.Errorf("%s is not in %s", clip(string(raw)), s.text)
+}
