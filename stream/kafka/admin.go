@@ -205,7 +205,7 @@ func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (l
 
 // lastFrom returns the last record with an offset in [from, end).
 func lastFrom(ctx context.Context, cfg *Config, topic string, partition int, from, end int64) (last Record, ok bool, err error) {
-	wires := newWires(0, cfg.Log)
+	wires := newWires()
 	defer wires.cut()
 	conn, err := cfg.dialer(wires).DialLeader(ctx, "tcp", cfg.Brokers[0], topic, partition)
 	if err != nil {

@@ -54,6 +54,7 @@ func TestEnsureTopicRetention(t *testing.T) {
 }
 
 func TestLastRecord(t *testing.T) {
+	t.Parallel()
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 2)
 	if _, ok, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, 0); ok || err != nil {

@@ -36,10 +36,10 @@ const (
 
 	// Pauses between attempts: long enough not to burden a broker that is
 	// loading its logs, short enough not to be noticed after a restart of seconds.
-	minPause, maxPause = 50 * time.Millisecond, time.Second
+	minPause, maxPause = 50 * time.Millisecond, 500 * time.Millisecond
 
-	// logEvery is how often a condition that lasts is logged.
-	logEvery = 10 * time.Second
+	// A condition that lasts is logged after logAfter and then every logEvery.
+	logAfter, logEvery = time.Second, 10 * time.Second
 )
 
 // A Config says which cluster to speak to, and how.
@@ -155,18 +155,28 @@ func newPause() *backoff.ExponentialBackOff {
 	return b
 }
 
-// now and then: a logger's gate for a condition that lasts. For one goroutine.
+// A gate lets a condition that lasts into the log: not in its first second, since
+// every election and restart is over by then, and then every logEvery. It is for
+// one goroutine.
 type gate struct {
-	last  time.Time
-	since int // occurrences since the last one let through, this one included
+	began, last time.Time
+	times       int // since the last line
 }
 
-// open reports whether to log now, and how often it happened since it last did.
+// open notes that the condition holds, and reports whether to log it now and how
+// often it was noted since the last line.
 func (g *gate) open() (times int, ok bool) {
-	g.since++
-	if now := time.Now(); now.Sub(g.last) >= logEvery {
-		times, g.since, g.last = g.since, 0, now
-		return times, true
+	now := time.Now()
+	if g.began.IsZero() {
+		g.began = now
 	}
-	return 0, false
+	g.times++
+	if now.Sub(g.began) < logAfter || now.Sub(g.last) < logEvery {
+		return 0, false
+	}
+	times, g.times, g.last = g.times, 0, now
+	return times, true
 }
+
+// clear notes that the condition is over.
+func (g *gate) clear() { *g = gate{} }

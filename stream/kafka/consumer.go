@@ -162,11 +162,7 @@ func (r *run) generations(ctx context.Context) error {
 	if err := r.awaitTopic(ctx); err != nil {
 		return err
 	}
-	hold := time.Duration(0)
-	if len(r.cfg.Brokers) == 1 { // with several, another one may coordinate the group
-		hold = r.cfg.SessionTimeout
-	}
-	w := newWires(hold, r.cfg.Log)
+	w := newWires()
 	group, err := kafkago.NewConsumerGroup(r.groupConfig(w))
 	if err != nil {
 		w.cut()
@@ -184,17 +180,20 @@ func (r *run) generations(ctx context.Context) error {
 			if p := permanent(err); p != nil {
 				return fmt.Errorf("join group %s: %w", r.cfg.Group, p)
 			}
+			r.cfg.Log.Debug("kafka: joining the group", "group", r.cfg.Group, "error", err)
 			if n, ok := lines.open(); ok {
 				r.cfg.Log.Warn("kafka: joining the group again", "group", r.cfg.Group, "error", err, "times", n)
 			}
 			continue
 		}
+		lines.clear()
 		// Without its topic a generation ends as soon as it begins.
 		if err := r.awaitTopic(ctx); err != nil {
 			return err
 		}
 		assigned := gen.Assignments[r.cfg.Topic]
 		r.cfg.Log.Info("kafka: partitions assigned", "group", r.cfg.Group, "topic", r.cfg.Topic, "generation", gen.ID, "partitions", ids(assigned))
+		gen.Start(func(ended context.Context) { r.remain(ctx, ended) })
 		for _, a := range assigned {
 			gen.Start(func(ended context.Context) { r.assignment(ctx, ended, gen, a.ID) })
 		}
@@ -231,6 +230,44 @@ func (r *run) groupConfig(w *wires) kafkago.ConsumerGroupConfig {
 	}
 }
 
+// remain keeps an ended generation from being followed by the next before the
+// group's coordinator is there. kafka-go forgets who it is when a join fails, and
+// since a broker that comes back gives every member it knew a new session, it
+// would then wait a whole session timeout for its own ghost to leave.
+//
+// The question asked is for the group's offsets: a heartbeat is answered well by
+// a coordinator that is still loading the group, and then the join fails.
+func (r *run) remain(ctx, ended context.Context) {
+	<-ended.Done()
+	var lines gate
+	for pause := newPause(); ctx.Err() == nil; wait(ctx, pause) {
+		err := r.coordinated(ctx)
+		if err == nil || permanent(err) != nil {
+			return
+		}
+		if n, ok := lines.open(); ok {
+			r.cfg.Log.Warn("kafka: waiting for the group's coordinator", "group", r.cfg.Group, "brokers", r.cfg.addresses(), "error", err, "times", n)
+		}
+	}
+}
+
+// coordinated reports why the group has no coordinator that knows its state.
+func (r *run) coordinated(ctx context.Context) error {
+	res, err := r.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: r.cfg.Group, Topics: map[string][]int{r.cfg.Topic: {0}}})
+	if err == nil {
+		err = res.Error
+	}
+	if err == nil {
+		for _, p := range res.Topics[r.cfg.Topic] {
+			err = errors.Join(err, p.Error)
+		}
+	}
+	if errors.Is(err, kafkago.GroupIdNotFound) || unknownTopic(err) {
+		return nil // it knows that there is nothing to know: the broker lost its data
+	}
+	return err
+}
+
 // awaitTopic returns when the cluster knows the topic.
 func (r *run) awaitTopic(ctx context.Context) error {
 	return retry(ctx, &r.cfg.Config, "find topic "+r.cfg.Topic, func(ctx context.Context) error {
@@ -246,7 +283,6 @@ func (r *run) leave(group *kafkago.ConsumerGroup, w *wires) {
 	defer w.cut()
 	t := time.AfterFunc(2*r.cfg.Drain+requestTimeout, w.cut)
 	defer t.Stop()
-	w.stopHolding()
 	if err := group.Close(); err != nil {
 		r.cfg.Log.Warn("kafka: leaving the group", "group", r.cfg.Group, "error", err)
 	}

@@ -22,6 +22,6 @@
 // # Broker restarts
 //
 // Producer and Consumer wait for a broker as long as their context lives, with
-// pauses of at most a second. [Ping] is for the moment of starting, when a
+// pauses of at most three quarters of a second and a line in the log now and then. [Ping] is for the moment of starting, when a
 // wrong address should be an error and not a wait.
 package kafka

@@ -171,6 +171,7 @@ func (l *lane) settle(ctx context.Context, parts []part, records int, err error)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
+		l.lines.clear()
 		l.doubted, l.most = time.Time{}, min(2*l.most, maxBatchRecords)
 		for _, p := range parts {
 			p.of.acked += p.n

@@ -88,7 +88,7 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 		}
 		return false, err
 	}
-	wires := newWires(0, s.cfg.Log)
+	wires := newWires()
 	defer context.AfterFunc(ctx, wires.cut)()
 	reader := s.reader(wires)
 	defer func() {
@@ -117,6 +117,7 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 			}
 			s.next = batch[len(batch)-1].Offset + 1
 			s.pause.Reset()
+			s.lines.clear()
 			if time.Since(s.at) >= commitEvery {
 				s.commit()
 			}

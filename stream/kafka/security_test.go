@@ -82,6 +82,7 @@ func TestTLSAndSASL(t *testing.T) {
 }
 
 func TestPingSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	server, client := identity(t)
 	_, stranger := identity(t)
 	_, open := fakeCluster(t)
@@ -96,7 +97,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close() // accepts in the kernel and never answers
+	t.Cleanup(func() { silent.Close() }) // accepts in the kernel and never answers
 	for _, c := range []struct {
 		name   string
 		cfg    kafka.Config
@@ -117,6 +118,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 		}, nil, "password"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			cfg := c.cfg
 			c.change(&cfg)
 			err := kafka.Ping(within(t, time.Second), cfg)

@@ -3,10 +3,8 @@ package kafka
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"sync"
-	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 )
@@ -15,22 +13,16 @@ import (
 // they can be cut: both otherwise sit out a long poll, a join or a dead broker's
 // timeout before they close.
 type wires struct {
-	hold   time.Duration // how long to keep trying to connect
-	log    *slog.Logger
-	ctx    context.Context
+	ctx    context.Context // ends when they are cut
 	cancel context.CancelFunc
-
-	holding context.Context // ends before ctx: connect at once or not at all
-	release context.CancelFunc
 
 	mu   sync.Mutex
 	open map[*wire]struct{}
 }
 
-func newWires(hold time.Duration, log *slog.Logger) *wires {
-	w := &wires{hold: hold, log: log, open: make(map[*wire]struct{})}
+func newWires() *wires {
+	w := &wires{open: make(map[*wire]struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.holding, w.release = context.WithCancel(w.ctx)
 	return w
 }
 
@@ -45,37 +37,23 @@ func (w *wires) cut() {
 	clear(w.open)
 }
 
-// stopHolding makes connections that cannot be had at once fail from now on.
-func (w *wires) stopHolding() { w.release() }
-
 var errCut = errors.New("connections are cut")
 
-// dial connects. With hold set it does not take no for an answer so long: a
-// consumer group gives up its membership at the first connection that fails, and
-// then waits a whole session timeout for its own ghost to leave the group, so
-// outlasting a broker's restart here saves that time.
 func (w *wires) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
-	d := net.Dialer{Timeout: connectTimeout}
-	pause := newPause()
-	var lines gate
-	for start := time.Now(); ; {
-		conn, err := d.DialContext(ctx, network, address)
-		switch {
-		case err == nil:
-			return w.keep(conn)
-		case w.ctx.Err() != nil:
-			return nil, errCut
-		case ctx.Err() != nil || w.holding.Err() != nil || time.Since(start) >= w.hold:
-			return nil, err
+	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, address)
+	switch {
+	case w.ctx.Err() != nil:
+		if err == nil {
+			conn.Close()
 		}
-		if n, ok := lines.open(); ok {
-			w.log.Warn("kafka: connecting again", "broker", address, "error", err, "times", n)
-		}
-		wait(w.holding, pause)
+		return nil, errCut
+	case err != nil:
+		return nil, err
 	}
+	return w.keep(conn)
 }
 
 func (w *wires) keep(conn net.Conn) (net.Conn, error) {
@@ -107,7 +85,7 @@ func (c *wire) Close() error {
 func (cfg *Config) dialer(w *wires) *kafkago.Dialer {
 	return &kafkago.Dialer{
 		ClientID:      cfg.ClientID,
-		Timeout:       w.hold + requestTimeout,
+		Timeout:       requestTimeout,
 		TLS:           cfg.TLS,
 		SASLMechanism: cfg.SASL,
 		DialFunc:      w.dial,
