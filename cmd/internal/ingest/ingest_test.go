@@ -1,0 +1,232 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"go.uber.org/goleak"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const topic = "hamlet.events.test"
+
+// items yields n events of several tenants, every tenth item a rejection.
+func items(n int, prefix string) Items {
+	return func(yield func(source.Item, error) bool) {
+		for i := range n {
+			item := source.Item{Ordinal: i, Truth: stream.Spam, Event: stream.Event{
+				ID: fmt.Sprint(prefix, i), Source: "s", Tenant: fmt.Sprint("t", i%7), Label: stream.Spam,
+				Body: stream.Body{Kind: stream.Text, Text: "x"},
+			}}
+			var err error
+			if i%10 == 3 {
+				err = &source.Rejection{Ordinal: i, Place: strconv.Itoa(i), Err: errors.New("bad")}
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+func cluster(t *testing.T, partitions int) (kafka.Config, *kafka.Producer) {
+	t.Helper()
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Close() })
+	cfg := kafka.Config{Brokers: []string{k.Addr()}}
+	if err := kafka.EnsureTopic(t.Context(), cfg, topic, partitions, 0, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	p, err := kafka.NewProducer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return cfg, p
+}
+
+var errCrash = errors.New("crash")
+
+// A dying publisher writes so many records and then only every third of the
+// chunk in hand: what a process leaves behind that is killed.
+type dying struct {
+	*kafka.Producer
+	left int
+}
+
+func (d *dying) Publish(ctx context.Context, records ...kafka.Record) error {
+	if d.left -= len(records); d.left >= 0 {
+		return d.Producer.Publish(ctx, records...)
+	}
+	partitions := map[string][]kafka.Record{} // some partitions got theirs, others did not
+	for _, r := range records {
+		partitions[string(r.Key)] = append(partitions[string(r.Key)], r)
+	}
+	for _, key := range []string{"t1", "t4"} {
+		if err := d.Producer.Publish(ctx, partitions[key]...); err != nil {
+			return err
+		}
+	}
+	return errCrash
+}
+
+// After crashes at any place, the topic holds every event of the source, and the
+// first copies of each key's are in the source's order; with one partition all
+// are, and there is no copy.
+func TestResumeAfterCrashes(t *testing.T) {
+	for _, partitions := range []int{1, 3} {
+		t.Run(fmt.Sprintf("partitions=%d", partitions), func(t *testing.T) {
+			cfg, producer := cluster(t, partitions)
+			const n = 1000
+			open := func() (Items, error) { return items(n, "e"), nil }
+			for _, budget := range []int{130, 0, 200, 1, 5000} {
+				mark, err := FindMark(t.Context(), cfg, topic)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var publisher Publisher = &dying{producer, budget}
+				if partitions == 1 { // one partition is written in order: a chunk is there up to some record
+					publisher = &prefix{producer, budget}
+				}
+				stats, err := Source(t.Context(), Config{
+					Publisher: publisher, Topic: topic, Resume: mark, Chunk: 64, Linger: time.Hour, Log: slog.New(slog.DiscardHandler),
+				}, open)
+				if budget == 5000 && err != nil || err != nil && !errors.Is(err, errCrash) {
+					t.Fatal(err)
+				}
+				if budget == 5000 && stats.Rejected != n/10 {
+					t.Errorf("rejected %d, want %d", stats.Rejected, n/10)
+				}
+			}
+			seen := map[string]bool{}
+			copies := 0
+			first, end, err := kafka.Offsets(t.Context(), cfg, topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p := range first {
+				last := map[string]int{} // by key: what a partition holds of a chunk depends on where it died
+				for _, r := range read(t, cfg, p, int(end[p])) {
+					e, err := stream.DecodeRecord(r.Headers, r.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if seen[e.ID] {
+						copies++
+						continue
+					}
+					seen[e.ID] = true
+					ordinal, err := strconv.Atoi(e.ID[1:])
+					if err != nil {
+						t.Fatal(err)
+					}
+					key := e.Tenant
+					if partitions == 1 {
+						key = ""
+					}
+					if ordinal < last[key] {
+						t.Errorf("partition %d: event %d stands behind event %d", p, ordinal, last[key])
+					}
+					last[key] = ordinal
+				}
+			}
+			if len(seen) != n-n/10 {
+				t.Errorf("the topic holds %d of %d events", len(seen), n-n/10)
+			}
+			if partitions == 1 && copies > 0 {
+				t.Errorf("%d copies in one partition, want none", copies)
+			}
+		})
+	}
+}
+
+// A prefix publisher dies in the middle of a chunk.
+type prefix struct {
+	*kafka.Producer
+	left int
+}
+
+func (d *prefix) Publish(ctx context.Context, records ...kafka.Record) error {
+	n := min(d.left, len(records))
+	d.left -= n
+	if err := d.Producer.Publish(ctx, records[:n]...); err != nil || n == len(records) {
+		return err
+	}
+	return errCrash
+}
+
+// Another source on the same topic is sent from its beginning.
+func TestAnotherSourceStartsAtItsBeginning(t *testing.T) {
+	cfg, producer := cluster(t, 1)
+	log := slog.New(slog.DiscardHandler)
+	for i, name := range []string{"a", "b", "b"} {
+		mark, err := FindMark(t.Context(), cfg, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats, err := Source(t.Context(), Config{Publisher: producer, Topic: topic, Resume: mark, Log: log},
+			func() (Items, error) { return items(100, name), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{90, 90, 0}[i]; stats.Sent != want {
+			t.Errorf("source %d %s: sent %d, want %d", i, name, stats.Sent, want)
+		}
+	}
+}
+
+// read returns a partition's records up to end.
+func read(t *testing.T, cfg kafka.Config, partition, end int) []kafka.Record {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	reader := kafkago.NewReader(kafkago.ReaderConfig{
+		Brokers: cfg.Brokers, Topic: topic, Partition: partition, MaxWait: 50 * time.Millisecond,
+	})
+	defer reader.Close()
+	var out []kafka.Record
+	for len(out) < end {
+		m, err := reader.FetchMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := kafka.Record{Value: m.Value}
+		for _, h := range m.Headers {
+			r.Headers = append(r.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func TestKeyKeepsARecipientTogetherAndHidesIt(t *testing.T) {
+	event := func(mail string) *stream.Event {
+		return &stream.Event{Tenant: "example.org", Body: stream.Body{Kind: stream.Mail, Mail: []byte(mail)}}
+	}
+	a := Key(event("From: x@y\r\nTo: Bob@example.org\r\nSubject: 1\r\n\r\nTo: eve@example.org\r\n"))
+	b := Key(event("To: list@example.org\nDelivered-To: bob@example.org\n\nx"))
+	if string(a) != string(b) {
+		t.Errorf("the keys of one recipient are %q and %q", a, b)
+	}
+	if other := Key(event("To: eve@example.org\n\n")); string(other) == string(a) {
+		t.Errorf("two recipients have the key %q", a)
+	}
+	if got := Key(event("no header at all")); string(got) != "example.org" {
+		t.Errorf("without a recipient the key is %q, want the tenant", got)
+	}
+}
