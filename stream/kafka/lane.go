@@ -123,10 +123,11 @@ func (l *lane) send(ctx context.Context) error {
 	return l.settle(ctx, parts, len(batch), err)
 }
 
-// compression of requests. zstd makes text a third smaller than lz4 and snappy do,
-// in memory and over 90 days of log, for some 10 µs more a mail of 5 kB at the
-// producer and none at the consumer (kafka-go 0.4.51, 2 busy vCPUs, November
-// 2026); lz4 also takes 8 MB of buffers for each request under way.
+// compression of requests, measured in November 2026 (kafka-go 0.4.51, 2 busy
+// vCPUs). The SpamAssassin mails shrink to 0.42 of their size one by one and to
+// 0.25 in hundreds; with lz4 to 0.59 and 0.39, with snappy to 0.55 and 0.43. In
+// batches of 500 records of 5 kB, publishing a record took 44 to 49 µs, with lz4
+// 32 to 43 µs. The first request with lz4 also allocated 8 MB of buffers.
 const compression = kafkago.Zstd
 
 // A part is the share of one parcel in a request.
