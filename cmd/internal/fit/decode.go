@@ -25,13 +25,7 @@ func members(text []byte) ([]member, error) {
 		return nil, errors.New("not JSON: not UTF-8")
 	}
 	if !json.Valid(text) {
-		var v json.RawMessage
-		err := json.Unmarshal(text, &v)
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, fmt.Errorf("not JSON: %v (byte %d)", err, syntax.Offset)
-		}
-		return nil, fmt.Errorf("not JSON: %w", err)
+		return nil, notJSON(text)
 	}
 	text = bytes.TrimSpace(text)
 	if text[0] != '{' {
@@ -47,6 +41,47 @@ func members(text []byte) ([]member, error) {
 		}
 	}
 	return list, nil
+}
+
+// notJSON says what is wrong with text, and in which field. What other languages
+// write for numbers that JSON has not (NaN, Infinity) ends here.
+func notJSON(text []byte) error {
+	var v json.RawMessage
+	err := json.Unmarshal(text, &v)
+	place := ""
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		place = fmt.Sprintf(" (byte %d)", syntax.Offset)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	name, depth, value := "", 0, true // value: the next token is not a name of the outermost object
+	for {
+		token, tokenErr := d.Token()
+		if tokenErr != nil {
+			break
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth == 1 && token == json.Delim('[') {
+				return fmt.Errorf("not JSON: %w%s", err, place)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		default:
+			if s, ok := token.(string); ok && depth == 1 && !value {
+				name, value = s, true
+				continue
+			}
+		}
+		if depth == 1 {
+			name, value = "", false
+		}
+	}
+	if name != "" {
+		return fmt.Errorf("%s: not JSON: %w%s", clip(name), err, place)
+	}
+	return fmt.Errorf("not JSON: %w%s", err, place)
 }
 
 // parts yields the values of an array, or the names and values of an object by

@@ -91,6 +91,9 @@ func appendValue(dst []byte, v reflect.Value) ([]byte, error) {
 		}
 		return appendValue(dst, v.Elem())
 	case reflect.Slice:
+		if list, ok := v.Interface().([]float64); ok {
+			return appendNumbers(dst, list)
+		}
 		dst = append(dst, '[')
 		for i := range v.Len() {
 			if i > 0 {
@@ -104,6 +107,21 @@ func appendValue(dst []byte, v reflect.Value) ([]byte, error) {
 		return append(dst, ']'), nil
 	}
 	panic(fmt.Sprintf("fit: no reply holds a %v", v.Type()))
+}
+
+// appendNumbers is appendValue for most of what replies are made of.
+func appendNumbers(dst []byte, list []float64) ([]byte, error) {
+	dst = append(dst, '[')
+	for i, v := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendNumber(dst, v); err != nil {
+			return nil, fmt.Errorf("[%d]%w", i, err)
+		}
+	}
+	return append(dst, ']'), nil
 }
 
 // appendNumber appends the shortest text that reads back to v, with an exponent
