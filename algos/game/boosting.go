@@ -1,6 +1,7 @@
 package game
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -33,8 +34,8 @@ type Boosting struct {
 
 // NewBoosting solves the game of labels y and hypotheses h, where h[i][j] is
 // h_j(x_i), ±1 or a confidence of either sign. The error says what is wrong with
-// the labels or the shape, or which entry is not finite.
-func NewBoosting(h [][]float64, y []float64) (Boosting, error) {
+// the labels or the shape, or which entry is not finite; or it is ctx's.
+func NewBoosting(ctx context.Context, h [][]float64, y []float64) (Boosting, error) {
 	if err := checkBoosting(h, y); err != nil {
 		return Boosting{}, err
 	}
@@ -45,7 +46,7 @@ func NewBoosting(h [][]float64, y []float64) (Boosting, error) {
 			gains[i][j] = -y[i] * v
 		}
 	}
-	s, err := Solve(gains)
+	s, err := Solve(ctx, gains)
 	if err != nil {
 		return Boosting{}, err
 	}
@@ -129,7 +130,7 @@ func Margin(h [][]float64, y, w []float64) float64 {
 // to ln Σ e^{−η·ΣM} by −η·edge + η²/2, and the smallest of the ΣM bounds it from
 // below.) A round costs O(N·hypotheses) and allocates nothing. It panics if rounds
 // is not positive or rate negative.
-func Play(h [][]float64, y []float64, rounds int, rate float64) (Boosting, error) {
+func Play(ctx context.Context, h [][]float64, y []float64, rounds int, rate float64) (Boosting, error) {
 	if rounds < 1 || !(rate >= 0) {
 		panic(fmt.Sprintf("game: %d rounds at rate %v", rounds, rate))
 	}
@@ -143,6 +144,9 @@ func Play(h [][]float64, y []float64, rounds int, rate float64) (Boosting, error
 	b := Boosting{D: make([]float64, n), Votes: make([]float64, len(h[0]))}
 	margins, d := make([]float64, n), make([]float64, n)
 	for range rounds {
+		if err := ctx.Err(); err != nil {
+			return Boosting{}, err
+		}
 		least := margins[0]
 		for _, m := range margins {
 			least = min(least, m)

@@ -28,7 +28,7 @@ func drawBoosting(t *rapid.T) (h [][]float64, y []float64) {
 func TestEdgeMarginAndValueAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, y := drawBoosting(t)
-		b, err := NewBoosting(h, y)
+		b, err := NewBoosting(t.Context(), h, y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func simplexPoint(r *rand.Rand, n int) []float64 {
 func TestZeroOneLossOfTheSlides(t *testing.T) {
 	h := [][]float64{{1, 1, -1}, {1, -1, 1}, {-1, 1, 1}, {1, -1, -1}}
 	y := []float64{1, 1, 1, -1}
-	b, err := NewBoosting(h, y)
+	b, err := NewBoosting(t.Context(), h, y)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestZeroOneLossOfTheSlides(t *testing.T) {
 			a[i] = append(a[i], -(1+y[i]*v)/2) // a loss is a negative gain
 		}
 	}
-	s, err := Solve(a)
+	s, err := Solve(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +99,12 @@ func TestRepeatedPlay(t *testing.T) {
 			h[i] = append(h[i], v)
 		}
 	}
-	b, err := NewBoosting(h, y)
+	b, err := NewBoosting(t.Context(), h, y)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rounds := range []int{1, 10, 100, 1000, 10000} {
-		p, err := Play(h, y, rounds, 0)
+		p, err := Play(t.Context(), h, y, rounds, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,10 +127,10 @@ func TestBadBoosting(t *testing.T) {
 	}{
 		{nil, nil}, {[][]float64{{1}}, []float64{1, 1}}, {[][]float64{{1}}, []float64{0}}, {[][]float64{{math.NaN()}}, []float64{1}},
 	} {
-		if _, err := NewBoosting(c.h, c.y); err == nil {
+		if _, err := NewBoosting(t.Context(), c.h, c.y); err == nil {
 			t.Errorf("NewBoosting(%v, %v) has no error", c.h, c.y)
 		}
-		if _, err := Play(c.h, c.y, 1, 0); err == nil {
+		if _, err := Play(t.Context(), c.h, c.y, 1, 0); err == nil {
 			t.Errorf("Play(%v, %v) has no error", c.h, c.y)
 		}
 	}
@@ -156,7 +156,7 @@ func BenchmarkSolve(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				if _, err := Solve(a); err != nil {
+				if _, err := Solve(b.Context(), a); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package game
 
 import (
+	"context"
 	"math"
 	"math/big"
 	"math/bits"
@@ -93,17 +94,20 @@ func (g *integers) solution(w weights) Exact {
 }
 
 // kernel solves the game as if only the given rows and columns were in play, and
-// returns true if that is optimal in the whole game.
-func (g *integers) kernel(rows, columns []int) (weights, bool) {
+// returns true if that is optimal in the whole game and ctx not done.
+func (g *integers) kernel(ctx context.Context, rows, columns []int) (weights, bool) {
 	k := len(rows)
 	if k == 0 || k != len(columns) {
 		return weights{}, false
 	}
-	u, det, ok := bareiss(k, func(i, j int) *big.Int { return g.at(new(big.Int), rows[i], columns[j]) })
+	u, det, ok := bareiss(ctx, k, func(i, j int) *big.Int { return g.at(new(big.Int), rows[i], columns[j]) })
 	if !ok {
 		return weights{}, false
 	}
-	v, detT, _ := bareiss(k, func(i, j int) *big.Int { return g.at(new(big.Int), rows[j], columns[i]) })
+	v, detT, ok := bareiss(ctx, k, func(i, j int) *big.Int { return g.at(new(big.Int), rows[j], columns[i]) })
+	if !ok {
+		return weights{}, false
+	}
 	if det.Cmp(detT) != 0 { // the pivots may leave the two of different sign
 		for _, n := range v {
 			n.Neg(n)
@@ -161,10 +165,10 @@ func zeros(n int) []*big.Int {
 	return z
 }
 
-// bareiss solves K·x = det·1 in integers, det = ±det K; false if K is singular.
-// Every number on the way is a minor of [K 1], so that it stays as short as the
-// answer may be.
-func bareiss(k int, at func(i, j int) *big.Int) (x []*big.Int, det *big.Int, ok bool) {
+// bareiss solves K·x = det·1 in integers, det = ±det K; false if K is singular or
+// ctx done. Every number on the way is a minor of [K 1], so that it stays as
+// short as the answer may be.
+func bareiss(ctx context.Context, k int, at func(i, j int) *big.Int) (x []*big.Int, det *big.Int, ok bool) {
 	t := make([][]*big.Int, k)
 	for i := range t {
 		for j := range k {
@@ -178,7 +182,7 @@ func bareiss(k int, at func(i, j int) *big.Int) (x []*big.Int, det *big.Int, ok 
 		for r < k && t[r][c].Sign() == 0 {
 			r++
 		}
-		if r == k {
+		if r == k || ctx.Err() != nil {
 			return nil, nil, false
 		}
 		t[c], t[r] = t[r], t[c]
@@ -205,8 +209,9 @@ func bareiss(k int, at func(i, j int) *big.Int) (x []*big.Int, det *big.Int, ok 
 }
 
 // simplex is the simplex method of guess in integers (J. Edmonds): the tableau is
-// t/d, where d is the last pivot, and every division leaves no remainder.
-func (g *integers) simplex() weights {
+// t/d, where d is the last pivot, and every division leaves no remainder. It stops
+// early, at nothing of use, when ctx is done.
+func (g *integers) simplex(ctx context.Context) weights {
 	m, n := g.dims()
 	t := make([][]*big.Int, m+1)
 	row, column := make([]int, m), make([]int, n)
@@ -231,7 +236,7 @@ func (g *integers) simplex() weights {
 				c = j
 			}
 		}
-		if c < 0 {
+		if c < 0 || ctx.Err() != nil {
 			break
 		}
 		// The row of the least t_in/t_ic; there is one, as the program is bounded.

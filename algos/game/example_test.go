@@ -1,6 +1,7 @@
 package game_test
 
 import (
+	"context"
 	"fmt"
 
 	"hamlet/algos/game"
@@ -8,7 +9,7 @@ import (
 
 // Odd or Even (slides, page 32): the row player wins the sum if it is odd.
 func Example() {
-	s, err := game.Solve([][]float64{
+	s, err := game.Solve(context.Background(), [][]float64{
 		{-2, 3},
 		{3, -4},
 	})
@@ -31,7 +32,7 @@ func ExampleNewBoosting() {
 		{-1, -1, 1},
 		{-1, -1, -1},
 	}
-	b, err := game.NewBoosting(h, y)
+	b, err := game.NewBoosting(context.Background(), h, y)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -46,6 +46,7 @@
 package game
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -69,13 +70,14 @@ type Exact struct {
 
 // Solve returns the value and optimal strategies of the game with the gains a of
 // the row player. The error says that a has no entries, rows of different
-// lengths, or entries that are not finite. It keeps and changes nothing of a.
+// lengths, or entries that are not finite, or it is ctx's, asked before every
+// pivot. It keeps and changes nothing of a.
 //
 // The pivots cost O(mn) each and are about as many as min(m, n) in practice; the
 // kernel costs O(k³) products of integers of some 53·k bits for k rows in play,
 // or k·log₂k bits where the entries are ±1.
-func Solve(a [][]float64) (Solution, error) {
-	e, err := SolveExact(a)
+func Solve(ctx context.Context, a [][]float64) (Solution, error) {
+	e, err := SolveExact(ctx, a)
 	if err != nil {
 		return Solution{}, err
 	}
@@ -94,17 +96,23 @@ func nearest(r []*big.Rat) []float64 {
 }
 
 // SolveExact is Solve without the last rounding.
-func SolveExact(a [][]float64) (Exact, error) {
+func SolveExact(ctx context.Context, a [][]float64) (Exact, error) {
 	if err := check(a); err != nil {
 		return Exact{}, err
 	}
 	g := newIntegers(a)
-	if rows, columns, ok := guess(a); ok {
-		if pq, ok := g.kernel(rows, columns); ok {
-			return g.solution(pq), nil
-		}
+	rows, columns, ok := guess(ctx, a)
+	var w weights
+	if ok {
+		w, ok = g.kernel(ctx, rows, columns)
 	}
-	return g.solution(g.simplex()), nil
+	if !ok {
+		w = g.simplex(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return Exact{}, err
+	}
+	return g.solution(w), nil
 }
 
 // check reports all that keeps a from being a game.

@@ -12,7 +12,7 @@ import (
 
 // Reference: slides, page 32, Odd or Even: p = (7/12, 5/12), v = 1/12.
 func TestOddOrEven(t *testing.T) {
-	e, err := SolveExact([][]float64{{-2, 3}, {3, -4}})
+	e, err := SolveExact(t.Context(), [][]float64{{-2, 3}, {3, -4}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestKnownValues(t *testing.T) {
 		{"duplicate rows and columns", [][]float64{{-2, 3, -2}, {3, -4, 3}, {-2, 3, -2}}, "1/12"},
 		{"binary fractions", [][]float64{{0.5, -0.25}, {-0.75, 1}}, "1/8"},
 	} {
-		e, err := SolveExact(c.a)
+		e, err := SolveExact(t.Context(), c.a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestValueAgainstGonum(t *testing.T) {
 				a[i] = append(a[i], float64(r.IntN(4)-1))
 			}
 		}
-		s, err := Solve(a)
+		s, err := Solve(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestValueAgainstGonum(t *testing.T) {
 func TestDifferencesBelowAnyTolerance(t *testing.T) {
 	const δ = 0x1p-50
 	a := [][]float64{{δ, 0}, {0, δ}}
-	s, err := Solve(a)
+	s, err := Solve(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package game
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // A tableau is the condensed simplex tableau of max Σu, Su ≤ 1, u ≥ 0 in floating
 // point, S = (A − min A)/(max A − min A) + 1 with entries in [1, 2].
@@ -16,8 +19,8 @@ type tableau struct {
 const tolerance = 1e-9
 
 // guess runs the simplex method and returns the rows and columns of the kernel,
-// in rising order, and false if it comes to no end.
-func guess(a [][]float64) (rows, columns []int, ok bool) {
+// in rising order, and false if it comes to no end or ctx is done.
+func guess(ctx context.Context, a [][]float64) (rows, columns []int, ok bool) {
 	s := newTableau(a)
 	// Dantzig's rule goes where the objective rises fastest, and could go round in
 	// circles among degenerate bases; Bland's rule cannot, and is used from a
@@ -25,6 +28,9 @@ func guess(a [][]float64) (rows, columns []int, ok bool) {
 	bland := false
 	for range 1000 + 50*(s.m+s.n) {
 		c := s.entering(bland)
+		if ctx.Err() != nil {
+			return nil, nil, false
+		}
 		if c < 0 {
 			rows, columns = s.kernel()
 			return rows, columns, true

@@ -1,6 +1,8 @@
 package game
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/big"
 	"slices"
@@ -42,7 +44,7 @@ func drawGame(t *rapid.T) [][]float64 {
 func TestMinimax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawGame(t)
-		e, err := SolveExact(a)
+		e, err := SolveExact(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +53,11 @@ func TestMinimax(t *testing.T) {
 		}
 		// The way without a guess gives the same value.
 		g := newIntegers(a)
-		plain := g.solution(g.simplex())
+		plain := g.solution(g.simplex(t.Context()))
 		if why := certificate(a, plain); why != "" || plain.Value.Cmp(e.Value) != 0 {
 			t.Errorf("%v: %s; in integers alone v = %s, with a guess %s", a, why, plain.Value, e.Value)
 		}
-		s, err := Solve(a)
+		s, err := Solve(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,7 @@ func TestSymmetries(t *testing.T) {
 					b[i] = append(b[i], f(i, j))
 				}
 			}
-			e, err := SolveExact(b)
+			e, err := SolveExact(t.Context(), b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +122,7 @@ func TestOnlyKernelsAreAccepted(t *testing.T) {
 		{nil, nil, false}, {[]int{0}, []int{0}, false}, {[]int{0, 1}, []int{0}, false},
 		{[]int{0, 1}, []int{1, 2}, false}, {[]int{1, 2}, []int{0, 1}, false}, {[]int{0, 1, 2}, []int{0, 1, 2}, false},
 	} {
-		if _, ok := g.kernel(c.rows, c.columns); ok != c.want {
+		if _, ok := g.kernel(t.Context(), c.rows, c.columns); ok != c.want {
 			t.Errorf("rows %v, columns %v: accepted %v, want %v", c.rows, c.columns, ok, c.want)
 		}
 	}
@@ -137,7 +139,7 @@ func TestExtremeMagnitudes(t *testing.T) {
 		{{huge, 0, tiny}, {0, tiny, 0}, {tiny, 0, -tiny}, {-huge, 1, 1}},
 		{{1, 1 + 0x1p-52}, {1 + 0x1p-52, 1}},
 	} {
-		e, err := SolveExact(a)
+		e, err := SolveExact(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +151,7 @@ func TestExtremeMagnitudes(t *testing.T) {
 
 func TestBadGames(t *testing.T) {
 	for _, a := range [][][]float64{nil, {}, {{}}, {{1, 2}, {3}}, {{math.NaN()}}, {{math.Inf(1)}}} {
-		if _, err := Solve(a); err == nil {
+		if _, err := Solve(t.Context(), a); err == nil {
 			t.Errorf("Solve(%v) has no error", a)
 		}
 	}
@@ -159,6 +161,19 @@ func TestBadGames(t *testing.T) {
 		}
 	}()
 	Guarantee([][]float64{{1}}, []float64{0.5, 0.5})
+}
+
+// A done context ends every step with its error.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := [][]float64{{-2, 3}, {3, -4}}
+	if _, err := Solve(ctx, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("Solve: %v, want %v", err, context.Canceled)
+	}
+	if _, err := Play(ctx, a, []float64{1, 1}, 5, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("Play: %v, want %v", err, context.Canceled)
+	}
 }
 
 func FuzzSolve(f *testing.F) {
@@ -184,7 +199,7 @@ func FuzzSolve(f *testing.F) {
 		if len(a) == 0 {
 			return
 		}
-		e, err := SolveExact(a)
+		e, err := SolveExact(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}

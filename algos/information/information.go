@@ -91,20 +91,27 @@ func surprise(p, of float64) float64 {
 // lengths differ.
 func Divergence(p, q []float64) float64 {
 	checkLengths(p, q)
-	d := 0.0
+	var d divergence
 	for i, v := range p {
-		d += excess(v, q[i])
+		d.add(v, q[i])
 	}
-	return d / math.Ln2
+	return d.total()
 }
 
-// excess returns p ln(p/q) − p + q in nats; at least 0.
-func excess(p, q float64) float64 {
+// A divergence is a sum of brackets p log₂(p/q) + (q−p)/ln 2.
+type divergence struct {
+	bits float64 // Σ p log₂(p/q), exact where the ratios are powers of two
+	nats float64 // the rest, times ln 2
+}
+
+func (d *divergence) add(p, q float64) {
 	switch {
 	case p == 0:
-		return q
+		d.nats += q
+		return
 	case q == 0:
-		return math.Inf(1)
+		d.bits = math.Inf(1)
+		return
 	}
 	if r := (p - q) / q; math.Abs(r) < 1.0/16 {
 		// q[(1+r) ln(1+r) − r] = q Σ (−r)ᵏ/(k(k−1)) from k = 2. At k = 15 the term
@@ -113,10 +120,16 @@ func excess(p, q float64) float64 {
 		for k := 14.0; k >= 2; k-- {
 			sum = 1/(k*(k-1)) - float64(r*sum)
 		}
-		return float64(float64(q*r)*r) * sum
+		d.nats += float64(float64(float64(q*r)*r) * sum)
+		return
 	}
-	return max(0, float64(p*float64(math.Ln2*logRatio(p, q)))-p+q)
+	d.bits += float64(p * logRatio(p, q))
+	d.nats += q - p
 }
+
+// total is at least 0 before rounding. A bracket whose parts are added apart is
+// more than a fiftieth of either of them, so rounding does not come near.
+func (d *divergence) total() float64 { return max(0, d.bits+d.nats/math.Ln2) }
 
 // Bhattacharyya returns BC(p, q) = Σ√(pq), between 0 for disjoint and 1 for equal
 // distributions. It is not a number of bits. p and q may be any non-negative

@@ -93,17 +93,18 @@ func (j *Joint) EntropyYGivenX() float64 {
 // MutualInformation returns I(X;Y) in bits: 0 if and only if X and Y are
 // independent, at most the smaller of H(X) and H(Y).
 func (j *Joint) MutualInformation() float64 {
-	d := 0.0
+	var d divergence
 	for y, row := range j.p {
 		for x, v := range row {
 			q := j.x[x] * j.y[y]
 			if v > 0 && q < 0x1p-1000 {
 				// The product leaves the range that v is in; v ≤ min(p(x), p(y)).
-				d += float64(float64(v*math.Ln2)*(logRatio(v, j.x[x])-log2(j.y[y]))) - v + q
+				d.bits += float64(v * (logRatio(v, j.x[x]) - log2(j.y[y])))
+				d.nats += q - v
 				continue
 			}
-			d += excess(v, q)
+			d.add(v, q)
 		}
 	}
-	return max(0, d) / math.Ln2
+	return d.total()
 }
