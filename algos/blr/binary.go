@@ -24,7 +24,8 @@ import (
 //	48            8         ln|V|
 //	56            8         log evidence
 //	64            8         half-life, 0 for none
-//	72            16        zero
+//	72            8         zero
+//	80            8         ξ tolerance, 0 for the fixed point
 //	88            8·D       prior mean
 //	88 +  8·D     8·D       prior precision
 //	88 + 16·D     8·D       η
@@ -57,7 +58,7 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 	dst = le.AppendUint32(dst, uint32(p.dim))
 	dst = le.AppendUint32(dst, uint32(p.refactor))
 	for _, n := range [...]uint64{p.updates, p.scheduled, p.repaired, p.raised,
-		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), 0, 0} {
+		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), 0, math.Float64bits(p.xiStop)} {
 		dst = le.AppendUint64(dst, n)
 	}
 	for _, v := range [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov} {
@@ -90,14 +91,18 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	if dim < 1 || dim > MaxDim || uint64(len(b)) != binarySize(dim) {
 		return fmt.Errorf("read %d bytes for %d inputs: %w", len(b), dim, ErrFormat)
 	}
-	if Site(b[5]) > JaakkolaJordan || refactor == 0 {
+	if Site(b[5]) > ExactRVGA || refactor == 0 {
 		return fmt.Errorf("read site %d, refactor %d: %w", b[5], refactor, ErrFormat)
 	}
 	halfLife := math.Float64frombits(le.Uint64(b[64:]))
 	if le.Uint64(b[64:]) != 0 && !validHalfLife(halfLife) {
 		return fmt.Errorf("read half-life %v: %w", halfLife, ErrFormat)
 	}
-	for _, z := range append([]byte{b[6], b[7]}, b[72:headerSize]...) {
+	xiStop := math.Float64frombits(le.Uint64(b[80:]))
+	if le.Uint64(b[80:]) != 0 && (!validTolerance(xiStop) || Site(b[5]) != JaakkolaJordan) {
+		return fmt.Errorf("read xi tolerance %v: %w", xiStop, ErrFormat)
+	}
+	for _, z := range append([]byte{b[6], b[7]}, b[72:80]...) {
 		if z != 0 {
 			return fmt.Errorf("read %d where version 1 has zero: %w", z, ErrFormat)
 		}
@@ -107,6 +112,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	q.allocate(int(dim))
 	q.site, q.refactor = Site(b[5]), int(refactor)
 	q.setHalfLife(halfLife)
+	q.xiStop = xiStop
 	q.updates, q.scheduled, q.repaired, q.raised = le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:])
 	q.logDetV, q.logEvidence = math.Float64frombits(le.Uint64(b[48:])), math.Float64frombits(le.Uint64(b[56:]))
 	finite := q.logDetV - q.logDetV + (q.logEvidence - q.logEvidence) // 0, or NaN

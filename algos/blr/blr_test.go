@@ -294,10 +294,10 @@ func TestForgetting(t *testing.T) {
 			x[3] = 0
 		}
 		m, a := p.Moments(x)
-		st := RVGA.solve(m, a, y, phi)
+		st := RVGA.Solve(m, a, y, phi)
 		vx := mat.NewVecDense(dim, x)
-		sites.SymRankOne(sites, st.h, vx)
-		eta.AddScaledVec(eta, st.eta, vx)
+		sites.SymRankOne(sites, st.H, vx)
+		eta.AddScaledVec(eta, st.Eta, vx)
 		p.Update(x, y, phi)
 		if n%50 == 0 {
 			k := math.Exp2(-50 / halfLife)
@@ -466,7 +466,7 @@ func BenchmarkSite(b *testing.B) {
 			}
 			i := 0
 			for b.Loop() {
-				site.solve(m[i&255], a[i&255], 1, 0.9)
+				site.Solve(m[i&255], a[i&255], 1, 0.9)
 				i++
 			}
 		})

@@ -20,6 +20,12 @@ type Config struct {
 	Site      Site      // RVGA by default
 	Refactor  int       // V is re-made by Cholesky whenever the count of updates is divisible by it; 0 is 1000
 	HalfLife  float64   // events after which a site counts half, at least 1; 0 is for ever
+
+	// XiTolerance, for JaakkolaJordan, puts the paper's stopping rule in the place
+	// of the fixed point: ξ is iterated from 0 until (60) changes relatively by
+	// less, at most 100 times; 1e−5 reproduces the paper. The rule depends on
+	// ln|V| and so on history, and stops early: 0, the default, solves for ξ.
+	XiTolerance float64
 }
 
 const (
@@ -51,6 +57,7 @@ type Posterior struct {
 	refactor int
 	halfLife float64
 	keep     float64 // ρ⁵⁰ = 2^(−50/halfLife), what forgetting leaves of the sites
+	xiStop   float64 // Config.XiTolerance
 
 	mean0, precision0 []float64 // the prior
 
@@ -69,7 +76,7 @@ type Posterior struct {
 	repaired    uint64 // factorings because V was found inaccurate
 	raised      uint64 // pivots that a factoring had to raise to the prior's
 
-	u, x   []float64 // scratch of Update: Vx, and a shortened x
+	u      []float64 // scratch of Update: Vx
 	factor triangle  // scratch of factorings
 }
 
@@ -96,14 +103,20 @@ func New(cfg Config) (*Posterior, error) {
 				j, τ, 1/float64(longest), float64(longest)))
 		}
 	}
-	if cfg.Site > JaakkolaJordan {
-		errs = append(errs, fmt.Errorf("blr: unknown site %d: want RVGA or JaakkolaJordan", cfg.Site))
+	if cfg.Site > ExactRVGA {
+		errs = append(errs, fmt.Errorf("blr: unknown site %d: want RVGA, JaakkolaJordan or ExactRVGA", cfg.Site))
 	}
 	if cfg.Refactor < 0 || int64(cfg.Refactor) > math.MaxUint32 {
 		errs = append(errs, fmt.Errorf("blr: refactor %d: want a count of updates, or 0 for %d", cfg.Refactor, defaultRefactor))
 	}
 	if cfg.HalfLife != 0 && !validHalfLife(cfg.HalfLife) {
 		errs = append(errs, fmt.Errorf("blr: half-life %v: want a count of events from 1 on, or 0 for no forgetting", cfg.HalfLife))
+	}
+	if cfg.XiTolerance != 0 && !validTolerance(cfg.XiTolerance) {
+		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: want a number in (0, 1), or 0 for the fixed point", cfg.XiTolerance))
+	}
+	if cfg.XiTolerance != 0 && cfg.Site != JaakkolaJordan {
+		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: the site %v has no ξ", cfg.XiTolerance, cfg.Site))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -116,6 +129,7 @@ func New(cfg Config) (*Posterior, error) {
 		p.refactor = defaultRefactor
 	}
 	p.setHalfLife(cfg.HalfLife)
+	p.xiStop = cfg.XiTolerance
 	copy(p.mean0, cfg.Mean)
 	copy(p.mean, cfg.Mean)
 	for j := range p.precision0 {
@@ -135,6 +149,8 @@ func validPrecision(τ float64) bool { return τ >= 1/longest && τ <= longest }
 
 func validHalfLife(events float64) bool { return events >= 1 && events <= math.MaxFloat64 }
 
+func validTolerance(x float64) bool { return x > 0 && x < 1 }
+
 func (p *Posterior) setHalfLife(events float64) {
 	p.halfLife, p.keep = events, 1
 	if events != 0 {
@@ -144,7 +160,7 @@ func (p *Posterior) setHalfLife(events float64) {
 
 func (p *Posterior) allocate(dim int) {
 	p.dim = dim
-	for _, v := range []*[]float64{&p.mean0, &p.precision0, &p.eta, &p.mean, &p.u, &p.x} {
+	for _, v := range []*[]float64{&p.mean0, &p.precision0, &p.eta, &p.mean, &p.u} {
 		*v = make([]float64, dim)
 	}
 	for _, a := range []*triangle{&p.precision, &p.cov, &p.factor} {
@@ -222,153 +238,10 @@ func (p *Posterior) checkLength(n int) {
 	}
 }
 
-// Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the
-// power phi in (0, 1]. It costs O(D²), allocates nothing, and neither keeps nor
-// changes x. It panics before anything has changed if len(x) ≠ D, an entry is
-// NaN or infinite, y is not ±1 or phi not in (0, 1]: the caller refuses such
-// events. A vector with an entry beyond 2¹⁰⁰ is shortened by a power of two.
-func (p *Posterior) Update(x []float64, y, phi float64) {
-	p.checkLength(len(x))
-	scale := scaleOf(x)
-	if y != 1 && y != -1 {
-		panic(fmt.Sprintf("blr: label %v: want +1 or -1", y))
-	}
-	if !(phi > 0 && phi <= 1) {
-		panic(fmt.Sprintf("blr: likelihood raised to %v: want a power in (0, 1]", phi))
-	}
-	if scale != 1 {
-		for j, v := range x {
-			p.x[j] = v * scale
-		}
-		x = p.x
-	}
-
-	p.cov.mulVec(p.u, x)
-	a := dot(x, p.u)
-	if !(a >= 0) { // rounding has cost V its sign
-		p.repaired++
-		p.remake()
-		p.cov.mulVec(p.u, x)
-		a = max(dot(x, p.u), 0)
-	}
-	st := p.site.solve(inOrder(p.mean, x), a, y, phi)
-
-	p.precision.addOuter(st.h, x)
-	ha := float64(st.h * a)
-	p.cov.addOuter(-st.h/(1+ha), p.u) // Sherman–Morrison
-	for j, v := range x {
-		p.eta[j] += float64(st.eta * v)
-		p.mean[j] += float64(st.r * p.u[j])
-	}
-	p.logDetV -= logistic.Log1p(ha)
-	p.logEvidence += st.evidence
-	p.updates++
-
-	forget := p.halfLife != 0 && p.updates%forgetEvery == 0
-	if forget {
-		p.forget()
-	}
-	switch {
-	case forget, p.updates%uint64(p.refactor) == 0:
-		p.scheduled++
-		p.remake()
-	case ha > cancellation, p.updates%probeEvery == 0 && !(p.residual(x) <= probeTolerance):
-		p.repaired++
-		p.remake()
-	}
-}
-
-// scaleOf returns the power of two that brings x within ±longest, 1 for all
-// sane vectors, and panics if an entry is not finite.
-func scaleOf(x []float64) float64 {
-	largest := 0.0
-	for j, v := range x {
-		v = math.Abs(v)
-		if !(v <= math.MaxFloat64) {
-			panic(fmt.Sprintf("blr: input %d is %v: events with values that are not finite cannot be learnt or scored", j, x[j]))
-		}
-		if v > largest {
-			largest = v
-		}
-	}
-	if largest <= longest {
-		return 1
-	}
-	_, exp := math.Frexp(largest) // exact; largest < 2^exp
-	return math.Ldexp(1, 100-exp)
-}
-
-// inOrder is xᵀy summed from the first entry to the last.
-func inOrder(x, y []float64) float64 {
-	y = y[:len(x)]
-	s := 0.0
-	for j := range x {
-		s += float64(x[j] * y[j])
-	}
-	return s
-}
-
-// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, and spoils p.u.
-func (p *Posterior) residual(x []float64) float64 {
-	xx := dot(x, x)
-	if xx == 0 {
-		return 0
-	}
-	p.precision.mulVec(p.u, x)
-	λx := p.factor[:0:p.dim]
-	λx = append(λx, p.u...)
-	p.cov.mulVec(p.u, x)
-	return math.Abs(dot(p.u, λx)-xx) / xx
-}
-
-// forget lets the sites fade by a power prior, Λ ← kΛ + (1−k)Λ₀ and η likewise:
-// what has been learnt returns to the prior, never beyond it. (Dividing V by ρ
-// instead lets the variance of a silent input grow without bound.) V is stale
-// until remake.
-func (p *Posterior) forget() {
-	for i := range p.precision {
-		p.precision[i] = float64(p.precision[i] * p.keep)
-	}
-	for j, τ := range p.precision0 {
-		τ = float64((1 - p.keep) * τ)
-		p.precision.row(p.dim, j)[0] += τ
-		p.eta[j] = float64(p.keep*p.eta[j]) + float64(τ*p.mean0[j])
-	}
-}
-
-// remake computes V, w and ln|V| from the truth: Λ = RᵀR, T = R⁻¹, V = TTᵀ,
-// w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About D³/2 products.
-//
-// Each squared pivot of R is the precision of βᵢ given the weights after it, and Λ is
-// the prior's diagonal plus a positive semidefinite sum, so it cannot be below
-// the prior's precision. Where rounding says otherwise (inputs whose scales lie
-// far apart) the pivot is raised to it.
-func (p *Posterior) remake() {
-	n := p.dim
-	copy(p.factor, p.precision)
-	p.raised += uint64(p.factor.cholesky(p.precision0))
-	p.logDetV = 0
-	for i := range n {
-		p.logDetV -= float64(2 * logistic.Log(p.factor.row(n, i)[0]))
-	}
-	p.factor.invertFactor(p.u)
-	p.cov.squareOf(p.factor, n)
-
-	clear(p.u) // Tᵀη
-	for i := range n {
-		for j, t := range p.factor.row(n, i) {
-			p.u[i+j] += float64(t * p.eta[i])
-		}
-	}
-	for i := range n {
-		p.mean[i] = dot(p.factor.row(n, i), p.u[i:])
-	}
-}
-
 // Clone returns a copy that shares nothing with p.
 func (p *Posterior) Clone() *Posterior {
 	q := *p
-	for _, v := range []*[]float64{&q.mean0, &q.precision0, &q.eta, &q.mean, &q.u, &q.x} {
+	for _, v := range []*[]float64{&q.mean0, &q.precision0, &q.eta, &q.mean, &q.u} {
 		*v = slices.Clone(*v)
 	}
 	for _, a := range []*triangle{&q.precision, &q.cov, &q.factor} {

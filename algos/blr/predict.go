@@ -1,8 +1,6 @@
 package blr
 
 import (
-	"math"
-
 	"hamlet/algos/internal/logistic"
 )
 
@@ -40,33 +38,4 @@ func (p *Posterior) Prob(x []float64) float64 {
 		x = scaled(x, scale)
 	}
 	return logistic.Sigmoid(Moderate(p.moments(x)))
-}
-
-// Moderate returns the log-odds m/√(1+πa/8) whose σ is E[σ(z)] for z ~ N(m, a),
-// by the probit approximation (MacKay 1992): off by at most .016 for a ≤ 50.
-// Doubt pulls a prediction towards ½, and never over it. a ≥ 0.
-func Moderate(m, a float64) float64 {
-	return m / math.Sqrt(1+float64(math.Pi/8*a))
-}
-
-// A Contribution is what one input adds to the log-odds m: its mean wⱼxⱼ and its
-// standard deviation |xⱼ|√Vⱼⱼ, both in nats. Inputs are correlated, so the
-// squares of SD do not add up to a.
-type Contribution struct {
-	Mean, SD float64
-}
-
-// Contributions appends the contribution of each input, in the order of x, and
-// returns the longer slice. Summed from the first to the last, the means are m
-// to the last bit. It panics as Moments does.
-func (p *Posterior) Contributions(dst []Contribution, x []float64) []Contribution {
-	p.checkLength(len(x))
-	scaleOf(x)
-	for j, v := range x {
-		dst = append(dst, Contribution{
-			Mean: float64(p.mean[j] * v),
-			SD:   math.Abs(v) * math.Sqrt(max(p.cov.at(p.dim, j, j), 0)),
-		})
-	}
-	return dst
 }

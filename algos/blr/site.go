@@ -20,6 +20,11 @@ const (
 	RVGA Site = iota
 	// JaakkolaJordan is the paper's bound exp(yz/2 − λ(ξ)z²) with its best ξ.
 	JaakkolaJordan
+	// ExactRVGA is RVGA with its expectations by quadrature: h = φ·E σ′(z) and
+	// r = φ·(y₊ − E σ(z)), exact under z ~ N(m + ra, a/(1+ha)). It is the
+	// definition, at ten times the price of RVGA, and the step of Gaussian
+	// variational inference on one event.
+	ExactRVGA
 )
 
 func (s Site) String() string {
@@ -28,30 +33,43 @@ func (s Site) String() string {
 		return "rvga"
 	case JaakkolaJordan:
 		return "jaakkola-jordan"
+	case ExactRVGA:
+		return "rvga-exact"
 	}
 	return fmt.Sprintf("Site(%d)", uint8(s))
 }
 
-// A step is what a site does to the belief: ΔΛ = h·xxᵀ, Δη = eta·x, w += r·Vx.
-type step struct {
-	h        float64 // curvature, in [0, φ/4]
-	r        float64 // r + h·(m + r·a) = eta
-	eta      float64
-	evidence float64 // the event's part of the log evidence, in nats
+// A Step is a solved site: what one event does to the belief.
+type Step struct {
+	H   float64 // curvature, ΔΛ = H·xxᵀ; in [0, φ/4]
+	R   float64 // w ← w + R·Vx, so that m′ = m + R·a
+	Eta float64 // R + H·m′: Δη = Eta·x
+	Xi  float64 // JaakkolaJordan: where the bound touches, ≥ 0; else 0
+	// The event's part of the log evidence, in nats. JaakkolaJordan: (35), the
+	// bound of ln E[σ(yz)^φ]. ExactRVGA: φ·E[ln σ(yz)] after the event less
+	// KL(after‖before), a bound as well. RVGA: φ·ln σ(y·Moderate(m, a)), which
+	// is none.
+	Evidence float64
 }
 
-// solve finds the site of σ(yz)^φ under z ~ N(m, a), a ≥ 0. Both labels are the
-// same problem seen in a mirror, so it is solved for y = +1 at y·m: a model
+// Solve returns the site of one event, the likelihood σ(yz)^φ under the belief
+// z ~ N(m, a): m finite, a ≥ 0 in nats², y = ±1, phi in (0, 1]. Both labels are
+// the same problem seen in a mirror, so it is solved for y = +1 at y·m: a model
 // trained on flipped labels from a symmetric prior is the exact mirror image.
-func (s Site) solve(m, a, y, phi float64) step {
-	var st step
-	if s == JaakkolaJordan {
+// |m| and a count as at most 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
+func (s Site) Solve(m, a, y, phi float64) Step {
+	m, a = min(max(m, -farthest), farthest), min(a, farthest)
+	var st Step
+	switch s {
+	case JaakkolaJordan:
 		st = solveJJ(y*m, a, phi)
-	} else {
+	case ExactRVGA:
+		st = solveExactRVGA(y*m, a, phi)
+	default:
 		st = solveRVGA(y*m, a, phi)
 	}
-	st.r *= y
-	st.eta *= y
+	st.R *= y
+	st.Eta *= y
 	return st
 }
 
@@ -76,7 +94,7 @@ func (s Site) solve(m, a, y, phi float64) step {
 // solved by Newton's method between bounds: k lies in [k₀, 1] and m′ in
 // [m, m + aφ], which brackets t and so holds h as well. One exponential a step,
 // four or five steps.
-func solveRVGA(m, a, phi float64) step {
+func solveRVGA(m, a, phi float64) Step {
 	aφ := float64(a * phi)
 	b := float64(math.Pi / 8 * a)
 	k0 := 1 / math.Sqrt(1+b)
@@ -122,7 +140,7 @@ func solveRVGA(m, a, phi float64) step {
 	h := float64(float64(phi*k) * curve)
 	r := float64(phi * tail)
 	mean := m + float64(r*a)
-	return step{h: h, r: r, eta: r + float64(h*mean), evidence: float64(phi * logistic.LogSigmoid(prior))}
+	return Step{H: h, R: r, Eta: r + float64(h*mean), Evidence: float64(phi * logistic.LogSigmoid(prior))}
 }
 
 // moderation returns the root k in (0, 1] of f(k) = ck³ + (1+b)k² − ck − 1 and
@@ -143,6 +161,9 @@ func moderation(b, c float64) (k, slope float64) {
 }
 
 const (
+	// farthest keeps the squares below in range. h and r have long reached their
+	// limits.
+	farthest = 1e140
 	// siteTolerance is the residual of R-VGA's fixed point in log-odds, relative
 	// above 1. Newton's last step reaches it from 1e−6.
 	siteTolerance = 1e-12
@@ -164,7 +185,7 @@ const (
 // Newton's method held between the two. The increment of the bound (60) is
 //
 //	−½ ln q + (φm − 2φλm² + φ²a/4)/(2q) + φ(ln σ(ξ) − ξ/2 + λξ²).
-func solveJJ(m, a, phi float64) step {
+func solveJJ(m, a, phi float64) Step {
 	c := m + float64(0.5*float64(phi*a))
 	g := func(λ float64) (value, q float64) {
 		q = 1 + float64(2*float64(float64(phi*λ)*a))
@@ -195,18 +216,73 @@ func solveJJ(m, a, phi float64) step {
 			break
 		}
 	}
-	λ, _ := lambda(ξ)
-	_, q := g(λ)
-	eta := float64(0.5 * phi)
-	φλ := float64(phi * λ)
-	quad := (float64(phi*m) - float64(2*float64(φλ*float64(m*m))) + float64(0.25*float64(float64(phi*phi)*a))) / (2 * q)
-	bound := logistic.LogSigmoid(ξ) - float64(0.5*ξ) + float64(λ*float64(ξ*ξ))
-	return step{
-		h:        2 * φλ,
-		r:        (eta - float64(2*float64(φλ*m))) / q,
-		eta:      eta,
-		evidence: quad - float64(0.5*logistic.Log(q)) + float64(phi*bound),
+	return touchAt(ξ, m, a, phi)
+}
+
+// iterateJJ follows the paper's script for y = +1: from ξ = 0 it iterates (31)
+// until the bound (60) changes relatively by less than tolerance, at most 100
+// times. ηw = ηᵀw and logDet = ln|V| are those of the belief before the event,
+// with which (60) at ξ is, multiplied out,
+//
+//	½(ηᵀw + r·m + (φ/2)(m + r·a)) + ½(ln|V| − ln q) + φ(ln σ(ξ) − ξ/2 + λξ²).
+func iterateJJ(m, a, phi, ηw, logDet, tolerance float64) Step {
+	const maxIterations = 100
+	bound := func(ξ float64, st Step) float64 {
+		λ, _ := lambda(ξ)
+		quad := ηw + float64(st.R*m) + float64(st.Eta*(m+float64(st.R*a)))
+		det := logDet - logistic.Log1p(float64(st.H*a))
+		local := logistic.LogSigmoid(ξ) - float64(0.5*ξ) + float64(λ*float64(ξ*ξ))
+		return float64(0.5*(quad+det)) + float64(phi*local)
 	}
+	st := touchAt(0, m, a, phi)
+	last := bound(0, st)
+	for range maxIterations {
+		mean := m + float64(st.R*a)
+		ξ := math.Sqrt(a/(1+float64(st.H*a)) + float64(mean*mean))
+		st = touchAt(ξ, m, a, phi)
+		b := bound(ξ, st)
+		if math.Abs(last-b) < float64(tolerance*math.Abs(b)) {
+			break
+		}
+		last = b
+	}
+	return st
+}
+
+// touchAt returns the site of the bound that touches at ±ξ, for y = +1. With
+// q = 1 + 2φλa, m′ = (m + φa/2)/q and E[z²] = a/q + m′² after it, the part of
+// the evidence, (35) and the increment of (60) alike, is
+//
+//	φ·(ln σ(ξ) + (m′−ξ)/2 − λD) − KL,   D = E[z²] − ξ²,
+//	KL = ½(1/q − 1 + ln q + r²a).
+//
+// For m′ > 0 the difference m′ − ξ is taken as (D − a/q)/(m′+ξ), so that far out,
+// where the likelihood is 1, the evidence is 0 and not a difference of large
+// numbers. D is 0 at the fixed point, and the evidence stationary there.
+func touchAt(ξ, m, a, phi float64) Step {
+	λ, _ := lambda(ξ)
+	φλ := float64(phi * λ)
+	q := 1 + float64(2*float64(φλ*a))
+	eta := float64(0.5 * phi)
+	r := (eta - float64(2*float64(φλ*m))) / q
+	mean := (m + float64(eta*a)) / q
+	D := a/q + float64(mean*mean) - float64(ξ*ξ)
+	local := logistic.LogSigmoid(ξ)
+	if mean > 0 {
+		half := 0.5 / (mean + ξ)
+		local += float64(D*(half-λ)) - float64(half*(a/q))
+	} else {
+		local += float64(0.5*(mean-ξ)) - float64(λ*D)
+	}
+	kl := float64(0.5 * (float64(float64(r*r)*a) + (logistic.Log(q) - (q-1)/q)))
+	return Step{H: 2 * φλ, R: r, Eta: eta, Xi: ξ, Evidence: float64(phi*local) - kl}
+}
+
+// Lambda returns λ(ξ) = tanh(ξ/2)/(4ξ), half the curvature of the bound that
+// touches at ±ξ, ξ ≥ 0: 1/8 at 0, falling, 1/(4ξ) far out.
+func Lambda(ξ float64) float64 {
+	λ, _ := lambda(ξ)
+	return λ
 }
 
 // lambda returns λ(ξ) = tanh(ξ/2)/(4ξ) and its derivative, ξ ≥ 0. Near 0 it is

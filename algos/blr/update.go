@@ -1,0 +1,170 @@
+package blr
+
+import (
+	"fmt"
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the
+// power phi in (0, 1]. It costs O(D²), allocates nothing, and neither keeps nor
+// changes x; the record it returns refers to it. It panics before anything has changed if len(x) ≠ D, an entry is
+// NaN or infinite, y is not ±1 or phi not in (0, 1]: the caller refuses such
+// events. A vector with an entry beyond 2¹⁰⁰ is shortened by a power of two, and
+// the record holds a copy as it was learnt.
+func (p *Posterior) Update(x []float64, y, phi float64) Record {
+	p.checkLength(len(x))
+	scale := scaleOf(x)
+	if y != 1 && y != -1 {
+		panic(fmt.Sprintf("blr: label %v: want +1 or -1", y))
+	}
+	if !(phi > 0 && phi <= 1) {
+		panic(fmt.Sprintf("blr: likelihood raised to %v: want a power in (0, 1]", phi))
+	}
+	if scale != 1 {
+		x = scaled(x, scale)
+	}
+
+	p.cov.mulVec(p.u, x)
+	a := dot(x, p.u)
+	if !(a >= 0) { // rounding has cost V its sign
+		p.repaired++
+		p.remake()
+		p.cov.mulVec(p.u, x)
+		a = max(dot(x, p.u), 0)
+	}
+	st := p.solve(inOrder(p.mean, x), a, y, phi)
+	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.fades()}
+
+	p.precision.addOuter(st.H, x)
+	ha := float64(st.H * a)
+	p.cov.addOuter(-st.H/(1+ha), p.u) // Sherman–Morrison
+	for j, v := range x {
+		p.eta[j] += float64(st.Eta * v)
+		p.mean[j] += float64(st.R * p.u[j])
+	}
+	p.logDetV -= logistic.Log1p(ha)
+	p.logEvidence += st.Evidence
+	p.updates++
+
+	forget := p.halfLife != 0 && p.updates%forgetEvery == 0
+	if forget {
+		p.forget()
+	}
+	switch {
+	case forget, p.updates%uint64(p.refactor) == 0:
+		p.scheduled++
+		p.remake()
+	case ha > cancellation, p.updates%probeEvery == 0 && !(p.residual(x) <= probeTolerance):
+		p.repaired++
+		p.remake()
+	}
+	return rec
+}
+
+// solve is Site.Solve, or the paper's rule where Config asks for it.
+func (p *Posterior) solve(m, a, y, phi float64) Step {
+	if p.xiStop == 0 {
+		return p.site.Solve(m, a, y, phi)
+	}
+	st := iterateJJ(y*m, a, phi, inOrder(p.eta, p.mean), p.logDetV, p.xiStop)
+	st.R *= y
+	st.Eta *= y
+	return st
+}
+
+// fades returns how often the sites have faded.
+func (p *Posterior) fades() uint64 {
+	if p.halfLife == 0 {
+		return 0
+	}
+	return p.updates / forgetEvery
+}
+
+// scaleOf returns the power of two that brings x within ±longest, 1 for all
+// sane vectors, and panics if an entry is not finite.
+func scaleOf(x []float64) float64 {
+	largest := 0.0
+	for j, v := range x {
+		v = math.Abs(v)
+		if !(v <= math.MaxFloat64) {
+			panic(fmt.Sprintf("blr: input %d is %v: events with values that are not finite cannot be learnt or scored", j, x[j]))
+		}
+		if v > largest {
+			largest = v
+		}
+	}
+	if largest <= longest {
+		return 1
+	}
+	_, exp := math.Frexp(largest) // exact; largest < 2^exp
+	return math.Ldexp(1, 100-exp)
+}
+
+// inOrder is xᵀy summed from the first entry to the last.
+func inOrder(x, y []float64) float64 {
+	y = y[:len(x)]
+	s := 0.0
+	for j := range x {
+		s += float64(x[j] * y[j])
+	}
+	return s
+}
+
+// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, and spoils p.u.
+func (p *Posterior) residual(x []float64) float64 {
+	xx := dot(x, x)
+	if xx == 0 {
+		return 0
+	}
+	p.precision.mulVec(p.u, x)
+	λx := p.factor[:0:p.dim]
+	λx = append(λx, p.u...)
+	p.cov.mulVec(p.u, x)
+	return math.Abs(dot(p.u, λx)-xx) / xx
+}
+
+// forget lets the sites fade by a power prior, Λ ← kΛ + (1−k)Λ₀ and η likewise:
+// what has been learnt returns to the prior, never beyond it. (Dividing V by ρ
+// instead lets the variance of a silent input grow without bound.) V is stale
+// until remake.
+func (p *Posterior) forget() {
+	for i := range p.precision {
+		p.precision[i] = float64(p.precision[i] * p.keep)
+	}
+	for j, τ := range p.precision0 {
+		τ = float64((1 - p.keep) * τ)
+		p.precision.row(p.dim, j)[0] += τ
+		p.eta[j] = float64(p.keep*p.eta[j]) + float64(τ*p.mean0[j])
+	}
+}
+
+// remake computes V, w and ln|V| from the truth: Λ = RᵀR, T = R⁻¹, V = TTᵀ,
+// w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About D³/2 products.
+//
+// Each squared pivot of R is the precision of βᵢ given the weights after it, and Λ is
+// the prior's diagonal plus a positive semidefinite sum, so it cannot be below
+// the prior's precision. Where rounding says otherwise (inputs whose scales lie
+// far apart) the pivot is raised to it.
+func (p *Posterior) remake() {
+	n := p.dim
+	copy(p.factor, p.precision)
+	p.raised += uint64(p.factor.cholesky(p.precision0))
+	p.logDetV = 0
+	for i := range n {
+		p.logDetV -= float64(2 * logistic.Log(p.factor.row(n, i)[0]))
+	}
+	p.factor.invertFactor(p.u)
+	p.cov.squareOf(p.factor, n)
+
+	clear(p.u) // Tᵀη
+	for i := range n {
+		for j, t := range p.factor.row(n, i) {
+			p.u[i+j] += float64(t * p.eta[i])
+		}
+	}
+	for i := range n {
+		p.mean[i] = dot(p.factor.row(n, i), p.u[i:])
+	}
+}
