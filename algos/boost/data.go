@@ -1,0 +1,265 @@
+package boost
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MaxBins is the most bins that Quantise makes of a feature: a bin's number
+// fits a byte, and a feature of at most MaxBins distinct values loses nothing.
+const MaxBins = 255
+
+// MaxRows bounds the rows of a data set.
+const MaxRows = 1 << 30
+
+// wrongValues is how many bad values of a data set an error names.
+const wrongValues = 8
+
+// Data holds the inputs of N examples with D features as the searches want
+// them: columns contiguous, the candidate thresholds of each feature, and for
+// every column either its rows in ascending order (NewData) or a bin for each
+// row (Quantise). It is made once per data set and never changes, so any number
+// of searches and boosters may share it, also concurrently.
+//
+// A candidate is a feature and one of its cuts; it divides the rows into those
+// with x_feature ≤ threshold and those above.
+type Data struct {
+	rows, dim int
+	columns   []float64 // column j is columns[j·rows : (j+1)·rows]
+
+	cuts  []float64 // the thresholds of all features, ascending within each
+	first []int     // those of feature j are cuts[first[j]:first[j+1]]
+
+	order []int32 // NewData: the rows of each column by ascending value
+	ends  []int32 // NewData: beside cuts, how many rows lie at or below it
+
+	bins   []byte       // Quantise: the bin of each row, columns contiguous; bin b is above b cuts
+	sparse []sparseRows // Quantise: for a column with one dominant bin, the other rows
+}
+
+// sparseRows lists the rows of a column that are not in its dominant bin. A sum
+// over that bin is the whole sum less the others, exactly, because weights are
+// in fixed point.
+type sparseRows struct {
+	rows     []int32 // ascending; nil where no bin dominates
+	bins     []byte  // of those rows
+	dominant int
+}
+
+// NewData prepares x, N rows of D values, for the exact search: the candidates
+// of a feature are the midpoints (a+b)/2 between its consecutive distinct values
+// (where that rounds to b, a itself). x is copied. The error names the rows that
+// are not of the first one's length and values that are NaN or infinite. It
+// costs N·D of memory at 20 bytes each and one radix sort of every column.
+func NewData(x [][]float64) (*Data, error) {
+	d, err := newData(x)
+	if err != nil {
+		return nil, err
+	}
+	d.order = make([]int32, len(d.columns))
+	s := newSorter(d.rows)
+	for j := range d.dim {
+		column := d.Column(j)
+		order := s.sort(column)
+		copy(d.order[j*d.rows:], order)
+		for k := 1; k < d.rows; k++ {
+			if a, b := column[order[k-1]], column[order[k]]; a < b {
+				d.cuts = append(d.cuts, midpoint(a, b))
+				d.ends = append(d.ends, int32(k))
+			}
+		}
+		d.first[j+1] = len(d.cuts)
+	}
+	return d, nil
+}
+
+// Quantise prepares x, N rows of D values, for the search by histograms: the
+// values of each feature are divided into at most bins bins, 2 to MaxBins, 0 is
+// MaxBins. A feature with no more distinct values than that gets a bin for each,
+// and its candidates are those of NewData. Otherwise the bins hold about equal
+// numbers of rows: a value of N/bins rows or more gets a bin to itself, and of the
+// others, from the lowest on, a bin is closed as soon as it holds its share of the
+// rows still to be placed. Candidates are the midpoints between neighbouring bins'
+// nearest values. x is copied; errors are those of NewData.
+func Quantise(x [][]float64, bins int) (*Data, error) {
+	if bins == 0 {
+		bins = MaxBins
+	}
+	if bins < 2 || bins > MaxBins {
+		return nil, fmt.Errorf("boost: %d bins: want 2 to %d, or 0 for %d", bins, MaxBins, MaxBins)
+	}
+	d, err := newData(x)
+	if err != nil {
+		return nil, err
+	}
+	d.bins = make([]byte, len(d.columns))
+	d.sparse = make([]sparseRows, d.dim)
+	s := newSorter(d.rows)
+	runs := make([]int, 0, d.rows)
+	for j := range d.dim {
+		column := d.Column(j)
+		order := s.sort(column)
+		runs = runsOf(runs[:0], column, order)
+		bin, k, largest, dominant := byte(0), 0, 0, 0
+		into := d.bins[j*d.rows : (j+1)*d.rows]
+		for _, end := range quantiles(runs, bins) {
+			if size := end - k; size > largest {
+				largest, dominant = size, int(bin)
+			}
+			for ; k < end; k++ {
+				into[order[k]] = bin
+			}
+			if end < d.rows {
+				d.cuts = append(d.cuts, midpoint(column[order[end-1]], column[order[end]]))
+				bin++
+			}
+		}
+		d.first[j+1] = len(d.cuts)
+		if 8*largest >= 5*d.rows && bin > 0 {
+			d.sparse[j] = sparseColumn(into, dominant, d.rows-largest)
+		}
+	}
+	return d, nil
+}
+
+// newData copies x into columns.
+func newData(x [][]float64) (*Data, error) {
+	if len(x) == 0 || len(x[0]) == 0 {
+		return nil, errors.New("boost: no data: want at least one row with at least one value")
+	}
+	if len(x) > MaxRows {
+		return nil, fmt.Errorf("boost: %d rows: want at most %d", len(x), MaxRows)
+	}
+	d := &Data{rows: len(x), dim: len(x[0])}
+	d.columns = make([]float64, d.rows*d.dim)
+	d.first = make([]int, d.dim+1)
+	var errs []error
+	for i, row := range x {
+		if len(row) != d.dim {
+			errs = append(errs, fmt.Errorf("boost: row %d has %d values, the first has %d", i, len(row), d.dim))
+		}
+		for j, v := range row[:min(len(row), d.dim)] {
+			if !(math.Abs(v) <= math.MaxFloat64) {
+				errs = append(errs, fmt.Errorf("boost: value %d of row %d is %v", j, i, v))
+			}
+			d.columns[j*d.rows+i] = v
+		}
+		if len(errs) >= wrongValues {
+			break
+		}
+	}
+	return d, errors.Join(errs...)
+}
+
+// runsOf appends to dst, for each run of equal values, where it ends in order.
+func runsOf(dst []int, column []float64, order []int32) []int {
+	for k := 1; k < len(order); k++ {
+		if column[order[k-1]] < column[order[k]] {
+			dst = append(dst, k)
+		}
+	}
+	return append(dst, len(order))
+}
+
+// quantiles returns, for each of at most bins bins, where it ends: some of the
+// ends of runs, the last always among them. It overwrites runs.
+func quantiles(runs []int, bins int) []int {
+	if len(runs) <= bins {
+		return runs
+	}
+	rows := runs[len(runs)-1]
+	heavy := func(size int) bool { return size*bins >= rows }
+	light, heavies := rows, 0 // rows of light values not yet in a closed bin; heavy values to come
+	before := 0
+	for _, end := range runs {
+		if heavy(end - before) {
+			light -= end - before
+			heavies++
+		}
+		before = end
+	}
+
+	ends := runs[:0]
+	before = 0
+	start := 0 // of the open bin
+	for _, end := range runs {
+		left := bins - len(ends) // the open one included
+		switch {
+		case heavy(end - before):
+			heavies--
+			if before > start && left > 1 {
+				ends = append(ends, before)
+				light -= before - start
+				start = before
+				left--
+			}
+			if end < rows && left > 1 {
+				ends = append(ends, end)
+				light -= before - start
+				start = end
+			}
+		case end < rows && left > 1 && (end-start)*max(1, left-heavies) >= light:
+			ends = append(ends, end)
+			light -= end - start
+			start = end
+		}
+		before = end
+	}
+	return append(ends, rows)
+}
+
+// sparseColumn lists the n rows of bins that are not dominant.
+func sparseColumn(bins []byte, dominant, n int) sparseRows {
+	s := sparseRows{rows: make([]int32, 0, n), bins: make([]byte, 0, n), dominant: dominant}
+	for i, b := range bins {
+		if int(b) != dominant {
+			s.rows = append(s.rows, int32(i))
+			s.bins = append(s.bins, b)
+		}
+	}
+	return s
+}
+
+// midpoint returns a threshold t with a ≤ t < b: (a+b)/2 where rounding and the
+// range of float64 allow.
+func midpoint(a, b float64) float64 {
+	m := (a + b) / 2
+	if math.IsInf(m, 0) {
+		m = a/2 + b/2
+	}
+	if !(m < b) {
+		return a
+	}
+	return m
+}
+
+// Rows returns the number of examples N.
+func (d *Data) Rows() int { return d.rows }
+
+// Dim returns the number of features D.
+func (d *Data) Dim() int { return d.dim }
+
+// Column returns the N values of a feature, which the caller must not change.
+func (d *Data) Column(feature int) []float64 {
+	return d.columns[feature*d.rows : (feature+1)*d.rows : (feature+1)*d.rows]
+}
+
+// Cuts returns the candidate thresholds of a feature, ascending, empty if it is
+// constant. The caller must not change them.
+func (d *Data) Cuts(feature int) []float64 {
+	return d.cuts[d.first[feature]:d.first[feature+1]:d.first[feature+1]]
+}
+
+// Candidates returns how many pairs of a feature and a threshold there are.
+func (d *Data) Candidates() int { return len(d.cuts) }
+
+// Quantised reports whether the data are in bins, as Quantise leaves them.
+func (d *Data) Quantised() bool { return d.bins != nil }
+
+// check panics unless n, the length of a vector over the examples, is N.
+func (d *Data) check(n int) {
+	if n != d.rows {
+		panic(fmt.Sprintf("boost: a vector of length %d for %d rows", n, d.rows))
+	}
+}
