@@ -20,11 +20,11 @@ Examples:
   hamlet fit < requests.jsonl > replies.jsonl
   echo '{"algorithm": "blr.incremental", "x": [[1, 2], [1, -1]], "y": [1, -1], "x_test": [[1, 0]]}' | hamlet fit | jq .p_test
 
-Every request names its algorithm, one of
+Every request names its algorithm, one of these:
 
   ` + strings.Join(names(), "\n  ") + `
 
-and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and -1, indices count from 0. An empty object for an algorithm names the fields that it needs:
+and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and -1, indices count from 0. A request with nothing but the algorithm names the fields that it needs:
 
   echo '{"algorithm": "blr.site"}' | hamlet fit`
 }

@@ -139,7 +139,9 @@ func lawOfNames(t *testing.T, s *schema, list []member) {
 			continue
 		}
 		refused(t, append(slices.Clone(list), member{f.name, []byte(value)}), f.name)
-		refused(t, with(with(list, f.name, ""), strings.ToUpper(f.name), value), strings.ToUpper(f.name))
+		if f.name != "algorithm" { // without it, nothing else is looked at
+			refused(t, with(with(list, f.name, ""), strings.ToUpper(f.name), value), strings.ToUpper(f.name))
+		}
 	}
 	refused(t, with(list, "unheard_of", "1"), "unheard_of")
 }
