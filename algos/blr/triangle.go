@@ -1,6 +1,10 @@
 package blr
 
-import "math"
+import (
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
 
 // A triangle is the upper half of a symmetric n×n matrix, row after row without
 // gaps: row i holds columns i…n−1. One number stands for both of its places, so
@@ -228,4 +232,33 @@ func (a triangle) squareOf(t triangle, n int) {
 			ai[j] = dot(t.row(n, i+j), ti[j:])
 		}
 	}
+}
+
+// invert sets cov = V, mean = Vη and returns ln|V| for the precision Λ = V⁻¹:
+// Λ = RᵀR, T = R⁻¹, V = TTᵀ, w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About n³/2 products.
+//
+// Each squared pivot of R is the precision of one weight given those after it;
+// floor is what the caller knows it to be at least, and where rounding says
+// otherwise (inputs whose scales lie far apart) the pivot is raised to it. factor
+// and tmp are scratch.
+func invert(precision triangle, eta, floor []float64, factor, cov triangle, mean, tmp []float64) (logDet float64, raised int) {
+	n := len(eta)
+	copy(factor, precision)
+	raised = factor.cholesky(floor)
+	for i := range n {
+		logDet -= float64(2 * logistic.Log(factor.row(n, i)[0]))
+	}
+	factor.invertFactor(tmp)
+	cov.squareOf(factor, n)
+
+	clear(tmp) // Tᵀη
+	for i := range n {
+		for j, t := range factor.row(n, i) {
+			tmp[i+j] += float64(t * eta[i])
+		}
+	}
+	for i := range n {
+		mean[i] = dot(factor.row(n, i), tmp[i:])
+	}
+	return logDet, raised
 }

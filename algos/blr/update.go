@@ -140,31 +140,12 @@ func (p *Posterior) forget() {
 	}
 }
 
-// remake computes V, w and ln|V| from the truth: Λ = RᵀR, T = R⁻¹, V = TTᵀ,
-// w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About D³/2 products.
+// remake computes V, w and ln|V| from the truth.
 //
-// Each squared pivot of R is the precision of βᵢ given the weights after it, and Λ is
-// the prior's diagonal plus a positive semidefinite sum, so it cannot be below
-// the prior's precision. Where rounding says otherwise (inputs whose scales lie
-// far apart) the pivot is raised to it.
+// Λ is the prior's diagonal plus a positive semidefinite sum, so a pivot cannot
+// be below the prior's precision.
 func (p *Posterior) remake() {
-	n := p.dim
-	copy(p.factor, p.precision)
-	p.raised += uint64(p.factor.cholesky(p.precision0))
-	p.logDetV = 0
-	for i := range n {
-		p.logDetV -= float64(2 * logistic.Log(p.factor.row(n, i)[0]))
-	}
-	p.factor.invertFactor(p.u)
-	p.cov.squareOf(p.factor, n)
-
-	clear(p.u) // Tᵀη
-	for i := range n {
-		for j, t := range p.factor.row(n, i) {
-			p.u[i+j] += float64(t * p.eta[i])
-		}
-	}
-	for i := range n {
-		p.mean[i] = dot(p.factor.row(n, i), p.u[i:])
-	}
+	logDet, raised := invert(p.precision, p.eta, p.precision0, p.factor, p.cov, p.mean, p.u)
+	p.logDetV = logDet
+	p.raised += uint64(raised)
 }

@@ -1,0 +1,104 @@
+package blr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A Gaussian is a belief β ~ N(w, V) that learns nothing more: a batch fit's, or
+// one written down elsewhere. It may be read concurrently.
+type Gaussian struct {
+	mean []float64 // w
+	cov  triangle  // V, positive semidefinite
+}
+
+// NewGaussian returns N(w, V). V is len(w)×len(w) and positive semidefinite to
+// rounding: V plus 1e−10 of its diagonal must have a Cholesky factor, and an
+// input without variance has no covariance. The error joins all that is wrong.
+func NewGaussian(w []float64, v *mat.SymDense) (*Gaussian, error) {
+	n := len(w)
+	if n < 1 || n > MaxDim || v.IsEmpty() || v.SymmetricDim() != n {
+		return nil, fmt.Errorf("blr: %d weights with a covariance of %d inputs: want the same number, 1 to %d", n, v.SymmetricDim(), MaxDim)
+	}
+	var errs []error
+	for j, m := range w {
+		if !(math.Abs(m) <= longest) {
+			errs = append(errs, fmt.Errorf("blr: weight %d is %v: want a finite number up to %g", j, m, float64(longest)))
+		}
+	}
+	g := &Gaussian{mean: slices.Clone(w), cov: newTriangle(n)}
+	padded, floor := newTriangle(n), make([]float64, n)
+	for i := range n {
+		for k := range g.cov.row(n, i) {
+			c := v.At(i, i+k)
+			if !(math.Abs(c) <= longest) {
+				errs = append(errs, fmt.Errorf("blr: covariance of inputs %d and %d is %v: want a finite number up to %g", i, i+k, c, float64(longest)))
+			}
+			g.cov.row(n, i)[k], padded.row(n, i)[k] = c, c
+		}
+		d := v.At(i, i)
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("blr: variance of input %d is %v", i, d))
+		}
+		padded.row(n, i)[0] += float64(1e-10 * d)
+		if d == 0 {
+			padded.row(n, i)[0] = math.SmallestNonzeroFloat64
+		}
+	}
+	if len(errs) == 0 {
+		for i := range floor {
+			floor[i] = math.SmallestNonzeroFloat64
+		}
+		for i := range n {
+			for k, c := range g.cov.row(n, i) {
+				if c != 0 && (v.At(i, i) == 0 || v.At(i+k, i+k) == 0) {
+					errs = append(errs, fmt.Errorf("blr: inputs %d and %d have a covariance but no variance", i, i+k))
+				}
+			}
+		}
+		if padded.cholesky(floor) != 0 {
+			errs = append(errs, errors.New("blr: the covariance is not positive semidefinite"))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return g, nil
+}
+
+// Dim returns the number of inputs D.
+func (g *Gaussian) Dim() int { return len(g.mean) }
+
+// MeanTo writes w to dst, of length D.
+func (g *Gaussian) MeanTo(dst []float64) {
+	g.checkLength(len(dst))
+	copy(dst, g.mean)
+}
+
+// CovarianceTo writes V to dst, which is D×D or empty.
+func (g *Gaussian) CovarianceTo(dst *mat.SymDense) { g.cov.copyTo(dst, len(g.mean)) }
+
+// Moments returns the mean m = wᵀx and the variance a = xᵀVx of the log-odds, in
+// nats and nats². It panics if len(x) ≠ D or an entry is not finite.
+func (g *Gaussian) Moments(x []float64) (m, a float64) {
+	g.checkLength(len(x))
+	scale := scaleOf(x)
+	if scale != 1 {
+		x = scaled(x, scale)
+	}
+	m, a = inOrder(g.mean, x), max(g.cov.quadratic(x), 0)
+	return m / scale, a / scale / scale
+}
+
+// Prob returns Exact of the moments, the probability that x has label +1.
+func (g *Gaussian) Prob(x []float64) float64 { return Exact(g.Moments(x)) }
+
+func (g *Gaussian) checkLength(n int) {
+	if n != len(g.mean) {
+		panic(fmt.Sprintf("blr: a vector of length %d for %d inputs", n, len(g.mean)))
+	}
+}
