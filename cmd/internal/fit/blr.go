@@ -1,0 +1,82 @@
+package fit
+
+import (
+	"hamlet/algos/blr"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// What the rows of package blr share.
+//
+// Inputs reach up to ±1e30: package blr shortens longer ones, and a reply would
+// then not be about the rows that were sent. A reply holds D×D matrices, so D
+// reaches up to 4,096. x_test is answered with the exact predictive probability,
+// E σ(z) under z ~ N(wᵀx, xᵀVx).
+
+// blrRows are labelled rows, and rows to be classified.
+type blrRows struct {
+	X     [][]float64 `json:"x" shape:"N×D" in:"[-1e30,1e30]"`
+	Y     []float64   `json:"y" shape:"N" in:"±1"`
+	XTest [][]float64 `json:"x_test" shape:"M×D" in:"[-1e30,1e30]" default:"null"`
+}
+
+func (r *blrRows) testRows() [][]float64 { return r.XTest }
+
+const blrMaxDim = 4096
+
+func (r *blrRows) check() error {
+	if d := len(r.X[0]); d > blrMaxDim {
+		return wrong("x", "%d columns where %d are the most", d, blrMaxDim)
+	}
+	return nil
+}
+
+// blrPrior is the precision of each weight before anything is learnt.
+type blrPrior struct {
+	PriorPrecision *float64 `json:"prior_precision" in:"[1e-30,1e30]" default:"null"` // D if not given
+}
+
+// vector returns the precision of all d weights.
+func (p *blrPrior) vector(d int) []float64 {
+	v := make([]float64, d)
+	for j := range v {
+		v[j] = float64(d)
+		if p.PriorPrecision != nil {
+			v[j] = *p.PriorPrecision
+		}
+	}
+	return v
+}
+
+// A belief is N(w, V), as package blr has it.
+type belief interface {
+	Dim() int
+	MeanTo(dst []float64)
+	CovarianceTo(dst *mat.SymDense)
+	Moments(x []float64) (m, a float64)
+}
+
+func meanOf(b belief) []float64 {
+	w := make([]float64, b.Dim())
+	b.MeanTo(w)
+	return w
+}
+
+func covarianceOf(b belief) [][]float64 {
+	var v mat.SymDense
+	b.CovarianceTo(&v)
+	return rowsOf(&v)
+}
+
+// naturalOf returns η and Λ.
+func naturalOf(p *blr.Posterior) (eta []float64, lambda [][]float64) {
+	eta = make([]float64, p.Dim())
+	var m mat.SymDense
+	p.NaturalTo(eta, &m)
+	return eta, rowsOf(&m)
+}
+
+// exactOf is the classifier of a belief.
+func exactOf(b belief) Classifier {
+	return ClassifierFunc(func(x []float64) float64 { return blr.Exact(b.Moments(x)) })
+}

@@ -1,0 +1,65 @@
+package fit
+
+import (
+	"context"
+
+	"hamlet/algos/blr"
+)
+
+func init() { registerClassifier("blr.incremental", blrIncremental) }
+
+// xi_tolerance is of the site jj, and 0 is its default, the fixed point.
+type blrIncrementalRequest struct {
+	blrRows
+	blrPrior
+	XiTolerance float64 `json:"xi_tolerance" in:"[0,∞)" default:"0"`
+	Site        string  `json:"site" in:"jj|rvga"`
+	Block       int     `json:"block" in:"[1,4096]" default:"1"`
+}
+
+// The lists by event have what holds after it. w_trace has w.
+type blrIncrementalReply struct {
+	W           []float64   `json:"w"`
+	V           [][]float64 `json:"v"`
+	Precision   [][]float64 `json:"precision"`
+	Eta         []float64   `json:"eta"`
+	Xi          []float64   `json:"xi,omitempty"`
+	RVGAH       []float64   `json:"rvga_h,omitempty"`
+	RVGAR       []float64   `json:"rvga_r,omitempty"`
+	LogDetV     []float64   `json:"log_det_v"`
+	LogEvidence []float64   `json:"log_evidence"`
+	WTrace      [][]float64 `json:"w_trace"`
+}
+
+func blrIncremental(ctx context.Context, q *blrIncrementalRequest) (*blrIncrementalReply, Classifier, error) {
+	if err := q.check(); err != nil {
+		return nil, nil, err
+	}
+	d := len(q.X[0])
+	cfg := blr.Config{Dim: d, Precision: q.vector(d), Site: blr.ExactRVGA}
+	if q.Site == "jj" {
+		cfg.Site, cfg.XiTolerance = blr.JaakkolaJordan, q.XiTolerance
+	}
+	p, err := blr.New(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &blrIncrementalReply{}
+	for n, x := range q.X {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		rec := p.Update(x, q.Y[n], 1)
+		if q.Site == "jj" {
+			r.Xi = append(r.Xi, rec.Xi)
+		} else {
+			r.RVGAH, r.RVGAR = append(r.RVGAH, rec.H), append(r.RVGAR, rec.R)
+		}
+		r.LogDetV = append(r.LogDetV, p.LogDetV())
+		r.LogEvidence = append(r.LogEvidence, p.LogEvidence())
+		r.WTrace = append(r.WTrace, meanOf(p))
+	}
+	r.W, r.V = meanOf(p), covarianceOf(p)
+	r.Eta, r.Precision = naturalOf(p)
+	return r, exactOf(p), nil
+}
