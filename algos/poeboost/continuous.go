@@ -1,0 +1,158 @@
+package poeboost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/internal/logistic"
+)
+
+// A Learner says how the hypotheses of POEBoost.CS are fitted in a round.
+type Learner uint8
+
+const (
+	// Newton maximises the weighted likelihood Σ D ln p, with the penalty
+	// ½·10⁻⁶·(weight² + bias²).
+	Newton Learner = iota
+	// Step takes one gradient step of Σ D ln p from 0, as in section 6 of the paper,
+	// which does not say how long.
+	Step
+)
+
+// ContinuousConfig says how to run POEBoost.CS. Zero fields mean the defaults
+// given.
+type ContinuousConfig struct {
+	Rounds  int       // at most so many, 1 to boost.MaxRounds; 0 is DefaultRounds
+	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
+	Learner Learner   // Newton by default
+	Rate    float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
+}
+
+// MaxRate bounds the rate of Step. Any rate so large makes certainties.
+const MaxRate = 1e6
+
+// Continuous is POEBoost.CS over univariate logistic regression. A round weighs
+// the examples by (7), fits a hypothesis to every feature and takes the one of
+// least ε_c (32), with P_e = max(ε_c, 10⁻⁶), so that (6) is at most 2 by (30) and
+// (31); the expert (13) joins the product. Of equal hypotheses the first feature's
+// wins. It ends before a round with ε_c ≥ ½ (boost.NoEdge).
+type Continuous struct {
+	sample
+	learner  Learner
+	rate     float64
+	features []Univariate // the last fit of each
+	columns  []float64    // standardised
+	largest  []float64    // max|u| of each column
+	correct  []float64    // scratch: P(Z = y | x, h), then the expert's P(y | x, h)
+	log      []ContinuousRound
+}
+
+// A ContinuousRound is what one round found.
+type ContinuousRound struct {
+	Hypothesis      Univariate
+	ConfidenceError float64 // ε_c (32)
+	ErrorRate       float64 // P_e
+	Constraint      float64 // the left side of (6), at most 2
+	State                   // after the round
+}
+
+// leastErrorRate is the least P_e: no expert adds more than ln(10⁶) to a log-odds.
+const leastErrorRate = 1e-6
+
+// NewContinuous prepares POEBoost.CS on d with labels y = ±1, which are copied.
+// The error joins everything that is wrong with them and cfg.
+func NewContinuous(d *boost.Data, y []float64, cfg ContinuousConfig) (*Continuous, error) {
+	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
+	errs := []error{err}
+	if cfg.Learner > Step {
+		errs = append(errs, fmt.Errorf("poeboost: unknown learner %d: want Newton or Step", cfg.Learner))
+	}
+	if cfg.Rate == 0 {
+		cfg.Rate = 1
+	}
+	if !(cfg.Rate > 0 && cfg.Rate <= MaxRate) {
+		errs = append(errs, fmt.Errorf("poeboost: rate %v: want one in (0, %g], or 0 for 1", cfg.Rate, float64(MaxRate)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	b := &Continuous{
+		sample: s, learner: cfg.Learner, rate: cfg.Rate,
+		largest: make([]float64, d.Dim()), correct: make([]float64, d.Rows()),
+		log: make([]ContinuousRound, 0, s.rounds),
+	}
+	b.features, b.columns = standardise(d)
+	for j := range b.largest {
+		for _, v := range b.column(j) {
+			b.largest[j] = max(b.largest[j], math.Abs(v))
+		}
+	}
+	b.weigh()
+	return b, nil
+}
+
+// column returns the standardised values of a feature.
+func (b *Continuous) column(j int) []float64 {
+	n := b.data.Rows()
+	return b.columns[j*n : (j+1)*n]
+}
+
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause
+// between two rounds; what has been learnt stays, and Train may be called again.
+func (b *Continuous) Train(ctx context.Context) error { return train(ctx, b.Round) }
+
+// Round runs one round and reports whether it did; otherwise Stopped says why
+// not. It costs N exponentials for each feature with Step, some four times as many
+// with Newton, and allocates nothing.
+func (b *Continuous) Round() bool {
+	if b.finished() {
+		return false
+	}
+	best, least := 0, math.Inf(1)
+	for j := range b.features {
+		h, u := &b.features[j], b.column(j)
+		if b.learner == Step {
+			h.step(u, b.y, b.dist, b.rate)
+		} else {
+			h.newton(u, b.y, b.dist, b.largest[j])
+		}
+		if ε := h.confidenceError(u, b.y, b.dist); ε < least {
+			best, least = j, ε
+		}
+	}
+	if 1-2*least <= noEdge {
+		b.stop = boost.NoEdge
+		return false
+	}
+	r := ContinuousRound{Hypothesis: b.features[best], ConfidenceError: least, ErrorRate: max(least, leastErrorRate)}
+	h := &r.Hypothesis
+	for i, u := range b.column(best) {
+		z := float64(h.Weight*u) + h.Bias
+		b.correct[i] = logistic.Sigmoid(b.y[i] * z)
+		b.logOdds[i] += expertLogOdds(z, r.ErrorRate)
+	}
+	ExpertTo(b.correct, b.correct, r.ErrorRate)
+	r.Constraint = Constraint(b.dist, b.correct)
+	b.weigh()
+	r.State = b.state()
+	b.log = append(b.log, r)
+	b.done++
+	b.finished()
+	return true
+}
+
+// Rounds returns what each round found.
+func (b *Continuous) Rounds() []ContinuousRound { return slices.Clone(b.log) }
+
+// Ensemble returns the product of the experts so far.
+func (b *Continuous) Ensemble() *Ensemble {
+	e := &Ensemble{dim: b.data.Dim()}
+	for _, r := range b.log {
+		e.opinions = append(e.opinions, Opinion{Univariate: r.Hypothesis, ErrorRate: r.ErrorRate})
+	}
+	return e
+}

@@ -1,0 +1,119 @@
+package poeboost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/internal/logistic"
+)
+
+// DefaultRounds is the number of rounds where a Config has 0.
+const DefaultRounds = 50
+
+// State is how an ensemble does on its training data after a round, by sample
+// weight.
+type State struct {
+	MeanLogLikelihood float64 // mean of ln P(y | x, h₁…h_j), nats per example
+	TrainError        float64 // share of wrong signs; log-odds 0 count as −1
+}
+
+// sample is what both boosters keep of a training set.
+type sample struct {
+	data    *boost.Data
+	y       []float64
+	weights []float64 // ω, in [0, 1]
+	total   float64   // Σω
+	logOdds []float64 // of y = +1, of the ensemble on each row
+	dist    []float64 // D of (7), for the coming round
+	printed bool      // D without Qᵢ
+	rounds  int       // how many are wanted
+	done    int
+	stop    boost.Stop
+}
+
+// newSample checks what both boosters are given; weights may be nil.
+func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) {
+	ω, total, err := d.SampleWeights(weights)
+	errs := []error{d.CheckLabels(y), err}
+	if rounds == 0 {
+		rounds = DefaultRounds
+	}
+	if rounds < 0 || rounds > boost.MaxRounds {
+		errs = append(errs, fmt.Errorf("poeboost: %d rounds: want 1 to %d, or 0 for %d", rounds, boost.MaxRounds, DefaultRounds))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return sample{}, err
+	}
+	n := d.Rows()
+	return sample{
+		data: d, y: append([]float64(nil), y...), weights: ω, total: total, rounds: rounds,
+		logOdds: make([]float64, n), dist: make([]float64, n),
+	}, nil
+}
+
+// weigh sets D to what (7) makes of the log-odds, which are finite.
+func (s *sample) weigh() {
+	if !closedWeights(s.dist, s.y, s.logOdds, s.weights, s.printed) {
+		panic("poeboost: no weight is left")
+	}
+}
+
+// state measures the ensemble.
+func (s *sample) state() State {
+	var m State
+	for i, f := range s.logOdds {
+		w := s.weights[i]
+		m.MeanLogLikelihood += float64(w * logistic.LogSigmoid(s.y[i]*f))
+		if (f > 0) != (s.y[i] > 0) {
+			m.TrainError += w
+		}
+	}
+	m.MeanLogLikelihood /= s.total
+	m.TrainError /= s.total
+	return m
+}
+
+// finished ends training if all rounds are done.
+func (s *sample) finished() bool {
+	if s.stop == boost.Running && s.done == s.rounds {
+		s.stop = boost.Rounds
+	}
+	return s.stop != boost.Running
+}
+
+// Stopped returns why training has ended, or boost.Running.
+func (s *sample) Stopped() boost.Stop { return s.stop }
+
+// LogOddsTo writes the ensemble's log-odds of y = +1 on the training data so far
+// to dst, of length N.
+func (s *sample) LogOddsTo(dst []float64) {
+	checkLengths(len(dst), len(s.logOdds))
+	copy(dst, s.logOdds)
+}
+
+// WeightsTo writes D, the distribution over the examples that the next round
+// would see, to dst, of length N. It sums to 1.
+func (s *sample) WeightsTo(dst []float64) {
+	checkLengths(len(dst), len(s.dist))
+	copy(dst, s.dist)
+}
+
+// train runs rounds until step has none or ctx is cancelled.
+func train(ctx context.Context, step func() bool) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("poeboost: stopped between rounds: %w", context.Cause(ctx))
+		}
+		if !step() {
+			return nil
+		}
+	}
+}
+
+func checkInputs(n, dim int) {
+	if n != dim {
+		panic(fmt.Sprintf("poeboost: a vector of length %d for %d inputs", n, dim))
+	}
+}
