@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -31,7 +32,8 @@ const (
 // The contexts of Handle, Idle and Close outlive a request to stop by
 // ConsumerConfig.Drain, so that what has been handed over is finished.
 // A handler whose Handle or Idle returned an error is dropped as it is: its
-// Close is not called, and what it holds beside memory it must have let go.
+// Close is not called, and what it holds beside memory it must have let go. An
+// error after the request to stop ends no Run: see [Consumer.Run].
 type Handler interface {
 	// Position returns the offset to read next, which the handler's state decides
 	// and not the group. ok is false when there is no state: the partition is then
@@ -130,7 +132,10 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 // when the assignment does, and drives the handler. It waits through broker
 // restarts. It returns early, after closing the other handlers in order, with
 // the error of open or of a handler unless that wraps ErrReload, and with
-// ErrGap, ErrBehind, ErrUnknownTopic, ErrAuth or ErrTLS.
+// ErrGap, ErrBehind, ErrUnknownTopic, ErrAuth or ErrTLS. What a handler could not
+// finish when it was asked to stop, such as its last save, is an error of Run if
+// ctx had ended, joined with the others', and only a warning in the log if the
+// partition was taken away: whoever has it now reads from the state that is saved.
 func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, partition int) (Handler, error)) error {
 	parent := ctx
 	ctx, stop := context.WithCancelCause(ctx)
@@ -139,13 +144,12 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	defer transport.CloseIdleConnections()
 	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop}
 	err := r.generations(ctx)
-	switch {
-	case parent.Err() == nil:
-		return err
-	case errors.Is(err, parent.Err()), errors.Is(err, context.Cause(parent)):
-		return nil
+	if parent.Err() != nil && (errors.Is(err, parent.Err()) || errors.Is(err, context.Cause(parent))) {
+		err = nil
 	}
-	return err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(append([]error{err}, r.left...)...)
 }
 
 // A run is what one call of Run shares between its partitions.
@@ -154,6 +158,16 @@ type run struct {
 	client *kafkago.Client
 	open   func(context.Context, int) (Handler, error)
 	stop   context.CancelCauseFunc // ends Run with an error
+
+	mu   sync.Mutex
+	left []error // of handlers that did not finish when Run stopped
+}
+
+// unfinished keeps an error that came too late to stop Run.
+func (r *run) unfinished(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = append(r.left, err)
 }
 
 // generations lives through the group's generations until ctx ends, and returns

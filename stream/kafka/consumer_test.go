@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -313,6 +314,96 @@ func TestHandlerErrorEndsRun(t *testing.T) {
 	}
 	if closed != 2 {
 		t.Errorf("%d handlers closed, want the 2 that did not fail: %v", closed, k.log)
+	}
+}
+
+// A closer's Close fails as often as it is told to.
+type closer struct {
+	kafka.Handler
+	close func(context.Context) error
+}
+
+func (c closer) Close(ctx context.Context) error {
+	return errors.Join(c.close(ctx), c.Handler.Close(ctx))
+}
+
+// A save that fails when a partition is taken away is no reason to leave the
+// group: the next owner reads the log from the state that is saved, and the
+// process that failed would fail all others, one rebalance each.
+func TestCloseErrorSurvivesRebalance(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 2)
+	k := newKeeper()
+	consumer := kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}
+	var failed atomic.Int64
+	open := k.open("a")
+	stopA := start(t, consumer, func(ctx context.Context, partition int) (kafka.Handler, error) {
+		h, err := open(ctx, partition)
+		return closer{h, func(context.Context) error {
+			if failed.Add(1) > 2 {
+				return nil
+			}
+			return errors.New("the state cannot be reached")
+		}}, err
+	})
+	k.until(t, "a to own both", func() bool { return len(k.owner) == 2 })
+	stopB := start(t, consumer, k.open("b"))
+	k.until(t, "a and b to share", func() bool {
+		return k.owner[0] != k.owner[1]
+	})
+	if err := stopB(); err != nil {
+		t.Fatal(err)
+	}
+	k.until(t, "a to own both again", func() bool { return k.owner[0] == "a" && k.owner[1] == "a" })
+	if err := stopA(); err != nil {
+		t.Errorf("Run = %v, want nil: its last saves succeeded", err)
+	}
+	if failed.Load() < 4 {
+		t.Errorf("%d handlers closed, want at least 4", failed.Load())
+	}
+}
+
+// A last save that fails at an orderly stop is Run's error, for each partition.
+func TestCloseErrorEndsStop(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 2)
+	k := newKeeper()
+	broken := errors.New("the state cannot be reached")
+	open := k.open("a")
+	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, func(ctx context.Context, partition int) (kafka.Handler, error) {
+		h, err := open(ctx, partition)
+		return closer{h, func(context.Context) error { return fmt.Errorf("save: %w", broken) }}, err
+	})
+	k.until(t, "both partitions", func() bool { return len(k.owner) == 2 })
+	err := stop()
+	if !errors.Is(err, broken) {
+		t.Fatalf("Run = %v, want the error of Close", err)
+	}
+	for _, want := range []string{"partition 0: close", "partition 1: close"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+// A batch that is not finished within Drain is Run's error too.
+func TestDrainPassed(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 1)
+	if err := newProducer(t, cfg).Publish(t.Context(), numbered(name, 0, 1, 1)...); err != nil {
+		t.Fatal(err)
+	}
+	k := newKeeper()
+	entered := make(chan struct{})
+	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name, Drain: 50 * time.Millisecond},
+		k.hooked("a", func(working context.Context, _ int, _ []kafka.Record) error {
+			close(entered)
+			<-working.Done()
+			return working.Err()
+		}))
+	<-entered
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "offsets 0 to 0") {
+		t.Errorf("Run = %v, want the batch that was not finished", err)
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 )
 
 // assignment drives one partition while the generation lasts. An error that no
-// reload mends ends the whole run.
-func (r *run) assignment(ctx, ended context.Context, gen *kafkago.Generation, partition int) {
-	ctx, cancel := context.WithCancel(ctx)
+// reload mends ends the whole run, unless the assignment was over already: then
+// the partition is another member's, who has the log to learn again from what
+// was not saved.
+func (r *run) assignment(running, ended context.Context, gen *kafkago.Generation, partition int) {
+	ctx, cancel := context.WithCancel(running)
 	defer cancel()
 	defer context.AfterFunc(ended, cancel)()
 	pause := newPause()
@@ -22,6 +24,10 @@ func (r *run) assignment(ctx, ended context.Context, gen *kafkago.Generation, pa
 		err := s.serve(ctx)
 		switch {
 		case err == nil:
+		case running.Err() != nil && !errors.Is(err, ErrReload):
+			r.unfinished(fmt.Errorf("topic %s, partition %d: %w", r.cfg.Topic, partition, err))
+		case ctx.Err() != nil:
+			r.cfg.Log.Warn("kafka: a partition was given back unfinished", "topic", r.cfg.Topic, "partition", partition, "error", err)
 		case errors.Is(err, ErrReload):
 			r.cfg.Log.Info("kafka: opening a partition anew", "topic", r.cfg.Topic, "partition", partition, "reason", err)
 			wait(ctx, pause)
@@ -49,8 +55,8 @@ type session struct {
 // serve opens a handler, feeds it until ctx ends, and closes it.
 func (s *session) serve(ctx context.Context) (err error) {
 	if s.handler, err = s.open(ctx, s.partition); err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return nil
+		if ctx.Err() != nil {
+			return nil // nothing was begun
 		}
 		return fmt.Errorf("open: %w", err)
 	}
