@@ -24,7 +24,7 @@ import (
 //	48            8         ln|V|
 //	56            8         log evidence
 //	64            8         half-life, 0 for none
-//	72            8         zero
+//	72            8         corrections
 //	80            8         ξ tolerance, 0 for the fixed point
 //	88            8·D       prior mean
 //	88 +  8·D     8·D       prior precision
@@ -58,7 +58,7 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 	dst = le.AppendUint32(dst, uint32(p.dim))
 	dst = le.AppendUint32(dst, uint32(p.refactor))
 	for _, n := range [...]uint64{p.updates, p.scheduled, p.repaired, p.raised,
-		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), 0, math.Float64bits(p.xiStop)} {
+		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), p.corrections, math.Float64bits(p.xiStop)} {
 		dst = le.AppendUint64(dst, n)
 	}
 	for _, v := range [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov} {
@@ -102,7 +102,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	if le.Uint64(b[80:]) != 0 && (!validTolerance(xiStop) || Site(b[5]) != JaakkolaJordan) {
 		return fmt.Errorf("read xi tolerance %v: %w", xiStop, ErrFormat)
 	}
-	for _, z := range append([]byte{b[6], b[7]}, b[72:80]...) {
+	for _, z := range b[6:8] {
 		if z != 0 {
 			return fmt.Errorf("read %d where version 1 has zero: %w", z, ErrFormat)
 		}
@@ -113,6 +113,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	q.site, q.refactor = Site(b[5]), int(refactor)
 	q.setHalfLife(halfLife)
 	q.xiStop = xiStop
+	q.corrections = le.Uint64(b[72:])
 	q.updates, q.scheduled, q.repaired, q.raised = le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:])
 	q.logDetV, q.logEvidence = math.Float64frombits(le.Uint64(b[48:])), math.Float64frombits(le.Uint64(b[56:]))
 	finite := q.logDetV - q.logDetV + (q.logEvidence - q.logEvidence) // 0, or NaN

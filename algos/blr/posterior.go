@@ -72,6 +72,7 @@ type Posterior struct {
 
 	logEvidence float64 // Σ of the events' parts, nats
 	updates     uint64
+	corrections uint64 // sites withdrawn or refreshed
 	scheduled   uint64 // factorings at counts divisible by refactor
 	repaired    uint64 // factorings because V was found inaccurate
 	raised      uint64 // pivots that a factoring had to raise to the prior's

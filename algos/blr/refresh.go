@@ -1,0 +1,86 @@
+package blr
+
+import (
+	"fmt"
+	"math"
+)
+
+// Refresh solves the site of an absorbed event again, under the belief of today.
+// Each site was solved when its event came, with the little that was known then:
+// JaakkolaJordan's early ξ are too small, R-VGA's early h too large, so that
+// precision is overstated and w shrunk.
+//
+// With the site as it stands, (h, e), out of the belief, xᵀβ ~ N(m₋, a₋),
+//
+//	a₋ = a/(1−ha),   m₋ = (m − ea)/(1−ha),
+//
+// and the site is solved under that, raised to φ times what forgetting has left
+// of it. The difference to what stood is one rank-1 step. For JaakkolaJordan that
+// maximises the bound (11) over ξ and q(β) together, so that sweeps climb to the
+// fixed point of the batch fit with this prior; for R-VGA it is a coordinate step
+// of Gaussian variational inference.
+//
+// rec becomes the record of the new site: Phi and Fades, too, are of today. The
+// rest of the belief is as if it had always been so. moved is by how much the mean
+// log-odds of x moved, in nats. O(D²), no allocation. The error is as Unlearn's.
+func (p *Posterior) Refresh(rec *Record) (moved float64, err error) {
+	moved, err = p.refresh(rec)
+	if err == nil {
+		p.corrected(rec.X)
+	}
+	return moved, err
+}
+
+func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
+	if err := p.checkRecord(rec); err != nil {
+		return 0, err
+	}
+	x := rec.X
+	h, eta, left := p.standing(rec)
+	phi := float64(rec.Phi * left)
+	if !(phi > 0 && phi <= 1) || rec.Y != 1 && rec.Y != -1 {
+		if left == 0 {
+			return 0, nil // it has faded to nothing
+		}
+		return 0, fmt.Errorf("blr: the record's label is %v, to the power %v", rec.Y, rec.Phi)
+	}
+	p.cov.mulVec(p.u, x)
+	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
+	rest := 1 - float64(h*a)
+	prior := p.priorVariance(x)
+	if !(rest > 0) {
+		return 0, fmt.Errorf("blr: refresh a site that leaves %v of the precision along x: %w", rest, ErrIndefinite)
+	}
+	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), rec.Y, phi)
+	dh, de := st.H-h, st.Eta-eta
+	st.R, st.Evidence = rec.R, rec.Evidence // of the day it was learnt
+	rec.Step, rec.Phi, rec.Fades = st, phi, p.fades()
+	if a == 0 {
+		return 0, nil
+	}
+	p.addSite(x, dh, de, m, a)
+	return math.Abs(float64((de-float64(dh*m))/(1+float64(dh*a))) * a), nil
+}
+
+// Sweep refreshes the sites of all recs in order and makes V anew at the end. It
+// returns the largest distance that an event's own refresh moved its mean
+// log-odds, in nats: sweeps have converged when it is small. Three of them bring
+// an incremental fit to the log loss of the batch fit. An error leaves the sites
+// before it refreshed, those behind it as they were.
+func (p *Posterior) Sweep(recs []Record) (moved float64, err error) {
+	for i := range recs {
+		d, err := p.refresh(&recs[i])
+		if err != nil {
+			return moved, fmt.Errorf("record %d: %w", i, err)
+		}
+		moved = max(moved, d)
+		p.corrections++
+		if p.corrections%probeEvery == 0 && !(p.residual(recs[i].X) <= probeTolerance) {
+			p.repaired++
+			p.remake()
+		}
+	}
+	p.scheduled++
+	p.remake()
+	return moved, nil
+}
