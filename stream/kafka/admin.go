@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -144,6 +143,31 @@ func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic str
 	return first, end, err
 }
 
+// bounds is offsets for one partition, of which only its leader is asked: another
+// partition that has none is no reason to wait.
+func bounds(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
+	err = retry(ctx, cfg, fmt.Sprintf("ask for the offsets of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
+		first, end, err = askBounds(ctx, client, topic, partition)
+		return err
+	})
+	return first, end, err
+}
+
+func askBounds(ctx context.Context, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
+	res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
+		topic: {kafkago.FirstOffsetOf(partition), kafkago.LastOffsetOf(partition)},
+	}})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, o := range res.Topics[topic] {
+		if o.Partition == partition {
+			return o.FirstOffset, o.LastOffset, o.Error
+		}
+	}
+	return 0, 0, fmt.Errorf("no offsets of partition %d in the answer", partition)
+}
+
 // partitionsOf lists a topic's partitions, ascending, from the transport's
 // cached metadata.
 func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]int, error) {
@@ -182,19 +206,16 @@ func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (l
 	client, transport := cfg.client()
 	defer transport.CloseIdleConnections()
 	err = retry(ctx, &cfg, fmt.Sprintf("read the last record of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
-		first, end, err := offsets(ctx, &cfg, client, topic)
+		first, end, err := askBounds(ctx, client, topic, partition)
 		if err != nil {
 			return err
 		}
-		if _, there := first[partition]; !there {
-			return fmt.Errorf("%w: topic %s has partitions %v", kafkago.UnknownTopicOrPartition, topic, slices.Sorted(maps.Keys(first)))
-		}
-		for step := int64(1); !ok && end[partition] > first[partition]; step *= 4 {
-			from := max(first[partition], end[partition]-step)
-			if last, ok, err = lastFrom(ctx, &cfg, topic, partition, from, end[partition]); err != nil {
+		for step := int64(1); !ok && end > first; step *= 4 {
+			from := max(first, end-step)
+			if last, ok, err = lastFrom(ctx, &cfg, topic, partition, from, end); err != nil {
 				return err
 			}
-			if from == first[partition] {
+			if from == first {
 				break
 			}
 		}

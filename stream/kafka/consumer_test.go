@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -222,6 +223,72 @@ func TestCompactionIsNoGap(t *testing.T) {
 	}
 	if k.count == 500 {
 		t.Error("nothing was compacted, so nothing was tested")
+	}
+}
+
+// A partition whose leader cannot be reached is no reason not to read the others,
+// also when they have holes that must be told from gaps.
+func TestOthersReadWithoutALeader(t *testing.T) {
+	var listening atomic.Int64
+	var deafness atomic.Bool
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		if listening.Add(1) == 1 {
+			return l, err
+		}
+		return deaf{l, &deafness}, err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	cfg := kafka.Config{Brokers: fake.ListenAddrs()[:1], Log: testLog(t)}
+	const name = "t"
+	ensure(t, cfg, name, 2)
+	deafness.Store(true)
+	for partition := range int32(2) {
+		if err := fake.MoveTopicPartition(name, partition, partition); err != nil {
+			t.Fatal(err)
+		}
+	}
+	group := "g"
+	for fake.CoordinatorFor(group) != 0 {
+		group += "g"
+	}
+	var records []kafka.Record
+	for _, r := range numbered(name, 0, 20, 20) {
+		if (kafkago.Murmur2Balancer{}).Balance(kafkago.Message{Key: r.Key}, 0, 1) == 0 {
+			records = append(records, r)
+		}
+	}
+	if err := newProducer(t, cfg).Publish(within(t, 10*time.Second), records...); err != nil {
+		t.Fatal(err)
+	}
+	k := newKeeper()
+	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: group}, k.open("a"))
+	k.until(t, "partition 0", func() bool { return len(k.taken[0]) == len(records) })
+	r, ok, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, 0)
+	if err != nil || !ok || r.Offset != int64(len(records)-1) {
+		t.Errorf("LastRecord = offset %d, %v, %v; want %d", r.Offset, ok, err, len(records)-1)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A deaf listener hangs up on everybody from a certain moment.
+type deaf struct {
+	net.Listener
+	now *atomic.Bool
+}
+
+func (d deaf) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.Listener.Accept()
+		if err != nil || !d.now.Load() {
+			return conn, err
+		}
+		conn.Close()
 	}
 }
 

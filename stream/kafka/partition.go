@@ -201,26 +201,26 @@ func (s *session) start(ctx context.Context) error {
 	next, ok := s.handler.Position()
 	var doubted time.Time
 	for pause := newPause(); ; wait(ctx, pause) {
-		first, end, err := offsets(ctx, &s.cfg.Config, s.client, s.cfg.Topic)
+		first, end, err := bounds(ctx, &s.cfg.Config, s.client, s.cfg.Topic, s.partition)
 		if err != nil {
 			return err
 		}
-		log := s.cfg.Log.With("topic", s.cfg.Topic, "partition", s.partition, "first", first[s.partition], "end", end[s.partition])
+		log := s.cfg.Log.With("topic", s.cfg.Topic, "partition", s.partition, "first", first, "end", end)
 		if !ok {
-			next = first[s.partition]
+			next = first
 			log.Info("kafka: reading from the beginning")
 		}
 		s.next = next
-		if next <= end[s.partition] {
+		if next <= end {
 			log.Debug("kafka: reading", "next", next)
-			return s.gap(first[s.partition])
+			return s.gap(first)
 		}
 		// A broker that is recovering its log shows an early end for a moment.
 		if doubted.IsZero() {
 			doubted = time.Now()
 		}
 		if time.Since(doubted) > patience {
-			return s.behind(end[s.partition])
+			return s.behind(end)
 		}
 	}
 }
@@ -255,13 +255,13 @@ func (s *session) admit(ctx context.Context, batch []Record) error {
 			return fmt.Errorf("offset %d after %d: the broker went back", batch[i].Offset, next-1)
 		}
 		if batch[i].Offset > next {
-			first, _, err := offsets(ctx, &s.cfg.Config, s.client, s.cfg.Topic)
+			first, _, err := bounds(ctx, &s.cfg.Config, s.client, s.cfg.Topic, s.partition)
 			if err != nil {
 				return err
 			}
 			before := s.next
 			s.next = next
-			err = s.gap(min(first[s.partition], batch[i].Offset))
+			err = s.gap(min(first, batch[i].Offset))
 			s.next = before
 			return err
 		}
@@ -289,16 +289,16 @@ func (s *session) interpret(ctx context.Context, err error) error {
 func (s *session) outOfRange(ctx context.Context) error {
 	pause := newPause()
 	for since := time.Now(); ; wait(ctx, pause) {
-		_, end, err := offsets(ctx, &s.cfg.Config, s.client, s.cfg.Topic)
+		_, end, err := bounds(ctx, &s.cfg.Config, s.client, s.cfg.Topic, s.partition)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return err
-		case s.next <= end[s.partition]:
+		case s.next <= end:
 			return nil
 		case time.Since(since) > patience:
-			return s.behind(end[s.partition])
+			return s.behind(end)
 		}
 	}
 }
