@@ -263,3 +263,60 @@ func TestPredictEqualsTheIntegrals(t *testing.T) {
 		near(t, at("interval_hi"), r.IntervalHi[i], sigma(m+1.959963984540054*math.Sqrt(a)), 1e-14)
 	}
 }
+
+// Parts learnt apart and merged: Λ₀ + Σ(Λₖ − Λ₀), whatever the number of parts.
+func TestMergeAddsNaturalParameters(t *testing.T) {
+	x, y := sample(5, 30, 3)
+	for _, cuts := range [][]int{{}, {10}, {1, 2, 29}} {
+		r := reply[blrMergeReply](t, requestLine(t, "blr.merge", "x", x, "y", y, "cuts", cuts))
+		sum := prior(3, 3)
+		for k, first := range append([]int{0}, cuts...) {
+			last := len(x)
+			if k < len(cuts) {
+				last = cuts[k]
+			}
+			part := prior(3, 3)
+			for n := first; n < last; n++ {
+				part, _ = part.learn(x[n], y[n], fixedPoint)
+			}
+			for i := range 3 {
+				sum.eta[i] += part.eta[i]
+				for j := range 3 {
+					sum.lambda.Set(i, j, sum.lambda.At(i, j)+part.lambda.At(i, j)-prior(3, 3).lambda.At(i, j))
+				}
+			}
+		}
+		sum.solved()
+		nearAll(t, "w", r.W, sum.w, 1e-10)
+		nearAll(t, "eta", r.Eta, sum.eta, 1e-12)
+		nearMatrix(t, "v", r.V, sum.v, 1e-10)
+		nearMatrix(t, "precision", r.Precision, sum.lambda, 1e-10)
+	}
+}
+
+// Withdrawing a site subtracts it; the receipt tells what that changed.
+func TestUnlearnSubtractsSites(t *testing.T) {
+	const d = 3
+	x, y := sample(6, 30, d)
+	for _, forget := range [][]int{{}, {0}, {29, 3, 17}} {
+		r := reply[blrUnlearnReply](t, requestLine(t, "blr.unlearn", "x", x, "y", y, "forget", forget, "prior_precision", 2))
+		g, ξ := prior(d, 2), make([]float64, len(x))
+		for n := range x {
+			g, ξ[n] = g.learn(x[n], y[n], fixedPoint)
+		}
+		if len(r.Receipts) != len(forget) {
+			t.Fatalf("%d receipts for %d events", len(r.Receipts), len(forget))
+		}
+		for k, n := range forget {
+			after := g.plus(x[n], -2*lambdaOf(ξ[n]), -y[n]/2)
+			if r.Receipts[k].Index != n {
+				t.Errorf("receipt %d is of event %d, want %d", k, r.Receipts[k].Index, n)
+			}
+			near(t, fmt.Sprintf("receipts[%d].xi", k), r.Receipts[k].Xi, ξ[n], 1e-10)
+			near(t, fmt.Sprintf("receipts[%d].kl", k), r.Receipts[k].KL, g.divergence(after), 1e-9)
+			g = after
+		}
+		nearAll(t, "w", r.W, g.w, 1e-9)
+		nearMatrix(t, "v", r.V, g.v, 1e-9)
+	}
+}
