@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -198,34 +199,53 @@ func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]
 // LastRecord returns the newest record of a partition, and false if it has none.
 // It reads backwards in growing steps, because the log may end in offsets
 // without a record (compaction, a transaction's end). It retries until ctx ends.
-func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (last Record, ok bool, err error) {
+func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (Record, bool, error) {
+	return newest(ctx, cfg, topic, partition, math.MaxInt64, 1, func(*kafkago.Message) bool { return true })
+}
+
+// LastRecordWith returns the newest record of a partition that has a header of
+// the given key, and false if none of the last most offsets has one. It reads
+// backwards in windows that grow from 64 offsets fourfold, each offset once, so
+// it fetches at most about four times as much as lies behind the record; only the
+// best record of a window is held. It retries until ctx ends.
+func LastRecordWith(ctx context.Context, cfg Config, topic string, partition int, header string, most int64) (Record, bool, error) {
+	return newest(ctx, cfg, topic, partition, most, 64, func(m *kafkago.Message) bool {
+		return slices.ContainsFunc(m.Headers, func(h kafkago.Header) bool { return h.Key == header })
+	})
+}
+
+// newest returns the newest record that is wanted among a partition's last most
+// offsets. It reads windows backwards, of step, 4·step, 16·step … offsets.
+func newest(ctx context.Context, cfg Config, topic string, partition int, most, step int64, wanted func(*kafkago.Message) bool) (last Record, ok bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return last, false, err
 	}
 	client, transport := cfg.client()
 	defer transport.CloseIdleConnections()
-	err = retry(ctx, &cfg, fmt.Sprintf("read the last record of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
+	doing := fmt.Sprintf("read the last record of topic %s, partition %d", topic, partition)
+	err = retry(ctx, &cfg, doing, func(ctx context.Context) error {
 		first, end, err := askBounds(ctx, client, topic, partition)
 		if err != nil {
 			return err
 		}
-		for step := int64(1); !ok && end > first; step *= 4 {
-			from := max(first, end-step)
-			if last, ok, err = lastFrom(ctx, &cfg, topic, partition, from, end); err != nil {
+		if end-first > most {
+			first = end - max(most, 0)
+		}
+		for size := step; !ok && end > first; size *= 4 {
+			from := max(first, end-size)
+			if last, ok, err = newestIn(ctx, &cfg, topic, partition, from, end, wanted); err != nil {
 				return err
 			}
-			if from == first {
-				break
-			}
+			end = from
 		}
 		return nil
 	})
 	return last, ok, err
 }
 
-// lastFrom returns the last record with an offset in [from, end).
-func lastFrom(ctx context.Context, cfg *Config, topic string, partition int, from, end int64) (last Record, ok bool, err error) {
+// newestIn returns the newest wanted record with an offset in [from, end).
+func newestIn(ctx context.Context, cfg *Config, topic string, partition int, from, end int64, wanted func(*kafkago.Message) bool) (last Record, ok bool, err error) {
 	wires := newWires()
 	defer wires.cut()
 	conn, err := cfg.dialer(wires).DialLeader(ctx, "tcp", cfg.Brokers[0], topic, partition)
@@ -234,9 +254,6 @@ func lastFrom(ctx context.Context, cfg *Config, topic string, partition int, fro
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, wires.cut)()
-	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return last, false, err
-	}
 	if _, err := conn.Seek(from, kafkago.SeekAbsolute); err != nil {
 		return last, false, err
 	}
@@ -245,13 +262,18 @@ func lastFrom(ctx context.Context, cfg *Config, topic string, partition int, fro
 		if at >= end {
 			return last, ok, nil
 		}
+		if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil { // of each fetch
+			return last, false, err
+		}
 		batch := conn.ReadBatchWith(kafkago.ReadBatchConfig{MinBytes: 1, MaxBytes: fetchBytes, MaxWait: fetchWait})
 		for {
 			m, err := batch.ReadMessage()
-			if err != nil {
+			if err != nil || m.Offset >= end {
 				break
 			}
-			last, ok = fromMessage(&m), true
+			if m.Offset >= from && wanted(&m) {
+				last, ok = fromMessage(&m), true
+			}
 		}
 		if err := batch.Close(); err != nil {
 			return last, false, err

@@ -2,6 +2,9 @@ package kafka_test
 
 import (
 	"errors"
+	"math"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -83,5 +86,46 @@ func TestLastRecord(t *testing.T) {
 	}
 	if _, _, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, 7); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a partition that is not there: %v, want ErrUnknownTopic", err)
+	}
+}
+
+func TestLastRecordWith(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 1)
+	const n = 3000
+	records := numbered(name, 0, n, 9)
+	for _, i := range []int{5, 2000, 2500, n - 2} {
+		records[i].Headers = []kafka.Header{{Key: "other", Value: []byte("x")}, {Key: "mark", Value: []byte("y")}}
+	}
+	records[n-1].Headers = []kafka.Header{{Key: "other"}}
+	p := newProducer(t, cfg)
+	for part := range slices.Chunk(records, 700) {
+		if err := p.Publish(t.Context(), part...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		most int64
+		want int64 // the offset, −1 for none
+	}{
+		{1, -1}, {2, n - 2}, {n, n - 2}, {math.MaxInt64, n - 2}, {0, -1}, {-1, -1},
+	} {
+		r, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "mark", c.most)
+		if err != nil || ok != (c.want >= 0) || ok && (r.Offset != c.want || string(r.Value) != strconv.FormatInt(c.want, 10)) {
+			t.Errorf("among the last %d: offset %d, %v, %v; want %d", c.most, r.Offset, ok, err, c.want)
+		}
+	}
+	// Far behind the end, over several windows, each bound to the offset.
+	if err := p.Publish(t.Context(), numbered(name, n, 1500, 9)...); err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int64]bool{1501: false, 1502: true, 1503: true} {
+		r, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "mark", most)
+		if err != nil || ok != want || ok && r.Offset != n-2 {
+			t.Errorf("among the last %d: offset %d, %v, %v; want %v", most, r.Offset, ok, err, want)
+		}
+	}
+	if _, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "no such", math.MaxInt64); ok || err != nil {
+		t.Errorf("a header that is nowhere: %v, %v", ok, err)
 	}
 }
