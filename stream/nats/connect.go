@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,12 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	at := redact(cfg.URL)
+	at := Redact(cfg.URL)
+	for i, address := range strings.Split(cfg.URL, ",") {
+		if _, err := parseAddress(address); err != nil {
+			return nil, fmt.Errorf("connect to nats at %s: address %d: %w", at, i+1, err)
+		}
+	}
 	options := []natsgo.Option{
 		natsgo.Name(cfg.Name),
 		natsgo.Timeout(cfg.Timeout),
@@ -134,15 +140,13 @@ func connectError(at string, err error) error {
 	return fmt.Errorf("connect to nats at %s: %w%s", at, err, advice)
 }
 
-// redact takes the passwords out of a list of addresses, for errors and logs.
-func redact(urls string) string {
+// Redact takes user names, passwords and tokens out of an address, or out of
+// several with commas between, for errors and logs. Of what is no address it
+// leaves nothing, because nobody can say which part of it is secret.
+func Redact(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, s := range list {
-		s = strings.TrimSpace(s)
-		if !strings.Contains(s, "://") {
-			s = "nats://" + s
-		}
-		u, err := url.Parse(s)
+		u, err := parseAddress(s)
 		if err != nil {
 			list[i] = "(not an address)"
 			continue
@@ -153,6 +157,23 @@ func redact(urls string) string {
 		list[i] = u.String()
 	}
 	return strings.Join(list, ",")
+}
+
+var schemes = []string{"nats", "tls", "ws", "wss"}
+
+// parseAddress reads one server's address as the client library does. Its error
+// does not quote the address, nor what net/url says about it: a password with a
+// slash is a port to it, and one with a % an escape, and it quotes both.
+func parseAddress(s string) (*url.URL, error) {
+	s = strings.TrimSpace(s)
+	if !strings.Contains(s, "://") {
+		s = "nats://" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+		return nil, errors.New("write it as nats://host:port, or with tls, ws or wss for nats; in a user name, password or token write special characters as %XX, or set them apart from the address")
+	}
+	return u, nil
 }
 
 // Close drains conn and waits until it is closed: subscriptions end, what they

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
@@ -66,6 +67,44 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	}
 	if err := nats.Close(patience(t), conn); err != nil {
 		t.Errorf("closing twice: %v", err)
+	}
+}
+
+// What is no address may still hold a password, in any part of it.
+func TestErrorsKeepPasswords(t *testing.T) {
+	for _, address := range []string{
+		"nats://user:s3cret@127.0.0.1:notaport",
+		"nats://user:s3c%ret@127.0.0.1:4222",
+		"nats://user:/s3cret@127.0.0.1:4222",
+		"nats://user:12/s3cret@127.0.0.1:4222",
+		"nats://us er:s3cret@127.0.0.1:4222",
+		"nats://s3cret@",
+		"s3cret://s3cret://",
+		"127.0.0.1:4222,nats://user:s3cret@[::1:4222",
+		"nats://user:s3cret@127.0.0.1:4222\x7f",
+	} {
+		_, err := nats.Connect(nats.Config{URL: address, Timeout: 50 * time.Millisecond})
+		if err == nil {
+			t.Fatalf("Connect(%q) succeeded", address)
+		}
+		for _, text := range []string{err.Error(), nats.Redact(address)} {
+			if strings.Contains(text, "s3c") || strings.Contains(text, "ret@") || strings.Contains(text, "%re") {
+				t.Errorf("Connect(%q): %q tells the password", address, text)
+			}
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for in, want := range map[string]string{
+		"nats://127.0.0.1:4222":               "nats://127.0.0.1:4222",
+		"127.0.0.1:4222, tls://u:p@nats.two":  "nats://127.0.0.1:4222,tls://xxxxx@nats.two",
+		"nats://token@nats.one:4222":          "nats://xxxxx@nats.one:4222",
+		"nats://u:p%40@nats.one,nats://%@two": "nats://xxxxx@nats.one,(not an address)",
+	} {
+		if got := nats.Redact(in); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
+		}
 	}
 }
 
