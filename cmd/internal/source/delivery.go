@@ -99,7 +99,7 @@ func parseDate(s string) time.Time {
 	if len(s) > 200 {
 		return time.Time{}
 	}
-	s = strings.TrimSpace(s)
+	s = withOffset(strings.TrimSpace(s))
 	if t, err := netmail.ParseDate(s); err == nil {
 		return plausible(t)
 	}
@@ -122,6 +122,35 @@ func parseDate(s string) time.Time {
 		}
 		s = shorter
 	}
+}
+
+// zones are the names that RFC 5322 (§4.3) defines; it takes every other for
+// +0000, as nothing is known of it.
+var zones = map[string]string{
+	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
+	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+}
+
+// lastWord is a zone's name behind a time at the end of a date, maybe before a
+// comment.
+var lastWord = regexp.MustCompile(`[0-9]\s+([A-Za-z][A-Za-z0-9/_]*)(\s*\(.*)?$`)
+
+// withOffset writes the offset of a zone that is named alone. Package time would
+// look the name up in the zone of the machine that it runs on.
+func withOffset(s string) string {
+	m := lastWord.FindStringSubmatchIndex(s)
+	if m == nil {
+		return s
+	}
+	name := strings.ToUpper(s[m[2]:m[3]])
+	if name == "AM" || name == "PM" {
+		return s
+	}
+	offset, known := zones[name]
+	if !known {
+		offset = "+0000"
+	}
+	return s[:m[2]] + offset
 }
 
 func isDayName(s string) bool {

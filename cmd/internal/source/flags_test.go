@@ -20,7 +20,7 @@ type grammar struct {
 func TestFlags(t *testing.T) {
 	seven := int64(7)
 	var g grammar
-	_, err := cli.Parse("test", "", &g, strings.Fields("--format mail --spam a,b --spam c --ham d --label 2 --positive M --drop 1,id --dense x,y --shuffle 7 --limit 9"+
+	_, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields("--format mail --spam a,b --spam c --ham d --label 2 --positive M --drop 1,id --dense x,y --shuffle 7 --limit 9"+
 		" --source desk=0.5 --source users --flip .1 --flip-from 100 --flip-kind spam --flip-source desk --seed -3 p -"), cli.IO{})
 	if err != nil {
 		t.Fatal(err)
@@ -36,12 +36,12 @@ func TestFlags(t *testing.T) {
 	}
 	for _, bad := range []string{"--format pdf", "--flip-kind x", "--source a=2", "--shuffle x", "--colour"} {
 		var usage *cli.UsageError
-		if _, err := cli.Parse("test", "", new(grammar), strings.Fields(bad), cli.IO{}); !errors.As(err, &usage) {
+		if _, err := cli.Parse(cli.Program{Name: "test", Grammar: new(grammar)}, strings.Fields(bad), cli.IO{}); !errors.As(err, &usage) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 	var help bytes.Buffer
-	if _, err := cli.Parse("test", "", new(grammar), []string{"--help"}, cli.IO{Out: &help}); !errors.Is(err, cli.ErrHelp) {
+	if _, err := cli.Parse(cli.Program{Name: "test", Grammar: new(grammar)}, []string{"--help"}, cli.IO{Out: &help}); !errors.Is(err, cli.ErrHelp) {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"--spam=PATH", "--index=FILE", "--shuffle=SEED", "--source=NAME[=SHARE]", "--flip=RATE"} {

@@ -180,12 +180,25 @@ func TestHugeMessage(t *testing.T) {
 	}
 }
 
+// The time of delivery decides the order of merged mail, so it must not depend
+// on the zone of the machine: package time looks names of zones up there.
 func TestDeliveryTime(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	for _, time.Local = range []*time.Location{time.UTC, time.FixedZone("EST", -5*3600), time.FixedZone("CEST", 2*3600)} {
+		testDeliveryTime(t)
+	}
+}
+
+func testDeliveryTime(t *testing.T) {
 	for _, tt := range []struct{ raw, want string }{
 		{"Received: by a; Mon, 2 Sep 2002 12:00:00 +0200 (CEST)\nReceived: by b; Mon, 2 Sep 2002 01:00:00 +0000\n\n", "2002-09-02T10:00:00Z"},
 		{"Received: from x (y; z)\n\tby a with SMTP id 1;\n\tMon,  2 Sep 2002 12:00:00 -0700 (PDT)\n\n", "2002-09-02T19:00:00Z"},
 		{"Received: no date here\nDate: 2 Sep 2002 12:00 GMT\n\n", "2002-09-02T12:00:00Z"},
 		{"Date: Mon, 02 Sep 02 12:00:00 EST5EDT\n\n", "2002-09-02T12:00:00Z"},
+		{"Date: Mon, 2 Sep 2002 12:00:00 EST\n\n", "2002-09-02T17:00:00Z"},
+		{"Date: Mon, 2 Sep 2002 12:00:00 pdt (summer)\n\n", "2002-09-02T19:00:00Z"},
+		{"Date: Mon, 2 Sep 2002 12:00:00 CEST\n\n", "2002-09-02T12:00:00Z"},
 		{"Date: Mon, 2 Sep 2002 12:00:00 Pacific Standard Time\n\n", "2002-09-02T12:00:00Z"},
 		{"Date: Monday, 2 Sep 2002 12:00:00 -0000\n\n", "2002-09-02T12:00:00Z"},
 		{"Date: Mon Sep  2 12:00:00 2002\n\n", "2002-09-02T12:00:00Z"},
