@@ -9,6 +9,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/fit"
 	"hamlet/cmd/internal/score"
+	"hamlet/cmd/internal/settings"
 )
 
 const description = `hamlet: to be or not to be spam, and how sure.
@@ -33,7 +34,9 @@ func main() { cli.Main("hamlet", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var g grammar
-	command, err := cli.Parse("hamlet", description, &g, args, stdio)
+	command, err := cli.Parse(cli.Program{
+		Name: "hamlet", Description: description, Grammar: &g, Shared: &settings.Shared{},
+	}, args, stdio)
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}

@@ -56,7 +56,9 @@ func main() { cli.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
-	if _, err := cli.Parse("ingest", description, &f, args, stdio); err != nil {
+	if _, err := cli.Parse(cli.Program{
+		Name: "ingest", Description: description, Grammar: &f, Shared: &settings.Shared{},
+	}, args, stdio); err != nil {
 		return err
 	}
 	log := f.Logger(stdio.Err)

@@ -42,7 +42,9 @@ func main() { cli.Main("scorer", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
-	if _, err := cli.Parse("scorer", description, &f, args, stdio); err != nil {
+	if _, err := cli.Parse(cli.Program{
+		Name: "scorer", Description: description, Grammar: &f, Shared: &settings.Shared{},
+	}, args, stdio); err != nil {
 		return err
 	}
 	log := f.Logger(stdio.Err)

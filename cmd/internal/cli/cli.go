@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -45,7 +46,10 @@ type IO struct {
 func Main(name string, run func(ctx context.Context, args []string, stdio IO) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
-	err := run(ctx, os.Args[1:], IO{os.Stdin, os.Stdout, os.Stderr})
+	err := run(ctx, os.Args[1:], IO{&interruptible{ctx: ctx, from: os.Stdin}, os.Stdout, os.Stderr})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
 	stop()
 	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -55,6 +59,32 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 		}
 	}
 	os.Exit(Status(err))
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// An interruptible is a reader that gives up when a context ends, also where the
+// read itself cannot be interrupted: standard input may be a pipe that is quiet
+// for hours.
+type interruptible struct {
+	ctx  context.Context
+	from io.Reader
+
+	once sync.Once
+	pipe *io.PipeReader
+}
+
+func (r *interruptible) Read(b []byte) (int, error) {
+	r.once.Do(func() {
+		var w *io.PipeWriter
+		r.pipe, w = io.Pipe()
+		context.AfterFunc(r.ctx, func() { w.CloseWithError(context.Canceled) })
+		go func() {
+			_, err := io.CopyBuffer(w, r.from, make([]byte, 256<<10))
+			w.CloseWithError(err)
+		}()
+	})
+	return r.pipe.Read(b)
 }
 
 // Status maps a command's error to its exit status. An error that has a method
@@ -73,24 +103,39 @@ func Status(err error) int {
 	return StatusFailed
 }
 
-// Parse fills grammar, a pointer to a struct with kong's tags, and returns the
-// command that was chosen. The error is ErrHelp or a *UsageError.
-func Parse(name, description string, grammar any, args []string, stdio IO, options ...kong.Option) (*kong.Context, error) {
+// A Program is what Parse is about.
+type Program struct {
+	Name, Description string
+	Grammar           any // a pointer to a struct with kong's tags, which Parse fills
+	// Shared is a pointer to a struct of flags that other programs have: one
+	// configuration file serves them all, so its keys may name these as well.
+	Shared any
+}
+
+// Parse reads the command line, the environment and the configuration file, and
+// returns the command that was chosen. The error is ErrHelp or a *UsageError.
+func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	helped := false
-	file := &fileResolver{name: name}
-	options = append([]kong.Option{
-		kong.Name(name),
-		kong.Description(description),
+	file := &fileResolver{name: p.Name}
+	if p.Shared != nil {
+		shared, err := kong.New(p.Shared)
+		if err != nil {
+			return nil, fmt.Errorf("shared flags of %s: %w", p.Name, err)
+		}
+		file.shared = flagNames(shared.Model.Node)
+	}
+	parser, err := kong.New(p.Grammar,
+		kong.Name(p.Name),
+		kong.Description(p.Description),
 		kong.Writers(stdio.Out, stdio.Err),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoExpandSubcommands: true}),
 		kong.DefaultEnvars("HAMLET"),
 		kong.Resolvers(file),
 		kong.WithHyphenPrefixedParameters(true),
-	}, options...)
-	parser, err := kong.New(grammar, options...)
+	)
 	if err != nil {
-		return nil, fmt.Errorf("flags of %s: %w", name, err)
+		return nil, fmt.Errorf("flags of %s: %w", p.Name, err)
 	}
 	if err := file.find(args); err != nil {
 		return nil, &UsageError{err}

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,13 +18,20 @@ type grammar struct {
 	Every time.Duration `help:"How often." default:"3s"`
 	Count int           `help:"How many." default:"1"`
 	Deep  bool          `help:"Whether."`
+	Spam  []string      `help:"Paths." sep:"none"`
 	ConfigFlag
+}
+
+// shared are flags of other programs.
+type shared struct {
+	Redis string `help:"Redis."`
 }
 
 func parse(t *testing.T, g *grammar, args ...string) error {
 	t.Helper()
 	var out, errs bytes.Buffer
-	_, err := Parse("learner", "Learns.", g, args, IO{strings.NewReader(""), &out, &errs})
+	_, err := Parse(Program{Name: "learner", Description: "Learns.", Grammar: g, Shared: &shared{}},
+		args, IO{strings.NewReader(""), &out, &errs})
 	return err
 }
 
@@ -36,7 +46,7 @@ func write(t *testing.T, text string) string {
 
 // The order is flag, variable, the file's section, the file, default.
 func TestOrderOfSettings(t *testing.T) {
-	file := write(t, "kafka: [a:1, b:2]\nevery: 7s\ncount: 5\ndeep: true\nlearner:\n  count: 6\nscorer:\n  nats: elsewhere\n")
+	file := write(t, "kafka: [a:1, b:2]\nevery: 7s\ncount: 5\ndeep: true\nredis: elsewhere\nspam: [\"a,b\", c]\nlearner:\n  count: 6\nscorer:\n  nats: elsewhere\n")
 	for _, c := range []struct {
 		name, env string
 		args      []string
@@ -58,7 +68,8 @@ func TestOrderOfSettings(t *testing.T) {
 			if g.Count != c.want {
 				t.Errorf("count is %d, want %d", g.Count, c.want)
 			}
-			if len(c.args) > 0 && (len(g.Kafka) != 2 || g.Kafka[1] != "b:2" || g.Every != 7*time.Second || !g.Deep) {
+			if len(c.args) > 0 && (len(g.Kafka) != 2 || g.Kafka[1] != "b:2" || g.Every != 7*time.Second || !g.Deep ||
+				!slices.Equal(g.Spam, []string{"a,b", "c"})) {
 				t.Errorf("the file's other keys came out as %+v", g)
 			}
 		})
@@ -114,5 +125,25 @@ func TestStatus(t *testing.T) {
 		if got := Status(c.err); got != c.want {
 			t.Errorf("%s (%v): status %d, want %d", c.name, c.err, got, c.want)
 		}
+	}
+}
+
+// A read that cannot be interrupted is given up when the context ends.
+func TestQuietInputEndsWithTheContext(t *testing.T) {
+	quiet, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &interruptible{ctx: ctx, from: quiet}
+	done := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(r)
+		done <- err
+	}()
+	if _, err := w.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -26,6 +26,7 @@ var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "
 type fileResolver struct {
 	name   string // of the program
 	path   string
+	shared []string // flags of other programs that the file may name
 	values *koanf.Koanf
 }
 
@@ -61,22 +62,12 @@ func (r *fileResolver) check(app *kong.Application) error {
 	if r.values == nil {
 		return nil
 	}
-	var known []string
-	var walk func(n *kong.Node)
-	walk = func(n *kong.Node) {
-		for _, f := range n.Flags {
-			known = append(known, f.Name)
-		}
-		for _, c := range n.Children {
-			walk(c)
-		}
-	}
-	walk(app.Node)
+	known := flagNames(app.Node)
 	var unknown []string
 	for _, key := range r.values.Keys() {
 		section, rest, nested := strings.Cut(key, ".")
 		switch {
-		case !nested && slices.Contains(known, key):
+		case !nested && (slices.Contains(known, key) || slices.Contains(r.shared, key)):
 		case nested && slices.Contains(sections, section):
 			if r.mine(app, section) && !slices.Contains(known, rest) {
 				unknown = append(unknown, key)
@@ -91,6 +82,17 @@ func (r *fileResolver) check(app *kong.Application) error {
 			r.path, strings.Join(unknown, ", "), strings.Join(sections, ", "))
 	}
 	return nil
+}
+
+// flagNames lists the flags of a node and of those below it.
+func flagNames(n *kong.Node) (names []string) {
+	for _, f := range n.Flags {
+		names = append(names, f.Name)
+	}
+	for _, c := range n.Children {
+		names = append(names, flagNames(c)...)
+	}
+	return names
 }
 
 func (r *fileResolver) mine(app *kong.Application, section string) bool {
@@ -119,11 +121,11 @@ func (r *fileResolver) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag)
 			continue
 		}
 		if list, ok := r.values.Get(key).([]any); ok {
-			words := make([]string, len(list))
+			words := make([]any, len(list)) // kong takes it element by element
 			for i, v := range list {
 				words[i] = fmt.Sprint(v)
 			}
-			return strings.Join(words, ","), nil
+			return words, nil
 		}
 		return fmt.Sprint(r.values.Get(key)), nil
 	}

@@ -96,7 +96,7 @@ func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, err
 	}
 	var out, errs bytes.Buffer
 	args = append([]string{"score"}, args...)
-	if _, err := cli.Parse("hamlet", "", &g, args, cli.IO{Out: &out, Err: &errs}); err != nil {
+	if _, err := cli.Parse(cli.Program{Name: "hamlet", Grammar: &g}, args, cli.IO{Out: &out, Err: &errs}); err != nil {
 		return out.String(), errs.String(), score.UsageStatus(args, err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -25,3 +25,15 @@ type Thresholds struct {
 	SpamAt float64 `help:"Verdict spam from this probability on, if the interval's lower end is above one half." default:"0.9" placeholder:"P" group:"Verdicts"`
 	HamAt  float64 `help:"Verdict ham up to this probability; between the two it is unsure." default:"0.5" placeholder:"P" group:"Verdicts"`
 }
+
+// Shared are the flags that one configuration file may hold for all services.
+type Shared struct {
+	ModelFlag
+	Kafka
+	NATS
+	Redis
+	Model
+	Topic
+	Versions
+	Thresholds
+}
