@@ -17,19 +17,21 @@ import (
 
 // A model's bytes, version 1, little endian:
 //
-//	header, 72 bytes
+//	header, 88 bytes
 //	   0  "hamletPM"
 //	   8  uint32 version = 1
-//	  12  uint32 number of sections = 6
+//	  12  uint32 number of sections = 8
 //	  16  uint64 length of each section; 0: there is none
-//	  64  uint64 xxhash64 of bytes 0 to 63
+//	  80  uint64 xxhash64 of bytes 0 to 79
 //	sections, in this order, without gaps
 //	  text tables     each text expert's, in the order of the configuration
 //	  vector tables   AdaGrad's and naive Bayes'; none before the first hashed name
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
+//	  text sites      the last events' sites, as drawn in sites.go
+//	  vector sites    the same
 //	  text half       uint64 events | float64 ε | head (package blr's bytes)
 //	  vector half     uint64 events | float64 ε | standardiser (8 + 16·d bytes) | head
-//	  model           uint64 events | uint64 spam | uint64 the ring's next slot
+//	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
 //	                  | JSON {"numerics", "config", "adopted"}
 //	trailer
 //	  uint64 xxhash64 of all before it
@@ -42,6 +44,7 @@ const (
 	magic   = "hamletPM"
 	version = 1
 
+	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
 )
@@ -50,6 +53,8 @@ const (
 	sectionTextTables = iota
 	sectionVectorTables
 	sectionSeen
+	sectionTextSites
+	sectionVectorSites
 	sectionTextHalf
 	sectionVectorHalf
 	sectionModel
@@ -99,6 +104,10 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 			dst = binary.LittleEndian.AppendUint64(dst, k)
 		}
 		return dst, nil
+	case sectionTextSites:
+		return m.text.appendSites(dst), nil
+	case sectionVectorSites:
+		return m.vector.appendSites(dst), nil
 	case sectionTextHalf:
 		return m.text.append(dst)
 	case sectionVectorHalf:
@@ -106,6 +115,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 	case sectionModel:
 		dst = binary.LittleEndian.AppendUint64(dst, m.events)
 		dst = binary.LittleEndian.AppendUint64(dst, m.spam)
+		dst = binary.LittleEndian.AppendUint64(dst, m.unlearnt)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.seen.next))
 		text, err := json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
 		return append(dst, text...), err
@@ -123,6 +133,13 @@ func (h *half) appendTables(dst []byte) (_ []byte, err error) {
 		}
 	}
 	return dst, nil
+}
+
+func (h *half) appendSites(dst []byte) []byte {
+	if h == nil {
+		return dst
+	}
+	return h.sites.append(dst)
 }
 
 func (h *half) append(dst []byte) (_ []byte, err error) {
@@ -157,11 +174,11 @@ func restore(b []byte) (*Model, error) {
 	}
 
 	s := section[sectionModel]
-	if len(s) < 24 {
+	if len(s) < aboutOffset {
 		return nil, errors.New("its event count is missing")
 	}
 	var a about
-	dec := json.NewDecoder(bytes.NewReader(s[24:]))
+	dec := json.NewDecoder(bytes.NewReader(s[aboutOffset:]))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&a); err != nil {
 		return nil, fmt.Errorf("its configuration: %w", err)
@@ -173,26 +190,27 @@ func restore(b []byte) (*Model, error) {
 	m.numerics, m.adoptions = a.Numerics, a.Adopted
 	m.events = binary.LittleEndian.Uint64(s)
 	m.spam = binary.LittleEndian.Uint64(s[8:])
-	if canonical, err := m.appendSection(nil, sectionModel); err != nil || !bytes.Equal(canonical[24:], s[24:]) {
+	m.unlearnt = binary.LittleEndian.Uint64(s[16:])
+	if canonical, err := m.appendSection(nil, sectionModel); err != nil || !bytes.Equal(canonical[aboutOffset:], s[aboutOffset:]) {
 		return nil, errors.New("its configuration is not in canonical form")
 	}
-	if err := m.seen.restore(section[sectionSeen], binary.LittleEndian.Uint64(s[16:])); err != nil {
+	if err := m.seen.restore(section[sectionSeen], binary.LittleEndian.Uint64(s[24:])); err != nil {
 		return nil, err
 	}
 
 	if s := section[sectionTextHalf]; len(s) > 0 {
-		if m.text, err = restoreText(s, section[sectionTextTables], m.cfg); err != nil {
+		if m.text, err = restoreText(s, section[sectionTextTables], section[sectionTextSites], m.cfg); err != nil {
 			return nil, fmt.Errorf("text half: %w", err)
 		}
-	} else if len(section[sectionTextTables]) > 0 {
-		return nil, errors.New("text tables without a text half")
+	} else if len(section[sectionTextTables])+len(section[sectionTextSites]) > 0 {
+		return nil, errors.New("text tables or sites without a text half")
 	}
 	if s := section[sectionVectorHalf]; len(s) > 0 {
-		if m.vector, err = restoreVector(s, section[sectionVectorTables], m.cfg); err != nil {
+		if m.vector, err = restoreVector(s, section[sectionVectorTables], section[sectionVectorSites], m.cfg); err != nil {
 			return nil, fmt.Errorf("vector half: %w", err)
 		}
-	} else if len(section[sectionVectorTables]) > 0 {
-		return nil, errors.New("vector tables without a vector half")
+	} else if len(section[sectionVectorTables])+len(section[sectionVectorSites]) > 0 {
+		return nil, errors.New("vector tables or sites without a vector half")
 	}
 
 	learnt := uint64(0)
@@ -201,9 +219,9 @@ func restore(b []byte) (*Model, error) {
 			learnt += h.events
 		}
 	}
-	if learnt != m.events || m.spam > m.events || uint64(len(m.seen.ring)) > m.events {
-		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its halves, %d known again",
-			m.events, m.spam, learnt, len(m.seen.ring))
+	if learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(len(m.seen.ring)) > m.events {
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its halves, %d unlearnt, %d known again",
+			m.events, m.spam, learnt, m.unlearnt, len(m.seen.ring))
 	}
 	return m, nil
 }
@@ -238,7 +256,7 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 
 // restoreText reads the text half. Nothing is allocated before the lengths are
 // known to be true.
-func restoreText(b, tables []byte, cfg Config) (*half, error) {
+func restoreText(b, tables, sites []byte, cfg Config) (*half, error) {
 	size := 0
 	for _, name := range cfg.TextExperts {
 		size += textExperts[name].size(cfg.TableBits)
@@ -247,11 +265,11 @@ func restoreText(b, tables []byte, cfg Config) (*half, error) {
 		return nil, fmt.Errorf("tables of %d bytes, want %d", len(tables), size)
 	}
 	h := &half{experts: newTextExperts(cfg)}
-	return h, h.restore(b, tables, len(textPrior(cfg).mean))
+	return h, h.restore(b, tables, sites, len(textPrior(cfg).mean))
 }
 
 // restoreVector is restoreText for the vector half.
-func restoreVector(b, tables []byte, cfg Config) (*half, error) {
+func restoreVector(b, tables, sites []byte, cfg Config) (*half, error) {
 	h := &half{columns: feature.NewStandardiser(len(cfg.Dense))}
 	switch size := text.AdaGradSize(cfg.TableBits) + text.NaiveBayesSize(cfg.TableBits); len(tables) {
 	case 0:
@@ -260,11 +278,15 @@ func restoreVector(b, tables []byte, cfg Config) (*half, error) {
 	default:
 		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(tables), size)
 	}
-	return h, h.restore(b, tables, len(vectorPrior(cfg).mean))
+	return h, h.restore(b, tables, sites, len(vectorPrior(cfg).mean))
 }
 
 // restore reads a half whose experts and columns have their sizes already.
-func (h *half) restore(b, tables []byte, inputs int) error {
+func (h *half) restore(b, tables, sites []byte, inputs int) error {
+	h.sites = newSites(inputs)
+	if err := h.sites.restore(sites); err != nil {
+		return err
+	}
 	fixed := 16
 	if h.columns != nil {
 		fixed += h.columns.Size()
@@ -291,6 +313,9 @@ func (h *half) restore(b, tables []byte, inputs int) error {
 	}
 	if h.head.Updates() != h.events {
 		return fmt.Errorf("head of %d events, its half learnt %d", h.head.Updates(), h.events)
+	}
+	if kept := len(h.sites.ring); uint64(kept) != min(h.events, SiteWindow) {
+		return fmt.Errorf("%d sites of %d events", kept, h.events)
 	}
 	for _, e := range h.experts {
 		n := e.Size()

@@ -18,6 +18,14 @@
 // and text; for vectors φ and ε are tracked, but every label counts in full,
 // because hard streams look like wrong labels (Config.LabelTrust).
 //
+// # Withdrawals
+//
+// The sites of the last [SiteWindow] events of each kind of body are kept, and
+// such an event can be unlearnt, or relearnt with another label: the head's site
+// is subtracted as it stands, and so is what naive Bayes counted. The AdaGrad
+// experts keep a trace of it, the running standardisation too; the [Receipt] says
+// what went.
+//
 // # Invariants
 //
 //   - A model is a pure function of its configuration, its numerics and the events

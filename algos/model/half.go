@@ -11,7 +11,7 @@ import (
 // with itself.
 type expert interface {
 	Score(f feature.Sparse) text.Score
-	Learn(f feature.Sparse, was text.Score, spam bool, ω float64)
+	Learn(f feature.Sparse, was text.Score, spam bool, ω float64) bool
 	Size() int
 	AppendBinary(dst []byte) ([]byte, error)
 	UnmarshalBinary(b []byte) error
@@ -23,6 +23,7 @@ type half struct {
 	epsilon float64 // flip rate of the labels
 	head    *blr.Posterior
 	experts []expert // vectors: none before the first hashed name
+	sites   sites    // of the last events, which can be withdrawn
 
 	columns *feature.Standardiser // vectors only: of the dense names
 }
@@ -153,38 +154,48 @@ func newVectorExperts(cfg Config) []expert {
 }
 
 func newTextHalf(cfg Config) *half {
-	return &half{epsilon: firstFlipRate, head: newHead(textPrior(cfg)), experts: newTextExperts(cfg)}
+	before := textPrior(cfg)
+	return &half{
+		epsilon: firstFlipRate, head: newHead(before), experts: newTextExperts(cfg), sites: newSites(len(before.mean)),
+	}
 }
 
 func newVectorHalf(cfg Config) *half {
+	before := vectorPrior(cfg)
 	return &half{
 		epsilon: firstFlipRate,
-		head:    newHead(vectorPrior(cfg)),
+		head:    newHead(before),
 		columns: feature.NewStandardiser(len(cfg.Dense)),
+		sites:   newSites(len(before.mean)),
 	}
 }
 
 // learn absorbs a labelled body, read as in, which h predicted as was. It
-// returns the label's trust. With trusting false every label counts in full.
-func (h *half) learn(in *reading, was Prediction, spam, trusting bool) (φ float64) {
+// returns the event's site, without the hashes that name it and its body; its trust is the
+// probability that the label is true. With trusting false every label counts in
+// full.
+func (h *half) learn(in *reading, was Prediction, spam, trusting bool) (s site) {
 	y := -1.0
 	if spam {
 		y = 1
 	}
 	q := logistic.Sigmoid(y * was.LogOdds)
-	φ = trust(q, h.epsilon)
+	s.trust = trust(q, h.epsilon)
 	weight, ω := 1.0, 1.0
 	if trusting {
-		weight, ω = φ, expertTrust(q, h.epsilon)
+		weight, ω = s.trust, expertTrust(q, h.epsilon)
 	}
-	h.head.Update(in.x, y, weight)
+	s.Record = h.head.Update(in.x, y, weight)
 	for k, e := range h.experts {
-		e.Learn(in.features[k], in.scores[k], spam, ω)
+		learnt := e.Learn(in.features[k], in.scores[k], spam, ω)
+		if _, counts := e.(*text.NaiveBayes); counts && learnt {
+			s.counted = ω
+		}
 	}
 	if h.columns != nil {
 		h.columns.Observe(in.dense)
 	}
-	h.epsilon = nextFlipRate(h.epsilon, φ, h.events)
+	h.epsilon = nextFlipRate(h.epsilon, s.trust, h.events)
 	h.events++
-	return φ
+	return s
 }

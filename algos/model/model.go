@@ -14,9 +14,9 @@ type Model struct {
 	numerics  string
 	adoptions []Adoption
 
-	events, spam uint64
-	seen         window
-	text, vector *half // nil before their first event
+	events, spam, unlearnt uint64
+	seen                   window
+	text, vector           *half // nil before their first event
 
 	own *Predictor // Apply's
 }
@@ -40,9 +40,20 @@ type Body struct {
 	Vector  []feature.Number // strictly ascending by name
 }
 
+// An Action is what an event asks for.
+type Action uint8
+
+const (
+	Learn   Action = iota // learn the body
+	Relearn               // withdraw the event Of, which had this body, and learn it anew
+	Unlearn               // withdraw the event Of, which had this body
+)
+
 // An Example is a labelled body. Tenant, Source and ID together name it.
 type Example struct {
 	ID, Source, Tenant string
+	Action             Action
+	Of                 string // Relearn and Unlearn: the id of the event that they are about, of the same tenant
 	Spam               bool
 	Body               Body
 }
@@ -50,9 +61,10 @@ type Example struct {
 // An Effect is what an event did.
 type Effect struct {
 	Duplicate  bool       // known already: nothing has changed, and the rest is zero
-	Prediction Prediction // before learning
-	Phi        float64    // probability that the label is true
+	Prediction Prediction // Learn and Relearn: before learning, and after what was withdrawn
+	Phi        float64    // Learn and Relearn: probability that the label is true
 	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
+	Receipt    *Receipt   // Relearn and Unlearn: what was withdrawn
 }
 
 // A RefusedError says why a body can neither be learnt nor scored. The event
@@ -80,10 +92,12 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// Apply predicts ex, then learns it. The result depends on nothing but m's bytes
-// and ex. A copy of an event within the duplicate window changes nothing; nor
-// does an event that is refused, with a *RefusedError. Apply keeps no memory of
-// ex and allocates nothing in the steady state.
+// Apply predicts ex, then learns it; or withdraws the event that ex is about, and
+// learns ex in its place if it says so. The result depends on nothing but m's
+// bytes and ex. A copy of an event within the duplicate window changes nothing;
+// nor does an event that is refused, with a *RefusedError. Whatever is applied
+// ticks the event count by one. Apply keeps no memory of ex; learning allocates
+// nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
 	key := m.seen.key(ex)
 	if m.seen.has(key) {
@@ -92,20 +106,59 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	if err := m.Check(&ex.Body); err != nil {
 		return Effect{}, err
 	}
+	var effect Effect
+	if ex.Action != Learn {
+		receipt, err := m.withdraw(ex)
+		if err != nil {
+			return Effect{}, err
+		}
+		effect.Receipt = receipt
+	}
+	if ex.Action == Unlearn {
+		effect.Epsilon = m.own.halfOf(&ex.Body).epsilon
+		m.unlearnt++
+	} else {
+		m.learn(ex, key, &effect)
+	}
+	m.events++
+	m.seen.add(key)
+	return effect, nil
+}
+
+// learn predicts ex and learns it.
+func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	h, trusting := m.half(&ex.Body)
 	in := m.own.read(&ex.Body)
 	if h.columns != nil && h.experts == nil && len(in.features[0].Index) > 0 {
 		h.experts = newVectorExperts(m.cfg) // they say 0 to this event, as in has it
 	}
-	was := m.own.predict(h, in)
-	effect := Effect{Prediction: was, Phi: h.learn(in, was, ex.Spam, trusting)}
-	effect.Epsilon = h.epsilon
-	m.events++
+	effect.Prediction = m.own.predict(h, in)
+	s := h.learn(in, effect.Prediction, ex.Spam, trusting)
+	effect.Phi, effect.Epsilon = s.trust, h.epsilon
+	s.key, s.named, s.body = key, m.seen.named(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
+	h.sites.add(s)
 	if ex.Spam {
 		m.spam++
 	}
-	m.seen.add(key)
-	return effect, nil
+}
+
+// withdraw takes the event that ex is about out of its half, or refuses.
+func (m *Model) withdraw(ex *Example) (*Receipt, error) {
+	h := m.own.halfOf(&ex.Body)
+	if h == nil {
+		return nil, &RefusedError{errUnknown.Error()}
+	}
+	of := Example{ID: ex.Of, Source: ex.Source, Tenant: ex.Tenant}
+	slot := h.sites.find(m.seen.key(&of), m.seen.named(ex.Tenant, ex.Of))
+	if slot < 0 {
+		return nil, &RefusedError{errUnknown.Error()}
+	}
+	in := m.own.read(&ex.Body)
+	receipt, err := h.withdraw(slot, in, m.own.reader.bodyHash(&ex.Body))
+	if err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	return &receipt, nil
 }
 
 // half returns the half that learns b, which comes into being here, and whether
@@ -126,7 +179,10 @@ func (m *Model) half(b *Body) (h *half, trusting bool) {
 // Events returns the number of events applied: the model's clock.
 func (m *Model) Events() uint64 { return m.events }
 
-// Spam returns how many of them were labelled spam.
+// Unlearnt returns how many of them withdrew an event and learnt none.
+func (m *Model) Unlearnt() uint64 { return m.unlearnt }
+
+// Spam returns how many of them were labelled spam; withdrawn ones count still.
 func (m *Model) Spam() uint64 { return m.spam }
 
 // Config returns the configuration with its defaults filled in.

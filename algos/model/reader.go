@@ -19,12 +19,13 @@ type reading struct {
 
 // A reader holds the scratch for reading bodies.
 type reader struct {
-	hasher *feature.Hasher
-	h, t   []byte // H and T of the message at hand; t is our memory, h is not
-	hashed []feature.Number
-	text   reading
-	vector reading
-	recipe []textExpert // of text.features
+	hasher  *feature.Hasher
+	h, t    []byte // H and T of the message at hand; t is our memory, h is not
+	hashed  []feature.Number
+	scratch []byte
+	text    reading
+	vector  reading
+	recipe  []textExpert // of text.features
 }
 
 func newReader(cfg Config) *reader {

@@ -22,9 +22,14 @@ type window struct {
 // key hashes what names an event: the first 8 bytes, little endian, of the
 // SHA-256 of tenant, source and id, each after its length as a uint32. 0 stands
 // for no key, and becomes 1.
-func (w *window) key(ex *Example) uint64 {
+func (w *window) key(ex *Example) uint64 { return w.hash(ex.Tenant, ex.Source, ex.ID) }
+
+// named hashes an event's name without its source, by which others may speak of it.
+func (w *window) named(tenant, id string) uint64 { return w.hash(tenant, id) }
+
+func (w *window) hash(parts ...string) uint64 {
 	b := w.scratch[:0]
-	for _, s := range [...]string{ex.Tenant, ex.Source, ex.ID} {
+	for _, s := range parts {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}

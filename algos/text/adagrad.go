@@ -83,10 +83,10 @@ func (e *AdaGrad) sum(f feature.Sparse) (s, known float64) {
 }
 
 // Learn takes one step on f with its label, weighted by ω in (0, 1]; was is what
-// Score said of f. No features: nothing is learnt.
-func (e *AdaGrad) Learn(f feature.Sparse, was Score, spam bool, ω float64) {
+// Score said of f. No features: nothing is learnt. It reports whether it did.
+func (e *AdaGrad) Learn(f feature.Sparse, was Score, spam bool, ω float64) bool {
 	if len(f.Index) == 0 {
-		return
+		return false
 	}
 	slope := logistic.Sigmoid(was.LogOdds)
 	if spam {
@@ -98,13 +98,14 @@ func (e *AdaGrad) Learn(f feature.Sparse, was Score, spam bool, ω float64) {
 			g := float64(slope * f.Value[k])
 			e.table[i].step(float32(g), float32(e.rate*g))
 		}
-		return
+		return true
 	}
 	g := slope / math.Sqrt(float64(len(f.Index)))
 	gradient, length := float32(g), float32(e.rate*g)
 	for _, i := range f.Index {
 		e.table[i].step(gradient, length)
 	}
+	return true
 }
 
 // step adds a gradient's square and moves the weight by length/√(G + 10⁻⁶).

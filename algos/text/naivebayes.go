@@ -102,20 +102,30 @@ func slot(i uint32, v float64) uint32 {
 }
 
 // Learn counts f in with its label, weighted by ω in (0, 1], if its margin is at
-// most 7; was is what Score said of f. No features: nothing is learnt.
-func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) {
+// most 7; was is what Score said of f. No features: nothing is learnt. It reports
+// whether f was counted.
+func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) bool {
 	margin := -was.LogOdds
 	if spam {
 		margin = was.LogOdds
 	}
 	if len(f.Index) == 0 || margin > nearError {
-		return
+		return false
 	}
+	e.count(f, spam, ω)
+	return true
+}
+
+// Unlearn takes back what Learn counted of f with the weight ω: exactly, but for
+// the rounding of sums of weights. No count falls below 0.
+func (e *NaiveBayes) Unlearn(f feature.Sparse, spam bool, ω float64) { e.count(f, spam, -ω) }
+
+func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 	weight := float32(ω)
 	if spam {
-		e.spam += ω
+		e.spam = max(0, e.spam+ω)
 	} else {
-		e.ham += ω
+		e.ham = max(0, e.ham+ω)
 	}
 	for k, i := range f.Index {
 		if f.Value != nil {
@@ -125,9 +135,9 @@ func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) {
 			i = slot(i, f.Value[k])
 		}
 		if spam {
-			e.table[i].spam += weight
+			e.table[i].spam = max(0, e.table[i].spam+weight)
 		} else {
-			e.table[i].ham += weight
+			e.table[i].ham = max(0, e.table[i].ham+weight)
 		}
 	}
 }

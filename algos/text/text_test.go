@@ -102,7 +102,7 @@ func (p *plainBayes) learn(f feature.Sparse, s float64, spam bool, ω float64) {
 
 type expert interface {
 	Score(f feature.Sparse) text.Score
-	Learn(f feature.Sparse, was text.Score, spam bool, ω float64)
+	Learn(f feature.Sparse, was text.Score, spam bool, ω float64) bool
 	Size() int
 	AppendBinary(dst []byte) ([]byte, error)
 	UnmarshalBinary(b []byte) error

@@ -1,0 +1,210 @@
+package model
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/text"
+)
+
+// SiteWindow is how many of the last events of each kind of body can be
+// withdrawn: their sites are kept.
+const SiteWindow = 2500
+
+// A site is one event as a half absorbed it: what the head added, and what naive
+// Bayes counted.
+type site struct {
+	key, named uint64  // hashes of (tenant, source, id) and of (tenant, id)
+	body       uint64  // hash of what the experts read
+	blr.Record         // x, label, trust, curvature, shift, fades
+	trust      float64 // probability that the label is true
+	counted    float64 // the weight with which naive Bayes counted it; 0: it did not
+	withdrawn  bool
+}
+
+// sites is a ring of a half's last SiteWindow sites. The inputs lie in one slice.
+type sites struct {
+	dim  int
+	ring []site
+	next int
+	x    []float64
+}
+
+func newSites(dim int) sites { return sites{dim: dim} }
+
+// add keeps a site, in place of the oldest if the ring is full. It copies s.X.
+func (w *sites) add(s site) {
+	if len(w.ring) < SiteWindow {
+		w.ring = append(w.ring, site{})
+		w.x = append(w.x, make([]float64, w.dim)...)
+	}
+	x := w.inputs(w.next)
+	copy(x, s.X)
+	s.X = nil // inputs has them: the slice may move when it grows
+	w.ring[w.next] = s
+	w.next = (w.next + 1) % SiteWindow
+}
+
+func (w *sites) inputs(slot int) []float64 { return w.x[slot*w.dim : (slot+1)*w.dim] }
+
+// record returns the head's record of a slot.
+func (w *sites) record(slot int) blr.Record {
+	r := w.ring[slot].Record
+	r.X = w.inputs(slot)
+	return r
+}
+
+// find returns the newest slot of an event: the one of its source, else of any
+// source of its tenant. −1: there is none.
+func (w *sites) find(key, named uint64) int {
+	found := -1
+	for back := 1; back <= len(w.ring); back++ {
+		slot := (w.next - back + SiteWindow) % SiteWindow
+		switch s := &w.ring[slot]; {
+		case s.key == key:
+			return slot
+		case s.named == named && found < 0:
+			found = slot
+		}
+	}
+	return found
+}
+
+// bodyHash names what the experts and the head read of a body, so that a
+// withdrawal undoes what was counted and nothing else. b is the body that was
+// read last.
+func (r *reader) bodyHash(b *Body) uint64 {
+	if b.Message != nil {
+		return xxhash.Sum64(b.Message.H()) ^ bits.RotateLeft64(xxhash.Sum64(r.t), 1)
+	}
+	r.scratch = r.scratch[:0]
+	for _, n := range b.Vector {
+		r.scratch = binary.LittleEndian.AppendUint32(r.scratch, uint32(len(n.Name)))
+		r.scratch = append(r.scratch, n.Name...)
+		r.scratch = binary.LittleEndian.AppendUint64(r.scratch, math.Float64bits(n.Value))
+	}
+	return xxhash.Sum64(r.scratch)
+}
+
+// A Receipt says what a withdrawal took out of a model: the head's site, and what
+// naive Bayes had counted. A trace stays where learning is no sum: in the weights
+// and step sizes of the AdaGrad experts, in the running standardisation, and in
+// what later events were predicted as when they were learnt.
+type Receipt struct {
+	Site    blr.Receipt // of the head: the site as it stood, KL before‖after, change of ln|V|
+	Trust   float64     // the label trust that the event had
+	Spam    bool        // the label that was withdrawn
+	Counted float64     // the weight that naive Bayes had counted it with; 0: not at all
+	Since   int         // how many events of this kind came after it
+}
+
+// errors of a withdrawal; each is the reason of a *RefusedError.
+var (
+	errUnknown   = errors.New("no event of this id is known: it was never learnt, or is older than the window of withdrawals")
+	errWithdrawn = errors.New("the event has been withdrawn already")
+	errOtherBody = errors.New("the body is not the one that was learnt")
+)
+
+// withdraw takes the event in slot out of the half: the head's site as it stands
+// now, and naive Bayes' counts. It changes nothing if it returns an error.
+func (h *half) withdraw(slot int, in *reading, body uint64) (Receipt, error) {
+	s := &h.sites.ring[slot]
+	switch {
+	case s.withdrawn:
+		return Receipt{}, errWithdrawn
+	case s.body != body:
+		return Receipt{}, errOtherBody
+	}
+	taken, err := h.head.Unlearn(h.sites.record(slot))
+	if err != nil {
+		return Receipt{}, err
+	}
+	s.withdrawn = true
+	r := Receipt{
+		Site: taken, Trust: s.trust, Spam: s.Y > 0, Counted: s.counted,
+		Since: (h.sites.next - 1 - slot + SiteWindow) % SiteWindow,
+	}
+	for k, e := range h.experts {
+		if nb, ok := e.(*text.NaiveBayes); ok && s.counted > 0 {
+			nb.Unlearn(in.features[k], r.Spam, s.counted)
+		}
+	}
+	return r, nil
+}
+
+// A slot's bytes, little endian:
+//
+//	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn)
+//	| float64 y, φ, H, Eta, R, ξ, trust, counted | uint64 fades | float64 × dim inputs
+const siteFixed = 8 * 13
+
+func (w *sites) size() int { return siteFixed + 8*w.dim }
+
+// append appends the ring, slot by slot, behind the number of the next slot.
+func (w *sites) append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(w.next))
+	for slot := range w.ring {
+		s := &w.ring[slot]
+		flags := uint64(0)
+		if s.withdrawn {
+			flags = 1
+		}
+		for _, v := range [...]uint64{s.key, s.named, s.body, flags} {
+			dst = binary.LittleEndian.AppendUint64(dst, v)
+		}
+		for _, v := range [...]float64{s.Y, s.Phi, s.H, s.Eta, s.R, s.Xi, s.trust, s.counted} {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+		}
+		dst = binary.LittleEndian.AppendUint64(dst, s.Fades)
+		for _, v := range w.inputs(slot) {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+		}
+	}
+	return dst
+}
+
+// restore reads what append wrote.
+func (w *sites) restore(b []byte) error {
+	if len(b) < 8 || (len(b)-8)%w.size() != 0 {
+		return fmt.Errorf("sites: %d bytes, want 8 and %d a site", len(b), w.size())
+	}
+	n, next := (len(b)-8)/w.size(), binary.LittleEndian.Uint64(b)
+	if n > SiteWindow || n < SiteWindow && next != uint64(n) || next >= SiteWindow {
+		return fmt.Errorf("sites: %d of at most %d go on at %d", n, SiteWindow, next)
+	}
+	b = b[8:]
+	word := func() uint64 {
+		v := binary.LittleEndian.Uint64(b)
+		b = b[8:]
+		return v
+	}
+	number := func() float64 { return math.Float64frombits(word()) }
+	w.next, w.ring, w.x = int(next), make([]site, n), make([]float64, n*w.dim)
+	for slot := range w.ring {
+		s := &w.ring[slot]
+		s.key, s.named, s.body = word(), word(), word()
+		flags := word()
+		s.withdrawn = flags == 1
+		s.Y, s.Phi, s.H, s.Eta, s.R, s.Xi = number(), number(), number(), number(), number(), number()
+		s.trust, s.counted = number(), number()
+		s.Fades = word()
+		x := w.inputs(slot)
+		for j := range x {
+			x[j] = number()
+		}
+		finite := true
+		for _, v := range append([]float64{s.H, s.Eta, s.R, s.Xi, s.trust, s.counted}, x...) {
+			finite = finite && math.Abs(v) <= math.MaxFloat64
+		}
+		if flags > 1 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.counted < 0 || !finite {
+			return fmt.Errorf("sites: slot %d is not one", slot)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"hamlet/algos/feature"
+)
+
+// letters returns n labelled texts, the same for the same seed.
+func letters(n int, seed uint64) []Example {
+	r := rand.New(rand.NewPCG(seed, 2))
+	all := make([]Example, n)
+	for i := range all {
+		spam := r.IntN(3) == 0
+		var b strings.Builder
+		for range 5 + r.IntN(20) {
+			word := []string{"w", "meet"}[r.IntN(2)]
+			if spam && r.IntN(3) > 0 {
+				word = "pill"
+			}
+			fmt.Fprintf(&b, "%s%d ", word, r.IntN(30))
+		}
+		text := []byte(b.String())
+		all[i] = Example{
+			ID: fmt.Sprint("e", i), Source: "desk", Tenant: "t", Spam: spam,
+			Body: Body{Message: &feature.Message{Body: text, BodyBytes: len(text)}},
+		}
+	}
+	return all
+}
+
+func apply(t *testing.T, m *Model, all ...Example) (last Effect) {
+	t.Helper()
+	for i := range all {
+		var err error
+		if last, err = m.Apply(&all[i]); err != nil {
+			t.Fatalf("%s: %v", all[i].ID, err)
+		}
+	}
+	return last
+}
+
+func small(t *testing.T) *Model {
+	t.Helper()
+	m, err := New(Config{TableBits: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func image(t *testing.T, m *Model) []byte {
+	t.Helper()
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func unlearn(id string, of Example) Example {
+	return Example{ID: id, Source: of.Source, Tenant: of.Tenant, Action: Unlearn, Of: of.ID, Body: of.Body}
+}
+
+// Learn 2,000 events, unlearn 50 of the last 500: (Λ, η) are the prior and the
+// sites of the others, summed, to 1e−9 relative.
+func TestUnlearningLeavesTheOtherSites(t *testing.T) {
+	m := small(t)
+	all := letters(2000, 3)
+	apply(t, m, all...)
+	r := rand.New(rand.NewPCG(4, 4))
+	gone := map[string]bool{}
+	for _, i := range r.Perm(500)[:50] {
+		of := all[1500+i]
+		gone[of.ID] = true
+		e := apply(t, m, unlearn("u"+of.ID, of))
+		if e.Receipt == nil || e.Receipt.Site.KL < 0 || e.Receipt.Site.LogDetV < 0 || e.Receipt.Spam != of.Spam {
+			t.Fatalf("receipt %+v", e.Receipt)
+		}
+	}
+	if m.Events() != 2050 || m.Unlearnt() != 50 {
+		t.Errorf("%d events, %d of them unlearnt, want 2050 and 50", m.Events(), m.Unlearnt())
+	}
+	d := m.text.head.Dim()
+	before := textPrior(m.cfg)
+	wantΛ, wantη := mat.NewSymDense(d, nil), make([]float64, d)
+	for j, τ := range before.precision {
+		wantΛ.SetSym(j, j, τ)
+		wantη[j] = τ * before.mean[j]
+	}
+	left := 0
+	for slot := range m.text.sites.ring {
+		if m.text.sites.ring[slot].withdrawn {
+			continue
+		}
+		left++
+		rec := m.text.sites.record(slot)
+		wantΛ.SymRankOne(wantΛ, rec.H, mat.NewVecDense(d, rec.X))
+		for j, x := range rec.X {
+			wantη[j] += rec.Eta * x
+		}
+	}
+	if left != 1950 {
+		t.Fatalf("%d sites are left, want 1950", left)
+	}
+	gotΛ, gotη := mat.NewSymDense(d, nil), make([]float64, d)
+	m.text.head.NaturalTo(gotη, gotΛ)
+	for i := range d {
+		for j := range d {
+			if g, w := gotΛ.At(i, j), wantΛ.At(i, j); math.Abs(g-w) > 1e-9*max(1, math.Abs(w)) {
+				t.Errorf("Λ[%d,%d] = %v, want %v", i, j, g, w)
+			}
+		}
+		if g, w := gotη[i], wantη[i]; math.Abs(g-w) > 1e-9*max(1, math.Abs(w)) {
+			t.Errorf("η[%d] = %v, want %v", i, g, w)
+		}
+	}
+}
+
+// What cannot be withdrawn is refused, changes nothing and ticks nothing.
+func TestWithdrawalsThatAreRefused(t *testing.T) {
+	m := small(t)
+	all := letters(SiteWindow+20, 5)
+	apply(t, m, all...)
+	apply(t, m, unlearn("u", all[SiteWindow]))
+	other := unlearn("x", all[SiteWindow+1])
+	other.Body = all[SiteWindow+2].Body
+	stranger := unlearn("y", all[SiteWindow+3])
+	stranger.Tenant = "another"
+	vector := unlearn("z", all[SiteWindow+4])
+	vector.Body = Body{Vector: []feature.Number{{Name: "a", Value: 1}}}
+	was := image(t, m)
+	for _, c := range []struct {
+		name string
+		ex   Example
+		want string
+	}{
+		{"unknown", Example{ID: "a", Source: "desk", Tenant: "t", Action: Unlearn, Of: "nobody", Body: all[0].Body}, errUnknown.Error()},
+		{"older than the window", unlearn("b", all[3]), errUnknown.Error()},
+		{"twice", unlearn("c", all[SiteWindow]), errWithdrawn.Error()},
+		{"another body", other, errOtherBody.Error()},
+		{"another tenant's", stranger, errUnknown.Error()},
+		{"another kind of body", vector, errUnknown.Error()},
+	} {
+		_, err := m.Apply(&c.ex)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || refused.Reason != c.want {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+		if !bytes.Equal(image(t, m), was) {
+			t.Fatalf("%s: the model has changed", c.name)
+		}
+	}
+	again := unlearn("u", all[SiteWindow])
+	if e, err := m.Apply(&again); err != nil || !e.Duplicate {
+		t.Errorf("the same withdrawal delivered twice: %+v, %v; want a duplicate", e, err)
+	}
+}
+
+// A relearn is an unlearn and a learn: one tick, one receipt, the same belief.
+func TestRelearnIsUnlearnAndLearn(t *testing.T) {
+	all := letters(300, 6)
+	wrong := all[250]
+	wrong.Spam = !wrong.Spam
+	stream := append(append([]Example{}, all[:250]...), wrong)
+	stream = append(stream, all[251:]...)
+
+	one := small(t)
+	apply(t, one, stream...)
+	re := all[250]
+	re.ID, re.Action, re.Of = "again", Relearn, wrong.ID
+	effect := apply(t, one, re)
+	if effect.Receipt == nil || effect.Receipt.Spam != wrong.Spam || effect.Phi == 0 {
+		t.Fatalf("effect %+v", effect)
+	}
+	two := small(t)
+	apply(t, two, stream...)
+	learn := all[250]
+	learn.ID = "again"
+	apply(t, two, unlearn("u", wrong), learn)
+	if one.Events()+1 != two.Events() || one.Events() != 301 {
+		t.Errorf("%d and %d events, want 301 and 302", one.Events(), two.Events())
+	}
+	a, b := make([]float64, one.text.head.Dim()), make([]float64, two.text.head.Dim())
+	one.text.head.MeanTo(a)
+	two.text.head.MeanTo(b)
+	for j := range a {
+		if a[j] != b[j] {
+			t.Fatalf("w[%d] is %v and %v", j, a[j], b[j])
+		}
+	}
+	if e, err := one.Apply(&Example{ID: "u2", Source: "desk", Tenant: "t", Action: Unlearn, Of: "again", Body: re.Body}); err != nil || e.Receipt.Spam != re.Spam {
+		t.Errorf("what was relearnt cannot be withdrawn: %+v, %v", e, err)
+	}
+}
+
+// Another source may correct what one source of the same tenant said.
+func TestAnotherSourceWithdraws(t *testing.T) {
+	m := small(t)
+	all := letters(50, 7)
+	apply(t, m, all...)
+	u := unlearn("u", all[40])
+	u.Source = "abuse-desk"
+	if e := apply(t, m, u); e.Receipt.Since != 9 {
+		t.Errorf("%d events came after it, want 9", e.Receipt.Since)
+	}
+}
+
+// Restoring between events of all three kinds changes no bit.
+func TestWithdrawalsSurviveRestoring(t *testing.T) {
+	all := letters(120, 8)
+	var stream []Example
+	for i, ex := range all {
+		stream = append(stream, ex)
+		if i%10 == 9 {
+			stream = append(stream, unlearn(fmt.Sprint("u", i), all[i-5]))
+			re := all[i-3]
+			re.ID, re.Action, re.Of, re.Spam = fmt.Sprint("r", i), Relearn, all[i-3].ID, !re.Spam
+			stream = append(stream, re)
+		}
+	}
+	straight, broken := small(t), small(t)
+	apply(t, straight, stream...)
+	for i := range stream {
+		apply(t, broken, stream[i])
+		var err error
+		if broken, err = Restore(image(t, broken)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(image(t, straight), image(t, broken)) {
+		t.Error("the bytes differ")
+	}
+}
