@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -112,7 +113,8 @@ func (cfg ConsumerConfig) withDefaults() (ConsumerConfig, error) {
 // A Consumer reads the partitions that its consumer group assigns to it, each in
 // order and from its handler's position.
 type Consumer struct {
-	cfg ConsumerConfig
+	cfg    ConsumerConfig
+	joined atomic.Bool
 }
 
 // NewConsumer returns a consumer. It does not connect; [Ping] does.
@@ -121,8 +123,13 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{cfg}, nil
+	return &Consumer{cfg: cfg}, nil
 }
+
+// Joined reports whether the group has made this consumer a member since Run was
+// called: with or without a partition, so that a spare one is known to be ready.
+// It stays true through rebalances and broker restarts until Run returns.
+func (c *Consumer) Joined() bool { return c.joined.Load() }
 
 // Run joins the group and reads until ctx ends, then closes every handler,
 // leaves the group and returns nil. It owns every goroutine that it starts and
@@ -142,7 +149,8 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	defer stop(nil)
 	client, transport := c.cfg.client()
 	defer transport.CloseIdleConnections()
-	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop}
+	defer c.joined.Store(false)
+	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop, joined: &c.joined}
 	err := r.generations(ctx)
 	if parent.Err() != nil && (errors.Is(err, parent.Err()) || errors.Is(err, context.Cause(parent))) {
 		err = nil
@@ -158,6 +166,7 @@ type run struct {
 	client *kafkago.Client
 	open   func(context.Context, int) (Handler, error)
 	stop   context.CancelCauseFunc // ends Run with an error
+	joined *atomic.Bool
 
 	mu   sync.Mutex
 	left []error // of handlers that did not finish when Run stopped
@@ -201,6 +210,7 @@ func (r *run) generations(ctx context.Context) error {
 			continue
 		}
 		lines.clear()
+		r.joined.Store(true)
 		// Without its topic a generation ends as soon as it begins.
 		if err := r.awaitTopic(ctx); err != nil {
 			return err

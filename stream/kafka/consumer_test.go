@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -382,6 +384,71 @@ func TestHandlerErrorEndsRun(t *testing.T) {
 	if closed != 2 {
 		t.Errorf("%d handlers closed, want the 2 that did not fail: %v", closed, k.log)
 	}
+}
+
+// A member that the group gives no partition is ready to take one.
+func TestJoinedWithoutPartition(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name, 1)
+	k := newKeeper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 2)
+	both := make([]*kafka.Consumer, 2)
+	for i := range both {
+		// The group says that it gives partitions at the latest in this line.
+		assigned := make(chan struct{}, 10)
+		log := slog.New(lineHandler{"kafka: partitions assigned", assigned})
+		base := cfg
+		base.Log = log
+		c, err := kafka.NewConsumer(kafka.ConsumerConfig{Config: base, Topic: name, Group: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Joined() {
+			t.Error("joined before Run")
+		}
+		go func() { ended <- c.Run(ctx, k.open(strconv.Itoa(i))) }()
+		select {
+		case <-assigned:
+		case <-within(t, 20*time.Second).Done():
+			t.Fatal("no generation")
+		}
+		both[i] = c
+	}
+	for i, c := range both {
+		if !c.Joined() {
+			t.Errorf("member %d has not joined; owners %v", i, k.owner)
+		}
+	}
+	cancel()
+	for range both {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if both[0].Joined() || both[1].Joined() {
+		t.Error("joined after Run")
+	}
+}
+
+// A lineHandler tells of each line in the log with a certain message.
+type lineHandler struct {
+	message string
+	seen    chan<- struct{}
+}
+
+func (h lineHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h lineHandler) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h lineHandler) WithGroup(string) slog.Handler            { return h }
+func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		select {
+		case h.seen <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }
 
 // A closer's Close fails as often as it is told to.
