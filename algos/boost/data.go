@@ -34,17 +34,7 @@ type Data struct {
 	order []int32 // NewData: the rows of each column by ascending value
 	ends  []int32 // NewData: beside cuts, how many rows lie at or below it
 
-	bins   []byte       // Quantise: the bin of each row, columns contiguous; bin b is above b cuts
-	sparse []sparseRows // Quantise: for a column with one dominant bin, the other rows
-}
-
-// sparseRows lists the rows of a column that are not in its dominant bin. A sum
-// over that bin is the whole sum less the others, exactly, because weights are
-// in fixed point.
-type sparseRows struct {
-	rows     []int32 // ascending; nil where no bin dominates
-	bins     []byte  // of those rows
-	dominant int
+	binned *binned // Quantise: bin b of a column is above b of its cuts
 }
 
 // NewData prepares x, N rows of D values, for the exact search: the candidates
@@ -75,38 +65,34 @@ func NewData(x [][]float64) (*Data, error) {
 }
 
 // Quantise prepares x, N rows of D values, for the search by histograms: the
-// values of each feature are divided into at most bins bins, 2 to MaxBins, 0 is
+// values of each feature are divided into at most most bins, 2 to MaxBins, 0 is
 // MaxBins. A feature with no more distinct values than that gets a bin for each,
 // and its candidates are those of NewData. Otherwise the bins hold about equal
-// numbers of rows: a value of N/bins rows or more gets a bin to itself, and of the
+// numbers of rows: a value of N/most rows or more gets a bin to itself, and of the
 // others, from the lowest on, a bin is closed as soon as it holds its share of the
 // rows still to be placed. Candidates are the midpoints between neighbouring bins'
 // nearest values. x is copied; errors are those of NewData.
-func Quantise(x [][]float64, bins int) (*Data, error) {
-	if bins == 0 {
-		bins = MaxBins
+func Quantise(x [][]float64, most int) (*Data, error) {
+	if most == 0 {
+		most = MaxBins
 	}
-	if bins < 2 || bins > MaxBins {
-		return nil, fmt.Errorf("boost: %d bins: want 2 to %d, or 0 for %d", bins, MaxBins, MaxBins)
+	if most < 2 || most > MaxBins {
+		return nil, fmt.Errorf("boost: %d bins: want 2 to %d, or 0 for %d", most, MaxBins, MaxBins)
 	}
 	d, err := newData(x)
 	if err != nil {
 		return nil, err
 	}
-	d.bins = make([]byte, len(d.columns))
-	d.sparse = make([]sparseRows, d.dim)
+	bins := make([]byte, len(d.columns))
 	s := newSorter(d.rows)
 	runs := make([]int, 0, d.rows)
 	for j := range d.dim {
 		column := d.Column(j)
 		order := s.sort(column)
 		runs = runsOf(runs[:0], column, order)
-		bin, k, largest, dominant := byte(0), 0, 0, 0
-		into := d.bins[j*d.rows : (j+1)*d.rows]
-		for _, end := range quantiles(runs, bins) {
-			if size := end - k; size > largest {
-				largest, dominant = size, int(bin)
-			}
+		bin, k := byte(0), 0
+		into := bins[j*d.rows : (j+1)*d.rows]
+		for _, end := range quantiles(runs, most) {
 			for ; k < end; k++ {
 				into[order[k]] = bin
 			}
@@ -116,10 +102,8 @@ func Quantise(x [][]float64, bins int) (*Data, error) {
 			}
 		}
 		d.first[j+1] = len(d.cuts)
-		if 8*largest >= 5*d.rows && bin > 0 {
-			d.sparse[j] = sparseColumn(into, dominant, d.rows-largest)
-		}
 	}
+	d.binned = newBinned(d.rows, bins, func(j int) bool { return d.first[j] == d.first[j+1] })
 	return d, nil
 }
 
@@ -209,18 +193,6 @@ func quantiles(runs []int, bins int) []int {
 	return append(ends, rows)
 }
 
-// sparseColumn lists the n rows of bins that are not dominant.
-func sparseColumn(bins []byte, dominant, n int) sparseRows {
-	s := sparseRows{rows: make([]int32, 0, n), bins: make([]byte, 0, n), dominant: dominant}
-	for i, b := range bins {
-		if int(b) != dominant {
-			s.rows = append(s.rows, int32(i))
-			s.bins = append(s.bins, b)
-		}
-	}
-	return s
-}
-
 // midpoint returns a threshold t with a ≤ t < b: (a+b)/2 where rounding and the
 // range of float64 allow.
 func midpoint(a, b float64) float64 {
@@ -255,7 +227,7 @@ func (d *Data) Cuts(feature int) []float64 {
 func (d *Data) Candidates() int { return len(d.cuts) }
 
 // Quantised reports whether the data are in bins, as Quantise leaves them.
-func (d *Data) Quantised() bool { return d.bins != nil }
+func (d *Data) Quantised() bool { return d.binned != nil }
 
 // check panics unless n, the length of a vector over the examples, is N.
 func (d *Data) check(n int) {

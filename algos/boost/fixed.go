@@ -11,10 +11,12 @@ const (
 	// int64. A unit is then less than 1.8e−18 of the total.
 	fixedBits = 60
 
-	// Two candidates whose edges differ by less are equal, and the first wins:
-	// 2⁻⁴⁰ (9e−13) of the total weight. Sets of examples that weigh the same on
-	// paper seldom add up to the same float64, nor to the same number of units.
-	tie = 1 << (fixedBits - 40)
+	// Two candidates whose edges differ by less than 2^tieBits units are equal, and
+	// the first wins: 2⁻⁴⁶ (1.4e−14) of the total weight. Sets of examples that
+	// weigh the same on paper seldom add up to the same float64, nor to the same
+	// number of units, where their weights are products in different order.
+	tieBits = fixedBits - 46
+	tie     = 1 << tieBits
 )
 
 // Fix writes the signed weights wᵢ·yᵢ to dst in fixed point: whole multiples,

@@ -235,7 +235,7 @@ func TestQuantileBins(t *testing.T) {
 					t.Errorf("%d rows, %d bins: feature %d has %d cuts, want all %d", rows, bins, j, len(cuts), len(all))
 				}
 				size := make([]int, len(cuts)+1)
-				for i, b := range d.binsOf(j) {
+				for i, b := range d.binned.column(j) {
 					size[b]++
 					above := 0
 					for _, c := range cuts {

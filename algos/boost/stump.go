@@ -43,9 +43,9 @@ func (d *Data) Stump(c Candidate) Stump {
 // the stump with polarity +1 on the data. dst has length N.
 func (d *Data) SignsTo(dst []float64, c Candidate) {
 	d.check(len(dst))
-	if d.bins != nil {
+	if d.binned != nil {
 		cut := byte(c.Cut)
-		for i, b := range d.bins[c.Feature*d.rows : (c.Feature+1)*d.rows] {
+		for i, b := range d.binned.column(c.Feature) {
 			dst[i] = -1
 			if b > cut {
 				dst[i] = 1
@@ -69,10 +69,7 @@ type Search struct {
 	below   []int64  // one column's sums, a number per cut
 	leaders []leader // the best candidate of each feature
 
-	// For quantised data: the columns that are summed group by group, those
-	// summed by their few rows outside the dominant bin, and the histograms.
-	dense, sparse []int
-	hist          [group]histogram
+	hist [group]histogram
 }
 
 // NewSearch returns a search over d.
@@ -81,16 +78,12 @@ func (d *Data) NewSearch() *Search {
 	for j := range d.dim {
 		longest = max(longest, d.first[j+1]-d.first[j])
 	}
-	s := &Search{data: d, below: make([]int64, longest), leaders: make([]leader, d.dim)}
-	if d.bins != nil {
-		s.dense, s.sparse = d.denseColumns(), d.sparseColumns()
-	}
-	return s
+	return &Search{data: d, below: make([]int64, longest), leaders: make([]leader, d.dim)}
 }
 
 // Best returns the candidate whose stump, in the better of its polarities, has
 // the least weighted error, that is the largest |Edge|. w are signed weights as
-// Fix leaves them. Of equal candidates (within 2⁻⁴⁰ of the total weight) the
+// Fix leaves them. Of equal candidates (within 2⁻⁴⁶ of the total weight) the
 // first feature's first threshold wins. It is false if there is no candidate:
 // every feature is constant. One pass over the data: N·D additions, fewer where
 // one bin dominates a column; nothing is allocated.
@@ -98,12 +91,17 @@ func (s *Search) Best(w []int64) (Candidate, bool) {
 	d := s.data
 	d.check(len(w))
 	total := sum(w)
-	if d.bins == nil {
+	if d.binned == nil {
 		for j := range d.dim {
 			s.leaders[j] = leaderOf(j, s.Below(j, w), total)
 		}
 	} else {
-		s.histograms(w, total)
+		for j := range s.leaders {
+			s.leaders[j] = leader{edge: -1 - tie} // constant columns are not visited
+		}
+		d.binned.each(&s.hist, w, func(j int, h *histogram) {
+			s.leaders[j] = leaderOf(j, h.accumulate(d.first[j+1]-d.first[j]), total)
+		})
 	}
 	best := leader{edge: -1 - tie}
 	for _, l := range s.leaders {
@@ -114,33 +112,6 @@ func (s *Search) Best(w []int64) (Candidate, bool) {
 	return best.candidate, best.edge >= 0
 }
 
-// histograms finds the leader of each column of quantised data.
-func (s *Search) histograms(w []int64, total int64) {
-	d := s.data
-	for j := range s.leaders {
-		s.leaders[j] = leader{edge: -1 - tie}
-	}
-	lead := func(j int, h *histogram) {
-		s.leaders[j] = leaderOf(j, h.accumulate(d.first[j+1]-d.first[j]), total)
-	}
-	dense := s.dense
-	for ; len(dense) >= group; dense = dense[group:] {
-		fillGroup(&s.hist, d.binsOf(dense[0]), d.binsOf(dense[1]), d.binsOf(dense[2]), d.binsOf(dense[3]), w)
-		for k, j := range dense[:group] {
-			lead(j, &s.hist[k])
-		}
-	}
-	h := &s.hist[0]
-	for _, j := range dense {
-		h.fill(d.binsOf(j), w)
-		lead(j, h)
-	}
-	for _, j := range s.sparse {
-		h.fillSparse(&d.sparse[j], w, total)
-		lead(j, h)
-	}
-}
-
 // Below returns, for each cut of a feature, Σ w over the rows at or below it. The
 // edge of a candidate with polarity +1 is then Σw − 2·below. The answer holds
 // until the search is used again. It costs N additions.
@@ -148,13 +119,9 @@ func (s *Search) Below(feature int, w []int64) []int64 {
 	d := s.data
 	d.check(len(w))
 	below := s.below[:d.first[feature+1]-d.first[feature]]
-	if d.bins != nil {
+	if d.binned != nil {
 		h := &s.hist[0]
-		if d.sparse[feature].rows != nil {
-			h.fillSparse(&d.sparse[feature], w, sum(w))
-		} else {
-			h.fill(d.binsOf(feature), w)
-		}
+		h.fill(d.binned.column(feature), w)
 		copy(below, h.accumulate(len(below)))
 		return below
 	}
@@ -164,17 +131,6 @@ func (s *Search) Below(feature int, w []int64) []int64 {
 		for ; k < int(end); k++ {
 			at += w[order[k]]
 		}
-		below[c] = at
-	}
-	return below
-}
-
-// accumulate turns the weights of the bins into those at or below each cut.
-func (h *histogram) accumulate(cuts int) []int64 {
-	at := int64(0)
-	below := h[:cuts]
-	for c, v := range below {
-		at += v
 		below[c] = at
 	}
 	return below
@@ -200,14 +156,6 @@ func leaderOf(feature int, below []int64, total int64) leader {
 		}
 	}
 	return l
-}
-
-func sum(w []int64) int64 {
-	total := int64(0)
-	for _, v := range w {
-		total += v
-	}
-	return total
 }
 
 // String returns the hypothesis as a formula, such as "x3 > 0.25".

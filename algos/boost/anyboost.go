@@ -1,0 +1,258 @@
+package boost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// A Step says how AnyBoost chooses α.
+type Step uint8
+
+const (
+	// LineStep goes to where the cost along h is least: the root of its derivative
+	// in α.
+	LineStep Step = iota
+	// TheoremStep is α = −⟨∇C, h⟩/(L‖h‖²), with which the cost converges (slides,
+	// 60). As ‖h‖ = 1 and L = max|C″|, that is mean(−C′yh)/max|C″|; not for ExpCost.
+	TheoremStep
+)
+
+// AnyBoostConfig says how to boost. Zero fields mean the defaults given.
+type AnyBoostConfig struct {
+	Rounds  int       // at most so many, 1 to MaxRounds; 0 is 50
+	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
+	Cost    Cost      // ExpCost by default
+	Step    Step      // LineStep by default
+}
+
+// AnyBoost is gradient descent in the space of functions (Mason, Baxter, Bartlett
+// and Frean, Boosting algorithms as gradient descent, NIPS 12, 1999; slides,
+// 54–60) over stumps. It lowers C(f) = Σ ωᵢ C(yᵢf(xᵢ))/Σω. A round takes the h
+// that maximises
+//
+//	−⟨∇C(f), h⟩ = Σ ωᵢ (−C′(yᵢfᵢ)) yᵢ h(xᵢ)/Σω,
+//
+// which is the stump of least weighted error under D ∝ −ωC′(yf), and adds α·h.
+// With the exponential cost and line search it is AdaBoost.
+//
+// It ends before a round whose −⟨∇C, h⟩ is not positive (NoDescent). The line
+// search takes the root of the cost's derivative between 0 and the first of 1, 2,
+// 4, … 64 where that is positive; if it is nowhere, h makes no mistake that
+// counts, α is 64 and training ends (NoMinimum). C(f+αh) is convex in α for
+// ExpCost (the root in closed form) and LogitCost (safeguarded Newton); for
+// TanhCost it need not be, and the root is the one that bisection finds.
+type AnyBoost struct {
+	sample
+	cost   Cost
+	step   Step
+	search *Search
+	margin []float64 // yh of the round
+	slope  []float64 // −ωC′
+	scale  float64   // Σ of slope
+	log    []AnyBoostRound
+}
+
+// An AnyBoostRound is what one round found.
+type AnyBoostRound struct {
+	Stump      Stump
+	Alpha      float64 // α, its weight in f, > 0
+	Descent    float64 // −⟨∇C, h⟩ before it
+	Cost       float64 // C(f) after it
+	TrainError float64 // of f so far, by sample weight; f = 0 counts as −1
+}
+
+// The longest step of the line search.
+const longestStep = 64
+
+// NewAnyBoost prepares boosting on d with labels y = ±1, which are copied. The
+// error joins everything that is wrong with them and cfg.
+func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
+	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
+	errs := []error{err}
+	if cfg.Cost > TanhCost {
+		errs = append(errs, fmt.Errorf("boost: unknown cost %d: want ExpCost, LogitCost or TanhCost", cfg.Cost))
+	}
+	if cfg.Step > TheoremStep {
+		errs = append(errs, fmt.Errorf("boost: unknown step %d: want LineStep or TheoremStep", cfg.Step))
+	}
+	if cfg.Step == TheoremStep && cfg.Cost == ExpCost {
+		errs = append(errs, errors.New("boost: the theorem's step needs a cost of bounded curvature: LogitCost or TanhCost"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	b := &AnyBoost{
+		sample: s, cost: cfg.Cost, step: cfg.Step, search: d.NewSearch(),
+		margin: make([]float64, d.rows), slope: make([]float64, d.rows),
+		log: make([]AnyBoostRound, 0, s.rounds),
+	}
+	b.descend()
+	return b, nil
+}
+
+// descend sets slope, scale and D by f.
+func (b *AnyBoost) descend() {
+	b.scale = 0
+	for i, f := range b.f {
+		b.slope[i] = float64(b.weights[i] * b.cost.Slope(f*b.y[i]))
+		b.scale += b.slope[i]
+	}
+	if b.scale > 0 {
+		for i, s := range b.slope {
+			b.dist[i] = s / b.scale
+		}
+	}
+}
+
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause
+// between two rounds; what has been learnt stays, and Train may be called again.
+func (b *AnyBoost) Train(ctx context.Context) error { return train(ctx, b.Round) }
+
+// Round runs one round and reports whether it did; otherwise Stopped says why
+// not. It allocates nothing.
+func (b *AnyBoost) Round() bool {
+	if b.finished() {
+		return false
+	}
+	if Fix(b.signed, b.slope, b.y) == 0 {
+		b.stop = NoDescent // the slope is 0 everywhere
+		return false
+	}
+	c, ok := b.search.Best(b.signed)
+	if !ok {
+		b.stop = NoCandidate
+		return false
+	}
+	h := b.data.Stump(c)
+	b.data.SignsTo(b.margin, c)
+	right, wrong := 0.0, 0.0
+	for i, v := range b.margin {
+		m := v * float64(h.Polarity) * b.y[i]
+		b.margin[i] = m
+		if m > 0 {
+			right += b.slope[i]
+		} else {
+			wrong += b.slope[i]
+		}
+	}
+	descent := (right - wrong) / b.total
+	if !(descent > 0) || max(c.Edge, -c.Edge) <= noEdge {
+		b.stop = NoDescent
+		return false
+	}
+	var α float64
+	switch {
+	case b.step == TheoremStep:
+		α = descent / b.cost.Curvature()
+	case b.cost == ExpCost:
+		α, ok = expStep(right, wrong)
+	default:
+		α, ok = b.lineStep()
+	}
+
+	cost := 0.0
+	for i, m := range b.margin {
+		b.f[i] += float64(α * m * b.y[i])
+		cost += float64(b.weights[i] * b.cost.Value(b.f[i]*b.y[i]))
+	}
+	b.descend()
+	b.log = append(b.log, AnyBoostRound{
+		Stump: h, Alpha: α, Descent: descent, Cost: cost / b.total, TrainError: b.trainError(),
+	})
+	b.done++
+	if !ok {
+		b.stop = NoMinimum
+	} else {
+		b.finished()
+	}
+	return true
+}
+
+// expStep returns the α at which wrong·e^α = right·e^(−α); longestStep and false
+// if that lies beyond.
+func expStep(right, wrong float64) (float64, bool) {
+	if wrong == 0 {
+		return longestStep, false
+	}
+	α := (logistic.Log(right) - logistic.Log(wrong)) / 2
+	if !(α < longestStep) {
+		return longestStep, false
+	}
+	return α, true
+}
+
+// lineStep returns the root of the cost's derivative in α; longestStep and false
+// if it is positive at none of 1, 2, 4, … longestStep.
+func (b *AnyBoost) lineStep() (float64, bool) {
+	hi := 1.0
+	for ; ; hi *= 2 {
+		if g, _ := b.along(hi); g > 0 {
+			break
+		}
+		if hi == longestStep {
+			return longestStep, false
+		}
+	}
+	lo := 0.0
+	α := hi / 2
+	for range 200 {
+		g, g2 := b.along(α)
+		if g > 0 {
+			hi = α
+		} else {
+			lo = α
+		}
+		next := lo + (hi-lo)/2
+		if b.cost == LogitCost {
+			// Newton's step, where it stays inside. A step of 1e−10 leaves an error
+			// of its square.
+			step := g / g2
+			if newton := α - step; newton > lo && newton < hi {
+				if math.Abs(step) <= 1e-10*α {
+					return newton, true
+				}
+				next = newton
+			}
+		}
+		if next <= lo || next >= hi {
+			break // neighbours
+		}
+		α = next
+	}
+	return α, true
+}
+
+// along returns the first and second derivative of C(f+αh) in α; the second for
+// LogitCost alone.
+func (b *AnyBoost) along(α float64) (g, g2 float64) {
+	if b.cost == LogitCost {
+		for i, m := range b.margin {
+			s := logistic.Sigmoid(-2 * (float64(b.f[i]*b.y[i]) + float64(α*m)))
+			g -= float64(float64(b.weights[i]*2*s) * m)
+			g2 += float64(b.weights[i] * 4 * s * (1 - s))
+		}
+		return g, g2
+	}
+	for i, m := range b.margin {
+		s := b.cost.Slope(float64(b.f[i]*b.y[i]) + float64(α*m))
+		g -= float64(float64(b.weights[i]*s) * m)
+	}
+	return g, 0
+}
+
+// Rounds returns what each round found.
+func (b *AnyBoost) Rounds() []AnyBoostRound { return slices.Clone(b.log) }
+
+// Ensemble returns f(x) = Σ α h(x) so far.
+func (b *AnyBoost) Ensemble() *Ensemble {
+	e := newEnsemble(b.data.dim, len(b.log))
+	for _, r := range b.log {
+		e.trees = append(e.trees, r.Stump.times(r.Alpha))
+	}
+	return e
+}

@@ -1,0 +1,567 @@
+package boost
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// near reports whether got is within a relative or absolute tolerance of want.
+func near(got, want, tolerance float64) bool {
+	return math.Abs(got-want) <= tolerance*max(1, math.Abs(want))
+}
+
+// A task is a data set to boost on.
+type task struct {
+	name    string
+	x       [][]float64
+	y       []float64
+	weights []float64
+}
+
+// tasks are small, hard, weighted and separable ones, of few distinct values.
+func tasks() []task {
+	r := rand.New(rand.NewPCG(11, 12))
+	var out []task
+	for _, rows := range []int{5, 40, 200} {
+		x := drawRows(r, rows, 6, 40)
+		y := drawLabels(r, x)
+		weights := make([]float64, rows)
+		for i := range weights {
+			weights[i] = r.Float64() * float64(r.IntN(4))
+		}
+		out = append(out, task{"noisy", x, y, nil}, task{"weighted", x, y, weights})
+	}
+	x := drawRows(r, 60, 2, 30)
+	y := make([]float64, len(x))
+	for i := range y {
+		y[i] = math.Copysign(1, x[i][0]+x[i][1]+0.01)
+	}
+	return append(out, task{"separable", x, y, nil})
+}
+
+// both returns the data as both searches have it.
+func (k task) both(t *testing.T) []*Data { return []*Data{mustData(t, k.x), mustQuantise(t, k.x, 0)} }
+
+// expCost returns Σω e^(−yf)/Σω.
+func (s *sample) expCost() float64 {
+	cost := 0.0
+	for i, f := range s.f {
+		cost += s.weights[i] * math.Exp(-s.y[i]*f)
+	}
+	return cost / s.total
+}
+
+// Reference: slides, 8: the training error is at most the mean of e^(−yf), which
+// is ∏Z, at every round and for every booster that normalises by Z; slides, 12
+// and 13: Z = 2√(ε(1−ε)) and ∏Z ≤ exp(−2Σγ²).
+func TestProductOfZBoundsTheTrainingErrorAtEveryRound(t *testing.T) {
+	for _, k := range tasks() {
+		for _, d := range k.both(t) {
+			a, err := NewAdaBoost(d, k.y, AdaBoostConfig{Weights: k.weights})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for a.Round() {
+				r := a.log[len(a.log)-1]
+				if r.TrainError > r.Bound*(1+1e-12) || !near(r.Bound, a.expCost(), 1e-9) || r.TrainError != a.trainError() {
+					t.Errorf("%s: training error %v, ∏Z %v, mean e^(−yf) %v", k.name, r.TrainError, r.Bound, a.expCost())
+				}
+				if r.Epsilon > separated && !near(r.Z, 2*math.Sqrt(r.Epsilon*(1-r.Epsilon)), 1e-12) {
+					t.Errorf("%s: Z %v, 2√(ε(1−ε)) %v", k.name, r.Z, 2*math.Sqrt(r.Epsilon*(1-r.Epsilon)))
+				}
+				if r.Epsilon > separated && r.Bound > r.GammaBound*(1+1e-12) {
+					t.Errorf("%s: ∏Z %v above exp(−2Σγ²) %v", k.name, r.Bound, r.GammaBound)
+				}
+			}
+			if len(a.log) == 0 {
+				t.Errorf("%s: no rounds", k.name)
+			}
+			real, err := NewRealAdaBoost(d, k.y, RealAdaBoostConfig{Weights: k.weights})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for real.Round() {
+				if r := real.log[len(real.log)-1]; r.TrainError > r.Bound*(1+1e-12) || !near(r.Bound, real.expCost(), 1e-9) {
+					t.Errorf("%s: Real AdaBoost's training error %v, ∏Z %v, mean e^(−yf) %v", k.name, r.TrainError, r.Bound, real.expCost())
+				}
+			}
+			bh, err := NewBHBoost(d, k.y, BHBoostConfig{Weights: k.weights})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for bh.Round() {
+				if r := bh.log[len(bh.log)-1]; r.TrainError > r.Bound*(1+1e-12) || !near(r.Bound, bh.expCost(), 1e-9) {
+					t.Errorf("%s: BHBoost's training error %v, ∏Z %v, mean e^(−yf) %v", k.name, r.TrainError, r.Bound, bh.expCost())
+				}
+			}
+		}
+	}
+}
+
+// plainAdaBoost is slide 7 word for word, with every candidate tried on every
+// row.
+func plainAdaBoost(x [][]float64, y []float64, rounds int) []AdaBoostRound {
+	n := len(x)
+	d := make([]float64, n)
+	for i := range d {
+		d[i] = 1 / float64(n)
+	}
+	fixed := make([]int64, n)
+	var log []AdaBoostRound
+	f := make([]float64, n)
+	bound := 1.0
+	for range rounds {
+		Fix(fixed, d, y)
+		h, edge := slowBest(x, fixed)
+		if edge < 0 {
+			break
+		}
+		ε := 0.0
+		for i := range x {
+			if h.Value(x[i]) != y[i] {
+				ε += d[i]
+			}
+		}
+		if ε >= 0.5-1e-12 {
+			break
+		}
+		α := math.Log((1-max(ε, 1e-10))/max(ε, 1e-10)) / 2
+		z := 0.0
+		for i := range x {
+			d[i] *= math.Exp(-α * y[i] * h.Value(x[i]))
+			z += d[i]
+		}
+		wrong := 0
+		for i := range x {
+			d[i] /= z
+			f[i] += α * h.Value(x[i])
+			if (f[i] > 0) != (y[i] > 0) {
+				wrong++
+			}
+		}
+		bound *= z
+		log = append(log, AdaBoostRound{Stump: h, Epsilon: ε, Alpha: α, Z: z, TrainError: float64(wrong) / float64(n), Bound: bound})
+		if ε <= 1e-10 {
+			break
+		}
+	}
+	return log
+}
+
+// Reference: slides, 7.
+func TestAdaBoostIsTheAlgorithmOfTheSlides(t *testing.T) {
+	for _, k := range tasks() {
+		if k.weights != nil {
+			continue
+		}
+		want := plainAdaBoost(k.x, k.y, 30)
+		for _, d := range k.both(t) {
+			a, err := NewAdaBoost(d, k.y, AdaBoostConfig{Rounds: 30})
+			mustTrain(t, a, err)
+			if len(a.log) != len(want) {
+				t.Fatalf("%s: %d rounds, want %d", k.name, len(a.log), len(want))
+			}
+			for i, r := range a.log {
+				w := want[i]
+				if r.Stump != w.Stump || !near(r.Epsilon, w.Epsilon, 1e-10) || !near(r.Alpha, w.Alpha, 1e-9) ||
+					!near(r.Z, w.Z, 1e-10) || r.TrainError != w.TrainError || !near(r.Bound, w.Bound, 1e-10) {
+					t.Errorf("%s, round %d: %+v, want %+v", k.name, i, r, w)
+				}
+			}
+		}
+	}
+}
+
+// Reference: slides, 11: α minimises Z; and after the round the hypothesis is no
+// better than a coin.
+func TestAlphaMinimisesZ(t *testing.T) {
+	for _, k := range tasks() {
+		a, err := NewAdaBoost(mustData(t, k.x), k.y, AdaBoostConfig{Weights: k.weights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after := make([]float64, len(k.x)), make([]float64, len(k.x))
+		a.WeightsTo(before)
+		for a.Round() {
+			r := a.log[len(a.log)-1]
+			z := func(α float64) float64 {
+				sum := 0.0
+				for i, x := range k.x {
+					sum += before[i] * math.Exp(-α*k.y[i]*r.Stump.Value(x))
+				}
+				return sum
+			}
+			if r.Epsilon > separated && (z(r.Alpha-1e-3) < r.Z || z(r.Alpha+1e-3) < r.Z) || !near(z(r.Alpha), r.Z, 1e-12) {
+				t.Errorf("%s: Z(α) = %v, beside it %v and %v", k.name, r.Z, z(r.Alpha-1e-3), z(r.Alpha+1e-3))
+			}
+			a.WeightsTo(after)
+			sum, ε := 0.0, 0.0
+			for i, x := range k.x {
+				sum += after[i]
+				if r.Stump.Value(x) != k.y[i] {
+					ε += after[i]
+				}
+			}
+			if !near(sum, 1, 1e-12) || r.Epsilon > separated && !near(ε, 0.5, 1e-12) {
+				t.Errorf("%s: weights sum to %v, the hypothesis errs on %v of them", k.name, sum, ε)
+			}
+			copy(before, after)
+		}
+	}
+}
+
+// Reference: slides, 59 with its erratum: Dᵢ = C′(yᵢfᵢ)/ΣC′(yⱼfⱼ) with the
+// exponential cost are AdaBoost's weights, round by round, and line search finds
+// its α.
+func TestAdaBoostWeightsAreAnyBoostsWithTheExponentialCost(t *testing.T) {
+	for _, k := range tasks() {
+		for _, d := range k.both(t) {
+			a, err := NewAdaBoost(d, k.y, AdaBoostConfig{Weights: k.weights})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := NewAnyBoost(d, k.y, AnyBoostConfig{Weights: k.weights})
+			if err != nil {
+				t.Fatal(err)
+			}
+			da, db := make([]float64, len(k.x)), make([]float64, len(k.x))
+			for round := 0; ; round++ {
+				a.WeightsTo(da)
+				b.WeightsTo(db)
+				for i := range da {
+					if !near(da[i], db[i], 1e-12) {
+						t.Fatalf("%s, round %d: example %d weighs %v in AdaBoost, %v in AnyBoost", k.name, round, i, da[i], db[i])
+					}
+				}
+				more := a.Round()
+				if b.Round() != more {
+					t.Fatalf("%s, round %d: AdaBoost %v, AnyBoost %v", k.name, round, a.Stopped(), b.Stopped())
+				}
+				if !more || a.Stopped() == Separated || a.log[round].Bound < 1e-8 {
+					break
+				}
+				ra, rb := a.log[round], b.log[round]
+				if ra.Stump != rb.Stump || !near(ra.Alpha, rb.Alpha, 1e-10) || !near(ra.Bound, rb.Cost, 1e-10) {
+					t.Fatalf("%s, round %d: AdaBoost %+v, AnyBoost %+v", k.name, round, ra, rb)
+				}
+			}
+		}
+	}
+}
+
+// Reference: slides, 52 with its erratum: without smoothing Z = 2·BC, and (51)
+// the scores minimise Z.
+func TestZIsTwiceTheBhattacharyyaCoefficient(t *testing.T) {
+	for _, k := range tasks() {
+		d := mustData(t, k.x)
+		b, err := NewBHBoost(d, k.y, BHBoostConfig{Weights: k.weights, Bins: 7, Rounds: 12, Smoothing: 1e-280})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := make([]float64, len(k.x))
+		b.WeightsTo(before)
+		for b.Round() {
+			r := b.log[len(b.log)-1]
+			if !near(r.Z, 2*r.BC, 1e-9) {
+				t.Errorf("%s: Z %v, 2·BC %v", k.name, r.Z, 2*r.BC)
+			}
+			if r.BC < 1e-6 {
+				break // separated: smoothing alone keeps the scores finite
+			}
+			for j := range r.Profile.Scores {
+				for _, step := range []float64{-1e-3, 1e-3} {
+					p := r.Profile.clone()
+					p.Scores[j] += step
+					z := 0.0
+					for i, x := range k.x {
+						z += before[i] * math.Exp(-k.y[i]*p.Value(x))
+					}
+					if z < r.Z*(1-1e-9) {
+						t.Errorf("%s: Z %v falls to %v with score %d moved by %v", k.name, r.Z, z, j, step)
+					}
+				}
+			}
+			b.WeightsTo(before)
+		}
+	}
+}
+
+// Every feature's histogram as slide 49 has it, the least BC and the scores by
+// plain sums.
+func TestBHBoostIsTheAlgorithmOfTheSlides(t *testing.T) {
+	for _, k := range tasks() {
+		const bins = 5
+		b, err := NewBHBoost(mustData(t, k.x), k.y, BHBoostConfig{Weights: k.weights, Bins: bins, Rounds: 15})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dist := make([]float64, len(k.x))
+		e := 1 / float64(bins*len(k.x))
+		for {
+			b.WeightsTo(dist)
+			if !b.Round() {
+				break
+			}
+			r := b.log[len(b.log)-1]
+			least, feature := math.Inf(1), 0
+			var p [bins][2]float64
+			for j := range k.x[0] {
+				lo, hi := math.Inf(1), math.Inf(-1)
+				for _, x := range k.x {
+					lo, hi = min(lo, x[j]), max(hi, x[j])
+				}
+				var q [bins][2]float64
+				for i, x := range k.x {
+					bin := 0
+					for m := 1; m < bins; m++ {
+						if x[j] >= lo+(hi-lo)*float64(m)/bins {
+							bin = m
+						}
+					}
+					q[bin][class(k.y[i])] += dist[i]
+				}
+				bc := 0.0
+				for _, w := range q {
+					bc += math.Sqrt(w[0] * w[1])
+				}
+				if bc < least-1e-12 {
+					least, feature, p = bc, j, q
+				}
+			}
+			if r.Profile.Feature != feature || !near(r.BC, least, 1e-12) {
+				t.Fatalf("%s: feature %d with BC %v, want %d with %v", k.name, r.Profile.Feature, r.BC, feature, least)
+			}
+			for m, s := range r.Profile.Scores {
+				if want := math.Log((p[m][1]+e)/(p[m][0]+e)) / 2; !near(s, want, 1e-9) {
+					t.Errorf("%s: score %v of bin %d, want %v", k.name, s, m, want)
+				}
+			}
+		}
+	}
+}
+
+// Reference: slides, 37–41: both mean costs are least at half the log-odds, agree
+// to second order but for a constant, and the logistic lies below the exponential.
+func TestCostsEstimateHalfTheLogOdds(t *testing.T) {
+	for _, c := range []Cost{ExpCost, LogitCost} {
+		for _, p := range []float64{0.03, 0.5, 0.9} {
+			f := math.Log(p/(1-p)) / 2
+			if g := p*c.Slope(f) - (1-p)*c.Slope(-f); !near(g, 0, 1e-14) {
+				t.Errorf("%v: slope %v at half the log-odds of %v", c, g, p)
+			}
+		}
+	}
+	for z := -3.0; z <= 3; z += 0.01 {
+		if LogitCost.Value(z) > ExpCost.Value(z) {
+			t.Errorf("logistic cost %v above the exponential %v at %v", LogitCost.Value(z), ExpCost.Value(z), z)
+		}
+		if z > -0.01 && z < 0.01 && !near(LogitCost.Value(z)-math.Ln2, ExpCost.Value(z)-1, 1e-15+math.Abs(z*z*z)) {
+			t.Errorf("costs differ beyond second order at %v", z)
+		}
+	}
+	for _, c := range []Cost{ExpCost, LogitCost, TanhCost} {
+		most := 0.0
+		for z := -4.0; z <= 4; z += 1e-3 {
+			const h = 1e-5
+			if want := -(c.Value(z+h) - c.Value(z-h)) / (2 * h); math.Abs(c.Slope(z)-want) > 1e-8*max(1, want) {
+				t.Errorf("%v: slope %v at %v, by differences %v", c, c.Slope(z), z, want)
+			}
+			most = max(most, math.Abs(c.Slope(z+h)-c.Slope(z-h))/(2*h))
+		}
+		if c != ExpCost && (most > c.Curvature()*(1+1e-6) || most < c.Curvature()*(1-1e-5)) {
+			t.Errorf("%v: max|C″| %v, by differences %v", c, c.Curvature(), most)
+		}
+		for _, z := range []float64{800, -800} {
+			if v, s := c.Value(z), c.Slope(z); math.IsNaN(v) || math.IsNaN(s) || v < 0 || s < 0 {
+				t.Errorf("%v at %v: %v, slope %v", c, z, v, s)
+			}
+		}
+	}
+}
+
+// Reference: slides, 60: with α = −⟨∇C, h⟩/L‖h‖² every step lowers the cost by at
+// least ⟨∇C, h⟩²/2L, so the directions of descent become flat.
+func TestTheoremStepConverges(t *testing.T) {
+	for _, k := range tasks() {
+		for _, c := range []Cost{LogitCost, TanhCost} {
+			b, err := NewAnyBoost(mustData(t, k.x), k.y, AnyBoostConfig{Weights: k.weights, Cost: c, Step: TheoremStep, Rounds: 400})
+			mustTrain(t, b, err)
+			cost := c.Value(0)
+			for i, r := range b.log {
+				if want := r.Descent / c.Curvature(); !near(r.Alpha, want, 1e-14) {
+					t.Errorf("%s, %v: α %v, want %v", k.name, c, r.Alpha, want)
+				}
+				if gain := cost - r.Cost; gain < r.Descent*r.Descent/(2*c.Curvature())-1e-12 {
+					t.Errorf("%s, %v, round %d: the cost falls by %v, want at least %v", k.name, c, i, gain, r.Descent*r.Descent/(2*c.Curvature()))
+				}
+				cost = r.Cost
+			}
+			if last := b.log[len(b.log)-1]; last.Descent > b.log[0].Descent/3 {
+				t.Errorf("%s, %v: −⟨∇C, h⟩ was %v and is %v after %d rounds", k.name, c, b.log[0].Descent, last.Descent, len(b.log))
+			}
+		}
+	}
+}
+
+// The line search's α is a root of the derivative below the first power of two
+// where that is positive, and a minimum.
+func TestLineStepIsTheRoot(t *testing.T) {
+	for _, k := range tasks() {
+		for _, c := range []Cost{ExpCost, LogitCost, TanhCost} {
+			b, err := NewAnyBoost(mustData(t, k.x), k.y, AnyBoostConfig{Weights: k.weights, Cost: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := make([]float64, len(k.x))
+			for b.Round() {
+				r := b.log[len(b.log)-1]
+				mean := func(α float64) float64 {
+					sum := 0.0
+					for i, x := range k.x {
+						sum += b.weights[i] * c.Value(k.y[i]*(f[i]+α*r.Stump.Value(x)))
+					}
+					return sum / b.total
+				}
+				slope := func(α float64) float64 {
+					sum := 0.0
+					for i, x := range k.x {
+						m := k.y[i] * r.Stump.Value(x)
+						sum -= b.weights[i] * c.Slope(k.y[i]*f[i]+α*m) * m
+					}
+					return sum / b.total
+				}
+				if b.Stopped() == NoMinimum {
+					for u := 1.0; u <= 64; u *= 2 {
+						if slope(u) > 0 {
+							t.Errorf("%s, %v: no minimum, but the derivative at %v is %v", k.name, c, u, slope(u))
+						}
+					}
+					if r.Alpha != 64 {
+						t.Errorf("%s, %v: no minimum, α %v", k.name, c, r.Alpha)
+					}
+					break
+				}
+				first := 1.0
+				for slope(first) <= 0 {
+					first *= 2
+				}
+				if math.Abs(slope(r.Alpha)) > 1e-12 || r.Alpha > first || !near(r.Cost, mean(r.Alpha), 1e-12) {
+					t.Errorf("%s, %v: derivative %v at α = %v, bracket %v", k.name, c, slope(r.Alpha), r.Alpha, first)
+				}
+				b.FTo(f)
+			}
+			if e := b.Ensemble(); !near(e.F(k.x[0]), b.f[0], 1e-12) {
+				t.Errorf("%s: f of row 0 is %v, of the ensemble %v", k.name, b.f[0], e.F(k.x[0]))
+			}
+		}
+	}
+}
+
+// Reference: slides, 21, and Schapire et al. 1998, theorem 5.
+func TestMarginBound(t *testing.T) {
+	for _, k := range tasks() {
+		a, err := NewAdaBoost(mustData(t, k.x), k.y, AdaBoostConfig{Weights: k.weights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]float64, len(k.x))
+		for more := true; more; more = a.Round() {
+			m := a.Margins()
+			m.To(values)
+			for θ := -1.0; θ <= 1; θ += 0.05 {
+				share := 0.0
+				for i, v := range values {
+					if v <= θ {
+						share += a.weights[i]
+					}
+					if v < -1 || v > 1 || m.Min() > v {
+						t.Errorf("%s: margin %v, least %v", k.name, v, m.Min())
+					}
+				}
+				if got := m.Share(θ); !near(got, share/a.total, 1e-12) || got > m.Bound(θ)*(1+1e-9) {
+					t.Errorf("%s: share of margins up to %v is %v, want %v, bound %v", k.name, θ, got, share/a.total, m.Bound(θ))
+				}
+				product := 1.0
+				for _, r := range a.log {
+					product *= 2 * math.Sqrt(math.Pow(r.Epsilon, 1-θ)*math.Pow(1-r.Epsilon, 1+θ))
+				}
+				if a.Stopped() != Separated && !near(m.Bound(θ), product, 1e-9) {
+					t.Errorf("%s: bound %v at %v, the theorem's %v", k.name, m.Bound(θ), θ, product)
+				}
+			}
+			if len(a.log) > 0 && m.Share(0) < a.log[len(a.log)-1].TrainError-1e-12 {
+				t.Errorf("%s: %v of the margins are not positive, training error %v", k.name, m.Share(0), a.trainError())
+			}
+		}
+	}
+}
+
+// Reference: Schapire and Singer 1999, section 4.1: without smoothing
+// Z = 2Σ√(W⁺W⁻), the least of all partitions and of all values on it.
+func TestRealAdaBoostTakesThePartitionOfLeastZ(t *testing.T) {
+	for _, k := range tasks() {
+		for _, d := range k.both(t) {
+			b, err := NewRealAdaBoost(d, k.y, RealAdaBoostConfig{Weights: k.weights, Smoothing: 1e-280, Rounds: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dist := make([]float64, len(k.x))
+			for {
+				b.WeightsTo(dist)
+				if !b.Round() {
+					break
+				}
+				r := b.log[len(b.log)-1]
+				best, at := math.Inf(1), Split{}
+				for j := range k.x[0] {
+					for _, cut := range d.Cuts(j) {
+						var w [2][2]float64
+						for i, x := range k.x {
+							w[Split{j, cut}.above(x)][class(k.y[i])] += dist[i]
+						}
+						if z := 2 * (math.Sqrt(w[0][0]*w[0][1]) + math.Sqrt(w[1][0]*w[1][1])); z < best-1e-11 {
+							best, at = z, Split{j, cut}
+						}
+					}
+				}
+				if r.Tree.Root != at || !near(r.Z, best, 1e-9) {
+					t.Errorf("%s: %v with Z %v, want %v with %v", k.name, r.Tree.Root, r.Z, at, best)
+				}
+				if best < 1e-6 {
+					break
+				}
+			}
+		}
+	}
+}
+
+// Boosting estimates the log-odds: on data drawn from known probabilities the
+// logistic trees come near them, and beat the base rate by far.
+func TestLogitTreesEstimateProbabilities(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	truth := func(x []float64) float64 { return logistic.Sigmoid(2*x[0] - x[1]*x[2]) }
+	x := drawRows(r, 4000, 4, 0)
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = -1
+		if r.Float64() < truth(x[i]) {
+			y[i] = 1
+		}
+	}
+	b, err := NewLogitTrees(mustQuantise(t, x, 64), y, LogitTreesConfig{})
+	mustTrain(t, b, err)
+	e := b.Ensemble()
+	loss, best, n := 0.0, 0.0, 4000
+	for range n {
+		x := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+		p, q := truth(x), e.Prob(x)
+		best -= (p*math.Log(p) + (1-p)*math.Log(1-p)) / float64(n)
+		loss -= (p*math.Log(q) + (1-p)*math.Log(1-q)) / float64(n)
+	}
+	if loss > best+0.03 {
+		t.Errorf("log loss %.4f nats, of the truth %.4f", loss, best)
+	}
+}

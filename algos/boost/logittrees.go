@@ -1,0 +1,150 @@
+package boost
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// LogitTreesConfig says how to boost. Zero fields mean the defaults given, which
+// are those of the live ensemble.
+type LogitTreesConfig struct {
+	Rounds  int       // 1 to MaxRounds; 0 is N/10, at least 1 and at most 100
+	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
+	Depth   int       // of the trees: 1 or, over quantised data, 2; 0 is 2 over quantised data, else 1
+	Clip    float64   // leaves are cut off at ±Clip; 0 is 2
+	Shrink  float64   // what a tree's leaves are multiplied by, in (0, 1]; 0 is 0.3
+}
+
+// LogitTrees is AnyBoost with the logistic cost C(z) = ln(1+e^(−2z)) over trees
+// with real-valued leaves. With p = σ(2f) and y₊ = (1+y)/2, a round grows a tree
+// by Σ√(W⁺W⁻) under D ∝ −ωC′ ∝ ω·|y₊−p| and gives each leaf one damped Newton step,
+//
+//	shrink · clip(G/(H+1)),   G = Σ ω(y₊−p),   H = Σ ω·2p(1−p)
+//
+// over its rows, −½ΣωyC′ and ½ΣωC″ (Friedman, Hastie and Tibshirani,
+// Additive logistic regression, Annals of Statistics 28, 2000, section 4), the 1
+// in H a Gaussian prior on the leaf. Depth 2 pays only with such leaves and with
+// shrinkage.
+type LogitTrees struct {
+	sample
+	search *treeSearch
+	clip   float64
+	shrink float64
+	slope  []float64 // ω·|y₊−p|
+	log    []LogitTreesRound
+}
+
+// A LogitTreesRound is what one round found.
+type LogitTreesRound struct {
+	Tree       Tree    // its leaves clipped and shrunk
+	TrainError float64 // of f so far, by sample weight; f = 0 counts as −1
+}
+
+// NewLogitTrees prepares boosting on d with labels y = ±1, which are copied. The
+// error joins everything that is wrong with them and cfg.
+func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, error) {
+	if cfg.Rounds == 0 {
+		cfg.Rounds = min(max(d.rows/10, 1), 100)
+	}
+	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
+	if cfg.Depth == 0 {
+		cfg.Depth = 1
+		if d.Quantised() {
+			cfg.Depth = 2
+		}
+	}
+	search, depthErr := d.newTreeSearch(cfg.Depth)
+	clip, shrink, rangeErr := leafRange(cfg.Clip, cfg.Shrink, 2, 0.3)
+	if err := errors.Join(err, depthErr, rangeErr); err != nil {
+		return nil, err
+	}
+	b := &LogitTrees{
+		sample: s, search: search, clip: clip, shrink: shrink,
+		slope: make([]float64, d.rows),
+		log:   make([]LogitTreesRound, 0, s.rounds),
+	}
+	for i, ω := range b.weights {
+		b.slope[i] = ω / 2
+	}
+	return b, nil
+}
+
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause
+// between two rounds; what has been learnt stays, and Train may be called again.
+func (b *LogitTrees) Train(ctx context.Context) error { return train(ctx, b.Round) }
+
+// Round runs one round and reports whether it did; otherwise Stopped says why
+// not. It allocates nothing.
+func (b *LogitTrees) Round() bool {
+	if b.finished() {
+		return false
+	}
+	if Fix(b.signed, b.slope, b.y) == 0 {
+		b.stop = NoDescent // every p is the label to the last digit
+		return false
+	}
+	t, ok := b.search.find(b.signed)
+	if !ok {
+		b.stop = NoCandidate
+		return false
+	}
+	var g, h [4]float64
+	for i, leaf := range b.search.leaf {
+		s := b.slope[i] // ω(1−p) of the label; p(1−p) = s/ω·(1−s/ω)
+		g[leaf&3] += float64(s * b.y[i])
+		if ω := b.weights[i]; ω > 0 {
+			h[leaf&3] += float64(2 * s * (1 - s/ω))
+		}
+	}
+	if t.Children[0].Feature < 0 {
+		g[1], h[1] = g[0], h[0] // leaf 1 has no rows; it takes leaf 0's value
+	}
+	if t.Children[1].Feature < 0 {
+		g[3], h[3] = g[2], h[2]
+	}
+	for k := range t.Leaves {
+		t.Leaves[k] = float64(b.shrink * min(max(g[k]/(h[k]+1), -b.clip), b.clip))
+	}
+
+	total := 0.0
+	for i, leaf := range b.search.leaf {
+		f := b.f[i] + t.Leaves[leaf&3]
+		b.f[i] = f
+		s := float64(b.weights[i] * logistic.Sigmoid(-2*f*b.y[i]))
+		b.slope[i] = s
+		total += s
+	}
+	if total > 0 {
+		for i, s := range b.slope {
+			b.dist[i] = s / total
+		}
+	}
+	b.log = append(b.log, LogitTreesRound{Tree: t, TrainError: b.trainError()})
+	b.done++
+	b.finished()
+	return true
+}
+
+// Cost returns Σ ω ln(1+e^(−2yf))/Σω so far, in nats.
+func (b *LogitTrees) Cost() float64 {
+	cost := 0.0
+	for i, f := range b.f {
+		cost -= float64(b.weights[i] * logistic.LogSigmoid(2*f*b.y[i]))
+	}
+	return cost / b.total
+}
+
+// Rounds returns what each round found.
+func (b *LogitTrees) Rounds() []LogitTreesRound { return slices.Clone(b.log) }
+
+// Ensemble returns f(x) = Σ h(x) so far.
+func (b *LogitTrees) Ensemble() *Ensemble {
+	e := newEnsemble(b.data.dim, len(b.log))
+	for _, r := range b.log {
+		e.trees = append(e.trees, r.Tree)
+	}
+	return e
+}

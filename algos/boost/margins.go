@@ -1,0 +1,108 @@
+package boost
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// Margins are the normalised margins of the training examples,
+//
+//	y f(x)/Σ|α|  ∈ [−1, 1],
+//
+// positive where the vote is right, and of a size that says how clearly (slides,
+// 21; Schapire, Freund, Bartlett and Lee, Boosting the margin, Annals of
+// Statistics 26, 1998). Without rounds all are 0.
+type Margins struct {
+	values []float64 // by row
+	sorted []float64
+	share  []float64 // beside sorted: the sample weight up to and including it, over all
+	alphas float64   // Σ|α|
+	logZ   float64   // Σ ln Z
+	dim    int
+}
+
+// Margins returns the margins so far.
+func (b *AdaBoost) Margins() *Margins {
+	n := b.data.rows
+	m := &Margins{
+		values: make([]float64, n), sorted: make([]float64, n), share: make([]float64, n),
+		dim: b.data.dim,
+	}
+	for _, r := range b.log {
+		m.alphas += r.Alpha
+		m.logZ += logistic.Log(r.Z)
+	}
+	order := make([]int, n)
+	for i, f := range b.f {
+		order[i] = i
+		if m.alphas > 0 {
+			m.values[i] = min(max(b.y[i]*f/m.alphas, -1), 1)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch a, c := m.values[i], m.values[j]; {
+		case a < c:
+			return -1
+		case a > c:
+			return 1
+		}
+		return 0
+	})
+	sum := 0.0
+	for k, i := range order {
+		sum += b.weights[i]
+		m.sorted[k], m.share[k] = m.values[i], sum/b.total
+	}
+	return m
+}
+
+// To writes the margins in the order of the rows to dst, of length N.
+func (m *Margins) To(dst []float64) {
+	if len(dst) != len(m.values) {
+		panic(fmt.Sprintf("boost: a vector of length %d for %d rows", len(dst), len(m.values)))
+	}
+	copy(dst, m.values)
+}
+
+// Min returns the least margin.
+func (m *Margins) Min() float64 { return m.sorted[0] }
+
+// Share returns the share, by sample weight, of the examples whose margin is at
+// most θ: the cumulative distribution of the margins.
+func (m *Margins) Share(θ float64) float64 {
+	k := sort.Search(len(m.sorted), func(k int) bool { return m.sorted[k] > θ })
+	if k == 0 {
+		return 0
+	}
+	return m.share[k-1]
+}
+
+// Bound returns e^(θΣα)·∏Z, which Share(θ) never exceeds (Schapire et al. 1998,
+// theorem 5: ∏ 2√(ε^(1−θ)(1−ε)^(1+θ))). It falls exponentially in the rounds as
+// long as θ is less than about half their edges.
+func (m *Margins) Bound(θ float64) float64 {
+	return logistic.Exp(float64(θ*m.alphas) + m.logZ)
+}
+
+// ErrorBound returns what the error on new examples exceeds with probability at
+// most δ, for θ in (0, 1] chosen beforehand and sample weights of 1 (slides, 21,
+// with the constants that its Õ hides),
+//
+//	Share(θ) + (2/θ)√(2 ln(2ND)/N) + √(ln(1/δ)/2N)
+//
+// (Koltchinskii and Panchenko, Empirical margin distributions, Annals of
+// Statistics 30, 2002, theorem 2, and Massart's lemma: N points are divided by
+// stumps over D features in at most 2ND ways.) It does not depend on the number
+// of rounds. Above 1 it says nothing, as is the rule for small N. It panics if θ
+// or δ is outside (0, 1].
+func (m *Margins) ErrorBound(θ, δ float64) float64 {
+	if !(θ > 0 && θ <= 1 && δ > 0 && δ <= 1) {
+		panic(fmt.Sprintf("boost: margin %v, probability %v: want both in (0, 1]", θ, δ))
+	}
+	n := float64(len(m.values))
+	return m.Share(θ) + 2/θ*math.Sqrt(2*logistic.Log(2*n*float64(m.dim))/n) + math.Sqrt(-logistic.Log(δ)/(2*n))
+}

@@ -1,0 +1,185 @@
+package boost
+
+import "math"
+
+// A pairs is a histogram by class: the weight of the positive examples in bin b
+// stands at 2b, that of the negative ones, as a negative number, at 2b+1.
+type pairs [2 * (MaxBins + 1)]int64
+
+// slot returns where a row of bin b and signed weight v is counted.
+func slot(b byte, v int64) int {
+	return (int(b)<<1 | int(uint64(v)>>63)) & (2*(MaxBins+1) - 1)
+}
+
+// bySign returns the weight of each class, that of the negative one negative.
+func bySign(w []int64) (positive, negative int64) {
+	for _, v := range w {
+		if v < 0 {
+			negative += v
+		} else {
+			positive += v
+		}
+	}
+	return positive, negative
+}
+
+// pairsTo writes to dst[j] the histogram by class of each column that has a
+// choice. dst has an entry per column.
+func (b *binned) pairsTo(dst []pairs, w []int64) {
+	dense := b.dense
+	for ; len(dense) >= group; dense = dense[group:] {
+		j0, j1, j2, j3 := dense[0], dense[1], dense[2], dense[3]
+		h0, h1, h2, h3 := &dst[j0], &dst[j1], &dst[j2], &dst[j3]
+		*h0, *h1, *h2, *h3 = pairs{}, pairs{}, pairs{}, pairs{}
+		b0, b1, b2, b3 := b.column(j0), b.column(j1), b.column(j2), b.column(j3)
+		b0, b1, b2, b3 = b0[:len(w)], b1[:len(w)], b2[:len(w)], b3[:len(w)]
+		for i, v := range w {
+			h0[slot(b0[i], v)] += v
+			h1[slot(b1[i], v)] += v
+			h2[slot(b2[i], v)] += v
+			h3[slot(b3[i], v)] += v
+		}
+	}
+	for _, j := range dense {
+		h, bins := &dst[j], b.column(j)[:len(w)]
+		*h = pairs{}
+		for i, v := range w {
+			h[slot(bins[i], v)] += v
+		}
+	}
+	b.sparsePairsTo(dst, w)
+}
+
+// pairsOfRowsTo does so for the rows listed; w must be 0 for the others.
+func (b *binned) pairsOfRowsTo(dst []pairs, w []int64, rows []int32) {
+	dense := b.dense
+	for ; len(dense) >= group; dense = dense[group:] {
+		j0, j1, j2, j3 := dense[0], dense[1], dense[2], dense[3]
+		h0, h1, h2, h3 := &dst[j0], &dst[j1], &dst[j2], &dst[j3]
+		*h0, *h1, *h2, *h3 = pairs{}, pairs{}, pairs{}, pairs{}
+		b0, b1, b2, b3 := b.column(j0), b.column(j1), b.column(j2), b.column(j3)
+		b0, b1, b2, b3 = b0[:len(w)], b1[:len(w)], b2[:len(w)], b3[:len(w)]
+		for _, i := range rows {
+			v := w[i]
+			h0[slot(b0[i], v)] += v
+			h1[slot(b1[i], v)] += v
+			h2[slot(b2[i], v)] += v
+			h3[slot(b3[i], v)] += v
+		}
+	}
+	for _, j := range dense {
+		h, bins := &dst[j], b.column(j)[:len(w)]
+		*h = pairs{}
+		for _, i := range rows {
+			v := w[i]
+			h[slot(bins[i], v)] += v
+		}
+	}
+	b.sparsePairsTo(dst, w)
+}
+
+func (b *binned) sparsePairsTo(dst []pairs, w []int64) {
+	positive, negative := bySign(w)
+	for k := range b.sparse {
+		s := &b.sparse[k]
+		h := &dst[s.feature]
+		*h = pairs{}
+		bins := s.bins[:len(s.rows)]
+		p, n := positive, negative
+		for at, i := range s.rows {
+			v := w[i]
+			h[slot(bins[at], v)] += v
+			p -= v &^ (v >> 63)
+			n -= v & (v >> 63)
+		}
+		at := 2 * int(s.dominant)
+		h[at], h[at+1] = p, n
+	}
+}
+
+// subtract takes the first bins of part away.
+func (h *pairs) subtract(part *pairs, bins int) {
+	for k, v := range part[:2*bins] {
+		h[k] -= v
+	}
+}
+
+// root2 returns √(p·n) for the weights of the two classes in one part, the
+// negative one as a negative number.
+func root2(p, n int64) float64 { return math.Sqrt(float64(p) * -float64(n)) }
+
+// A divide is the best way found to divide a column: the one with the least
+// Σ√(W⁺W⁻) over both sides, in units of fixed point.
+type divide struct {
+	cut  int
+	cost float64
+}
+
+// undivided stands for a column without a choice.
+var undivided = divide{cut: -1, cost: math.Inf(1)}
+
+// divideBins finds the best cut of a column by its histogram by class. An empty
+// bin adds nothing that the cut before it did not have.
+func divideBins(h *pairs, cuts int) divide {
+	var p, n int64 // of all rows
+	for k := 0; k < 2*cuts+2; k += 2 {
+		p += h[k]
+		n += h[k+1]
+	}
+	best := divide{cut: 0, cost: root2(h[0], h[1]) + root2(p-h[0], n-h[1])}
+	slack := float64(tieIn(p - n))
+	lp, ln := h[0], h[1]
+	for c := 1; c < cuts; c++ {
+		bp, bn := h[2*c], h[2*c+1]
+		if bp|bn == 0 {
+			continue
+		}
+		lp += bp
+		ln += bn
+		if cost := root2(lp, ln) + root2(p-lp, n-ln); cost < best.cost-slack {
+			best = divide{cut: c, cost: cost}
+		}
+	}
+	return best
+}
+
+// divideSorted does so in sorted order.
+func (d *Data) divideSorted(feature int, w []int64) divide {
+	order := d.order[feature*d.rows : (feature+1)*d.rows]
+	p, n := bySign(w)
+	best := undivided
+	slack := float64(tieIn(p - n))
+	var lp, ln int64
+	k := 0
+	for c, end := range d.ends[d.first[feature]:d.first[feature+1]] {
+		for ; k < int(end); k++ {
+			v := w[order[k]]
+			if v < 0 {
+				ln += v
+			} else {
+				lp += v
+			}
+		}
+		if cost := root2(lp, ln) + root2(p-lp, n-ln); cost < best.cost-slack {
+			best = divide{cut: c, cost: cost}
+		}
+	}
+	return best
+}
+
+// tieIn returns by how much candidates may differ that count as equal, for a
+// total weight in fixed point: 2⁻⁴⁶ of it.
+func tieIn(total int64) int64 { return total >> (fixedBits - tieBits) }
+
+// least returns the best of the columns' divisions: within 2⁻⁴⁶ of the total
+// weight, the first. It is false if no column has a choice.
+func least(columns []divide, total int64) (feature int, best divide, ok bool) {
+	best = undivided
+	slack := float64(tieIn(total))
+	for j, c := range columns {
+		if c.cut >= 0 && (best.cut < 0 || c.cost < best.cost-slack) {
+			feature, best = j, c
+		}
+	}
+	return feature, best, best.cut >= 0
+}

@@ -1,0 +1,37 @@
+package boost
+
+import "slices"
+
+// A Profile is a weak hypothesis over bins of one feature: h(x) = Scores[k], k
+// the number of edges that are not above x_feature. A value on an edge lies above
+// it; values beyond the outer edges, and NaN, fall into the end bins (NaN into
+// the first).
+type Profile struct {
+	Feature int
+	Edges   []float64 // inner edges, not descending
+	Scores  []float64 // one more than edges
+}
+
+// Bin returns the bin that v falls into.
+func (p *Profile) Bin(v float64) int { return binOf(p.Edges, v) }
+
+// Value returns h(x).
+func (p *Profile) Value(x []float64) float64 { return p.Scores[p.Bin(x[p.Feature])] }
+
+// binOf returns how many edges are ≤ v.
+func binOf(edges []float64, v float64) int {
+	lo, hi := 0, len(edges)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if v >= edges[mid] {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+func (p Profile) clone() Profile {
+	return Profile{Feature: p.Feature, Edges: slices.Clone(p.Edges), Scores: slices.Clone(p.Scores)}
+}
