@@ -70,8 +70,8 @@ func message(m *mail.Message) *feature.Message {
 // scored but not learnt from.
 var ErrUnlabelled = errors.New("no label")
 
-// Of returns the labelled example that e is. It looks at neither the action nor
-// the time, on which no model depends.
+// Of returns the example that e is: to learn, to relearn or to unlearn. It does
+// not look at the time, on which no model depends.
 func Of(e *stream.Event) (model.Example, error) {
 	ex, _, err := ReadEvent(e)
 	return ex, err
@@ -79,7 +79,7 @@ func Of(e *stream.Event) (model.Example, error) {
 
 // ReadEvent is Of that also says how a mail was read.
 func ReadEvent(e *stream.Event) (model.Example, Reading, error) {
-	if e.Label != stream.Spam && e.Label != stream.Ham {
+	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
 		return model.Example{}, Reading{}, fmt.Errorf("event %q: %w", e.ID, ErrUnlabelled)
 	}
 	body, how, err := Read(&e.Body)
@@ -90,6 +90,8 @@ func ReadEvent(e *stream.Event) (model.Example, Reading, error) {
 		ID:     e.ID,
 		Source: e.Source,
 		Tenant: e.Tenant,
+		Action: model.Action(e.Action), // the same three, in the same order
+		Of:     e.Of,
 		Spam:   e.Label == stream.Spam,
 		Body:   body,
 	}, how, nil

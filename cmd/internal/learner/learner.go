@@ -36,7 +36,7 @@ type Store interface {
 	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
 }
 
-// A Publisher writes dead letters and returns when they are acknowledged.
+// A Publisher writes dead letters and receipts, and returns when they are acknowledged.
 type Publisher interface {
 	Publish(ctx context.Context, records ...kafka.Record) error
 }
@@ -62,11 +62,13 @@ const (
 	Learned Outcome = iota
 	Duplicate
 	DeadLettered
+	Relearned
+	Unlearned
 )
 
 // String returns the outcome's name in metrics.
 func (o Outcome) String() string {
-	return [...]string{"learned", "duplicate", "dead-letter"}[o]
+	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned"}[o]
 }
 
 // Applied is a record after the model has seen it.
@@ -75,7 +77,7 @@ type Applied struct {
 	Offset    int64
 	Outcome   Outcome
 	Reason    string        // of a dead letter
-	Event     *stream.Event // nil if it could not be decoded
+	Event     *stream.Event // empty if it could not be decoded
 	Truth     stream.Label  // the label before ingest flipped it on request
 	Raw       bool          // a mail that was read as raw text
 	Effect    model.Effect  // if Learned: the prediction is the one before learning
@@ -99,8 +101,9 @@ type Learner struct {
 	consumer *kafka.Consumer
 	fresh    *model.Model // shows today's defaults and numerics
 
-	mu     sync.Mutex
-	status map[int]Status
+	mu      sync.Mutex
+	status  map[int]Status
+	counted map[int]int64 // by partition: the next offset that was not counted yet
 }
 
 // New checks the configuration.
@@ -118,11 +121,17 @@ func New(cfg Config) (*Learner, error) {
 	if cfg.Consumer.PollInterval == 0 {
 		cfg.Consumer.PollInterval = min(cfg.SaveEvery, time.Second)
 	}
+	if cfg.Consumer.SessionTimeout == 0 {
+		cfg.Consumer.SessionTimeout = 10 * time.Second
+	}
+	if cfg.Consumer.Drain == 0 {
+		cfg.Consumer.Drain = cfg.Consumer.SessionTimeout * 2 / 5
+	}
 	consumer, err := kafka.NewConsumer(cfg.Consumer)
 	if err != nil {
 		return nil, err
 	}
-	return &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}}, nil
+	return &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}, counted: map[int]int64{}}, nil
 }
 
 // Run learns until ctx ends and then saves what it has learnt. It returns nil
@@ -162,12 +171,23 @@ func (l *Learner) dropStatus(partition int) {
 	l.cfg.Metrics.drop(partition)
 }
 
-// Ready reports why the learner is not at work: no partition is assigned yet.
-func (l *Learner) Ready() error {
+// firstTime reports whether a record is applied for the first time in this
+// process.
+func (l *Learner) firstTime(partition int, offset int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.status) == 0 {
-		return errors.New("no partition assigned yet")
+	if offset < l.counted[partition] {
+		return false
+	}
+	l.counted[partition] = offset + 1
+	return true
+}
+
+// Ready reports why the learner is not at work: its group has not taken it in
+// yet. A spare one, for which there is no partition, is ready.
+func (l *Learner) Ready() error {
+	if !l.consumer.Joined() {
+		return errors.New("not yet a member of the consumer group")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m := &Metrics{
 		records: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "records_total",
-			Help: "Records read, by what became of them: learned, duplicate, dead-letter."}, []string{"partition", "outcome"}),
+			Help: "Records read, by what became of them: learned, relearned, unlearned, duplicate, dead-letter."}, []string{"partition", "outcome"}),
 		doubted: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "doubted_labels_total",
 			Help: "Events learnt whose label was held to be false (label trust below one half), by the label given."},
 			[]string{"label"}),

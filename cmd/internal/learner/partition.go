@@ -2,6 +2,8 @@ package learner
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +40,7 @@ type partitionModel struct {
 	failing  bool      // the last save failed, and it was said
 	status   Status
 	refused  int            // dead letters since the partition was taken
-	letters  []kafka.Record // dead letters that are not acknowledged yet
+	letters  []kafka.Record // dead letters and receipts that are not acknowledged yet
 	incoming []incoming     // scratch
 	bytes    []byte         // scratch
 }
@@ -136,16 +138,9 @@ func read(r *kafka.Record) (in incoming) {
 	if in.err != nil {
 		return in
 	}
-	e := &in.event
-	if e.Action != stream.Learn {
-		in.err = fmt.Errorf("action: %v is not supported by this version of the learner", e.Action)
-		return in
-	}
-	body, reading, err := example.Read(&e.Body)
-	in.raw, in.err = reading.Raw, err
-	in.example = model.Example{
-		ID: e.ID, Source: e.Source, Tenant: e.Tenant, Spam: e.Label == stream.Spam, Body: body,
-	}
+	var reading example.Reading
+	in.example, reading, in.err = example.ReadEvent(&in.event)
+	in.raw = reading.Raw
 	return in
 }
 
@@ -155,23 +150,89 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	err := in.err
 	if err == nil {
 		applied.Truth = truth(r, in.event.Label)
-		applied.Effect, err = p.model.Apply(&in.example)
+		applied.Effect, err = p.applyEvent(r, in)
 	}
 	switch {
 	case err != nil:
 		applied.Outcome, applied.Reason = DeadLettered, strings.ReplaceAll(err.Error(), "\n", "; ")
 		p.letters = append(p.letters, deadLetter(r, applied.Reason))
 		if p.refused++; p.refused <= 10 || p.refused%1000 == 0 { // a bad feed must not fill the log
-			p.log.Warn("dead letter", "offset", r.Offset, "reason", applied.Reason, "so_far", p.refused)
+			reason := applied.Reason[:min(len(applied.Reason), 200)] // the whole stands in the letter
+			p.log.Warn("dead letter", "offset", r.Offset, "reason", reason, "so_far", p.refused)
 		}
 	case applied.Effect.Duplicate:
 		applied.Outcome = Duplicate
+	case applied.Effect.Receipt != nil:
+		applied.Outcome = Unlearned
+		if in.event.Action == stream.Relearn {
+			applied.Outcome = Relearned
+		}
 	}
 	p.position, p.known, p.unsaved = p.position.Advance(r.Offset, r.Key, r.Value), true, true
+	if !p.l.firstTime(p.partition, r.Offset) {
+		return // read again after a reload: it is counted already
+	}
 	p.l.cfg.Metrics.applied(&applied)
 	if p.l.cfg.Observe != nil {
 		p.l.cfg.Observe(applied)
 	}
+}
+
+// applyEvent applies an event; of a withdrawal it writes the receipt.
+func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect, error) {
+	if in.example.Action == model.Learn {
+		return p.model.Apply(&in.example)
+	}
+	before, err := p.modelSHA256()
+	if err != nil {
+		return model.Effect{}, err
+	}
+	effect, err := p.model.Apply(&in.example)
+	if err != nil || effect.Receipt == nil {
+		return effect, err
+	}
+	after, err := p.modelSHA256()
+	if err != nil {
+		return effect, err
+	}
+	e, took := &in.event, effect.Receipt
+	receipt := stream.Receipt{
+		ID: e.ID, Of: e.Of, Source: e.Source, Tenant: e.Tenant, Action: e.Action.String(),
+		Model: p.l.cfg.Name, Partition: r.Partition, Offset: r.Offset, Event: p.model.Events(),
+		Withdrawn: label(took.Spam).String(), Trust: took.Trust, Since: took.Since,
+		Curvature: took.Site.H, Shift: took.Site.Eta, KL: took.Site.KL, LogDetV: took.Site.LogDetV,
+		Counted: took.Counted, Traces: stream.ReceiptTraces,
+		Before: hex.EncodeToString(before[:]), After: hex.EncodeToString(after[:]),
+	}
+	if e.Action == stream.Relearn {
+		receipt.Learnt = e.Label.String()
+	}
+	value, err := receipt.AppendJSON(nil)
+	if err != nil {
+		return effect, err
+	}
+	p.letters = append(p.letters, kafka.Record{
+		Topic: stream.ReceiptTopic, Key: []byte(e.Tenant), Value: value,
+		Headers: []kafka.Header{{Key: "content-type", Value: []byte(stream.ContentTypeJSON)}},
+	})
+	p.log.Info("withdrawn", "action", receipt.Action, "event", receipt.Event, "offset", r.Offset,
+		"kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)
+	return effect, nil
+}
+
+func (p *partitionModel) modelSHA256() ([sha256.Size]byte, error) {
+	var err error
+	if p.bytes, err = p.model.AppendBinary(p.bytes[:0]); err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	return sha256.Sum256(p.bytes), nil
+}
+
+func label(spam bool) stream.Label {
+	if spam {
+		return stream.Spam
+	}
+	return stream.Ham
 }
 
 func truth(r *kafka.Record, label stream.Label) stream.Label {
@@ -186,12 +247,12 @@ func truth(r *kafka.Record, label stream.Label) stream.Label {
 func deadLetter(r *kafka.Record, reason string) kafka.Record {
 	d := stream.DeadLetter{Reason: reason, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
 	return kafka.Record{
-		Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers), Time: r.Time,
-	}
+		Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers),
+	} // its time is now: by the record's, which may be months old, retention would take it at once
 }
 
-// publishLetters returns when the dead letters are acknowledged. One that is
-// too large with its new headers is cut.
+// publishLetters returns when dead letters and receipts are acknowledged. A dead
+// letter that is too large with its new headers is cut.
 func (p *partitionModel) publishLetters(ctx context.Context) error {
 	if len(p.letters) == 0 {
 		return nil
@@ -205,7 +266,7 @@ func (p *partitionModel) publishLetters(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("publish dead letters to %s: %w", stream.DeadLetterTopic, err)
+		return fmt.Errorf("publish dead letters and receipts: %w", err)
 	}
 	p.letters = p.letters[:0]
 	return nil
@@ -220,7 +281,8 @@ func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record)
 	if err != nil {
 		return err
 	}
-	d.Truncated = len(letter.Value)
+	d.Truncated = len(letter.Key) + len(letter.Value)
+	letter.Key = letter.Key[:min(len(letter.Key), 1<<10)]
 	letter.Value = letter.Value[:min(len(letter.Value), 64<<10)]
 	letter.Headers = d.AppendHeaders(nil)
 	return p.l.cfg.DeadLetters.Publish(ctx, letter)
@@ -234,7 +296,9 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 		return nil
 	}
 	p.lastSave = time.Now()
-	attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+	// A save that hangs must not outlast what the group grants a partition that it
+	// takes away.
+	attempt, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
 	defer cancel()
 	err := p.save(attempt)
 	switch {
@@ -246,6 +310,7 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 		return nil
 	case errors.Is(err, state.ErrStale):
 		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
+		p.l.dropStatus(p.partition) // the handler is dropped as it is, without Close
 		return fmt.Errorf("%w: %w", kafka.ErrReload, err)
 	case redis.Transient(err):
 		p.l.cfg.Metrics.saveFailed()

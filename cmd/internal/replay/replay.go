@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	}
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
-		EventsPerSecond: float64(r.scored) / took.Seconds(),
+		EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
 	}
 	b, err := m.AppendBinary(nil)
 	if err != nil {
@@ -172,14 +172,20 @@ func (r *replay) score(p *parsed) error {
 			return nil
 		}
 		r.taught++
+		if effect.Receipt != nil { // not scored: the model had seen the event
+			r.scored++
+			return nil
+		}
 		r.measure(p, effect.Prediction)
 		return nil
 	}
-	prediction, err := r.predictor.Predict(&p.example.Body)
-	if err != nil {
-		return fmt.Errorf("event %s: %w", p.example.ID, err)
+	if p.example.Action == model.Learn {
+		prediction, err := r.predictor.Predict(&p.example.Body)
+		if err != nil {
+			return fmt.Errorf("event %s: %w", p.example.ID, err)
+		}
+		r.measure(p, prediction)
 	}
-	r.measure(p, prediction)
 	if !learn {
 		return nil
 	}

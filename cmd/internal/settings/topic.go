@@ -19,13 +19,16 @@ type Topic struct {
 // deadLetterRetention is how long dead letters are kept.
 const deadLetterRetention = 14 * 24 * time.Hour
 
-// Ensure creates the model's events topic and the dead-letter topic where they
-// are missing.
+// Ensure creates the model's events topic, and the topics of receipts and dead
+// letters, where they are missing.
 func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error {
 	if err := kafka.Ping(ctx, cfg); err != nil {
 		return err
 	}
 	if err := kafka.EnsureTopic(ctx, cfg, stream.EventsTopic(model), f.Partitions, f.Replication, f.Retention); err != nil {
+		return err
+	}
+	if err := kafka.EnsureTopic(ctx, cfg, stream.ReceiptTopic, 1, f.Replication, f.Retention); err != nil {
 		return err
 	}
 	return kafka.EnsureTopic(ctx, cfg, stream.DeadLetterTopic, 1, f.Replication, deadLetterRetention)

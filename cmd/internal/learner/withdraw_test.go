@@ -1,0 +1,122 @@
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/cmd/internal/example"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// Unlearning and relearning go the whole way: the model is the one that applies
+// the same events without Kafka, each withdrawal has one receipt, and what cannot
+// be withdrawn is a dead letter with its reason.
+func TestWithdrawalsThroughKafka(t *testing.T) {
+	r := newRig(t, 1)
+	if err := kafka.EnsureTopic(t.Context(), r.kafka, stream.ReceiptTopic, 1, 0, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	const n = 2000
+	records, want := texts(t, r.topic, n)
+	withdrawal := func(id string, action stream.Action, of int) kafka.Record {
+		e, err := stream.DecodeRecord(records[of].Headers, records[of].Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.ID, e.Action, e.Of = id, action, e.ID
+		if action == stream.Relearn {
+			e.Label = stream.Ham + stream.Spam - e.Label
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers}
+	}
+	var more []kafka.Record
+	for i := range 50 {
+		more = append(more, withdrawal(fmt.Sprint("u", i), stream.Unlearn, n-500+10*i))
+	}
+	more = append(more, withdrawal("r", stream.Relearn, n-3))
+	refused := []kafka.Record{withdrawal("twice", stream.Unlearn, n-500), withdrawal("relearnt", stream.Unlearn, n-3)}
+	for i := range more {
+		e, err := stream.DecodeRecord(more[i].Headers, more[i].Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ex, err := example.Of(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := want.Apply(&ex); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := append(append(records, more...), refused...)
+	r.produce(log...)
+	counts := map[Outcome]int{}
+	cfg := r.config("g")
+	cfg.Observe = func(a Applied) { counts[a.Outcome]++ }
+	r.learn(cfg, int64(len(log)))
+
+	c := r.head()
+	if c.ModelSHA256() != sum(t, want) {
+		t.Error("the model differs from the one that applied the same events without Kafka")
+	}
+	if c.Events != n+51 {
+		t.Errorf("%d events, want %d: each withdrawal that is applied ticks once", c.Events, n+51)
+	}
+	if counts[Learned] != n || counts[Unlearned] != 50 || counts[Relearned] != 1 || counts[DeadLettered] != 2 {
+		t.Errorf("counted %v", counts)
+	}
+	receipts := consume(t, r.kafka, stream.ReceiptTopic, 51)
+	for i, record := range receipts {
+		var receipt stream.Receipt
+		if err := json.Unmarshal(record.Value, &receipt); err != nil {
+			t.Fatal(err)
+		}
+		if receipt.KL <= 0 || receipt.Before == receipt.After || receipt.Event != uint64(n+1+i) || receipt.Offset != int64(n+i) {
+			t.Errorf("receipt %d: %+v", i, receipt)
+		}
+		if i == 50 && (receipt.Action != "relearn" || receipt.Learnt == receipt.Withdrawn || receipt.After != fmt.Sprintf("%x", c.ModelSHA256())) {
+			t.Errorf("the relearn's receipt: %+v", receipt)
+		}
+	}
+	for i, record := range consume(t, r.kafka, stream.DeadLetterTopic, 2) {
+		d, err := stream.ParseDeadLetter(record.Headers)
+		if err != nil || !strings.Contains(d.Reason, "withdrawn already") || d.Offset != int64(n+51+i) {
+			t.Errorf("dead letter %d: %+v, %v", i, d, err)
+		}
+	}
+}
+
+// consume returns the first n records of a topic's partition 0.
+func consume(t *testing.T, cfg kafka.Config, topic string, n int) []kafka.Record {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	reader := kafkago.NewReader(kafkago.ReaderConfig{
+		Brokers: cfg.Brokers, Topic: topic, Partition: 0, MaxWait: 50 * time.Millisecond,
+	})
+	defer reader.Close()
+	var out []kafka.Record
+	for len(out) < n {
+		m, err := reader.FetchMessage(ctx)
+		if err != nil {
+			t.Fatalf("%s: %d of %d records: %v", topic, len(out), n, err)
+		}
+		record := kafka.Record{Value: m.Value}
+		for _, h := range m.Headers {
+			record.Headers = append(record.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+		}
+		out = append(out, record)
+	}
+	return out
+}
