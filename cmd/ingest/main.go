@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -70,6 +71,9 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if sourceConfig.None() && f.Token == "" {
 		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
 	}
+	if f.Rate < 0 {
+		return cli.Usagef("--rate: %v is below zero", f.Rate)
+	}
 	if f.Token != "" && f.HTTP == "" {
 		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
 	}
@@ -117,7 +121,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		})
 	}
 	err = g.Wait()
-	if ctx.Err() != nil && err != nil && context.Cause(ctx) == context.Canceled {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		log.Info("stopped; what was sent is in the topic, and the same command goes on behind it")
 		return nil
 	}
@@ -140,6 +144,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 		},
 	}
 	var err error
+	cfg.Once = src.Once()
 	if f.Resume {
 		if cfg.Resume, err = ingest.FindMark(ctx, kafkaConfig, topic); err != nil {
 			return err

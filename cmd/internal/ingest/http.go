@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 
 const (
 	contentTypeNDJSON = "application/x-ndjson"
-	maxRequest        = 64 << 20 // bytes; one mail of 25 MB in base64 fits
+	maxRequest        = 40 << 20 // bytes; one mail of 25 MB in base64 fits
 	maxRequestEvents  = 10_000
 )
 
@@ -31,13 +32,14 @@ const (
 // a request with one bad event is refused whole, naming the line. While
 // MaxInFlight requests are under way further ones get 429.
 type HTTP struct {
-	publisher Publisher
-	topic     string
-	token     [sha256.Size]byte
-	deadline  time.Duration
-	slots     chan struct{}
-	log       *slog.Logger
-	count     func(code int, events int)
+	publisher   Publisher
+	topic       string
+	token       [sha256.Size]byte
+	deadline    time.Duration
+	readTimeout time.Duration
+	slots       chan struct{}
+	log         *slog.Logger
+	count       func(code int, events int)
 }
 
 // HTTPConfig describes an HTTP endpoint.
@@ -46,6 +48,7 @@ type HTTPConfig struct {
 	Topic       string
 	Token       string                     // the bearer token that callers must show
 	MaxInFlight int                        // default 16
+	ReadTimeout time.Duration              // for a request to arrive; default 60 s
 	Deadline    time.Duration              // for Kafka's acknowledgement; default 10 s
 	Count       func(code int, events int) // called once a request; may be nil
 	Log         *slog.Logger
@@ -63,9 +66,12 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Deadline <= 0 {
 		cfg.Deadline = 10 * time.Second
 	}
+	if cfg.ReadTimeout <= 0 {
+		cfg.ReadTimeout = time.Minute
+	}
 	return &HTTP{
 		publisher: cfg.Publisher, topic: cfg.Topic, token: sha256.Sum256([]byte(cfg.Token)),
-		deadline: cfg.Deadline, slots: make(chan struct{}, cfg.MaxInFlight), log: cfg.Log, count: cfg.Count,
+		deadline: cfg.Deadline, readTimeout: cfg.ReadTimeout, slots: make(chan struct{}, cfg.MaxInFlight), log: cfg.Log, count: cfg.Count,
 	}, nil
 }
 
@@ -124,11 +130,17 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 		return 0, refuse(http.StatusBadRequest, "the header Content-Type must be %s (one event) or %s (one a line)",
 			stream.ContentTypeJSON, contentTypeNDJSON)
 	}
+	// A caller that stalls gives its slot back.
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.readTimeout)); err != nil {
+		return 0, fmt.Errorf("set the request's deadline: %w", err)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return 0, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return 0, refuse(http.StatusRequestTimeout, "the request did not arrive within %v", h.readTimeout)
 	case err != nil:
 		return 0, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
 	}

@@ -36,6 +36,7 @@ type Config struct {
 	Publisher Publisher
 	Topic     string
 	Resume    *Mark         // where the topic ends; nil: from the source's beginning
+	Once      bool          // the source can be read only once: it is sent from its beginning
 	Chunk     int           // ordinals of the source per acknowledged chunk; default 500
 	Linger    time.Duration // the longest that an event waits for its chunk to fill; default 20 ms
 	Rate      float64       // events a second; 0: as fast as the brokers take them
@@ -58,8 +59,12 @@ type Mark struct {
 	Partitions int
 }
 
-// FindMark looks at the last record of each of the topic's partitions. It
-// returns nil where none was written from a source.
+// markWindow is how many records from a partition's end FindMark looks through:
+// events over HTTP may stand behind the last one from a source.
+const markWindow = 10_000
+
+// FindMark looks for the last record from a source in each of the topic's
+// partitions. It returns nil where there is none.
 func FindMark(ctx context.Context, cfg kafka.Config, topic string) (*Mark, error) {
 	first, _, err := kafka.Offsets(ctx, cfg, topic)
 	if err != nil {
@@ -67,17 +72,14 @@ func FindMark(ctx context.Context, cfg kafka.Config, topic string) (*Mark, error
 	}
 	var mark *Mark
 	for partition := range first {
-		record, ok, err := kafka.LastRecord(ctx, cfg, topic, partition)
+		record, ok, err := kafka.LastRecordWith(ctx, cfg, topic, partition, stream.HeaderOrdinal, markWindow)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		text, ok := stream.FindHeader(record.Headers, stream.HeaderOrdinal)
-		if !ok {
-			continue
-		}
+		text, _ := stream.FindHeader(record.Headers, stream.HeaderOrdinal)
 		ordinal, err := strconv.Atoi(text)
 		if err != nil {
 			continue // somebody else's header of that name: not our mark
@@ -135,7 +137,11 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 // resumeFrom returns the ordinal to go on with: 0 unless the source holds, at
 // the mark's ordinal, the event that the mark names.
 func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
-	if cfg.Resume == nil {
+	switch {
+	case cfg.Resume == nil:
+		return 0, nil
+	case cfg.Once:
+		cfg.Log.Warn("standard input cannot be compared with what the topic holds: all of it is sent")
 		return 0, nil
 	}
 	items, err := open()
@@ -151,7 +157,7 @@ func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
 			continue
 		}
 		if item.Ordinal > cfg.Resume.Ordinal || item.Event.ID != cfg.Resume.ID {
-			return 0, nil
+			break
 		}
 		from := item.Ordinal + 1
 		if cfg.Resume.Partitions > 1 { // other partitions may lack some of the last chunk
@@ -160,7 +166,20 @@ func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
 		cfg.Log.Info("the topic holds the beginning of this source: going on behind it", "ordinal", from)
 		return from, nil
 	}
+	cfg.Log.Warn("the topic does not end in this source: all of it is sent. If it is the same source and has changed since, "+
+		"for instance by messages that were deleted, what was learnt before is learnt again",
+		"ordinal", cfg.Resume.Ordinal, "id", cfg.Resume.ID)
 	return 0, nil
+}
+
+// Holds reports whether a source holds the event that a mark names.
+func Holds(items Items, mark *Mark) bool {
+	for item, err := range items {
+		if err == nil && item.Ordinal >= mark.Ordinal {
+			return item.Ordinal == mark.Ordinal && item.Event.ID == mark.ID
+		}
+	}
+	return false
 }
 
 // An outgoing is an encoded event on its way to the publisher.

@@ -135,6 +135,9 @@ func Open(cfg Config) (*Source, error) {
 	return s, nil
 }
 
+// Once reports whether the source can be read only once: standard input or a pipe.
+func (s *Source) Once() bool { return len(s.once) > 0 }
+
 // prepare chooses the reader by the format.
 func (s *Source) prepare() error {
 	if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 || s.cfg.Index != "" {
