@@ -49,11 +49,17 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 			return cli.Usagef("%s: %d is below zero", n.flag, n.value)
 		}
 	}
-	src, err := source.Open(c.Flags.Config(c.Sources, c.FlipFlags))
+	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
+	cfg.Stdin = stdio.In
+	src, err := source.Open(cfg)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	modelConfig, err := c.Model.Config(src.Dense())
+	if err != nil {
+		return err
+	}
 	scores, closeScores, err := create(c.Scores)
 	if err != nil {
 		return err
@@ -63,7 +69,7 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	rejections := report.Rejections{W: stdio.Err}
 	progress := up.NewCounter(stdio.Err)
 	result, model, err := replay.Run(ctx, replay.Config{
-		Model: c.Model.Config(src.Dense()), Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
+		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Rejected: rejections.Add,
 		Progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
 	}, src.Events())
@@ -72,8 +78,8 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	if result.Events == 0 && c.From == 0 {
-		return errors.New("nothing to learn from: every item was rejected, or there was none")
+	if err := result.Err(); err != nil {
+		return err
 	}
 	if c.Save != "" {
 		b, err := model.AppendBinary(nil)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,7 +44,7 @@ type upCommand struct {
 	Once        bool          `help:"End after the stream and print what eval prints."`
 	JSON        bool          `name:"json" help:"Print the result as one object in JSON."`
 	Rate        float64       `help:"Events a second that ingest sends; 0 is as fast as it goes." default:"0" placeholder:"N"`
-	Generate    int           `help:"How many synthetic mails to stream where no source is given; 0 never ends." default:"20000" placeholder:"N"`
+	Generate    *int          `help:"How many synthetic mails to stream where no source is given; 0 never ends. 20000 on fresh brokers of its own, none where there is a model or on real brokers." placeholder:"N"`
 	From        int           `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
 	SaveEvery   time.Duration `help:"The longest that learnt events stay unsaved." default:"3s" placeholder:"D"`
 	AdoptConfig bool          `help:"Go on with a model that was made with another configuration; the model records it."`
@@ -64,7 +63,7 @@ func (upCommand) Help() string {
   hamlet up                                          synthetic mail, then serve
   hamlet up --spam spam.mbox --ham ham.mbox --data ~/.hamlet
   hamlet up --index index.csv corpus.tar.gz --once   the figures that eval prints
-  hamlet up --kafka kafka:9092 --nats nats://nats:4222 --redis redis:6379 --http :9100
+  hamlet up --kafka kafka:9092 --nats nats://nats:4222 --redis redis:6379 --http :9100 --token SECRET
 
 It streams the sources, shows rate, lag, log loss and 1-ROCA%, then serves until it is
 stopped. With --data it goes on where it was, however it ended.`
@@ -75,12 +74,21 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	if c.LogLevel == "info" && up.IsTerminal(stdio.Err) { // the progress says it all
 		log = slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	src, err := c.source()
+	if err := c.check(); err != nil {
+		return err
+	}
+	src, err := c.source(stdio.In)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 
+	modelConfig, err := c.Model.Config(src.dense)
+	if err != nil {
+		return err
+	}
+
+	embeddedKafka := len(c.Kafka.Kafka) == 0
 	brokers, err := c.startBrokers(stdio.Err, log)
 	if err != nil {
 		return err
@@ -89,14 +97,22 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 
 	kafkaConfig, err := c.Kafka.Config("hamlet-up", log)
 	if err != nil {
-		return err
+		return &cli.UsageError{Err: err}
+	}
+	if embeddedKafka {
+		c.Topic.Retention = -1 // what is in --data stays there
 	}
 	if err := c.Topic.Ensure(ctx, kafkaConfig, c.ModelFlag.Model); err != nil {
 		return err
 	}
+	if src.demonstration {
+		if err := c.demonstrate(ctx, src, kafkaConfig, embeddedKafka, stdio.Err); err != nil {
+			return err
+		}
+	}
 	redisConfig, err := c.Redis.Config(c.ModelFlag.Model, log)
 	if err != nil {
-		return err
+		return &cli.UsageError{Err: err}
 	}
 	c.Versions.Apply(&redisConfig)
 	store, err := redis.New(redisConfig)
@@ -109,7 +125,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	}
 	natsConfig, err := c.NATS.Config("hamlet-up", log)
 	if err != nil {
-		return err
+		return &cli.UsageError{Err: err}
 	}
 	conn, err := nats.Connect(natsConfig)
 	if err != nil {
@@ -132,11 +148,11 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 			Consumer: kafka.ConsumerConfig{
 				Config: kafkaConfig, Topic: topic, Group: brokers.group, AcceptGap: c.AcceptGap,
 			},
-			DeadLetters: producer, Store: store, Model: c.Model.Config(src.dense), Name: c.ModelFlag.Model,
+			DeadLetters: producer, Store: store, Model: modelConfig, Name: c.ModelFlag.Model,
 			SaveEvery: c.SaveEvery, AdoptConfig: c.AdoptConfig, Metrics: learner.NewMetrics(registry), Log: log,
 		},
 		Open:     src.open,
-		Ingest:   ingest.Config{Rate: c.Rate, Rejected: rejections.Add, Log: log},
+		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Rejected: rejections.Add, Log: log},
 		Progress: up.NewProgress(stdio.Err, src.total),
 	}
 	answers, err := scorer.New(scorer.Config{
@@ -160,11 +176,19 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		if c.JSON {
 			write = r.WriteJSON
 		}
-		if err := write(stdio.Out); err != nil {
-			return err
+		if src.open != nil {
+			if err := r.Err(); err != nil {
+				return err
+			}
+		}
+		if src.open != nil || c.Once {
+			if err := write(stdio.Out); err != nil {
+				return err
+			}
 		}
 		if !c.Once {
-			fmt.Fprintf(stdio.Err, "serving on %s; Ctrl-C ends it. Try: hamlet score --server %s FILE\n", c.NATS.NATS, c.NATS.NATS)
+			at := nats.Redact(c.NATS.NATS)
+			fmt.Fprintf(stdio.Err, "serving on %s; Ctrl-C ends it. Try: hamlet score --server %s FILE\n", at, at)
 		}
 		return nil
 	}
@@ -172,6 +196,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 }
 
 const (
+	demonstrated      = 20_000  // synthetic mails where nothing else is named
 	endlessKafkaBytes = 1 << 30 // kept of an endless stream
 	endlessRate       = 500     // events a second of an endless stream, so that the learner keeps up
 )
@@ -180,8 +205,11 @@ const (
 type labelled struct {
 	dense []string
 	total int
-	open  func() (ingest.Items, error)
+	once  bool                         // it can be read only once
+	open  func() (ingest.Items, error) // nil: nothing to stream
 	close func() error
+
+	demonstration bool // synthetic mail because nothing else was named
 }
 
 func (l *labelled) Close() error {
@@ -191,8 +219,28 @@ func (l *labelled) Close() error {
 	return l.close()
 }
 
-func (c *upCommand) source() (*labelled, error) {
+// check reports wrong usage that no flag shows by itself.
+func (c *upCommand) check() error {
+	switch {
+	case c.Generate != nil && *c.Generate < 0:
+		return cli.Usagef("--generate: %d is below zero", *c.Generate)
+	case c.SaveEvery <= 0:
+		return cli.Usagef("--save-every: %v is not above zero", c.SaveEvery)
+	case c.Rate < 0:
+		return cli.Usagef("--rate: %v is below zero", c.Rate)
+	case c.From < 0:
+		return cli.Usagef("--from: %d is below zero", c.From)
+	case !c.Thresholds.Valid():
+		return cli.Usagef("%s", settings.WrongThresholds)
+	case c.Token != "" && c.HTTP == "":
+		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
+	}
+	return nil
+}
+
+func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
+	cfg.Stdin = stdin
 	if !cfg.None() {
 		s, err := source.Open(cfg)
 		if err != nil {
@@ -202,12 +250,19 @@ func (c *upCommand) source() (*labelled, error) {
 		if !known {
 			total = -1
 		}
-		return &labelled{s.Dense(), total, func() (ingest.Items, error) { return s.Events(), nil }, s.Close}, nil
+		return &labelled{
+			dense: s.Dense(), total: total, once: s.Once(), close: s.Close,
+			open: func() (ingest.Items, error) { return s.Events(), nil },
+		}, nil
 	}
-	limit, total := c.Generate, c.Generate
+	limit := demonstrated
+	if c.Generate != nil {
+		limit = *c.Generate
+	}
 	if c.Flags.Limit > 0 {
-		limit, total = c.Flags.Limit, c.Flags.Limit
+		limit = c.Flags.Limit
 	}
+	total := limit
 	if limit == 0 {
 		if c.Once {
 			return nil, cli.Usagef("--once needs a stream that ends: --generate 0 never does")
@@ -218,7 +273,41 @@ func (c *upCommand) source() (*labelled, error) {
 		}
 	}
 	open := func() (ingest.Items, error) { return synthetic.Items(synthetic.Config{}, limit, cfg.Flip) }
-	return &labelled{nil, total, open, nil}, nil
+	return &labelled{dense: c.Flags.Dense, total: total, open: open, demonstration: c.Generate == nil}, nil
+}
+
+// demonstrate decides whether synthetic mail that nobody asked for is streamed:
+// on fresh brokers of our own, or to go on with what it began there. A model that
+// has learnt real mail must not learn it.
+func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Config, own bool, w io.Writer) error {
+	topic := stream.EventsTopic(c.ModelFlag.Model)
+	first, end, err := kafka.Offsets(ctx, cfg, topic)
+	if err != nil {
+		return err
+	}
+	empty := true
+	for p := range end {
+		empty = empty && end[p] == first[p]
+	}
+	if own && empty {
+		return nil
+	}
+	mark, err := ingest.FindMark(ctx, cfg, topic)
+	if err != nil {
+		return err
+	}
+	if own && mark != nil {
+		items, err := src.open()
+		if err != nil {
+			return err
+		}
+		if ingest.Holds(items, mark) {
+			return nil
+		}
+	}
+	src.open = nil
+	fmt.Fprintln(w, "no source: what there is is served (--generate N streams synthetic mail)")
+	return nil
 }
 
 // brokers are the embedded ones that this process started.
@@ -257,7 +346,7 @@ func (c *upCommand) startBrokers(w io.Writer, log *slog.Logger) (_ *brokers, err
 	own := ""
 	if len(c.Kafka.Kafka) == 0 {
 		options := embedded.KafkaOptions{Dir: dir("kafka"), Addr: c.ListenKafka}
-		if c.Generate == 0 { // a stream without end must not fill the memory
+		if c.Generate != nil && *c.Generate == 0 { // a stream without end must not fill the memory
 			options.MaxBytes = endlessKafkaBytes
 		}
 		k, err := embedded.StartKafka(options)
@@ -320,9 +409,6 @@ func (c *upCommand) natsAddr() string {
 // http returns what serves HTTP, or nil without --http.
 func (c *upCommand) http(cfg httpd.Config, w io.Writer) (func(context.Context, func() error) error, error) {
 	if c.HTTP == "" {
-		if c.Token != "" {
-			return nil, errors.New("--token is for POST /v1/events: give it an address with --http")
-		}
 		return nil, nil
 	}
 	server, err := httpd.New(cfg)

@@ -65,6 +65,14 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	f.Versions.Apply(&redisConfig)
 
+	modelConfig, err := f.Model.Config(f.Dense)
+	if err != nil {
+		return err
+	}
+	if f.SaveEvery <= 0 {
+		return cli.Usagef("--save-every: %v is not above zero", f.SaveEvery)
+	}
+
 	registry := httpd.NewRegistry()
 	redis.SetLogger(log)
 	store, err := redis.New(redisConfig)
@@ -92,7 +100,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 			Config: kafkaConfig, Topic: stream.EventsTopic(f.ModelFlag.Model), Group: group, AcceptGap: f.AcceptGap,
 			SessionTimeout: f.SessionTimeout,
 		},
-		DeadLetters: producer, Store: store, Model: f.Model.Config(f.Dense), Name: f.ModelFlag.Model,
+		DeadLetters: producer, Store: store, Model: modelConfig, Name: f.ModelFlag.Model,
 		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig, Metrics: learner.NewMetrics(registry), Log: log,
 	})
 	if err != nil {

@@ -48,6 +48,9 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	log := f.Logger(stdio.Err)
+	if !f.Thresholds.Valid() {
+		return cli.Usagef("%s", settings.WrongThresholds)
+	}
 	natsConfig, err := f.NATS.Config("hamlet-scorer", log)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -78,7 +81,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	log.Info("scorer starts", "model", f.Model, "nats", f.NATS.NATS, "redis", f.Redis.Redis,
+	log.Info("scorer starts", "model", f.Model, "nats", nats.Redact(f.NATS.NATS), "redis", f.Redis.Redis,
 		"spam_at", f.SpamAt, "ham_at", f.HamAt)
 
 	g, ctx := errgroup.WithContext(ctx)

@@ -25,6 +25,9 @@ import (
 // patience bounds every wait: these machines may be slow.
 const patience = 60 * time.Second
 
+// buildFlags are what the commands are built with.
+var buildFlags []string
+
 var (
 	bin                           string // where the commands were built
 	kafkaAddr, natsURL, redisAddr string
@@ -40,7 +43,7 @@ func testMain(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-o", bin, "hamlet/cmd/...")
+	build := exec.Command("go", slices.Concat([]string{"build"}, buildFlags, []string{"-o", bin, "hamlet/cmd/..."})...)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1

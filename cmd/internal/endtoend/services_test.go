@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/synthetic"
 	"hamlet/state"
@@ -174,14 +176,65 @@ func TestKillUp(t *testing.T) {
 	}
 }
 
-// up --once prints what eval prints.
+// up --once prints what eval prints, whatever the flags.
 func TestUpIsEval(t *testing.T) {
 	file := writeMail(t, 800)
-	args := []string{"--json", "--table-bits", "14", "--flip", ".1", "--seed", "3", file}
-	want := parseResult(t, mustOutput(t, "hamlet", append([]string{"eval"}, args...)...))
-	got := parseResult(t, mustOutput(t, "hamlet", append([]string{"up", "--once"}, args...)...))
-	if got.ModelSHA256 != want.ModelSHA256 || got.Events != want.Events ||
-		*got.ROCA != *want.ROCA || *got.LogLoss != *want.LogLoss {
-		t.Errorf("up printed %+v, eval %+v", got, want)
+	withdrawals := filepath.Join(t.TempDir(), "withdrawals.jsonl")
+	if err := os.WriteFile(withdrawals, []byte(`{"id":"a","label":"spam","text":"cheap pills"}
+{"id":"b","label":"ham","text":"lunch on friday"}
+{"id":"c","label":"spam","action":"relearn","of":"b","text":"lunch on friday"}
+{"id":"d","action":"unlearn","of":"a","text":"cheap pills"}
+{"id":"e","action":"unlearn","of":"a","text":"cheap pills"}
+{"id":"b","label":"ham","text":"lunch on friday"}
+not an event
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"plain", []string{file}},
+		{"flips", []string{"--flip", ".1", "--seed", "3", "--flip-from", "200", file}},
+		{"shuffle and limit", []string{"--shuffle", "5", "--limit", "300", "--from", "100", file}},
+		{"withdrawals", []string{withdrawals}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"--json", "--table-bits", "14"}, c.args...)
+			want := parseResult(t, mustOutput(t, "hamlet", append([]string{"eval"}, args...)...))
+			got := parseResult(t, mustOutput(t, "hamlet", append([]string{"up", "--once"}, args...)...))
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("eval and up differ (-eval +up):\n%s", d)
+			}
+		})
+	}
+}
+
+// A source that cannot be learnt from at all is a failure, for both alike.
+func TestNothingToLearnFrom(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bad.jsonl")
+	if err := os.WriteFile(file, []byte("{}\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"eval", file}, {"up", "--once", file}} {
+		if _, stderr, status := output(t, "hamlet", args...); status != 1 || !strings.Contains(stderr, "nothing to learn from") {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
+}
+
+// An ingest that is stopped in mid-stream ends in order.
+func TestStopIngest(t *testing.T) {
+	model, file := modelName(t), writeMail(t, 500)
+	p := start(t, "ingest", ingestFlags(model, file, "--rate", "50", "--http", "127.0.0.1:0")...)
+	addr := p.httpAddr()
+	await(t, "events are sent", func() bool { return metric(addr, "hamlet_ingest_events_total") > 0 })
+	p.stop()
+}
+
+// The example configuration serves all three services.
+func TestExampleConfiguration(t *testing.T) {
+	for _, name := range []string{"ingest", "learner", "scorer", "hamlet"} {
+		mustOutput(t, name, "--config", "../../../deploy/hamlet.yaml", "--help")
 	}
 }

@@ -5,6 +5,7 @@ package report
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -20,6 +21,19 @@ type Result struct {
 	ResumedAt       int     `json:"resumed_at,omitempty"` // events learnt before this run: the metrics leave them out
 	ModelSHA256     string  `json:"model_sha256"`
 	EventsPerSecond float64 `json:"events_per_second"`
+
+	Learned int `json:"-"` // events learnt or scored, before From as well
+}
+
+// ErrNothing says that a source was there and nothing of it could be learnt from.
+var ErrNothing = errors.New("nothing to learn from: every item was rejected, or there was none")
+
+// Err returns ErrNothing if the whole source came to nothing.
+func (r *Result) Err() error {
+	if r.Learned == 0 && r.Duplicates == 0 && r.ResumedAt == 0 {
+		return ErrNothing
+	}
+	return nil
 }
 
 // SetModel notes the SHA-256 of a model's bytes.

@@ -1,6 +1,11 @@
 package settings
 
-import "hamlet/algos/model"
+import (
+	"fmt"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+)
 
 // Model are the flags that say what the model is made of. They are part of its
 // bytes: a learner that finds a model made with others refuses to go on.
@@ -12,12 +17,16 @@ type Model struct {
 }
 
 // Config returns the model's configuration; dense are the names that enter the
-// head as they are, instead of hashed.
-func (f Model) Config(dense []string) model.Config {
-	return model.Config{
+// head as they are, instead of hashed. A flag outside its range is wrong usage.
+func (f Model) Config(dense []string) (model.Config, error) {
+	cfg := model.Config{
 		TableBits: f.TableBits, Dense: dense, DuplicateWindow: f.DuplicateWindow,
 		TextExperts: f.TextExperts, LabelTrust: f.LabelTrust,
 	}
+	if _, err := model.New(cfg); err != nil {
+		return cfg, &cli.UsageError{Err: fmt.Errorf("the model's settings: %w", err)}
+	}
+	return cfg, nil
 }
 
 // Thresholds are the flags that turn a probability into a verdict.
@@ -25,6 +34,12 @@ type Thresholds struct {
 	SpamAt float64 `help:"Verdict spam from this probability on, if the interval's lower end is above one half." default:"0.9" placeholder:"P" group:"Verdicts"`
 	HamAt  float64 `help:"Verdict ham up to this probability; between the two it is unsure." default:"0.5" placeholder:"P" group:"Verdicts"`
 }
+
+// WrongThresholds says what Valid asks for.
+const WrongThresholds = "--ham-at and --spam-at: 0 < ham-at ≤ spam-at ≤ 1 is wanted"
+
+// Valid reports whether the thresholds are probabilities in order.
+func (f Thresholds) Valid() bool { return 0 < f.HamAt && f.HamAt <= f.SpamAt && f.SpamAt <= 1 }
 
 // Shared are the flags that one configuration file may hold for all services.
 type Shared struct {

@@ -46,8 +46,14 @@ func (p *Progress) Draw(s Snapshot) {
 		p.rate = float64(s.Learned-p.lastN) / d
 	}
 	p.lastN, p.lastAt = s.Learned, now
-	text := fmt.Sprintf("%.0f/s  lag %d  log loss %.4f  1-ROCA%% %.3f  label noise %.4f",
-		p.rate, s.Lag, float64(s.Summary.LogLoss), float64(s.Summary.ROCA), s.Epsilon)
+	text := fmt.Sprintf("%.0f/s  lag %d", p.rate, s.Lag)
+	if s.Summary.LogLoss.Defined() {
+		text += fmt.Sprintf("  log loss %.4f", float64(s.Summary.LogLoss))
+	}
+	if s.Summary.ROCA.Defined() {
+		text += fmt.Sprintf("  1-ROCA%% %.3f", float64(s.Summary.ROCA))
+	}
+	text += fmt.Sprintf("  label noise %.4f", s.Epsilon)
 	if s.Dead > 0 {
 		text += fmt.Sprintf("  dead letters %d", s.Dead)
 	}

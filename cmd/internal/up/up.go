@@ -54,6 +54,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	r.learner = l
 
+	stopped := ctx // by the user
 	g, ctx := errgroup.WithContext(ctx)
 	learning, stopLearning := context.WithCancel(ctx)
 	defer stopLearning()
@@ -98,7 +99,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	})
 	err = g.Wait()
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if stopped.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // an orderly stop
 	}
 	return err
@@ -133,6 +134,8 @@ func (r *run) observe(a learner.Applied) {
 		if r.learned++; r.learned > r.cfg.From {
 			r.metrics.Add(a.Truth == stream.Spam, a.Effect.Prediction.LogOdds)
 		}
+	case learner.Relearned, learner.Unlearned:
+		r.learned++ // not scored: the model had seen the event
 	case learner.Duplicate:
 		r.duplicates++
 	case learner.DeadLettered:
@@ -156,14 +159,27 @@ func (r *run) stream(ctx context.Context) error {
 			return err
 		}
 	}
-	_, end, err := kafka.Offsets(ctx, r.cfg.Kafka, r.cfg.Topic)
+	first, end, err := kafka.Offsets(ctx, r.cfg.Kafka, r.cfg.Topic)
 	if err != nil {
 		return err
 	}
+	// On a Kafka that is not our own, other learners of the group may hold some of
+	// the partitions.
+	const elsewhereAfter = 20 * time.Second
+	missing := time.Now()
 	return r.await(ctx, func(status map[int]learner.Status) bool {
 		for p, e := range end {
-			if s, ok := status[p]; !ok && e > 0 || s.Next < e {
+			s, ours := status[p]
+			switch {
+			case e == first[p], ours && s.Next >= e:
+			case ours:
+				missing = time.Now()
 				return false
+			case time.Since(missing) < elsewhereAfter:
+				return false
+			default:
+				r.cfg.Log.Warn("a partition is learnt elsewhere: its events are not in the figures", "partition", p)
+				end[p] = first[p]
 			}
 		}
 		return true
@@ -207,19 +223,21 @@ func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool)
 // finish reports the stream's figures and the model as it is saved.
 func (r *run) finish(ctx context.Context) error {
 	sum, err := ServedSHA256(ctx, r.cfg.Store)
-	if err != nil {
+	if err != nil && !errors.Is(err, state.ErrNone) {
 		return err
 	}
 	r.mu.Lock()
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
-		ResumedAt: int(r.resumed),
+		ResumedAt: int(r.resumed), Learned: r.learned,
 	}
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
 	}
 	r.mu.Unlock()
-	result.SetModel(sum)
+	if err == nil {
+		result.SetModel(sum)
+	}
 	if r.cfg.Done == nil {
 		return nil
 	}
