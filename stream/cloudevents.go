@@ -1,10 +1,12 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"mime"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -90,7 +92,7 @@ func DecodeRecord(headers []Header, value []byte) (Event, error) {
 	}
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return Event{}, fmt.Errorf("content-type: %q cannot be read", clip(contentType))
+		return Event{}, errors.New("content-type: cannot be read")
 	}
 	var e Event
 	switch media {
@@ -112,7 +114,7 @@ func DecodeRecord(headers []Header, value []byte) (Event, error) {
 
 func (e *Event) fillIn(headers []Header) error {
 	if v, ok := FindHeader(headers, headerSpecVersion); ok && v != specVersion {
-		return fmt.Errorf("%s: %q is not %s", headerSpecVersion, clip(v), specVersion)
+		return fmt.Errorf("%s: not %s", headerSpecVersion, specVersion)
 	}
 	if v, ok := FindHeader(headers, headerID); ok {
 		if err := merge(&e.ID, "", v); err != nil {
@@ -121,10 +123,10 @@ func (e *Event) fillIn(headers []Header) error {
 	}
 	if v, ok := FindHeader(headers, headerSource); ok {
 		name, err := url.PathUnescape(v)
-		if err == nil {
-			err = merge(&e.Source, DefaultName, name)
-		}
 		if err != nil {
+			return fmt.Errorf("%s: a %% that escapes nothing", headerSource)
+		}
+		if err := merge(&e.Source, DefaultName, name); err != nil {
 			return fmt.Errorf("%s: %w", headerSource, err)
 		}
 	}
@@ -135,13 +137,13 @@ func (e *Event) fillIn(headers []Header) error {
 	}
 	if v, ok := FindHeader(headers, headerType); ok && len(v) > len(typePrefix) && v[:len(typePrefix)] == typePrefix {
 		if want := typePrefix + e.Action.String() + typeSuffix; v != want {
-			return fmt.Errorf("%s: %q, but the event's action makes it %q", headerType, clip(v), want)
+			return fmt.Errorf("%s: the event's action makes it %q", headerType, want)
 		}
 	}
 	if v, ok := FindHeader(headers, headerTime); ok && e.Time.IsZero() {
 		t, err := time.Parse(time.RFC3339Nano, v)
 		if err != nil {
-			return fmt.Errorf("%s: %q is not a time of RFC 3339", headerTime, clip(v))
+			return fmt.Errorf("%s: not a time of RFC 3339", headerTime)
 		}
 		e.Time = t.UTC()
 	}
@@ -155,7 +157,7 @@ func merge(field *string, absent, header string) error {
 		return nil
 	}
 	if *field != header {
-		return fmt.Errorf("%q, but the event says %q", clip(header), clip(*field))
+		return errors.New("the event itself says otherwise")
 	}
 	return nil
 }
@@ -177,14 +179,15 @@ const (
 	headerOriginOffset    = "hamlet-origin-offset"
 	headerTruncated       = "hamlet-truncated"
 
-	maxReason = 1024
+	maxReason = 512 // bytes
 )
 
 // AppendHeaders appends d's headers to those of the record that it is about.
 func (d DeadLetter) AppendHeaders(headers []Header) []Header {
 	reason := d.Reason
 	if len(reason) > maxReason {
-		reason = reason[:maxReason] + "…"
+		const more = "…"
+		reason = strings.ToValidUTF8(reason[:maxReason-len(more)], "") + more
 	}
 	headers = append(headers[:len(headers):len(headers)],
 		Header{headerReason, []byte(reason)},
@@ -217,7 +220,7 @@ func ParseDeadLetter(headers []Header) (DeadLetter, error) {
 			d.Truncated, err = strconv.Atoi(string(h.Value))
 		}
 		if err != nil {
-			return DeadLetter{}, fmt.Errorf("%s: %q is not a number", h.Key, clip(string(h.Value)))
+			return DeadLetter{}, fmt.Errorf("%s: not a number", h.Key)
 		}
 	}
 	if !found {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestHeadersFillInAndMustAgree(t *testing.T) {
@@ -28,7 +29,7 @@ func TestHeadersFillInAndMustAgree(t *testing.T) {
 		headers []Header
 		want    string
 	}{
-		{h("ce_id", "a"), `ce_id: "a", but the event says "b"`},
+		{h("ce_id", "a"), "ce_id: the event itself says otherwise"},
 		{h("ce_source", "other"), "ce_source"},
 		{h("ce_source", "%zz"), "ce_source"},
 		{h("ce_tenant", "other"), "ce_tenant"},
@@ -57,5 +58,51 @@ func TestDeadLetterTwice(t *testing.T) {
 	}
 	if _, err := ParseDeadLetter([]Header{{"ce_id", []byte("x")}}); err == nil {
 		t.Error("a record without a reason passed for a dead letter")
+	}
+}
+
+// Reasons go into logs and topics that more people read than the mail.
+func TestReasonsQuoteNoValues(t *testing.T) {
+	const secret = "ann@example.org"
+	full := `{"id":"b","source":"s","tenant":"t","label":"ham","text":"x"}`
+	for _, c := range []struct{ header, value, payload string }{
+		{"ce_id", secret, full},
+		{"ce_source", secret, full},
+		{"ce_source", "%" + secret, full},
+		{"ce_tenant", secret, full},
+		{"ce_time", secret, full},
+		{"ce_type", "hamlet." + secret, full},
+		{"ce_specversion", secret, full},
+		{"content-type", secret, full},
+		{"content-type", "text/" + secret, full},
+		{"x", "", `{"id":"` + secret + `","source":"` + secret + `","label":"ham","text":"x"}`},
+		{"x", "", `{"id":"` + strings.Repeat(secret, 50) + `","label":"ham","text":"x"}`},
+		{"x", "", `{"id":"b","time":"` + secret + `","label":"ham","text":"x"}`},
+		{"x", "", `{"id":"b","time":"2026-11-20T10:00:00Z` + secret + `","label":"ham","text":"x"}`},
+		{"x", "", `{"id":"b","time":` + `{"` + secret + `":1}` + `,"label":"ham","text":"x"}`},
+		{"x", "", `{"id":"b","label":"` + secret + `","text":"x"}`},
+		{"x", "", `{"id":"b","label":"ham","action":"` + secret + `","text":"x"}`},
+		{"x", "", `{"id":"b","label":"You won the ann@example","text":"x"}`},
+		{"x", "", `{"id":"b","label":"ham","mail":"` + secret + `"}`},
+		{"x", "", `{"id":"b","label":"ham","vector":{"` + secret + `":null}}`},
+		{"x", "", `{"id":"b","label":"ham","vector":{"x":"` + secret + `"}}`},
+		{"x", "", `{"id":"b","label":"ham","vector":"` + secret + `"}`},
+		{"x", "", `{"` + secret + `":1}`},
+		{"content-type", "application/json", `"` + secret + `"`},
+	} {
+		_, err := DecodeRecord([]Header{{c.header, []byte(c.value)}}, []byte(c.payload))
+		if err == nil || strings.Contains(err.Error(), "ann@") || strings.Contains(err.Error(), "won") {
+			t.Errorf("%s: %s of %s: error %v; want one without the address", c.header, c.value, c.payload, err)
+		}
+	}
+}
+
+func TestReasonFitsItsHeader(t *testing.T) {
+	for n := 500; n < 530; n++ {
+		reason := strings.Repeat("ü", n/2) + strings.Repeat("x", n%2)
+		d, err := ParseDeadLetter(DeadLetter{Reason: reason}.AppendHeaders(nil))
+		if err != nil || len(d.Reason) > 512 || len(d.Reason) < min(n, 508) || !utf8.ValidString(d.Reason) || n <= 512 && d.Reason != reason {
+			t.Errorf("a reason of %d bytes came back with %d: %v", n, len(d.Reason), err)
+		}
 	}
 }

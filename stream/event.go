@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -55,7 +56,7 @@ func ParseAction(s string) (Action, error) {
 	case "unlearn":
 		return Unlearn, nil
 	}
-	return 0, fmt.Errorf("action: %q is not one of learn, relearn, unlearn", clip(s))
+	return 0, fmt.Errorf("action: %s is not one of learn, relearn, unlearn", word(s))
 }
 
 // A Label says what a message is.
@@ -90,7 +91,7 @@ func ParseLabel(s string) (Label, error) {
 	case "spam":
 		return Spam, nil
 	}
-	return 0, fmt.Errorf("label: %q is neither spam nor ham", clip(s))
+	return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
 }
 
 // Sign returns +1 for Spam, −1 for Ham and 0 for Unlabelled: the y of the papers.
@@ -244,7 +245,7 @@ func (b *Body) validate() (errs []error) {
 			if i > 0 && n.Name <= b.Vector[i-1].Name {
 				errs = append(errs, fmt.Errorf("vector: name %q is given twice or out of order", clip(n.Name)))
 			}
-			if len(errs) > 8 { // enough to mend it; the reason must fit in a header
+			if len(errs) > 3 { // enough to mend it; the reason must fit in a header
 				return errs
 			}
 		}
@@ -266,11 +267,26 @@ func checkName(s string, limit int) error {
 	return nil
 }
 
-// clip shortens what an error quotes: it may come from anybody.
+// clip shortens what an error quotes: it may come from anybody. Errors go into
+// logs and dead letters, so what may be an address is not shown. Only names and
+// words of our own vocabulary are quoted, never a text.
 func clip(s string) string {
 	const most = 64
+	if strings.Contains(s, "@") {
+		return "(not shown)"
+	}
 	if len(s) <= most {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// word quotes s if it is a misspelt word at most, and else only counts its bytes.
+func word(s string) string {
+	const most = 16
+	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
+	if len(s) > most || strings.ContainsFunc(s, odd) {
+		return fmt.Sprintf("a value of %d bytes", len(s))
+	}
+	return strconv.Quote(s)
 }

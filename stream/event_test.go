@@ -98,7 +98,7 @@ func TestDecodeJSONIsStrict(t *testing.T) {
 		{`{"id":"a","label":"spam","vector":{"x":null}}`, `"x" is not a number`},
 		{`{"id":"a","label":"spam","vector":{"x":1e999}}`, `"x" is not a number`},
 		{`{"id":"a","label":"spam","vector":[1]}`, "an object of name: number"},
-		{`{"id":"a","time":"yesterday","label":"spam","text":"x"}`, "yesterday"},
+		{`{"id":"a","time":"yesterday","label":"spam","text":"x"}`, `field "time": not a time`},
 		{`{"id":"a","action":"forget","label":"spam","text":"x"}`, `action: "forget"`},
 		{`{"id":"a","label":"spam","text":"x"} {}`, "something follows"},
 		{`{"id":"a","label":"spam"`, "ends too early"},
@@ -243,7 +243,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 		d := DeadLetter{Reason: err.Error(), Topic: "t", Partition: 1, Offset: 2}
 		back, err := ParseDeadLetter(d.AppendHeaders(nil))
-		if err != nil || back.Offset != 2 || len(back.Reason) > maxReason+3 {
+		if err != nil || back.Offset != 2 || len(back.Reason) > maxReason {
 			t.Fatalf("dead letter came back as %+v, %v", back, err)
 		}
 	})

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,10 +188,22 @@ func checkFields(b []byte) error {
 	return nil
 }
 
-// plainJSONError says in the wire's words what encoding/json says in Go's.
+// plainJSONError says in the wire's words what encoding/json says in Go's. It
+// quotes no values: they may be addresses, texts, or secrets in the wrong place.
 func plainJSONError(err error) error {
-	var wrong *json.UnmarshalTypeError
+	var (
+		wrong  *json.UnmarshalTypeError
+		syntax *json.SyntaxError
+		base   base64.CorruptInputError
+		vector *vectorError
+	)
 	switch {
+	case errors.As(err, &vector):
+		return vector
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%w (byte %d)", syntax, syntax.Offset) // names one character
+	case errors.As(err, &base):
+		return fmt.Errorf("field %q: %w", "mail", base)
 	case errors.As(err, &wrong):
 		if wrong.Field == "" {
 			return fmt.Errorf("a %s is not wanted here (byte %d)", wrong.Value, wrong.Offset)
@@ -199,11 +212,17 @@ func plainJSONError(err error) error {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
 		return errors.New("it ends too early")
 	}
-	return err
+	// What is left comes from the one other type that reads itself.
+	return fmt.Errorf("field %q: not a time of RFC 3339, such as 2026-11-20T10:00:00Z", "time")
 }
 
 // A jsonVector is an object of name: number.
 type jsonVector []Number
+
+// A vectorError says what is wrong with a vector.
+type vectorError struct{ err error }
+
+func (e *vectorError) Error() string { return e.err.Error() }
 
 func (v jsonVector) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
@@ -227,24 +246,24 @@ func (v jsonVector) MarshalJSON() ([]byte, error) {
 func (v *jsonVector) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("vector: an object of name: number is wanted")
+		return &vectorError{errors.New("vector: an object of name: number is wanted")}
 	}
 	out := []Number{}
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return err
+			return &vectorError{fmt.Errorf("vector: %w", plainJSONError(err))}
 		}
 		n := Number{Name: t.(string)} // a name: inside an object the decoder yields nothing else
 		var value *float64
 		if err := d.Decode(&value); err != nil || value == nil {
-			return fmt.Errorf("vector: %q is not a number that a float64 holds", clip(n.Name))
+			return &vectorError{fmt.Errorf("vector: %q is not a number that a float64 holds", clip(n.Name))}
 		}
 		n.Value = *value
 		out = append(out, n)
 	}
 	if err := SortVector(out); err != nil {
-		return err
+		return &vectorError{err}
 	}
 	*v = out
 	return nil
