@@ -68,12 +68,12 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 	add(headerContentType, ContentTypeProtobuf)
 	add(headerSpecVersion, specVersion)
 	add(headerID, e.ID)
-	add(headerSource, url.PathEscape(e.Source)) // CloudEvents wants a URI reference
+	add(headerSource, url.PathEscape(orDefault(e.Source))) // CloudEvents wants a URI reference
 	add(headerType, typePrefix+e.Action.String()+typeSuffix)
 	if !e.Time.IsZero() {
 		add(headerTime, e.Time.UTC().Format(time.RFC3339Nano))
 	}
-	add(headerTenant, e.Tenant)
+	add(headerTenant, orDefault(e.Tenant))
 	return value, headers, nil
 }
 
@@ -150,8 +150,12 @@ func (e *Event) fillIn(headers []Header) error {
 	return nil
 }
 
-// merge takes a header's value where the payload has none (or its default).
+// merge takes a header's value where the payload has none (or its default). An
+// empty header says nothing: CloudEvents has no empty attributes.
 func merge(field *string, absent, header string) error {
+	if header == "" {
+		return nil
+	}
 	if *field == absent {
 		*field = header
 		return nil

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestHeadersFillInAndMustAgree(t *testing.T) {
@@ -42,6 +44,33 @@ func TestHeadersFillInAndMustAgree(t *testing.T) {
 	} {
 		if _, err := DecodeRecord(c.headers, full); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: got %v, want %q in it", c.headers[0].Key, c.headers[0].Value, err, c.want)
+		}
+	}
+}
+
+// Who names no source and no tenant comes from the default ones, also by way of
+// a record, and an empty attribute is none.
+func TestDefaultsOfRecords(t *testing.T) {
+	e := Event{ID: "a", Label: Ham, Body: Body{Kind: Text, Text: "x"}}
+	value, headers, err := e.EncodeRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"ce_source", "ce_tenant"} {
+		if v, _ := FindHeader(headers, key); v != DefaultName {
+			t.Errorf("%s is %q, want %q", key, v, DefaultName)
+		}
+	}
+	want := e
+	want.Source, want.Tenant = DefaultName, DefaultName
+	empty := []Header{{"ce_id", nil}, {"ce_source", nil}, {"ce_tenant", []byte{}}}
+	for _, headers := range [][]Header{headers, empty} {
+		got, err := DecodeRecord(headers, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("with headers %s: (-want +got):\n%s", headers, d)
 		}
 	}
 }
