@@ -155,8 +155,8 @@ func SortVector(v []Number) error {
 
 // Validate reports everything that keeps a model from learning from e, all
 // reasons joined: a missing id or label, a field that is too long or holds
-// control characters, a source that looks like an address, a body that is
-// missing or empty, a number that is not finite. It changes nothing.
+// control characters, a source that looks like an address, a time that the wire
+// cannot hold, a body that is missing or empty, a number that is not finite. It changes nothing.
 func (e *Event) Validate() error {
 	errs := e.validateCommon()
 	if e.ID == "" {
@@ -205,6 +205,10 @@ func (e *Event) validateCommon() (errs []error) {
 	}
 	if strings.Contains(e.Source, "@") {
 		errs = append(errs, errors.New("source: an opaque name is wanted, not an address"))
+	}
+	// What RFC 3339 and protobuf can write.
+	if y := e.Time.UTC().Year(); y < 1 || y > 9999 {
+		errs = append(errs, errors.New("time: outside years 1 to 9999"))
 	}
 	if e.Action > Unlearn {
 		errs = append(errs, fmt.Errorf("action: unknown value %d", e.Action))

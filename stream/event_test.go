@@ -156,6 +156,42 @@ func TestValidateNamesEverything(t *testing.T) {
 	}
 }
 
+// A time is refused where it comes in, not by the learner long after the answer
+// 202: what is valid goes through every encoding.
+func TestTimesOfTheWire(t *testing.T) {
+	for text, valid := range map[string]bool{
+		"0000-12-31T23:59:59Z":      false,
+		"0001-01-01T00:30:00+01:00": false, // year 0 in UTC
+		"0001-01-01T00:00:00Z":      true,  // the zero time: unknown
+		"0001-01-01T00:00:01Z":      true,
+		"9999-12-31T23:59:59Z":      true,
+		"9999-12-31T23:59:59-01:00": false, // year 10000 in UTC
+	} {
+		e, err := DecodeJSON([]byte(`{"id":"a","time":"` + text + `","label":"ham","text":"x"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = e.Validate()
+		if (err == nil) != valid {
+			t.Errorf("time %s: Validate = %v", text, err)
+		}
+		if (e.ValidateRequest() == nil) && !valid {
+			t.Errorf("time %s: a request with it is valid", text)
+		}
+		if err != nil {
+			continue
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeRecord(headers, value)
+		if err != nil || !got.Time.Equal(e.Time) {
+			t.Errorf("time %s came back as %v, %v", text, got.Time, err)
+		}
+	}
+}
+
 func TestDecodeProtoRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, c := range []struct {
 		name string
