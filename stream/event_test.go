@@ -113,6 +113,37 @@ func TestDecodeJSONIsStrict(t *testing.T) {
 	}
 }
 
+func TestDecodeJSONList(t *testing.T) {
+	one := `{"id":"a","text":"x"}`
+	for in, want := range map[string]string{
+		`[]`:                          "",
+		` [` + one + `,` + one + `] `: "",
+		// What is behind the limit is not looked at.
+		`[` + one + `,` + one + `,` + one + `,***`: "more than 2 events",
+		`[` + one + `,{}`:                          "ends too early",
+		`[` + one + `,{"x":1},***`:                 `[1]: event in JSON: unknown field "x"`,
+		`[` + one + `] 1`:                          "something follows",
+		`[` + one + ` ` + one + `]`:                "after array element",
+		`null`:                                     "an array is wanted",
+		one:                                        "an array is wanted",
+		``:                                         "ends too early",
+	} {
+		events, err := DecodeJSONList([]byte(in), 2)
+		if want == "" {
+			if err != nil || len(events) != strings.Count(in, one) {
+				t.Errorf("DecodeJSONList(%s) = %d events, %v", in, len(events), err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("DecodeJSONList(%s): got error %v, want one with %q", in, err, want)
+		}
+	}
+	// A million elements cost no more than the limit allows.
+	large := []byte("[" + strings.Repeat(one+",", 1_000_000/2) + one + "]")
+	if got := testing.AllocsPerRun(1, func() { DecodeJSONList(large, 2) }); got > 300 {
+		t.Errorf("a list far beyond the limit took %v allocations", got)
+	}
+}
+
 func TestDefaultsOfJSON(t *testing.T) {
 	got, err := DecodeJSON([]byte(`{"id":"a","label":"ham","text":"hello"}`))
 	if err != nil {

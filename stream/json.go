@@ -58,21 +58,38 @@ func DecodeJSON(b []byte) (Event, error) {
 }
 
 // DecodeJSONList reads an array of at most limit events, as a batch of score
-// requests is written. An error names the place, counted from 0.
+// requests is written. An error names the place, counted from 0. It reads no
+// further than the first event that is one too many, or wrong.
 func DecodeJSONList(b []byte, limit int) ([]Event, error) {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, fmt.Errorf("array of events in JSON: %w", plainJSONError(err))
+	wrap := func(err error) error { return fmt.Errorf("array of events in JSON: %w", err) }
+	d := json.NewDecoder(bytes.NewReader(b))
+	t, err := d.Token()
+	if err != nil {
+		return nil, wrap(plainJSONError(err))
 	}
-	if len(raw) > limit {
-		return nil, fmt.Errorf("array of events in JSON: %d events, more than %d", len(raw), limit)
+	if t != json.Delim('[') {
+		return nil, wrap(errors.New("an array is wanted"))
 	}
-	events := make([]Event, len(raw))
-	for i, r := range raw {
-		var err error
-		if events[i], err = DecodeJSON(r); err != nil {
-			return nil, fmt.Errorf("[%d]: %w", i, err)
+	events := []Event{}
+	for d.More() {
+		if len(events) == limit {
+			return nil, wrap(fmt.Errorf("more than %d events", limit))
 		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, wrap(plainJSONError(err))
+		}
+		e, err := DecodeJSON(raw)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", len(events), err)
+		}
+		events = append(events, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, wrap(plainJSONError(err))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, wrap(errors.New("something follows the array"))
 	}
 	return events, nil
 }
