@@ -172,7 +172,8 @@ type DeadLetter struct {
 	Topic     string
 	Partition int
 	Offset    int64
-	Truncated int // the record's length in bytes where it had to be cut, else 0
+	Time      time.Time // the record's own; zero if unknown. The dead letter's is when it was refused
+	Truncated int       // the record's length in bytes where it had to be cut, else 0
 }
 
 // Headers of a dead letter, beside those of the record itself.
@@ -181,6 +182,7 @@ const (
 	headerOriginTopic     = "hamlet-origin-topic"
 	headerOriginPartition = "hamlet-origin-partition"
 	headerOriginOffset    = "hamlet-origin-offset"
+	headerOriginTime      = "hamlet-origin-time" // RFC 3339, UTC, to the nanosecond
 	headerTruncated       = "hamlet-truncated"
 
 	maxReason = 512 // bytes
@@ -198,6 +200,9 @@ func (d DeadLetter) AppendHeaders(headers []Header) []Header {
 		Header{headerOriginTopic, []byte(d.Topic)},
 		Header{headerOriginPartition, strconv.AppendInt(nil, int64(d.Partition), 10)},
 		Header{headerOriginOffset, strconv.AppendInt(nil, d.Offset, 10)})
+	if !d.Time.IsZero() {
+		headers = append(headers, Header{headerOriginTime, []byte(d.Time.UTC().Format(time.RFC3339Nano))})
+	}
 	if d.Truncated > 0 {
 		headers = append(headers, Header{headerTruncated, strconv.AppendInt(nil, int64(d.Truncated), 10)})
 	}
@@ -213,18 +218,20 @@ func ParseDeadLetter(headers []Header) (DeadLetter, error) {
 		var err error
 		switch h.Key {
 		case headerReason:
-			d.Reason, found = string(h.Value), true
+			d, found = DeadLetter{Reason: string(h.Value)}, true // the first header of each
 		case headerOriginTopic:
 			d.Topic = string(h.Value)
 		case headerOriginPartition:
 			d.Partition, err = strconv.Atoi(string(h.Value))
 		case headerOriginOffset:
 			d.Offset, err = strconv.ParseInt(string(h.Value), 10, 64)
+		case headerOriginTime:
+			d.Time, err = time.Parse(time.RFC3339Nano, string(h.Value))
 		case headerTruncated:
 			d.Truncated, err = strconv.Atoi(string(h.Value))
 		}
 		if err != nil {
-			return DeadLetter{}, fmt.Errorf("%s: not a number", h.Key)
+			return DeadLetter{}, fmt.Errorf("%s: cannot be read", h.Key)
 		}
 	}
 	if !found {

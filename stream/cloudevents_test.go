@@ -76,7 +76,15 @@ func TestDefaultsOfRecords(t *testing.T) {
 }
 
 func TestDeadLetterTwice(t *testing.T) {
-	first := DeadLetter{Reason: "one", Topic: "a", Partition: 1, Offset: 10}.AppendHeaders([]Header{{"ce_id", []byte("x")}})
+	at := time.Date(2026, 11, 20, 10, 0, 0, 123456789, time.FixedZone("", 3600))
+	letter := DeadLetter{Reason: "one", Topic: "a", Partition: 1, Offset: 10, Time: at, Truncated: 7}
+	if got, err := ParseDeadLetter(letter.AppendHeaders(nil)); err != nil || !got.Time.Equal(at) || got.Truncated != 7 {
+		t.Errorf("got %+v, %v; want %+v", got, err, letter)
+	}
+	if v, _ := FindHeader(letter.AppendHeaders(nil), "hamlet-origin-time"); v != "2026-11-20T09:00:00.123456789Z" {
+		t.Errorf("origin time %q", v)
+	}
+	first := letter.AppendHeaders([]Header{{"ce_id", []byte("x")}})
 	second := DeadLetter{Reason: "two", Topic: "b", Partition: 2, Offset: 20}.AppendHeaders(first)
 	got, err := ParseDeadLetter(second)
 	if err != nil {
