@@ -45,7 +45,10 @@ type AnyBoostConfig struct {
 // 4, … 64 where that is positive; if it is nowhere, h makes no mistake that
 // counts, α is 64 and training ends (NoMinimum). C(f+αh) is convex in α for
 // ExpCost (the root in closed form) and LogitCost (safeguarded Newton); for
-// TanhCost it need not be, and the root is the one that bisection finds.
+// TanhCost it need not be, and the root is the one that bisection finds. From
+// f = 0 the cost tanh has no such root, because sech² is even: its derivative,
+// −sech²α·⟨−∇C, h⟩, is negative for every α. So line search with TanhCost ends
+// after one round; the theorem's step is the one to use.
 type AnyBoost struct {
 	sample
 	cost   Cost

@@ -460,6 +460,41 @@ func TestLineStepIsTheRoot(t *testing.T) {
 	}
 }
 
+// The cost tanh along a line from f ≠ 0 may rise, and rise again after falling:
+// bisection finds a root with the cost lower than at 0.
+func TestTanhLineStepIsARoot(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	found := 0
+	for range 50 {
+		x := drawRows(r, 30, 2, 0)
+		y := drawLabels(r, x)
+		b, err := NewAnyBoost(mustData(t, x), y, AnyBoostConfig{Cost: TanhCost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slope := 0.0
+		for i := range b.f {
+			b.f[i] = r.NormFloat64()
+			b.margin[i] = math.Copysign(1, r.NormFloat64())
+			slope += TanhCost.Slope(b.f[i]*y[i]) * b.margin[i]
+		}
+		if slope <= 0 {
+			continue
+		}
+		α, ok := b.lineStep()
+		if !ok {
+			continue
+		}
+		found++
+		if g, _ := b.along(α); math.Abs(g) > 1e-13 || !(α > 0 && α < 64) {
+			t.Errorf("derivative %v at α = %v", g, α)
+		}
+	}
+	if found < 5 {
+		t.Errorf("a root in %d of 50 trials", found)
+	}
+}
+
 // Reference: slides, 21, and Schapire et al. 1998, theorem 5.
 func TestMarginBound(t *testing.T) {
 	for _, k := range tasks() {
