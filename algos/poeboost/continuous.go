@@ -32,8 +32,8 @@ type ContinuousConfig struct {
 	Rate    float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
 }
 
-// MaxRate bounds the rate of Step. Any rate so large makes certainties.
-const MaxRate = 1e6
+// MaxRate bounds the rate of Step, so that no log-odds leave the range of float64.
+const MaxRate = 0x1p900
 
 // Continuous is POEBoost.CS over univariate logistic regression. A round weighs
 // the examples by (7), fits a hypothesis to every feature and takes the one of
