@@ -1,0 +1,121 @@
+package fit
+
+import (
+	"context"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/poeboost"
+)
+
+func init() {
+	registerClassifier("poeboost.ds", poeBoostDS)
+	registerClassifier("poeboost.cs", poeBoostCS)
+}
+
+type poeBoostDSRequest struct {
+	examples
+	tested
+	Rounds    int  `json:"rounds" default:"50" in:"[1,∞)"`
+	HalfAlpha bool `json:"half_alpha" default:"false"`
+}
+
+type poeBoostDSRound struct {
+	Feature           int     `json:"feature"`
+	Threshold         float64 `json:"threshold"`
+	Polarity          int     `json:"polarity"`
+	Epsilon           float64 `json:"epsilon"`
+	Alpha             float64 `json:"alpha"`
+	Constraint        float64 `json:"constraint"`
+	MeanLogLikelihood float64 `json:"mean_log_likelihood"`
+	TrainError        float64 `json:"train_error"`
+}
+
+type poeBoostDSReply struct {
+	Rounds  []poeBoostDSRound `json:"rounds"`
+	LogOdds []float64         `json:"log_odds"`
+	D       []float64         `json:"d"` // for the round after the last
+}
+
+func poeBoostDS(ctx context.Context, q *poeBoostDSRequest) (*poeBoostDSReply, Classifier, error) {
+	data, err := boost.NewData(q.X)
+	if err != nil {
+		return nil, nil, wrong("x", "%w", err)
+	}
+	rate := poeboost.Greedy
+	if q.HalfAlpha {
+		rate = poeboost.Minimising
+	}
+	b, err := poeboost.NewDiscrete(data, q.Y, poeboost.DiscreteConfig{Rounds: q.Rounds, ErrorRate: rate})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, nil, err
+	}
+	r := &poeBoostDSReply{LogOdds: make([]float64, len(q.X)), D: make([]float64, len(q.X))}
+	for _, o := range b.Rounds() {
+		r.Rounds = append(r.Rounds, poeBoostDSRound{
+			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			Epsilon: o.Epsilon, Alpha: o.Alpha, Constraint: o.Constraint,
+			MeanLogLikelihood: o.MeanLogLikelihood, TrainError: o.TrainError,
+		})
+	}
+	b.LogOddsTo(r.LogOdds)
+	b.WeightsTo(r.D)
+	return r, b.Ensemble(), nil
+}
+
+type poeBoostCSRequest struct {
+	examples
+	tested
+	Rounds  int     `json:"rounds" default:"50" in:"[1,∞)"`
+	Learner string  `json:"learner" in:"step|newton"`
+	Rate    float64 `json:"rate" default:"1" in:"(0,∞)"` // newton does not use it
+}
+
+// Weight and bias are on the standardised scale of the feature.
+type poeBoostCSRound struct {
+	Feature           int     `json:"feature"`
+	Weight            float64 `json:"weight"`
+	Bias              float64 `json:"bias"`
+	EpsilonC          float64 `json:"epsilon_c"`
+	PE                float64 `json:"p_e"`
+	Constraint        float64 `json:"constraint"`
+	MeanLogLikelihood float64 `json:"mean_log_likelihood"`
+	TrainError        float64 `json:"train_error"`
+}
+
+type poeBoostCSReply struct {
+	Rounds  []poeBoostCSRound `json:"rounds"`
+	LogOdds []float64         `json:"log_odds"`
+	D       []float64         `json:"d"` // for the round after the last
+}
+
+func poeBoostCS(ctx context.Context, q *poeBoostCSRequest) (*poeBoostCSReply, Classifier, error) {
+	data, err := boost.NewData(q.X)
+	if err != nil {
+		return nil, nil, wrong("x", "%w", err)
+	}
+	learner := poeboost.Step
+	if q.Learner == "newton" {
+		learner = poeboost.Newton
+	}
+	b, err := poeboost.NewContinuous(data, q.Y, poeboost.ContinuousConfig{Rounds: q.Rounds, Learner: learner, Rate: q.Rate})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, nil, err
+	}
+	r := &poeBoostCSReply{LogOdds: make([]float64, len(q.X)), D: make([]float64, len(q.X))}
+	for _, o := range b.Rounds() {
+		r.Rounds = append(r.Rounds, poeBoostCSRound{
+			Feature: o.Hypothesis.Feature, Weight: o.Hypothesis.Weight, Bias: o.Hypothesis.Bias,
+			EpsilonC: o.ConfidenceError, PE: o.ErrorRate, Constraint: o.Constraint,
+			MeanLogLikelihood: o.MeanLogLikelihood, TrainError: o.TrainError,
+		})
+	}
+	b.LogOddsTo(r.LogOdds)
+	b.WeightsTo(r.D)
+	return r, b.Ensemble(), nil
+}
