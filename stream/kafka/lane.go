@@ -183,7 +183,8 @@ func (l *lane) settle(ctx context.Context, parts []part, records int, err error)
 		return nil
 	}
 	if ctx.Err() != nil {
-		return err // the leader gave up; the next one sends the same head
+		l.doubted = time.Time{} // nobody asks until the next call, maybe much later
+		return err              // the leader gave up; the next one sends the same head
 	}
 	verdict := permanent(err)
 	switch {
@@ -201,6 +202,7 @@ func (l *lane) settle(ctx context.Context, parts []part, records int, err error)
 	case verdict == nil:
 		verdict = fmt.Errorf("%w: the broker at %s has none of that name; create it, or mend its name", ErrUnknownTopic, l.cfg.addresses())
 	}
+	l.doubted = time.Time{}
 	for _, p := range parts {
 		l.finish(p.of, verdict)
 	}
