@@ -152,6 +152,8 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	defer c.joined.Store(false)
 	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop, joined: &c.joined}
 	err := r.generations(ctx)
+	stop(err)
+	r.work.Wait()
 	if parent.Err() != nil && (errors.Is(err, parent.Err()) || errors.Is(err, context.Cause(parent))) {
 		err = nil
 	}
@@ -167,6 +169,7 @@ type run struct {
 	open   func(context.Context, int) (Handler, error)
 	stop   context.CancelCauseFunc // ends Run with an error
 	joined *atomic.Bool
+	work   sync.WaitGroup // what generations have started
 
 	mu   sync.Mutex
 	left []error // of handlers that did not finish when Run stopped
@@ -217,9 +220,13 @@ func (r *run) generations(ctx context.Context) error {
 		}
 		assigned := gen.Assignments[r.cfg.Topic]
 		r.cfg.Log.Info("kafka: partitions assigned", "group", r.cfg.Group, "topic", r.cfg.Topic, "generation", gen.ID, "partitions", ids(assigned))
-		gen.Start(func(ended context.Context) { r.remain(ctx, ended) })
+		start := func(f func(ended context.Context)) {
+			r.work.Add(1) // kafka-go loses count of what starts when the generation has ended
+			gen.Start(func(ended context.Context) { defer r.work.Done(); f(ended) })
+		}
+		start(func(ended context.Context) { r.remain(ctx, ended) })
 		for _, a := range assigned {
-			gen.Start(func(ended context.Context) { r.assignment(ctx, ended, gen, a.ID) })
+			start(func(ended context.Context) { r.assignment(ctx, ended, gen, a.ID) })
 		}
 	}
 }

@@ -14,7 +14,13 @@ import (
 // reload mends ends the whole run, unless the assignment was over already: then
 // the partition is another member's, who has the log to learn again from what
 // was not saved.
+//
+// kafka-go also starts it for a generation that has ended, of which it waits for
+// nothing any more: a handler would outlive Run.
 func (r *run) assignment(running, ended context.Context, gen *kafkago.Generation, partition int) {
+	if ended.Err() != nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(running)
 	defer cancel()
 	defer context.AfterFunc(ended, cancel)()
@@ -146,15 +152,21 @@ func (s *session) feed(ctx, working context.Context) (dropped bool, err error) {
 	}
 }
 
+// A fetcher is what fetch needs of a kafka-go reader.
+type fetcher interface {
+	FetchMessage(context.Context) (kafkago.Message, error)
+	Stats() kafkago.ReaderStats
+}
+
 // fetch waits up to PollInterval for a record and adds what else has arrived. It
 // may return records and the error that came after them; quiet says that neither
 // came.
-func (s *session) fetch(ctx context.Context, reader *kafkago.Reader, batch []Record) (_ []Record, quiet bool, err error) {
+func (s *session) fetch(ctx context.Context, reader fetcher, batch []Record) (_ []Record, quiet bool, err error) {
 	poll, cancel := context.WithTimeout(ctx, s.cfg.PollInterval)
 	defer cancel()
 	m, err := reader.FetchMessage(poll)
 	switch {
-	case err != nil && poll.Err() != nil:
+	case err != nil && err == poll.Err(): // and not what came at the same moment
 		return batch, true, nil
 	case err != nil:
 		return batch, false, err
