@@ -55,7 +55,7 @@ func NewAdaBoost(d *Data, y []float64, cfg AdaBoostConfig) (*AdaBoost, error) {
 		sample: s,
 		search: d.NewSearch(),
 		signs:  make([]float64, d.rows),
-		log:    make([]AdaBoostRound, 0, s.rounds),
+		log:    make([]AdaBoostRound, 0, s.logSize()),
 	}, nil
 }
 

@@ -92,7 +92,7 @@ func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
 	b := &AnyBoost{
 		sample: s, cost: cfg.Cost, step: cfg.Step, search: d.NewSearch(),
 		margin: make([]float64, d.rows), slope: make([]float64, d.rows),
-		log: make([]AnyBoostRound, 0, s.rounds),
+		log: make([]AnyBoostRound, 0, s.logSize()),
 	}
 	b.descend()
 	return b, nil

@@ -98,8 +98,8 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 		b.smoothing = 1 / (float64(d.rows) * float64(widest))
 	}
 	b.pairs = make([]pairs, d.dim)
-	b.log = make([]BHBoostRound, 0, s.rounds)
-	b.scores = make([]float64, 0, s.rounds*widest)
+	b.log = make([]BHBoostRound, 0, s.logSize())
+	b.scores = make([]float64, 0, s.logSize()*widest)
 	return b, nil
 }
 

@@ -64,7 +64,7 @@ func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, err
 	b := &LogitTrees{
 		sample: s, search: search, clip: clip, shrink: shrink,
 		slope: make([]float64, d.rows),
-		log:   make([]LogitTreesRound, 0, s.rounds),
+		log:   make([]LogitTreesRound, 0, s.logSize()),
 	}
 	for i, ω := range b.weights {
 		b.slope[i] = ω / 2

@@ -73,7 +73,7 @@ func NewRealAdaBoost(d *Data, y []float64, cfg RealAdaBoostConfig) (*RealAdaBoos
 	return &RealAdaBoost{
 		sample: s, search: search,
 		smoothing: cfg.Smoothing, clip: clip, shrink: shrink,
-		log: make([]RealAdaBoostRound, 0, s.rounds),
+		log: make([]RealAdaBoostRound, 0, s.logSize()),
 	}, nil
 }
 

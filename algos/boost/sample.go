@@ -113,6 +113,11 @@ func newSample(d *Data, y, weights []float64, rounds int) (sample, error) {
 // MaxRounds bounds the rounds of a booster.
 const MaxRounds = 1 << 20
 
+// logSize returns the room made beforehand for what rounds leave, so that they
+// allocate nothing. A booster of more rounds makes room as it goes, in doubling
+// steps.
+func (s *sample) logSize() int { return min(s.rounds, 1<<13) }
+
 // trainError returns the share, by sample weight, of the examples that f gets
 // wrong; f = 0 counts as −1.
 func (s *sample) trainError() float64 {
