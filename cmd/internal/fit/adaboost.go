@@ -1,0 +1,65 @@
+package fit
+
+import (
+	"context"
+
+	"hamlet/algos/boost"
+)
+
+func init() { registerClassifier("adaboost", adaBoost) }
+
+type adaBoostRequest struct {
+	examples
+	tested
+	Rounds int `json:"rounds" default:"50" in:"[1,1048576]"`
+}
+
+type adaBoostRound struct {
+	Feature    int     `json:"feature"`
+	Threshold  float64 `json:"threshold"`
+	Polarity   int     `json:"polarity"`
+	Epsilon    float64 `json:"epsilon"`
+	Alpha      float64 `json:"alpha"`
+	Z          float64 `json:"z"`
+	TrainError float64 `json:"train_error"`
+	Bound      float64 `json:"bound"`
+	GammaBound float64 `json:"gamma_bound"`
+}
+
+// Margins are 0 where no round was run.
+type adaBoostReply struct {
+	Rounds  []adaBoostRound `json:"rounds"`
+	F       []float64       `json:"f"`
+	Margins []float64       `json:"margins"`
+	P       []float64       `json:"p"`
+}
+
+func adaBoost(ctx context.Context, q *adaBoostRequest) (*adaBoostReply, Classifier, error) {
+	data, err := boost.NewData(q.X)
+	if err != nil {
+		return nil, nil, wrong("x", "%w", err)
+	}
+	b, err := boost.NewAdaBoost(data, q.Y, boost.AdaBoostConfig{Rounds: q.Rounds})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, nil, err
+	}
+	n := len(q.X)
+	r := &adaBoostReply{F: make([]float64, n), Margins: make([]float64, n), P: make([]float64, n)}
+	for _, o := range b.Rounds() {
+		r.Rounds = append(r.Rounds, adaBoostRound{
+			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			Epsilon: o.Epsilon, Alpha: o.Alpha, Z: o.Z,
+			TrainError: o.TrainError, Bound: o.Bound, GammaBound: o.GammaBound,
+		})
+	}
+	b.FTo(r.F)
+	b.Margins().To(r.Margins)
+	e := b.Ensemble()
+	for i, x := range q.X {
+		r.P[i] = e.Prob(x)
+	}
+	return r, e, nil
+}

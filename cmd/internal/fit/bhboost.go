@@ -1,0 +1,55 @@
+package fit
+
+import (
+	"context"
+
+	"hamlet/algos/boost"
+)
+
+func init() { registerClassifier("bhboost", bhBoost) }
+
+type bhBoostRequest struct {
+	examples
+	tested
+	Rounds int `json:"rounds" default:"50" in:"[1,1048576]"`
+	Bins   int `json:"bins" default:"16" in:"[1,255]"`
+}
+
+// A constant feature has all its edges at its value and all its rows in the last
+// bin; it wins where every feature is constant.
+type bhBoostRound struct {
+	Feature    int       `json:"feature"`
+	Edges      []float64 `json:"edges"`
+	Scores     []float64 `json:"scores"`
+	BC         float64   `json:"bc"`
+	Z          float64   `json:"z"`
+	TrainError float64   `json:"train_error"`
+}
+
+type bhBoostReply struct {
+	Rounds []bhBoostRound `json:"rounds"`
+	F      []float64      `json:"f"`
+}
+
+func bhBoost(ctx context.Context, q *bhBoostRequest) (*bhBoostReply, Classifier, error) {
+	data, err := boost.NewData(q.X)
+	if err != nil {
+		return nil, nil, wrong("x", "%w", err)
+	}
+	b, err := boost.NewBHBoost(data, q.Y, boost.BHBoostConfig{Rounds: q.Rounds, Bins: q.Bins})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, nil, err
+	}
+	r := &bhBoostReply{F: make([]float64, len(q.X))}
+	for _, o := range b.Rounds() {
+		r.Rounds = append(r.Rounds, bhBoostRound{
+			Feature: o.Profile.Feature, Edges: o.Profile.Edges, Scores: o.Profile.Scores,
+			BC: o.BC, Z: o.Z, TrainError: o.TrainError,
+		})
+	}
+	b.FTo(r.F)
+	return r, b.Ensemble(), nil
+}
