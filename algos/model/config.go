@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hamlet/algos/blr"
 	"hamlet/algos/feature"
 )
 
@@ -64,6 +65,53 @@ type Config struct {
 	// true; default TrustText. The probability and the flip rate are tracked
 	// everywhere.
 	LabelTrust string `json:"label_trust"`
+
+	// TextHead and VectorHead are the heads of mail and text, and of vectors.
+	TextHead   Head `json:"text_head"`
+	VectorHead Head `json:"vector_head"`
+}
+
+// The sites of Head.Site, package blr's.
+const (
+	SiteRVGA           = "rvga"
+	SiteJaakkolaJordan = "jj"
+	SiteExactRVGA      = "exact-rvga"
+)
+
+var siteByName = map[string]blr.Site{
+	SiteRVGA: blr.RVGA, SiteJaakkolaJordan: blr.JaakkolaJordan, SiteExactRVGA: blr.ExactRVGA,
+}
+
+// A Head says how a head learns. Zero fields mean the defaults given here, which
+// the package doc's table is the reason for.
+type Head struct {
+	Site     string `json:"site"`      // default SiteRVGA
+	HalfLife int    `json:"half_life"` // events after which a site counts half; default 0, for ever
+	Refresh  int    `json:"refresh"`   // sweep over the kept sites at every so many events of the half; default 0, never
+}
+
+func (h Head) String() string {
+	return fmt.Sprintf("%s, half-life %d, refresh %d", h.Site, h.HalfLife, h.Refresh)
+}
+
+func (h Head) filled() Head {
+	if h.Site == "" {
+		h.Site = SiteRVGA
+	}
+	return h
+}
+
+func (h Head) validate(name string) (errs []error) {
+	if _, ok := siteByName[h.Site]; !ok {
+		errs = append(errs, fmt.Errorf("%s.site: %q is not one of %s, %s, %s", name, h.Site, SiteRVGA, SiteJaakkolaJordan, SiteExactRVGA))
+	}
+	if h.HalfLife < 0 {
+		errs = append(errs, fmt.Errorf("%s.half_life: %d is below 0", name, h.HalfLife))
+	}
+	if h.Refresh < 0 {
+		errs = append(errs, fmt.Errorf("%s.refresh: %d is below 0", name, h.Refresh))
+	}
+	return errs
 }
 
 // filled returns c with defaults in place of zero fields and Dense sorted, and
@@ -81,6 +129,7 @@ func (c Config) filled() Config {
 	if c.LabelTrust == "" {
 		c.LabelTrust = TrustText
 	}
+	c.TextHead, c.VectorHead = c.TextHead.filled(), c.VectorHead.filled()
 	c.TextExperts = slices.Clone(c.TextExperts)
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
@@ -119,6 +168,8 @@ func (c Config) validate() error {
 	if c.LabelTrust != TrustText && c.LabelTrust != TrustAll && c.LabelTrust != TrustNone {
 		errs = append(errs, fmt.Errorf("label_trust: %q is not one of %s, %s, %s", c.LabelTrust, TrustText, TrustAll, TrustNone))
 	}
+	errs = append(errs, c.TextHead.validate("text_head")...)
+	errs = append(errs, c.VectorHead.validate("vector_head")...)
 	return errors.Join(errs...)
 }
 
@@ -153,6 +204,12 @@ func (c Config) Differences(model Config) []string {
 	}
 	if c.LabelTrust != model.LabelTrust {
 		d = append(d, fmt.Sprintf("label_trust: %s here, %s in the model", c.LabelTrust, model.LabelTrust))
+	}
+	if c.TextHead != model.TextHead {
+		d = append(d, fmt.Sprintf("text_head: %v here, %v in the model", c.TextHead, model.TextHead))
+	}
+	if c.VectorHead != model.VectorHead {
+		d = append(d, fmt.Sprintf("vector_head: %v here, %v in the model", c.VectorHead, model.VectorHead))
 	}
 	return d
 }

@@ -134,8 +134,10 @@ func inputNames(cfg Config) (ofText, ofVector []string) {
 	return ofText, ofVector
 }
 
-func newHead(p prior) *blr.Posterior {
-	head, err := blr.New(blr.Config{Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: blr.RVGA})
+func newHead(p prior, cfg Head) *blr.Posterior {
+	head, err := blr.New(blr.Config{
+		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: siteByName[cfg.Site], HalfLife: float64(cfg.HalfLife),
+	})
 	if err != nil {
 		panic(err) // the prior is ours
 	}
@@ -156,7 +158,7 @@ func newVectorExperts(cfg Config) []expert {
 func newTextHalf(cfg Config) *half {
 	before := textPrior(cfg)
 	return &half{
-		epsilon: firstFlipRate, head: newHead(before), experts: newTextExperts(cfg), sites: newSites(len(before.mean)),
+		epsilon: firstFlipRate, head: newHead(before, cfg.TextHead), experts: newTextExperts(cfg), sites: newSites(len(before.mean)),
 	}
 }
 
@@ -164,7 +166,7 @@ func newVectorHalf(cfg Config) *half {
 	before := vectorPrior(cfg)
 	return &half{
 		epsilon: firstFlipRate,
-		head:    newHead(before),
+		head:    newHead(before, cfg.VectorHead),
 		columns: feature.NewStandardiser(len(cfg.Dense)),
 		sites:   newSites(len(before.mean)),
 	}

@@ -137,6 +137,13 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	effect.Phi, effect.Epsilon = s.trust, h.epsilon
 	s.key, s.named, s.body = key, m.seen.named(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	h.sites.add(s)
+	sweep := m.cfg.VectorHead.Refresh
+	if h == m.text {
+		sweep = m.cfg.TextHead.Refresh
+	}
+	if sweep > 0 && h.events%uint64(sweep) == 0 {
+		h.refresh()
+	}
 	if ex.Spam {
 		m.spam++
 	}

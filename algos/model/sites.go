@@ -138,6 +138,27 @@ func (h *half) withdraw(slot int, in *reading, body uint64) (Receipt, error) {
 	return r, nil
 }
 
+// refresh solves the sites that are kept once more, oldest first, under the
+// belief of today.
+func (h *half) refresh() {
+	w := &h.sites
+	for i := range w.ring {
+		slot := i
+		if len(w.ring) == SiteWindow {
+			slot = (w.next + i) % SiteWindow
+		}
+		if w.ring[slot].withdrawn {
+			continue
+		}
+		rec := w.record(slot)
+		if _, err := h.head.Refresh(&rec); err != nil {
+			continue // what cannot be refreshed stays as it is
+		}
+		rec.X = nil
+		w.ring[slot].Record = rec
+	}
+}
+
 // A slot's bytes, little endian:
 //
 //	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn)

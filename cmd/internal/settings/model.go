@@ -14,6 +14,13 @@ type Model struct {
 	DuplicateWindow int      `help:"How many events back a copy is known." default:"100000" placeholder:"N" group:"Model"`
 	TextExperts     []string `help:"Experts that read mail and text: header-words, text-5grams, text-words, opening-4grams; all without it." placeholder:"NAME,…" group:"Model"`
 	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none." enum:"text,all,none" default:"text" group:"Model"`
+
+	TextSite       string `help:"How the head of mail and text approximates a likelihood: rvga, jj (Jaakkola-Jordan) or exact-rvga." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
+	TextHalfLife   int    `help:"Events after which what that head has learnt counts half; 0 is for ever." default:"0" placeholder:"N" group:"Model"`
+	TextRefresh    int    `help:"Solve that head's last 2,500 sites anew at every so many events; 0 is never." default:"0" placeholder:"N" group:"Model"`
+	VectorSite     string `help:"The same for the head of vectors." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
+	VectorHalfLife int    `help:"The same for the head of vectors." default:"0" placeholder:"N" group:"Model"`
+	VectorRefresh  int    `help:"The same for the head of vectors." default:"0" placeholder:"N" group:"Model"`
 }
 
 // Config returns the model's configuration; dense are the names that enter the
@@ -22,6 +29,8 @@ func (f Model) Config(dense []string) (model.Config, error) {
 	cfg := model.Config{
 		TableBits: f.TableBits, Dense: dense, DuplicateWindow: f.DuplicateWindow,
 		TextExperts: f.TextExperts, LabelTrust: f.LabelTrust,
+		TextHead:   model.Head{Site: f.TextSite, HalfLife: f.TextHalfLife, Refresh: f.TextRefresh},
+		VectorHead: model.Head{Site: f.VectorSite, HalfLife: f.VectorHalfLife, Refresh: f.VectorRefresh},
 	}
 	if _, err := model.New(cfg); err != nil {
 		return cfg, &cli.UsageError{Err: fmt.Errorf("the model's settings: %w", err)}
