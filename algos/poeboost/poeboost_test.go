@@ -278,6 +278,33 @@ func TestCancelledBetweenRounds(t *testing.T) {
 	}
 }
 
+// Quantised data with a bin for each value make the same ensemble.
+func TestQuantisedDataMakeTheSameEnsemble(t *testing.T) {
+	x, y := noise(13, 200, 4, 0.2)
+	q, err := boost.Quantise(x, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds {
+		var bytes [2][]byte
+		for i, d := range []*boost.Data{newData(t, x), q} {
+			b, err := k.make(d, y, nil, 30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Train(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if bytes[i], err = b.Ensemble().MarshalBinary(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(bytes[0], bytes[1]) {
+			t.Errorf("%s: another ensemble from quantised data", k.name)
+		}
+	}
+}
+
 func TestNoAllocationPerRound(t *testing.T) {
 	x, y := noise(9, 300, 6, 0.3)
 	for _, k := range kinds {

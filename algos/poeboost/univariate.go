@@ -157,12 +157,12 @@ func slopesAt(u, y, d []float64, w, b float64) slopes {
 		z := y[i] * (float64(w*v) + b)
 		e := logistic.Exp(-math.Abs(z))
 		q := 1 / (1 + e)
-		c := float64(d[i]*e) * float64(q*q) // Dσ(z)σ(−z)
-		g := d[i] * q                       // Dσ(−z), for z ≤ 0
+		c := float64(float64(d[i]*e) * float64(q*q)) // Dσ(z)σ(−z)
+		g := float64(d[i] * q)                       // Dσ(−z), for z ≤ 0
 		if z > 0 {
 			g = float64(g * e)
 		}
-		g *= y[i]
+		g *= y[i] // exact
 		s.w += float64(g * v)
 		s.b += g
 		cv := float64(c * v)
