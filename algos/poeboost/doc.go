@@ -37,8 +37,9 @@
 //   - Algorithms 2 and 3 leave Qᵢ out. Then (7) does not hold, no likelihood is
 //     guarded, and POEBoost.DS is AdaBoost (DiscreteConfig.Printed shows that).
 //   - The paper's P_e = ε makes (6) exactly 2: no gain is guaranteed. The default
-//     here is the value that makes (6) least, √ε/(√ε+√(1−ε)), half of the α, with a
-//     far better likelihood of unseen data; Greedy is the paper's.
+//     here is the value that makes (6) least, √ε/(√ε+√(1−ε)), half of the α. After
+//     200 rounds its likelihood of unseen data is better on five of the six sets,
+//     by up to 1.5 nats an example, and .002 worse on spambase. Greedy is the paper's.
 //   - ε = 0 would give an infinite α (18): it counts as 10⁻¹⁰, and training ends.
 //     P_e of POEBoost.CS is at least 10⁻⁶.
 //   - (32) is 0/0 where the hypothesis says ½ of everything, and is ½ then.
