@@ -1,0 +1,63 @@
+package viboost
+
+import (
+	"fmt"
+	"slices"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/internal/logistic"
+)
+
+// An Ensemble is what VIBoost leaves: H(x) = Σ αₜhₜ(x), the log-odds that the true
+// label of x is +1, and what was inferred of the labels' noise. It never changes,
+// but by UnmarshalBinary, and may be used concurrently.
+type Ensemble struct {
+	dim        int
+	terms      []Term
+	omega, eta [2]float64
+}
+
+// A Term is a stump of polarity +1 and its weight.
+type Term struct {
+	Stump boost.Stump
+	Alpha float64
+}
+
+// Ensemble returns H and the noise as they are after the rounds so far.
+func (b *Booster) Ensemble() *Ensemble {
+	e := &Ensemble{dim: b.data.Dim(), terms: make([]Term, 0, len(b.log)), omega: b.stage.omega, eta: b.stage.eta}
+	for _, r := range b.log {
+		e.terms = append(e.terms, Term{Stump: r.Stump, Alpha: r.Alpha})
+	}
+	return e
+}
+
+// Dim returns the number of inputs D.
+func (e *Ensemble) Dim() int { return e.dim }
+
+// Terms returns the stumps and their weights in the order of the rounds.
+func (e *Ensemble) Terms() []Term { return slices.Clone(e.terms) }
+
+// LogOdds returns H(x) in nats, summed in the order of the rounds; 0 without any.
+// It panics if len(x) ≠ D. A NaN in x is below every threshold.
+func (e *Ensemble) LogOdds(x []float64) float64 {
+	if len(x) != e.dim {
+		panic(fmt.Sprintf("viboost: a vector of length %d for %d inputs", len(x), e.dim))
+	}
+	H := 0.0
+	for i := range e.terms {
+		H += float64(e.terms[i].Alpha * e.terms[i].Stump.Value(x))
+	}
+	return H
+}
+
+// Prob returns σ(H(x)), the probability that the true label of x is +1. With τ = 1
+// H is about half of what it should be, and the probability too near ½.
+func (e *Ensemble) Prob(x []float64) float64 { return logistic.Sigmoid(e.LogOdds(x)) }
+
+// SNR returns η₁/η₂ of the training data: about how many of its labels are true
+// for each that is noise. It is 1 before the first round.
+func (e *Ensemble) SNR() float64 { return e.eta[0] / e.eta[1] }
+
+// NoiseGrade returns ln ω₂/ω₁, the mode of the log-odds that a noisy label is +1.
+func (e *Ensemble) NoiseGrade() float64 { return logistic.Log(e.omega[1] / e.omega[0]) }

@@ -1,0 +1,55 @@
+package viboost
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Prior is what is believed before any label: the weight c of a base classifier
+// and the noise grade ξ are v-Log([1,−1], 0, [μ, μ]) with μ = Mu0 and Mu0Prime, and
+// the probability θ that a label is true is Beta(Zeta[0], Zeta[1]). A field that
+// is 0 means 1, the paper's choice.
+type Prior struct {
+	Mu0      float64    // μ₀: 2μ₀ phantom examples, on half of which h errs
+	Mu0Prime float64    // μ₀′: phantom noisy labels of each sign
+	Zeta     [2]float64 // ζ: phantom true labels, phantom noisy ones
+}
+
+// The parameters of a prior lie between 1/widest and widest.
+const widest = 1e90
+
+// fill puts in the defaults and returns what is wrong with the rest.
+func (p *Prior) fill() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value *float64
+	}{{"mu0", &p.Mu0}, {"mu0_prime", &p.Mu0Prime}, {"zeta[0]", &p.Zeta[0]}, {"zeta[1]", &p.Zeta[1]}} {
+		if *f.value == 0 {
+			*f.value = 1
+		}
+		if !(*f.value >= 1/widest && *f.value <= widest) {
+			errs = append(errs, fmt.Errorf("viboost: %s is %v: want a number from %g to %g, or 0 for 1", f.name, *f.value, 1/widest, widest))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// logNorm returns the logs of the prior's normalisers, ln B(μ₀,μ₀) + ln B(μ₀′,μ₀′)
+// + ln B(ζ₁,ζ₂), which (91) leaves in its constant.
+func (p *Prior) logNorm() float64 {
+	return logBeta(p.Mu0, p.Mu0) + logBeta(p.Mu0Prime, p.Mu0Prime) + logBeta(p.Zeta[0], p.Zeta[1])
+}
+
+// checkLabels returns an error unless all of y are ±1 and there is one.
+func checkLabels(y []float64) error {
+	if len(y) == 0 {
+		return errors.New("viboost: no labels: want at least one")
+	}
+	for i, v := range y {
+		if v != 1 && v != -1 {
+			return fmt.Errorf("viboost: label %d is %v: want +1 or -1", i, v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,363 @@
+package viboost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/internal/logistic"
+)
+
+// A Weighting says which mode of q(c) ranks the stumps, and which becomes the
+// weight of the one that is taken.
+type Weighting uint8
+
+const (
+	Approximate Weighting = iota // the approximate mode (17) with Tau for both
+	Exact                        // the exact mode for both: some searches a round, and a Newton's method a pass
+	Mixed                        // the approximate ranking and the exact weight
+)
+
+// A TypeUpdate says how E_c is taken in the update of the types (78).
+type TypeUpdate uint8
+
+const (
+	Modal       TypeUpdate = iota // at the mode, as in algorithm 1: the ELBO may fall now and then
+	Expectation                   // by quadrature under q(c) at the φ before: a normalised v-Log a pass
+)
+
+// A Config says how to boost. Zero fields mean the defaults given.
+type Config struct {
+	Prior
+	Rounds    int        // at most so many, 1 to boost.MaxRounds; 0 is 50
+	Inner     int        // passes of α, ω, φ, η in a round; 0 is 10
+	Tau       float64    // τ of (17), 10⁻⁶ to 10⁶; 0 is 1, which the noise watch needs
+	Weighting Weighting  // Approximate
+	Types     TypeUpdate // Modal
+	Bound     bool       // compute the ELBO after each round, which costs many times the rest of it
+	Weights   []float64  // how often each row counts, 0 to 10⁶; nil is once
+}
+
+const (
+	defaultRounds = 50
+	defaultInner  = 10
+	mostInner     = 1 << 20
+	mostTau       = 1e6
+	mostWeight    = 1e6
+)
+
+// fill puts in the defaults and returns what is wrong with the rest.
+func (cfg *Config) fill() error {
+	if cfg.Rounds == 0 {
+		cfg.Rounds = defaultRounds
+	}
+	if cfg.Inner == 0 {
+		cfg.Inner = defaultInner
+	}
+	if cfg.Tau == 0 {
+		cfg.Tau = 1
+	}
+	errs := []error{cfg.Prior.fill()}
+	if cfg.Rounds < 0 || cfg.Rounds > boost.MaxRounds {
+		errs = append(errs, fmt.Errorf("viboost: %d rounds: want 1 to %d, or 0 for %d", cfg.Rounds, boost.MaxRounds, defaultRounds))
+	}
+	if cfg.Inner < 0 || cfg.Inner > mostInner {
+		errs = append(errs, fmt.Errorf("viboost: %d inner passes: want 1 to %d, or 0 for %d", cfg.Inner, mostInner, defaultInner))
+	}
+	if !(cfg.Tau >= 1/mostTau && cfg.Tau <= mostTau) {
+		errs = append(errs, fmt.Errorf("viboost: tau is %v: want a number from %g to %g, or 0 for 1", cfg.Tau, 1/mostTau, mostTau))
+	}
+	if cfg.Weighting > Mixed {
+		errs = append(errs, fmt.Errorf("viboost: unknown weighting %d: want Approximate, Exact or Mixed", cfg.Weighting))
+	}
+	if cfg.Types > Expectation {
+		errs = append(errs, fmt.Errorf("viboost: unknown type update %d: want Modal or Expectation", cfg.Types))
+	}
+	for i, w := range cfg.Weights {
+		if w > mostWeight {
+			errs = append(errs, fmt.Errorf("viboost: sample weight %d is %v: want 0 to %g", i, w, float64(mostWeight)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A Booster runs VIBoost (algorithm 1) over stumps. It serves one goroutine.
+type Booster struct {
+	cfg    Config
+	data   *boost.Data
+	search *boost.Search
+	stage  stage
+	total  float64 // Σ sample weights
+	log    []Round
+	stop   boost.Stop
+
+	signed []int64
+	scaled []float64 // the weights of a search
+	tail   []float64 // e^(−τyH); −τyH itself if tails is false
+	odds   []float64 // e^(−yH); nothing if plain is false
+	tails  bool      // no e^(−τyH) is out of range
+	plain  bool      // no e^(−yH) is
+}
+
+// A Round is what one round found. Omega is that of its last pass; Eta, and
+// LogNorm and ELBO where Config.Bound asks for them, are those of the last φ.
+type Round struct {
+	Stump      boost.Stump // h, its polarity always +1
+	Alpha      float64     // α, its weight in H, of either sign
+	Omega      [2]float64  // q(ξ) = v-Log([1,−1], 0, ω)
+	Eta        [2]float64  // q(θ) = Beta(η)
+	ELBO       float64     // (91) with the constant 0, nats
+	LogNorm    float64     // ln B_c
+	TrainError float64     // of sign H, by sample weight; H = 0 counts as −1
+}
+
+// SNR returns η₁/η₂, the paper's signal-to-noise ratio of the labels.
+func (r *Round) SNR() float64 { return r.Eta[0] / r.Eta[1] }
+
+// NoiseGrade returns ln ω₂/ω₁, the mode of the log-odds that a noisy label is +1.
+func (r *Round) NoiseGrade() float64 { return logistic.Log(r.Omega[1] / r.Omega[0]) }
+
+// New prepares boosting on d with labels y = ±1, which are copied. The error joins
+// everything that is wrong with them and cfg.
+func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
+	weights, _, err := d.SampleWeights(cfg.Weights)
+	if err := errors.Join(cfg.fill(), d.CheckLabels(y), err); err != nil {
+		return nil, err
+	}
+	copy(weights, cfg.Weights) // in their own unit: they count examples
+	n := d.Rows()
+	b := &Booster{
+		cfg: cfg, data: d, search: d.NewSearch(),
+		stage:  newStage(cfg.Prior, slices.Clone(y), weights),
+		log:    make([]Round, 0, cfg.Rounds),
+		signed: make([]int64, n), scaled: make([]float64, n), tail: make([]float64, n), odds: make([]float64, n),
+	}
+	b.cfg.Weights = nil
+	for i, w := range weights {
+		b.total += w
+		b.stage.phi[i] = 1
+	}
+	b.stage.omega, b.stage.eta = b.stage.noisy(), [2]float64{1, 1}
+	return b, nil
+}
+
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause
+// between two rounds; what has been learnt stays, and Train may be called again.
+func (b *Booster) Train(ctx context.Context) error {
+	for {
+		if ctx.Err() != nil {
+			return fmt.Errorf("viboost: stopped between rounds: %w", context.Cause(ctx))
+		}
+		if !b.Round() {
+			return nil
+		}
+	}
+}
+
+// Round runs one round and reports whether it did; otherwise Stopped says why not.
+// It allocates nothing, once the first round with Config.Bound, Exact or
+// Expectation has made its nodes.
+func (b *Booster) Round() bool {
+	if len(b.log) == b.cfg.Rounds {
+		b.stop = boost.Rounds
+	}
+	if b.stop != boost.Running {
+		return false
+	}
+	s := &b.stage
+	b.exponents()
+	best, ok := b.choose()
+	if !ok {
+		b.stop = boost.NoCandidate
+		return false
+	}
+	b.data.SignsTo(s.h, best)
+	quadrature := b.cfg.Types == Expectation || b.cfg.Bound
+	if quadrature || b.cfg.Weighting != Approximate {
+		s.place()
+	}
+
+	α := 0.0
+	for range b.cfg.Inner {
+		α = b.weigh(α)
+		s.omega = s.noisy()
+		if b.cfg.Types == Expectation {
+			s.normalise()
+			s.classify()
+		} else {
+			b.classifyAt(α)
+		}
+		s.eta = s.trusted()
+	}
+	r := Round{Stump: b.data.Stump(best), Alpha: α, Omega: s.omega, Eta: s.eta}
+	r.Stump.Polarity = 1
+	if b.cfg.Bound {
+		s.normalise()
+		r.LogNorm, r.ELBO = s.posterior.LogNorm(), s.bound()
+	}
+
+	wrong := 0.0
+	for i, h := range s.h {
+		s.before[i] += float64(α * h)
+		if (s.before[i] > 0) != (s.y[i] > 0) {
+			wrong += s.weight[i]
+		}
+	}
+	r.TrainError = wrong / b.total
+	b.log = append(b.log, r)
+	return true
+}
+
+// farthest is the size of exponents up to which their exponentials are used as they
+// are: products of two, and sums of them over 2³⁰ rows, stay finite.
+const farthest = 300
+
+// exponents computes e^(−τyH) and e^(−yH) for the round.
+func (b *Booster) exponents() {
+	s := &b.stage
+	largest := 0.0
+	for _, H := range s.before {
+		largest = max(largest, math.Abs(H))
+	}
+	b.tails, b.plain = largest*b.cfg.Tau <= farthest, largest <= farthest
+	for i, H := range s.before {
+		b.tail[i] = -float64(float64(b.cfg.Tau*s.y[i]) * H)
+		if b.tails {
+			b.tail[i] = logistic.Exp(b.tail[i])
+		}
+	}
+	switch {
+	case b.plain && b.cfg.Tau == 1:
+		copy(b.odds, b.tail)
+	case b.plain:
+		for i, H := range s.before {
+			b.odds[i] = logistic.Exp(-s.y[i] * H)
+		}
+	}
+}
+
+// choose returns the stump with the largest |mode|. The approximate mode rises
+// with what the stump gets right by the weights wφe^(−τyH), of which right and
+// wrong together are the same for all stumps (103): the largest |edge| wins.
+func (b *Booster) choose() (boost.Candidate, bool) {
+	if b.cfg.Weighting == Exact {
+		return b.chooseExact()
+	}
+	s := &b.stage
+	if b.tails {
+		for i, p := range s.phi {
+			b.scaled[i] = float64(s.weight[i]*p) * b.tail[i]
+		}
+	} else {
+		b.logsTo(b.scaled)
+		largest := slices.Max(b.scaled)
+		for i, v := range b.scaled {
+			b.scaled[i] = 0
+			if v > math.Inf(-1) {
+				b.scaled[i] = logistic.Exp(v - largest)
+			}
+		}
+	}
+	boost.Fix(b.signed, b.scaled, s.y)
+	return b.search.Best(b.signed)
+}
+
+// logsTo writes ln(wφe^(−τyH)) to dst, −Inf where φ or the weight is 0.
+func (b *Booster) logsTo(dst []float64) {
+	for i, p := range b.stage.phi {
+		dst[i] = logistic.Log(b.stage.weight[i]*p) + b.tail[i]
+	}
+}
+
+// weigh returns the mode of q(c) for the current φ, and of the approximate ones
+// ln((μ₀+R)/(μ₀+W))/2τ with R and W the weights of what h gets right and wrong
+// (101). guess is the last one.
+func (b *Booster) weigh(guess float64) float64 {
+	s := &b.stage
+	if b.cfg.Weighting != Approximate {
+		s.count()
+		return s.density.ModeFrom(guess)
+	}
+	if b.tails {
+		right, wrong := s.prior.Mu0, s.prior.Mu0
+		for i, p := range s.phi {
+			if v := float64(float64(s.weight[i]*p) * b.tail[i]); s.h[i] == s.y[i] {
+				right += v
+			} else {
+				wrong += v
+			}
+		}
+		return logistic.Log(right/wrong) / (2 * b.cfg.Tau)
+	}
+	b.logsTo(b.scaled)
+	right, wrong := logistic.Log(s.prior.Mu0), logistic.Log(s.prior.Mu0)
+	for i, v := range b.scaled {
+		if s.h[i] == s.y[i] {
+			right = logAdd(right, v)
+		} else {
+			wrong = logAdd(wrong, v)
+		}
+	}
+	return (right - wrong) / (2 * b.cfg.Tau)
+}
+
+// logAdd returns ln(eᵃ + eᵇ) for a finite a; b may be −Inf.
+func logAdd(a, b float64) float64 {
+	return max(a, b) + logistic.Log1p(logistic.Exp(-math.Abs(a-b)))
+}
+
+// classifyAt sets φ with c at α in place of E_c: κ = e^odds/(1 + e^(−y(H+αh))) and
+// φ = κ/(1+κ), which in terms of u = e^(−odds) is 1/(1 + u·(1 + e^(−yH)e^(−αyh))).
+func (b *Booster) classifyAt(α float64) {
+	s := &b.stage
+	odds := s.odds()
+	if b.plain && math.Abs(α) <= farthest && max(math.Abs(odds[0]), math.Abs(odds[1])) <= farthest {
+		u := [2]float64{logistic.Exp(-odds[0]), logistic.Exp(-odds[1])}
+		right := logistic.Exp(-α)
+		wrong := 1 / right
+		for i, y := range s.y {
+			e := wrong
+			if s.h[i] == y {
+				e = right
+			}
+			s.phi[i] = 1 / (1 + float64(u[int(1+y)/2]*(1+float64(b.odds[i]*e))))
+		}
+		return
+	}
+	for i, y := range s.y {
+		z := y * (s.before[i] + float64(α*s.h[i]))
+		s.phi[i] = logistic.Sigmoid(odds[int(1+y)/2] + logistic.LogSigmoid(z))
+	}
+}
+
+// Stopped returns why training has ended: boost.Rounds or boost.NoCandidate; or
+// boost.Running.
+func (b *Booster) Stopped() boost.Stop { return b.stop }
+
+// Rounds returns what each round found.
+func (b *Booster) Rounds() []Round { return slices.Clone(b.log) }
+
+// Last returns what the last round found, and whether there was one.
+func (b *Booster) Last() (Round, bool) {
+	if len(b.log) == 0 {
+		return Round{}, false
+	}
+	return b.log[len(b.log)-1], true
+}
+
+// PhiTo writes φ, the probability that the label is true, of each row to dst, of
+// length N.
+func (b *Booster) PhiTo(dst []float64) { copyTo(dst, b.stage.phi) }
+
+// LogOddsTo writes H(xₙ) of each row to dst, of length N.
+func (b *Booster) LogOddsTo(dst []float64) { copyTo(dst, b.stage.before) }
+
+func copyTo(dst, src []float64) {
+	if len(dst) != len(src) {
+		panic(fmt.Sprintf("viboost: a vector of length %d for %d rows", len(dst), len(src)))
+	}
+	copy(dst, src)
+}
