@@ -54,7 +54,7 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	if name == "." || name == ".." || !topicName.MatchString(name) {
 		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name, ErrUnknownTopic)
 	}
-	client, transport := cfg.client()
+	client, transport := cfg.client(name)
 	defer transport.CloseIdleConnections()
 
 	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: replication}
@@ -68,7 +68,7 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 		}
 		topic.ConfigEntries = []kafkago.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(ms, 10)}}
 	}
-	return retry(ctx, &cfg, "create topic "+name, func(ctx context.Context) error {
+	return retry(ctx, &cfg, client, "create topic "+name, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, client, name)
 		if unknownTopic(err) {
 			if err := create(ctx, client, topic); err != nil {
@@ -110,13 +110,13 @@ func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]
 	if err != nil {
 		return nil, nil, err
 	}
-	client, transport := cfg.client()
+	client, transport := cfg.client(topic)
 	defer transport.CloseIdleConnections()
 	return offsets(ctx, &cfg, client, topic)
 }
 
 func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
-	err = retry(ctx, cfg, "ask for the offsets of topic "+topic, func(ctx context.Context) error {
+	err = retry(ctx, cfg, client, "ask for the offsets of topic "+topic, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, client, topic)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic str
 // bounds is offsets for one partition, of which only its leader is asked: another
 // partition that has none is no reason to wait.
 func bounds(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
-	err = retry(ctx, cfg, fmt.Sprintf("ask for the offsets of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
+	err = retry(ctx, cfg, client, fmt.Sprintf("ask for the offsets of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
 		first, end, err = askBounds(ctx, client, topic, partition)
 		return err
 	})
@@ -221,10 +221,10 @@ func newest(ctx context.Context, cfg Config, topic string, partition int, most, 
 	if err != nil {
 		return last, false, err
 	}
-	client, transport := cfg.client()
+	client, transport := cfg.client(topic)
 	defer transport.CloseIdleConnections()
 	doing := fmt.Sprintf("read the last record of topic %s, partition %d", topic, partition)
-	err = retry(ctx, &cfg, doing, func(ctx context.Context) error {
+	err = retry(ctx, &cfg, client, doing, func(ctx context.Context) error {
 		first, end, err := askBounds(ctx, client, topic, partition)
 		if err != nil {
 			return err

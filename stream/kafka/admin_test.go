@@ -3,12 +3,14 @@ package kafka_test
 import (
 	"errors"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"hamlet/stream/kafka"
 )
@@ -128,4 +130,31 @@ func TestLastRecordWith(t *testing.T) {
 	if _, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "no such", math.MaxInt64); ok || err != nil {
 		t.Errorf("a header that is nowhere: %v, %v", ok, err)
 	}
+}
+
+// A cluster that takes the better part of a second for each answer is slow, not
+// out of reach.
+func TestSlowCluster(t *testing.T) {
+	t.Parallel()
+	_, cfg := fakeCluster(t, kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		return slow{l}, err
+	}))
+	if _, _, err := kafka.Offsets(within(t, 5*time.Second), cfg, "none"); !errors.Is(err, kafka.ErrUnknownTopic) {
+		t.Errorf("Offsets: %v, want the cluster's answer that there is no such topic", err)
+	}
+}
+
+type slow struct{ net.Listener }
+
+func (s slow) Accept() (net.Conn, error) {
+	conn, err := s.Listener.Accept()
+	return slowConn{conn}, err
+}
+
+type slowConn struct{ net.Conn }
+
+func (s slowConn) Write(b []byte) (int, error) {
+	<-time.After(600 * time.Millisecond)
+	return s.Conn.Write(b)
 }

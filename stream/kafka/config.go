@@ -11,6 +11,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/sasl"
 
 	"hamlet/stream"
@@ -18,9 +19,10 @@ import (
 
 const (
 	// metadataTTL bounds how long the transport believes what it knows of the
-	// cluster. kafka-go's 6 s makes a writer refuse records for seconds after a
-	// clean restart, because "no leader" is what it cached during the shutdown.
-	metadataTTL = 500 * time.Millisecond
+	// cluster; it asks again after half of it on average, and takes it as the
+	// deadline of the question as well, so it must not be less than the worst
+	// answer of a busy cluster. What is found wrong earlier is forgotten at once.
+	metadataTTL = 3 * time.Second
 
 	// requestTimeout bounds one request to a broker that has accepted it.
 	requestTimeout = 10 * time.Second
@@ -89,18 +91,37 @@ func (cfg Config) withDefaults() (Config, error) {
 // addresses names the brokers in errors and logs.
 func (cfg *Config) addresses() string { return strings.Join(cfg.Brokers, ", ") }
 
-// client returns a client on a transport of its own; who asks for it closes the
-// transport's connections at the end.
-func (cfg *Config) client() (*kafkago.Client, *kafkago.Transport) {
+// client returns a client on a transport of its own, which learns of the given
+// topics only; with none it learns of all that the cluster has. Who asks for it
+// closes the transport's connections at the end.
+func (cfg *Config) client(topics ...string) (*kafkago.Client, *kafkago.Transport) {
 	t := &kafkago.Transport{
-		Dial:        (&net.Dialer{Timeout: connectTimeout}).DialContext,
-		DialTimeout: requestTimeout,
-		MetadataTTL: metadataTTL,
-		ClientID:    cfg.ClientID,
-		TLS:         cfg.TLS,
-		SASL:        cfg.SASL,
+		Dial:           (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		DialTimeout:    requestTimeout,
+		MetadataTTL:    metadataTTL,
+		MetadataTopics: topics,
+		ClientID:       cfg.ClientID,
+		TLS:            cfg.TLS,
+		SASL:           cfg.SASL,
 	}
 	return &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: t}, t
+}
+
+// forget lets a client learn the cluster anew with its next request if err says
+// that what it knows may be out of date: after a clean restart of a broker it
+// would else hold on to the "no leader" that it heard during the shutdown.
+func forget(client *kafkago.Client, err error) {
+	for _, outdated := range []error{
+		protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader,
+		kafkago.UnknownTopicOrPartition, kafkago.LeaderNotAvailable, kafkago.NotLeaderForPartition,
+		kafkago.BrokerNotAvailable, kafkago.ReplicaNotAvailable, kafkago.FencedLeaderEpoch, kafkago.UnknownLeaderEpoch,
+	} {
+		if errors.Is(err, outdated) {
+			// The transport has no other way; requests under way are not cut.
+			client.Transport.(*kafkago.Transport).CloseIdleConnections()
+			return
+		}
+	}
 }
 
 // A Header is one of a record's named values; names may repeat.

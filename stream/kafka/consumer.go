@@ -147,7 +147,7 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	parent := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	client, transport := c.cfg.client()
+	client, transport := c.cfg.client(c.cfg.Topic)
 	defer transport.CloseIdleConnections()
 	defer c.joined.Store(false)
 	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop, joined: &c.joined}
@@ -276,6 +276,7 @@ func (r *run) remain(ctx, ended context.Context) {
 		if err == nil || permanent(err) != nil {
 			return
 		}
+		forget(r.client, err)
 		if n, ok := lines.open(); ok {
 			r.cfg.Log.Warn("kafka: waiting for the group's coordinator", "group", r.cfg.Group, "brokers", r.cfg.addresses(), "error", err, "times", n)
 		}
@@ -301,7 +302,7 @@ func (r *run) coordinated(ctx context.Context) error {
 
 // awaitTopic returns when the cluster knows the topic.
 func (r *run) awaitTopic(ctx context.Context) error {
-	return retry(ctx, &r.cfg.Config, "find topic "+r.cfg.Topic, func(ctx context.Context) error {
+	return retry(ctx, &r.cfg.Config, r.client, "find topic "+r.cfg.Topic, func(ctx context.Context) error {
 		_, err := partitionsOf(ctx, r.client, r.cfg.Topic)
 		return err
 	})

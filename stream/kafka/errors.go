@@ -107,9 +107,9 @@ func unknownTopic(err error) bool {
 		errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
-// retry runs attempt until it succeeds, fails for good, or ctx ends. The error
-// of an ended ctx names the last failure.
-func retry(ctx context.Context, cfg *Config, what string, attempt func(context.Context) error) error {
+// retry runs attempt, which asks client, until it succeeds, fails for good, or
+// ctx ends. The error of an ended ctx names the last failure.
+func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string, attempt func(context.Context) error) error {
 	var (
 		lines gate
 		doubt time.Time // when the topic was first found missing
@@ -123,6 +123,7 @@ func retry(ctx context.Context, cfg *Config, what string, attempt func(context.C
 		if p := permanent(err); p != nil {
 			return struct{}{}, backoff.Permanent(p)
 		}
+		forget(client, err)
 		if !unknownTopic(err) {
 			doubt = time.Time{}
 		} else if doubt.IsZero() {

@@ -99,6 +99,7 @@ func (l *lane) serve(ctx context.Context, mine *parcel) (last error) {
 			return last
 		}
 		last = err
+		forget(l.client, err)
 		if n, ok := l.lines.open(); ok {
 			l.cfg.Log.Warn("kafka: publishing again", "topic", l.topic, "partition", l.partition, "error", err, "times", n)
 		}

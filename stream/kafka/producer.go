@@ -17,18 +17,17 @@ import (
 // for the same partition, by any goroutine, travels together in the next one.
 // So a lone record costs one round trip, and many share their requests.
 type Producer struct {
-	cfg       Config
-	client    *kafkago.Client
-	transport *kafkago.Transport
-	balancer  kafkago.Murmur2Balancer
+	cfg      Config
+	balancer kafkago.Murmur2Balancer
 
 	closing context.Context // ends when Close is called
 	close   context.CancelCauseFunc
 
-	mu     sync.Mutex
-	closed bool
-	calls  sync.WaitGroup // Publish calls under way
-	lanes  map[lanekey]*lane
+	mu      sync.Mutex
+	closed  bool
+	calls   sync.WaitGroup // Publish calls under way
+	lanes   map[lanekey]*lane
+	clients map[string]*kafkago.Client // by topic, so that each learns of its own only
 }
 
 type lanekey struct {
@@ -42,8 +41,7 @@ func NewProducer(cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{cfg: cfg, lanes: make(map[lanekey]*lane)}
-	p.client, p.transport = cfg.client()
+	p := &Producer{cfg: cfg, lanes: make(map[lanekey]*lane), clients: make(map[string]*kafkago.Client)}
 	p.closing, p.close = context.WithCancelCause(context.Background())
 	return p, nil
 }
@@ -102,7 +100,9 @@ func (p *Producer) Close() error {
 	p.mu.Unlock()
 	p.close(ErrClosed)
 	p.calls.Wait()
-	p.transport.CloseIdleConnections()
+	for _, client := range p.clients {
+		client.Transport.(*kafkago.Transport).CloseIdleConnections()
+	}
 	return nil
 }
 
@@ -115,13 +115,26 @@ func (p *Producer) enter() bool {
 	return !p.closed
 }
 
+// client returns the one client of a topic.
+func (p *Producer) client(topic string) *kafkago.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	client := p.clients[topic]
+	if client == nil {
+		client, _ = p.cfg.client(topic)
+		p.clients[topic] = client
+	}
+	return client
+}
+
 // lane returns the one lane of a partition.
 func (p *Producer) lane(key lanekey) *lane {
+	client := p.client(key.topic)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.lanes[key]
 	if l == nil {
-		l = &lane{lanekey: key, cfg: &p.cfg, client: p.client, lead: make(chan struct{}, 1)}
+		l = &lane{lanekey: key, cfg: &p.cfg, client: client, lead: make(chan struct{}, 1)}
 		p.lanes[key] = l
 	}
 	return l
@@ -152,8 +165,9 @@ func (p *Producer) partitions(ctx context.Context, topic string) (ids []int, err
 	if topic == "" {
 		return nil, errors.New("publish: a record names no topic")
 	}
-	err = retry(ctx, &p.cfg, "find the partitions of topic "+topic, func(ctx context.Context) error {
-		ids, err = partitionsOf(ctx, p.client, topic)
+	client := p.client(topic)
+	err = retry(ctx, &p.cfg, client, "find the partitions of topic "+topic, func(ctx context.Context) error {
+		ids, err = partitionsOf(ctx, client, topic)
 		return err
 	})
 	return ids, err
