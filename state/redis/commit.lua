@@ -59,7 +59,12 @@ for i = names, #ARGV do
   end
 end
 if #missing > 1 then return missing end
-if at[2] == identity then return {'saved', head} end
+if at[2] == identity then
+  -- A chunk that had been lost and was uploaded again is to expire, like all that
+  -- no commit has made permanent.
+  for i = names, #ARGV do redis.call('PERSIST', chunkKey(ARGV[i])) end
+  return {'saved', head}
+end
 
 -- From here on nothing can fail but Redis itself. The head comes after what it
 -- names, so that even a script cut short leaves a whole version behind it.

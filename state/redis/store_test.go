@@ -135,6 +135,27 @@ func TestSaveAgain(t *testing.T) {
 	})
 }
 
+// The head saved again brings back a chunk that Redis lost, for good.
+func TestSaveAgainAfterALoss(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		c := checkpoint(epoch, 10, "ab")
+		first := save(t, s, c)
+		srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(c)[1].Name))
+		if again := save(t, s, c); again != first {
+			t.Errorf("the same save twice made versions %d and %d", first, again)
+		}
+		checkInvariants(t, srv)
+		if srv.pass != nil {
+			srv.pass(time.Hour)
+		}
+		if _, _, err := srv.open(t, nil).Load(t.Context(), 0, Head); err != nil {
+			t.Errorf("load, long after: %v", err)
+		}
+	})
+}
+
 // Saving uploads only what changed.
 func TestSaveUploadsWhatChanged(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
