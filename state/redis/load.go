@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -126,32 +127,39 @@ func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (v
 	if err := m.UnmarshalBinary(b); err != nil {
 		return version{}, fmt.Errorf("version %d: %w", number, err)
 	}
-	pipe := s.client.Pipeline()
-	replies := make([]*redis.StringCmd, len(m.Chunks))
-	for i, name := range m.Chunks {
-		replies[i] = pipe.Get(ctx, s.chunkKey(partition, name))
-	}
-	if len(replies) > 0 {
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-			return version{}, err
-		}
-	}
-	data := make([][]byte, len(replies))
-	for i := range replies {
-		chunk, err := replies[i].Bytes()
-		switch {
-		case errors.Is(err, redis.Nil): // data[i] stays nil: missing
-		case err != nil:
-			return version{}, err
-		default:
-			data[i] = chunk
-		}
+	data, err := s.fetch(ctx, partition, m.Chunks)
+	if err != nil {
+		return version{}, err
 	}
 	c, err := state.Join(&m, data)
 	if err != nil {
 		return version{}, fmt.Errorf("version %d: %w", number, err)
 	}
 	return version{number: number, checkpoint: c, chunks: m.Chunks}, nil
+}
+
+// fetch returns chunks in their order, nil for one that Redis lacks. Like uploads
+// they come in windows, because the deadline of a read holds for a whole pipeline.
+func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([][]byte, error) {
+	data := make([][]byte, 0, len(names))
+	for window := range slices.Chunk(names, pipelined) {
+		pipe := s.client.Pipeline()
+		replies := make([]*redis.StringCmd, len(window))
+		for i, name := range window {
+			replies[i] = pipe.Get(ctx, s.chunkKey(partition, name))
+		}
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, err
+		}
+		for _, reply := range replies {
+			chunk, err := reply.Bytes()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				return nil, err
+			}
+			data = append(data, chunk)
+		}
+	}
+	return data, nil
 }
 
 // distrust remembers that a head is corrupt, so that a save may replace it.

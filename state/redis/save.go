@@ -31,8 +31,8 @@ if not chunk then return '' end
 return redis.sha1hex(chunk)`
 
 const (
-	uploadWindow = 8 // chunks in one pipeline: 8 MiB in flight
-	commitTries  = 5 // rounds of uploading what went missing meanwhile
+	pipelined   = 8 // chunks in one pipeline: 8 MiB in flight
+	commitTries = 5 // rounds of uploading what went missing meanwhile
 )
 
 // Save writes a checkpoint and flips the partition's head to it. It uploads only
@@ -169,7 +169,7 @@ func (s *Store) mend(ctx context.Context, partition int, chunks []state.Chunk) e
 // upload writes chunks that Redis lacks, to expire unless a commit makes them
 // permanent. One that somebody else has written meanwhile is left alone.
 func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk) error {
-	for window := range slices.Chunk(chunks, uploadWindow) {
+	for window := range slices.Chunk(chunks, pipelined) {
 		pipe := s.client.Pipeline()
 		for i := range window {
 			pipe.SetArgs(ctx, s.chunkKey(partition, window[i].Name), window[i].Data,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"hamlet/state"
 )
@@ -256,6 +257,42 @@ func TestPin(t *testing.T) {
 		}
 		checkInvariants(t, srv)
 	})
+}
+
+// A model of more chunks than fit in one pipeline, the same one twice and one lost,
+// comes back in order or not at all. No window asks for more than its share.
+func TestLoadInWindows(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		want := checkpoint(epoch, 10, "abcdefghaijklmnopqb")
+		save(t, s, want)
+		largest := &widest{}
+		s.client.AddHook(largest)
+		got, _, err := s.Load(t.Context(), 0, Head)
+		if err != nil || !bytes.Equal(got.Model, want.Model) {
+			t.Fatalf("load: %v, or other bytes", err)
+		}
+		if largest.commands != pipelined {
+			t.Errorf("a pipeline had %d commands, want at most %d", largest.commands, pipelined)
+		}
+		srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(want)[12].Name))
+		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrCorrupt) {
+			t.Errorf("load without a chunk of the second window: error %v, want ErrCorrupt", err)
+		}
+	})
+}
+
+// A widest is a client's hook that notes the largest pipeline.
+type widest struct{ commands int }
+
+func (w *widest) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (w *widest) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (w *widest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		w.commands = max(w.commands, len(commands))
+		return next(ctx, commands)
+	}
 }
 
 // Damage in Redis: the reader falls back, says so, and the writer can go on from
