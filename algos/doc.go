@@ -9,12 +9,19 @@
 //	feature            bytes and named numbers to hashed features and dense facts
 //	model              a partition's model: the state machine that joins the others
 //	eval               progressive validation: log loss, 1-ROCA%, calibration
+//	boost              weak learners; AdaBoost, Real AdaBoost, BHBoost, AnyBoost
+//	vlog               the v-Log distribution
+//	viboost            boosting as Bayesian inference with noisy labels; the Gibbs sampler
+//	poeboost           boosting as a product of experts
+//	bblr               logistic regression on a smooth 0-1 loss
+//	game, information  zero-sum games; entropies and divergences
 //	internal/logistic  exp, log and σ with the same bits on every CPU
 //	algotest           the laws that every classifier obeys, as a test suite
 //
 // An event goes through feature to the experts of text; their log-odds and the
 // dense facts are the input of a head of blr, whose answer, with its doubt, is
-// the model's. Nothing calls back up, and the packages here import nothing of
+// the model's. The boosters and bblr learn from rows in batches; hamlet fit shows
+// what each of them does. Nothing calls back up, and the packages here import nothing of
 // the module but one another.
 //
 // # Notation
