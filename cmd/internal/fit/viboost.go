@@ -1,0 +1,146 @@
+package fit
+
+import (
+	"context"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/viboost"
+)
+
+func init() {
+	registerClassifier("viboost", viBoost)
+	register("viboost.stage", viBoostStage)
+	register("gibbs", gibbs)
+}
+
+// noisePrior is the prior of the model of noisy labels.
+type noisePrior struct {
+	Mu0      float64   `json:"mu0" default:"1" in:"[1e-90,1e90]"`
+	Mu0Prime float64   `json:"mu0_prime" default:"1" in:"[1e-90,1e90]"`
+	Zeta     []float64 `json:"zeta" shape:"2" default:"[1,1]" in:"[1e-90,1e90]"`
+}
+
+func (q *noisePrior) prior() viboost.Prior {
+	return viboost.Prior{Mu0: q.Mu0, Mu0Prime: q.Mu0Prime, Zeta: [2]float64{q.Zeta[0], q.Zeta[1]}}
+}
+
+type viBoostRequest struct {
+	examples
+	tested
+	noisePrior
+	Rounds     int     `json:"rounds" default:"50" in:"[1,1048576]"`
+	Inner      int     `json:"inner" default:"10" in:"[1,1048576]"`
+	Tau        float64 `json:"tau" default:"1" in:"[1e-6,1e6]"`
+	Mode       string  `json:"mode" in:"approx|exact|mixed"`
+	TypeUpdate string  `json:"type_update" in:"mode|exact"`
+}
+
+// Omega is that of the last pass, computed from the φ before; eta, log_norm and
+// elbo are those of the last φ, and elbo is (91) in full for that omega.
+type viBoostRound struct {
+	Feature    int       `json:"feature"`
+	Threshold  float64   `json:"threshold"`
+	Polarity   int       `json:"polarity"` // always 1
+	Alpha      float64   `json:"alpha"`
+	Omega      []float64 `json:"omega"`
+	Eta        []float64 `json:"eta"`
+	SNR        float64   `json:"snr"`
+	NoiseGrade float64   `json:"noise_grade"`
+	ELBO       float64   `json:"elbo"`
+	LogNorm    float64   `json:"log_norm"`
+	Inner      int       `json:"inner"`
+	TrainError float64   `json:"train_error"`
+}
+
+type viBoostReply struct {
+	Rounds []viBoostRound `json:"rounds"`
+	H      []float64      `json:"h"`
+	Phi    []float64      `json:"phi"`
+}
+
+func viBoost(ctx context.Context, q *viBoostRequest) (*viBoostReply, Classifier, error) {
+	data, err := boost.NewData(q.X)
+	if err != nil {
+		return nil, nil, wrong("x", "%w", err)
+	}
+	cfg := viboost.Config{Prior: q.prior(), Rounds: q.Rounds, Inner: q.Inner, Tau: q.Tau, Bound: true}
+	switch q.Mode {
+	case "exact":
+		cfg.Weighting = viboost.Exact
+	case "mixed":
+		cfg.Weighting = viboost.Mixed
+	}
+	if q.TypeUpdate == "exact" {
+		cfg.Types = viboost.Expectation
+	}
+	b, err := viboost.New(data, q.Y, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, nil, err
+	}
+	r := &viBoostReply{H: make([]float64, len(q.X)), Phi: make([]float64, len(q.X))}
+	for _, o := range b.Rounds() {
+		r.Rounds = append(r.Rounds, viBoostRound{
+			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			Alpha: o.Alpha, Omega: o.Omega[:], Eta: o.Eta[:], SNR: o.SNR(), NoiseGrade: o.NoiseGrade(),
+			ELBO: o.ELBO, LogNorm: o.LogNorm, Inner: q.Inner, TrainError: o.TrainError,
+		})
+	}
+	b.LogOddsTo(r.H)
+	b.PhiTo(r.Phi)
+	return r, b.Ensemble(), nil
+}
+
+type viBoostStageRequest struct {
+	noisePrior
+	Y     []float64 `json:"y" shape:"N" in:"±1"`
+	H     []float64 `json:"h" shape:"N" in:"±1"`
+	HPrev []float64 `json:"h_prev" shape:"N" in:"[-1e90,1e90]"`
+}
+
+// Elbo and elbo_trace both hold the prior's normalisers; elbo is the last of the
+// trace.
+type viBoostStageReply struct {
+	ELBO      float64   `json:"elbo"`
+	ELBOTrace []float64 `json:"elbo_trace"`
+	Phi       []float64 `json:"phi"`
+	Eta       []float64 `json:"eta"`
+	Omega     []float64 `json:"omega"`
+}
+
+func viBoostStage(ctx context.Context, q *viBoostStageRequest) (*viBoostStageReply, error) {
+	s, err := viboost.Infer(ctx, q.prior(), q.Y, q.H, q.HPrev)
+	if err != nil {
+		return nil, err
+	}
+	return &viBoostStageReply{ELBO: s.ELBO, ELBOTrace: s.Trace, Phi: s.Phi, Eta: s.Eta[:], Omega: s.Omega[:]}, nil
+}
+
+type gibbsRequest struct {
+	noisePrior
+	seeded
+	F      [][]float64 `json:"f" shape:"M×N" in:"±1"`
+	Y      []float64   `json:"y" shape:"N" in:"±1"`
+	Sweeps int         `json:"sweeps" default:"2000" in:"[1,1099511627776]"` // kept, after the burn-in
+	BurnIn int         `json:"burn_in" default:"200" in:"[0,1099511627776]"`
+}
+
+// Xi, theta and w are averages of their conditional means, c and c2 of draws.
+type gibbsReply struct {
+	C     []float64 `json:"c"`
+	C2    []float64 `json:"c2"`
+	Xi    float64   `json:"xi"`
+	Theta float64   `json:"theta"`
+	W     []float64 `json:"w"`
+}
+
+func gibbs(ctx context.Context, q *gibbsRequest) (*gibbsReply, error) {
+	cfg := viboost.GibbsConfig{Prior: q.prior(), Sweeps: q.Sweeps, BurnIn: q.BurnIn}
+	m, err := viboost.Gibbs(ctx, cfg, q.F, q.Y, q.source())
+	if err != nil {
+		return nil, err
+	}
+	return &gibbsReply{C: m.C, C2: m.C2, Xi: m.Xi, Theta: m.Theta, W: m.W}, nil
+}
