@@ -34,9 +34,18 @@ func TestAdvanceIsTheFormula(t *testing.T) {
 			b = binary.BigEndian.AppendUint64(b, uint64(offset))
 			b = append(binary.BigEndian.AppendUint64(b, uint64(len(key))), key...)
 			b = append(binary.BigEndian.AppendUint64(b, uint64(len(value))), value...)
+			var headers []Header
+			n := rapid.IntRange(0, 3).Draw(t, "headers")
+			b = binary.BigEndian.AppendUint64(b, uint64(n))
+			for range n {
+				h := Header{rapid.String().Draw(t, "name"), rapid.SliceOf(rapid.Byte()).Draw(t, "content")}
+				headers = append(headers, h)
+				b = append(binary.BigEndian.AppendUint64(b, uint64(len(h.Key))), h.Key...)
+				b = append(binary.BigEndian.AppendUint64(b, uint64(len(h.Value))), h.Value...)
+			}
 			chain = sha256.Sum256(b)
 
-			p = p.Advance(offset, key, value)
+			p = p.Advance(offset, key, value, headers...)
 			if want := (Position{Next: offset + 1, Chain: chain}); p != want {
 				t.Fatalf("position after offset %d is %v, want %v", offset, p, want)
 			}
@@ -52,6 +61,11 @@ func TestAdvanceTellsLogsApart(t *testing.T) {
 		"ab, c":     Position{}.Advance(0, []byte("ab"), []byte("c")),
 		"a, bc":     Position{}.Advance(0, []byte("a"), []byte("bc")),
 		"empty key": Position{}.Advance(0, nil, []byte("abc")),
+		"header":    Position{}.Advance(0, []byte("ab"), []byte("c"), Header{"ce_id", []byte("a")}),
+		"header a":  Position{}.Advance(0, []byte("ab"), []byte("c"), Header{"ce_ida", nil}),
+		"value":     Position{}.Advance(0, []byte("ab"), []byte("c"), Header{"ce_id", []byte("b")}),
+		"two":       Position{}.Advance(0, []byte("ab"), []byte("c"), Header{"ce_id", []byte("a")}, Header{"x", nil}),
+		"turned":    Position{}.Advance(0, []byte("ab"), []byte("c"), Header{"x", nil}, Header{"ce_id", []byte("a")}),
 		"gap":       Position{}.Advance(1, []byte("ab"), []byte("c")),
 		"x then y":  Position{}.Advance(0, nil, []byte("x")).Advance(1, nil, []byte("y")),
 		"y then x":  Position{}.Advance(0, nil, []byte("y")).Advance(1, nil, []byte("x")),

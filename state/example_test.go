@@ -13,5 +13,5 @@ func ExamplePosition_Advance() {
 	p = p.Advance(0, []byte("example.org/alice"), []byte("first"))
 	p = p.Advance(1, []byte("example.org/bob"), []byte("second"))
 	fmt.Println(p)
-	// Output: 2 (ed127ead051f)
+	// Output: 2 (856a8fef4f7e)
 }

@@ -17,30 +17,46 @@ type Position struct {
 	Chain [sha256.Size]byte // hash chain of the records consumed
 }
 
+// A Header is one of a record's headers, in the order of the record.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
 // Advance returns the position after the record at offset. It hashes each record
-// by itself onto the chain,
+// by itself onto the chain, headers included, since events have attributes there,
 //
-//	chain ← SHA-256( chain ‖ offset ‖ len(key) ‖ key ‖ len(value) ‖ value )
+//	chain ← SHA-256( chain ‖ offset ‖ field(key) ‖ field(value) ‖ number of headers ‖
+//	                 field(header key) ‖ field(header value) ‖ … )
+//	field(b) = len(b) ‖ b
 //
-// with offset and lengths as 8 bytes, big-endian, so that it is the same however
-// the records were fetched. A nil key or value counts as an empty one. Offsets may
+// with offset, lengths and the number as 8 bytes, big-endian, so that it is the
+// same however the records were fetched. A nil key or value counts as an empty one. Offsets may
 // leave gaps, which compaction makes and transactions too; going back is a bug of
 // the caller and panics.
-func (p Position) Advance(offset int64, key, value []byte) Position {
+func (p Position) Advance(offset int64, key, value []byte, headers ...Header) Position {
 	if offset < p.Next {
 		panic(fmt.Sprintf("state: record at offset %d is before the position %d", offset, p.Next))
 	}
 	h := sha256.New()
 	var n [8]byte
+	number := func(v int64) {
+		binary.BigEndian.PutUint64(n[:], uint64(v))
+		h.Write(n[:])
+	}
+	field := func(b []byte) {
+		number(int64(len(b)))
+		h.Write(b)
+	}
 	h.Write(p.Chain[:])
-	binary.BigEndian.PutUint64(n[:], uint64(offset))
-	h.Write(n[:])
-	binary.BigEndian.PutUint64(n[:], uint64(len(key)))
-	h.Write(n[:])
-	h.Write(key)
-	binary.BigEndian.PutUint64(n[:], uint64(len(value)))
-	h.Write(n[:])
-	h.Write(value)
+	number(offset)
+	field(key)
+	field(value)
+	number(int64(len(headers)))
+	for i := range headers {
+		field([]byte(headers[i].Key))
+		field(headers[i].Value)
+	}
 	next := Position{Next: offset + 1}
 	h.Sum(next.Chain[:0])
 	return next

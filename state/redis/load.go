@@ -153,7 +153,10 @@ func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([]
 		}
 		for _, reply := range replies {
 			chunk, err := reply.Bytes()
-			if err != nil && !errors.Is(err, redis.Nil) {
+			switch {
+			case errors.Is(err, redis.Nil):
+				chunk = nil
+			case err != nil:
 				return nil, err
 			}
 			data = append(data, chunk)
