@@ -168,7 +168,7 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 			applied.Outcome = Relearned
 		}
 	}
-	p.position, p.known, p.unsaved = p.position.Advance(r.Offset, r.Key, r.Value), true, true
+	p.position, p.known, p.unsaved = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true, true
 	if !p.l.firstTime(p.partition, r.Offset) {
 		return // read again after a reload: it is counted already
 	}
@@ -233,6 +233,15 @@ func label(spam bool) stream.Label {
 		return stream.Spam
 	}
 	return stream.Ham
+}
+
+// chained returns a record's headers as the chain of positions takes them.
+func chained(headers []kafka.Header) []state.Header {
+	chain := make([]state.Header, len(headers))
+	for i, h := range headers {
+		chain[i] = state.Header{Key: h.Key, Value: h.Value}
+	}
+	return chain
 }
 
 func truth(r *kafka.Record, label stream.Label) stream.Label {
