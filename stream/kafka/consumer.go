@@ -72,7 +72,9 @@ type ConsumerConfig struct {
 	// Drain is the time that a handler has to finish after it was asked to stop:
 	// one for the batch in hand, and one for Close. Both together must be less
 	// than SessionTimeout, or the group gives the partition away while its state
-	// is being saved. Default 2/5 of SessionTimeout.
+	// is being saved. It ends the handler's context and cannot do more: a handler
+	// must bound each of its own requests by Drain, or one in flight at the request
+	// to stop outlasts it. Default 2/5 of SessionTimeout.
 	Drain time.Duration
 }
 

@@ -19,6 +19,9 @@
 // offset; compaction and transactions leave gaps in the offsets, which mean
 // nothing, retention leaves gaps too, which are lost data and [ErrGap].
 //
+// Who writes to a topic that a Consumer reads must not use transactions: records
+// are read uncommitted, so those of an aborted one would be handed over as well.
+//
 // # Broker restarts
 //
 // Producer and Consumer wait for a broker as long as their context lives, with
