@@ -50,9 +50,8 @@ func (enc encoding) name() string {
 // for 25 MiB of them.
 const maxTolerant = 256 << 10
 
-// appendText appends the text of a text part.
-func (s *scanner) appendText(dst []byte, e *entity) []byte {
-	body := s.raw[e.body.start:e.body.end]
+// appendText appends the text of a text part whose body, still encoded, is body.
+func (s *scanner) appendText(dst []byte, e *entity, body []byte) []byte {
 	if e.encoding != identity {
 		body = s.undo(e.encoding, body)
 	}
@@ -83,8 +82,7 @@ func (s *scanner) undo(enc encoding, body []byte) []byte {
 		return append(append(decoded, '\n'), body[n:]...)
 	}
 	if s.mended += len(body); s.mended > maxTolerant {
-		s.fail("too much broken %s", enc.name())
-		return body
+		return s.salvage(enc, body)
 	}
 	part, err := tolerant.ReadParts(io.MultiReader(
 		strings.NewReader("Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: "+enc.name()+"\r\n\r\n"),
@@ -94,6 +92,30 @@ func (s *scanner) undo(enc encoding, body []byte) []byte {
 		return body
 	}
 	return part.Content
+}
+
+// salvage takes a transfer encoding off in linear time, passing over what does
+// not belong there, where there is too much of it for enmime.
+func (s *scanner) salvage(enc encoding, body []byte) []byte {
+	s.fail("too much broken %s", enc.name())
+	decoded := make([]byte, 0, len(body))
+	if enc == base64Encoding {
+		w := word{text: body, base64: true}
+		decoded = w.appendBytes(decoded)
+	} else {
+		for line := range bytes.Lines(body) {
+			text := bytes.TrimRight(line, " \t\r\n")
+			soft := bytes.HasSuffix(text, []byte("=")) // RFC 2045, section 6.7, rule 5
+			decoded = appendQuoted(decoded, bytes.TrimSuffix(text, []byte("=")), false)
+			if !soft && bytes.HasSuffix(line, []byte("\n")) {
+				decoded = append(decoded, '\n')
+			}
+		}
+	}
+	if len(decoded) == 0 {
+		return body
+	}
+	return decoded
 }
 
 // base64End returns where the first lines of b that are base64 end. Mailing
@@ -155,9 +177,16 @@ func plainCharset(name []byte) bool {
 	return false
 }
 
+// maxCharset is longer than the name of any charset.
+const maxCharset = 64
+
 // asciiCharsets begin the names of charsets in which a byte below 128 is that
 // character of ASCII, wherever it stands.
 var asciiCharsets = []string{"iso-8859", "windows-", "iso8859", "cp12", "koi8", "gb2312", "euc-", "ks_c"}
+
+// maxDoubt is how much of a converted text is looked at to tell whether it makes
+// sense: its beginning, so that it does not matter where Reduce cuts a text.
+const maxDoubt = 8 << 10
 
 // appendCharset appends b converted to UTF-8. A charset that is unknown, or in
 // which b makes no sense, is read by [appendUTF8]: no text is lost.
@@ -165,8 +194,7 @@ func appendCharset(dst, name, b []byte) []byte {
 	if plainCharset(name) || isASCII(b) && hasASCII(name) {
 		return appendUTF8(dst, b)
 	}
-	const longest = 64 // no charset has so long a name
-	if len(name) > longest {
+	if len(name) > maxCharset {
 		return appendUTF8(dst, b)
 	}
 	r, err := charset.Reader(string(name), bytes.NewReader(b))
@@ -175,7 +203,8 @@ func appendCharset(dst, name, b []byte) []byte {
 	}
 	n := len(dst)
 	dst, err = appendAll(dst, r)
-	if err != nil || 8*bytes.Count(dst[n:], []byte("\uFFFD")) > utf8.RuneCount(dst[n:]) {
+	begin := dst[n:min(len(dst), n+maxDoubt)]
+	if err != nil || 8*bytes.Count(begin, []byte("\uFFFD")) > utf8.RuneCount(begin) {
 		return appendUTF8(dst[:n], b)
 	}
 	return dst

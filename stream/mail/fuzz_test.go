@@ -79,7 +79,12 @@ func checkReduce(t *testing.T, raw []byte) {
 		t.Errorf("Reduce(%.200q) has %d bytes, from %d", raw, len(reduced), len(raw))
 	}
 	if len(raw) < maxGap { // nothing is cut, and only what is not text goes
-		if diff := cmp.Diff(Parse(raw), Parse(reduced)); diff != "" {
+		want, got := Parse(raw), Parse(reduced)
+		if bytes.Contains(bytes.ToLower(raw), []byte("x-hamlet-bytes")) {
+			// A forged record goes, and a stray line before it with it.
+			got.Raw, got.Reason = want.Raw, want.Reason
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Parse of %q\nand of  %q (-raw +reduced):\n%s", raw, reduced, diff)
 		}
 	}

@@ -100,13 +100,14 @@ func parse(raw []byte, growth int) Message {
 			continue
 		}
 		m.HTML = m.HTML || e.html
-		m.Text = s.appendText(m.Text, e)
+		m.Text = s.appendText(m.Text, e, s.raw[e.body.start:e.body.end])
 		if len(m.Text) > budget {
 			m.Text = clip(m.Text, budget)
 			s.fail("decoded text is more than %d times the message", growth)
 			break
 		}
 	}
+	m.BodyBytes = min(m.BodyBytes, MaxSize) // more is forged
 	m.Reason = s.reason
 	m.Raw = s.reason != ""
 	return m

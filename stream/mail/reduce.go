@@ -31,6 +31,10 @@ const (
 // header, and with it type and name; a further field, X-Hamlet-Bytes, says how
 // long its body was. So the result is a message where raw was one.
 //
+// Only where copying would lose what a model reads is something written anew: a
+// field too long to keep, a text whose words lie behind 64 KiB of padding, a
+// structure that alone exceeds MaxReduced.
+//
 // Reduce(Reduce(raw)) equals Reduce(raw), and the same raw always gives the same
 // bytes. The error is [ErrTooLarge] beyond MaxSize, or [ErrEmpty].
 func Reduce(raw []byte) ([]byte, error) {
@@ -51,7 +55,7 @@ func Reduce(raw []byte) ([]byte, error) {
 		}
 		out = next
 	}
-	return s.flatten(raw), nil
+	return s.summary(raw), nil
 }
 
 // An edit puts insert in the place of a range.
@@ -63,8 +67,9 @@ type edit struct {
 // reduce is one pass; nothing has changed if the message passes as it is.
 func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 	s.scan(raw)
+	wanted := s.front()
 	for limit := MaxText; limit >= minCut; limit /= 2 {
-		edits := s.edits(limit)
+		edits := s.edits(limit, wanted)
 		size := len(raw)
 		for _, e := range edits {
 			size += len(e.insert) - e.len()
@@ -77,15 +82,19 @@ func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 		}
 		return applyEdits(raw, edits, size), true
 	}
-	return s.flatten(raw), true
+	return s.summary(raw), true
 }
 
 // edits lists, in order, what must change so that no text is longer than
 // limit, and no header of a part either; the message's own may have MaxHead.
-func (s *scanner) edits(limit int) []edit {
+// Of each text the wanted beginning stays, whatever it takes.
+func (s *scanner) edits(limit int, wanted []beginning) []edit {
 	var edits []edit
+	if s.from.len() > maxFrom+1 {
+		edits = append(edits, edit{s.from, append(bytes.Clone(s.fromLine()), '\n')})
+	}
 	gaps := s.gaps
-	room := MaxFields - len(s.fields) // for records
+	s.mended = 0
 	for i := range s.entities {
 		e := &s.entities[i]
 		for len(gaps) > 0 && gaps[0].start < e.header.start {
@@ -96,24 +105,31 @@ func (s *scanner) edits(limit int) []edit {
 		if i == 0 {
 			maxHeader = MaxHead
 		}
-		kept := e.body.len()
+		body := s.raw[e.body.start:e.body.end]
+		kept := body
 		switch {
-		case e.kind == textPart && kept > limit:
-			kept = len(cutLines(s.raw[e.body.start:e.body.end], limit))
+		case e.kind == textPart:
+			if i < len(wanted) {
+				kept = s.cutText(e, limit, wanted[i])
+			} else {
+				kept = cutLines(body, limit)
+			}
 		case e.kind == otherPart:
-			kept = 0
+			kept = nil
 		}
-		isLeaf := e.kind == textPart || e.kind == otherPart
-		record := 0
-		if isLeaf && kept < e.body.len() && e.header.len() > 0 && room > 0 {
+		cut := (e.kind == textPart || e.kind == otherPart) && len(kept) < len(body)
+		record := e.recorded
+		if cut {
 			record = e.size()
-			room--
 		}
-		if record > 0 || e.header.len() > maxHeader {
-			edits = append(edits, edit{e.header, s.header(e, maxHeader, record)})
+		// A part may have an empty line and no field; a message without a
+		// field is none.
+		mayRecord := e.header.len() > 0 || i > 0 && e.body.start > e.header.end
+		if e.header.len() > maxHeader || cut && mayRecord {
+			edits = append(edits, edit{e.header, s.header(nil, e, maxHeader, record)})
 		}
-		if isLeaf && kept < e.body.len() {
-			edits = append(edits, edit{span: span{e.body.start + kept, e.body.end}})
+		if cut {
+			edits = append(edits, edit{e.body, kept})
 		}
 	}
 	for _, g := range gaps {
@@ -132,59 +148,10 @@ func cutGap(edits []edit, raw []byte, g span, limit int) []edit {
 	return append(edits, edit{span: span{g.start + kept, g.end}})
 }
 
-// header writes the header of e in at most limit bytes and some: fields are
-// kept in order as long as there is room, but those that say how the body is to
-// be read are always kept. A record above 0 is added as the last field.
-func (s *scanner) header(e *entity, limit, record int) []byte {
-	newline := "\n"
-	if h := s.raw[e.header.start:e.header.end]; bytes.HasSuffix(h, []byte("\r\n")) {
-		newline = "\r\n"
-	}
-	fields := s.fields[e.fields.start:e.fields.end]
-	room := limit - len(recordField) - len(": 26214400\r\n")
-	for _, f := range fields {
-		if s.isStructural(f) {
-			room -= f.end - f.start
-		}
-	}
-	out := make([]byte, 0, min(limit, e.header.len())+maxStructural)
-	for _, f := range fields {
-		line := s.raw[f.start:f.end]
-		if s.isStructural(f) {
-			if record == 0 || !equalFold(s.name(f), "x-hamlet-bytes") {
-				out = append(out, line...)
-			}
-			continue
-		}
-		if len(line) <= room {
-			out = append(out, line...)
-			room -= len(line)
-			continue
-		}
-		if room > len(newline) {
-			// The cut may fall within the name; then the rest is no field.
-			if line = cutLines(line, room-len(newline)); fieldColon(line) >= 0 {
-				out = append(out, line...)
-				out = append(out, newline...)
-			}
-		}
-		room = 0
-	}
-	if n := len(out); n > 0 && out[n-1] != '\n' { // the message ends within its header
-		out = append(out, newline...)
-	}
-	if record > 0 {
-		out = append(out, recordField+": "...)
-		out = strconv.AppendInt(out, int64(record), 10)
-		out = append(out, newline...)
-	}
-	return out
-}
-
-// isStructural reports whether a field says how the body is to be read.
-func (s *scanner) isStructural(f field) bool {
-	var h structure
-	return f.colon >= 0 && f.end-f.start <= maxStructural && h.slot(s.name(f)) != nil
+func appendRecord(dst []byte, record int, newline string) []byte {
+	dst = append(dst, recordField+": "...)
+	dst = strconv.AppendInt(dst, int64(record), 10)
+	return append(dst, newline...)
 }
 
 // cutLines returns the beginning of b, at most n bytes, up to a line end where
@@ -218,21 +185,4 @@ func applyEdits(raw []byte, edits []edit, size int) []byte {
 		at = e.end
 	}
 	return append(out, raw[at:]...)
-}
-
-// flatten gives up a structure that does not fit: a thousand parts with long
-// headers. What is left is the header, without the fields that promise the
-// structure, and the body as one text.
-func (s *scanner) flatten(raw []byte) []byte {
-	s.scan(raw)
-	e := &s.entities[0]
-	out := make([]byte, 0, MaxHead+MaxText)
-	for _, f := range s.fields[e.fields.start:e.fields.end] {
-		if line := raw[f.start:f.end]; f.colon >= 0 && line[len(line)-1] == '\n' &&
-			!s.isStructural(f) && len(out)+len(line) < MaxHead {
-			out = append(out, line...)
-		}
-	}
-	out = append(out, "Content-Type: text/plain\n\n"...)
-	return append(out, cutLines(raw[e.body.start:], MaxText)...)
 }

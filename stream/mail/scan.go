@@ -45,6 +45,8 @@ type entity struct {
 	recorded   int    // size of the body before Reduce, 0 if it left it alone
 	mediaType  []byte // as written, without parameters
 	charset    []byte
+	boundary   []byte   // of a multipart
+	promised   encoding // as the header has it, also where the body is not decoded
 }
 
 // size returns the bytes of the body as it came, before Reduce.
@@ -116,14 +118,14 @@ func (s *scanner) begin(pos, depth int, digest bool) int {
 	if h.unended && e.kind == textPart {
 		s.fail("header without an empty line after it")
 	}
-	switch {
-	case h.overflow:
+	if h.overflow {
 		s.fail("more than %d header fields", MaxFields)
-		e.asRawText()
+	}
+	switch {
 	case h.missing && depth == 0:
 		s.fail("no header")
 		e.asRawText()
-	case e.kind == multiPart && (len(boundary) == 0 || len(boundary) > maxBoundary):
+	case e.kind == multiPart && len(boundary) == 0:
 		s.fail("multipart without a boundary")
 		e.asRawText()
 	case (e.kind == multiPart || e.kind == messagePart) && depth >= MaxDepth:

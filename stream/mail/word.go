@@ -101,14 +101,20 @@ func (w *word) appendBytes(dst []byte) []byte {
 		dst, _ = base64.RawStdEncoding.AppendDecode(dst, clean) // only digits are left
 		return dst
 	}
-	for i := 0; i < len(w.text); i++ {
-		c := w.text[i]
+	return appendQuoted(dst, w.text, true)
+}
+
+// appendQuoted appends quoted-printable text decoded: that of a body, or that of
+// a word, in which "_" is a blank. What does not belong there stays.
+func appendQuoted(dst, text []byte, inWord bool) []byte {
+	for i := 0; i < len(text); i++ {
+		c := text[i]
 		switch {
-		case c == '_':
+		case c == '_' && inWord:
 			c = ' '
-		case c == '=' && i+2 < len(w.text):
-			hi, ok1 := unhex(w.text[i+1])
-			lo, ok2 := unhex(w.text[i+2])
+		case c == '=' && i+2 < len(text):
+			hi, ok1 := unhex(text[i+1])
+			lo, ok2 := unhex(text[i+2])
 			if ok1 && ok2 {
 				c = hi<<4 | lo
 				i += 2
