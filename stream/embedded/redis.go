@@ -94,7 +94,7 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 			return nil, err
 		}
 		r.path = filepath.Join(dir, snapshotName)
-		if err := r.load(); err != nil {
+		if err := errors.Join(sweep(r.path), r.load()); err != nil {
 			return nil, errors.Join(err, r.unlock())
 		}
 	}

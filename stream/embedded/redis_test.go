@@ -368,3 +368,26 @@ func BenchmarkRedisSnapshot(b *testing.B) {
 		}
 	}
 }
+
+// What a process that was killed was writing is removed by the next one.
+func TestRedisRemovesUnfinishedSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, "redis.snapshot.123.tmp")
+	other := filepath.Join(dir, "notes.tmp")
+	for _, name := range []string{left, other} {
+		if err := os.WriteFile(name, []byte("hamletRD"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := StartRedis(RedisOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("somebody else's file: %v", err)
+	}
+}

@@ -197,6 +197,19 @@ func (s *snapshot) write(path string) (err error) {
 	return syncDir(dir)
 }
 
+// sweep removes the files beside path that a process left when it was killed in
+// write. The directory must be locked.
+func sweep(path string) error {
+	dir, name := filepath.Split(path)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), name+".") && strings.HasSuffix(e.Name(), ".tmp") {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
 // syncDir makes a renaming in a directory last.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
