@@ -88,6 +88,8 @@ func (s *Store) explain(doing string, err error) error {
 		advice = "raise its maxmemory, with maxmemory-policy noeviction"
 	case replied(err, "MISCONF "):
 		advice = "it cannot write to its disk: make room there"
+	case replied(err, "MOVED "), replied(err, "ASK "):
+		advice = "it is a node of a Redis Cluster, which is not supported: give the address of a server that holds all keys"
 	case redis.IsReadOnlyError(err):
 		advice = "it is a replica: give the address of the primary"
 	case replied(err, "ERR DB index"), replied(err, "ERR invalid DB index"):

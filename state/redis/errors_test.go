@@ -102,6 +102,14 @@ func TestTransient(t *testing.T) {
 			t.Errorf("reply %q: error %v is transient: %v, want %v", reply, err, !want, want)
 		}
 	}
+	for _, reply := range []string{"MOVED 866 10.0.0.2:6379", "ASK 866 10.0.0.2:6379"} {
+		busy.SetError(reply)
+		_, err := s.Take(t.Context(), 0)
+		if err == nil || Transient(err) {
+			t.Fatalf("reply %q: error %v, want one that lasts", reply, err)
+		}
+		mustContain(t, err.Error(), "Redis Cluster, which is not supported")
+	}
 	for _, test := range []struct {
 		err  error
 		want bool

@@ -54,7 +54,7 @@ import (
 
 // Config says where Redis is and how much to keep there.
 type Config struct {
-	Addr     string // host:port
+	Addr     string // host:port of one server, or of a primary behind one address; redirections of Redis Cluster are not followed
 	Username string
 	Password string
 	DB       int
