@@ -22,8 +22,8 @@
 // that a model uses, [Reduce] copies the ranges that it keeps. Since both see
 // the same structure, Parse(Reduce(raw)) and Parse(raw) agree on every fact
 // wherever no text was cut; over all of the SpamAssassin mail this is a test.
-// Since Reduce copies bytes and writes none anew, a header stays the evidence
-// that it is: its order, its spelling, its folding, its line ends. The readers
+// Since Reduce copies bytes wherever that does, a header stays the evidence that
+// it is: its order, its spelling, its folding, its line ends. The readers
 // of libraries give no positions, and writing a message anew does not keep
 // these; the scanner is compared with go-message over the same mail instead.
 //
@@ -33,7 +33,22 @@
 //
 // the length of the body before. Parse reads it into [Message.BodyBytes] and
 // keeps it out of Head. Whoever forges the field gains what a longer body would
-// have given.
+// have given, at most that of MaxSize bytes.
+//
+// # Hiding
+//
+// Whoever writes a mail may try to keep words from the model that a reader is
+// shown: behind long, late or repeated header fields, or behind padding. So of
+// Content-Type, Content-Transfer-Encoding, Content-Disposition, Subject and From
+// the first counts wherever it stands and however long it is; Parse reads of a
+// header what Reduce keeps of it, no more and no less; and the first 8 KiB of
+// Text stay what they are wherever Reduce cuts. Where bytes alone cannot do that,
+// Reduce writes anew: an overlong Content-Type with boundary and charset, a
+// Subject as encoded words, a text behind padding in its own encoding, a
+// structure beyond 900 KiB as one text with empty parts to keep the counts. A
+// test with generated messages holds that H, Subject and T survive. Two paddings
+// do not yield: 64 KiB of nothing in UTF-16 HTML, or of empty shifts in plain
+// ISO-2022 text.
 //
 // # Tolerance
 //

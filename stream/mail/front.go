@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"unicode/utf8"
 )
 
@@ -73,8 +74,10 @@ func (s *scanner) cutText(e *entity, limit int, want beginning) []byte {
 		return longer
 	}
 	s.mended = mended
-	if short := s.squeeze(e, body, want); len(short) < len(body) && len(short) <= MaxText && begins(short) {
-		return short
+	for short := range s.squeezed(e, body, want) {
+		if len(short) < len(body) && len(short) <= MaxText && begins(short) {
+			return short
+		}
 	}
 	if len(body) <= MaxText && begins(body) {
 		return body
@@ -83,34 +86,42 @@ func (s *scanner) cutText(e *entity, limit int, want beginning) []byte {
 	return cut
 }
 
-// squeeze writes the beginning of a text anew, in the encoding and the charset
-// that the part's header promises.
-func (s *scanner) squeeze(e *entity, body []byte, want beginning) []byte {
-	if e.html {
-		return e.encoding.appendEncoded(nil, escapeHTML(want.text))
+// squeezed yields bodies that may begin as it is wanted, in the encoding and the
+// charset that the part's header promises.
+func (s *scanner) squeezed(e *entity, body []byte, want beginning) iter.Seq[[]byte] {
+	mended := s.mended
+	return func(yield func([]byte) bool) {
+		if e.html && !(yield(e.encoding.appendEncoded(nil, escapeHTML(want.text, false))) &&
+			yield(e.encoding.appendEncoded(nil, escapeHTML(want.text, true)))) {
+			return
+		}
+		if e.encoding != identity {
+			s.mended = mended
+			text := s.undo(e.encoding, body)
+			yield(e.encoding.appendEncoded(nil, text[:min(len(text), frontBytes)]))
+		}
 	}
-	if e.encoding == identity {
-		return body
-	}
-	text := s.undo(e.encoding, body)
-	return e.encoding.appendEncoded(nil, text[:min(len(text), frontBytes)])
 }
 
 // escapeHTML writes text, in which white space is folded, as HTML that says it
-// and has nothing but letters, digits, references and line ends.
-func escapeHTML(text []byte) []byte {
+// and has nothing but letters, digits, references and line ends. It is ASCII
+// but for U+0080 to U+009F: their references mean characters of windows-1252,
+// so they are written in UTF-8 or, as ISO 8859 has them, as single bytes.
+func escapeHTML(text []byte, single bool) []byte {
 	var out []byte
 	line := 0
 	for _, r := range string(text) {
 		switch {
-		case r < utf8.RuneSelf && (isLetter(byte(r)) || '0' <= r && r <= '9'):
+		case r < utf8.RuneSelf && (isLetter(byte(r)) || '0' <= r && r <= '9'), r == 0:
 			out = append(out, byte(r))
 		case r == ' ' && len(out)-line >= lineLength:
 			out = append(out, '\n')
 			line = len(out)
 		case r == ' ':
 			out = append(out, ' ')
-		case 0x80 <= r && r < 0xA0, r == 0: // as references they mean others
+		case 0x80 <= r && r < 0xA0 && single:
+			out = append(out, byte(r))
+		case 0x80 <= r && r < 0xA0:
 			out = utf8.AppendRune(out, r)
 		default:
 			out = fmt.Appendf(out, "&#%d;", r)

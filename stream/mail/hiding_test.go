@@ -90,6 +90,7 @@ func TestHiding(t *testing.T) {
 		{"a comment of 100 KB before the words", []byte("Content-Type: text/html\n\n<!--" + strings.Repeat("x", 100000) + "-->buy <b>viagra</b> & more")},
 		{"a style of 100 KB, in base64", []byte("Content-Type: text/html\nContent-Transfer-Encoding: base64\n\n" +
 			base64.StdEncoding.EncodeToString([]byte("<style>"+strings.Repeat("x", 100000)+"</style>--b buy <b>viagra</b> &euro;")))},
+		{"a comment of 100 KB and a control character", []byte("Content-Type: text/html; charset=iso-8859-1\n\n<!--" + strings.Repeat("x", 100000) + "-->buy viagra\x81 caf\xe9")},
 		{"soft line ends before the words", []byte("Content-Type: text/plain\nContent-Transfer-Encoding: quoted-printable\n\n" + strings.Repeat("=\n", 50000) + "buy viagra")},
 		{"a comment in a part", []byte(multipart + "\n--b\nContent-Type: text/html\n\n<!--" + strings.Repeat("x", 100000) + "-->\n\nbuy viagra\n--b\n\nmore\n--b--\n")},
 		{"broken base64, too much of it", []byte("Content-Transfer-Encoding: base64\n\n" + strings.Repeat("!!!!!!!!\n", 40000) + base64.StdEncoding.EncodeToString([]byte("buy viagra")))},
