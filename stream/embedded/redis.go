@@ -37,6 +37,7 @@ type Redis struct {
 	log      *slog.Logger
 	unlock   func() error
 
+	ctx       context.Context // ends at Close
 	stop      context.CancelFunc
 	goroutine sync.WaitGroup
 
@@ -70,7 +71,7 @@ func StartRedis(opts RedisOptions) (*Redis, error) {
 	if r.listener, err = listen("tcp", opts.Addr); err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis: %w", err), r.Close())
 	}
-	r.goroutine.Go(r.accept)
+	r.goroutine.Go(func() { r.accept(r.ctx) })
 	return r, nil
 }
 
@@ -110,7 +111,7 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 		return nil, errors.Join(err, r.unlock())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r.stop = stop
+	r.ctx, r.stop = ctx, stop
 	if r.path != "" {
 		r.goroutine.Go(func() { r.snapshots(ctx) })
 	}
@@ -135,16 +136,26 @@ func (r *Redis) Close() error {
 	return r.err
 }
 
-// accept serves connections until the listener is closed.
-func (r *Redis) accept() {
+// acceptPause is how long accept waits after a failure, such as too many open
+// files: as long as net/http waits at most.
+const acceptPause = time.Second
+
+// accept serves connections until ctx ends and the listener is closed.
+func (r *Redis) accept(ctx context.Context) {
 	server := r.mini.Server()
 	for {
 		conn, err := r.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files: clients try again, so do we
+		if err != nil { // clients try again, so do we
 			r.log.Warn("redis: accept", "error", err)
+			pause := time.NewTimer(acceptPause)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
 			continue
 		}
 		server.ServeConn(conn)

@@ -15,10 +15,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -390,4 +392,28 @@ func TestRedisRemovesUnfinishedSnapshots(t *testing.T) {
 	if _, err := os.Stat(other); err != nil {
 		t.Errorf("somebody else's file: %v", err)
 	}
+}
+
+// A listener without file descriptors fails at once, again and again.
+type exhausted struct {
+	net.Listener
+	failures int
+}
+
+func (e *exhausted) Accept() (net.Conn, error) {
+	if e.failures--; e.failures < 0 {
+		return nil, net.ErrClosed
+	}
+	return nil, syscall.EMFILE
+}
+
+func TestRedisAcceptPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Redis{mini: miniredis.NewMiniRedis(), log: slog.New(slog.DiscardHandler), listener: &exhausted{failures: 5}}
+		began := time.Now()
+		r.accept(t.Context())
+		if took := time.Since(began); took != 5*acceptPause {
+			t.Errorf("five failures took %v, want %v", took, 5*acceptPause)
+		}
+	})
 }
