@@ -23,6 +23,11 @@ const (
 	// largest mails do not make batches of a hundred megabytes.
 	batchBytes = 8 << 20
 
+	// queueRecords is how many records a reader has ready for the next batch. Its
+	// queue counts records and not bytes, so this bounds it to 16 MiB of the largest
+	// ones; the rest of a fetch stays in the connection.
+	queueRecords = 16
+
 	// commitEvery is how often a busy partition's offset is committed as advice.
 	commitEvery = 5 * time.Second
 )

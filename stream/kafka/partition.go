@@ -175,6 +175,9 @@ func (s *session) fetch(ctx context.Context, reader fetcher, batch []Record) (_ 
 	for arrived := reader.Stats().QueueLength; ; arrived-- {
 		batch = append(batch, fromMessage(&m))
 		bytes += len(m.Key) + len(m.Value)
+		if arrived == 0 {
+			arrived = reader.Stats().QueueLength // the queue is short; it has been filled meanwhile
+		}
 		if arrived == 0 || len(batch) == cap(batch) || bytes >= batchBytes {
 			return batch, false, nil
 		}
@@ -190,7 +193,7 @@ func (s *session) reader(w *wires) *kafkago.Reader {
 		Topic:         s.cfg.Topic,
 		Partition:     s.partition,
 		Dialer:        s.cfg.dialer(w),
-		QueueCapacity: 2 * s.cfg.MaxBatch, // one batch is handled while the next arrives
+		QueueCapacity: queueRecords,
 		MinBytes:      1,
 		MaxBytes:      fetchBytes,
 		MaxWait:       fetchWait,
