@@ -20,6 +20,16 @@ type booster interface {
 	WeightsTo([]float64)
 }
 
+func mustTrain(t testing.TB, b interface{ Train(context.Context) error }, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // boosters returns one of each kind.
 func boosters(t testing.TB, d *Data, y, ω []float64, rounds int) map[string]booster {
 	t.Helper()

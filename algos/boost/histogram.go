@@ -1,5 +1,7 @@
 package boost
 
+import "slices"
+
 // binned are columns of bin numbers, and how each is best summed.
 type binned struct {
 	rows   int
@@ -14,9 +16,15 @@ type binned struct {
 type sparseColumn struct {
 	feature  int
 	dominant byte
+	used     int     // bins 0 … used−1
 	rows     []int32 // ascending
 	bins     []byte  // of those rows
 }
+
+// sparseFrom is the share of the rows in one bin from which on a column is
+// summed by the others. Measured in November 2026 (BenchmarkHistograms), 2,000 and
+// 10,000 rows: even at .6 for signed weights, at .5 by class.
+const sparseFrom = 0.6
 
 // newBinned takes bins, whose columns it examines, except those without a choice.
 func newBinned(rows int, bins []byte, constant func(feature int) bool) *binned {
@@ -35,24 +43,28 @@ func newBinned(rows int, bins []byte, constant func(feature int) bool) *binned {
 				dominant = bin
 			}
 		}
-		// Measured: reaching for a row's weight costs about 1.6 times what
-		// reading them in order does.
-		if 8*size[dominant] < 3*rows {
+		if float64(size[dominant]) < sparseFrom*float64(rows) {
 			b.dense = append(b.dense, j)
-			continue
+		} else {
+			b.sparse = append(b.sparse, newSparseColumn(j, b.column(j), dominant, rows-size[dominant]))
 		}
-		s := sparseColumn{feature: j, dominant: byte(dominant)}
-		s.rows = make([]int32, 0, rows-size[dominant])
-		s.bins = make([]byte, 0, rows-size[dominant])
-		for i, bin := range b.column(j) {
-			if bin != s.dominant {
-				s.rows = append(s.rows, int32(i))
-				s.bins = append(s.bins, bin)
-			}
-		}
-		b.sparse = append(b.sparse, s)
 	}
 	return b
+}
+
+// newSparseColumn lists the n rows that are not in the dominant bin.
+func newSparseColumn(feature int, column []byte, dominant, n int) sparseColumn {
+	s := sparseColumn{
+		feature: feature, dominant: byte(dominant), used: int(slices.Max(column)) + 1,
+		rows: make([]int32, 0, n), bins: make([]byte, 0, n),
+	}
+	for i, bin := range column {
+		if bin != s.dominant {
+			s.rows = append(s.rows, int32(i))
+			s.bins = append(s.bins, bin)
+		}
+	}
+	return s
 }
 
 // column returns the bin of each row.
@@ -118,11 +130,9 @@ func (h *histogram) fillSparse(s *sparseColumn, w []int64, total int64) {
 	*h = histogram{}
 	bins := s.bins[:len(s.rows)]
 	for k, i := range s.rows {
-		v := w[i]
-		h[bins[k]] += v
-		total -= v
+		h[bins[k]] += w[i]
 	}
-	h[s.dominant] = total
+	h[s.dominant] = total - sum(h[:s.used])
 }
 
 // accumulate turns the weights of the bins into those at or below each cut.

@@ -85,12 +85,14 @@ func (b *binned) sparsePairsTo(dst []pairs, w []int64) {
 		h := &dst[s.feature]
 		*h = pairs{}
 		bins := s.bins[:len(s.rows)]
-		p, n := positive, negative
 		for at, i := range s.rows {
 			v := w[i]
 			h[slot(bins[at], v)] += v
-			p -= v &^ (v >> 63)
-			n -= v & (v >> 63)
+		}
+		p, n := positive, negative
+		for at := 0; at < 2*s.used; at += 2 {
+			p -= h[at]
+			n -= h[at+1]
 		}
 		at := 2 * int(s.dominant)
 		h[at], h[at+1] = p, n
@@ -118,53 +120,74 @@ type divide struct {
 // undivided stands for a column without a choice.
 var undivided = divide{cut: -1, cost: math.Inf(1)}
 
+// A divider looks for it among the cuts of one column.
+type divider struct {
+	p, n  int64 // the weights of the two classes in all rows
+	slack float64
+	limit float64 // (cost−slack)²
+	best  divide
+}
+
+func newDivider(p, n int64) divider {
+	return divider{p: p, n: n, slack: float64(tieIn(p - n)), limit: math.Inf(1), best: undivided}
+}
+
+// parts returns W⁺W⁻ below and above a cut with the weights lp and ln at or below
+// it. As (√a+√b)² ≥ a+b, only a cut with a+b < limit needs to be weighed: most
+// are refused without a square root.
+func (d *divider) parts(lp, ln int64) (a, b float64) {
+	return float64(float64(lp) * -float64(ln)), float64(float64(d.p-lp) * -float64(d.n-ln))
+}
+
+func (d *divider) weigh(cut int, a, b float64) {
+	if cost := math.Sqrt(a) + math.Sqrt(b); cost < d.best.cost-d.slack {
+		d.best = divide{cut: cut, cost: cost}
+		least := max(cost-d.slack, 0)
+		d.limit = least * least
+	}
+}
+
 // divideBins finds the best cut of a column by its histogram by class. An empty
 // bin adds nothing that the cut before it did not have.
 func divideBins(h *pairs, cuts int) divide {
-	var p, n int64 // of all rows
+	var p, n int64
 	for k := 0; k < 2*cuts+2; k += 2 {
 		p += h[k]
 		n += h[k+1]
 	}
-	best := divide{cut: 0, cost: root2(h[0], h[1]) + root2(p-h[0], n-h[1])}
-	slack := float64(tieIn(p - n))
-	lp, ln := h[0], h[1]
-	for c := 1; c < cuts; c++ {
+	d := newDivider(p, n)
+	var lp, ln int64
+	for c := range cuts {
 		bp, bn := h[2*c], h[2*c+1]
-		if bp|bn == 0 {
+		if bp|bn == 0 && c > 0 {
 			continue
 		}
 		lp += bp
 		ln += bn
-		if cost := root2(lp, ln) + root2(p-lp, n-ln); cost < best.cost-slack {
-			best = divide{cut: c, cost: cost}
+		if a, b := d.parts(lp, ln); a+b < d.limit {
+			d.weigh(c, a, b)
 		}
 	}
-	return best
+	return d.best
 }
 
 // divideSorted does so in sorted order.
 func (d *Data) divideSorted(feature int, w []int64) divide {
 	order := d.order[feature*d.rows : (feature+1)*d.rows]
-	p, n := bySign(w)
-	best := undivided
-	slack := float64(tieIn(p - n))
+	by := newDivider(bySign(w))
 	var lp, ln int64
 	k := 0
 	for c, end := range d.ends[d.first[feature]:d.first[feature+1]] {
 		for ; k < int(end); k++ {
 			v := w[order[k]]
-			if v < 0 {
-				ln += v
-			} else {
-				lp += v
-			}
+			ln += v & (v >> 63)
+			lp += v &^ (v >> 63)
 		}
-		if cost := root2(lp, ln) + root2(p-lp, n-ln); cost < best.cost-slack {
-			best = divide{cut: c, cost: cost}
+		if a, b := by.parts(lp, ln); a+b < by.limit {
+			by.weigh(c, a, b)
 		}
 	}
-	return best
+	return by.best
 }
 
 // tieIn returns by how much candidates may differ that count as equal, for a

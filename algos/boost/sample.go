@@ -122,10 +122,13 @@ func (s *sample) logSize() int { return min(s.rounds, 1<<13) }
 // wrong; f = 0 counts as −1.
 func (s *sample) trainError() float64 {
 	wrong := 0.0
+	count := [2]float64{0, 1}
 	for i, f := range s.f {
+		k := 0 // no branch: it could not be foreseen
 		if (f > 0) != (s.y[i] > 0) {
-			wrong += s.weights[i]
+			k = 1
 		}
+		wrong += float64(s.weights[i] * count[k])
 	}
 	return wrong / s.total
 }

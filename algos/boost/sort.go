@@ -21,29 +21,41 @@ func newSorter(rows int) *sorter {
 // sort returns the rows of column by ascending value, equal values in the order
 // given. The answer holds until the next call. Values are finite; −0 equals 0.
 func (s *sorter) sort(column []float64) []int32 {
+	keys, rows := s.keys[:len(column)], s.rows[:len(column)]
 	s.counts = [8][256]int32{}
+	c := &s.counts
+	differ := uint64(0) // the bits in which some keys differ from the first
+	first := sortKey(column[0])
 	for i, v := range column {
 		k := sortKey(v)
-		s.keys[i], s.rows[i] = k, int32(i)
-		for digit := range s.counts {
-			s.counts[digit][byte(k>>(8*digit))]++
-		}
+		keys[i], rows[i] = k, int32(i)
+		differ |= k ^ first
+		c[0][byte(k)]++
+		c[1][byte(k>>8)]++
+		c[2][byte(k>>16)]++
+		c[3][byte(k>>24)]++
+		c[4][byte(k>>32)]++
+		c[5][byte(k>>40)]++
+		c[6][byte(k>>48)]++
+		c[7][byte(k>>56)]++
 	}
-	for digit := range s.counts {
+	for digit := range c {
 		shift := 8 * digit
-		counts := &s.counts[digit]
-		if counts[byte(s.keys[0]>>shift)] == int32(len(column)) {
+		if byte(differ>>shift) == 0 {
 			continue
 		}
+		next := &c[digit] // where the next key with a digit goes
 		at := int32(0)
-		for b, n := range counts {
-			counts[b] = at
+		for b, n := range next {
+			next[b] = at
 			at += n
 		}
-		for i, k := range s.keys {
-			to := &counts[byte(k>>shift)]
-			s.nextKeys[*to], s.nextRows[*to] = k, s.rows[i]
-			*to++
+		keys, rows, nextKeys, nextRows := s.keys, s.rows[:len(s.keys)], s.nextKeys, s.nextRows
+		for i, k := range keys {
+			b := byte(k >> shift)
+			to := next[b]
+			next[b] = to + 1
+			nextKeys[to], nextRows[to] = k, rows[i]
 		}
 		s.keys, s.nextKeys = s.nextKeys, s.keys
 		s.rows, s.nextRows = s.nextRows, s.rows
