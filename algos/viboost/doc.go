@@ -47,8 +47,8 @@
 //
 // A round is one search (N·D additions), 2N exponentials or N where τ = 1, and two
 // to three operations a row and pass: about two to three times a round of AdaBoost
-// at N = 500, D = 60 and five passes, in which the passes are half and the search
-// a third (Xeon, 2026-11-21, `go test -run - -bench NoiseWatch ./algos/viboost`).
+// at N = 500, D = 60 and five passes, of which the passes take nearly half and the
+// search a third (Xeon, 2026-11-21, `go test -run - -bench NoiseWatch ./algos/viboost`).
 // It allocates nothing. The exact modes add a Newton's method a pass, the exact
 // E_c and the bound a normalised v-Log, which costs some hundred passes.
 //

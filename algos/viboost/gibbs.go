@@ -135,7 +135,7 @@ func (g *gibbs) sweep(ctx context.Context) error {
 	ω := [2]float64{g.prior.Mu0Prime, g.prior.Mu0Prime}
 	for i, isTrue := range g.w {
 		if !isTrue {
-			ω[int(1+g.y[i])/2]++
+			ω[index(g.y[i])]++
 		}
 	}
 	g.xi = g.drawLogit(ω)

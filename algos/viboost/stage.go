@@ -79,14 +79,14 @@ func (s *stage) normalise() {
 func (s *stage) noisy() [2]float64 {
 	ω := [2]float64{s.prior.Mu0Prime, s.prior.Mu0Prime}
 	for i, p := range s.phi {
-		if m := float64(s.weight[i] * (1 - p)); s.y[i] < 0 {
-			ω[0] += m
-		} else {
-			ω[1] += m
-		}
+		ω[index(s.y[i])] += float64(s.weight[i] * (1 - p))
 	}
 	return ω
 }
+
+// index returns 0 for −1 and 1 for +1. Where a loop sums by the sign of what it
+// reads, an index costs less than a branch that cannot be predicted.
+func index(sign float64) int { return int(1+sign) / 2 }
 
 // trusted returns η for the current φ (82, 83).
 func (s *stage) trusted() [2]float64 {
@@ -112,7 +112,7 @@ func (s *stage) classify() float64 {
 	odds := s.odds()
 	moved := 0.0
 	for i, y := range s.y {
-		p := logistic.Sigmoid(odds[int(1+y)/2] - s.expected[2+i])
+		p := logistic.Sigmoid(odds[index(y)] - s.expected[2+i])
 		moved = max(moved, math.Abs(p-s.phi[i]))
 		s.phi[i] = p
 	}

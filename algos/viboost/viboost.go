@@ -282,26 +282,19 @@ func (b *Booster) weigh(guess float64) float64 {
 		return s.density.ModeFrom(guess)
 	}
 	if b.tails {
-		right, wrong := s.prior.Mu0, s.prior.Mu0
+		sums := [2]float64{s.prior.Mu0, s.prior.Mu0}
 		for i, p := range s.phi {
-			if v := float64(float64(s.weight[i]*p) * b.tail[i]); s.h[i] == s.y[i] {
-				right += v
-			} else {
-				wrong += v
-			}
+			sums[index(s.y[i]*s.h[i])] += float64(float64(s.weight[i]*p) * b.tail[i])
 		}
-		return logistic.Log(right/wrong) / (2 * b.cfg.Tau)
+		return logistic.Log(sums[1]/sums[0]) / (2 * b.cfg.Tau)
 	}
 	b.logsTo(b.scaled)
-	right, wrong := logistic.Log(s.prior.Mu0), logistic.Log(s.prior.Mu0)
+	logs := [2]float64{logistic.Log(s.prior.Mu0), logistic.Log(s.prior.Mu0)}
 	for i, v := range b.scaled {
-		if s.h[i] == s.y[i] {
-			right = logAdd(right, v)
-		} else {
-			wrong = logAdd(wrong, v)
-		}
+		k := index(s.y[i] * s.h[i])
+		logs[k] = logAdd(logs[k], v)
 	}
-	return (right - wrong) / (2 * b.cfg.Tau)
+	return (logs[1] - logs[0]) / (2 * b.cfg.Tau)
 }
 
 // logAdd returns ln(eᵃ + eᵇ) for a finite a; b may be −Inf.
@@ -317,19 +310,15 @@ func (b *Booster) classifyAt(α float64) {
 	if b.plain && math.Abs(α) <= farthest && max(math.Abs(odds[0]), math.Abs(odds[1])) <= farthest {
 		u := [2]float64{logistic.Exp(-odds[0]), logistic.Exp(-odds[1])}
 		right := logistic.Exp(-α)
-		wrong := 1 / right
+		shrink := [2]float64{1 / right, right} // e^(−αyh) where h errs, and where it does not
 		for i, y := range s.y {
-			e := wrong
-			if s.h[i] == y {
-				e = right
-			}
-			s.phi[i] = 1 / (1 + float64(u[int(1+y)/2]*(1+float64(b.odds[i]*e))))
+			s.phi[i] = 1 / (1 + float64(u[index(y)]*(1+float64(b.odds[i]*shrink[index(y*s.h[i])]))))
 		}
 		return
 	}
 	for i, y := range s.y {
 		z := y * (s.before[i] + float64(α*s.h[i]))
-		s.phi[i] = logistic.Sigmoid(odds[int(1+y)/2] + logistic.LogSigmoid(z))
+		s.phi[i] = logistic.Sigmoid(odds[index(y)] + logistic.LogSigmoid(z))
 	}
 }
 

@@ -3,6 +3,7 @@ package vlog
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -244,5 +245,31 @@ func BenchmarkDensity(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// Reference: the function itself by math/big: e₂ and D are what all integrals stand
+// on.
+func TestExp2nd(t *testing.T) {
+	worst := 0.0
+	for i := -1000; i <= 1000; i++ {
+		x := float64(i) / 1000.5
+		if i == 0 {
+			continue
+		}
+		// Σ xʲ/j! with 200 bits.
+		sum, term, bx := new(big.Float).SetPrec(200), new(big.Float).SetPrec(200).SetInt64(1), new(big.Float).SetPrec(200).SetFloat64(x)
+		for j := 1; j < 60; j++ {
+			term.Mul(term, bx)
+			term.Quo(term, new(big.Float).SetPrec(200).SetInt64(int64(j)))
+			if j > 1 {
+				sum.Add(sum, term)
+			}
+		}
+		want, _ := sum.Float64()
+		worst = max(worst, math.Abs(exp2nd(x)-want)/want)
+	}
+	if exp2nd(0) != 0 || worst > 4*0x1p-52 {
+		t.Errorf("e₂ is off by %g of it, e₂(0) = %v", worst, exp2nd(0))
 	}
 }
