@@ -20,8 +20,8 @@ type AdaBoostConfig struct {
 //	ε = Σ Dᵢ [h(xᵢ) ≠ yᵢ],   α = ½ ln((1−ε)/ε),
 //	Dᵢ ← Dᵢ e^(−α yᵢ h(xᵢ))/Z,   Z = Σ Dᵢ e^(−α yᵢ h(xᵢ)).
 //
-// It ends before a round with ε ≥ ½ (NoEdge) and after one with ε ≤ 1e−10, which
-// counts as 1e−10 in α (Separated): ε = 0 would make α infinite.
+// It ends before a round with ε ≥ ½ to within 1e−14 (NoEdge) and after one with
+// ε ≤ 1e−10, which counts as 1e−10 in α (Separated): ε = 0 would make α infinite.
 type AdaBoost struct {
 	sample
 	search *Search

@@ -22,6 +22,27 @@
 // have the same candidates: where every feature has at most 255 distinct values.
 // A round costs N·D additions and allocates nothing.
 //
+// # Boosters
+//
+// All leave an Ensemble f(x) = Σ h(x) with P(y=+1 | x) = 1/(1+e^(−2f)), take
+// sample weights ω, run round by round and stop between rounds when their context
+// is cancelled. In each, D is a distribution over the examples, D₁ ∝ ω.
+//
+//	AdaBoost      stumps ±α, α = ½ ln((1−ε)/ε); D ← D e^(−αyh)/Z
+//	RealAdaBoost  partitions of least Σ√(W⁺W⁻), values ½ ln((W⁺+s)/(W⁻+s)); stumps or trees of depth 2
+//	BHBoost       bins of one feature, the feature of least Σ√(p⁺p⁻), scores as above
+//	AnyBoost      stumps down the gradient of Σ ω C(yf): exp, logistic or tanh; line search or a fixed step
+//	LogitTrees    the logistic cost over trees whose leaves are damped Newton steps: the live ensemble
+//
+// Sources: the lecture slides "Boosting" (numbers below are theirs), with the
+// departures that follow; Schapire and Singer 1999 for confidence-rated values;
+// Schapire, Freund, Bartlett and Lee 1998 for Margins; Mason, Baxter, Bartlett and
+// Frean 1999 for AnyBoost. Where we depart from the print: ε = 0 and ε ≥ ½ end
+// training (7); D in AnyBoost is C′(yᵢfᵢ)/ΣC′(yⱼfⱼ), positive and a distribution
+// (59), and C(f) the mean of C(yf) (57); scores are smoothed, so that a bin that
+// lacks a class stays finite, and have no 1/α (51, 53); Z in (52) has a sum for
+// the printed product. The training error counts f = 0 as −1.
+//
 // # To build a booster upon it
 //
 //	d, err := boost.Quantise(x, 64)      // once per data set; or boost.NewData(x)

@@ -1,0 +1,121 @@
+package boost
+
+import (
+	"encoding/csv"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// dataFile finds a file of the data sets beside the checkout.
+func dataFile(t testing.TB, name ...string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	path := filepath.Join(append([]string{dir, "..", "shared", "data"}, name...)...)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the data sets are not beside the checkout: %v", err)
+	}
+	return path
+}
+
+// spambase returns the 4,601 rows in a seeded order, values as sign(v)·ln(1+|v|).
+func spambase(t testing.TB, seed uint64) ([][]float64, []float64) {
+	t.Helper()
+	file, err := os.Open(dataFile(t, "spambase", "spambase.data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	records, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([][]float64, len(records)), make([]float64, len(records))
+	for i, k := range rand.New(rand.NewPCG(seed, 1)).Perm(len(records)) {
+		for _, text := range records[k] {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x[i] = append(x[i], math.Copysign(math.Log1p(math.Abs(v)), v))
+		}
+		last := len(x[i]) - 1
+		y[i], x[i] = 2*x[i][last]/math.Ln2-1, x[i][:last]
+		y[i] = math.Round(y[i])
+	}
+	return x, y
+}
+
+// heldOut returns the error and the log loss on rows that were not learnt.
+func heldOut(e *Ensemble, x [][]float64, y []float64) (errors, logLoss float64) {
+	n := float64(len(x))
+	for i := range x {
+		p := e.Prob(x[i])
+		if (p > 0.5) != (y[i] > 0) {
+			errors += 1 / n
+		}
+		if y[i] < 0 {
+			p = 1 - p
+		}
+		logLoss -= math.Log(max(p, 1e-12)) / n
+	}
+	return errors, logLoss
+}
+
+// A window of 2,000 events of spambase in 64 bins, as the stream rebuilds its
+// ensembles; the rest is for testing. Trees with real-valued leaves and shrinkage
+// beat stumps, in error and above all in log loss.
+func TestTreesBeatStumpsOnSpambase(t *testing.T) {
+	const window, splits = 2000, 3
+	type score struct{ errors, logLoss float64 }
+	scores := map[string]score{}
+	for seed := range uint64(splits) {
+		x, y := spambase(t, seed)
+		d := mustQuantise(t, x[:window], 64)
+		a, err := NewAdaBoost(d, y[:window], AdaBoostConfig{Rounds: 100})
+		mustTrain(t, a, err)
+		l, err := NewLogitTrees(d, y[:window], LogitTreesConfig{})
+		mustTrain(t, l, err)
+		r, err := NewRealAdaBoost(d, y[:window], RealAdaBoostConfig{Rounds: 100, Depth: 2, Clip: 2, Shrink: 0.3})
+		mustTrain(t, r, err)
+		b, err := NewBHBoost(mustQuantise(t, x[:window], 16), y[:window], BHBoostConfig{Rounds: 100, Quantiles: true, Shrink: 0.3})
+		mustTrain(t, b, err)
+		w, err := NewBHBoost(d, y[:window], BHBoostConfig{Rounds: 100, Shrink: 0.3})
+		mustTrain(t, w, err)
+		s, err := NewAnyBoost(d, y[:window], AnyBoostConfig{Rounds: 100, Cost: LogitCost})
+		mustTrain(t, s, err)
+		for name, e := range map[string]*Ensemble{
+			"AdaBoost, stumps": a.Ensemble(), "AnyBoost, logistic cost, trees × .3": l.Ensemble(),
+			"Real AdaBoost, trees × .3": r.Ensemble(), "BHBoost, quantile bins × .3": b.Ensemble(),
+			"BHBoost, equal widths × .3": w.Ensemble(), "AnyBoost, logistic cost, stumps": s.Ensemble(),
+		} {
+			errors, logLoss := heldOut(e, x[window:], y[window:])
+			at := scores[name]
+			scores[name] = score{at.errors + errors/splits, at.logLoss + logLoss/splits}
+		}
+	}
+	for name, s := range scores {
+		t.Logf("%-38s error %.4f, log loss %.4f", name, s.errors, s.logLoss)
+	}
+	stumps := scores["AdaBoost, stumps"]
+	for _, name := range []string{"AnyBoost, logistic cost, trees × .3", "Real AdaBoost, trees × .3"} {
+		if s := scores[name]; s.errors > stumps.errors+0.002 || s.logLoss > stumps.logLoss-0.01 {
+			t.Errorf("%s: error %.4f, log loss %.4f; stumps %.4f, %.4f", name, s.errors, s.logLoss, stumps.errors, stumps.logLoss)
+		}
+	}
+}
