@@ -34,6 +34,9 @@ const (
 	Opening     = "opening-4grams" // [opening 4-grams (naive Bayes)] of the text's first 2,000 bytes
 )
 
+// FromLine stands for the mbox "From " line in Config.SkipHeaders.
+const FromLine = "from-line"
+
 // The values of Config.LabelTrust.
 const (
 	TrustText = "text" // the heads and experts of mail and text weigh each label by its trust
@@ -60,6 +63,12 @@ type Config struct {
 	// TextExperts are the experts that read mail and text, without repetition;
 	// by default all four, in the order above.
 	TextExperts []string `json:"text_experts"`
+
+	// SkipHeaders are the headers of mail that are not read, by name in lower
+	// case; FromLine is the mbox "From " line. None by default. What one's own
+	// servers write tells where a message was collected, not what it is: leave it
+	// out where spam and ham were collected in different places.
+	SkipHeaders []string `json:"skip_headers"`
 
 	// LabelTrust says where a label is weighted by the probability that it is
 	// true; default TrustText. The probability and the flip rate are tracked
@@ -131,6 +140,11 @@ func (c Config) filled() Config {
 	}
 	c.TextHead, c.VectorHead = c.TextHead.filled(), c.VectorHead.filled()
 	c.TextExperts = slices.Clone(c.TextExperts)
+	c.SkipHeaders = append([]string{}, c.SkipHeaders...)
+	for i, name := range c.SkipHeaders {
+		c.SkipHeaders[i] = strings.ToLower(name)
+	}
+	slices.Sort(c.SkipHeaders)
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
 	return c
@@ -163,6 +177,13 @@ func (c Config) validate() error {
 				strings.Join([]string{HeaderWords, Text5Grams, TextWords, Opening}, ", ")))
 		} else if slices.Contains(c.TextExperts[:i], name) {
 			errs = append(errs, fmt.Errorf("text_experts: %q is given twice", name))
+		}
+	}
+	for i, name := range c.SkipHeaders {
+		if name == "" || strings.ContainsAny(name, ": \t\n") {
+			errs = append(errs, fmt.Errorf("skip_headers: %q is no header's name", name))
+		} else if i > 0 && name == c.SkipHeaders[i-1] {
+			errs = append(errs, fmt.Errorf("skip_headers: %q is given twice", name))
 		}
 	}
 	if c.LabelTrust != TrustText && c.LabelTrust != TrustAll && c.LabelTrust != TrustNone {
@@ -201,6 +222,10 @@ func (c Config) Differences(model Config) []string {
 	if !slices.Equal(c.TextExperts, model.TextExperts) {
 		d = append(d, fmt.Sprintf("text_experts: %s here, %s in the model",
 			strings.Join(c.TextExperts, ","), strings.Join(model.TextExperts, ",")))
+	}
+	if !slices.Equal(c.SkipHeaders, model.SkipHeaders) {
+		d = append(d, fmt.Sprintf("skip_headers: %s here, %s in the model",
+			names(c.SkipHeaders, model.SkipHeaders), names(model.SkipHeaders, c.SkipHeaders)))
 	}
 	if c.LabelTrust != model.LabelTrust {
 		d = append(d, fmt.Sprintf("label_trust: %s here, %s in the model", c.LabelTrust, model.LabelTrust))

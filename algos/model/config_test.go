@@ -36,7 +36,7 @@ func TestDifferences(t *testing.T) {
 
 // A field that Differences forgets is one that a learner would change silently.
 func TestDifferencesKnowEveryField(t *testing.T) {
-	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone,
+	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone, SkipHeaders: []string{"x"},
 		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan}}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(other.JSON(), &fields); err != nil {
@@ -52,7 +52,7 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
-		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"label_trust":"text",` +
+		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"text",` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0}}`
 	c := model.Config{Dense: []string{"b", "a"}}
 	if got := string(c.JSON()); got != want {

@@ -1,7 +1,10 @@
 package model
 
 import (
+	"bytes"
 	"math"
+	"slices"
+	"strings"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
@@ -26,10 +29,12 @@ type reader struct {
 	text    reading
 	vector  reading
 	recipe  []textExpert // of text.features
+	skip    []string     // headers that are not read, sorted
+	kept    []byte       // H without them
 }
 
 func newReader(cfg Config) *reader {
-	r := &reader{hasher: feature.NewHasher(cfg.TableBits)}
+	r := &reader{hasher: feature.NewHasher(cfg.TableBits), skip: cfg.SkipHeaders}
 	k := len(cfg.TextExperts)
 	r.text = reading{
 		features: make([]feature.Sparse, k),
@@ -62,10 +67,35 @@ func (in *reading) score(h *half, inputs []float64) {
 	}
 }
 
+// head returns H, without the headers that are skipped. It is ours or m's.
+func (r *reader) head(m *feature.Message) []byte {
+	if len(r.skip) == 0 {
+		return m.H()
+	}
+	r.kept = r.kept[:0]
+	for rest := m.Head; len(rest) > 0 && len(r.kept) < feature.HeadBytes; {
+		line := rest
+		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
+			line = rest[:end+1]
+		}
+		rest = rest[len(line):]
+		name, _, _ := bytes.Cut(line, []byte{':'})
+		if bytes.HasPrefix(line, []byte("From ")) {
+			name = []byte(FromLine)
+		}
+		if _, skipped := slices.BinarySearchFunc(r.skip, name, func(s string, name []byte) int {
+			return strings.Compare(s, string(name))
+		}); !skipped {
+			r.kept = append(r.kept, line...)
+		}
+	}
+	return r.kept[:min(len(r.kept), feature.HeadBytes)]
+}
+
 // readMessage reads m for the text half h, nil if there is none yet.
 func (r *reader) readMessage(m *feature.Message, h *half) *reading {
 	in := &r.text
-	r.h, r.t = m.H(), m.AppendT(r.t[:0])
+	r.h, r.t = r.head(m), m.AppendT(r.t[:0])
 	for k, e := range r.recipe {
 		in.features[k].Index = e.read(r.hasher, in.features[k].Index[:0], e.part(r))
 	}

@@ -81,7 +81,7 @@ func (w *sites) find(key, named uint64) int {
 // read last.
 func (r *reader) bodyHash(b *Body) uint64 {
 	if b.Message != nil {
-		return xxhash.Sum64(b.Message.H()) ^ bits.RotateLeft64(xxhash.Sum64(r.t), 1)
+		return xxhash.Sum64(r.head(b.Message)) ^ bits.RotateLeft64(xxhash.Sum64(r.t), 1)
 	}
 	r.scratch = r.scratch[:0]
 	for _, n := range b.Vector {

@@ -240,3 +240,28 @@ func TestWithdrawalsSurviveRestoring(t *testing.T) {
 		t.Error("the bytes differ")
 	}
 }
+
+// A header that is skipped tells the model nothing.
+func TestSkippedHeadersAreNotRead(t *testing.T) {
+	with := func(head string) Body {
+		return Body{Message: &feature.Message{Head: []byte(head), Subject: []byte("x"), Body: []byte("lunch")}}
+	}
+	m, err := New(Config{TableBits: 8, SkipHeaders: []string{"Received", FromLine}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, m, letters(100, 9)...)
+	p := m.NewPredictor()
+	a, b := with("From a Mon\nreceived: by here\nto: bob\n"), with("From b Tue\nto: bob\nreceived: by there")
+	c := with("to: eve\n")
+	apply(t, m, Example{ID: "m", Tenant: "t", Spam: true, Body: a})
+	var got [3]Prediction
+	for i, body := range []Body{a, b, c} {
+		if got[i], err = p.Predict(&body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got[0] != got[1] || got[0] == got[2] {
+		t.Errorf("predictions %v: want the first two equal, and the third different", got)
+	}
+}

@@ -13,6 +13,7 @@ type Model struct {
 	TableBits       int      `help:"Size of each expert's table: 2^N pairs of float32. 18 makes a mail model of 8 MiB; 20 gains a little on long streams." default:"18" placeholder:"N" group:"Model"`
 	DuplicateWindow int      `help:"How many events back a copy is known." default:"100000" placeholder:"N" group:"Model"`
 	TextExperts     []string `help:"Experts that read mail and text: header-words, text-5grams, text-words, opening-4grams; all without it." placeholder:"NAME,…" group:"Model"`
+	SkipHeaders     []string `help:"Headers of mail that are not read, by name; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places." placeholder:"NAME,…" group:"Model"`
 	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none." enum:"text,all,none" default:"text" group:"Model"`
 
 	TextSite       string `help:"How the head of mail and text approximates a likelihood: rvga, jj (Jaakkola-Jordan) or exact-rvga." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
@@ -28,7 +29,7 @@ type Model struct {
 func (f Model) Config(dense []string) (model.Config, error) {
 	cfg := model.Config{
 		TableBits: f.TableBits, Dense: dense, DuplicateWindow: f.DuplicateWindow,
-		TextExperts: f.TextExperts, LabelTrust: f.LabelTrust,
+		TextExperts: f.TextExperts, SkipHeaders: f.SkipHeaders, LabelTrust: f.LabelTrust,
 		TextHead:   model.Head{Site: f.TextSite, HalfLife: f.TextHalfLife, Refresh: f.TextRefresh},
 		VectorHead: model.Head{Site: f.VectorSite, HalfLife: f.VectorHalfLife, Refresh: f.VectorRefresh},
 	}
