@@ -109,6 +109,9 @@ func (f *folder) startTag(b []byte) (end int) {
 		}
 		var key, value []byte
 		key, value, at = attribute(b, at)
+		if value == nil {
+			value = b[:0] // an attribute without a value is one all the same
+		}
 		switch {
 		case href == nil && equalFold(key, "href"):
 			href = value
