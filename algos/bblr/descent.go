@@ -1,0 +1,147 @@
+package bblr
+
+import (
+	"context"
+	"math"
+)
+
+// A smooth function of d coordinates: gradient sets grad and returns the value.
+type smooth interface {
+	gradient(grad, w []float64) float64
+}
+
+// A descent is gradient descent with a learning rate that shrinks until a step
+// improves, as SLA wants it ("vanilla", algorithm 2, stage 1), with one thing
+// added: the gradient is multiplied by an estimate of the inverse Hessian from
+// the last steps (limited-memory BFGS; J. Nocedal and S. J. Wright, Numerical
+// Optimization, 2nd ed. 2006, algorithm 7.4). While there is no estimate, and
+// again whenever it leads nowhere, a step is rate·gradient. On the four UCI sets
+// that ends at lower losses than the plain gradient, with a tenth of its steps.
+//
+// gonum's optimize has the same method, but its vector operations are assembly on
+// some CPUs and sum in another order there: the bits of a model would depend on
+// the machine. It serves as an oracle in the tests.
+type descent struct {
+	rates                             rates
+	grad, trial, trialGrad, direction []float64
+	taken                             int               // differences kept so far, all in all
+	s, y                              [memory][]float64 // differences of points and of gradients, a ring
+	ρ, α                              [memory]float64
+}
+
+// rates are the constants of a descent.
+type rates struct {
+	max, min  float64 // the learning rate at first, and the least that is tried
+	shrink    float64 // its factor
+	tolerance float64 // of the gradient's length
+	most      int     // steps at most
+}
+
+// memory is how many differences are kept; Nocedal and Wright (section 7.2) find
+// 3 to 20 satisfactory.
+const memory = 10
+
+func newDescent(d int) *descent {
+	l := &descent{}
+	for _, v := range []*[]float64{&l.grad, &l.trial, &l.trialGrad, &l.direction} {
+		*v = make([]float64, d)
+	}
+	for k := range l.s {
+		l.s[k], l.y[k] = make([]float64, d), make([]float64, d)
+	}
+	return l
+}
+
+// minimise moves w to a local minimum of f and returns the value there. It ends
+// when the gradient is no longer than the tolerance, when not even the least
+// rate improves, or after the most steps. The value never exceeds that at the
+// start. The error is ctx's.
+func (l *descent) minimise(ctx context.Context, f smooth, w []float64, r rates) (float64, error) {
+	l.rates, l.taken = r, 0
+	value := f.gradient(l.grad, w)
+	for range r.most {
+		if err := ctx.Err(); err != nil {
+			return value, err
+		}
+		if !(norm(l.grad) > r.tolerance) {
+			break
+		}
+		l.aim(l.grad)
+		next, ok := l.search(f, w, value)
+		if !ok {
+			if l.taken == 0 {
+				break
+			}
+			l.taken = 0
+			continue
+		}
+		l.remember(w)
+		copy(w, l.trial)
+		l.grad, l.trialGrad = l.trialGrad, l.grad
+		value = next
+	}
+	return value, nil
+}
+
+// aim sets the direction −H·grad by the two loops; H is rates.max·I at first.
+func (l *descent) aim(grad []float64) {
+	for j, g := range grad {
+		l.direction[j] = -g
+	}
+	first := max(0, l.taken-memory)
+	for t := l.taken - 1; t >= first; t-- {
+		k := t % memory
+		l.α[k] = float64(l.ρ[k] * dot(l.s[k], l.direction))
+		addScaled(l.direction, -l.α[k], l.y[k])
+	}
+	scale := l.rates.max
+	if l.taken > 0 {
+		k := (l.taken - 1) % memory
+		scale = 1 / float64(l.ρ[k]*dot(l.y[k], l.y[k]))
+	}
+	for j := range l.direction {
+		l.direction[j] *= scale
+	}
+	for t := first; t < l.taken; t++ {
+		k := t % memory
+		β := float64(l.ρ[k] * dot(l.y[k], l.direction))
+		addScaled(l.direction, l.α[k]-β, l.s[k])
+	}
+}
+
+// search puts the first point along the direction that improves enough (Armijo's
+// condition) into trial and its gradient into trialGrad.
+func (l *descent) search(f smooth, w []float64, value float64) (next float64, ok bool) {
+	const enough = 1e-4 // of the improvement that the slope promises: Nocedal and Wright, section 3.1
+	slope := dot(l.grad, l.direction)
+	if !(slope < 0) {
+		return value, false
+	}
+	least := l.rates.min / l.rates.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
+	for t := 1.0; t >= least; t *= l.rates.shrink {
+		for j, d := range l.direction {
+			l.trial[j] = w[j] + float64(t*d)
+		}
+		next = f.gradient(l.trialGrad, l.trial)
+		if next < value && next <= value+float64(float64(enough*t)*slope) {
+			return next, true
+		}
+	}
+	return value, false
+}
+
+// remember keeps the difference between trial and w where the curvature along it
+// is positive.
+func (l *descent) remember(w []float64) {
+	k := l.taken % memory
+	s, y := l.s[k], l.y[k]
+	for j := range w {
+		s[j] = l.trial[j] - w[j]
+		y[j] = l.trialGrad[j] - l.grad[j]
+	}
+	sy, yy := dot(s, y), dot(y, y)
+	if sy > float64(1e-10*yy) && yy < math.MaxFloat64 {
+		l.ρ[k] = 1 / sy
+		l.taken++
+	}
+}

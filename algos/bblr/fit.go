@@ -1,0 +1,155 @@
+package bblr
+
+import (
+	"context"
+	"errors"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// A fitter fits one sample, whatever its rows stand for.
+type fitter struct {
+	Config
+	problem *problem
+	report  Report
+}
+
+// fit returns the coefficients and the likelihood of the variant.
+func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
+	l, err := f.mixture()
+	if err != nil {
+		return nil, l, err
+	}
+	if f.Variant == BBLR3 || f.Variant == BBLR4 {
+		if err := f.tune(ctx, l); err != nil {
+			return nil, l, err
+		}
+	}
+	w0, err := f.start(ctx)
+	if err != nil {
+		return nil, l, err
+	}
+	l.Gamma = f.Schedule.last()
+	s := newSLA(f.problem, f.curve(l), f.Lambda, f.Schedule)
+	w := append([]float64(nil), w0...)
+	f.report.LossEnd, err = s.anneal(ctx, w)
+	if err == nil && f.Variant == BBLR4 {
+		l, s, err = f.learn(ctx, l, s, w0, w)
+	}
+	if err != nil {
+		return nil, l, err
+	}
+	f.finish(s.objective, w0, w)
+	return w, l, f.finite()
+}
+
+// finish reports on w under the objective that was minimised last.
+func (f *fitter) finish(o *objective, w0, w []float64) {
+	f.report.Lambda, f.report.Schedule = o.lambda, f.Schedule
+	f.report.LossStart, f.report.LossEnd = o.value(w0), o.value(w)
+	f.report.Errors = 0
+	for _, m := range o.m {
+		if !(m > 0) {
+			f.report.Errors++
+		}
+	}
+}
+
+// finite says that the fit's sums have overflowed, if they have.
+func (f *fitter) finite() error {
+	if err := checkFinite("the loss", []float64{f.report.LossStart, f.report.LossEnd}); err != nil {
+		return errors.Join(errors.New("the numbers are too large to be summed"), err)
+	}
+	return nil
+}
+
+// mixture returns the variant's likelihood as far as the labels determine it.
+func (f *fitter) mixture() (Likelihood, error) {
+	switch f.Variant {
+	case Sigmoid:
+		return Likelihood{Theta: 0.5, Gamma: 1}, nil
+	case BBLR1:
+		return Counts(1, 1, 100), nil
+	}
+	positive, negative := f.problem.classes()
+	if positive == 0 || negative == 0 {
+		return Likelihood{}, ErrOneClass
+	}
+	return Counts(positive, negative, positive+negative), nil
+}
+
+// ErrOneClass says that all rows (that count at all) have one label, where the
+// variant takes its mixture from the numbers of both. Fit BBLR1, or wait for the
+// other label.
+var ErrOneClass = errors.New("all rows have the same label: want both")
+
+// classes returns the weight of either label.
+func (p *problem) classes() (positive, negative float64) {
+	for i, y := range p.y {
+		if y > 0 {
+			positive += p.weight[i]
+		} else {
+			negative += p.weight[i]
+		}
+	}
+	return positive, negative
+}
+
+// curve returns the loss that the variant minimises.
+func (f *fitter) curve(l Likelihood) curve {
+	if f.Variant == Sigmoid {
+		return sigmoidCurve(l.Gamma)
+	}
+	return l.curve()
+}
+
+// start returns w₀: that of the configuration, or the logistic regression.
+func (f *fitter) start(ctx context.Context) ([]float64, error) {
+	if f.Start != nil {
+		return f.Start, nil
+	}
+	return logisticRegression(ctx, f.problem, max(f.Lambda, leastRidge))
+}
+
+// logisticRegression returns the w that minimises Σ ln(1+e^−ywᵀx) + λ/2·|w|² with
+// λ > 0, which is equation 39 with a mixture of weight 0 and γ = 1, to a mean
+// gradient of 10⁻⁸.
+func logisticRegression(ctx context.Context, p *problem, λ float64) ([]float64, error) {
+	o := newObjective(p, Likelihood{Theta: 0.5, Gamma: 1}.curve(), λ)
+	w := make([]float64, p.d)
+	_, err := newDescent(p.d).minimise(ctx, o, w, rates{
+		max: 1 / p.total, min: 1e-12 / p.total, shrink: 0.5, tolerance: 1e-8 * p.total, most: maxDescent,
+	})
+	return w, err
+}
+
+// A calibration is the negative log likelihood at fixed scores as a function of
+// logit w, logit θ and ln γ, which may be any numbers.
+type calibration struct {
+	*problem
+	scores []float64 // wᵀx
+}
+
+// of returns the likelihood with the parameters v.
+func (*calibration) of(v []float64) Likelihood {
+	return Likelihood{Mix: logistic.Sigmoid(v[0]), Theta: logistic.Sigmoid(v[1]), Gamma: logistic.Exp(v[2])}
+}
+
+// at returns the parameters of l.
+func (*calibration) at(l Likelihood) []float64 {
+	return []float64{logistic.Logit(l.Mix), logistic.Logit(l.Theta), logistic.Log(l.Gamma)}
+}
+
+// gradient is equations 31 to 35 and the chain rule.
+func (c *calibration) gradient(grad, v []float64) float64 {
+	l := c.of(v)
+	loss, g := 0.0, HyperGradient{}
+	for i, z := range c.scores {
+		loss += float64(c.weight[i] * l.Loss(z, c.y[i]))
+		g.add(l.partials(z, c.y[i]), c.weight[i])
+	}
+	grad[0] = -float64(g.Mix * l.Mix * (1 - l.Mix))
+	grad[1] = -float64(g.Theta * l.Theta * (1 - l.Theta))
+	grad[2] = -float64(g.Gamma * l.Gamma)
+	return loss
+}

@@ -1,0 +1,111 @@
+package bblr
+
+import (
+	"fmt"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// TotalLoss returns equation 39, Σ −ln p(y_i | wᵀx_i) + λ/2·|w|², in nats. A row
+// of another length than w is a bug and panics, here and in the gradients.
+func (l Likelihood) TotalLoss(x [][]float64, y, w []float64, λ float64) float64 {
+	sum := 0.0
+	plus, minus := l.side(1), l.side(-1)
+	for i, row := range x {
+		s := &plus
+		if y[i] < 0 {
+			s = &minus
+		}
+		loss, _ := s.at(float64(float64(y[i]*l.Gamma) * product(w, row)))
+		sum += loss
+	}
+	return sum + float64(0.5*float64(λ*dot(w, w)))
+}
+
+// GradientTo sets dst, as long as w, to the gradient of TotalLoss by w: minus
+// equations 25 and 26 plus λw. It may not share memory with w or x.
+func (l Likelihood) GradientTo(dst []float64, x [][]float64, y, w []float64, λ float64) {
+	if len(dst) != len(w) {
+		panic(fmt.Sprintf("bblr: a gradient of %d entries for %d weights", len(dst), len(w)))
+	}
+	for j, v := range w {
+		dst[j] = float64(λ * v)
+	}
+	plus, minus := l.side(1), l.side(-1)
+	for i, row := range x {
+		s := &plus
+		if y[i] < 0 {
+			s = &minus
+		}
+		scale := float64(y[i] * l.Gamma)
+		_, slope := s.at(float64(scale * product(w, row)))
+		if slope != 0 {
+			addScaled(dst, float64(slope*scale), row)
+		}
+	}
+}
+
+// product is dot with a check of the lengths.
+func product(w, x []float64) float64 {
+	if len(x) != len(w) {
+		panic(fmt.Sprintf("bblr: a row of %d numbers for %d weights", len(x), len(w)))
+	}
+	return dot(w, x)
+}
+
+// A HyperGradient is the gradient of the log likelihood (24), without a prior, by
+// the likelihood's own parameters.
+type HyperGradient struct {
+	Mix   float64 // equations 31 and 32
+	Theta float64 // 33; 0 where Mix is 0
+	Gamma float64 // 34 and 35
+}
+
+// HyperGradient returns equations 31 to 35 at wᵀx_i. A term is infinite where the
+// truth exceeds what a float64 holds: without a plateau, a = 0, a mixture would
+// raise the likelihood of an example at γz = −800 by the factor e⁸⁰⁰θ.
+func (l Likelihood) HyperGradient(x [][]float64, y, w []float64) HyperGradient {
+	var g HyperGradient
+	for i, row := range x {
+		g.add(l.partials(product(w, row), y[i]), 1)
+	}
+	return g
+}
+
+// add adds weight·h to g.
+func (g *HyperGradient) add(h HyperGradient, weight float64) {
+	g.Mix += float64(weight * h.Mix)
+	g.Theta += float64(weight * h.Theta)
+	g.Gamma += float64(weight * h.Gamma)
+}
+
+// partials returns the derivatives of ln p(y | z). With σ = σ(yγz), and θ or 1−θ
+// for the label y in the place of θ,
+//
+//	p = wθ + (1−w)σ,   ∂p/∂w = θ − σ,   ∂p/∂θ = ±w,   ∂p/∂γ = (1−w)·σ(1−σ)·yz.
+func (l Likelihood) partials(z, y float64) HyperGradient {
+	s := l.side(y)
+	v := float64(float64(y*l.Gamma) * z)
+	loss, slope := s.at(v)
+	inverse := logistic.Exp(loss) // 1/p, also where p underflows
+	θ := l.Theta
+	if y < 0 {
+		θ = 1 - l.Theta
+	}
+	var g HyperGradient
+	if θ > 0 {
+		g.Mix = float64(θ * inverse)
+	}
+	if s.lo == 0 {
+		g.Mix -= 1 / s.b
+	} else {
+		g.Mix -= float64(logistic.Sigmoid(v) * inverse)
+	}
+	if l.Mix > 0 {
+		g.Theta = float64(float64(y*l.Mix) * inverse)
+	}
+	if slope != 0 { // 0·∞ is 0 here: σ(1−σ) vanishes faster than z grows
+		g.Gamma = float64(float64(-slope*y) * z)
+	}
+	return g
+}

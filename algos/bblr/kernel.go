@@ -1,0 +1,203 @@
+package bblr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// A KernelConfig says what kernel classifier to fit (section 3.4). Its zero value
+// is the dense one with unit variance in each of D standardised dimensions.
+type KernelConfig struct {
+	// Bandwidth is s² in K(x, x') = exp(−|x−x'|²/2s²); 0 is D, the mean squared
+	// distance of a standardised row from the centre.
+	Bandwidth float64
+	// Sparse takes the Gauss–Laplace prior of section 5.4 in the place of λ and
+	// keeps only the rows whose coefficients it leaves.
+	Sparse bool
+	// Lambda, Unpenalised, Raw and Start are those of [Config], of the coefficients;
+	// there is no bias, and a nil Start is 0.
+	Lambda      float64
+	Unpenalised bool
+	Raw         bool
+	Start       []float64
+	// Schedule holds the constants of SLA; γ stays at its GammaMin.
+	Schedule
+}
+
+// MaxKernelRows is how many rows a kernel fit takes; its matrix has the square of
+// that many numbers, 512 MiB.
+const MaxKernelRows = 8192
+
+// Check reports all that is wrong with cfg.
+func (cfg KernelConfig) Check() error {
+	errs := []error{cfg.Schedule.Check(), checkLambda(cfg.Lambda, cfg.Unpenalised), checkFinite("Start", cfg.Start)}
+	if !(cfg.Bandwidth >= 0 && cfg.Bandwidth <= math.MaxFloat64) {
+		errs = append(errs, fmt.Errorf("field Bandwidth is %v: want more than 0 and finite, or 0 for the number of columns", cfg.Bandwidth))
+	}
+	return errors.Join(errs...)
+}
+
+// Kernel returns exp(−|x−x'|²/2s²) for the bandwidth s².
+func Kernel(x, xʹ []float64, bandwidth float64) float64 {
+	if len(x) != len(xʹ) {
+		panic(fmt.Sprintf("bblr: the kernel of %d and %d numbers", len(x), len(xʹ)))
+	}
+	sum := 0.0
+	for j, v := range x {
+		d := v - xʹ[j]
+		sum += float64(d * d)
+	}
+	return logistic.Exp(-sum / 2 / bandwidth)
+}
+
+// Gram returns the matrix of the kernel between all rows of x. With it a kernel
+// classifier is a linear one, of which a row's numbers are its kernels with all
+// rows (equations 36 to 38).
+func Gram(x [][]float64, bandwidth float64) [][]float64 {
+	all := make([]float64, len(x)*len(x))
+	k := make([][]float64, len(x))
+	for i := range x {
+		k[i] = all[i*len(x) : (i+1)*len(x)]
+		for j := range i {
+			k[i][j] = Kernel(x[i], x[j], bandwidth)
+			k[j][i] = k[i][j]
+		}
+		k[i][i] = Kernel(x[i], x[i], bandwidth)
+	}
+	return k
+}
+
+// FitKernel fits f(x) = Σ a_j·K(x, x_j) to rows with labels ±1 as Fit fits wᵀx,
+// with the mixture of BBLR2 at γ = GammaMin, by one descent and its probes. The
+// report's errors are those of f, its losses those of equation 39 with λ, which
+// is 0 for a sparse fit.
+//
+// Errors are those of Fit; both labels are needed, and no more than MaxKernelRows
+// rows. A step costs O(N²).
+func FitKernel(ctx context.Context, cfg KernelConfig, x [][]float64, y, weight []float64) (*KernelMachine, Report, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, Report{}, err
+	}
+	if err := checkRows(x, y, weight); err != nil {
+		return nil, Report{}, err
+	}
+	if len(x) > MaxKernelRows {
+		return nil, Report{}, fmt.Errorf("%d rows: a kernel fit takes up to %d", len(x), MaxKernelRows)
+	}
+	k := &KernelMachine{dim: len(x[0]), bandwidth: cfg.Bandwidth}
+	if k.bandwidth == 0 {
+		k.bandwidth = float64(k.dim)
+	}
+	if !cfg.Raw {
+		var err error
+		if k.scaling, err = newScaling(x); err != nil {
+			return nil, Report{}, err
+		}
+		x = k.scaling.rows(x)
+	}
+	linear := Config{Lambda: cfg.Lambda, Unpenalised: cfg.Unpenalised, Start: cfg.Start, Schedule: cfg.Schedule}
+	f := &fitter{Config: linear.withDefaults(), problem: gramProblem(x, y, weight, k.bandwidth)}
+	if f.Start == nil {
+		f.Start = make([]float64, len(x))
+	}
+	if len(f.Start) != len(x) {
+		panic(fmt.Sprintf("bblr: a start of %d coefficients for %d rows", len(f.Start), len(x)))
+	}
+	a, l, err := f.fitKernel(ctx, cfg.Sparse)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	k.likelihood = l
+	for j, v := range a {
+		if v != 0 {
+			k.support = append(k.support, j)
+			k.coef = append(k.coef, v)
+			k.rows = append(k.rows, x[j]...)
+		}
+	}
+	return k, f.report, nil
+}
+
+// gramProblem is the problem whose rows are those of the kernel's matrix, which
+// are its columns as well.
+func gramProblem(x [][]float64, y, weight []float64, bandwidth float64) *problem {
+	k := Gram(x, bandwidth)
+	n := len(k)
+	p := &problem{n: n, d: n, rows: k[0][: n*n : n*n], y: y, weight: weight}
+	p.cols = p.rows
+	p.weigh()
+	return p
+}
+
+// fitKernel is fit for a problem of a kernel's matrix.
+func (f *fitter) fitKernel(ctx context.Context, sparse bool) ([]float64, Likelihood, error) {
+	l, err := f.mixture()
+	if err != nil {
+		return nil, l, err
+	}
+	only := level{gamma: f.GammaMin, radius: f.Radius, spacing: f.Spacing}
+	l.Gamma = only.gamma
+	a := append([]float64(nil), f.Start...)
+	if sparse {
+		f.Lambda = 0
+		err = newSparsifier(f.problem, l.curve(), f.Schedule).fit(ctx, a)
+	} else {
+		_, err = newSLA(f.problem, l.curve(), f.Lambda, f.Schedule).searchRange(ctx, a, only)
+	}
+	if err != nil {
+		return nil, l, err
+	}
+	f.finish(newObjective(f.problem, l.curve(), f.Lambda), f.Start, a)
+	return a, l, f.finite()
+}
+
+// A KernelMachine is a fitted kernel classifier. It does not change, and may be
+// asked concurrently. An answer costs O(D) and an exponential for each row kept.
+type KernelMachine struct {
+	dim        int
+	bandwidth  float64
+	scaling    *scaling // nil for rows that were taken raw
+	likelihood Likelihood
+	support    []int     // the rows kept, by their place in the sample
+	coef       []float64 // their a_j, none 0
+	rows       []float64 // themselves, standardised, one behind the other
+}
+
+// Score returns f(x) = Σ a_j·K(x, x_j). x must be as long as a row of the sample.
+func (k *KernelMachine) Score(x []float64) float64 {
+	if len(x) != k.dim {
+		panic(fmt.Sprintf("bblr: a row of %d numbers for a kernel of %d", len(x), k.dim))
+	}
+	if k.scaling != nil {
+		scaled := make([]float64, k.dim)
+		k.scaling.to(scaled, x)
+		x = scaled
+	}
+	sum := 0.0
+	for j, a := range k.coef {
+		sum += float64(a * Kernel(x, k.rows[j*k.dim:(j+1)*k.dim], k.bandwidth))
+	}
+	return sum
+}
+
+// Label returns the decision ±1, the sign of Score; 0 counts as −1.
+func (k *KernelMachine) Label(x []float64) float64 { return label(k.Score(x)) }
+
+// Prob returns μ, the model's probability of label +1, in [a, a+b].
+func (k *KernelMachine) Prob(x []float64) float64 { return k.likelihood.Prob(k.Score(x)) }
+
+// LogOdds returns ln μ/(1−μ) in nats.
+func (k *KernelMachine) LogOdds(x []float64) float64 { return k.likelihood.LogOdds(k.Score(x)) }
+
+// Likelihood returns the mixture and the steepness.
+func (k *KernelMachine) Likelihood() Likelihood { return k.likelihood }
+
+// Support returns the places in the sample of the rows that were kept, in order,
+// and their coefficients, none of them 0.
+func (k *KernelMachine) Support() (rows []int, coef []float64) {
+	return append([]int(nil), k.support...), append([]float64(nil), k.coef...)
+}

@@ -1,0 +1,110 @@
+package bblr
+
+import (
+	"context"
+	"math"
+)
+
+// A lasso is a descent on f(a) + Σ l1_j·|a_j|, whose minima have coordinates that
+// are exactly 0 (orthant-wise limited-memory quasi-Newton; G. Andrew and J. Gao
+// 2007). A descent on the sum itself stalls at the kinks.
+//
+// The pseudo-gradient has at each coordinate the one-sided derivative that is
+// nearest to 0; steps stay in the orthant that it points into.
+type lasso struct {
+	*descent
+	l1     []float64
+	pseudo []float64
+}
+
+func newLasso(d int) *lasso {
+	return &lasso{descent: newDescent(d), l1: make([]float64, d), pseudo: make([]float64, d)}
+}
+
+func (l *lasso) norm1(a []float64) float64 {
+	sum := 0.0
+	for j, c := range l.l1 {
+		sum += float64(c * math.Abs(a[j]))
+	}
+	return sum
+}
+
+// point sets the pseudo-gradient at a, where the gradient of f is grad.
+func (l *lasso) point(a []float64) {
+	for j, g := range l.grad {
+		c := l.l1[j]
+		switch {
+		case a[j] > 0:
+			g += c
+		case a[j] < 0:
+			g -= c
+		case g > c:
+			g -= c
+		case g < -c:
+			g += c
+		default:
+			g = 0
+		}
+		l.pseudo[j] = g
+	}
+}
+
+// minimise is that of descent, of the sum.
+func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (float64, error) {
+	l.rates, l.taken = r, 0
+	value := f.gradient(l.grad, a) + l.norm1(a)
+	for range r.most {
+		if err := ctx.Err(); err != nil {
+			return value, err
+		}
+		l.point(a)
+		if !(norm(l.pseudo) > r.tolerance) {
+			break
+		}
+		l.aim(l.pseudo)
+		for j, d := range l.direction {
+			if !(d*l.pseudo[j] < 0) {
+				l.direction[j] = 0
+			}
+		}
+		next, ok := l.search(f, a, value)
+		if !ok {
+			if l.taken == 0 {
+				break
+			}
+			l.taken = 0
+			continue
+		}
+		l.remember(a)
+		copy(a, l.trial)
+		l.grad, l.trialGrad = l.trialGrad, l.grad
+		value = next
+	}
+	return value, nil
+}
+
+// search is that of descent, within the orthant.
+func (l *lasso) search(f smooth, a []float64, value float64) (next float64, ok bool) {
+	const enough = 1e-4
+	least := l.rates.min / l.rates.max * (1 - 1e-9)
+	for t := 1.0; t >= least; t *= l.rates.shrink {
+		promised := 0.0
+		for j, d := range l.direction {
+			side := a[j]
+			if side == 0 {
+				side = -l.pseudo[j]
+			}
+			v := a[j] + float64(t*d)
+			if !(v*side > 0) {
+				v = 0
+			}
+			l.trial[j] = v
+			promised += float64(l.pseudo[j] * (v - a[j]))
+		}
+		next = f.gradient(l.trialGrad, l.trial) + l.norm1(l.trial)
+		if next < value && next <= value+float64(enough*promised) {
+			return next, true
+		}
+	}
+	return value, false
+}

@@ -1,0 +1,141 @@
+package bblr
+
+import (
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// A Likelihood is the generalised Beta–Bernoulli likelihood of a label given
+// z = wᵀx (equations 16 to 22),
+//
+//	p(y = +1 | z) = μ = a + b·σ(γz),   p(y = −1 | z) = c + b·σ(−γz),
+//	a = wθ,   b = 1−w,   c = 1−a−b = w(1−θ),
+//
+// where w, the weight of the Beta prior in the mixture, is called Mix here,
+// because w is also the paper's letter for the coefficients, and θ is the prior's
+// mean. μ lies in [a, a+b] and never comes nearer to certainty than that.
+type Likelihood struct {
+	Mix   float64 // w, in [0, 1]; at 0 this is logistic regression
+	Theta float64 // θ_B, in [0, 1]
+	Gamma float64 // γ > 0, the steepness
+}
+
+// Counts returns the mixture of a Beta prior with pseudo counts α and β and n
+// examples (equation 16): w = (α+β)/(α+β+n) and θ = α/(α+β). Without pseudo
+// counts w is 0, and θ, which then has no effect, ½. The three are finite, not
+// negative and not all zero; NaN comes back if they are. γ is 1.
+func Counts(α, β, n float64) Likelihood {
+	if α+β+n > math.MaxFloat64 {
+		α, β, n = α/4, β/4, n/4 // exact, and leaves every ratio as it is
+	}
+	l := Likelihood{Mix: (α + β) / (α + β + n), Theta: 0.5, Gamma: 1}
+	if α+β > 0 {
+		l.Theta = α / (α + β)
+	}
+	return l
+}
+
+// Rates returns the mixture whose extreme probabilities are the rates of a hard
+// classifier (equations 27 to 30): a + b is the true positive rate and 1 − a the
+// true negative rate, so that
+//
+//	w = 2 − (TNR+TPR),   θ = (1−TNR)/(2 − (TNR+TPR)).
+//
+// A perfect classifier makes that 0/0 and one worse than chance makes w > 1:
+// then w is clipped to 1, and θ is the share (1−TNR)/((1−TNR)+(1−TPR)) of its
+// mistakes that concern negatives, ½ without mistakes. γ is 1.
+func Rates(tpr, tnr float64) Likelihood {
+	miss, alarm := 1-tpr, 1-tnr
+	l := Likelihood{Mix: min(miss+alarm, 1), Theta: 0.5, Gamma: 1}
+	if miss+alarm > 0 {
+		l.Theta = alarm / (miss + alarm)
+	}
+	return l
+}
+
+// A returns a = wθ, the least probability of +1.
+func (l Likelihood) A() float64 { return l.Mix * l.Theta }
+
+// B returns b = 1−w, the distance between the least and the largest probability.
+func (l Likelihood) B() float64 { return 1 - l.Mix }
+
+// C returns 1−a−b = w(1−θ), the least probability of −1, without cancellation.
+func (l Likelihood) C() float64 { return l.Mix * (1 - l.Theta) }
+
+// Prob returns p(y = +1 | z) = a + b·σ(γz).
+func (l Likelihood) Prob(z float64) float64 {
+	return min(l.A()+float64(l.B()*logistic.Sigmoid(float64(l.Gamma*z))), 1)
+}
+
+// LogOdds returns ln μ/(1−μ) at z in nats. It is monotone in z, between
+// ln a/(1−a) and ln (a+b)/c, and 0 at z = 0 only if θ = ½.
+func (l Likelihood) LogOdds(z float64) float64 {
+	u := float64(l.Gamma * z)
+	if l.Mix == 0 {
+		return u
+	}
+	plus, minus := l.side(1), l.side(-1)
+	up, _ := plus.at(u)
+	down, _ := minus.at(-u)
+	return down - up
+}
+
+// Loss returns −ln p(y | z) for y = ±1 (equations 21 and 22, and with y·z for z
+// also 5 and 6): with w > 0 it saturates, at −ln a or −ln c.
+func (l Likelihood) Loss(z, y float64) float64 {
+	s := l.side(y)
+	loss, _ := s.at(float64(float64(y*l.Gamma) * z))
+	return loss
+}
+
+// A side is what the loss of one label is made of: at the margin v = yγz the
+// label's probability is lo + b·σ(v), and the other's hi + b·σ(−v).
+type side struct {
+	lo, b, hi float64
+	logB      float64 // ln b, used only where lo is 0
+	sigmoid   bool    // the loss σ(−v) instead
+}
+
+func (l Likelihood) side(y float64) side {
+	s := side{lo: l.A(), b: l.B(), hi: l.C(), logB: logistic.Log(l.B())}
+	if y < 0 {
+		s.lo, s.hi = s.hi, s.lo
+	}
+	return s
+}
+
+// at returns the loss −ln(lo + b·σ(v)) and its derivative −b·σ(v)σ(−v)/(lo +
+// b·σ(v)) by v. Neither loses digits nor overflows anywhere: with lo = 0 the loss
+// is −ln b − ln σ(v), with lo > 0 it is bounded, and where the probability is
+// near 1 it is taken from its complement.
+func (s *side) at(v float64) (loss, slope float64) {
+	e := logistic.Exp(-math.Abs(v))
+	big := 1 / (1 + e) // σ(|v|)
+	small := e * big   // σ(−|v|)
+	up, down := big, small
+	if v < 0 {
+		up, down = small, big
+	}
+	if s.sigmoid {
+		return down, -float64(big * small)
+	}
+	p, q := s.lo+float64(s.b*up), s.hi+float64(s.b*down)
+	switch {
+	case s.lo == 0 && v < 0:
+		loss = -(v - logistic.Log1p(e)) - s.logB
+	case q < 0.5:
+		loss = -logistic.Log1p(-q)
+	default:
+		loss = -logistic.Log(p)
+	}
+	switch {
+	case s.b == 0:
+		slope = 0
+	case s.lo == 0:
+		slope = -down
+	default:
+		slope = -float64(s.b*up) / p * down
+	}
+	return loss, slope
+}

@@ -1,0 +1,186 @@
+package bblr
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// A prober looks around a point for a better one, a coordinate at a time
+// (algorithm 2, stage 2). At its heart is a cheap lower bound of the objective,
+// by which nearly all of the D·2R/ε points are dismissed without an exponential.
+// The bound decides nothing: what it does not dismiss is computed in full.
+//
+// A table holds the loss f of each label at margins v = −reach, −reach+h, …,
+// reach. With σ = σ(v) and ρ = bσ/(lo+bσ),
+//
+//	f″ = (1−σ)·ρ·(σ − (1−σ)(1−ρ)),
+//
+// which lies in [−¼, ¼], so that a straight line between two entries errs by at
+// most h²/8·¼. (The sigmoid loss has |f″| ≤ 1/(6√3).) As f falls with v, f(−reach)
+// bounds it from below to the left of the table and f(∞), which is the last entry,
+// to the right. For the same reason an example's loss on a whole interval of steps
+// is at least that at one of its ends, so that an interval costs no more than a
+// point: the steps are dismissed 1, 1, 2, 4, 8, … at a time.
+//
+// The examples are summed from the smallest margin on: those that are wrong now
+// hold all that can be gained, and those that are nearly wrong spoil a bad step
+// soonest. The sum ends as soon as the least possible rest exceeds the bound.
+type prober struct {
+	*objective
+	cells    float64   // to a unit of v, 1/h
+	half     int       // entries of the table for a label
+	table    []float64 // of label +1, then of −1
+	slack    float64   // by which all losses together may lie below the lines
+	order    []int     // of the examples, by margin
+	at       []float64 // margins γm in that order, as places in the table
+	slope    []float64 // by which a place moves with the step
+	offset   []int     // of the label's half, in that order
+	mass     []float64 // weights of the examples, in that order
+	rest     []float64 // from each place on, the least that the examples can lose
+	straight []float64 // margins m in the order of the problem
+}
+
+const reach = 24 // e⁻²⁴ = 4·10⁻¹¹ is left of a plateau's approach
+
+func newProber(o *objective, εL float64) *prober {
+	// h so that the slack is an eighth of what counts as an improvement: then what
+	// changes nothing, as most does on a plateau, is dismissed as well.
+	cells := int(min(max(math.Sqrt(o.total/float64(4*εL)), 32), 1024))
+	p := &prober{
+		objective: o,
+		cells:     float64(cells),
+		half:      2*reach*cells + 2,
+		slack:     o.total / float64(32*cells*cells),
+	}
+	p.table = make([]float64, 2*p.half)
+	for k, s := range []*side{&o.plus, &o.minus} {
+		f := p.table[k*p.half : (k+1)*p.half]
+		for i := range f {
+			f[i], _ = s.at(float64(i-reach*cells) / float64(cells))
+		}
+		f[p.half-1], _ = s.at(math.Inf(1))
+		f[p.half-2] = f[p.half-1]
+	}
+	p.order, p.offset = make([]int, o.n), make([]int, o.n)
+	for i := range p.order {
+		p.order[i] = i
+	}
+	p.rest = make([]float64, o.n+1)
+	for _, v := range []*[]float64{&p.at, &p.slope, &p.mass, &p.straight} {
+		*v = make([]float64, o.n)
+	}
+	return p
+}
+
+// improve looks for the first coordinate, in order, and the first step of
+// spacing, −spacing, 2·spacing, −2·spacing, … up to radius that lowers the
+// objective by at least εL from value, which is that at w, and takes it. The
+// error is ctx's.
+func (p *prober) improve(ctx context.Context, w []float64, value, radius, spacing, εL float64) (bool, error) {
+	p.lookFrom(w)
+	steps := stepsWithin(radius, spacing)
+	penalty := p.penalty(w)
+	for j, was := range w {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		col := p.column(j)
+		for k, i := range p.order {
+			p.slope[k] = p.gamma * p.y[i] * col[i] * p.cells
+		}
+		l := line{was: was, goal: value - εL - (penalty - p.penaltyOf(was))}
+		l.margin = p.slack + 1e-9*(1+math.Abs(value)+math.Abs(penalty)) // and what rounding may take
+		for first := 1; first <= steps; {
+			last := min(max(first, 2*(first-1)), steps)
+			up := p.mayReach(&l, float64(first)*spacing, float64(last)*spacing)
+			down := p.mayReach(&l, -float64(last)*spacing, -float64(first)*spacing)
+			for k := first; k <= last && (up || down); k++ {
+				step := float64(k) * spacing
+				if up && p.reaches(&l, col, step) {
+					w[j] = was + step
+					return true, nil
+				}
+				if down && p.reaches(&l, col, -step) {
+					w[j] = was - step
+					return true, nil
+				}
+			}
+			first = last + 1
+		}
+	}
+	return false, nil
+}
+
+// stepsWithin returns how many multiples of spacing lie within the radius.
+func stepsWithin(radius, spacing float64) int { return int(radius/spacing + 1e-9) }
+
+// A line is the objective along one coordinate.
+type line struct {
+	was    float64 // the coordinate now
+	goal   float64 // for the losses and the coordinate's own penalty to reach
+	margin float64 // by which the bound may exceed the truth
+}
+
+// lookFrom prepares the tables for the point w.
+func (p *prober) lookFrom(w []float64) {
+	p.margins(p.straight, w)
+	slices.SortFunc(p.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.straight[a], p.straight[b]), cmp.Compare(a, b))
+	})
+	p.rest[p.n] = 0
+	for k := p.n - 1; k >= 0; k-- {
+		i := p.order[k]
+		p.offset[k] = 0
+		if p.y[i] < 0 {
+			p.offset[k] = p.half
+		}
+		p.at[k] = (p.gamma*p.straight[i] + reach) * p.cells
+		p.mass[k] = p.weight[i]
+		p.rest[k] = p.rest[k+1] + p.mass[k]*p.table[p.offset[k]+p.half-1]
+	}
+}
+
+// mayReach reports whether a step in [lo, hi] may reach the goal.
+func (p *prober) mayReach(l *line, lo, hi float64) bool {
+	shortest := min(max(-l.was, lo), hi) // the step with the least penalty
+	bound := l.goal - p.penaltyOf(l.was+shortest) + l.margin
+	const block = 16 // examples between two looks at the rest
+	n, top := p.n, 2*reach*p.cells
+	at, slope, offset, mass, rest := p.at[:n], p.slope[:n], p.offset[:n], p.mass[:n], p.rest[:n+1]
+	sum := 0.0
+	for i := 0; i < n; {
+		for end := min(i+block, n); i < end; i++ {
+			step := lo
+			if slope[i] > 0 {
+				step = hi
+			}
+			v := at[i] + step*slope[i]
+			if !(v > 0) {
+				v = 0
+			}
+			if v > top {
+				v = top
+			}
+			k := int(v)
+			f := p.table[offset[i]+k:]
+			sum += mass[i] * (f[0] + (f[1]-f[0])*(v-float64(k)))
+		}
+		if sum+rest[i] > bound {
+			return false
+		}
+	}
+	return true
+}
+
+// reaches reports whether the step reaches the goal.
+func (p *prober) reaches(l *line, col []float64, step float64) bool {
+	if !p.mayReach(l, step, step) {
+		return false
+	}
+	for i, x := range col {
+		p.m[i] = p.straight[i] + float64(float64(p.y[i]*step)*x)
+	}
+	return p.sum()+p.penaltyOf(l.was+step) <= l.goal
+}

@@ -1,0 +1,194 @@
+package bblr
+
+import "math"
+
+// A problem is the labelled rows of a fit, laid out for sums over them. Each row
+// i counts weight_i times; every sum runs over the rows in the order given.
+type problem struct {
+	n, d   int
+	rows   []float64 // N×D by rows
+	cols   []float64 // D×N by rows: column j of x lies together
+	y      []float64
+	weight []float64
+	total  float64 // Σ weight
+}
+
+// newProblem copies x; it keeps y and weight, which nobody changes. A nil weight
+// is 1 everywhere.
+func newProblem(x [][]float64, y, weight []float64) *problem {
+	p := &problem{n: len(x), d: len(x[0]), y: y, weight: weight}
+	p.rows = make([]float64, p.n*p.d)
+	for i, row := range x {
+		copy(p.row(i), row)
+	}
+	p.layColumns()
+	p.weigh()
+	return p
+}
+
+// weigh fills in the weights if there are none, and their sum.
+func (p *problem) weigh() {
+	if p.weight == nil {
+		p.weight = make([]float64, p.n)
+		for i := range p.weight {
+			p.weight[i] = 1
+		}
+	}
+	for _, v := range p.weight {
+		p.total += v
+	}
+}
+
+// layColumns makes cols of rows.
+func (p *problem) layColumns() {
+	p.cols = make([]float64, p.n*p.d)
+	for i := range p.n {
+		for j, v := range p.row(i) {
+			p.cols[j*p.n+i] = v
+		}
+	}
+}
+
+func (p *problem) row(i int) []float64    { return p.rows[i*p.d : (i+1)*p.d] }
+func (p *problem) column(j int) []float64 { return p.cols[j*p.n : (j+1)*p.n] }
+
+// margins sets dst_i to y_i·wᵀx_i. Where most weights are 0, as in a sparse kernel
+// fit, it sums over the columns of the others.
+func (p *problem) margins(dst, w []float64) {
+	support := 0
+	for _, v := range w {
+		if v != 0 {
+			support++
+		}
+	}
+	if 4*support >= p.d {
+		for i := range dst {
+			dst[i] = p.y[i] * dot(w, p.row(i))
+		}
+		return
+	}
+	clear(dst)
+	for j, v := range w {
+		if v != 0 {
+			addScaled(dst, v, p.column(j))
+		}
+	}
+	for i, y := range p.y {
+		dst[i] *= y
+	}
+}
+
+// dot returns Σ a_j·b_j: four partial sums over j mod 4, then those in order.
+func dot(a, b []float64) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	j := 0
+	for ; j+4 <= len(a); j += 4 {
+		s0 += float64(a[j] * b[j])
+		s1 += float64(a[j+1] * b[j+1])
+		s2 += float64(a[j+2] * b[j+2])
+		s3 += float64(a[j+3] * b[j+3])
+	}
+	for ; j < len(a); j++ {
+		s0 += float64(a[j] * b[j])
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// addScaled adds s·x to dst.
+func addScaled(dst []float64, s float64, x []float64) {
+	x = x[:len(dst)]
+	for j := range dst {
+		dst[j] += float64(s * x[j])
+	}
+}
+
+// norm returns the Euclidean length of a.
+func norm(a []float64) float64 { return math.Sqrt(dot(a, a)) }
+
+// A curve is a loss of the margin v = yγz, one side for each label.
+type curve struct {
+	plus, minus side
+	gamma       float64
+}
+
+func (l Likelihood) curve() curve {
+	return curve{plus: l.side(1), minus: l.side(-1), gamma: l.Gamma}
+}
+
+// sigmoidCurve is the loss of Nguyen and Sanner, σ(−v) (equation 10).
+func sigmoidCurve(γ float64) curve {
+	s := side{b: 1, sigmoid: true}
+	return curve{plus: s, minus: s, gamma: γ}
+}
+
+func (c *curve) side(y float64) *side {
+	if y > 0 {
+		return &c.plus
+	}
+	return &c.minus
+}
+
+// An objective is equation 39, Σ weight·loss + λ/2·|w|², or with a prior the
+// negative of 41, Σ weight·loss − Σ ln π(w_j). Like the scratch in it, it belongs
+// to one goroutine.
+type objective struct {
+	*problem
+	curve
+	lambda float64
+	prior  *GaussLaplace // in the place of λ, for value and probes; gradient leaves it out
+	m      []float64     // scratch: margins before γ, N
+}
+
+func newObjective(p *problem, c curve, λ float64) *objective {
+	return &objective{problem: p, curve: c, lambda: λ, m: make([]float64, p.n)}
+}
+
+// value returns the objective at w.
+func (o *objective) value(w []float64) float64 {
+	o.margins(o.m, w)
+	return o.sum() + o.penalty(w)
+}
+
+func (o *objective) penalty(w []float64) float64 {
+	if o.prior != nil {
+		return -o.prior.LogDensity(w)
+	}
+	return float64(0.5 * float64(o.lambda*dot(w, w)))
+}
+
+// penaltyOf returns what one coefficient adds to the penalty. It rises with |v|.
+func (o *objective) penaltyOf(v float64) float64 {
+	if o.prior != nil {
+		return -o.prior.logDensity(v)
+	}
+	return float64(0.5 * float64(o.lambda*float64(v*v)))
+}
+
+// sum returns the objective without the penalty at the margins o.m.
+func (o *objective) sum() float64 {
+	sum := 0.0
+	for i, m := range o.m {
+		loss, _ := o.side(o.y[i]).at(float64(o.gamma * m))
+		sum += float64(o.weight[i] * loss)
+	}
+	return sum
+}
+
+// gradient returns the objective at w and sets grad to its gradient, both with
+// the penalty of λ alone.
+func (o *objective) gradient(grad, w []float64) float64 {
+	for j := range grad {
+		grad[j] = float64(o.lambda * w[j])
+	}
+	o.margins(o.m, w)
+	sum := 0.0
+	for i, y := range o.y {
+		loss, slope := o.side(y).at(float64(o.gamma * o.m[i]))
+		sum += float64(o.weight[i] * loss)
+		if s := float64(float64(float64(o.weight[i]*slope)*o.gamma) * y); s != 0 {
+			addScaled(grad, s, o.row(i))
+		}
+	}
+	return sum + float64(0.5*float64(o.lambda*dot(w, w)))
+}

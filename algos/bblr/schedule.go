@@ -1,0 +1,124 @@
+package bblr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A Schedule holds the constants of SLA, algorithms 1 and 2. The first seven
+// defaults are those of Nguyen and Sanner, which the paper's appendix A repeats;
+// the others it names without a value, but for r_G.
+type Schedule struct {
+	Radius        float64 // R₀, how far a coordinate is probed at first; 0 is 8
+	Spacing       float64 // ε_S₀, between probes at first; 0 is 0.2
+	GammaMin      float64 // γ_MIN, the first steepness; 0 is 2
+	GammaMax      float64 // γ_MAX, none above it is tried; 0 is 200
+	GammaGrowth   float64 // r_γ > 1, γ's factor; 0 is 10. (The paper calls it a reduction.)
+	RadiusShrink  float64 // r_R in (0, 1], the radius's factor; 0 is ½
+	SpacingShrink float64 // r_ε in (0, 1], the spacing's factor; 0 is ½
+
+	RateShrink        float64 // r_G in (0, 1), the learning rate's factor; 0 is 0.1
+	RateMax           float64 // r_GMAX, the first learning rate, of the mean gradient; 0 is 0.1
+	RateMin           float64 // r_GMIN, the last; 0 is 10⁻⁵
+	LossTolerance     float64 // ε_L, what counts as an improvement by a probe, in nats; 0 is 10⁻³
+	GradientTolerance float64 // ε_G, the length of the mean gradient at a minimum; 0 is 10⁻⁴
+}
+
+// Bounds that keep a schedule from running for ever. None is near a sensible one:
+// the default takes 3 levels and 40 probes to either side.
+const (
+	maxLevels  = 1000
+	maxSteps   = 100_000
+	maxProbes  = 10_000 // improving probes at one level; the most seen is some 300
+	maxDescent = 1000   // steps of one descent
+)
+
+// withDefaults returns s with its zero fields filled in.
+func (s Schedule) withDefaults() Schedule {
+	for _, f := range []struct {
+		field    *float64
+		fallback float64
+	}{
+		{&s.Radius, 8}, {&s.Spacing, 0.2}, {&s.GammaMin, 2}, {&s.GammaMax, 200}, {&s.GammaGrowth, 10},
+		{&s.RadiusShrink, 0.5}, {&s.SpacingShrink, 0.5}, {&s.RateShrink, 0.1}, {&s.RateMax, 0.1},
+		{&s.RateMin, 1e-5}, {&s.LossTolerance, 1e-3}, {&s.GradientTolerance, 1e-4},
+	} {
+		if *f.field == 0 {
+			*f.field = f.fallback
+		}
+	}
+	return s
+}
+
+// Check reports all that is wrong with s, its defaults filled in.
+func (s Schedule) Check() error {
+	s = s.withDefaults()
+	var errs []error
+	within := func(name string, v, lo, hi float64) {
+		if !(v > lo && v <= hi) {
+			errs = append(errs, fmt.Errorf("field %s is %v: want more than %v and at most %v", name, v, lo, hi))
+		}
+	}
+	within("Radius", s.Radius, 0, math.MaxFloat64)
+	within("Spacing", s.Spacing, 0, math.MaxFloat64)
+	within("GammaMin", s.GammaMin, 0, math.MaxFloat64)
+	within("GammaMax", s.GammaMax, 0, math.MaxFloat64)
+	within("GammaGrowth", s.GammaGrowth, 1, math.MaxFloat64)
+	within("RadiusShrink", s.RadiusShrink, 0, 1)
+	within("SpacingShrink", s.SpacingShrink, 0, 1)
+	within("RateShrink", s.RateShrink, 0, 0.99)
+	within("RateMax", s.RateMax, 0, math.MaxFloat64)
+	within("RateMin", s.RateMin, 0, math.MaxFloat64)
+	within("LossTolerance", s.LossTolerance, 0, math.MaxFloat64)
+	within("GradientTolerance", s.GradientTolerance, 0, math.MaxFloat64)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if s.GammaMax < s.GammaMin {
+		errs = append(errs, fmt.Errorf("field GammaMax is %v: want at least GammaMin, %v", s.GammaMax, s.GammaMin))
+	}
+	if s.RateMin > s.RateMax {
+		errs = append(errs, fmt.Errorf("field RateMin is %v: want at most RateMax, %v", s.RateMin, s.RateMax))
+	}
+	levels := 0
+	for level := range s.levels {
+		if levels++; levels > maxLevels {
+			errs = append(errs, fmt.Errorf("field GammaGrowth is %v: it takes more than %d levels from GammaMin to GammaMax", s.GammaGrowth, maxLevels))
+			break
+		}
+		if !(level.radius/level.spacing <= maxSteps) {
+			errs = append(errs, fmt.Errorf("field Spacing is %v, too small for Radius %v at γ = %v: want at most %d steps",
+				level.spacing, level.radius, level.gamma, maxSteps))
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A level is one turn of algorithm 1's loop.
+type level struct{ gamma, radius, spacing float64 }
+
+// levels yields the levels from γ_MIN up.
+func (s Schedule) levels(yield func(level) bool) {
+	l := level{s.GammaMin, s.Radius, s.Spacing}
+	for l.gamma <= s.GammaMax && yield(l) {
+		l = level{l.gamma * s.GammaGrowth, l.radius * s.RadiusShrink, l.spacing * s.SpacingShrink}
+	}
+}
+
+// last returns the steepness of the last level.
+func (s Schedule) last() (γ float64) {
+	for l := range s.levels {
+		γ = l.gamma
+	}
+	return γ
+}
+
+// rates returns the descent's constants for an objective of that total weight.
+func (s Schedule) rates(total float64) rates {
+	return rates{
+		max: s.RateMax / total, min: s.RateMin / total, shrink: s.RateShrink,
+		tolerance: s.GradientTolerance * total, most: maxDescent,
+	}
+}
