@@ -84,7 +84,7 @@ func (b *AdaBoost) Round() bool {
 	for i, v := range b.signs {
 		v *= float64(h.Polarity)
 		b.signs[i] = v
-		is := (1 + v*b.y[i]) / 2
+		is := (1 + float64(v*b.y[i])) / 2
 		right += float64(b.dist[i] * is)
 		wrong += float64(b.dist[i] * (1 - is))
 	}
