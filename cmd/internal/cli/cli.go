@@ -48,7 +48,7 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
 	err := run(ctx, os.Args[1:], IO{&interruptible{ctx: ctx, from: os.Stdin}, os.Stdout, os.Stderr})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errInterrupted
+		err = fmt.Errorf("interrupted: %w", err)
 	}
 	stop()
 	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
@@ -60,8 +60,6 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 	}
 	os.Exit(Status(err))
 }
-
-var errInterrupted = errors.New("interrupted")
 
 // An interruptible is a reader that gives up when a context ends, also where the
 // read itself cannot be interrupted: standard input may be a pipe that is quiet

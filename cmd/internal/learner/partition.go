@@ -254,7 +254,7 @@ func truth(r *kafka.Record, label stream.Label) stream.Label {
 }
 
 func deadLetter(r *kafka.Record, reason string) kafka.Record {
-	d := stream.DeadLetter{Reason: reason, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+	d := stream.DeadLetter{Reason: reason, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Time}
 	return kafka.Record{
 		Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers),
 	} // its time is now: by the record's, which may be months old, retention would take it at once

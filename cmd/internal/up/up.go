@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg Config) error {
 			select {
 			case err = <-learnt:
 			case <-ctx.Done():
-				return ctx.Err()
+				err = ctx.Err()
 			}
 		} else if err == nil {
 			err = r.awaitSaved(ctx)
@@ -96,13 +96,12 @@ func Run(ctx context.Context, cfg Config) error {
 		if cfg.Once || err != nil {
 			stopServing()
 		}
+		if stopped.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // an orderly stop; what the learner could not save is its own to say
+		}
 		return err
 	})
-	err = g.Wait()
-	if stopped.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // an orderly stop
-	}
-	return err
+	return g.Wait()
 }
 
 type run struct {
