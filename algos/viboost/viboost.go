@@ -114,7 +114,8 @@ type Round struct {
 	TrainError float64     // of sign H, by sample weight; H = 0 counts as −1
 }
 
-// SNR returns η₁/η₂, the paper's signal-to-noise ratio of the labels.
+// SNR returns η₁/η₂, the paper's signal-to-noise ratio of the labels: a ratio of the
+// means of θ and 1−θ, not the mean of θ/(1−θ), which is η₁/(η₂−1).
 func (r *Round) SNR() float64 { return r.Eta[0] / r.Eta[1] }
 
 // NoiseGrade returns ln ω₂/ω₁, the mode of the log-odds that a noisy label is +1.

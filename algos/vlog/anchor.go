@@ -53,10 +53,13 @@ func (c *anchor) rise(t float64) float64 {
 		}
 		δ, p := c.rate[k]*t, c.sig[k]
 		var D float64
-		if δ < 1 && δ > -1 {
+		switch {
+		case δ < 1 && δ > -1:
 			x := float64(p * δ)
 			D = logistic.Log1p(float64((1-p)*exp2nd(-x)) + float64(p*exp2nd(δ-x)))
-		} else {
+		case math.IsInf(δ, 0):
+			return math.Inf(1) // beyond all numbers, some other term's if not this one's
+		default:
 			D = Softplus(c.base[k]+δ) - c.soft[k] - float64(p*δ)
 		}
 		s += float64(m * D)

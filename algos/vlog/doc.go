@@ -15,16 +15,17 @@
 //
 // # Mode
 //
-// g′ = P − N with P = Σ μₖβₖσ(βₖ(z−γₖ)) over the positive slopes, N the same of
-// the magnitudes of the others. The mode is the root of
+// g′ = P − N, what pulls to the left and what pulls to the right. The mode is the
+// root of
 //
 //	L(z) = ln P(z) − ln N(z)                                             (2)
 //
-// L increases and is a straight line wherever the exponentials rule, so Newton's
+// which is nearly a straight line wherever exponentials rule, so that Newton's
 // method on L, safeguarded by bisection in a bracket that always holds the root,
-// takes a handful of steps where g′ itself underflows or is flat. The paper's
-// golden section on g (S.5.1) is not used. ApproxMode is (17): the exact mode of
-// the density whose factors are replaced by their tails exp(τβ(z−γ)).
+// takes a handful of steps where g′ itself underflows or is flat. P and N are taken
+// so that nothing cancels in them (Density.balance). The paper's golden section on
+// g (S.5.1) is not used. ApproxMode is (17): the exact mode of the density whose
+// factors are replaced by their tails exp(τβ(z−γ)).
 //
 // # Normaliser and moments
 //

@@ -44,10 +44,10 @@ func (d Density) ModeFrom(guess float64) float64 {
 	return z
 }
 
-// bracket returns bounds of the mode and max|β|. To the right of every knot by t,
-// P is at least half of P(∞) and N at most N(−∞)·e^(−t·min|β|), the latter over
-// the negative slopes; so P > N from t = ln(2N(−∞)/P(∞))/min|β| on. The left is
-// the mirror image.
+// bracket returns bounds of the mode and max|β|. Let p be Σ μβ over the positive
+// slopes and n that of |β| over the negative ones. To the right of every knot by t
+// the former pull with at least p/2 and the latter with at most n·e^(−t·min|β|), so
+// that g′ > 0 from t = ln(2n/p)/min|β| on. The left is the mirror image.
 func (d Density) bracket() (lo, hi, steepest float64) {
 	d.checkLengths()
 	lo, hi = math.Inf(1), math.Inf(-1)
@@ -77,77 +77,90 @@ func (d Density) bracket() (lo, hi, steepest float64) {
 	return lo, hi, steepest
 }
 
-// balance returns L(z) = ln P(z) − ln N(z) and its derivative.
+// balance returns L(z) and its derivative. A term with a = β(z−γ) > 0 pulls with
+// μβσ(a) = μβ − μβσ(−a); the first parts are summed apart, and where they cancel,
+// as between knots that lie far apart, the small second parts still decide:
+//
+//	g′ = ℓ + Σ ±μ|β|σ(−|a|),   ℓ = Σ_{a>0} μβ                            (3)
+//
+// P is what is positive in (3), N the magnitude of what is negative.
 func (d Density) balance(z float64) (l, slope float64) {
 	var p, n, dp, dn float64
+	var linear sum
 	for k, m := range d.Mu {
 		b := d.Beta[k]
 		if m == 0 || b == 0 {
 			continue
 		}
 		a := b * (z - d.Gamma[k])
-		var s, c float64 // σ(a) and σ(−a)
-		if a >= 0 {
-			e := logistic.Exp(-a)
-			s = 1 / (1 + e)
-			c = float64(e * s)
-		} else {
-			e := logistic.Exp(a)
-			c = 1 / (1 + e)
-			s = float64(e * c)
+		if a > 0 {
+			linear.add(float64(m * b))
 		}
-		w := float64(float64(m*b) * s)
-		if b > 0 {
+		e := logistic.Exp(-math.Abs(a))
+		c := 1 / (1 + e) // σ(|a|)
+		w := float64(float64(m*math.Abs(b)) * float64(e*c))
+		dw := float64(w * float64(math.Abs(b)*c))
+		if rises(b, a) {
 			p += w
-			dp += float64(w * float64(b*c))
+			dp += dw
 		} else {
-			n -= w
-			dn += float64(w * float64(b*c))
+			n += w
+			dn += dw
 		}
 	}
+	ℓ := linear.value()
+	p += max(ℓ, 0)
+	n += max(-ℓ, 0)
 	const tiny = 1e-200 // below it digits may have been lost to underflow
 	if p < tiny || n < tiny || p/n < tiny || n/p < tiny {
-		return d.balanceInLogs(z)
+		return d.balanceInLogs(z, ℓ)
 	}
 	return logistic.Log(p / n), dp/p + dn/n
 }
 
+// rises reports whether a term's small part in (3) is positive.
+func rises(b, a float64) bool { return (b > 0) == (a <= 0) }
+
 // balanceInLogs is balance where σ underflows.
-func (d Density) balanceInLogs(z float64) (l, slope float64) {
+func (d Density) balanceInLogs(z, ℓ float64) (l, slope float64) {
 	pMax, nMax := math.Inf(-1), math.Inf(-1)
-	for k := range d.Mu {
-		if w := d.logPull(k, z); d.Beta[k] > 0 {
-			pMax = max(pMax, w)
-		} else {
-			nMax = max(nMax, w)
-		}
+	if ℓ > 0 {
+		pMax = logistic.Log(ℓ)
+	} else if ℓ < 0 {
+		nMax = logistic.Log(-ℓ)
 	}
 	var p, n, dp, dn float64
+	if ℓ > 0 {
+		p = 1
+	} else if ℓ < 0 {
+		n = 1
+	}
 	for k, b := range d.Beta {
-		if d.Mu[k] == 0 || b == 0 {
+		m := d.Mu[k]
+		if m == 0 || b == 0 {
 			continue
 		}
-		c := logistic.Sigmoid(-b * (z - d.Gamma[k]))
-		if w := d.logPull(k, z); b > 0 {
-			w = logistic.Exp(w - pMax)
-			p += w
-			dp += float64(w * float64(b*c))
+		a := b * (z - d.Gamma[k])
+		w := logistic.Log(m) + logistic.Log(math.Abs(b)) + logistic.LogSigmoid(-math.Abs(a))
+		pull := float64(math.Abs(b) * logistic.Sigmoid(math.Abs(a)))
+		if rises(b, a) {
+			p, dp, pMax = addLog(p, dp, pMax, w, pull)
 		} else {
-			w = logistic.Exp(w - nMax)
-			n += w
-			dn -= float64(w * float64(b*c))
+			n, dn, nMax = addLog(n, dn, nMax, w, pull)
 		}
 	}
 	return (pMax - nMax) + logistic.Log(p/n), dp/p + dn/n
 }
 
-// logPull returns ln μₖ|βₖ|σ(βₖ(z−γₖ)), −Inf for a term that is constant.
-func (d Density) logPull(k int, z float64) float64 {
-	b := d.Beta[k]
-	if d.Mu[k] == 0 || b == 0 {
-		return math.Inf(-1)
+// addLog adds eʷ to a sum s·eᵐ, and eʷ·pull to a sum ds·eᵐ, and returns them with
+// m the largest exponent so far.
+func addLog(s, ds, m, w, pull float64) (float64, float64, float64) {
+	if w > m {
+		shrink := logistic.Exp(m - w)
+		return float64(s*shrink) + 1, float64(ds*shrink) + pull, w
 	}
-	return logistic.Log(d.Mu[k]) + logistic.Log(math.Abs(b)) + logistic.LogSigmoid(b*(z-d.Gamma[k]))
+	e := logistic.Exp(w - m)
+	return s + e, ds + float64(e*pull), m
 }
 
 // ApproxMode returns the mode (17) of the tail approximation with τ > 0,

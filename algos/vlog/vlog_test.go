@@ -89,6 +89,9 @@ func TestCDFIntegratesTheDensity(t *testing.T) {
 			}
 			near(t, fmt.Sprintf("mass at %v sd of %v", at, p.anchor.d), got, want, tolerance, scale)
 		}
+		if p.CDF(-math.MaxFloat64) != 0 || p.CDF(math.MaxFloat64) != 1 || !(p.LogPDF(math.MaxFloat64) < -1e300) {
+			t.Error("CDF or density at ±MaxFloat64")
+		}
 		if p.CDF(math.Inf(-1)) != 0 || p.CDF(math.Inf(1)) != 1 || !math.IsNaN(p.CDF(math.NaN())) {
 			t.Error("CDF at ±Inf or NaN")
 		}
@@ -122,6 +125,23 @@ func TestSymmetries(t *testing.T) {
 		} {
 			near(t, c.what, c.got, c.want, 1e-11, 10+math.Abs(c.want))
 		}
+	}
+}
+
+// Between knots that lie far apart P and N agree in all their digits: the mode is
+// then where what little is missing from either agrees.
+func TestModeBetweenSaturatedTerms(t *testing.T) {
+	for _, c := range []struct {
+		d    Density
+		want float64
+	}{
+		{Density{Beta: []float64{1, -1}, Gamma: []float64{-800, 700}, Mu: []float64{5e5, 5e5}}, -50},
+		{Density{Beta: []float64{1, -1, 1, -1}, Gamma: []float64{-800, 700, 3, 3}, Mu: []float64{5e5, 5e5, 1e-3, 1e-3}}, 3},
+		{Density{Beta: []float64{2, -1}, Gamma: []float64{-1000, 1000}, Mu: []float64{1, 2}}, -1000. / 3}, // e^(−2(z+1000)) = e^(z−1000)
+		{Density{Beta: []float64{1, -1}, Gamma: []float64{-5000, 3000}, Mu: []float64{1, 1}}, -1000},
+	} {
+		near(t, fmt.Sprintf("mode of %v", c.d), c.d.Mode(), c.want, 1e-12, 1+math.Abs(c.want))
+		checkConsistent(t, mustNew(t, c.d))
 	}
 }
 
