@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	}
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
-		EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
+		NoChangeError: r.guess.Error(), EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
 	}
 	b, err := m.AppendBinary(nil)
 	if err != nil {
@@ -78,6 +78,7 @@ type replay struct {
 	model     *model.Model
 	predictor *model.Predictor
 	metrics   *eval.Metrics
+	guess     report.NoChange
 	scores    *bufio.Writer
 	line      []byte
 	late      []parsed // scored, not yet learnt
@@ -210,6 +211,7 @@ func (r *replay) score(p *parsed) error {
 func (r *replay) measure(p *parsed, prediction model.Prediction) {
 	if r.scored++; r.scored > r.cfg.From {
 		r.metrics.Add(p.truth == stream.Spam, prediction.LogOdds)
+		r.guess.Add(p.truth == stream.Spam)
 	}
 	if r.scores == nil {
 		return

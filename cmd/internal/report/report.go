@@ -22,6 +22,9 @@ type Result struct {
 	ModelSHA256     string  `json:"model_sha256"`
 	EventsPerSecond float64 `json:"events_per_second"`
 
+	// NoChangeError is the error of guessing each label to be the one before.
+	NoChangeError float64 `json:"no_change_error"`
+
 	Learned int `json:"-"` // events learnt or scored, before From as well
 }
 
@@ -57,6 +60,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	row("1-ROCA%", measure(r.ROCA, "%.4f"), "pairs of ham and spam in the wrong order, %")
 	row("log loss", measure(r.LogLoss, "%.5f"), "nats an event")
 	row("error", measure(100*r.Error, "%.3f %%"), "on the wrong side of ½")
+	if n := float64(r.Events); n > 0 && r.NoChangeError < 0.9*float64(min(r.Spam, r.Ham))/n {
+		row("no change", fmt.Sprintf("%.3f %%", 100*r.NoChangeError), "error of guessing each label to be the one before: labels come in runs")
+	}
 	row("lam%", measure(r.LAM, "%.3f"), "logistic average misclassification")
 	row("spam missed", measure(r.SMAtHM, "%.2f %%"), "where 0.1 % of ham is lost")
 	row("Brier", measure(r.Brier, "%.5f"), "mean squared error of p")

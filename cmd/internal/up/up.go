@@ -112,6 +112,7 @@ type run struct {
 
 	mu          sync.Mutex
 	metrics     *eval.Metrics
+	guess       report.NoChange
 	first, last time.Time
 	seen        int
 	learned     int
@@ -132,6 +133,7 @@ func (r *run) observe(a learner.Applied) {
 	case learner.Learned:
 		if r.learned++; r.learned > r.cfg.From {
 			r.metrics.Add(a.Truth == stream.Spam, a.Effect.Prediction.LogOdds)
+			r.guess.Add(a.Truth == stream.Spam)
 		}
 	case learner.Relearned, learner.Unlearned:
 		r.learned++ // not scored: the model had seen the event
@@ -228,7 +230,7 @@ func (r *run) finish(ctx context.Context) error {
 	r.mu.Lock()
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
-		ResumedAt: int(r.resumed), Learned: r.learned,
+		ResumedAt: int(r.resumed), NoChangeError: r.guess.Error(), Learned: r.learned,
 	}
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
