@@ -1,0 +1,266 @@
+// Package bench is `hamlet bench`: hamlet beside other filters, on anyone's mail.
+//
+// [Mail] replays a labelled mailbox through hamlet in this process and through
+// other filters by the commands of the TREC spam track's jig. Every message is
+// classified before it is taught, and all filters get the same bytes: the reduced
+// message that hamlet's services carry.
+//
+//	source ─> schedule ─┬─> hamlet ──────────> outcome ─┐
+//	                    └─> adapter, adapter ─> outcome ─┴─> sheets ─> bootstrap ─> table, page
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/up"
+	"hamlet/deploy/filters"
+)
+
+// A Command holds the flags of `hamlet bench`, for kong to fill.
+type Command struct {
+	Mail Mail `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
+}
+
+// Run runs the measurement that was chosen.
+func (c *Command) Run(ctx context.Context, stdio cli.IO) error { return c.Mail.Run(ctx, stdio) }
+
+// Mail holds the flags of `hamlet bench mail`, for kong to fill.
+type Mail struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+	source.FlipFlags
+	settings.Model
+
+	Filter        []Adapter     `sep:"none" placeholder:"NAME=COMMAND" help:"Another filter: COMMAND takes initialize, 'classify FILE', 'train spam|ham FILE' and finalize. May repeat." group:"Filters"`
+	Bogofilter    bool          `help:"Add bogofilter, by the adapter that hamlet carries; its own package must be installed." group:"Filters"`
+	FilterTimeout time.Duration `help:"How long one of a filter's commands may take." default:"1m" group:"Filters"`
+
+	Delay      int    `help:"Teach a message after N further ones have been classified." default:"0" placeholder:"N"`
+	TeachFirst int    `help:"Teach only the first N messages." default:"0" placeholder:"N"`
+	Recipient  string `help:"Teach only mail whose To, Cc or Delivered-To contains TEXT, as if one user gave feedback; all mail is scored." placeholder:"TEXT"`
+	From       int    `help:"Leave the first N messages out of the figures." default:"0" placeholder:"N"`
+
+	Resamples     int    `help:"Bootstrap resamples behind the 95 % intervals." default:"1000" placeholder:"N"`
+	BootstrapSeed uint64 `help:"Seed of the resamples." default:"1" placeholder:"S"`
+	JSON          bool   `name:"json" help:"Print one object in JSON instead of a table."`
+	Report        string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
+}
+
+// Help is shown by kong below the flags.
+func (Mail) Help() string {
+	return `Examples:
+  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/
+  hamlet bench mail --bogofilter --index index.csv corpus.tar.gz --report page/
+  hamlet bench mail --filter mine=./adapter --spam Junk/ --ham INBOX/ --delay 500
+  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --flip .1 --seed 3
+
+Each message is classified before it is taught, in the order of the stream. All filters get the
+same bytes: the reduced message that hamlet's services carry, attachments replaced by their names.
+
+An adapter runs in a directory of its own, once for each command. It prints a line such as
+"class=spam score=0.97": more is more spam, and scores in [0, 1] are read as probabilities.
+1-ROCA% and spam missed go by the score; lam% and the error by the filter's own class; the error
+at one half, log loss and calibration by the probability. CPU time is what hamlet's process, or
+the adapter and its children, used to classify and to learn a message; of an adapter it includes
+starting its processes, as a delivery to that filter does.
+
+Intervals are 95 % bootstrap intervals over messages; ratios are paired, on the same resamples.
+With --flip a label is taught wrong, and figures keep the true ones.`
+}
+
+// An Adapter is a filter as --filter names it.
+type Adapter struct{ Name, Command string }
+
+// UnmarshalText reads NAME=COMMAND.
+func (a *Adapter) UnmarshalText(text []byte) error {
+	name, command, ok := strings.Cut(string(text), "=")
+	name, command = strings.TrimSpace(name), strings.TrimSpace(command)
+	if !ok || name == "" || command == "" {
+		return fmt.Errorf("%q is not NAME=COMMAND", text)
+	}
+	*a = Adapter{name, command}
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (a Adapter) MarshalText() ([]byte, error) { return []byte(a.Name + "=" + a.Command), nil }
+
+const hamlet = "hamlet" // its own name in the table
+
+// Run replays the mailbox and prints what came of it.
+func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
+	if err := c.check(); err != nil {
+		return err
+	}
+	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
+	cfg.Stdin = stdio.In
+	src, err := source.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	modelConfig, err := c.Model.Config(src.Dense())
+	if err != nil {
+		return err
+	}
+	own, err := newInside(modelConfig)
+	if err != nil {
+		return err
+	}
+	rejections := report.Rejections{W: stdio.Err}
+	progress := up.NewCounter(stdio.Err)
+	defer progress.Close()
+	r := &race{
+		schedule: schedule{delay: c.Delay, teachFirst: c.TeachFirst, recipient: c.Recipient},
+		inside:   own, outcomes: []*outcome{{name: hamlet, proper: true}},
+		rejected: rejections.Add,
+		progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
+	}
+	closeFilters, err := c.start(ctx, r)
+	defer func() { err = errors.Join(err, closeFilters()) }()
+	if err != nil {
+		return err
+	}
+	if err := r.run(ctx, src.Events()); err != nil {
+		return err
+	}
+	progress.Close()
+	rejections.Close()
+	if len(r.truth) <= c.From {
+		if len(r.truth) == 0 {
+			return errors.New("the mailbox is empty: it holds no message that can be classified")
+		}
+		return fmt.Errorf("--from %d leaves nothing to measure: there are %d messages", c.From, len(r.truth))
+	}
+	for _, o := range r.outcomes[1:] {
+		o.probabilities()
+	}
+	result, err := measure(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	if c.Report != "" {
+		if err := result.writePage(c.Report); err != nil {
+			return fmt.Errorf("--report %s: %w", c.Report, err)
+		}
+	}
+	if c.JSON {
+		return result.writeJSON(stdio.Out)
+	}
+	return result.writeTable(stdio.Out)
+}
+
+// check reports wrong usage.
+func (c *Mail) check() error {
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"--delay", c.Delay, 0}, {"--teach-first", c.TeachFirst, 0}, {"--from", c.From, 0}, {"--resamples", c.Resamples, 1}} {
+		if n.value < n.least {
+			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
+		}
+	}
+	if c.FilterTimeout <= 0 {
+		return cli.Usagef("--filter-timeout: %v is no time", c.FilterTimeout)
+	}
+	names := []string{hamlet}
+	if c.Bogofilter {
+		names = append(names, bogofilter)
+	}
+	for _, f := range c.Filter {
+		if slices.Contains(names, f.Name) {
+			return cli.Usagef("--filter %s: there is a filter of that name already", f.Name)
+		}
+		names = append(names, f.Name)
+	}
+	return nil
+}
+
+const bogofilter = "bogofilter"
+
+// start initializes the outside filters. What it returns ends them, also after
+// an error.
+func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err error) {
+	var started []*outside
+	closeAll = func() error {
+		var errs []error
+		for _, o := range started {
+			if o.initialized {
+				errs = append(errs, o.finalize(ctx))
+			}
+			errs = append(errs, o.close())
+		}
+		return errors.Join(errs...)
+	}
+	add := func(name string, command []string) error {
+		o, err := newOutside(name, command, c.FilterTimeout)
+		if err != nil {
+			return err
+		}
+		started = append(started, o)
+		if len(command) == 0 { // the adapter that hamlet carries
+			script := filepath.Join(o.dir, "adapter")
+			if err := os.WriteFile(script, filters.Bogofilter, 0o700); err != nil {
+				return fmt.Errorf("filter %s: %w", name, err)
+			}
+			o.command = []string{"/bin/sh", script}
+		}
+		if err := o.initialize(ctx); err != nil {
+			return err
+		}
+		o.initialized = true
+		r.outside = append(r.outside, o)
+		r.outcomes = append(r.outcomes, &outcome{name: name})
+		return nil
+	}
+	if c.Bogofilter {
+		if err := add(bogofilter, nil); err != nil {
+			return closeAll, err
+		}
+	}
+	for _, f := range c.Filter {
+		command, err := f.words()
+		if err != nil {
+			return closeAll, err
+		}
+		if err := add(f.Name, command); err != nil {
+			return closeAll, err
+		}
+	}
+	return closeAll, nil
+}
+
+// words splits the command at blanks. It runs elsewhere, so a word that names an
+// existing file by a path is made absolute.
+func (a *Adapter) words() ([]string, error) {
+	words := strings.Fields(a.Command)
+	for i, w := range words {
+		if !strings.ContainsRune(w, filepath.Separator) {
+			continue
+		}
+		if _, err := os.Stat(w); err != nil {
+			continue
+		}
+		abs, err := filepath.Abs(w)
+		if err != nil {
+			return nil, fmt.Errorf("filter %s: %w", a.Name, err)
+		}
+		words[i] = abs
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return nil, fmt.Errorf("filter %s: its adapter cannot be run: %w", a.Name, err)
+	}
+	return words, nil
+}

@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"hamlet/algos/eval"
+)
+
+// A figure is one row of the table.
+type figure int
+
+const (
+	roca        figure = iota // 1-ROCA%
+	lamPercent                // lam%, by the filter's own class
+	missed                    // spam missed, %, where one ham in a thousand is lost
+	wrongClass                // share whose class is wrong
+	wrongAtHalf               // share on the wrong side of a probability of one half
+	logLoss                   // nats
+	calibration               // expected calibration error, 15 bins of equal count
+	cpuTime                   // seconds a message
+	figures                   // their number
+)
+
+// A values holds one value a figure; NaN where there is none: 1-ROCA% without
+// ham, log loss of scores that are no probabilities.
+type values [figures]float64
+
+// An outcome is what a filter did with each message, by index.
+type outcome struct {
+	name    string
+	logOdds []float64 // of spam; the bare score unless all scores are probabilities
+	spam    []bool    // the filter's class
+	cpu     []time.Duration
+	proper  bool // all scores are probabilities
+	wall    time.Duration
+}
+
+func (o *outcome) add(spam bool, logOdds float64) {
+	o.logOdds = append(o.logOdds, logOdds)
+	o.spam = append(o.spam, spam)
+	o.cpu = append(o.cpu, 0)
+}
+
+// A scored is a message after it was classified.
+type scored struct {
+	index                 int // of the message
+	spam                  bool
+	wrong, wrongAtHalf    bool
+	last                  bool // of those with this score
+	p, logOdds, loss, cpu float64
+}
+
+// A sheet is an outcome sorted once, so that every resample of the messages is
+// measured in one walk.
+type sheet struct {
+	rows   []scored // from the lowest score to the highest
+	proper bool
+}
+
+// newSheet sorts the messages from index from on: O(n log n).
+func newSheet(truth []bool, o *outcome, from int) *sheet {
+	s := &sheet{rows: make([]scored, 0, len(truth)-from), proper: o.proper}
+	for i := from; i < len(truth); i++ {
+		z := o.logOdds[i]
+		s.rows = append(s.rows, scored{
+			index: i - from, spam: truth[i], wrong: o.spam[i] != truth[i], wrongAtHalf: (z >= 0) != truth[i],
+			p: 1 / (1 + math.Exp(-z)), logOdds: z, loss: eval.LogLoss(truth[i], z), cpu: o.cpu[i].Seconds(),
+		})
+	}
+	slices.SortStableFunc(s.rows, func(a, b scored) int { return cmp.Compare(a.logOdds, b.logOdds) })
+	for i := range s.rows {
+		s.rows[i].last = i+1 == len(s.rows) || s.rows[i+1].logOdds != s.rows[i].logOdds
+	}
+	return s
+}
+
+// calibrationBins is the number of bins of the calibration error, as in eval.
+const calibrationBins = 15
+
+// measure returns the figures of a sample in which message i occurs weights[i]
+// times. They are those of eval.Metrics over the sample, but for lam% and the
+// error, which go by the filter's class. The cost is O(n).
+func (s *sheet) measure(weights []int32) values {
+	var ham, spam, hamWrong, spamWrong, halfWrong int
+	var loss, cpu float64
+	for i := range s.rows {
+		r := &s.rows[i]
+		w := int(weights[r.index])
+		if w == 0 {
+			continue
+		}
+		if r.spam {
+			spam += w
+		} else {
+			ham += w
+		}
+		if r.wrong {
+			if r.spam {
+				spamWrong += w
+			} else {
+				hamWrong += w
+			}
+		}
+		if r.wrongAtHalf {
+			halfWrong += w
+		}
+		loss += float64(w) * r.loss
+		cpu += float64(w) * r.cpu
+	}
+	n := ham + spam
+	v := values{
+		wrongClass: float64(hamWrong+spamWrong) / float64(n), wrongAtHalf: float64(halfWrong) / float64(n),
+		logLoss: loss / float64(n), cpuTime: cpu / float64(n),
+		roca: math.NaN(), lamPercent: math.NaN(), missed: math.NaN(),
+	}
+	if ham > 0 && spam > 0 {
+		v[lamPercent] = lam(hamWrong, ham, spamWrong, spam)
+	}
+	s.rank(&v, weights, ham, spam)
+	if !s.proper {
+		v[wrongAtHalf], v[logLoss], v[calibration] = math.NaN(), math.NaN(), math.NaN()
+	}
+	return v
+}
+
+// rank sets what the order of the scores decides.
+func (s *sheet) rank(v *values, weights []int32, ham, spam int) {
+	var hamBelow, spamBelow, tiedHam, tiedSpam int
+	var wrongPairs, tiedP float64
+	lost, found := spam, false
+	bins := binner{width: ham + spam}
+	for i := range s.rows {
+		r := &s.rows[i]
+		if w := int(weights[r.index]); w > 0 {
+			if r.spam {
+				tiedSpam += w
+			} else {
+				tiedHam += w
+			}
+			tiedP += float64(w) * r.p
+		}
+		if !r.last || tiedHam+tiedSpam == 0 {
+			continue
+		}
+		// A threshold at this score is the lowest that so little ham reaches.
+		if !found && (ham-hamBelow)*1000 <= ham {
+			lost, found = spamBelow, true
+		}
+		wrongPairs += float64(tiedHam) * (float64(spamBelow) + float64(tiedSpam)/2)
+		bins.add(tiedHam+tiedSpam, tiedSpam, tiedP)
+		hamBelow, spamBelow = hamBelow+tiedHam, spamBelow+tiedSpam
+		tiedHam, tiedSpam, tiedP = 0, 0, 0
+	}
+	v[calibration] = bins.gaps / float64(calibrationBins*bins.width)
+	if ham > 0 && spam > 0 {
+		v[roca] = 100 * wrongPairs / (float64(ham) * float64(spam))
+		v[missed] = 100 * float64(lost) / float64(spam)
+	}
+}
+
+// A binner sums |Σp − Σy| over bins of equal count. So that there are such bins,
+// every message is 15 crumbs and a bin holds as many as there are messages; a tie
+// across an edge is divided in proportion.
+type binner struct {
+	width, filled int
+	p, spam, gaps float64
+}
+
+func (b *binner) add(n, spam int, p float64) {
+	for crumbs := n * calibrationBins; crumbs > 0; {
+		k := min(crumbs, b.width-b.filled)
+		part := float64(k) / float64(n)
+		b.p += part * p
+		b.spam += part * float64(spam)
+		b.filled += k
+		crumbs -= k
+		if b.filled == b.width {
+			b.gaps += math.Abs(b.p - b.spam)
+			b.filled, b.p, b.spam = 0, 0, 0
+		}
+	}
+}
+
+// lam returns lam% of hw of h ham and sw of s spam misclassified; half a message
+// stands for none and, from the other side, for all.
+func lam(hw, h, sw, s int) float64 {
+	logit := func(k, n int) float64 {
+		x := min(max(float64(k), 0.5), float64(n)-0.5)
+		return math.Log(x / (float64(n) - x))
+	}
+	return 100 / (1 + math.Exp(-(logit(hw, h)+logit(sw, s))/2))
+}

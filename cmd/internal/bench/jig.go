@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An outside is a filter that is not hamlet, behind the jig's commands. Its
+// commands run one at a time, in a directory of its own.
+type outside struct {
+	name    string
+	command []string // the adapter and the arguments that come before the jig's
+	dir     string
+	timeout time.Duration // of one command
+
+	initialized bool
+}
+
+// newOutside makes the working directory; close removes it.
+func newOutside(name string, command []string, timeout time.Duration) (*outside, error) {
+	dir, err := os.MkdirTemp("", "hamlet-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("filter %s: working directory: %w", name, err)
+	}
+	return &outside{name: name, command: command, dir: dir, timeout: timeout}, nil
+}
+
+func (o *outside) initialize(ctx context.Context) error {
+	_, _, err := o.run(ctx, "", "initialize")
+	return err
+}
+
+// finalize lets the filter end what it has started, also after ctx has ended.
+func (o *outside) finalize(ctx context.Context) error {
+	_, _, err := o.run(context.WithoutCancel(ctx), "", "finalize")
+	return err
+}
+
+func (o *outside) close() error { return os.RemoveAll(o.dir) }
+
+// A verdict is what a filter says of a message.
+type verdict struct {
+	spam  bool
+	score float64 // higher is more spam
+}
+
+// classify asks about a message, which it leaves in the filter's directory for
+// train. The duration is CPU time.
+func (o *outside) classify(ctx context.Context, m *message) (verdict, time.Duration, error) {
+	file, err := o.write(m)
+	if err != nil {
+		return verdict{}, 0, err
+	}
+	place := fmt.Sprintf("message %d", m.ordinal+1)
+	out, cpu, err := o.run(ctx, place, "classify", file)
+	if err != nil {
+		return verdict{}, 0, err
+	}
+	v, err := parseVerdict(out)
+	if err != nil {
+		return verdict{}, 0, fmt.Errorf("filter %s: %s: classify printed %q: %w", o.name, place, clip(out), err)
+	}
+	return v, cpu, nil
+}
+
+// train teaches the label that the source gives, true or not.
+func (o *outside) train(ctx context.Context, m *message) (time.Duration, error) {
+	file, err := o.write(m)
+	if err != nil {
+		return 0, err
+	}
+	label := "ham"
+	if m.taughtSpam {
+		label = "spam"
+	}
+	_, cpu, err := o.run(ctx, fmt.Sprintf("message %d", m.ordinal+1), "train", label, file)
+	return cpu, err
+}
+
+// write puts the message where the filter can read it.
+func (o *outside) write(m *message) (string, error) {
+	file := filepath.Join(o.dir, "hamlet-bench-message")
+	if err := os.WriteFile(file, m.raw, 0o600); err != nil {
+		return "", fmt.Errorf("filter %s: message %d: %w", o.name, m.ordinal+1, err)
+	}
+	return file, nil
+}
+
+// keptOutput bounds what is kept of an adapter's output, and of its errors.
+const keptOutput = 4 << 10
+
+// run executes one command of the jig. The duration is the CPU time, user and
+// system, of the adapter and of all processes that it waited for; what a filter
+// leaves running in the background is not in it.
+func (o *outside) run(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no end after %v (--filter-timeout)", o.timeout))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], args...)...)
+	var stdout, stderr tail
+	cmd.Dir, cmd.Stdout, cmd.Stderr = o.dir, &stdout, &stderr
+	cmd.WaitDelay = time.Second // a child of the adapter may hold its output open
+	err := cmd.Run()
+	if err != nil {
+		what := fmt.Sprintf("filter %s: ", o.name)
+		if place != "" {
+			what += place + ": "
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if said := bytes.TrimSpace(stderr.b); len(said) > 0 {
+			return nil, 0, fmt.Errorf("%s%s: %w; it said: %s", what, args[0], err, said)
+		}
+		return nil, 0, fmt.Errorf("%s%s: %w, and nothing on its standard error", what, args[0], err)
+	}
+	return stdout.b, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+}
+
+// A tail keeps the last keptOutput bytes written.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > keptOutput {
+		t.b = append(t.b[:0], t.b[len(t.b)-keptOutput:]...)
+	}
+	return len(p), nil
+}
+
+// parseVerdict reads "class=spam score=0.97" from the last line that is not
+// blank; other words, as the track's tfile=…, are passed over.
+func parseVerdict(out []byte) (verdict, error) {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	var v verdict
+	var classed, scored bool
+	for _, word := range strings.Fields(lines[len(lines)-1]) {
+		name, value, _ := strings.Cut(word, "=")
+		switch strings.ToLower(name) {
+		case "class":
+			switch strings.ToLower(value) {
+			case "spam":
+				v.spam, classed = true, true
+			case "ham":
+				v.spam, classed = false, true
+			default:
+				return verdict{}, fmt.Errorf("class %q is neither spam nor ham", value)
+			}
+		case "score":
+			s, err := strconv.ParseFloat(value, 64)
+			if err != nil || math.IsNaN(s) || math.IsInf(s, 0) {
+				return verdict{}, fmt.Errorf("score %q is not a finite number", value)
+			}
+			v.score, scored = s, true
+		}
+	}
+	if !classed || !scored {
+		return verdict{}, errors.New("class=spam|ham score=NUMBER is wanted")
+	}
+	return v, nil
+}
+
+// clip shortens what an error quotes.
+func clip(b []byte) string {
+	const most = 200
+	if b = bytes.TrimSpace(b); len(b) > most {
+		return strings.ToValidUTF8(string(b[:most]), "") + "…"
+	}
+	return string(b)
+}

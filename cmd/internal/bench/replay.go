@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+)
+
+// A message is one of the mailbox on its way through the filters.
+type message struct {
+	ordinal    int    // in the source, from 0
+	place      int    // among those that can be classified at all, from 0
+	index      int    // among those that were classified, from 0; -1 until hamlet has taken it
+	raw        []byte // as the outside filters read it
+	event      stream.Event
+	truth      bool // spam
+	taughtSpam bool // what the filters are told
+	inside     parsed
+}
+
+// A schedule says which messages are taught, and when.
+type schedule struct {
+	delay      int    // taught after so many further ones were classified
+	teachFirst int    // only so many, from the first on, are taught; 0: all
+	recipient  string // only mail to this recipient is taught; "": all
+}
+
+// teaches reports whether m is taught at all.
+func (s *schedule) teaches(m *message) bool {
+	return (s.teachFirst == 0 || m.place < s.teachFirst) && (s.recipient == "" || isTo(m.raw, s.recipient))
+}
+
+// A step is one thing to do with a message: to classify it, or to teach it.
+type step struct {
+	m     *message
+	teach bool
+}
+
+// blockSize is how many steps a filter takes before the next has its turn: it
+// bounds the memory, and keeps the processes of the others out of hamlet's time.
+const blockSize = 256
+
+// A race is the replay of one mailbox through all filters.
+type race struct {
+	schedule  schedule
+	inside    *inside
+	outside   []*outside
+	outcomes  []*outcome // hamlet's, then the others' in order
+	truth     []bool
+	taught    int
+	rejected  func(error)
+	rejects   int
+	progress  func(classified int)
+	late      []*message // classified, not yet taught
+	processed int        // messages scheduled
+}
+
+// run replays items through hamlet and the other filters, in blocks: the
+// order of what each filter sees is that of the schedule.
+func (r *race) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
+	steps := make([]step, 0, 2*blockSize)
+	for item, err := range items {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var rejection *source.Rejection
+		switch {
+		case errors.As(err, &rejection):
+			r.reject(err)
+			continue
+		case err != nil:
+			return err
+		}
+		m, err := messageOf(&item)
+		if err != nil {
+			r.reject(err)
+			continue
+		}
+		steps = append(steps, step{m: m})
+		m.place = r.processed
+		r.processed++
+		if r.schedule.teaches(m) {
+			r.late = append(r.late, m)
+		}
+		for len(r.late) > 0 && r.late[0].place+r.schedule.delay <= m.place {
+			steps = append(steps, step{m: r.late[0], teach: true})
+			r.late[0] = nil
+			r.late = r.late[1:]
+		}
+		if len(steps) >= blockSize {
+			if err := r.block(ctx, steps); err != nil {
+				return err
+			}
+			steps = steps[:0]
+		}
+	}
+	return r.block(ctx, steps)
+}
+
+// block takes the steps through hamlet alone, then through the others at once.
+func (r *race) block(ctx context.Context, steps []step) error {
+	own := r.outcomes[0]
+	start := time.Now()
+	taken := make([]step, 0, len(steps))
+	for i, s := range steps {
+		atOnce := i+1 < len(steps) && steps[i+1] == step{s.m, true}
+		ok, err := r.inside.step(s, atOnce, own)
+		if err != nil {
+			r.reject(err)
+		}
+		if !ok {
+			continue
+		}
+		if s.teach {
+			r.taught++
+		} else {
+			r.truth = append(r.truth, s.m.truth)
+		}
+		taken = append(taken, s)
+	}
+	own.wall += time.Since(start)
+	g, ctx := errgroup.WithContext(ctx)
+	for i, o := range r.outside {
+		g.Go(func() error { return o.steps(ctx, taken, r.outcomes[i+1]) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if r.progress != nil {
+		r.progress(len(r.truth))
+	}
+	return nil
+}
+
+func (r *race) reject(err error) {
+	r.rejects++
+	if r.rejected != nil {
+		r.rejected(err)
+	}
+}
+
+// steps takes the filter through steps. The time of teaching counts for the
+// message that is taught.
+func (o *outside) steps(ctx context.Context, steps []step, out *outcome) error {
+	start := time.Now()
+	for _, s := range steps {
+		if s.teach {
+			cpu, err := o.train(ctx, s.m)
+			if err != nil {
+				return err
+			}
+			out.cpu[s.m.index] += cpu
+			continue
+		}
+		v, cpu, err := o.classify(ctx, s.m)
+		if err != nil {
+			return err
+		}
+		out.add(v.spam, v.score)
+		out.cpu[s.m.index] += cpu
+	}
+	out.wall += time.Since(start)
+	return nil
+}
+
+// messageOf takes an item as the bytes that all filters get. A plain text
+// becomes the body of a message without headers.
+func messageOf(item *source.Item) (*message, error) {
+	e := &item.Event
+	m := &message{ordinal: item.Ordinal, index: -1, event: *e, truth: item.Truth == stream.Spam, taughtSpam: e.Label == stream.Spam}
+	place := func(format string, args ...any) error {
+		return fmt.Errorf("event %d: "+format, append([]any{item.Ordinal + 1}, args...)...)
+	}
+	switch {
+	case e.Action != stream.Learn:
+		return nil, place("a mailbox holds labelled messages alone, and this event withdraws one: remove it")
+	case e.Body.Kind == stream.Mail:
+		m.raw = e.Body.Mail
+	case e.Body.Kind == stream.Text:
+		m.raw = append([]byte("\n"), e.Body.Text...)
+	default:
+		return nil, place("neither mail nor text: no other filter could read it")
+	}
+	return m, nil
+}
+
+// probabilities turns the scores into log-odds, if all of them can be
+// probabilities.
+func (o *outcome) probabilities() {
+	for _, s := range o.logOdds {
+		if s < 0 || s > 1 {
+			return
+		}
+	}
+	o.proper = true
+	for i, s := range o.logOdds {
+		o.logOdds[i] = math.Log(s / (1 - s))
+	}
+}

@@ -1,0 +1,268 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"hamlet/algos/eval"
+)
+
+// A result is what all filters amount to.
+type result struct {
+	command  string // that made it
+	mode     string
+	events   int // measured
+	spam     int
+	taught   int
+	rejected int
+
+	resamples int
+	seed      uint64
+	filters   []measured
+	pairs     []comparison
+	parse     time.Duration // hamlet's wall time a message
+	think     time.Duration
+	from      int
+
+	truth    []bool
+	outcomes []*outcome
+}
+
+// A measured is a filter and its figures.
+type measured struct {
+	name    string
+	figures [figures]estimate
+}
+
+// measure sums up a race.
+func measure(ctx context.Context, r *race, c *Mail) (*result, error) {
+	sheets := make([]*sheet, len(r.outcomes))
+	for i, o := range r.outcomes {
+		sheets[i] = newSheet(r.truth, o, c.From)
+	}
+	estimates, pairs, err := bootstrap(ctx, sheets, c.Resamples, c.BootstrapSeed)
+	if err != nil {
+		return nil, err
+	}
+	n := time.Duration(len(r.truth))
+	out := &result{
+		command: commandLine(), mode: c.mode(), events: len(r.truth) - c.From, taught: r.taught, rejected: r.rejects,
+		resamples: c.Resamples, seed: c.BootstrapSeed, pairs: pairs, from: c.From,
+		parse: r.inside.parse / n, think: r.inside.think / n,
+		truth: r.truth, outcomes: r.outcomes,
+	}
+	for _, spam := range r.truth[c.From:] {
+		if spam {
+			out.spam++
+		}
+	}
+	for i, o := range r.outcomes {
+		out.filters = append(out.filters, measured{o.name, estimates[i]})
+	}
+	for i := range pairs {
+		pairs[i].other = r.outcomes[i+1].name
+	}
+	return out, nil
+}
+
+// mode says in words what was taught, and when.
+func (c *Mail) mode() string {
+	var parts []string
+	add := func(format string, v ...any) { parts = append(parts, fmt.Sprintf(format, v...)) }
+	if c.Delay > 0 {
+		add("taught after %d further messages", c.Delay)
+	} else {
+		add("taught at once")
+	}
+	if c.TeachFirst > 0 {
+		add("only the first %d are taught", c.TeachFirst)
+	}
+	if c.Recipient != "" {
+		add("only mail to %q is taught", c.Recipient)
+	}
+	if c.Flip > 0 {
+		kind := map[string]string{"spam": " of spam", "ham": " of ham"}[c.FlipKind]
+		add("%.4g %% of the labels%s taught wrong", 100*c.Flip, kind)
+		if c.FlipSource != "" {
+			add("those of source %q alone", c.FlipSource)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// commandLine is the command that this process runs.
+func commandLine() string {
+	words := append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$*?;&|<>()[]{}~`#!") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// A row is how a figure is shown.
+type row struct {
+	figure  figure
+	name    string
+	unit    string
+	scale   float64
+	digits  int
+	meaning string
+}
+
+var rows = []row{
+	{roca, "1-ROCA%", "", 1, 3, "pairs of ham and spam in the wrong order, %"},
+	{lamPercent, "lam%", "", 1, 2, "logistic average misclassification, own class"},
+	{missed, "spam missed", " %", 1, 2, "where .1 % of ham is lost"},
+	{wrongClass, "error", " %", 100, 2, "wrong by the filter's own class"},
+	{wrongAtHalf, "error at ½", " %", 100, 2, "on the wrong side of p = ½"},
+	{logLoss, "log loss", "", 1, 4, "nats a message"},
+	{calibration, "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
+	{cpuTime, "CPU time", " ms", 1e3, 3, "a message, classified and learnt"},
+}
+
+// text writes an estimate with its interval.
+func (r *row) text(e estimate) string {
+	if math.IsNaN(e.value) {
+		return "–"
+	}
+	f := func(v float64) string { return fmt.Sprintf("%.*f", r.digits, r.scale*v) }
+	return fmt.Sprintf("%s%s (%s to %s)", f(e.value), r.unit, f(e.lo), f(e.hi))
+}
+
+// ratioText writes a ratio: below a tenth as a fraction of one, which is how
+// many times less it is.
+func ratioText(e estimate) string {
+	if math.IsNaN(e.value) {
+		return "–"
+	}
+	if e.hi < 0.1 && e.lo > 0 {
+		return fmt.Sprintf("1/%.1f (1/%.1f to 1/%.1f)", 1/e.value, 1/e.lo, 1/e.hi)
+	}
+	return fmt.Sprintf("%.3f (%.3f to %.3f)", e.value, e.lo, e.hi)
+}
+
+// writeTable prints the result for people.
+func (r *result) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n\n", r.summary())
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range r.filters {
+		fmt.Fprintf(t, "\t%s", f.name)
+	}
+	fmt.Fprintln(t, "\t")
+	for i := range rows {
+		fmt.Fprintf(t, "%s", rows[i].name)
+		for _, f := range r.filters {
+			fmt.Fprintf(t, "\t%s", rows[i].text(f.figures[rows[i].figure]))
+		}
+		fmt.Fprintf(t, "\t%s\n", rows[i].meaning)
+	}
+	for _, p := range r.pairs {
+		fmt.Fprintf(t, "%s / %s\t1-ROCA%%  %s\tCPU time  %s\tratios, paired\n", hamlet, p.other, ratioText(p.roca), ratioText(p.cpu))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", r.notes())
+	return err
+}
+
+func (r *result) summary() string {
+	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s", r.events, r.spam, r.events-r.spam, r.mode)
+	if r.from > 0 {
+		s += fmt.Sprintf("; the first %d are not in the figures", r.from)
+	}
+	if r.rejected > 0 {
+		s += fmt.Sprintf("; %d rejected", r.rejected)
+	}
+	return s
+}
+
+func (r *result) notes() string {
+	return fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.\n"+
+		"hamlet by the clock: %v to parse a message, %v to classify and learn it.\n"+
+		"Made by: %s", r.resamples, r.seed, r.parse, r.think, r.command)
+}
+
+// jsonResult is what --json prints. Shares are in [0, 1], figures with a % in
+// their name in [0, 100].
+type jsonResult struct {
+	Command   string       `json:"command"`
+	Mode      string       `json:"mode"`
+	Events    int          `json:"events"`
+	Spam      int          `json:"spam"`
+	Ham       int          `json:"ham"`
+	Taught    int          `json:"taught"`
+	Rejected  int          `json:"rejected"`
+	Resamples int          `json:"resamples"`
+	Seed      uint64       `json:"bootstrap_seed"`
+	Filters   []jsonFilter `json:"filters"`
+	Ratios    []jsonRatio  `json:"ratios"`
+}
+
+type jsonFilter struct {
+	Name        string       `json:"name"`
+	ROCA        jsonEstimate `json:"roca"`
+	LAM         jsonEstimate `json:"lam"`
+	SMAtHM      jsonEstimate `json:"sm_at_hm"`
+	Error       jsonEstimate `json:"error"`
+	ErrorAtHalf jsonEstimate `json:"error_at_half"`
+	LogLoss     jsonEstimate `json:"log_loss"`
+	ECE         jsonEstimate `json:"ece"`
+	CPUSeconds  jsonEstimate `json:"cpu_seconds"`
+}
+
+type jsonRatio struct {
+	Filter string       `json:"filter"` // hamlet's figures over this one's
+	ROCA   jsonEstimate `json:"roca"`
+	CPU    jsonEstimate `json:"cpu_seconds"`
+}
+
+// A jsonEstimate is null in each part that has no value.
+type jsonEstimate struct {
+	Value eval.Measure `json:"value"`
+	Lo    eval.Measure `json:"lo"`
+	Hi    eval.Measure `json:"hi"`
+}
+
+func toJSON(e estimate) jsonEstimate {
+	finite := func(v float64) eval.Measure {
+		if math.IsInf(v, 0) {
+			v = math.NaN()
+		}
+		return eval.Measure(v)
+	}
+	return jsonEstimate{finite(e.value), finite(e.lo), finite(e.hi)}
+}
+
+func (r *result) writeJSON(w io.Writer) error {
+	out := jsonResult{
+		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
+		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Ratios: []jsonRatio{},
+	}
+	for _, f := range r.filters {
+		v := &f.figures
+		out.Filters = append(out.Filters, jsonFilter{
+			f.name, toJSON(v[roca]), toJSON(v[lamPercent]), toJSON(v[missed]), toJSON(v[wrongClass]),
+			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[cpuTime]),
+		})
+	}
+	for _, p := range r.pairs {
+		out.Ratios = append(out.Ratios, jsonRatio{p.other, toJSON(p.roca), toJSON(p.cpu)})
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("result in JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}

@@ -1,0 +1,21 @@
+// Package filters holds the adapters through which `hamlet bench mail` runs
+// other filters: scripts that take the five commands of the TREC spam track's
+// jig (Cormack and Lynam 2005, "TREC 2005 Spam Track Overview", section 2),
+//
+//	ADAPTER initialize
+//	ADAPTER classify FILE          prints class=spam|ham score=S
+//	ADAPTER train spam|ham FILE
+//	ADAPTER finalize
+//
+// (the track's fifth is train with the other class), each run in a working
+// directory of the filter's own. FILE is one message. A higher score is more
+// spam; one in [0, 1] is read as a probability. They are embedded, so that the
+// binary needs no checkout.
+package filters
+
+import _ "embed"
+
+// Bogofilter is the adapter of bogofilter, a script for sh.
+//
+//go:embed bogofilter
+var Bogofilter []byte
