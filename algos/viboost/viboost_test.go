@@ -96,7 +96,7 @@ func TestKnotsFarOut(t *testing.T) {
 	}
 	for name, cfg := range every() {
 		for _, scale := range []float64{250, 800, 1e5} {
-			cfg.Rounds, cfg.Inner, cfg.Bound = 3, 4, true
+			cfg.Rounds, cfg.Inner, cfg.Bound = 2, 2, true
 			for _, τ := range []float64{0.5, 1} {
 				cfg.Tau = τ
 				b, err := New(mustData(t, x), y, cfg)
@@ -175,7 +175,7 @@ func TestRoundAllocatesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 20 {
+			for range 10 {
 				b.Round()
 			}
 			if n := testing.AllocsPerRun(10, func() { b.Round() }); n != 0 {
