@@ -9,12 +9,11 @@ import (
 )
 
 // window returns what the noise watch looks at: 250 rows of each class and 60
-// inputs, here spambase's 57 and three that are noise; without the data, drawn
-// rows.
+// inputs, here spambase's 57 and three that are noise.
 func window(b testing.TB) (x [][]float64, y []float64) {
 	r := rand.New(rand.NewPCG(4, 4))
 	all, labels := readSpambase(b)
-	var left = map[float64]int{-1: 250, 1: 250}
+	left := map[float64]int{-1: 250, 1: 250}
 	for _, i := range r.Perm(len(all)) {
 		if left[labels[i]] == 0 {
 			continue
@@ -28,7 +27,8 @@ func window(b testing.TB) (x [][]float64, y []float64) {
 
 // The noise watch's work, ten rounds on 500 × 60, beside AdaBoost's ten on the
 // same bins: at most 8 times as long. Both include their preparation but not the
-// binning, which "bins" measures; "parts" says what of it takes the time.
+// binning, which "bins" measures; "parts of a round" says what takes the time: the
+// passes, then the search.
 func BenchmarkNoiseWatch(b *testing.B) {
 	x, y := window(b)
 	d, err := boost.Quantise(x, 64)
