@@ -8,13 +8,14 @@ import (
 )
 
 // The bytes of a Posterior, version 1. Integers and float64 bits are
-// little-endian; D inputs make 88 + 32·D + 8·D(D+1) bytes, no more and no less.
+// little-endian; D inputs and n events in an unfinished block make
+// 88 + 32·D + 8·D(D+1) + 16·n(D+1) bytes, no more and no less.
 //
 //	offset        size      field
 //	0             4         "hblr"
 //	4             1         version, 1
 //	5             1         site
-//	6             2         zero
+//	6             2         block, 0 for 1
 //	8             4         D
 //	12            4         refactor
 //	16            8         updates
@@ -31,7 +32,11 @@ import (
 //	88 + 16·D     8·D       η
 //	88 + 24·D     8·D       w
 //	88 + 32·D     4·D(D+1)  Λ, upper triangle by rows
-//	…             4·D(D+1)  V, the same
+//	…             4·D(D+1)  V, the same, both without the events in the block
+//	…             8·n       g of each event in the block: V is this + Σ g·uuᵀ
+//	…             8·n       h: Λ is this + Σ h·xxᵀ
+//	…             8·n·D     u = Vx
+//	…             8·n·D     x
 //
 // V and w are saved although (Λ, η) determine them: made anew they would differ
 // in the last bits, and going on would not be bit-equal.
@@ -50,18 +55,28 @@ func binarySize(dim uint32) uint64 {
 	return headerSize + 32*d + 8*d*(d+1)
 }
 
+// blockSize is what one event in an unfinished block adds.
+func blockSize(dim uint32) uint64 { return 16 * (uint64(dim) + 1) }
+
 // AppendBinary appends the bytes of p. The error is always nil.
 func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	dst = append(dst, magic...)
-	dst = append(dst, version, byte(p.site), 0, 0)
+	block := uint16(p.block.size)
+	if block == 1 {
+		block = 0
+	}
+	dst = append(dst, version, byte(p.site))
+	dst = le.AppendUint16(dst, block)
 	dst = le.AppendUint32(dst, uint32(p.dim))
 	dst = le.AppendUint32(dst, uint32(p.refactor))
 	for _, n := range [...]uint64{p.updates, p.scheduled, p.repaired, p.raised,
 		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), p.corrections, math.Float64bits(p.xiStop)} {
 		dst = le.AppendUint64(dst, n)
 	}
-	for _, v := range [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov} {
+	n := p.block.n
+	for _, v := range [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov,
+		p.block.g[:n], p.block.h[:n], p.block.u[:n*p.dim], p.block.x[:n*p.dim]} {
 		for _, x := range v {
 			dst = le.AppendUint64(dst, math.Float64bits(x))
 		}
@@ -71,7 +86,7 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 
 // MarshalBinary returns the bytes of p. The error is always nil.
 func (p *Posterior) MarshalBinary() ([]byte, error) {
-	return p.AppendBinary(make([]byte, 0, binarySize(uint32(p.dim))))
+	return p.AppendBinary(make([]byte, 0, binarySize(uint32(p.dim))+blockSize(uint32(p.dim))*uint64(p.block.n)))
 }
 
 // UnmarshalBinary replaces p, which may be the zero value, by what b holds; it
@@ -88,7 +103,12 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("read version %d, this program knows %d: %w", b[4], version, ErrFormat)
 	}
 	dim, refactor := le.Uint32(b[8:]), le.Uint32(b[12:])
-	if dim < 1 || dim > MaxDim || uint64(len(b)) != binarySize(dim) {
+	block := max(le.Uint16(b[6:]), 1)
+	if le.Uint16(b[6:]) == 1 || block > maxBlock {
+		return fmt.Errorf("read block %d: %w", le.Uint16(b[6:]), ErrFormat)
+	}
+	if dim < 1 || dim > MaxDim || uint64(len(b)) < binarySize(dim) ||
+		(uint64(len(b))-binarySize(dim))%blockSize(dim) != 0 || (uint64(len(b))-binarySize(dim))/blockSize(dim) >= uint64(block) {
 		return fmt.Errorf("read %d bytes for %d inputs: %w", len(b), dim, ErrFormat)
 	}
 	if Site(b[5]) > ExactRVGA || refactor == 0 {
@@ -102,14 +122,10 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	if le.Uint64(b[80:]) != 0 && (!validTolerance(xiStop) || Site(b[5]) != JaakkolaJordan) {
 		return fmt.Errorf("read xi tolerance %v: %w", xiStop, ErrFormat)
 	}
-	for _, z := range b[6:8] {
-		if z != 0 {
-			return fmt.Errorf("read %d where version 1 has zero: %w", z, ErrFormat)
-		}
-	}
 
 	q := &Posterior{}
-	q.allocate(int(dim))
+	q.allocate(int(dim), int(block))
+	q.block.n = int((uint64(len(b)) - binarySize(dim)) / blockSize(dim))
 	q.site, q.refactor = Site(b[5]), int(refactor)
 	q.setHalfLife(halfLife)
 	q.xiStop = xiStop
@@ -118,7 +134,9 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	q.logDetV, q.logEvidence = math.Float64frombits(le.Uint64(b[48:])), math.Float64frombits(le.Uint64(b[56:]))
 	finite := q.logDetV - q.logDetV + (q.logEvidence - q.logEvidence) // 0, or NaN
 	b = b[headerSize:]
-	for _, v := range [...][]float64{q.mean0, q.precision0, q.eta, q.mean, q.precision, q.cov} {
+	n := q.block.n
+	for _, v := range [...][]float64{q.mean0, q.precision0, q.eta, q.mean, q.precision, q.cov,
+		q.block.g[:n], q.block.h[:n], q.block.u[:n*q.dim], q.block.x[:n*q.dim]} {
 		for j := range v {
 			v[j] = math.Float64frombits(le.Uint64(b))
 			finite += v[j] - v[j]

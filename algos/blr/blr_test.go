@@ -337,12 +337,38 @@ func goldenPosterior(t testing.TB, site Site) *Posterior {
 	return p
 }
 
+// goldenBlock has forgotten, withdrawn, refreshed, and stands inside a block.
+func goldenBlock(t testing.TB) *Posterior {
+	p := mustNew(t, Config{Dim: 5, Site: JaakkolaJordan, Block: 16, HalfLife: 60, XiTolerance: 1e-5})
+	s := newStream(12, 5)
+	var recs []Record
+	for range 70 {
+		recs = append(recs, p.Update(s.next()))
+	}
+	for k := range 3 {
+		if _, err := p.Unlearn(recs[20*k]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Refresh(&recs[20*k+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		p.Update(s.next())
+	}
+	return p
+}
+
 // The golden files were made by `go test -run TestGolden ./algos/blr -update`.
 // They hold on every CPU: `GOAMD64=v3 go test` fuses, `GODEBUG=cpu.fma=off` does not.
 func TestGolden(t *testing.T) {
+	made := map[string]*Posterior{"block": goldenBlock(t)}
 	for _, site := range sites {
-		name := filepath.Join("testdata", site.String()+"_v1.bin")
-		got := encode(t, goldenPosterior(t, site))
+		made[site.String()] = goldenPosterior(t, site)
+	}
+	for name, p := range made {
+		name = filepath.Join("testdata", name+"_v1.bin")
+		got := encode(t, p)
 		if *update {
 			if err := os.MkdirAll("testdata", 0o755); err != nil {
 				t.Fatal(err)
@@ -375,7 +401,9 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"site":         func(b []byte) []byte { b[5] = 7; return b },
 		"dim 0":        func(b []byte) []byte { b[8] = 0; return b[:headerSize] },
 		"huge dim":     func(b []byte) []byte { b[11] = 0xff; return b },
-		"reserved":     func(b []byte) []byte { b[7] = 1; return b },
+		"block 1":      func(b []byte) []byte { b[6] = 1; return b },
+		"block 256":    func(b []byte) []byte { b[7] = 1; return b },
+		"in a block":   func(b []byte) []byte { b[6] = 2; return append(b, make([]byte, 2*16*5)...) },
 		"half-life":    func(b []byte) []byte { copy(b[64:], "\x00\x00\x00\x00\x00\x00\xe0\x3f"); return b },
 		"xi tolerance": func(b []byte) []byte { b[87] = 0x3f; return b },
 		"refactor 0":   func(b []byte) []byte { copy(b[12:], "\x00\x00\x00\x00"); return b },
@@ -402,6 +430,7 @@ func FuzzUnmarshal(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(encode(f, one))
+	f.Add(encode(f, goldenBlock(f)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := &Posterior{}
 		if err := p.UnmarshalBinary(b); err != nil {

@@ -23,10 +23,20 @@ func (p *Posterior) Contributions(dst []Contribution, x []float64) []Contributio
 	for j, v := range x {
 		dst = append(dst, Contribution{
 			Mean: float64(p.mean[j] * v),
-			SD:   math.Abs(v) * math.Sqrt(max(p.cov.at(p.dim, j, j), 0)),
+			SD:   math.Abs(v) * math.Sqrt(max(p.varianceOf(j), 0)),
 		})
 	}
 	return dst
+}
+
+// varianceOf returns Vⱼⱼ.
+func (p *Posterior) varianceOf(j int) float64 {
+	v := p.cov.at(p.dim, j, j)
+	for k := range p.block.n {
+		u := p.block.row(p.block.u, k)[j]
+		v += float64(p.block.g[k] * float64(u*u))
+	}
+	return v
 }
 
 // GroupContributions sums the contributions of groups of inputs: group[j] in
@@ -56,10 +66,11 @@ func (p *Posterior) GroupContributions(mean []float64, cov *mat.SymDense, x []fl
 	}
 	clear(mean)
 	cov.Zero()
+	v := p.covarianceNow()
 	for i, xi := range x {
 		g := group[i]
 		mean[g] += float64(p.mean[i] * xi)
-		for k, v := range p.cov.row(p.dim, i) {
+		for k, v := range v.row(p.dim, i) {
 			j := i + k
 			h, c := group[j], float64(float64(xi*v)*x[j])
 			if g == h && i != j {

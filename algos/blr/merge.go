@@ -35,16 +35,17 @@ func Merge(parts ...*Posterior) (*Posterior, error) {
 			errs = append(errs, fmt.Errorf("blr: merge: part %d has %d inputs, part 0 has %d", k+1, q.dim, first.dim))
 		case !slices.Equal(q.mean0, first.mean0) || !slices.Equal(q.precision0, first.precision0):
 			errs = append(errs, fmt.Errorf("blr: merge: part %d has another prior than part 0", k+1))
-		case q.site != first.site || q.refactor != first.refactor || q.halfLife != first.halfLife || q.xiStop != first.xiStop:
-			errs = append(errs, fmt.Errorf("blr: merge: part %d has another site, half-life, schedule or tolerance than part 0", k+1))
+		case q.site != first.site || q.refactor != first.refactor || q.halfLife != first.halfLife || q.xiStop != first.xiStop || q.block.size != first.block.size:
+			errs = append(errs, fmt.Errorf("blr: merge: part %d has another site, half-life, schedule, tolerance or block than part 0", k+1))
 		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	m := first.Clone()
+	m.write()
 	for _, q := range parts[1:] {
-		for i, v := range q.precision {
+		for i, v := range q.precisionNow() {
 			m.precision[i] += v
 		}
 		for j, τ := range q.precision0 {

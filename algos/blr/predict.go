@@ -17,7 +17,7 @@ func (p *Posterior) Moments(x []float64) (m, a float64) {
 }
 
 func (p *Posterior) moments(x []float64) (m, a float64) {
-	return inOrder(p.mean, x), max(p.cov.quadratic(x), 0)
+	return inOrder(p.mean, x), max(p.cov.quadratic(x)+p.block.variance(x), 0)
 }
 
 func scaled(x []float64, scale float64) []float64 {

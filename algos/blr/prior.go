@@ -35,7 +35,7 @@ func (p *Posterior) FitPrior(recs []Record) (k, moved float64, err error) {
 	square := 0.0
 	for j, τ := range p.precision0 {
 		d := p.mean[j] - p.mean0[j]
-		square += float64(τ * (float64(d*d) + p.cov.at(p.dim, j, j)))
+		square += float64(τ * (float64(d*d) + p.varianceOf(j)))
 	}
 	k = (defaultA0 + 0.5*float64(p.dim)) / (defaultB0 + 0.5*square)
 	for _, τ := range p.precision0 {
@@ -43,6 +43,7 @@ func (p *Posterior) FitPrior(recs []Record) (k, moved float64, err error) {
 			return 1, 0, fmt.Errorf("blr: fit the prior: a precision of %v times %v", τ, k)
 		}
 	}
+	p.write()
 	for j, τ := range p.precision0 {
 		more := float64((k - 1) * τ)
 		p.precision.row(p.dim, j)[0] += more

@@ -44,7 +44,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 		}
 		return 0, fmt.Errorf("blr: the record's label is %v, to the power %v", rec.Y, rec.Phi)
 	}
-	p.cov.mulVec(p.u, x)
+	p.vx(p.u, x)
 	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
 	rest := 1 - float64(h*a)
 	prior := p.priorVariance(x)
@@ -58,6 +58,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	if a == 0 {
 		return 0, nil
 	}
+	p.write()
 	p.addSite(x, dh, de, m, a)
 	return math.Abs(float64((de-float64(dh*m))/(1+float64(dh*a))) * a), nil
 }

@@ -125,22 +125,32 @@ func (a triangle) quadratic(x []float64) float64 {
 func (a triangle) addOuter(g float64, x []float64) {
 	n := len(x)
 	i := 0
-	for ; i+2 <= n; i += 2 {
+	for ; i+4 <= n; i += 4 {
 		r0 := a[:n-i]
 		r1 := a[n-i:][:n-i-1]
-		a = a[2*(n-i)-1:]
-		g0, g1 := float64(g*x[i]), float64(g*x[i+1])
-		r0[0] += float64(g0 * x[i])
-		xt := x[i+1:]
-		r0 = r0[1:]
-		r0, r1 = r0[:len(xt)], r1[:len(xt)]
-		for j, xj := range xt {
-			r0[j] += float64(g0 * xj)
-			r1[j] += float64(g1 * xj)
-		}
+		r2 := a[2*(n-i)-1:][:n-i-2]
+		r3 := a[3*(n-i)-3:][:n-i-3]
+		a = a[4*(n-i)-6:]
+		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
+		by := [4]float64{float64(g * x0), float64(g * x1), float64(g * x2), float64(g * x3)}
+		r0[0] += float64(by[0] * x0)
+		r0[1] += float64(by[0] * x1)
+		r0[2] += float64(by[0] * x2)
+		r0[3] += float64(by[0] * x3)
+		r1[0] += float64(by[1] * x1)
+		r1[1] += float64(by[1] * x2)
+		r1[2] += float64(by[1] * x3)
+		r2[0] += float64(by[2] * x2)
+		r2[1] += float64(by[2] * x3)
+		r3[0] += float64(by[3] * x3)
+		outer4(r0[4:], r1[3:], r2[2:], r3[1:], &by, x[i+4:])
 	}
-	if i < n {
-		a[0] += float64(float64(g*x[i]) * x[i])
+	for ; i < n; i++ {
+		gi := float64(g * x[i])
+		for j, xj := range x[i:] {
+			a[j] += float64(gi * xj)
+		}
+		a = a[n-i:]
 	}
 }
 

@@ -81,7 +81,7 @@ func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
 	}
 	x := rec.X
 	h, eta, left := p.standing(&rec)
-	p.cov.mulVec(p.u, x)
+	p.vx(p.u, x)
 	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
 	rest := 1 - float64(h*a)
 	// Λ without the site is still the prior's and a sum of other sites, so that
@@ -99,6 +99,7 @@ func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
 		if float64(a*(1-beyondPrior)) > float64(prior*rest) {
 			return Receipt{}, fmt.Errorf("blr: withdraw a site that leaves the variance %v along x, the prior's is %v: %w", a/rest, prior, ErrIndefinite)
 		}
+		p.write()
 		p.addSite(x, -h, -eta, m, a)
 	}
 	p.corrected(x)
@@ -136,17 +137,19 @@ func (p *Posterior) addSite(x []float64, h, eta, m, a float64) {
 // without the site lies below the prior's by more than rounding.
 func (p *Posterior) withdrawThin(x []float64, h, eta float64) (a float64, err error) {
 	n := p.dim
-	rest := slices.Clone(p.precision)
+	before := p.precisionNow()
+	rest := slices.Clone(before)
 	rest.addOuter(-h, x)
 	// A factor exists with pivots above the prior's precision once Λ's rounding
 	// has been added.
 	copy(p.factor, rest)
 	for i := range n {
-		p.factor.row(n, i)[0] += float64(float64(1e-15*float64(n)) * p.precision.at(n, i, i))
+		p.factor.row(n, i)[0] += float64(float64(1e-15*float64(n)) * before.at(n, i, i))
 	}
 	if p.factor.cholesky(p.precision0) > 0 {
 		return 0, fmt.Errorf("blr: withdraw a site without which the precision is not positive definite: %w", ErrIndefinite)
 	}
+	p.write()
 	copy(p.precision, rest)
 	for j, v := range x {
 		p.eta[j] -= float64(eta * v)

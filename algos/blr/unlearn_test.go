@@ -13,7 +13,7 @@ import (
 
 // natural returns (Λ, η) with all numbers in one slice, and the largest of them.
 func natural(p *Posterior) (all []float64, size float64) {
-	all = append(slices.Clone(p.precision), p.eta...)
+	all = append(slices.Clone(p.precisionNow()), p.eta...)
 	for _, v := range all {
 		size = max(size, math.Abs(v))
 	}

@@ -9,37 +9,98 @@ import (
 
 // Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the
 // power phi in (0, 1]. It costs O(D²), allocates nothing, and neither keeps nor
-// changes x; the record it returns refers to it. It panics before anything has changed if len(x) ≠ D, an entry is
-// NaN or infinite, y is not ±1 or phi not in (0, 1]: the caller refuses such
-// events. A vector with an entry beyond 2¹⁰⁰ is shortened by a power of two, and
-// the record holds a copy as it was learnt.
+// changes x; the record it returns refers to it. It panics before anything has
+// changed if len(x) ≠ D, an entry is NaN or infinite, y is not ±1 or phi not in
+// (0, 1]: the caller refuses such events. A vector with an entry beyond 2¹⁰⁰ is
+// shortened by a power of two, and the record holds a copy as it was learnt.
 func (p *Posterior) Update(x []float64, y, phi float64) Record {
 	p.checkLength(len(x))
 	scale := scaleOf(x)
+	checkLabel(y, phi)
+	if scale != 1 {
+		x = scaled(x, scale)
+	}
+	p.vx(p.u, x)
+	m, a := p.momentsAlong(x)
+	return p.absorb(x, m, a, y, phi)
+}
+
+// UpdateMany absorbs the events xs one after the other, as Update does and with
+// the same bits, and appends their records to dst. For each event in turn label is
+// told its number and the moments m and a of its log-odds under the belief before
+// it, and answers with y and phi: what depends on the prediction, like the trust
+// in a label, is no reason to come one by one.
+//
+// With Config.Block above 1 this is where blocks pay: V is multiplied by all
+// events of a block that are in xs at once. UpdateMany panics before anything has
+// changed if an event has a wrong length or an entry that is not finite, and at
+// its turn if a label is none. label may not touch p.
+func (p *Posterior) UpdateMany(dst []Record, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Record {
+	vectors := make([][]float64, len(xs))
+	for k, x := range xs {
+		p.checkLength(len(x))
+		if vectors[k] = x; scaleOf(x) != 1 {
+			vectors[k] = scaled(x, scaleOf(x))
+		}
+	}
+	b := &p.block
+	for k := 0; k < len(vectors); {
+		n := min(b.size-b.n, len(vectors)-k)
+		together := n > 1
+		if together {
+			interleave(b.known, vectors[k:k+n], p.dim)
+			columns := 4 * p.dim * ((n + 3) / 4)
+			p.cov.mulColumns(b.product, b.known[:columns], b.sums, p.dim)
+		}
+		for c, writes := 0, p.writes; c < n && p.writes == writes; c++ {
+			x := vectors[k]
+			if together {
+				column := b.product[4*p.dim*(c/4)+c%4:]
+				for j := range p.u {
+					p.u[j] = column[4*j]
+				}
+				b.deflate(p.u, x)
+			} else {
+				p.vx(p.u, x)
+			}
+			m, a := p.momentsAlong(x)
+			y, phi := label(k, m, a)
+			checkLabel(y, phi)
+			dst = append(dst, p.absorb(x, m, a, y, phi))
+			k++
+		}
+	}
+	return dst
+}
+
+func checkLabel(y, phi float64) {
 	if y != 1 && y != -1 {
 		panic(fmt.Sprintf("blr: label %v: want +1 or -1", y))
 	}
 	if !(phi > 0 && phi <= 1) {
 		panic(fmt.Sprintf("blr: likelihood raised to %v: want a power in (0, 1]", phi))
 	}
-	if scale != 1 {
-		x = scaled(x, scale)
-	}
+}
 
-	p.cov.mulVec(p.u, x)
-	a := dot(x, p.u)
-	if !(a >= 0) { // rounding has cost V its sign
+// momentsAlong returns m = wᵀx and a = xᵀVx for p.u = Vx. Where rounding has cost
+// V its sign it makes V and p.u anew.
+func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
+	a = dot(x, p.u)
+	if !(a >= 0) {
 		p.repaired++
 		p.remake()
-		p.cov.mulVec(p.u, x)
+		p.vx(p.u, x)
 		a = max(dot(x, p.u), 0)
 	}
-	st := p.solve(inOrder(p.mean, x), a, y, phi)
-	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.fades()}
+	return inOrder(p.mean, x), a
+}
 
-	p.precision.addOuter(st.H, x)
+// absorb is the event itself, for p.u = Vx.
+func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
+	st := p.solve(m, a, y, phi)
+	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.fades()}
 	ha := float64(st.H * a)
-	p.cov.addOuter(-st.H/(1+ha), p.u) // Sherman–Morrison
+	p.add(x, p.u, st.H, -st.H/(1+ha)) // Sherman–Morrison
 	for j, v := range x {
 		p.eta[j] += float64(st.Eta * v)
 		p.mean[j] += float64(st.R * p.u[j])
@@ -50,13 +111,18 @@ func (p *Posterior) Update(x []float64, y, phi float64) Record {
 
 	forget := p.halfLife != 0 && p.updates%forgetEvery == 0
 	if forget {
+		p.write()
 		p.forget()
+	}
+	probe := p.updates%probeEvery == 0
+	if probe || p.block.n == p.block.size {
+		p.write()
 	}
 	switch {
 	case forget, p.updates%uint64(p.refactor) == 0:
 		p.scheduled++
 		p.remake()
-	case ha > cancellation, p.updates%probeEvery == 0 && !(p.residual(x) <= probeTolerance):
+	case ha > cancellation, probe && !(p.residual(x) <= probeTolerance):
 		p.repaired++
 		p.remake()
 	}
@@ -112,7 +178,8 @@ func inOrder(x, y []float64) float64 {
 	return s
 }
 
-// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, and spoils p.u.
+// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, of the matrices as written,
+// and spoils p.u.
 func (p *Posterior) residual(x []float64) float64 {
 	xx := dot(x, x)
 	if xx == 0 {
@@ -145,6 +212,8 @@ func (p *Posterior) forget() {
 // Λ is the prior's diagonal plus a positive semidefinite sum, so a pivot cannot
 // be below the prior's precision.
 func (p *Posterior) remake() {
+	p.write()
+	p.writes++
 	logDet, raised := invert(p.precision, p.eta, p.precision0, p.factor, p.cov, p.mean, p.u)
 	p.logDetV = logDet
 	p.raised += uint64(raised)

@@ -1,0 +1,421 @@
+package blr
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+func normals(r *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	return x
+}
+
+// The kernels that the CPU chooses give the bits of those in Go.
+func TestKernelsGiveTheSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	rows := func(n int) (a, b [4][]float64) {
+		for i := range a {
+			a[i] = normals(r, n)
+			b[i] = slices.Clone(a[i])
+		}
+		return a, b
+	}
+	same := func(what string, n int, a, b []float64) {
+		t.Helper()
+		for i := range a {
+			if math.Float64bits(a[i]) != math.Float64bits(b[i]) {
+				t.Fatalf("%s n=%d: entry %d is %v, in Go %v", what, n, i, a[i], b[i])
+			}
+		}
+	}
+	for n := range 40 {
+		a, b := rows(n)
+		x, y := normals(r, 4*n), normals(r, 4*n)
+		yGo := slices.Clone(y)
+		xi, s := [16]float64(normals(r, 16)), [16]float64(normals(r, 16))
+		sGo := s
+		symm4(a[0], a[1], a[2], a[3], x, y, &xi, &s)
+		symm4Go(b[0], b[1], b[2], b[3], x, yGo, &xi, &sGo)
+		same("symm4", n, y, yGo)
+		same("symm4", n, s[:], sGo[:])
+
+		a, b = rows(8)
+		gu, u := normals(r, 4*n), normals(r, 8*n)
+		rank4x8(a[0], a[1], a[2], a[3], gu, u)
+		rank4x8Go(b[0], b[1], b[2], b[3], gu, u)
+		for i := range a {
+			same("rank4x8", n, a[i], b[i])
+		}
+
+		a, b = rows(n)
+		g := [4]float64(normals(r, 4))
+		outer4(a[0], a[1], a[2], a[3], &g, x[:n])
+		outer4Go(b[0], b[1], b[2], b[3], &g, x[:n])
+		for i := range a {
+			same("outer4", n, a[i], b[i])
+		}
+	}
+}
+
+// Many columns at once have the bits of one at a time, for every remainder and
+// across the edges of tiles.
+func TestColumnsGiveTheSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	sizes := []int{colTile - 1, colTile, colTile + 5, rankTile, rankTile + 13}
+	for n := 1; n <= 22; n++ {
+		sizes = append(sizes, n)
+	}
+	for _, n := range sizes {
+		a := triangle(normals(r, n*(n+1)/2))
+		for _, k := range []int{1, 2, 4, 7, 8} {
+			var vectors [][]float64
+			for range k {
+				vectors = append(vectors, normals(r, n))
+			}
+			size := 4 * n * ((k + 3) / 4)
+			x, y, s := normals(r, size), normals(r, size), normals(r, size)
+			interleave(x, vectors, n)
+			a.mulColumns(y, x, s, n)
+			want := make([]float64, n)
+			for c, v := range vectors {
+				a.mulVec(want, v)
+				for j := range n {
+					if got := y[4*n*(c/4)+4*j+c%4]; got != want[j] {
+						t.Fatalf("n=%d k=%d: entry %d of column %d is %v, by itself %v", n, k, j, c, got, want[j])
+					}
+				}
+			}
+
+			g, u := normals(r, k), normals(r, k*n)
+			one, all := slices.Clone(a), slices.Clone(a)
+			for i := range k {
+				one.addOuter(g[i], u[i*n:(i+1)*n])
+			}
+			all.addRank(g, u, normals(r, k*(n+8)), normals(r, k*n), n)
+			for i := range one {
+				if one[i] != all[i] {
+					t.Fatalf("n=%d k=%d: element %d is %v, one after the other %v", n, k, i, all[i], one[i])
+				}
+			}
+		}
+	}
+}
+
+// Blocks change no semantics: every prediction, site and moment is that of events
+// one by one to 1e−12, whatever the size of the block.
+func TestBlockedEqualsSequential(t *testing.T) {
+	for _, site := range sites {
+		for _, dim := range []int{1, 4, 13, 58} {
+			t.Run(fmt.Sprintf("%v/d=%d", site, dim), func(t *testing.T) {
+				const n = 300
+				type seen struct {
+					m, a, evidence, logDet float64
+					rec                    Record
+				}
+				run := func(block int) (all []seen, p *Posterior) {
+					p, s := mustNew(t, Config{Dim: dim, Site: site, Block: block, Refactor: 130, Precision: flat(dim, 2)}), newStream(100, dim)
+					for range n {
+						x, y, phi := s.next()
+						m, a := p.Moments(x)
+						rec := p.Update(x, y, phi)
+						all = append(all, seen{m, a, p.LogEvidence(), p.LogDetV(), rec})
+					}
+					return all, p
+				}
+				want, one := run(1)
+				for _, block := range []int{2, 3, 16, 50, 64} {
+					got, p := run(block)
+					worst := 0.0
+					for i := range got {
+						worst = max(worst, relative(got[i].m, want[i].m), relative(got[i].a, want[i].a), relative(got[i].evidence, want[i].evidence),
+							relative(got[i].logDet, want[i].logDet), relative(got[i].rec.H, want[i].rec.H), relative(got[i].rec.R, want[i].rec.R))
+					}
+					worst = max(worst, apart(p, one))
+					if worst > 1e-12 {
+						t.Errorf("block %d: largest difference %g", block, worst)
+					}
+					if r := residualOf(p); r > 1e-12 {
+						t.Errorf("block %d: max |VΛ − I| = %g", block, r)
+					}
+				}
+			})
+		}
+	}
+}
+
+// However a stream is cut into fetches, the bytes are the same after every event.
+func TestCuttingChangesNoBit(t *testing.T) {
+	for _, cfg := range []Config{
+		{Dim: 11, Block: 16}, {Dim: 11, Block: 64, Refactor: 100}, {Dim: 6, Block: 7, HalfLife: 80},
+		{Dim: 58, Block: 32}, {Dim: 5}, {Dim: 5, Block: 10, Site: JaakkolaJordan, XiTolerance: 1e-5},
+	} {
+		t.Run(fmt.Sprintf("d=%d/block=%d", cfg.Dim, cfg.Block), func(t *testing.T) {
+			const n = 260
+			var xs [][]float64
+			var ys, phis []float64
+			s := newStream(101, cfg.Dim)
+			for range n {
+				x, y, phi := s.next()
+				xs, ys, phis = append(xs, x), append(ys, y), append(phis, phi)
+			}
+			xs[77] = append([]float64(nil), xs[77]...)
+			xs[77][0] = 1e9 // a repair in the middle of a block
+			one := mustNew(t, cfg)
+			var want [][]byte
+			var recs []Record
+			for i := range xs {
+				want = append(want, encode(t, one))
+				recs = append(recs, one.Update(xs[i], ys[i], phis[i]))
+			}
+			want = append(want, encode(t, one))
+			r := rand.New(rand.NewPCG(1, uint64(cfg.Dim)))
+			for range 6 {
+				p, at := mustNew(t, cfg), 0
+				var got []Record
+				for at < n {
+					k := min(1+r.IntN(90), n-at)
+					got = p.UpdateMany(got, xs[at:at+k], func(i int, m, a float64) (y, phi float64) {
+						if i < 0 || i >= k || !(a >= 0) {
+							t.Errorf("event %d of %d has moments N(%v, %v)", i, k, m, a)
+						}
+						return ys[at+i], phis[at+i]
+					})
+					at += k
+					b := encode(t, p)
+					if !bytes.Equal(b, want[at]) {
+						t.Fatalf("after %d events, the last %d fetched together, the bytes differ", at, k)
+					}
+					if r.IntN(3) == 0 { // stop, and go on from the bytes
+						p = &Posterior{}
+						if err := p.UnmarshalBinary(b); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				for i := range got {
+					if got[i].Step != recs[i].Step || &got[i].X[0] != &recs[i].X[0] {
+						t.Fatalf("record %d is %+v, one by one %+v", i, got[i], recs[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// In the middle of a block every reader sees all events, and changes nothing.
+func TestReadersInsideABlock(t *testing.T) {
+	const dim = 9
+	p, s := mustNew(t, Config{Dim: dim, Block: 32}), newStream(102, dim)
+	for range 45 {
+		p.Update(s.next())
+	}
+	if p.block.n != 13 {
+		t.Fatalf("%d events in the block, so this tests nothing", p.block.n)
+	}
+	before := encode(t, p)
+	q := p.Clone()
+	q.write()
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if relative(got, want) > 1e-14 {
+			t.Errorf("%s is %v, written %v", what, got, want)
+		}
+	}
+	x, _, _ := s.next()
+	m, a := p.Moments(x)
+	m2, a2 := q.Moments(x)
+	near("m", m, m2)
+	near("a", a, a2)
+	near("p", p.Prob(x), q.Prob(x))
+	for j, c := range p.Contributions(nil, x) {
+		near("sd", c.SD, q.Contributions(nil, x)[j].SD)
+	}
+	group, mean, cov, cov2 := []int{0, 1, 2, 0, 1, 2, 0, 1, 2}, make([]float64, 3), &mat.SymDense{}, &mat.SymDense{}
+	p.GroupContributions(mean, cov, x, group)
+	q.GroupContributions(mean, cov2, x, group)
+	if !mat.Equal(cov, cov2) {
+		t.Error("covariances of groups differ")
+	}
+	v, v2, l, l2, eta := &mat.SymDense{}, &mat.SymDense{}, &mat.SymDense{}, &mat.SymDense{}, make([]float64, dim)
+	p.CovarianceTo(v)
+	q.CovarianceTo(v2)
+	p.NaturalTo(eta, l)
+	q.NaturalTo(eta, l2)
+	if !mat.Equal(v, v2) || !mat.Equal(l, l2) {
+		t.Error("V or Λ differ from those written")
+	}
+	one, err := Merge(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := apart(one, q); d != 0 {
+		t.Errorf("merged alone it differs by %g", d)
+	}
+	rec := Record{X: slices.Repeat([]float64{1e4}, dim), Y: 1, Phi: 1, Step: Step{H: 0.25}}
+	if _, err := p.Unlearn(rec); !errors.Is(err, ErrIndefinite) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := p.Refresh(&rec); !errors.Is(err, ErrIndefinite) {
+		t.Errorf("error %v", err)
+	}
+	if !bytes.Equal(encode(t, p), before) {
+		t.Error("reading, or a refusal, changed the posterior")
+	}
+	rec = p.Update(s.next())
+	p.Update(s.next())
+	q = p.Clone()
+	if _, err := p.Unlearn(rec); err != nil {
+		t.Fatal(err)
+	}
+	q.write()
+	if _, err := q.Unlearn(rec); err != nil {
+		t.Fatal(err)
+	}
+	if d := apart(p, q); d > 1e-15 {
+		t.Errorf("withdrawn inside a block and after it, (Λ, η) differ by %g", d)
+	}
+}
+
+func TestUpdateManyRefuses(t *testing.T) {
+	p := mustNew(t, Config{Dim: 2, Block: 8})
+	before := encode(t, p)
+	for name, xs := range map[string][][]float64{"short": {{1, 2}, {1}}, "NaN": {{1, 2}, {1, math.NaN()}}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			p.UpdateMany(nil, xs, func(int, float64, float64) (float64, float64) { return 1, 1 })
+		}()
+	}
+	if !bytes.Equal(encode(t, p), before) {
+		t.Error("refused events changed the posterior")
+	}
+}
+
+// gonumLoop is one event the plain way, on a full matrix: gonum's MulVec and
+// SymRankOne.
+type gonumLoop struct {
+	v *mat.SymDense
+	u *mat.VecDense
+}
+
+func newGonumLoop(dim int) *gonumLoop {
+	g := &gonumLoop{mat.NewSymDense(dim, nil), mat.NewVecDense(dim, nil)}
+	for j := range dim {
+		g.v.SetSym(j, j, 1)
+	}
+	return g
+}
+
+func (g *gonumLoop) event(x *mat.VecDense) {
+	g.u.MulVec(g.v, x)
+	a := mat.Dot(x, g.u)
+	g.v.SymRankOne(g.v, -0.2/(1+0.2*a), g.u)
+}
+
+// BenchmarkBlocked compares an event of a blocked posterior (site, both
+// parametrisations, evidence, prediction) with gonum's rank-1 loop on V alone,
+// taking turns. gonum/event is how many times longer the loop takes.
+func BenchmarkBlocked(b *testing.B) {
+	for _, dim := range []int{256, 512, 1024, 2048, 4096} {
+		b.Run(fmt.Sprintf("d=%d", dim), func(b *testing.B) {
+			const k = 64
+			p := mustNew(b, Config{Dim: dim, Block: k, Refactor: 1 << 30})
+			loop, s := newGonumLoop(dim), newStream(103, dim)
+			var xs [][]float64
+			var ys []float64
+			for range k {
+				x, y, _ := s.next()
+				xs, ys = append(xs, x), append(ys, y)
+			}
+			recs := make([]Record, 0, k)
+			var ours, theirs []float64 // s an event, in turns
+			for b.Loop() {
+				start := time.Now()
+				recs = p.UpdateMany(recs[:0], xs, func(i int, m, a float64) (y, phi float64) { return ys[i], 1 })
+				ours = append(ours, time.Since(start).Seconds()/k)
+				n := max(1, min(k, 4096/dim))
+				start = time.Now()
+				for i := range n {
+					loop.event(mat.NewVecDense(dim, xs[i]))
+				}
+				theirs = append(theirs, time.Since(start).Seconds()/float64(n))
+			}
+			report(b, ours, theirs)
+		})
+	}
+}
+
+// report writes the medians of two measurements taken in turns and of their ratio.
+func report(b *testing.B, ours, theirs []float64) {
+	ratios := make([]float64, len(ours))
+	for i := range ours {
+		ratios[i] = theirs[i] / ours[i]
+	}
+	for _, v := range [][]float64{ours, theirs, ratios} {
+		slices.Sort(v)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(1e6*ours[len(ours)/2], "µs/event")
+	b.ReportMetric(1e6*theirs[len(theirs)/2], "gonum-µs/event")
+	b.ReportMetric(ratios[len(ratios)/2], "gonum/event")
+}
+
+// BenchmarkAgainstGonum compares, at D = 57 and taking turns, the rank-1 kernel
+// (Vx and V + g·uuᵀ) and the whole event with gonum's MulVec and SymRankOne on a
+// SymDense of the same size.
+func BenchmarkAgainstGonum(b *testing.B) {
+	const dim, turn = 57, 500
+	s := newStream(104, dim)
+	var xs [][]float64
+	var vs []*mat.VecDense
+	var ys []float64
+	for range turn {
+		x, y, _ := s.next()
+		xs, vs, ys = append(xs, x), append(vs, mat.NewVecDense(dim, x)), append(ys, y)
+	}
+	measure := func(b *testing.B, ours func(i int)) {
+		loop := newGonumLoop(dim)
+		var t1, t2 []float64
+		for b.Loop() {
+			start := time.Now()
+			for i := range turn {
+				ours(i)
+			}
+			t1 = append(t1, time.Since(start).Seconds()/turn)
+			start = time.Now()
+			for i := range turn {
+				loop.event(vs[i])
+			}
+			t2 = append(t2, time.Since(start).Seconds()/turn)
+		}
+		report(b, t1, t2)
+	}
+	b.Run("kernel", func(b *testing.B) {
+		p, u := mustNew(b, Config{Dim: dim}), make([]float64, dim)
+		measure(b, func(i int) {
+			p.cov.mulVec(u, xs[i])
+			p.cov.addOuter(-0.2/(1+0.2*dot(xs[i], u)), u)
+		})
+	})
+	for _, site := range sites {
+		b.Run("event/"+site.String(), func(b *testing.B) {
+			p := mustNew(b, Config{Dim: dim, Site: site})
+			b.ReportAllocs()
+			measure(b, func(i int) { p.Update(xs[i], ys[i], 1) })
+		})
+	}
+}
