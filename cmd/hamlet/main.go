@@ -1,11 +1,13 @@
 // Command hamlet is the whole classifier in one binary: up runs it, eval
-// measures it on labelled data, score asks a running one, fit shows what each
-// algorithm does on a handful of rows.
+// measures it on labelled data, score asks a running one, bench sets it beside
+// other filters, fit shows what each algorithm does on a handful of rows.
 package main
 
 import (
 	"context"
+	"strings"
 
+	"hamlet/cmd/internal/bench"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/fit"
 	"hamlet/cmd/internal/score"
@@ -18,6 +20,7 @@ const description = `hamlet: to be or not to be spam, and how sure.
   hamlet up --spam spam.mbox --ham ham.mbox your own mail, then scoring over NATS
   hamlet eval --spam Junk/ --ham INBOX/     how well it would have done
   hamlet score message.eml                  ask the running one
+  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
   hamlet fit < requests.jsonl               every algorithm behind one door
 
 A command's own help has more: hamlet up --help.`
@@ -26,6 +29,7 @@ type grammar struct {
 	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, on brokers of its own or on real ones."`
 	Eval  evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
 	Score score.Command `cmd:"" help:"Ask a scorer about messages."`
+	Bench bench.Command `cmd:"" help:"Measurements beside peers."`
 	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a handful of rows: JSON Lines in, JSON Lines out."`
 	cli.ConfigFlag
 }
@@ -40,11 +44,14 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}
-	switch command.Selected().Name {
+	verb, _, _ := strings.Cut(command.Command(), " ")
+	switch verb {
 	case "up":
 		return g.Up.run(ctx, stdio)
 	case "eval":
 		return g.Eval.run(ctx, stdio)
+	case "bench":
+		return g.Bench.Run(ctx, stdio)
 	case "fit":
 		return g.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	default:

@@ -14,7 +14,7 @@ import (
 
 // sections are the names under which a configuration file may hold what only
 // one command knows, so that one file can serve them all.
-var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "score", "fit"}
+var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "score", "bench", "mail", "fit"}
 
 // A fileResolver gives the flags of a YAML file, written as
 //
