@@ -1,0 +1,205 @@
+package drift
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// A CovariateConfig tunes the covariate alarm. Zero fields mean the defaults given.
+type CovariateConfig struct {
+	Memory    int     // events that the reference remembers; 0 is 2,000
+	Window    int     // events that the level remembers; 0 is 50
+	Threshold float64 // of the level, in robust units of one event; 0 is 1
+	Quiet     int     // no alarm before so many events; 0 is 500
+}
+
+const (
+	defaultReference    = 2_000
+	defaultWindow       = 50
+	defaultRobustThresh = 1.0
+
+	// Residuals count as at most so many units: one message, however odd, moves
+	// the level by 3/50.
+	clipResidual = 3
+	// The scale is at least a tenth of a nat: a leverage that moves by less than
+	// 10 % is like what was learnt, however constant it used to be.
+	leastScale = 0.1
+	// E|z| = √(2/π) under the standard normal, so that the scale of a normal ln a
+	// is its standard deviation.
+	perDeviation = 1.2533141373155001
+	// In its first events the reference remembers a quarter of them: the leverage
+	// of a head that does not forget falls as 1/t, and a longer memory would lag
+	// behind it by more than ln(4/3).
+	youth = 4
+	// Leverages count as between e^±farthestLog.
+	farthestLog = 100
+)
+
+func (cfg *CovariateConfig) fill() error {
+	setDefault(&cfg.Memory, defaultReference)
+	setDefault(&cfg.Window, defaultWindow)
+	setDefault(&cfg.Threshold, defaultRobustThresh)
+	setDefault(&cfg.Quiet, defaultQuiet)
+	errs := []error{
+		checkSpan("covariate: memory", cfg.Memory, 1),
+		checkSpan("covariate: window", cfg.Window, 1),
+		checkSpan("covariate: quiet", cfg.Quiet, 1),
+		checkNumber("covariate: threshold", cfg.Threshold, 1e-3, clipResidual),
+	}
+	if cfg.Window >= cfg.Memory {
+		errs = append(errs, fmt.Errorf("drift: covariate: a window of %d events for a memory of %d: want less", cfg.Window, cfg.Memory))
+	}
+	return errors.Join(errs...)
+}
+
+// A Covariate is the alarm for mail unlike anything learnt. The head's leverage
+// of an event, a = xᵀVx, is the variance of its log-odds before it is learnt: the
+// directions that many events have shown are narrow in V, new ones are as wide as
+// the prior. With ℓ = ln a, a reference μ, a scale s and
+//
+//	d = clip((ℓ − μ)/s, ±3)
+//
+// an event moves, in this order,
+//
+//	level  L ← L + (d − L)/Window
+//	scale  s ← max(0.1, s + r·(1.2533·min(|ℓ−μ|, 3s) − s))
+//	μ ← μ + r·s·d,   r = max(1/Memory, 4/(4+t))
+//
+// t events before: μ is Huber's location of ln a in the past (Huber, Robust
+// estimation of a location parameter, 1964) by stochastic approximation, s a
+// standard deviation from absolute deviations, and L how far the last Window events
+// lie above that past, in units of one event's spread. Being a logarithm, ℓ does not
+// care how wide the prior is; being clipped, one odd message moves L by 3/Window at
+// most, so that a raise takes a run of them. Stationary, L has mean 0 and a
+// standard deviation of about √(1/2Window) = 0.1.
+//
+// It is raised when L > Threshold and clears when L ≤ Threshold/2. Falling
+// leverage, more of the same, raises nothing. μ and s go on while it is raised, so
+// that it ends by itself even if the new mail is never learnt: within some Memory
+// events; mostly the head has learnt it long before.
+//
+// Its Status has L as level, in units of s, and μ, in nats, as reference.
+type Covariate struct {
+	cfg       CovariateConfig
+	events    uint64
+	reference float64 // μ
+	scale     float64 // s
+	level     float64 // L
+	raised    bool
+	since     uint64
+}
+
+// NewCovariate returns the alarm before any event. The error joins every field
+// that is wrong.
+func NewCovariate(cfg CovariateConfig) (*Covariate, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	return &Covariate{cfg: cfg, scale: 1}, nil
+}
+
+// Observe takes the leverage a = xᵀVx, before it was learnt, of the event that
+// made the event count count, and reports whether the alarm was raised or cleared
+// by it. It panics if a is NaN or negative; 0 and +Inf count as e^∓100. O(1).
+func (c *Covariate) Observe(count uint64, a float64) (changed bool) {
+	if !(a >= 0) {
+		panic(fmt.Sprintf("drift: a leverage of %v", a))
+	}
+	ℓ := max(-farthestLog, min(farthestLog, logistic.Log(a)))
+	if c.events == 0 {
+		c.reference = ℓ
+	}
+	rate := max(1/float64(c.cfg.Memory), youth/(youth+float64(c.events)))
+	c.events++
+	off := ℓ - c.reference
+	d := max(-clipResidual, min(clipResidual, off/c.scale))
+	c.level += (d - c.level) / float64(c.cfg.Window)
+	c.reference += float64(rate * float64(c.scale*d))
+	spread := float64(perDeviation * min(math.Abs(off), float64(clipResidual*c.scale)))
+	c.scale = max(leastScale, c.scale+float64(rate*(spread-c.scale)))
+
+	was := c.raised
+	switch {
+	case c.events < uint64(c.cfg.Quiet):
+	case c.raised:
+		c.raised = c.level > c.cfg.Threshold/2
+	default:
+		c.raised = c.level > c.cfg.Threshold
+	}
+	if c.raised != was {
+		c.since = count
+	}
+	return c.raised != was
+}
+
+// Status returns the alarm as it stands.
+func (c *Covariate) Status() Status {
+	return Status{
+		Raised: c.raised, Since: c.since, Known: c.events > 0,
+		Level: c.level, Reference: c.reference, Threshold: c.cfg.Threshold,
+	}
+}
+
+// The bytes of a Covariate, version 1: 80, no more and no less. Integers and
+// float64 bits are little-endian.
+//
+//	offset  size  field
+//	0       4     "hdcv"
+//	4       1     version, 1
+//	5       1     1 if raised, else 0
+//	6       2     zero
+//	8       24    Memory, Window, Quiet, uint64
+//	32      8     Threshold
+//	40      8     events
+//	48      24    μ, s, L
+//	72      8     since
+const (
+	covariateMagic = "hdcv"
+	covariateSize  = 80
+)
+
+// AppendBinary appends the bytes of c. The error is always nil.
+func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
+	w := newWriter(dst, covariateMagic, c.raised)
+	w.integers(uint64(c.cfg.Memory), uint64(c.cfg.Window), uint64(c.cfg.Quiet))
+	w.floats(c.cfg.Threshold)
+	w.integers(c.events)
+	w.floats(c.reference, c.scale, c.level)
+	w.integers(c.since)
+	return w.b, nil
+}
+
+// MarshalBinary returns the bytes of c. The error is always nil.
+func (c *Covariate) MarshalBinary() ([]byte, error) {
+	return c.AppendBinary(make([]byte, 0, covariateSize))
+}
+
+// UnmarshalBinary replaces c, which may be the zero value, by what b holds; it
+// keeps no reference to b. Observe then goes on bit for bit as if the alarm had
+// never been saved. If b is of another version, has another length or holds what
+// no alarm can, the error wraps ErrFormat and c is as before.
+func (c *Covariate) UnmarshalBinary(b []byte) error {
+	var q Covariate
+	r := newReader(b, covariateMagic, &q.raised)
+	r.spans(&q.cfg.Memory, &q.cfg.Window, &q.cfg.Quiet)
+	r.floats(&q.cfg.Threshold)
+	r.integers(&q.events)
+	r.floats(&q.reference, &q.scale, &q.level)
+	r.integers(&q.since)
+	if err := r.close(); err != nil {
+		return fmt.Errorf("covariate: %w", err)
+	}
+	filled := q.cfg
+	if err := filled.fill(); err != nil || filled != q.cfg {
+		return fmt.Errorf("covariate: configuration %+v: %w", q.cfg, ErrFormat)
+	}
+	const most = 2 * farthestLog
+	if !(math.Abs(q.reference) <= most && q.scale >= leastScale && q.scale <= 2*most && math.Abs(q.level) <= 1.001*clipResidual) {
+		return fmt.Errorf("covariate: reference %v, scale %v, level %v: %w", q.reference, q.scale, q.level, ErrFormat)
+	}
+	*c = q
+	return nil
+}

@@ -1,0 +1,220 @@
+package drift
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// The bytes of a LabelNoise, version 1. Integers and float bits are
+// little-endian; nothing follows.
+//
+//	offset  size  field
+//	0       4     "hdln"
+//	4       1     version, 1
+//	5       1     1 if raised, else 0
+//	6       2     zero
+//	8       88    Dim, Half, Rounds, Inner, Bins, Every, Memory, Lag, Least, Recent, Settle, uint64
+//	96      32    Drop, Confirmed, FlipRate, Clear
+//	128     8     ε
+//	136     8     flags: 1 a result is known, 2 there is a reference, 4 a job is pending
+//	144     32    SNR, noise grade, s, reference
+//	176     16    since, count of the last Check
+//	192     24    count of the pending job's start, ham and spam seen by then
+//	216     8     H, s in the history
+//	224     8·H   them, the latest last
+//	        then of ham, and then of spam,
+//	        8     events seen
+//	        4·D·min(seen, Half + 50)  their last rows, oldest first, float32
+//	        then
+//	        8     E, recent events
+//	        then of each, oldest first,
+//	        8     label
+//	        8     φ
+//	        4, n  length of the id, and it
+//	        4, n  length of the source, and it
+const labelNoiseMagic = "hdln"
+
+const (
+	flagKnown = 1 << iota
+	flagReference
+	flagPending
+)
+
+// AppendBinary appends the bytes of n. The error is always nil.
+func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
+	c := &n.cfg
+	w := newWriter(dst, labelNoiseMagic, n.raised)
+	for _, v := range n.cfg.spans() {
+		w.integers(uint64(*v))
+	}
+	w.floats(c.Drop, c.Confirmed, c.FlipRate, c.Clear, n.flipRate)
+	flags := uint64(0)
+	for _, f := range []struct {
+		set bool
+		bit uint64
+	}{{n.known, flagKnown}, {n.hasRef, flagReference}, {n.pending, flagPending}} {
+		if f.set {
+			flags |= f.bit
+		}
+	}
+	w.integers(flags)
+	w.floats(n.snr, n.grade, n.level, n.reference)
+	w.integers(n.since, n.marked, n.started, n.upTo[0], n.upTo[1], uint64(len(n.history)))
+	w.floats(n.history...)
+	for i := range n.classes {
+		r := &n.classes[i]
+		w.integers(r.seen)
+		for k := r.seen - uint64(r.held()); k < r.seen; k++ {
+			for _, v := range r.slot(k) {
+				w.b = binary.LittleEndian.AppendUint32(w.b, math.Float32bits(v))
+			}
+		}
+	}
+	w.integers(uint64(len(n.recent.ring)))
+	for _, e := range n.recent.oldest() {
+		w.floats(e.label, e.phi)
+		w.text(e.id)
+		w.text(e.source)
+	}
+	return w.b, nil
+}
+
+// spans returns the whole numbers of a configuration in the order of the bytes.
+func (cfg *LabelNoiseConfig) spans() []*int {
+	return []*int{&cfg.Dim, &cfg.Half, &cfg.Rounds, &cfg.Inner, &cfg.Bins, &cfg.Every,
+		&cfg.Memory, &cfg.Lag, &cfg.Least, &cfg.Recent, &cfg.Settle}
+}
+
+// Size returns the number of bytes that AppendBinary appends. With the defaults,
+// 60 inputs and full windows it is 144 kB and some 30 bytes and an id for each of
+// the 500 recent events.
+func (n *LabelNoise) Size() int {
+	size := 224 + 8*len(n.history) + 24
+	for i := range n.classes {
+		size += 4 * n.cfg.Dim * n.classes[i].held()
+	}
+	for _, e := range n.recent.ring {
+		size += 24 + len(e.id) + len(e.source)
+	}
+	return size
+}
+
+// MarshalBinary returns the bytes of n. The error is always nil.
+func (n *LabelNoise) MarshalBinary() ([]byte, error) {
+	return n.AppendBinary(make([]byte, 0, n.Size()))
+}
+
+// UnmarshalBinary replaces n, which may be the zero value, by what b holds; it
+// keeps no reference to b. The watch then goes on bit for bit as if it had never
+// been saved; a pending job is had from Pending. If b is of another version, cut
+// short, too long or holds what no alarm can, the error wraps ErrFormat and n is as
+// before.
+func (n *LabelNoise) UnmarshalBinary(b []byte) error {
+	var raised bool
+	var cfg LabelNoiseConfig
+	r := newReader(b, labelNoiseMagic, &raised)
+	r.spans(cfg.spans()...)
+	r.floats(&cfg.Drop, &cfg.Confirmed, &cfg.FlipRate, &cfg.Clear)
+	if r.err != nil {
+		return fmt.Errorf("label noise: %w", r.err)
+	}
+	filled := cfg
+	if err := filled.fill(); err != nil || filled != cfg {
+		return fmt.Errorf("label noise: configuration %+v: %w", cfg, ErrFormat)
+	}
+	q := blank(cfg)
+	q.raised = raised
+	q.read(r)
+	if err := r.close(); err != nil {
+		return fmt.Errorf("label noise: %w", err)
+	}
+	if err := q.consistent(); err != nil {
+		return fmt.Errorf("label noise: %w", err)
+	}
+	*n = *q
+	return nil
+}
+
+// read reads what follows the configuration.
+func (n *LabelNoise) read(r *reader) {
+	var flags, history, recents uint64
+	r.floats(&n.flipRate)
+	r.integers(&flags)
+	r.floats(&n.snr, &n.grade, &n.level, &n.reference)
+	r.integers(&n.since, &n.marked, &n.started, &n.upTo[0], &n.upTo[1], &history)
+	if flags >= 2*flagPending || history > uint64(n.cfg.Memory/Rhythm) {
+		r.fail("flags %x, a history of %d", flags, history)
+		return
+	}
+	n.known, n.hasRef, n.pending = flags&flagKnown != 0, flags&flagReference != 0, flags&flagPending != 0
+	for range history {
+		var s float64
+		r.floats(&s)
+		n.history = append(n.history, s)
+	}
+	for i := range n.classes {
+		n.classes[i].read(r)
+	}
+	r.integers(&recents)
+	if recents > uint64(n.cfg.Recent) {
+		r.fail("%d recent events of at most %d", recents, n.cfg.Recent)
+	}
+	for range recents {
+		var w witness
+		r.floats(&w.label, &w.phi)
+		w.id, w.source = r.text(), r.text()
+		if r.err == nil && (w.label != 1 && w.label != -1 || !isShare(w.phi)) {
+			r.fail("a recent event of label %v and phi %v", w.label, w.phi)
+		}
+		if r.err != nil {
+			return
+		}
+		n.recent.add(w)
+	}
+}
+
+func (s *rows) read(r *reader) {
+	r.integers(&s.seen)
+	if r.err != nil {
+		return
+	}
+	raw := r.take(4 * s.dim * s.held())
+	if raw == nil {
+		return
+	}
+	s.data = make([]float32, s.dim*s.held())
+	for k := s.seen - uint64(s.held()); k < s.seen; k++ {
+		row := s.slot(k)
+		for j := range row {
+			row[j] = math.Float32frombits(binary.LittleEndian.Uint32(raw))
+			raw = raw[4:]
+			if !(math.Abs(float64(row[j])) <= math.MaxFloat32) {
+				r.fail("an input of %v", row[j])
+				return
+			}
+		}
+	}
+}
+
+// consistent returns an error if n holds what no sequence of events can leave.
+func (n *LabelNoise) consistent() error {
+	bad := func(what string) error { return fmt.Errorf("%s: %w", what, ErrFormat) }
+	switch {
+	case !isShare(n.flipRate):
+		return bad("flip rate")
+	case n.known != (n.snr > 0) || n.snr < 0 || !n.known && (n.level != 0 || n.grade != 0 || len(n.history) > 0):
+		return bad("SNR")
+	case n.raised && !n.hasRef, n.hasRef && !n.known, !n.hasRef && n.reference != 0:
+		return bad("reference")
+	case !n.pending && (n.started != 0 || n.upTo != [2]uint64{}):
+		return bad("job that is not pending")
+	}
+	for i := range n.classes {
+		seen, upTo := n.classes[i].seen, n.upTo[i]
+		if n.pending && (upTo < uint64(n.cfg.Half) || upTo > seen || seen-upTo > Rhythm) {
+			return bad("pending job")
+		}
+	}
+	return nil
+}

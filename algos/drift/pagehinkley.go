@@ -1,0 +1,229 @@
+package drift
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A PageHinkleyConfig tunes the concept alarm. Zero fields mean the defaults given.
+type PageHinkleyConfig struct {
+	Clip      float64 // losses count as at most so many nats; 0 is 3
+	Tolerance float64 // δ, nats an event above the mean that are no change; 0 is 0.02
+	Threshold float64 // λ, nats; 0 is 28
+	Memory    int     // the mean is that of about so many events; 0 is 10,000
+	Quiet     int     // U stays 0 for so many events; 0 is 500
+	Settle    int     // an alarm that lasted so many events takes the new loss for its reference; 0 is 2,000
+}
+
+const (
+	defaultClip      = 3
+	defaultTolerance = 0.02
+	defaultThreshold = 28
+	defaultMemory    = 10_000
+	defaultQuiet     = 500
+	defaultSettle    = 2_000
+
+	mostEvents = 1 << 30 // of any span of events in a configuration
+)
+
+func (cfg *PageHinkleyConfig) fill() error {
+	setDefault(&cfg.Clip, defaultClip)
+	setDefault(&cfg.Tolerance, defaultTolerance)
+	setDefault(&cfg.Threshold, defaultThreshold)
+	setDefault(&cfg.Memory, defaultMemory)
+	setDefault(&cfg.Quiet, defaultQuiet)
+	setDefault(&cfg.Settle, defaultSettle)
+	return errors.Join(
+		checkNumber("page–hinkley: clip", cfg.Clip, 1e-3, 1e6),
+		checkNumber("page–hinkley: tolerance", cfg.Tolerance, 1e-9, 1e6),
+		checkNumber("page–hinkley: threshold", cfg.Threshold, 1e-3, 1e9),
+		checkSpan("page–hinkley: memory", cfg.Memory, 1),
+		checkSpan("page–hinkley: quiet", cfg.Quiet, 1),
+		checkSpan("page–hinkley: settle", cfg.Settle, 2),
+	)
+}
+
+func setDefault[T int | float64](field *T, to T) {
+	if *field == 0 {
+		*field = to
+	}
+}
+
+func checkNumber(what string, v, low, high float64) error {
+	if !(v >= low && v <= high) {
+		return fmt.Errorf("drift: %s is %v: want %g to %g", what, v, low, high)
+	}
+	return nil
+}
+
+func checkSpan(what string, n, low int) error {
+	if n < low || n > mostEvents {
+		return fmt.Errorf("drift: %s is %d events: want %d to %d", what, n, low, mostEvents)
+	}
+	return nil
+}
+
+// A PageHinkley is the concept alarm: the test of Page and Hinkley on the log
+// loss of predictions made before their labels were learnt. With x the loss,
+// clipped, and x̄ its mean so far (x included),
+//
+//	m ← m + x − x̄ − δ,   U = m − min m = max(0, U + x − x̄ − δ),
+//
+// and the alarm is raised when U > λ: when the loss has lain above its mean, by
+// more than the tolerance, for an excess of λ nats in all. (Page, Continuous
+// inspection schemes, 1954; Hinkley, Inference about the change-point from
+// cumulative sum tests, 1971; the two forms of U are equal.) Two departures: x̄
+// is a mean of the last Memory events or so, with weights that fall off, once
+// there are more, and nothing is raised before Quiet events, while the model
+// learns.
+//
+// While it is raised, x̄ stands still and U counts as at most λ. It clears when U
+// ≤ λ/2, after λ/2δ events as good as before, fewer if they are better. A loss
+// that stays higher is the new world: after Settle events the mean of the later
+// half of them becomes x̄, U becomes 0 and the alarm clears. So it never cries
+// longer than Settle events on end.
+//
+// Its Status has U as level and λ as threshold, both in nats summed over events,
+// and x̄, in nats an event, as reference.
+type PageHinkley struct {
+	cfg    PageHinkleyConfig
+	events uint64  // that x̄ has seen, those of raised spans left out
+	mean   float64 // x̄
+	excess float64 // U
+	raised bool
+	since  uint64
+	spell  uint64  // events since it was raised, while it is
+	later  float64 // the sum of x over those beyond Settle/2
+}
+
+// NewPageHinkley returns the alarm before any event. The error joins every field
+// that is wrong.
+func NewPageHinkley(cfg PageHinkleyConfig) (*PageHinkley, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	return &PageHinkley{cfg: cfg}, nil
+}
+
+// Observe takes the log loss, in nats, of the event that made the event count
+// count, and reports whether the alarm was raised or cleared by it. A loss above
+// Clip, +Inf too, counts as Clip. It panics if the loss is NaN or negative. O(1).
+func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
+	if !(loss >= 0) {
+		panic(fmt.Sprintf("drift: a log loss of %v", loss))
+	}
+	x := min(loss, p.cfg.Clip)
+	if p.raised {
+		return p.observeRaised(count, x)
+	}
+	p.events++
+	p.mean += (x - p.mean) / float64(min(p.events, uint64(p.cfg.Memory)))
+	if p.events <= uint64(p.cfg.Quiet) {
+		return false
+	}
+	p.excess = max(0, p.excess+(x-p.mean-p.cfg.Tolerance))
+	if p.excess <= p.cfg.Threshold {
+		return false
+	}
+	p.raised, p.since, p.excess = true, count, p.cfg.Threshold
+	p.spell, p.later = 0, 0
+	return true
+}
+
+func (p *PageHinkley) observeRaised(count uint64, x float64) (changed bool) {
+	p.spell++
+	half := uint64(p.cfg.Settle / 2)
+	if p.spell > half {
+		p.later += x
+	}
+	p.excess = min(p.cfg.Threshold, max(0, p.excess+(x-p.mean-p.cfg.Tolerance)))
+	switch {
+	case p.excess <= p.cfg.Threshold/2:
+	case p.spell >= uint64(p.cfg.Settle):
+		p.events = p.spell - half
+		p.mean = p.later / float64(p.events)
+		p.events = max(p.events, uint64(p.cfg.Quiet))
+		p.excess = 0
+	default:
+		return false
+	}
+	p.raised, p.since, p.spell, p.later = false, count, 0, 0
+	return true
+}
+
+// Status returns the alarm as it stands.
+func (p *PageHinkley) Status() Status {
+	return Status{
+		Raised: p.raised, Since: p.since, Known: p.events > 0,
+		Level: p.excess, Reference: p.mean, Threshold: p.cfg.Threshold,
+	}
+}
+
+// The bytes of a PageHinkley, version 1: 112, no more and no less. Integers and
+// float64 bits are little-endian.
+//
+//	offset  size  field
+//	0       4     "hdph"
+//	4       1     version, 1
+//	5       1     1 if raised, else 0
+//	6       2     zero
+//	8       24    Clip, Tolerance, Threshold
+//	32      24    Memory, Quiet, Settle, uint64
+//	56      8     events
+//	64      16    x̄, U
+//	80      8     since
+//	88      8     spell
+//	96      8     sum of the later losses
+//	104     8     zero
+const (
+	pageHinkleyMagic = "hdph"
+	pageHinkleySize  = 112
+)
+
+// AppendBinary appends the bytes of p. The error is always nil.
+func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
+	w := newWriter(dst, pageHinkleyMagic, p.raised)
+	w.floats(p.cfg.Clip, p.cfg.Tolerance, p.cfg.Threshold)
+	w.integers(uint64(p.cfg.Memory), uint64(p.cfg.Quiet), uint64(p.cfg.Settle), p.events)
+	w.floats(p.mean, p.excess)
+	w.integers(p.since, p.spell)
+	w.floats(p.later)
+	w.integers(0)
+	return w.b, nil
+}
+
+// MarshalBinary returns the bytes of p. The error is always nil.
+func (p *PageHinkley) MarshalBinary() ([]byte, error) {
+	return p.AppendBinary(make([]byte, 0, pageHinkleySize))
+}
+
+// UnmarshalBinary replaces p, which may be the zero value, by what b holds; it
+// keeps no reference to b. Observe then goes on bit for bit as if the alarm had
+// never been saved. If b is of another version, has another length or holds what
+// no alarm can, the error wraps ErrFormat and p is as before.
+func (p *PageHinkley) UnmarshalBinary(b []byte) error {
+	var q PageHinkley
+	r := newReader(b, pageHinkleyMagic, &q.raised)
+	r.floats(&q.cfg.Clip, &q.cfg.Tolerance, &q.cfg.Threshold)
+	r.spans(&q.cfg.Memory, &q.cfg.Quiet, &q.cfg.Settle)
+	r.integers(&q.events)
+	r.floats(&q.mean, &q.excess)
+	r.integers(&q.since, &q.spell)
+	r.floats(&q.later)
+	r.zero()
+	if err := r.close(); err != nil {
+		return fmt.Errorf("page–hinkley: %w", err)
+	}
+	filled := q.cfg
+	if err := filled.fill(); err != nil || filled != q.cfg {
+		return fmt.Errorf("page–hinkley: configuration %+v: %w", q.cfg, ErrFormat)
+	}
+	if !(q.mean >= 0 && q.mean <= q.cfg.Clip && q.excess >= 0 && q.excess <= q.cfg.Threshold) ||
+		!(q.later >= 0 && q.later <= float64(q.cfg.Clip*float64(q.cfg.Settle))) ||
+		q.spell > uint64(q.cfg.Settle) || !q.raised && (q.spell > 0 || math.Float64bits(q.later) != 0) {
+		return fmt.Errorf("page–hinkley: mean %v, excess %v, spell %d: %w", q.mean, q.excess, q.spell, ErrFormat)
+	}
+	*p = q
+	return nil
+}
