@@ -19,3 +19,9 @@ import _ "embed"
 //
 //go:embed bogofilter
 var Bogofilter []byte
+
+// Idle is an adapter that does nothing, in as many processes as Bogofilter's
+// takes: what it costs is the price of being run by a jig.
+//
+//go:embed idle
+var Idle []byte

@@ -115,6 +115,11 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.Report != "" { // before the replay, which takes a while
+		if err := os.MkdirAll(c.Report, 0o755); err != nil {
+			return fmt.Errorf("--report: %w", err)
+		}
+	}
 	own, err := newInside(modelConfig)
 	if err != nil {
 		return err
@@ -204,29 +209,21 @@ func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err e
 		}
 		return errors.Join(errs...)
 	}
-	add := func(name string, command []string) error {
-		o, err := newOutside(name, command, c.FilterTimeout)
+	add := func(o *outside, err error) error {
 		if err != nil {
 			return err
 		}
 		started = append(started, o)
-		if len(command) == 0 { // the adapter that hamlet carries
-			script := filepath.Join(o.dir, "adapter")
-			if err := os.WriteFile(script, filters.Bogofilter, 0o700); err != nil {
-				return fmt.Errorf("filter %s: %w", name, err)
-			}
-			o.command = []string{"/bin/sh", script}
-		}
 		if err := o.initialize(ctx); err != nil {
 			return err
 		}
 		o.initialized = true
 		r.outside = append(r.outside, o)
-		r.outcomes = append(r.outcomes, &outcome{name: name})
+		r.outcomes = append(r.outcomes, &outcome{name: o.name})
 		return nil
 	}
 	if c.Bogofilter {
-		if err := add(bogofilter, nil); err != nil {
+		if err := add(newScript(bogofilter, filters.Bogofilter, c.FilterTimeout)); err != nil {
 			return closeAll, err
 		}
 	}
@@ -235,11 +232,14 @@ func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err e
 		if err != nil {
 			return closeAll, err
 		}
-		if err := add(f.Name, command); err != nil {
+		if err := add(newOutside(f.Name, command, c.FilterTimeout)); err != nil {
 			return closeAll, err
 		}
 	}
-	return closeAll, nil
+	if len(r.outside) > 0 {
+		r.jig, err = jigCost(ctx, c.FilterTimeout)
+	}
+	return closeAll, err
 }
 
 // words splits the command at blanks. It runs elsewhere, so a word that names an

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hamlet/deploy/filters"
 )
 
 // An outside is a filter that is not hamlet, behind the jig's commands. Its
@@ -32,6 +34,44 @@ func newOutside(name string, command []string, timeout time.Duration) (*outside,
 		return nil, fmt.Errorf("filter %s: working directory: %w", name, err)
 	}
 	return &outside{name: name, command: command, dir: dir, timeout: timeout}, nil
+}
+
+// newScript is newOutside for an adapter that hamlet carries.
+func newScript(name string, script []byte, timeout time.Duration) (*outside, error) {
+	o, err := newOutside(name, nil, timeout)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(o.dir, "adapter")
+	if err := os.WriteFile(file, script, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("filter %s: %w", name, err), o.close())
+	}
+	o.command = []string{"/bin/sh", file}
+	return o, nil
+}
+
+// jigCost measures the CPU time a message of an adapter for sh that starts a
+// program for each command and does nothing else.
+func jigCost(ctx context.Context, timeout time.Duration) (cost time.Duration, err error) {
+	o, err := newScript("idle", filters.Idle, timeout)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	const times = 20
+	m := &message{raw: []byte("\n")}
+	for range times {
+		_, classify, err := o.classify(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		train, err := o.train(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		cost += classify + train
+	}
+	return cost / times, nil
 }
 
 func (o *outside) initialize(ctx context.Context) error {

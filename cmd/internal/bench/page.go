@@ -1,6 +1,99 @@
 package bench
 
-import "errors"
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html"
+	"html/template"
+	"os"
+	"path/filepath"
+	"strings"
+)
 
-// writePage writes the page into dir.
-func (r *result) writePage(dir string) error { return errors.New("this build draws no pages") }
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// A pageData is what the template shows.
+type pageData struct {
+	Summary string
+	Names   []string
+	Rows    []pageRow
+	Pairs   []pagePair
+	Notes   []string
+	Legend  []pageKey
+	Charts  []pageChart
+}
+
+// A pageKey says which line is whose.
+type pageKey struct{ Name, Color, Dashes string }
+
+type pageRow struct {
+	Name, Meaning string
+	Cells         []string
+}
+
+type pagePair struct{ Name, ROCA, CPU string }
+
+type pageChart struct {
+	Title, Caption string
+	SVG            template.HTML
+}
+
+// writePage writes index.html into dir: one file that needs no other.
+func (r *result) writePage(dir string) error {
+	data := pageData{Summary: r.summary(), Notes: strings.Split(r.notes(), "\n")}
+	for i, f := range r.filters {
+		data.Names = append(data.Names, f.name)
+		style := palette[i%len(palette)]
+		data.Legend = append(data.Legend, pageKey{f.name,
+			fmt.Sprintf("#%02x%02x%02x", style.color.R, style.color.G, style.color.B), strings.Trim(fmt.Sprint(style.dashes), "[]")})
+	}
+	for i := range rows {
+		line := pageRow{Name: rows[i].name, Meaning: rows[i].meaning}
+		for _, f := range r.filters {
+			line.Cells = append(line.Cells, rows[i].text(f.figures[rows[i].figure]))
+		}
+		data.Rows = append(data.Rows, line)
+	}
+	for _, p := range r.pairs {
+		data.Pairs = append(data.Pairs, pagePair{hamlet + " / " + p.other, ratioText(p.roca), ratioText(p.cpu)})
+	}
+	area, wrong := r.learningCharts()
+	for _, c := range []struct {
+		*chart
+		title, caption string
+	}{
+		{r.rocChart(), "ROC", "Every threshold of a filter: lower and further left is better. Both scales are logarithmic; none lost, or none missed, is drawn at half a message."},
+		{area, "Learning: 1-ROCA%", "Over all messages so far, as each was scored before it was taught. Zero is drawn at the lower edge."},
+		{wrong, "Learning: error", "Over all messages so far, by the filter's own class. Zero is drawn at the lower edge."},
+		{r.reliabilityChart(), "Reliability", "How often it was spam where a filter said p: on the diagonal p can be taken at its word. Scales are those of log-odds, bars are 95 % intervals; what lies beyond the edges is drawn on them."},
+	} {
+		if c.chart == nil {
+			continue
+		}
+		svg, err := c.svg(c.title)
+		if err != nil {
+			return err
+		}
+		data.Charts = append(data.Charts, pageChart{c.title, c.caption, template.HTML(svg)})
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, data); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, "index.html"), b.Bytes(), 0o644)
+}
+
+// standalone takes the prologue off a drawing, names it, and asks for fonts that
+// are everywhere.
+func standalone(svg, title string) string {
+	if i := strings.Index(svg, "<svg"); i >= 0 {
+		svg = svg[i:]
+	}
+	head, body, _ := strings.Cut(svg, ">")
+	head += ` role="img"><title>` + html.EscapeString(title) + "</title>"
+	return strings.ReplaceAll(head+body, "font-family:Liberation Sans", "font-family:Helvetica,Arial,Liberation Sans,sans-serif")
+}

@@ -56,6 +56,7 @@ type race struct {
 	outcomes  []*outcome // hamlet's, then the others' in order
 	truth     []bool
 	taught    int
+	jig       time.Duration // what an adapter costs that does nothing, a message
 	rejected  func(error)
 	rejects   int
 	progress  func(classified int)

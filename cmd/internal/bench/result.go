@@ -30,6 +30,7 @@ type result struct {
 	pairs     []comparison
 	parse     time.Duration // hamlet's wall time a message
 	think     time.Duration
+	jig       time.Duration // CPU time of an adapter that does nothing; 0 without other filters
 	from      int
 
 	truth    []bool
@@ -56,7 +57,7 @@ func measure(ctx context.Context, r *race, c *Mail) (*result, error) {
 	out := &result{
 		command: commandLine(), mode: c.mode(), events: len(r.truth) - c.From, taught: r.taught, rejected: r.rejects,
 		resamples: c.Resamples, seed: c.BootstrapSeed, pairs: pairs, from: c.From,
-		parse: r.inside.parse / n, think: r.inside.think / n,
+		parse: r.inside.parse / n, think: r.inside.think / n, jig: r.jig,
 		truth: r.truth, outcomes: r.outcomes,
 	}
 	for _, spam := range r.truth[c.From:] {
@@ -188,9 +189,22 @@ func (r *result) summary() string {
 }
 
 func (r *result) notes() string {
-	return fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.\n"+
-		"hamlet by the clock: %v to parse a message, %v to classify and learn it.\n"+
-		"Made by: %s", r.resamples, r.seed, r.parse, r.think, r.command)
+	lines := []string{
+		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.resamples, r.seed),
+		fmt.Sprintf("hamlet by the clock: %v to parse a message, %v to classify and learn it.",
+			r.parse.Round(time.Microsecond/10), r.think.Round(time.Microsecond/10)),
+	}
+	if r.jig > 0 {
+		lines = append(lines, fmt.Sprintf("A filter that does nothing, run as they are, takes %.3f ms of CPU time a message here: it pays for processes.",
+			1e3*r.jig.Seconds()))
+		for i, p := range r.pairs {
+			if rest := r.filters[i+1].figures[cpuTime].value - r.jig.Seconds(); rest > 0 {
+				lines = append(lines, fmt.Sprintf("Without that, CPU time of hamlet / %s is %.3f (1/%.1f).",
+					p.other, r.filters[0].figures[cpuTime].value/rest, rest/r.filters[0].figures[cpuTime].value))
+			}
+		}
+	}
+	return strings.Join(append(lines, "Made by: "+r.command), "\n")
 }
 
 // jsonResult is what --json prints. Shares are in [0, 1], figures with a % in
@@ -205,6 +219,7 @@ type jsonResult struct {
 	Rejected  int          `json:"rejected"`
 	Resamples int          `json:"resamples"`
 	Seed      uint64       `json:"bootstrap_seed"`
+	Jig       float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message
 	Filters   []jsonFilter `json:"filters"`
 	Ratios    []jsonRatio  `json:"ratios"`
 }
@@ -247,7 +262,7 @@ func toJSON(e estimate) jsonEstimate {
 func (r *result) writeJSON(w io.Writer) error {
 	out := jsonResult{
 		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
-		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Ratios: []jsonRatio{},
+		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Jig: r.jig.Seconds(), Ratios: []jsonRatio{},
 	}
 	for _, f := range r.filters {
 		v := &f.figures

@@ -1,0 +1,143 @@
+package bench
+
+import "math"
+
+// A point is one of a curve.
+type point struct{ x, y float64 }
+
+// rocCurve returns the shares, in %, of ham lost and of spam missed at every
+// threshold, from the highest: the ends where all ham, or all spam, is wrong are
+// in it. A share of 0 is half a message, which is what a logarithm can show; the
+// curve is thinned to what can be seen.
+func (s *sheet) rocCurve() []point {
+	ham, spam := 0, 0
+	for i := range s.rows {
+		if s.rows[i].spam {
+			spam++
+		} else {
+			ham++
+		}
+	}
+	if ham == 0 || spam == 0 {
+		return nil
+	}
+	share := func(k, n int) float64 { return 100 * max(float64(k), 0.5) / float64(n) }
+	curve := []point{{share(0, ham), share(spam, spam)}}
+	const seen = 1.005 // half a percent of a value is less than a line's width
+	hamAbove, spamAbove := 0, 0
+	for i := len(s.rows) - 1; i >= 0; i-- {
+		if s.rows[i].spam {
+			spamAbove++
+		} else {
+			hamAbove++
+		}
+		if i > 0 && s.rows[i-1].last || i == 0 { // the threshold may lie below this score
+			p, q := point{share(hamAbove, ham), share(spam-spamAbove, spam)}, curve[len(curve)-1]
+			right, down := p.x > q.x*seen, p.y*seen < q.y
+			if right && down {
+				curve = appendTie(curve, q, p)
+			}
+			if i == 0 || right || down {
+				curve = append(curve, p)
+			}
+		}
+	}
+	return curve
+}
+
+// appendTie draws what lies between two thresholds with ham and spam of one
+// score between them: in no order, which is a straight line, and a bow on
+// logarithmic scales.
+func appendTie(curve []point, from, to point) []point {
+	for k := -12; k <= 12; k++ {
+		t := 1 / (1 + math.Exp(-float64(k)/1.5)) // closer at both ends
+		curve = append(curve, point{from.x + t*(to.x-from.x), from.y + t*(to.y-from.y)})
+	}
+	return curve
+}
+
+// learningPoints is about how many points a learning curve has.
+const learningPoints = 150
+
+// A learning is how a filter's figures ran, over all messages so far.
+type learning struct{ roca, wrong []point }
+
+// learningCurve measures growing beginnings of the stream, evenly on a
+// logarithmic scale. Figures are in %; 1-ROCA% begins with the first message of
+// the second class. The cost is O(n) a point.
+func learningCurve(truth []bool, o *outcome) (l learning) {
+	s := newSheet(truth, o, 0)
+	wrong := 0
+	next, step := firstLearning, math.Pow(float64(len(truth))/firstLearning, 1.0/learningPoints)
+	weights := make([]int32, len(truth))
+	for i := range truth {
+		weights[i] = 1
+		if o.spam[i] != truth[i] {
+			wrong++
+		}
+		n := i + 1
+		if n < next && n < len(truth) {
+			continue
+		}
+		for next <= n {
+			next = max(next+1, int(float64(next)*step))
+		}
+		l.wrong = append(l.wrong, point{float64(n), 100 * float64(wrong) / float64(n)})
+		if v := s.measure(weights); !math.IsNaN(v[roca]) {
+			l.roca = append(l.roca, point{float64(n), v[roca]})
+		}
+	}
+	return l
+}
+
+// firstLearning is where learning curves begin: fewer messages say nothing.
+const firstLearning = 20
+
+// A bin is the messages whose probability of spam lies between two edges.
+type bin struct {
+	n      int
+	p      float64 // mean probability
+	share  float64 // of spam among them
+	lo, hi float64 // 95 % interval of the share
+}
+
+// reliabilityEdges are about even in log-odds, and wide enough that a few
+// thousand messages fill the bins.
+var reliabilityEdges = []float64{0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999}
+
+// reliability bins the messages by probability; empty bins are left out.
+func (s *sheet) reliability() []bin {
+	bins := make([]bin, len(reliabilityEdges)+1)
+	for i := range s.rows {
+		r := &s.rows[i]
+		k := 0
+		for k < len(reliabilityEdges) && r.p >= reliabilityEdges[k] {
+			k++
+		}
+		bins[k].n++
+		bins[k].p += r.p
+		if r.spam {
+			bins[k].share++
+		}
+	}
+	filled := bins[:0]
+	for _, b := range bins {
+		if b.n == 0 {
+			continue
+		}
+		n := float64(b.n)
+		b.p /= n
+		b.share /= n
+		b.lo, b.hi = wilson(b.share, n)
+		filled = append(filled, b)
+	}
+	return filled
+}
+
+// wilson returns the 95 % score interval of a share of n (Wilson 1927).
+func wilson(share, n float64) (lo, hi float64) {
+	const z = 1.959963984540054
+	center := (share + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	return max(center-half, 0), min(center+half, 1)
+}
