@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"hamlet/deploy/filters"
@@ -147,6 +148,8 @@ func (o *outside) run(ctx context.Context, place string, args ...string) ([]byte
 	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], args...)...)
 	var stdout, stderr tail
 	cmd.Dir, cmd.Stdout, cmd.Stderr = o.dir, &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it ends with its children, and not by the terminal's signal
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a child of the adapter may hold its output open
 	err := cmd.Run()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,7 +131,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"4 messages, 2 spam, 2 ham", "taught at once", "1-ROCA%", "25.000 (", "hamlet / sh", "20 resamples", "Made by: "} {
+	for _, want := range []string{"4 messages, 2 spam, 2 ham", "taught at once: 4 taught", "1-ROCA%", "25.000 (", "hamlet / sh", "20 resamples", "Made by: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -183,6 +184,20 @@ func TestFailures(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("a child does not end", func(t *testing.T) {
+		_, err := b.bench(t.Context(), "--index", b.index, "--filter-timeout", "50ms", "--filter", "x="+script("sleep 60; true"))
+		if err == nil || !strings.Contains(err.Error(), "--filter-timeout") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("interrupted", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := b.bench(ctx, "--index", b.index, "--filter", "x="+script("echo class=ham score=0"))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+	})
 	t.Run("bogofilter is not installed", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		_, err := b.bench(t.Context(), "--index", b.index, "--bogofilter")
@@ -228,4 +243,75 @@ func TestIsTo(t *testing.T) {
 			t.Errorf("to %q: %v", text, got)
 		}
 	}
+}
+
+// The adapter of bogofilter, over a program that answers as bogofilter does: the
+// status is the class, and 2, unsure, is delivered.
+func TestBogofilterAdapter(t *testing.T) {
+	const program = `#!/bin/sh
+while [ $# -gt 1 ]; do
+	case $1 in -s | -n) train=1 ;; -I) file=$2 ;; esac
+	shift
+done
+case $1 in -s | -n) exit 0 ;; esac
+[ -n "${train-}" ] && exit 0
+case $(cat "$file" "$1" 2>/dev/null) in
+*"Body 0"*) echo 0.5200000000000000; exit 2 ;;
+*win*) echo 0.9999996621585308; exit 0 ;;
+*"Body 3"*) echo "no word list" >&2; exit 3 ;;
+*) echo 0.0000000012345678; exit 1 ;;
+esac
+`
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "bogofilter"), []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	b := newBox(t)
+	out, err := b.bench(t.Context(), "--index", b.index, "--bogofilter", "--limit", "3", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got jsonResult
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	// The first spam is unsure: its class is wrong, its score above one half.
+	if f := got.Filters[1]; math.Abs(float64(f.Error.Value)-1.0/3) > 1e-12 || f.ErrorAtHalf.Value != 0 || f.ROCA.Value != 0 {
+		t.Errorf("got %+v", f)
+	}
+	_, err = b.bench(t.Context(), "--index", b.index, "--bogofilter")
+	if err == nil || !strings.Contains(err.Error(), "filter bogofilter: message 4: classify: exit status 3; it said: no word list") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzParseVerdict(f *testing.F) {
+	for _, s := range []string{"class=spam score=0.97", "class=ham score=1e-9 user= tfile=x\n", "noise\nclass=Spam score=-3\n\n", "class=ham", "score=NaN class=spam", "="} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, out []byte) {
+		v, err := parseVerdict(out)
+		if err != nil {
+			return
+		}
+		class := "ham"
+		if v.spam {
+			class = "spam"
+		}
+		again, err := parseVerdict(fmt.Appendf(nil, "class=%s score=%v", class, v.score))
+		if err != nil || again != v {
+			t.Errorf("%q is %+v, written and read again %+v, %v", out, v, again, err)
+		}
+	})
+}
+
+func FuzzIsTo(f *testing.F) {
+	f.Add([]byte("To: a@x\r\n b@x\n\nTo: c"), "b@x")
+	f.Add([]byte(" \n:\n"), "")
+	f.Fuzz(func(t *testing.T, raw []byte, text string) {
+		if isTo(raw, text) && !strings.Contains(strings.ToLower(string(raw)), strings.ToLower(text)) {
+			t.Errorf("%q does not hold %q", raw, text)
+		}
+	})
 }

@@ -178,7 +178,7 @@ func (r *result) writeTable(w io.Writer) error {
 }
 
 func (r *result) summary() string {
-	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s", r.events, r.spam, r.events-r.spam, r.mode)
+	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s: %d taught", r.events, r.spam, r.events-r.spam, r.mode, r.taught)
 	if r.from > 0 {
 		s += fmt.Sprintf("; the first %d are not in the figures", r.from)
 	}
