@@ -104,7 +104,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 	}
 	dim, refactor := le.Uint32(b[8:]), le.Uint32(b[12:])
 	block := max(le.Uint16(b[6:]), 1)
-	if le.Uint16(b[6:]) == 1 || block > maxBlock {
+	if le.Uint16(b[6:]) == 1 || block > MaxBlock {
 		return fmt.Errorf("read block %d: %w", le.Uint16(b[6:]), ErrFormat)
 	}
 	if dim < 1 || dim > MaxDim || uint64(len(b)) < binarySize(dim) ||

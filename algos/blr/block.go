@@ -28,8 +28,8 @@ type block struct {
 	known, product, sums []float64
 }
 
-// A block is written at least where V is probed.
-const maxBlock = probeEvery
+// MaxBlock bounds Config.Block: V is probed at every 64th event, and written first.
+const MaxBlock = probeEvery
 
 func newBlock(size, dim int) block {
 	b := block{size: size}
@@ -76,11 +76,12 @@ func (b *block) written(a triangle, g, v []float64, dim int) triangle {
 	return sum
 }
 
-// covariance returns V, precision Λ.
+// covarianceNow returns V, the events in the block included.
 func (p *Posterior) covarianceNow() triangle {
 	return p.block.written(p.cov, p.block.g, p.block.u, p.dim)
 }
 
+// precisionNow returns Λ, the same.
 func (p *Posterior) precisionNow() triangle {
 	return p.block.written(p.precision, p.block.h, p.block.x, p.dim)
 }

@@ -223,7 +223,7 @@ func TestAnyFiniteSize(t *testing.T) {
 		}
 		p := mustNew(t, Config{Dim: 13, Site: site})
 		r := rand.New(rand.NewPCG(8, 8))
-		for range 20_000 {
+		for range 5000 {
 			x := make([]float64, 13)
 			for j := range x {
 				x[j] = r.NormFloat64() * math.Pow(10, float64(j-6))

@@ -69,6 +69,9 @@ func (s *simulation) covered(p *Posterior, n int) float64 {
 // weights of another size than it says. Three rounds of FitPrior correct that,
 // from some 15 events an input on.
 func TestCalibration(t *testing.T) {
+	if raced {
+		t.Skip("a measurement in one goroutine, thirty times slower under the race detector")
+	}
 	const events = 300
 	check := func(t *testing.T, what string, dim, n int, coverage float64, must bool) {
 		t.Helper()

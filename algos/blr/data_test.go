@@ -156,6 +156,9 @@ func (s *split) fits(t testing.TB, site Site, precision float64) (incremental, s
 // another by .006: over 20 of them Jaakkola–Jordan has .189 as learnt, .180 swept
 // and .177 in batch, so the limits say as much about the splits as about the fits.
 func TestLogLoss(t *testing.T) {
+	if raced {
+		t.Skip("a measurement in one goroutine, thirty times slower under the race detector")
+	}
 	const splits = 5
 	for _, set := range []struct {
 		name                      string

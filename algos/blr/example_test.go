@@ -1,6 +1,7 @@
 package blr_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -36,4 +37,51 @@ func Example() {
 	// input 0: -0.05 ± 0.81
 	// input 1: +1.20 ± 0.65
 	// input 2: +0.09 ± 0.46
+}
+
+// What has been learnt is withdrawn by its record, as it stands now.
+func ExamplePosterior_Unlearn() {
+	p, err := blr.New(blr.Config{Dim: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p.Update([]float64{1, 2}, 1, 1)
+	wrong := p.Update([]float64{1, 1.5}, -1, 1)
+	p.Update([]float64{1, -1}, -1, 1)
+	x := []float64{1, 2}
+	fmt.Printf("p = %.2f with the wrong label\n", p.Prob(x))
+
+	receipt, err := p.Unlearn(wrong)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("p = %.2f without it: KL %.2f nats\n", p.Prob(x), receipt.KL)
+	_, err = p.Unlearn(blr.Record{X: []float64{100, 100}, Y: 1, Phi: 1, Step: blr.Step{H: 0.2, Eta: 1}})
+	fmt.Println(err)
+	// Output:
+	// p = 0.56 with the wrong label
+	// p = 0.75 without it: KL 0.30 nats
+	// blr: withdraw a site without which the precision is not positive definite: the site is not in the belief
+}
+
+// All events at once, and every answer about one x.
+func ExampleFitBatch() {
+	x := [][]float64{{1, 2}, {1, -1}, {1, 1.5}, {1, -2}, {1, 0.2}}
+	y := []float64{1, -1, 1, -1, -1}
+	b, err := blr.FitBatch(context.Background(), x, y, blr.BatchConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("ln p(Y|X) ≥ %.2f after %d iterations\n", b.Bound, b.Iterations)
+	m, a := b.Moments([]float64{1, 1})
+	p := blr.Predict(m, a, 0.9)
+	fmt.Printf("p = %.3f (probit %.3f), 90 %% in [%.2f, %.2f]\n", p.Exact, p.Probit, p.Lo, p.Hi)
+	fmt.Printf("bounds %.3f + %.3f < 1\n", p.BoundPlus, p.BoundMinus)
+	// Output:
+	// ln p(Y|X) ≥ -6.57 after 241 iterations
+	// p = 0.656 (probit 0.659), 90 % in [0.32, 0.91]
+	// bounds 0.647 + 0.342 < 1
 }

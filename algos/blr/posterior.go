@@ -27,8 +27,8 @@ type Config struct {
 	// ln|V| and so on history, and stops early: 0, the default, solves for ξ.
 	XiTolerance float64
 
-	// Block is K, how many events are written to V and Λ together, 1 to 64; 0 is
-	// 1. The semantics are those of events one by one, the results equal to
+	// Block is K, how many events are written to V and Λ together, 1 to MaxBlock;
+	// 0 is 1. The semantics are those of events one by one, the results equal to
 	// rounding. Where events come many at a time (UpdateMany) it is faster from
 	// some hundred inputs on; with a half-life it hardly pays.
 	Block int
@@ -122,13 +122,13 @@ func New(cfg Config) (*Posterior, error) {
 		errs = append(errs, fmt.Errorf("blr: half-life %v: want a count of events from 1 on, or 0 for no forgetting", cfg.HalfLife))
 	}
 	if cfg.XiTolerance != 0 && !validTolerance(cfg.XiTolerance) {
-		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: want a number in (0, 1), or 0 for the fixed point", cfg.XiTolerance))
+		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: want a number above 0, or 0 for the fixed point", cfg.XiTolerance))
 	}
 	if cfg.XiTolerance != 0 && cfg.Site != JaakkolaJordan {
 		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: the site %v has no ξ", cfg.XiTolerance, cfg.Site))
 	}
-	if cfg.Block < 0 || cfg.Block > maxBlock {
-		errs = append(errs, fmt.Errorf("blr: block %d: want 1 to %d events, or 0 for 1", cfg.Block, maxBlock))
+	if cfg.Block < 0 || cfg.Block > MaxBlock {
+		errs = append(errs, fmt.Errorf("blr: block %d: want 1 to %d events, or 0 for 1", cfg.Block, MaxBlock))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -161,7 +161,7 @@ func validPrecision(τ float64) bool { return τ >= 1/longest && τ <= longest }
 
 func validHalfLife(events float64) bool { return events >= 1 && events <= math.MaxFloat64 }
 
-func validTolerance(x float64) bool { return x > 0 && x < 1 }
+func validTolerance(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 func (p *Posterior) setHalfLife(events float64) {
 	p.halfLife, p.keep = events, 1
@@ -194,10 +194,12 @@ func (p *Posterior) Updates() uint64 { return p.updates }
 func (p *Posterior) LogDetV() float64 { return p.logDetV }
 
 // LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats, each
-// event's likelihood raised to its φ. With JaakkolaJordan it is (60) summed by
-// its increments, a lower bound. With RVGA it is Σ φ·ln σ(y·Moderate(m, a)), the
-// score of the predictions that were made on the way, and no bound. Forgetting
-// takes nothing from it: each part is the event's given the belief before it.
+// event's likelihood raised to its φ: the sum of Step.Evidence. With
+// JaakkolaJordan it is (60), by its increments, a lower bound; with ExactRVGA the
+// sum of the events' φ·E[ln σ(yz)] − KL(after‖before), each a bound given the
+// belief before; with RVGA Σ φ·ln σ(y·Moderate(m, a)), the score of the predictions
+// that were made on the way, and no bound. Forgetting and withdrawals take nothing
+// from it: each part is the event's given the belief before it.
 func (p *Posterior) LogEvidence() float64 { return p.logEvidence }
 
 // Factorings counts how often V was re-made by Cholesky: on schedule, and

