@@ -143,6 +143,7 @@ const keptOutput = 4 << 10
 // system, of the adapter and of all processes that it waited for; what a filter
 // leaves running in the background is not in it.
 func (o *outside) run(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
+	asked := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no end after %v (--filter-timeout)", o.timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], args...)...)
@@ -152,6 +153,9 @@ func (o *outside) run(ctx context.Context, place string, args ...string) ([]byte
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a child of the adapter may hold its output open
 	err := cmd.Run()
+	if asked.Err() != nil {
+		return nil, 0, context.Cause(asked) // interrupted: the filter is not to blame
+	}
 	if err != nil {
 		what := fmt.Sprintf("filter %s: ", o.name)
 		if place != "" {
