@@ -8,13 +8,15 @@ import (
 
 func init() { registerClassifier("blr.incremental", blrIncremental) }
 
-// xi_tolerance is of the site jj, and 0 is its default, the fixed point.
+// xi_tolerance is of the site jj, and 0 is its default, the fixed point. With
+// block K, V and the precision are written once in K events; what each event
+// finds and leaves is the same to rounding. Blocks above 64 are 64.
 type blrIncrementalRequest struct {
 	blrRows
 	blrPrior
 	XiTolerance float64 `json:"xi_tolerance" in:"[0,∞)" default:"0"`
 	Site        string  `json:"site" in:"jj|rvga"`
-	Block       int     `json:"block" in:"[1,4096]" default:"1"`
+	Block       int     `json:"block" in:"[1,∞)" default:"1"`
 }
 
 // The lists by event have what holds after it. w_trace has w.
@@ -36,7 +38,7 @@ func blrIncremental(ctx context.Context, q *blrIncrementalRequest) (*blrIncremen
 		return nil, nil, err
 	}
 	d := len(q.X[0])
-	cfg := blr.Config{Dim: d, Precision: q.vector(d), Site: blr.ExactRVGA}
+	cfg := blr.Config{Dim: d, Precision: q.vector(d), Site: blr.ExactRVGA, Block: min(q.Block, blr.MaxBlock)}
 	if q.Site == "jj" {
 		cfg.Site, cfg.XiTolerance = blr.JaakkolaJordan, q.XiTolerance
 	}

@@ -48,6 +48,8 @@ func TestIncrementalEqualsTheMatrices(t *testing.T) {
 			{"fixed point", nil, fixedPoint, float64(d)},
 			{"fixed point, precision 0.5", []any{"prior_precision", 0.5}, fixedPoint, 0.5},
 			{"fixed point, in blocks", []any{"block", 7}, fixedPoint, float64(d)},
+			{"fixed point, one block", []any{"block", 1000}, fixedPoint, float64(d)},
+			{"the paper's rule, in blocks", []any{"xi_tolerance", 1e-5, "block", 16}, paperRule(1e-5), float64(d)},
 			{"the paper's rule", []any{"xi_tolerance", 1e-5}, paperRule(1e-5), float64(d)},
 			{"a coarse rule", []any{"xi_tolerance", 0.1}, paperRule(0.1), float64(d)},
 		} {
