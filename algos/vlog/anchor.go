@@ -51,7 +51,7 @@ func (c *anchor) rise(t float64) float64 {
 		if m == 0 {
 			continue
 		}
-		δ, p := c.rate[k]*t, c.sig[k]
+		δ, p := float64(c.rate[k]*t), c.sig[k]
 		var D float64
 		switch {
 		case δ < 1 && δ > -1:
@@ -74,7 +74,7 @@ func (c *anchor) slope(t float64) float64 {
 		if m == 0 {
 			continue
 		}
-		δ, p := c.rate[k]*t, c.sig[k]
+		δ, p := float64(c.rate[k]*t), c.sig[k]
 		q := c.base[k] + δ
 		var change float64
 		if δ < 1 && δ > -1 {
