@@ -96,7 +96,7 @@ func (j *Joint) MutualInformation() float64 {
 	var d divergence
 	for y, row := range j.p {
 		for x, v := range row {
-			q := j.x[x] * j.y[y]
+			q := float64(j.x[x] * j.y[y])
 			if v > 0 && q < 0x1p-1000 {
 				// The product leaves the range that v is in; v ≤ min(p(x), p(y)).
 				d.bits += float64(v * (logRatio(v, j.x[x]) - log2(j.y[y])))
