@@ -104,5 +104,5 @@ func (m *Margins) ErrorBound(θ, δ float64) float64 {
 		panic(fmt.Sprintf("boost: margin %v, probability %v: want both in (0, 1]", θ, δ))
 	}
 	n := float64(len(m.values))
-	return m.Share(θ) + 2/θ*math.Sqrt(2*logistic.Log(2*n*float64(m.dim))/n) + math.Sqrt(-logistic.Log(δ)/(2*n))
+	return m.Share(θ) + float64(2/θ*math.Sqrt(2*logistic.Log(2*n*float64(m.dim))/n)) + math.Sqrt(-logistic.Log(δ)/(2*n))
 }
