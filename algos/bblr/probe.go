@@ -97,7 +97,7 @@ func (p *prober) improve(ctx context.Context, w []float64, value, radius, spacin
 			up := p.mayReach(&l, float64(first)*spacing, float64(last)*spacing)
 			down := p.mayReach(&l, -float64(last)*spacing, -float64(first)*spacing)
 			for k := first; k <= last && (up || down); k++ {
-				step := float64(k) * spacing
+				step := float64(float64(k) * spacing)
 				if up && p.reaches(&l, col, step) {
 					w[j] = was + step
 					return true, nil
