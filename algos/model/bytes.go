@@ -47,6 +47,9 @@ const (
 	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
+
+	// sane bounds weights and their deviations; learnt ones are below a thousand.
+	sane = 1e30
 )
 
 const (
@@ -265,7 +268,7 @@ func restoreText(b, tables, sites []byte, cfg Config) (*half, error) {
 		return nil, fmt.Errorf("tables of %d bytes, want %d", len(tables), size)
 	}
 	h := &half{experts: newTextExperts(cfg)}
-	return h, h.restore(b, tables, sites, len(textPrior(cfg).mean))
+	return h, h.restore(b, tables, sites, len(textPrior(cfg).mean), cfg.TextHead)
 }
 
 // restoreVector is restoreText for the vector half.
@@ -278,11 +281,11 @@ func restoreVector(b, tables, sites []byte, cfg Config) (*half, error) {
 	default:
 		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(tables), size)
 	}
-	return h, h.restore(b, tables, sites, len(vectorPrior(cfg).mean))
+	return h, h.restore(b, tables, sites, len(vectorPrior(cfg).mean), cfg.VectorHead)
 }
 
 // restore reads a half whose experts and columns have their sizes already.
-func (h *half) restore(b, tables, sites []byte, inputs int) error {
+func (h *half) restore(b, tables, sites []byte, inputs int, head Head) error {
 	h.sites = newSites(inputs)
 	if err := h.sites.restore(sites); err != nil {
 		return err
@@ -310,6 +313,18 @@ func (h *half) restore(b, tables, sites []byte, inputs int) error {
 	}
 	if h.head.Dim() != inputs {
 		return fmt.Errorf("head of %d inputs, want %d", h.head.Dim(), inputs)
+	}
+	if h.head.Site() != siteByName[head.Site] {
+		return fmt.Errorf("head with site %v, its configuration says %s", h.head.Site(), head.Site)
+	}
+	ones := make([]float64, inputs)
+	for j := range ones {
+		ones[j] = 1
+	}
+	for j, c := range h.head.Contributions(nil, ones) {
+		if !(math.Abs(c.Mean) <= sane && c.SD <= sane) {
+			return fmt.Errorf("head with weight %v ± %v of input %d", c.Mean, c.SD, j)
+		}
 	}
 	if h.head.Updates() != h.events {
 		return fmt.Errorf("head of %d events, its half learnt %d", h.head.Updates(), h.events)

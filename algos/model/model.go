@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"strconv"
 
 	"hamlet/algos/feature"
@@ -99,6 +100,9 @@ func quote(name string) string {
 // ticks the event count by one. Apply keeps no memory of ex; learning allocates
 // nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
+	if ex.Action > Unlearn {
+		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
+	}
 	key := m.seen.key(ex)
 	if m.seen.has(key) {
 		return Effect{Duplicate: true}, nil
@@ -156,12 +160,12 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 		return nil, &RefusedError{errUnknown.Error()}
 	}
 	of := Example{ID: ex.Of, Source: ex.Source, Tenant: ex.Tenant}
-	slot := h.sites.find(m.seen.key(&of), m.seen.named(ex.Tenant, ex.Of))
-	if slot < 0 {
-		return nil, &RefusedError{errUnknown.Error()}
-	}
 	in := m.own.read(&ex.Body)
-	receipt, err := h.withdraw(slot, in, m.own.reader.bodyHash(&ex.Body))
+	slot, err := h.sites.find(m.seen.key(&of), m.seen.named(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
+	if err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	receipt, err := h.withdraw(slot, in)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}

@@ -36,7 +36,15 @@ type sites struct {
 	x    []float64
 }
 
-func newSites(dim int) sites { return sites{dim: dim} }
+// newSites returns a ring that does not allocate while it fills, unless a site
+// is so large that one should not pay for 2,500 of them before they come.
+func newSites(dim int) sites {
+	const small = 256
+	if dim > small {
+		return sites{dim: dim}
+	}
+	return sites{dim: dim, ring: make([]site, 0, SiteWindow), x: make([]float64, 0, SiteWindow*dim)}
+}
 
 // add keeps a site, in place of the oldest if the ring is full. It copies s.X.
 func (w *sites) add(s site) {
@@ -60,24 +68,36 @@ func (w *sites) record(slot int) blr.Record {
 	return r
 }
 
-// find returns the newest slot of an event: the one of its source, else of any
-// source of its tenant. −1: there is none.
-func (w *sites) find(key, named uint64) int {
-	found := -1
+// find returns the slot that a withdrawal is about: the newest of this name, with
+// this body, that stands; of its own source rather than of another of its tenant.
+// Failing that, the error says what is in the way.
+func (w *sites) find(key, named, body uint64) (slot int, err error) {
+	found, err := -1, errUnknown
 	for back := 1; back <= len(w.ring); back++ {
 		slot := (w.next - back + SiteWindow) % SiteWindow
-		switch s := &w.ring[slot]; {
+		s := &w.ring[slot]
+		switch {
+		case s.named != named:
+		case s.body != body:
+			if err == errUnknown {
+				err = errOtherBody
+			}
+		case s.withdrawn:
+			err = errWithdrawn
 		case s.key == key:
-			return slot
-		case s.named == named && found < 0:
+			return slot, nil
+		case found < 0:
 			found = slot
 		}
 	}
-	return found
+	if found >= 0 {
+		return found, nil
+	}
+	return -1, err
 }
 
-// bodyHash names what the experts and the head read of a body, so that a
-// withdrawal undoes what was counted and nothing else. b is the body that was
+// bodyHash names what the experts read of a body, so that a withdrawal undoes
+// what was counted and nothing else. b is the body that was
 // read last.
 func (r *reader) bodyHash(b *Body) uint64 {
 	if b.Message != nil {
@@ -94,8 +114,10 @@ func (r *reader) bodyHash(b *Body) uint64 {
 
 // A Receipt says what a withdrawal took out of a model: the head's site, and what
 // naive Bayes had counted. A trace stays where learning is no sum: in the weights
-// and step sizes of the AdaGrad experts, in the running standardisation, and in
-// what later events were predicted as when they were learnt.
+// and step sizes of the AdaGrad experts (where it can be most of what had been
+// learnt: six copies of one spam withdrawn still left its experts at +4), in the
+// running standardisation, in the flip rate ε, in the log evidence, and in what
+// later events were predicted as when they were learnt.
 type Receipt struct {
 	Site    blr.Receipt // of the head: the site as it stood, KL before‖after, change of ln|V|
 	Trust   float64     // the label trust that the event had
@@ -113,14 +135,8 @@ var (
 
 // withdraw takes the event in slot out of the half: the head's site as it stands
 // now, and naive Bayes' counts. It changes nothing if it returns an error.
-func (h *half) withdraw(slot int, in *reading, body uint64) (Receipt, error) {
+func (h *half) withdraw(slot int, in *reading) (Receipt, error) {
 	s := &h.sites.ring[slot]
-	switch {
-	case s.withdrawn:
-		return Receipt{}, errWithdrawn
-	case s.body != body:
-		return Receipt{}, errOtherBody
-	}
 	taken, err := h.head.Unlearn(h.sites.record(slot))
 	if err != nil {
 		return Receipt{}, err

@@ -148,6 +148,7 @@ func TestWithdrawalsThatAreRefused(t *testing.T) {
 		{"twice", unlearn("c", all[SiteWindow]), errWithdrawn.Error()},
 		{"another body", other, errOtherBody.Error()},
 		{"another tenant's", stranger, errUnknown.Error()},
+		{"unknown action", Example{ID: "q", Tenant: "t", Action: 7, Of: "e9", Body: all[9].Body}, "action 7 is unknown"},
 		{"another kind of body", vector, errUnknown.Error()},
 	} {
 		_, err := m.Apply(&c.ex)
@@ -263,5 +264,47 @@ func TestSkippedHeadersAreNotRead(t *testing.T) {
 	}
 	if got[0] != got[1] || got[0] == got[2] {
 		t.Errorf("predictions %v: want the first two equal, and the third different", got)
+	}
+}
+
+// Two sources may use one id: the body says which event is meant.
+func TestWithdrawalByBody(t *testing.T) {
+	m := small(t)
+	all := letters(40, 10)
+	all[20].ID, all[30].ID, all[30].Source = "42", "42", "another"
+	apply(t, m, all...)
+	u := unlearn("u", all[20])
+	u.Source = "abuse-desk"
+	if e := apply(t, m, u); e.Receipt.Since != 19 {
+		t.Errorf("withdrew the event %d before the last, want 19", e.Receipt.Since)
+	}
+}
+
+// Whatever naive Bayes has counted and forgets again leaves no residue.
+func TestNaiveBayesForgetsExactly(t *testing.T) {
+	m, err := New(Config{TableBits: 8, TextExperts: []string{Opening}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := letters(400, 11)
+	apply(t, m, all...)
+	for _, of := range all {
+		apply(t, m, unlearn("u"+of.ID, of))
+	}
+	fresh, err := New(Config{TableBits: 8, TextExperts: []string{Opening}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh.text = newTextHalf(fresh.cfg)
+	was, err := m.text.experts[0].AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := fresh.text.experts[0].AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(was, want) {
+		t.Error("something is left of what was unlearnt")
 	}
 }

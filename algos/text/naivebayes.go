@@ -102,7 +102,7 @@ func slot(i uint32, v float64) uint32 {
 }
 
 // Learn counts f in with its label, weighted by ω in (0, 1], if its margin is at
-// most 7; was is what Score said of f. No features: nothing is learnt. It reports
+// most 7, with ω rounded to a multiple of 2⁻¹⁰; was is what Score said of f. No features: nothing is learnt. It reports
 // whether f was counted.
 func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) bool {
 	margin := -was.LogOdds
@@ -112,13 +112,19 @@ func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) b
 	if len(f.Index) == 0 || margin > nearError {
 		return false
 	}
-	e.count(f, spam, ω)
+	e.count(f, spam, grid(ω))
 	return true
 }
 
-// Unlearn takes back what Learn counted of f with the weight ω: exactly, but for
-// the rounding of sums of weights. No count falls below 0.
-func (e *NaiveBayes) Unlearn(f feature.Sparse, spam bool, ω float64) { e.count(f, spam, -ω) }
+// Unlearn takes back what Learn counted of f with the weight ω: exactly, as long
+// as no count has passed 2¹⁴. What is left of a feature must be nothing where
+// nothing was learnt: rates are shrunk in proportion, so that a residue of 10⁻⁸
+// would speak as loudly as a thousand messages. No count falls below 0.
+func (e *NaiveBayes) Unlearn(f feature.Sparse, spam bool, ω float64) { e.count(f, spam, -grid(ω)) }
+
+// grid rounds a weight to a multiple of 2⁻¹⁰, and up to that at least, so that
+// sums of weights are exact in float32 up to 2¹⁴ messages.
+func grid(ω float64) float64 { return float64(max(1, int(float64(1024*ω)+0.5))) / 1024 }
 
 func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 	weight := float32(ω)
