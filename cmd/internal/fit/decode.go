@@ -235,10 +235,15 @@ const maxWhole = 1 << 53
 // whole reads a number without a fraction; 50.0 and 5e1 are 50.
 func (f *field) whole(raw []byte) (int, error) {
 	v, err := f.number(raw)
-	if err == nil && (v != math.Trunc(v) || math.Abs(v) > maxWhole) {
+	n := int(v)
+	switch {
+	case err != nil:
+	case v != math.Trunc(v):
 		err = fmt.Errorf("%s is not a whole number", clip(string(raw)))
+	case float64(n) != v || math.Abs(v) > maxWhole: // the first where an int has 32 bits
+		err = fmt.Errorf("%s is beyond the whole numbers that a float64 can tell apart", clip(string(raw)))
 	}
-	return int(v), err
+	return n, err
 }
 
 // natural is whole for numbers from 0 to 2⁶⁴−1.

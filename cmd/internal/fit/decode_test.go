@@ -54,7 +54,7 @@ func TestErrors(t *testing.T) {
 		{`{"algorithm":"sum","x":[[1]],"y":[1],"rounds":101}`, "rounds: 101 is not in [1,100]"},
 		{`{"algorithm":"sum","x":[[1]],"y":[1],"rounds":1,"rounds":1}`, "rounds: given twice"},
 		{`{"algorithm":"sum","x":[[1]],"y":[1],"rounds":1,"\u0072ounds":1}`, "rounds: given twice"},
-		{`{"algorithm":"sum","x":[[1]],"y":[1],"seed":18446744073709551616}`, "seed: 18446744073709551616 is not a whole number"},
+		{`{"algorithm":"sum","x":[[1]],"y":[1],"seed":18446744073709551616}`, "seed: 18446744073709551616 is beyond the whole numbers"},
 		{`{"algorithm":"sum","x":[[1]],"y":[1],"fail":"error"}`, "fail: as asked"},
 	} {
 		_, err := answer(t.Context(), []byte(c.request))
