@@ -207,6 +207,8 @@ func (n *LabelNoise) consistent() error {
 		return bad("SNR")
 	case n.raised && !n.hasRef, n.hasRef && !n.known, !n.hasRef && n.reference != 0:
 		return bad("reference")
+	case n.pending && (n.started == 0 || n.started%Rhythm != 0):
+		return bad("count of the pending job")
 	case !n.pending && (n.started != 0 || n.upTo != [2]uint64{}):
 		return bad("job that is not pending")
 	}

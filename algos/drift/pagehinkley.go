@@ -7,13 +7,16 @@ import (
 )
 
 // A PageHinkleyConfig tunes the concept alarm. Zero fields mean the defaults given.
+// Thresholds of 24, 28 and 32 gave 4.9, 2.2 and 1.2 false alarms per 100,000 losses
+// drawn from a clean pass over spambase (variance .2), and found 20 mirrored columns
+// in 19, 18 and 17 of 20 shuffles (BenchmarkDrawnStreams, BenchmarkSpambaseTable).
 type PageHinkleyConfig struct {
 	Clip      float64 // losses count as at most so many nats; 0 is 3
 	Tolerance float64 // δ, nats an event above the mean that are no change; 0 is 0.02
 	Threshold float64 // λ, nats; 0 is 28
 	Memory    int     // the mean is that of about so many events; 0 is 10,000
 	Quiet     int     // U stays 0 for so many events; 0 is 500
-	Settle    int     // an alarm that lasted so many events takes the new loss for its reference; 0 is 2,000
+	Settle    int     // an alarm that lasted so many events takes the new loss for its reference; 0 is 3,000
 }
 
 const (
@@ -22,7 +25,7 @@ const (
 	defaultThreshold = 28
 	defaultMemory    = 10_000
 	defaultQuiet     = 500
-	defaultSettle    = 2_000
+	defaultSettle    = 3_000
 
 	mostEvents = 1 << 30 // of any span of events in a configuration
 )
