@@ -22,7 +22,9 @@ import (
 //
 // rec becomes the record of the new site: Phi and Fades, too, are of today. The
 // rest of the belief is as if it had always been so. moved is by how much the mean
-// log-odds of x moved, in nats. O(D²), no allocation. The error is as Unlearn's.
+// log-odds of x moved, in nats. O(D²), no allocation; where 1−ha is small the site
+// is withdrawn and a new one added, with one factoring. The error is as Unlearn's,
+// and nothing has changed then.
 func (p *Posterior) Refresh(rec *Record) (moved float64, err error) {
 	moved, err = p.refresh(rec)
 	if err == nil {
@@ -47,9 +49,17 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	p.vx(p.u, x)
 	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
 	rest := 1 - float64(h*a)
-	prior := p.priorVariance(x)
-	if !(rest > 0) {
-		return 0, fmt.Errorf("blr: refresh a site that leaves %v of the precision along x: %w", rest, ErrIndefinite)
+	// Without the site there is no more variance than the prior's, as for Unlearn.
+	prior, was := p.priorVariance(x), m
+	if rest < thinnest {
+		if _, err := p.withdrawThin(x, h, eta); err != nil {
+			return 0, err
+		}
+		p.vx(p.u, x)
+		a, m = max(dot(x, p.u), 0), inOrder(p.mean, x)
+		h, eta, rest = 0, 0, 1
+	} else if float64(a*(1-beyondPrior)) > float64(prior*rest) {
+		return 0, fmt.Errorf("blr: refresh a site without which the variance along x is %v, the prior's is %v: %w", a/rest, prior, ErrIndefinite)
 	}
 	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), rec.Y, phi)
 	dh, de := st.H-h, st.Eta-eta
@@ -60,7 +70,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	}
 	p.write()
 	p.addSite(x, dh, de, m, a)
-	return math.Abs(float64((de-float64(dh*m))/(1+float64(dh*a))) * a), nil
+	return math.Abs((m - was) + float64((de-float64(dh*m))/(1+float64(dh*a))*a)), nil
 }
 
 // Sweep refreshes the sites of all recs in order and makes V anew at the end. It

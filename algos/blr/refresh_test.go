@@ -1,6 +1,8 @@
 package blr
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -134,6 +136,64 @@ func TestRefreshThenUnlearn(t *testing.T) {
 				t.Errorf("without all sites (Λ, η) differ by %g from the prior's", d)
 			}
 		})
+	}
+}
+
+// A site that has been withdrawn is not refreshed: the variance along x would be
+// beyond the prior's, though below what one site could not have left.
+func TestRefreshRefusesAWithdrawnSite(t *testing.T) {
+	for _, site := range sites {
+		p := mustNew(t, Config{Dim: 2, Site: site})
+		rec := p.Update([]float64{1, 2}, 1, 1)
+		for _, x := range [][]float64{{1, 0}, {0.5, -0.25}, {0, 0.1}} {
+			p.Update(x, -1, 1)
+		}
+		if _, err := p.Unlearn(rec); err != nil {
+			t.Fatal(err)
+		}
+		was, before := rec, encode(t, p)
+		if _, err := p.Refresh(&rec); !errors.Is(err, ErrIndefinite) {
+			t.Errorf("%v: error %v", site, err)
+		}
+		if !bytes.Equal(encode(t, p), before) || rec.Step != was.Step {
+			t.Errorf("%v: a refused refresh changed something", site)
+		}
+	}
+}
+
+// Where a site holds nearly all that is known along x, refreshing it is the same
+// as learning its event last.
+func TestRefreshThin(t *testing.T) {
+	for _, site := range sites {
+		for _, size := range []float64{1e3, 1e5} {
+			p := mustNew(t, Config{Dim: 3, Site: site})
+			p.Update([]float64{1, 0.5, 0}, 1, 1)
+			want := p.Clone()
+			rec := Record{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
+			p.cov.mulVec(p.u, rec.X)
+			p.addSite(rec.X, rec.H, rec.Eta, inOrder(p.mean, rec.X), dot(rec.X, p.u))
+			p.remake()
+			m, _ := p.Moments(rec.X)
+			moved, err := p.Refresh(&rec)
+			if err != nil {
+				t.Fatalf("%v, size %g: %v", site, size, err)
+			}
+			last := want.Update(rec.X, rec.Y, rec.Phi)
+			// Λ held 0.25·size², whose rounding is what is left of it.
+			tolerance := 1e-15 * size * size
+			if math.Abs(rec.H-last.H) > tolerance*last.H || relative(rec.Eta, last.Eta) > tolerance {
+				t.Errorf("%v, size %g: site (%v, %v), want (%v, %v)", site, size, rec.H, rec.Eta, last.H, last.Eta)
+			}
+			if now, _ := p.Moments(rec.X); relative(moved, math.Abs(now-m)) > 1e-9 {
+				t.Errorf("%v, size %g: moved %v from %v to %v", site, size, moved, m, now)
+			}
+			if d := apart(p, want); d > tolerance {
+				t.Errorf("%v, size %g: (Λ, η) differ by %g", site, size, d)
+			}
+			if r := residualOf(p); r > 1e-7 {
+				t.Errorf("%v, size %g: max |VΛ − I| = %g", site, size, r)
+			}
+		}
 	}
 }
 
