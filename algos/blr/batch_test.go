@@ -370,3 +370,32 @@ func TestGaussian(t *testing.T) {
 		}
 	}
 }
+
+// Far out only m/√a matters, also beyond the range of either.
+func TestGaussianFarOut(t *testing.T) {
+	for _, c := range []struct{ w, v float64 }{{1, 1e-4}, {1, 1}, {-1, 4}, {1e-60, 1e-120}, {1, 0}, {0, 1}} {
+		g, err := NewGaussian([]float64{c.w}, mat.NewSymDense(1, []float64{c.v}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0.5 * math.Erfc(-c.w/math.Sqrt(2*c.v))
+		sizes := []float64{1e100, 1e155, 1e160, 1e300, math.MaxFloat64}
+		if c.w == 1e-60 {
+			sizes = sizes[1:]
+		}
+		for _, x := range sizes {
+			m, a := g.Moments([]float64{x})
+			p := Predict(m, a, 0.9)
+			for what, got := range map[string]float64{"Prob": g.Prob([]float64{x}), "Exact": p.Exact} {
+				if math.Abs(got-want) > 1e-12 {
+					t.Errorf("N(%v, %v), x=%v: %s %v, want %v; moments %v, %v", c.w, c.v, x, what, got, want, m, a)
+				}
+			}
+			for _, v := range []float64{p.BoundPlus, p.BoundMinus, p.Normalised, p.Probit, p.Lo, p.Hi} {
+				if !(v >= 0 && v <= 1) {
+					t.Errorf("N(%v, %v), x=%v: %+v", c.w, c.v, x, p)
+				}
+			}
+		}
+	}
+}

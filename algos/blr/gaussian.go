@@ -84,15 +84,33 @@ func (g *Gaussian) CovarianceTo(dst *mat.SymDense) { g.cov.copyTo(dst, len(g.mea
 
 // Moments returns the mean m = wᵀx and the variance a = xᵀVx of the log-odds, in
 // nats and nats². It panics if len(x) ≠ D or an entry is not finite.
+//
+// An x so far out that either would be beyond 2¹⁰⁰⁰ is shortened until neither is:
+// both are finite, and so far out what they say of a probability depends on m/√a
+// alone, which stays what it is.
 func (g *Gaussian) Moments(x []float64) (m, a float64) {
 	g.checkLength(len(x))
 	scale := scaleOf(x)
-	if scale != 1 {
-		x = scaled(x, scale)
+	if scale == 1 {
+		return g.moments(x)
 	}
-	m, a = inOrder(g.mean, x), max(g.cov.quadratic(x), 0)
-	return m / scale, a / scale / scale
+	m, a = g.moments(scaled(x, scale))
+	for ; scale < 1; scale *= 2 { // all exact but among subnormals
+		m2, a2 := 2*m, 4*a
+		if !(math.Abs(m2) <= farthestMoment && a2 <= farthestMoment) {
+			break
+		}
+		m, a = m2, a2
+	}
+	return m, a
 }
+
+func (g *Gaussian) moments(x []float64) (m, a float64) {
+	return inOrder(g.mean, x), max(g.cov.quadratic(x), 0)
+}
+
+// Moments beyond it are those of a shorter x.
+const farthestMoment = 0x1p1000
 
 // Prob returns Exact of the moments, the probability that x has label +1.
 func (g *Gaussian) Prob(x []float64) float64 { return Exact(g.Moments(x)) }
