@@ -344,6 +344,31 @@ func TestExactRVGAIsItsDefinition(t *testing.T) {
 	t.Logf("largest difference %.2g", worst)
 }
 
+// h is φ/4 at most, also where quadrature rounds: Unlearn and Refresh refuse a
+// record with more.
+func TestExactRVGACurvatureIsAtMostAQuarter(t *testing.T) {
+	for _, phi := range []float64{1, 0.7, 0.3, 0.01} {
+		for k := -60; k <= 10; k++ {
+			for _, m := range []float64{0, 1e-9, -1e-9, 0.01} {
+				a := math.Ldexp(1.3, k)
+				if st := ExactRVGA.Solve(m, a, 1, phi); !(st.H <= 0.25*phi) {
+					t.Errorf("m=%v a=%v φ=%v: h = %v", m, a, phi, st.H)
+				}
+			}
+		}
+	}
+	for k := -30; k < 0; k++ {
+		p := mustNew(t, Config{Dim: 1, Site: ExactRVGA})
+		rec := p.Update([]float64{math.Ldexp(1, k)}, 1, 1)
+		if _, err := p.Refresh(&rec); err != nil {
+			t.Error(err)
+		}
+		if _, err := p.Unlearn(rec); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Reference: TEXT.md "Label trust": the site is the fixed point of
 // k = 1/√(1+πs′/8), p = σ(km′), h = φkp(1−p), m′ = m + aφ(y₊−p), s′ = a/(1+ah),
 // met to 1e−9 over the whole range, also where the plain iteration swings.

@@ -25,7 +25,7 @@ import (
 func solveExactRVGA(m, a, phi float64) Step {
 	if a == 0 {
 		e := slopesAt(m, 0)
-		h, r := float64(phi*e.curve), float64(phi*e.tail)
+		h, r := curvature(phi, e), float64(phi*e.tail)
 		return Step{H: h, R: r, Eta: r + float64(h*m), Evidence: float64(phi * meanLogSigmoid(m, 0))}
 	}
 	root, aφ := math.Sqrt(a), float64(a*phi)
@@ -66,12 +66,16 @@ func solveExactRVGA(m, a, phi float64) Step {
 		}
 	}
 
-	h, r := float64(phi*e.curve), float64(phi*e.tail)
+	h, r := curvature(phi, e), float64(phi*e.tail)
 	mean, s := m+float64(root*δ), float64(root*κ)
 	lnκ := -0.5 * logistic.Log1p(float64(h*a)) // κ² = 1/(1+ha)
 	kl := float64(0.5*(float64(δ*δ)+float64(κ*κ)-1)) - lnκ
 	return Step{H: h, R: r, Eta: r + float64(h*mean), Evidence: float64(phi*meanLogSigmoid(mean, s)) - kl}
 }
+
+// curvature returns φ·E[σσ̄], which is φ/4 at most; the weights of a quadrature may
+// add up to a few 1e−16 more than 1.
+func curvature(phi float64, e slopes) float64 { return min(float64(phi*e.curve), 0.25*phi) }
 
 // exactTolerance is the relative size of the last step of Newton's method. It
 // converges quadratically, so that what is left after it is rounding.
