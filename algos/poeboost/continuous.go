@@ -38,7 +38,8 @@ const MaxRate = 0x1p900
 // Continuous is POEBoost.CS over univariate logistic regression. A round weighs
 // the examples by (7), fits a hypothesis to every feature and takes the one of
 // least ε_c (32), with P_e = max(ε_c, 10⁻⁶), so that (6) is at most 2 by (30) and
-// (31); the expert (13) joins the product. Of equal hypotheses the first feature's
+// (31); the expert (13) joins the product. Of hypotheses whose ε_c differ by no more
+// than rounding, as those of a feature and of its multiples, the first feature's
 // wins. It ends before a round with ε_c ≥ ½ (boost.NoEdge).
 type Continuous struct {
 	sample
@@ -59,6 +60,10 @@ type ContinuousRound struct {
 	Constraint      float64 // the left side of (6), at most 2
 	State                   // after the round
 }
+
+// An ε_c must be less by more than this to be a better one: as for boost's search,
+// 2⁻⁴⁶ of the total weight.
+const tie = 0x1p-46
 
 // leastErrorRate is the least P_e: no expert adds more than ln(10⁶) to a log-odds.
 const leastErrorRate = 1e-6
@@ -120,7 +125,7 @@ func (b *Continuous) Round() bool {
 		} else {
 			h.newton(u, b.y, b.dist, b.largest[j])
 		}
-		if ε := h.confidenceError(u, b.y, b.dist); ε < least {
+		if ε := h.confidenceError(u, b.y, b.dist); ε < least-tie {
 			best, least = j, ε
 		}
 	}

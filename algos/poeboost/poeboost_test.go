@@ -238,6 +238,30 @@ func TestInvariances(t *testing.T) {
 	}
 }
 
+// Features that are affine images of one another are one feature to POEBoost.CS,
+// though rounding makes their ε_c differ: the first of them is taken.
+func TestFirstOfEqualFeaturesWins(t *testing.T) {
+	for seed := range uint64(10) {
+		x, y := noise(seed, 150, 2, 0.2)
+		images := make([][]float64, len(x))
+		for i, row := range x {
+			u, v := row[0], row[1]
+			images[i] = []float64{u, 3*u + 0.7, v, 1.1 - 0.3*u, 7*v - 5, u / 3, -v}
+		}
+		for _, learner := range []poeboost.Learner{poeboost.Newton, poeboost.Step} {
+			b := newContinuous(t, images, y, poeboost.ContinuousConfig{Rounds: 20, Learner: learner})
+			if err := b.Train(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for n, r := range b.Rounds() {
+				if f := r.Hypothesis.Feature; f != 0 && f != 2 {
+					t.Errorf("seed %d, learner %d, round %d: feature %d was taken for its first image", seed, learner, n, f)
+				}
+			}
+		}
+	}
+}
+
 // Training stops between rounds when the context is done, keeps what it has, and
 // goes on from there to the same ensemble.
 func TestCancelledBetweenRounds(t *testing.T) {
