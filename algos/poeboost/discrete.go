@@ -64,8 +64,10 @@ type DiscreteRound struct {
 const (
 	// The ε from which on a stump counts as perfect.
 	separated = 1e-10
-	// An edge 1 − 2ε that is no larger counts as none. It is the resolution of
-	// boost's search; a stump that is worth nothing has ½ ± 1e−16 for an ε.
+	// An edge 1 − 2ε that is no larger counts as none. A hypothesis that is worth
+	// nothing has an ε of ½ on paper, and the sum of N weights that it is here may
+	// be off by N·2⁻⁵³ of the total, its edge by twice that: 2⁻³⁹ for N = 8,192.
+	// That is above the resolution of boost's search, 2⁻⁴⁶, which adds whole numbers.
 	noEdge = 0x1p-39
 )
 
