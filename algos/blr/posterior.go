@@ -195,11 +195,12 @@ func (p *Posterior) LogDetV() float64 { return p.logDetV }
 
 // LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats, each
 // event's likelihood raised to its φ: the sum of Step.Evidence. With
-// JaakkolaJordan it is (60), by its increments, a lower bound; with ExactRVGA the
-// sum of the events' φ·E[ln σ(yz)] − KL(after‖before), each a bound given the
-// belief before; with RVGA Σ φ·ln σ(y·Moderate(m, a)), the score of the predictions
-// that were made on the way, and no bound. Forgetting and withdrawals take nothing
-// from it: each part is the event's given the belief before it.
+// JaakkolaJordan it is (60), by its increments, a lower bound. With ExactRVGA it is
+// the sum of the events' φ·E[ln σ(yz)] − KL(after‖before): each is a lower bound
+// given the belief before, itself an approximation, so that their sum is none. With
+// RVGA it is Σ φ·ln σ(y·Moderate(m, a)), the score of the predictions that were made
+// on the way, and no bound either. Forgetting and withdrawals take nothing from it:
+// each part is the event's given the belief before it.
 func (p *Posterior) LogEvidence() float64 { return p.logEvidence }
 
 // Factorings counts how often V was re-made by Cholesky: on schedule, and
