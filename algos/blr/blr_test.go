@@ -502,3 +502,16 @@ func BenchmarkSite(b *testing.B) {
 		})
 	}
 }
+
+// Moments below the smallest normal numbers are as good as zero.
+func TestSitesOfSubnormalMoments(t *testing.T) {
+	for _, site := range []Site{RVGA, JaakkolaJordan, ExactRVGA} {
+		for _, v := range []float64{0, 5e-324, 1e-310, 1e-300, 1e-160} {
+			for _, st := range []Step{site.Solve(v, 0, 1, 1), site.Solve(0, v, 1, 1), site.Solve(-v, v, 1, 1)} {
+				if math.Abs(st.Evidence+math.Ln2) > 1e-9 || math.Abs(st.H-0.25) > 0.05 {
+					t.Errorf("%v at %v: %+v, want evidence −ln 2 and a curvature of ¼ or little less", site, v, st)
+				}
+			}
+		}
+	}
+}

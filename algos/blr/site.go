@@ -268,7 +268,7 @@ func touchAt(ξ, m, a, phi float64) Step {
 	mean := (m + float64(eta*a)) / q
 	D := a/q + float64(mean*mean) - float64(ξ*ξ)
 	local := logistic.LogSigmoid(ξ)
-	if mean > 0 {
+	if mean > 1e-290 { // below it 1/(m′+ξ) is not finite, and there is no difference to lose
 		half := 0.5 / (mean + ξ)
 		local += float64(D*(half-λ)) - float64(half*(a/q))
 	} else {
