@@ -29,24 +29,20 @@ func (l *lasso) norm1(a []float64) float64 {
 	return sum
 }
 
-// point sets the pseudo-gradient at a, where the gradient of f is grad.
-func (l *lasso) point(a []float64) {
-	for j, g := range l.grad {
-		c := l.l1[j]
-		switch {
-		case a[j] > 0:
-			g += c
-		case a[j] < 0:
-			g -= c
-		case g > c:
-			g -= c
-		case g < -c:
-			g += c
-		default:
-			g = 0
-		}
-		l.pseudo[j] = g
+// pseudo returns the pseudo-gradient of f(a) + c·|a| by a coordinate v, where that
+// of f is g.
+func pseudo(g, v, c float64) float64 {
+	switch {
+	case v > 0:
+		return g + c
+	case v < 0:
+		return g - c
+	case g > c:
+		return g - c
+	case g < -c:
+		return g + c
 	}
+	return 0
 }
 
 // minimise is that of descent, of the sum.
@@ -57,7 +53,9 @@ func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (f
 		if err := ctx.Err(); err != nil {
 			return value, err
 		}
-		l.point(a)
+		for j, g := range l.grad {
+			l.pseudo[j] = pseudo(g, a[j], l.l1[j])
+		}
 		if !(norm(l.pseudo) > r.tolerance) {
 			break
 		}

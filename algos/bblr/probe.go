@@ -33,7 +33,8 @@ type prober struct {
 	half     int       // entries of the table for a label
 	table    []float64 // of label +1, then of −1
 	slack    float64   // by which all losses together may lie below the lines
-	order    []int     // of the examples, by margin
+	order    []int     // of the examples, by margin, at times
+	looks    int       // calls of lookFrom
 	at       []float64 // margins γm in that order, as places in the table
 	slope    []float64 // by which a place moves with the step
 	offset   []int     // of the label's half, in that order
@@ -126,9 +127,14 @@ type line struct {
 // lookFrom prepares the tables for the point w.
 func (p *prober) lookFrom(w []float64) {
 	p.margins(p.straight, w)
-	slices.SortFunc(p.order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(p.straight[a], p.straight[b]), cmp.Compare(a, b))
-	})
+	// From one improvement to the next few rows change places, and an old order costs
+	// time alone.
+	if p.looks%16 == 0 {
+		slices.SortFunc(p.order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(p.straight[a], p.straight[b]), cmp.Compare(a, b))
+		})
+	}
+	p.looks++
 	p.rest[p.n] = 0
 	for k := p.n - 1; k >= 0; k-- {
 		i := p.order[k]

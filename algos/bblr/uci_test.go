@@ -191,3 +191,26 @@ func TestKernelsAndSparseKernels(t *testing.T) {
 		})
 	}
 }
+
+// A kernel so narrow that no coefficient explains much, or few rows, do not make the
+// prior take everything.
+func TestSparseKernelOfLittleData(t *testing.T) {
+	x, y := load(t, "heart")
+	for _, c := range []struct {
+		rows  int
+		width float64
+	}{{len(x), 1.3}, {20, 13}} {
+		var errors [2]int
+		for k, sparse := range []bool{false, true} {
+			_, report, err := FitKernel(t.Context(), KernelConfig{Sparse: sparse, Bandwidth: c.width}, x[:c.rows], y[:c.rows], nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			errors[k] = report.Errors
+		}
+		t.Logf("%d rows, s² = %v: %d errors dense, %d sparse", c.rows, c.width, errors[0], errors[1])
+		if errors[1] > c.rows/4 {
+			t.Errorf("%d rows, s² = %v: the sparse fit errs on %d", c.rows, c.width, errors[1])
+		}
+	}
+}
