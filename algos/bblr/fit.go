@@ -34,7 +34,7 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 	w := append([]float64(nil), w0...)
 	f.report.LossEnd, err = s.anneal(ctx, w)
 	if err == nil && f.Variant == BBLR4 {
-		l, s, err = f.learn(ctx, l, s, w0, w)
+		l, s, err = f.learn(ctx, l.Gamma, s, w0, w)
 	}
 	if err != nil {
 		return nil, l, err
@@ -130,9 +130,12 @@ type calibration struct {
 	scores []float64 // wᵀx
 }
 
-// of returns the likelihood with the parameters v.
+// of returns the likelihood with the parameters v. Where the rows can be separated
+// γ has no best value; it ends at e⁴⁰.
 func (*calibration) of(v []float64) Likelihood {
-	return Likelihood{Mix: logistic.Sigmoid(v[0]), Theta: logistic.Sigmoid(v[1]), Gamma: logistic.Exp(v[2])}
+	const most = 40
+	γ := logistic.Exp(min(max(v[2], -most), most))
+	return Likelihood{Mix: logistic.Sigmoid(v[0]), Theta: logistic.Sigmoid(v[1]), Gamma: γ}
 }
 
 // at returns the parameters of l.

@@ -109,3 +109,12 @@ func (l Likelihood) partials(z, y float64) HyperGradient {
 	}
 	return g
 }
+
+// Probs returns p(y = +1 | wᵀx_i) for each row.
+func (l Likelihood) Probs(x [][]float64, w []float64) []float64 {
+	p := make([]float64, len(x))
+	for i, row := range x {
+		p[i] = l.Prob(product(w, row))
+	}
+	return p
+}

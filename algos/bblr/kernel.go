@@ -24,7 +24,8 @@ type KernelConfig struct {
 	Unpenalised bool
 	Raw         bool
 	Start       []float64
-	// Schedule holds the constants of SLA; γ stays at its GammaMin.
+	// Schedule holds the constants of SLA; γ stays at its GammaMin, whatever its
+	// GammaMax.
 	Schedule
 }
 
@@ -34,9 +35,11 @@ const MaxKernelRows = 8192
 
 // Check reports all that is wrong with cfg.
 func (cfg KernelConfig) Check() error {
-	errs := []error{cfg.Schedule.Check(), checkLambda(cfg.Lambda, cfg.Unpenalised), checkFinite("Start", cfg.Start)}
+	only := cfg.Schedule.withDefaults()
+	only.GammaMax = only.GammaMin
+	errs := []error{only.Check(), checkLambda(cfg.Lambda, cfg.Unpenalised), checkFinite("Start", cfg.Start)}
 	if !(cfg.Bandwidth >= 0 && cfg.Bandwidth <= math.MaxFloat64) {
-		errs = append(errs, fmt.Errorf("field Bandwidth is %v: want more than 0 and finite, or 0 for the number of columns", cfg.Bandwidth))
+		errs = append(errs, badField("Bandwidth", "%v: want more than 0 and finite, or 0 for the number of columns", cfg.Bandwidth))
 	}
 	return errors.Join(errs...)
 }

@@ -83,7 +83,7 @@ func (cfg Config) withDefaults() Config {
 func (cfg Config) Check() error {
 	errs := []error{cfg.Schedule.Check()}
 	if cfg.Variant < 0 || int(cfg.Variant) >= len(variantNames) {
-		errs = append(errs, fmt.Errorf("field Variant is %d: want one of %v", int(cfg.Variant), variantNames))
+		errs = append(errs, badField("Variant", "%d: want one of %v", int(cfg.Variant), variantNames))
 	}
 	errs = append(errs, checkLambda(cfg.Lambda, cfg.Unpenalised), checkFinite("Start", cfg.Start))
 	return errors.Join(errs...)
@@ -92,9 +92,9 @@ func (cfg Config) Check() error {
 func checkLambda(λ float64, none bool) error {
 	switch {
 	case !(λ >= 0 && λ <= math.MaxFloat64):
-		return fmt.Errorf("field Lambda is %v: want at least 0 and finite", λ)
+		return badField("Lambda", "%v: want at least 0 and finite", λ)
 	case none && λ != 0:
-		return fmt.Errorf("field Lambda is %v and Unpenalised set: want one of them", λ)
+		return badField("Lambda", "%v and Unpenalised set: want one of them", λ)
 	}
 	return nil
 }

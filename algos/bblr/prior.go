@@ -36,11 +36,11 @@ func (p GaussLaplace) Check() error {
 		{"LaplaceScale", p.LaplaceScale, math.SmallestNonzeroFloat64, math.MaxFloat64},
 	} {
 		if !(f.v >= f.lo && f.v <= f.hi) {
-			errs = append(errs, fmt.Errorf("field %s is %v: want %v to %v", f.name, f.v, f.lo, f.hi))
+			errs = append(errs, badField(f.name, "%v: want %v to %v", f.v, f.lo, f.hi))
 		}
 	}
 	if s := p.GaussShare + p.LaplaceShare; !(math.Abs(s-1) <= 1e-9) {
-		errs = append(errs, fmt.Errorf("GaussShare and LaplaceShare sum to %v: want 1", s))
+		errs = append(errs, badField("LaplaceShare", "%v sums to %v with the share of the Gaussian: want 1", p.LaplaceShare, s))
 	}
 	return errors.Join(errs...)
 }
@@ -91,7 +91,7 @@ func (p GaussLaplace) GradientTo(dst, coef []float64) {
 	}
 	for j, a := range coef {
 		r := p.Responsibility(a)
-		g := -r * (a / p.GaussSD) / p.GaussSD
+		g := 0 - r*(a/p.GaussSD)/p.GaussSD
 		switch {
 		case a > 0:
 			g -= (1 - r) / p.LaplaceScale

@@ -34,6 +34,18 @@ const (
 	maxDescent = 1000   // steps of one descent
 )
 
+// A FieldError says what is wrong with a field of a configuration.
+type FieldError struct {
+	Field   string // its name in Go
+	Problem string
+}
+
+func (e *FieldError) Error() string { return "field " + e.Field + ": " + e.Problem }
+
+func badField(name, format string, args ...any) error {
+	return &FieldError{Field: name, Problem: fmt.Sprintf(format, args...)}
+}
+
 // withDefaults returns s with its zero fields filled in.
 func (s Schedule) withDefaults() Schedule {
 	for _, f := range []struct {
@@ -51,13 +63,14 @@ func (s Schedule) withDefaults() Schedule {
 	return s
 }
 
-// Check reports all that is wrong with s, its defaults filled in.
+// Check reports all that is wrong with s, its defaults filled in, each a
+// *[FieldError] in what errors.Join made.
 func (s Schedule) Check() error {
 	s = s.withDefaults()
 	var errs []error
 	within := func(name string, v, lo, hi float64) {
 		if !(v > lo && v <= hi) {
-			errs = append(errs, fmt.Errorf("field %s is %v: want more than %v and at most %v", name, v, lo, hi))
+			errs = append(errs, badField(name, "%v: want more than %v and at most %v", v, lo, hi))
 		}
 	}
 	within("Radius", s.Radius, 0, math.MaxFloat64)
@@ -76,19 +89,19 @@ func (s Schedule) Check() error {
 		return errors.Join(errs...)
 	}
 	if s.GammaMax < s.GammaMin {
-		errs = append(errs, fmt.Errorf("field GammaMax is %v: want at least GammaMin, %v", s.GammaMax, s.GammaMin))
+		errs = append(errs, badField("GammaMax", "%v: want at least the first γ, %v", s.GammaMax, s.GammaMin))
 	}
 	if s.RateMin > s.RateMax {
-		errs = append(errs, fmt.Errorf("field RateMin is %v: want at most RateMax, %v", s.RateMin, s.RateMax))
+		errs = append(errs, badField("RateMin", "%v: want at most the first rate, %v", s.RateMin, s.RateMax))
 	}
 	levels := 0
 	for level := range s.levels {
 		if levels++; levels > maxLevels {
-			errs = append(errs, fmt.Errorf("field GammaGrowth is %v: it takes more than %d levels from GammaMin to GammaMax", s.GammaGrowth, maxLevels))
+			errs = append(errs, badField("GammaGrowth", "%v: it takes more than %d levels from γ = %v to %v", s.GammaGrowth, maxLevels, s.GammaMin, s.GammaMax))
 			break
 		}
 		if !(level.radius/level.spacing <= maxSteps) {
-			errs = append(errs, fmt.Errorf("field Spacing is %v, too small for Radius %v at γ = %v: want at most %d steps",
+			errs = append(errs, badField("Spacing", "%v is too small for a radius of %v at γ = %v: want at most %d steps",
 				level.spacing, level.radius, level.gamma, maxSteps))
 			break
 		}
