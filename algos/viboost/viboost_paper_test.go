@@ -2,6 +2,7 @@ package viboost
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -47,14 +48,17 @@ func drawSet(r *rand.Rand, rows, dim int) (x [][]float64, y []float64) {
 }
 
 // every is all combinations of the choices that the paper leaves open.
-func every() map[string]Config {
-	m := map[string]Config{}
-	for w, weighting := range map[string]Weighting{"approx": Approximate, "exact": Exact, "mixed": Mixed} {
-		for u, types := range map[string]TypeUpdate{"modal": Modal, "expectation": Expectation} {
-			m[w+"/"+u] = Config{Weighting: weighting, Types: types}
+func every() iter.Seq2[string, Config] {
+	return func(yield func(string, Config) bool) {
+		for _, weighting := range []Weighting{Approximate, Exact, Mixed} {
+			for _, types := range []TypeUpdate{Modal, Expectation} {
+				name := []string{"approx", "exact", "mixed"}[weighting] + "/" + []string{"modal", "expectation"}[types]
+				if !yield(name, Config{Weighting: weighting, Types: types}) {
+					return
+				}
+			}
 		}
 	}
-	return m
 }
 
 // Reference: algorithm 1, eqs. 17, 73, 74, 79, 82, 83, 91 and FIT's conventions,
