@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 )
 
@@ -19,7 +20,8 @@ type Model struct {
 	seen                   window
 	text, vector           *half // nil before their first event
 
-	own *Predictor // Apply's
+	own    *Predictor // Apply's
+	runner Runner     // nil: work is done where it is waited for
 }
 
 // New returns a model that has learnt nothing. It reports every bad field of cfg.
@@ -66,6 +68,8 @@ type Effect struct {
 	Phi        float64    // Learn and Relearn: probability that the label is true
 	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
 	Receipt    *Receipt   // Relearn and Unlearn: what was withdrawn
+	Alerts     []Alert    // alarms that the event raised or cleared; mostly none
+	Rebuilds   []Rebuild  // ensembles that take effect now, or failed to; mostly none
 }
 
 // A RefusedError says why a body can neither be learnt nor scored. The event
@@ -221,3 +225,25 @@ func (m *Model) Epsilon() float64 {
 	}
 	return ε
 }
+
+// SetRunner lets r do the model's slow work beside the stream. It changes when
+// that is computed, and no bit of what the model becomes.
+func (m *Model) SetRunner(r Runner) { m.runner = r }
+
+// Alarms returns the alarms as they stand, of the halves that there are, in the
+// order text, vector and label noise, covariate, concept.
+func (m *Model) Alarms() []Alarm { return nil }
+
+// An Alarm is how one alarm of one half stands.
+type Alarm struct {
+	Kind, Body string
+	Status     drift.Status
+}
+
+// Reading returns in words what the alarms say: of the text half, or if that says
+// nothing of the vector half.
+func (m *Model) Reading() drift.Reading { return drift.Nothing }
+
+// WindowBytes returns how many bytes of the model's are its windows of past
+// events: those that ensembles are rebuilt from and the alarms look back on.
+func (m *Model) WindowBytes() int { return 0 }

@@ -1,0 +1,48 @@
+package model
+
+import "hamlet/algos/drift"
+
+// The kinds of Alert.Kind.
+const (
+	KindLabelNoise = "label-noise"
+	KindCovariate  = "covariate"
+	KindConcept    = "concept"
+)
+
+// The bodies that Alert.Body and Rebuild.Body name: the halves of a model.
+const (
+	BodyText   = "text"   // mail and text
+	BodyVector = "vector" // vectors of named numbers
+)
+
+// An Alert is a change of state of one alarm: it was raised or cleared by an
+// event. It is a function of the log, so that a model restored from an earlier
+// checkpoint says it again, equal in every field.
+type Alert struct {
+	Kind    string        // KindLabelNoise, KindCovariate, KindConcept
+	Body    string        // the half that it is about: BodyText, BodyVector
+	Raised  bool          // or cleared
+	Event   uint64        // the model's event count when it happened
+	Status  drift.Status  // level, reference and threshold; each alarm of package drift says what they are
+	Report  *drift.Report // label noise only: what is known about the labels; else nil
+	Reading drift.Reading // what all alarms of this half together say, after the change
+}
+
+// A Rebuild is an ensemble that has been built anew from the window, or could not
+// be, and then the one before it goes on.
+type Rebuild struct {
+	Body     string
+	Ensemble string // its kind, such as "anyboost"
+	Started  uint64 // the half's event count at which the window was copied
+	Rows     int    // of the window
+	Err      error  // nil: it takes effect with the next event
+}
+
+// A Runner computes beside the stream what is slow: rebuilds and SNRs. Go takes
+// the work up, in a goroutine or not, and returns a function that waits until it
+// is done; that is called once, from the goroutine that applies events. Work
+// depends on nothing that the model changes later. A model without a Runner does
+// the work where it would wait for it.
+type Runner interface {
+	Go(work func()) (wait func())
+}
