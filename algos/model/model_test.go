@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func TestCopiesDoNotTick(t *testing.T) {
 		for _, k := range []int{i, max(0, i-49)} { // the window holds 50
 			again := events[k]
 			again.Spam = !again.Spam // what names an event is not its label
-			if effect, err := twice.Apply(&again); err != nil || effect != (model.Effect{Duplicate: true}) {
+			if effect, err := twice.Apply(&again); err != nil || !reflect.DeepEqual(effect, model.Effect{Duplicate: true}) {
 				t.Fatalf("event %d again: %+v, %v", k, effect, err)
 			}
 		}
