@@ -3,6 +3,8 @@ package bblr
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 
 	"hamlet/algos/internal/logistic"
 )
@@ -57,8 +59,8 @@ func (f *fitter) finish(o *objective, w0, w []float64) {
 
 // finite says that the fit's sums have overflowed, if they have.
 func (f *fitter) finite() error {
-	if err := checkFinite("the loss", []float64{f.report.LossStart, f.report.LossEnd}); err != nil {
-		return errors.Join(errors.New("the numbers are too large to be summed"), err)
+	if !(math.Abs(f.report.LossStart)+math.Abs(f.report.LossEnd) <= math.MaxFloat64) {
+		return fmt.Errorf("the loss went from %v to %v: the numbers are too large to be summed", f.report.LossStart, f.report.LossEnd)
 	}
 	return nil
 }
