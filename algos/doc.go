@@ -14,6 +14,7 @@
 //	viboost            boosting as Bayesian inference with noisy labels; the Gibbs sampler
 //	poeboost           boosting as a product of experts
 //	bblr               logistic regression on a smooth 0-1 loss
+//	ensemble           any of these boosters rebuilt from a window of the stream
 //	drift              the three alarms: label noise, covariate, concept
 //	game, information  zero-sum games; entropies and divergences
 //	internal/logistic  exp, log and σ with the same bits on every CPU

@@ -35,6 +35,9 @@ func (b *Booster) Ensemble() *Ensemble {
 // Dim returns the number of inputs D.
 func (e *Ensemble) Dim() int { return e.dim }
 
+// Len returns the number of terms.
+func (e *Ensemble) Len() int { return len(e.terms) }
+
 // Terms returns the stumps and their weights in the order of the rounds.
 func (e *Ensemble) Terms() []Term { return slices.Clone(e.terms) }
 

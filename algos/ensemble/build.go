@@ -1,0 +1,235 @@
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"hamlet/algos/bblr"
+	"hamlet/algos/boost"
+	"hamlet/algos/poeboost"
+	"hamlet/algos/viboost"
+)
+
+// A Window is what an ensemble is built from: n rows of Dim inputs, the oldest
+// first. Build neither changes nor keeps it.
+type Window struct {
+	Dim     int
+	Inputs  []float32 // n × Dim, row-major, finite
+	Labels  []float64 // n, ±1
+	Weights []float64 // n, ω ≥ 0: the label trust φ; a row of weight 0 takes no part
+}
+
+// A Result is what became of one kind: an ensemble, or why there is none.
+type Result struct {
+	Ensemble *Ensemble
+	Err      error
+}
+
+// Why a window makes no ensemble. None is a fault of the program: keep the ensemble
+// that there is, and try again at the next window.
+var (
+	ErrNoRows   = errors.New("no row has a weight above 0")
+	ErrOneClass = errors.New("all rows that count have one label: want both")
+	ErrConstant = errors.New("every input is constant")
+	ErrNoEdge   = errors.New("no hypothesis is better than a coin")
+)
+
+// Build cuts bins from the window, once for all kinds, and builds an ensemble of
+// each. Result i is that of kind i; where one fails the others are built all the
+// same. Each is a function of the window and its kind alone, to the last bit on
+// every CPU.
+//
+// The errors wrap ErrNoRows, ErrOneClass, ErrConstant or ErrNoEdge; or they say
+// which label or number of the window is none, that the kind is unknown, or are the
+// cause of ctx's end, which is asked for between rounds. Slices whose lengths
+// do not fit together are a bug and panic.
+func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
+	results := make([]Result, len(kinds))
+	s, err := newSample(w)
+	for i, k := range kinds {
+		r := &results[i]
+		switch {
+		case !k.Valid():
+			r.Err = fmt.Errorf("build an ensemble: unknown kind %q: want one of %v", k, Kinds())
+			continue
+		case err != nil:
+			r.Err = fmt.Errorf("build %s from %d rows of %d inputs: %w", k, len(w.Labels), w.Dim, err)
+			continue
+		}
+		f, err := s.build(ctx, k)
+		if err != nil {
+			r.Err = fmt.Errorf("build %s from %d rows of %d inputs: %w", k, len(w.Labels), w.Dim, err)
+			continue
+		}
+		r.Ensemble = &Ensemble{kind: k, dim: w.Dim, function: f}
+	}
+	return results
+}
+
+// A sample is the part of a window that counts, as the boosters take it.
+type sample struct {
+	x      [][]float64
+	y, ω   []float64
+	binned [256]*boost.Data // by the most bins of a feature; cut when first asked for
+}
+
+// newSample leaves out the rows without weight and says whether the rest can be
+// learnt from.
+func newSample(w *Window) (*sample, error) {
+	n := len(w.Labels)
+	if w.Dim < 1 || len(w.Inputs) != n*w.Dim || len(w.Weights) != n {
+		panic(fmt.Sprintf("ensemble: a window of %d inputs, %d labels and %d weights for %d inputs a row",
+			len(w.Inputs), n, len(w.Weights), w.Dim))
+	}
+	s := &sample{x: make([][]float64, 0, n), y: make([]float64, 0, n), ω: make([]float64, 0, n)}
+	flat := make([]float64, 0, n*w.Dim)
+	var both [2]bool
+	for i, y := range w.Labels {
+		ω := w.Weights[i]
+		if !(ω >= 0 && ω <= math.MaxFloat64) {
+			return nil, fmt.Errorf("weight %d is %v: want at least 0 and finite", i, ω)
+		}
+		if ω == 0 {
+			continue
+		}
+		switch y {
+		case 1:
+			both[1] = true
+		case -1:
+			both[0] = true
+		default:
+			return nil, fmt.Errorf("label %d is %v: want 1 or -1", i, y)
+		}
+		start := len(flat)
+		for j, v := range w.Inputs[i*w.Dim : (i+1)*w.Dim] {
+			v := float64(v)
+			if !(math.Abs(v) <= math.MaxFloat64) {
+				return nil, fmt.Errorf("input %d of row %d is %v: want a finite number", j, i, v)
+			}
+			flat = append(flat, v)
+		}
+		s.x, s.y, s.ω = append(s.x, flat[start:len(flat):len(flat)]), append(s.y, y), append(s.ω, ω)
+	}
+	switch {
+	case len(s.y) == 0:
+		return nil, ErrNoRows
+	case !both[0] || !both[1]:
+		return nil, ErrOneClass
+	case !varies(s.x):
+		return nil, ErrConstant
+	}
+	return s, nil
+}
+
+// varies reports whether any row differs from the first.
+func varies(x [][]float64) bool {
+	for _, row := range x[1:] {
+		for j, v := range row {
+			if v != x[0][j] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// data returns the sample in at most so many quantile bins a feature.
+func (s *sample) data(bins int) (*boost.Data, error) {
+	if s.binned[bins] == nil {
+		d, err := boost.Quantise(s.x, bins)
+		if err != nil {
+			return nil, err
+		}
+		s.binned[bins] = d
+	}
+	return s.binned[bins], nil
+}
+
+// rounds returns the rounds that a booster of at most so many gets: one for every
+// ten rows, so that a young stream's few rows are not learnt by heart.
+func (s *sample) rounds(most int) int { return min(max(len(s.y)/10, 1), most) }
+
+// A booster runs round by round.
+type booster interface {
+	Train(ctx context.Context) error
+	Stopped() boost.Stop
+}
+
+// build runs the booster of one kind.
+func (s *sample) build(ctx context.Context, k Kind) (function, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if k == BBLR {
+		return s.buildBBLR(ctx)
+	}
+	bins := treeBins
+	if k == BHBoost {
+		bins = profileBins
+	}
+	d, err := s.data(bins)
+	if err != nil {
+		return nil, err
+	}
+	switch k {
+	case AnyBoost:
+		b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
+			Rounds: s.rounds(treeRounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: treeShrink})
+		return train(ctx, b, err)
+	case RealAdaBoost:
+		b, err := boost.NewRealAdaBoost(d, s.y, boost.RealAdaBoostConfig{
+			Rounds: s.rounds(treeRounds), Weights: s.ω, Depth: 2, Shrink: treeShrink})
+		return train(ctx, b, err)
+	case AdaBoost:
+		b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(stumpRounds), Weights: s.ω})
+		return train(ctx, b, err)
+	case BHBoost:
+		b, err := boost.NewBHBoost(d, s.y, boost.BHBoostConfig{
+			Rounds: s.rounds(profileRounds), Weights: s.ω, Quantiles: true, Shrink: profileShrink})
+		return train(ctx, b, err)
+	case POEBoostDS:
+		b, err := poeboost.NewDiscrete(d, s.y, poeboost.DiscreteConfig{
+			Rounds: s.rounds(stumpRounds), Weights: s.ω, ErrorRate: poeboost.Minimising})
+		return train(ctx, b, err)
+	case POEBoostCS:
+		b, err := poeboost.NewContinuous(d, s.y, poeboost.ContinuousConfig{
+			Rounds: s.rounds(opinionRounds), Weights: s.ω, Learner: poeboost.Newton})
+		return train(ctx, b, err)
+	case VIBoost:
+		b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(stumpRounds), Inner: innerPasses, Weights: s.ω})
+		return train(ctx, b, err)
+	}
+	panic("ensemble: a valid kind without a booster: " + string(k))
+}
+
+// train runs a booster that New… returned with err. The ensemble of one that
+// found nothing in its first round is an error.
+func train[E interface {
+	function
+	Len() int
+}](ctx context.Context, b interface {
+	booster
+	Ensemble() E
+}, err error) (function, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, err
+	}
+	e := b.Ensemble()
+	if e.Len() == 0 {
+		return nil, fmt.Errorf("%w (%v)", ErrNoEdge, b.Stopped())
+	}
+	return e, nil
+}
+
+func (s *sample) buildBBLR(ctx context.Context) (function, error) {
+	m, _, err := bblr.Fit(ctx, bblr.Config{Schedule: quickSchedule}, s.x, s.y, s.ω)
+	if err != nil {
+		return nil, err
+	}
+	return newLinear(m), nil
+}
