@@ -44,6 +44,13 @@
 // head without forgetting ([PageHinkley]). It is the fastest and the least
 // specific: flipped labels raise it first.
 //
+// # Peers
+//
+// [DDM] and [ADWIN] are what others raise an alarm by: they watch the error or the
+// loss alone and say that something changed, not what. They are written from their
+// papers, for measurements beside ours (hamlet bench alarms), and are no part of a
+// model.
+//
 // # Measured
 //
 // Streams raised, of 20 shuffles of spambase changed at event 2,600 of 4,601, and
