@@ -48,3 +48,12 @@ func (r Reading) String() string {
 	}
 	return "unknown reading"
 }
+
+// Config returns the alarm's configuration with its defaults filled in.
+func (n *LabelNoise) Config() LabelNoiseConfig { return n.cfg }
+
+// Config returns the alarm's configuration with its defaults filled in.
+func (c *Covariate) Config() CovariateConfig { return c.cfg }
+
+// Config returns the alarm's configuration with its defaults filled in.
+func (p *PageHinkley) Config() PageHinkleyConfig { return p.cfg }

@@ -15,20 +15,24 @@ import (
 	"hamlet/algos/text"
 )
 
-// A model's bytes, version 1, little endian:
+// A model's bytes, version 2, little endian:
 //
-//	header, 88 bytes
+//	header, 120 bytes
 //	   0  "hamletPM"
-//	   8  uint32 version = 1
-//	  12  uint32 number of sections = 8
+//	   8  uint32 version = 2
+//	  12  uint32 number of sections = 12
 //	  16  uint64 length of each section; 0: there is none
-//	  80  uint64 xxhash64 of bytes 0 to 79
+//	 112  uint64 xxhash64 of bytes 0 to 111
 //	sections, in this order, without gaps
 //	  text tables     each text expert's, in the order of the configuration
 //	  vector tables   AdaGrad's and naive Bayes'; none before the first hashed name
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
 //	  text sites      the last events' sites, as drawn in sites.go
 //	  vector sites    the same
+//	  text stack      stacker, second head, ensembles and their window, as drawn in stack.go
+//	  vector stack    the same
+//	  text watch      the alarms, as drawn in watch.go
+//	  vector watch    the same
 //	  text half       uint64 events | float64 ε | head (package blr's bytes)
 //	  vector half     uint64 events | float64 ε | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
@@ -42,7 +46,7 @@ import (
 // that a model's future depends on is in them.
 const (
 	magic   = "hamletPM"
-	version = 1
+	version = 2
 
 	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
@@ -58,6 +62,10 @@ const (
 	sectionSeen
 	sectionTextSites
 	sectionVectorSites
+	sectionTextStack
+	sectionVectorStack
+	sectionTextWatch
+	sectionVectorWatch
 	sectionTextHalf
 	sectionVectorHalf
 	sectionModel
@@ -111,6 +119,14 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 		return m.text.appendSites(dst), nil
 	case sectionVectorSites:
 		return m.vector.appendSites(dst), nil
+	case sectionTextStack:
+		return m.text.appendStack(dst)
+	case sectionVectorStack:
+		return m.vector.appendStack(dst)
+	case sectionTextWatch:
+		return m.text.appendWatch(dst)
+	case sectionVectorWatch:
+		return m.vector.appendWatch(dst)
 	case sectionTextHalf:
 		return m.text.append(dst)
 	case sectionVectorHalf:
@@ -143,6 +159,20 @@ func (h *half) appendSites(dst []byte) []byte {
 		return dst
 	}
 	return h.sites.append(dst)
+}
+
+func (h *half) appendStack(dst []byte) ([]byte, error) {
+	if h == nil || h.stack == nil {
+		return dst, nil
+	}
+	return h.stack.append(dst)
+}
+
+func (h *half) appendWatch(dst []byte) ([]byte, error) {
+	if h == nil || h.watch == nil {
+		return dst, nil
+	}
+	return h.watch.append(dst)
 }
 
 func (h *half) append(dst []byte) (_ []byte, err error) {
@@ -201,19 +231,11 @@ func restore(b []byte) (*Model, error) {
 		return nil, err
 	}
 
-	if s := section[sectionTextHalf]; len(s) > 0 {
-		if m.text, err = restoreText(s, section[sectionTextTables], section[sectionTextSites], m.cfg); err != nil {
-			return nil, fmt.Errorf("text half: %w", err)
-		}
-	} else if len(section[sectionTextTables])+len(section[sectionTextSites]) > 0 {
-		return nil, errors.New("text tables or sites without a text half")
+	if m.text, err = restoreText(&section, m.cfg); err != nil {
+		return nil, fmt.Errorf("text half: %w", err)
 	}
-	if s := section[sectionVectorHalf]; len(s) > 0 {
-		if m.vector, err = restoreVector(s, section[sectionVectorTables], section[sectionVectorSites], m.cfg); err != nil {
-			return nil, fmt.Errorf("vector half: %w", err)
-		}
-	} else if len(section[sectionVectorTables])+len(section[sectionVectorSites]) > 0 {
-		return nil, errors.New("vector tables or sites without a vector half")
+	if m.vector, err = restoreVector(&section, m.cfg); err != nil {
+		return nil, fmt.Errorf("vector half: %w", err)
 	}
 
 	learnt := uint64(0)
@@ -257,39 +279,96 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 	return section, nil
 }
 
-// restoreText reads the text half. Nothing is allocated before the lengths are
-// known to be true.
-func restoreText(b, tables, sites []byte, cfg Config) (*half, error) {
+// The sections of a half.
+type halfSections struct{ half, tables, sites, stack, watch []byte }
+
+// none reports whether there is no half, or says what there is without one.
+func (s *halfSections) none() (bool, error) {
+	if len(s.half) > 0 {
+		return false, nil
+	}
+	if len(s.tables)+len(s.sites)+len(s.stack)+len(s.watch) > 0 {
+		return true, errors.New("there is none, but its tables, sites, stack or watch")
+	}
+	return true, nil
+}
+
+// restoreText reads the text half, nil if there is none. Nothing is allocated
+// before the lengths are known to be true.
+func restoreText(section *[sectionCount][]byte, cfg Config) (*half, error) {
+	s := halfSections{
+		section[sectionTextHalf], section[sectionTextTables], section[sectionTextSites],
+		section[sectionTextStack], section[sectionTextWatch],
+	}
+	if none, err := s.none(); none {
+		return nil, err
+	}
 	size := 0
 	for _, name := range cfg.TextExperts {
 		size += textExperts[name].size(cfg.TableBits)
 	}
-	if len(tables) != size {
-		return nil, fmt.Errorf("tables of %d bytes, want %d", len(tables), size)
+	if len(s.tables) != size {
+		return nil, fmt.Errorf("tables of %d bytes, want %d", len(s.tables), size)
 	}
+	before := textPrior(cfg)
 	h := &half{experts: newTextExperts(cfg)}
-	return h, h.restore(b, tables, sites, len(textPrior(cfg).mean), cfg.TextHead)
+	if err := h.restore(&s, len(before.mean), cfg.TextHead); err != nil {
+		return nil, err
+	}
+	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles)
 }
 
 // restoreVector is restoreText for the vector half.
-func restoreVector(b, tables, sites []byte, cfg Config) (*half, error) {
+func restoreVector(section *[sectionCount][]byte, cfg Config) (*half, error) {
+	s := halfSections{
+		section[sectionVectorHalf], section[sectionVectorTables], section[sectionVectorSites],
+		section[sectionVectorStack], section[sectionVectorWatch],
+	}
+	if none, err := s.none(); none {
+		return nil, err
+	}
 	h := &half{columns: feature.NewStandardiser(len(cfg.Dense))}
-	switch size := text.AdaGradSize(cfg.TableBits) + text.NaiveBayesSize(cfg.TableBits); len(tables) {
+	switch size := text.AdaGradSize(cfg.TableBits) + text.NaiveBayesSize(cfg.TableBits); len(s.tables) {
 	case 0:
 	case size:
 		h.experts = newVectorExperts(cfg)
 	default:
-		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(tables), size)
+		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(s.tables), size)
 	}
-	return h, h.restore(b, tables, sites, len(vectorPrior(cfg).mean), cfg.VectorHead)
+	before := vectorPrior(cfg)
+	if err := h.restore(&s, len(before.mean), cfg.VectorHead); err != nil {
+		return nil, err
+	}
+	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles)
+}
+
+// restoreBeside reads what stands beside the head of a half that is restored else.
+func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string) error {
+	inputs := len(before.mean) - 1
+	if h.stack = newStack(cfg, ensembles, before, head, inputs); h.stack != nil {
+		if err := h.stack.restore(s.stack, h.events); err != nil {
+			return fmt.Errorf("stack: %w", err)
+		}
+	} else if len(s.stack) > 0 {
+		return errors.New("a stack that its configuration does not have")
+	}
+	if h.watch = newWatch(cfg, before, inputs); h.watch != nil {
+		if err := h.watch.restore(s.watch, h.events); err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+	} else if len(s.watch) > 0 {
+		return errors.New("alarms that its configuration does not have")
+	}
+	return nil
 }
 
 // restore reads a half whose experts and columns have their sizes already.
-func (h *half) restore(b, tables, sites []byte, inputs int, head Head) error {
+func (h *half) restore(s *halfSections, inputs int, head Head) error {
 	h.sites = newSites(inputs)
-	if err := h.sites.restore(sites); err != nil {
+	if err := h.sites.restore(s.sites); err != nil {
 		return err
 	}
+	b, tables := s.half, s.tables
 	fixed := 16
 	if h.columns != nil {
 		fixed += h.columns.Size()
@@ -317,14 +396,8 @@ func (h *half) restore(b, tables, sites []byte, inputs int, head Head) error {
 	if h.head.Site() != siteByName[head.Site] {
 		return fmt.Errorf("head with site %v, its configuration says %s", h.head.Site(), head.Site)
 	}
-	ones := make([]float64, inputs)
-	for j := range ones {
-		ones[j] = 1
-	}
-	for j, c := range h.head.Contributions(nil, ones) {
-		if !(math.Abs(c.Mean) <= sane && c.SD <= sane) {
-			return fmt.Errorf("head with weight %v ± %v of input %d", c.Mean, c.SD, j)
-		}
+	if err := checkHead(h.head); err != nil {
+		return err
 	}
 	if h.head.Updates() != h.events {
 		return fmt.Errorf("head of %d events, its half learnt %d", h.head.Updates(), h.events)

@@ -1,15 +1,19 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"hamlet/algos/blr"
+	"hamlet/algos/drift"
+	"hamlet/algos/ensemble"
 	"hamlet/algos/feature"
 )
 
@@ -78,6 +82,74 @@ type Config struct {
 	// TextHead and VectorHead are the heads of mail and text, and of vectors.
 	TextHead   Head `json:"text_head"`
 	VectorHead Head `json:"vector_head"`
+
+	// TextEnsembles and VectorEnsembles are the ensembles that stand beside a head,
+	// by their kinds of package ensemble, in any order, without repetition. A nil
+	// list means the default, which the package doc gives the figures for: none for
+	// mail and text; for vectors anyboost, if there are 1 to MaxDenseByDefault dense
+	// names, else none. An empty list is none.
+	TextEnsembles   []string `json:"text_ensembles"`
+	VectorEnsembles []string `json:"vector_ensembles"`
+
+	// SecondHead is ρ of a second head that forgets, ½ to 1, an event; 0, the
+	// default, is none.
+	SecondHead float64 `json:"second_head"`
+
+	// Window is W, the events that an ensemble is built from, default 2,000. Rebuild
+	// is R: at every so many events one is built anew, a multiple of drift.Rhythm,
+	// default 500.
+	Window  int `json:"window"`
+	Rebuild int `json:"rebuild"`
+
+	// Alarms are the three alarms.
+	Alarms Alarms `json:"alarms"`
+}
+
+// The defaults of the ensembles' window.
+const (
+	DefaultWindow  = 2000
+	DefaultRebuild = 500
+)
+
+// MaxWindow bounds Config.Window and Config.Rebuild, and MaxDenseByDefault the dense
+// names beyond which no ensemble runs that was not asked for: its rebuilds and
+// its window grow with them.
+const (
+	MaxWindow         = 1 << 16
+	MaxDenseByDefault = 512
+)
+
+// Alarms says when the alarms are raised, and whether there are any. Zero fields
+// mean the defaults of package drift, whose doc has their measured false alarms;
+// they are given here.
+type Alarms struct {
+	Off bool `json:"off"` // no alarms; they cost a second head and 170 KB of the model's bytes
+
+	Drop      float64 `json:"drop"`      // label noise: ln SNR so far below its reference, in nats; 0.2
+	Confirmed float64 `json:"confirmed"` // or so far, while the flip rate is above FlipRate; 0.1
+	FlipRate  float64 `json:"flip_rate"` // 0.01
+	Clear     float64 `json:"clear"`     // cleared below; half of Confirmed
+	Covariate float64 `json:"covariate"` // leverage above its past, in robust units; 0.65
+	Concept   float64 `json:"concept"`   // excess of log loss, in nats; 28
+}
+
+func (a Alarms) filled() (Alarms, error) {
+	if a.Off {
+		return Alarms{Off: true}, nil
+	}
+	noise, err1 := drift.NewLabelNoise(drift.LabelNoiseConfig{
+		Dim: 1, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear,
+	})
+	covariate, err2 := drift.NewCovariate(drift.CovariateConfig{Threshold: a.Covariate})
+	concept, err3 := drift.NewPageHinkley(drift.PageHinkleyConfig{Threshold: a.Concept})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return a, err
+	}
+	n := noise.Config()
+	return Alarms{
+		Drop: n.Drop, Confirmed: n.Confirmed, FlipRate: n.FlipRate, Clear: n.Clear,
+		Covariate: covariate.Config().Threshold, Concept: concept.Config().Threshold,
+	}, nil
 }
 
 // The sites of Head.Site, package blr's.
@@ -139,6 +211,19 @@ func (c Config) filled() Config {
 		c.LabelTrust = TrustText
 	}
 	c.TextHead, c.VectorHead = c.TextHead.filled(), c.VectorHead.filled()
+	if c.VectorEnsembles == nil && len(c.Dense) > 0 && len(c.Dense) <= MaxDenseByDefault {
+		c.VectorEnsembles = []string{string(ensemble.AnyBoost)}
+	}
+	c.TextEnsembles, c.VectorEnsembles = inOrder(c.TextEnsembles), inOrder(c.VectorEnsembles)
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	if c.Rebuild == 0 {
+		c.Rebuild = DefaultRebuild
+	}
+	if a, err := c.Alarms.filled(); err == nil {
+		c.Alarms = a
+	}
 	c.TextExperts = slices.Clone(c.TextExperts)
 	c.SkipHeaders = append([]string{}, c.SkipHeaders...)
 	for i, name := range c.SkipHeaders {
@@ -148,6 +233,20 @@ func (c Config) filled() Config {
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
 	return c
+}
+
+// inOrder returns a copy of kinds in the order of package ensemble, what is no
+// kind last; never nil.
+func inOrder(kinds []string) []string {
+	kinds = append([]string{}, kinds...)
+	at := func(kind string) int {
+		if i := slices.Index(ensemble.Kinds(), ensemble.Kind(kind)); i >= 0 {
+			return i
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(at(a), at(b)) })
+	return kinds
 }
 
 // validate reports every bad field of a filled Config.
@@ -191,7 +290,32 @@ func (c Config) validate() error {
 	}
 	errs = append(errs, c.TextHead.validate("text_head")...)
 	errs = append(errs, c.VectorHead.validate("vector_head")...)
+	errs = append(errs, validateEnsembles("text_ensembles", c.TextEnsembles)...)
+	errs = append(errs, validateEnsembles("vector_ensembles", c.VectorEnsembles)...)
+	if ρ := c.SecondHead; ρ != 0 && !(ρ >= 0.5 && ρ < 1) {
+		errs = append(errs, fmt.Errorf("second_head: ρ = %v is not in ½…1, and not 0, which is none", ρ))
+	}
+	if c.Window < drift.Rhythm || c.Window > MaxWindow {
+		errs = append(errs, fmt.Errorf("window: %d is not in %d…%d", c.Window, drift.Rhythm, MaxWindow))
+	}
+	if c.Rebuild < drift.Rhythm || c.Rebuild > MaxWindow || c.Rebuild%drift.Rhythm != 0 {
+		errs = append(errs, fmt.Errorf("rebuild: %d is not a multiple of %d up to %d", c.Rebuild, drift.Rhythm, MaxWindow))
+	}
+	if _, err := c.Alarms.filled(); err != nil {
+		errs = append(errs, fmt.Errorf("alarms: %w", err))
+	}
 	return errors.Join(errs...)
+}
+
+func validateEnsembles(field string, kinds []string) (errs []error) {
+	for i, kind := range kinds {
+		if !ensemble.Kind(kind).Valid() {
+			errs = append(errs, fmt.Errorf("%s: %q is not one of %v", field, kind, ensemble.Kinds()))
+		} else if slices.Contains(kinds[:i], kind) {
+			errs = append(errs, fmt.Errorf("%s: %q is given twice", field, kind))
+		}
+	}
+	return errs
 }
 
 // JSON returns c in canonical form: every field filled in, in one order, names
@@ -236,7 +360,34 @@ func (c Config) Differences(model Config) []string {
 	if c.VectorHead != model.VectorHead {
 		d = append(d, fmt.Sprintf("vector_head: %v here, %v in the model", c.VectorHead, model.VectorHead))
 	}
+	for _, list := range []struct {
+		field       string
+		here, model []string
+	}{{"text_ensembles", c.TextEnsembles, model.TextEnsembles}, {"vector_ensembles", c.VectorEnsembles, model.VectorEnsembles}} {
+		if !slices.Equal(list.here, list.model) {
+			d = append(d, fmt.Sprintf("%s: %s here, %s in the model", list.field, orNone(list.here), orNone(list.model)))
+		}
+	}
+	if c.SecondHead != model.SecondHead {
+		d = append(d, fmt.Sprintf("second_head: %v here, %v in the model", c.SecondHead, model.SecondHead))
+	}
+	if c.Window != model.Window {
+		d = append(d, fmt.Sprintf("window: %d here, %d in the model", c.Window, model.Window))
+	}
+	if c.Rebuild != model.Rebuild {
+		d = append(d, fmt.Sprintf("rebuild: %d here, %d in the model", c.Rebuild, model.Rebuild))
+	}
+	if c.Alarms != model.Alarms {
+		d = append(d, fmt.Sprintf("alarms: %+v here, %+v in the model", c.Alarms, model.Alarms))
+	}
 	return d
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ",")
 }
 
 // names says how many names a list has, and quotes up to three that the other
@@ -303,6 +454,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // mathematics is the version of everything that turns a log into a model's
 // bytes. Whoever changes a formula, a constant or an order of summation there
 // counts it up.
-const mathematics = 1
+const mathematics = 2
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

@@ -37,7 +37,9 @@ func TestDifferences(t *testing.T) {
 // A field that Differences forgets is one that a learner would change silently.
 func TestDifferencesKnowEveryField(t *testing.T) {
 	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone, SkipHeaders: []string{"x"},
-		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan}}
+		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan},
+		TextEnsembles: []string{"adaboost"}, VectorEnsembles: []string{"bblr", "viboost"}, SecondHead: 0.99,
+		Window: 100, Rebuild: 50, Alarms: model.Alarms{Drop: 0.3}}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(other.JSON(), &fields); err != nil {
 		t.Fatal(err)
@@ -53,7 +55,9 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
 		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"text",` +
-		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0}}`
+		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
+		`"text_ensembles":[],"vector_ensembles":["anyboost"],"second_head":0,"window":2000,"rebuild":500,` +
+		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`
 	c := model.Config{Dense: []string{"b", "a"}}
 	if got := string(c.JSON()); got != want {
 		t.Errorf("JSON %s, want %s", got, want)

@@ -26,6 +26,9 @@ type half struct {
 	sites   sites    // of the last events, which can be withdrawn
 
 	columns *feature.Standardiser // vectors only: of the dense names
+
+	watch *watch // nil: no alarms
+	stack *stack // nil: the head answers alone
 }
 
 // A textExpert says how an expert reads a message and what it is.
@@ -134,9 +137,9 @@ func inputNames(cfg Config) (ofText, ofVector []string) {
 	return ofText, ofVector
 }
 
-func newHead(p prior, cfg Head) *blr.Posterior {
+func newHead(p prior, cfg Head, halfLife float64) *blr.Posterior {
 	head, err := blr.New(blr.Config{
-		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: siteByName[cfg.Site], HalfLife: float64(cfg.HalfLife),
+		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: siteByName[cfg.Site], HalfLife: halfLife,
 	})
 	if err != nil {
 		panic(err) // the prior is ours
@@ -156,27 +159,36 @@ func newVectorExperts(cfg Config) []expert {
 }
 
 func newTextHalf(cfg Config) *half {
-	before := textPrior(cfg)
-	return &half{
-		epsilon: firstFlipRate, head: newHead(before, cfg.TextHead), experts: newTextExperts(cfg), sites: newSites(len(before.mean)),
-	}
+	h := newHalf(cfg, textPrior(cfg), cfg.TextHead, cfg.TextEnsembles)
+	h.experts = newTextExperts(cfg)
+	return h
 }
 
 func newVectorHalf(cfg Config) *half {
-	before := vectorPrior(cfg)
+	h := newHalf(cfg, vectorPrior(cfg), cfg.VectorHead, cfg.VectorEnsembles)
+	h.columns = feature.NewStandardiser(len(cfg.Dense))
+	return h
+}
+
+// newHalf returns a half without experts and columns. Its ensembles and its noise
+// watch see what the head sees, but the constant.
+func newHalf(cfg Config, before prior, head Head, ensembles []string) *half {
+	inputs := len(before.mean)
 	return &half{
 		epsilon: firstFlipRate,
-		head:    newHead(before, cfg.VectorHead),
-		columns: feature.NewStandardiser(len(cfg.Dense)),
-		sites:   newSites(len(before.mean)),
+		head:    newHead(before, head, float64(head.HalfLife)),
+		sites:   newSites(inputs),
+		watch:   newWatch(cfg, before, inputs-1),
+		stack:   newStack(cfg, ensembles, before, head, inputs-1),
 	}
 }
 
-// learn absorbs a labelled body, read as in, which h predicted as was. It
-// returns the event's site, without the hashes that name it and its body; its trust is the
-// probability that the label is true. With trusting false every label counts in
-// full.
-func (h *half) learn(in *reading, was Prediction, spam, trusting bool) (s site) {
+// learn absorbs a labelled body, read as in and predicted. It returns the event's
+// site, without the hashes that name it and its body; its trust is the
+// probability, by the head alone, that the label is true. With trusting false
+// every label counts in full.
+func (h *half) learn(in *reading, ex *Example, trusting bool) (s site) {
+	spam, was := ex.Spam, in.head
 	y := -1.0
 	if spam {
 		y = 1
@@ -196,6 +208,9 @@ func (h *half) learn(in *reading, was Prediction, spam, trusting bool) (s site) 
 	}
 	if h.columns != nil {
 		h.columns.Observe(in.dense)
+	}
+	if h.stack != nil {
+		h.stack.learn(in, row{label: y, phi: s.trust, id: ex.ID, source: ex.Source}, weight, in.joined)
 	}
 	h.epsilon = nextFlipRate(h.epsilon, s.trust, h.events)
 	h.events++

@@ -69,7 +69,8 @@ func TestLaws(t *testing.T) {
 	}{
 		{name: "dense", cfg: model.Config{Dense: columns}, body: numbers},
 		{name: "hashed", body: numbers, near: 1e-3}, // tables are float32
-		{name: "half of each", cfg: model.Config{Dense: columns[:d/2]}, body: numbers, near: 1e-3,
+		// Without trees: the last bit of a float32 moves a value across a cut.
+		{name: "half of each", cfg: model.Config{Dense: columns[:d/2], VectorEnsembles: []string{}}, body: numbers, near: 1e-3,
 			exempt: map[algotest.Law]string{algotest.PermutedInputs: "a hashed input is not treated as a dense one"}},
 		{name: "message", body: message, near: 1e-3,
 			exempt: map[algotest.Law]string{algotest.PermutedInputs: "a permuted text has other words and other n-grams"}},

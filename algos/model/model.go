@@ -141,7 +141,7 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 		h.experts = newVectorExperts(m.cfg) // they say 0 to this event, as in has it
 	}
 	effect.Prediction = m.own.predict(h, in)
-	s := h.learn(in, effect.Prediction, ex.Spam, trusting)
+	s := h.learn(in, ex, trusting)
 	effect.Phi, effect.Epsilon = s.trust, h.epsilon
 	s.key, s.named, s.body = key, m.seen.named(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	h.sites.add(s)
@@ -154,6 +154,30 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	}
 	if ex.Spam {
 		m.spam++
+	}
+	m.tick(h, in, ex, effect)
+}
+
+// tick lets what looks back on the stream take an event that h has learnt, the
+// model's next.
+func (m *Model) tick(h *half, in *reading, ex *Example, effect *Effect) {
+	body := BodyText
+	if h == m.vector {
+		body = BodyVector
+	}
+	if h.stack != nil {
+		effect.Rebuilds = h.stack.tick(nil, h.events, m.runner)
+		for i := range effect.Rebuilds {
+			effect.Rebuilds[i].Body = body
+		}
+	}
+	if h.watch != nil {
+		for _, c := range h.watch.observe(nil, in, ex, h.events, m.runner) {
+			effect.Alerts = append(effect.Alerts, Alert{
+				Kind: c.kind, Body: body, Raised: c.status.Raised, Event: m.events + 1,
+				Status: c.status, Report: c.report, Reading: h.watch.reading(),
+			})
+		}
 	}
 }
 
@@ -172,6 +196,9 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	receipt, err := h.withdraw(slot, in)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
+	}
+	if h.stack != nil {
+		h.stack.past.withdraw(receipt.Since, h.events+1)
 	}
 	return &receipt, nil
 }
@@ -228,11 +255,33 @@ func (m *Model) Epsilon() float64 {
 
 // SetRunner lets r do the model's slow work beside the stream. It changes when
 // that is computed, and no bit of what the model becomes.
-func (m *Model) SetRunner(r Runner) { m.runner = r }
+func (m *Model) SetRunner(r Runner) {
+	m.runner = r
+	for _, h := range []*half{m.text, m.vector} {
+		if h != nil && h.stack != nil {
+			h.stack.resume(h.events, r)
+		}
+		if h != nil && h.watch != nil {
+			h.watch.resume(r)
+		}
+	}
+}
 
 // Alarms returns the alarms as they stand, of the halves that there are, in the
 // order text, vector and label noise, covariate, concept.
-func (m *Model) Alarms() []Alarm { return nil }
+func (m *Model) Alarms() (all []Alarm) {
+	for i, h := range []*half{m.text, m.vector} {
+		if h == nil || h.watch == nil {
+			continue
+		}
+		body := []string{BodyText, BodyVector}[i]
+		all = append(all,
+			Alarm{KindLabelNoise, body, h.watch.noise.Status()},
+			Alarm{KindCovariate, body, h.watch.covariate.Status()},
+			Alarm{KindConcept, body, h.watch.concept.Status()})
+	}
+	return all
+}
 
 // An Alarm is how one alarm of one half stands.
 type Alarm struct {
@@ -242,8 +291,28 @@ type Alarm struct {
 
 // Reading returns in words what the alarms say: of the text half, or if that says
 // nothing of the vector half.
-func (m *Model) Reading() drift.Reading { return drift.Nothing }
+func (m *Model) Reading() drift.Reading {
+	for _, h := range []*half{m.text, m.vector} {
+		if h == nil || h.watch == nil {
+			continue
+		}
+		if r := h.watch.reading(); r != drift.Nothing {
+			return r
+		}
+	}
+	return drift.Nothing
+}
 
 // WindowBytes returns how many bytes of the model's are its windows of past
 // events: those that ensembles are rebuilt from and the alarms look back on.
-func (m *Model) WindowBytes() int { return 0 }
+func (m *Model) WindowBytes() (n int) {
+	for _, h := range []*half{m.text, m.vector} {
+		if h != nil && h.stack != nil {
+			n += h.stack.past.size()
+		}
+		if h != nil && h.watch != nil {
+			n += h.watch.noise.Size()
+		}
+	}
+	return n
+}

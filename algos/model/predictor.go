@@ -60,8 +60,8 @@ func (p *Predictor) Predict(b *Body) (Prediction, error) {
 	return p.predict(p.halfOf(b), p.read(b)), nil
 }
 
-// Explain is Predict with the contributions of the head's inputs, largest
-// absolute value first. Their sum is Mean, to rounding.
+// Explain is Predict with the contributions of the head's inputs and of the
+// ensembles, largest absolute value first. Their sum is Mean, to rounding.
 func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, nil, err
@@ -81,14 +81,22 @@ func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 			})
 		}
 	}
+	prediction := p.predict(h, in)
+	contributions := p.contributions
+	if in.joined {
+		contributions = h.stack.contributions(nil, in, contributions)
+		for _, k := range h.stack.kinds {
+			names = append(names[:len(names):len(names)], "ensemble: "+string(k))
+		}
+	}
 	all := make([]Contribution, len(names))
-	for j, c := range p.contributions {
+	for j, c := range contributions {
 		all[j] = Contribution{Name: names[j], Contribution: c.Mean + 0, SD: c.SD} // +0: no −0 for people
 	}
 	slices.SortStableFunc(all, func(a, b Contribution) int {
 		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
 	})
-	return p.predict(h, in), all, nil
+	return prediction, all, nil
 }
 
 // halfOf returns the half that knows bodies like b; nil if there is none yet.
@@ -107,7 +115,8 @@ func (p *Predictor) read(b *Body) *reading {
 	return p.reader.readVector(b.Vector, p.m.cfg.Dense, p.m.vector)
 }
 
-// predict returns the answer of h's head, or of the prior where h is nil.
+// predict returns the answer of h's stack, or else of its head, or of the prior
+// where h is nil. It leaves what the head said, and how they were joined, in in.
 func (p *Predictor) predict(h *half, in *reading) Prediction {
 	var mean, variance float64
 	if h != nil {
@@ -122,5 +131,10 @@ func (p *Predictor) predict(h *half, in *reading) Prediction {
 			variance += x * x / before.precision[j]
 		}
 	}
-	return Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
+	in.head = Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
+	in.joined = h != nil && h.stack != nil && h.stack.serves()
+	if !in.joined {
+		return in.head
+	}
+	return h.stack.predict(in)
 }

@@ -18,6 +18,11 @@ type reading struct {
 	scores   []text.Score     // of each expert; zero where there is none yet
 	dense    []float64        // vectors: the dense inputs before standardising
 	x        []float64
+	inputs   []float64 // of ensembles and noise watch: x without the 1, dense inputs as they came, to float32
+
+	head    Prediction // what the half's head said alone
+	joined  bool       // whether its stack was asked
+	joining joining
 }
 
 // A reader holds the scratch for reading bodies.
@@ -40,6 +45,7 @@ func newReader(cfg Config) *reader {
 		features: make([]feature.Sparse, k),
 		scores:   make([]text.Score, k),
 		x:        make([]float64, 1+k+feature.FactCount),
+		inputs:   make([]float64, k+feature.FactCount),
 	}
 	for _, name := range cfg.TextExperts {
 		r.recipe = append(r.recipe, textExperts[name])
@@ -50,6 +56,7 @@ func newReader(cfg Config) *reader {
 		scores:   make([]text.Score, vectorExperts),
 		dense:    make([]float64, d),
 		x:        make([]float64, 1+d+vectorExperts+1),
+		inputs:   make([]float64, d+vectorExperts+1),
 	}
 	return r
 }
@@ -104,6 +111,7 @@ func (r *reader) readMessage(m *feature.Message, h *half) *reading {
 	in.x[0] = 1
 	in.score(h, in.x[1:1+experts])
 	feature.Facts(in.x[1+experts:], m)
+	in.setInputs()
 	return in
 }
 
@@ -132,6 +140,7 @@ func (r *reader) readVector(v []feature.Number, names []string, h *half) *readin
 	}
 	in.score(h, rest[:vectorExperts])
 	rest[vectorExperts] = logistic.Log1p(float64(present(hashed)))
+	in.setInputs()
 	return in
 }
 
@@ -172,4 +181,15 @@ func check(b *Body, dense []string) (reason string) {
 		return "vector: the dense name " + quote(dense[d]) + " is missing; its value is 0 if it has none"
 	}
 	return ""
+}
+
+// setInputs writes what ensembles and the noise watch see. Trees and stumps only
+// ask for the order of a column's values, which running standardisation would mix
+// up; float32 is what their windows keep.
+func (in *reading) setInputs() {
+	copy(in.inputs, in.x[1:])
+	copy(in.inputs, in.dense)
+	for j, v := range in.inputs {
+		in.inputs[j] = float64(float32(v))
+	}
 }

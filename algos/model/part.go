@@ -1,0 +1,64 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"hamlet/algos/blr"
+)
+
+// An appender appends its bytes, a decoder reads them. They keep no memory of b.
+type (
+	appender interface {
+		AppendBinary(dst []byte) ([]byte, error)
+	}
+	decoder interface{ UnmarshalBinary(b []byte) error }
+)
+
+// appendPart appends a part's bytes behind their length, a uint64.
+func appendPart(dst []byte, part appender) ([]byte, error) {
+	at := len(dst)
+	dst = append(dst, make([]byte, 8)...)
+	dst, err := part.AppendBinary(dst)
+	if err != nil {
+		return nil, err
+	}
+	binary.LittleEndian.PutUint64(dst[at:], uint64(len(dst)-at-8))
+	return dst, nil
+}
+
+// cutPart returns the part at the front of b, and what is behind it.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	if len(b) < 8 {
+		return nil, nil, fmt.Errorf("%d bytes are left where a length of 8 should be", len(b))
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if b = b[8:]; n > uint64(len(b)) {
+		return nil, nil, fmt.Errorf("a part of %d bytes, %d are left", n, len(b))
+	}
+	return b[:n], b[n:], nil
+}
+
+// restorePart reads the part at the front of b and returns what is behind it.
+func restorePart(b []byte, part decoder) (rest []byte, err error) {
+	own, rest, err := cutPart(b)
+	if err != nil {
+		return nil, err
+	}
+	return rest, part.UnmarshalBinary(own)
+}
+
+// checkHead refuses a restored head whose numbers no learning leads to.
+func checkHead(head *blr.Posterior) error {
+	ones := make([]float64, head.Dim())
+	for j := range ones {
+		ones[j] = 1
+	}
+	for j, c := range head.Contributions(nil, ones) {
+		if !(math.Abs(c.Mean) <= sane && c.SD <= sane) {
+			return fmt.Errorf("head with weight %v ± %v of input %d", c.Mean, c.SD, j)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package model
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/drift"
+	"hamlet/algos/internal/logistic"
+)
+
+// watchMemory is ρ of the head that the noise watch asks: it forgets at this rate
+// an event. With ρ = 1 a change of concept would look like noise, because a head
+// that does not forget goes on contradicting the new labels (measured with the
+// watch's rule, drift's doc).
+const watchMemory = 0.998
+
+// A watch is the three alarms of one half. Covariate and concept look at what the
+// half's head said before it learnt; label noise needs φ and ε of a head of its
+// own, on the same inputs, which learns every label in full and forgets.
+type watch struct {
+	head    *blr.Posterior
+	epsilon float64 // flip rate by that head
+
+	noise     *drift.LabelNoise
+	covariate *drift.Covariate
+	concept   *drift.PageHinkley
+
+	snr *task[drift.Result] // the pending SNR; nil: none, or nobody has taken it up
+}
+
+// newWatch returns the alarms of a half whose head has the prior before and whose
+// ensembles would see dim inputs; nil if there are to be none.
+func newWatch(cfg Config, before prior, dim int) *watch {
+	if cfg.Alarms.Off {
+		return nil
+	}
+	w := &watch{
+		head:    newHead(before, Head{Site: SiteRVGA}, halfLife(watchMemory)),
+		epsilon: firstFlipRate,
+	}
+	w.noise, w.covariate, w.concept = cfg.Alarms.alarms(dim)
+	return w
+}
+
+// alarms returns the alarms before any event.
+func (a Alarms) alarms(dim int) (*drift.LabelNoise, *drift.Covariate, *drift.PageHinkley) {
+	noise, err1 := drift.NewLabelNoise(drift.LabelNoiseConfig{
+		Dim: dim, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear,
+	})
+	covariate, err2 := drift.NewCovariate(drift.CovariateConfig{Threshold: a.Covariate})
+	concept, err3 := drift.NewPageHinkley(drift.PageHinkleyConfig{Threshold: a.Concept})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		panic(err) // validate has asked
+	}
+	return noise, covariate, concept
+}
+
+// halfLife is that of a power prior with ρ an event.
+func halfLife(ρ float64) float64 { return -math.Ln2 / logistic.Log(ρ) }
+
+// A changed alarm is one that an event raised or cleared.
+type changed struct {
+	kind   string
+	status drift.Status
+	report *drift.Report
+}
+
+// observe takes an event that was read and predicted as in, and that made the
+// half's event count count. It appends the alarms whose state it changed.
+func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r Runner) []changed {
+	was := in.head
+	y := -1.0
+	if ex.Spam {
+		y = 1
+	}
+	q := logistic.Sigmoid(y * blr.Moderate(w.head.Moments(in.x)))
+	φ := trust(q, w.epsilon)
+	w.epsilon = nextFlipRate(w.epsilon, φ, count-1)
+	w.head.Update(in.x, y, 1)
+
+	if w.covariate.Observe(count, was.Variance) {
+		dst = append(dst, changed{kind: KindCovariate, status: w.covariate.Status()})
+	}
+	if w.concept.Observe(count, -logistic.LogSigmoid(y*was.LogOdds)) {
+		dst = append(dst, changed{kind: KindConcept, status: w.concept.Status()})
+	}
+	w.noise.Observe(drift.Event{X: in.inputs, Label: y, Phi: φ, FlipRate: w.epsilon, ID: ex.ID, Source: ex.Source})
+	if count%drift.Rhythm != 0 {
+		return dst
+	}
+	if due, pending := w.noise.Due(); pending && due == count {
+		w.resume(r)
+		w.noise.Finish(w.snr.get())
+		w.snr = nil
+	}
+	if w.noise.Check(count) {
+		report := w.noise.Report()
+		dst = append(dst, changed{kind: KindLabelNoise, status: w.noise.Status(), report: &report})
+	}
+	w.noise.Start(count)
+	w.resume(r)
+	return dst
+}
+
+// resume takes up the SNR that is pending, if nobody has: it was started now, or
+// before the model was saved.
+func (w *watch) resume(r Runner) {
+	if job, pending := w.noise.Pending(); pending && w.snr == nil {
+		w.snr = begin(r, job.Run)
+	}
+}
+
+// alarmConfigs are what the alarms have been made with.
+type alarmConfigs struct {
+	noise     drift.LabelNoiseConfig
+	covariate drift.CovariateConfig
+	concept   drift.PageHinkleyConfig
+}
+
+func (w *watch) configs() alarmConfigs {
+	return alarmConfigs{w.noise.Config(), w.covariate.Config(), w.concept.Config()}
+}
+
+func (w *watch) reading() drift.Reading {
+	return drift.Read(w.noise.Status(), w.covariate.Status(), w.concept.Status())
+}
+
+// The bytes of a watch, little endian:
+//
+//	float64 ε | head | label noise | covariate | concept
+//
+// where each of the last four is behind a uint64 with its length.
+func (w *watch) append(dst []byte) (_ []byte, err error) {
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(w.epsilon))
+	for _, part := range []appender{w.head, w.noise, w.covariate, w.concept} {
+		if dst, err = appendPart(dst, part); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// restore reads what append wrote, for a half of the given number of learnt
+// events into a watch before any event.
+func (w *watch) restore(b []byte, events uint64) error {
+	if len(b) < 8 {
+		return fmt.Errorf("%d bytes, want at least 8", len(b))
+	}
+	w.epsilon, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+	if !(w.epsilon >= leastFlipRate && w.epsilon <= 1) {
+		return fmt.Errorf("flip rate %v", w.epsilon)
+	}
+	dim, fresh := w.head.Dim(), w.configs()
+	for i, part := range []decoder{w.head, w.noise, w.covariate, w.concept} {
+		var err error
+		if b, err = restorePart(b, part); err != nil {
+			return fmt.Errorf("%s: %w", []string{"head", KindLabelNoise, KindCovariate, KindConcept}[i], err)
+		}
+	}
+	switch {
+	case len(b) > 0:
+		return fmt.Errorf("%d bytes too many", len(b))
+	case w.head.Dim() != dim:
+		return fmt.Errorf("head of %d inputs, want %d", w.head.Dim(), dim)
+	case w.configs() != fresh:
+		return fmt.Errorf("alarms with %+v, their configuration says %+v", w.configs(), fresh)
+	case w.head.Updates() != events:
+		return fmt.Errorf("a head of %d events in a half of %d", w.head.Updates(), events)
+	}
+	return checkHead(w.head)
+}
