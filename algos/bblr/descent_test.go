@@ -202,6 +202,46 @@ func FuzzProbes(f *testing.F) {
 	})
 }
 
+// No probe is dismissed whose value, as computed, reaches the goal: not when the goal
+// is that very value, and not where margins are so large that a place in the table
+// is off by many cells.
+func TestScreenIsABound(t *testing.T) {
+	for _, scale := range []float64{1, 1e3, 1e6, 1e9, 1e12, 1e15} {
+		for seed := range uint64(20) {
+			x, y := noisySample(seed, 40, 3, 0.2)
+			r := rand.New(rand.NewPCG(seed, 5))
+			for _, row := range x { // two large columns, that a step of ½ makes cancel
+				row[0] *= scale
+				row[1] = row[0] + row[1]
+			}
+			w := []float64{1, -0.5, r.NormFloat64()}
+			c := Likelihood{Mix: math.Floor(3*r.Float64()) / 2, Theta: 0.3, Gamma: 1 + 20*r.Float64()}.curve()
+			if c.plus.b == 0 {
+				c = sigmoidCurve(c.gamma)
+			}
+			o := newObjective(newProblem(x, y, nil), c, 1e-3)
+			p := newProber(o, 1e-3)
+			size := math.Abs(o.value(w))
+			p.lookFrom(w)
+			for j, was := range w {
+				const radius = 5
+				for k := 1; k <= 20; k++ {
+					for _, step := range []float64{float64(k) * radius / 20, -float64(k) * radius / 20} {
+						l := p.along(p.column(j), was, radius, size)
+						for i, v := range p.column(j) {
+							p.m[i] = p.straight[i] + p.y[i]*step*v
+						}
+						l.goal = p.sum() + p.penaltyOf(was+step)
+						if l.goal <= size && !p.mayReach(&l, step, step) {
+							t.Fatalf("scale %v, seed %d: the step %v along %d, which reaches %v, is dismissed", scale, seed, step, j, l.goal)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // Reference: algorithm 2, steps 13 and 14. An improving probe restarts the descent
 // from where it is, so the end is a point that neither a descent nor a probe
 // improves by ε_L.

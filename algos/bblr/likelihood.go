@@ -55,13 +55,13 @@ func Rates(tpr, tnr float64) Likelihood {
 }
 
 // A returns a = wθ, the least probability of +1.
-func (l Likelihood) A() float64 { return l.Mix * l.Theta }
+func (l Likelihood) A() float64 { return float64(l.Mix * l.Theta) }
 
 // B returns b = 1−w, the distance between the least and the largest probability.
 func (l Likelihood) B() float64 { return 1 - l.Mix }
 
 // C returns 1−a−b = w(1−θ), the least probability of −1, without cancellation.
-func (l Likelihood) C() float64 { return l.Mix * (1 - l.Theta) }
+func (l Likelihood) C() float64 { return float64(l.Mix * (1 - l.Theta)) }
 
 // Prob returns p(y = +1 | z) = a + b·σ(γz).
 func (l Likelihood) Prob(z float64) float64 {

@@ -27,6 +27,14 @@ import (
 // The examples are summed from the smallest margin on: those that are wrong now
 // hold all that can be gained, and those that are nearly wrong spoil a bad step
 // soonest. The sum ends as soon as the least possible rest exceeds the bound.
+//
+// It is a bound of what is computed, too, not only of what it stands for. With u =
+// 2⁻⁵³, margins M = γ(|m| + R|x|) and |f′| ≤ 1, rounding moves the argument of an
+// example's loss by at most 3uM in full and by 6u(M+reach) as a place in the table,
+// so all losses by 9u·Σ weight·(M+reach). Losses and sums of N of them are off by
+// some (N+8)u of themselves, and count only where they are no larger than the goal.
+// The line's margin, with 16u for the one and 10⁻⁹ for the other, covers both for
+// N up to four million.
 type prober struct {
 	*objective
 	cells    float64   // to a unit of v, 1/h
@@ -40,10 +48,14 @@ type prober struct {
 	offset   []int     // of the label's half, in that order
 	mass     []float64 // weights of the examples, in that order
 	rest     []float64 // from each place on, the least that the examples can lose
+	places   float64   // Σ weight·|at|
 	straight []float64 // margins m in the order of the problem
 }
 
-const reach = 24 // e⁻²⁴ = 4·10⁻¹¹ is left of a plateau's approach
+const (
+	reach    = 24      // e⁻²⁴ = 4·10⁻¹¹ is left of a plateau's approach
+	rounding = 0x1p-49 // 16u
+)
 
 func newProber(o *objective, εL float64) *prober {
 	// h so that the slack is an eighth of what counts as an improvement: then what
@@ -88,11 +100,8 @@ func (p *prober) improve(ctx context.Context, w []float64, value, radius, spacin
 			return false, err
 		}
 		col := p.column(j)
-		for k, i := range p.order {
-			p.slope[k] = p.gamma * p.y[i] * col[i] * p.cells
-		}
-		l := line{was: was, goal: value - εL - (penalty - p.penaltyOf(was))}
-		l.margin = p.slack + 1e-9*(1+math.Abs(value)+math.Abs(penalty)) // and what rounding may take
+		l := p.along(col, was, radius, math.Abs(value)+math.Abs(penalty))
+		l.goal = value - εL - (penalty - p.penaltyOf(was))
 		for first := 1; first <= steps; {
 			last := min(max(first, 2*(first-1)), steps)
 			up := p.mayReach(&l, float64(first)*spacing, float64(last)*spacing)
@@ -121,7 +130,18 @@ func stepsWithin(radius, spacing float64) int { return int(radius/spacing + 1e-9
 type line struct {
 	was    float64 // the coordinate now
 	goal   float64 // for the losses and the coordinate's own penalty to reach
-	margin float64 // by which the bound may exceed the truth
+	margin float64 // by which the bound may exceed what is computed
+}
+
+// along prepares the line of a column, for steps up to radius and goals up to size.
+func (p *prober) along(col []float64, was, radius, size float64) line {
+	slopes := 0.0
+	for k, i := range p.order {
+		p.slope[k] = p.gamma * p.y[i] * col[i] * p.cells
+		slopes += float64(p.mass[k] * math.Abs(p.slope[k]))
+	}
+	far := (p.places + float64(radius*slopes)) / p.cells
+	return line{was: was, margin: p.slack + float64(rounding*far) + float64(1e-9*(1+size))}
 }
 
 // lookFrom prepares the tables for the point w.
@@ -135,16 +155,17 @@ func (p *prober) lookFrom(w []float64) {
 		})
 	}
 	p.looks++
-	p.rest[p.n] = 0
+	p.rest[p.n], p.places = 0, 0
 	for k := p.n - 1; k >= 0; k-- {
 		i := p.order[k]
 		p.offset[k] = 0
 		if p.y[i] < 0 {
 			p.offset[k] = p.half
 		}
-		p.at[k] = (p.gamma*p.straight[i] + reach) * p.cells
+		p.at[k] = (float64(p.gamma*p.straight[i]) + reach) * p.cells
 		p.mass[k] = p.weight[i]
-		p.rest[k] = p.rest[k+1] + p.mass[k]*p.table[p.offset[k]+p.half-1]
+		p.rest[k] = p.rest[k+1] + float64(p.mass[k]*p.table[p.offset[k]+p.half-1])
+		p.places += float64(p.mass[k] * math.Abs(p.at[k]))
 	}
 }
 
@@ -162,7 +183,7 @@ func (p *prober) mayReach(l *line, lo, hi float64) bool {
 			if slope[i] > 0 {
 				step = hi
 			}
-			v := at[i] + step*slope[i]
+			v := at[i] + float64(step*slope[i])
 			if !(v > 0) {
 				v = 0
 			}
@@ -171,7 +192,7 @@ func (p *prober) mayReach(l *line, lo, hi float64) bool {
 			}
 			k := int(v)
 			f := p.table[offset[i]+k:]
-			sum += mass[i] * (f[0] + (f[1]-f[0])*(v-float64(k)))
+			sum += float64(mass[i] * (f[0] + float64((f[1]-f[0])*(v-float64(k)))))
 		}
 		if sum+rest[i] > bound {
 			return false

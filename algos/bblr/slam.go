@@ -21,7 +21,8 @@ func (f *fitter) tune(ctx context.Context, l Likelihood) error {
 	if held == nil {
 		return nil
 	}
-	starts := map[float64][]float64{} // the logistic regression, by λ
+	starts := map[float64][]float64{}                         // the logistic regression, by λ
+	search := newSLA(train, f.curve(l), f.Lambda, f.Schedule) // its tables hold for any λ and γ
 	try := func(λ float64, s Schedule) (cost, error) {
 		w := f.Start
 		if w == nil {
@@ -37,7 +38,8 @@ func (f *fitter) tune(ctx context.Context, l Likelihood) error {
 		w = append([]float64(nil), w...)
 		l := l
 		l.Gamma = s.last()
-		if _, err := newSLA(train, l.curve(), λ, s).anneal(ctx, w); err != nil {
+		search.lambda, search.schedule = λ, s
+		if _, err := search.anneal(ctx, w); err != nil {
 			return cost{}, err
 		}
 		return held.cost(w, l), nil
