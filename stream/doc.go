@@ -1,7 +1,8 @@
 // Package stream is hamlet's wire contract: what an [Event] is, how it is
-// written on Kafka, what a scorer answers ([Verdict]) and what the learner says
-// when it refuses an event ([DeadLetter]). It knows encodings and no client
-// library; the adapters are in stream/kafka, stream/nats and stream/mail.
+// written on Kafka, what a scorer answers ([Verdict]), and what the learner says
+// when it refuses an event ([DeadLetter]), withdraws one ([Receipt]) or holds the
+// stream itself suspicious ([Alert]). It knows encodings and no client library;
+// the adapters are in stream/kafka, stream/nats and stream/mail.
 //
 // An event's way:
 //

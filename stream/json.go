@@ -43,7 +43,7 @@ var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "lab
 // [DefaultName]. It doesn't ask whether the event can be learnt or scored:
 // [Event.Validate] and [Event.ValidateRequest] do.
 func DecodeJSON(b []byte) (Event, error) {
-	if err := checkFields(b); err != nil {
+	if _, err := checkFields(b, "event", jsonFields); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)
 	}
 	var j jsonEvent
@@ -160,49 +160,50 @@ func orDefault(s string) string {
 }
 
 // checkFields looks at the outermost object's names, which encoding/json
-// matches without regard to case and lets repeat. It also refuses text that is
-// not UTF-8, where encoding/json would replace what it cannot read.
-func checkFields(b []byte) error {
+// matches without regard to case and lets repeat, and returns them. It also
+// refuses text that is not UTF-8, where encoding/json would replace what it
+// cannot read. What is read is called what, and known are its names.
+func checkFields(b []byte, what string, known []string) ([]string, error) {
 	if !utf8.Valid(b) {
-		return errors.New("not UTF-8")
+		return nil, errors.New("not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	t, err := d.Token()
 	if err != nil {
-		return plainJSONError(err)
+		return nil, plainJSONError(err)
 	}
 	if t != json.Delim('{') {
-		return errors.New("an object is wanted")
+		return nil, errors.New("an object is wanted")
 	}
 	var seen []string
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return plainJSONError(err)
+			return nil, plainJSONError(err)
 		}
 		name, _ := t.(string)
-		if !slices.Contains(jsonFields, name) {
-			return fmt.Errorf("unknown field %q; known are %s", clip(name), strings.Join(jsonFields, ", "))
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown field %q; known are %s", clip(name), strings.Join(known, ", "))
 		}
 		if slices.Contains(seen, name) {
-			return fmt.Errorf("field %q is given twice", name)
+			return nil, fmt.Errorf("field %q is given twice", name)
 		}
 		seen = append(seen, name)
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return plainJSONError(err)
+			return nil, plainJSONError(err)
 		}
 		if string(value) == "null" {
-			return fmt.Errorf("field %q is null", name)
+			return nil, fmt.Errorf("field %q is null", name)
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return plainJSONError(err)
+		return nil, plainJSONError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the event")
+		return nil, fmt.Errorf("something follows the %s", what)
 	}
-	return nil
+	return seen, nil
 }
 
 // plainJSONError says in the wire's words what encoding/json says in Go's. It
@@ -212,11 +213,11 @@ func plainJSONError(err error) error {
 		wrong  *json.UnmarshalTypeError
 		syntax *json.SyntaxError
 		base   base64.CorruptInputError
-		vector *vectorError
+		part   *partError
 	)
 	switch {
-	case errors.As(err, &vector):
-		return vector
+	case errors.As(err, &part):
+		return part
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%w (byte %d)", syntax, syntax.Offset) // names one character
 	case errors.As(err, &base):
@@ -229,17 +230,17 @@ func plainJSONError(err error) error {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
 		return errors.New("it ends too early")
 	}
-	// What is left comes from the one other type that reads itself.
+	// What is left comes from the one type that reads itself and is not ours.
 	return fmt.Errorf("field %q: not a time of RFC 3339, such as 2026-11-20T10:00:00Z", "time")
 }
 
 // A jsonVector is an object of name: number.
 type jsonVector []Number
 
-// A vectorError says what is wrong with a vector.
-type vectorError struct{ err error }
+// A partError says what is wrong with a part of an object that reads itself.
+type partError struct{ err error }
 
-func (e *vectorError) Error() string { return e.err.Error() }
+func (e *partError) Error() string { return e.err.Error() }
 
 func (v jsonVector) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
@@ -263,24 +264,24 @@ func (v jsonVector) MarshalJSON() ([]byte, error) {
 func (v *jsonVector) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return &vectorError{errors.New("vector: an object of name: number is wanted")}
+		return &partError{errors.New("vector: an object of name: number is wanted")}
 	}
 	out := []Number{}
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return &vectorError{fmt.Errorf("vector: %w", plainJSONError(err))}
+			return &partError{fmt.Errorf("vector: %w", plainJSONError(err))}
 		}
 		n := Number{Name: t.(string)} // a name: inside an object the decoder yields nothing else
 		var value *float64
 		if err := d.Decode(&value); err != nil || value == nil {
-			return &vectorError{fmt.Errorf("vector: %q is not a number that a float64 holds", clip(n.Name))}
+			return &partError{fmt.Errorf("vector: %q is not a number that a float64 holds", clip(n.Name))}
 		}
 		n.Value = *value
 		out = append(out, n)
 	}
 	if err := SortVector(out); err != nil {
-		return &vectorError{err}
+		return &partError{err}
 	}
 	*v = out
 	return nil

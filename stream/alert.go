@@ -1,0 +1,333 @@
+package stream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The kinds of an alert.
+const (
+	AlertLabelNoise = "label-noise" // labels went bad
+	AlertCovariate  = "covariate"   // mail unlike anything learnt
+	AlertConcept    = "concept"     // the same mail means something else now
+)
+
+// The states of an alert.
+const (
+	AlertRaised  = "raised"
+	AlertCleared = "cleared"
+)
+
+// The bodies of an alert: which half of a model it is about.
+const (
+	AlertText   = "text"   // mail and text
+	AlertVector = "vector" // vectors of named numbers
+)
+
+// MostSuspects is how many events an alert names.
+const MostSuspects = 20
+
+// AlertKinds, and the words for states and bodies, in the order of their
+// constants.
+var (
+	AlertKinds  = []string{AlertLabelNoise, AlertCovariate, AlertConcept}
+	alertStates = []string{AlertRaised, AlertCleared}
+	alertBodies = []string{AlertText, AlertVector}
+)
+
+// An Alert says that an alarm of a partition's model was raised or cleared:
+//
+//	{"kind": "label-noise", "state": "raised", "event": 6250,
+//	 "level": -4.1, "reference": -3.8, "threshold": 0.2,
+//	 "epsilon": 0.03, "snr": 8.3, "noise_grade": 0.4,
+//	 "flip_rates": {"ham_called_spam": 0.19, "spam_called_ham": 0.01},
+//	 "suspects": [{"id": "a1", "source": "abuse-desk", "phi": 0.02}],
+//	 "sources": [{"source": "abuse-desk", "events": 130, "flip_rate": 0.2, "lo": 0.15, "hi": 0.26}],
+//	 "body": "text", "reading": "labels went bad",
+//	 "model": "default", "partition": 0, "time": "2026-11-20T10:00:00Z"}
+//
+// The fields from epsilon to sources are those of label noise alone; model,
+// partition and time are there if the alert was published.
+type Alert struct {
+	Kind      string  // AlertLabelNoise, AlertCovariate, AlertConcept
+	State     string  // AlertRaised, AlertCleared
+	Event     uint64  // the model's event count when it happened, from 1
+	Level     float64 // label noise: ln SNR − ln N
+	Reference float64 // label noise: the running median of that
+	Threshold float64 // label noise: the drop below Reference that applied
+	Labels    *LabelReport
+	Body      string // AlertText, AlertVector
+	Reading   string // what this half's alarms together mean, in words
+
+	Model     string    // empty: it was not published
+	Partition int       //
+	Time      time.Time // of its publication, which a copy after a restart has later
+}
+
+// A LabelReport is what is known about the labels when the alarm for label noise
+// changes.
+type LabelReport struct {
+	Epsilon    float64 // the flip rate of the labels, 0 to 1
+	SNR        float64 // η₁/η₂
+	NoiseGrade float64 // ln ω₂/ω₁
+
+	HamCalledSpam, SpamCalledHam float64 // shares by what the labels truly are, 0 to 1
+
+	Suspects []Suspect    // the events whose labels are trusted least, at most MostSuspects
+	Sources  []SourceRate // the worst first
+}
+
+// A Suspect is an event whose label is probably false.
+type Suspect struct {
+	ID     string  `json:"id"`
+	Source string  `json:"source"`
+	Phi    float64 `json:"phi"` // the probability that the label is true
+}
+
+// A SourceRate is how often labels of one source seem flipped, with the interval
+// that says how many labels that is known from.
+type SourceRate struct {
+	Source   string  `json:"source"`
+	Events   int     `json:"events"`
+	FlipRate float64 `json:"flip_rate"`
+	Low      float64 `json:"lo"`
+	High     float64 `json:"hi"`
+}
+
+// MessageID names the alert among all that are published: equal for the copies
+// that a restarted learner publishes, by which they are known. One event changes
+// the alarms of one half only, so the body need not be in it.
+func (a *Alert) MessageID() string {
+	return fmt.Sprintf("%s.%d.%s.%d", a.Model, a.Partition, a.Kind, a.Event)
+}
+
+type jsonAlert struct {
+	Kind       string         `json:"kind"`
+	State      string         `json:"state"`
+	Event      uint64         `json:"event"`
+	Level      *float64       `json:"level"`
+	Reference  *float64       `json:"reference"`
+	Threshold  *float64       `json:"threshold"`
+	Epsilon    *float64       `json:"epsilon,omitempty"`
+	SNR        *float64       `json:"snr,omitempty"`
+	NoiseGrade *float64       `json:"noise_grade,omitempty"`
+	FlipRates  *jsonFlipRates `json:"flip_rates,omitempty"`
+	Suspects   *[]Suspect     `json:"suspects,omitempty"`
+	Sources    *[]SourceRate  `json:"sources,omitempty"`
+	Body       string         `json:"body"`
+	Reading    string         `json:"reading"`
+	Model      *string        `json:"model,omitempty"`
+	Partition  *int           `json:"partition,omitempty"`
+	Time       *time.Time     `json:"time,omitempty"`
+}
+
+type jsonFlipRates struct {
+	HamCalledSpam float64 `json:"ham_called_spam"`
+	SpamCalledHam float64 `json:"spam_called_ham"`
+}
+
+var (
+	changeFields  = []string{"kind", "state", "event", "level", "reference", "threshold", "body", "reading"}
+	labelFields   = []string{"epsilon", "snr", "noise_grade", "flip_rates", "suspects", "sources"}
+	publishFields = []string{"model", "partition", "time"}
+	alertFields   = slices.Concat(changeFields, labelFields, publishFields)
+
+	flipRateFields = []string{"ham_called_spam", "spam_called_ham"}
+	suspectFields  = []string{"id", "source", "phi"}
+	sourceFields   = []string{"source", "events", "flip_rate", "lo", "hi"}
+)
+
+// UnmarshalJSON is strict, as [DecodeAlert] is.
+func (r *jsonFlipRates) UnmarshalJSON(b []byte) error {
+	type plain jsonFlipRates
+	return unmarshalPart(b, "flip_rates", flipRateFields, (*plain)(r))
+}
+
+// UnmarshalJSON is strict, as [DecodeAlert] is.
+func (s *Suspect) UnmarshalJSON(b []byte) error {
+	type plain Suspect
+	return unmarshalPart(b, "suspects", suspectFields, (*plain)(s))
+}
+
+// UnmarshalJSON is strict, as [DecodeAlert] is.
+func (s *SourceRate) UnmarshalJSON(b []byte) error {
+	type plain SourceRate
+	return unmarshalPart(b, "sources", sourceFields, (*plain)(s))
+}
+
+// unmarshalPart reads an object inside an alert, which has each of the fields
+// once and no other.
+func unmarshalPart[T any](b []byte, what string, fields []string, v *T) error {
+	names, err := checkFields(b, "object", fields)
+	if err == nil {
+		if lacks := missing(names, fields); len(lacks) > 0 {
+			err = fmt.Errorf("missing: %s", strings.Join(lacks, ", "))
+		} else if err = json.Unmarshal(b, v); err != nil {
+			err = plainJSONError(err)
+		}
+	}
+	if err != nil {
+		return &partError{fmt.Errorf("%s: %w", what, err)}
+	}
+	return nil
+}
+
+// missing returns what names lacks of fields.
+func missing(names, fields []string) []string {
+	return slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return slices.Contains(names, f) })
+}
+
+// AppendJSON appends a to dst, on one line without its end. What [Alert.Validate]
+// refuses it refuses.
+func (a *Alert) AppendJSON(dst []byte) ([]byte, error) {
+	if err := a.Validate(); err != nil {
+		return dst, fmt.Errorf("alert %s in JSON: %w", clip(a.MessageID()), err)
+	}
+	j := jsonAlert{
+		Kind: a.Kind, State: a.State, Event: a.Event,
+		Level: &a.Level, Reference: &a.Reference, Threshold: &a.Threshold,
+		Body: a.Body, Reading: a.Reading,
+	}
+	if l := a.Labels; l != nil {
+		suspects, sources := l.Suspects, l.Sources
+		if suspects == nil {
+			suspects = []Suspect{} // [] rather than null
+		}
+		if sources == nil {
+			sources = []SourceRate{}
+		}
+		j.Epsilon, j.SNR, j.NoiseGrade = &l.Epsilon, &l.SNR, &l.NoiseGrade
+		j.FlipRates = &jsonFlipRates{HamCalledSpam: l.HamCalledSpam, SpamCalledHam: l.SpamCalledHam}
+		j.Suspects, j.Sources = &suspects, &sources
+	}
+	if a.Model != "" {
+		t := a.Time.UTC()
+		j.Model, j.Partition, j.Time = &a.Model, &a.Partition, &t
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		return dst, fmt.Errorf("alert %s in JSON: %w", clip(a.MessageID()), err)
+	}
+	return append(dst, b...), nil
+}
+
+// DecodeAlert reads one alert. It is as strict as [DecodeJSON], and a field that
+// is missing or makes no sense is an error that names it.
+func DecodeAlert(b []byte) (Alert, error) {
+	a, err := decodeAlert(b)
+	if err != nil {
+		return Alert{}, fmt.Errorf("alert in JSON: %w", err)
+	}
+	return a, nil
+}
+
+func decodeAlert(b []byte) (Alert, error) {
+	names, err := checkFields(b, "alert", alertFields)
+	if err != nil {
+		return Alert{}, err
+	}
+	lacks := missing(names, changeFields)
+	for _, group := range [][]string{labelFields, publishFields} { // all of them or none
+		if l := missing(names, group); len(l) < len(group) {
+			lacks = append(lacks, l...)
+		}
+	}
+	if len(lacks) > 0 {
+		return Alert{}, fmt.Errorf("missing: %s", strings.Join(lacks, ", "))
+	}
+	var j jsonAlert
+	if err := json.Unmarshal(b, &j); err != nil {
+		return Alert{}, plainJSONError(err)
+	}
+	a := Alert{
+		Kind: j.Kind, State: j.State, Event: j.Event, Level: *j.Level, Reference: *j.Reference, Threshold: *j.Threshold,
+		Body: j.Body, Reading: j.Reading,
+	}
+	if j.Epsilon != nil {
+		a.Labels = &LabelReport{
+			Epsilon: *j.Epsilon, SNR: *j.SNR, NoiseGrade: *j.NoiseGrade,
+			HamCalledSpam: j.FlipRates.HamCalledSpam, SpamCalledHam: j.FlipRates.SpamCalledHam,
+			Suspects: *j.Suspects, Sources: *j.Sources,
+		}
+	}
+	if j.Model != nil {
+		if *j.Model == "" {
+			return Alert{}, errors.New("model: empty")
+		}
+		a.Model, a.Partition, a.Time = *j.Model, *j.Partition, j.Time.UTC()
+	}
+	return a, a.Validate()
+}
+
+// Validate reports everything that keeps a from the wire, all reasons joined: a
+// word that is none of the contract's, a number that is not finite or no share, a
+// report about labels that is missing or has no business there.
+func (a *Alert) Validate() error {
+	var errs []error
+	oneOf := func(field, value string, of []string) {
+		if !slices.Contains(of, value) {
+			errs = append(errs, fmt.Errorf("%s: %s is not one of %s", field, word(value), strings.Join(of, ", ")))
+		}
+	}
+	oneOf("kind", a.Kind, AlertKinds)
+	oneOf("state", a.State, alertStates)
+	oneOf("body", a.Body, alertBodies)
+	if a.Event == 0 {
+		errs = append(errs, errors.New("event: 0; events are counted from 1"))
+	}
+	finite := func(field string, v float64) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			errs = append(errs, fmt.Errorf("%s: %v, not a finite number", field, v))
+		}
+	}
+	finite("level", a.Level)
+	finite("reference", a.Reference)
+	finite("threshold", a.Threshold)
+	if (a.Labels != nil) != (a.Kind == AlertLabelNoise) {
+		errs = append(errs, fmt.Errorf("%s: an alert of kind %s has them, and no other", strings.Join(labelFields, ", "), AlertLabelNoise))
+	}
+	if l := a.Labels; l != nil {
+		finite("snr", l.SNR)
+		finite("noise_grade", l.NoiseGrade)
+		errs = append(errs, l.validateShares()...)
+	}
+	if a.Partition < 0 {
+		errs = append(errs, fmt.Errorf("partition: %d is below 0", a.Partition))
+	}
+	if y := a.Time.UTC().Year(); y < 1 || y > 9999 {
+		errs = append(errs, errors.New("time: outside years 1 to 9999"))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *LabelReport) validateShares() (errs []error) {
+	share := func(field string, v float64) {
+		if !(v >= 0 && v <= 1) {
+			errs = append(errs, fmt.Errorf("%s: %v is not from 0 to 1", field, v))
+		}
+	}
+	share("epsilon", l.Epsilon)
+	share("ham_called_spam", l.HamCalledSpam)
+	share("spam_called_ham", l.SpamCalledHam)
+	if len(l.Suspects) > MostSuspects {
+		errs = append(errs, fmt.Errorf("suspects: %d, more than %d", len(l.Suspects), MostSuspects))
+	}
+	for i := range l.Suspects {
+		share(fmt.Sprintf("suspects[%d].phi", i), l.Suspects[i].Phi)
+	}
+	for i := range l.Sources {
+		s, field := &l.Sources[i], fmt.Sprintf("sources[%d]", i)
+		share(field+".flip_rate", s.FlipRate)
+		share(field+".lo", s.Low)
+		share(field+".hi", s.High)
+		if s.Events < 0 || s.Low > s.High {
+			errs = append(errs, fmt.Errorf("%s: %d events, from %v to %v", field, s.Events, s.Low, s.High))
+		}
+	}
+	return errs
+}
