@@ -37,7 +37,7 @@ type Suspect struct {
 //
 //	Beta(½ + Σ(1−φ), ½ + Σφ)
 //
-// of Jeffreys' prior, of which Rate is the mean and [Low, High] the central 95 %.
+// of Jeffreys' prior, of which Rate is the mean and [Low, High] the central 90 %.
 // That treats fractions of flips like whole ones, so that the interval says how
 // many labels there were, not how sure each φ is; and as φ leans on one ε for
 // all sources, rates lean towards one another.
@@ -101,7 +101,7 @@ func sourceRates(witnesses []witness) []SourceRate {
 		s := &rates[i]
 		a, b := 0.5+s.Flips, 0.5+max(0, float64(s.Events)-s.Flips)
 		s.Rate = a / (a + b)
-		s.Low, s.High = mathext.InvRegIncBeta(a, b, 0.025), mathext.InvRegIncBeta(a, b, 0.975)
+		s.Low, s.High = mathext.InvRegIncBeta(a, b, 0.05), mathext.InvRegIncBeta(a, b, 0.95)
 	}
 	slices.SortFunc(rates, func(a, b SourceRate) int {
 		return cmp.Or(cmp.Compare(b.Low, a.Low), cmp.Compare(a.Source, b.Source))
