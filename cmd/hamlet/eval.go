@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
@@ -24,6 +25,7 @@ type evalCommand struct {
 	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
 	From       int    `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
 	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt." placeholder:"FILE"`
+	Alerts     string `help:"Write a line of JSON for each change of an alarm." placeholder:"FILE"`
 	Save       string `help:"Write the model's bytes at the end." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
 }
@@ -35,7 +37,7 @@ func (evalCommand) Help() string {
   hamlet eval --spam Junk/ --ham INBOX/ --scores scores.csv
   hamlet eval --index index.csv corpus.tar.gz --json
   hamlet eval spambase.data --shuffle 7
-  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --seed 3
+  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --seed 3 --alerts alerts.jsonl
 
 The model comes out as the services would make it: model_sha256 is the same.`
 }
@@ -60,21 +62,30 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	scores, closeScores, err := create(c.Scores)
+	scores, closeScores, err := create("--scores", c.Scores)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeScores()) }()
+	alerts, closeAlerts, err := create("--alerts", c.Alerts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAlerts()) }()
+	runner := background.New(nil)
+	defer runner.Close()
 
 	rejections := report.Rejections{W: stdio.Err}
+	failures := report.Rejections{W: stdio.Err, What: "rebuild failed, the ensemble before it goes on"}
 	progress := up.NewCounter(stdio.Err)
 	result, model, err := replay.Run(ctx, replay.Config{
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
-		Rejected: rejections.Add,
+		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
 		Progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
 	}, src.Events())
 	progress.Close()
 	rejections.Close()
+	failures.Close()
 	if err != nil {
 		return err
 	}
@@ -96,14 +107,14 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	return result.WriteTable(stdio.Out)
 }
 
-// create opens a file for writing; an empty path is nowhere.
-func create(path string) (io.Writer, func() error, error) {
+// create opens the file that a flag names for writing; an empty path is nowhere.
+func create(flag, path string) (io.Writer, func() error, error) {
 	if path == "" {
 		return nil, func() error { return nil }, nil
 	}
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--scores: %w", err)
+		return nil, nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return f, f.Close, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/alert"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/source"
@@ -25,13 +26,16 @@ import (
 
 // A Config says what is learnt when, and what is measured.
 type Config struct {
-	Model      model.Config
-	Delay      int              // an event is learnt after so many further ones were scored
-	TeachFirst int              // only so many events are learnt; 0: all
-	From       int              // metrics count events from this ordinal on
-	Scores     io.Writer        // a CSV line for each event, as predicted before it was learnt; may be nil
-	Rejected   func(error)      // called for each item that cannot be learnt from
-	Progress   func(scored int) // called now and then; may be nil
+	Model         model.Config
+	Delay         int              // an event is learnt after so many further ones were scored
+	TeachFirst    int              // only so many events are learnt; 0: all
+	From          int              // metrics count events from this ordinal on
+	Scores        io.Writer        // a CSV line for each event, as predicted before it was learnt; may be nil
+	Alerts        io.Writer        // a line of JSON for each change of an alarm; may be nil
+	Runner        model.Runner     // does the slow work beside the stream; nil: in it
+	RebuildFailed func(error)      // called for each ensemble that could not be built anew; may be nil
+	Rejected      func(error)      // called for each item that cannot be learnt from
+	Progress      func(scored int) // called now and then; may be nil
 }
 
 // Interval90 is the 95 % quantile of the normal distribution: p's interval is
@@ -51,6 +55,12 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 			return nil, nil, fmt.Errorf("write scores: %w", err)
 		}
 	}
+	if cfg.Runner != nil {
+		m.SetRunner(cfg.Runner)
+	}
+	if cfg.Alerts != nil {
+		r.alerts = bufio.NewWriter(cfg.Alerts)
+	}
 	start := time.Now()
 	if err := r.run(ctx, items); err != nil {
 		return nil, nil, err
@@ -61,9 +71,15 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 			return nil, nil, fmt.Errorf("write scores: %w", err)
 		}
 	}
+	if r.alerts != nil {
+		if err := r.alerts.Flush(); err != nil {
+			return nil, nil, fmt.Errorf("write alerts: %w", err)
+		}
+	}
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
 		NoChangeError: r.guess.Error(), EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
+		Reading: m.Reading().String(),
 	}
 	b, err := m.AppendBinary(nil)
 	if err != nil {
@@ -80,6 +96,7 @@ type replay struct {
 	metrics   *eval.Metrics
 	guess     report.NoChange
 	scores    *bufio.Writer
+	alerts    *bufio.Writer
 	line      []byte
 	late      []parsed // scored, not yet learnt
 
@@ -164,9 +181,9 @@ func (r *replay) step(p *parsed) {
 func (r *replay) score(p *parsed) error {
 	learn := r.cfg.TeachFirst == 0 || r.taught < r.cfg.TeachFirst
 	if learn && r.cfg.Delay == 0 {
-		effect, err := r.model.Apply(&p.example)
+		effect, err := r.apply(&p.example)
 		if err != nil {
-			return fmt.Errorf("event %s: %w", p.example.ID, err)
+			return err
 		}
 		if effect.Duplicate {
 			r.duplicates++
@@ -198,14 +215,39 @@ func (r *replay) score(p *parsed) error {
 	due := r.late[0]
 	r.late[0] = parsed{} // let go of its memory
 	r.late = r.late[1:]
-	effect, err := r.model.Apply(&due.example)
+	effect, err := r.apply(&due.example)
 	if err != nil {
-		return fmt.Errorf("event %s: %w", due.example.ID, err)
+		return err
 	}
 	if effect.Duplicate {
 		r.duplicates++
 	}
 	return nil
+}
+
+// apply brings e to the model and writes what its alarms say.
+func (r *replay) apply(e *model.Example) (model.Effect, error) {
+	effect, err := r.model.Apply(e)
+	if err != nil {
+		return effect, fmt.Errorf("event %s: %w", e.ID, err)
+	}
+	for i := range effect.Rebuilds {
+		b := &effect.Rebuilds[i]
+		if b.Err != nil && r.cfg.RebuildFailed != nil {
+			r.cfg.RebuildFailed(fmt.Errorf("%s (%s) from %d rows at its event %d: %w", b.Ensemble, b.Body, b.Rows, b.Started, b.Err))
+		}
+	}
+	if r.alerts == nil {
+		return effect, nil
+	}
+	for i := range effect.Alerts {
+		a := alert.Of(&effect.Alerts[i])
+		if r.line, err = a.AppendJSON(r.line[:0]); err != nil {
+			panic(err) // alert.Of makes none that cannot be written
+		}
+		_, _ = r.alerts.Write(append(r.line, '\n')) // Flush returns the first error
+	}
+	return effect, nil
 }
 
 func (r *replay) measure(p *parsed, prediction model.Prediction) {

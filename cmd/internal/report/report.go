@@ -22,6 +22,9 @@ type Result struct {
 	ModelSHA256     string  `json:"model_sha256"`
 	EventsPerSecond float64 `json:"events_per_second"`
 
+	// Reading is what the alarms say at the end, in words.
+	Reading string `json:"reading"`
+
 	// NoChangeError is the error of guessing each label to be the one before.
 	NoChangeError float64 `json:"no_change_error"`
 
@@ -78,6 +81,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	}
 	if r.ResumedAt > 0 {
 		row("resumed", fmt.Sprintf("%d", r.ResumedAt), "events learnt before this run, not in the figures above")
+	}
+	if r.Reading != "" {
+		row("alarms", r.Reading, "what they say together, at the end")
 	}
 	row("model", r.ModelSHA256, "SHA-256")
 	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
