@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +44,49 @@ func lowered(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// plainWordIndices and plainGramIndices are the indices in the simplest code: one
+// feature after the other, and a map of those seen.
+
+func plainWordIndices(text []byte, tableBits int) (index []uint32) {
+	seen := map[uint32]bool{}
+	enter := func(hash uint64) {
+		if i := uint32(hash >> (64 - tableBits)); !seen[i] {
+			seen[i] = true
+			index = append(index, i)
+		}
+	}
+	var before uint64
+	for k, w := range plainWords(text) {
+		hash := uint64(fnvOffset)
+		for _, c := range []byte(w) {
+			hash = (hash ^ uint64(c)) * fnvPrime
+		}
+		hash = mix(hash)
+		enter(hash)
+		if k > 0 {
+			enter(mix(bits.RotateLeft64(before, 23) + hash))
+		}
+		before = hash
+	}
+	return index
+}
+
+func plainGramIndices(text []byte, n, tableBits int) (index []uint32) {
+	seen := map[uint32]bool{}
+	text = lowered(text)
+	for j := 0; j+n <= len(text); j++ {
+		gram := uint64(0)
+		for _, c := range text[j : j+n] {
+			gram = gram<<8 | uint64(c)
+		}
+		if i := uint32(mix(gram+uint64(n)<<59) >> (64 - tableBits)); !seen[i] {
+			seen[i] = true
+			index = append(index, i)
+		}
+	}
+	return index
 }
 
 // distinct counts different words and different pairs of neighbours.
@@ -200,16 +245,21 @@ func FuzzFeatures(f *testing.F) {
 	f.Add([]byte("Subject: you won\n\nclick HERE http://example.org/?a=1"), 5)
 	f.Add([]byte{}, 1)
 	f.Add([]byte("\xff\xfe'-$._@"), 8)
-	h := NewHasher(9)
+	f.Add([]byte("[@AZ`az{ a incomprehensibilities@antidisestablishmentarianism-a 12345678 123456789"), 4)
+	f.Add(bytes.Repeat([]byte("The quick brown fox, "), 30), 3)
+	hashers := map[int]*Hasher{MinTableBits: NewHasher(MinTableBits), 18: NewHasher(18)}
 	f.Fuzz(func(t *testing.T, text []byte, n int) {
 		n = 1 + (n&7+8)&7
-		words, grams := h.Words(nil, text), h.Grams(nil, text, n)
-		if len(words) > len(text)+1 || len(grams) > max(0, len(text)-n+1) {
-			t.Errorf("%d words and %d grams of %d bytes", len(words), len(grams), len(text))
-		}
-		for _, i := range append(words, grams...) {
-			if i >= 1<<9 {
-				t.Errorf("index %d", i)
+		for _, tableBits := range []int{MinTableBits, 18} {
+			h := hashers[tableBits]
+			if got, want := h.Words(nil, text), plainWordIndices(text, tableBits); !slices.Equal(got, want) {
+				t.Errorf("words of %q in 2^%d slots: %v, the plain way %v", text, tableBits, got, want)
+			}
+			if got, want := h.Grams(nil, text, n), plainGramIndices(text, n, tableBits); !slices.Equal(got, want) {
+				t.Errorf("%d-grams of %q in 2^%d slots: %v, the plain way %v", n, text, tableBits, got, want)
+			}
+			if slices.ContainsFunc(h.present, func(word uint64) bool { return word != 0 }) {
+				t.Fatalf("%q: indices are left in the scratch for 2^%d slots", text, tableBits)
 			}
 		}
 		var facts [FactCount]float64
@@ -222,22 +272,43 @@ func FuzzFeatures(f *testing.F) {
 	})
 }
 
+// prose returns texts of n bytes, of words as often as Zipf's law has them.
+func prose(texts, n int) (all [][]byte) {
+	r := rand.New(rand.NewPCG(1, 2))
+	rank := rand.NewZipf(r, 1.1, 4, 20_000)
+	words := make([][]byte, 20_001)
+	for i := range words {
+		for range 2 + r.IntN(8) {
+			words[i] = append(words[i], "etaoinshrdlucmfwypvbgkqjxz"[min(25, int(6*r.ExpFloat64()))])
+		}
+	}
+	for range texts {
+		var text []byte
+		for len(text) < n {
+			text = append(append(text, words[rank.Uint64()]...), ' ')
+		}
+		all = append(all, text[:n])
+	}
+	return all
+}
+
+// 1,800 bytes are what a message of SpamAssassin has of H, and of T.
 func BenchmarkHasher(b *testing.B) {
-	text := []byte(strings.Repeat("Dear friend, your account at bank.example.org needs 3 updates! ", 40))
+	texts := prose(200, 1800)
 	h := NewHasher(18)
 	var dst []uint32
 	b.Run("words", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
+		b.SetBytes(1800)
 		b.ReportAllocs()
-		for b.Loop() {
-			dst = h.Words(dst[:0], text)
+		for i := 0; b.Loop(); i++ {
+			dst = h.Words(dst[:0], texts[i%len(texts)])
 		}
 	})
 	b.Run("5-grams", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
+		b.SetBytes(1800)
 		b.ReportAllocs()
-		for b.Loop() {
-			dst = h.Grams(dst[:0], text, 5)
+		for i := 0; b.Loop(); i++ {
+			dst = h.Grams(dst[:0], texts[i%len(texts)], 5)
 		}
 	})
 }

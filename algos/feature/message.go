@@ -43,12 +43,6 @@ func (m *Message) AppendT(dst []byte) []byte {
 	return append(dst, m.Body[:min(len(m.Body), end-len(dst))]...)
 }
 
-// A Number is one coordinate of a vector.
-type Number struct {
-	Name  string
-	Value float64
-}
-
 // The facts, in the order of [Facts].
 const (
 	FactBodyBytes = iota

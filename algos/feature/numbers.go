@@ -1,0 +1,85 @@
+package feature
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A Number is one coordinate of a vector.
+type Number struct {
+	Name  string
+	Value float64
+}
+
+// places says where in a Sparse an index stands, by open addressing: the low 24
+// bits of a cell are an index, the high 8 the generation that entered it. A
+// vector is a generation, so that nothing has to be cleared but at every 255th.
+type places struct {
+	cells      []uint32
+	at         []uint32 // cells[p] is Sparse.Index[at[p]]
+	generation uint32
+}
+
+// begin opens a new generation for at most n features, and returns the mask of
+// the part of p.cells that it uses and its tag.
+func (p *places) begin(n int) (mask, tag uint32) {
+	size := 1 << bits.Len(uint(2*n+1))
+	p.generation++
+	if len(p.cells) < size {
+		p.cells, p.at = make([]uint32, size), make([]uint32, size)
+		p.generation = 1
+	} else if p.generation > 255 {
+		clear(p.cells)
+		p.generation = 1
+	}
+	return uint32(size - 1), p.generation << MaxTableBits
+}
+
+// Numbers replaces dst by the hashed names of numbers with their values,
+// brought to unit length; dst.Value is not nil. A value of 0 is the same as a
+// missing name. The values of names that share an index are added up. All
+// values must be finite. Cost O(len(numbers)).
+func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
+	mask, tag := h.numbers.begin(len(numbers))
+	cells, at := h.numbers.cells, h.numbers.at
+	dst.Index = dst.Index[:0]
+	if dst.Value == nil {
+		dst.Value = make([]float64, 0, len(numbers))
+	}
+	dst.Value = dst.Value[:0]
+	largest := 0.0
+	for _, n := range numbers {
+		largest = max(largest, math.Abs(n.Value))
+	}
+	for _, n := range numbers {
+		if n.Value == 0 {
+			continue
+		}
+		v := n.Value / largest // in [−1, 1], so that no square overflows
+		i := uint32(mix(xxhash.Sum64String(n.Name)) >> h.shift)
+		p := i & mask
+		for ; cells[p] != tag|i; p = (p + 1) & mask {
+			if cells[p]>>MaxTableBits != tag>>MaxTableBits {
+				cells[p] = tag | i
+				at[p] = uint32(len(dst.Index))
+				dst.Index = append(dst.Index, i)
+				dst.Value = append(dst.Value, 0)
+				break
+			}
+		}
+		dst.Value[at[p]] += v
+	}
+	sum := 0.0
+	for _, v := range dst.Value {
+		sum += float64(v * v)
+	}
+	if sum == 0 { // nothing, or values that cancel
+		return
+	}
+	norm := math.Sqrt(sum)
+	for i := range dst.Value {
+		dst.Value[i] /= norm
+	}
+}

@@ -1,0 +1,109 @@
+package feature
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// wordBytes is how much of a word counts.
+const wordBytes = 30
+
+// FNV-1a, in 64 bits (Fowler, Noll and Vo).
+const (
+	fnvOffset = 0xcbf29ce484222325
+	fnvPrime  = 0x100000001b3
+)
+
+// Words appends the indices of text's words and of the pairs of neighbouring
+// words, each once, in the order of their first occurrence. What stands between
+// two words does not count. It allocates nothing once dst and h have grown to
+// the message.
+func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
+	bounds := h.words(text)
+	start := len(dst)
+	dst = slices.Grow(dst, len(bounds)) // a word, and its pair
+	index := dst[start : start+len(bounds)]
+	folded, shift := h.folded, h.shift
+	var before uint64
+	k := 0
+	for ; len(bounds) >= 2; bounds = bounds[2:] {
+		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])))
+		index[k] = uint32(word >> (shift & 63))
+		k++
+		if before != 0 {
+			index[k] = uint32(mix(bits.RotateLeft64(before, 23)+word) >> (shift & 63))
+			k++
+		}
+		before = word
+	}
+	return dst[:start+len(h.present.sieve(index[:k]))]
+}
+
+// words folds text into h.folded, and returns where in it each word begins and
+// ends: two numbers a word. It does not branch on what the text holds.
+func (h *Hasher) words(text []byte) []uint32 {
+	n := len(text)
+	h.folded = slices.Grow(h.folded[:0], n+wordLoad)[:n+wordLoad]
+	h.bounds = slices.Grow(h.bounds[:0], n+2)[:n+2]
+	folded, bounds := h.folded[:n], h.bounds
+	k, inside := 0, uint8(0)
+	for i, c := range text {
+		c = wordByte[c]
+		folded[i] = c
+		now := (c | -c) >> 7 // 1 within a word, else 0
+		bounds[k] = uint32(i)
+		k += int(now ^ inside)
+		inside = now
+	}
+	bounds[k] = uint32(n)
+	return bounds[:k+int(inside)]
+}
+
+// wordHash returns the FNV-1a hash of the first length bytes of b, at most
+// wordBytes of them; b has wordLoad bytes more. It makes the hashes of the first
+// one to eight bytes and then chooses: most words are that short, and a loop
+// that ends where the word does is guessed wrong at almost each.
+func wordHash(b []byte, length int) uint64 {
+	var hashes [wordLoad]uint64
+	v, hash := binary.LittleEndian.Uint64(b), uint64(fnvOffset)
+	hash = (hash ^ v&0xff) * fnvPrime
+	hashes[0] = hash
+	hash = (hash ^ v>>8&0xff) * fnvPrime
+	hashes[1] = hash
+	hash = (hash ^ v>>16&0xff) * fnvPrime
+	hashes[2] = hash
+	hash = (hash ^ v>>24&0xff) * fnvPrime
+	hashes[3] = hash
+	hash = (hash ^ v>>32&0xff) * fnvPrime
+	hashes[4] = hash
+	hash = (hash ^ v>>40&0xff) * fnvPrime
+	hashes[5] = hash
+	hash = (hash ^ v>>48&0xff) * fnvPrime
+	hashes[6] = hash
+	hash = (hash ^ v>>56) * fnvPrime
+	hashes[7] = hash
+	if length <= wordLoad {
+		return hashes[(length-1)%wordLoad]
+	}
+	for _, c := range b[wordLoad:min(length, wordBytes)] {
+		hash = (hash ^ uint64(c)) * fnvPrime
+	}
+	return hash
+}
+
+// wordByte folds the bytes of words to lower case, and all others to 0.
+var wordByte = func() (fold [256]uint8) {
+	for c := range fold {
+		l := uint8(c)
+		if 'A' <= l && l <= 'Z' {
+			l += 'a' - 'A'
+		}
+		switch {
+		case 'a' <= l && l <= 'z', '0' <= l && l <= '9', l >= 128,
+			l == '\'', l == '-', l == '$', l == '.', l == '_', l == '@':
+			fold[c] = l
+		}
+	}
+	return fold
+}()
