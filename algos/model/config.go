@@ -75,8 +75,10 @@ type Config struct {
 	SkipHeaders []string `json:"skip_headers"`
 
 	// LabelTrust says where a label is weighted by the probability that it is
-	// true; default TrustText. The probability and the flip rate are tracked
-	// everywhere.
+	// true. The default is TrustText; TrustAll where ensembles stand beside the head
+	// of vectors with dense names, because the stacker makes good what it costs on
+	// hard streams (the package doc has figures). The probability and the flip rate
+	// are tracked everywhere.
 	LabelTrust string `json:"label_trust"`
 
 	// TextHead and VectorHead are the heads of mail and text, and of vectors.
@@ -207,12 +209,15 @@ func (c Config) filled() Config {
 	if len(c.TextExperts) == 0 {
 		c.TextExperts = []string{HeaderWords, Text5Grams, TextWords, Opening}
 	}
-	if c.LabelTrust == "" {
-		c.LabelTrust = TrustText
-	}
 	c.TextHead, c.VectorHead = c.TextHead.filled(), c.VectorHead.filled()
 	if c.VectorEnsembles == nil && len(c.Dense) > 0 && len(c.Dense) <= MaxDenseByDefault {
 		c.VectorEnsembles = []string{string(ensemble.AnyBoost)}
+	}
+	if c.LabelTrust == "" {
+		c.LabelTrust = TrustText
+		if len(c.Dense) > 0 && len(c.VectorEnsembles) > 0 {
+			c.LabelTrust = TrustAll
+		}
 	}
 	c.TextEnsembles, c.VectorEnsembles = inOrder(c.TextEnsembles), inOrder(c.VectorEnsembles)
 	if c.Window == 0 {

@@ -54,7 +54,7 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
-		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"text",` +
+		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"all",` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
 		`"text_ensembles":[],"vector_ensembles":["anyboost"],"second_head":0,"window":2000,"rebuild":500,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`

@@ -14,7 +14,7 @@ type Model struct {
 	DuplicateWindow int      `help:"How many events back a copy is known." default:"100000" placeholder:"N" group:"Model"`
 	TextExperts     []string `help:"Experts that read mail and text: header-words, text-5grams, text-words, opening-4grams; all without it." placeholder:"NAME,…" group:"Model"`
 	SkipHeaders     []string `help:"Headers of mail that are not read, by name; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places." placeholder:"NAME,…" group:"Model"`
-	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none." enum:"text,all,none" default:"text" group:"Model"`
+	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none. Without it all where ensembles run on dense vectors, else text." enum:",text,all,none" default:"" placeholder:"WHERE" group:"Model"`
 
 	TextSite       string `help:"How the head of mail and text approximates a likelihood: rvga, jj (Jaakkola-Jordan) or exact-rvga." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
 	TextHalfLife   int    `help:"Events after which what that head has learnt counts half; 0 is for ever." default:"0" placeholder:"N" group:"Model"`
