@@ -1,5 +1,6 @@
 // Package nats is hamlet's side of NATS: a connection with clear errors
-// ([Connect]), the scoring service ([Service]) and its client ([Client]).
+// ([Connect]), the scoring service ([Service]), its client ([Client]) and the
+// publisher of alerts ([Alerts]).
 //
 // A request carries one message, or a batch of them, and says in its
 // Content-Type header what it is:
@@ -21,6 +22,19 @@
 //	                          500 a fault of ours, 503 no model yet or overloaded
 //
 // and an empty body.
+//
+// An alert is published to JetStream, as a stream.Alert in JSON under
+//
+//	hamlet.alerts.<kind>.<model>
+//
+// in the stream HAMLET_ALERTS, which learners create: kept for 90 days or up to
+// 64 MiB, the oldest go first. Its message id is made of model, partition, kind and
+// event count, and the server knows a copy for 30 days, so that a learner that
+// starts again from its last checkpoint publishes what it finds on the way without
+// anybody seeing it twice. For the same reason a model that was thrown away and is
+// learnt anew under its old name is heard at event counts that the old one did not
+// give an alert at: delete the stream with the model. A server acknowledges before
+// its disk has the message, unless its jetstream section says sync_interval: always.
 //
 // # Invariants
 //

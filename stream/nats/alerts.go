@@ -1,0 +1,286 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"hamlet/stream"
+)
+
+// The stream of alerts. A subscriber sees them all with
+//
+//	nats sub 'hamlet.alerts.>'
+const (
+	AlertStream   = "HAMLET_ALERTS"
+	alertSubjects = "hamlet.alerts.>"
+)
+
+// How the stream is created, and what is asked of one that exists already.
+const (
+	// alertDuplicates is how long a copy of an alert is known. A learner that was
+	// down for longer than that, or learns a log from its beginning that is older,
+	// publishes what it finds there once more.
+	alertDuplicates = 30 * 24 * time.Hour
+	// alertAge is how long alerts are kept: as long as the events that they are
+	// about (COMMANDS.md, "Wire").
+	alertAge = 90 * 24 * time.Hour
+	// alertBytes is the most that is kept; the oldest go first. An alert with twenty
+	// suspects and ten sources takes 2 to 4 KB, so this is 16,000 of them.
+	alertBytes = 64 << 20
+)
+
+// attemptTimeout bounds one attempt at a request to JetStream. An answer takes a
+// disk write or two.
+const attemptTimeout = 2 * time.Second
+
+// AlertSubject returns where a model's alerts of a kind are published:
+// "hamlet.alerts.label-noise.default".
+func AlertSubject(kind, model string) string { return "hamlet.alerts." + kind + "." + model }
+
+// ErrAlerts means that alerts cannot be published however often it is tried: what
+// it is wrapped in says why and what to do.
+var ErrAlerts = errors.New("no alert can be published")
+
+// An AlertsConfig tunes an [Alerts]. Zero fields mean the defaults given.
+type AlertsConfig struct {
+	Replicas int          // of the stream, if it is to be created; default 1
+	Log      *slog.Logger // trouble and its end; nil: silent
+}
+
+// An Alerts publishes alerts to JetStream, each once: the server knows a copy by
+// its message id for 30 days. It may be used concurrently.
+type Alerts struct {
+	conn *natsgo.Conn
+	js   jetstream.JetStream
+	cfg  AlertsConfig
+
+	mu    sync.Mutex // held while the stream is looked after
+	known bool       // there is a stream that is as it should be
+}
+
+// NewAlerts returns a publisher on conn, which stays the caller's.
+func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
+	if cfg.Replicas < 0 || cfg.Replicas > 5 {
+		return nil, fmt.Errorf("alerts: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
+	}
+	setDefault(&cfg.Replicas, 1)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, fmt.Errorf("alerts: %w", err)
+	}
+	return &Alerts{conn: conn, js: js, cfg: cfg}, nil
+}
+
+// Prepare creates the stream, or sees to it that the one which exists takes our
+// subjects and knows copies long enough; what else an operator chose for it stays.
+// It tries until ctx ends. It is for the start, when a server that answers but has
+// no JetStream is a mistake in its configuration, and an error at once.
+func (a *Alerts) Prepare(ctx context.Context) error {
+	return a.retry(ctx, "prepare the stream "+AlertStream, func(ctx context.Context) error {
+		err := a.ensure(ctx)
+		if errors.Is(err, natsgo.ErrNoResponders) {
+			return fmt.Errorf("%w: the server has JetStream switched off: add \"jetstream {}\" to its configuration (nats-server -js), "+
+				"or go without alerts on NATS: %w", ErrAlerts, err)
+		}
+		return err
+	})
+}
+
+// Publish writes alerts in order and returns when the server has acknowledged
+// each, or ctx has ended, or an error wrapping [ErrAlerts] says that trying again
+// is no use. Alerts that were published before are acknowledged and not stored
+// again, so that after an error all of them may be given once more. Their Time is
+// set here, to the present.
+func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
+	for i := range alerts {
+		alert := alerts[i]
+		alert.Time = time.Now().UTC()
+		if !modelName.MatchString(alert.Model) {
+			return fmt.Errorf("%w: model name %q: only a-z, 0-9 and - are allowed", ErrAlerts, clip(alert.Model))
+		}
+		m := natsgo.NewMsg(AlertSubject(alert.Kind, alert.Model))
+		m.Header.Set("Content-Type", TypeJSON)
+		var err error
+		if m.Data, err = alert.AppendJSON(nil); err != nil {
+			return fmt.Errorf("%w: %w", ErrAlerts, err)
+		}
+		id := alert.MessageID()
+		if err := a.retry(ctx, "publish alert "+id, func(ctx context.Context) error {
+			if err := a.ensure(ctx); err != nil {
+				return err
+			}
+			_, err := a.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(AlertStream), jetstream.WithRetryAttempts(0))
+			if err != nil {
+				a.doubt() // the stream may have been deleted
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Alerts) doubt() {
+	a.mu.Lock()
+	a.known = false
+	a.mu.Unlock()
+}
+
+// ensure makes the stream what it should be, unless it was found so before.
+func (a *Alerts) ensure(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known {
+		return nil
+	}
+	s, err := a.js.Stream(ctx, AlertStream)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		_, err = a.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: AlertStream, Description: "what hamlet's learners say about their alarms",
+			Subjects: []string{alertSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+			Storage: jetstream.FileStorage, Replicas: a.cfg.Replicas,
+			MaxAge: alertAge, MaxBytes: alertBytes, Duplicates: alertDuplicates,
+		})
+		if err == nil {
+			a.cfg.Log.Info("alerts: created the stream", "stream", AlertStream, "kept", alertAge, "duplicates", alertDuplicates)
+		}
+	case err == nil:
+		cfg := s.CachedInfo().Config
+		if cfg.Mirror != nil || cfg.Sealed {
+			return fmt.Errorf("%w: the stream %s is a mirror or sealed and takes no messages: delete or rename it", ErrAlerts, AlertStream)
+		}
+		if changes := amend(&cfg); len(changes) > 0 {
+			if _, err = a.js.UpdateStream(ctx, cfg); err == nil {
+				a.cfg.Log.Warn("alerts: changed the stream, which others had made", "stream", AlertStream, "changed", changes)
+			}
+		}
+	}
+	a.known = err == nil
+	return err
+}
+
+// amend changes in cfg what alerts cannot do with, and says what.
+func amend(cfg *jetstream.StreamConfig) (changes []string) {
+	if !slices.Contains(cfg.Subjects, alertSubjects) {
+		cfg.Subjects = append(cfg.Subjects, alertSubjects)
+		changes = append(changes, "subjects")
+	}
+	if cfg.Duplicates < alertDuplicates {
+		cfg.Duplicates = alertDuplicates
+		changes = append(changes, "duplicate window")
+		if cfg.MaxAge > 0 && cfg.MaxAge < alertDuplicates { // a copy is known as long as the message is kept, at most
+			cfg.MaxAge = alertDuplicates
+			changes = append(changes, "age")
+		}
+	}
+	if cfg.NoAck {
+		cfg.NoAck = false
+		changes = append(changes, "acknowledgements")
+	}
+	return changes
+}
+
+// retry runs attempt until it succeeds, fails for good, or ctx ends. The error of
+// an ended ctx names the last failure.
+func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Context) error) error {
+	var last error
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		once, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		err := attempt(once)
+		if p := a.permanent(err); p != nil {
+			return struct{}{}, backoff.Permanent(p)
+		}
+		if err != nil && (ctx.Err() == nil || last == nil) {
+			last = err
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && last != nil && !errors.Is(err, ErrAlerts):
+		return fmt.Errorf("%s: %w (last failure: %w)", what, context.Cause(ctx), last)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Codes of JetStream's API (server/errors.json of nats-server) that its client
+// has no names for.
+const (
+	jsSubjectsOverlap  = 10065
+	jsNotThatStream    = 10060
+	jsInvalidConfig    = 10052
+	jsMaxBytesRequired = 10113
+	jsTooManyStreams   = 10027
+	jsBytesOverLimit   = 10122
+	jsNoReplicasHere   = 10074
+	jsUpdateFailed     = 10069
+)
+
+// permanent is the one place that decides about retries: it returns nil if trying
+// err's operation again may help, and otherwise an error that wraps ErrAlerts and
+// says what to do.
+func (a *Alerts) permanent(err error) error {
+	var api *jetstream.APIError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrAlerts): // decided where more was known
+		return err
+
+	// The connection will not come back: it was closed by us, or the server refused
+	// our name and password twice.
+	case errors.Is(err, natsgo.ErrConnectionClosed):
+		return fmt.Errorf("%w: the connection was closed for good: %w; check the user name, password, token or credentials file", ErrAlerts, err)
+
+	// The same bytes are refused again.
+	case errors.Is(err, natsgo.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
+		return fmt.Errorf("%w: an alert is too large: %w; raise max_payload at the server, or the stream's largest message", ErrAlerts, err)
+
+	// JetStream is there, and not for this account.
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		return fmt.Errorf("%w: the account may not use JetStream: %w; enable it for the account (\"jetstream: enabled\"), or go without alerts on NATS", ErrAlerts, err)
+
+	case errors.As(err, &api):
+		switch api.ErrorCode {
+		// Another stream has our subjects. It would store alerts, but it need not
+		// know copies, and nobody would look for them there.
+		case jsSubjectsOverlap, jsNotThatStream:
+			return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", ErrAlerts, AlertStream, alertSubjects, err)
+		// The account's or the server's limits, or settings of the stream that an
+		// operator chose: nobody changes them while we wait.
+		case jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsNoReplicasHere, jsUpdateFailed:
+			return fmt.Errorf("%w: the server refuses the stream %s: %w; make it by hand, with subjects %s and a duplicate window of 30 days, or raise the limit",
+				ErrAlerts, AlertStream, err, alertSubjects)
+		}
+		// Every other code is about a state that passes: no leader, a full disk, a
+		// stream that was deleted or just created by another learner.
+		return nil
+
+	// A request that a user may not make is not answered: the server says so on the
+	// side, and the request times out.
+	case errors.Is(err, context.DeadlineExceeded) && errors.Is(a.conn.LastError(), natsgo.ErrPermissionViolation):
+		return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to _INBOX.>",
+			ErrAlerts, a.conn.LastError(), AlertStream, alertSubjects)
+	}
+	// What is left is the network, a server that stops or starts, or JetStream
+	// between two leaders.
+	return nil
+}
