@@ -16,6 +16,8 @@
 //	         one ham in a thousand reaches
 //	ECE      expected calibration error, Σ (n_b/n)·|mean p − share of spam|
 //	         over 15 bins of equal count
+//	Calibration{Slope,Intercept}
+//	         b and a of the fit logit P(y = 1) = a + bz, see [Calibrate]
 //
 // lam% has no value where nothing, or everything, of a class is misclassified.
 // The track's evaluation program then puts 10⁻³⁸ for the share, so that one
@@ -25,15 +27,16 @@
 //
 // # Memory and exactness
 //
-// All figures are exact up to [ExactEvents] events. From then on ROCA, SMAtHM
-// and ECE come from a histogram of z with fixed bins of 2⁻¹⁰ over ±64 (and one
+// All figures are exact up to [ExactEvents] events. From then on ROCA, SMAtHM,
+// ECE and the calibration's line come from a histogram of z with fixed bins of 2⁻¹⁰ over ±64 (and one
 // bin beyond at each end), 3 MiB for any number of events, and
 // [Summary.Approximate] is set. Within a bin the order is unknown: a (ham, spam)
 // pair that shares a bin counts one half, so 1-ROCA% is off by at most 50·(share
 // of pairs within one bin); the threshold of SMAtHM falls on an edge of a bin,
 // which misses at most the spam of one bin more than necessary; ECE is off by at
-// most the share of events in the bins that its 14 edges divide. The other
-// figures stay exact.
+// most the share of events in the bins that its 14 edges divide; the line is
+// fitted to scores moved by 2⁻¹¹ at most, to the middle of their bin, or from
+// beyond ±64 to there. The other figures stay exact.
 package eval
 
 import (
@@ -148,12 +151,16 @@ type Summary struct {
 	SMAtHM  Measure `json:"sm_at_hm"` // %
 	ECE     Measure `json:"ece"`
 
-	Approximate bool `json:"approximate"` // ROCA, SMAtHM and ECE come from the histogram
+	CalibrationSlope     Measure `json:"calibration_slope"`
+	CalibrationIntercept Measure `json:"calibration_intercept"` // nats
+
+	Approximate bool `json:"approximate"` // ROCA, SMAtHM, ECE and the calibration's line come from the histogram
 }
 
 // Summary computes the figures: O(n log n) as long as they are exact, O(1)
 // afterwards. Without an event all are NaN, without one of the classes those
-// are that compare the two: ROCA, LAM and SMAtHM.
+// are that compare the two: ROCA, LAM, SMAtHM and the calibration's line, which
+// has no value either where a threshold separates the classes.
 func (m *Metrics) Summary() Summary {
 	n := m.ham + m.spam
 	s := Summary{
@@ -164,11 +171,13 @@ func (m *Metrics) Summary() Summary {
 		LAM:         lam(m.hamWrong, m.ham, m.spamWrong, m.spam),
 		Approximate: m.bins != nil,
 	}
-	ties := m.exact.ties
+	ties, points := m.exact.ties, m.exact.points
 	if m.bins != nil {
-		ties = m.bins.ties
+		ties, points = m.bins.ties, m.bins.points
 	}
 	s.ROCA, s.SMAtHM, s.ECE = rank(ties, m.ham, m.spam)
+	line := Calibrate(points) // the scores are sorted now, and in one order however they came
+	s.CalibrationIntercept, s.CalibrationSlope = line.Intercept, line.Slope
 	return s
 }
 

@@ -90,9 +90,9 @@ func TestWithoutAClass(t *testing.T) {
 		events []scored
 		want   string
 	}{
-		{nil, `{"events":0,"spam":0,"ham":0,"error":null,"log_loss":null,"brier":null,"roca":null,"lam":null,"sm_at_hm":null,"ece":null,"approximate":false}`},
-		{[]scored{{true, 0}}, `{"events":1,"spam":1,"ham":0,"error":0,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"approximate":false}`},
-		{[]scored{{false, 0}}, `{"events":1,"spam":0,"ham":1,"error":1,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"approximate":false}`},
+		{nil, `{"events":0,"spam":0,"ham":0,"error":null,"log_loss":null,"brier":null,"roca":null,"lam":null,"sm_at_hm":null,"ece":null,"calibration_slope":null,"calibration_intercept":null,"approximate":false}`},
+		{[]scored{{true, 0}}, `{"events":1,"spam":1,"ham":0,"error":0,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"calibration_slope":null,"calibration_intercept":null,"approximate":false}`},
+		{[]scored{{false, 0}}, `{"events":1,"spam":0,"ham":1,"error":1,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"calibration_slope":null,"calibration_intercept":null,"approximate":false}`},
 	} {
 		got, err := json.Marshal(measure(tt.events).Summary())
 		if err != nil || string(got) != tt.want {

@@ -1,0 +1,180 @@
+package eval
+
+import (
+	"iter"
+	"math"
+)
+
+// A Point is the events that were given the same log-odds of spam, by number of
+// ham and spam; the numbers may be weights.
+type Point struct{ LogOdds, Ham, Spam float64 }
+
+// A Line is the recalibration of a filter's log-odds z that its labels ask for,
+// logit P(spam) = Intercept + Slope·z. A filter that can be taken at its word has
+// 0 and 1; a slope below 1 says that it is too sure, above 1 that it is not sure
+// enough; an intercept above 0 that there is more spam than it says.
+type Line struct{ Intercept, Slope Measure }
+
+// Calibrate fits the line to points by maximum likelihood (Cox 1958, "Two further
+// applications of a model for binary regression", Biometrika 45). With
+// π = σ(a + bz) a Newton step is, in coordinates whose origin is the mean z̄ of z
+// by the weights π(1−π), where the Hessian is diagonal,
+//
+//	Δb = Σ(y−π)(z−z̄) / Σπ(1−π)(z−z̄)²,   Δa = Σ(y−π) / Σπ(1−π) − z̄·Δb,
+//
+// halved until the likelihood does not fall. It is strictly concave, so that
+// from b = 0 this finds its only maximum, where there is one.
+//
+// There is none, and both figures are NaN, if one class is missing or if some
+// threshold has no ham on its one side and no spam on its other, for then the
+// likelihood rises for ever with |b| (Albert and Anderson 1984, "On the existence
+// of maximum likelihood estimates in logistic regression models"): it takes a ham
+// above a spam and a spam above a ham. Infinite log-odds that come true are
+// certain under every b > 0 and do not count; infinite ones that do not are
+// impossible under every b > 0, and there is no line.
+//
+// points is walked some ten times, in O(n) each; for the same bits it must yield
+// the same points in the same order.
+func Calibrate(points iter.Seq[Point]) Line {
+	none := Line{Measure(math.NaN()), Measure(math.NaN())}
+	ham, spam := span{math.Inf(1), math.Inf(-1)}, span{math.Inf(1), math.Inf(-1)}
+	var hams, spams float64
+	for p := range points {
+		if math.IsInf(p.LogOdds, 0) {
+			if p.LogOdds > 0 && p.Ham > 0 || p.LogOdds < 0 && p.Spam > 0 {
+				return none
+			}
+			continue
+		}
+		if p.Ham > 0 {
+			ham.add(p.LogOdds)
+			hams += p.Ham
+		}
+		if p.Spam > 0 {
+			spam.add(p.LogOdds)
+			spams += p.Spam
+		}
+	}
+	if !(spam.lo < ham.hi && ham.lo < spam.hi) {
+		return none
+	}
+	a, b := math.Log(spams/hams), 0.0
+	at := fitOf(points, a, b)
+	for range maxNewton {
+		Δa, Δb := at.step()
+		var next fit
+		for halved := 0; ; halved++ {
+			next = fitOf(points, a+Δa, b+Δb)
+			if next.loss <= at.loss+rounding*at.loss || small(Δa, a) && small(Δb, b) {
+				break
+			}
+			if halved == maxHalvings {
+				return none
+			}
+			Δa, Δb = Δa/2, Δb/2
+		}
+		a, b, at = a+Δa, b+Δb, next
+		if small(Δa, a) && small(Δb, b) {
+			return Line{Measure(a), Measure(b)}
+		}
+	}
+	return none
+}
+
+const (
+	// Newton doubles the digits with each step near the maximum: a step of 10⁻⁹
+	// leaves an error at the rounding of the sums.
+	smallStep = 1e-9
+
+	// Classes that barely overlap are the slow case: a step then multiplies the
+	// likelihood's last doubt by about 1/e, and ln 2¹⁰²⁴ = 710 of them leave none
+	// in a float64.
+	maxNewton   = 710
+	maxHalvings = 64
+
+	// rounding is what a sum of a million losses may be off by, relatively.
+	rounding = 1e-12
+)
+
+func small(Δ, v float64) bool { return math.Abs(Δ) <= smallStep*(1+math.Abs(v)) }
+
+type span struct{ lo, hi float64 }
+
+func (s *span) add(z float64) { s.lo, s.hi = math.Min(s.lo, z), math.Max(s.hi, z) }
+
+// A fit is what a Newton step needs to know about a line.
+type fit struct {
+	loss       float64 // −ln of the likelihood
+	residual   float64 // Σ(y−π)
+	moment     float64 // Σ(y−π)z
+	curvature  float64 // Σπ(1−π)
+	centre     float64 // z̄, by the weights π(1−π)
+	dispersion float64 // Σπ(1−π)(z−z̄)²
+}
+
+func fitOf(points iter.Seq[Point], a, b float64) (f fit) {
+	for p := range points {
+		z := p.LogOdds
+		if math.IsInf(z, 0) {
+			continue
+		}
+		t, n := a+b*z, p.Ham+p.Spam
+		e := math.Exp(-math.Abs(t))
+		near, far := 1/(1+e), e/(1+e) // σ(|t|) and σ(−|t|)
+		l := math.Log1p(e)
+		right, wrong := p.Spam, p.Ham // by the side of ½ on which t lies
+		if t < 0 {
+			right, wrong = wrong, right
+		}
+		f.loss += n*l + wrong*math.Abs(t)
+		r := right*far - wrong*near // of the side's label
+		if t < 0 {
+			r = -r
+		}
+		f.residual += r
+		f.moment += r * z
+		w := n * near * far
+		if w == 0 {
+			continue
+		}
+		f.curvature += w // a running mean and variance with weights (West 1979)
+		d := z - f.centre
+		f.centre += d * w / f.curvature
+		f.dispersion += w * d * (z - f.centre)
+	}
+	return f
+}
+
+func (f *fit) step() (Δa, Δb float64) {
+	Δb = (f.moment - f.centre*f.residual) / f.dispersion
+	return f.residual/f.curvature - f.centre*Δb, Δb
+}
+
+// points yields the scores, ham first.
+func (r *ranking) points(yield func(Point) bool) {
+	for _, z := range r.ham {
+		if !yield(Point{LogOdds: z, Ham: 1}) {
+			return
+		}
+	}
+	for _, z := range r.spam {
+		if !yield(Point{LogOdds: z, Spam: 1}) {
+			return
+		}
+	}
+}
+
+// points yields the bins that hold something, at their middle; the outermost at
+// ±64.
+func (h *histogram) points(yield func(Point) bool) {
+	for i, b := range h.bins {
+		if b.ham+b.spam == 0 {
+			continue
+		}
+		z := -binnedLimit + (float64(i)-0.5)/binsPerUnit
+		z = math.Min(math.Max(z, -binnedLimit), binnedLimit)
+		if !yield(Point{LogOdds: z, Ham: float64(b.ham), Spam: float64(b.spam)}) {
+			return
+		}
+	}
+}
