@@ -70,6 +70,8 @@ func (r *Result) WriteTable(w io.Writer) error {
 	row("spam missed", measure(r.SMAtHM, "%.2f %%"), "where 0.1 % of ham is lost")
 	row("Brier", measure(r.Brier, "%.5f"), "mean squared error of p")
 	row("calibration", measure(100*r.ECE, "%.3f %%"), "expected calibration error, 15 bins")
+	row("  slope", measure(r.CalibrationSlope, "%.3f"), "of the labels' logit on the log-odds: below 1 too sure, above 1 not sure enough")
+	row("  intercept", measure(r.CalibrationIntercept, "%+.3f"), "the same line's, nats: above 0 there is more spam than was said")
 	if r.Approximate {
 		row("", "", "ranking and calibration come from a histogram: the stream is long")
 	}
