@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -20,6 +21,7 @@ const (
 	wrongAtHalf               // share on the wrong side of a probability of one half
 	logLoss                   // nats
 	calibration               // expected calibration error, 15 bins of equal count
+	slope                     // of the labels' logit on the log-odds
 	cpuTime                   // seconds a message
 	figures                   // their number
 )
@@ -121,9 +123,31 @@ func (s *sheet) measure(weights []int32) values {
 	}
 	s.rank(&v, weights, ham, spam)
 	if !s.proper {
-		v[wrongAtHalf], v[logLoss], v[calibration] = math.NaN(), math.NaN(), math.NaN()
+		v[wrongAtHalf], v[logLoss], v[calibration], v[slope] = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		return v
 	}
+	v[slope] = float64(eval.Calibrate(s.points(weights)).Slope)
 	return v
+}
+
+// points yields the messages of a sample as eval takes them.
+func (s *sheet) points(weights []int32) iter.Seq[eval.Point] {
+	return func(yield func(eval.Point) bool) {
+		for i := range s.rows {
+			r := &s.rows[i]
+			w := float64(weights[r.index])
+			if w == 0 {
+				continue
+			}
+			p := eval.Point{LogOdds: r.logOdds, Ham: w}
+			if r.spam {
+				p.Ham, p.Spam = 0, w
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // rank sets what the order of the scores decides.

@@ -128,6 +128,7 @@ var rows = []row{
 	{wrongAtHalf, "error at ½", " %", 100, 2, "on the wrong side of p = ½"},
 	{logLoss, "log loss", "", 1, 4, "nats a message"},
 	{calibration, "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
+	{slope, "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or no fit"},
 	{cpuTime, "CPU time", " ms", 1e3, 3, "a message, classified and learnt"},
 }
 
@@ -233,6 +234,7 @@ type jsonFilter struct {
 	ErrorAtHalf jsonEstimate `json:"error_at_half"`
 	LogLoss     jsonEstimate `json:"log_loss"`
 	ECE         jsonEstimate `json:"ece"`
+	Slope       jsonEstimate `json:"calibration_slope"`
 	CPUSeconds  jsonEstimate `json:"cpu_seconds"`
 }
 
@@ -268,7 +270,7 @@ func (r *result) writeJSON(w io.Writer) error {
 		v := &f.figures
 		out.Filters = append(out.Filters, jsonFilter{
 			f.name, toJSON(v[roca]), toJSON(v[lamPercent]), toJSON(v[missed]), toJSON(v[wrongClass]),
-			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[cpuTime]),
+			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[slope]), toJSON(v[cpuTime]),
 		})
 	}
 	for _, p := range r.pairs {
