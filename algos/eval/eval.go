@@ -37,6 +37,9 @@
 // most the share of events in the bins that its 14 edges divide; the line is
 // fitted to scores moved by 2⁻¹¹ at most, to the middle of their bin, or from
 // beyond ±64 to there. The other figures stay exact.
+//
+// [Doubts] is about the labels instead: how many of each source's the model held
+// to be false when it learnt them.
 package eval
 
 import (
