@@ -15,6 +15,7 @@ type Metrics struct {
 	records    *prometheus.CounterVec
 	rawMail    prometheus.Counter
 	doubted    *prometheus.CounterVec
+	sources    *sourceMetrics
 	logLoss    prometheus.Counter
 	scored     prometheus.Counter
 	wrong      prometheus.Counter
@@ -44,6 +45,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		doubted: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "doubted_labels_total",
 			Help: "Events learnt whose label was held to be false (label trust below one half), by the label given."},
 			[]string{"label"}),
+		sources:    newSourceMetrics(),
 		rawMail:    counter("raw_mail_total", "Mails that were read as raw text, in whole or part."),
 		logLoss:    counter("log_loss_nats_total", "Sum of the log loss of each event before it was learnt, against the label given."),
 		scored:     counter("scored_total", "Events in log_loss_nats_total."),
@@ -60,7 +62,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Size of the model as last saved."}),
 	}
 	if r != nil {
-		r.MustRegister(m.records, m.rawMail, m.doubted, m.logLoss, m.scored, m.wrong, m.next, m.lag, m.events,
+		r.MustRegister(m.records, m.rawMail, m.doubted, m.sources.doubtful, m.sources.learnt, m.logLoss, m.scored, m.wrong, m.next, m.lag, m.events,
 			m.epsilon, m.unsaved, m.saves, m.failedSave, m.bytes)
 	}
 	return m
@@ -68,6 +70,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 func (m *Metrics) applied(a *Applied) {
 	m.records.WithLabelValues(strconv.Itoa(a.Partition), a.Outcome.String()).Inc()
+	if a.Outcome == Learned || a.Outcome == Relearned {
+		m.sources.add(a.Event.Source, a.Effect.Phi)
+		if a.Effect.Phi < 0.5 {
+			m.doubted.WithLabelValues(a.Event.Label.String()).Inc()
+		}
+	}
 	if a.Outcome != Learned {
 		return
 	}
@@ -79,9 +87,6 @@ func (m *Metrics) applied(a *Applied) {
 	m.logLoss.Add(eval.LogLoss(spam, a.Effect.Prediction.LogOdds))
 	if (a.Effect.Prediction.LogOdds >= 0) != spam {
 		m.wrong.Inc()
-	}
-	if a.Effect.Phi < 0.5 {
-		m.doubted.WithLabelValues(a.Event.Label.String()).Inc()
 	}
 }
 

@@ -39,6 +39,7 @@ type partitionModel struct {
 	lastSave time.Time // of the attempt
 	failing  bool      // the last save failed, and it was said
 	status   Status
+	doubts   doubtLog
 	refused  int            // dead letters since the partition was taken
 	letters  []kafka.Record // dead letters and receipts that are not acknowledged yet
 	incoming []incoming     // scratch
@@ -173,6 +174,9 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		return // read again after a reload: it is counted already
 	}
 	p.l.cfg.Metrics.applied(&applied)
+	if applied.Outcome == Learned || applied.Outcome == Relearned {
+		p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
+	}
 	if p.l.cfg.Observe != nil {
 		p.l.cfg.Observe(applied)
 	}
