@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/algos/eval"
 	"hamlet/stream/embedded"
 )
 
@@ -252,6 +253,10 @@ type result struct {
 	ROCA        *float64 `json:"roca"`
 	LogLoss     *float64 `json:"log_loss"`
 	ModelSHA256 string   `json:"model_sha256"`
+
+	CalibrationSlope *float64           `json:"calibration_slope"`
+	Doubtful         int                `json:"doubtful"`
+	Sources          []eval.SourceDoubt `json:"doubtful_sources"`
 }
 
 func parseResult(t *testing.T, out string) result {

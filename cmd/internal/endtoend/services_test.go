@@ -196,6 +196,7 @@ not an event
 	}{
 		{"plain", []string{file}},
 		{"flips", []string{"--flip", ".1", "--seed", "3", "--flip-from", "200", file}},
+		{"a bad source", []string{"--flip", ".5", "--flip-source", "bad", "--source", "good=.7", "--source", "bad=.3", file}},
 		{"shuffle and limit", []string{"--shuffle", "5", "--limit", "300", "--from", "100", file}},
 		{"withdrawals", []string{withdrawals}},
 	} {

@@ -86,6 +86,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 		return nil, nil, err
 	}
 	result.SetModel(sha256.Sum256(b))
+	result.SetDoubts(&r.doubts)
 	return result, m, nil
 }
 
@@ -95,6 +96,7 @@ type replay struct {
 	predictor *model.Predictor
 	metrics   *eval.Metrics
 	guess     report.NoChange
+	doubts    eval.Doubts
 	scores    *bufio.Writer
 	alerts    *bufio.Writer
 	line      []byte
@@ -225,11 +227,15 @@ func (r *replay) score(p *parsed) error {
 	return nil
 }
 
-// apply brings e to the model and writes what its alarms say.
+// apply brings e to the model, notes whether its label was doubtful and writes
+// what the alarms say.
 func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	effect, err := r.model.Apply(e)
 	if err != nil {
 		return effect, fmt.Errorf("event %s: %w", e.ID, err)
+	}
+	if !effect.Duplicate && e.Action != model.Unlearn {
+		r.doubts.Add(e.Source, effect.Phi)
 	}
 	for i := range effect.Rebuilds {
 		b := &effect.Rebuilds[i]

@@ -28,6 +28,12 @@ type Result struct {
 	// NoChangeError is the error of guessing each label to be the one before.
 	NoChangeError float64 `json:"no_change_error"`
 
+	// Doubtful counts the labels of this run that were learnt although they were
+	// more likely false than true (label trust below one half), before From as
+	// well. Sources have those that gave such labels, worst first, at most 20.
+	Doubtful int                `json:"doubtful"`
+	Sources  []eval.SourceDoubt `json:"doubtful_sources"`
+
 	Learned int `json:"-"` // events learnt or scored, before From as well
 }
 
@@ -44,6 +50,12 @@ func (r *Result) Err() error {
 
 // SetModel notes the SHA-256 of a model's bytes.
 func (r *Result) SetModel(sum [32]byte) { r.ModelSHA256 = hex.EncodeToString(sum[:]) }
+
+// SetDoubts notes the labels that were held to be false.
+func (r *Result) SetDoubts(d *eval.Doubts) {
+	const most = 20
+	r.Doubtful, r.Sources = d.Doubtful(), d.Worst(most)
+}
 
 // WriteJSON prints r as one line of JSON.
 func (r *Result) WriteJSON(w io.Writer) error {
@@ -75,6 +87,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	if r.Approximate {
 		row("", "", "ranking and calibration come from a histogram: the stream is long")
 	}
+	r.writeDoubts(row)
 	if r.Rejected > 0 {
 		row("rejected", fmt.Sprintf("%d", r.Rejected), "could not be learnt from")
 	}
@@ -90,6 +103,20 @@ func (r *Result) WriteTable(w io.Writer) error {
 	row("model", r.ModelSHA256, "SHA-256")
 	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
 	return t.Flush()
+}
+
+// writeDoubts prints the doubtful labels, and the ten worst of their sources.
+func (r *Result) writeDoubts(row func(name, value, meaning string)) {
+	row("doubtful", fmt.Sprintf("%d", r.Doubtful), "labels held to be false rather than true when they were learnt")
+	const most = 10
+	named := 0
+	for _, s := range r.Sources[:min(most, len(r.Sources))] {
+		row("  "+s.Source, fmt.Sprintf("%d", s.Doubtful), fmt.Sprintf("%.2f %% of the source's %d labels", 100*float64(s.Doubtful)/float64(s.Learnt), s.Learnt))
+		named += s.Doubtful
+	}
+	if named < r.Doubtful {
+		row("  other sources", fmt.Sprintf("%d", r.Doubtful-named), "")
+	}
 }
 
 func measure(m eval.Measure, format string) string {

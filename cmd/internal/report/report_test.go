@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,5 +56,43 @@ func TestRejectionsShowTheFirstTen(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "25 in all") {
 		t.Errorf("the count is missing:\n%s", b.String())
+	}
+}
+
+// The ten worst sources have a line each, the rest one together; JSON has the
+// names even where there is none to tell.
+func TestDoubtsAreShown(t *testing.T) {
+	var d eval.Doubts
+	for i := range 12 {
+		for range 3 + i {
+			d.Add(string(rune('a'+i)), 0.1)
+		}
+		d.Add(string(rune('a'+i)), 0.9)
+	}
+	var r Result
+	r.SetDoubts(&d)
+	var b bytes.Buffer
+	if err := r.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range []string{
+		"doubtful 102 labels held to be false rather than true when they were learnt",
+		"l 14 93.33 % of the source's 15 labels", "c 5 83.33 % of the source's 6 labels", "other sources 7",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	r.SetDoubts(&eval.Doubts{})
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"doubtful":0,"doubtful_sources":[]}`; !strings.Contains(b.String(), want) {
+		t.Errorf("JSON lacks %s: %s", want, b.String())
 	}
 }

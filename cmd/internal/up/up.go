@@ -113,6 +113,7 @@ type run struct {
 	mu          sync.Mutex
 	metrics     *eval.Metrics
 	guess       report.NoChange
+	doubts      eval.Doubts
 	first, last time.Time
 	seen        int
 	learned     int
@@ -129,6 +130,9 @@ func (r *run) observe(a learner.Applied) {
 		r.first = r.last
 	}
 	r.seen++
+	if a.Outcome == learner.Learned || a.Outcome == learner.Relearned {
+		r.doubts.Add(a.Event.Source, a.Effect.Phi)
+	}
 	switch a.Outcome {
 	case learner.Learned:
 		if r.learned++; r.learned > r.cfg.From {
@@ -235,6 +239,7 @@ func (r *run) finish(ctx context.Context) error {
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
 	}
+	result.SetDoubts(&r.doubts)
 	r.mu.Unlock()
 	if err == nil {
 		result.SetModel(sum)
