@@ -30,6 +30,13 @@ type ContinuousConfig struct {
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Learner Learner   // Newton by default
 	Rate    float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
+
+	// Pooled, for Newton over quantised data, fits the hypotheses of a round to the
+	// means of the bins in the place of the rows, and ranks them by that: with 64
+	// bins and 2,000 rows ten times as fast. The one that is taken is measured on
+	// the rows, so that (6) holds as ever. With a bin for each value it changes
+	// roundings alone.
+	Pooled bool
 }
 
 // MaxRate bounds the rate of Step, so that no log-odds leave the range of float64.
@@ -48,6 +55,7 @@ type Continuous struct {
 	features []Univariate // the last fit of each
 	columns  []float64    // standardised
 	largest  []float64    // max|u| of each column
+	pools    []pool       // of each column, if rows are pooled
 	correct  []float64    // scratch: P(Z = y | x, h), then the expert's P(y | x, h)
 	log      []ContinuousRound
 }
@@ -76,6 +84,9 @@ func NewContinuous(d *boost.Data, y []float64, cfg ContinuousConfig) (*Continuou
 	if cfg.Learner > Step {
 		errs = append(errs, fmt.Errorf("poeboost: unknown learner %d: want Newton or Step", cfg.Learner))
 	}
+	if cfg.Pooled && (cfg.Learner != Newton || !d.Quantised()) {
+		errs = append(errs, errors.New("poeboost: rows are pooled for Newton over quantised data alone"))
+	}
 	if cfg.Rate == 0 {
 		cfg.Rate = 1
 	}
@@ -95,6 +106,9 @@ func NewContinuous(d *boost.Data, y []float64, cfg ContinuousConfig) (*Continuou
 		for _, v := range b.column(j) {
 			b.largest[j] = max(b.largest[j], math.Abs(v))
 		}
+	}
+	if cfg.Pooled {
+		b.pools = newPools(d, b.columns)
 	}
 	b.weigh()
 	return b, nil
@@ -119,15 +133,23 @@ func (b *Continuous) Round() bool {
 	}
 	best, least := 0, math.Inf(1)
 	for j := range b.features {
-		h, u := &b.features[j], b.column(j)
-		if b.learner == Step {
-			h.step(u, b.y, b.dist, b.rate)
-		} else {
-			h.newton(u, b.y, b.dist, b.largest[j])
+		h, u, y, d := &b.features[j], b.column(j), b.y, b.dist
+		if b.pools != nil {
+			p := &b.pools[j]
+			p.weigh(y, d)
+			u, y, d = p.u, p.y, p.d
 		}
-		if ε := h.confidenceError(u, b.y, b.dist); ε < least-tie {
+		if b.learner == Step {
+			h.step(u, y, d, b.rate)
+		} else {
+			h.newton(u, y, d, b.largest[j])
+		}
+		if ε := h.confidenceError(u, y, d); ε < least-tie {
 			best, least = j, ε
 		}
+	}
+	if b.pools != nil { // its ε_c on the rows, whatever that of the others is there
+		least = b.features[best].confidenceError(b.column(best), b.y, b.dist)
 	}
 	if 1-2*least <= noEdge {
 		b.stop = boost.NoEdge

@@ -56,6 +56,7 @@
 //
 // A round of POEBoost.DS is one search for a stump and some 2N exponentials; one of
 // POEBoost.CS is D·N exponentials by a gradient step, some four times as many by
-// Newton. No round allocates. The same data and configuration give the same bits
+// Newton, and D·B where the rows of a bin are pooled (ContinuousConfig.Pooled), B
+// bins a feature, with N·D additions. No round allocates. The same data and configuration give the same bits
 // on every CPU.
 package poeboost
