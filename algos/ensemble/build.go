@@ -72,7 +72,7 @@ func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 type sample struct {
 	x      [][]float64
 	y, ω   []float64
-	binned [256]*boost.Data // by the most bins of a feature; cut when first asked for
+	binned [bins + 1]*boost.Data // by the most bins of an input; cut when first asked for
 }
 
 // newSample leaves out the rows without weight and says whether the rest can be
@@ -135,21 +135,20 @@ func varies(x [][]float64) bool {
 	return false
 }
 
-// data returns the sample in at most so many quantile bins a feature.
-func (s *sample) data(bins int) (*boost.Data, error) {
-	if s.binned[bins] == nil {
-		d, err := boost.Quantise(s.x, bins)
+// data returns the sample in at most so many quantile bins an input.
+func (s *sample) data(most int) (*boost.Data, error) {
+	if s.binned[most] == nil {
+		d, err := boost.Quantise(s.x, most)
 		if err != nil {
 			return nil, err
 		}
-		s.binned[bins] = d
+		s.binned[most] = d
 	}
-	return s.binned[bins], nil
+	return s.binned[most], nil
 }
 
-// rounds returns the rounds that a booster of at most so many gets: one for every
-// ten rows, so that a young stream's few rows are not learnt by heart.
-func (s *sample) rounds(most int) int { return min(max(len(s.y)/10, 1), most) }
+// rounds returns the rounds that a booster of at most so many gets.
+func (s *sample) rounds(most int) int { return min(max(len(s.y)/rowsPerRound, 1), most) }
 
 // A booster runs round by round.
 type booster interface {
@@ -165,40 +164,40 @@ func (s *sample) build(ctx context.Context, k Kind) (function, error) {
 	if k == BBLR {
 		return s.buildBBLR(ctx)
 	}
-	bins := treeBins
+	most := bins
 	if k == BHBoost {
-		bins = profileBins
+		most = profileBins
 	}
-	d, err := s.data(bins)
+	d, err := s.data(most)
 	if err != nil {
 		return nil, err
 	}
 	switch k {
 	case AnyBoost:
 		b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
-			Rounds: s.rounds(treeRounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: treeShrink})
+			Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: shrink})
 		return train(ctx, b, err)
 	case RealAdaBoost:
 		b, err := boost.NewRealAdaBoost(d, s.y, boost.RealAdaBoostConfig{
-			Rounds: s.rounds(treeRounds), Weights: s.ω, Depth: 2, Shrink: treeShrink})
+			Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Shrink: shrink})
 		return train(ctx, b, err)
 	case AdaBoost:
-		b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(stumpRounds), Weights: s.ω})
+		b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(rounds), Weights: s.ω})
 		return train(ctx, b, err)
 	case BHBoost:
 		b, err := boost.NewBHBoost(d, s.y, boost.BHBoostConfig{
-			Rounds: s.rounds(profileRounds), Weights: s.ω, Quantiles: true, Shrink: profileShrink})
+			Rounds: s.rounds(rounds), Weights: s.ω, Quantiles: true, Shrink: shrink})
 		return train(ctx, b, err)
 	case POEBoostDS:
 		b, err := poeboost.NewDiscrete(d, s.y, poeboost.DiscreteConfig{
-			Rounds: s.rounds(stumpRounds), Weights: s.ω, ErrorRate: poeboost.Minimising})
+			Rounds: s.rounds(rounds), Weights: s.ω, ErrorRate: poeboost.Minimising})
 		return train(ctx, b, err)
 	case POEBoostCS:
 		b, err := poeboost.NewContinuous(d, s.y, poeboost.ContinuousConfig{
-			Rounds: s.rounds(opinionRounds), Weights: s.ω, Learner: poeboost.Newton})
+			Rounds: s.rounds(opinionRounds), Weights: s.ω, Learner: poeboost.Newton, Pooled: true})
 		return train(ctx, b, err)
 	case VIBoost:
-		b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(stumpRounds), Inner: innerPasses, Weights: s.ω})
+		b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(rounds), Inner: innerPasses, Weights: s.ω})
 		return train(ctx, b, err)
 	}
 	panic("ensemble: a valid kind without a booster: " + string(k))
@@ -228,7 +227,10 @@ func train[E interface {
 
 func (s *sample) buildBBLR(ctx context.Context) (function, error) {
 	m, _, err := bblr.Fit(ctx, bblr.Config{Schedule: quickSchedule}, s.x, s.y, s.ω)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("stopped within a fit: %w", context.Cause(ctx))
+	case err != nil:
 		return nil, err
 	}
 	return newLinear(m), nil
