@@ -92,7 +92,10 @@ func TestKernelGradientIsTheDerivative(t *testing.T) {
 		for j := range a {
 			a[j] = r.NormFloat64()
 		}
-		k := Gram(x, 1.5)
+		k, err := Gram(t.Context(), x, 1.5)
+		if err != nil {
+			t.Fatal(err)
+		}
 		loss := func() float64 { // the slow, obvious way
 			sum := 0.0
 			for i := range x {

@@ -37,6 +37,18 @@ type rates struct {
 	most      int     // steps at most
 }
 
+// factors yields the rates of one search as shares of the first.
+func (r rates) factors(yield func(t float64) bool) {
+	least := r.min / r.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
+	t := 1.0
+	for range maxRates { // t may underflow to 0, or stay at the least number above it
+		if !(t >= least && t > 0 && yield(t)) {
+			return
+		}
+		t *= r.shrink
+	}
+}
+
 // memory is how many differences are kept; Nocedal and Wright (section 7.2) find
 // 3 to 20 satisfactory.
 const memory = 10
@@ -67,7 +79,10 @@ func (l *descent) minimise(ctx context.Context, f smooth, w []float64, r rates) 
 			break
 		}
 		l.aim(l.grad)
-		next, ok := l.search(f, w, value)
+		next, ok, err := l.search(ctx, f, w, value)
+		if err != nil {
+			return value, err
+		}
 		if !ok {
 			if l.taken == 0 {
 				break
@@ -110,24 +125,26 @@ func (l *descent) aim(grad []float64) {
 }
 
 // search puts the first point along the direction that improves enough (Armijo's
-// condition) into trial and its gradient into trialGrad.
-func (l *descent) search(f smooth, w []float64, value float64) (next float64, ok bool) {
+// condition) into trial and its gradient into trialGrad. The error is ctx's.
+func (l *descent) search(ctx context.Context, f smooth, w []float64, value float64) (next float64, ok bool, err error) {
 	const enough = 1e-4 // of the improvement that the slope promises: Nocedal and Wright, section 3.1
 	slope := dot(l.grad, l.direction)
 	if !(slope < 0) {
-		return value, false
+		return value, false, nil
 	}
-	least := l.rates.min / l.rates.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
-	for t := 1.0; t >= least; t *= l.rates.shrink {
+	for t := range l.rates.factors {
+		if err := ctx.Err(); err != nil {
+			return value, false, err
+		}
 		for j, d := range l.direction {
 			l.trial[j] = w[j] + float64(t*d)
 		}
 		next = f.gradient(l.trialGrad, l.trial)
 		if next < value && next <= value+float64(float64(enough*t)*slope) {
-			return next, true
+			return next, true, nil
 		}
 	}
-	return value, false
+	return value, false, nil
 }
 
 // remember keeps the difference between trial and w where the curvature along it

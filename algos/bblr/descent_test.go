@@ -112,7 +112,10 @@ func TestLassoIsOptimal(t *testing.T) {
 // of them would be content.
 func TestSelectionLosesNothing(t *testing.T) {
 	x, y := noisySample(5, 90, 3, 0.1)
-	p := gramProblem(x, y, nil, 3)
+	p, err := gramProblem(t.Context(), x, y, nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := newSparsifier(p, Counts(45, 45, 90).curve(), Schedule{}.withDefaults())
 	a := make([]float64, p.n)
 	if err := s.descend(t.Context(), a); err != nil {
@@ -278,6 +281,9 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("kernel, sparse %v: %v", sparse, err)
 		}
 	}
+	if _, err := Gram(ctx, x, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("the kernel's matrix: %v", err)
+	}
 	for calls := 1; ; calls *= 3 {
 		late := &after{Context: t.Context(), left: calls}
 		_, _, err := Fit(late, Config{Variant: BBLR4}, x, y, nil)
@@ -286,6 +292,45 @@ func TestCancelled(t *testing.T) {
 		}
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("cancelled at the %dth question: %v", calls, err)
+		}
+	}
+}
+
+// A stuck function never improves: its gradient promises what its value denies.
+type stuck struct{ asked int }
+
+func (s *stuck) gradient(grad, _ []float64) float64 {
+	s.asked++
+	grad[0] = 1
+	return 0
+}
+
+// The search for a learning rate ends by itself, also where the rates underflow or
+// stand still above 0, and when its context does.
+func TestSearchesEnd(t *testing.T) {
+	for _, r := range []rates{
+		{max: 1, min: 0.1, shrink: 0.1, most: 5},
+		{max: 1e300, min: 1e-300, shrink: 0.1, most: 5}, // the ratio of the ends is 0
+		{max: 1, min: math.SmallestNonzeroFloat64, shrink: 0.99, most: 5},
+	} {
+		for name, minimise := range map[string]func(context.Context, smooth) error{
+			"descent": func(ctx context.Context, f smooth) error {
+				_, err := newDescent(1).minimise(ctx, f, []float64{0}, r)
+				return err
+			},
+			"lasso": func(ctx context.Context, f smooth) error {
+				_, err := newLasso(1).minimise(ctx, f, []float64{0}, r)
+				return err
+			},
+		} {
+			f := &stuck{}
+			if err := minimise(t.Context(), f); err != nil || f.asked > maxRates+1 {
+				t.Errorf("%s, %+v: %d values, %v", name, r, f.asked, err)
+			}
+			f = &stuck{}
+			if err := minimise(&after{Context: t.Context(), left: 2}, f); !errors.Is(err, context.Canceled) || f.asked != 2 {
+				t.Errorf("%s, %+v, cancelled: %d values, %v", name, r, f.asked, err)
+			}
 		}
 	}
 }

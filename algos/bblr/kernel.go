@@ -59,11 +59,14 @@ func Kernel(x, xʹ []float64, bandwidth float64) float64 {
 
 // Gram returns the matrix of the kernel between all rows of x. With it a kernel
 // classifier is a linear one, of which a row's numbers are its kernels with all
-// rows (equations 36 to 38).
-func Gram(x [][]float64, bandwidth float64) [][]float64 {
+// rows (equations 36 to 38). The error is ctx's, which is asked before every row.
+func Gram(ctx context.Context, x [][]float64, bandwidth float64) ([][]float64, error) {
 	all := make([]float64, len(x)*len(x))
 	k := make([][]float64, len(x))
 	for i := range x {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		k[i] = all[i*len(x) : (i+1)*len(x)]
 		for j := range i {
 			k[i][j] = Kernel(x[i], x[j], bandwidth)
@@ -71,7 +74,7 @@ func Gram(x [][]float64, bandwidth float64) [][]float64 {
 		}
 		k[i][i] = Kernel(x[i], x[i], bandwidth)
 	}
-	return k
+	return k, nil
 }
 
 // FitKernel fits f(x) = Σ a_j·K(x, x_j) to rows with labels ±1 as Fit fits wᵀx,
@@ -103,7 +106,11 @@ func FitKernel(ctx context.Context, cfg KernelConfig, x [][]float64, y, weight [
 		x = k.scaling.rows(x)
 	}
 	linear := Config{Lambda: cfg.Lambda, Unpenalised: cfg.Unpenalised, Start: cfg.Start, Schedule: cfg.Schedule}
-	f := &fitter{Config: linear.withDefaults(), problem: gramProblem(x, y, weight, k.bandwidth)}
+	p, err := gramProblem(ctx, x, y, weight, k.bandwidth)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	f := &fitter{Config: linear.withDefaults(), problem: p}
 	if f.Start == nil {
 		f.Start = make([]float64, len(x))
 	}
@@ -127,13 +134,16 @@ func FitKernel(ctx context.Context, cfg KernelConfig, x [][]float64, y, weight [
 
 // gramProblem is the problem whose rows are those of the kernel's matrix, which
 // are its columns as well.
-func gramProblem(x [][]float64, y, weight []float64, bandwidth float64) *problem {
-	k := Gram(x, bandwidth)
+func gramProblem(ctx context.Context, x [][]float64, y, weight []float64, bandwidth float64) (*problem, error) {
+	k, err := Gram(ctx, x, bandwidth)
+	if err != nil {
+		return nil, err
+	}
 	n := len(k)
 	p := &problem{n: n, d: n, rows: k[0][: n*n : n*n], y: y, weight: weight}
 	p.cols = p.rows
 	p.weigh()
-	return p
+	return p, nil
 }
 
 // fitKernel is fit for a problem of a kernel's matrix.

@@ -65,7 +65,10 @@ func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (f
 				l.direction[j] = 0
 			}
 		}
-		next, ok := l.search(f, a, value)
+		next, ok, err := l.search(ctx, f, a, value)
+		if err != nil {
+			return value, err
+		}
 		if !ok {
 			if l.taken == 0 {
 				break
@@ -82,10 +85,12 @@ func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (f
 }
 
 // search is that of descent, within the orthant.
-func (l *lasso) search(f smooth, a []float64, value float64) (next float64, ok bool) {
+func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64) (next float64, ok bool, err error) {
 	const enough = 1e-4
-	least := l.rates.min / l.rates.max * (1 - 1e-9)
-	for t := 1.0; t >= least; t *= l.rates.shrink {
+	for t := range l.rates.factors {
+		if err := ctx.Err(); err != nil {
+			return value, false, err
+		}
 		promised := 0.0
 		for j, d := range l.direction {
 			side := a[j]
@@ -101,8 +106,8 @@ func (l *lasso) search(f smooth, a []float64, value float64) (next float64, ok b
 		}
 		next = f.gradient(l.trialGrad, l.trial) + l.norm1(l.trial)
 		if next < value && next <= value+float64(enough*promised) {
-			return next, true
+			return next, true, nil
 		}
 	}
-	return value, false
+	return value, false, nil
 }

@@ -32,6 +32,7 @@ const (
 	maxSteps   = 100_000
 	maxProbes  = 10_000 // improving probes at one level; the most seen is some 300
 	maxDescent = 1000   // steps of one descent
+	maxRates   = 2000   // learning rates of one step; by the default 5
 )
 
 // A FieldError says what is wrong with a field of a configuration.
@@ -93,6 +94,13 @@ func (s Schedule) Check() error {
 	}
 	if s.RateMin > s.RateMax {
 		errs = append(errs, badField("RateMin", "%v: want at most the first rate, %v", s.RateMin, s.RateMax))
+	}
+	tried := 0
+	for range (rates{max: s.RateMax, min: s.RateMin, shrink: s.RateShrink}).factors {
+		tried++
+	}
+	if tried >= maxRates {
+		errs = append(errs, badField("RateMin", "%v: it takes %d rates or more from %v by factors of %v", s.RateMin, maxRates, s.RateMax, s.RateShrink))
 	}
 	levels := 0
 	for level := range s.levels {

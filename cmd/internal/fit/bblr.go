@@ -90,7 +90,7 @@ type bblrKernelReply struct {
 	Grad []float64 `json:"grad"`
 }
 
-func bblrKernel(_ context.Context, q *bblrKernelRequest) (*bblrKernelReply, error) {
+func bblrKernel(ctx context.Context, q *bblrKernelRequest) (*bblrKernelReply, error) {
 	l, err := q.likelihood()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,10 @@ func bblrKernel(_ context.Context, q *bblrKernelRequest) (*bblrKernelReply, erro
 	if len(q.X) > bblr.MaxKernelRows {
 		return nil, wrong("x", "%d rows: a kernel takes up to %d", len(q.X), bblr.MaxKernelRows)
 	}
-	k := bblr.Gram(q.X, bandwidthOf(q.Bandwidth, q.X))
+	k, err := bblr.Gram(ctx, q.X, bandwidthOf(q.Bandwidth, q.X))
+	if err != nil {
+		return nil, err
+	}
 	r := &bblrKernelReply{K0: k[0], Loss: l.TotalLoss(k, q.Y, q.Coef, q.Lambda), Grad: make([]float64, len(q.Coef))}
 	l.GradientTo(r.Grad, k, q.Y, q.Coef, q.Lambda)
 	return r, nil
