@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // The bytes of a fitted classifier, version 1. Integers and float64 bits are
@@ -37,8 +38,6 @@ const (
 	headerSize = 48
 
 	kindLinear, kindKernel, kindScaledKernel = 0, 1, 2
-
-	maxDim = 1 << 20 // numbers of a row that are read
 )
 
 // ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not a
@@ -122,7 +121,7 @@ func open(b []byte) (*reader, error) {
 	case kindScaledKernel:
 		size += 16*d + 4*k + 8*k + 8*k*d
 	}
-	if r.kind > kindScaledKernel || b[6] != 0 || b[7] != 0 || d < 1 || d > maxDim || k > MaxKernelRows ||
+	if r.kind > kindScaledKernel || b[6] != 0 || b[7] != 0 || d < 1 || d > MaxColumns || k > MaxKernelRows ||
 		r.kind == kindLinear && k != 0 || uint64(len(b)) != size {
 		return nil, fmt.Errorf("read %d bytes of kind %d for %d numbers and %d rows: %w", len(b), r.kind, d, k, ErrFormat)
 	}
@@ -198,6 +197,9 @@ func (k *KernelMachine) UnmarshalBinary(b []byte) error {
 	n.coef, n.rows = r.floats(r.kept), r.floats(r.kept*r.dim)
 	if err := r.close(); err != nil {
 		return err
+	}
+	if slices.Contains(n.coef, 0) || n.scaling != nil && slices.Min(n.scaling.inverse) < 0 {
+		return fmt.Errorf("read a row kept for nothing or a negative standard deviation: %w", ErrFormat)
 	}
 	*k = n
 	return nil

@@ -133,6 +133,26 @@ func TestDamagedBytes(t *testing.T) {
 	}
 }
 
+// Rows kept for nothing and columns of negative spread are of no fit.
+func TestKernelBytesThatMeanNothing(t *testing.T) {
+	c := golden(t)["sparse-kernel"].(*KernelMachine)
+	for what, spoil := range map[string]func(k *KernelMachine){
+		"coefficient": func(k *KernelMachine) { k.coef[1] = 0 },
+		"spread":      func(k *KernelMachine) { k.scaling.inverse[0] *= -1 },
+		"order":       func(k *KernelMachine) { k.support[1] = k.support[0] },
+		"bandwidth":   func(k *KernelMachine) { k.bandwidth = 0 },
+	} {
+		spoilt := &KernelMachine{}
+		if err := spoilt.UnmarshalBinary(encode(t, c)); err != nil {
+			t.Fatal(err)
+		}
+		spoil(spoilt)
+		if err := new(KernelMachine).UnmarshalBinary(encode(t, spoilt)); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // Whatever the bytes, reading does not panic, and what is read writes them again.
 func FuzzUnmarshal(f *testing.F) {
 	for _, c := range golden(f) {

@@ -151,6 +151,7 @@ func TestBadConfig(t *testing.T) {
 	}
 	for what, cfg := range map[string]Config{
 		"GammaMax":          {Schedule: Schedule{GammaMin: 3, GammaMax: 2}},
+		"rates":             {Schedule: Schedule{RateShrink: 0.99, RateMin: 1e-300}},
 		"RateMin":           {Schedule: Schedule{RateMin: 1}},
 		"levels":            {Schedule: Schedule{GammaGrowth: math.Nextafter(1, 2)}},
 		"steps":             {Schedule: Schedule{Spacing: 1e-300}},
@@ -166,6 +167,67 @@ func TestBadConfig(t *testing.T) {
 	}
 	if err := (Config{}).Check(); err != nil {
 		t.Errorf("the zero configuration: %v", err)
+	}
+}
+
+// Rows so far out that sums overflow have the score of their side, and a column
+// that was constant in the sample counts for nothing however far out it is.
+func TestScoresFarOut(t *testing.T) {
+	const far = math.MaxFloat64
+	m := &Linear{weights: []float64{4, -4, 1e-300}, bias: 1, likelihood: Counts(1, 1, 100)}
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{
+		{[]float64{far, 0, 0}, far}, {[]float64{far, far, 0}, 0}, {[]float64{far / 2, far, far}, -far},
+		{[]float64{0, 0, far}, 1 + 1e-300*far}, {[]float64{-far, -far / 2, 0}, -far},
+	} {
+		if got := m.Score(c.x); got != c.want {
+			t.Errorf("the score at %v is %v, want %v", c.x, got, c.want)
+		}
+		if p, o := m.Prob(c.x), m.LogOdds(c.x); !(p >= 0 && p <= 1) || !finite(o) {
+			t.Errorf("at %v p = %v, log-odds %v", c.x, p, o)
+		}
+	}
+	x := [][]float64{{far, 1}, {far, 2}, {far, -1}, {far, -2}}
+	k, _, err := FitKernel(t.Context(), KernelConfig{}, x, []float64{1, 1, -1, -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := k.Score([]float64{-far, 1}), k.Score(x[0]); got != want {
+		t.Errorf("with another constant the score is %v, want %v", got, want)
+	}
+}
+
+// A label all of whose rows weigh next to nothing has rates all the same.
+func TestLabelOfLittleWeight(t *testing.T) {
+	x, y := noisySample(3, 40, 2, 0.1)
+	for _, light := range []float64{1e-3, 1e-9, 1e-300, math.SmallestNonzeroFloat64} {
+		weight := make([]float64, len(x))
+		for i := range weight {
+			weight[i] = 1
+			if y[i] < 0 {
+				weight[i] = light
+			}
+		}
+		p := newProblem(x, y, weight)
+		m := make([]float64, p.n)
+		p.margins(m, []float64{1, 1})
+		if l := p.rates(m, 1); !(l.Mix > 0 && l.Mix < 1 && l.Theta >= 0 && l.Theta <= 1) {
+			t.Errorf("weights of %v: %+v", light, l)
+		}
+		fits(t, x, y, weight, func(kind string, m classifier, r Report, err error) {
+			if err != nil || !finite(r.LossStart, r.LossEnd, m.LogOdds(x[0])) {
+				t.Errorf("weights of %v, %s: report %+v, %v", light, kind, r, err)
+			}
+		})
+	}
+}
+
+// A fit takes no more columns than its bytes.
+func TestTooManyColumns(t *testing.T) {
+	if _, _, err := Fit(t.Context(), Config{}, [][]float64{make([]float64, MaxColumns+1)}, []float64{1}, nil); err == nil {
+		t.Error("accepted")
 	}
 }
 

@@ -65,6 +65,10 @@ type Report struct {
 	Errors    int      // rows with y·wᵀx ≤ 0
 }
 
+// MaxColumns is how many numbers a row may have, in a fit and in a classifier's
+// bytes.
+const MaxColumns = 1 << 20
+
 const (
 	defaultLambda = 1e-3
 	leastRidge    = 1e-3 // λ of the logistic regression that a fit starts from
@@ -163,6 +167,9 @@ func checkRows(x [][]float64, y, weight []float64) error {
 	if len(x) == 0 || len(x[0]) == 0 {
 		return errors.New("no data: want at least one row of at least one number")
 	}
+	if len(x[0]) > MaxColumns {
+		return fmt.Errorf("%d columns: a fit takes up to %d", len(x[0]), MaxColumns)
+	}
 	var errs []error
 	total := 0.0
 	for i, row := range x {
@@ -196,9 +203,26 @@ type Linear struct {
 	likelihood Likelihood
 }
 
-// Score returns wᵀx and the bias. x must be as long as a row of the sample.
+// Score returns wᵀx and the bias. x must be as long as a row of the sample. Where
+// the sum overflows for finite x the score is ±MaxFloat64 by its sign, or 0.
 func (m *Linear) Score(x []float64) float64 {
-	return m.bias + product(m.weights, x)
+	s := m.bias + product(m.weights, x)
+	if math.Abs(s) <= math.MaxFloat64 {
+		return s
+	}
+	// A term is below 2²⁰⁴⁸: 2⁻¹¹⁰⁰ of each can be summed, and beside them the bias is
+	// nothing.
+	small := 0.0
+	for j, v := range x {
+		small += float64(float64(m.weights[j]*0x1p-550) * float64(v*0x1p-550))
+	}
+	switch {
+	case small > 0:
+		return math.MaxFloat64
+	case small < 0:
+		return -math.MaxFloat64
+	}
+	return 0
 }
 
 // Label returns the decision ±1, the sign of Score; 0 counts as −1. It is not

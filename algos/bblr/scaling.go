@@ -44,6 +44,10 @@ func newScaling(x [][]float64) (*scaling, error) {
 // to sets dst to the standardised row; x may be dst.
 func (s *scaling) to(dst, x []float64) {
 	for j, v := range x {
+		if s.inverse[j] == 0 {
+			dst[j] = 0 // where the difference overflows as well
+			continue
+		}
 		dst[j] = float64((v - s.center[j]) * s.inverse[j])
 	}
 }

@@ -227,7 +227,8 @@ func (p *problem) rates(m []float64, γ float64) Likelihood {
 	}
 	half := float64(0.5 * p.total / float64(p.n))
 	rate := func(class int) float64 {
-		return min(max(right[class], half), all[class]-half) / all[class]
+		least := min(half, all[class]/2) // all rows of a label may weigh less
+		return min(max(right[class], least), all[class]-least) / all[class]
 	}
 	l := Rates(rate(1), rate(0))
 	l.Mix = min(l.Mix, 1-half/p.total)
