@@ -32,4 +32,9 @@
 // Sums over features run in the order of the features, in float64; what is
 // stored is rounded to float32. Scoring costs O(n) and allocates nothing, so
 // does learning. Memory is 8·2^b bytes each.
+//
+// Tables of 2^18 slots are the size of a second cache, four of them are not, and
+// features lie all over them: most of the time goes into waiting for lines. So a
+// [feature.Hasher] that is told of an expert calls its Prefetch with what it
+// hashes, and the lines come meanwhile.
 package text

@@ -101,6 +101,7 @@ func (p *plainBayes) learn(f feature.Sparse, s float64, spam bool, ω float64) {
 }
 
 type expert interface {
+	Prefetch(index []uint32)
 	Score(f feature.Sparse) text.Score
 	Learn(f feature.Sparse, was text.Score, spam bool, ω float64) bool
 	Size() int
@@ -219,6 +220,22 @@ func TestNothingIsNoEvidence(t *testing.T) {
 		before, _ := kind.make().AppendBinary(nil)
 		if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
 			t.Errorf("%s: learnt from no features", kind.name)
+		}
+	}
+}
+
+// Nothing comes of telling an expert what will be wanted, even where it has no
+// entry for it.
+func TestPrefetchChangesNothing(t *testing.T) {
+	for _, kind := range kinds {
+		e := kind.make()
+		f := feature.Sparse{Index: []uint32{1, 2, 3}}
+		e.Learn(f, e.Score(f), true, 1)
+		before, _ := e.AppendBinary(nil)
+		e.Prefetch(nil)
+		e.Prefetch([]uint32{0, 1, 1 << tableBits, math.MaxUint32})
+		if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
+			t.Errorf("%s: changed", kind.name)
 		}
 	}
 }

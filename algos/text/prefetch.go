@@ -1,0 +1,18 @@
+package text
+
+// Prefetch tells the processor that the entries of these features are wanted
+// soon, so that they come from far caches while others are being hashed. It
+// changes nothing, whatever the indices, and does nothing where there is no
+// kernel for it: not on amd64, or with the build tag purego.
+func (e *AdaGrad) Prefetch(index []uint32) {
+	if len(index) > 0 {
+		prefetchWeights(&e.table[0], &index[0], len(index))
+	}
+}
+
+// Prefetch is [AdaGrad.Prefetch] for counts.
+func (e *NaiveBayes) Prefetch(index []uint32) {
+	if len(index) > 0 {
+		prefetchCounts(&e.table[0], &index[0], len(index))
+	}
+}
