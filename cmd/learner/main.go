@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/learner"
@@ -15,22 +17,30 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
 )
 
 const description = `Learns labelled events from Kafka and keeps the model in Redis.
 
 Examples:
   learner --kafka kafka:9092 --redis redis:6379
+  learner --kafka kafka:9092 --redis redis:6379 --nats nats://nats:4222
   learner --kafka kafka:9092 --redis redis:6379 --model newsletters --http :9101
   learner --config /etc/hamlet.yaml
 
 A model is a pure function of its partition's log: kill the learner at any time, start it
-again, start several; the model comes out the same, to the bit.`
+again, start several; the model comes out the same, to the bit.
+
+It watches the stream as well: labels that went bad, mail unlike anything learnt, a world
+that changed. Each change is logged, counted on /metrics and, with --nats, published once:
+  nats sub 'hamlet.alerts.>'`
 
 type flags struct {
 	settings.ModelFlag
 	settings.Kafka
 	settings.Redis
+	settings.NATS
+	settings.Alerts
 	settings.Model
 	settings.Topic
 	settings.Versions
@@ -91,6 +101,13 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	defer producer.Close()
+	alerts, closeAlerts, err := f.alerts(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer closeAlerts()
+	runner := background.New(registry)
+	defer runner.Close()
 	group := f.Group
 	if group == "" {
 		group = "hamlet.learner." + f.ModelFlag.Model
@@ -100,13 +117,13 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 			Config: kafkaConfig, Topic: stream.EventsTopic(f.ModelFlag.Model), Group: group, AcceptGap: f.AcceptGap,
 			SessionTimeout: f.SessionTimeout,
 		},
-		DeadLetters: producer, Store: store, Model: modelConfig, Name: f.ModelFlag.Model,
+		DeadLetters: producer, Alerts: alerts, Runner: runner, Store: store, Model: modelConfig, Name: f.ModelFlag.Model,
 		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig, Metrics: learner.NewMetrics(registry), Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	log.Info("learner starts", "model", f.ModelFlag.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "group", group,
+	log.Info("learner starts", "model", f.ModelFlag.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", alerts != nil, "group", group,
 		"save_every", f.SaveEvery, "dense", len(f.Dense), "table_bits", f.TableBits)
 
 	g, ctx := errgroup.WithContext(ctx)
@@ -120,4 +137,29 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	g.Go(func() error { return l.Run(ctx) })
 	return g.Wait()
+}
+
+// alerts returns the publisher of alerts, nil where there is no NATS or none is
+// wanted, and what closes its connection. A NATS that is down does not keep the
+// learner from starting.
+func (f *flags) alerts(ctx context.Context, log *slog.Logger) (learner.AlertPublisher, func(), error) {
+	if f.NATS.NATS == "" || !f.PublishAlerts {
+		log.Warn("alerts are logged and counted, not published: name a NATS server with --nats for that")
+		return nil, func() {}, nil
+	}
+	cfg, err := f.NATS.Config("hamlet-learner", log)
+	if err != nil {
+		return nil, nil, &cli.UsageError{Err: err}
+	}
+	cfg.Wait = true
+	conn, err := nats.Connect(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	publisher, err := f.Alerts.Publisher(ctx, conn, log)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return publisher, conn.Close, nil
 }

@@ -1,7 +1,7 @@
 // Package learner is the loop that turns a topic into models: fetch, apply,
 // publish, save, commit.
 //
-//	Kafka ─ records ─> decode ─> Apply ─> dead letters acknowledged ─> save ─> commit
+//	Kafka ─ records ─> decode ─> Apply ─> dead letters, alerts acknowledged ─> save ─> commit
 //	                     (in parallel)  (in order)
 //
 // Each assigned partition has a model of its own, which one goroutine owns. The
@@ -22,7 +22,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/alert"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -45,13 +47,16 @@ type Publisher interface {
 type Config struct {
 	Consumer    kafka.ConsumerConfig
 	DeadLetters Publisher
+	Alerts      AlertPublisher // nil: alarms are logged and counted only
+	Runner      model.Runner   // does a model's slow work beside the stream; nil: in it
 	Store       Store
 	Model       model.Config
-	Name        string        // the model's
-	SaveEvery   time.Duration // the longest that learnt events stay unsaved; default 3 s
-	AdoptConfig bool          // go on with a model that was made with another configuration
-	Observe     func(Applied) // called in order for each record of a partition; may be nil
-	Metrics     *Metrics      // may be nil
+	Name        string              // the model's
+	SaveEvery   time.Duration       // the longest that learnt events stay unsaved; default 3 s
+	AdoptConfig bool                // go on with a model that was made with another configuration
+	Observe     func(Applied)       // called in order for each record of a partition; may be nil
+	Heard       func(*stream.Alert) // called once for each change of an alarm; nil: it is logged
+	Metrics     *Metrics            // may be nil
 	Log         *slog.Logger
 }
 
@@ -93,6 +98,11 @@ type Status struct {
 	SHA256   [32]byte  // of the model as last saved
 	SavedEnd int64     // Next at the last save
 	Saved    time.Time // when
+
+	Alarms        []model.Alarm // as they stand
+	Reading       drift.Reading // what they say together
+	WindowBytes   int           // of the model: its windows of past events
+	PendingAlerts int           // not acknowledged yet; saves wait for them
 }
 
 // A Learner learns the partitions that Kafka assigns to it.
@@ -113,6 +123,9 @@ func New(cfg Config) (*Learner, error) {
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)
+	}
+	if cfg.Heard == nil {
+		cfg.Heard = func(a *stream.Alert) { alert.Log(cfg.Log.With("partition", a.Partition), a) }
 	}
 	fresh, err := model.New(cfg.Model)
 	if err != nil {
@@ -224,7 +237,15 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 		}
 		p.resumed(head.checkpoint, head.version)
 	}
+	if l.cfg.Runner != nil {
+		p.model.SetRunner(l.cfg.Runner)
+	}
 	p.publishStatus()
+	for _, a := range p.status.Alarms {
+		if a.Status.Raised {
+			p.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
+		}
+	}
 	return p, nil
 }
 

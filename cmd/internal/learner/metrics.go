@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/eval"
+	"hamlet/algos/model"
 	"hamlet/stream"
 )
 
@@ -27,6 +28,12 @@ type Metrics struct {
 	saves      *prometheus.HistogramVec
 	failedSave prometheus.Counter
 	bytes      prometheus.Gauge
+
+	alarm, level, reference, threshold *prometheus.GaugeVec // by partition, kind, body
+	flipRate                           *prometheus.GaugeVec // by partition, body
+	windowBytes, pendingAlerts         *prometheus.GaugeVec // by partition
+	alerts                             *prometheus.CounterVec
+	rebuilds                           *prometheus.CounterVec
 }
 
 // NewMetrics registers a learner's metrics with r, or with nobody if r is nil.
@@ -61,7 +68,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		bytes: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: "model_bytes",
 			Help: "Size of the model as last saved."}),
 	}
+	m.alarms()
 	if r != nil {
+		r.MustRegister(m.alarm, m.level, m.reference, m.threshold, m.flipRate, m.windowBytes, m.pendingAlerts, m.alerts, m.rebuilds)
 		r.MustRegister(m.records, m.rawMail, m.doubted, m.sources.doubtful, m.sources.learnt, m.logLoss, m.scored, m.wrong, m.next, m.lag, m.events,
 			m.epsilon, m.unsaved, m.saves, m.failedSave, m.bytes)
 	}
@@ -88,6 +97,7 @@ func (m *Metrics) applied(a *Applied) {
 	if (a.Effect.Prediction.LogOdds >= 0) != spam {
 		m.wrong.Inc()
 	}
+	m.flipRate.WithLabelValues(strconv.Itoa(a.Partition), body(a.Event)).Set(a.Effect.Epsilon)
 }
 
 func (m *Metrics) status(partition int, s Status) {
@@ -97,12 +107,18 @@ func (m *Metrics) status(partition int, s Status) {
 	m.events.WithLabelValues(p).Set(float64(s.Events))
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
 	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
+	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
+	m.pendingAlerts.WithLabelValues(p).Set(float64(s.PendingAlerts))
+	for i := range s.Alarms {
+		m.stands(p, &s.Alarms[i])
+	}
 }
 
 func (m *Metrics) drop(partition int) {
 	p := strconv.Itoa(partition)
-	for _, g := range []*prometheus.GaugeVec{m.next, m.lag, m.events, m.epsilon, m.unsaved} {
-		g.DeleteLabelValues(p)
+	for _, g := range []*prometheus.GaugeVec{m.next, m.lag, m.events, m.epsilon, m.unsaved,
+		m.alarm, m.level, m.reference, m.threshold, m.flipRate, m.windowBytes, m.pendingAlerts} {
+		g.DeletePartialMatch(prometheus.Labels{"partition": p})
 	}
 }
 
@@ -112,3 +128,54 @@ func (m *Metrics) saved(took time.Duration, bytes int) {
 }
 
 func (m *Metrics) saveFailed() { m.failedSave.Inc() }
+
+// alarms makes the metrics of what watches the stream. They are about models, not
+// about one learner, and named so.
+func (m *Metrics) alarms() {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "hamlet", Name: name, Help: help}, append([]string{"partition"}, labels...))
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "hamlet", Name: name, Help: help}, labels)
+	}
+	m.alarm = gauge("alarm", "1 while the alarm is raised, else 0: label-noise, covariate, concept, of mail and text or of vectors.", "kind", "body")
+	m.level = gauge("alarm_level", "The alarm's level; of label noise ln SNR − ln N.", "kind", "body")
+	m.reference = gauge("alarm_reference", "What the level is compared with; of label noise its running median.", "kind", "body")
+	m.threshold = gauge("alarm_threshold", "What raises the alarm; of label noise the drop below the reference.", "kind", "body")
+	m.flipRate = gauge("flip_rate", "The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
+	m.windowBytes = gauge("window_bytes", "Bytes of the model that are its windows of past events.")
+	m.pendingAlerts = gauge("alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
+	m.alerts = counter("alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "kind", "state")
+	m.rebuilds = counter("rebuilds_total", "Ensembles built anew, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
+}
+
+func (m *Metrics) stands(partition string, a *model.Alarm) {
+	raised := 0.0
+	if a.Status.Raised {
+		raised = 1
+	}
+	m.alarm.WithLabelValues(partition, a.Kind, a.Body).Set(raised)
+	if a.Status.Known {
+		m.level.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Level)
+		m.reference.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Reference)
+		m.threshold.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Threshold)
+	}
+}
+
+func (m *Metrics) alert(a *stream.Alert) { m.alerts.WithLabelValues(a.Kind, a.State).Inc() }
+
+func (m *Metrics) rebuilt(b *model.Rebuild) {
+	outcome := "ok"
+	if b.Err != nil {
+		outcome = "failed"
+	}
+	m.rebuilds.WithLabelValues(b.Ensemble, outcome).Inc()
+}
+
+// body names the half of the model that an event is for.
+func body(e *stream.Event) string {
+	if e.Body.Kind == stream.Vector {
+		return stream.AlertVector
+	}
+	return stream.AlertText
+}

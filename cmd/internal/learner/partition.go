@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
@@ -44,6 +46,10 @@ type partitionModel struct {
 	letters  []kafka.Record // dead letters and receipts that are not acknowledged yet
 	incoming []incoming     // scratch
 	bytes    []byte         // scratch
+
+	alerts      []stream.Alert              // not acknowledged yet
+	alertsAt    time.Time                   // no attempt to publish them before
+	alertPauses *backoff.ExponentialBackOff // nil while they go out
 }
 
 // An incoming is a record on its way to the model.
@@ -80,11 +86,16 @@ func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error
 	if err := p.publishLetters(ctx); err != nil {
 		return err
 	}
-	return p.saveIfDue(ctx)
+	return p.Idle(ctx)
 }
 
 // Idle implements kafka.Handler.
-func (p *partitionModel) Idle(ctx context.Context) error { return p.saveIfDue(ctx) }
+func (p *partitionModel) Idle(ctx context.Context) error {
+	if err := p.publishAlerts(ctx); err != nil {
+		return err
+	}
+	return p.saveIfDue(ctx)
+}
 
 // Close implements kafka.Handler: it saves what has been learnt, trying until
 // ctx ends.
@@ -92,6 +103,9 @@ func (p *partitionModel) Close(ctx context.Context) error {
 	defer p.l.dropStatus(p.partition)
 	if err := p.publishLetters(ctx); err != nil {
 		return err
+	}
+	if err := p.insistOnAlerts(ctx); err != nil {
+		return p.unsavedError(err)
 	}
 	if !p.unsaved {
 		return nil
@@ -102,10 +116,13 @@ func (p *partitionModel) Close(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w",
-			p.status.SavedEnd, err)
+		return p.unsavedError(err)
 	}
 	return nil
+}
+
+func (p *partitionModel) unsavedError(err error) error {
+	return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w", p.status.SavedEnd, err)
 }
 
 // decode reads a batch's records on all processors. What comes out is a pure
@@ -170,7 +187,9 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		}
 	}
 	p.position, p.known, p.unsaved = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true, true
-	if !p.l.firstTime(p.partition, r.Offset) {
+	first := p.l.firstTime(p.partition, r.Offset)
+	p.heard(&applied.Effect, first)
+	if !first {
 		return // read again after a reload: it is counted already
 	}
 	p.l.cfg.Metrics.applied(&applied)
@@ -301,11 +320,11 @@ func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record)
 	return p.l.cfg.DeadLetters.Publish(ctx, letter)
 }
 
-// saveIfDue saves when SaveEvery has passed since the last time. Without the
-// state the learner goes on learning and tries again: the log holds what is not
-// saved.
+// saveIfDue saves when SaveEvery has passed since the last time, and no alert
+// waits to be acknowledged. Without the state the learner goes on learning and
+// tries again: the log holds what is not saved.
 func (p *partitionModel) saveIfDue(ctx context.Context) error {
-	if !p.unsaved || time.Since(p.lastSave) < p.l.cfg.SaveEvery {
+	if !p.unsaved || len(p.alerts) > 0 || time.Since(p.lastSave) < p.l.cfg.SaveEvery {
 		return nil
 	}
 	p.lastSave = time.Now()
@@ -365,5 +384,7 @@ func (p *partitionModel) save(ctx context.Context) error {
 
 func (p *partitionModel) publishStatus() {
 	p.status.Next, p.status.Events, p.status.Epsilon = p.position.Next, p.model.Events(), p.model.Epsilon()
+	p.status.Alarms, p.status.Reading, p.status.WindowBytes = p.model.Alarms(), p.model.Reading(), p.model.WindowBytes()
+	p.status.PendingAlerts = len(p.alerts)
 	p.l.setStatus(p.partition, p.status)
 }

@@ -61,4 +61,5 @@ type Shared struct {
 	Topic
 	Versions
 	Thresholds
+	Alerts
 }

@@ -1,0 +1,356 @@
+package learner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/algos/drift"
+	"hamlet/algos/model"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
+)
+
+// A natsRig is a NATS server that can be stopped and started again.
+type natsRig struct {
+	t       *testing.T
+	options embedded.NATSOptions
+	server  *embedded.NATS
+	conn    *natsgo.Conn
+}
+
+func newNATSRig(t *testing.T) *natsRig {
+	t.Helper()
+	n := &natsRig{t: t, options: embedded.NATSOptions{Dir: t.TempDir()}}
+	n.start()
+	n.options.Addr = strings.TrimPrefix(n.server.URL(), "nats://") // the same after a restart
+	t.Cleanup(func() { _ = n.server.Close() })
+	var err error
+	if n.conn, err = nats.Connect(nats.Config{URL: n.server.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.conn.Close)
+	return n
+}
+
+func (n *natsRig) start() {
+	n.t.Helper()
+	var err error
+	if n.server, err = embedded.StartNATS(n.options); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// stop returns when the connection knows.
+func (n *natsRig) stop() {
+	n.t.Helper()
+	lost := n.conn.StatusChanged(natsgo.RECONNECTING)
+	defer n.conn.RemoveStatusListener(lost)
+	if err := n.server.Close(); err != nil {
+		n.t.Fatal(err)
+	}
+	<-lost
+}
+
+func (n *natsRig) publisher() *nats.Alerts {
+	n.t.Helper()
+	a, err := nats.NewAlerts(n.conn, nats.AlertsConfig{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return a
+}
+
+// ids returns the message ids of what the stream holds, in order.
+func (n *natsRig) ids() (ids []string) {
+	n.t.Helper()
+	js, err := jetstream.New(n.conn)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	s, err := js.Stream(n.t.Context(), nats.AlertStream)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for seq := range s.CachedInfo().State.LastSeq {
+		m, err := s.GetMsg(n.t.Context(), seq+1)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		ids = append(ids, m.Header.Get("Nats-Msg-Id"))
+	}
+	return ids
+}
+
+// raised is what a model says of an alarm at an event.
+func raised(event uint64) *model.Effect {
+	return &model.Effect{Alerts: []model.Alert{{
+		Kind: model.KindConcept, Body: model.BodyText, Raised: true, Event: event,
+		Status: drift.Status{Raised: true, Known: true, Level: 25, Threshold: 24}, Reading: drift.WorldChanged,
+	}}}
+}
+
+// opened returns a partition's model at work, as the consumer would hold it.
+func opened(t *testing.T, cfg Config) *partitionModel {
+	t.Helper()
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// numbered gives records the offsets that a topic would.
+func numbered(records []kafka.Record, from int64) []kafka.Record {
+	out := slices.Clone(records)
+	for i := range out {
+		out[i].Offset, out[i].HighWater = from+int64(i), from+int64(len(out))
+	}
+	return out
+}
+
+// Without NATS the learner goes on learning and does not save; with it, the
+// alert goes out, once, and then the save.
+func TestSavesWaitForAlerts(t *testing.T) {
+	r, n := newRig(t, 1), newNATSRig(t)
+	records, _ := texts(t, r.topic, 60)
+	cfg := r.config("g")
+	cfg.SaveEvery = 1 // each time
+	cfg.Alerts = n.publisher()
+	var log bytes.Buffer
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	p := opened(t, cfg)
+	if err := p.Handle(t.Context(), numbered(records[:20], 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.head().Position.Next; got != 20 {
+		t.Fatalf("saved up to %d, want 20", got)
+	}
+
+	n.stop()
+	p.heard(raised(20), true)
+	if err := p.Handle(t.Context(), numbered(records[20:40], 20)); err != nil {
+		t.Fatalf("without NATS: %v", err)
+	}
+	if s := p.l.Status()[0]; s.Next != 40 || s.SavedEnd != 20 || s.PendingAlerts != 1 || r.head().Position.Next != 20 {
+		t.Errorf("without NATS it stands at %d, saved %d (Redis has %d), %d alerts pending; want 40, 20 and 1",
+			s.Next, s.SavedEnd, r.head().Position.Next, s.PendingAlerts)
+	}
+	n.start()
+	for deadline := time.Now().Add(20 * time.Second); p.l.Status()[0].SavedEnd < 40; {
+		if err := p.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("NATS is back and nothing is saved")
+		}
+	}
+	p.heard(raised(20), false) // read again, after a reload
+	if err := p.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.heard(raised(41), true)
+	if err := p.Handle(t.Context(), numbered(records[40:], 40)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"default.0.concept.20", "default.0.concept.41"}; !slices.Equal(n.ids(), want) {
+		t.Errorf("the stream holds %v, want %v", n.ids(), want)
+	}
+	if got := r.head().Position.Next; got != 60 {
+		t.Errorf("saved up to %d, want 60", got)
+	}
+	for _, want := range []string{"saving waits for them", "alerts are published again"} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("the log does not say %q once:\n%s", want, log.String())
+		}
+	}
+	if got := strings.Count(log.String(), `"alarm raised"`); got != 2 {
+		t.Errorf("the log says %d times that an alarm was raised, want 2", got)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A stop while there is no NATS saves nothing that an unpublished alert is in,
+// and says so.
+func TestStopWithoutNATS(t *testing.T) {
+	r, n := newRig(t, 1), newNATSRig(t)
+	records, _ := texts(t, r.topic, 20)
+	cfg := r.config("g")
+	cfg.SaveEvery, cfg.Alerts = time.Hour, n.publisher()
+	p := opened(t, cfg)
+	n.stop()
+	p.heard(raised(1), true)
+	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := p.Close(ctx); err == nil || !strings.Contains(err.Error(), "will be learnt again") || !strings.Contains(err.Error(), "0 of 1 alerts acknowledged") {
+		t.Errorf("Close: %v, want an error that says what was not saved, and why", err)
+	}
+	if _, _, err := r.store.Load(t.Context(), 0, redis.Head); !errors.Is(err, state.ErrNone) {
+		t.Errorf("it saved something: %v", err)
+	}
+}
+
+// What a partition holds for NATS is bounded: with so many alerts it stands still
+// until they are out.
+func TestAlertsAreBounded(t *testing.T) {
+	r := newRig(t, 1)
+	records, _ := texts(t, r.topic, 5)
+	asked, answer := make(chan context.Context, 1), make(chan error)
+	cfg := r.config("g")
+	cfg.Alerts = publishFunc(func(ctx context.Context, alerts ...stream.Alert) error {
+		if alerts[0].Event > 1 && alerts[0].Event <= mostAlerts {
+			return nil
+		}
+		asked <- ctx
+		return <-answer
+	})
+	p := opened(t, cfg)
+	for i := range mostAlerts {
+		p.heard(raised(uint64(i+1)), true)
+	}
+	handled := make(chan error, 1)
+	go func() { handled <- p.Handle(t.Context(), numbered(records, 0)) }()
+	if _, bounded := (<-asked).Deadline(); bounded {
+		t.Error("the attempt ends before the alerts are out")
+	}
+	answer <- nil
+	if err := <-handled; err != nil {
+		t.Fatal(err)
+	}
+	if len(p.alerts) != 0 {
+		t.Errorf("%d alerts are left", len(p.alerts))
+	}
+
+	// One that no waiting mends ends the learner; nothing is lost by it.
+	p.heard(raised(2000), true)
+	go func() { handled <- p.Idle(t.Context()) }()
+	if _, bounded := (<-asked).Deadline(); !bounded {
+		t.Error("with one alert learning waits without a limit")
+	}
+	answer <- fmt.Errorf("%w: no rights", nats.ErrAlerts)
+	if err := <-handled; !errors.Is(err, nats.ErrAlerts) {
+		t.Errorf("got %v, want ErrAlerts", err)
+	}
+}
+
+type publishFunc func(ctx context.Context, alerts ...stream.Alert) error
+
+func (f publishFunc) Publish(ctx context.Context, alerts ...stream.Alert) error {
+	return f(ctx, alerts...)
+}
+
+// Alarms and rebuilds show in the metrics, and go from there with the partition.
+func TestAlarmMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	m.status(3, Status{WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
+		{Kind: model.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
+		{Kind: model.KindConcept, Body: model.BodyVector},
+	}})
+	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised}
+	m.alert(&alert)
+	m.rebuilt(&model.Rebuild{Ensemble: "anyboost"})
+	m.rebuilt(&model.Rebuild{Ensemble: "anyboost", Err: errors.New("x")})
+	m.applied(&Applied{Partition: 3, Outcome: Learned, Effect: model.Effect{Epsilon: .25, Phi: 1},
+		Event: &stream.Event{Label: stream.Spam, Body: stream.Body{Kind: stream.Vector}}})
+	want := map[string]float64{
+		"hamlet_alarm{text,label-noise,3}": 1, "hamlet_alarm{vector,concept,3}": 0,
+		"hamlet_alarm_level{text,label-noise,3}": -4, "hamlet_alarm_reference{text,label-noise,3}": -3.5,
+		"hamlet_alarm_threshold{text,label-noise,3}": .2, "hamlet_window_bytes{3}": 7, "hamlet_alerts_pending{3}": 2,
+		"hamlet_alerts_total{concept,raised}": 1, "hamlet_rebuilds_total{anyboost,ok}": 1, "hamlet_rebuilds_total{anyboost,failed}": 1,
+		"hamlet_flip_rate{vector,3}": .25,
+	}
+	got := gathered(t, registry)
+	for name, v := range want {
+		if g, ok := got[name]; !ok || g != v {
+			t.Errorf("%s is %v (there: %v), want %v", name, g, ok, v)
+		}
+	}
+	m.drop(3)
+	for name := range gathered(t, registry) {
+		if strings.HasSuffix(name, ",3}") || strings.HasSuffix(name, "{3}") {
+			if !strings.HasPrefix(name, "hamlet_learner_records_total") {
+				t.Errorf("%s is left when the partition is gone", name)
+			}
+		}
+	}
+}
+
+// gathered returns the values of counters and gauges by name and labels' values.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			out[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return out
+}
+
+// A failed rebuild is said once, with its reason.
+func TestFailedRebuildIsLogged(t *testing.T) {
+	r := newRig(t, 1)
+	var log safeBuffer
+	cfg := r.config("g")
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	p := opened(t, cfg)
+	effect := &model.Effect{Rebuilds: []model.Rebuild{{
+		Body: model.BodyVector, Ensemble: "viboost", Started: 500, Rows: 2000, Err: errors.New("one class only"),
+	}}}
+	p.heard(effect, true)
+	p.heard(effect, false)
+	if s := log.String(); strings.Count(s, "rebuild failed") != 1 || !strings.Contains(s, "ensemble=viboost") || !strings.Contains(s, `reason="one class only"`) {
+		t.Errorf("the log says\n%s", s)
+	}
+}
+
+// A safeBuffer may be written to by several goroutines.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
