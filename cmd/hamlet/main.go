@@ -21,7 +21,6 @@ const description = `hamlet: to be or not to be spam, and how sure.
   hamlet eval --spam Junk/ --ham INBOX/     how well it would have done
   hamlet score message.eml                  ask the running one
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
-  hamlet bench alarms                       its alarms beside other detectors of change
   hamlet fit < requests.jsonl               every algorithm behind one door
 
 A command's own help has more: hamlet up --help.`
@@ -45,14 +44,14 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}
-	verb, rest, _ := strings.Cut(command.Command(), " ")
+	verb, _, _ := strings.Cut(command.Command(), " ")
 	switch verb {
 	case "up":
 		return g.Up.run(ctx, stdio)
 	case "eval":
 		return g.Eval.run(ctx, stdio)
 	case "bench":
-		return g.Bench.Run(ctx, rest, stdio)
+		return g.Bench.Run(ctx, stdio)
 	case "fit":
 		return g.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	default:

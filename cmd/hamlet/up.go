@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/ingest"
@@ -36,6 +39,7 @@ type upCommand struct {
 	settings.Model
 	settings.Kafka
 	settings.NATS
+	settings.Alerts
 	settings.Redis
 	settings.Topic
 	settings.Versions
@@ -65,8 +69,8 @@ func (upCommand) Help() string {
   hamlet up --index index.csv corpus.tar.gz --once   the figures that eval prints
   hamlet up --kafka kafka:9092 --nats nats://nats:4222 --redis redis:6379 --http :9100 --token SECRET
 
-It streams the sources, shows rate, lag, log loss and 1-ROCA%, then serves until it is
-stopped. With --data it goes on where it was, however it ended.`
+It streams the sources, shows rate, lag, log loss, 1-ROCA% and the alarms as they change,
+then serves until it is stopped. With --data it goes on where it was, however it ended.`
 }
 
 func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
@@ -138,7 +142,13 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	}
 	defer producer.Close()
 
+	alerts, err := c.alerts(ctx, conn, log, stdio.Err)
+	if err != nil {
+		return err
+	}
 	registry := httpd.NewRegistry()
+	runner := background.New(registry)
+	defer runner.Close()
 	redis.SetLogger(log)
 	topic := stream.EventsTopic(c.ModelFlag.Model)
 	rejections := &report.Rejections{W: stdio.Err}
@@ -148,7 +158,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 			Consumer: kafka.ConsumerConfig{
 				Config: kafkaConfig, Topic: topic, Group: brokers.group, AcceptGap: c.AcceptGap,
 			},
-			DeadLetters: producer, Store: store, Model: modelConfig, Name: c.ModelFlag.Model,
+			DeadLetters: producer, Alerts: alerts, Runner: runner, Store: store, Model: modelConfig, Name: c.ModelFlag.Model,
 			SaveEvery: c.SaveEvery, AdoptConfig: c.AdoptConfig, Metrics: learner.NewMetrics(registry), Log: log,
 		},
 		Open:     src.open,
@@ -193,6 +203,20 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		return nil
 	}
 	return up.Run(ctx, cfg)
+}
+
+// alerts returns the publisher of alerts and says where they are to be heard, or
+// nil if none is wanted.
+func (c *upCommand) alerts(ctx context.Context, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (learner.AlertPublisher, error) {
+	if !c.PublishAlerts {
+		return nil, nil
+	}
+	publisher, err := c.Alerts.Publisher(ctx, conn, log)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --no-publish-alerts goes without", err)
+	}
+	fmt.Fprintf(w, "  alerts nats sub --server %s 'hamlet.alerts.>'   (kept in the JetStream stream %s)\n", nats.Redact(c.NATS.NATS), nats.AlertStream)
+	return publisher, nil
 }
 
 const (

@@ -1,5 +1,4 @@
-// Package bench is `hamlet bench`: hamlet beside other filters, and its alarms
-// beside other detectors of change, on anyone's mail.
+// Package bench is `hamlet bench`: hamlet beside other filters, on anyone's mail.
 //
 // [Mail] replays a labelled mailbox through hamlet in this process and through
 // other filters by the commands of the TREC spam track's jig. Every message is
@@ -8,12 +7,6 @@
 //
 //	source ─> schedule ─┬─> hamlet ──────────> outcome ─┐
 //	                    └─> adapter, adapter ─> outcome ─┴─> sheets ─> bootstrap ─> table, page
-//
-// [Alarms] runs the model over streams without and with a fault, once, and replays
-// the other detectors over what it said of each event.
-//
-//	world ─┬─> clean streams ──> series ─> peers tuned to our false alarms ─┐
-//	       └─> fault ─> change ─> series ────────────────────────────────────┴─> delays ─> table, page
 package bench
 
 import (
@@ -37,17 +30,11 @@ import (
 
 // A Command holds the flags of `hamlet bench`, for kong to fill.
 type Command struct {
-	Mail   Mail   `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
-	Alarms Alarms `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
+	Mail Mail `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
 }
 
-// Run runs the measurement that was chosen: kong's command, such as "mail <source>".
-func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
-	if name, _, _ := strings.Cut(command, " "); name == "alarms" {
-		return c.Alarms.Run(ctx, stdio)
-	}
-	return c.Mail.Run(ctx, stdio)
-}
+// Run runs the measurement that was chosen.
+func (c *Command) Run(ctx context.Context, stdio cli.IO) error { return c.Mail.Run(ctx, stdio) }
 
 // Mail holds the flags of `hamlet bench mail`, for kong to fill.
 type Mail struct {

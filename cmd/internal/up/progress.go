@@ -8,6 +8,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"hamlet/algos/drift"
 )
 
 // A Progress shows how a stream goes: a bar that is redrawn on a terminal, a
@@ -54,6 +56,9 @@ func (p *Progress) Draw(s Snapshot) {
 		text += fmt.Sprintf("  1-ROCA%% %.3f", float64(s.Summary.ROCA))
 	}
 	text += fmt.Sprintf("  label noise %.4f", s.Epsilon)
+	if s.Reading != drift.Nothing {
+		text += "  ALARM: " + s.Reading.String()
+	}
 	if s.Dead > 0 {
 		text += fmt.Sprintf("  dead letters %d", s.Dead)
 	}
@@ -65,6 +70,14 @@ func (p *Progress) Draw(s Snapshot) {
 		p.lastLine = now
 		fmt.Fprintf(p.w, "%d events  %s\n", s.Learned, text)
 	}
+}
+
+// Say writes a line that stays, above the bar where there is one.
+func (p *Progress) Say(line string) {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	fmt.Fprintln(p.w, line)
 }
 
 // Close clears the bar.

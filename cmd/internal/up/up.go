@@ -14,7 +14,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/eval"
+	"hamlet/cmd/internal/alert"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/report"
@@ -47,7 +49,7 @@ type Config struct {
 func Run(ctx context.Context, cfg Config) error {
 	r := &run{cfg: cfg, metrics: eval.New()}
 	lc := cfg.Learner
-	lc.Observe = r.observe
+	lc.Observe, lc.Heard = r.observe, r.heard
 	l, err := learner.New(lc)
 	if err != nil {
 		return err
@@ -78,6 +80,7 @@ func Run(ctx context.Context, cfg Config) error {
 		var showing sync.WaitGroup
 		showing.Go(func() { r.show(watch) })
 		err := r.stream(ctx)
+		r.noteReading()
 		if err == nil && cfg.Once {
 			stopLearning() // it saves at its end
 			select {
@@ -90,11 +93,14 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		stop()
 		showing.Wait()
+		r.showChanges()
 		if err == nil {
 			err = r.finish(ctx)
 		}
 		if cfg.Once || err != nil {
 			stopServing()
+		} else {
+			r.announce(serving)
 		}
 		if stopped.Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // an orderly stop; what the learner could not save is its own to say
@@ -119,6 +125,15 @@ type run struct {
 	learned     int
 	duplicates  int
 	dead        int
+	changes     []stream.Alert // of alarms, not shown yet
+	reading     drift.Reading  // when the stream had been learnt
+}
+
+// heard is called by the learner for every change of an alarm.
+func (r *run) heard(a *stream.Alert) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes = append(r.changes, *a)
 }
 
 // observe is called by the learner for every record.
@@ -225,6 +240,14 @@ func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool)
 	return nil
 }
 
+// noteReading keeps what the alarms say now: the learner's status ends with it.
+func (r *run) noteReading() {
+	now := reading(r.learner.Status())
+	r.mu.Lock()
+	r.reading = now
+	r.mu.Unlock()
+}
+
 // finish reports the stream's figures and the model as it is saved.
 func (r *run) finish(ctx context.Context) error {
 	sum, err := ServedSHA256(ctx, r.cfg.Store)
@@ -235,6 +258,7 @@ func (r *run) finish(ctx context.Context) error {
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
 		ResumedAt: int(r.resumed), NoChangeError: r.guess.Error(), Learned: r.learned,
+		Reading: r.reading.String(),
 	}
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
@@ -294,9 +318,43 @@ func (r *run) show(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+			r.showChanges()
 			start := time.Now()
 			r.cfg.Progress.Draw(r.snapshot())
 			timer.Reset(max(every, share*time.Since(start)))
+		}
+	}
+}
+
+// showChanges writes a line for each change of an alarm since the last time.
+func (r *run) showChanges() {
+	r.mu.Lock()
+	changes := r.changes
+	r.changes = nil
+	r.mu.Unlock()
+	if r.cfg.Progress == nil {
+		return
+	}
+	for i := range changes {
+		line := alert.Sentence(&changes[i])
+		if changes[i].Partition > 0 {
+			line = fmt.Sprintf("partition %d, %s", changes[i].Partition, line)
+		}
+		r.cfg.Progress.Say(line)
+	}
+}
+
+// announce shows changes of alarms until ctx ends.
+func (r *run) announce(ctx context.Context) {
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.showChanges()
+			return
+		case <-ticker.C:
+			r.showChanges()
 		}
 	}
 }
@@ -306,6 +364,7 @@ type Snapshot struct {
 	Learned, Duplicates, Dead int
 	Lag                       int64
 	Epsilon                   float64
+	Reading                   drift.Reading // of all partitions the one to see to first
 	Summary                   eval.Summary
 }
 
@@ -318,5 +377,18 @@ func (r *run) snapshot() Snapshot {
 		s.Lag += max(0, p.End-p.Next)
 		s.Epsilon = max(s.Epsilon, p.Epsilon)
 	}
+	s.Reading = reading(status)
 	return s
+}
+
+// reading returns what the alarms of all partitions say: of several readings the
+// one to see to first, which is how drift.Reading orders them.
+func reading(status map[int]learner.Status) drift.Reading {
+	all := drift.Nothing
+	for _, s := range status {
+		if s.Reading != drift.Nothing && (all == drift.Nothing || s.Reading < all) {
+			all = s.Reading
+		}
+	}
+	return all
 }
