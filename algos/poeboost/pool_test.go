@@ -47,17 +47,17 @@ func TestPooledIsExactWithABinForEachValue(t *testing.T) {
 
 // However coarse the bins, the expert that joins is measured on the rows: (6) and
 // the likelihood hold as without pooling. On the six public sets the likelihood
-// after 40 rounds over 64 bins is within a hundredth of a nat of that of the rows.
+// after 20 rounds over 64 bins is within a hundredth of a nat of that of the rows.
 func TestPooledGuardsTheLikelihood(t *testing.T) {
 	for _, s := range sets {
 		x, y := s.read(t)
-		rows := newContinuous(t, x, y, poeboost.ContinuousConfig{Rounds: 40})
+		rows := newContinuous(t, x, y, poeboost.ContinuousConfig{Rounds: 20})
 		if err := rows.Train(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		all := rows.Rounds()
 		for _, bins := range []int{2, 64} {
-			b := pooled(t, x, y, bins, 40)
+			b := pooled(t, x, y, bins, 20)
 			var constraints []float64
 			var states []poeboost.State
 			for _, r := range b.Rounds() {
