@@ -118,7 +118,7 @@ func readFunction(kind Kind, b []byte) (f function, dim int, err error) {
 			return nil, 0, err
 		}
 		l := newLinear(m)
-		return l, len(l.weights), checkSize(math.Abs(l.likelihoodAt(math.MaxFloat64)) + math.Abs(l.likelihoodAt(-math.MaxFloat64)))
+		return l, len(l.weights), l.check()
 	}
 	m := new(boost.Ensemble)
 	if err := m.UnmarshalBinary(b); err != nil {

@@ -18,8 +18,11 @@ type Window struct {
 	Dim     int
 	Inputs  []float32 // n × Dim, row-major, finite
 	Labels  []float64 // n, ±1
-	Weights []float64 // n, ω ≥ 0: the label trust φ; a row of weight 0 takes no part
+	Weights []float64 // n, ω, 0 to MaxWeight: the label trust φ; a row of weight 0 takes no part
 }
+
+// MaxWeight bounds a row's weight; a label trust is at most 1.
+const MaxWeight = 1e6
 
 // A Result is what became of one kind: an ensemble, or why there is none.
 type Result struct {
@@ -72,7 +75,7 @@ func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 type sample struct {
 	x      [][]float64
 	y, ω   []float64
-	binned [bins + 1]*boost.Data // by the most bins of an input; cut when first asked for
+	binned map[int]*boost.Data // by the most bins of an input; cut when first asked for
 }
 
 // newSample leaves out the rows without weight and says whether the rest can be
@@ -83,13 +86,16 @@ func newSample(w *Window) (*sample, error) {
 		panic(fmt.Sprintf("ensemble: a window of %d inputs, %d labels and %d weights for %d inputs a row",
 			len(w.Inputs), n, len(w.Weights), w.Dim))
 	}
-	s := &sample{x: make([][]float64, 0, n), y: make([]float64, 0, n), ω: make([]float64, 0, n)}
+	s := &sample{
+		x: make([][]float64, 0, n), y: make([]float64, 0, n), ω: make([]float64, 0, n),
+		binned: make(map[int]*boost.Data),
+	}
 	flat := make([]float64, 0, n*w.Dim)
 	var both [2]bool
 	for i, y := range w.Labels {
 		ω := w.Weights[i]
-		if !(ω >= 0 && ω <= math.MaxFloat64) {
-			return nil, fmt.Errorf("weight %d is %v: want at least 0 and finite", i, ω)
+		if !(ω >= 0 && ω <= MaxWeight) {
+			return nil, fmt.Errorf("weight %d is %v: want 0 to %g", i, ω, MaxWeight)
 		}
 		if ω == 0 {
 			continue
@@ -137,14 +143,14 @@ func varies(x [][]float64) bool {
 
 // data returns the sample in at most so many quantile bins an input.
 func (s *sample) data(most int) (*boost.Data, error) {
-	if s.binned[most] == nil {
-		d, err := boost.Quantise(s.x, most)
-		if err != nil {
-			return nil, err
-		}
+	if d := s.binned[most]; d != nil {
+		return d, nil
+	}
+	d, err := boost.Quantise(s.x, most)
+	if err == nil {
 		s.binned[most] = d
 	}
-	return s.binned[most], nil
+	return d, err
 }
 
 // rounds returns the rounds that a booster of at most so many gets.
@@ -233,5 +239,9 @@ func (s *sample) buildBBLR(ctx context.Context) (function, error) {
 	case err != nil:
 		return nil, err
 	}
-	return newLinear(m), nil
+	l := newLinear(m)
+	if err := l.check(); err != nil {
+		return nil, fmt.Errorf("one label weighs nothing beside the other: %w", ErrOneClass)
+	}
+	return l, nil
 }

@@ -101,3 +101,9 @@ func (l linear) LogOdds(x []float64) float64 {
 }
 
 func (l linear) likelihoodAt(score float64) float64 { return l.Likelihood().LogOdds(score) }
+
+// check says whether answers may be larger than float64 holds: where a label has so
+// little weight that the mixture is certain of the other.
+func (l linear) check() error {
+	return checkSize(max(math.Abs(l.likelihoodAt(math.MaxFloat64)), math.Abs(l.likelihoodAt(-math.MaxFloat64))))
+}

@@ -149,6 +149,7 @@ func TestWindowsThatMakeNoEnsemble(t *testing.T) {
 		{"a label of 0", func(w *Window) { w.Labels[7] = 0 }, nil},
 		{"a label that is none", func(w *Window) { w.Labels[7] = math.NaN() }, nil},
 		{"a negative weight", func(w *Window) { w.Weights[7] = -1 }, nil},
+		{"a weight beyond the largest", func(w *Window) { w.Weights[7] = 2 * MaxWeight }, nil},
 		{"a weight that is none", func(w *Window) { w.Weights[7] = math.NaN() }, nil},
 		{"an input that is none", func(w *Window) { w.Inputs[7] = float32(math.NaN()) }, nil},
 		{"an infinite input", func(w *Window) { w.Inputs[7] = float32(math.Inf(-1)) }, nil},
@@ -177,6 +178,32 @@ func TestOthersAreBuilt(t *testing.T) {
 	for i, r := range Build(ctx, Kinds(), drawWindow(5, 50, 4)) {
 		if !errors.Is(r.Err, stop) {
 			t.Errorf("%s: the error %v, want one that wraps %v", Kinds()[i], r.Err, stop)
+		}
+	}
+}
+
+// A patience is a context that ends when it has been asked so often.
+type patience struct {
+	context.Context
+	left int
+	end  error
+}
+
+func (p *patience) Err() error {
+	if p.left--; p.left < 0 {
+		return p.end
+	}
+	return nil
+}
+
+// A build that is told to stop does so within it.
+func TestStopsBetweenRounds(t *testing.T) {
+	for _, k := range Kinds() {
+		ctx := &patience{t.Context(), 4, errors.New("enough")}
+		if r := Build(ctx, []Kind{k}, drawWindow(5, 200, 4))[0]; !errors.Is(r.Err, ctx.end) || r.Ensemble != nil {
+			t.Errorf("%s: %v and the error %v, want one that wraps %q", k, r.Ensemble, r.Err, ctx.end)
+		} else if ctx.left < -3 {
+			t.Errorf("%s: asked %d times more", k, -ctx.left)
 		}
 	}
 }
