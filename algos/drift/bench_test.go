@@ -48,7 +48,7 @@ func BenchmarkNoiseWatch(b *testing.B) {
 			for b.Loop() {
 				i := int(count) % len(xs)
 				count++
-				n.Observe(Event{X: xs[i], Label: ys[i], Phi: .99, FlipRate: c.ε, ID: "an id of twenty byte", Source: "feed"})
+				n.Observe(Event{X: xs[i], Label: ys[i], Prob: .99, FlipRate: c.ε, ID: "an id of twenty byte", Source: "feed"})
 				if count%Rhythm != 0 {
 					continue
 				}

@@ -46,14 +46,14 @@ func (s *stage) play(n int) {
 	for range n {
 		s.count++
 		y := float64(2*s.r.IntN(2) - 1)
-		e := Event{Label: y, Phi: .99, FlipRate: .001, ID: "id", Source: "feed"}
+		e := Event{Label: y, Prob: .99, FlipRate: .001, ID: "id", Source: "feed"}
 		for range 3 {
 			e.X = append(e.X, float64(y*.6)+float64(s.r.IntN(2_000)-1_000)/1_000)
 		}
 		bad := s.count > 2_600 && s.count <= 4_000
 		loss, lev := float64(s.r.IntN(1_000))/2_500, 1+float64(s.r.IntN(1_000))/500
 		if bad && s.r.IntN(5) == 0 {
-			e.Label, e.Phi, loss, e.Source = -y, .01, 2.5, "bad"
+			e.Label, e.Prob, loss, e.Source = -y, .01, 2.5, "bad"
 		}
 		if bad {
 			e.FlipRate = .1

@@ -26,7 +26,7 @@
 // the SNR decides, and ε makes it decide sooner and on less. An SNR
 // started at one event count takes effect 50 events later, so that it can be
 // computed beside the stream ([LabelNoise]). Its [Report] names the forged
-// label, suspects and sources by the label trust φ of that head; the noise grade,
+// label, suspects and sources by what that head gave to the labels; the noise grade,
 // which is reported beside, does not reliably name the forged side.
 //
 // # Covariate

@@ -18,7 +18,7 @@ func Example() {
 	r := rand.New(rand.NewPCG(1, 2))
 	var result drift.Result
 	for count := uint64(1); count <= 4_000; count++ {
-		e := drift.Event{Label: -1, Phi: .99, FlipRate: .001, ID: fmt.Sprint("m", count), Source: "desk"}
+		e := drift.Event{Label: -1, Prob: .99, FlipRate: .001, ID: fmt.Sprint("m", count), Source: "desk"}
 		if r.IntN(2) == 0 {
 			e.Label = 1
 		}
@@ -26,7 +26,7 @@ func Example() {
 		if count > 3_000 {
 			e.FlipRate = .1
 			if e.Label < 0 && r.IntN(4) == 0 {
-				e.Label, e.Phi, e.Source = 1, .02, "feed"
+				e.Label, e.Prob, e.Source = 1, .02, "feed"
 			}
 		}
 

@@ -188,7 +188,7 @@ func (n *LabelNoise) Observe(e Event) {
 		panic("drift: a result is overdue")
 	}
 	rows.add(e.X)
-	n.recent.add(witness{label: e.Label, phi: e.Phi, id: e.ID, source: e.Source})
+	n.recent.add(witness{label: e.Label, prob: e.Prob, id: e.ID, source: e.Source})
 	n.flipRate = e.FlipRate
 }
 

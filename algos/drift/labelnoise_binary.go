@@ -73,7 +73,7 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 	}
 	w.integers(uint64(len(n.recent.ring)))
 	for _, e := range n.recent.oldest() {
-		w.floats(e.label, e.phi)
+		w.floats(e.label, e.prob)
 		w.text(e.id)
 		w.text(e.source)
 	}
@@ -162,10 +162,10 @@ func (n *LabelNoise) read(r *reader) {
 	}
 	for range recents {
 		var w witness
-		r.floats(&w.label, &w.phi)
+		r.floats(&w.label, &w.prob)
 		w.id, w.source = r.text(), r.text()
-		if r.err == nil && (w.label != 1 && w.label != -1 || !isShare(w.phi)) {
-			r.fail("a recent event of label %v and phi %v", w.label, w.phi)
+		if r.err == nil && (w.label != 1 && w.label != -1 || !isShare(w.prob)) {
+			r.fail("a recent event of label %v and probability %v", w.label, w.prob)
 		}
 		if r.err != nil {
 			return

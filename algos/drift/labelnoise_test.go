@@ -13,7 +13,7 @@ func drawEvent(r *rand.Rand, i uint64) Event {
 	y := float64(2*r.IntN(2) - 1)
 	return Event{
 		X: []float64{y + r.NormFloat64(), r.NormFloat64()}, Label: y,
-		Phi: r.Float64(), FlipRate: .001, ID: fmt.Sprint("m", i), Source: "feed",
+		Prob: r.Float64(), FlipRate: .001, ID: fmt.Sprint("m", i), Source: "feed",
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRhythm(t *testing.T) {
 	}
 	one := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, Half: 2}))
 	for i := uint64(1); i <= 1_000; i++ {
-		one.Observe(Event{X: []float64{1}, Label: -1, Phi: 1})
+		one.Observe(Event{X: []float64{1}, Label: -1, Prob: 1})
 		if i%Rhythm == 0 {
 			if _, ok := one.Start(i); ok {
 				t.Fatalf("an SNR at %d of one class", i)
@@ -252,12 +252,12 @@ func TestDegenerateWindows(t *testing.T) {
 
 // What only a bug in the owner can do panics.
 func TestOwnersBugs(t *testing.T) {
-	good := Event{X: []float64{1, 2}, Label: 1, Phi: 1}
+	good := Event{X: []float64{1, 2}, Label: 1, Prob: 1}
 	for name, bug := range map[string]func(n *LabelNoise){
 		"length":     func(n *LabelNoise) { e := good; e.X = e.X[:1]; n.Observe(e) },
 		"NaN":        func(n *LabelNoise) { e := good; e.X = []float64{1, math.NaN()}; n.Observe(e) },
 		"label":      func(n *LabelNoise) { e := good; e.Label = 0; n.Observe(e) },
-		"phi":        func(n *LabelNoise) { e := good; e.Phi = math.NaN(); n.Observe(e) },
+		"prob":       func(n *LabelNoise) { e := good; e.Prob = math.NaN(); n.Observe(e) },
 		"odd count":  func(n *LabelNoise) { n.Check(51) },
 		"past count": func(n *LabelNoise) { n.Check(100); n.Check(100) },
 		"no job":     func(n *LabelNoise) { n.Finish(Result{Count: 50}) },

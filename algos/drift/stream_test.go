@@ -101,7 +101,7 @@ func (r *rig) event(it item) {
 
 	r.note("concept", r.world.Observe(r.count, loss), r.world.raised)
 	r.note("covariate", r.mail.Observe(r.count, a), r.mail.raised)
-	r.noise.Observe(Event{X: r.x, Label: it.label, Phi: φ, FlipRate: r.ε, ID: fmt.Sprint(r.count), Source: it.source})
+	r.noise.Observe(Event{X: r.x, Label: it.label, Prob: q, FlipRate: r.ε, ID: fmt.Sprint(r.count), Source: it.source})
 	if r.count%Rhythm != 0 {
 		return
 	}

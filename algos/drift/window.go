@@ -49,7 +49,7 @@ type Event struct {
 	// best taken as they are: running standardisation moves old rows against new.
 	X        []float64
 	Label    float64 // as given: +1 is spam, −1 ham
-	Phi      float64 // φ in [0, 1], the label's trust from a head with forgetting
+	Prob     float64 // q in [0, 1], what a head with forgetting gave to the label, before it learnt it
 	FlipRate float64 // ε in [0, 1] of the same head, after this event
 	ID       string
 	Source   string // who gave the label
@@ -65,8 +65,8 @@ func (e *Event) check(dim int) {
 			panic(fmt.Sprintf("drift: input %d is %v", j, v))
 		}
 	}
-	if e.Label != 1 && e.Label != -1 || !isShare(e.Phi) || !isShare(e.FlipRate) {
-		panic(fmt.Sprintf("drift: label %v, phi %v, flip rate %v", e.Label, e.Phi, e.FlipRate))
+	if e.Label != 1 && e.Label != -1 || !isShare(e.Prob) || !isShare(e.FlipRate) {
+		panic(fmt.Sprintf("drift: label %v, probability %v, flip rate %v", e.Label, e.Prob, e.FlipRate))
 	}
 }
 
@@ -82,8 +82,8 @@ func class(label float64) int {
 
 // A witness is what is kept of a recent event to name suspects and sources.
 type witness struct {
-	label, phi float64
-	id, source string
+	label, prob float64
+	id, source  string
 }
 
 // recent are the last limit events, a ring once it is full.

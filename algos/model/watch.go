@@ -18,8 +18,12 @@ import (
 const watchMemory = 0.998
 
 // A watch is the three alarms of one half. Covariate and concept look at what the
-// half's head said before it learnt; label noise needs φ and ε of a head of its
-// own, on the same inputs, which learns every label in full and forgets.
+// half's head said before it learnt; label noise needs ε of a head of its own, on
+// the same inputs, which forgets. It weighs labels by their trust: one that learns
+// them in full takes flips of one class for the world within 300 events, and ε,
+// which should say that labels are wrong, falls back to 0 (measured with 20 % of
+// the spam of spam-drift and SpamAssassin called ham: not raised then, else within
+// 200 and 300 events).
 type watch struct {
 	head    *blr.Posterior
 	epsilon float64 // flip rate by that head
@@ -79,7 +83,7 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	q := logistic.Sigmoid(y * blr.Moderate(w.head.Moments(in.x)))
 	φ := trust(q, w.epsilon)
 	w.epsilon = nextFlipRate(w.epsilon, φ, count-1)
-	w.head.Update(in.x, y, 1)
+	w.head.Update(in.x, y, φ)
 
 	if w.covariate.Observe(count, was.Variance) {
 		dst = append(dst, changed{kind: KindCovariate, status: w.covariate.Status()})
@@ -87,7 +91,7 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	if w.concept.Observe(count, -logistic.LogSigmoid(y*was.LogOdds)) {
 		dst = append(dst, changed{kind: KindConcept, status: w.concept.Status()})
 	}
-	w.noise.Observe(drift.Event{X: in.inputs, Label: y, Phi: φ, FlipRate: w.epsilon, ID: ex.ID, Source: ex.Source})
+	w.noise.Observe(drift.Event{X: in.inputs, Label: y, Prob: q, FlipRate: w.epsilon, ID: ex.ID, Source: ex.Source})
 	if count%drift.Rhythm != 0 {
 		return dst
 	}
