@@ -23,8 +23,8 @@ func noise() model.Alert {
 			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: .19, SpamCalledHam: .01,
 			Suspects: []drift.Suspect{{ID: "a", Source: "bad", Label: 1, Phi: .01}},
 			Sources: []drift.SourceRate{
-				{Source: "bad", Events: 50, Flips: 15, Rate: .3, Low: .2, High: .4},
-				{Source: "good", Events: 450, Flips: 0, Rate: .001, Low: 0, High: .01},
+				{Source: "bad", Events: 50, Rate: .3, Low: .2, High: .4},
+				{Source: "good", Events: 450, Rate: .001, Low: 0, High: .01},
 			},
 		},
 	}
