@@ -3,35 +3,82 @@ package bblr
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
 
-// The cost of a fit of 500 rows and 60 columns, as the multiple of logistic
-// regression by gonum's L-BFGS on the same rows in the same run. The rows are
-// normals with labels of a linear truth, of which a tenth are flipped.
-func BenchmarkFit(b *testing.B) {
-	x, y := noisySample(1, 500, 60, 0.1)
+// withBias returns the rows with a 1 behind each.
+func withBias(x [][]float64) [][]float64 {
 	rows := make([][]float64, len(x))
 	for i, row := range x {
 		rows[i] = append(append([]float64(nil), row...), 1)
 	}
+	return rows
+}
+
+// compare measures fit in logistic regressions by gonum's L-BFGS of the rows. The
+// two take turns, and of the regressions as many at a time as take about as long as
+// a fit: what else the machine does must fall on both alike.
+func compare(b *testing.B, rows [][]float64, y []float64, fit func() error) {
+	regressions := func(n int) time.Duration {
+		start := time.Now()
+		for range n {
+			gonumLogistic(b, rows, y, 1e-3, 1e-6)
+		}
+		return time.Since(start)
+	}
+	timed := func() time.Duration {
+		start := time.Now()
+		if err := fit(); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(start)
+	}
+	at := max(1, int(timed()/regressions(1)))
+	var gonum, ours time.Duration
+	least, n := time.Duration(math.MaxInt64), 0
+	for b.Loop() {
+		gonum += regressions(at)
+		took := timed()
+		ours, least = ours+took, min(least, took)
+		n += at
+	}
+	b.ReportMetric(float64(ours)*float64(n)/float64(b.N)/float64(gonum), "×gonum")
+	b.ReportMetric(float64(least.Microseconds())/1e3, "ms/fit")
+}
+
+// The cost of a fit of 500 rows and 60 columns. The rows are normals with labels of
+// a linear truth, of which a tenth are flipped.
+func BenchmarkFit(b *testing.B) {
+	x, y := noisySample(1, 500, 60, 0.1)
 	for _, v := range []Variant{BBLR1, BBLR2, Sigmoid, BBLR3, BBLR4} {
 		b.Run(v.String(), func(b *testing.B) {
-			// The two take turns and the least of each counts: what else the machine does
-			// must not fall on one of them.
-			gonum, ours := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-			for b.Loop() {
-				start := time.Now()
-				gonumLogistic(b, rows, y, 1e-3, 1e-6)
-				middle := time.Now()
-				if _, _, err := Fit(b.Context(), Config{Variant: v}, x, y, nil); err != nil {
-					b.Fatal(err)
-				}
-				gonum, ours = min(gonum, middle.Sub(start)), min(ours, time.Since(middle))
-			}
-			b.ReportMetric(float64(ours)/float64(gonum), "×gonum")
-			b.ReportMetric(float64(ours.Microseconds())/1e3, "ms/fit")
+			compare(b, withBias(x), y, func() error {
+				_, _, err := Fit(b.Context(), Config{Variant: v}, x, y, nil)
+				return err
+			})
+		})
+	}
+}
+
+// The cost of a fit to a window of 2,000 weighted rows of 60 columns.
+func BenchmarkRebuild(b *testing.B) {
+	x, y := noisySample(3, 2000, 60, 0.1)
+	r := rand.New(rand.NewPCG(3, 4))
+	weight := make([]float64, len(x))
+	for i := range weight {
+		weight[i] = 1 - 0.5*r.Float64()
+	}
+	for _, c := range []struct {
+		name string
+		cfg  Config
+	}{{"zero", Config{}}, {"RebuildConfig", RebuildConfig(60)}} {
+		b.Run(c.name, func(b *testing.B) {
+			compare(b, withBias(x), y, func() error {
+				_, _, err := Fit(b.Context(), c.cfg, x, y, weight)
+				return err
+			})
 		})
 	}
 }

@@ -3,6 +3,7 @@ package bblr
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -221,6 +222,32 @@ func TestLabelOfLittleWeight(t *testing.T) {
 				t.Errorf("weights of %v, %s: report %+v, %v", light, kind, r, err)
 			}
 		})
+	}
+}
+
+// What a window is rebuilt with is as robust: a tenth of forged labels on rows far
+// out turn logistic regression away from the truth, and cost it next to nothing.
+func TestRebuildConfig(t *testing.T) {
+	const n = 2000
+	x, y := noisySample(n, n, 10, 0)
+	rows, forged := slices.Clone(x), slices.Clone(y)
+	for i := 0; i < n; i += 10 {
+		rows[i], forged[i] = slices.Clone(x[i]), -y[i]
+		for j := range rows[i] {
+			rows[i][j] *= 10
+		}
+	}
+	m, r, err := Fit(t.Context(), RebuildConfig(10), rows, forged, nil)
+	if err != nil || !(r.LossEnd < r.LossStart) || m.Likelihood().Gamma != 2 {
+		t.Fatalf("γ = %v, report %+v, %v", m.Likelihood().Gamma, r, err)
+	}
+	all := fold{test: x, testY: y}
+	clean := all.errorsOn(logisticOf(t, x, y).Label)
+	fooled := all.errorsOn(logisticOf(t, rows, forged).Label)
+	got := all.errorsOn(m.Label)
+	t.Logf("%d errors, logistic regression %d, without the forged rows %d", got, fooled, clean)
+	if got > clean+n/50 || fooled < clean+n/5 {
+		t.Errorf("%d errors, logistic regression %d, without the forged rows %d", got, fooled, clean)
 	}
 }
 

@@ -74,6 +74,29 @@ const (
 	leastRidge    = 1e-3 // λ of the logistic regression that a fit starts from
 )
 
+// RebuildConfig is for a classifier that is fitted again and again to a window of
+// the stream, of rows with that many columns: BBLR2 at γ = 2 alone, whose log-odds
+// still have degrees, from weights of 0, with λ = 3 and probes that must gain a
+// whole nat. It costs about a tenth of the zero value's fit. Behind a stacker on
+// three shuffles of spambase with 0, 5 and 10 % of the labels flipped (windows of
+// 2,000, at every 500th event, label trust as weights; 2026-11-21) the log loss is
+// .188, .199, .212, with the zero value .188, .200, .215 and without either .190,
+// .201, .214.
+//
+// There is no warm start from the classifier before: a window alone must say what
+// its classifier is.
+func RebuildConfig(columns int) Config {
+	return Config{
+		Lambda: 3,
+		Start:  make([]float64, columns+1),
+		Schedule: Schedule{
+			GammaMin: 2, GammaMax: 2,
+			LossTolerance:     1,
+			GradientTolerance: 1e-3,
+		},
+	}
+}
+
 // withDefaults returns cfg with its zero fields filled in.
 func (cfg Config) withDefaults() Config {
 	if cfg.Lambda == 0 && !cfg.Unpenalised {
