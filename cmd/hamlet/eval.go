@@ -9,10 +9,12 @@ import (
 
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/synthetic"
 	"hamlet/cmd/internal/up"
 )
 
@@ -20,6 +22,8 @@ type evalCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
+	Generate  int             `help:"Replay N synthetic mails in place of a source: those that hamlet up streams." default:"0" placeholder:"N" group:"Synthetic mail"`
+	Synthetic synthetic.Flags `embed:""`
 	settings.Model
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
 	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
@@ -38,6 +42,8 @@ func (evalCommand) Help() string {
   hamlet eval --index index.csv corpus.tar.gz --json
   hamlet eval spambase.data --shuffle 7
   hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --seed 3 --alerts alerts.jsonl
+  hamlet eval --generate 20000 --bad-feed 10000 --alerts alerts.jsonl
+  hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl
 
 The model comes out as the services would make it: model_sha256 is the same.`
 }
@@ -46,19 +52,17 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"--delay", c.Delay}, {"--teach-first", c.TeachFirst}, {"--from", c.From}} {
+	}{{"--delay", c.Delay}, {"--teach-first", c.TeachFirst}, {"--from", c.From}, {"--generate", c.Generate}} {
 		if n.value < 0 {
 			return cli.Usagef("%s: %d is below zero", n.flag, n.value)
 		}
 	}
-	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
-	cfg.Stdin = stdio.In
-	src, err := source.Open(cfg)
+	src, err := c.open(stdio.In)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	modelConfig, err := c.Model.Config(src.Dense())
+	defer src.close()
+	modelConfig, err := c.Model.Config(src.dense)
 	if err != nil {
 		return err
 	}
@@ -81,8 +85,8 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	result, model, err := replay.Run(ctx, replay.Config{
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
-		Progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
-	}, src.Events())
+		Progress: func(n int) { progress.Set(n, src.total()) },
+	}, src.events)
 	progress.Close()
 	rejections.Close()
 	failures.Close()
@@ -105,6 +109,53 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return result.WriteJSON(stdio.Out)
 	}
 	return result.WriteTable(stdio.Out)
+}
+
+// A replayed is what eval replays: a source, or synthetic mail.
+type replayed struct {
+	events ingest.Items
+	dense  []string
+	total  func() int // 0 while unknown
+	close  func() error
+}
+
+// changesNeedSynthetic says why a fault cannot be injected into a source.
+const changesNeedSynthetic = "--new-campaign, --new-policy and --bad-feed change synthetic mail, not a source; --flip and its kin spoil the labels of any"
+
+func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
+	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
+	cfg.Stdin = stdin
+	if c.Generate == 0 {
+		if c.Synthetic.Changes() {
+			return nil, cli.Usagef("%s (--generate N replays synthetic mail)", changesNeedSynthetic)
+		}
+		s, err := source.Open(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return &replayed{
+			events: s.Events(), dense: s.Dense(), close: s.Close,
+			total: func() int { total, _ := s.Total(); return total },
+		}, nil
+	}
+	if !cfg.None() || cfg.Shuffle != nil || len(cfg.Assign) > 0 {
+		return nil, cli.Usagef("--generate: synthetic mail is in place of a source; it comes in its order and with its own sources, user-reports among them")
+	}
+	mail, err := c.Synthetic.Config()
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	n := c.Generate
+	if cfg.Limit > 0 {
+		n = min(n, cfg.Limit)
+	}
+	items, err := synthetic.Items(mail, n, cfg.Flip)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return &replayed{
+		events: items, dense: c.Dense, total: func() int { return n }, close: func() error { return nil },
+	}, nil
 }
 
 // create opens the file that a flag names for writing; an empty path is nowhere.

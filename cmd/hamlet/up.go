@@ -35,6 +35,7 @@ type upCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input. Without any, synthetic mail."`
 	source.Flags
 	source.FlipFlags
+	Synthetic synthetic.Flags `embed:""`
 	settings.ModelFlag
 	settings.Model
 	settings.Kafka
@@ -68,6 +69,14 @@ func (upCommand) Help() string {
   hamlet up --spam spam.mbox --ham ham.mbox --data ~/.hamlet
   hamlet up --index index.csv corpus.tar.gz --once   the figures that eval prints
   hamlet up --kafka kafka:9092 --nats nats://nats:4222 --redis redis:6379 --http :9100 --token SECRET
+
+Faults to try the alarms with, each from event 10000 of synthetic mail on:
+  hamlet up --bad-feed 10000                         one source lies: labels went bad
+  hamlet up --flip .2 --flip-from 10000              a fifth of all labels is forged
+  hamlet up --flip .3 --flip-from 10000 --flip-kind ham   ham alone is called spam
+  hamlet up --new-campaign 10000 --campaign-share .5 spam unlike any before: the mail changed
+  hamlet up --new-policy 10000                       newsletters are spam now: the world changed
+and in another terminal: nats sub 'hamlet.alerts.>'
 
 It streams the sources, shows rate, lag, log loss, 1-ROCA% and the alarms as they change,
 then serves until it is stopped. With --data it goes on where it was, however it ended.`
@@ -266,6 +275,9 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	cfg.Stdin = stdin
 	if !cfg.None() {
+		if c.Synthetic.Changes() {
+			return nil, cli.Usagef("%s", changesNeedSynthetic)
+		}
 		s, err := source.Open(cfg)
 		if err != nil {
 			return nil, err
@@ -296,7 +308,11 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 			c.Rate = endlessRate
 		}
 	}
-	open := func() (ingest.Items, error) { return synthetic.Items(synthetic.Config{}, limit, cfg.Flip) }
+	mail, err := c.Synthetic.Config()
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	open := func() (ingest.Items, error) { return synthetic.Items(mail, limit, cfg.Flip) }
 	return &labelled{dense: c.Flags.Dense, total: total, open: open, demonstration: c.Generate == nil}, nil
 }
 

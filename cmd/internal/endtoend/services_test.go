@@ -199,6 +199,7 @@ not an event
 		{"a bad source", []string{"--flip", ".5", "--flip-source", "bad", "--source", "good=.7", "--source", "bad=.3", file}},
 		{"shuffle and limit", []string{"--shuffle", "5", "--limit", "300", "--from", "100", file}},
 		{"withdrawals", []string{withdrawals}},
+		{"synthetic mail with faults", []string{"--generate", "900", "--mail-seed", "4", "--bad-feed", "300", "--new-policy", "400", "--new-campaign", "500"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"--json", "--table-bits", "14"}, c.args...)
