@@ -117,8 +117,8 @@ func readFunction(kind Kind, b []byte) (f function, dim int, err error) {
 		if err := m.UnmarshalBinary(b); err != nil {
 			return nil, 0, err
 		}
-		l := newLinear(m)
-		return l, len(l.weights), l.check()
+		w, _ := m.Weights()
+		return m, len(w), checkLinear(m)
 	}
 	m := new(boost.Ensemble)
 	if err := m.UnmarshalBinary(b); err != nil {
@@ -147,6 +147,13 @@ func checkBoost(kind Kind, m *boost.Ensemble) error {
 		sum += most
 	}
 	return checkSize(sum)
+}
+
+// checkLinear says whether a mixture is certain of one label, so that its log-odds
+// are infinite far out.
+func checkLinear(m *bblr.Linear) error {
+	l := m.Likelihood()
+	return checkSize(max(math.Abs(l.LogOdds(math.MaxFloat64)), math.Abs(l.LogOdds(-math.MaxFloat64))))
 }
 
 // checkSize says whether answers may be larger than float64 holds.

@@ -3,10 +3,8 @@ package ensemble
 import (
 	"encoding"
 	"fmt"
-	"math"
 	"slices"
 
-	"hamlet/algos/bblr"
 	"hamlet/algos/internal/logistic"
 )
 
@@ -68,42 +66,3 @@ func (e *Ensemble) LogOdds(x []float64) float64 {
 // Prob returns σ(LogOdds(x)), the ensemble's own probability of y = +1, in [0, 1].
 // It panics if len(x) ≠ D.
 func (e *Ensemble) Prob(x []float64) float64 { return logistic.Sigmoid(e.LogOdds(x)) }
-
-// A linear is BBLR's classifier with an answer also where its score, wᵀx + b, is
-// beyond the range of float64.
-type linear struct {
-	*bblr.Linear
-	weights []float64
-}
-
-func newLinear(m *bblr.Linear) linear {
-	w, _ := m.Weights()
-	return linear{m, w}
-}
-
-// LogOdds is that of the score. Where the score's sum overflows its sign decides,
-// taken from a sum of terms that are each 2⁻¹¹⁰⁰ as large: a term is below 2²⁰⁴⁸.
-func (l linear) LogOdds(x []float64) float64 {
-	if s := l.Score(x); math.Abs(s) <= math.MaxFloat64 {
-		return l.likelihoodAt(s)
-	}
-	small := 0.0
-	for j, v := range x {
-		small += float64(float64(l.weights[j]*0x1p-550) * float64(v*0x1p-550))
-	}
-	switch {
-	case small > 0:
-		return l.likelihoodAt(math.MaxFloat64)
-	case small < 0:
-		return l.likelihoodAt(-math.MaxFloat64)
-	}
-	return l.likelihoodAt(0)
-}
-
-func (l linear) likelihoodAt(score float64) float64 { return l.Likelihood().LogOdds(score) }
-
-// check says whether answers may be larger than float64 holds: where a label has so
-// little weight that the mixture is certain of the other.
-func (l linear) check() error {
-	return checkSize(max(math.Abs(l.likelihoodAt(math.MaxFloat64)), math.Abs(l.likelihoodAt(-math.MaxFloat64))))
-}
