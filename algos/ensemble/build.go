@@ -232,7 +232,7 @@ func train[E interface {
 }
 
 func (s *sample) buildBBLR(ctx context.Context) (function, error) {
-	m, _, err := bblr.Fit(ctx, bblr.Config{Schedule: quickSchedule}, s.x, s.y, s.ω)
+	m, _, err := bblr.Fit(ctx, bblr.RebuildConfig(len(s.x[0])), s.x, s.y, s.ω)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("stopped within a fit: %w", context.Cause(ctx))

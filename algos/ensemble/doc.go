@@ -16,7 +16,7 @@
 //	adaboost       stumps
 //	bhboost        profiles over 16 quantile bins of their own, × .3
 //	viboost        stumps, 5 passes a round, τ = 1
-//	bblr           a linear classifier with the loss of BBLR2, on standardised inputs
+//	bblr           BBLR2 on standardised inputs, linear, at γ = 2 alone (bblr.RebuildConfig)
 //
 // The result is an [Ensemble], log-odds as a function of D inputs. Its scale is its
 // own (VIBoost's is half of what it should be): a stacker weighs it beside the
@@ -45,7 +45,7 @@
 //	adaboost      2.05 / .1726 / 6.17   2.30 / .1879 / 6.65   2.53 / .2010 / 6.86    13
 //	bhboost       2.08 / .1738 / 6.12   2.30 / .1879 / 6.74   2.55 / .2033 / 7.14    14
 //	viboost       2.04 / .1738 / 6.19   2.30 / .1891 / 6.58   2.54 / .2028 / 7.01    30
-//	bblr          2.36 / .1873 / 6.78   2.58 / .2000 / 7.14   2.88 / .2148 / 7.80    77
+//	bblr          2.37 / .1878 / 6.71   2.57 / .1987 / 7.06   2.82 / .2118 / 7.51    13
 //
 // Where labels are flipped it is φ in A and in the stacker that keeps the log loss
 // down: at 10 % with φ in the boosters alone it is .27 with and without an ensemble,

@@ -1,7 +1,5 @@
 package ensemble
 
-import "hamlet/algos/bblr"
-
 // What each kind is built with. Measured on spambase in November 2026; the package
 // doc has the table and what other choices came to.
 const (
@@ -24,7 +22,3 @@ const (
 	// VIBoost's passes in a round, as in the noise watch.
 	innerPasses = 5
 )
-
-// quickSchedule is BBLR at its first steepness alone, with a probe to either side
-// of each coefficient: from the logistic regression on, some descents.
-var quickSchedule = bblr.Schedule{GammaMin: 2, GammaMax: 2, Radius: 0.2}
