@@ -29,6 +29,9 @@
 // margin (2y−1)s ≤ 7. A value says how much a feature counts, its sign is part
 // of the feature: a negative value is counted in the neighbouring slot.
 //
+// Experts that learnt different messages answer as one by [ScoreAdaGrads] and
+// [ScoreNaiveBayes].
+//
 // Sums over features run in the order of the features, in float64; what is
 // stored is rounded to float32. Scoring costs O(n) and allocates nothing, so
 // does learning. Memory is 8·2^b bytes each.

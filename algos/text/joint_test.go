@@ -1,0 +1,96 @@
+package text_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/text"
+)
+
+// messages draws n messages of features in [from, to), binary ones and vectors of
+// unit length in turn.
+func messages(r *rand.Rand, n int, from, to uint32) (all []feature.Sparse) {
+	for i := range n {
+		var f feature.Sparse
+		square := 0.0
+		for j := from; j < to; j++ {
+			if r.IntN(3) > 0 {
+				continue
+			}
+			f.Index = append(f.Index, j)
+			if i%2 == 1 {
+				v := r.NormFloat64()
+				f.Value = append(f.Value, v)
+				square += v * v
+			}
+		}
+		for k := range f.Value {
+			f.Value[k] /= math.Sqrt(square)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func close(t *testing.T, what string, got, want text.Score) {
+	t.Helper()
+	if math.Abs(got.LogOdds-want.LogOdds) > 1e-12*(1+math.Abs(want.LogOdds)) || math.Abs(got.Input-want.Input) > 1e-12*(1+math.Abs(want.Input)) {
+		t.Errorf("%s: %+v, want %+v", what, got, want)
+	}
+}
+
+// Counts are sums: naive Bayes that learnt in parts answers as one that learnt
+// all, whatever the parts.
+func TestJointNaiveBayesIsOneThatLearntAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	whole := text.NewNaiveBayes(8)
+	parts := []*text.NaiveBayes{text.NewNaiveBayes(8), text.NewNaiveBayes(8), text.NewNaiveBayes(8)}
+	for _, f := range messages(r, 200, 2, 60) {
+		spam, ω := r.IntN(2) == 0, float64(1+r.IntN(1024))/1024
+		whole.Learn(f, text.Score{}, spam, ω)
+		parts[r.IntN(len(parts))].Learn(f, text.Score{}, spam, ω)
+	}
+	for _, f := range append(messages(r, 50, 0, 80), feature.Sparse{}) {
+		close(t, "three parts", text.ScoreNaiveBayes(parts, f), whole.Score(f))
+		close(t, "one part", text.ScoreNaiveBayes(parts[:1], f), parts[0].Score(f))
+	}
+}
+
+// A feature that one part alone has seen keeps its weight, and one that all have
+// seen gets the mean by accumulators: parts of one content answer as each does.
+func TestJointAdaGrad(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	whole := text.NewAdaGrad(8, 1)
+	apart := []*text.AdaGrad{text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)}
+	for k, e := range apart { // of features that the other does not see
+		for _, f := range messages(r, 100, uint32(100*k), uint32(100*k+50)) {
+			spam := r.IntN(2) == 0
+			was := e.Score(f)
+			e.Learn(f, was, spam, 1)
+			whole.Learn(f, was, spam, 1)
+		}
+	}
+	equal := []*text.AdaGrad{whole, whole, whole}
+	for _, f := range append(messages(r, 50, 0, 200), feature.Sparse{}) {
+		close(t, "parts of different features", text.ScoreAdaGrads(apart, f), whole.Score(f))
+		close(t, "equal parts", text.ScoreAdaGrads(equal, f), whole.Score(f))
+		close(t, "one part", text.ScoreAdaGrads(apart[:1], f), apart[0].Score(f))
+		close(t, "no part", text.ScoreAdaGrads(nil, f), text.Score{})
+	}
+}
+
+// By hand: after one spam at weight 1 a weight is rate·½/√(¼+10⁻⁶) and G = ¼; a
+// part that learnt the same mail as ham at ω = ½ has the opposite sign and G = 1/16.
+func TestJointAdaGradByHand(t *testing.T) {
+	f := feature.Sparse{Index: []uint32{7}}
+	a, b := text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)
+	a.Learn(f, text.Score{}, true, 1)
+	b.Learn(f, text.Score{}, false, 0.5)
+	wa, wb := 0.5/math.Sqrt(0.25+1e-6), -0.25/math.Sqrt(0.0625+1e-6)
+	want := (0.25*wa + 0.0625*wb) / (0.25 + 0.0625)
+	if got := text.ScoreAdaGrads([]*text.AdaGrad{a, b}, f).LogOdds; math.Abs(got-want) > 1e-7 { // tables are float32
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
