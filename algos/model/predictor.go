@@ -66,9 +66,14 @@ func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, nil, err
 	}
-	h, in := p.halfOf(b), p.read(b)
+	prediction, all := p.explain(p.halfOf(b), p.read(b))
+	return prediction, all, nil
+}
+
+// explain is predict with the contributions, largest absolute value first.
+func (p *Predictor) explain(h *half, in *reading) (Prediction, []Contribution) {
 	names, before := p.textNames, p.textPrior
-	if b.Vector != nil {
+	if in == &p.reader.vector {
 		names, before = p.vecNames, p.vecPrior
 	}
 	p.contributions = p.contributions[:0]
@@ -96,7 +101,7 @@ func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 	slices.SortStableFunc(all, func(a, b Contribution) int {
 		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
 	})
-	return prediction, all, nil
+	return prediction, all
 }
 
 // halfOf returns the half that knows bodies like b; nil if there is none yet.
