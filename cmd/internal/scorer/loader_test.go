@@ -12,7 +12,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"hamlet/algos/blr"
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
 	"hamlet/state/redis"
 	"hamlet/stream"
 )
@@ -152,12 +153,12 @@ func TestPinnedVersion(t *testing.T) {
 	}
 }
 
-// With several partitions it is the log-odds before moderation and the variances
-// that are averaged; the SHA-256 is over theirs in order.
-func TestPartitionsAreAveraged(t *testing.T) {
+// With several partitions the answer is the models' joint one; the SHA-256 is over
+// theirs in order.
+func TestPartitionsAnswerTogether(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
-	var mean, variance float64
+	var models []*model.Model
 	var sums []byte
 	var newest *teacher
 	for partition, events := range []int{10, 31, 22} {
@@ -168,16 +169,19 @@ func TestPartitionsAreAveraged(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums = append(sums, sum...)
-		p := teacher.expected[teacher.last]
-		mean += p.Mean / 3
-		variance += p.Variance / 3
+		models = append(models, teacher.model)
 		newest = teacher
 	}
 	l, _ := newTestLoader(t, r)
 	l.look(patience(t))
 	v := predicted(t, l)
-	if want := blr.Moderate(mean, variance); math.Abs(v.LogOdds-want) > 1e-12 {
-		t.Errorf("log-odds %v, want %v", v.LogOdds, want)
+	body := model.Body{Message: &feature.Message{Body: []byte(question), BodyBytes: len(question)}}
+	want, err := model.NewJoint(models...).Predict(&body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.LogOdds != want.LogOdds {
+		t.Errorf("log-odds %v, want %v", v.LogOdds, want.LogOdds)
 	}
 	sum := sha256.Sum256(sums)
 	if want := hex.EncodeToString(sum[:]); v.Model.SHA256 != want {
@@ -194,8 +198,8 @@ func TestPartitionsAreAveraged(t *testing.T) {
 		}
 		last = math.Abs(reason.Contribution)
 	}
-	if math.Abs(total-mean) > 1e-9 {
-		t.Errorf("the contributions sum up to %v, the mean is %v", total, mean)
+	if math.Abs(total-want.Mean) > 1e-9 {
+		t.Errorf("the contributions sum up to %v, the mean is %v", total, want.Mean)
 	}
 
 	// One partition's new model is another served model.

@@ -1,18 +1,14 @@
 package scorer
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
-	"hamlet/algos/blr"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
@@ -26,14 +22,14 @@ const z90 = 1.6448536269514722
 // A part is one partition's model as it was saved. Nobody applies events to it,
 // so any number of predictors may read it at once.
 type part struct {
-	partition  int
-	version    int64 // of the checkpoint
-	sha256     [sha256.Size]byte
-	next       int64
-	events     uint64
-	saved      time.Time
-	numerics   string
-	predictors sync.Pool // of *model.Predictor
+	partition int
+	version   int64 // of the checkpoint
+	sha256    [sha256.Size]byte
+	next      int64
+	events    uint64
+	saved     time.Time
+	numerics  string
+	model     *model.Model
 }
 
 // newPart restores a checkpoint's model.
@@ -43,28 +39,15 @@ func newPart(partition int, version int64, c *state.Checkpoint) (*part, error) {
 		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
 	}
 	return &part{
-		partition:  partition,
-		version:    version,
-		sha256:     c.ModelSHA256(),
-		next:       c.Position.Next,
-		events:     c.Events,
-		saved:      c.Saved,
-		numerics:   c.Numerics,
-		predictors: sync.Pool{New: func() any { return m.NewPredictor() }},
+		partition: partition,
+		version:   version,
+		sha256:    c.ModelSHA256(),
+		next:      c.Position.Next,
+		events:    c.Events,
+		saved:     c.Saved,
+		numerics:  c.Numerics,
+		model:     m,
 	}, nil
-}
-
-// predict returns what the part's model says about body, with contributions if
-// they are asked for.
-func (p *part) predict(body *model.Body, explain bool) (model.Prediction, []model.Contribution, error) {
-	predictor := p.predictors.Get().(*model.Predictor)
-	defer p.predictors.Put(predictor)
-	if !explain {
-		prediction, err := predictor.Predict(body)
-		return prediction, nil, err
-	}
-	prediction, contributions, err := predictor.Explain(body)
-	return prediction, slices.Clone(contributions), err // the predictor may use them again
 }
 
 // A served model is what answers are made from: the partition models of one
@@ -73,6 +56,8 @@ type served struct {
 	parts []*part // ascending by partition, at least one
 	ref   stream.ModelRef
 	info  stream.Info // without what depends on when it is asked
+
+	joints sync.Pool // of *model.Joint over the parts' models
 }
 
 // newServed joins parts, which must be ascending by partition and not be empty.
@@ -80,7 +65,9 @@ func newServed(name string, parts []*part) *served {
 	s := &served{parts: parts}
 	s.ref.Name = name
 	var sums []byte
+	var models []*model.Model
 	for _, p := range parts {
+		models = append(models, p.model)
 		sums = append(sums, p.sha256[:]...)
 		s.ref.Positions = append(s.ref.Positions, p.next)
 		s.info.Events += p.events
@@ -95,6 +82,7 @@ func newServed(name string, parts []*part) *served {
 	s.ref.SHA256 = hex.EncodeToString(sum[:])
 	s.info.Numerics = parts[0].numerics
 	s.info.Model = s.ref
+	s.joints.New = func() any { return model.NewJoint(models...) }
 	return s
 }
 
@@ -145,53 +133,21 @@ func place(err error, i, n int) error {
 	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
 }
 
-// predict joins the partition models' answers. Experts and standardisations of
-// different partitions are not in one coordinate system, so it is the log-odds
-// before moderation that are averaged, and their variances; the joint answer is
-// moderated from the two means. A contribution is averaged likewise: the mean,
-// and the root of the mean of the variances, over all partitions (0 where a
-// model has no such input), so that contributions still add up.
+// predict returns what the partition models, joined as model.Joint has it, say
+// about b, with reasons if they are asked for.
 func (s *served) predict(b *stream.Body, explain bool) (model.Prediction, []stream.Reason, error) {
 	body, err := example.Body(b)
 	if err != nil {
 		return model.Prediction{}, nil, err
 	}
-	if len(s.parts) == 1 {
-		prediction, contributions, err := s.parts[0].predict(&body, explain)
-		if err != nil {
-			return model.Prediction{}, nil, err
-		}
-		return prediction, reasons(contributions), nil
+	joint := s.joints.Get().(*model.Joint)
+	defer s.joints.Put(joint)
+	if !explain {
+		prediction, err := joint.Predict(&body)
+		return prediction, nil, err
 	}
-	n := float64(len(s.parts))
-	var mean, variance float64
-	var joint []stream.Reason // SD holds the sum of variances until the end
-	index := map[string]int{}
-	for _, part := range s.parts {
-		prediction, contributions, err := part.predict(&body, explain)
-		if err != nil {
-			return model.Prediction{}, nil, err
-		}
-		mean += prediction.Mean / n
-		variance += prediction.Variance / n
-		for _, c := range contributions {
-			i, known := index[c.Name]
-			if !known {
-				i = len(joint)
-				index[c.Name] = i
-				joint = append(joint, stream.Reason{Name: c.Name})
-			}
-			joint[i].Contribution += c.Contribution / n
-			joint[i].SD += c.SD * c.SD / n
-		}
-	}
-	for i := range joint {
-		joint[i].SD = math.Sqrt(joint[i].SD)
-	}
-	slices.SortFunc(joint, func(a, b stream.Reason) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution)), cmp.Compare(a.Name, b.Name))
-	})
-	return model.Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}, joint, nil
+	prediction, contributions, err := joint.Explain(&body)
+	return prediction, reasons(contributions), err
 }
 
 func reasons(contributions []model.Contribution) []stream.Reason {
