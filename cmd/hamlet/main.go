@@ -44,14 +44,14 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}
-	verb, _, _ := strings.Cut(command.Command(), " ")
+	verb, rest, _ := strings.Cut(command.Command(), " ")
 	switch verb {
 	case "up":
 		return g.Up.run(ctx, stdio)
 	case "eval":
 		return g.Eval.run(ctx, stdio)
 	case "bench":
-		return g.Bench.Run(ctx, stdio)
+		return g.Bench.Run(ctx, rest, stdio)
 	case "fit":
 		return g.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	default:

@@ -30,11 +30,19 @@ import (
 
 // A Command holds the flags of `hamlet bench`, for kong to fill.
 type Command struct {
-	Mail Mail `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
+	Mail       Mail       `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
+	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
 }
 
-// Run runs the measurement that was chosen.
-func (c *Command) Run(ctx context.Context, stdio cli.IO) error { return c.Mail.Run(ctx, stdio) }
+// Run runs the measurement that was chosen: kong's command, such as "mail <source>".
+func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
+	switch name, _, _ := strings.Cut(command, " "); name {
+	case "partitions":
+		return c.Partitions.Run(ctx, stdio)
+	default:
+		return c.Mail.Run(ctx, stdio)
+	}
+}
 
 // Mail holds the flags of `hamlet bench mail`, for kong to fill.
 type Mail struct {

@@ -63,7 +63,7 @@ func (b box) bench(ctx context.Context, args ...string) (stdout string, err erro
 	if _, err := cli.Parse(cli.Program{Name: "bench", Grammar: &c}, args, stdio); err != nil {
 		return "", err
 	}
-	err = c.Run(ctx, stdio)
+	err = c.Run(ctx, "mail <source>", stdio)
 	return out.String() + errs.String(), err
 }
 

@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// A splitResult is what a split amounts to.
+type splitResult struct {
+	by        string
+	learnt    []int
+	events    int
+	spam      int
+	rejected  int
+	resamples int
+	seed      uint64
+	joins     []measured
+	ratios    []estimate // 1-ROCA% of the first join to each further one's
+}
+
+func (c *Partitions) measure(ctx context.Context, s *split) (*splitResult, error) {
+	sheets := make([]*sheet, len(s.outcomes))
+	for i, o := range s.outcomes {
+		sheets[i] = newSheet(s.truth, o, 0)
+	}
+	estimates, pairs, err := bootstrap(ctx, sheets, c.Resamples, c.BootstrapSeed)
+	if err != nil {
+		return nil, err
+	}
+	r := &splitResult{
+		by: "by " + c.By, learnt: s.learnt, events: len(s.truth), rejected: s.rejects, resamples: c.Resamples, seed: c.BootstrapSeed,
+	}
+	if c.By == "random" {
+		r.by = fmt.Sprintf("at random, seed %d", c.Seed)
+	}
+	for _, spam := range s.truth {
+		if spam {
+			r.spam++
+		}
+	}
+	for i, o := range s.outcomes {
+		r.joins = append(r.joins, measured{o.name, estimates[i]})
+	}
+	for _, p := range pairs {
+		r.ratios = append(r.ratios, p.roca)
+	}
+	return r, nil
+}
+
+// splitRows are the figures that a split is judged by.
+var splitRows = []figure{roca, logLoss, wrongAtHalf, calibration, slope}
+
+func rowOf(f figure) *row {
+	for i := range rows {
+		if rows[i].figure == f {
+			return &rows[i]
+		}
+	}
+	panic("bench: a figure without a row")
+}
+
+// writeTable prints r for people, a line a join.
+func (r *splitResult) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%d events, %d spam, %d ham, in %d partitions %s: %v\n\n",
+		r.events, r.spam, r.events-r.spam, len(r.learnt), r.by, r.learnt)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range splitRows {
+		fmt.Fprintf(t, "\t%s", rowOf(f).name)
+	}
+	fmt.Fprintf(t, "\t1-ROCA%% of %s to it\n", r.joins[0].name)
+	for i, j := range r.joins {
+		fmt.Fprint(t, j.name)
+		for _, f := range splitRows {
+			fmt.Fprintf(t, "\t%s", rowOf(f).text(j.figures[f]))
+		}
+		if i > 0 {
+			fmt.Fprintf(t, "\t%s", ratioText(r.ratios[i-1]))
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	_, err := fmt.Fprintf(w, "\nIn brackets 95 %% bootstrap intervals, %d resamples of the events, seed %d; ratios are paired.\nMade by: %s\n",
+		r.resamples, r.seed, commandLine())
+	return err
+}
+
+type jsonSplit struct {
+	Command    string     `json:"command"`
+	By         string     `json:"by"`
+	Partitions []int      `json:"partitions"` // events learnt
+	Events     int        `json:"events"`
+	Spam       int        `json:"spam"`
+	Ham        int        `json:"ham"`
+	Rejected   int        `json:"rejected"`
+	Resamples  int        `json:"resamples"`
+	Seed       uint64     `json:"bootstrap_seed"`
+	Joins      []jsonJoin `json:"joins"`
+}
+
+type jsonJoin struct {
+	Name    string        `json:"name"`
+	ROCA    jsonEstimate  `json:"roca"`
+	LogLoss jsonEstimate  `json:"log_loss"`
+	Error   jsonEstimate  `json:"error"`
+	ECE     jsonEstimate  `json:"ece"`
+	Slope   jsonEstimate  `json:"calibration_slope"`
+	Ratio   *jsonEstimate `json:"mean_to_it,omitempty"` // 1-ROCA% of the mean to this one's
+}
+
+func (r *splitResult) writeJSON(w io.Writer) error {
+	out := jsonSplit{
+		Command: commandLine(), By: r.by, Partitions: r.learnt, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
+		Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed,
+	}
+	for i, j := range r.joins {
+		v := &j.figures
+		line := jsonJoin{
+			Name: j.name, ROCA: toJSON(v[roca]), LogLoss: toJSON(v[logLoss]), Error: toJSON(v[wrongAtHalf]),
+			ECE: toJSON(v[calibration]), Slope: toJSON(v[slope]),
+		}
+		if i > 0 {
+			ratio := toJSON(r.ratios[i-1])
+			line.Ratio = &ratio
+		}
+		out.Joins = append(out.Joins, line)
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("result in JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}
