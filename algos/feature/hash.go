@@ -31,7 +31,6 @@ type Hasher struct {
 	folded  []byte // the text at hand, folded
 	bounds  []uint32
 	numbers places
-	ahead   Table
 }
 
 // NewHasher returns a Hasher for tables of 2^tableBits slots. It panics if
@@ -42,23 +41,6 @@ func NewHasher(tableBits int) *Hasher {
 	}
 	return &Hasher{shift: uint(64 - tableBits), present: make(bitmap, 1<<(tableBits-6))}
 }
-
-// A Table is what indices will be looked up in.
-type Table interface {
-	// Prefetch may have the entries of index fetched from memory. Some come
-	// twice, and none is wanted yet.
-	Prefetch(index []uint32)
-}
-
-// Ahead has Words and Grams tell t of the indices as they are hashed; nil tells
-// nobody, as at first. Looking features up takes longer than hashing them where
-// tables are larger than the near caches; so the two go on at once.
-func (h *Hasher) Ahead(t Table) { h.ahead = t }
-
-// aheadBlock is how many n-grams, or words, are hashed before a table is told:
-// as many loads as a processor can keep track of at once, while it hashes the
-// next. On SpamAssassin 8 and 16 take 2 to 5 % longer to an answer, 32 as long.
-const aheadBlock = 64
 
 // A bitmap is a set of indices, a bit each: 32 KiB for 2^18, which stay in the
 // first cache, where a table of the indices themselves does not.
@@ -109,15 +91,9 @@ func (h *Hasher) Grams(dst []uint32, text []byte, n int) []uint32 {
 	dst = slices.Grow(dst, grams)
 	index := dst[start : start+grams]
 	salt, drop, shift := uint64(n)<<59, uint(64-8*n), h.shift
-	for j := 0; j < grams; j += aheadBlock {
-		part, folded := index[j:min(j+aheadBlock, grams)], h.folded[j:]
-		for j := range part {
-			gram := binary.BigEndian.Uint64(folded[j:]) >> (drop & 63)
-			part[j] = uint32(mix(gram+salt) >> (shift & 63))
-		}
-		if h.ahead != nil {
-			h.ahead.Prefetch(part)
-		}
+	for j := range index {
+		gram := binary.BigEndian.Uint64(h.folded[j:]) >> (drop & 63)
+		index[j] = uint32(mix(gram+salt) >> (shift & 63))
 	}
 	return dst[:start+len(h.present.sieve(index))]
 }

@@ -3,7 +3,6 @@ package feature
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -193,36 +192,6 @@ func TestScratchDoesNotLeak(t *testing.T) {
 		fresh.Numbers(&b, numbers)
 		if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Value, b.Value) {
 			t.Fatalf("message %d: %v, a new Hasher says %v", k, a, b)
-		}
-	}
-}
-
-// told collects what a Hasher tells a table.
-type told map[uint32]bool
-
-func (t told) Prefetch(index []uint32) {
-	for _, i := range index {
-		t[i] = true
-	}
-}
-
-func TestAheadIsToldOfEachFeature(t *testing.T) {
-	h := NewHasher(18)
-	for _, text := range append(prose(1, 1800), nil, []byte("a"), []byte("one two"), []byte("word."), bytes.Repeat([]byte("x y "), 99)) {
-		for name, read := range map[string]func() []uint32{
-			"words":   func() []uint32 { return h.Words([]uint32{7, 7}, text)[2:] },
-			"5-grams": func() []uint32 { return h.Grams([]uint32{7, 7}, text, 5)[2:] },
-		} {
-			quiet, table := read(), told{}
-			h.Ahead(table)
-			got := read()
-			h.Ahead(nil)
-			if !slices.Equal(got, quiet) {
-				t.Errorf("%s of %.20q: %v, without a table %v", name, text, got, quiet)
-			}
-			if want := slices.Collect(maps.Keys(table)); !slices.Equal(sorted(got), sorted(want)) {
-				t.Errorf("%s of %.20q: the table was told of %v, want %v", name, text, sorted(want), sorted(got))
-			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
 	index := dst[start : start+len(bounds)]
 	folded, shift := h.folded, h.shift
 	var before uint64
-	k, told := 0, 0
+	k := 0
 	for ; len(bounds) >= 2; bounds = bounds[2:] {
 		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])))
 		index[k] = uint32(word >> (shift & 63))
@@ -36,10 +36,6 @@ func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
 			k++
 		}
 		before = word
-		if h.ahead != nil && (k-told >= aheadBlock || len(bounds) == 2) {
-			h.ahead.Prefetch(index[told:k])
-			told = k
-		}
 	}
 	return dst[:start+len(h.present.sieve(index[:k]))]
 }

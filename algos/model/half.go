@@ -10,7 +10,7 @@ import (
 // An expert is one of package text's learners. Score may be called concurrently
 // with itself.
 type expert interface {
-	feature.Table
+	Prefetch(index []uint32)
 	Score(f feature.Sparse) text.Score
 	Learn(f feature.Sparse, was text.Score, spam bool, ω float64) bool
 	Size() int

@@ -104,12 +104,11 @@ func (r *reader) readMessage(m *feature.Message, h *half) *reading {
 	in := &r.text
 	r.h, r.t = r.head(m), m.AppendT(r.t[:0])
 	for k, e := range r.recipe {
-		if h != nil {
-			r.hasher.Ahead(h.experts[k])
-		}
 		in.features[k].Index = e.read(r.hasher, in.features[k].Index[:0], e.part(r))
+		if h != nil {
+			h.experts[k].Prefetch(in.features[k].Index) // they come while the next is hashed
+		}
 	}
-	r.hasher.Ahead(nil)
 	r.h = nil
 	experts := len(r.recipe)
 	in.x[0] = 1

@@ -37,7 +37,7 @@
 // does learning. Memory is 8·2^b bytes each.
 //
 // Tables of 2^18 slots are the size of a second cache, four of them are not, and
-// features lie all over them: most of the time goes into waiting for lines. So a
-// [feature.Hasher] that is told of an expert calls its Prefetch with what it
-// hashes, and the lines come meanwhile.
+// features lie all over them: most of the time goes into waiting for lines. So
+// whoever has hashed the features of one expert calls its Prefetch before hashing
+// those of the next, and the lines come meanwhile.
 package text

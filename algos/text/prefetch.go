@@ -1,7 +1,7 @@
 package text
 
 // Prefetch tells the processor that the entries of these features are wanted
-// soon, so that they come from far caches while others are being hashed. It
+// soon, so that they come from far caches while something else is computed. It
 // changes nothing, whatever the indices, and does nothing where there is no
 // kernel for it: not on amd64, or with the build tag purego.
 func (e *AdaGrad) Prefetch(index []uint32) {
