@@ -153,11 +153,7 @@ func TestOrderChangesRoundingsAlone(t *testing.T) {
 	}
 	ofRows, ofInputs := buildAll(t, byRows), buildAll(t, byInputs)
 	for i, e := range buildAll(t, w) {
-		// BBLR's descents end where the mean gradient is 10⁻⁴; everything else is sums.
-		near := 1e-9
-		if e.Kind() == BBLR {
-			near = 1e-3
-		}
+		const near = 1e-9
 		if far := alike(e, ofRows[i], w, same); !(far <= near) {
 			t.Errorf("%s: other rows first change log-odds by %v, want at most %v", e.Kind(), far, near)
 		}
@@ -200,12 +196,8 @@ func TestScaledWeights(t *testing.T) {
 		if k == RealAdaBoost || k == BHBoost {
 			continue
 		}
-		near := 1e-9
-		if k == BBLR {
-			near = 1e-3
-		}
-		if far := alike(ofDouble[i], ofTwice[i], w, same); !(far <= near) {
-			t.Errorf("%s: log-odds of every row twice and of twice the weights differ by %v, want at most %v", k, far, near)
+		if far := alike(ofDouble[i], ofTwice[i], w, same); !(far <= 1e-9) {
+			t.Errorf("%s: log-odds of every row twice and of twice the weights differ by %v, want at most 1e-9", k, far)
 		}
 	}
 }
