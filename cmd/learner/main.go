@@ -124,7 +124,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	log.Info("learner starts", "model", f.ModelFlag.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", alerts != nil, "group", group,
-		"save_every", f.SaveEvery, "dense", len(f.Dense), "table_bits", f.TableBits)
+		"save_every", f.SaveEvery, "dense", len(f.Dense), "table_bits", f.TableBits,
+		"ensembles", f.Ensembles, "alarms", f.Model.Alarms)
 
 	g, ctx := errgroup.WithContext(ctx)
 	if f.HTTP != "" {

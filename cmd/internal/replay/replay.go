@@ -79,7 +79,9 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
 		NoChangeError: r.guess.Error(), EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
-		Reading: m.Reading().String(),
+	}
+	if !m.Config().Alarms.Off {
+		result.Reading = m.Reading().String()
 	}
 	b, err := m.AppendBinary(nil)
 	if err != nil {

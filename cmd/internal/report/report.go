@@ -22,8 +22,8 @@ type Result struct {
 	ModelSHA256     string  `json:"model_sha256"`
 	EventsPerSecond float64 `json:"events_per_second"`
 
-	// Reading is what the alarms say at the end, in words.
-	Reading string `json:"reading"`
+	// Reading is what the alarms say at the end, in words; empty where there are none.
+	Reading string `json:"reading,omitempty"`
 
 	// NoChangeError is the error of guessing each label to be the one before.
 	NoChangeError float64 `json:"no_change_error"`

@@ -258,7 +258,9 @@ func (r *run) finish(ctx context.Context) error {
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
 		ResumedAt: int(r.resumed), NoChangeError: r.guess.Error(), Learned: r.learned,
-		Reading: r.reading.String(),
+	}
+	if !r.cfg.Learner.Model.Alarms.Off {
+		result.Reading = r.reading.String()
 	}
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
