@@ -21,6 +21,7 @@ const description = `hamlet: to be or not to be spam, and how sure.
   hamlet eval --spam Junk/ --ham INBOX/     how well it would have done
   hamlet score message.eml                  ask the running one
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
+  hamlet bench alarms                       its alarms beside other detectors of change
   hamlet fit < requests.jsonl               every algorithm behind one door
 
 A command's own help has more: hamlet up --help.`

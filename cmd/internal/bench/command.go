@@ -1,4 +1,5 @@
-// Package bench is `hamlet bench`: hamlet beside other filters, on anyone's mail.
+// Package bench is `hamlet bench`: hamlet beside other filters, and its alarms
+// beside other detectors of change, on anyone's mail.
 //
 // [Mail] replays a labelled mailbox through hamlet in this process and through
 // other filters by the commands of the TREC spam track's jig. Every message is
@@ -7,6 +8,12 @@
 //
 //	source ─> schedule ─┬─> hamlet ──────────> outcome ─┐
 //	                    └─> adapter, adapter ─> outcome ─┴─> sheets ─> bootstrap ─> table, page
+//
+// [Alarms] runs the model over streams without and with a fault, once, and replays
+// the other detectors over what it said of each event.
+//
+//	world ─┬─> clean streams ──> series ─> peers tuned to our false alarms ─┐
+//	       └─> fault ─> change ─> series ────────────────────────────────────┴─> delays ─> table, page
 package bench
 
 import (
@@ -31,12 +38,15 @@ import (
 // A Command holds the flags of `hamlet bench`, for kong to fill.
 type Command struct {
 	Mail       Mail       `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
+	Alarms     Alarms     `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
 	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
 }
 
 // Run runs the measurement that was chosen: kong's command, such as "mail <source>".
 func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 	switch name, _, _ := strings.Cut(command, " "); name {
+	case "alarms":
+		return c.Alarms.Run(ctx, stdio)
 	case "partitions":
 		return c.Partitions.Run(ctx, stdio)
 	default:

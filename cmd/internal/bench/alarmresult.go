@@ -1,0 +1,252 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// An alarmResult is what all detectors amount to.
+type alarmResult struct {
+	plan
+	command string // that made it
+	worlds  []string
+	trials  []trial
+
+	streams, clean, counted int // clean streams, their events, and those on which false alarms count
+	before                  int // events before faults on which false alarms count, too
+	target                  int // false alarms of ours
+	took                    time.Duration
+	detectors               []detector
+}
+
+// A detector is one alarm and what came of it.
+type detector struct {
+	name, on  string // on: what it watches
+	parameter string // what its threshold is; "" without one
+	threshold float64
+	own       bool // the model's
+
+	falseAlarms int // on the clean streams
+	beforehand  int // in the streams for the faults, before these begin
+	findings    []finding
+	others      []detector // the same at other thresholds
+}
+
+// A finding is how a detector fared in one trial.
+type finding struct {
+	delays []float64 // by seed, events; +Inf: not raised
+	raised int
+	delay  estimate // the median of all; +Inf: more than the horizon
+}
+
+// rate returns alarms per 100,000 events with the exact 95 % interval.
+func rate(alarms, events int) estimate {
+	lo, hi := poisson(alarms)
+	per := 100_000 / float64(events)
+	return estimate{float64(alarms) * per, lo * per, hi * per}
+}
+
+func rateText(v float64) string {
+	switch {
+	case v >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case v == 0:
+		return "0"
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
+func (d *detector) thresholdText() string {
+	if d.parameter == "" {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g", d.threshold)
+}
+
+// delayText writes a delay, which was not seen beyond the horizon.
+func (p *plan) delayText(v float64) string {
+	if math.IsInf(v, 1) {
+		return fmt.Sprintf(">%d", p.horizon)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// A line is a row of the table: what it is about, what it holds, and a cell for
+// each detector.
+type line struct {
+	about, what string
+	cells       []string
+}
+
+// lines are the rows of the table.
+func (r *alarmResult) lines() (lines []line) {
+	add := func(about, what string, text func(d *detector) string) {
+		l := line{about: about, what: what}
+		for i := range r.detectors {
+			l.cells = append(l.cells, text(&r.detectors[i]))
+		}
+		lines = append(lines, l)
+	}
+	add("threshold", "", func(d *detector) string { return d.thresholdText() })
+	rates := func(about string, alarms func(d *detector) int, events int) {
+		add(about, "per 100,000", func(d *detector) string { return rateText(rate(alarms(d), events).value) })
+		add("", "95 %", func(d *detector) string {
+			if d.on == "" {
+				return "–" // a baseline's is what it is
+			}
+			return span(rate(alarms(d), events), rateText)
+		})
+	}
+	rates("false alarms", func(d *detector) int { return d.falseAlarms }, r.counted)
+	rates("before the faults", func(d *detector) int { return d.beforehand }, r.before)
+	for k, t := range r.trials {
+		about := t.fault.name
+		if len(r.worlds) > 1 {
+			about = t.world + ": " + about
+		}
+		add(about, "raised", func(d *detector) string {
+			return fmt.Sprintf("%d/%d", d.findings[k].raised, len(d.findings[k].delays))
+		})
+		add("", "delay", func(d *detector) string { return r.delayText(d.findings[k].delay.value) })
+		add("", "95 %", func(d *detector) string { return span(d.findings[k].delay, r.delayText) })
+	}
+	return lines
+}
+
+// span writes an interval, once if its ends read the same.
+func span(e estimate, text func(float64) string) string {
+	lo, hi := text(e.lo), text(e.hi)
+	if lo == hi {
+		return lo
+	}
+	return lo + "–" + hi
+}
+
+// header returns a detector's name in two lines.
+func (d *detector) header() (first, second string) {
+	if i := strings.IndexRune(d.name, '–'); i >= 0 {
+		i += len("–")
+		return d.name[:i], d.name[i:]
+	}
+	first, second, _ = strings.Cut(d.name, " ")
+	return first, second
+}
+
+// writeTable prints the result for people.
+func (r *alarmResult) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n\n", r.summary())
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var names [3]string
+	for _, d := range r.detectors {
+		first, second := d.header()
+		for i, text := range []string{first, second, d.on} {
+			names[i] += "\t" + text
+		}
+	}
+	fmt.Fprintf(t, "\t%s\n\t%s\n\twatches%s\n", names[0], names[1], names[2])
+	for _, l := range r.lines() {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", l.about, l.what, strings.Join(l.cells, "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(r.notes(), "\n"))
+	return err
+}
+
+func (r *alarmResult) summary() string {
+	return fmt.Sprintf("%d events with true labels in %d streams (%s), %d streams for each fault; in %v",
+		r.clean, r.streams, strings.Join(r.worlds, ", "), r.seeds, r.took.Round(time.Second))
+}
+
+// notes say what the figures are.
+func (r *alarmResult) notes() []string {
+	own := rate(r.target, r.counted)
+	tuned := fmt.Sprintf("Ours are as they are served. Each other threshold is the lowest from which on there are no more false alarms on the same %d events than ours had together: %d.",
+		r.counted, r.target)
+	for _, d := range r.detectors {
+		if d.parameter != "" && d.falseAlarms > r.target {
+			tuned += fmt.Sprintf(" %s on the %s has more at any.", d.name, d.on)
+		}
+	}
+	return []string{
+		tuned,
+		fmt.Sprintf("The first %d events of a stream do not count; what is raised in %d events is one alarm. Intervals of rates are exact Poisson.", r.learnt, together),
+		fmt.Sprintf("Before the faults are %d events that nothing was tuned on.", r.before),
+		fmt.Sprintf("Raised: streams with an alarm within %d events of the fault at event %d. Delay: the median over all streams, with its 95 %% bootstrap interval.", r.horizon, r.faultAt+1),
+		fmt.Sprintf("always: an alarm at every event, the shortest delay there is; it tells nothing. never: no false alarm, and no other. An alarm at random, as often false as ours, is raised in %.1f %% of spans of %d events (%.1f to %.1f %%).",
+			100*chance(own.value/1e5, r.horizon), r.horizon, 100*chance(own.lo/1e5, r.horizon), 100*chance(own.hi/1e5, r.horizon)),
+		"Thresholds: DDM standard deviations, ADWIN log₁₀ 1/δ, Page–Hinkley λ in errors or nats. The others say that something changed; ours say what.",
+		"Made by: " + r.command,
+	}
+}
+
+// The object that --json prints. Rates are per 100,000 events, delays in events
+// and null where there is none within the horizon.
+type jsonAlarms struct {
+	Command     string         `json:"command"`
+	Sets        []string       `json:"sets"`
+	CleanEvents int            `json:"clean_events"`
+	Counted     int            `json:"counted_events"`
+	Before      int            `json:"events_before_faults"`
+	Seeds       int            `json:"seeds"`
+	Seed        uint64         `json:"seed"`
+	FaultAt     int            `json:"fault_at"`
+	Horizon     int            `json:"horizon"`
+	Seconds     float64        `json:"seconds"`
+	Detectors   []jsonDetector `json:"detectors"`
+}
+
+type jsonDetector struct {
+	Name        string       `json:"name"`
+	On          string       `json:"on,omitempty"`
+	Parameter   string       `json:"parameter,omitempty"`
+	Threshold   *float64     `json:"threshold,omitempty"`
+	FalseAlarms int          `json:"false_alarms"`
+	Rate        jsonEstimate `json:"per_100000"`
+	Beforehand  int          `json:"before_faults"`
+	BeforeRate  jsonEstimate `json:"before_faults_per_100000"`
+	Faults      []jsonFault  `json:"faults"`
+}
+
+type jsonFault struct {
+	Set    string       `json:"set"`
+	Fault  string       `json:"fault"`
+	Raised int          `json:"raised"`
+	Of     int          `json:"of"`
+	Share  jsonEstimate `json:"share"`
+	Delay  jsonEstimate `json:"delay"`
+}
+
+func (r *alarmResult) writeJSON(w io.Writer) error {
+	out := jsonAlarms{
+		Command: r.command, Sets: r.worlds, CleanEvents: r.clean, Counted: r.counted, Before: r.before, Seeds: r.seeds,
+		Seed: r.seed, FaultAt: r.faultAt + 1, Horizon: r.horizon, Seconds: r.took.Seconds(),
+	}
+	for _, d := range r.detectors {
+		j := jsonDetector{
+			Name: d.name, On: d.on, Parameter: d.parameter, FalseAlarms: d.falseAlarms, Rate: toJSON(rate(d.falseAlarms, r.counted)),
+			Beforehand: d.beforehand, BeforeRate: toJSON(rate(d.beforehand, r.before)), Faults: []jsonFault{},
+		}
+		if d.parameter != "" {
+			j.Threshold = &d.threshold
+		}
+		for k, f := range d.findings {
+			share := estimate{value: float64(f.raised) / float64(len(f.delays))}
+			share.lo, share.hi = wilson(share.value, float64(len(f.delays)))
+			j.Faults = append(j.Faults, jsonFault{r.trials[k].world, r.trials[k].fault.name, f.raised, len(f.delays), toJSON(share), toJSON(f.delay)})
+		}
+		out.Detectors = append(out.Detectors, j)
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("result in JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}

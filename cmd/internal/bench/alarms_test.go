@@ -1,0 +1,323 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/synthetic"
+)
+
+// alarms runs `hamlet bench alarms`.
+func alarms(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	var c Command
+	var out, errs bytes.Buffer
+	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
+	args = append([]string{"alarms", "--resamples", "20", "--table-bits", "8"}, args...)
+	if _, err := cli.Parse(cli.Program{Name: "bench", Grammar: &c}, args, stdio); err != nil {
+		return "", "", err
+	}
+	err = c.Run(ctx, "alarms", stdio)
+	return out.String(), errs.String(), err
+}
+
+// csvRows writes a CSV of two inputs that the label decides and a few counts that say
+// nothing, mostly 0.
+func csvRows(t *testing.T, n int) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 9))
+	var b strings.Builder
+	b.WriteString("a,b,c,d,spam\n")
+	for range n {
+		y := r.IntN(2)
+		fmt.Fprintf(&b, "%.3f,%.3f,%d,%d,%d\n", float64(2*y-1)+r.NormFloat64(), r.NormFloat64(), max(0, r.IntN(9)-6), max(0, r.IntN(9)-5), y)
+	}
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The whole command, on a set and small: all detectors, the faults that the set
+// has, and a page.
+func TestAlarms(t *testing.T) {
+	set := csvRows(t, 300)
+	page := filepath.Join(t.TempDir(), "page")
+	out, progress, err := alarms(t.Context(), "--no-generator", "--events", "4000", "--seeds", "2", "--report", page, "--json", set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(progress, "clean streams") || !strings.Contains(progress, "8 faults") {
+		t.Errorf("progress: %q", progress)
+	}
+	var got jsonAlarms
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Detectors) != 2+len(peers)+4 || got.CleanEvents != 4000 || got.Counted != 2500 || got.Before != 7000 {
+		t.Errorf("%d detectors, %d clean events, %d counted, %d before", len(got.Detectors), got.CleanEvents, got.Counted, got.Before)
+	}
+	for _, d := range got.Detectors {
+		var names []string
+		for _, f := range d.Faults {
+			names = append(names, f.Fault)
+			if f.Set != "rows" || f.Of != 2 {
+				t.Errorf("%s: %+v", d.Name, f)
+			}
+		}
+		if want := "5 % flips, 10 % flips, 20 % flips, bad source, new policy, class balance, rescaled"; strings.Join(names, ", ") != want {
+			t.Fatalf("%s: faults %s, want %s", d.Name, strings.Join(names, ", "), want)
+		}
+		switch d.Name {
+		case "always":
+			if d.FalseAlarms != got.Counted || d.Rate.Value != 100_000 || d.Faults[0].Raised != 2 || d.Faults[0].Delay.Value != 1 {
+				t.Errorf("always: %+v", d)
+			}
+		case "never":
+			if d.FalseAlarms != 0 || d.Faults[0].Raised != 0 || d.Faults[0].Delay.Value.Defined() {
+				t.Errorf("never: %+v", d)
+			}
+		case "any of ours":
+			if d.Faults[2].Raised != 2 {
+				t.Errorf("20 %% flips: ours are raised in %d of 2", d.Faults[2].Raised)
+			}
+		}
+	}
+
+	html, err := os.ReadFile(filepath.Join(page, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(html), `role="img"><title>`); n != 7 {
+		t.Errorf("%d plots, want 7", n)
+	}
+	if strings.Contains(string(html), "NaN") || strings.Contains(string(html), "http://") && strings.Contains(string(html), "src=") {
+		t.Error("the page has what is no number, or fetches something")
+	}
+}
+
+// Wrong usage is said before anything runs.
+func TestAlarmsUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--events", "0"}, "--events"},
+		{[]string{"--events", "2000"}, "--events"},
+		{[]string{"--seeds", "0"}, "--seeds"},
+		{[]string{"--resamples", "0"}, "--resamples"},
+		{[]string{"--no-generator"}, "name a SOURCE"},
+		{[]string{"--table-bits", "99"}, "table_bits"},
+	} {
+		_, _, err := alarms(t.Context(), c.args...)
+		var usage *cli.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want wrong usage about %s", c.args, err, c.want)
+		}
+	}
+	if _, _, err := alarms(t.Context(), "--no-generator", filepath.Join(t.TempDir(), "none.csv")); err == nil {
+		t.Error("a file that is not there was taken")
+	}
+}
+
+// small is a plan that takes a second.
+var small = plan{events: 2_400, seeds: 2, seed: 1, resamples: 20, length: 1_200, learnt: 500, faultAt: 700, horizon: 300}
+
+// The same streams give the same result, however many run at once; and a stream
+// with a fault is, up to the fault, that without.
+func TestAlarmsAreReproducible(t *testing.T) {
+	w := newGenerator(model.Config{TableBits: 10})
+	first := (*recording)(nil)
+	for range 2 {
+		rec, err := small.record(t.Context(), []*world{w}, newStages(&bytes.Buffer{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rec.clean) != 2 || len(rec.clean[0].loss) != 1_200 || len(rec.trials) != len(faults) {
+			t.Fatalf("%d clean streams of %d, %d trials", len(rec.clean), len(rec.clean[0].loss), len(rec.trials))
+		}
+		for k, streams := range rec.faulty {
+			for i, s := range streams {
+				if len(s.loss) != 1_000 || !slices.Equal(s.loss[:700], rec.faulty[0][i].loss[:700]) {
+					t.Fatalf("%s: %d events, or others before the fault", rec.trials[k].fault.name, len(s.loss))
+				}
+			}
+		}
+		if slices.Equal(rec.faulty[0][0].loss, rec.faulty[0][1].loss) || slices.Equal(rec.clean[0].loss[:1_000], rec.faulty[0][0].loss) {
+			t.Error("two seeds give one stream")
+		}
+		if first != nil && (!slices.Equal(first.clean[1].loss, rec.clean[1].loss) || !slices.Equal(first.faulty[5][1].loss, rec.faulty[5][1].loss)) {
+			t.Error("two runs differ")
+		}
+		first = rec
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := small.record(ctx, []*world{w}, newStages(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
+		t.Errorf("after an end: %v", err)
+	}
+}
+
+// The model's own alarms are in the series where the model raised them.
+func TestSeriesHoldsOwnAlarms(t *testing.T) {
+	w, err := newSet("rows", source.Config{Paths: []string{csvRows(t, 400)}}, func(dense []string) (model.Config, error) {
+		return model.Config{TableBits: 8, Dense: dense}, nil
+	}, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := small
+	p.faultAt, p.horizon, p.seeds = 3_000, 1_000, 1
+	rec, err := p.record(t.Context(), []*world{w}, newStages(&bytes.Buffer{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rec.faulty[2][0] // 20 % flips
+	noise := s.own(ownNoise)
+	if len(noise) == 0 || noise[0] <= 3_000 || noise[0]%50 != 0 {
+		t.Errorf("label noise raised at %v, want after 3,000 and at a count divisible by 50", noise)
+	}
+	all := s.own(ownAlarms)
+	if !slices.IsSorted(all) || len(all) != len(s.raised[0])+len(s.raised[1])+len(s.raised[2]) {
+		t.Errorf("all: %v of %v", all, s.raised)
+	}
+}
+
+// Each fault does what it says to some 4,000 events, and to none that it shares.
+func TestFaults(t *testing.T) {
+	v := func(c float64) []feature.Number {
+		return []feature.Number{{Name: "a", Value: 1}, {Name: "c", Value: c}}
+	}
+	var set []model.Example
+	for i := range 100 {
+		set = append(set, model.Example{Spam: i%2 == 0, Body: model.Body{Vector: v(float64(i % 4 / 3 * 10))}})
+	}
+	w := &world{name: "set", model: model.Config{Dense: []string{"a", "c"}}, set: set, bad: synthetic.BadFeed, columns: columnsOf(set)}
+	const n = 4_000
+	for i := range faults {
+		f := &faults[i]
+		alter := f.of(w, rand.New(rand.NewPCG(7, uint64(i))))
+		if alter == nil {
+			if f.name != "new campaign" {
+				t.Errorf("a set has no %s", f.name)
+			}
+			continue
+		}
+		next, err := w.open(3, 100, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var flipped, bad, badFlipped, spam, kept, mirrored, tripled float64
+		for range n {
+			ex, err := next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			was := ex
+			keep := alter(&ex)
+			if was.Source == synthetic.BadFeed {
+				bad++
+			}
+			if ex.Spam != was.Spam {
+				flipped++
+				if was.Source == synthetic.BadFeed {
+					badFlipped++
+				}
+			}
+			if was.Spam {
+				spam++
+				if keep {
+					kept++
+				}
+			} else if !keep {
+				t.Fatalf("%s leaves ham out", f.name)
+			}
+			at, to := was.Body.Vector[1].Value, ex.Body.Vector[1].Value
+			if at == 10 && to == 0 || at == 0 && to == 1 {
+				mirrored++
+			}
+			if ex.Body.Vector[0].Value == 3 && to == 3*at {
+				tripled++
+			}
+		}
+		// Shares of some 4,000 draws are within 4 standard deviations.
+		near := func(what string, got, of, want float64) {
+			if sd := math.Sqrt(want * (1 - want) / of); math.Abs(got/of-want) > 4*sd {
+				t.Errorf("%s: %s is %.4f, want %.4f ± %.4f", f.name, what, got/of, want, 4*sd)
+			}
+		}
+		wrong, left := 0., 1.
+		switch f.name {
+		case "5 % flips":
+			wrong = .05
+		case "10 % flips":
+			wrong = .1
+		case "20 % flips":
+			wrong = .2
+		case "bad source":
+			near("its share", bad, n, .25)
+			near("what is flipped of it", badFlipped, bad, .5)
+			if flipped != badFlipped {
+				t.Error("other sources' labels are flipped")
+			}
+			wrong = flipped / n
+		case "class balance":
+			left = .25
+		case "new policy":
+			near("what is mirrored", mirrored, n, 1)
+		case "rescaled":
+			near("what is scaled", tripled, n, 1)
+		}
+		near("flipped", flipped, n, wrong)
+		near("spam that stays", kept, spam, left)
+	}
+	for i := range set {
+		if !slices.Equal(set[i].Body.Vector, v(float64(i%4/3*10))) {
+			t.Fatalf("row %d of the set was changed: %v", i, set[i].Body.Vector)
+		}
+	}
+}
+
+// Names that are hashed are mirrored by being there or not.
+func TestPolicyOfHashedNames(t *testing.T) {
+	var set []model.Example
+	for i := range 100 {
+		var v []feature.Number
+		if i%3 == 0 {
+			v = append(v, feature.Number{Name: "m", Value: 1})
+		}
+		v = append(v, feature.Number{Name: "z", Value: 1})
+		set = append(set, model.Example{Body: model.Body{Vector: v}})
+	}
+	w := &world{set: set, columns: columnsOf(set)}
+	alter := policy(w, rand.New(rand.NewPCG(1, 1)))
+	for i := range set {
+		ex := set[i]
+		alter(&ex)
+		want := []string{"m", "z"}
+		if i%3 == 0 {
+			want = []string{"z"} // z is in all rows, and no candidate
+		}
+		var got []string
+		for _, v := range ex.Body.Vector {
+			got = append(got, v.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("row %d: %v, want %v", i, got, want)
+		}
+	}
+}

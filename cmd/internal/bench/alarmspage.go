@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+//go:embed alarms.html
+var alarmsPageText string
+
+var alarmsPage = template.Must(template.New("alarms").Parse(alarmsPageText))
+
+// An alarmsPageData is what the template shows.
+type alarmsPageData struct {
+	Summary string
+	Columns []pageColumn
+	Lines   []pageLine
+	Notes   []string
+	Legend  []pageMark
+	Charts  []pageChart
+	Horizon int
+}
+
+type pageColumn struct{ Name, On string }
+
+type pageLine struct {
+	About, What string
+	Cells       []string
+}
+
+// A pageMark says which line or mark is whose.
+type pageMark struct {
+	Name, Color, Dashes string
+	Line                bool
+	Glyph               template.HTML
+}
+
+// A mark is how a detector is drawn.
+type mark struct {
+	color  color.Color
+	dashes []vg.Length
+	line   bool
+	glyph  draw.GlyphDrawer
+	svg    string // the glyph about the origin, in the legend
+}
+
+// markOf returns how the i-th detector that is drawn looks: peers are lines of the
+// palette with a round mark, ours are black marks of different shapes.
+func markOf(i int, own bool, nth int) mark {
+	if own {
+		shapes := []struct {
+			glyph draw.GlyphDrawer
+			svg   string
+		}{
+			{draw.CircleGlyph{}, `<circle r="4"/>`},
+			{draw.BoxGlyph{}, `<rect x="-4" y="-4" width="8" height="8"/>`},
+			{draw.PyramidGlyph{}, `<path d="M0-5 5 4H-5z"/>`},
+			{draw.CrossGlyph{}, `<path d="M-4-4 4 4M-4 4 4-4" stroke="#000" stroke-width="1.6"/>`},
+		}
+		s := shapes[nth%len(shapes)]
+		return mark{color: color.Black, glyph: s.glyph, svg: s.svg}
+	}
+	style := palette[i%len(palette)]
+	return mark{color: style.color, dashes: style.dashes, line: true, glyph: draw.CircleGlyph{},
+		svg: fmt.Sprintf(`<circle r="3.5" fill="%s"/>`, hexOf(style.color))}
+}
+
+func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+// drawn calls f for each detector but the baselines, which lie far outside.
+func (r *alarmResult) drawn(f func(d *detector, m mark)) {
+	peer, own := 0, 0
+	for i := range r.detectors {
+		d := &r.detectors[i]
+		switch {
+		case d.own:
+			f(d, markOf(0, true, own))
+			own++
+		case d.parameter != "":
+			f(d, markOf(peer, false, 0))
+			peer++
+		}
+	}
+}
+
+// writePage writes index.html into dir: one file that needs no other.
+func (r *alarmResult) writePage(dir string) error {
+	data := alarmsPageData{Summary: r.summary(), Notes: r.notes(), Horizon: r.horizon}
+	for _, d := range r.detectors {
+		data.Columns = append(data.Columns, pageColumn{d.name, d.on})
+	}
+	for _, l := range r.lines() {
+		data.Lines = append(data.Lines, pageLine{l.about, l.what, l.cells})
+	}
+	r.drawn(func(d *detector, m mark) {
+		key := pageMark{Name: d.name + ", " + d.on, Line: m.line, Glyph: template.HTML(m.svg), Dashes: strings.Trim(fmt.Sprint(m.dashes), "[]")}
+		if c, ok := m.color.(color.RGBA); ok {
+			key.Color = hexOf(c)
+		}
+		data.Legend = append(data.Legend, key)
+	})
+	for k, t := range r.trials {
+		title := t.fault.name
+		if len(r.worlds) > 1 {
+			title = t.world + ": " + title
+		}
+		svg, err := r.delayChart(k).svg(title)
+		if err != nil {
+			return err
+		}
+		data.Charts = append(data.Charts, pageChart{title, t.fault.meaning, template.HTML(svg)})
+	}
+	var b bytes.Buffer
+	if err := alarmsPage.Execute(&b, data); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, "index.html"), b.Bytes(), 0o644)
+}
+
+// delayChart shows delay against false alarms for one trial.
+func (r *alarmResult) delayChart(k int) *chart {
+	c := newChart("false alarms per 100,000 events", "median delay, events")
+	half := 0.5 * 1e5 / float64(r.counted)
+	top := 1.25 * float64(r.horizon) // where no alarm in time is drawn
+	least, most := float64(r.horizon)/100, 100*half
+	shownRate := func(v float64) float64 { return max(v, half) }
+	shownDelay := func(v float64) float64 {
+		if math.IsInf(v, 1) {
+			return top
+		}
+		return max(v, 1)
+	}
+	r.drawn(func(d *detector, m mark) {
+		all := append(slices.Clone(d.others), *d)
+		slices.SortFunc(all, func(a, b detector) int { return cmp.Compare(a.threshold, b.threshold) })
+		var curve []point
+		for _, o := range all {
+			p := point{shownRate(rate(o.falseAlarms, r.counted).value), shownDelay(o.findings[k].delay.value)}
+			curve = append(curve, p)
+			least, most = min(least, p.y), max(most, p.x)
+		}
+		at, f := rate(d.falseAlarms, r.counted), d.findings[k].delay
+		least, most = min(least, shownDelay(f.lo)), max(most, shownRate(at.hi))
+		if m.line {
+			c.styledLine(d.name, curve, m.color, m.dashes)
+		}
+		c.cross(d.name, m, point{shownRate(at.value), shownDelay(f.value)},
+			[2]float64{shownRate(at.lo), shownRate(at.hi)}, [2]float64{shownDelay(f.lo), shownDelay(f.hi)})
+	})
+	logAxis(&c.plot.X, half/1.3, most*1.3) // marks on the edges are drawn in full
+	logAxis(&c.plot.Y, max(least/1.3, 0.8), top*1.2)
+	edgeTick(&c.plot.X, half, "0", func(v float64) bool { return v > 1.5*half })
+	edgeTick(&c.plot.Y, top, fmt.Sprintf(">%d", r.horizon), func(v float64) bool { return v < float64(r.horizon) })
+	return c
+}
+
+// edgeTick labels what is drawn at an edge because the scale has no place for it;
+// of the ticks that the axis has those stay that keep says.
+func edgeTick(a *plot.Axis, at float64, label string, keep func(float64) bool) {
+	ticks := plot.ConstantTicks{{Value: at, Label: label}}
+	for _, t := range a.Tick.Marker.Ticks(a.Min, a.Max) {
+		if keep(t.Value) {
+			ticks = append(ticks, t)
+		}
+	}
+	a.Tick.Marker = ticks
+}
+
+// styledLine draws a curve.
+func (c *chart) styledLine(name string, curve []point, col color.Color, dashes []vg.Length) {
+	l, err := plotter.NewLine(toXYs(curve))
+	if err != nil {
+		c.fail(name, err)
+		return
+	}
+	l.Width, l.Color, l.Dashes = 1.4, col, dashes
+	c.plot.Add(l)
+}
+
+// cross draws a mark with intervals along both axes.
+func (c *chart) cross(name string, m mark, at point, xs, ys [2]float64) {
+	for _, ends := range [][]point{{{xs[0], at.y}, {xs[1], at.y}}, {{at.x, ys[0]}, {at.x, ys[1]}}} {
+		l, err := plotter.NewLine(toXYs(ends))
+		if err != nil {
+			c.fail(name, err)
+			return
+		}
+		l.Width, l.Color = 0.7, m.color
+		c.plot.Add(l)
+	}
+	s, err := plotter.NewScatter(toXYs([]point{at}))
+	if err != nil {
+		c.fail(name, err)
+		return
+	}
+	s.Color, s.Radius, s.Shape = m.color, 3.5, m.glyph
+	c.plot.Add(s)
+}

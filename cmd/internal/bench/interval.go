@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// poisson returns the exact central 95 % interval of the mean of a count that came
+// out as k (Garwood, Fiducial limits for the Poisson distribution, 1936): the means
+// of which k or more, and k or fewer, has a probability of 2.5 %.
+func poisson(k int) (lo, hi float64) {
+	if k > 0 {
+		lo = mathext.GammaIncRegInv(float64(k), 0.025)
+	}
+	return lo, mathext.GammaIncRegInv(float64(k+1), 0.975)
+}
+
+// median returns the median of delays, of which +Inf is one that did not end, and
+// its 95 % bootstrap interval over them: +Inf where half of them did not end.
+// Resample r draws from PCG(seed, r).
+func median(delays []float64, resamples int, seed uint64) estimate {
+	sample := slices.Clone(delays)
+	middle := func() float64 {
+		slices.Sort(sample)
+		return quantile(sample, 0.5)
+	}
+	e := estimate{value: middle()}
+	drawn := make([]float64, resamples)
+	for k := range drawn {
+		r := rand.New(rand.NewPCG(seed, uint64(k)))
+		for i := range sample {
+			sample[i] = delays[r.IntN(len(delays))]
+		}
+		drawn[k] = middle()
+	}
+	slices.Sort(drawn)
+	e.lo, e.hi = quantile(drawn, 0.025), quantile(drawn, 0.975)
+	return e
+}
+
+// chance is the share of spans of so many events in which an alarm that goes off at
+// random, at a rate an event, goes off.
+func chance(rate float64, events int) float64 { return -math.Expm1(-rate * float64(events)) }

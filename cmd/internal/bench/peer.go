@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/algos/drift"
+)
+
+// A watcher takes an event, counted from 1, and reports whether it raises the
+// alarm.
+type watcher func(count int, wrong bool, loss float64) (raises bool)
+
+// A peer is a detector that others use, with the one number that trades false
+// alarms for delays: the greater, the fewer of the first and the longer the
+// second.
+type peer struct {
+	name, on  string
+	parameter string // what the number is
+	low, high float64
+	watch     func(threshold float64) (watcher, error)
+}
+
+// ADWIN takes numbers from 0 to 1: losses are clipped like those of Page–Hinkley,
+// at 3 nats.
+const clippedLoss = 3
+
+var peers = []peer{
+	{
+		name: "DDM", on: "error", parameter: "drift level, standard deviations", low: 0.5, high: 500,
+		watch: func(threshold float64) (watcher, error) {
+			d, err := drift.NewDDM(drift.DDMConfig{Drift: threshold, Warning: min(2, threshold)})
+			return func(_ int, wrong bool, _ float64) bool {
+				raises := d.Observe(wrong) == drift.OutOfControl
+				if raises {
+					d.Reset()
+				}
+				return raises
+			}, err
+		},
+	},
+	{
+		name: "ADWIN", on: "error", parameter: "log₁₀ 1/δ", low: 0.01, high: 290,
+		watch: func(threshold float64) (watcher, error) {
+			a, err := drift.NewADWIN(drift.ADWINConfig{Delta: math.Pow(10, -threshold)})
+			return func(_ int, wrong bool, _ float64) bool {
+				return a.Observe(oneIf(wrong)).Rise > 0
+			}, err
+		},
+	},
+	{
+		name: "ADWIN", on: "log loss", parameter: "log₁₀ 1/δ", low: 0.01, high: 290,
+		watch: func(threshold float64) (watcher, error) {
+			a, err := drift.NewADWIN(drift.ADWINConfig{Delta: math.Pow(10, -threshold)})
+			return func(_ int, _ bool, loss float64) bool {
+				return a.Observe(min(loss, clippedLoss)/clippedLoss).Rise > 0
+			}, err
+		},
+	},
+	{
+		name: "Page–Hinkley", on: "error", parameter: "λ, errors", low: 0.5, high: 5_000,
+		watch: func(threshold float64) (watcher, error) {
+			p, err := drift.NewPageHinkley(drift.PageHinkleyConfig{Threshold: threshold})
+			return func(count int, wrong bool, _ float64) bool {
+				return p.Observe(uint64(count), oneIf(wrong)) && p.Status().Raised
+			}, err
+		},
+	},
+	{
+		name: "Page–Hinkley", on: "log loss", parameter: "λ, nats", low: 0.5, high: 5_000,
+		watch: func(threshold float64) (watcher, error) {
+			p, err := drift.NewPageHinkley(drift.PageHinkleyConfig{Threshold: threshold, Clip: clippedLoss})
+			return func(count int, _ bool, loss float64) bool {
+				return p.Observe(uint64(count), loss) && p.Status().Raised
+			}, err
+		},
+	},
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// together is the span in which alarms count as one, whoever raises them: DDM and
+// ADWIN have no state of being raised and may say the same thing again and again.
+const together = 500
+
+// raises replays a peer over a series and returns the events at which it raises an
+// alarm.
+func (p *peer) raises(s *series, threshold float64) ([]int, error) {
+	watch, err := p.watch(threshold)
+	if err != nil {
+		return nil, fmt.Errorf("%s at %v: %w", p.name, threshold, err)
+	}
+	var at []int
+	for i := range s.loss {
+		if watch(i+1, s.wrong[i], s.loss[i]) {
+			at = append(at, i+1)
+		}
+	}
+	return at, nil
+}
+
+// alarmsAfter counts the alarms after the event learnt, up to event end: one, and
+// whatever is raised in the events together from it on, then the next one. What
+// is raised all the time is so many alarms.
+func alarmsAfter(raises []int, learnt, end int) (n int) {
+	open := learnt // the last event of the alarm that was counted last
+	for _, at := range raises {
+		if at > open && at <= end {
+			n++
+			open = at + together - 1
+		}
+	}
+	return n
+}
+
+// replay returns the raises over each of the streams.
+func (p *peer) replay(ctx context.Context, streams []*series, threshold float64) ([][]int, error) {
+	all := make([][]int, len(streams))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, s := range streams {
+		g.Go(func() (err error) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			all[i], err = p.raises(s, threshold)
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+// alarms counts the false alarms over clean streams, those of the first learnt
+// events left out.
+func (p *peer) alarms(ctx context.Context, clean []*series, learnt int, threshold float64) (n int, err error) {
+	all, err := p.replay(ctx, clean, threshold)
+	for i := range all {
+		n += alarmsAfter(all[i], learnt, len(clean[i].loss))
+	}
+	return n, err
+}
+
+// Thresholds are tried in steps of √2 from the highest, and the last step is halved
+// so often: to within a thousandth.
+const tuneSteps = 9
+
+// tune returns the lowest threshold at which, and above which, there are no more
+// than target false alarms, and how many it gives. It comes from above, because false
+// alarms need not fall with the threshold: a DDM that raises alarms while the model
+// learns begins new contexts by it and may be quiet later, on these streams. If
+// even the highest threshold gives more, that is returned.
+func (p *peer) tune(ctx context.Context, clean []*series, learnt, target int) (threshold float64, alarms int, err error) {
+	threshold = p.high
+	if alarms, err = p.alarms(ctx, clean, learnt, threshold); err != nil || alarms > target {
+		return threshold, alarms, err
+	}
+	loud := 0.0 // a threshold below that gives more
+	try := func(t float64) error {
+		n, err := p.alarms(ctx, clean, learnt, t)
+		if n > target {
+			loud = t
+		} else {
+			threshold, alarms = t, n
+		}
+		return err
+	}
+	for t := p.high / math.Sqrt2; loud == 0 && t >= p.low; t /= math.Sqrt2 {
+		if err := try(t); err != nil {
+			return 0, 0, err
+		}
+	}
+	for range tuneSteps {
+		if loud == 0 {
+			break // the lowest is quiet enough
+		}
+		if err := try(math.Sqrt(loud * threshold)); err != nil {
+			return 0, 0, err
+		}
+	}
+	return threshold, alarms, nil
+}
+
+// firstAfter returns the first raise after an event, or 0.
+func firstAfter(raises []int, at int) int {
+	i, _ := slices.BinarySearch(raises, at+1)
+	if i == len(raises) {
+		return 0
+	}
+	return raises[i]
+}

@@ -1,0 +1,231 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A plan says how much is measured.
+type plan struct {
+	events, seeds int
+	seed          uint64
+	resamples     int
+	length        int // of a clean stream
+	learnt        int // events of a stream, its first, whose alarms do not count
+	faultAt       int // events before a fault
+	horizon       int // events after it in which an alarm counts
+}
+
+// The sizes of a plan. A clean stream is no longer than this, because a set that is
+// drawn from is known by heart after a while. In the first 1,500 events a model
+// learns, and no alarm of anybody counts.
+const (
+	cleanLength = 20_000
+	learntBy    = 1_500
+	faultBegins = 5_000
+	faultLasts  = 2_000
+)
+
+// A recording is everything that detectors are replayed over.
+type recording struct {
+	clean  []*series
+	faulty [][]*series // by trial, then by seed
+	trials []trial     // what the faulty streams are
+}
+
+// A trial is one fault in one world.
+type trial struct {
+	world string
+	fault *fault
+}
+
+// record runs the models: the clean streams of all worlds, an equal share each,
+// then the faults. Streams are run at once, and no result depends on that.
+func (p *plan) record(ctx context.Context, worlds []*world, show *stages) (*recording, error) {
+	rec := new(recording)
+	share := p.events / len(worlds)
+	streams := (share + p.length - 1) / p.length
+	length := share / streams
+	rec.clean = make([]*series, len(worlds)*streams)
+	var done atomic.Int64
+	stop := show.begin(fmt.Sprintf("%d clean streams of %d events", len(rec.clean), length), len(rec.clean)*length, &done)
+	err := eachOf(ctx, len(rec.clean), func(ctx context.Context, i int) (err error) {
+		// Fault k has seed p.seed + k: clean streams are others.
+		rec.clean[i], err = worlds[i%len(worlds)].clean(ctx, p.seed+1<<20+uint64(i/len(worlds)), length, &done)
+		return err
+	})
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	done.Store(0)
+	expected := len(worlds) * p.seeds * (p.faultAt + len(faults)*p.horizon)
+	stop = show.begin(fmt.Sprintf("%d streams for each of %d faults", p.seeds, len(faults)), expected, &done)
+	all := make([][]*series, len(worlds)*p.seeds)
+	err = eachOf(ctx, len(all), func(ctx context.Context, i int) (err error) {
+		all[i], err = worlds[i/p.seeds].faulty(ctx, p.seed+uint64(i%p.seeds), p.faultAt, p.horizon, &done)
+		return err
+	})
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range worlds {
+		for k := range faults {
+			var streams []*series
+			for _, of := range all[i*p.seeds : (i+1)*p.seeds] {
+				if of[k] != nil {
+					streams = append(streams, of[k])
+				}
+			}
+			if len(streams) > 0 {
+				rec.trials = append(rec.trials, trial{w.name, &faults[k]})
+				rec.faulty = append(rec.faulty, streams)
+			}
+		}
+	}
+	return rec, nil
+}
+
+// eachOf calls f for 0 to n−1, as many at once as there are cores.
+func eachOf(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return f(ctx, i)
+		})
+	}
+	return g.Wait()
+}
+
+// measure records the streams, tunes the peers and compares.
+func (p *plan) measure(ctx context.Context, worlds []*world, curves bool, show *stages) (*alarmResult, error) {
+	start := time.Now()
+	rec, err := p.record(ctx, worlds, show)
+	if err != nil {
+		return nil, err
+	}
+	out := &alarmResult{plan: *p, trials: rec.trials}
+	for _, w := range worlds {
+		out.worlds = append(out.worlds, w.name)
+	}
+	for _, s := range rec.clean {
+		out.clean += len(s.loss)
+		out.counted += max(0, len(s.loss)-p.learnt)
+	}
+	out.before = len(worlds) * p.seeds * max(0, p.faultAt-p.learnt)
+	out.streams = len(rec.clean)
+
+	everyEvent := func(s *series) []int {
+		all := make([]int, len(s.loss))
+		for i := range all {
+			all[i] = i + 1
+		}
+		return all
+	}
+	always := p.judge(rec, detector{name: "always"}, everyEvent)
+	always.falseAlarms, always.beforehand = out.counted, out.before
+	never := p.judge(rec, detector{name: "never"}, func(*series) []int { return nil })
+	out.detectors = append(out.detectors, always, never)
+
+	var ours []detector
+	for i, name := range []string{"label noise", "covariate", "concept", "any of ours"} {
+		d := detector{name: name, on: "hamlet", own: true}
+		ours = append(ours, p.judge(rec, d, func(s *series) []int { return s.own(i) }))
+	}
+	out.target = ours[ownAlarms].falseAlarms
+
+	var done atomic.Int64
+	stop := show.begin("tuning and replaying the others", len(peers), &done)
+	defer stop()
+	for i := range peers {
+		d, err := p.replayPeer(ctx, rec, &peers[i], out.target, curves)
+		if err != nil {
+			return nil, err
+		}
+		out.detectors = append(out.detectors, d)
+		done.Add(1)
+	}
+	out.detectors = append(out.detectors, ours...)
+	out.took = time.Since(start)
+	return out, nil
+}
+
+// replayPeer tunes a peer and tries it on every fault. With curves it does so at
+// thresholds around that as well.
+func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, target int, curves bool) (detector, error) {
+	threshold, _, err := peer.tune(ctx, rec.clean, p.learnt, target)
+	if err != nil {
+		return detector{}, err
+	}
+	at := func(threshold float64) (detector, error) {
+		raises := map[*series][]int{}
+		for _, streams := range append([][]*series{rec.clean}, rec.faulty...) {
+			all, err := peer.replay(ctx, streams, threshold)
+			if err != nil {
+				return detector{}, err
+			}
+			for i, s := range streams {
+				raises[s] = all[i]
+			}
+		}
+		d := detector{name: peer.name, on: peer.on, parameter: peer.parameter, threshold: threshold}
+		return p.judge(rec, d, func(s *series) []int { return raises[s] }), nil
+	}
+	d, err := at(threshold)
+	if err != nil || !curves {
+		return d, err
+	}
+	for k := -curveBelow; k <= curveAbove; k++ {
+		threshold := d.threshold * math.Pow(2, float64(k)/4)
+		if k == 0 || threshold < peer.low || threshold > peer.high {
+			continue
+		}
+		other, err := at(threshold)
+		if err != nil {
+			return d, err
+		}
+		d.others = append(d.others, other)
+	}
+	return d, nil
+}
+
+// Steps of 2^¼ of the thresholds on a curve, below and above the tuned one.
+const curveBelow, curveAbove = 11, 4
+
+// judge counts a detector's false alarms and its delays.
+func (p *plan) judge(rec *recording, d detector, raises func(*series) []int) detector {
+	for _, s := range rec.clean {
+		d.falseAlarms += alarmsAfter(raises(s), p.learnt, len(s.loss))
+	}
+	first := map[string]bool{}
+	for k, t := range rec.trials {
+		var f finding
+		for _, s := range rec.faulty[k] {
+			at := raises(s)
+			if !first[t.world] { // before the fault all trials of a seed are one stream
+				d.beforehand += alarmsAfter(at, p.learnt, p.faultAt)
+			}
+			delay := math.Inf(1)
+			if n := firstAfter(at, p.faultAt); n > 0 && n <= p.faultAt+p.horizon {
+				delay = float64(n - p.faultAt)
+				f.raised++
+			}
+			f.delays = append(f.delays, delay)
+		}
+		first[t.world] = true
+		f.delay = median(f.delays, p.resamples, p.seed)
+		d.findings = append(d.findings, f)
+	}
+	return d
+}

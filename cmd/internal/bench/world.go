@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/synthetic"
+	"hamlet/stream"
+)
+
+// A world is where labelled events come from without an end: the generator of
+// synthetic mail, or a data set that is drawn from with replacement.
+type world struct {
+	name    string
+	model   model.Config
+	set     []model.Example // what is drawn from; nil for the generator
+	bad     string          // the source that one of the faults spoils
+	columns []column        // of a set of vectors
+}
+
+const generatorName = "generator"
+
+func newGenerator(cfg model.Config) *world {
+	return &world{name: generatorName, model: cfg, bad: synthetic.BadFeed}
+}
+
+// newSet reads all that cfg names. Rows that no model of the configuration would
+// take are rejected, as eval does.
+func newSet(name string, cfg source.Config, modelConfig func(dense []string) (model.Config, error), rejected func(error)) (_ *world, err error) {
+	src, err := source.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	w := &world{name: name, bad: synthetic.BadFeed}
+	if len(cfg.Assign) > 0 {
+		w.bad = cfg.Assign[0].Name
+	}
+	if w.model, err = modelConfig(src.Dense()); err != nil {
+		return nil, err
+	}
+	m, err := model.New(w.model)
+	if err != nil {
+		return nil, fmt.Errorf("configuration of the model: %w", err)
+	}
+	for item, err := range src.Events() {
+		var rejection *source.Rejection
+		if err != nil && !errors.As(err, &rejection) {
+			return nil, err
+		}
+		if err == nil && item.Event.Action != stream.Learn {
+			err = fmt.Errorf("event %d: a set that is drawn from holds labelled events alone, and this one withdraws one", item.Ordinal+1)
+		}
+		var ex model.Example
+		if err == nil {
+			ex, err = example.Of(&item.Event)
+		}
+		if err == nil {
+			if refused := m.Check(&ex.Body); refused != nil {
+				err = fmt.Errorf("event %d: %w", item.Ordinal+1, refused)
+			}
+		}
+		if err != nil {
+			rejected(err)
+			continue
+		}
+		w.set = append(w.set, ex)
+	}
+	if len(w.set) == 0 {
+		return nil, fmt.Errorf("%s holds no event that can be learnt from", name)
+	}
+	w.columns = columnsOf(w.set)
+	return w, nil
+}
+
+// setName is what a set is called: its file's name without what is packed.
+func setName(path string) string {
+	name := filepath.Base(path)
+	for {
+		ext := filepath.Ext(name)
+		if !slices.Contains([]string{".gz", ".zst", ".tar", ".data", ".csv", ".svm", ".jsonl", ".txt"}, ext) || ext == name {
+			return name
+		}
+		name = name[:len(name)-len(ext)]
+	}
+}
+
+// The sources that label a set's events where they carry none, with what they
+// label of 1; those of the generator, nearly.
+var labellers = []struct {
+	name string
+	upTo float64
+}{{"abuse-desk", 0.45}, {synthetic.BadFeed, 0.7}, {"spam-traps", 1}}
+
+// open returns a function for the world's events from number from, which is 0 or
+// where a fault begins, of the stream of a seed. Each call returns the next one;
+// nobody else may change what it points to. The fault may be nil.
+func (w *world) open(seed uint64, from int, f *fault) (next func() (model.Example, error), err error) {
+	if w.set == nil {
+		cfg := synthetic.Config{Seed: seed}
+		if f != nil && f.generator != nil {
+			f.generator(&cfg, from)
+		}
+		g, err := synthetic.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		g.Seek(from)
+		return func() (model.Example, error) {
+			item, err := g.Next()
+			if err != nil {
+				return model.Example{}, err
+			}
+			return example.Of(&item.Event)
+		}, nil
+	}
+	r := rand.New(rand.NewPCG(seed, drawStream+uint64(from)))
+	n := from
+	return func() (model.Example, error) {
+		ex := w.set[r.IntN(len(w.set))]
+		ex.ID = strconv.Itoa(n) // copies of a row are not copies of an event
+		n++
+		u := r.Float64()
+		for _, l := range labellers {
+			if (ex.Source == "" || ex.Source == stream.DefaultName) && u < l.upTo {
+				ex.Source = l.name
+			}
+		}
+		return ex, nil
+	}, nil
+}
+
+// Streams of random numbers beside a seed.
+const (
+	drawStream  = 1 << 32
+	faultStream = 2 << 32
+)
+
+// A column is one name of the vectors of a set.
+type column struct {
+	name        string
+	present     int // rows in which it is not 0
+	least, most float64
+}
+
+// columnsOf returns the columns of a set of vectors, the most frequent first.
+func columnsOf(set []model.Example) (columns []column) {
+	at := map[string]int{}
+	for i := range set {
+		for _, v := range set[i].Body.Vector {
+			k, ok := at[v.Name]
+			if !ok {
+				k = len(columns)
+				at[v.Name] = k
+				columns = append(columns, column{name: v.Name})
+			}
+			c := &columns[k]
+			if v.Value != 0 {
+				c.present++
+			}
+			c.least, c.most = min(c.least, v.Value), max(c.most, v.Value)
+		}
+	}
+	slices.SortFunc(columns, func(a, b column) int {
+		return cmp.Or(cmp.Compare(b.present, a.present), cmp.Compare(a.name, b.name))
+	})
+	return columns
+}
+
+// number finds a name in a vector, which ascends by name.
+func number(v []feature.Number, name string) (int, bool) {
+	return slices.BinarySearchFunc(v, name, func(n feature.Number, name string) int { return cmp.Compare(n.Name, name) })
+}
