@@ -315,7 +315,7 @@ func restoreText(section *[sectionCount][]byte, cfg Config) (*half, error) {
 	if err := h.restore(&s, len(before.mean), cfg.TextHead); err != nil {
 		return nil, err
 	}
-	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles)
+	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles, textMemory)
 }
 
 // restoreVector is restoreText for the vector half.
@@ -339,13 +339,13 @@ func restoreVector(section *[sectionCount][]byte, cfg Config) (*half, error) {
 	if err := h.restore(&s, len(before.mean), cfg.VectorHead); err != nil {
 		return nil, err
 	}
-	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles)
+	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles, vectorMemory)
 }
 
 // restoreBeside reads what stands beside the head of a half that is restored else.
-func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string) error {
+func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string, ρ float64) error {
 	inputs := len(before.mean) - 1
-	if h.stack = newStack(cfg, ensembles, before, head, inputs); h.stack != nil {
+	if h.stack = newStack(cfg, ensembles, before, head, inputs, ρ); h.stack != nil {
 		if err := h.stack.restore(s.stack, h.events); err != nil {
 			return fmt.Errorf("stack: %w", err)
 		}

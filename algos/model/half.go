@@ -160,27 +160,27 @@ func newVectorExperts(cfg Config) []expert {
 }
 
 func newTextHalf(cfg Config) *half {
-	h := newHalf(cfg, textPrior(cfg), cfg.TextHead, cfg.TextEnsembles)
+	h := newHalf(cfg, textPrior(cfg), cfg.TextHead, cfg.TextEnsembles, textMemory)
 	h.experts = newTextExperts(cfg)
 	return h
 }
 
 func newVectorHalf(cfg Config) *half {
-	h := newHalf(cfg, vectorPrior(cfg), cfg.VectorHead, cfg.VectorEnsembles)
+	h := newHalf(cfg, vectorPrior(cfg), cfg.VectorHead, cfg.VectorEnsembles, vectorMemory)
 	h.columns = feature.NewStandardiser(len(cfg.Dense))
 	return h
 }
 
 // newHalf returns a half without experts and columns. Its ensembles and its noise
 // watch see what the head sees, but the constant.
-func newHalf(cfg Config, before prior, head Head, ensembles []string) *half {
+func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64) *half {
 	inputs := len(before.mean)
 	return &half{
 		epsilon: firstFlipRate,
 		head:    newHead(before, head, float64(head.HalfLife)),
 		sites:   newSites(inputs),
 		watch:   newWatch(cfg, before, inputs-1),
-		stack:   newStack(cfg, ensembles, before, head, inputs-1),
+		stack:   newStack(cfg, ensembles, before, head, inputs-1, ρ),
 	}
 }
 

@@ -14,11 +14,14 @@ import (
 // The stacker's prior and forgetting, and how far an ensemble is believed, as
 // measured on shuffles of spambase, clean and with flipped labels, on pima,
 // ionosphere and elec2: the head and what stands beside it start with one half
-// each.
+// each. Mail has experts that learn all the time, so that little moves between its
+// head and an ensemble: a memory of 1,000 events costs less than one of 200 there
+// (SpamAssassin with anyboost forced: log loss .0226, not .0236; without, .0218).
+// Vectors may move (elec2: .488 with .995, .520 with .999; spambase .1681, .1678).
 const (
 	stackBias, stackHead, stackOthers = 0.1, 0.25, 0.25 // variances
 	stackShare                        = 0.5             // mean weight of the head, and of the others together
-	stackMemory                       = 0.995           // ρ, an event
+	textMemory, vectorMemory          = 0.999, 0.995    // ρ, an event
 	stackClip                         = 6               // an ensemble's log-odds, in nats
 )
 
@@ -51,8 +54,9 @@ type stack struct {
 }
 
 // newStack returns the stack of a half whose head has the prior before and whose
-// ensembles see dim inputs; nil if the head stands alone.
-func newStack(cfg Config, kinds []string, before prior, head Head, dim int) *stack {
+// ensembles see dim inputs, with a stacker that forgets at ρ; nil if the head
+// stands alone.
+func newStack(cfg Config, kinds []string, before prior, head Head, dim int, ρ float64) *stack {
 	if len(kinds) == 0 && cfg.SecondHead == 0 {
 		return nil
 	}
@@ -75,7 +79,7 @@ func newStack(cfg Config, kinds []string, before prior, head Head, dim int) *sta
 	for range others {
 		p.add(stackShare/float64(others), stackOthers)
 	}
-	s.joint = newHead(p, Head{Site: SiteRVGA}, halfLife(stackMemory))
+	s.joint = newHead(p, Head{Site: SiteRVGA}, halfLife(ρ))
 	return s
 }
 
