@@ -15,11 +15,11 @@ import (
 	"hamlet/algos/text"
 )
 
-// A model's bytes, version 2, little endian:
+// A model's bytes, version 3, little endian:
 //
 //	header, 120 bytes
 //	   0  "hamletPM"
-//	   8  uint32 version = 2
+//	   8  uint32 version = 3
 //	  12  uint32 number of sections = 12
 //	  16  uint64 length of each section; 0: there is none
 //	 112  uint64 xxhash64 of bytes 0 to 111
@@ -33,8 +33,8 @@ import (
 //	  vector stack    the same
 //	  text watch      the alarms, as drawn in watch.go
 //	  vector watch    the same
-//	  text half       uint64 events | float64 ε | head (package blr's bytes)
-//	  vector half     uint64 events | float64 ε | standardiser (8 + 16·d bytes) | head
+//	  text half       uint64 events | float64 ε | sources, as drawn in sources.go | head (package blr's bytes)
+//	  vector half     uint64 events | float64 ε | sources | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
 //	                  | JSON {"numerics", "config", "adopted"}
 //	trailer
@@ -46,7 +46,7 @@ import (
 // that a model's future depends on is in them.
 const (
 	magic   = "hamletPM"
-	version = 2
+	version = 3
 
 	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
@@ -181,6 +181,7 @@ func (h *half) append(dst []byte) (_ []byte, err error) {
 	}
 	dst = binary.LittleEndian.AppendUint64(dst, h.events)
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(h.epsilon))
+	dst = h.sources.append(dst)
 	if h.columns != nil {
 		if dst, err = h.columns.AppendBinary(dst); err != nil {
 			return nil, err
@@ -369,25 +370,30 @@ func (h *half) restore(s *halfSections, inputs int, head Head) error {
 		return err
 	}
 	b, tables := s.half, s.tables
-	fixed := 16
-	if h.columns != nil {
-		fixed += h.columns.Size()
-	}
-	if len(b) < fixed {
-		return fmt.Errorf("%d bytes, want at least %d", len(b), fixed)
+	if len(b) < 16 {
+		return fmt.Errorf("%d bytes, want at least 16", len(b))
 	}
 	h.events = binary.LittleEndian.Uint64(b)
 	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
 	if !(h.epsilon >= leastFlipRate && h.epsilon <= 1) {
 		return fmt.Errorf("flip rate %v", h.epsilon)
 	}
+	b, err := h.sources.restore(b[16:], h.events)
+	if err != nil {
+		return err
+	}
 	if h.columns != nil {
-		if err := h.columns.UnmarshalBinary(b[16:fixed]); err != nil {
+		n := h.columns.Size()
+		if len(b) < n {
+			return fmt.Errorf("standardiser of %d bytes, want %d", len(b), n)
+		}
+		if err := h.columns.UnmarshalBinary(b[:n]); err != nil {
 			return err
 		}
+		b = b[n:]
 	}
 	h.head = new(blr.Posterior)
-	if err := h.head.UnmarshalBinary(b[fixed:]); err != nil {
+	if err := h.head.UnmarshalBinary(b); err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
 	if h.head.Dim() != inputs {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +20,14 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // goldenEvents are enough for an ensemble to serve and another to be under way.
 const goldenEvents = 330
 
-// golden is the model of testdata/model-v2.golden.
+// golden is the model of testdata/model-v3.golden.
 func golden(t testing.TB) *model.Model {
 	m := newModel(t, model.Config{TableBits: 8, Dense: dense, DuplicateWindow: 16, SecondHead: 0.99, Window: 60, Rebuild: 50})
-	apply(t, m, madeUp(goldenEvents, 10))
+	events := madeUp(goldenEvents, 10)
+	for i := range events {
+		events[i].Source = []string{"desk", "trap", "user"}[i%3]
+	}
+	apply(t, m, events)
 	return m
 }
 
@@ -33,7 +38,7 @@ func golden(t testing.TB) *model.Model {
 // It fails where the mathematics or the bytes have changed: then count up
 // mathematics in config.go or version in bytes.go, and write it anew.
 func TestGolden(t *testing.T) {
-	path := filepath.Join("testdata", "model-v2.golden")
+	path := filepath.Join("testdata", "model-v3.golden")
 	made := bytesOf(t, golden(t))
 	if *update {
 		if err := os.WriteFile(path, made, 0o644); err != nil {
@@ -116,6 +121,12 @@ func TestRestoreRefusesDamage(t *testing.T) {
 			}
 		},
 		"a weight that is no number": func(b []byte) { copy(b[headerSize:], []byte{0, 0, 0xc0, 0x7f}) },
+		"more sources than bytes":    func(b []byte) { binary.LittleEndian.PutUint64(textSources(b), 4096) },
+		"a source twice":             func(b []byte) { s := textSources(b)[8:]; copy(s[:8], s[32:40]) },
+		"a source of the future":     func(b []byte) { binary.LittleEndian.PutUint64(textSources(b)[16:], 1<<40) },
+		"more doubts than labels": func(b []byte) {
+			binary.LittleEndian.PutUint64(textSources(b)[24:], math.Float64bits(1e6))
+		},
 	} {
 		bad := bytes.Clone(good)
 		change(bad)
@@ -123,6 +134,16 @@ func TestRestoreRefusesDamage(t *testing.T) {
 			t.Errorf("%s: error %v, want one about the numbers", name, err)
 		}
 	}
+}
+
+// textSources are the text half's bytes from its sources on: its tenth section,
+// behind the event count and ε.
+func textSources(b []byte) []byte {
+	at := uint64(headerSize)
+	for section := range 9 {
+		at += binary.LittleEndian.Uint64(b[16+8*section:])
+	}
+	return b[at+16:]
 }
 
 // headerSize is that of the drawing in bytes.go.

@@ -48,6 +48,12 @@ const (
 	TrustNone = "none" // every label counts in full
 )
 
+// The values of Config.TrustBy.
+const (
+	TrustBySource = "source"
+	TrustByAll    = "all"
+)
+
 // A Config says what a model is. It is part of the model's bytes. Zero fields
 // mean the defaults given here.
 type Config struct {
@@ -80,6 +86,11 @@ type Config struct {
 	// hard streams (the package doc has figures). The probability and the flip rate
 	// are tracked everywhere.
 	LabelTrust string `json:"label_trust"`
+
+	// TrustBy says whose flip rate a label is trusted by: that of its source,
+	// TrustBySource, the default, or the common one of its kind of body, TrustByAll.
+	// Both are tracked everywhere.
+	TrustBy string `json:"trust_by"`
 
 	// TextHead and VectorHead are the heads of mail and text, and of vectors.
 	TextHead   Head `json:"text_head"`
@@ -219,6 +230,9 @@ func (c Config) filled() Config {
 			c.LabelTrust = TrustAll
 		}
 	}
+	if c.TrustBy == "" {
+		c.TrustBy = TrustBySource
+	}
 	c.TextEnsembles, c.VectorEnsembles = inOrder(c.TextEnsembles), inOrder(c.VectorEnsembles)
 	if c.Window == 0 {
 		c.Window = DefaultWindow
@@ -293,6 +307,9 @@ func (c Config) validate() error {
 	if c.LabelTrust != TrustText && c.LabelTrust != TrustAll && c.LabelTrust != TrustNone {
 		errs = append(errs, fmt.Errorf("label_trust: %q is not one of %s, %s, %s", c.LabelTrust, TrustText, TrustAll, TrustNone))
 	}
+	if c.TrustBy != TrustBySource && c.TrustBy != TrustByAll {
+		errs = append(errs, fmt.Errorf("trust_by: %q is not one of %s, %s", c.TrustBy, TrustBySource, TrustByAll))
+	}
 	errs = append(errs, c.TextHead.validate("text_head")...)
 	errs = append(errs, c.VectorHead.validate("vector_head")...)
 	errs = append(errs, validateEnsembles("text_ensembles", c.TextEnsembles)...)
@@ -358,6 +375,9 @@ func (c Config) Differences(model Config) []string {
 	}
 	if c.LabelTrust != model.LabelTrust {
 		d = append(d, fmt.Sprintf("label_trust: %s here, %s in the model", c.LabelTrust, model.LabelTrust))
+	}
+	if c.TrustBy != model.TrustBy {
+		d = append(d, fmt.Sprintf("trust_by: %s here, %s in the model", c.TrustBy, model.TrustBy))
 	}
 	if c.TextHead != model.TextHead {
 		d = append(d, fmt.Sprintf("text_head: %v here, %v in the model", c.TextHead, model.TextHead))
@@ -428,7 +448,7 @@ type Adoption struct {
 // Adopt makes m go on under cfg, and with this program's numerics, and records
 // in the model what was before. It can change what needs neither a table nor a
 // head remade: DuplicateWindow (a shorter one keeps the latest events, a longer
-// one cannot know again what was forgotten) and LabelTrust. Other differences
+// one cannot know again what was forgotten), LabelTrust and TrustBy. Other differences
 // are an error that names them, and m is unchanged. If nothing differs, nothing
 // is recorded.
 func (m *Model) Adopt(cfg Config) error {
@@ -437,7 +457,7 @@ func (m *Model) Adopt(cfg Config) error {
 		return fmt.Errorf("adopt configuration: %w", err)
 	}
 	keeps := cfg
-	keeps.DuplicateWindow, keeps.LabelTrust = m.cfg.DuplicateWindow, m.cfg.LabelTrust
+	keeps.DuplicateWindow, keeps.LabelTrust, keeps.TrustBy = m.cfg.DuplicateWindow, m.cfg.LabelTrust, m.cfg.TrustBy
 	if d := keeps.Differences(m.cfg); len(d) > 0 {
 		return fmt.Errorf("adopt configuration: a model of %d events cannot change %s; keep these as they were, or start a new model",
 			m.events, strings.Join(d, "; "))
@@ -459,6 +479,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // mathematics is the version of everything that turns a log into a model's
 // bytes. Whoever changes a formula, a constant or an order of summation there
 // counts it up.
-const mathematics = 2
+const mathematics = 3
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

@@ -14,9 +14,10 @@
 //
 // [Model.Apply] predicts an event, then learns it. What is learnt is weighted by
 // the label's trust: the probability φ that the label is true, by the head's own
-// prediction and the rate ε at which labels have been wrong. That is done for mail
-// and text; for vectors φ and ε are tracked, but every label counts in full,
-// because hard streams look like wrong labels (Config.LabelTrust).
+// prediction and the rate ε at which labels have been wrong, those of its source in
+// the first place (Config.TrustBy; sources.go has the measurements). That is done
+// for mail and text; for vectors φ and ε are tracked, but every label counts in
+// full, because hard streams look like wrong labels (Config.LabelTrust).
 //
 // # Which head
 //

@@ -22,6 +22,7 @@ type expert interface {
 type half struct {
 	events  uint64  // learnt
 	epsilon float64 // flip rate of the labels
+	sources sources // flip rates by source
 	head    *blr.Posterior
 	experts []expert // vectors: none before the first hashed name
 	sites   sites    // of the last events, which can be withdrawn
@@ -186,19 +187,22 @@ func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64
 
 // learn absorbs a labelled body, read as in and predicted. It returns the event's
 // site, without the hashes that name it and its body; its trust is the
-// probability, by the head alone, that the label is true. With trusting false
-// every label counts in full.
-func (h *half) learn(in *reading, ex *Example, trusting bool) (s site) {
+// probability, by the head alone, that the label is true.
+func (h *half) learn(in *reading, ex *Example, how trusting) (s site) {
 	spam, was := ex.Spam, in.head
 	y := -1.0
 	if spam {
 		y = 1
 	}
 	q := logistic.Sigmoid(y * was.LogOdds)
-	s.trust = trust(q, h.epsilon)
+	ε := h.epsilon
+	if how.bySource {
+		ε = h.sources.rate(ex.Source, ε)
+	}
+	s.trust = trust(q, ε)
 	weight, ω := 1.0, 1.0
-	if trusting {
-		weight, ω = s.trust, expertTrust(q, h.epsilon)
+	if how.weighs {
+		weight, ω = trust(q, h.epsilon), expertTrust(q, ε)
 	}
 	s.Record = h.head.Update(in.x, y, weight)
 	for k, e := range h.experts {
@@ -214,6 +218,7 @@ func (h *half) learn(in *reading, ex *Example, trusting bool) (s site) {
 		h.stack.learn(in, row{label: y, phi: s.trust, id: ex.ID, source: ex.Source}, weight, in.joined)
 	}
 	h.epsilon = nextFlipRate(h.epsilon, s.trust, h.events)
+	h.sources.observe(ex.Source, s.trust, h.events)
 	h.events++
 	return s
 }

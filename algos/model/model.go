@@ -65,7 +65,7 @@ type Example struct {
 type Effect struct {
 	Duplicate  bool       // known already: nothing has changed, and the rest is zero
 	Prediction Prediction // Learn and Relearn: before learning, and after what was withdrawn
-	Phi        float64    // Learn and Relearn: probability that the label is true
+	Phi        float64    // Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
 	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
 	Receipt    *Receipt   // Relearn and Unlearn: what was withdrawn
 	Alerts     []Alert    // alarms that the event raised or cleared; mostly none
@@ -135,13 +135,13 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 
 // learn predicts ex and learns it.
 func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
-	h, trusting := m.half(&ex.Body)
+	h, how := m.half(&ex.Body)
 	in := m.own.read(&ex.Body)
 	if h.columns != nil && h.experts == nil && len(in.features[0].Index) > 0 {
 		h.experts = newVectorExperts(m.cfg) // they say 0 to this event, as in has it
 	}
 	effect.Prediction = m.own.predict(h, in)
-	s := h.learn(in, ex, trusting)
+	s := h.learn(in, ex, how)
 	effect.Phi, effect.Epsilon = s.trust, h.epsilon
 	s.key, s.named, s.body = key, m.seen.named(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	h.sites.add(s)
@@ -203,19 +203,22 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	return &receipt, nil
 }
 
-// half returns the half that learns b, which comes into being here, and whether
-// it weighs labels by their trust.
-func (m *Model) half(b *Body) (h *half, trusting bool) {
+// half returns the half that learns b, which comes into being here, and how it
+// takes labels.
+func (m *Model) half(b *Body) (h *half, how trusting) {
+	how.bySource = m.cfg.TrustBy == TrustBySource
 	if b.Message != nil {
 		if m.text == nil {
 			m.text = newTextHalf(m.cfg)
 		}
-		return m.text, m.cfg.LabelTrust != TrustNone
+		how.weighs = m.cfg.LabelTrust != TrustNone
+		return m.text, how
 	}
 	if m.vector == nil {
 		m.vector = newVectorHalf(m.cfg)
 	}
-	return m.vector, m.cfg.LabelTrust == TrustAll
+	how.weighs = m.cfg.LabelTrust == TrustAll
+	return m.vector, how
 }
 
 // Events returns the number of events applied: the model's clock.

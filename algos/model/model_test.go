@@ -22,6 +22,9 @@ var small = model.Config{TableBits: 10, Dense: dense, DuplicateWindow: 50}
 // restore points, or of a Predictor's history.
 func TestModelIsAFunctionOfItsLog(t *testing.T) {
 	events := madeUp(400, 1)
+	for i := range events {
+		events[i].Source = strings.Repeat("s", i%7)
+	}
 	plain := newModel(t, small)
 	apply(t, plain, events)
 

@@ -11,7 +11,8 @@ package model
 //
 // t events learnt before. It starts at 0.1: from 0.01 it can settle in the fixed
 // point where no label is wrong and p saturates. The head learns the likelihood
-// raised to φ, the experts learn with weight (1) at min(0.45, 5ε).
+// raised to φ, the experts learn with weight (1) at min(max(0.45, ε), 5ε), where ε
+// is that of the label's source (3).
 const (
 	firstFlipRate  = 0.1
 	leastFlipRate  = 0.0003
@@ -24,6 +25,12 @@ const (
 	// may round to 0, and a site needs a positive weight.
 	leastTrust = 1e-12
 )
+
+// A trusting says how a half takes its labels.
+type trusting struct {
+	weighs   bool // by their trust; else each counts in full
+	bySource bool // with the flip rate of each source; else with the common one
+}
 
 // trust is φ of equation (1).
 func trust(q, ε float64) float64 {
@@ -39,5 +46,5 @@ func nextFlipRate(ε, φ float64, events uint64) float64 {
 
 // expertTrust is the weight with which the experts learn.
 func expertTrust(q, ε float64) float64 {
-	return trust(q, min(expertFlipRate, expertFactor*ε))
+	return trust(q, min(max(expertFlipRate, ε), expertFactor*ε))
 }
