@@ -33,8 +33,8 @@ import (
 //	  vector stack    the same
 //	  text watch      the alarms, as drawn in watch.go
 //	  vector watch    the same
-//	  text half       uint64 events | float64 ε | sources, as drawn in sources.go | head (package blr's bytes)
-//	  vector half     uint64 events | float64 ε | sources | standardiser (8 + 16·d bytes) | head
+//	  text half       uint64 events | float64 ε, share of spam | sources, as drawn in sources.go | head (package blr's bytes)
+//	  vector half     uint64 events | float64 ε, share of spam | sources | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
 //	                  | JSON {"numerics", "config", "adopted"}
 //	trailer
@@ -181,6 +181,7 @@ func (h *half) append(dst []byte) (_ []byte, err error) {
 	}
 	dst = binary.LittleEndian.AppendUint64(dst, h.events)
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(h.epsilon))
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(h.share))
 	dst = h.sources.append(dst)
 	if h.columns != nil {
 		if dst, err = h.columns.AppendBinary(dst); err != nil {
@@ -370,15 +371,20 @@ func (h *half) restore(s *halfSections, inputs int, head Head) error {
 		return err
 	}
 	b, tables := s.half, s.tables
-	if len(b) < 16 {
-		return fmt.Errorf("%d bytes, want at least 16", len(b))
+	const fixed = 24
+	if len(b) < fixed {
+		return fmt.Errorf("%d bytes, want at least %d", len(b), fixed)
 	}
 	h.events = binary.LittleEndian.Uint64(b)
 	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
 	if !(h.epsilon >= leastFlipRate && h.epsilon <= 1) {
 		return fmt.Errorf("flip rate %v", h.epsilon)
 	}
-	b, err := h.sources.restore(b[16:], h.events)
+	h.share = math.Float64frombits(binary.LittleEndian.Uint64(b[16:]))
+	if !(h.share > 0 && h.share < 1) {
+		return fmt.Errorf("share of spam %v", h.share)
+	}
+	b, err := h.sources.restore(b[fixed:], h.events)
 	if err != nil {
 		return err
 	}

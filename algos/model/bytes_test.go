@@ -137,13 +137,13 @@ func TestRestoreRefusesDamage(t *testing.T) {
 }
 
 // textSources are the text half's bytes from its sources on: its tenth section,
-// behind the event count and ε.
+// behind the event count, ε and the share of spam.
 func textSources(b []byte) []byte {
 	at := uint64(headerSize)
 	for section := range 9 {
 		at += binary.LittleEndian.Uint64(b[16+8*section:])
 	}
-	return b[at+16:]
+	return b[at+24:]
 }
 
 // headerSize is that of the drawing in bytes.go.

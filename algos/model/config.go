@@ -92,6 +92,11 @@ type Config struct {
 	// Both are tracked everywhere.
 	TrustBy string `json:"trust_by"`
 
+	// SpamShare gives the head of mail and text one more input, the share of spam
+	// among the last labels; default false. It is for labels that come late:
+	// share.go has figures.
+	SpamShare bool `json:"spam_share"`
+
 	// TextHead and VectorHead are the heads of mail and text, and of vectors.
 	TextHead   Head `json:"text_head"`
 	VectorHead Head `json:"vector_head"`
@@ -378,6 +383,9 @@ func (c Config) Differences(model Config) []string {
 	}
 	if c.TrustBy != model.TrustBy {
 		d = append(d, fmt.Sprintf("trust_by: %s here, %s in the model", c.TrustBy, model.TrustBy))
+	}
+	if c.SpamShare != model.SpamShare {
+		d = append(d, fmt.Sprintf("spam_share: %v here, %v in the model", c.SpamShare, model.SpamShare))
 	}
 	if c.TextHead != model.TextHead {
 		d = append(d, fmt.Sprintf("text_head: %v here, %v in the model", c.TextHead, model.TextHead))

@@ -36,7 +36,7 @@ func TestDifferences(t *testing.T) {
 
 // A field that Differences forgets is one that a learner would change silently.
 func TestDifferencesKnowEveryField(t *testing.T) {
-	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SkipHeaders: []string{"x"},
+	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"},
 		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan},
 		TextEnsembles: []string{"adaboost"}, VectorEnsembles: []string{"bblr", "viboost"}, SecondHead: 0.99,
 		Window: 100, Rebuild: 50, Alarms: model.Alarms{Drop: 0.3}}
@@ -54,7 +54,7 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
-		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"all","trust_by":"source",` +
+		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
 		`"text_ensembles":[],"vector_ensembles":["anyboost"],"second_head":0,"window":2000,"rebuild":500,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`

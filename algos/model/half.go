@@ -22,6 +22,7 @@ type expert interface {
 type half struct {
 	events  uint64  // learnt
 	epsilon float64 // flip rate of the labels
+	share   float64 // of spam among the last labels
 	sources sources // flip rates by source
 	head    *blr.Posterior
 	experts []expert // vectors: none before the first hashed name
@@ -101,11 +102,15 @@ func (p *prior) addExperts(k int) {
 	}
 }
 
-// textPrior is for x = [1, experts, facts].
+// textPrior is for x = [1, experts, facts], and the recent share of spam if that
+// is an input.
 func textPrior(cfg Config) (p prior) {
 	p.add(0, textBias)
 	p.addExperts(len(cfg.TextExperts))
 	for range feature.FactCount {
+		p.add(0, textFact)
+	}
+	if cfg.SpamShare {
 		p.add(0, textFact)
 	}
 	return p
@@ -133,6 +138,9 @@ func inputNames(cfg Config) (ofText, ofVector []string) {
 	}
 	for _, name := range feature.FactNames {
 		ofText = append(ofText, "fact: "+name)
+	}
+	if cfg.SpamShare {
+		ofText = append(ofText, "recent share of spam")
 	}
 	ofVector = append(append(ofVector, "bias"), cfg.Dense...)
 	ofVector = append(ofVector, "hashed names", "hashed names (naive Bayes)", "count of hashed names")
@@ -178,6 +186,7 @@ func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64
 	inputs := len(before.mean)
 	return &half{
 		epsilon: firstFlipRate,
+		share:   firstShare,
 		head:    newHead(before, head, float64(head.HalfLife)),
 		sites:   newSites(inputs),
 		watch:   newWatch(cfg, before, inputs-1),
@@ -219,6 +228,7 @@ func (h *half) learn(in *reading, ex *Example, how trusting) (s site) {
 	}
 	h.epsilon = nextFlipRate(h.epsilon, s.trust, h.events)
 	h.sources.observe(ex.Source, s.trust, h.events)
+	h.share = nextShare(h.share, spam)
 	h.events++
 	return s
 }

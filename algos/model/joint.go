@@ -151,6 +151,9 @@ func (j *Joint) ask(b *Body, explain bool) error {
 	for _, h := range j.halves {
 		if h.columns != nil {
 			h.columns.Standardise(in.x[1:1+len(in.dense)], in.dense)
+		} else {
+			p.reader.setShare(h)
+			in.setInputs()
 		}
 		a := answer{weight: float64(h.events)}
 		if explain {

@@ -28,7 +28,7 @@ func nearly(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1+m
 // One model answers, bit by bit, as it does alone, and whoever joins it without
 // having learnt anything changes the answer by rounding at most.
 func TestJointOfOne(t *testing.T) {
-	cfg := model.Config{TableBits: 10, Dense: dense}
+	cfg := model.Config{TableBits: 10, Dense: dense, SpamShare: true}
 	events := madeUp(300, 1)
 	m := learnt(t, cfg, events, 0, 1)
 	alone, one, idle := m.NewPredictor(), model.NewJoint(m), model.NewJoint(newModel(t, cfg), m, newModel(t, cfg))

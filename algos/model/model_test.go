@@ -25,10 +25,12 @@ func TestModelIsAFunctionOfItsLog(t *testing.T) {
 	for i := range events {
 		events[i].Source = strings.Repeat("s", i%7)
 	}
-	plain := newModel(t, small)
+	cfg := small
+	cfg.SpamShare = true // the more state, the better
+	plain := newModel(t, cfg)
 	apply(t, plain, events)
 
-	busy := newModel(t, small)
+	busy := newModel(t, cfg)
 	predictor := busy.NewPredictor()
 	for i := range events {
 		for _, k := range []int{i, 399 - i, 7} {

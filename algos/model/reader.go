@@ -36,16 +36,20 @@ type reader struct {
 	recipe  []textExpert // of text.features
 	skip    []string     // headers that are not read, sorted
 	kept    []byte       // H without them
+	share   bool         // whether the last input of text is the recent share of spam
 }
 
 func newReader(cfg Config) *reader {
 	r := &reader{hasher: feature.NewHasher(cfg.TableBits), skip: cfg.SkipHeaders}
-	k := len(cfg.TextExperts)
+	k, facts := len(cfg.TextExperts), feature.FactCount
+	if cfg.SpamShare {
+		r.share, facts = true, facts+1
+	}
 	r.text = reading{
 		features: make([]feature.Sparse, k),
 		scores:   make([]text.Score, k),
-		x:        make([]float64, 1+k+feature.FactCount),
-		inputs:   make([]float64, k+feature.FactCount),
+		x:        make([]float64, 1+k+facts),
+		inputs:   make([]float64, k+facts),
 	}
 	for _, name := range cfg.TextExperts {
 		r.recipe = append(r.recipe, textExperts[name])
@@ -113,9 +117,23 @@ func (r *reader) readMessage(m *feature.Message, h *half) *reading {
 	experts := len(r.recipe)
 	in.x[0] = 1
 	in.score(h, in.x[1:1+experts])
-	feature.Facts(in.x[1+experts:], m)
+	feature.Facts(in.x[1+experts:1+experts+feature.FactCount], m)
+	r.setShare(h)
 	in.setInputs()
 	return in
+}
+
+// setShare writes the recent share of spam of the text half h, nil if there is
+// none yet, where it is an input.
+func (r *reader) setShare(h *half) {
+	if !r.share {
+		return
+	}
+	input := 0.0
+	if h != nil {
+		input = shareInput(h.share)
+	}
+	r.text.x[len(r.text.x)-1] = input
 }
 
 // readVector reads v for the vector half h, nil if there is none yet. v has

@@ -17,6 +17,7 @@ type Model struct {
 	SkipHeaders     []string `help:"Headers of mail that are not read, by name; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places." placeholder:"NAME,…" group:"Model"`
 	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none. Without it all where ensembles run on dense vectors, else text." enum:",text,all,none" default:"" placeholder:"WHERE" group:"Model"`
 	TrustBy         string   `help:"Whose rate of wrong labels a label is believed by: that of its source, or that of all." enum:"source,all" default:"source" group:"Model"`
+	SpamShare       bool     `help:"Let the head of mail and text see the share of spam among the last labels. It helps where labels come late." group:"Model"`
 
 	TextSite       string `help:"How the head of mail and text approximates a likelihood: rvga, jj (Jaakkola-Jordan) or exact-rvga." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
 	TextHalfLife   int    `help:"Events after which what that head has learnt counts half; 0 is for ever." default:"0" placeholder:"N" group:"Model"`
@@ -44,7 +45,7 @@ type Model struct {
 func (f Model) Config(dense []string) (model.Config, error) {
 	cfg := model.Config{
 		TableBits: f.TableBits, Dense: dense, DuplicateWindow: f.DuplicateWindow,
-		TextExperts: f.TextExperts, SkipHeaders: f.SkipHeaders, LabelTrust: f.LabelTrust, TrustBy: f.TrustBy,
+		TextExperts: f.TextExperts, SkipHeaders: f.SkipHeaders, LabelTrust: f.LabelTrust, TrustBy: f.TrustBy, SpamShare: f.SpamShare,
 		TextHead:   model.Head{Site: f.TextSite, HalfLife: f.TextHalfLife, Refresh: f.TextRefresh},
 		VectorHead: model.Head{Site: f.VectorSite, HalfLife: f.VectorHalfLife, Refresh: f.VectorRefresh},
 		SecondHead: f.SecondHead, Window: f.EnsembleWindow, Rebuild: f.RebuildEvery,
