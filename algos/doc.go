@@ -15,7 +15,7 @@
 //	poeboost           boosting as a product of experts
 //	bblr               logistic regression on a smooth 0-1 loss
 //	ensemble           any of these boosters rebuilt from a window of the stream
-//	drift              the three alarms: label noise, covariate, concept
+//	drift              the three alarms: label noise, covariate, concept; DDM and ADWIN beside them
 //	game, information  zero-sum games; entropies and divergences
 //	internal/logistic  exp, log and σ with the same bits on every CPU
 //	algotest           the laws that every classifier obeys, as a test suite

@@ -176,7 +176,7 @@ func (r *alarmResult) notes() []string {
 	}
 	return []string{
 		tuned,
-		fmt.Sprintf("The first %d events of a stream do not count; what is raised in %d events is one alarm. Intervals of rates are exact Poisson.", r.learnt, together),
+		fmt.Sprintf("The first %d events of a stream do not count; what is raised in %d events is one alarm. Intervals of rates are exact Poisson, and too narrow for DDM, whose alarms come in runs.", r.learnt, together),
 		fmt.Sprintf("Before the faults are %d events that nothing was tuned on.", r.before),
 		fmt.Sprintf("Raised: streams with an alarm within %d events of the fault at event %d. Delay: the median over all streams, with its 95 %% bootstrap interval.", r.horizon, r.faultAt+1),
 		fmt.Sprintf("always: an alarm at every event, the shortest delay there is; it tells nothing. never: no false alarm, and no other. An alarm at random, as often false as ours, is raised in %.1f %% of spans of %d events (%.1f to %.1f %%).",
