@@ -1,0 +1,242 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/background"
+	"hamlet/state"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// noisy is a model of eight dense numbers that rebuilds ensembles often.
+func noisy() model.Config {
+	return model.Config{
+		TableBits: 8, DuplicateWindow: 5000, Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+		VectorEnsembles: []string{"anyboost", "adaboost"}, Window: 400, Rebuild: 200,
+	}
+}
+
+// vectors returns n labelled vectors, of which from event from on 30 % of the ham
+// is called spam, the alerts that a model says of them in order, and the model.
+// The two classes differ by 1.6 standard deviations, so that one in twenty labels
+// looks wrong by nature.
+func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.Alert, *model.Model) {
+	t.Helper()
+	m, err := model.New(noisy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(11, 12))
+	var (
+		records []kafka.Record
+		alerts  []stream.Alert
+	)
+	for i := range n {
+		spam := random.IntN(2) == 1
+		body := stream.Body{Kind: stream.Vector}
+		example := model.Example{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t"}
+		for j, name := range noisy().Dense {
+			x := random.NormFloat64()
+			if j < 4 && spam {
+				x += 1.6
+			}
+			body.Vector = append(body.Vector, stream.Number{Name: name, Value: x})
+			example.Body.Vector = append(example.Body.Vector, feature.Number{Name: name, Value: x})
+		}
+		if flip := random.Float64() < .3; flip && i >= from {
+			spam = true
+		}
+		example.Spam = spam
+		e := stream.Event{ID: example.ID, Source: "s", Tenant: "t", Label: stream.Ham, Body: body}
+		if spam {
+			e.Label = stream.Spam
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, kafka.Record{Topic: topic, Key: []byte("t"), Value: value, Headers: headers})
+		effect, err := m.Apply(&example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range effect.Alerts {
+			a := alert.Of(&effect.Alerts[k])
+			a.Model = "default"
+			alerts = append(alerts, a)
+		}
+	}
+	return records, alerts, m
+}
+
+// A late runner does no work before it is waited for: the slowest machine that
+// there can be. An early one does it at once.
+type late struct{}
+
+func (late) Go(work func()) (wait func()) { return work }
+
+type early struct{}
+
+func (early) Go(work func()) (wait func()) { work(); return func() {} }
+
+// A gate does work in a goroutine, each piece when it is let through.
+type gate struct {
+	asked chan struct{} // a piece of work is waited for
+	pass  chan struct{} // closed: all may pass
+	group *sync.WaitGroup
+}
+
+func (g gate) Go(work func()) (wait func()) {
+	done := make(chan struct{})
+	g.group.Go(func() {
+		<-g.pass
+		work()
+		close(done)
+	})
+	return func() {
+		select {
+		case g.asked <- struct{}{}:
+		default:
+		}
+		<-done
+	}
+}
+
+// Whatever does the slow work, and whenever it gets to it, the model's bytes and
+// its alerts are those of the model that did it in the stream.
+func TestSlowRunner(t *testing.T) {
+	r, n := newRig(t, 1), newNATSRig(t)
+	const events, from = 2600, 1800
+	records, alerts, m := vectors(t, r.topic, events, from)
+	if !slices.ContainsFunc(alerts, func(a stream.Alert) bool { return a.Kind == stream.AlertLabelNoise }) {
+		t.Fatalf("the stream raises no label noise, so that it shows nothing: %+v", alerts)
+	}
+	want, wantIDs := sum(t, m), messageIDs(alerts)
+	r.produce(records...)
+	beside := background.New(nil)
+	defer beside.Close()
+	for name, runner := range map[string]model.Runner{"none": nil, "early": early{}, "late": late{}, "beside": beside} {
+		t.Run(name, func(t *testing.T) {
+			r.forget()
+			cfg := r.config("g-" + name)
+			cfg.Model, cfg.Runner, cfg.Alerts = noisy(), runner, n.publisher()
+			r.learn(cfg, events)
+			if c := r.head(); c.ModelSHA256() != want {
+				t.Error("the model differs")
+			}
+			// Every runner finds the same alerts, and they are the same messages.
+			if got := n.ids(); !slices.Equal(got, wantIDs) {
+				t.Errorf("the stream of alerts holds %v, want %v", got, wantIDs)
+			}
+		})
+	}
+}
+
+func messageIDs(alerts []stream.Alert) (ids []string) {
+	for i := range alerts {
+		ids = append(ids, alerts[i].MessageID())
+	}
+	return ids
+}
+
+// A mortal store takes no more saves once its learner is dead.
+type mortal struct {
+	Store
+	mu   sync.Mutex
+	dead bool
+}
+
+var errDead = errors.New("dead")
+
+func (s *mortal) die() {
+	s.mu.Lock()
+	s.dead = true
+	s.mu.Unlock()
+}
+
+func (s *mortal) Save(ctx context.Context, partition int, c *state.Checkpoint) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return 0, errDead
+	}
+	return s.Store.Save(ctx, partition, c)
+}
+
+// A learner dies while an event waits for a rebuild or an SNR that is under way.
+// The next one goes on from a checkpoint in which that is begun and not done: it
+// begins it anew, the bytes are the same, and each alert is stored once though
+// both published it.
+func TestDeathDuringARebuild(t *testing.T) {
+	r, n := newRig(t, 1), newNATSRig(t)
+	const events, from = 2600, 1800
+	records, alerts, m := vectors(t, r.topic, events, from)
+	r.produce(records...)
+	for _, stop := range []int{2, 4, 3, 5, 4} { // which of its waits it dies in
+		store := &mortal{Store: r.store}
+		cfg := r.config("g")
+		cfg.Model, cfg.Alerts, cfg.Store, cfg.SaveEvery = noisy(), n.publisher(), store, 1
+		cfg.Consumer.MaxBatch = 20 // so that saves lie between the beginning of work and its end
+		waits := 0
+		g := gate{asked: make(chan struct{}, 1), pass: make(chan struct{}), group: new(sync.WaitGroup)}
+		cfg.Runner = runnerFunc(func(work func()) func() {
+			wait := late{}.Go(work)
+			return func() {
+				if waits++; waits == stop {
+					wait = g.Go(work)
+				}
+				wait()
+			}
+		})
+		l, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ended := make(chan error, 1)
+		go func() { ended <- l.Run(ctx) }()
+		select {
+		case <-g.asked:
+			store.die()
+			cancel()
+			close(g.pass)
+			if err := <-ended; !errors.Is(err, errDead) {
+				t.Fatalf("the learner that died ended with %v", err)
+			}
+			g.group.Wait()
+		case err := <-ended:
+			cancel()
+			t.Fatalf("the learner ended without the wait that it was to die in: %v", err)
+		}
+		cancel()
+	}
+	saved := r.head()
+	if saved.Events == 0 || saved.Events >= events {
+		t.Fatalf("the last that died had saved %d events", saved.Events)
+	}
+	cfg := r.config("g")
+	cfg.Model, cfg.Alerts = noisy(), n.publisher()
+	r.learn(cfg, events)
+	if r.head().ModelSHA256() != sum(t, m) {
+		t.Error("the model differs from one that never died")
+	}
+	if got, want := n.ids(), messageIDs(alerts); !slices.Equal(got, want) {
+		t.Errorf("the stream of alerts holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+type runnerFunc func(work func()) (wait func())
+
+func (f runnerFunc) Go(work func()) (wait func()) { return f(work) }
