@@ -1,0 +1,207 @@
+package endtoend
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// denseNames are the columns of writeNoisy's file.
+const denseNames = "x0,x1,x2,x3,x4,x5,x6,x7"
+
+// writeNoisy writes n rows of numbers as CSV, of which from row from on 40 % of
+// the ham is called spam. The classes differ by 1.6 standard deviations in four of
+// eight columns.
+func writeNoisy(t *testing.T, n, from int) string {
+	t.Helper()
+	random := rand.New(rand.NewPCG(11, 12))
+	b := bytes.NewBufferString(denseNames + ",label\n")
+	for i := range n {
+		spam := random.IntN(2) == 1
+		for j := range 8 {
+			x := random.NormFloat64()
+			if j < 4 && spam {
+				x += 1.6
+			}
+			fmt.Fprintf(b, "%.4f,", x)
+		}
+		label := "ham"
+		if flip := random.Float64() < .4; spam || flip && i >= from {
+			label = "spam"
+		}
+		fmt.Fprintln(b, label)
+	}
+	path := filepath.Join(t.TempDir(), "noisy.csv")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// evalAlerts returns what eval says of a source's alarms, and the model's hash.
+func evalAlerts(t *testing.T, args ...string) ([]stream.Alert, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "alerts.jsonl")
+	model := parseResult(t, mustOutput(t, "hamlet", append([]string{"eval", "--json", "--alerts", path}, args...)...)).ModelSHA256
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var alerts []stream.Alert
+	for line := range strings.Lines(string(b)) {
+		a, err := stream.DecodeAlert([]byte(line))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if a.Model != "" {
+			t.Errorf("eval's alert has a model: %s", line)
+		}
+		alerts = append(alerts, a)
+	}
+	return alerts, model
+}
+
+// publishedAlerts returns what the stream of alerts holds of a model, in order.
+func publishedAlerts(t *testing.T, model string) []stream.Alert {
+	t.Helper()
+	conn, err := nats.Connect(nats.Config{URL: natsURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), nats.AlertStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var alerts []stream.Alert
+	state := s.CachedInfo().State
+	for seq := state.FirstSeq; state.Msgs > 0 && seq <= state.LastSeq; seq++ {
+		m, err := s.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := stream.DecodeAlert(m.Data)
+		if err != nil {
+			t.Fatalf("%s: %v", m.Data, err)
+		}
+		if a.Model != model {
+			continue
+		}
+		if got := m.Header.Get("Nats-Msg-Id"); got != a.MessageID() || m.Subject != nats.AlertSubject(a.Kind, model) || a.Time.IsZero() {
+			t.Errorf("message %q under %s: %s", got, m.Subject, m.Data)
+		}
+		alerts = append(alerts, a)
+	}
+	return alerts
+}
+
+// kill −9 of a learner while ensembles are rebuilt, SNRs computed and alarms
+// raised: the model is eval's, and JetStream holds each of eval's alerts once.
+func TestKillLearnerDuringRebuilds(t *testing.T) {
+	const n, from, kills = 4000, 2500, 6
+	model, file := modelName(t), writeNoisy(t, n, from)
+	flags := []string{"--ensembles", "anyboost,adaboost", "--second-head", "0.99", "--rebuild-every", "250"}
+	want, sha256 := evalAlerts(t, append(flags, "--table-bits", "14", file)...)
+	raised := 0
+	for i := range want {
+		want[i].Model = model
+		if want[i].Kind == stream.AlertLabelNoise && want[i].State == stream.AlertRaised {
+			raised++
+		}
+	}
+	if raised == 0 {
+		t.Fatalf("labels that went bad raise no alarm, so that this shows nothing: %+v", want)
+	}
+
+	flags = learnerFlags(model, append(flags, "--dense", denseNames, "--nats", natsURL, "--save-every", "20ms")...)
+	ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "600")...)
+	pending := 0 // kills after which the saved model had a rebuild begun and not in effect
+	for k := range kills {
+		learner := start(t, "learner", flags...)
+		addr := learner.httpAddr()
+		goal := float64(from/2 + k*(n-from/2)/kills)
+		await(t, fmt.Sprintf("offset %v is reached", goal), func() bool {
+			return metric(addr, "hamlet_learner_next_offset") >= goal
+		})
+		learner.kill()
+		c, err := checkpoint(t, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Events >= 250 && c.Events%250 != 0 { // begun at one multiple, due at the next
+			pending++
+		}
+	}
+	if pending == 0 {
+		t.Error("no learner was killed between a rebuild's beginning and its effect")
+	}
+	learner := start(t, "learner", flags...)
+	addr := learner.httpAddr()
+	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n })
+	last := want[len(want)-1]
+	state := 0.0
+	if last.State == stream.AlertRaised {
+		state = 1
+	}
+	if got := metric(addr, "hamlet_alarm", `kind="`+last.Kind+`"`, `body="vector"`); got != state {
+		t.Errorf("the metric of %s is %v, want %v", last.Kind, got, state)
+	}
+	if got := metric(addr, "hamlet_window_bytes"); got <= 0 {
+		t.Errorf("the windows take %v bytes", got)
+	}
+	learner.stop()
+	<-ingest.done
+	if got := savedSHA256(t, model); got != sha256 {
+		t.Errorf("after %d kills the model is %s, eval's is %s", kills, got, sha256)
+	}
+	got := publishedAlerts(t, model)
+	for i := range got {
+		got[i].Time = want[0].Time // that of publication
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("alerts (-eval +published):\n%s", d)
+	}
+}
+
+// hamlet up publishes what eval says, and shows it.
+func TestUpPublishesAlerts(t *testing.T) {
+	const n, from = 2600, 1700
+	model, file := modelName(t), writeNoisy(t, n, from)
+	want, sha256 := evalAlerts(t, "--table-bits", "14", file)
+	if len(want) == 0 {
+		t.Fatal("the stream raises no alarm")
+	}
+	out, stderr, status := output(t, "hamlet", "up", "--once", "--json", "--model", model, "--nats", natsURL, "--table-bits", "14", file)
+	if status != 0 || parseResult(t, out).ModelSHA256 != sha256 {
+		t.Fatalf("up: status %d, %s\n%s", status, out, stderr)
+	}
+	got := publishedAlerts(t, model)
+	for i := range got {
+		got[i].Model, got[i].Time = "", want[0].Time
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("alerts (-eval +published):\n%s", d)
+	}
+	for _, a := range want {
+		if line := fmt.Sprintf("event %d: %s %s", a.Event, a.Kind, a.State); strings.Count(stderr, line) != 1 {
+			t.Errorf("up does not say %q once:\n%s", line, stderr)
+		}
+	}
+	if !strings.Contains(stderr, "'hamlet.alerts.>'") {
+		t.Errorf("up does not say where alerts are to be heard:\n%s", stderr)
+	}
+}
