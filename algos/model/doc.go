@@ -69,9 +69,9 @@
 // all the time: guessing that nothing changes has an error of 14.67 %.
 //
 //	                              head alone         anyboost            second head .97 too
-//	spambase                   2.32 .1894  6.8 %   1.93 .1681  6.0 %
-//	spambase, --flip .1                            2.49 .1989  7.0 %
-//	elec2                      27.6 .596  34.3 %   16.4 .488  24.8 %   11.7 .424  19.6 %
+//	spambase                   2.17 .1832  6.5 %   1.91 .1666  5.8 %
+//	spambase, --flip .1                            2.38 .1986  6.8 %
+//	elec2                      26.7 .591  33.6 %   16.2 .487  24.7 %   11.8 .425  19.7 %
 //	SpamAssassin               .046 .0218  .83 %   .059 .0226  .81 %
 //	sms                        .499 .0383  .93 %   .563 .0355  .86 %
 //	spam-drift                 .126 .0318  .88 %   .133 .0326  .92 %
