@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"hamlet/stream"
@@ -203,5 +205,56 @@ func TestUpPublishesAlerts(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "'hamlet.alerts.>'") {
 		t.Errorf("up does not say where alerts are to be heard:\n%s", stderr)
+	}
+}
+
+// A learner whose NATS is down starts, learns and saves what no alert waits in; one
+// whose NATS has no JetStream says what to do and ends.
+func TestLearnerWithoutJetStream(t *testing.T) {
+	model, file := modelName(t), writeMail(t, 100)
+	mustOutput(t, "ingest", ingestFlags(model, file)...)
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := nobody.Addr().String()
+	if err := nobody.Close(); err != nil {
+		t.Fatal(err)
+	}
+	learner := start(t, "learner", learnerFlags(model, "--nats", "nats://"+address, "--save-every", "20ms")...)
+	addr := learner.httpAddr()
+	await(t, "the learner has saved", func() bool {
+		return metric(addr, "hamlet_learner_next_offset") == 100 && metric(addr, "hamlet_learner_unsaved_records") == 0
+	})
+	learner.stop()
+	if !strings.Contains(learner.log(), "alerts wait for NATS") {
+		t.Errorf("the learner does not say that NATS is down:\n%s", learner.log())
+	}
+
+	plain, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.Start()
+	defer func() { plain.Shutdown(); plain.WaitForShutdown() }()
+	if !plain.ReadyForConnections(patience) {
+		t.Fatal("the nats server doesn't listen")
+	}
+	for _, command := range [][]string{
+		append([]string{"learner"}, learnerFlags(model, "--nats", plain.ClientURL())...),
+		{"up", "--once", "--nats", plain.ClientURL(), file},
+	} {
+		name, args := command[0], command[1:]
+		if name == "up" {
+			name, args = "hamlet", command
+		}
+		_, stderr, status := output(t, name, args...)
+		if status != 1 || !strings.Contains(stderr, "JetStream switched off") {
+			t.Errorf("%s: status %d, %s", command[0], status, stderr)
+		}
+	}
+	_, stderr, status := output(t, "hamlet", "up", "--once", "--table-bits", "14", "--no-publish-alerts", "--nats", plain.ClientURL(), file)
+	if status != 0 {
+		t.Errorf("up --no-publish-alerts: status %d, %s", status, stderr)
 	}
 }
