@@ -69,12 +69,16 @@ func TestEnsembleFlags(t *testing.T) {
 		{"--rebuild-every=70", "rebuild: 70"},
 		{"--ensemble-window=1", "window: 1"},
 		{"--second-head=2", "second_head: ρ = 2"},
-		{"--alarm-drop=.01", "confirmed drop"},
+		{"--alarm-confirmed=.3", "confirmed drop"},
+		{"--alarm-concept=-1", "alarms"},
 	} {
 		_, err := configure(t, nil, c.arg)
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.arg, err, c.want)
 		}
+	}
+	if _, err := configure(t, nil, "--alarm-drop=.05"); err != nil { // the other thresholds follow
+		t.Error(err)
 	}
 	cfg, err := configure(t, nil, "--no-alarms", "--alarm-drop=.01")
 	if err != nil || cfg.Alarms != (model.Alarms{Off: true}) {
