@@ -27,17 +27,17 @@ type Model struct {
 	VectorRefresh  int    `help:"The same for the head of vectors." default:"0" placeholder:"N" group:"Model"`
 
 	Ensembles      []string `help:"Ensembles that are rebuilt from the latest events and stand beside the head: anyboost, realadaboost, poeboost.ds, poeboost.cs, adaboost, bhboost, viboost, bblr, or none. Without it anyboost for vectors with dense names, none for mail, text and hashed vectors." placeholder:"LIST|none" group:"Model"`
-	EnsembleWindow int      `help:"How many of the latest events an ensemble is built from." default:"2000" placeholder:"N" group:"Model"`
-	RebuildEvery   int      `help:"Build it anew at every so many events, a multiple of 50." default:"500" placeholder:"N" group:"Model"`
+	EnsembleWindow int      `help:"How many of the latest events an ensemble is built from; 2000 unless given." default:"2000" placeholder:"N" group:"Model"`
+	RebuildEvery   int      `help:"Build it anew at every so many events, a multiple of 50; 500 unless given." default:"500" placeholder:"N" group:"Model"`
 	SecondHead     float64  `help:"Add a second head that forgets by this factor an event, such as 0.99: a cheap remedy for drift. 0 is none." default:"0" placeholder:"RHO" group:"Model"`
 
 	Alarms         bool    `help:"Watch for labels that went bad, mail unlike anything learnt, and a world that changed." default:"true" negatable:"" group:"Alarms"`
-	AlarmDrop      float64 `help:"Label noise: raised when ln SNR lies so far below its running median, in nats. With the thresholds given here there was no false alarm in 1,000,000 clean events resampled from spambase (November 2026)." default:"0.2" placeholder:"NATS" group:"Alarms"`
+	AlarmDrop      float64 `help:"Label noise: raised when ln SNR lies so far below its running median, in nats; 0.2 unless given. With the default thresholds there was no false alarm in 1,000,000 clean events resampled from spambase (November 2026)." default:"0.2" placeholder:"NATS" group:"Alarms"`
 	AlarmConfirmed float64 `help:"Label noise: or so far, while the flip rate is above --alarm-flip-rate; 0 is 0.1, or --alarm-drop where that is less." default:"0" placeholder:"NATS" group:"Alarms"`
-	AlarmFlipRate  float64 `help:"Label noise: the flip rate that confirms a small drop." default:"0.01" placeholder:"RATE" group:"Alarms"`
+	AlarmFlipRate  float64 `help:"Label noise: the flip rate that confirms a small drop; 0.01 unless given." default:"0.01" placeholder:"RATE" group:"Alarms"`
 	AlarmClear     float64 `help:"Label noise: cleared when the drop is below; 0 is half of --alarm-confirmed." default:"0" placeholder:"NATS" group:"Alarms"`
-	AlarmCovariate float64 `help:"Covariate: raised when the leverage of the last 30 events or so lies above its past by so many of one event's standard deviations. 0.65 gave no false alarm in the same 1,000,000 events." default:"0.65" placeholder:"UNITS" group:"Alarms"`
-	AlarmConcept   float64 `help:"Concept: raised when the log loss has exceeded its running mean by so many nats in all (Page-Hinkley). 24, 28 and 32 gave 4.9, 2.2 and 1.2 false alarms in 100,000 losses drawn from a clean pass over spambase." default:"28" placeholder:"NATS" group:"Alarms"`
+	AlarmCovariate float64 `help:"Covariate: raised when the leverage of the last 30 events or so lies above its past by so many of one event's standard deviations; 0.65 unless given, which gave no false alarm in the same 1,000,000 events." default:"0.65" placeholder:"UNITS" group:"Alarms"`
+	AlarmConcept   float64 `help:"Concept: raised when the log loss has exceeded its running mean by so many nats in all (Page-Hinkley); 28 unless given. 24, 28 and 32 gave 4.9, 2.2 and 1.2 false alarms in 100,000 losses drawn from a clean pass over spambase." default:"28" placeholder:"NATS" group:"Alarms"`
 }
 
 // Config returns the model's configuration; dense are the names that enter the
