@@ -138,13 +138,6 @@ func (r *reader) text() string {
 	return string(r.take(int(n)))
 }
 
-func (r *reader) zero() {
-	var v uint64
-	if r.integers(&v); v != 0 {
-		r.fail("%x where version 1 has zeros", v)
-	}
-}
-
 // close returns the first error, or one if bytes are left.
 func (r *reader) close() error {
 	if r.err == nil && len(r.b) > 0 {

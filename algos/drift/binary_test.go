@@ -187,7 +187,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		},
 		"pagehinkley": {
 			"clip": float(8, 0), "memory": put(32, 0), "mean": float(64, 4), "excess": float(72, 40), "spell": put(88, 4_000),
-			"later": float(96, -1), "tail": put(104, 1),
+			"later": float(96, -1), "variance": float(104, -1), "square": float(112, -1),
 		},
 	}
 	for name, a := range s.alarms() {

@@ -72,20 +72,26 @@ func checkSpan(what string, n, low int) error {
 // clipped, and x̄ its mean so far (x included),
 //
 //	m ← m + x − x̄ − δ,   U = m − min m = max(0, U + x − x̄ − δ),
+//	δ = Tolerance · max(1, s²/¼),
 //
+// with s² the variance of x about x̄,
 // and the alarm is raised when U > λ: when the loss has lain above its mean, by
 // more than the tolerance, for an excess of λ nats in all. (Page, Continuous
 // inspection schemes, 1954; Hinkley, Inference about the change-point from
-// cumulative sum tests, 1971; the two forms of U are equal.) Two departures: x̄
-// is a mean of the last Memory events or so, with weights that fall off, once
-// there are more, and nothing is raised before Quiet events, while the model
-// learns.
+// cumulative sum tests, 1971; the two forms of U are equal.) Three departures: x̄
+// and s² are means of the last Memory events or so, with weights that fall off,
+// once there are more; nothing is raised before Quiet events, while the model
+// learns; and δ grows with the variance. An excursion of a walk with drift −δ and
+// variance s² goes beyond λ with a probability near e^(−2δλ/s²), so that with one δ
+// for all a stream of many false labels, whose losses vary by 1 and more, would be
+// raised again as soon as it had settled. ¼ is a little more than a clean pass over
+// spambase has (.2), for which λ was measured.
 //
 // While it is raised, x̄ stands still and U counts as at most λ. It clears when U
 // ≤ λ/2, after λ/2δ events as good as before, fewer if they are better. A loss
-// that stays higher is the new world: after Settle events the mean of the later
-// half of them becomes x̄, U becomes 0 and the alarm clears. So it never cries
-// longer than Settle events on end.
+// that stays higher is the new world: after Settle events mean and variance of the
+// later half of them become x̄ and s², U becomes 0 and the alarm clears. So it never
+// cries longer than Settle events on end.
 //
 // Its Status has U as level and λ as threshold, both in nats summed over events,
 // and x̄, in nats an event, as reference.
@@ -93,11 +99,21 @@ type PageHinkley struct {
 	cfg    PageHinkleyConfig
 	events uint64  // that x̄ has seen, those of raised spans left out
 	mean   float64 // x̄
+	spread float64 // s²
 	excess float64 // U
 	raised bool
 	since  uint64
 	spell  uint64  // events since it was raised, while it is
 	later  float64 // the sum of x over those beyond Settle/2
+	square float64 // the sum of x² over them
+}
+
+// calmVariance is the variance of losses up to which δ is the tolerance.
+const calmVariance = 0.25
+
+// tolerance is δ.
+func (p *PageHinkley) tolerance() float64 {
+	return p.cfg.Tolerance * max(1, p.spread/calmVariance)
 }
 
 // NewPageHinkley returns the alarm before any event. The error joins every field
@@ -121,16 +137,18 @@ func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
 		return p.observeRaised(count, x)
 	}
 	p.events++
-	p.mean += (x - p.mean) / float64(min(p.events, uint64(p.cfg.Memory)))
+	n, before := float64(min(p.events, uint64(p.cfg.Memory))), x-p.mean
+	p.mean += before / n
+	p.spread = max(0, p.spread+(float64(before*(x-p.mean))-p.spread)/n)
 	if p.events <= uint64(p.cfg.Quiet) {
 		return false
 	}
-	p.excess = max(0, p.excess+(x-p.mean-p.cfg.Tolerance))
+	p.excess = max(0, p.excess+(x-p.mean-p.tolerance()))
 	if p.excess <= p.cfg.Threshold {
 		return false
 	}
 	p.raised, p.since, p.excess = true, count, p.cfg.Threshold
-	p.spell, p.later = 0, 0
+	p.spell, p.later, p.square = 0, 0, 0
 	return true
 }
 
@@ -139,19 +157,21 @@ func (p *PageHinkley) observeRaised(count uint64, x float64) (changed bool) {
 	half := uint64(p.cfg.Settle / 2)
 	if p.spell > half {
 		p.later += x
+		p.square += float64(x * x)
 	}
-	p.excess = min(p.cfg.Threshold, max(0, p.excess+(x-p.mean-p.cfg.Tolerance)))
+	p.excess = min(p.cfg.Threshold, max(0, p.excess+(x-p.mean-p.tolerance())))
 	switch {
 	case p.excess <= p.cfg.Threshold/2:
 	case p.spell >= uint64(p.cfg.Settle):
 		p.events = p.spell - half
 		p.mean = p.later / float64(p.events)
+		p.spread = max(0, p.square/float64(p.events)-float64(p.mean*p.mean))
 		p.events = max(p.events, uint64(p.cfg.Quiet))
 		p.excess = 0
 	default:
 		return false
 	}
-	p.raised, p.since, p.spell, p.later = false, count, 0, 0
+	p.raised, p.since, p.spell, p.later, p.square = false, count, 0, 0, 0
 	return true
 }
 
@@ -163,7 +183,7 @@ func (p *PageHinkley) Status() Status {
 	}
 }
 
-// The bytes of a PageHinkley, version 1: 112, no more and no less. Integers and
+// The bytes of a PageHinkley, version 1: 120, no more and no less. Integers and
 // float64 bits are little-endian.
 //
 //	offset  size  field
@@ -178,10 +198,10 @@ func (p *PageHinkley) Status() Status {
 //	80      8     since
 //	88      8     spell
 //	96      8     sum of the later losses
-//	104     8     zero
+//	104     16    s², sum of the later losses' squares
 const (
 	pageHinkleyMagic = "hdph"
-	pageHinkleySize  = 112
+	pageHinkleySize  = 120
 )
 
 // AppendBinary appends the bytes of p. The error is always nil.
@@ -191,8 +211,7 @@ func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
 	w.integers(uint64(p.cfg.Memory), uint64(p.cfg.Quiet), uint64(p.cfg.Settle), p.events)
 	w.floats(p.mean, p.excess)
 	w.integers(p.since, p.spell)
-	w.floats(p.later)
-	w.integers(0)
+	w.floats(p.later, p.spread, p.square)
 	return w.b, nil
 }
 
@@ -213,8 +232,7 @@ func (p *PageHinkley) UnmarshalBinary(b []byte) error {
 	r.integers(&q.events)
 	r.floats(&q.mean, &q.excess)
 	r.integers(&q.since, &q.spell)
-	r.floats(&q.later)
-	r.zero()
+	r.floats(&q.later, &q.spread, &q.square)
 	if err := r.close(); err != nil {
 		return fmt.Errorf("page–hinkley: %w", err)
 	}
@@ -224,8 +242,10 @@ func (p *PageHinkley) UnmarshalBinary(b []byte) error {
 	}
 	if !(q.mean >= 0 && q.mean <= q.cfg.Clip && q.excess >= 0 && q.excess <= q.cfg.Threshold) ||
 		!(q.later >= 0 && q.later <= float64(q.cfg.Clip*float64(q.cfg.Settle))) ||
-		q.spell > uint64(q.cfg.Settle) || !q.raised && (q.spell > 0 || math.Float64bits(q.later) != 0) {
-		return fmt.Errorf("page–hinkley: mean %v, excess %v, spell %d: %w", q.mean, q.excess, q.spell, ErrFormat)
+		!(q.spread >= 0 && q.spread <= float64(q.cfg.Clip*q.cfg.Clip)) ||
+		!(q.square >= 0 && q.square <= float64(float64(q.cfg.Clip*q.cfg.Clip)*float64(q.cfg.Settle))) ||
+		q.spell > uint64(q.cfg.Settle) || !q.raised && (q.spell > 0 || math.Float64bits(q.later)|math.Float64bits(q.square) != 0) {
+		return fmt.Errorf("page–hinkley: mean %v, variance %v, excess %v, spell %d: %w", q.mean, q.spread, q.excess, q.spell, ErrFormat)
 	}
 	*p = q
 	return nil
