@@ -45,10 +45,13 @@ func writeMail(t *testing.T, n int) string {
 	return path
 }
 
+// sessionTimeout is short, so that a partition whose learner was killed comes free.
+var sessionTimeout = "3s"
+
 // learnerFlags are what a learner of a test's model is started with.
 func learnerFlags(model string, more ...string) []string {
 	return append([]string{"--model", model, "--kafka", kafkaAddr, "--redis", redisAddr, "--table-bits", "14",
-		"--http", "127.0.0.1:0", "--session-timeout", "2s"}, more...)
+		"--http", "127.0.0.1:0", "--session-timeout", sessionTimeout}, more...)
 }
 
 func ingestFlags(model, file string, more ...string) []string {
