@@ -13,6 +13,10 @@ import (
 type Score struct {
 	LogOdds float64 // s: what the expert learns from, nats
 	Input   float64 // what it says to the head: s scaled by what it knows, clipped at ±10
+
+	// Surprise is how unlike all that it learnt the message is, in nats; of an
+	// expert that does not count, 0.
+	Surprise float64
 }
 
 // clipAt bounds an expert's input to the head.

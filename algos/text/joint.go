@@ -51,7 +51,7 @@ func ScoreNaiveBayes(experts []*NaiveBayes, f feature.Sparse) Score {
 		all.spam += e.spam
 	}
 	overall, prior := shrinkage/(all.ham+all.spam+1), all.prior()
-	var s float64
+	var s, scales float64
 	for k, i := range f.Index {
 		u := 1 / math.Sqrt(float64(len(f.Index)))
 		if f.Value != nil {
@@ -62,11 +62,12 @@ func ScoreNaiveBayes(experts []*NaiveBayes, f feature.Sparse) Score {
 			a += float64(e.table[i].ham)
 			b += float64(e.table[i].spam)
 		}
+		scales += float64(float64(u*u) * float64(scale(a+b)))
 		if a+b == 0 {
 			continue
 		}
 		r := float64(overall * (a + b))
 		s += float64(u * (logistic.Log((b+r)/(a+r)) + prior))
 	}
-	return Score{LogOdds: s, Input: clip(s)}
+	return Score{LogOdds: s, Input: clip(s), Surprise: all.surprise(scales)}
 }

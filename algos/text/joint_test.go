@@ -36,7 +36,7 @@ func messages(r *rand.Rand, n int, from, to uint32) (all []feature.Sparse) {
 
 func close(t *testing.T, what string, got, want text.Score) {
 	t.Helper()
-	if math.Abs(got.LogOdds-want.LogOdds) > 1e-12*(1+math.Abs(want.LogOdds)) || math.Abs(got.Input-want.Input) > 1e-12*(1+math.Abs(want.Input)) {
+	if math.Abs(got.LogOdds-want.LogOdds) > 1e-12*(1+math.Abs(want.LogOdds)) || math.Abs(got.Input-want.Input) > 1e-12*(1+math.Abs(want.Input)) || math.Abs(got.Surprise-want.Surprise) > 1e-12*(1+math.Abs(want.Surprise)) {
 		t.Errorf("%s: %+v, want %+v", what, got, want)
 	}
 }

@@ -45,21 +45,25 @@ func (e *NaiveBayes) Score(f feature.Sparse) Score {
 	if len(f.Index) == 0 {
 		return Score{}
 	}
-	var s float64
+	var s, mean float64
 	if f.Value == nil {
-		s = e.sumBinary(f.Index) / math.Sqrt(float64(len(f.Index)))
+		n := float64(len(f.Index))
+		s, mean = e.sumBinary(f.Index)
+		s, mean = s/math.Sqrt(n), mean/n
 	} else {
-		s = e.sum(f)
+		s, mean = e.sum(f)
 	}
-	return Score{LogOdds: s, Input: clip(s)}
+	return Score{LogOdds: s, Input: clip(s), Surprise: e.surprise(mean)}
 }
 
-func (e *NaiveBayes) sumBinary(index []uint32) float64 {
+// sumBinary returns Σ of the log-odds and of the scale of counts.
+func (e *NaiveBayes) sumBinary(index []uint32) (s, scales float64) {
 	overall := shrinkage / (e.ham + e.spam + 1)
-	product, sum, seen := 1.0, 0.0, 0
+	product, sum, seen, places := 1.0, 0.0, 0, uint64(0)
 	for _, i := range index {
 		c := e.table[i]
 		a, b := float64(c.ham), float64(c.spam)
+		places += scale(a + b)
 		if a+b == 0 {
 			continue
 		}
@@ -71,21 +75,46 @@ func (e *NaiveBayes) sumBinary(index []uint32) float64 {
 			product = 1
 		}
 	}
-	return sum + logistic.Log(product) + float64(float64(seen)*e.prior())
+	return sum + logistic.Log(product) + float64(float64(seen)*e.prior()), float64(places)
 }
 
-func (e *NaiveBayes) sum(f feature.Sparse) (s float64) {
+// sum returns Σ|u_i| times the log-odds and Σu_i² times the scale of counts.
+func (e *NaiveBayes) sum(f feature.Sparse) (s, scales float64) {
 	overall, prior := shrinkage/(e.ham+e.spam+1), e.prior()
 	for k, i := range f.Index {
-		c := e.table[slot(i, f.Value[k])]
+		c, u := e.table[slot(i, f.Value[k])], f.Value[k]
 		a, b := float64(c.ham), float64(c.spam)
+		scales += float64(float64(u*u) * float64(scale(a+b)))
 		if a+b == 0 {
 			continue
 		}
 		r := float64(overall * (a + b))
-		s += float64(math.Abs(f.Value[k]) * (logistic.Log((b+r)/(a+r)) + prior))
+		s += float64(math.Abs(u) * (logistic.Log((b+r)/(a+r)) + prior))
 	}
-	return s
+	return s, scales
+}
+
+// unseen is added to a feature's count: what was never seen has the doubt of a
+// count of ½ (the prior of Krichevsky and Trofimov, The performance of universal
+// encoding, 1981).
+const unseen = 0.5
+
+// The logarithms of counts are read off their bits: the exponent and, as a
+// fraction, the upper bits of the mantissa of c are 2²⁰·(log₂ c + 1023), too low by
+// .0861·2²⁰ at most and not at all at powers of two (Mitchell, Computer multiplication
+// and division using binary logarithms, 1962). A feature's costs two additions then,
+// and integers have one sum in whatever order.
+const (
+	scaleUnit = 1 << 20
+	scaleBias = 1023
+)
+
+// scale returns Mitchell's logarithm of a count.
+func scale(c float64) uint64 { return math.Float64bits(c+unseen) >> 32 }
+
+// surprise turns the mean scale of a message's features into its Surprise.
+func (e *NaiveBayes) surprise(mean float64) float64 {
+	return logistic.Log(e.ham+e.spam+shrinkage) - float64(math.Ln2*(float64(mean/scaleUnit)-scaleBias))
 }
 
 // prior is ln((n0+α)/(n1+α)), which turns counts into rates.
