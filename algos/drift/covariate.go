@@ -78,6 +78,10 @@ func (cfg *CovariateConfig) fill() error {
 // most, so that a raise takes a run of them. Stationary, L has mean 0 and a
 // standard deviation of about √(1/2Window) = 0.1.
 //
+// In the place of ln a a model may give another logarithm of how little is known of
+// an event: the surprise of an expert that counts (package text), which knows words
+// where the head knows but log-odds ([Covariate.ObserveLog]).
+//
 // It is raised when L > Threshold and clears when L ≤ Threshold/2. Falling
 // leverage, more of the same, raises nothing. μ and s go on while it is raised, so
 // that it ends by itself even if the new mail is never learnt: within some Memory
@@ -111,7 +115,16 @@ func (c *Covariate) Observe(count uint64, a float64) (changed bool) {
 	if !(a >= 0) {
 		panic(fmt.Sprintf("drift: a leverage of %v", a))
 	}
-	ℓ := max(-farthestLog, min(farthestLog, logistic.Log(a)))
+	return c.ObserveLog(count, logistic.Log(a))
+}
+
+// ObserveLog is Observe of a leverage whose logarithm in nats is ℓ, or of a
+// surprise in its place. It panics if ℓ is NaN, and counts it as ±100 beyond. O(1).
+func (c *Covariate) ObserveLog(count uint64, ℓ float64) (changed bool) {
+	if math.IsNaN(ℓ) {
+		panic("drift: a leverage without a logarithm")
+	}
+	ℓ = max(-farthestLog, min(farthestLog, ℓ))
 	if c.events == 0 {
 		c.reference = ℓ
 	}

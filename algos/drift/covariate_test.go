@@ -105,6 +105,9 @@ func TestCovariateDegenerate(t *testing.T) {
 			t.Errorf("constant %v: %+v", a, s)
 		}
 	}
+	if !panics(func() { mustNew(NewCovariate(CovariateConfig{})).ObserveLog(1, math.NaN()) }) {
+		t.Error("a leverage without a logarithm was taken")
+	}
 	for _, a := range []float64{math.NaN(), -1} {
 		if !panics(func() { mustNew(NewCovariate(CovariateConfig{})).Observe(1, a) }) {
 			t.Errorf("a leverage of %v was taken", a)

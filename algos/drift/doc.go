@@ -4,7 +4,7 @@
 // bytes on every machine.
 //
 //	LabelNoise   the labels' SNR on a class-balanced window   labels went bad
-//	Covariate    the head's leverage xᵀVx                     the mail changed
+//	Covariate    the head's leverage xᵀVx, or surprise        the mail changed
 //	PageHinkley  the log loss of predictions (concept)        the world changed
 //
 // [Read] joins them to one reading. Each has a level, a reference and a threshold
@@ -37,6 +37,13 @@
 // of the last 30 events lies above Huber's location of the past, in robust units
 // ([Covariate]). Inputs that shrink or vanish have less leverage and raise
 // nothing here.
+//
+// A head whose inputs are experts' log-odds is blind to new words: experts that know
+// none of them say 0, where x is small and a too. There the experts' own doubt takes
+// the place of ln a: the surprise of naive Bayes, ln of the geometric mean of
+// 1/(counts+½) over a message's features (package text), over 60 events, because a
+// campaign is a part of the mail. Package model has what that finds, and what else
+// was tried.
 //
 // # Concept
 //

@@ -317,7 +317,7 @@ func restoreText(section *[sectionCount][]byte, cfg Config) (*half, error) {
 	if err := h.restore(&s, len(before.mean), cfg.TextHead); err != nil {
 		return nil, err
 	}
-	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles, textMemory)
+	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles, textMemory, textCounter(cfg))
 }
 
 // restoreVector is restoreText for the vector half.
@@ -341,11 +341,11 @@ func restoreVector(section *[sectionCount][]byte, cfg Config) (*half, error) {
 	if err := h.restore(&s, len(before.mean), cfg.VectorHead); err != nil {
 		return nil, err
 	}
-	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles, vectorMemory)
+	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles, vectorMemory, vectorCounter(cfg))
 }
 
 // restoreBeside reads what stands beside the head of a half that is restored else.
-func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string, ρ float64) error {
+func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string, ρ float64, counter int) error {
 	inputs := len(before.mean) - 1
 	if h.stack = newStack(cfg, ensembles, before, head, inputs, ρ); h.stack != nil {
 		if err := h.stack.restore(s.stack, h.events); err != nil {
@@ -354,7 +354,7 @@ func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Hea
 	} else if len(s.stack) > 0 {
 		return errors.New("a stack that its configuration does not have")
 	}
-	if h.watch = newWatch(cfg, before, inputs); h.watch != nil {
+	if h.watch = newWatch(cfg, before, inputs, counter); h.watch != nil {
 		if err := h.watch.restore(s.watch, h.events); err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}

@@ -147,7 +147,7 @@ type Alarms struct {
 	Confirmed float64 `json:"confirmed"` // or so far, while the flip rate is above FlipRate; 0.1
 	FlipRate  float64 `json:"flip_rate"` // 0.01
 	Clear     float64 `json:"clear"`     // cleared below; half of Confirmed
-	Covariate float64 `json:"covariate"` // leverage above its past, in robust units; 0.65
+	Covariate float64 `json:"covariate"` // leverage or surprise above its past, in robust units; 0.65
 	Concept   float64 `json:"concept"`   // excess of log loss, in nats; 28
 }
 
@@ -487,6 +487,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // mathematics is the version of everything that turns a log into a model's
 // bytes. Whoever changes a formula, a constant or an order of summation there
 // counts it up.
-const mathematics = 5
+const mathematics = 6
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

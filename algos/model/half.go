@@ -116,8 +116,12 @@ func textPrior(cfg Config) (p prior) {
 	return p
 }
 
-// vectorExperts is how many experts read the hashed names.
-const vectorExperts = 2
+// vectorExperts is how many experts read the hashed names, and vectorCounts which
+// of them counts.
+const (
+	vectorExperts = 2
+	vectorCounts  = 1
+)
 
 // vectorPrior is for x = [1, dense, experts, ln(1+count of hashed names)].
 func vectorPrior(cfg Config) (p prior) {
@@ -169,27 +173,27 @@ func newVectorExperts(cfg Config) []expert {
 }
 
 func newTextHalf(cfg Config) *half {
-	h := newHalf(cfg, textPrior(cfg), cfg.TextHead, cfg.TextEnsembles, textMemory)
+	h := newHalf(cfg, textPrior(cfg), cfg.TextHead, cfg.TextEnsembles, textMemory, textCounter(cfg))
 	h.experts = newTextExperts(cfg)
 	return h
 }
 
 func newVectorHalf(cfg Config) *half {
-	h := newHalf(cfg, vectorPrior(cfg), cfg.VectorHead, cfg.VectorEnsembles, vectorMemory)
+	h := newHalf(cfg, vectorPrior(cfg), cfg.VectorHead, cfg.VectorEnsembles, vectorMemory, vectorCounter(cfg))
 	h.columns = feature.NewStandardiser(len(cfg.Dense))
 	return h
 }
 
 // newHalf returns a half without experts and columns. Its ensembles and its noise
 // watch see what the head sees, but the constant.
-func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64) *half {
+func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64, counter int) *half {
 	inputs := len(before.mean)
 	return &half{
 		epsilon: firstFlipRate,
 		share:   firstShare,
 		head:    newHead(before, head, float64(head.HalfLife)),
 		sites:   newSites(inputs),
-		watch:   newWatch(cfg, before, inputs-1),
+		watch:   newWatch(cfg, before, inputs-1, counter),
 		stack:   newStack(cfg, ensembles, before, head, inputs-1, ρ),
 	}
 }

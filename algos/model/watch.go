@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
@@ -30,31 +31,61 @@ type watch struct {
 
 	noise     *drift.LabelNoise
 	covariate *drift.Covariate
+	counter   int // the expert whose surprise covariate looks at, or noCounter
 	concept   *drift.PageHinkley
 
 	snr *task[drift.Result] // the pending SNR; nil: none, or nobody has taken it up
 }
 
-// newWatch returns the alarms of a half whose head has the prior before and whose
-// ensembles would see dim inputs; nil if there are to be none.
-func newWatch(cfg Config, before prior, dim int) *watch {
+// The covariate alarm of a half looks at the surprise of the expert that counts
+// (text.NaiveBayes), where that reads all there is: at mail, text and vectors
+// without dense names. To a head over experts, mail in new words is dull: its
+// log-odds lie near 0 and its leverage is small. Where no expert counts, or beside
+// dense names, it looks at the head's leverage.
+const noCounter = -1
+
+// textCounter and vectorCounter return which of a half's experts that is, or
+// noCounter.
+func textCounter(cfg Config) int { return slices.Index(cfg.TextExperts, Opening) }
+
+func vectorCounter(cfg Config) int {
+	if len(cfg.Dense) > 0 {
+		return noCounter
+	}
+	return vectorCounts
+}
+
+// surpriseWindow is the covariate alarm's window where it looks at surprises, in
+// events: new campaigns are a part of the mail, while inputs that are rescaled are
+// so in every event. The package doc has what other windows gave.
+const surpriseWindow = 60
+
+// newWatch returns the alarms of a half whose head has the prior before, whose
+// ensembles would see dim inputs, and of whose experts one counts or none; nil if
+// there are to be none.
+func newWatch(cfg Config, before prior, dim, counter int) *watch {
 	if cfg.Alarms.Off {
 		return nil
 	}
 	w := &watch{
 		head:    newHead(before, Head{Site: SiteRVGA}, halfLife(watchMemory)),
 		epsilon: firstFlipRate,
+		counter: counter,
 	}
-	w.noise, w.covariate, w.concept = cfg.Alarms.alarms(dim)
+	w.noise, w.covariate, w.concept = cfg.Alarms.alarms(dim, counter)
 	return w
 }
 
 // alarms returns the alarms before any event.
-func (a Alarms) alarms(dim int) (*drift.LabelNoise, *drift.Covariate, *drift.PageHinkley) {
+func (a Alarms) alarms(dim, counter int) (*drift.LabelNoise, *drift.Covariate, *drift.PageHinkley) {
 	noise, err1 := drift.NewLabelNoise(drift.LabelNoiseConfig{
 		Dim: dim, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear,
 	})
-	covariate, err2 := drift.NewCovariate(drift.CovariateConfig{Threshold: a.Covariate})
+	novelty := drift.CovariateConfig{Threshold: a.Covariate}
+	if counter != noCounter {
+		novelty.Window = surpriseWindow
+	}
+	covariate, err2 := drift.NewCovariate(novelty)
 	concept, err3 := drift.NewPageHinkley(drift.PageHinkleyConfig{Threshold: a.Concept})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		panic(err) // validate has asked
@@ -85,7 +116,7 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	w.epsilon = nextFlipRate(w.epsilon, φ, count-1)
 	w.head.Update(in.x, y, φ)
 
-	if w.covariate.Observe(count, was.Variance) {
+	if w.unlike(count, in) {
 		dst = append(dst, changed{kind: KindCovariate, status: w.covariate.Status()})
 	}
 	if w.concept.Observe(count, -logistic.LogSigmoid(y*was.LogOdds)) {
@@ -107,6 +138,14 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	w.noise.Start(count)
 	w.resume(r)
 	return dst
+}
+
+// unlike lets the covariate alarm see in and reports whether its state changed.
+func (w *watch) unlike(count uint64, in *reading) bool {
+	if w.counter == noCounter {
+		return w.covariate.Observe(count, in.head.Variance)
+	}
+	return w.covariate.ObserveLog(count, in.scores[w.counter].Surprise)
 }
 
 // resume takes up the SNR that is pending, if nobody has: it was started now, or
