@@ -19,6 +19,7 @@ type campaign struct {
 	attach     *attachment
 	agent      string
 	poses      bool // as a firm, with that firm's words and look
+	busts      bool // hashes: each letter has a domain and random strings of its own
 }
 
 // A sending is how a campaign's mail reaches its victims.
@@ -90,24 +91,15 @@ func (g *Generator) activeCampaign(n int) *campaign {
 	return g.campaigns.get((n-int(age*float64(g.cfg.Life))+2*g.cfg.Life)/spacing, g.newCampaign)
 }
 
-// newcomer is the campaign of Config.CampaignAt: in words that nobody has used.
-func (g *Generator) newcomer() *campaign {
-	const number = -1
-	return g.campaigns.get(number, func(int) *campaign {
-		r := rand.New(rand.NewPCG(g.cfg.Seed, mix(campaignStream, number)))
-		return &campaign{
-			number: number, product: coined(r), secret: r.Uint64(), text: true, sender: botnet, agent: "Newcomer 1.0",
-			style: style{coinedWords(r, 120), coinedWords(r, 60), 0.4},
-		}
-	})
-}
-
 // campaignMail writes a message of c.
 func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	r := g.rand
 	// Domains are blocked and replaced, templates reworded, a few times in a life.
 	period := max(1, g.cfg.Life/4)
 	domains := rand.New(rand.NewPCG(c.secret, uint64(n/period)))
+	if c.busts {
+		domains = r
+	}
 	domain := coined(domains) + pick(domains, []string{".example", "-shop.example", "-news.example", "-online.example"})
 	name := pick(r, firstNames) + " " + pick(r, lastNames)
 	var firm *firm
@@ -147,6 +139,9 @@ func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	}
 	if c.sender == bulkSender {
 		g.text = fmt.Appendf(g.text, "You receive this because you are a member. Unsubscribe: https://%s/u/%x\n", domain, r.Uint32())
+	}
+	if c.busts {
+		g.text = hashBusters(g.text, r)
 	}
 	g.text = c.hide(g.text, r, !c.text)
 	if c.html {

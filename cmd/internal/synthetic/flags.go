@@ -9,8 +9,8 @@ import (
 // when. Eval and up embed them.
 type Flags struct {
 	MailSeed      uint64  `help:"Seed of the synthetic mail." default:"0" placeholder:"S" group:"Synthetic mail"`
-	NewCampaign   int     `help:"From event N on, counted from 1, part of the mail is a campaign unlike any before: the mail changed, alarm covariate." placeholder:"N" group:"Synthetic mail"`
-	CampaignShare float64 `help:"Share of that campaign; 0.3 unless given." default:"0.3" placeholder:"SHARE" group:"Synthetic mail"`
+	NewCampaign   int     `help:"From event N on, counted from 1, part of the mail is an outbreak of campaigns unlike any before: the mail changed, alarm covariate." placeholder:"N" group:"Synthetic mail"`
+	CampaignShare float64 `help:"Share of that outbreak; 0.3 unless given." default:"0.3" placeholder:"SHARE" group:"Synthetic mail"`
 	NewPolicy     int     `help:"From event N on newsletters count as spam: the same mail means something else, the world changed, alarm concept." placeholder:"N" group:"Synthetic mail"`
 	BadFeed       int     `help:"From event N on the source user-reports, a quarter of the events, tells wrong labels: labels went bad, alarm label-noise." placeholder:"N" group:"Synthetic mail"`
 	BadFeedRate   float64 `help:"Share of its labels that is wrong then; 0.5 unless given." default:"0.5" placeholder:"RATE" group:"Synthetic mail"`

@@ -12,6 +12,9 @@
 // and security notices exist in both: no list of words separates the classes,
 // and every new campaign costs a few mistakes.
 //
+// What goes wrong can be injected: labels, what counts as spam, and an outbreak of
+// campaigns unlike any before (outbreak.go).
+//
 // The n-th message is a function of the configuration and n alone, whatever was
 // made before it; there is no clock. A message takes some 20 µs.
 package synthetic
@@ -38,7 +41,7 @@ type Config struct {
 
 	Noise float64 // share of all labels that are wrong from the beginning
 
-	CampaignAt    int     // covariate change: from this event on, mail as never seen before is CampaignShare of all
+	CampaignAt    int     // covariate change: from this event on, an outbreak of campaigns as never seen before is CampaignShare of all
 	CampaignShare float64 // default 0.3
 	PolicyAt      int     // concept change: from this event on, newsletters count as spam
 	BadFeedAt     int     // label noise: from this event on, the source BadFeed mislabels
@@ -205,7 +208,7 @@ func (g *Generator) compose(n int) (*letter, stream.Label) {
 	l := &letter{date: timeOf(n, r)}
 	l.to = g.people[r.IntN(len(g.people)/4)] // those who are here
 	if g.cfg.CampaignAt > 0 && n >= g.cfg.CampaignAt && r.Float64() < g.cfg.CampaignShare {
-		g.campaignMail(l, n, g.newcomer())
+		g.campaignMail(l, n, g.outbreakCampaign(n))
 		return l, stream.Spam
 	}
 	if r.Float64() < g.shareAt(n) {

@@ -51,18 +51,24 @@ func TestSameSeedSameMail(t *testing.T) {
 	if b := list(t, Config{Seed: 2}, 1, source.FlipConfig{}); b[0].Event.ID == a[0].Event.ID {
 		t.Error("another seed, the same mail")
 	}
-	g, err := New(Config{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{1999, 0, 777} { // each is a function of its number alone
-		g.Seek(n)
-		item, err := g.Next()
+	outbreak := Config{Seed: 1, CampaignAt: 700, CampaignShare: 0.9}
+	for _, c := range []struct {
+		cfg Config
+		all []source.Item
+	}{{Config{Seed: 1}, a}, {outbreak, list(t, outbreak, 2000, source.FlipConfig{})}} {
+		g, err := New(c.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(a[n], item); d != "" {
-			t.Errorf("message %d made alone differs:\n%s", n, d)
+		for _, n := range []int{1999, 0, 777, 1200, 701} { // each is a function of its number alone
+			g.Seek(n)
+			item, err := g.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.all[n], item); d != "" {
+				t.Errorf("%+v: message %d made alone differs:\n%s", c.cfg, n, d)
+			}
 		}
 	}
 }
