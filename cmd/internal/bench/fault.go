@@ -56,7 +56,7 @@ var faults = []fault{
 		},
 	},
 	{
-		name: "new campaign", meaning: "three mails in ten are spam in words that nobody has used (generator)",
+		name: "new campaign", meaning: "three mails in ten are spam of an outbreak, in words that nobody has used (generator)",
 		generator: func(cfg *synthetic.Config, at int) { cfg.CampaignAt = at },
 		of: func(w *world, _ *rand.Rand) change {
 			if w.set == nil {
