@@ -113,7 +113,7 @@ const calmVariance = 0.25
 
 // tolerance is δ.
 func (p *PageHinkley) tolerance() float64 {
-	return p.cfg.Tolerance * max(1, p.spread/calmVariance)
+	return float64(p.cfg.Tolerance * max(1, p.spread/calmVariance))
 }
 
 // NewPageHinkley returns the alarm before any event. The error joins every field
