@@ -186,6 +186,14 @@ func (p *Posterior) Dim() int { return p.dim }
 // Site returns the approximation of the likelihood in use.
 func (p *Posterior) Site() Site { return p.site }
 
+// Alike reports whether p and q started from the same configuration: inputs,
+// prior, site, half-life, tolerance, rhythm of factorings and block.
+func (p *Posterior) Alike(q *Posterior) bool {
+	return p.dim == q.dim && p.site == q.site && p.refactor == q.refactor && p.halfLife == q.halfLife &&
+		p.xiStop == q.xiStop && p.block.size == q.block.size &&
+		slices.Equal(p.mean0, q.mean0) && slices.Equal(p.precision0, q.precision0)
+}
+
 // Updates returns the number of events absorbed.
 func (p *Posterior) Updates() uint64 { return p.updates }
 

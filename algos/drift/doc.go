@@ -95,6 +95,6 @@
 //
 //   - An owner that follows the protocol of [LabelNoise] holds the same bytes
 //     however long a job takes and however often it was lost.
-//   - Nothing that makes a state takes its exponentials and logarithms from package
-//     math. The intervals of a Report do; they are shown, never kept.
+//   - Nothing that makes a state or a Report takes its exponentials and logarithms
+//     from package math.
 package drift

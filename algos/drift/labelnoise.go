@@ -310,6 +310,12 @@ func (n *LabelNoise) Status() Status {
 	}
 }
 
+// Clock returns how many events have been observed, and the event count of the
+// last Check.
+func (n *LabelNoise) Clock() (seen, checked uint64) {
+	return n.classes[0].seen + n.classes[1].seen, n.marked
+}
+
 // Due returns the event count at which the pending result takes effect, and
 // whether there is one.
 func (n *LabelNoise) Due() (count uint64, pending bool) {

@@ -30,7 +30,7 @@ import (
 //	        8     E, recent events
 //	        then of each, oldest first,
 //	        8     label
-//	        8     φ
+//	        8     q, what the head gave to the label
 //	        4, n  length of the id, and it
 //	        4, n  length of the source, and it
 const labelNoiseMagic = "hdln"

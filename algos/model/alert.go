@@ -23,7 +23,7 @@ type Alert struct {
 	Body    string        // the half that it is about: BodyText, BodyVector
 	Raised  bool          // or cleared
 	Event   uint64        // the model's event count when it happened
-	Status  drift.Status  // level, reference and threshold; each alarm of package drift says what they are
+	Status  drift.Status  // each alarm of package drift says what its numbers are; Since counts the half's events
 	Report  *drift.Report // label noise only: what is known about the labels; else nil
 	Reading drift.Reading // what all alarms of this half together say, after the change
 }

@@ -343,3 +343,64 @@ func TestAlarmsAreOff(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Second head and stacker are repaired as the head is: after a mass of forged labels
+// has been withdrawn they are again what the others made of them.
+func TestWithdrawalReachesTheStack(t *testing.T) {
+	cfg := model.Config{TableBits: 8, Dense: []string{"a", "b", "c"}, SecondHead: 0.999, VectorEnsembles: []string{}, LabelTrust: model.TrustNone}
+	clean, m := newModel(t, cfg), newModel(t, cfg)
+	good := rings(300, 300, 11)
+	for i := range good {
+		good[i].Spam = good[i].Body.Vector[0].Value > 0
+	}
+	apply(t, clean, good)
+	apply(t, m, good)
+	forged := rings(300, 300, 12)
+	for i := range forged {
+		forged[i].ID, forged[i].Spam = "f"+forged[i].ID, forged[i].Body.Vector[0].Value <= 0
+	}
+	apply(t, m, forged)
+	for _, f := range forged {
+		f.Action, f.Of, f.ID = model.Unlearn, f.ID, "u"+f.ID
+		apply(t, m, []model.Example{f})
+	}
+	asked := &model.Body{Vector: []feature.Number{{Name: "a", Value: 2}, {Name: "b", Value: 0}, {Name: "c", Value: 0}}}
+	want, err := clean.NewPredictor().Predict(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.NewPredictor().Predict(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is left has forgotten something of the good in the meantime.
+	if want.P() < 0.97 || got.P() < 0.95 {
+		t.Errorf("p = %.3f after the repair, %.3f had nothing been forged", got.P(), want.P())
+	}
+}
+
+// Thresholds of alarms can be changed on a living model; whether there are any
+// cannot.
+func TestAlarmsAreRetuned(t *testing.T) {
+	m := newModel(t, besides)
+	apply(t, m, rings(300, 300, 13))
+	cfg := m.Config()
+	cfg.Alarms.Drop, cfg.Alarms.Concept = 0.4, 40 // flip rates of rings are high: Confirmed counts
+	if err := m.Adopt(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range m.Alarms() {
+		// That of label noise is the other one while ε is high.
+		if want := map[string]float64{model.KindLabelNoise: 0.1, model.KindCovariate: 0.65, model.KindConcept: 40}[a.Kind]; a.Status.Threshold != want {
+			t.Errorf("%s has the threshold %v, want %v", a.Kind, a.Status.Threshold, want)
+		}
+	}
+	again, err := model.Restore(bytesOf(t, m))
+	if err != nil || len(again.Adoptions()) != 1 || again.Config().Alarms.Drop != 0.4 {
+		t.Errorf("restored: %+v, %v", again, err)
+	}
+	cfg.Alarms = model.Alarms{Off: true}
+	if err := m.Adopt(cfg); err == nil || !strings.Contains(err.Error(), "alarms") {
+		t.Errorf("alarms off: %v", err)
+	}
+}

@@ -15,11 +15,11 @@ import (
 	"hamlet/algos/text"
 )
 
-// A model's bytes, version 3, little endian:
+// A model's bytes, version 4, little endian:
 //
 //	header, 120 bytes
 //	   0  "hamletPM"
-//	   8  uint32 version = 3
+//	   8  uint32 version = 4
 //	  12  uint32 number of sections = 12
 //	  16  uint64 length of each section; 0: there is none
 //	 112  uint64 xxhash64 of bytes 0 to 111
@@ -46,7 +46,7 @@ import (
 // that a model's future depends on is in them.
 const (
 	magic   = "hamletPM"
-	version = 3
+	version = 4
 
 	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
@@ -314,7 +314,7 @@ func restoreText(section *[sectionCount][]byte, cfg Config) (*half, error) {
 	}
 	before := textPrior(cfg)
 	h := &half{experts: newTextExperts(cfg)}
-	if err := h.restore(&s, len(before.mean), cfg.TextHead); err != nil {
+	if err := h.restore(&s, before, cfg.TextHead, newSites(len(before.mean), stackerInputs(cfg.TextEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
 		return nil, err
 	}
 	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles, textMemory, textCounter(cfg))
@@ -338,7 +338,7 @@ func restoreVector(section *[sectionCount][]byte, cfg Config) (*half, error) {
 		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(s.tables), size)
 	}
 	before := vectorPrior(cfg)
-	if err := h.restore(&s, len(before.mean), cfg.VectorHead); err != nil {
+	if err := h.restore(&s, before, cfg.VectorHead, newSites(len(before.mean), stackerInputs(cfg.VectorEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
 		return nil, err
 	}
 	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles, vectorMemory, vectorCounter(cfg))
@@ -365,8 +365,8 @@ func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Hea
 }
 
 // restore reads a half whose experts and columns have their sizes already.
-func (h *half) restore(s *halfSections, inputs int, head Head) error {
-	h.sites = newSites(inputs)
+func (h *half) restore(s *halfSections, before prior, head Head, empty sites) error {
+	h.sites = empty
 	if err := h.sites.restore(s.sites); err != nil {
 		return err
 	}
@@ -377,7 +377,7 @@ func (h *half) restore(s *halfSections, inputs int, head Head) error {
 	}
 	h.events = binary.LittleEndian.Uint64(b)
 	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-	if !(h.epsilon >= leastFlipRate && h.epsilon <= 1) {
+	if !(h.epsilon >= leastFlipRate && h.epsilon < 1) {
 		return fmt.Errorf("flip rate %v", h.epsilon)
 	}
 	h.share = math.Float64frombits(binary.LittleEndian.Uint64(b[16:]))
@@ -402,13 +402,7 @@ func (h *half) restore(s *halfSections, inputs int, head Head) error {
 	if err := h.head.UnmarshalBinary(b); err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
-	if h.head.Dim() != inputs {
-		return fmt.Errorf("head of %d inputs, want %d", h.head.Dim(), inputs)
-	}
-	if h.head.Site() != siteByName[head.Site] {
-		return fmt.Errorf("head with site %v, its configuration says %s", h.head.Site(), head.Site)
-	}
-	if err := checkHead(h.head); err != nil {
+	if err := checkHead(h.head, newHead(before, head, float64(head.HalfLife))); err != nil {
 		return err
 	}
 	if h.head.Updates() != h.events {

@@ -23,8 +23,10 @@ const (
 	DefaultDuplicateWindow = 100_000
 )
 
-// The largest configuration that New accepts. A head of 4,096 inputs takes two
-// matrices of 128 MiB and some 50 ms an event.
+// The largest configuration that New accepts. A head of 4,096 inputs takes three
+// triangles of 64 MiB and some 50 ms an event. (Beyond MaxDenseByDefault inputs the
+// noise watch has no head of its own and asks this one: forgetting would cost
+// O(D³) at every 50th event, 5 ms an event at 1,000 inputs.)
 const (
 	MaxDense           = 4096
 	MaxDuplicateWindow = 1 << 24
@@ -226,6 +228,7 @@ func (c Config) filled() Config {
 		c.TextExperts = []string{HeaderWords, Text5Grams, TextWords, Opening}
 	}
 	c.TextHead, c.VectorHead = c.TextHead.filled(), c.VectorHead.filled()
+	c.SecondHead += 0 // −0 is 0
 	if c.VectorEnsembles == nil && len(c.Dense) > 0 && len(c.Dense) <= MaxDenseByDefault {
 		c.VectorEnsembles = []string{string(ensemble.AnyBoost)}
 	}
@@ -350,7 +353,7 @@ func validateEnsembles(field string, kinds []string) (errs []error) {
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {
-		panic(err) // strings and integers
+		panic(err) // a NaN or ±Inf, which New would have refused
 	}
 	return b
 }
@@ -456,8 +459,8 @@ type Adoption struct {
 // Adopt makes m go on under cfg, and with this program's numerics, and records
 // in the model what was before. It can change what needs neither a table nor a
 // head remade: DuplicateWindow (a shorter one keeps the latest events, a longer
-// one cannot know again what was forgotten), LabelTrust and TrustBy. Other differences
-// are an error that names them, and m is unchanged. If nothing differs, nothing
+// one cannot know again what was forgotten), LabelTrust, TrustBy and
+// the thresholds of alarms that run. Other differences are an error that names them, and m is unchanged. If nothing differs, nothing
 // is recorded.
 func (m *Model) Adopt(cfg Config) error {
 	cfg = cfg.filled()
@@ -466,6 +469,9 @@ func (m *Model) Adopt(cfg Config) error {
 	}
 	keeps := cfg
 	keeps.DuplicateWindow, keeps.LabelTrust, keeps.TrustBy = m.cfg.DuplicateWindow, m.cfg.LabelTrust, m.cfg.TrustBy
+	if keeps.Alarms.Off == m.cfg.Alarms.Off {
+		keeps.Alarms = m.cfg.Alarms
+	}
 	if d := keeps.Differences(m.cfg); len(d) > 0 {
 		return fmt.Errorf("adopt configuration: a model of %d events cannot change %s; keep these as they were, or start a new model",
 			m.events, strings.Join(d, "; "))
@@ -478,6 +484,11 @@ func (m *Model) Adopt(cfg Config) error {
 		m.seen.resize(cfg.DuplicateWindow)
 	}
 	m.cfg, m.numerics = cfg, numerics()
+	for _, h := range []*half{m.text, m.vector} {
+		if h != nil && h.watch != nil {
+			h.watch.retune(cfg.Alarms)
+		}
+	}
 	return nil
 }
 
@@ -487,6 +498,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // mathematics is the version of everything that turns a log into a model's
 // bytes. Whoever changes a formula, a constant or an order of summation there
 // counts it up.
-const mathematics = 6
+const mathematics = 7
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

@@ -149,10 +149,9 @@
 //
 // The sites of the last [SiteWindow] events of each kind of body are kept, and
 // such an event can be unlearnt, or relearnt with another label: the head's site
-// is subtracted as it stands, and so is what naive Bayes counted. The AdaGrad
-// experts keep a trace of it, the running standardisation, the stacker and a second
-// head too, until they have forgotten it; rebuilds that start later leave it out. The
-// [Receipt] says what went.
+// is subtracted as it stands, from stacker and second head too, and so is what naive
+// Bayes counted; rebuilds that start later leave it out. The AdaGrad experts keep a
+// trace of it, the running standardisation too. The [Receipt] says what went.
 //
 // # Invariants
 //

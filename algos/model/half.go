@@ -192,7 +192,7 @@ func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64
 		epsilon: firstFlipRate,
 		share:   firstShare,
 		head:    newHead(before, head, float64(head.HalfLife)),
-		sites:   newSites(inputs),
+		sites:   newSites(inputs, stackerInputs(ensembles, cfg.SecondHead), cfg.SecondHead > 0),
 		watch:   newWatch(cfg, before, inputs-1, counter),
 		stack:   newStack(cfg, ensembles, before, head, inputs-1, ρ),
 	}
@@ -228,7 +228,7 @@ func (h *half) learn(in *reading, ex *Example, how trusting) (s site) {
 		h.columns.Observe(in.dense)
 	}
 	if h.stack != nil {
-		h.stack.learn(in, row{label: y, phi: s.trust, id: ex.ID, source: ex.Source}, weight, in.joined)
+		s.joint, s.second = h.stack.learn(in, row{label: y, phi: s.trust, id: ex.ID, source: ex.Source}, weight, in.joined)
 	}
 	h.epsilon = nextFlipRate(h.epsilon, s.trust, h.events)
 	h.sources.observe(ex.Source, s.trust, h.events)

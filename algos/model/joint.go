@@ -82,7 +82,7 @@ func NewJoint(models ...*Model) *Joint {
 	first := models[0].cfg
 	for _, m := range models {
 		j.predictors = append(j.predictors, m.NewPredictor())
-		j.same = j.same && m.cfg.TableBits == first.TableBits && slices.Equal(m.cfg.Dense, first.Dense) &&
+		j.same = j.same && m.cfg.SpamShare == first.SpamShare && m.cfg.TableBits == first.TableBits && slices.Equal(m.cfg.Dense, first.Dense) &&
 			slices.Equal(m.cfg.TextExperts, first.TextExperts) && slices.Equal(m.cfg.SkipHeaders, first.SkipHeaders)
 	}
 	return j

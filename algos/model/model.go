@@ -101,7 +101,7 @@ func quote(name string) string {
 // learns ex in its place if it says so. The result depends on nothing but m's
 // bytes and ex. A copy of an event within the duplicate window changes nothing;
 // nor does an event that is refused, with a *RefusedError. Whatever is applied
-// ticks the event count by one. Apply keeps no memory of ex; learning allocates
+// ticks the event count by one. Apply keeps no memory of ex but its ID and Source; learning allocates
 // nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {

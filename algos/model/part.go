@@ -49,8 +49,23 @@ func restorePart(b []byte, part decoder) (rest []byte, err error) {
 	return rest, part.UnmarshalBinary(own)
 }
 
-// checkHead refuses a restored head whose numbers no learning leads to.
-func checkHead(head *blr.Posterior) error {
+// restoreHead reads the head at the front of b, which is to be configured as
+// fresh, and returns it with what is behind it.
+func restoreHead(b []byte, fresh *blr.Posterior) (*blr.Posterior, []byte, error) {
+	head := new(blr.Posterior)
+	rest, err := restorePart(b, head)
+	if err != nil {
+		return nil, nil, err
+	}
+	return head, rest, checkHead(head, fresh)
+}
+
+// checkHead refuses a restored head that is not configured as fresh, or whose
+// numbers no learning leads to.
+func checkHead(head, fresh *blr.Posterior) error {
+	if !head.Alike(fresh) {
+		return fmt.Errorf("a head of %d inputs and site %v that the configuration does not make: one with another prior, half-life or site", head.Dim(), head.Site())
+	}
 	ones := make([]float64, head.Dim())
 	for j := range ones {
 		ones[j] = 1

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -26,24 +27,33 @@ type site struct {
 	trust      float64 // probability that the label is true
 	counted    float64 // the weight with which naive Bayes counted it; 0: it did not
 	withdrawn  bool
+
+	joined bool       // the stacker learnt it, too
+	joint  blr.Record // what the stacker added, and the second head; without X,
+	second blr.Record // label and trust
 }
 
 // sites is a ring of a half's last SiteWindow sites. The inputs lie in one slice.
 type sites struct {
 	dim  int
+	zdim int  // inputs of the stacker, 0: there is none
+	two  bool // there is a second head
 	ring []site
 	next int
-	x    []float64
+	x, z []float64
 }
 
 // newSites returns a ring that does not allocate while it fills, unless a site
 // is so large that one should not pay for 2,500 of them before they come.
-func newSites(dim int) sites {
+func newSites(dim, zdim int, two bool) sites {
 	const small = 256
 	if dim > small {
-		return sites{dim: dim}
+		return sites{dim: dim, zdim: zdim, two: two}
 	}
-	return sites{dim: dim, ring: make([]site, 0, SiteWindow), x: make([]float64, 0, SiteWindow*dim)}
+	return sites{
+		dim: dim, zdim: zdim, two: two, ring: make([]site, 0, SiteWindow),
+		x: make([]float64, 0, SiteWindow*dim), z: make([]float64, 0, SiteWindow*zdim),
+	}
 }
 
 // add keeps a site, in place of the oldest if the ring is full. It copies s.X.
@@ -51,10 +61,15 @@ func (w *sites) add(s site) {
 	if len(w.ring) < SiteWindow {
 		w.ring = append(w.ring, site{})
 		w.x = append(w.x, make([]float64, w.dim)...)
+		w.z = append(w.z, make([]float64, w.zdim)...)
 	}
 	x := w.inputs(w.next)
 	copy(x, s.X)
-	s.X = nil // inputs has them: the slice may move when it grows
+	s.joined = len(s.joint.X) > 0
+	z := w.z[w.next*w.zdim : (w.next+1)*w.zdim]
+	clear(z)
+	copy(z, s.joint.X)
+	s.X, s.joint.X, s.second.X = nil, nil, nil // x and z have them: the slice may move when it grows
 	w.ring[w.next] = s
 	w.next = (w.next + 1) % SiteWindow
 }
@@ -66,6 +81,19 @@ func (w *sites) record(slot int) blr.Record {
 	r := w.ring[slot].Record
 	r.X = w.inputs(slot)
 	return r
+}
+
+// besides returns the records of the stacker, with an X of no inputs where it did
+// not learn the event, and of the second head.
+func (w *sites) besides(slot int) (joint, second blr.Record) {
+	s := &w.ring[slot]
+	joint, second = s.joint, s.second
+	if s.joined {
+		joint.X = w.z[slot*w.zdim : (slot+1)*w.zdim]
+	}
+	second.X = w.inputs(slot)
+	joint.Y, joint.Phi, second.Y, second.Phi = s.Y, s.Phi, s.Y, s.Phi
+	return joint, second
 }
 
 // find returns the slot that a withdrawal is about: the newest of this name, with
@@ -116,8 +144,11 @@ func (r *reader) bodyHash(b *Body) uint64 {
 // naive Bayes had counted. A trace stays where learning is no sum: in the weights
 // and step sizes of the AdaGrad experts (where it can be most of what had been
 // learnt: six copies of one spam withdrawn still left its experts at +4), in the
-// running standardisation, in the flip rate ε, in the log evidence, and in what
-// later events were predicted as when they were learnt.
+// running standardisation, in the flip rates, in the log evidence, in the head
+// of the noise watch, which forgets it, in the alarms and their window, and in what
+// later events were predicted as when they were learnt. Stacker and second head let
+// go of it as the head does; an ensemble has it until one is built from a window
+// without it, at the next rebuild that starts.
 type Receipt struct {
 	Site    blr.Receipt // of the head: the site as it stood, KL before‖after, change of ln|V|
 	Trust   float64     // the label trust that the event had
@@ -137,9 +168,19 @@ var (
 // now, and naive Bayes' counts. It changes nothing if it returns an error.
 func (h *half) withdraw(slot int, in *reading) (Receipt, error) {
 	s := &h.sites.ring[slot]
+	var stacker, second *blr.Posterior
+	if h.stack != nil {
+		var err error
+		if stacker, second, err = h.stack.withdrawn(h.sites.besides(slot)); err != nil {
+			return Receipt{}, err
+		}
+	}
 	taken, err := h.head.Unlearn(h.sites.record(slot))
 	if err != nil {
 		return Receipt{}, err
+	}
+	if h.stack != nil {
+		h.stack.joint, h.stack.second = stacker, second
 	}
 	s.withdrawn = true
 	r := Receipt{
@@ -177,11 +218,25 @@ func (h *half) refresh() {
 
 // A slot's bytes, little endian:
 //
-//	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn)
+//	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn, 2: the stacker learnt it)
 //	| float64 y, φ, H, Eta, R, ξ, trust, counted | uint64 fades | float64 × dim inputs
-const siteFixed = 8 * 13
+//	| with a stack the stacker's float64 H, Eta, R, ξ | uint64 fades | float64 × its inputs, 0 where it did not
+//	| with a second head its float64 H, Eta, R, ξ | uint64 fades
+const (
+	siteFixed  = 8 * 13
+	siteBeside = 8 * 5
+)
 
-func (w *sites) size() int { return siteFixed + 8*w.dim }
+func (w *sites) size() int {
+	n := siteFixed + 8*w.dim
+	if w.zdim > 0 {
+		n += siteBeside + 8*w.zdim
+	}
+	if w.two {
+		n += siteBeside
+	}
+	return n
+}
 
 // append appends the ring, slot by slot, behind the number of the next slot.
 func (w *sites) append(dst []byte) []byte {
@@ -191,6 +246,9 @@ func (w *sites) append(dst []byte) []byte {
 		flags := uint64(0)
 		if s.withdrawn {
 			flags = 1
+		}
+		if s.joined {
+			flags |= 2
 		}
 		for _, v := range [...]uint64{s.key, s.named, s.body, flags} {
 			dst = binary.LittleEndian.AppendUint64(dst, v)
@@ -202,8 +260,24 @@ func (w *sites) append(dst []byte) []byte {
 		for _, v := range w.inputs(slot) {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 		}
+		if w.zdim > 0 {
+			dst = appendSite(dst, &s.joint)
+			for _, v := range w.z[slot*w.zdim : (slot+1)*w.zdim] {
+				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+			}
+		}
+		if w.two {
+			dst = appendSite(dst, &s.second)
+		}
 	}
 	return dst
+}
+
+func appendSite(dst []byte, r *blr.Record) []byte {
+	for _, v := range [...]float64{r.H, r.Eta, r.R, r.Xi} {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+	}
+	return binary.LittleEndian.AppendUint64(dst, r.Fades)
 }
 
 // restore reads what append wrote.
@@ -222,12 +296,12 @@ func (w *sites) restore(b []byte) error {
 		return v
 	}
 	number := func() float64 { return math.Float64frombits(word()) }
-	w.next, w.ring, w.x = int(next), make([]site, n), make([]float64, n*w.dim)
+	w.next, w.ring, w.x, w.z = int(next), make([]site, n), make([]float64, n*w.dim), make([]float64, n*w.zdim)
 	for slot := range w.ring {
 		s := &w.ring[slot]
 		s.key, s.named, s.body = word(), word(), word()
 		flags := word()
-		s.withdrawn = flags == 1
+		s.withdrawn, s.joined = flags&1 != 0, flags&2 != 0
 		s.Y, s.Phi, s.H, s.Eta, s.R, s.Xi = number(), number(), number(), number(), number(), number()
 		s.trust, s.counted = number(), number()
 		s.Fades = word()
@@ -235,11 +309,26 @@ func (w *sites) restore(b []byte) error {
 		for j := range x {
 			x[j] = number()
 		}
+		beside := func(r *blr.Record) {
+			r.H, r.Eta, r.R, r.Xi = number(), number(), number(), number()
+			r.Fades = word()
+		}
+		z := w.z[slot*w.zdim : (slot+1)*w.zdim]
+		if w.zdim > 0 {
+			beside(&s.joint)
+			for j := range z {
+				z[j] = number()
+			}
+		}
+		if w.two {
+			beside(&s.second)
+		}
 		finite := true
-		for _, v := range append([]float64{s.H, s.Eta, s.R, s.Xi, s.trust, s.counted}, x...) {
+		for _, v := range append([]float64{s.H, s.Eta, s.R, s.Xi, s.trust, s.counted,
+			s.joint.H, s.joint.Eta, s.joint.R, s.joint.Xi, s.second.H, s.second.Eta, s.second.R, s.second.Xi}, slices.Concat(x, z)...) {
 			finite = finite && math.Abs(v) <= math.MaxFloat64
 		}
-		if flags > 1 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.counted < 0 || !finite {
+		if flags > 3 || s.joined && w.zdim == 0 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.joint.H < 0 || s.second.H < 0 || s.counted < 0 || !finite {
 			return fmt.Errorf("sites: slot %d is not one", slot)
 		}
 	}

@@ -34,11 +34,12 @@ const (
 // which forgets. With b its mean, m_B = bᵀz and a_B its variance along z, served
 // are
 //
-//	m_B   with variance   a_B + (b_A·√a_A + b_2·√a_2)²                        (1)
+//	m_B   with variance   a_B + b_A²a_A + 2b_A·b_2·min(a_A, a_2) + b_2²a_2       (1)
 //
-// so that the heads' doubt reaches the interval; the two heads learnt the same
-// events, and their errors count as one and the same. It serves once every
-// ensemble is there; until then A does.
+// so that the heads' doubt reaches the interval. The heads learnt the same events,
+// one of them with the older faded: of two estimates of which one is efficient the
+// covariance is that one's variance (Hausman, Specification tests in econometrics,
+// 1978), the smaller. It serves once every ensemble is there; until then A does.
 type stack struct {
 	kinds  []ensemble.Kind
 	window int // W
@@ -116,18 +117,23 @@ func (s *stack) predict(in *reading) Prediction {
 	}
 	s.joint.MeanTo(j.b)
 	mean, variance := s.joint.Moments(j.z)
-	doubt := float64(j.b[1] * math.Sqrt(a.Variance))
+	var b2, a2 float64
 	if s.second != nil {
-		doubt += float64(j.b[2] * math.Sqrt(j.second[1]))
+		b2, a2 = j.b[2], j.second[1]
 	}
-	variance += float64(doubt * doubt)
+	variance += doubt(j.b[1], a.Variance, b2, a2)
 	return Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
+}
+
+// doubt is the variance of b₁m₁ + b₂m₂ by (1).
+func doubt(b1, a1, b2, a2 float64) float64 {
+	return float64(float64(b1*b1)*a1) + float64(float64(2*b1*b2)*min(a1, a2)) + float64(float64(b2*b2)*a2)
 }
 
 // contributions appends to dst those of the stack's answer, behind predict: of A's
 // inputs own, in their order, then of each ensemble. The bias has the stacker's
-// own. Standard deviations are what A and the second head say, scaled as (1) has
-// it, and for the rest the stacker's.
+// own. Standard deviations are what A and the second head say, joined as in (1),
+// and for the rest the stacker's.
 func (s *stack) contributions(dst []blr.Contribution, in *reading, own []blr.Contribution) []blr.Contribution {
 	j := &in.joining
 	var second []blr.Contribution
@@ -137,31 +143,65 @@ func (s *stack) contributions(dst []blr.Contribution, in *reading, own []blr.Con
 	}
 	joint := s.joint.Contributions(nil, j.z)
 	for i, c := range own {
-		mean, sd := float64(j.b[1]*c.Mean), float64(j.b[1]*c.SD)
+		mean, b2, a2 := float64(j.b[1]*c.Mean), 0.0, 0.0
 		if second != nil {
 			mean += float64(j.b[2] * second[i].Mean)
-			sd += float64(j.b[2] * second[i].SD)
+			b2, a2 = j.b[2], float64(second[i].SD*second[i].SD)
 		}
+		variance := doubt(j.b[1], float64(c.SD*c.SD), b2, a2)
 		if i == 0 {
-			mean, sd = mean+joint[0].Mean, math.Sqrt(float64(sd*sd)+float64(joint[0].SD*joint[0].SD))
+			mean, variance = mean+joint[0].Mean, variance+float64(joint[0].SD*joint[0].SD)
 		}
-		dst = append(dst, blr.Contribution{Mean: mean, SD: math.Abs(sd)})
+		dst = append(dst, blr.Contribution{Mean: mean, SD: math.Sqrt(max(0, variance))})
 	}
 	return append(dst, joint[len(joint)-len(s.built):]...)
 }
 
 // learn absorbs an event that the stack's half read as in and predicted, with the
 // weight that the half gives it; serving says whether the stack was asked.
-func (s *stack) learn(in *reading, r row, weight float64, serving bool) {
+// It returns the records of the stacker, with an X of no inputs where it was not
+// asked, and of the second head, if there is one.
+func (s *stack) learn(in *reading, r row, weight float64, serving bool) (joint, second blr.Record) {
 	if serving {
-		s.joint.Update(in.joining.z, r.label, weight)
+		joint = s.joint.Update(in.joining.z, r.label, weight)
 	}
 	if s.second != nil {
-		s.second.Update(in.x, r.label, weight)
+		second = s.second.Update(in.x, r.label, weight)
 	}
 	if len(s.kinds) > 0 {
 		s.past.add(r, in.inputs)
 	}
+	return joint, second
+}
+
+// withdrawn returns the stacker and the second head without an event of the given
+// records. It changes nothing: a withdrawal is rare, and may cost copies.
+func (s *stack) withdrawn(joint, second blr.Record) (_, _ *blr.Posterior, err error) {
+	b, two := s.joint, s.second
+	if len(joint.X) > 0 {
+		b = b.Clone()
+		if _, err := b.Unlearn(joint); err != nil {
+			return nil, nil, fmt.Errorf("stacker: %w", err)
+		}
+	}
+	if two != nil {
+		two = two.Clone()
+		if _, err := two.Unlearn(second); err != nil {
+			return nil, nil, fmt.Errorf("second head: %w", err)
+		}
+	}
+	return b, two, nil
+}
+
+// stackerInputs is the length of z, 0 where the head stands alone.
+func stackerInputs(ensembles []string, secondHead float64) int {
+	switch {
+	case secondHead > 0:
+		return 3 + len(ensembles)
+	case len(ensembles) > 0:
+		return 2 + len(ensembles)
+	}
+	return 0
 }
 
 // due returns the half's event count at which the pending rebuild takes effect.
@@ -245,27 +285,19 @@ func (s *stack) restore(b []byte, events uint64) error {
 	if want := s.pendingAt(events); s.started != want {
 		return fmt.Errorf("a rebuild started at %d after %d events, want %d", s.started, events, want)
 	}
-	dim := s.joint.Dim()
-	b, err := restorePart(b, s.joint)
-	if err != nil {
+	var err error
+	if s.joint, b, err = restoreHead(b, s.joint); err != nil {
 		return fmt.Errorf("stacker: %w", err)
 	}
-	if s.joint.Dim() != dim || s.joint.Updates() > events {
-		return fmt.Errorf("stacker of %d inputs and %d events, want %d and at most %d", s.joint.Dim(), s.joint.Updates(), dim, events)
-	}
-	if err := checkHead(s.joint); err != nil {
-		return fmt.Errorf("stacker: %w", err)
+	if s.joint.Updates() > events {
+		return fmt.Errorf("stacker of %d events, want at most %d", s.joint.Updates(), events)
 	}
 	if s.second != nil {
-		dim := s.second.Dim()
-		if b, err = restorePart(b, s.second); err != nil {
+		if s.second, b, err = restoreHead(b, s.second); err != nil {
 			return fmt.Errorf("second head: %w", err)
 		}
-		if s.second.Dim() != dim || s.second.Updates() != events {
-			return fmt.Errorf("second head of %d inputs and %d events, want %d and %d", s.second.Dim(), s.second.Updates(), dim, events)
-		}
-		if err := checkHead(s.second); err != nil {
-			return fmt.Errorf("second head: %w", err)
+		if s.second.Updates() != events {
+			return fmt.Errorf("second head of %d events, want %d", s.second.Updates(), events)
 		}
 	}
 	for i, kind := range s.kinds {

@@ -26,8 +26,8 @@ const watchMemory = 0.998
 // the spam of spam-drift and SpamAssassin called ham: not raised then, else within
 // 200 and 300 events).
 type watch struct {
-	head    *blr.Posterior
-	epsilon float64 // flip rate by that head
+	head    *blr.Posterior // nil beyond MaxDenseByDefault inputs
+	epsilon float64        // flip rate by that head
 
 	noise     *drift.LabelNoise
 	covariate *drift.Covariate
@@ -67,10 +67,9 @@ func newWatch(cfg Config, before prior, dim, counter int) *watch {
 	if cfg.Alarms.Off {
 		return nil
 	}
-	w := &watch{
-		head:    newHead(before, Head{Site: SiteRVGA}, halfLife(watchMemory)),
-		epsilon: firstFlipRate,
-		counter: counter,
+	w := &watch{epsilon: firstFlipRate, counter: counter}
+	if dim <= MaxDenseByDefault {
+		w.head = newHead(before, Head{Site: SiteRVGA}, halfLife(watchMemory))
 	}
 	w.noise, w.covariate, w.concept = cfg.Alarms.alarms(dim, counter)
 	return w
@@ -111,10 +110,15 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	if ex.Spam {
 		y = 1
 	}
-	q := logistic.Sigmoid(y * blr.Moderate(w.head.Moments(in.x)))
+	q := logistic.Sigmoid(y * was.LogOdds)
+	if w.head != nil {
+		q = logistic.Sigmoid(y * blr.Moderate(w.head.Moments(in.x)))
+	}
 	φ := trust(q, w.epsilon)
 	w.epsilon = nextFlipRate(w.epsilon, φ, count-1)
-	w.head.Update(in.x, y, φ)
+	if w.head != nil {
+		w.head.Update(in.x, y, φ)
+	}
 
 	if w.unlike(count, in) {
 		dst = append(dst, changed{kind: KindCovariate, status: w.covariate.Status()})
@@ -135,8 +139,9 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 		report := w.noise.Report()
 		dst = append(dst, changed{kind: KindLabelNoise, status: w.noise.Status(), report: &report})
 	}
-	w.noise.Start(count)
-	w.resume(r)
+	if job, ok := w.noise.Start(count); ok {
+		w.snr = begin(r, job.Run)
+	}
 	return dst
 }
 
@@ -148,11 +153,22 @@ func (w *watch) unlike(count uint64, in *reading) bool {
 	return w.covariate.ObserveLog(count, in.scores[w.counter].Surprise)
 }
 
-// resume takes up the SNR that is pending, if nobody has: it was started now, or
-// before the model was saved.
+// resume takes up the SNR that is pending, if nobody has: it was started before the
+// model was saved.
 func (w *watch) resume(r Runner) {
-	if job, pending := w.noise.Pending(); pending && w.snr == nil {
+	if w.snr != nil {
+		return
+	}
+	if job, pending := w.noise.Pending(); pending {
 		w.snr = begin(r, job.Run)
+	}
+}
+
+// retune gives the alarms other thresholds, which validate has passed.
+func (w *watch) retune(a Alarms) {
+	noise, covariate, concept := a.alarms(w.noise.Config().Dim, w.counter)
+	if err := errors.Join(w.noise.Retune(noise.Config()), w.covariate.Retune(covariate.Config()), w.concept.Retune(concept.Config())); err != nil {
+		panic(err)
 	}
 }
 
@@ -175,10 +191,16 @@ func (w *watch) reading() drift.Reading {
 //
 //	float64 ε | head | label noise | covariate | concept
 //
-// where each of the last four is behind a uint64 with its length.
+// where each of the last four is behind a uint64 with its length. Beyond
+// MaxDenseByDefault inputs there is no head.
 func (w *watch) append(dst []byte) (_ []byte, err error) {
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(w.epsilon))
-	for _, part := range []appender{w.head, w.noise, w.covariate, w.concept} {
+	if w.head != nil {
+		if dst, err = appendPart(dst, w.head); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range []appender{w.noise, w.covariate, w.concept} {
 		if dst, err = appendPart(dst, part); err != nil {
 			return nil, err
 		}
@@ -193,25 +215,34 @@ func (w *watch) restore(b []byte, events uint64) error {
 		return fmt.Errorf("%d bytes, want at least 8", len(b))
 	}
 	w.epsilon, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
-	if !(w.epsilon >= leastFlipRate && w.epsilon <= 1) {
+	if !(w.epsilon >= leastFlipRate && w.epsilon < 1) {
 		return fmt.Errorf("flip rate %v", w.epsilon)
 	}
-	dim, fresh := w.head.Dim(), w.configs()
-	for i, part := range []decoder{w.head, w.noise, w.covariate, w.concept} {
-		var err error
-		if b, err = restorePart(b, part); err != nil {
-			return fmt.Errorf("%s: %w", []string{"head", KindLabelNoise, KindCovariate, KindConcept}[i], err)
+	var err error
+	if w.head != nil {
+		if w.head, b, err = restoreHead(b, w.head); err != nil {
+			return err
+		}
+		if w.head.Updates() != events {
+			return fmt.Errorf("a head of %d events in a half of %d", w.head.Updates(), events)
 		}
 	}
+	fresh := w.configs()
+	for i, part := range []decoder{w.noise, w.covariate, w.concept} {
+		if b, err = restorePart(b, part); err != nil {
+			return fmt.Errorf("%s: %w", []string{KindLabelNoise, KindCovariate, KindConcept}[i], err)
+		}
+	}
+	seen, checked := w.noise.Clock()
+	due, pending := w.noise.Due()
 	switch {
 	case len(b) > 0:
 		return fmt.Errorf("%d bytes too many", len(b))
-	case w.head.Dim() != dim:
-		return fmt.Errorf("head of %d inputs, want %d", w.head.Dim(), dim)
 	case w.configs() != fresh:
 		return fmt.Errorf("alarms with %+v, their configuration says %+v", w.configs(), fresh)
-	case w.head.Updates() != events:
-		return fmt.Errorf("a head of %d events in a half of %d", w.head.Updates(), events)
+	case seen != events || checked != events-events%drift.Rhythm || pending && due != checked+drift.Rhythm:
+		return fmt.Errorf("a noise watch of %d events, checked at %d, with a result due at %d (%v), in a half of %d",
+			seen, checked, due, pending, events)
 	}
-	return checkHead(w.head)
+	return nil
 }
