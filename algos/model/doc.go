@@ -33,20 +33,20 @@
 // mean of --shuffle 1 to 5, SpamAssassin in time order (--index), spam-drift in
 // its published order; for instance
 //
-//	hamlet eval --shuffle 1 --vector-site jj --vector-refresh 500 spambase.data
+//	hamlet eval --shuffle 1 --ensembles none --vector-site jj --vector-refresh 500 spambase.data
 //
 //	site        half-life  refresh   spambase       SpamAssassin    spam-drift
-//	rvga               0        0    .1894  2.32    .0219  .0459    .0318  .126
-//	rvga               0      500    .1878  2.29    .0218  .0452    .0319  .125
-//	rvga            2000        0    .1897  2.33    .0214  .0460    .0314  .123
-//	rvga            2000      500    .1886  2.31    .0214  .0454    .0315  .122
-//	rvga             500        0    .1962  2.46                    .0314  .122
-//	jj                 0        0    .2040  2.51    .0218  .0443    .0420  .156
-//	jj                 0      500    .1953  2.39    .0221  .0438    .0344  .130
-//	jj              2000        0    .2026  2.47    .0217  .0442    .0390  .145
-//	jj              2000      500    .1949  2.37    .0218  .0432    .0334  .127
-//	jj               500        0    .2022  2.44                    .0345  .128
-//	exact-rvga         0        0    .1910  2.34    .0217  .0453    .0322  .125
+//	rvga               0        0    .1832  2.17    .0218  .046     .0318  .126
+//	rvga               0      500    .1818  2.15    .0217  .045     .0319  .125
+//	rvga            2000        0    .1839  2.19    .0214  .046     .0314  .123
+//	rvga            2000      500    .1829  2.18    .0214  .046     .0315  .122
+//	rvga             500        0    .1910  2.33    .0213  .049     .0314  .122
+//	jj                 0        0    .1990  2.31    .0218  .044     .0420  .156
+//	jj                 0      500    .1891  2.22    .0221  .044     .0344  .130
+//	jj              2000        0    .1980  2.28    .0217  .044     .0390  .145
+//	jj              2000      500    .1892  2.22    .0218  .043     .0334  .127
+//	jj               500        0    .1987  2.30    .0214  .044     .0345  .128
+//	exact-rvga         0        0    .1849  2.19    .0217  .045     .0322  .125
 //
 // So both heads take the R-VGA site, for ever and without sweeps: what a sweep
 // over the window gains is under a hundredth of the log loss, and it triples the

@@ -135,9 +135,13 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 		w.noise.Finish(w.snr.get())
 		w.snr = nil
 	}
+	before := w.noise.Status()
 	if w.noise.Check(count) {
 		report := w.noise.Report()
-		dst = append(dst, changed{kind: KindLabelNoise, status: w.noise.Status(), report: &report})
+		if !report.Status.Known { // it has lasted: the reference is given up, and this was it
+			report.Status.Reference = before.Reference
+		}
+		dst = append(dst, changed{kind: KindLabelNoise, status: report.Status, report: &report})
 	}
 	if job, ok := w.noise.Start(count); ok {
 		w.snr = begin(r, job.Run)
