@@ -167,7 +167,7 @@ func (r *alarmResult) summary() string {
 // notes say what the figures are.
 func (r *alarmResult) notes() []string {
 	own := rate(r.target, r.counted)
-	tuned := fmt.Sprintf("Ours are as they are served. Each other threshold is the lowest from which on there are no more false alarms on the same %d events than ours had together: %d.",
+	tuned := fmt.Sprintf("Ours are as they are served. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, while there were no more false alarms on the same %d events than ours had together: %d. Between two steps there may be more.",
 		r.counted, r.target)
 	for _, d := range r.detectors {
 		if d.parameter != "" && d.falseAlarms > r.target {

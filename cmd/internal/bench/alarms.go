@@ -57,8 +57,9 @@ func (Alarms) Help() string {
 Which alarm tells first that labels, mail or the world went wrong, and how often does each cry for
 nothing? The three alarms of the model that serves stand beside DDM, ADWIN and Page-Hinkley, which
 watch its error or its log loss. Those have a threshold, and it is tuned: to the lowest at which they
-give no more false alarms than ours, all three together, on a million events whose labels are true.
-Ours stand as they are by default, or as flags of the model set them.
+give no more false alarms than ours, all three together, on --events whose labels are true: a
+million, if it is not said otherwise. Ours stand as they are by default, or as flags of the model set
+them.
 
 Then each of eight faults begins at event 5,001 of a stream, and what counts is the first alarm within
 2,000 events. Two baselines show what the figures are worth: an alarm at every event is the fastest
@@ -66,7 +67,9 @@ there is and tells nothing; no alarm at all is never wrong. Read no delay withou
 
 The generator makes mail of which no two streams are alike. Each SOURCE is a set of its own, in any
 format of hamlet eval; its events are drawn with replacement. Of mail by --index the archive is the
-first SOURCE; all --spam and --ham is one set. The first --source NAME is the bad one.`
+first SOURCE; all --spam and --ham is one set. Events that carry no source are given three, of which
+one turns bad; with --source NAME the first of these is the bad one. A set without an event of the bad
+source is not tried with that fault.`
 }
 
 // check reports wrong usage.
@@ -78,6 +81,9 @@ func (c *Alarms) check() error {
 		if n.value < n.least {
 			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
 		}
+	}
+	if !c.Model.Alarms {
+		return cli.Usagef("--no-alarms leaves nothing that the others could be compared with")
 	}
 	if !c.Generator && c.none() {
 		return cli.Usagef("--no-generator: name a SOURCE, or mail by --spam, --ham or --index")
@@ -170,5 +176,6 @@ func (c *Alarms) worlds(stdio cli.IO) (worlds []*world, err error) {
 			return nil, err
 		}
 	}
+	distinguish(worlds)
 	return worlds, nil
 }

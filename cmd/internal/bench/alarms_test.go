@@ -121,6 +121,7 @@ func TestAlarmsUsage(t *testing.T) {
 		{[]string{"--seeds", "0"}, "--seeds"},
 		{[]string{"--resamples", "0"}, "--resamples"},
 		{[]string{"--no-generator"}, "name a SOURCE"},
+		{[]string{"--no-alarms"}, "--no-alarms"},
 		{[]string{"--table-bits", "99"}, "table_bits"},
 	} {
 		_, _, err := alarms(t.Context(), c.args...)
@@ -289,6 +290,107 @@ func TestFaults(t *testing.T) {
 		if !slices.Equal(set[i].Body.Vector, v(float64(i%4/3*10))) {
 			t.Fatalf("row %d of the set was changed: %v", i, set[i].Body.Vector)
 		}
+	}
+}
+
+// A set none of whose events has the bad source is not tried with it: no alarm could
+// be right there.
+func TestBadSourceThatSaysNothing(t *testing.T) {
+	events := func(sources ...string) (set []model.Example) {
+		for _, s := range sources {
+			set = append(set, model.Example{Source: s, Body: model.Body{Vector: []feature.Number{{Name: "a", Value: 1}}}})
+		}
+		return set
+	}
+	at := slices.IndexFunc(faults, func(f fault) bool { return f.name == "bad source" })
+	for _, c := range []struct {
+		sources []string
+		bad     string
+		tried   bool
+	}{
+		{[]string{"", ""}, synthetic.BadFeed, true},
+		{[]string{"default"}, synthetic.BadFeed, true},
+		{[]string{"desk", ""}, synthetic.BadFeed, true}, // what carries none is given the three
+		{[]string{"desk", "trap"}, synthetic.BadFeed, false},
+		{[]string{"desk", "trap"}, "trap", true},
+		{[]string{"", ""}, "trap", false},
+	} {
+		w := &world{set: events(c.sources...), bad: c.bad}
+		alter := faults[at].of(w, rand.New(rand.NewPCG(1, 1)))
+		if (alter != nil) != c.tried {
+			t.Errorf("sources %q, %q bad: tried %v, want %v", c.sources, c.bad, alter != nil, c.tried)
+		}
+		if alter == nil {
+			continue
+		}
+		next, err := w.open(1, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flipped := 0
+		for range 200 {
+			ex, err := next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alter(&ex); ex.Spam { // the set is ham
+				flipped++
+			}
+		}
+		if flipped == 0 {
+			t.Errorf("sources %q, %q bad: the fault does nothing", c.sources, c.bad)
+		}
+	}
+}
+
+// Two sets of one name are two: told apart, and each counted before its faults.
+func TestSetsOfOneName(t *testing.T) {
+	set := csvRows(t, 300)
+	other := filepath.Join(t.TempDir(), filepath.Base(set))
+	b, err := os.ReadFile(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := alarms(t.Context(), "--no-generator", "--events", "6000", "--seeds", "1", "--json", set, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got jsonAlarms
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Sets, []string{"rows", "rows (2)"}) || got.Before != 7_000 {
+		t.Errorf("sets %q, %d events before the faults", got.Sets, got.Before)
+	}
+	for _, d := range got.Detectors {
+		if d.Faults[0].Set != "rows" || d.Faults[len(d.Faults)-1].Set != "rows (2)" {
+			t.Errorf("%s: %+v", d.Name, d.Faults)
+		}
+	}
+
+	// A detector that raises one alarm in each stream before its fault.
+	p := plan{learnt: 500, faultAt: 700, horizon: 300, resamples: 20}
+	rec := &recording{}
+	for i := range 2 {
+		for k := range 2 {
+			rec.trials = append(rec.trials, trial{i, "rows", &faults[k]})
+			rec.faulty = append(rec.faulty, []*series{{loss: make([]float64, 1_000)}})
+		}
+	}
+	if d := p.judge(rec, detector{}, func(*series) []int { return []int{600} }); d.beforehand != 2 {
+		t.Errorf("%d alarms before the faults of two sets, want 2", d.beforehand)
+	}
+	worlds := []*world{{name: "a"}, {name: "a (2)"}, {name: "a"}, {name: "a"}}
+	distinguish(worlds)
+	var names []string
+	for _, w := range worlds {
+		names = append(names, w.name)
+	}
+	if want := []string{"a", "a (2)", "a (3)", "a (4)"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
 	}
 }
 

@@ -44,8 +44,11 @@ var faults = []fault{
 		name: "bad source", meaning: "half the labels of a source that gives a quarter of them are wrong",
 		generator: func(cfg *synthetic.Config, at int) { cfg.BadFeedAt, cfg.BadFeedRate = at, badRate },
 		of: func(w *world, r *rand.Rand) change {
-			if w.set == nil {
+			switch {
+			case w.set == nil:
 				return keepAll
+			case !w.hears(w.bad):
+				return nil
 			}
 			return func(ex *model.Example) bool {
 				if r.Float64() < badRate && ex.Source == w.bad {

@@ -154,11 +154,12 @@ func (p *peer) alarms(ctx context.Context, clean []*series, learnt int, threshol
 // so often: to within a thousandth.
 const tuneSteps = 9
 
-// tune returns the lowest threshold at which, and above which, there are no more
-// than target false alarms, and how many it gives. It comes from above, because false
-// alarms need not fall with the threshold: a DDM that raises alarms while the model
-// learns begins new contexts by it and may be quiet later, on these streams. If
-// even the highest threshold gives more, that is returned.
+// tune returns the lowest threshold at which, and at all tried above it, there are no
+// more than target false alarms, and how many it gives. It comes from above, because
+// false alarms need not fall with the threshold: a DDM that raises alarms while the
+// model learns begins new contexts by it and may be quiet later, on these streams.
+// For that reason there may be more of them between two thresholds that were tried.
+// If even the highest threshold gives more, that is returned.
 func (p *peer) tune(ctx context.Context, clean []*series, learnt, target int) (threshold float64, alarms int, err error) {
 	threshold = p.high
 	if alarms, err = p.alarms(ctx, clean, learnt, threshold); err != nil || alarms > target {

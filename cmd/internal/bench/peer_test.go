@@ -158,7 +158,7 @@ func TestAlarmTable(t *testing.T) {
 	}
 	r := &alarmResult{
 		plan: plan{seeds: 4, faultAt: 5_000, horizon: 2_000, learnt: 1_500}, command: "hamlet bench alarms",
-		worlds: []string{"one", "two"}, trials: []trial{{"two", &faults[1]}},
+		worlds: []string{"one", "two"}, trials: []trial{{1, "two", &faults[1]}},
 		streams: 10, clean: 215_000, counted: 200_000, before: 14_000, target: 4, took: 3 * time.Second,
 		detectors: []detector{
 			{name: "always", falseAlarms: 200_000, beforehand: 14_000, findings: find(4, 1, 1, 1)},
@@ -190,6 +190,7 @@ Ours are as`
 	}
 	for _, want := range []string{
 		"Page–Hinkley on the error has more at any.",
+		"Each other threshold was lowered in steps of √2",
 		"is raised in 3.9 % of spans of 2000 events (1.1 to 9.7 %)",
 		"Made by: hamlet bench alarms\n",
 	} {

@@ -41,6 +41,7 @@ type recording struct {
 
 // A trial is one fault in one world.
 type trial struct {
+	set   int // which of the worlds
 	world string
 	fault *fault
 }
@@ -85,7 +86,7 @@ func (p *plan) record(ctx context.Context, worlds []*world, show *stages) (*reco
 				}
 			}
 			if len(streams) > 0 {
-				rec.trials = append(rec.trials, trial{w.name, &faults[k]})
+				rec.trials = append(rec.trials, trial{i, w.name, &faults[k]})
 				rec.faulty = append(rec.faulty, streams)
 			}
 		}
@@ -208,12 +209,12 @@ func (p *plan) judge(rec *recording, d detector, raises func(*series) []int) det
 	for _, s := range rec.clean {
 		d.falseAlarms += alarmsAfter(raises(s), p.learnt, len(s.loss))
 	}
-	first := map[string]bool{}
+	counted := map[int]bool{}
 	for k, t := range rec.trials {
 		var f finding
 		for _, s := range rec.faulty[k] {
 			at := raises(s)
-			if !first[t.world] { // before the fault all trials of a seed are one stream
+			if !counted[t.set] { // before the fault all trials of a seed are one stream
 				d.beforehand += alarmsAfter(at, p.learnt, p.faultAt)
 			}
 			delay := math.Inf(1)
@@ -223,7 +224,7 @@ func (p *plan) judge(rec *recording, d detector, raises func(*series) []int) det
 			}
 			f.delays = append(f.delays, delay)
 		}
-		first[t.world] = true
+		counted[t.set] = true
 		f.delay = median(f.delays, p.resamples, p.seed)
 		d.findings = append(d.findings, f)
 	}

@@ -94,12 +94,39 @@ func setName(path string) string {
 	}
 }
 
-// The sources that label a set's events where they carry none, with what they
-// label of 1; those of the generator, nearly.
-var labellers = []struct {
+// A labeller is a source that labels a set's events where they carry none.
+type labeller struct {
 	name string
-	upTo float64
-}{{"abuse-desk", 0.45}, {synthetic.BadFeed, 0.7}, {"spam-traps", 1}}
+	upTo float64 // of 1: from where the one before it ends
+}
+
+// labellers are nearly those of the generator.
+var labellers = []labeller{{"abuse-desk", 0.45}, {synthetic.BadFeed, 0.7}, {"spam-traps", 1}}
+
+// unnamed reports whether an event of a set carries no source.
+func unnamed(ex *model.Example) bool { return ex.Source == "" || ex.Source == stream.DefaultName }
+
+// hears reports whether a source labels any of a set's events, as open gives them
+// out.
+func (w *world) hears(name string) bool {
+	labels := slices.ContainsFunc(labellers, func(l labeller) bool { return l.name == name })
+	return slices.ContainsFunc(w.set, func(ex model.Example) bool {
+		return ex.Source == name || labels && unnamed(&ex)
+	})
+}
+
+// distinguish numbers the names that several worlds have: tables and pages tell
+// worlds by them.
+func distinguish(worlds []*world) {
+	taken := map[string]bool{}
+	for _, w := range worlds {
+		name := w.name
+		for n := 2; taken[w.name]; n++ {
+			w.name = fmt.Sprintf("%s (%d)", name, n)
+		}
+		taken[w.name] = true
+	}
+}
 
 // open returns a function for the world's events from number from, which is 0 or
 // where a fault begins, of the stream of a seed. Each call returns the next one;
@@ -131,7 +158,7 @@ func (w *world) open(seed uint64, from int, f *fault) (next func() (model.Exampl
 		n++
 		u := r.Float64()
 		for _, l := range labellers {
-			if (ex.Source == "" || ex.Source == stream.DefaultName) && u < l.upTo {
+			if unnamed(&ex) && u < l.upTo {
 				ex.Source = l.name
 			}
 		}
