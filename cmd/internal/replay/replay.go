@@ -28,7 +28,7 @@ import (
 type Config struct {
 	Model         model.Config
 	Delay         int              // an event is learnt after so many further ones were scored
-	TeachFirst    int              // only so many events are learnt; 0: all
+	TeachFirst    int              // only so many events, from the first on, are learnt; 0: all
 	From          int              // metrics count events from this ordinal on
 	Scores        io.Writer        // a CSV line for each event, as predicted before it was learnt; may be nil
 	Alerts        io.Writer        // a line of JSON for each change of an alarm; may be nil
@@ -42,7 +42,9 @@ type Config struct {
 // σ(m ∓ Interval90·s).
 const Interval90 = 1.6448536269514722
 
-// Run replays items and returns what came of them, and the model.
+// Run replays items and returns what came of them, and the model. What is behind
+// the last event by less than Delay is not learnt. An end before that of items,
+// by ctx or by an error among them, leaves whole lines of scores and alerts.
 func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
 	m, err := model.New(cfg.Model)
 	if err != nil {
@@ -62,19 +64,10 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 		r.alerts = bufio.NewWriter(cfg.Alerts)
 	}
 	start := time.Now()
-	if err := r.run(ctx, items); err != nil {
-		return nil, nil, err
-	}
+	err = r.run(ctx, items)
 	took := time.Since(start)
-	if r.scores != nil {
-		if err := r.scores.Flush(); err != nil {
-			return nil, nil, fmt.Errorf("write scores: %w", err)
-		}
-	}
-	if r.alerts != nil {
-		if err := r.alerts.Flush(); err != nil {
-			return nil, nil, fmt.Errorf("write alerts: %w", err)
-		}
+	if err := errors.Join(err, r.flush()); err != nil {
+		return nil, nil, err
 	}
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
@@ -102,7 +95,9 @@ type replay struct {
 	scores    *bufio.Writer
 	alerts    *bufio.Writer
 	line      []byte
-	late      []parsed // scored, not yet learnt
+	late      []waiting // scored, not yet learnt
+
+	passed int // events that the model did not refuse
 
 	scored, taught, rejected, duplicates int
 }
@@ -112,6 +107,29 @@ type parsed struct {
 	example  model.Example
 	truth    stream.Label
 	rejected error
+}
+
+// A waiting is an event that is learnt once so many have passed.
+type waiting struct {
+	example model.Example
+	due     int
+}
+
+// flush writes out what is buffered.
+func (r *replay) flush() error {
+	var errs []error
+	for _, w := range []struct {
+		what string
+		to   *bufio.Writer
+	}{{"scores", r.scores}, {"alerts", r.alerts}} {
+		if w.to == nil {
+			continue
+		}
+		if err := w.to.Flush(); err != nil {
+			errs = append(errs, fmt.Errorf("write %s: %w", w.what, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // run reads and parses a batch ahead of the model.
@@ -208,18 +226,23 @@ func (r *replay) score(p *parsed) error {
 		}
 		r.measure(p, prediction)
 	}
-	if !learn {
+	r.passed++
+	if learn {
+		r.taught++
+		r.late = append(r.late, waiting{p.example, r.passed + r.cfg.Delay})
+	}
+	return r.catchUp()
+}
+
+// catchUp learns what is due: one event at most, since each has a place of its own.
+func (r *replay) catchUp() error {
+	if len(r.late) == 0 || r.late[0].due > r.passed {
 		return nil
 	}
-	r.taught++
-	r.late = append(r.late, *p)
-	if len(r.late) <= r.cfg.Delay {
-		return nil
-	}
-	due := r.late[0]
-	r.late[0] = parsed{} // let go of its memory
+	due := r.late[0].example
+	r.late[0] = waiting{} // let go of its memory
 	r.late = r.late[1:]
-	effect, err := r.apply(&due.example)
+	effect, err := r.apply(&due)
 	if err != nil {
 		return err
 	}
