@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +23,8 @@ import (
 //	nats sub 'hamlet.alerts.>'
 const (
 	AlertStream   = "HAMLET_ALERTS"
-	alertSubjects = "hamlet.alerts.>"
+	alertPrefix   = "hamlet.alerts."
+	alertSubjects = alertPrefix + ">"
 )
 
 // How the stream is created, and what is asked of one that exists already.
@@ -44,7 +47,7 @@ const attemptTimeout = 2 * time.Second
 
 // AlertSubject returns where a model's alerts of a kind are published:
 // "hamlet.alerts.label-noise.default".
-func AlertSubject(kind, model string) string { return "hamlet.alerts." + kind + "." + model }
+func AlertSubject(kind, model string) string { return alertPrefix + kind + "." + model }
 
 // ErrAlerts means that alerts cannot be published however often it is tried: what
 // it is wrapped in says why and what to do.
@@ -84,7 +87,7 @@ func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 }
 
 // Prepare creates the stream, or sees to it that the one which exists takes our
-// subjects and knows copies long enough; what else an operator chose for it stays.
+// subjects, knows copies long enough and makes room when it is full; what else an operator chose for it stays.
 // It tries until ctx ends. It is for the start, when a server that answers but has
 // no JetStream is a mistake in its configuration, and an error at once.
 func (a *Alerts) Prepare(ctx context.Context) error {
@@ -175,9 +178,16 @@ func (a *Alerts) ensure(ctx context.Context) error {
 
 // amend changes in cfg what alerts cannot do with, and says what.
 func amend(cfg *jetstream.StreamConfig) (changes []string) {
-	if !slices.Contains(cfg.Subjects, alertSubjects) {
+	every := AlertSubject("*", "*")
+	if !slices.ContainsFunc(cfg.Subjects, func(s string) bool { return covers(s, every) }) {
+		// What is narrower goes: a stream's subjects must not overlap.
+		cfg.Subjects = slices.DeleteFunc(cfg.Subjects, func(s string) bool { return covers(alertSubjects, s) })
 		cfg.Subjects = append(cfg.Subjects, alertSubjects)
 		changes = append(changes, "subjects")
+	}
+	if cfg.Discard != jetstream.DiscardOld { // once full, it would take no alert ever again
+		cfg.Discard, cfg.DiscardNewPerSubject = jetstream.DiscardOld, false
+		changes = append(changes, "what goes when it is full")
 	}
 	if cfg.Duplicates < alertDuplicates {
 		cfg.Duplicates = alertDuplicates
@@ -194,6 +204,23 @@ func amend(cfg *jetstream.StreamConfig) (changes []string) {
 	return changes
 }
 
+// covers reports whether every subject that matches narrow matches wide. In both *
+// stands for one token and a > at the end for one or more.
+func covers(wide, narrow string) bool {
+	w, n := strings.Split(wide, "."), strings.Split(narrow, ".")
+	for i, token := range w {
+		switch {
+		case i >= len(n):
+			return false
+		case token == ">":
+			return true
+		case n[i] == ">", token != "*" && token != n[i]:
+			return false
+		}
+	}
+	return len(w) == len(n)
+}
+
 // retry runs attempt until it succeeds, fails for good, or ctx ends. The error of
 // an ended ctx names the last failure.
 func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Context) error) error {
@@ -203,8 +230,9 @@ func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Co
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		once, cancel := context.WithTimeout(ctx, attemptTimeout)
 		defer cancel()
+		before := a.conn.LastError()
 		err := attempt(once)
-		if p := a.permanent(err); p != nil {
+		if p := a.permanent(err, before); p != nil {
 			return struct{}{}, backoff.Permanent(p)
 		}
 		if err != nil && (ctx.Err() == nil || last == nil) {
@@ -236,8 +264,9 @@ const (
 
 // permanent is the one place that decides about retries: it returns nil if trying
 // err's operation again may help, and otherwise an error that wraps ErrAlerts and
-// says what to do.
-func (a *Alerts) permanent(err error) error {
+// says what to do. before is the connection's last error as it was when the
+// operation began.
+func (a *Alerts) permanent(err, before error) error {
 	var api *jetstream.APIError
 	switch {
 	case err == nil:
@@ -266,7 +295,10 @@ func (a *Alerts) permanent(err error) error {
 			return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", ErrAlerts, AlertStream, alertSubjects, err)
 		// The account's or the server's limits, or settings of the stream that an
 		// operator chose: nobody changes them while we wait.
-		case jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsNoReplicasHere, jsUpdateFailed:
+		case jsNoReplicasHere:
+			return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; ask for one (--alert-replicas 1), or name a cluster",
+				ErrAlerts, a.cfg.Replicas, AlertStream, err)
+		case jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsUpdateFailed:
 			return fmt.Errorf("%w: the server refuses the stream %s: %w; make it by hand, with subjects %s and a duplicate window of 30 days, or raise the limit",
 				ErrAlerts, AlertStream, err, alertSubjects)
 		}
@@ -276,11 +308,37 @@ func (a *Alerts) permanent(err error) error {
 
 	// A request that a user may not make is not answered: the server says so on the
 	// side, and the request times out.
-	case errors.Is(err, context.DeadlineExceeded) && errors.Is(a.conn.LastError(), natsgo.ErrPermissionViolation):
-		return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to _INBOX.>",
-			ErrAlerts, a.conn.LastError(), AlertStream, alertSubjects)
+	case errors.Is(err, context.DeadlineExceeded):
+		if last := a.conn.LastError(); denied(last, before) {
+			return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to _INBOX.>",
+				ErrAlerts, last, AlertStream, alertSubjects)
+		}
 	}
 	// What is left is the network, a server that stops or starts, or JetStream
 	// between two leaders.
 	return nil
+}
+
+// violation finds in a server's complaint what was refused to whom.
+var violation = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
+
+// denied reports whether last, a connection's last error, is why a request of ours
+// got no answer. A connection keeps its last error until it reconnects, whoever
+// asked and for whatever: what counts is a refusal to let us ask or publish that
+// was not there before. The subscription that answers arrive on is made once a
+// connection, so that its refusal counts however old it is.
+func denied(last, before error) bool {
+	if !errors.Is(last, natsgo.ErrPermissionViolation) {
+		return false
+	}
+	m := violation.FindStringSubmatch(last.Error())
+	switch {
+	case m == nil:
+		return false
+	case m[1] == "Subscription":
+		return strings.HasPrefix(m[2], natsgo.InboxPrefix)
+	}
+	ours := strings.HasPrefix(m[2], "$JS.API.STREAM.") && strings.HasSuffix(m[2], "."+AlertStream) ||
+		strings.HasPrefix(m[2], alertPrefix)
+	return ours && last != before
 }

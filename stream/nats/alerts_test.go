@@ -222,6 +222,18 @@ func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
 		{"wider than ours",
 			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.>"}, Duplicates: 60 * days, MaxMsgs: 100},
 			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.>"}, Duplicates: 60 * days, MaxMsgs: 100}},
+		{"takes all of hamlet",
+			jetstream.StreamConfig{Subjects: []string{"hamlet.>"}, Duplicates: 30 * days},
+			jetstream.StreamConfig{Subjects: []string{"hamlet.>"}, Duplicates: 30 * days}},
+		{"ours in other words",
+			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.*.*", "audit.>"}, Duplicates: 30 * days},
+			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.*.*", "audit.>"}, Duplicates: 30 * days}},
+		{"some of ours",
+			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.concept.>", "audit.>", "hamlet.alerts.label-noise.default"}, Duplicates: 30 * days},
+			jetstream.StreamConfig{Subjects: []string{"audit.>", "hamlet.alerts.>"}, Duplicates: 30 * days}},
+		{"takes nothing once it is full",
+			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.>"}, Duplicates: 30 * days, MaxMsgs: 1, Discard: jetstream.DiscardNew},
+			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.>"}, Duplicates: 30 * days, MaxMsgs: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.made.Subjects != nil {
@@ -230,8 +242,12 @@ func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := alerts(t, conn).Prepare(patience(t)); err != nil {
+			a := alerts(t, conn)
+			if err := a.Prepare(patience(t)); err != nil {
 				t.Fatal(err)
+			}
+			if err := a.Publish(patience(t), alert(1), alert(2)); err != nil {
+				t.Errorf("publish: %v", err)
 			}
 			s, err := js.Stream(t.Context(), nats.AlertStream)
 			if err != nil {
@@ -284,6 +300,9 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 			&jetstream.StreamConfig{Name: nats.AlertStream, Mirror: &jetstream.StreamSource{Name: "ELSEWHERE"}}, "", "a mirror or sealed"},
 		{"a limit of the server", func(o *server.Options) { o.JetStreamLimits.Duplicates = time.Hour },
 			nil, "", "the server refuses the stream HAMLET_ALERTS"},
+		{"no right to hear the answers", func(o *server.Options) {
+			o.Users = []*server.User{user("u", []string{">"}, []string{"hamlet.>"}), user("admin", []string{">"}, []string{">"})}
+		}, nil, "u", "subscribe to _INBOX.>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startJetStream(t, t.TempDir(), server.RANDOM_PORT, c.options)
@@ -327,6 +346,72 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 	}
 	if _, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 6}); err == nil {
 		t.Error("six replicas were taken")
+	}
+	three, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := three.Prepare(patience(t)); !errors.Is(err, nats.ErrAlerts) || !strings.Contains(err.Error(), "--alert-replicas 1") {
+		t.Errorf("three replicas on one server: %v", err)
+	}
+}
+
+// What a server refuses the connection otherwise, or refused it before, is not why
+// an answer is late.
+func TestAlertsBesideOtherRefusals(t *testing.T) {
+	s := startJetStream(t, t.TempDir(), server.RANDOM_PORT, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "x", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{"$JS.API.>", "hamlet.alerts.*.default"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}}}
+	})
+	conn, err := nats.Connect(nats.Config{URL: "nats://" + s.Addr().String(), User: "u", Password: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	a := alerts(t, conn)
+	if err := a.Publish(patience(t), alert(1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		refuse func() error
+	}{
+		{"a subscription", func() error { _, err := conn.SubscribeSync("$SRV.PING"); return err }},
+		{"another subject", func() error { return conn.Publish("audit", nil) }},
+		{"alerts in general", func() error { _, err := conn.SubscribeSync("hamlet.alerts.>"); return err }},
+		{"a request of ours that is long past", func() error { return conn.Publish(nats.AlertSubject("concept", "billing"), nil) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := conn.LastError()
+			if err := c.refuse(); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.Flush(); err != nil { // the complaint comes before the answer
+				t.Fatal(err)
+			}
+			if last := conn.LastError(); last == before || !errors.Is(last, natsgo.ErrPermissionViolation) {
+				t.Fatalf("the server refused nothing: %v", last)
+			}
+			late, cancel := context.WithDeadline(t.Context(), time.Now()) // no answer comes in no time
+			defer cancel()
+			if err := a.Publish(late, alert(2)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrAlerts) {
+				t.Errorf("got %v, want an ended deadline", err)
+			}
+			if err := a.Publish(patience(t), alert(2)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+
+	// A fresh refusal of what it asks is, however little time there was.
+	other := alert(1)
+	other.Model = "billing"
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := a.Publish(short, other); !errors.Is(err, nats.ErrAlerts) {
+		t.Errorf("an alert that may not be published: %v, want ErrAlerts", err)
 	}
 }
 
