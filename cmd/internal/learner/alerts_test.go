@@ -257,6 +257,81 @@ func TestAlertsAreBounded(t *testing.T) {
 	}
 }
 
+// A handler that failed is dropped by the consumer without Close: the partition is
+// then nobody's here, and must not be shown.
+func TestFailedPartitionIsNotShown(t *testing.T) {
+	refused := fmt.Errorf("%w: no rights", nats.ErrAlerts)
+	for _, c := range []struct {
+		name  string
+		setUp func(*Config)
+		fail  func(*partitionModel, []kafka.Record) error
+		want  error
+	}{
+		{"an alert is refused", func(cfg *Config) {
+			cfg.Alerts = publishFunc(func(context.Context, ...stream.Alert) error { return refused })
+		}, func(p *partitionModel, _ []kafka.Record) error {
+			p.heard(raised(1), true)
+			return p.Idle(t.Context())
+		}, nats.ErrAlerts},
+		{"the partition is given back while alerts are full", func(cfg *Config) {
+			cfg.Alerts = publishFunc(func(ctx context.Context, _ ...stream.Alert) error { <-ctx.Done(); return ctx.Err() })
+		}, func(p *partitionModel, records []kafka.Record) error {
+			for i := range mostAlerts {
+				p.heard(raised(uint64(i+1)), true)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			return p.Handle(ctx, records)
+		}, context.DeadlineExceeded},
+		{"a dead letter cannot be written", func(cfg *Config) {
+			cfg.DeadLetters = lettersFunc(func(context.Context, ...kafka.Record) error { return errDead })
+		}, func(p *partitionModel, records []kafka.Record) error {
+			records[1].Value = []byte("nonsense")
+			return p.Handle(t.Context(), records)
+		}, errDead},
+		{"the state is another learner's", func(cfg *Config) {
+			cfg.SaveEvery = 1
+			cfg.Store = staleStore{cfg.Store}
+		}, func(p *partitionModel, records []kafka.Record) error { return p.Handle(t.Context(), records) }, kafka.ErrReload},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, 1)
+			records, _ := texts(t, r.topic, 5)
+			registry := prometheus.NewRegistry()
+			cfg := r.config("g")
+			cfg.Metrics = NewMetrics(registry)
+			c.setUp(&cfg)
+			p := opened(t, cfg)
+			const shown = "hamlet_learner_next_offset{0}"
+			if _, ok := gathered(t, registry)[shown]; !ok {
+				t.Fatal("an open partition is not shown")
+			}
+			if err := c.fail(p, numbered(records, 0)); !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if s := p.l.Status(); len(s) > 0 {
+				t.Errorf("the status still has %+v", s)
+			}
+			if v, ok := gathered(t, registry)[shown]; ok {
+				t.Errorf("%s is still %v", shown, v)
+			}
+		})
+	}
+}
+
+type lettersFunc func(ctx context.Context, records ...kafka.Record) error
+
+func (f lettersFunc) Publish(ctx context.Context, records ...kafka.Record) error {
+	return f(ctx, records...)
+}
+
+// A staleStore has been taken by another learner.
+type staleStore struct{ Store }
+
+func (staleStore) Save(context.Context, int, *state.Checkpoint) (int64, error) {
+	return 0, state.ErrStale
+}
+
 type publishFunc func(ctx context.Context, alerts ...stream.Alert) error
 
 func (f publishFunc) Publish(ctx context.Context, alerts ...stream.Alert) error {

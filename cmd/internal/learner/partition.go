@@ -74,6 +74,22 @@ func (p *partitionModel) Position() (int64, bool) { return p.position.Next, p.kn
 // Handle implements kafka.Handler: it applies a batch in order, publishes its
 // dead letters and saves when it is time.
 func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error {
+	return p.orGone(p.handle(ctx, batch))
+}
+
+// Idle implements kafka.Handler.
+func (p *partitionModel) Idle(ctx context.Context) error { return p.orGone(p.idle(ctx)) }
+
+// orGone takes the partition from the status and the metrics if err is one: after
+// an error the consumer drops a handler as it is, without Close.
+func (p *partitionModel) orGone(err error) error {
+	if err != nil {
+		p.l.dropStatus(p.partition)
+	}
+	return err
+}
+
+func (p *partitionModel) handle(ctx context.Context, batch []kafka.Record) error {
 	if p.lastSave.IsZero() {
 		p.lastSave = time.Now()
 	}
@@ -86,11 +102,10 @@ func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error
 	if err := p.publishLetters(ctx); err != nil {
 		return err
 	}
-	return p.Idle(ctx)
+	return p.idle(ctx)
 }
 
-// Idle implements kafka.Handler.
-func (p *partitionModel) Idle(ctx context.Context) error {
+func (p *partitionModel) idle(ctx context.Context) error {
 	if err := p.publishAlerts(ctx); err != nil {
 		return err
 	}
@@ -342,7 +357,6 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 		return nil
 	case errors.Is(err, state.ErrStale):
 		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
-		p.l.dropStatus(p.partition) // the handler is dropped as it is, without Close
 		return fmt.Errorf("%w: %w", kafka.ErrReload, err)
 	case redis.Transient(err):
 		p.l.cfg.Metrics.saveFailed()
