@@ -346,7 +346,7 @@ func TestAlarmMetrics(t *testing.T) {
 		{Kind: model.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
 		{Kind: model.KindConcept, Body: model.BodyVector},
 	}})
-	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised}
+	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText, Partition: 3}
 	m.alert(&alert)
 	m.rebuilt(&model.Rebuild{Ensemble: "anyboost"})
 	m.rebuilt(&model.Rebuild{Ensemble: "anyboost", Err: errors.New("x")})
@@ -356,7 +356,7 @@ func TestAlarmMetrics(t *testing.T) {
 		"hamlet_alarm{text,label-noise,3}": 1, "hamlet_alarm{vector,concept,3}": 0,
 		"hamlet_alarm_level{text,label-noise,3}": -4, "hamlet_alarm_reference{text,label-noise,3}": -3.5,
 		"hamlet_alarm_threshold{text,label-noise,3}": .2, "hamlet_window_bytes{3}": 7, "hamlet_alerts_pending{3}": 2,
-		"hamlet_alerts_total{concept,raised}": 1, "hamlet_rebuilds_total{anyboost,ok}": 1, "hamlet_rebuilds_total{anyboost,failed}": 1,
+		"hamlet_alerts_total{text,concept,3,raised}": 1, "hamlet_rebuilds_total{anyboost,ok}": 1, "hamlet_rebuilds_total{anyboost,failed}": 1,
 		"hamlet_flip_rate{vector,3}": .25,
 	}
 	got := gathered(t, registry)

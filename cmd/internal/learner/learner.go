@@ -240,6 +240,7 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 	if l.cfg.Runner != nil {
 		p.model.SetRunner(l.cfg.Runner)
 	}
+	l.cfg.Metrics.begin(partition, p.model.Config())
 	p.publishStatus()
 	for _, a := range p.status.Alarms {
 		if a.Status.Raised {

@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -145,7 +146,7 @@ func (m *Metrics) alarms() {
 	m.flipRate = gauge("flip_rate", "The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
 	m.windowBytes = gauge("window_bytes", "Bytes of the model that are its windows of past events.")
 	m.pendingAlerts = gauge("alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
-	m.alerts = counter("alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "kind", "state")
+	m.alerts = counter("alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "partition", "kind", "body", "state")
 	m.rebuilds = counter("rebuilds_total", "Ensembles built anew, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
 }
 
@@ -162,12 +163,47 @@ func (m *Metrics) stands(partition string, a *model.Alarm) {
 	}
 }
 
-func (m *Metrics) alert(a *stream.Alert) { m.alerts.WithLabelValues(a.Kind, a.State).Inc() }
+// begin gives every count of a partition that a model of cfg may get a series, at
+// 0: Prometheus sees no increase in a series that begins with 1.
+func (m *Metrics) begin(partition int, cfg model.Config) {
+	p := strconv.Itoa(partition)
+	for o := Learned; o <= Unlearned; o++ {
+		m.records.WithLabelValues(p, o.String())
+	}
+	for _, label := range []stream.Label{stream.Ham, stream.Spam} {
+		m.doubted.WithLabelValues(label.String())
+	}
+	for _, ensemble := range slices.Concat(cfg.TextEnsembles, cfg.VectorEnsembles) {
+		for _, outcome := range []string{rebuildOK, rebuildFailed} {
+			m.rebuilds.WithLabelValues(ensemble, outcome)
+		}
+	}
+	if cfg.Alarms.Off {
+		return
+	}
+	for _, kind := range []string{stream.AlertLabelNoise, stream.AlertCovariate, stream.AlertConcept} {
+		for _, body := range []string{stream.AlertText, stream.AlertVector} {
+			for _, state := range []string{stream.AlertRaised, stream.AlertCleared} {
+				m.alerts.WithLabelValues(p, kind, body, state)
+			}
+		}
+	}
+}
+
+func (m *Metrics) alert(a *stream.Alert) {
+	m.alerts.WithLabelValues(strconv.Itoa(a.Partition), a.Kind, a.Body, a.State).Inc()
+}
+
+// The outcomes of a rebuild.
+const (
+	rebuildOK     = "ok"
+	rebuildFailed = "failed"
+)
 
 func (m *Metrics) rebuilt(b *model.Rebuild) {
-	outcome := "ok"
+	outcome := rebuildOK
 	if b.Err != nil {
-		outcome = "failed"
+		outcome = rebuildFailed
 	}
 	m.rebuilds.WithLabelValues(b.Ensemble, outcome).Inc()
 }
