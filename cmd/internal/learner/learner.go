@@ -263,12 +263,16 @@ func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
 	if len(differences) == 0 {
 		return m, nil
 	}
-	if !l.cfg.AdoptConfig {
+	err = m.Adopt(l.cfg.Model)
+	switch {
+	case err != nil && l.cfg.AdoptConfig:
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
+			"or a new model under another name; --adopt-config cannot change all of that: %w", strings.Join(differences, "; "), err)
+	case !l.cfg.AdoptConfig:
 		return nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
 			"or with --adopt-config to go on with this one", strings.Join(differences, "; "))
-	}
-	if err := m.Adopt(l.cfg.Model); err != nil {
-		return nil, err
 	}
 	l.cfg.Log.Warn("adopted another configuration", "differences", strings.Join(differences, "; "))
 	return m, nil

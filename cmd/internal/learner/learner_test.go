@@ -243,6 +243,7 @@ func (r *rig) forget() {
 
 // A learner with another configuration refuses, names the differences, and goes
 // on only when told to.
+// What cannot be adopted is not offered.
 func TestAnotherConfigurationIsRefused(t *testing.T) {
 	r := newRig(t, 1)
 	records, _ := texts(t, r.topic, 50)
@@ -253,6 +254,15 @@ func TestAnotherConfigurationIsRefused(t *testing.T) {
 	err := r.try(other, 51)
 	if err == nil || !strings.Contains(err.Error(), "label_trust") || !strings.Contains(err.Error(), "--adopt-config") {
 		t.Fatalf("got %v, want an error that names label_trust and --adopt-config", err)
+	}
+	for _, adopt := range []bool{false, true} {
+		tables := other
+		tables.Model.TableBits, tables.AdoptConfig = 12, adopt
+		err := r.try(tables, 51)
+		if err == nil || !strings.Contains(err.Error(), "table_bits: 12 here, 10 in the model") ||
+			strings.Contains(err.Error(), "or with --adopt-config") || strings.Contains(err.Error(), "cannot change all of that") == adopt {
+			t.Errorf("other tables (--adopt-config: %v): %v", adopt, err)
+		}
 	}
 	r.produce(textRecord(r.topic, 50, true, "winner"))
 	other.AdoptConfig = true
