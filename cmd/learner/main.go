@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -48,7 +50,7 @@ type flags struct {
 	Group          string        `help:"Kafka consumer group; hamlet.learner.<model> without it." placeholder:"NAME"`
 	SaveEvery      time.Duration `help:"The longest that learnt events stay unsaved. A crash costs reading them again." default:"3s" placeholder:"D"`
 	SessionTimeout time.Duration `help:"How long Kafka waits for a learner that vanished before its partitions go to another." default:"10s" placeholder:"D" group:"Kafka"`
-	AdoptConfig    bool          `help:"Go on with a model that was made with another configuration; the model records it."`
+	AdoptConfig    bool          `help:"Go on with a model that was made with another --label-trust, --trust-by, --duplicate-window or other thresholds of alarms, or by a program with other numerics; the model records it. Nothing else can change."`
 	AcceptGap      bool          `help:"Go on where retention has taken records that the model has not seen; they are lost to it."`
 	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz on this address." placeholder:"ADDR"`
 	cli.LogFlags
@@ -144,7 +146,11 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 // wanted, and what closes its connection. A NATS that is down does not keep the
 // learner from starting.
 func (f *flags) alerts(ctx context.Context, log *slog.Logger) (learner.AlertPublisher, func(), error) {
-	if f.NATS.NATS == "" || !f.PublishAlerts {
+	switch {
+	case !f.PublishAlerts:
+		log.Info("alerts are logged and counted, not published, as --no-publish-alerts has it")
+		return nil, func() {}, nil
+	case f.NATS.NATS == "":
 		log.Warn("alerts are logged and counted, not published: name a NATS server with --nats for that")
 		return nil, func() {}, nil
 	}
@@ -160,6 +166,9 @@ func (f *flags) alerts(ctx context.Context, log *slog.Logger) (learner.AlertPubl
 	publisher, err := f.Alerts.Publisher(ctx, conn, log)
 	if err != nil {
 		conn.Close()
+		if errors.Is(err, nats.ErrAlerts) {
+			return nil, nil, fmt.Errorf("%w; --no-publish-alerts goes without", err)
+		}
 		return nil, nil, err
 	}
 	return publisher, conn.Close, nil

@@ -249,7 +249,7 @@ func TestLearnerWithoutJetStream(t *testing.T) {
 			name, args = "hamlet", command
 		}
 		_, stderr, status := output(t, name, args...)
-		if status != 1 || !strings.Contains(stderr, "JetStream switched off") {
+		if status != 1 || !strings.Contains(stderr, "JetStream switched off") || !strings.Contains(stderr, "--no-publish-alerts") {
 			t.Errorf("%s: status %d, %s", command[0], status, stderr)
 		}
 	}
