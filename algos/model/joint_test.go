@@ -92,23 +92,33 @@ func TestJointOfVectorsIsTheWeighedMean(t *testing.T) {
 	}
 }
 
-// Models that read bodies in different ways answer each for itself, alike.
+// Models that read bodies in different ways answer each for itself, alike,
+// whichever comes first.
 func TestJointOfOtherConfigurations(t *testing.T) {
 	events := madeUp(200, 1)
 	a := learnt(t, model.Config{TableBits: 10, Dense: dense}, events, 0, 2)
-	b := learnt(t, model.Config{TableBits: 11, Dense: dense, LabelTrust: model.TrustNone}, events, 1, 2)
-	joint := model.NewJoint(a, b)
-	for i, ex := range madeUp(20, 5) {
-		l, err := a.NewPredictor().Predict(&ex.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := b.NewPredictor().Predict(&ex.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := joint.Predict(&ex.Body); err != nil || !nearly(got.Mean, (l.Mean+r.Mean)/2, 1e-12) {
-			t.Errorf("event %d: %+v, %v, want the mean of %+v and %+v", i, got, err, l, r)
+	for name, cfg := range map[string]model.Config{
+		"table bits and trust":  {TableBits: 11, Dense: dense, LabelTrust: model.TrustNone},
+		"recent share of spam":  {TableBits: 10, Dense: dense, SpamShare: true},
+		"experts":               {TableBits: 10, Dense: dense, TextExperts: []string{model.TextWords}},
+		"headers that are read": {TableBits: 10, Dense: dense, SkipHeaders: []string{"to"}},
+		"dense names":           {TableBits: 10, Dense: dense[:1]},
+	} {
+		b := learnt(t, cfg, events, 1, 2)
+		for order, joint := range map[string]*model.Joint{"first": model.NewJoint(b, a), "last": model.NewJoint(a, b)} {
+			for i, ex := range madeUp(20, 5) {
+				l, err := a.NewPredictor().Predict(&ex.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := b.NewPredictor().Predict(&ex.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := joint.Predict(&ex.Body); err != nil || !nearly(got.Mean, (l.Mean+r.Mean)/2, 1e-12) {
+					t.Errorf("%s, %s: event %d: %+v, %v, want the mean of %+v and %+v", name, order, i, got, err, l, r)
+				}
+			}
 		}
 	}
 }
