@@ -22,8 +22,9 @@
 // a plain window it falls with the rarer class. T = 10 rounds of 5 passes, τ = 1,
 // at N = 500; fewer rounds are bistable, 30 fit the noise. With s = ln SNR − ln N,
 // the alarm is raised when s lies more than .2 below the median of its past, or
-// more than .1 while ε, the flip rate of a head with forgetting, is above .01:
-// the SNR decides, and ε makes it decide sooner and on less. An SNR
+// more than .1 while ε, the flip rate of a head with forgetting, is above .01, or
+// that of greatest likelihood of one class above .04: the SNR decides, and flip
+// rates make it decide sooner and on less. An SNR
 // started at one event count takes effect 50 events later, so that it can be
 // computed beside the stream ([LabelNoise]). Its [Report] names the forged
 // label, suspects and sources by what that head gave to the labels; the noise grade,
@@ -71,7 +72,7 @@
 //	10 %                     20   200       0          20   144
 //	20 %                     20   150       0          20    58
 //	20 columns mirrored       0            20   11     18    88
-//	a quarter of the spam     0             0           0
+//	a quarter of the spam     1  1750       0           0
 //	a quarter of the ham      0             0           3
 //	inputs × 3                0            20   43      0
 //	inputs × ⅓                0             0          18   372

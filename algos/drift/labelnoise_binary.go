@@ -33,6 +33,8 @@ import (
 //	        8     q, what the head gave to the label
 //	        4, n  length of the id, and it
 //	        4, n  length of the source, and it
+//	        then
+//	        8     max(f₀, f₁) at the last Check
 const labelNoiseMagic = "hdln"
 
 const (
@@ -77,6 +79,7 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 		w.text(e.id)
 		w.text(e.source)
 	}
+	w.floats(n.likely)
 	return w.b, nil
 }
 
@@ -90,7 +93,7 @@ func (cfg *LabelNoiseConfig) spans() []*int {
 // 60 inputs and full windows it is 144 kB and some 30 bytes and an id for each of
 // the 500 recent events.
 func (n *LabelNoise) Size() int {
-	size := 224 + 8*len(n.history) + 24
+	size := 224 + 8*len(n.history) + 24 + 8
 	for i := range n.classes {
 		size += 4 * n.cfg.Dim * n.classes[i].held()
 	}
@@ -172,6 +175,7 @@ func (n *LabelNoise) read(r *reader) {
 		}
 		n.recent.add(w)
 	}
+	r.floats(&n.likely)
 }
 
 func (s *rows) read(r *reader) {
@@ -201,7 +205,7 @@ func (s *rows) read(r *reader) {
 func (n *LabelNoise) consistent() error {
 	bad := func(what string) error { return fmt.Errorf("%s: %w", what, ErrFormat) }
 	switch {
-	case !isShare(n.flipRate):
+	case !isShare(n.flipRate), !isShare(n.likely):
 		return bad("flip rate")
 	case n.known != (n.snr > 0) || n.snr < 0 || !n.known && (n.level != 0 || n.grade != 0 || len(n.history) > 0):
 		return bad("SNR")

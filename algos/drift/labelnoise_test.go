@@ -13,7 +13,7 @@ func drawEvent(r *rand.Rand, i uint64) Event {
 	y := float64(2*r.IntN(2) - 1)
 	return Event{
 		X: []float64{y + r.NormFloat64(), r.NormFloat64()}, Label: y,
-		Prob: r.Float64(), FlipRate: .001, ID: fmt.Sprint("m", i), Source: "feed",
+		Prob: 0.999 + 0.001*r.Float64(), FlipRate: .001, ID: fmt.Sprint("m", i), Source: "feed",
 	}
 }
 
@@ -282,5 +282,36 @@ func TestOwnersBugs(t *testing.T) {
 		if !panics(func() { bug(s) }) {
 			t.Errorf("%s: no panic", name)
 		}
+	}
+}
+
+// Flips of one class confirm a drop by their rate of greatest likelihood, where ε
+// has fallen back; and SNRs come at every 50th event then.
+func TestFlipsOfOneClassConfirm(t *testing.T) {
+	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, Half: 50}))
+	for i := uint64(1); i <= 600; i++ {
+		label, q := float64(1-2*int(i%2)), 0.99
+		if i%20 == 1 { // of 500 events 25 of the 250 labelled ham are spam to the head
+			q = 0.02
+		}
+		n.Observe(Event{X: []float64{label}, Label: label, Prob: q, FlipRate: 0.001})
+		if i%Rhythm != 0 {
+			continue
+		}
+		if job, ok := n.Pending(); ok {
+			n.Finish(job.Run())
+		}
+		n.Check(i)
+		n.Start(i)
+	}
+	if s := n.Status(); s.Threshold != 0.1 {
+		t.Errorf("threshold %v with ε = .001, want that of a confirmed drop, .1", s.Threshold)
+	}
+	// 25 of 275 spam, less what a head that is sure to .99 explains by chance.
+	if r := n.Report(); !(r.SpamCalledHam > 0.06 && r.SpamCalledHam < 25./275) || r.HamCalledSpam > 0.001 {
+		t.Errorf("spam called ham %v, ham called spam %v", r.SpamCalledHam, r.HamCalledSpam)
+	}
+	if due, ok := n.Due(); !ok || due != 650 {
+		t.Errorf("an SNR is due at %d, %v: want 650", due, ok)
 	}
 }

@@ -57,17 +57,19 @@ type SourceRate struct {
 //
 // is the probability that the label is true, and the rates are those at which
 //
-//	f₀ = Σ_spam(1−φ) / (Σ_spam(1−φ) + Σ_ham φ)
+//	f₀ = Σ_spam(1−φ) / (Σ_spam(1−φ) + Σ_ham φ + 1)
 //
-// and f₁ likewise, sums over the labels given. The likelihood is concave in them,
-// so that expectation maximisation finds its one maximum. (An online φ is of no use
+// and f₁ likewise, sums over the labels given; the 1, a true label more of each
+// class, is the prior (1−f)df, without which a class that does not occur could have
+// any rate. The posterior is log-concave in them, so that expectation maximisation
+// finds its one maximum. (An online φ is of no use
 // here: it leans on an ε that is yet to rise.) Sources are in the order of Low,
 // falling, so that one odd label does not lead; equal ones by name. A report costs
 // a few milliseconds and changes nothing.
 func (n *LabelNoise) Report() Report {
 	r := Report{Status: n.Status(), SNR: n.snr, Grade: n.grade, FlipRate: n.flipRate}
 	witnesses := n.recent.oldest()
-	f, phi := flipRates(witnesses)
+	f, phi := flipRates(witnesses, reportSteps)
 	r.HamCalledSpam, r.SpamCalledHam = f[0], f[1]
 	r.Sources = sourceRates(witnesses)
 
@@ -83,11 +85,14 @@ func (n *LabelNoise) Report() Report {
 	return r
 }
 
-// flipRates returns the flip rates by true label and the trust of each label.
-func flipRates(witnesses []witness) (f [2]float64, phi []float64) {
+// reportSteps is how many steps a report takes at most: some milliseconds.
+const reportSteps = 1000
+
+// flipRates returns the flip rates by true label and the trust of each label, by at
+// most so many steps.
+func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 	const (
 		start = 0.1 // a rate of 0 would stay there
-		steps = 1000
 		still = 1e-7
 	)
 	f, phi = [2]float64{start, start}, make([]float64, len(witnesses))
@@ -103,21 +108,13 @@ func flipRates(witnesses []witness) (f [2]float64, phi []float64) {
 			right[given] += phi[i]
 			wrong[given] += 1 - phi[i]
 		}
-		next := [2]float64{share(wrong[1], right[0]), share(wrong[0], right[1])}
+		next := [2]float64{wrong[1] / (wrong[1] + right[0] + 1), wrong[0] / (wrong[0] + right[1] + 1)}
 		moved := max(math.Abs(next[0]-f[0]), math.Abs(next[1]-f[1]))
 		if f = next; moved < still {
 			break
 		}
 	}
 	return f, phi
-}
-
-// share returns part/(part+rest), 0 for 0/0.
-func share(part, rest float64) float64 {
-	if part+rest == 0 {
-		return 0
-	}
-	return part / (part + rest)
 }
 
 func sourceRates(witnesses []witness) []SourceRate {
