@@ -26,15 +26,17 @@ const (
 	// yet: a few megabytes. With so many the partition stands still until there is
 	// somebody to tell them to.
 	mostAlerts = 1000
-	// alertPatience bounds an attempt to publish while learning waits for it, and
-	// hurry the attempts after one that failed. An acknowledgement takes one write
-	// to a disk.
+	// alertPatience bounds an attempt to publish while learning waits for it. An
+	// acknowledgement takes one write to a disk. After an attempt that failed the
+	// next may take alertHurry, or where that is more an alertShare of the pause
+	// before it: a NATS that is down takes at most a sixteenth of the time once the
+	// pauses are long, and one that is merely slow is given the time it needs.
 	alertPatience = 2 * time.Second
 	alertHurry    = 500 * time.Millisecond
+	alertShare    = 15
 )
 
-// newAlertPauses returns the pauses between attempts that failed. With the longest
-// a NATS that is down takes a sixtieth of the time.
+// newAlertPauses returns the pauses between attempts that failed.
 func newAlertPauses() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier = 250*time.Millisecond, 30*time.Second, 2
@@ -84,8 +86,11 @@ func (p *partitionModel) publishAlerts(ctx context.Context) error {
 	attempt, cancel := ctx, context.CancelFunc(func() {})
 	switch {
 	case full:
+		if p.alertPauses != nil {
+			p.log.Warn("as many alerts as are held wait to be published: learning stands still until they are out", "alerts", len(p.alerts))
+		}
 	case p.alertPauses != nil:
-		attempt, cancel = context.WithTimeout(ctx, alertHurry)
+		attempt, cancel = context.WithTimeout(ctx, min(max(alertHurry, p.alertPause/alertShare), alertPatience))
 	default:
 		attempt, cancel = context.WithTimeout(ctx, alertPatience)
 	}
@@ -98,7 +103,8 @@ func (p *partitionModel) publishAlerts(ctx context.Context) error {
 		p.alertPauses = newAlertPauses()
 		p.log.Warn("alerts cannot be published: learning goes on, saving waits for them", "alerts", len(p.alerts), "error", err)
 	}
-	p.alertsAt = time.Now().Add(p.alertPauses.NextBackOff())
+	p.alertPause = p.alertPauses.NextBackOff()
+	p.alertsAt = time.Now().Add(p.alertPause)
 	p.publishStatus()
 	return nil
 }

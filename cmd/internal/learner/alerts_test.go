@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -254,6 +255,53 @@ func TestAlertsAreBounded(t *testing.T) {
 	answer <- fmt.Errorf("%w: no rights", nats.ErrAlerts)
 	if err := <-handled; !errors.Is(err, nats.ErrAlerts) {
 		t.Errorf("got %v, want ErrAlerts", err)
+	}
+}
+
+// A NATS that is slower than the first attempts allow is heard in the end, long
+// before the partition is full; one that is down does not take much of the time.
+func TestAttemptsGrowWithThePauses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer time.Duration
+		heard  bool
+	}{{"slow", 1200 * time.Millisecond, true}, {"down", time.Hour, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := newRig(t, 1).config("g")
+			answer := time.Hour // at first it is down
+			cfg.Alerts = publishFunc(func(ctx context.Context, _ ...stream.Alert) error {
+				select {
+				case <-time.After(answer):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+			p := opened(t, cfg)
+			p.heard(raised(1), true)
+			synctest.Test(t, func(t *testing.T) {
+				var standing time.Duration
+				began := time.Now()
+				for len(p.alerts) > 0 && time.Since(began) < 10*time.Minute {
+					asked := time.Now()
+					if err := p.publishAlerts(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					standing += time.Since(asked)
+					answer = c.answer
+					<-time.After(time.Until(p.alertsAt))
+				}
+				if heard := len(p.alerts) == 0; heard != c.heard {
+					t.Errorf("published: %v, want %v", heard, c.heard)
+				}
+				// Besides their share of the pauses: the first attempt, of 2 s, and 0.5 s after
+				// each pause below 7.5 s. Pauses begin with 0.25 s, double, and vary by one
+				// half, so that there are at most six of these.
+				if most := 5*time.Second + time.Since(began)/alertShare; !c.heard && standing > most {
+					t.Errorf("learning stood still for %v of %v, want at most %v", standing, time.Since(began), most)
+				}
+			})
+		})
 	}
 }
 

@@ -50,6 +50,7 @@ type partitionModel struct {
 	alerts      []stream.Alert              // not acknowledged yet
 	alertsAt    time.Time                   // no attempt to publish them before
 	alertPauses *backoff.ExponentialBackOff // nil while they go out
+	alertPause  time.Duration               // the last of them
 }
 
 // An incoming is a record on its way to the model.
