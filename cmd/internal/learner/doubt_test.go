@@ -23,6 +23,13 @@ func TestSourceSeriesAreBounded(t *testing.T) {
 		a.Effect.Phi = φ
 		m.applied(&a)
 	}
+	// The name under which the others are counted belongs to no source.
+	if named := (&stream.Event{ID: "a", Source: otherSources, Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}); named.Validate() == nil {
+		t.Errorf("%s may be the name of a source", otherSources)
+	}
+	if named := (&stream.Event{ID: "a", Source: "(others)", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}); named.Validate() != nil {
+		t.Errorf("a source of a plain name is refused: %v", named.Validate())
+	}
 	const single = 5000
 	for i := range single {
 		add(fmt.Sprint("single", i), 0.1)
