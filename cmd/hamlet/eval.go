@@ -119,15 +119,29 @@ type replayed struct {
 	close  func() error
 }
 
-// changesNeedSynthetic says why a fault cannot be injected into a source.
-const changesNeedSynthetic = "--new-campaign, --new-policy and --bad-feed change synthetic mail, not a source; --flip and its kin spoil the labels of any"
+// checkSynthetic reports flags of synthetic mail where a source is streamed.
+func checkSynthetic(f *synthetic.Flags) error {
+	if flag := f.Given(); flag != "" {
+		return cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source; --flip and its kin spoil the labels of either", flag)
+	}
+	return nil
+}
+
+// checkReading reports flags that say how a source is read where synthetic mail is
+// streamed.
+func checkReading(f *source.Flags) error {
+	if flag := f.Given(); flag != "" {
+		return cli.Usagef("%s is about a source, and there is none: synthetic mail comes in its order and with its own sources, user-reports among them", flag)
+	}
+	return nil
+}
 
 func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	cfg.Stdin = stdin
 	if c.Generate == 0 {
-		if c.Synthetic.Changes() {
-			return nil, cli.Usagef("%s (--generate N replays synthetic mail)", changesNeedSynthetic)
+		if err := checkSynthetic(&c.Synthetic); err != nil {
+			return nil, err
 		}
 		s, err := source.Open(cfg)
 		if err != nil {
@@ -138,8 +152,11 @@ func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
 			total: func() int { total, _ := s.Total(); return total },
 		}, nil
 	}
-	if !cfg.None() || cfg.Shuffle != nil || len(cfg.Assign) > 0 {
-		return nil, cli.Usagef("--generate: synthetic mail is in place of a source; it comes in its order and with its own sources, user-reports among them")
+	if len(c.Sources) > 0 {
+		return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and there is %s", c.Sources[0])
+	}
+	if err := checkReading(&c.Flags); err != nil {
+		return nil, err
 	}
 	mail, err := c.Synthetic.Config()
 	if err != nil {

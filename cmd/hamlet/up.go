@@ -275,8 +275,11 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	cfg.Stdin = stdin
 	if !cfg.None() {
-		if c.Synthetic.Changes() {
-			return nil, cli.Usagef("%s", changesNeedSynthetic)
+		if c.Generate != nil {
+			return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and one is given")
+		}
+		if err := checkSynthetic(&c.Synthetic); err != nil {
+			return nil, err
 		}
 		s, err := source.Open(cfg)
 		if err != nil {
@@ -290,6 +293,9 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 			dense: s.Dense(), total: total, once: s.Once(), close: s.Close,
 			open: func() (ingest.Items, error) { return s.Events(), nil },
 		}, nil
+	}
+	if err := checkReading(&c.Flags); err != nil {
+		return nil, err
 	}
 	limit := demonstrated
 	if c.Generate != nil {

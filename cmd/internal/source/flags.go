@@ -36,6 +36,25 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 	}
 }
 
+// Given returns the first flag that was given of those that say how a source is
+// read, "" if none was: what comes from no source follows none of them. The names
+// of dense inputs and the limit are not among them.
+func (f *Flags) Given() string {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"--format", f.Format != ""}, {"--spam", len(f.Spam) > 0}, {"--ham", len(f.Ham) > 0}, {"--index", f.Index != ""},
+		{"--label", f.Label != ""}, {"--positive", f.Positive != ""}, {"--drop", f.Drop != ""},
+		{"--shuffle", f.Shuffle != nil}, {"--source", len(f.Source) > 0},
+	} {
+		if flag.given {
+			return flag.name
+		}
+	}
+	return ""
+}
+
 // config returns the flips that f asks for.
 func (f *FlipFlags) config() FlipConfig {
 	return FlipConfig{Rate: f.Flip, From: f.FlipFrom, Kind: f.FlipKind, Source: f.FlipSource, Seed: f.Seed}

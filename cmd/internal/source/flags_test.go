@@ -34,6 +34,18 @@ func TestFlags(t *testing.T) {
 	if d := cmp.Diff(want, g.Config(g.Paths, g.FlipFlags)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	if none := (&Flags{Dense: []string{"x"}, Limit: 9}); none.Given() != "" {
+		t.Errorf("given without a flag that says how to read: %q", none.Given())
+	}
+	for _, args := range []string{"--format csv", "--spam a", "--ham a", "--index a", "--label foo", "--positive 1", "--drop id", "--shuffle 0", "--source desk"} {
+		var g grammar
+		if _, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields(args), cli.IO{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(args, " "); g.Given() != got {
+			t.Errorf("%s: given %q", args, g.Given())
+		}
+	}
 	for _, bad := range []string{"--format pdf", "--flip-kind x", "--source a=2", "--shuffle x", "--colour"} {
 		var usage *cli.UsageError
 		if _, err := cli.Parse(cli.Program{Name: "test", Grammar: new(grammar)}, strings.Fields(bad), cli.IO{}); !errors.As(err, &usage) {

@@ -8,17 +8,20 @@ import (
 // Flags are the flags of synthetic mail, for kong to fill: what changes in it, and
 // when. Eval and up embed them.
 type Flags struct {
-	MailSeed      uint64  `help:"Seed of the synthetic mail." default:"0" placeholder:"S" group:"Synthetic mail"`
-	NewCampaign   int     `help:"From event N on, counted from 1, part of the mail is an outbreak of campaigns unlike any before: the mail changed, alarm covariate." placeholder:"N" group:"Synthetic mail"`
-	CampaignShare float64 `help:"Share of that outbreak; 0.3 unless given." default:"0.3" placeholder:"SHARE" group:"Synthetic mail"`
-	NewPolicy     int     `help:"From event N on newsletters count as spam: the same mail means something else, the world changed, alarm concept." placeholder:"N" group:"Synthetic mail"`
-	BadFeed       int     `help:"From event N on the source user-reports, a quarter of the events, tells wrong labels: labels went bad, alarm label-noise." placeholder:"N" group:"Synthetic mail"`
-	BadFeedRate   float64 `help:"Share of its labels that is wrong then; 0.5 unless given." default:"0.5" placeholder:"RATE" group:"Synthetic mail"`
+	MailSeed      *uint64  `help:"Seed of the synthetic mail; 0 unless given." placeholder:"S" group:"Synthetic mail"`
+	NewCampaign   int      `help:"From event N on, counted from 1, part of the mail is an outbreak of campaigns unlike any before: the mail changed, alarm covariate." placeholder:"N" group:"Synthetic mail"`
+	CampaignShare *float64 `help:"Share of that outbreak; 0.3 unless given." placeholder:"SHARE" group:"Synthetic mail"`
+	NewPolicy     int      `help:"From event N on newsletters count as spam: the same mail means something else, the world changed, alarm concept." placeholder:"N" group:"Synthetic mail"`
+	BadFeed       int      `help:"From event N on the source user-reports, a quarter of the events, tells wrong labels: labels went bad, alarm label-noise." placeholder:"N" group:"Synthetic mail"`
+	BadFeedRate   *float64 `help:"Share of its labels that is wrong then; 0.5 unless given." placeholder:"RATE" group:"Synthetic mail"`
 }
 
 // Config returns what f asks for. A setting that makes no sense is an error.
 func (f *Flags) Config() (Config, error) {
-	cfg := Config{Seed: f.MailSeed}
+	var cfg Config
+	if f.MailSeed != nil {
+		cfg.Seed = *f.MailSeed
+	}
 	var errs []error
 	at := func(flag string, n int) int {
 		if n == 1 || n < 0 {
@@ -26,17 +29,41 @@ func (f *Flags) Config() (Config, error) {
 		}
 		return max(0, n-1)
 	}
-	share := func(flag string, v float64) float64 {
-		if !(v > 0 && v <= 1) {
-			errs = append(errs, fmt.Errorf("%s: %v is not a share above 0, up to 1", flag, v))
+	// A share says how strong a change is; 0 is the default of Config.
+	share := func(flag string, v *float64, of string, n int) float64 {
+		switch {
+		case v == nil:
+			return 0
+		case n == 0:
+			errs = append(errs, fmt.Errorf("%s: nothing changes without %s N", flag, of))
+		case !(*v > 0 && *v <= 1):
+			errs = append(errs, fmt.Errorf("%s: %v is not a share above 0, up to 1", flag, *v))
 		}
-		return v
+		return *v
 	}
-	cfg.CampaignAt, cfg.CampaignShare = at("--new-campaign", f.NewCampaign), share("--campaign-share", f.CampaignShare)
+	cfg.CampaignAt = at("--new-campaign", f.NewCampaign)
+	cfg.CampaignShare = share("--campaign-share", f.CampaignShare, "--new-campaign", f.NewCampaign)
 	cfg.PolicyAt = at("--new-policy", f.NewPolicy)
-	cfg.BadFeedAt, cfg.BadFeedRate = at("--bad-feed", f.BadFeed), share("--bad-feed-rate", f.BadFeedRate)
+	cfg.BadFeedAt = at("--bad-feed", f.BadFeed)
+	cfg.BadFeedRate = share("--bad-feed-rate", f.BadFeedRate, "--bad-feed", f.BadFeed)
 	return cfg, errors.Join(errs...)
 }
 
-// Changes reports whether f asks for a change, which no other mail can have.
-func (f *Flags) Changes() bool { return f.NewCampaign != 0 || f.NewPolicy != 0 || f.BadFeed != 0 }
+// Given returns the first of the flags that was given, "" if none was: no other
+// mail can follow them.
+func (f *Flags) Given() string {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"--mail-seed", f.MailSeed != nil},
+		{"--new-campaign", f.NewCampaign != 0}, {"--campaign-share", f.CampaignShare != nil},
+		{"--new-policy", f.NewPolicy != 0},
+		{"--bad-feed", f.BadFeed != 0}, {"--bad-feed-rate", f.BadFeedRate != nil},
+	} {
+		if flag.given {
+			return flag.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// A flag that would do nothing is wrong usage, in eval and up alike: one that is
+// about synthetic mail where there is a source, and the other way round.
+func TestFlagsThatWouldDoNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(file, []byte("a,b,spam\n1,2,1\n2,1,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type refusal struct {
+		args, want string
+	}
+	both := []refusal{
+		{"--mail-seed 4 " + file, "--mail-seed is about synthetic mail"},
+		{"--mail-seed 0 " + file, "--mail-seed is about synthetic mail"},
+		{"--campaign-share .3 " + file, "--campaign-share is about synthetic mail"},
+		{"--bad-feed-rate .5 " + file, "--bad-feed-rate is about synthetic mail"},
+		{"--new-policy 100 " + file, "--new-policy is about synthetic mail"},
+		{"--generate 10 " + file, "--generate: synthetic mail is in place of a source"},
+		{"--generate 10 --campaign-share .5", "--campaign-share: nothing changes without --new-campaign N"},
+		{"--generate 10 --new-policy 5 --bad-feed-rate .5", "--bad-feed-rate: nothing changes without --bad-feed N"},
+		{"--generate 10 --format csv", "--format is about a source"},
+		{"--generate 10 --label foo", "--label is about a source"},
+		{"--generate 10 --positive 1", "--positive is about a source"},
+		{"--generate 10 --drop id", "--drop is about a source"},
+		{"--generate 10 --shuffle 1", "--shuffle is about a source"},
+		{"--generate 10 --source desk", "--source is about a source"},
+	}
+	for command, refusals := range map[string][]refusal{
+		"eval": append([]refusal{{"--mail-seed 4", "--mail-seed is about synthetic mail"}}, both...),
+		"up":   append([]refusal{{"--generate 0 " + file, "--generate: synthetic mail is in place of a source"}}, both...),
+	} {
+		for _, c := range refusals {
+			args := append([]string{command}, strings.Fields(c.args)...)
+			if command == "up" {
+				args = append(args, "--once")
+			}
+			var out, errs bytes.Buffer
+			err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs})
+			if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: %v, want wrong usage with %q", args, err, c.want)
+			}
+		}
+	}
+	// What is given has its effect, and so has what is left out.
+	sums := map[string]string{}
+	for _, args := range []string{"", "--mail-seed 1", "--bad-feed 20", "--bad-feed 20 --bad-feed-rate .5", "--bad-feed 20 --bad-feed-rate 1"} {
+		var out, errs bytes.Buffer
+		args := append(strings.Fields("eval --generate 100 --table-bits 8 --json"), strings.Fields(args)...)
+		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}); err != nil {
+			t.Fatal(errors.Join(err, errors.New(errs.String())))
+		}
+		_, rest, ok := strings.Cut(out.String(), `"model_sha256":"`)
+		if !ok {
+			t.Fatalf("%v: %s", args, out.String())
+		}
+		sums[strings.Join(args[6:], " ")] = rest[:64]
+	}
+	if sums["--bad-feed 20"] != sums["--bad-feed 20 --bad-feed-rate .5"] {
+		t.Error("--bad-feed-rate is not .5 unless given")
+	}
+	delete(sums, "--bad-feed 20")
+	different := map[string]bool{}
+	for _, sum := range sums {
+		different[sum] = true
+	}
+	if len(different) != len(sums) {
+		t.Errorf("flags without an effect: %v", sums)
+	}
+}
