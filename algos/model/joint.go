@@ -20,7 +20,8 @@ import (
 // the joint answer is moderated from the two means. So models without experts
 // answer with the mean of their log-odds, and so do, each weighed alike, models
 // that read bodies in different ways (table bits, experts, skipped headers, dense
-// names). One model answers as it does alone.
+// names). A model that has learnt no body of the kind asked about has no say,
+// unless all are such. One model answers as it does alone.
 //
 // # Why not otherwise
 //
@@ -38,7 +39,9 @@ import (
 //	own alone     .122  .0388    .227  .0516    .201  .0514   1.263  .0665   .434  .0679   2.91  .2074
 //	undivided     .046  .0218    .046  .0218    .046  .0218    .499  .0383   .126  .0318   1.98  .1702
 //
-// mean averages the models' own answers, head asks their heads merged in natural
+// mean averages the models' own answers (here with the prior's of those that had
+// learnt nothing yet, which it now leaves out: of four models over the sms set in
+// turn it has .834 .0527 with them and .833 .0526 without), head asks their heads merged in natural
 // parameters ([blr.Merge]) about the mean of their inputs, model asks the merged
 // head about the joint tables; own alone is the event's own partition without the
 // others, undivided one model of the whole stream. The paired 95 % interval of
@@ -166,9 +169,17 @@ func (j *Joint) ask(b *Body, explain bool) error {
 	return nil
 }
 
-// askEach asks each model as it is, for equal weights.
+// askEach asks each model as it is, for equal weights, but for those that know no
+// body like b where others do. What one of them refuses, all do.
 func (j *Joint) askEach(b *Body, explain bool) error {
+	nobody := !j.findHalves(b)
 	for _, p := range j.predictors {
+		if !nobody && p.halfOf(b) == nil {
+			if err := p.m.Check(b); err != nil {
+				return err
+			}
+			continue
+		}
 		a, err := answer{weight: 1}, error(nil)
 		if explain {
 			a.Prediction, a.contributions, err = p.Explain(b)
