@@ -63,10 +63,11 @@ func share(v float64) float64 { return max(0, min(1, finite(v))) }
 
 // Log writes a as one line: a warning when it was raised, for information when
 // it was cleared. It names events by their ids and sources by their names, which
-// are opaque, and up to three of each.
+// are opaque, and up to three of each. The alarm's level is alarm_level: level is
+// the line's own, and what reads JSON takes one of two.
 func Log(log *slog.Logger, a *stream.Alert) {
 	attributes := []any{
-		"kind", a.Kind, "body", a.Body, "event", a.Event, "level", a.Level, "reference", a.Reference,
+		"kind", a.Kind, "body", a.Body, "event", a.Event, "alarm_level", a.Level, "reference", a.Reference,
 		"threshold", a.Threshold, "reading", a.Reading,
 	}
 	if l := a.Labels; l != nil {

@@ -85,11 +85,14 @@ func TestLogAndSentence(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
 	Log(log, &out)
-	for _, want := range []string{"level=WARN", `msg="alarm raised"`, "kind=label-noise", "event=6250",
+	for _, want := range []string{"level=WARN", `msg="alarm raised"`, "kind=label-noise", "event=6250", " alarm_level=-4",
 		`reading="labels went bad"`, "flip_rate=0.03", `sources=bad:0.300,good:0.001`, "suspects=a,,\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the log says %q, want %q in it", b.String(), want)
 		}
+	}
+	if n := strings.Count(b.String(), " level="); n != 1 {
+		t.Errorf("the line has %d levels: %q", n, b.String())
 	}
 	sentence := Sentence(&out)
 	for _, want := range []string{"event 6250: label-noise raised (text: level -4,", "labels went bad", "of ham 19.0 %", "worst source bad: 30.0 % of 50 (20.0 to 40.0)"} {

@@ -2,8 +2,12 @@ package up
 
 import (
 	"bytes"
+	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/schollz/progressbar/v3"
 
 	"hamlet/algos/drift"
 	"hamlet/cmd/internal/learner"
@@ -35,7 +39,7 @@ func TestReadingOfSeveralPartitions(t *testing.T) {
 // Each change of an alarm is one line, shown once.
 func TestChangesAreShownOnce(t *testing.T) {
 	var b bytes.Buffer
-	r := &run{cfg: Config{Progress: NewProgress(&b, -1)}}
+	r := &run{cfg: Config{Progress: NewProgress(&b, -1), Log: slog.New(slog.DiscardHandler)}}
 	for p, state := range []string{stream.AlertRaised, stream.AlertCleared} {
 		r.heard(&stream.Alert{Kind: stream.AlertConcept, State: state, Event: 7, Body: stream.AlertText, Reading: "nothing", Partition: p})
 	}
@@ -46,7 +50,7 @@ func TestChangesAreShownOnce(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", b.String(), want)
 	}
-	r = &run{} // nobody looks on
+	r = &run{cfg: Config{Log: slog.New(slog.DiscardHandler)}} // nobody looks on
 	r.heard(&stream.Alert{})
 	r.showChanges()
 	if len(r.changes) != 0 {
@@ -58,5 +62,45 @@ func TestChangesAreShownOnce(t *testing.T) {
 	p.Draw(Snapshot{Reading: drift.LabelsWentBad})
 	if !strings.Contains(line.String(), "ALARM: labels went bad") {
 		t.Errorf("the progress says %q", line.String())
+	}
+}
+
+// A log has a record of each change of an alarm; a terminal shows the sentence
+// alone.
+func TestChangesAreLogged(t *testing.T) {
+	changes := []stream.Alert{
+		{Kind: stream.AlertConcept, State: stream.AlertRaised, Event: 7, Body: stream.AlertText, Reading: "the world changed", Partition: 1},
+		{Kind: stream.AlertConcept, State: stream.AlertCleared, Event: 9, Body: stream.AlertText, Reading: "nothing"},
+	}
+	var shown, log bytes.Buffer
+	r := &run{cfg: Config{Progress: NewProgress(&shown, -1), Log: slog.New(slog.NewJSONHandler(&log, nil))}}
+	for i := range changes {
+		r.heard(&changes[i])
+	}
+	records := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(records) != len(changes) {
+		t.Fatalf("%d records, want %d:\n%s", len(records), len(changes), log.String())
+	}
+	for i, want := range []struct {
+		level, message string
+	}{{"WARN", "alarm raised"}, {"INFO", "alarm cleared"}} {
+		var got struct {
+			Level, Msg, Kind string
+			Event, Partition int
+		}
+		if err := json.Unmarshal([]byte(records[i]), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Level != want.level || got.Msg != want.message || got.Kind != changes[i].Kind ||
+			got.Event != int(changes[i].Event) || got.Partition != changes[i].Partition {
+			t.Errorf("record %d: %s", i, records[i])
+		}
+	}
+	log.Reset()
+	r.cfg.Progress.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(&shown)) // as on a terminal
+	r.heard(&changes[0])
+	r.showChanges()
+	if log.Len() > 0 || !strings.Contains(shown.String(), "event 7: concept raised") {
+		t.Errorf("a terminal: logged %q, shown %q", log.String(), shown.String())
 	}
 }

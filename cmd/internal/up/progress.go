@@ -41,6 +41,9 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// OnTerminal reports whether p is drawn on a terminal; nil is not.
+func (p *Progress) OnTerminal() bool { return p != nil && p.bar != nil }
+
 // Draw shows a snapshot.
 func (p *Progress) Draw(s Snapshot) {
 	now := time.Now()

@@ -32,14 +32,14 @@ type Config struct {
 	Topic    string
 	Producer *kafka.Producer
 	Store    *redis.Store
-	Learner  learner.Config              // Observe is up's own
+	Learner  learner.Config              // Observe and Heard are up's own
 	Scorer   func(context.Context) error // blocks; nil: none
 	HTTP     func(ctx context.Context, ready func() error) error
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
 	Ingest   ingest.Config
-	From     int  // metrics count events from this one on
-	Once     bool // end after the stream
-	Progress *Progress
+	From     int                        // metrics count events from this one on
+	Once     bool                       // end after the stream
+	Progress *Progress                  // shows changes of alarms as well; they are logged unless it is on a terminal
 	Done     func(*report.Result) error // called when the stream has been learnt and saved
 	Log      *slog.Logger
 }
@@ -129,8 +129,12 @@ type run struct {
 	reading     drift.Reading  // when the stream had been learnt
 }
 
-// heard is called by the learner for every change of an alarm.
+// heard is called by the learner for every change of an alarm. Those who read a
+// log, and no terminal, get its record as from a learner.
 func (r *run) heard(a *stream.Alert) {
+	if !r.cfg.Progress.OnTerminal() {
+		alert.Log(r.cfg.Log.With("partition", a.Partition), a)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes = append(r.changes, *a)
