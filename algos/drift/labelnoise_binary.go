@@ -34,7 +34,7 @@ import (
 //	        4, n  length of the id, and it
 //	        4, n  length of the source, and it
 //	        then
-//	        8     max(f₀, f₁) at the last Check
+//	        8     max(f₀, f₁) at the last Check, 0 where the drop was below Clear
 const labelNoiseMagic = "hdln"
 
 const (

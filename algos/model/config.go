@@ -498,6 +498,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // mathematics is the version of everything that turns a log into a model's
 // bytes. Whoever changes a formula, a constant or an order of summation there
 // counts it up.
-const mathematics = 8
+const mathematics = 9
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

@@ -92,7 +92,7 @@
 // in time order from 3,500), November 2026:
 //
 //	               10 % flipped       20 %              20 % of the spam   20 % of the ham
-//	spam-drift     100 to 200         100               150 to 250         100 to 150
+//	spam-drift     100 to 200         100               150 to 300         100 to 150
 //	SpamAssassin   150 to 250         100 to 150        250 to 1,000       100 to 200
 //
 // (One class: seeds 1 to 5.) Without flips neither raised it, nor did sms. The flip
