@@ -174,7 +174,7 @@ func FuzzProbes(f *testing.F) {
 	f.Add(uint64(4), uint8(40), uint8(4), 20.0, 0.9, 1.0, 0.0, uint8(3))
 	f.Fuzz(func(t *testing.T, seed uint64, n, d uint8, γ, mix, θ, λ float64, kind uint8) {
 		if !(γ > 1e-3 && γ < 1e4 && mix >= 0 && mix <= 1 && θ >= 0 && θ <= 1 && λ >= 0 && λ < 100) {
-			t.Skip()
+			t.Skip("no loss has such constants")
 		}
 		x, y := noisySample(seed, 1+int(n)%80, 1+int(d)%6, 0.2)
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -200,7 +200,7 @@ func FuzzProbes(f *testing.F) {
 		for range 5 { // from point to point, as a descent that stands still would
 			value := o.value(w)
 			if !finite(value) {
-				t.Skip()
+				t.Skip("the loss overflows, and a descent ends with an error there")
 			}
 			want := slices.Clone(w)
 			wantOK := plainImprove(o, want, value, 4, 0.2, 1e-3)
