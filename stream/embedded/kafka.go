@@ -68,7 +68,13 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	settings := []kfake.Opt{
 		kfake.NumBrokers(1),
 		// kfake has an opinion of its own on where to listen; ours wins.
-		kfake.ListenFn(func(network, _ string) (net.Listener, error) { return listen(network, opts.Addr) }),
+		kfake.ListenFn(func(network, _ string) (net.Listener, error) {
+			l, err := listen(network, opts.Addr)
+			if err != nil {
+				return nil, err
+			}
+			return requestListener{l}, nil
+		}),
 		kfake.GroupMinSessionTimeout(500 * time.Millisecond), // for tests; Kafka's own is 6 s
 		kfake.BrokerConfigs(configs),
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -160,9 +161,10 @@ func explain(cfg *Config, err error) error {
 	switch {
 	case errors.As(err, &dns):
 		return fmt.Errorf("kafka at %s: %w; check the host's name", cfg.addresses(), err)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		// A Kafka broker closes like this when SASL or TLS is missing on our side;
-		// the embedded broker also on a wrong password.
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		// A Kafka broker closes like this when SASL or TLS is missing on our side, and
+		// resets where it has not read the whole of our handshake; the embedded broker
+		// closes also on a wrong password.
 		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); check that TLS and SASL are set as the port wants them, and user and password", cfg.addresses(), err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("kafka at %s: no answer in time (%w); check that a Kafka broker listens there, and whether with TLS", cfg.addresses(), err)

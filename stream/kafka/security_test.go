@@ -85,7 +85,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	server, client := identity(t)
 	_, stranger := identity(t)
-	_, open := fakeCluster(t)
+	open := cluster(t) // closes a connection that begins with a handshake, as Kafka does
 	_, withTLS := fakeCluster(t, kfake.TLS(server))
 	_, withSASL := fakeCluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "learner", "secret"))
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
