@@ -23,7 +23,11 @@ type RedisOptions struct {
 }
 
 // A Redis is a miniredis, whose keys expire by the clock. It knows the commands
-// and the Lua that hamlet uses, not all of Redis.
+// and the Lua that hamlet uses, not all of Redis; a command has at most 64 MiB.
+//
+// It survives what is no command, and clients that stop in the middle of one or do
+// not read its replies. Whoever may send it commands can still change and delete
+// everything, and a script runs until it ends: keep it on loopback.
 //
 // With a directory, it writes a snapshot of all its data there at most a second
 // after a change, and at Close. A process that dies loses what came after the last
@@ -158,7 +162,7 @@ func (r *Redis) accept(ctx context.Context) {
 			}
 			continue
 		}
-		server.ServeConn(conn)
+		server.ServeConn(&commandConn{Conn: conn})
 	}
 }
 
@@ -257,6 +261,10 @@ func newGate(s *server.Server) *gate {
 
 // pass is miniredis's hook: it runs the command and reports that it is done.
 func (g *gate) pass(peer *server.Peer, cmd string, args ...string) bool {
+	if refused[cmd] {
+		peer.WriteError(fmt.Sprintf("ERR the embedded Redis does not take %s: use a real one for it", cmd))
+		return true
+	}
 	g.mu.Lock()
 	if g.inside[peer] { // called from within, below
 		g.mu.Unlock()
