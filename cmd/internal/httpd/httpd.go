@@ -33,6 +33,15 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
+// How long a request's header may take to arrive, the request, and from then on the
+// answer to be made and taken. Who stalls, token or not, must not hold a connection
+// for ever: there are only so many. A handler may set deadlines of its own.
+const (
+	headerPatience  = 10 * time.Second
+	requestPatience = time.Minute
+	answerPatience  = 2 * time.Minute // ingest waits for a request and for Kafka, 70 s in all
+)
+
 // A Server listens from New on and serves during Run.
 type Server struct {
 	cfg      Config
@@ -73,7 +82,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	server := &http.Server{
 		Handler:           mux,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: headerPatience,
+		ReadTimeout:       requestPatience,
+		WriteTimeout:      answerPatience,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}

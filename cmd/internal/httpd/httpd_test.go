@@ -1,0 +1,94 @@
+package httpd
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A pipes is a listener whose connections are made in the process, so that time is
+// the test's.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.done)
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.conns <- server
+	return client
+}
+
+// Whoever stalls loses the connection, wherever in the request or the answer.
+func TestStalledClientsAreGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		name, sent string
+		reads      bool
+		within     time.Duration
+	}{
+		{"nothing sent", "", true, headerPatience},
+		{"half a header", "GET /healthz HTTP/1.1\r\nHost: x", true, headerPatience},
+		// The handler answers at once, without the body; the server waits for it.
+		{"half a body", "POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc", true, requestPatience},
+		{"answer not taken", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", false, answerPatience},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listener := &pipes{make(chan net.Conn), make(chan struct{})}
+				server := &Server{Config{
+					Registry: NewRegistry(),
+					Handlers: map[string]http.Handler{"POST /refuse": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						w.WriteHeader(http.StatusUnauthorized)
+					})},
+					Log: slog.New(slog.DiscardHandler),
+				}, listener}
+				ctx, stop := context.WithCancel(t.Context())
+				stopped := make(chan error, 1)
+				go func() { stopped <- server.Run(ctx) }()
+
+				client := listener.dial()
+				start := time.Now()
+				if _, err := io.WriteString(client, c.sent); err != nil {
+					t.Fatal(err)
+				}
+				if !c.reads {
+					<-time.After(c.within + time.Second)
+				}
+				answer, err := io.ReadAll(bufio.NewReader(client))
+				if took := time.Since(start); err != nil || took > c.within+time.Second {
+					t.Errorf("%v, %q after %v; want an end within %v", err, answer, took, c.within)
+				}
+				if !c.reads && strings.Contains(string(answer), "ok") {
+					t.Errorf("an answer %q after its time", answer)
+				}
+				stop()
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
