@@ -133,10 +133,13 @@ const (
 
 // MaxWindow bounds Config.Window and Config.Rebuild, and MaxDenseByDefault the dense
 // names beyond which no ensemble runs that was not asked for: its rebuilds and
-// its window grow with them.
+// its window grow with them. MaxWindowInputs bounds what the ensembles of vectors
+// keep of dense names, (Window+Rebuild)·len(Dense) numbers of 4 bytes, to 128 MiB,
+// sixteen times a model of mail: they are part of every save.
 const (
 	MaxWindow         = 1 << 16
 	MaxDenseByDefault = 512
+	MaxWindowInputs   = 1 << 25
 )
 
 // Alarms says when the alarms are raised, and whether there are any. Zero fields
@@ -333,6 +336,11 @@ func (c Config) validate() error {
 	}
 	if _, err := c.Alarms.filled(); err != nil {
 		errs = append(errs, fmt.Errorf("alarms: %w", err))
+	}
+	if len(errs) == 0 && len(c.VectorEnsembles) > 0 && (c.Window+c.Rebuild)*len(c.Dense) > MaxWindowInputs {
+		errs = append(errs, fmt.Errorf("window + rebuild: %d events of %d dense names are more than %d numbers, 128 MiB, "+
+			"for ensembles of vectors: take at most %d events, fewer names, or no ensembles",
+			c.Window+c.Rebuild, len(c.Dense), MaxWindowInputs, MaxWindowInputs/len(c.Dense)))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,27 @@ func TestNewReportsEveryBadField(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q lacks %q", err, want)
 		}
+	}
+}
+
+// What ensembles keep of dense names is bounded as a whole, not by each factor alone.
+func TestNewBoundsWhatEnsemblesKeep(t *testing.T) {
+	names := make([]string, 600)
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	cfg := model.Config{TableBits: 8, Dense: names, Window: model.MaxWindow, VectorEnsembles: []string{"anyboost"}}
+	if _, err := model.New(cfg); err == nil || !strings.Contains(err.Error(), "window + rebuild: 66036 events of 600 dense names") ||
+		!strings.Contains(err.Error(), "take at most 55924 events") {
+		t.Errorf("%d names in a window of %d: %v", len(cfg.Dense), cfg.Window, err)
+	}
+	cfg.Window = 55_400
+	if _, err := model.New(cfg); err != nil {
+		t.Errorf("%d names in a window of %d: %v", len(cfg.Dense), cfg.Window, err)
+	}
+	cfg.Window, cfg.VectorEnsembles = model.MaxWindow, []string{}
+	if _, err := model.New(cfg); err != nil {
+		t.Errorf("without ensembles: %v", err)
 	}
 }
 
