@@ -92,6 +92,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	if k.cluster, err = kfake.NewCluster(settings...); err != nil {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.unlock())
 	}
+	boundPartitions(k.cluster)
 	k.addr = k.cluster.ListenAddrs()[0]
 	if opts.MaxBytes > 0 {
 		k.trimming.Go(k.trim)
