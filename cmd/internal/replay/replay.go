@@ -112,7 +112,7 @@ type parsed struct {
 // A waiting is an event that is learnt once so many have passed.
 type waiting struct {
 	example model.Example
-	due     int
+	since   int // events that had passed with it
 }
 
 // flush writes out what is buffered.
@@ -229,14 +229,14 @@ func (r *replay) score(p *parsed) error {
 	r.passed++
 	if learn {
 		r.taught++
-		r.late = append(r.late, waiting{p.example, r.passed + r.cfg.Delay})
+		r.late = append(r.late, waiting{p.example, r.passed})
 	}
 	return r.catchUp()
 }
 
 // catchUp learns what is due: one event at most, since each has a place of its own.
 func (r *replay) catchUp() error {
-	if len(r.late) == 0 || r.late[0].due > r.passed {
+	if len(r.late) == 0 || r.passed-r.late[0].since < r.cfg.Delay {
 		return nil
 	}
 	due := r.late[0].example

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func TestSchedule(t *testing.T) {
 	cfg := model.Config{TableBits: 8}
 	items := letters(n)
 	for _, c := range []struct{ delay, first int }{
-		{0, 0}, {0, 40}, {0, 400}, {1, 0}, {30, 0}, {149, 0}, {150, 0}, {400, 0},
+		{0, 0}, {0, 40}, {0, 400}, {1, 0}, {30, 0}, {149, 0}, {150, 0}, {400, 0}, {math.MaxInt, 0},
 		{30, 40}, {40, 30}, {1, 1}, {100, 70}, {30, 400},
 	} {
 		t.Run(fmt.Sprintf("delay %d, teach first %d", c.delay, c.first), func(t *testing.T) {
