@@ -57,6 +57,12 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 			return cli.Usagef("%s: %d is below zero", n.flag, n.value)
 		}
 	}
+	if err := c.FlipFlags.Check(); err != nil {
+		return err
+	}
+	if c.Limit < 0 { // a source says so itself
+		return cli.Usagef("--limit: %d is below zero", c.Limit)
+	}
 	src, err := c.open(stdio.In)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -128,6 +129,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		return &cli.UsageError{Err: err}
 	}
 	c.Versions.Apply(&redisConfig)
+	redis.SetLogger(log)
 	store, err := redis.New(redisConfig)
 	if err != nil {
 		return err
@@ -158,7 +160,6 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	registry := httpd.NewRegistry()
 	runner := background.New(registry)
 	defer runner.Close()
-	redis.SetLogger(log)
 	topic := stream.EventsTopic(c.ModelFlag.Model)
 	rejections := &report.Rejections{W: stdio.Err}
 	cfg := up.Config{
@@ -259,16 +260,16 @@ func (c *upCommand) check() error {
 		return cli.Usagef("--generate: %d is below zero", *c.Generate)
 	case c.SaveEvery <= 0:
 		return cli.Usagef("--save-every: %v is not above zero", c.SaveEvery)
-	case c.Rate < 0:
-		return cli.Usagef("--rate: %v is below zero", c.Rate)
 	case c.From < 0:
 		return cli.Usagef("--from: %d is below zero", c.From)
 	case !c.Thresholds.Valid():
 		return cli.Usagef("%s", settings.WrongThresholds)
 	case c.Token != "" && c.HTTP == "":
 		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
+	case c.Limit < 0:
+		return cli.Usagef("--limit: %d is below zero", c.Limit)
 	}
-	return nil
+	return errors.Join(c.FlipFlags.Check(), c.Topic.Check(), c.Versions.Check(), c.Alerts.Check(), settings.CheckRate(c.Rate))
 }
 
 func (c *upCommand) source(stdin io.Reader) (*labelled, error) {

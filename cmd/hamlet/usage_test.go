@@ -36,10 +36,19 @@ func TestFlagsThatWouldDoNothing(t *testing.T) {
 		{"--generate 10 --drop id", "--drop is about a source"},
 		{"--generate 10 --shuffle 1", "--shuffle is about a source"},
 		{"--generate 10 --source desk", "--source is about a source"},
+		{"--generate 10 --flip-from 5", "--flip-from: no label is flipped without --flip RATE"},
+		{"--flip-kind ham " + file, "--flip-kind: no label is flipped without --flip RATE"},
+		{"--generate 10 --limit -1", "--limit: -1 is below zero"},
 	}
 	for command, refusals := range map[string][]refusal{
 		"eval": append([]refusal{{"--mail-seed 4", "--mail-seed is about synthetic mail"}}, both...),
-		"up":   append([]refusal{{"--generate 0 " + file, "--generate: synthetic mail is in place of a source"}}, both...),
+		"up": append([]refusal{
+			{"--generate 0 " + file, "--generate: synthetic mail is in place of a source"},
+			{"--rate NaN", "--rate: NaN is neither"},
+			{"--partitions 2000000000", "--partitions: 2000000000 is not in"},
+			{"--keep-versions 0", "--keep-versions: 0 is not in"},
+			{"--alert-replicas 0", "--alert-replicas: 0 is not in"},
+		}, both...),
 	} {
 		for _, c := range refusals {
 			args := append([]string{command}, strings.Fields(c.args)...)

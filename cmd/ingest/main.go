@@ -53,6 +53,11 @@ type flags struct {
 	cli.ConfigFlag
 }
 
+const (
+	maxInFlight = 1024        // requests of up to 40 MiB
+	maxDeadline = time.Minute // an answer later than that is not taken: see package httpd
+)
+
 func main() { cli.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
@@ -71,8 +76,14 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if sourceConfig.None() && f.Token == "" {
 		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
 	}
-	if f.Rate < 0 {
-		return cli.Usagef("--rate: %v is below zero", f.Rate)
+	if f.InFlight < 1 || f.InFlight > maxInFlight {
+		return cli.Usagef("--in-flight: %d is not in 1…%d", f.InFlight, maxInFlight)
+	}
+	if f.Deadline <= 0 || f.Deadline > maxDeadline {
+		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
+	}
+	if err := errors.Join(f.FlipFlags.Check(), f.Topic.Check(), settings.CheckRate(f.Rate)); err != nil {
+		return err
 	}
 	if f.Token != "" && f.HTTP == "" {
 		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")

@@ -57,6 +57,10 @@ type flags struct {
 	cli.ConfigFlag
 }
 
+// A session shorter than a heartbeat or two is lost at every pause; longer than
+// half an hour is more than brokers take (group.max.session.timeout.ms).
+const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
+
 func main() { cli.Main("learner", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
@@ -83,6 +87,12 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	if f.SaveEvery <= 0 {
 		return cli.Usagef("--save-every: %v is not above zero", f.SaveEvery)
+	}
+	if f.SessionTimeout < minSession || f.SessionTimeout > maxSession {
+		return cli.Usagef("--session-timeout: %v is not in %v…%v", f.SessionTimeout, minSession, maxSession)
+	}
+	if err := errors.Join(f.Topic.Check(), f.Versions.Check(), f.Alerts.Check()); err != nil {
+		return err
 	}
 
 	registry := httpd.NewRegistry()

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,6 +39,26 @@ type flags struct {
 	cli.ConfigFlag
 }
 
+const (
+	maxConcurrency = 4096
+	maxQueue       = 1 << 20 // places of some 200 bytes, all there from the start
+)
+
+// check reports every flag outside its range.
+func (f *flags) check() error {
+	var errs []error
+	if f.PollInterval < time.Millisecond {
+		errs = append(errs, cli.Usagef("--poll-interval: %v is below a millisecond", f.PollInterval))
+	}
+	if f.Concurrency < 0 || f.Concurrency > maxConcurrency {
+		errs = append(errs, cli.Usagef("--concurrency: %d is not in 0…%d", f.Concurrency, maxConcurrency))
+	}
+	if f.Queue < 0 || f.Queue > maxQueue {
+		errs = append(errs, cli.Usagef("--queue: %d is not in 0…%d", f.Queue, maxQueue))
+	}
+	return errors.Join(errs...)
+}
+
 func main() { cli.Main("scorer", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
@@ -51,6 +72,9 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if !f.Thresholds.Valid() {
 		return cli.Usagef("%s", settings.WrongThresholds)
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	natsConfig, err := f.NATS.Config("hamlet-scorer", log)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -59,6 +83,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
+	redis.SetLogger(log)
 	store, err := redis.New(redisConfig)
 	if err != nil {
 		return err
@@ -73,7 +98,6 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	defer conn.Close()
 	registry := httpd.NewRegistry()
-	redis.SetLogger(log)
 	s, err := scorer.New(scorer.Config{
 		Conn: conn, Store: store, Model: f.Model, SpamAt: f.SpamAt, HamAt: f.HamAt, PollInterval: f.PollInterval,
 		Service: nats.ServiceConfig{Concurrency: f.Concurrency, Queue: f.Queue}, Registerer: registry, Log: log,

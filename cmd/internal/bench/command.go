@@ -117,6 +117,10 @@ func (a Adapter) MarshalText() ([]byte, error) { return []byte(a.Name + "=" + a.
 
 const hamlet = "hamlet" // its own name in the table
 
+// maxResamples is a thousand times what a 95 % interval needs:
+// more is a misprint.
+const maxResamples = 1_000_000
+
 // Run replays the mailbox and prints what came of it.
 func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err := c.check(); err != nil {
@@ -187,6 +191,9 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 
 // check reports wrong usage.
 func (c *Mail) check() error {
+	if err := c.FlipFlags.Check(); err != nil {
+		return err
+	}
 	for _, n := range []struct {
 		flag         string
 		value, least int
@@ -194,6 +201,9 @@ func (c *Mail) check() error {
 		if n.value < n.least {
 			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
 		}
+	}
+	if c.Resamples > maxResamples {
+		return cli.Usagef("--resamples: %d, more than %d", c.Resamples, maxResamples)
 	}
 	if c.FilterTimeout <= 0 {
 		return cli.Usagef("--filter-timeout: %v is no time", c.FilterTimeout)

@@ -89,9 +89,9 @@ func (c *Mail) mode() string {
 	if c.Recipient != "" {
 		add("only mail to %q is taught", c.Recipient)
 	}
-	if c.Flip > 0 {
+	if c.Flip != nil && *c.Flip > 0 {
 		kind := map[string]string{"spam": " of spam", "ham": " of ham"}[c.FlipKind]
-		add("%.4g %% of the labels%s taught wrong", 100*c.Flip, kind)
+		add("%.4g %% of the labels%s taught wrong", 100**c.Flip, kind)
 		if c.FlipSource != "" {
 			add("those of source %q alone", c.FlipSource)
 		}

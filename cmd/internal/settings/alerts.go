@@ -8,6 +8,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/cli"
 	"hamlet/stream/nats"
 )
 
@@ -15,6 +16,17 @@ import (
 type Alerts struct {
 	PublishAlerts bool `help:"Publish each change of an alarm to JetStream, in the stream HAMLET_ALERTS; otherwise they are logged and counted only." default:"true" negatable:"" group:"NATS"`
 	AlertReplicas int  `help:"Replicas of the stream HAMLET_ALERTS, if it is to be created." default:"1" placeholder:"N" group:"NATS"`
+}
+
+// maxReplicas is JetStream's own bound.
+const maxReplicas = 5
+
+// Check reports a flag outside its range.
+func (f Alerts) Check() error {
+	if f.AlertReplicas < 1 || f.AlertReplicas > maxReplicas {
+		return cli.Usagef("--alert-replicas: %d is not in 1…%d", f.AlertReplicas, maxReplicas)
+	}
+	return nil
 }
 
 // prepareTimeout is how long a start waits for JetStream.

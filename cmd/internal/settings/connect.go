@@ -118,6 +118,9 @@ func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	if f.Redis == "" {
 		return cfg, errors.New("no Redis: name it with --redis HOST:PORT (or HAMLET_REDIS); `hamlet up` needs none")
 	}
+	if f.RedisDB < 0 {
+		return cfg, fmt.Errorf("--redis-db: %d is below zero", f.RedisDB)
+	}
 	var err error
 	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA)
 	return cfg, err

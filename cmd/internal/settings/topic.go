@@ -2,8 +2,12 @@ package settings
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"time"
 
+	"hamlet/cmd/internal/cli"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -14,6 +18,40 @@ type Topic struct {
 	Partitions  int           `help:"Partitions of the events topic, if it is to be created. Each has a model of its own." default:"1" placeholder:"N" group:"Kafka"`
 	Replication int           `help:"Replicas of topics that are to be created; -1 is the brokers' default." default:"-1" placeholder:"N" group:"Kafka"`
 	Retention   time.Duration `help:"How long events are kept, if their topic is to be created." default:"2160h" placeholder:"D" group:"Kafka"`
+}
+
+const (
+	// maxPartitions is what Kafka makes in one request (its records a metadata
+	// operation); the embedded one would make any number, or die in trying.
+	maxPartitions = 10_000
+
+	maxReplication = math.MaxInt16 // a field of Kafka's protocol
+
+	// minRetention keeps events for longer than a learner takes to restart.
+	minRetention = time.Minute
+)
+
+// Check reports every flag outside its range.
+func (f Topic) Check() error {
+	var errs []error
+	if f.Partitions < 1 || f.Partitions > maxPartitions {
+		errs = append(errs, fmt.Errorf("--partitions: %d is not in 1…%d", f.Partitions, maxPartitions))
+	}
+	if f.Replication != -1 && (f.Replication < 1 || f.Replication > maxReplication) {
+		errs = append(errs, fmt.Errorf("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication))
+	}
+	if f.Retention < minRetention {
+		errs = append(errs, fmt.Errorf("--retention: %v is below %v: events would go before they are learnt", f.Retention, minRetention))
+	}
+	return wrong(errs)
+}
+
+// wrong makes errs, if any, wrong usage.
+func wrong(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return &cli.UsageError{Err: errors.Join(errs...)}
 }
 
 // deadLetterRetention is how long dead letters are kept.
@@ -37,8 +75,28 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 // Versions are the flags for how many versions of a model Redis keeps.
 type Versions struct {
 	KeepVersions int `help:"Versions of the model that Redis keeps: the latest so many …" default:"3" placeholder:"N" group:"Redis"`
-	KeepDaily    int `help:"… and one a day for so many days." default:"30" placeholder:"DAYS" group:"Redis"`
+	KeepDaily    int `help:"… and one a day for so many days; 0 is none." default:"30" placeholder:"DAYS" group:"Redis"`
+}
+
+// maxVersions is far more than a Redis holds of models of megabytes.
+const maxVersions = 100_000
+
+// Check reports every flag outside its range.
+func (f Versions) Check() error {
+	var errs []error
+	if f.KeepVersions < 1 || f.KeepVersions > maxVersions {
+		errs = append(errs, fmt.Errorf("--keep-versions: %d is not in 1…%d", f.KeepVersions, maxVersions))
+	}
+	if f.KeepDaily < 0 || f.KeepDaily > maxVersions {
+		errs = append(errs, fmt.Errorf("--keep-daily: %d is not in 0…%d", f.KeepDaily, maxVersions))
+	}
+	return wrong(errs)
 }
 
 // Apply puts them into a store's configuration.
-func (f Versions) Apply(cfg *redis.Config) { cfg.Keep, cfg.Daily = f.KeepVersions, f.KeepDaily }
+func (f Versions) Apply(cfg *redis.Config) {
+	cfg.Keep, cfg.Daily = f.KeepVersions, f.KeepDaily
+	if f.KeepDaily == 0 {
+		cfg.Daily = -1 // the store's 0 is its default
+	}
+}

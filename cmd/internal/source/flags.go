@@ -18,11 +18,31 @@ type Flags struct {
 
 // FlipFlags are the flags that make labels wrong, for kong to fill.
 type FlipFlags struct {
-	Flip       float64 `placeholder:"RATE" help:"Teach this share of the labels flipped; metrics keep the true ones."`
-	FlipFrom   int     `placeholder:"N" help:"Flip from event N on, counted from 1."`
-	FlipKind   string  `placeholder:"KIND" enum:"uniform,spam,ham" default:"uniform" help:"Which labels are flipped: uniform (all), spam (only spam is called ham), ham (only ham is called spam)."`
-	FlipSource string  `placeholder:"NAME" help:"Flip only what this source says."`
-	Seed       int64   `placeholder:"S" help:"Seed of the flips: whether a label is flipped depends on it and on the event's id alone."`
+	Flip       *float64 `placeholder:"RATE" help:"Teach this share of the labels flipped; metrics keep the true ones."`
+	FlipFrom   *int     `placeholder:"N" help:"Flip from event N on, counted from 1."`
+	FlipKind   string   `placeholder:"KIND" enum:",uniform,spam,ham" default:"" help:"Which labels are flipped: uniform (all, as without it), spam (only spam is called ham), ham (only ham is called spam)."`
+	FlipSource string   `placeholder:"NAME" help:"Flip only what this source says."`
+	Seed       *int64   `placeholder:"S" help:"Seed of the flips, 0 unless given: whether a label is flipped depends on it and on the event's id alone."`
+}
+
+// Check reports a flag that says how labels are flipped where none is to be. A rate
+// of 0 that is given is one.
+func (f *FlipFlags) Check() error {
+	if f.Flip != nil {
+		return nil
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"--flip-from", f.FlipFrom != nil}, {"--flip-kind", f.FlipKind != ""},
+		{"--flip-source", f.FlipSource != ""}, {"--seed", f.Seed != nil},
+	} {
+		if flag.given {
+			return usagef("%s: no label is flipped without --flip RATE, such as --flip .1", flag.name)
+		}
+	}
+	return nil
 }
 
 // Config returns the settings that f and flip ask for, over the given paths.
@@ -57,5 +77,15 @@ func (f *Flags) Given() string {
 
 // config returns the flips that f asks for.
 func (f *FlipFlags) config() FlipConfig {
-	return FlipConfig{Rate: f.Flip, From: f.FlipFrom, Kind: f.FlipKind, Source: f.FlipSource, Seed: f.Seed}
+	cfg := FlipConfig{Kind: f.FlipKind, Source: f.FlipSource}
+	if f.Flip != nil {
+		cfg.Rate = *f.Flip
+	}
+	if f.FlipFrom != nil {
+		cfg.From = *f.FlipFrom
+	}
+	if f.Seed != nil {
+		cfg.Seed = *f.Seed
+	}
+	return cfg
 }

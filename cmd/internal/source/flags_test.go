@@ -62,3 +62,21 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// Which labels are flipped is wrong usage where none is; a rate of 0 that is given
+// is a rate, for whoever tries several.
+func TestFlagsOfFlipsNeedARate(t *testing.T) {
+	for _, args := range []string{"--flip-from 0", "--flip-from 10", "--flip-kind uniform", "--flip-source desk", "--seed 0"} {
+		for flip, wrong := range map[string]bool{"": true, " --flip 0": false, " --flip .1": false} {
+			var g grammar
+			if _, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields(args+flip), cli.IO{}); err != nil {
+				t.Fatal(err)
+			}
+			err := g.FlipFlags.Check()
+			name, _, _ := strings.Cut(args, " ")
+			if wrong && (cli.Status(err) != cli.StatusUsage || !strings.HasPrefix(err.Error(), name+": no label is flipped without --flip RATE")) || !wrong && err != nil {
+				t.Errorf("%s%s: %v", args, flip, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// A number outside its range is wrong usage, said before anything is asked for.
+func TestNumbersOutsideTheirRange(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--partitions=0", "--partitions: 0 is not in"},
+		{"--replication=-2", "--replication: -2 is neither"},
+		{"--retention=1s", "--retention: 1s is below"},
+		{"--rate=-1", "--rate: -1 is neither"},
+		{"--rate=NaN", "--rate: NaN is neither"},
+		{"--rate=Inf", "--rate: +Inf is neither"},
+		{"--rate=1e-320", "--rate: 1e-320 is neither"},
+		{"--in-flight=0", "--in-flight: 0 is not in"},
+		{"--in-flight=4611686018427387904", "--in-flight: 4611686018427387904 is not in"},
+		{"--deadline=0s", "--deadline: 0s is not above zero"},
+		{"--deadline=1h", "--deadline: 1h0m0s is not above zero, up to"},
+		{"--limit=-1", "--limit -1"},
+		{"--flip=NaN", "--flip NaN"},
+		{"--flip-from=10", "--flip-from: no label is flipped without --flip RATE"},
+	} {
+		args := []string{"--kafka=127.0.0.1:1", "--format=text", "-", c.args}
+		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// A number outside its range is wrong usage, said before anything is asked for.
+func TestNumbersOutsideTheirRange(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--partitions=0", "--partitions: 0 is not in 1"},
+		{"--partitions=2000000000", "--partitions: 2000000000 is not in"},
+		{"--replication=0", "--replication: 0 is neither"},
+		{"--replication=40000", "--replication: 40000"},
+		{"--retention=1ns", "--retention: 1ns is below"},
+		{"--retention=-1h", "--retention: -1h0m0s is below"},
+		{"--keep-versions=0", "--keep-versions: 0 is not in"},
+		{"--keep-daily=-1", "--keep-daily: -1 is not in"},
+		{"--redis-db=-1", "--redis-db: -1 is below zero"},
+		{"--alert-replicas=6", "--alert-replicas: 6 is not in"},
+		{"--save-every=0s", "--save-every: 0s is not above zero"},
+		{"--session-timeout=0s", "--session-timeout: 0s is not in"},
+		{"--session-timeout=1000h", "--session-timeout: 1000h0m0s is not in"},
+		{"--table-bits=60", "table_bits: 60 is not in"},
+	} {
+		args := []string{"--kafka=127.0.0.1:1", "--redis=127.0.0.1:1", c.args}
+		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
+		}
+	}
+}
