@@ -49,19 +49,24 @@ func NewStandardiser(d int) *Standardiser {
 // Columns returns d.
 func (s *Standardiser) Columns() int { return len(s.mean) }
 
+// leastVariance is the least that counts as one: the smallest normal number. M and
+// M/n below it have lost digits, or are 0 although rows have differed.
+const leastVariance = 0x1p-1022
+
 // Standardise writes (v − μ)/√variance, clipped at ±3, into dst, which may be
-// v. A column without variance so far is 0. It panics if dst or v has not d
-// columns; v must be finite. It changes nothing.
+// v. A column without variance so far, or with one below 2⁻¹⁰²², is 0. It panics if
+// dst or v has not d columns; v must be finite. It changes nothing.
 func (s *Standardiser) Standardise(dst, v []float64) {
 	if len(dst) != len(s.mean) || len(v) != len(s.mean) {
 		panic(badColumns)
 	}
 	for j, x := range v {
-		if s.m[j] == 0 {
+		variance := s.m[j] / float64(s.rows)
+		if !(variance >= leastVariance) { // 0/0 before the first row
 			dst[j] = 0
 			continue
 		}
-		z := (x - s.mean[j]) / math.Sqrt(s.m[j]/float64(s.rows))
+		z := (x - s.mean[j]) / math.Sqrt(variance)
 		dst[j] = max(-clipAt, min(clipAt, z))
 	}
 }

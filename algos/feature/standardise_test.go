@@ -61,6 +61,29 @@ func TestStandardiserAtItsEdges(t *testing.T) {
 	}
 }
 
+// Values so small that their squares underflow are no variance: neither NaN nor
+// ±3 for what all rows but one were.
+func TestStandardiserOfTinyValues(t *testing.T) {
+	const tiny = 3.2e-162
+	for _, tt := range []struct {
+		zeros int
+		then  float64
+	}{{1, tiny}, {1, 1e-170}, {1, 5e-324}, {1000, 1e-161}, {1000, 1e-155}, {1, 1e-154}} {
+		s := feature.NewStandardiser(1)
+		for range tt.zeros {
+			s.Observe([]float64{0})
+		}
+		s.Observe([]float64{tt.then})
+		for _, v := range []float64{0, tt.then / 2, tt.then} {
+			z := []float64{v}
+			s.Standardise(z, z)
+			if !(math.Abs(z[0]) <= 3) || v == 0 && z[0] < -1.1 {
+				t.Errorf("%d times 0 and once %v: %v is %v, want 0 to be near 0 and all within ±3", tt.zeros, tt.then, v, z[0])
+			}
+		}
+	}
+}
+
 func TestStandardiserBytes(t *testing.T) {
 	s := feature.NewStandardiser(3)
 	for k := range 50 {
