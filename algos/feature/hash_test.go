@@ -210,10 +210,36 @@ func TestNumbersHaveUnitLength(t *testing.T) {
 		for _, v := range s.Value {
 			sum += v * v
 		}
-		if len(s.Index) != len(s.Value) || len(s.Index) > 0 && sum != 0 && math.Abs(sum-1) > 1e-12 || sum != sum {
+		if len(s.Index) != len(s.Value) || len(s.Index) > 0 && !(math.Abs(sum-1) <= 1e-12) {
 			t.Errorf("%d indices, values %v of squared length %v", len(s.Index), s.Value, sum)
 		}
 	})
+}
+
+// Names that share an index and whose values cancel are no feature, however small
+// what is left beside them.
+func TestNumbersThatCancel(t *testing.T) {
+	h := NewHasher(MinTableBits)
+	var s Sparse
+	at := map[uint32]string{}
+	var one, other string
+	for i := 0; other == ""; i++ {
+		one = fmt.Sprint("n", i)
+		h.Numbers(&s, []Number{{one, 1}})
+		other = at[s.Index[0]]
+		at[s.Index[0]] = one
+	}
+	shared := s.Index[0]
+	for _, rest := range [][]Number{nil, {{"rest", 1}}, {{"rest", 1e-200}}, {{"rest", -5e-324}}, {{"much", 1e-170}, {"rest", -1e-170}}} {
+		h.Numbers(&s, append([]Number{{one, -1}, {other, 1}}, rest...))
+		sum := 0.0
+		for _, v := range s.Value {
+			sum += v * v
+		}
+		if slices.Contains(s.Index, shared) || len(s.Index) != len(rest) || len(s.Value) != len(rest) || len(rest) > 0 && !(math.Abs(sum-1) <= 1e-12) {
+			t.Errorf("%q and %q cancel beside %v: indices %v, values %v of squared length %v", one, other, rest, s.Index, s.Value, sum)
+		}
+	}
 }
 
 func TestBinaryNumbersAreTheRecipe(t *testing.T) {

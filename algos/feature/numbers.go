@@ -39,8 +39,8 @@ func (p *places) begin(n int) (mask, tag uint32) {
 
 // Numbers replaces dst by the hashed names of numbers with their values,
 // brought to unit length; dst.Value is not nil. A value of 0 is the same as a
-// missing name. The values of names that share an index are added up. All
-// values must be finite. Cost O(len(numbers)).
+// missing name. The values of names that share an index are added up, and where
+// they cancel there is no feature. All values must be finite. Cost O(len(numbers)).
 func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 	mask, tag := h.numbers.begin(len(numbers))
 	cells, at := h.numbers.cells, h.numbers.at
@@ -71,15 +71,46 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 		}
 		dst.Value[at[p]] += v
 	}
-	sum := 0.0
-	for _, v := range dst.Value {
-		sum += float64(v * v)
-	}
-	if sum == 0 { // nothing, or values that cancel
-		return
+	dst.dropZeros()
+	sum := dst.squares()
+	if sum < leastSquares && len(dst.Value) > 0 { // what is left is small beside what has cancelled
+		largest = 0
+		for _, v := range dst.Value {
+			largest = max(largest, math.Abs(v))
+		}
+		for k := range dst.Value {
+			dst.Value[k] /= largest
+		}
+		dst.dropZeros()
+		sum = dst.squares()
 	}
 	norm := math.Sqrt(sum)
 	for i := range dst.Value {
 		dst.Value[i] /= norm
 	}
+}
+
+// leastSquares is a sum of squares up to which the largest of them may have lost
+// digits: numbers below 2⁻¹⁰²² do.
+const leastSquares = 0x1p-900
+
+// dropZeros removes the features of value 0, in their order.
+func (s *Sparse) dropZeros() {
+	kept := 0
+	for k, v := range s.Value {
+		if v != 0 {
+			s.Index[kept], s.Value[kept] = s.Index[k], v
+			kept++
+		}
+	}
+	s.Index, s.Value = s.Index[:kept], s.Value[:kept]
+}
+
+// squares returns Σ v².
+func (s *Sparse) squares() float64 {
+	sum := 0.0
+	for _, v := range s.Value {
+		sum += float64(v * v)
+	}
+	return sum
 }
