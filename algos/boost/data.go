@@ -71,8 +71,8 @@ func NewData(x [][]float64) (*Data, error) {
 // numbers of rows: a value of N/most rows or more gets a bin to itself, and of the
 // others, from the lowest on, a bin is closed as soon as it holds its share of the
 // rows still to be placed. Candidates are the midpoints between neighbouring bins'
-// nearest values. x is copied; errors are those of NewData.
-func Quantise(x [][]float64, most int) (*Data, error) {
+// nearest values. x is copied, as float64 in either case; errors are those of NewData.
+func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	if most == 0 {
 		most = MaxBins
 	}
@@ -108,7 +108,7 @@ func Quantise(x [][]float64, most int) (*Data, error) {
 }
 
 // newData copies x into columns.
-func newData(x [][]float64) (*Data, error) {
+func newData[T float32 | float64](x [][]T) (*Data, error) {
 	if len(x) == 0 || len(x[0]) == 0 {
 		return nil, errors.New("boost: no data: want at least one row with at least one value")
 	}
@@ -124,6 +124,7 @@ func newData(x [][]float64) (*Data, error) {
 			errs = append(errs, fmt.Errorf("boost: row %d has %d values, the first has %d", i, len(row), d.dim))
 		}
 		for j, v := range row[:min(len(row), d.dim)] {
+			v := float64(v)
 			if !(math.Abs(v) <= math.MaxFloat64) {
 				errs = append(errs, fmt.Errorf("boost: value %d of row %d is %v", j, i, v))
 			}

@@ -34,13 +34,9 @@ func (j *Job) Count() uint64 { return j.count }
 // of which binning is the half.
 func (j *Job) Run() Result {
 	n := 2 * j.half
-	flat := make([]float64, len(j.data))
-	for i, v := range j.data {
-		flat[i] = float64(v)
-	}
-	x, y := make([][]float64, n), make([]float64, n)
+	x, y := make([][]float32, n), make([]float64, n)
 	for i := range x {
-		x[i] = flat[i*j.dim : (i+1)*j.dim]
+		x[i] = j.data[i*j.dim : (i+1)*j.dim]
 		y[i] = -1
 		if i >= j.half {
 			y[i] = 1
