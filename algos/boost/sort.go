@@ -63,11 +63,14 @@ func (s *sorter) sort(column []float64) []int32 {
 	return s.rows
 }
 
-// sortKey maps finite numbers to integers in the same order.
+// sortKey maps finite numbers to integers in the same order. Negative numbers are
+// negated rather than complemented, so that low bits that are 0 stay 0: the digits
+// that float32 leaves empty agree whatever the signs.
 func sortKey(v float64) uint64 {
+	const zero = 1 << 63
 	b := math.Float64bits(v + 0) // −0 becomes 0
-	if b>>63 != 0 {
-		return ^b
+	if b >= zero {
+		return zero - (b - zero)
 	}
-	return b | 1<<63
+	return zero + b
 }
