@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +106,10 @@ func TestTooLarge(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
 	small := kafka.Record{Topic: name, Key: []byte("s"), Value: []byte("small")}
-	large := kafka.Record{Topic: name, Key: []byte("l"), Value: words(4<<20, 1)}
+	// Noise, which is no smaller and soon done when compressed.
+	noise := make([]byte, 3<<19)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	large := kafka.Record{Topic: name, Key: []byte("l"), Value: noise}
 
 	err := newProducer(t, cfg).Publish(t.Context(), small, large)
 	if !errors.Is(err, kafka.ErrTooLarge) || !strings.Contains(err.Error(), "record 2 of 2") {
