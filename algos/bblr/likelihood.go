@@ -95,14 +95,33 @@ type side struct {
 	lo, b, hi float64
 	logB      float64 // ln b, used only where lo is 0
 	sigmoid   bool    // the loss σ(−v) instead
+
+	flat      float64 // where |v| exceeds it the loss, as computed, is one of these:
+	high, low float64 // its plateaus for v → −∞ and v → ∞
+	cut       float64 // where |v| exceeds it the derivative counts as 0, which it is by far
 }
 
 func (l Likelihood) side(y float64) side {
-	s := side{lo: l.A(), b: l.B(), hi: l.C(), logB: logistic.Log(l.B())}
+	s := side{lo: l.A(), b: l.B(), hi: l.C(), logB: logistic.Log(l.B()), flat: math.Inf(1), cut: math.Inf(1)}
 	if y < 0 {
 		s.lo, s.hi = s.hi, s.lo
 	}
 	return s
+}
+
+// levelOff notes the plateaus, for losses of many margins: most of them lie there
+// when γ is large, and need no logarithm. They begin where rounding leaves nothing of
+// b·e^−|v| beside either, so no bit changes: at 40 if both are of b's size, at 80 if
+// they are 10¹⁷ times smaller; smaller ones count as none.
+func (s *side) levelOff() {
+	for far := 40.0; far <= 80 && s.lo > 0; far += 10 {
+		if least := float64(s.b * logistic.Exp(-far)); s.lo+least == s.lo && s.hi+least == s.hi {
+			s.low, _ = s.at(far)
+			s.high, _ = s.at(-far)
+			s.flat = far
+			return
+		}
+	}
 }
 
 // at returns the loss −ln(lo + b·σ(v)) and its derivative −b·σ(v)σ(−v)/(lo +
@@ -110,6 +129,12 @@ func (l Likelihood) side(y float64) side {
 // is −ln b − ln σ(v), with lo > 0 it is bounded, and where the probability is
 // near 1 it is taken from its complement.
 func (s *side) at(v float64) (loss, slope float64) {
+	switch {
+	case v > s.cut:
+		return s.low, 0
+	case v < -s.cut:
+		return s.high, 0
+	}
 	e := logistic.Exp(-math.Abs(v))
 	big := 1 / (1 + e) // σ(|v|)
 	small := e * big   // σ(−|v|)
@@ -122,6 +147,10 @@ func (s *side) at(v float64) (loss, slope float64) {
 	}
 	p, q := s.lo+float64(s.b*up), s.hi+float64(s.b*down)
 	switch {
+	case v > s.flat:
+		loss = s.low
+	case v < -s.flat:
+		loss = s.high
 	case s.lo == 0 && v < 0:
 		loss = -(v - logistic.Log1p(e)) - s.logB
 	case q < 0.5:

@@ -120,3 +120,36 @@ func TestPriorFarOut(t *testing.T) {
 		t.Error("a prior of no width is accepted")
 	}
 }
+
+// Plateaus that are looked up are what would be computed, to the bit, and where
+// derivatives are cut off they are below e⁻⁴⁰.
+func TestPlateausAreExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	found := 0
+	for range 500 {
+		l := Likelihood{Mix: math.Pow(10, -20*r.Float64()), Theta: math.Pow(10, -5*r.Float64()), Gamma: 1}
+		c, cut := l.curve(), l.rough()
+		for _, y := range []float64{1, -1} {
+			plain := l.side(y)
+			far := c.side(y).flat
+			if far <= 80 {
+				found++
+			} else {
+				far = 80
+			}
+			for _, v := range []float64{-1e300, -746, -90, -far - 1, math.Nextafter(-far, -90), -far, -39, 0, 39, far, math.Nextafter(far, 90), far + 1, 90, 300, 1e300} {
+				loss, slope := plain.at(v)
+				if got, gotSlope := c.side(y).at(v); got != loss || gotSlope != slope {
+					t.Fatalf("%+v, y = %v at %v: %v, %v, computed %v, %v", l, y, v, got, gotSlope, loss, slope)
+				}
+				got, gotSlope := cut.side(y).at(v)
+				if got != loss || gotSlope != slope && (gotSlope != 0 || math.Abs(slope) > math.Exp(-40)*plain.b/plain.lo) {
+					t.Fatalf("%+v, y = %v at %v: cut off %v, %v, computed %v, %v", l, y, v, got, gotSlope, loss, slope)
+				}
+			}
+		}
+	}
+	if found < 200 || found > 950 {
+		t.Errorf("%d of 1000 sides have plateaus that are looked up", found)
+	}
+}

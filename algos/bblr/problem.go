@@ -62,7 +62,12 @@ func (p *problem) margins(dst, w []float64) {
 		}
 	}
 	if 4*support >= p.d {
-		for i := range dst {
+		i := 0
+		for ; i+2 <= len(dst); i += 2 {
+			a, b := dot2(w, p.row(i), p.row(i+1))
+			dst[i], dst[i+1] = p.y[i]*a, p.y[i+1]*b
+		}
+		if i < len(dst) {
 			dst[i] = p.y[i] * dot(w, p.row(i))
 		}
 		return
@@ -78,34 +83,6 @@ func (p *problem) margins(dst, w []float64) {
 	}
 }
 
-// dot returns Σ a_j·b_j: four partial sums over j mod 4, then those in order.
-func dot(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	j := 0
-	for ; j+4 <= len(a); j += 4 {
-		s0 += float64(a[j] * b[j])
-		s1 += float64(a[j+1] * b[j+1])
-		s2 += float64(a[j+2] * b[j+2])
-		s3 += float64(a[j+3] * b[j+3])
-	}
-	for ; j < len(a); j++ {
-		s0 += float64(a[j] * b[j])
-	}
-	return s0 + s1 + (s2 + s3)
-}
-
-// addScaled adds s·x to dst.
-func addScaled(dst []float64, s float64, x []float64) {
-	x = x[:len(dst)]
-	for j := range dst {
-		dst[j] += float64(s * x[j])
-	}
-}
-
-// norm returns the Euclidean length of a.
-func norm(a []float64) float64 { return math.Sqrt(dot(a, a)) }
-
 // A curve is a loss of the margin v = yγz, one side for each label.
 type curve struct {
 	plus, minus side
@@ -113,12 +90,26 @@ type curve struct {
 }
 
 func (l Likelihood) curve() curve {
-	return curve{plus: l.side(1), minus: l.side(-1), gamma: l.Gamma}
+	c := curve{plus: l.side(1), minus: l.side(-1), gamma: l.Gamma}
+	c.plus.levelOff()
+	c.minus.levelOff()
+	return c
 }
+
+// rough is curve with derivatives of 0 wherever the loss, as computed, is constant:
+// rows that lie there, below e⁻⁴⁰ of the others, cost a descent next to nothing.
+func (l Likelihood) rough() curve {
+	c := l.curve()
+	c.plus.cut, c.minus.cut = c.plus.flat, c.minus.flat
+	return c
+}
+
+// logisticCurve is ln(1+e^−v).
+func logisticCurve() curve { return Likelihood{Theta: 0.5, Gamma: 1}.curve() }
 
 // sigmoidCurve is the loss of Nguyen and Sanner, σ(−v) (equation 10).
 func sigmoidCurve(γ float64) curve {
-	s := side{b: 1, sigmoid: true}
+	s := side{b: 1, sigmoid: true, flat: math.Inf(1), cut: math.Inf(1)}
 	return curve{plus: s, minus: s, gamma: γ}
 }
 
@@ -182,13 +173,15 @@ func (o *objective) gradient(grad, w []float64) float64 {
 		grad[j] = float64(o.lambda * w[j])
 	}
 	o.margins(o.m, w)
+	rows := rowSum{dst: grad}
 	sum := 0.0
 	for i, y := range o.y {
 		loss, slope := o.side(y).at(float64(o.gamma * o.m[i]))
 		sum += float64(o.weight[i] * loss)
 		if s := float64(float64(float64(o.weight[i]*slope)*o.gamma) * y); s != 0 {
-			addScaled(grad, s, o.row(i))
+			rows.add(s, o.row(i))
 		}
 	}
+	rows.finish()
 	return sum + float64(0.5*float64(o.lambda*dot(w, w)))
 }
