@@ -212,9 +212,7 @@ func TestLabelOfLittleWeight(t *testing.T) {
 			}
 		}
 		p := newProblem(x, y, weight)
-		m := make([]float64, p.n)
-		p.margins(m, []float64{1, 1})
-		if l := p.rates(m, 1); !(l.Mix > 0 && l.Mix < 1 && l.Theta >= 0 && l.Theta <= 1) {
+		if l := p.rates([]float64{1, 1}, 1); !(l.Mix > 0 && l.Mix < 1 && l.Theta >= 0 && l.Theta <= 1) {
 			t.Errorf("weights of %v: %+v", light, l)
 		}
 		fits(t, x, y, weight, func(kind string, m classifier, r Report, err error) {

@@ -23,6 +23,7 @@ type smooth interface {
 // the machine. It serves as an oracle in the tests.
 type descent struct {
 	rates                             rates
+	first                             float64 // the share of the first rate that a search begins with
 	grad, trial, trialGrad, direction []float64
 	taken                             int               // differences kept so far, all in all
 	s, y                              [memory][]float64 // differences of points and of gradients, a ring
@@ -35,17 +36,20 @@ type rates struct {
 	shrink    float64 // its factor
 	tolerance float64 // of the gradient's length
 	most      int     // steps at most
+	gain      float64 // of two steps in a row that gain less the second is the last; 0 for none
 }
 
-// factors yields the rates of one search as shares of the first.
-func (r rates) factors(yield func(t float64) bool) {
-	least := r.min / r.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
-	t := 1.0
-	for range maxRates { // t may underflow to 0, or stay at the least number above it
-		if !(t >= least && t > 0 && yield(t)) {
-			return
+// factors yields the rates of one search, as shares of the largest, from first on.
+func (r rates) factors(first float64) func(yield func(t float64) bool) {
+	return func(yield func(t float64) bool) {
+		least := r.min / r.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
+		t := first
+		for range maxRates { // t may underflow to 0, or stay at the least number above it
+			if !(t >= least && t > 0 && yield(t)) {
+				return
+			}
+			t *= r.shrink
 		}
-		t *= r.shrink
 	}
 }
 
@@ -65,12 +69,13 @@ func newDescent(d int) *descent {
 }
 
 // minimise moves w to a local minimum of f and returns the value there. It ends
-// when the gradient is no longer than the tolerance, when not even the least
-// rate improves, or after the most steps. The value never exceeds that at the
-// start. The error is ctx's.
+// when the gradient is no longer than the tolerance, when steps gain too little or
+// not even the least rate improves, or after the most steps. The value never
+// exceeds that at the start. The error is ctx's.
 func (l *descent) minimise(ctx context.Context, f smooth, w []float64, r rates) (float64, error) {
-	l.rates, l.taken = r, 0
+	l.rates, l.taken, l.first = r, 0, 1
 	value := f.gradient(l.grad, w)
+	little := 0 // steps in a row that gained less than r.gain
 	for range r.most {
 		if err := ctx.Err(); err != nil {
 			return value, err
@@ -87,13 +92,21 @@ func (l *descent) minimise(ctx context.Context, f smooth, w []float64, r rates) 
 			if l.taken == 0 {
 				break
 			}
-			l.taken = 0
+			l.taken, l.first = 0, 1
 			continue
+		}
+		if value-next < r.gain {
+			little++
+		} else {
+			little = 0
 		}
 		l.remember(w)
 		copy(w, l.trial)
 		l.grad, l.trialGrad = l.trialGrad, l.grad
 		value = next
+		if little == 2 {
+			break
+		}
 	}
 	return value, nil
 }
@@ -132,7 +145,7 @@ func (l *descent) search(ctx context.Context, f smooth, w []float64, value float
 	if !(slope < 0) {
 		return value, false, nil
 	}
-	for t := range l.rates.factors {
+	for t := range l.rates.factors(l.first) {
 		if err := ctx.Err(); err != nil {
 			return value, false, err
 		}
@@ -141,6 +154,9 @@ func (l *descent) search(ctx context.Context, f smooth, w []float64, value float
 		}
 		next = f.gradient(l.trialGrad, l.trial)
 		if next < value && next <= value+float64(float64(enough*t)*slope) {
+			if l.rates.gain > 0 {
+				l.first = min(1, t/l.rates.shrink)
+			}
 			return next, true, nil
 		}
 	}

@@ -263,6 +263,72 @@ func TestScreenIsABound(t *testing.T) {
 	}
 }
 
+// The table of losses is off by no more than its bound allows for.
+func TestTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, cells := range []int{32, 100, 353, 1024} {
+		for range 20 {
+			l := Likelihood{Mix: math.Pow(10, -6*r.Float64()), Theta: r.Float64(), Gamma: 1}
+			for _, s := range []side{l.side(1), l.side(-1), (Likelihood{Theta: 0.5}).side(1), (Likelihood{Mix: 1, Theta: 0.3}).side(1), sigmoidCurve(1).plus} {
+				f := make([]float64, 2*reach*cells+2)
+				s.tabulate(f, cells)
+				for i, got := range f[:2*reach*cells] {
+					if want, _ := s.at(float64(i-reach*cells) / float64(cells)); !(math.Abs(got-want) <= tableError) {
+						t.Fatalf("%d cells, %+v: entry %d is %v, want %v", cells, s, i, got, want)
+					}
+				}
+				if want, _ := s.at(math.Inf(1)); f[2*reach*cells] != want || f[2*reach*cells+1] != want {
+					t.Errorf("%d cells, %+v: the table ends with %v, want %v", cells, s, f[2*reach*cells:], want)
+				}
+			}
+		}
+	}
+}
+
+// Quick descents over SLA's levels end a hundredth above those to the end, now and then
+// at another minimum, after 11 of 20 of the gradients.
+func TestQuickDescents(t *testing.T) {
+	quick, full, above := 0, 0, 0.0
+	for seed := range uint64(10) {
+		x, y := noisySample(seed, 200, 10, 0.1)
+		o := newObjective(newProblem(x, y, nil), Counts(100, 100, 200).curve(), 1)
+		s := Schedule{}.withDefaults()
+		var ends [2]float64
+		for k, r := range []rates{s.rates(o.total), s.quick(o.total, 1e-2)} {
+			c := &counted{smooth: o}
+			w := make([]float64, o.d)
+			for l := range s.levels {
+				o.gamma = l.gamma
+				var err error
+				if ends[k], err = newDescent(o.d).minimise(t.Context(), c, w, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if k == 0 {
+				full += c.asked
+			} else {
+				quick += c.asked
+			}
+		}
+		above += ends[1]/ends[0] - 1
+	}
+	t.Logf("%d gradients, to the end %d; values above by %.2f %%", quick, full, 10*above)
+	if 5*quick > 3*full || above/10 > 0.01 {
+		t.Errorf("%d gradients, to the end %d; values above by %.2f %%", quick, full, 10*above)
+	}
+}
+
+// A counted function counts its gradients.
+type counted struct {
+	smooth
+	asked int
+}
+
+func (c *counted) gradient(grad, w []float64) float64 {
+	c.asked++
+	return c.smooth.gradient(grad, w)
+}
+
 // Reference: algorithm 2, steps 13 and 14. An improving probe restarts the descent
 // from where it is, so the end is a point that neither a descent nor a probe
 // improves by ε_L.
@@ -330,6 +396,7 @@ func TestSearchesEnd(t *testing.T) {
 		{max: 1, min: 0.1, shrink: 0.1, most: 5},
 		{max: 1e300, min: 1e-300, shrink: 0.1, most: 5}, // the ratio of the ends is 0
 		{max: 1, min: math.SmallestNonzeroFloat64, shrink: 0.99, most: 5},
+		{max: 1, min: 0x1p-24, shrink: 0.25, most: 5, gain: 1e-2},
 	} {
 		for name, minimise := range map[string]func(context.Context, smooth) error{
 			"descent": func(ctx context.Context, f smooth) error {

@@ -28,8 +28,9 @@
 // to a local minimum, then probes each coordinate at ±ε, ±2ε, … ±R for a point
 // that is better by ε_L, from which it descends anew (algorithms 1 and 2). [Fit]
 // runs it from the logistic regression, in the paper's variants: a fixed prior
-// (BBLR1), the counts of the labels (BBLR2), constants chosen on a held-out fifth
-// (BBLR3), mixture and γ learnt by their gradients as well (BBLR4).
+// (BBLR1), the counts of the labels (BBLR2), constants chosen on a held-out fifth by
+// fits in the rough (BBLR3), mixture and γ learnt by their gradients as well, in one
+// descent with w (BBLR4).
 //
 // [FitKernel] fits f(x) = Σ a_j·exp(−|x−x_j|²/2s²) in the place of wᵀx, with the
 // penalty λ/2·|a|² or, to keep few rows, with the Gauss–Laplace prior of equation
@@ -57,6 +58,8 @@
 //     others: with λ = 10⁻³ that reproduces LR of table 3 exactly.
 //   - (29) and (30) are clipped where they are 0/0 or w > 1. λ in BBLR4 stays what
 //     the held-out fifth chose, because the rows themselves cannot tell it.
+//   - What SLAM chooses by is not whole fits but descents to some hundredths of a nat,
+//     without probes; those of BBLR4 end at thousandths.
 //   - Equation 41 prints σ_g² for (43)'s σ_g; both of the prior's widths have
 //     floors, because its likelihood has no maximum without them.
 //
@@ -68,7 +71,7 @@
 // liver; on clean data it does not, and pima is a set for LR either way.
 //
 // A fit of 500 rows and 60 columns costs 10 to 20 logistic regressions by gonum's
-// L-BFGS; BBLR3 and BBLR4, which fit some fifteen times, 100 to 150
+// L-BFGS, BBLR3's, which tries a dozen constants, 18 to 24, and BBLR4's 22 to 28
 // (`go test -run - -bench Fit ./algos/bblr`, 2026-11-21).
 //
 // # In a stream

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"hamlet/algos/internal/logistic"
 )
 
 // A fitter fits one sample, whatever its rows stand for.
@@ -33,10 +31,13 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 	}
 	l.Gamma = f.Schedule.last()
 	s := newSLA(f.problem, f.curve(l), f.Lambda, f.Schedule)
+	if f.Variant == BBLR4 {
+		s.rates = f.Schedule.quick(s.total, f.LossTolerance)
+	}
 	w := append([]float64(nil), w0...)
 	f.report.LossEnd, err = s.anneal(ctx, w)
 	if err == nil && f.Variant == BBLR4 {
-		l, s, err = f.learn(ctx, l.Gamma, s, w0, w)
+		l, s, err = f.learn(ctx, l.Gamma, w0, w)
 	}
 	if err != nil {
 		return nil, l, err
@@ -117,7 +118,7 @@ func (f *fitter) start(ctx context.Context) ([]float64, error) {
 // λ > 0, which is equation 39 with a mixture of weight 0 and γ = 1: by a descent to
 // a mean gradient of 10⁻⁸, and from there by Newton's method.
 func logisticRegression(ctx context.Context, p *problem, λ float64) ([]float64, error) {
-	o := newObjective(p, Likelihood{Theta: 0.5, Gamma: 1}.curve(), λ)
+	o := newObjective(p, logisticCurve(), λ)
 	w := make([]float64, p.d)
 	_, err := newDescent(p.d).minimise(ctx, o, w, rates{
 		max: 1 / p.total, min: 1e-12 / p.total, shrink: 0.5, tolerance: 1e-8 * p.total, most: maxDescent,
@@ -126,38 +127,4 @@ func logisticRegression(ctx context.Context, p *problem, λ float64) ([]float64,
 		err = o.polish(ctx, w)
 	}
 	return w, err
-}
-
-// A calibration is the negative log likelihood at fixed scores as a function of
-// logit w, logit θ and ln γ, which may be any numbers.
-type calibration struct {
-	*problem
-	scores []float64 // wᵀx
-}
-
-// of returns the likelihood with the parameters v. Where the rows can be separated
-// γ has no best value; it ends at e⁴⁰.
-func (*calibration) of(v []float64) Likelihood {
-	const most = 40
-	γ := logistic.Exp(min(max(v[2], -most), most))
-	return Likelihood{Mix: logistic.Sigmoid(v[0]), Theta: logistic.Sigmoid(v[1]), Gamma: γ}
-}
-
-// at returns the parameters of l.
-func (*calibration) at(l Likelihood) []float64 {
-	return []float64{logistic.Logit(l.Mix), logistic.Logit(l.Theta), logistic.Log(l.Gamma)}
-}
-
-// gradient is equations 31 to 35 and the chain rule.
-func (c *calibration) gradient(grad, v []float64) float64 {
-	l := c.of(v)
-	loss, g := 0.0, HyperGradient{}
-	for i, z := range c.scores {
-		loss += float64(c.weight[i] * l.Loss(z, c.y[i]))
-		g.add(l.partials(z, c.y[i]), c.weight[i])
-	}
-	grad[0] = -float64(g.Mix * l.Mix * (1 - l.Mix))
-	grad[1] = -float64(g.Theta * l.Theta * (1 - l.Theta))
-	grad[2] = -float64(g.Gamma * l.Gamma)
-	return loss
 }

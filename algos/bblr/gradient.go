@@ -66,8 +66,14 @@ type HyperGradient struct {
 // raise the likelihood of an example at γz = −800 by the factor e⁸⁰⁰θ.
 func (l Likelihood) HyperGradient(x [][]float64, y, w []float64) HyperGradient {
 	var g HyperGradient
+	plus, minus := l.side(1), l.side(-1)
 	for i, row := range x {
-		g.add(l.partials(product(w, row), y[i]), 1)
+		s := &plus
+		if y[i] < 0 {
+			s = &minus
+		}
+		_, _, h := l.partials(s, float64(y[i]*product(w, row)), y[i])
+		g.add(h, 1)
 	}
 	return g
 }
@@ -79,20 +85,19 @@ func (g *HyperGradient) add(h HyperGradient, weight float64) {
 	g.Gamma += float64(weight * h.Gamma)
 }
 
-// partials returns the derivatives of ln p(y | z). With σ = σ(yγz), and θ or 1−θ
-// for the label y in the place of θ,
+// partials returns the loss −ln p(y | m) at the margin m = yz, where s is the side of
+// y, its derivative by γm, and those of ln p. With σ = σ(γm), and θ or 1−θ for the label y in the
+// place of θ,
 //
-//	p = wθ + (1−w)σ,   ∂p/∂w = θ − σ,   ∂p/∂θ = ±w,   ∂p/∂γ = (1−w)·σ(1−σ)·yz.
-func (l Likelihood) partials(z, y float64) HyperGradient {
-	s := l.side(y)
-	v := float64(float64(y*l.Gamma) * z)
-	loss, slope := s.at(v)
+//	p = wθ + (1−w)σ,   ∂p/∂w = θ − σ,   ∂p/∂θ = ±w,   ∂p/∂γ = (1−w)·σ(1−σ)·m.
+func (l Likelihood) partials(s *side, m, y float64) (loss, slope float64, g HyperGradient) {
+	v := float64(l.Gamma * m)
+	loss, slope = s.at(v)
 	inverse := logistic.Exp(loss) // 1/p, also where p underflows
 	θ := l.Theta
 	if y < 0 {
 		θ = 1 - l.Theta
 	}
-	var g HyperGradient
 	if θ > 0 {
 		g.Mix = float64(θ * inverse)
 	}
@@ -105,9 +110,9 @@ func (l Likelihood) partials(z, y float64) HyperGradient {
 		g.Theta = float64(float64(y*l.Mix) * inverse)
 	}
 	if slope != 0 { // 0·∞ is 0 here: σ(1−σ) vanishes faster than z grows
-		g.Gamma = float64(float64(-slope*y) * z)
+		g.Gamma = float64(-slope * m)
 	}
-	return g
+	return loss, slope, g
 }
 
 // Probs returns p(y = +1 | wᵀx_i) for each row.

@@ -87,7 +87,7 @@ func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (f
 // search is that of descent, within the orthant.
 func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64) (next float64, ok bool, err error) {
 	const enough = 1e-4
-	for t := range l.rates.factors {
+	for t := range l.rates.factors(1) {
 		if err := ctx.Err(); err != nil {
 			return value, false, err
 		}

@@ -96,7 +96,7 @@ func (s Schedule) Check() error {
 		errs = append(errs, badField("RateMin", "%v: want at most the first rate, %v", s.RateMin, s.RateMax))
 	}
 	tried := 0
-	for range (rates{max: s.RateMax, min: s.RateMin, shrink: s.RateShrink}).factors {
+	for range (rates{max: s.RateMax, min: s.RateMin, shrink: s.RateShrink}).factors(1) {
 		tried++
 	}
 	if tried >= maxRates {
@@ -142,4 +142,14 @@ func (s Schedule) rates(total float64) rates {
 		max: s.RateMax / total, min: s.RateMin / total, shrink: s.RateShrink,
 		tolerance: s.GradientTolerance * total, most: maxDescent,
 	}
+}
+
+// quick returns the constants of a descent that ends when two steps in a row have
+// gained less than the given nats each. As on a plateau only the penalty is felt,
+// whose own minimum is far beyond the next rise, it begins the search for a rate not
+// at the largest every time but at four times the last.
+func (s Schedule) quick(total, gain float64) rates {
+	r := s.rates(total)
+	r.shrink, r.min, r.gain = 0.25, r.max*0x1p-24, gain
+	return r
 }

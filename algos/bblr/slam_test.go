@@ -1,0 +1,115 @@
+package bblr
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A trial that goes part of its way where another has been ends as one that goes all
+// of it itself, to the bit.
+func TestTrialsShareTheirWays(t *testing.T) {
+	x, y := noisySample(2, 120, 6, 0.1)
+	p := newProblem(x, y, nil)
+	train, held := p.split(5)
+	fresh := func() *trials {
+		l := Counts(60, 60, 120)
+		return &trials{
+			objective: newObjective(train, l.rough(), 1), descent: newDescent(train.d),
+			likelihood: l, held: held, start: make([]float64, train.d),
+		}
+	}
+	shared, levels := fresh(), 0
+	for _, c := range []struct {
+		λ float64
+		s Schedule
+	}{
+		{1e-3, Schedule{}}, {1, Schedule{}}, {1, Schedule{GammaMax: 20}}, {1, Schedule{GammaGrowth: 5}},
+		{1, Schedule{GammaGrowth: 5, GammaMax: 500}}, {1, Schedule{GammaMin: 4}}, {1e-3, Schedule{GammaMax: 400}},
+	} {
+		s := c.s.withDefaults()
+		got, err := shared.try(t.Context(), c.λ, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fresh().try(t.Context(), c.λ, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("λ = %v, %+v: %+v, alone %+v", c.λ, s, got, want)
+		}
+		for range s.levels {
+			levels++
+		}
+	}
+	if len(shared.ways) != 11 || levels != 20 {
+		t.Errorf("%d of %d levels were descended, want 11 of 20", len(shared.ways), levels)
+	}
+}
+
+// Reference: equations 25, 26, 31 to 35 and 39. The gradient that BBLR4 descends by,
+// against differences of the loss.
+func TestJointGradientIsTheDerivative(t *testing.T) {
+	for seed := range uint64(100) {
+		x, y, w, l, λ := randomCase(seed)
+		r := rand.New(rand.NewPCG(seed, 12))
+		weight := make([]float64, len(x))
+		for i := range weight {
+			weight[i] = r.Float64()
+		}
+		p := newProblem(x, y, weight)
+		j := joint{newObjective(p, l.curve(), λ)}
+		v := append(slices.Clone(w), j.at(l)...)
+		d := len(w)
+		grad, scratch := make([]float64, d+3), make([]float64, d+3)
+		value := j.gradient(grad, v)
+		if want := newObjective(p, l.curve(), λ).value(w); !near(value, want) {
+			t.Fatalf("seed %d: the value is %v, want %v", seed, value, want)
+		}
+		for k, was := range v {
+			want := derivative(func(t float64) float64 {
+				v[k] = was + t
+				defer func() { v[k] = was }()
+				return j.gradient(scratch, v)
+			}, 2e-3/max(l.Gamma, 1))
+			// Differences of a loss near 30 are good to some 10⁻¹².
+			if !near(grad[k], want) && math.Abs(grad[k]-want) > 1e-10 {
+				t.Errorf("seed %d: %+v: entry %d of %d is %v, by differences %v", seed, l, k, d+3, grad[k], want)
+			}
+		}
+		margins := make([]float64, 3)
+		j.gradient(scratch, v)
+		if got := j.gradient(margins, v[d:]); !near(got, value-float64(λ/2*dot(w, w))) || !slices.Equal(margins, grad[d:]) {
+			t.Errorf("seed %d: at fixed margins %v with gradient %v, want %v", seed, got, margins, grad[d:])
+		}
+	}
+}
+
+// Learning never ends above where it starts: neither w₀ nor what SLA left is better
+// under the likelihood that was learnt.
+func TestLearningLowersTheObjective(t *testing.T) {
+	for seed := range uint64(20) {
+		x, y := noisySample(seed, 80, 4, 0.15)
+		f := &fitter{Config: Config{Variant: BBLR4}.withDefaults(), problem: newProblem(x, y, nil)}
+		w0, err := f.start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := slices.Clone(w0)
+		s := newSLA(f.problem, Counts(40, 40, 80).curve(), f.Lambda, f.Schedule)
+		if _, err := s.anneal(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		l, end := f.problem.rates(w, f.Schedule.last()), slices.Clone(w)
+		start := newObjective(f.problem, l.curve(), f.Lambda).value(w)
+		if l, s, err = f.learn(t.Context(), l.Gamma, w0, end); err != nil {
+			t.Fatal(err)
+		}
+		o := newObjective(f.problem, l.curve(), f.Lambda)
+		if got := s.value(end); got != o.value(end) || !(got <= start && got <= o.value(w0)) {
+			t.Errorf("seed %d: %v, from %v; w₀ has %v under %+v", seed, got, start, o.value(w0), l)
+		}
+	}
+}
