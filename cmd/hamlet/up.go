@@ -120,7 +120,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	if src.demonstration {
-		if err := c.demonstrate(ctx, src, kafkaConfig, embeddedKafka, stdio.Err); err != nil {
+		if err := c.demonstrate(ctx, src, kafkaConfig, embeddedKafka, log, stdio.Err); err != nil {
 			return err
 		}
 	}
@@ -326,29 +326,25 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 // demonstrate decides whether synthetic mail that nobody asked for is streamed:
 // on fresh brokers of our own, or to go on with what it began there. A model that
 // has learnt real mail must not learn it.
-func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Config, own bool, w io.Writer) error {
+func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Config, own bool, log *slog.Logger, w io.Writer) error {
 	topic := stream.EventsTopic(c.ModelFlag.Model)
-	first, end, err := kafka.Offsets(ctx, cfg, topic)
-	if err != nil {
-		return err
-	}
-	empty := true
-	for p := range end {
-		empty = empty && end[p] == first[p]
-	}
-	if own && empty {
-		return nil
-	}
-	mark, err := ingest.FindMark(ctx, cfg, topic)
-	if err != nil {
-		return err
-	}
-	if own && mark != nil {
+	if own {
+		end, err := ingest.FindEnd(ctx, cfg, topic, log)
+		if err != nil {
+			return err
+		}
+		if end.Records == 0 {
+			return nil
+		}
 		items, err := src.open()
 		if err != nil {
 			return err
 		}
-		if ingest.Holds(items, mark) {
+		held, _, err := end.HeldBy(items)
+		if err != nil {
+			return err
+		}
+		if held > 0 && held == len(end.Marks) {
 			return nil
 		}
 	}

@@ -157,7 +157,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	var err error
 	cfg.Once = src.Once()
 	if f.Resume {
-		if cfg.Resume, err = ingest.FindMark(ctx, kafkaConfig, topic); err != nil {
+		if cfg.Resume, err = ingest.FindEnd(ctx, kafkaConfig, topic, log); err != nil {
 			return err
 		}
 	}

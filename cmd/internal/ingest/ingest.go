@@ -6,8 +6,8 @@
 //
 // Chunks follow one another, so that the topic always holds the source's events
 // up to some ordinal (with several partitions: up to the last chunk). After a
-// crash the newest ordinal in the topic says where to go on, provided that the
-// source still has the same event there.
+// crash the newest events in the topic say where to go on, provided that the
+// source still has one of them at its ordinal.
 package ingest
 
 import (
@@ -35,7 +35,7 @@ type Publisher interface {
 type Config struct {
 	Publisher Publisher
 	Topic     string
-	Resume    *Mark         // where the topic ends; nil: from the source's beginning
+	Resume    *End          // what the topic ends with; nil: from the source's beginning
 	Once      bool          // the source can be read only once: it is sent from its beginning
 	Chunk     int           // ordinals of the source per acknowledged chunk; default 500
 	Linger    time.Duration // the longest that an event waits for its chunk to fill; default 20 ms
@@ -50,49 +50,6 @@ type Stats struct {
 	Sent     int // events acknowledged
 	Skipped  int // events that the topic held already
 	Rejected int // items that cannot be learnt from
-}
-
-// A Mark is where a topic ends: the newest event that ingest wrote to it.
-type Mark struct {
-	Ordinal    int    // of the event in its source
-	ID         string // of that event
-	Partitions int
-}
-
-// markWindow is how many records from a partition's end FindMark looks through:
-// events over HTTP may stand behind the last one from a source.
-const markWindow = 10_000
-
-// FindMark looks for the last record from a source in each of the topic's
-// partitions. It returns nil where there is none.
-func FindMark(ctx context.Context, cfg kafka.Config, topic string) (*Mark, error) {
-	first, _, err := kafka.Offsets(ctx, cfg, topic)
-	if err != nil {
-		return nil, err
-	}
-	var mark *Mark
-	for partition := range first {
-		record, ok, err := kafka.LastRecordWith(ctx, cfg, topic, partition, stream.HeaderOrdinal, markWindow)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		text, _ := stream.FindHeader(record.Headers, stream.HeaderOrdinal)
-		ordinal, err := strconv.Atoi(text)
-		if err != nil {
-			continue // somebody else's header of that name: not our mark
-		}
-		e, err := stream.DecodeRecord(record.Headers, record.Value)
-		if err != nil {
-			continue
-		}
-		if mark == nil || ordinal > mark.Ordinal {
-			mark = &Mark{Ordinal: ordinal, ID: e.ID, Partitions: len(first)}
-		}
-	}
-	return mark, nil
 }
 
 // Items is what a source yields: items in order of their ordinals, with
@@ -132,54 +89,6 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	err = g.Wait()
 	stats.Sent = sent
 	return stats, err
-}
-
-// resumeFrom returns the ordinal to go on with: 0 unless the source holds, at
-// the mark's ordinal, the event that the mark names.
-func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
-	switch {
-	case cfg.Resume == nil:
-		return 0, nil
-	case cfg.Once:
-		cfg.Log.Warn("standard input cannot be compared with what the topic holds: all of it is sent")
-		return 0, nil
-	}
-	items, err := open()
-	if err != nil {
-		return 0, err
-	}
-	for item, err := range items {
-		var rejected *source.Rejection
-		if err != nil && !errors.As(err, &rejected) {
-			return 0, err
-		}
-		if err != nil || item.Ordinal < cfg.Resume.Ordinal {
-			continue
-		}
-		if item.Ordinal > cfg.Resume.Ordinal || item.Event.ID != cfg.Resume.ID {
-			break
-		}
-		from := item.Ordinal + 1
-		if cfg.Resume.Partitions > 1 { // other partitions may lack some of the last chunk
-			from = item.Ordinal / cfg.Chunk * cfg.Chunk
-		}
-		cfg.Log.Info("the topic holds the beginning of this source: going on behind it", "ordinal", from)
-		return from, nil
-	}
-	cfg.Log.Warn("the topic does not end in this source: all of it is sent. If it is the same source and has changed since, "+
-		"for instance by messages that were deleted, what was learnt before is learnt again",
-		"ordinal", cfg.Resume.Ordinal, "id", cfg.Resume.ID)
-	return 0, nil
-}
-
-// Holds reports whether a source holds the event that a mark names.
-func Holds(items Items, mark *Mark) bool {
-	for item, err := range items {
-		if err == nil && item.Ordinal >= mark.Ordinal {
-			return item.Ordinal == mark.Ordinal && item.Event.ID == mark.ID
-		}
-	}
-	return false
 }
 
 // An outgoing is an encoded event on its way to the publisher.

@@ -95,7 +95,7 @@ func TestResumeAfterCrashes(t *testing.T) {
 			const n = 1000
 			open := func() (Items, error) { return items(n, "e"), nil }
 			for _, budget := range []int{130, 0, 200, 1, 5000} {
-				mark, err := FindMark(t.Context(), cfg, topic)
+				mark, err := FindEnd(t.Context(), cfg, topic, slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -175,7 +175,7 @@ func TestAnotherSourceStartsAtItsBeginning(t *testing.T) {
 	cfg, producer := cluster(t, 1)
 	log := slog.New(slog.DiscardHandler)
 	for i, name := range []string{"a", "b", "b"} {
-		mark, err := FindMark(t.Context(), cfg, topic)
+		mark, err := FindEnd(t.Context(), cfg, topic, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func (r *run) stream(ctx context.Context) error {
 		cfg := r.cfg.Ingest
 		cfg.Publisher, cfg.Topic = r.cfg.Producer, r.cfg.Topic
 		var err error
-		if cfg.Resume, err = ingest.FindMark(ctx, r.cfg.Kafka, r.cfg.Topic); err != nil {
+		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.Kafka, r.cfg.Topic, r.cfg.Log); err != nil {
 			return err
 		}
 		if r.stats, err = ingest.Source(ctx, cfg, r.cfg.Open); err != nil {

@@ -1,0 +1,138 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"strconv"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// An End is what a topic ends with: the newest event from a source in each of
+// its partitions. They need not be of one source: a partition that got nothing of
+// the newest source still ends with one before it. Ordinals of different sources
+// say nothing about each other.
+type End struct {
+	Marks      []Mark // at most one a partition
+	Partitions int
+	Records    int64 // offsets between the beginning of the log and its end, of all partitions
+}
+
+// A Mark is an event that ingest wrote from a source.
+type Mark struct {
+	Ordinal int    // in its source
+	ID      string // of the event
+}
+
+// nearEnd is how many records from a partition's end FindEnd looks through
+// without a word: a second's work. Events over HTTP may stand behind the last one
+// from a source, as many as came since.
+const nearEnd = 10_000
+
+// FindEnd looks for the last event from a source in each partition, if need be
+// back to the beginning of the log: who did not find it would send a source
+// again, all of it.
+func FindEnd(ctx context.Context, cfg kafka.Config, topic string, log *slog.Logger) (*End, error) {
+	first, end, err := kafka.Offsets(ctx, cfg, topic)
+	if err != nil {
+		return nil, err
+	}
+	found := &End{Partitions: len(first)}
+	for partition := range first {
+		records := end[partition] - first[partition]
+		found.Records += records
+		record, ok, err := kafka.LastRecordWith(ctx, cfg, topic, partition, stream.HeaderOrdinal, nearEnd)
+		if err == nil && !ok && records > nearEnd {
+			log.Info("no event of a source is near the partition's end: looking for one in all of it",
+				"topic", topic, "partition", partition, "records", records)
+			record, ok, err = kafka.LastRecordWith(ctx, cfg, topic, partition, stream.HeaderOrdinal, math.MaxInt64)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		text, _ := stream.FindHeader(record.Headers, stream.HeaderOrdinal)
+		ordinal, err := strconv.Atoi(text)
+		if err != nil {
+			continue // somebody else's header of that name: not our mark
+		}
+		e, err := stream.DecodeRecord(record.Headers, record.Value)
+		if err != nil {
+			continue
+		}
+		found.Marks = append(found.Marks, Mark{Ordinal: ordinal, ID: e.ID})
+	}
+	return found, nil
+}
+
+// HeldBy returns how many of the marks a source holds, and the one of them with
+// the largest ordinal. It reads the source up to the largest ordinal of all.
+func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
+	last := -1
+	for _, m := range e.Marks {
+		last = max(last, m.Ordinal)
+	}
+	if last < 0 {
+		return 0, newest, nil
+	}
+	for item, err := range items {
+		var rejected *source.Rejection
+		switch {
+		case errors.As(err, &rejected):
+			continue
+		case err != nil:
+			return 0, newest, err
+		}
+		for _, m := range e.Marks {
+			if m.Ordinal == item.Ordinal && m.ID == item.Event.ID {
+				n, newest = n+1, m
+			}
+		}
+		if item.Ordinal >= last {
+			break
+		}
+	}
+	return n, newest, nil
+}
+
+// resumeFrom returns the ordinal to go on with: 0 unless the source holds one of
+// the events that the topic ends with.
+func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
+	switch {
+	case cfg.Resume == nil || cfg.Resume.Records == 0:
+		return 0, nil
+	case len(cfg.Resume.Marks) == 0:
+		cfg.Log.Info("the topic holds no event of a source: all of this one is sent", "records", cfg.Resume.Records)
+		return 0, nil
+	case cfg.Once:
+		cfg.Log.Warn("standard input cannot be compared with what the topic holds: all of it is sent")
+		return 0, nil
+	}
+	items, err := open()
+	if err != nil {
+		return 0, err
+	}
+	held, mark, err := cfg.Resume.HeldBy(items)
+	switch {
+	case err != nil:
+		return 0, err
+	case held == 0:
+		newest := cfg.Resume.Marks[0]
+		cfg.Log.Warn("the topic does not end in this source: all of it is sent. If it is the same source and has changed since, "+
+			"for instance by messages that were deleted, what was learnt before is learnt again",
+			"ordinal", newest.Ordinal, "id", newest.ID)
+		return 0, nil
+	}
+	from := mark.Ordinal + 1
+	if cfg.Resume.Partitions > 1 { // other partitions may lack some of the last chunk
+		from = mark.Ordinal / cfg.Chunk * cfg.Chunk
+	}
+	cfg.Log.Info("the topic holds the beginning of this source: going on behind it", "ordinal", from)
+	return from, nil
+}

@@ -1,0 +1,93 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream/kafka"
+)
+
+// send streams a source with what the topic ends with in mind, and returns what
+// was sent and said.
+func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefix string, tenant string) (Stats, string) {
+	t.Helper()
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	end, err := FindEnd(t.Context(), cfg, topic, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (Items, error) {
+		return func(yield func(source.Item, error) bool) {
+			for item, err := range items(n, prefix) {
+				if tenant != "" {
+					item.Event.Tenant = tenant
+				}
+				if !yield(item, err) {
+					return
+				}
+			}
+		}, nil
+	}
+	stats, err := Source(t.Context(), Config{Publisher: producer, Topic: topic, Resume: end, Log: log, Chunk: 64}, open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats, said.String()
+}
+
+// Ordinals of different sources cannot be compared: an older and longer one that
+// other partitions end with does not hide the newest.
+func TestAnOlderLongerSourceHidesNoNewerOne(t *testing.T) {
+	cfg, producer := cluster(t, 4)
+	if stats, _ := send(t, cfg, producer, 1000, "old", ""); stats.Sent != 900 {
+		t.Fatalf("the old source: sent %d, want 900", stats.Sent)
+	}
+	stats, said := send(t, cfg, producer, 100, "new", "t1") // one key, so one partition
+	if stats.Sent != 90 || !strings.Contains(said, "does not end in this source") {
+		t.Fatalf("the new source: sent %d, want 90; it said %s", stats.Sent, said)
+	}
+	// Of the last chunk, from ordinal 64 on, another partition might lack some: 36
+	// items less three rejections.
+	stats, said = send(t, cfg, producer, 100, "new", "t1")
+	if stats.Sent != 33 || !strings.Contains(said, "going on behind it") {
+		t.Errorf("the new source again: sent %d, want its last chunk, 33; it said %s", stats.Sent, said)
+	}
+}
+
+// Any number of events over HTTP may stand behind the last one from a source.
+func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
+	cfg, producer := cluster(t, 1)
+	post := func() {
+		t.Helper()
+		var records []kafka.Record
+		for item, err := range items(2*nearEnd, "posted") {
+			var rejected *source.Rejection
+			if errors.As(err, &rejected) {
+				continue
+			}
+			r, err := Record(&item.Event, topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, r)
+		}
+		if err := producer.Publish(t.Context(), records...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	post()
+	stats, said := send(t, cfg, producer, 200, "e", "")
+	if stats.Sent != 180 || !strings.Contains(said, "holds no event of a source") {
+		t.Fatalf("the source: sent %d, want 180; it said %s", stats.Sent, said)
+	}
+	post()
+	stats, said = send(t, cfg, producer, 300, "e", "")
+	if stats.Sent != 90 || stats.Skipped != 180 || !strings.Contains(said, "going on behind it") {
+		t.Errorf("the source and 100 more: sent %d, skipped %d, want 90 and 180; it said %s", stats.Sent, stats.Skipped, said)
+	}
+}
