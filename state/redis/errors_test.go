@@ -22,17 +22,17 @@ func TestMain(m *testing.M) {
 
 // Every error that a user can cause names the address and what to do.
 func TestErrorsSayWhatToDo(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
 	guarded := miniredis.RunT(t)
 	guarded.RequireUserAuth("learner", "right")
 	open := miniredis.RunT(t)
+	// Nobody listens where a connection begins, and nobody else gets its port while
+	// it lasts if it asked for an address of its own.
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	nobody, err := from.Dial("tcp", open.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nobody.Close()
 
 	for _, test := range []struct {
 		name      string
@@ -40,7 +40,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		say       string
 		transient bool
 	}{
-		{"nobody there", Config{Addr: nobody}, "no redis answers there: start one or correct the address", true},
+		{"nobody there", Config{Addr: nobody.LocalAddr().String()}, "no redis answers there: start one or correct the address", true},
 		{"no password", Config{Addr: guarded.Addr()}, "correct them", false},
 		{"wrong password", Config{Addr: guarded.Addr(), Username: "learner", Password: "wrong"}, "correct them", false},
 		{"no TLS there", Config{Addr: open.Addr(), TLS: &tls.Config{}}, "", false},

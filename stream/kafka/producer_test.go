@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
@@ -226,7 +227,7 @@ func TestCancelledPublishLeavesOthersAlone(t *testing.T) {
 }
 
 func TestPublishWithoutBroker(t *testing.T) {
-	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{"t"}})
+	k, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestPublishWithoutBroker(t *testing.T) {
 }
 
 func TestCloseEndsPublish(t *testing.T) {
-	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{"t"}})
+	k, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
@@ -16,12 +17,12 @@ import (
 // and a consumer. What was acknowledged is in the log, in order, and is read.
 func TestBrokerRestarts(t *testing.T) {
 	dir := t.TempDir()
-	broker, err := embedded.StartKafka(embedded.KafkaOptions{Dir: dir, Topics: []string{"t"}})
+	addr := loopback.Hold(t)
+	broker, err := embedded.StartKafka(embedded.KafkaOptions{Dir: dir, Addr: addr, Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { broker.Close() }()
-	addr := broker.Addr()
 	cfg := kafka.Config{Brokers: []string{addr}, Log: testLog(t)}
 	p := newProducer(t, cfg)
 	k := newKeeper()
@@ -102,7 +103,8 @@ func TestBrokerRestarts(t *testing.T) {
 // A broker that lost everything is not the one that the state came from.
 func TestBrokerComesBackEmpty(t *testing.T) {
 	t.Parallel()
-	broker, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{"t"}})
+	options := embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}}
+	broker, err := embedded.StartKafka(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 	if err := broker.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if broker, err = embedded.StartKafka(embedded.KafkaOptions{Addr: broker.Addr(), Topics: []string{"t"}}); err != nil {
+	if broker, err = embedded.StartKafka(options); err != nil {
 		t.Fatal(err)
 	}
 	defer broker.Close()

@@ -19,6 +19,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
@@ -88,11 +89,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 	open := cluster(t) // closes a connection that begins with a handshake, as Kafka does
 	_, withTLS := fakeCluster(t, kfake.TLS(server))
 	_, withSASL := fakeCluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "learner", "secret"))
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody.Close() // nobody listens here any more
+	nobody := loopback.Hold(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +103,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 		says   string
 	}{
 		{"right", open, func(*kafka.Config) {}, nil, ""},
-		{"no broker", open, func(c *kafka.Config) { c.Brokers = []string{nobody.Addr().String()} }, nil, "check the address"},
+		{"no broker", open, func(c *kafka.Config) { c.Brokers = []string{nobody} }, nil, "check the address"},
 		{"no answer", open, func(c *kafka.Config) { c.Brokers = []string{silent.Addr().String()} }, context.DeadlineExceeded, "no answer in time"},
 		{"TLS to plain text", open, func(c *kafka.Config) { c.TLS = client }, nil, "TLS"},
 		{"plain text to TLS", withTLS, func(*kafka.Config) {}, nil, "TLS"},

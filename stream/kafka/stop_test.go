@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
@@ -173,7 +174,7 @@ func (i idler) Idle(ctx context.Context) error {
 
 // Stopping is prompt though the broker is gone and the group waits for it.
 func TestStopWithoutBroker(t *testing.T) {
-	broker, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{"t"}})
+	broker, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}

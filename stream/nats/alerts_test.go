@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"hamlet/stream"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
 )
 
@@ -39,13 +40,14 @@ func startJetStream(t testing.TB, dir string, port int, more func(*server.Option
 	return s
 }
 
-func portOf(t testing.TB, s *server.Server) int {
+// heldPort returns a port on which a server can be started again.
+func heldPort(t testing.TB) int {
 	t.Helper()
-	addr, ok := s.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("the server listens on %v", s.Addr())
+	at, err := net.ResolveTCPAddr("tcp", loopback.Hold(t))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return addr.Port
+	return at.Port
 }
 
 func alerts(t testing.TB, conn *natsgo.Conn) *nats.Alerts {
@@ -96,8 +98,8 @@ func stored(t testing.TB, conn *natsgo.Conn) (alerts []stream.Alert, ids []strin
 // An alert that is published twice is stored once, by one publisher or by two,
 // and also if the server was restarted between.
 func TestAlertsAreStoredOnce(t *testing.T) {
-	dir := t.TempDir()
-	first := startJetStream(t, dir, server.RANDOM_PORT, nil)
+	dir, port := t.TempDir(), heldPort(t)
+	first := startJetStream(t, dir, port, nil)
 	conn := connect(t, first)
 	a := alerts(t, conn)
 	if err := a.Prepare(patience(t)); err != nil {
@@ -132,7 +134,6 @@ func TestAlertsAreStoredOnce(t *testing.T) {
 		t.Errorf("the first alert (-want +got):\n%s", d)
 	}
 
-	port := portOf(t, first)
 	back := conn.StatusChanged(natsgo.CONNECTED)
 	first.Shutdown()
 	first.WaitForShutdown()
@@ -150,14 +151,13 @@ func TestAlertsAreStoredOnce(t *testing.T) {
 // Publishing waits for a server that is not there, and says so when its time is
 // over.
 func TestAlertsWaitForTheServer(t *testing.T) {
-	dir := t.TempDir()
-	s := startJetStream(t, dir, server.RANDOM_PORT, nil)
+	dir, port := t.TempDir(), heldPort(t)
+	s := startJetStream(t, dir, port, nil)
 	conn := connect(t, s)
 	a := alerts(t, conn)
 	if err := a.Publish(patience(t), alert(1)); err != nil { // makes the stream as well
 		t.Fatal(err)
 	}
-	port := portOf(t, s)
 	s.Shutdown()
 	s.WaitForShutdown()
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

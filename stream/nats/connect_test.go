@@ -11,22 +11,12 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
 )
 
-// freePort returns an address on which nothing listens.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestConnectNamesTheAddressThatDoesNotAnswer(t *testing.T) {
-	addr := freePort(t)
+	addr := loopback.Hold(t)
 	_, err := nats.Connect(nats.Config{URL: "nats://me:secret@" + addr})
 	if !errors.Is(err, natsgo.ErrNoServers) {
 		t.Fatalf("Connect: %v, want ErrNoServers", err)
@@ -111,7 +101,7 @@ func TestRedact(t *testing.T) {
 // A service that was started before its server serves once there is one, and
 // serves again after the server's restart.
 func TestServiceOutlivesTheServer(t *testing.T) {
-	addr := freePort(t)
+	addr := loopback.Hold(t)
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

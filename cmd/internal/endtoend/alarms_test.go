@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"hamlet/stream"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
 )
 
@@ -213,15 +213,7 @@ func TestUpPublishesAlerts(t *testing.T) {
 func TestLearnerWithoutJetStream(t *testing.T) {
 	model, file := modelName(t), writeMail(t, 100)
 	mustOutput(t, "ingest", ingestFlags(model, file)...)
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := nobody.Addr().String()
-	if err := nobody.Close(); err != nil {
-		t.Fatal(err)
-	}
-	learner := start(t, "learner", learnerFlags(model, "--nats", "nats://"+address, "--save-every", "20ms")...)
+	learner := start(t, "learner", learnerFlags(model, "--nats", "nats://"+loopback.Hold(t), "--save-every", "20ms")...)
 	addr := learner.httpAddr()
 	await(t, "the learner has saved", func() bool {
 		return metric(addr, "hamlet_learner_next_offset") == 100 && metric(addr, "hamlet_learner_unsaved_records") == 0

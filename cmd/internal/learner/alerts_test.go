@@ -23,6 +23,7 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
@@ -37,9 +38,8 @@ type natsRig struct {
 
 func newNATSRig(t *testing.T) *natsRig {
 	t.Helper()
-	n := &natsRig{t: t, options: embedded.NATSOptions{Dir: t.TempDir()}}
+	n := &natsRig{t: t, options: embedded.NATSOptions{Dir: t.TempDir(), Addr: loopback.Hold(t)}}
 	n.start()
-	n.options.Addr = strings.TrimPrefix(n.server.URL(), "nats://") // the same after a restart
 	t.Cleanup(func() { _ = n.server.Close() })
 	var err error
 	if n.conn, err = nats.Connect(nats.Config{URL: n.server.URL()}); err != nil {

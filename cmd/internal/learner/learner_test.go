@@ -20,6 +20,7 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
@@ -45,10 +46,9 @@ func newRig(t *testing.T, partitions int) *rig {
 	t.Cleanup(func() { _ = k.Close() })
 	r := &rig{
 		t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, topic: stream.EventsTopic("default"),
-		options: embedded.RedisOptions{Dir: t.TempDir()},
+		options: embedded.RedisOptions{Dir: t.TempDir(), Addr: loopback.Hold(t)}, // the same after a restart
 	}
 	r.startRedis()
-	r.options.Addr = r.redis.Addr() // the same after a restart
 	t.Cleanup(func() { _ = r.redis.Close() })
 	for _, topic := range []string{r.topic, stream.DeadLetterTopic} {
 		if err := kafka.EnsureTopic(t.Context(), r.kafka, topic, partitions, 0, time.Hour); err != nil {

@@ -82,7 +82,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 
 // A store that can't be reached is logged once, and once when it is back.
 func TestOutageIsLoggedOnce(t *testing.T) {
-	r := miniredis.RunT(t)
+	r := restartable(t)
 	teacher := newTeacher(t, openStore(t, r), 0)
 	teacher.learn(10)
 	teacher.save()

@@ -18,6 +18,7 @@ import (
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
 )
 
@@ -57,6 +58,17 @@ func connect(t testing.TB, url string) *natsgo.Conn {
 		}
 	})
 	return conn
+}
+
+// restartable runs a Redis that can be closed and started again on its port.
+func restartable(t testing.TB) *miniredis.Miniredis {
+	t.Helper()
+	r := miniredis.NewMiniRedis()
+	if err := r.StartAddr(loopback.Hold(t)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
 }
 
 func openStore(t testing.TB, r *miniredis.Miniredis) *redis.Store {

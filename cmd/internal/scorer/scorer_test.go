@@ -115,7 +115,7 @@ func TestAnswersWhileModelsAreSwapped(t *testing.T) {
 // Without Redis the last good model is served, and says how old it is; with
 // Redis back the next one is.
 func TestRedisStops(t *testing.T) {
-	url, r := startNATS(t), miniredis.RunT(t)
+	url, r := startNATS(t), restartable(t)
 	l := newTeacher(t, openStore(t, r), 0)
 	l.learn(10)
 	sum := l.save()
@@ -160,7 +160,7 @@ func TestRedisStops(t *testing.T) {
 
 // A scorer that has never reached Redis says so, and not that there is no model.
 func TestNoRedis(t *testing.T) {
-	url, r := startNATS(t), miniredis.RunT(t)
+	url, r := startNATS(t), restartable(t)
 	store := openStore(t, r)
 	r.Close()
 	start(t, Config{Conn: connect(t, url), Store: store})
