@@ -31,6 +31,10 @@ const (
 	thinnest = 1e-4
 	// beyondPrior lets rounding take the variance along x above the prior's.
 	beyondPrior = 1e-6
+	// The shift of a site is at most 1.5φ: r ≤ φ and |h·m′| ≤ φ/2, since h/φ is the
+	// value at m′ of a density that is symmetric about 0 and falls on either side (or,
+	// for JaakkolaJordan, the shift is φ/2).
+	mostShift = 2
 )
 
 // standing returns what is left of the site of rec, which forgetting lets fade.
@@ -51,7 +55,7 @@ func (p *Posterior) checkRecord(rec *Record) error {
 			return fmt.Errorf("blr: input %d of the record is %v", j, v)
 		}
 	}
-	if !(rec.H >= 0 && rec.H <= 0.25) || !(math.Abs(rec.Eta) <= math.MaxFloat64) {
+	if !(rec.H >= 0 && rec.H <= 0.25) || !(math.Abs(rec.Eta) <= mostShift) {
 		return fmt.Errorf("blr: the record's site has curvature %v and shift %v", rec.H, rec.Eta)
 	}
 	if rec.Fades > p.fades() {

@@ -1,0 +1,127 @@
+package blr
+
+import (
+	"fmt"
+	"math"
+
+	"hamlet/algos/internal/logistic"
+)
+
+const (
+	// A posterior keeps Λ no smaller and V no larger than the prior's, and entries
+	// off the diagonal within what those on it allow, but for rounding: far more
+	// than there is, and too little to matter.
+	boundSlack = 1e-3
+	// V times Λ, relative to the sum of the absolute products. Probes find V wrong by
+	// less than probeTolerance at every 64th update; above 1e−5 an error could feed on
+	// itself, since u = Vx enters V squared.
+	inverseTolerance = 1e-6
+	// w against η, in deviations of the weights. Nothing feeds on that error.
+	meanTolerance = 1e-3
+	// Λ of 2¹⁰⁰ events with inputs up to longest.
+	largestPrecision = 0x1p300
+)
+
+// Check returns an error, which wraps ErrFormat, if the parts of p contradict one
+// another as no sequence of events, withdrawals and refreshes lets them: bytes that
+// UnmarshalBinary has read may have been tampered with. It holds that
+//
+//	τⱼ ≤ Λⱼⱼ,  Λᵢⱼ² ≤ Λᵢᵢ·Λⱼⱼ,  Vⱼⱼ ≤ 1/τⱼ,  Vᵢⱼ² ≤ Vᵢᵢ·Vⱼⱼ,  VΛx = x,  Λw = η,
+//	−Σ ln Λⱼⱼ ≤ ln|V| ≤ Σ ln Vⱼⱼ
+//
+// for two vectors x with entries ±√Vⱼⱼ, which is not all there is to hold, but costs
+// no more than ten products of a matrix and a vector. It is meant for inputs within
+// some orders of magnitude of each other; where they lie further apart, sound
+// posteriors may fail it.
+func (p *Posterior) Check() error {
+	n := p.dim
+	precision, cov := p.precisionNow(), p.covarianceNow()
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("check a posterior of %d inputs: %s: %w", n, fmt.Sprintf(format, args...), ErrFormat)
+	}
+
+	deviations := make([]float64, n)
+	least, most := 0.0, 0.0 // of ln|V|
+	for j, τ := range p.precision0 {
+		l, v := precision.at(n, j, j), cov.at(n, j, j)
+		if !(l >= (1-boundSlack)*τ && l <= largestPrecision) || !(v > 0 && v <= (1+boundSlack)/τ) {
+			return bad("precision %v and variance %v of input %d, the prior's precision is %v", l, v, j, τ)
+		}
+		deviations[j] = math.Sqrt(v)
+		least, most = least-logistic.Log(l), most+logistic.Log(v)
+	}
+	if slack := 1 + float64(boundSlack*(math.Abs(least)+math.Abs(most))); !(p.logDetV >= least-slack && p.logDetV <= most+slack) {
+		return bad("ln|V| = %v, want %v to %v", p.logDetV, least, most)
+	}
+	for k, a := range []triangle{precision, cov} {
+		if i, j, ok := a.minors(n); !ok {
+			return bad("%s %v of the inputs %d and %d, %v and %v of each", []string{"precision", "covariance"}[k], a.at(n, i, j), i, j, a.at(n, i, i), a.at(n, j, j))
+		}
+	}
+
+	got, scale, sum, twice := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for j, d := range deviations {
+		sum[j] = math.Abs(p.mean[j]) + d
+	}
+	precision.mulVec(got, p.mean)
+	precision.mulAbs(scale, sum)
+	for j, η := range p.eta {
+		if !(math.Abs(got[j]-η) <= meanTolerance*min(scale[j], math.MaxFloat64)) {
+			return bad("η of input %d is %v, Λw is %v", j, η, got[j])
+		}
+	}
+	x := make([]float64, n)
+	for probe := range uint64(2) {
+		for j, d := range deviations {
+			x[j] = d
+			if (uint64(j)+1)*0x9e3779b97f4a7c15>>(62+probe)&1 != 0 { // signs without a pattern
+				x[j] = -d
+			}
+		}
+		precision.mulVec(got, x)
+		cov.mulVec(twice, got)
+		precision.mulAbs(sum, deviations)
+		cov.mulAbs(scale, sum)
+		for j := range x {
+			if !(math.Abs(twice[j]-x[j]) <= inverseTolerance*scale[j]) {
+				return bad("V is not the inverse of Λ: x[%d] is %v, VΛx %v", j, x[j], twice[j])
+			}
+		}
+	}
+	return nil
+}
+
+// minors reports whether |aᵢⱼ| ≤ √(aᵢᵢ·aⱼⱼ), but for boundSlack, for all i and j of a
+// matrix whose diagonal is positive, or else where it is not.
+func (a triangle) minors(n int) (i, j int, ok bool) {
+	roots := make([]float64, n)
+	for i := range roots {
+		roots[i] = math.Sqrt(a.at(n, i, i))
+	}
+	for i := range n {
+		most := (1 + boundSlack) * roots[i]
+		for k, v := range a.row(n, i) {
+			if !(math.Abs(v) <= most*roots[i+k]) {
+				return i, i + k, false
+			}
+		}
+	}
+	return 0, 0, true
+}
+
+// mulAbs sets dst = |A|·x.
+func (a triangle) mulAbs(dst, x []float64) {
+	n := len(x)
+	clear(dst)
+	for i := range n {
+		s := 0.0
+		for k, v := range a.row(n, i) {
+			v = math.Abs(v)
+			s += float64(v * x[i+k])
+			if k > 0 {
+				dst[i+k] += float64(v * x[i])
+			}
+		}
+		dst[i] += s
+	}
+}
