@@ -52,7 +52,7 @@ const (
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
 
-	// sane bounds weights and their deviations; learnt ones are below a thousand.
+	// sane bounds weights and evidences; learnt weights are below a thousand.
 	sane = 1e30
 )
 

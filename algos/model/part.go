@@ -66,14 +66,15 @@ func checkHead(head, fresh *blr.Posterior) error {
 	if !head.Alike(fresh) {
 		return fmt.Errorf("a head of %d inputs and site %v that the configuration does not make: one with another prior, half-life or site", head.Dim(), head.Site())
 	}
-	ones := make([]float64, head.Dim())
-	for j := range ones {
-		ones[j] = 1
-	}
-	for j, c := range head.Contributions(nil, ones) {
-		if !(math.Abs(c.Mean) <= sane && c.SD <= sane) {
-			return fmt.Errorf("head with weight %v ± %v of input %d", c.Mean, c.SD, j)
+	mean := make([]float64, head.Dim())
+	head.MeanTo(mean)
+	for j, w := range mean {
+		if !(math.Abs(w) <= sane) {
+			return fmt.Errorf("head with weight %v of input %d", w, j)
 		}
 	}
-	return nil
+	if !(math.Abs(head.LogEvidence()) <= sane) {
+		return fmt.Errorf("head with log evidence %v", head.LogEvidence())
+	}
+	return head.Check()
 }

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+)
+
+// settled is a model of circles with all that a vector half can have.
+func settled(t testing.TB, events int) *Model {
+	t.Helper()
+	m, err := New(Config{TableBits: 8, Dense: []string{"a", "b"}, Window: 50, Rebuild: 50, SecondHead: 0.99, VectorHead: Head{HalfLife: 300}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ex := range circles(events, 1) {
+		if _, err := m.Apply(&ex); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// A part is what is saved within a model's bytes.
+type part interface {
+	appender
+	decoder
+}
+
+// overwrite changes words of a part's bytes, so that the part itself does not object.
+func overwrite(t *testing.T, p part, words map[int]uint64) {
+	t.Helper()
+	b, err := p.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, word := range words {
+		binary.LittleEndian.PutUint64(b[at:], word)
+	}
+	if err := p.UnmarshalBinary(b); err != nil {
+		t.Fatalf("words %x: %v", words, err)
+	}
+}
+
+// Bytes whose checksums are right, and whose numbers are each a number, but which no
+// learner has written. Restored, they would panic in Apply, hang in a withdrawal, or
+// go on to bytes that are refused.
+func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
+	huge := math.Float64bits(1e308)
+	const dim = 6
+	const eta, precision = 88 + 16*dim, 88 + 32*dim
+	const covariance = precision + 4*dim*(dim+1)
+	for _, c := range []struct {
+		name   string
+		change func(m *Model)
+		want   string
+	}{
+		{"a precision off the diagonal", func(m *Model) {
+			overwrite(t, m.vector.head, map[int]uint64{precision + 8: huge})
+		}, "vector half: check a posterior"},
+		{"a covariance off the diagonal", func(m *Model) {
+			overwrite(t, m.vector.head, map[int]uint64{covariance + 16: huge | 1<<63})
+		}, "vector half: check a posterior"},
+		{"a small one", func(m *Model) {
+			overwrite(t, m.vector.head, map[int]uint64{covariance + 16: math.Float64bits(0.01)})
+		}, "V is not the inverse"},
+		{"the natural mean", func(m *Model) {
+			overwrite(t, m.vector.head, map[int]uint64{eta: huge})
+		}, "η of input 0"},
+		{"the determinant", func(m *Model) {
+			overwrite(t, m.vector.head, map[int]uint64{48: huge})
+		}, "ln|V|"},
+		{"the log evidence", func(m *Model) {
+			overwrite(t, m.vector.head, map[int]uint64{56: huge | 1<<63})
+		}, "log evidence"},
+		{"a precision of the noise watch", func(m *Model) {
+			overwrite(t, m.vector.watch.head, map[int]uint64{precision + 8: huge})
+		}, "watch: check a posterior"},
+		{"a precision of the second head", func(m *Model) {
+			overwrite(t, m.vector.stack.second, map[int]uint64{precision + 8: huge})
+		}, "second head: check a posterior"},
+		{"the natural mean of the stacker", func(m *Model) {
+			overwrite(t, m.vector.stack.joint, map[int]uint64{88 + 16*4: huge})
+		}, "stacker: check a posterior"},
+	} {
+		m := settled(t, 620)
+		c.change(m)
+		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+	if _, err := Restore(image(t, settled(t, 620))); err != nil {
+		t.Errorf("unchanged: %v", err)
+	}
+}
