@@ -119,7 +119,7 @@ func filesUnder(path string) ([]string, error) {
 			}
 			return nil
 		}
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		if isRegular(name) {
 			names = append(names, name)
 		}
 		return nil
@@ -131,6 +131,13 @@ func filesUnder(path string) ([]string, error) {
 		return nil, fmt.Errorf("%s: the directory holds no file, there is nothing to learn from", path)
 	}
 	return names, nil
+}
+
+// isRegular reports whether a file of a directory, or what a link there names, can
+// be read to its end: a pipe might wait for ever, a device never end.
+func isRegular(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // plain takes the operation and the path off an error of package os: our own
@@ -146,11 +153,20 @@ func plain(err error) error {
 // open returns the input's bytes, unpacked. Of a stream it returns the same reader
 // every time.
 func (in *input) open() (*bufio.Reader, func(), error) {
+	r, closer, err := in.unpacked()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", in.name, err)
+	}
+	return r, closer, err
+}
+
+// unpacked is open, with errors that do not name the input.
+func (in *input) unpacked() (*bufio.Reader, func(), error) {
 	if in.stream != nil {
 		if in.peeked == nil {
 			r, closer, err := unpack(in.stream)
 			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", in.name, err)
+				return nil, nil, err
 			}
 			in.peeked, in.closer = r, closer
 		}
@@ -158,12 +174,12 @@ func (in *input) open() (*bufio.Reader, func(), error) {
 	}
 	f, err := os.Open(in.path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: cannot be read: %w", in.name, plain(err))
+		return nil, nil, fmt.Errorf("cannot be read: %w", plain(err))
 	}
 	r, closer, err := unpack(f)
 	if err != nil {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s: %w", in.name, err)
+		return nil, nil, err
 	}
 	return r, func() { closer(); f.Close() }, nil
 }

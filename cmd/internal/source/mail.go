@@ -82,8 +82,8 @@ func maildirOrTree(dir string) ([]string, error) {
 			return nil, fmt.Errorf("%s: cannot be read: %w", sub, plain(err))
 		}
 		for _, e := range entries {
-			if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-				names = append(names, filepath.Join(sub, e.Name()))
+			if name := filepath.Join(sub, e.Name()); !strings.HasPrefix(e.Name(), ".") && isRegular(name) {
+				names = append(names, name)
 			}
 		}
 	}
@@ -108,10 +108,18 @@ func (b *mailbox) messages() iter.Seq2[Message, error] {
 }
 
 func (b *mailbox) file(in *input, yield func(Message, error) bool) (more bool) {
-	r, closer, err := in.open()
-	if err != nil {
-		yield(Message{}, err)
+	// One message among many that cannot be read, or has been moved or deleted
+	// since the directory was, does not keep the others from being learnt.
+	fail := func(err error) bool {
+		if b.single {
+			return yield(Message{}, &Rejection{Place: in.name, Err: err})
+		}
+		yield(Message{}, fmt.Errorf("%s: %w", in.name, err))
 		return false
+	}
+	r, closer, err := in.unpacked()
+	if err != nil {
+		return fail(err)
 	}
 	defer closer()
 	head, _ := r.Peek(512)
@@ -123,8 +131,7 @@ func (b *mailbox) file(in *input, yield func(Message, error) bool) (more bool) {
 	}
 	raw, err := readMessage(r)
 	if err != nil {
-		yield(Message{}, fmt.Errorf("%s: %w", in.name, plain(err)))
-		return false
+		return fail(plain(err))
 	}
 	return yield(Message{in.name, raw}, nil)
 }

@@ -6,8 +6,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -214,5 +217,62 @@ func testDeliveryTime(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("deliveryTime(%q) = %q, want %q", tt.raw, got, tt.want)
 		}
+	}
+}
+
+// A Maildir may hold what is no message, and lose messages while it is read; the
+// others are learnt.
+func TestMaildirWithWhatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"cur", "new", "tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, "cur", name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const message = "Subject: lunch\n\nat noon\n"
+	write("1:2,S", message)
+	moved := write("2:2,", message)
+	packed := write("3:2,S", "\x1f\x8bno gzip")
+	write("4:2,S", message)
+	if err := syscall.Mkfifo(filepath.Join(dir, "cur", "5"), 0o600); err != nil { // nobody ever writes to it
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"6": "/nowhere", "7": "/dev/zero", "8": dir} {
+		if err := os.Symlink(to, filepath.Join(dir, "new", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(Config{Ham: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Rename(moved, moved+"S"); err != nil { // somebody read the message meanwhile
+		t.Fatal(err)
+	}
+	events, places := 0, []string{}
+	for _, err := range s.Events() {
+		var r *Rejection
+		switch {
+		case err == nil:
+			events++
+		case errors.As(err, &r):
+			places = append(places, r.Place)
+			if strings.Count(r.Error(), r.Place) != 1 {
+				t.Errorf("it says %q", r)
+			}
+		default:
+			t.Fatal(err)
+		}
+	}
+	if want := []string{moved, packed}; events != 2 || !slices.Equal(places, want) {
+		t.Errorf("%d events, rejected %q; want 2, and %q", events, places, want)
 	}
 }
