@@ -70,16 +70,16 @@
 // Where rows are replaced by noise it beats logistic regression on breast and
 // liver; on clean data it does not, and pima is a set for LR either way.
 //
-// A fit of 500 rows and 60 columns costs 10 to 20 logistic regressions by gonum's
-// L-BFGS, BBLR3's, which tries a dozen constants, 18 to 24, and BBLR4's 22 to 28
+// A fit of 500 rows and 60 columns costs 8 to 17 logistic regressions by gonum's
+// L-BFGS, BBLR3's, which tries a dozen constants, 18 to 25, and BBLR4's 18 to 28
 // (`go test -run - -bench Fit ./algos/bblr`, 2026-11-21).
 //
 // # In a stream
 //
 // A classifier that is fitted anew to a window every few hundred events takes
-// [RebuildConfig]: 8 to 12 ms for 2,000 weighted rows of 60 columns, some 2.5 of
+// [RebuildConfig]: 8 to 10 ms for 2,000 weighted rows of 60 columns, 2 to 2.5 of
 // those regressions, where the zero value's three levels of γ, with improvements of
-// 10⁻³ nats, take 70 to 100.
+// 10⁻³ nats, take some 50.
 //
 // # Invariants
 //

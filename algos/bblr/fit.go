@@ -31,8 +31,8 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 	}
 	l.Gamma = f.Schedule.last()
 	s := newSLA(f.problem, f.curve(l), f.Lambda, f.Schedule)
-	if f.Variant == BBLR4 {
-		s.rates = f.Schedule.quick(s.total, f.LossTolerance)
+	if f.Variant == BBLR4 { // here is but one of the places where learning begins
+		s.blind, s.rates = true, f.Schedule.quick(s.total, f.LossTolerance)
 	}
 	w := append([]float64(nil), w0...)
 	f.report.LossEnd, err = s.anneal(ctx, w)

@@ -77,7 +77,7 @@ const (
 // RebuildConfig is for a classifier that is fitted again and again to a window of
 // the stream, of rows with that many columns: BBLR2 at γ = 2 alone, whose log-odds
 // still have degrees, from weights of 0, with λ = 3 and probes that must gain a
-// whole nat. It costs about a tenth of the zero value's fit. Behind a stacker on
+// whole nat. It costs a twentieth of the zero value's fit. Behind a stacker on
 // three shuffles of spambase with 0, 5 and 10 % of the labels flipped (windows of
 // 2,000, at every 500th event, label trust as weights; 2026-11-21) the log loss is
 // .188, .199, .212, with the zero value .188, .200, .215 and without either .190,

@@ -6,15 +6,16 @@ import "context"
 type sla struct {
 	*objective
 	descent  *descent
-	prober   *prober
+	prober   *prober // made when it is needed
 	schedule Schedule
 	rates    rates // of the descents
+	blind    bool  // there are no probes
 }
 
 // newSLA prepares to minimise equation 39 with the curve's losses, whatever its γ.
 func newSLA(p *problem, c curve, λ float64, s Schedule) *sla {
 	o := newObjective(p, c, λ)
-	return &sla{objective: o, descent: newDescent(p.d), prober: newProber(o, s.LossTolerance), schedule: s, rates: s.rates(p.total)}
+	return &sla{objective: o, descent: newDescent(p.d), schedule: s, rates: s.rates(p.total)}
 }
 
 // anneal moves w from where it is to a minimum at the last level's γ, by minima at
@@ -44,6 +45,12 @@ func (s *sla) searchRange(ctx context.Context, w []float64, l level) (value floa
 	for range maxProbes {
 		if value, err = s.descent.minimise(ctx, s.objective, w, s.rates); err != nil {
 			return value, err
+		}
+		if s.blind {
+			return value, nil
+		}
+		if s.prober == nil {
+			s.prober = newProber(s.objective, s.schedule.LossTolerance)
 		}
 		better, err := s.prober.improve(ctx, w, value, l.radius, l.spacing, s.schedule.LossTolerance)
 		if err != nil || !better {

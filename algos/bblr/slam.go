@@ -5,10 +5,6 @@ import (
 	"slices"
 )
 
-// enough is what two steps of a descent that is not the last must gain, in
-// improvements by a probe (ε_L): with the default in hundredths of a nat.
-const enough = 10
-
 // A cost is what a held-out part says of a fit: errors, and of equal errors the
 // log loss.
 type cost struct{ errors, loss float64 }
@@ -114,6 +110,7 @@ const mostWays = 64
 // try returns what the held-out rows say of a fit with λ and the schedule.
 func (t *trials) try(ctx context.Context, λ float64, s Schedule) (cost, error) {
 	t.lambda = λ
+	const enough = 10 // of ε_L, what two steps must gain; with 20, 30 and 50 BBLR3 errs as often
 	r := s.quick(t.total, enough*s.LossTolerance)
 	at := way{lambda: λ, w: t.start}
 	for level := range s.levels {
