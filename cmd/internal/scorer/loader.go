@@ -1,8 +1,10 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -52,7 +54,7 @@ type loader struct {
 type slot struct {
 	part   *part // nil until one could be loaded
 	listed bool  // the store names it
-	tried  int64 // the pointer's value when it was last followed; 0: never
+	tried  int64 // the pointer's value when it was last followed; 0: never, or it is to be again
 	bad    error // why what it named can't be served; nil: it is served
 }
 
@@ -81,34 +83,29 @@ func (l *loader) look(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil: // we are stopping, which is no news about the store
 		return
-	case err != nil:
-		l.stale.Store(true)
-		if !l.down {
-			l.down = true
-			l.metrics.loadFailures.Inc()
-			l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", err)
-		}
-		return
-	case l.down:
+	case err == nil && l.down:
 		l.down = false
 		l.log.Info("the state can be read again", "model", l.name)
 	}
 	whole := l.publish()
-	l.stale.Store(!whole)
+	l.stale.Store(err != nil || !whole)
 }
 
-// refresh follows every partition's pointer. Its error means that the store
-// couldn't be asked; what was loaded until then is kept for the next time.
+// refresh follows every partition's pointer. One that fails holds up no other:
+// what is loaded is served. Its error, the first, means that the store couldn't
+// be asked.
 func (l *loader) refresh(ctx context.Context) error {
 	ask, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	partitions, err := l.store.Partitions(ask)
 	if err != nil {
+		l.unreachable(ctx, err)
 		return err
 	}
 	for _, s := range l.slots {
 		s.listed = false
 	}
+	var first error
 	for _, partition := range partitions {
 		s := l.slots[partition]
 		if s == nil {
@@ -116,37 +113,75 @@ func (l *loader) refresh(ctx context.Context) error {
 			l.slots[partition] = s
 		}
 		s.listed = true
-		if err := l.follow(ctx, partition, s); err != nil && !errors.Is(err, state.ErrNone) {
-			return err
+		if err := l.follow(ctx, partition, s); err != nil {
+			l.unreachable(ctx, err)
+			first = cmp.Or(first, err)
 		}
 	}
-	return nil
+	return first
+}
+
+// unreachable notes that the store couldn't be asked, as soon as that is known:
+// each partition's question may have to time out before the look ends.
+func (l *loader) unreachable(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	l.stale.Store(true)
+	if !l.down {
+		l.down = true
+		l.metrics.loadFailures.Inc()
+		l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", err)
+	}
 }
 
 // follow loads what a partition's pointer names, if it has moved. A checkpoint
-// that can't be served, because it is corrupt or made by other mathematics, is
-// noted in the slot: only the next one mends that.
+// that can't be served is noted in the slot: one that is corrupt or made by other
+// mathematics is mended only by the next one; whatever else is wrong with it, such
+// as a layout of the manifest that only a newer scorer reads or a right that this
+// one lacks, may be mended in place and is tried again. An error means that the
+// store couldn't be asked.
 func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	ask, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	version, err := l.store.Version(ask, partition, redis.Served)
-	if err != nil || version == s.tried {
+	if err == nil && version == s.tried {
+		return nil
+	}
+	var (
+		checkpoint *state.Checkpoint
+		loaded     int64
+	)
+	if err == nil {
+		load, cancel := context.WithTimeout(ctx, loadPatience)
+		defer cancel()
+		checkpoint, loaded, err = l.store.Load(load, partition, redis.Served)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, state.ErrNone):
+		s.listed = false // it lost the pointer
+		return nil
+	case ctx.Err() != nil, redis.Transient(err):
 		return err
 	}
-	load, cancel := context.WithTimeout(ctx, loadPatience)
-	defer cancel()
-	checkpoint, loaded, err := l.store.Load(load, partition, redis.Served)
-	if err != nil && !errors.Is(err, state.ErrCorrupt) {
-		return err
-	}
+	known := s.bad != nil
 	s.tried, s.bad = version, err
-	if err == nil && (s.part == nil || s.part.version != loaded) {
-		var fresh *part
-		if fresh, s.bad = newPart(partition, loaded, checkpoint); s.bad == nil {
-			s.part = fresh
+	switch {
+	case err != nil && !errors.Is(err, state.ErrCorrupt):
+		s.tried = 0
+	case err == nil:
+		if s.part == nil || s.part.version != loaded {
+			var fresh *part
+			if fresh, s.bad = newPart(partition, loaded, checkpoint); s.bad == nil {
+				s.part = fresh
+			}
+		}
+		if s.bad == nil && loaded < version {
+			s.bad = fmt.Errorf("version %d is not whole; version %d is served", version, loaded)
 		}
 	}
-	if s.bad != nil {
+	if s.bad != nil && !known {
 		l.metrics.loadFailures.Inc()
 		l.log.Error("a checkpoint can't be served, the one before is if there was one",
 			"model", l.name, "partition", partition, "version", version, "error", s.bad)

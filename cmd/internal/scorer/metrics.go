@@ -37,7 +37,7 @@ func newMetrics() *metrics {
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "queue_seconds",
 			Help: "Time that requests waited for a worker.", Buckets: buckets}),
 		swaps:        prometheus.NewCounter(opts("swaps_total", "Models that were put in place of another, the first included.")),
-		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state became unreadable, and checkpoints that could not be served.")),
+		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state, or one partition's, became one that could not be read or served.")),
 	}
 	for _, d := range []stream.Decision{stream.DecideSpam, stream.DecideHam, stream.DecideUnsure} {
 		m.verdicts.WithLabelValues(string(d))
