@@ -377,7 +377,7 @@ func (h *half) restore(s *halfSections, before prior, head Head, empty sites) er
 	}
 	h.events = binary.LittleEndian.Uint64(b)
 	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-	if !(h.epsilon >= leastFlipRate && h.epsilon < 1) {
+	if !(h.epsilon >= leastFlipRate && h.epsilon <= mostFlipRate) {
 		return fmt.Errorf("flip rate %v", h.epsilon)
 	}
 	h.share = math.Float64frombits(binary.LittleEndian.Uint64(b[16:]))

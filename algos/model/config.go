@@ -85,8 +85,9 @@ type Config struct {
 	// LabelTrust says where a label is weighted by the probability that it is
 	// true. The default is TrustText; TrustAll where ensembles stand beside the head
 	// of vectors with dense names, because the stacker makes good what it costs on
-	// hard streams (the package doc has figures). The probability and the flip rate
-	// are tracked everywhere.
+	// hard streams (the package doc has figures). There the hashed names' experts
+	// learn every label in full: they see what the head does not, and are to teach
+	// it. The probability and the flip rate are tracked everywhere.
 	LabelTrust string `json:"label_trust"`
 
 	// TrustBy says whose flip rate a label is trusted by: that of its source,
@@ -506,6 +507,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // mathematics is the version of everything that turns a log into a model's
 // bytes. Whoever changes a formula, a constant or an order of summation there
 // counts it up.
-const mathematics = 9
+const mathematics = 10
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

@@ -212,10 +212,13 @@ func (h *half) learn(in *reading, ex *Example, how trusting) (s site) {
 	if how.bySource {
 		ε = h.sources.rate(ex.Source, ε)
 	}
-	s.trust = trust(q, ε)
+	s.trust = trust(q, ε, h.epsilon)
 	weight, ω := 1.0, 1.0
 	if how.weighs {
-		weight, ω = trust(q, h.epsilon), expertTrust(q, ε)
+		weight = trust(q, h.epsilon, h.epsilon)
+	}
+	if how.experts {
+		ω = expertTrust(q, ε, h.epsilon)
 	}
 	s.Record = h.head.Update(in.x, y, weight)
 	for k, e := range h.experts {

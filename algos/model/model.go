@@ -212,12 +212,15 @@ func (m *Model) half(b *Body) (h *half, how trusting) {
 			m.text = newTextHalf(m.cfg)
 		}
 		how.weighs = m.cfg.LabelTrust != TrustNone
+		how.experts = how.weighs
 		return m.text, how
 	}
 	if m.vector == nil {
 		m.vector = newVectorHalf(m.cfg)
 	}
 	how.weighs = m.cfg.LabelTrust == TrustAll
+	// Beside dense names the experts see what the head does not, and teach it.
+	how.experts = how.weighs && len(m.cfg.Dense) == 0
 	return m.vector, how
 }
 

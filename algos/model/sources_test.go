@@ -33,12 +33,12 @@ func (o *sourceOracle) observe(source string, effect model.Effect) {
 }
 
 // believed is equation (1), φ of a label that was predicted so.
-func believed(effect model.Effect, spam bool, ε float64) float64 {
+func believed(effect model.Effect, spam bool, ε, common float64) float64 {
 	q := 1 / (1 + math.Exp(-effect.Prediction.LogOdds))
 	if !spam {
 		q = 1 - q
 	}
-	return (1 - ε) * q / ((1-ε)*q + ε*(1-q))
+	return max(math.Pow(2*common, 8), (1-ε)*q/((1-ε)*q+ε*(1-q)))
 }
 
 // said is a short mail of a source; what it is about says whether it is spam.
@@ -65,7 +65,7 @@ func TestSourcesAreTrustedApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		// 1−q of a saturated prediction has the rounding of q.
-		if want := believed(effect, ex.Spam, oracle.rate(source)); math.Abs(effect.Phi-want) > 1e-9 {
+		if want := believed(effect, ex.Spam, oracle.rate(source), oracle.common); math.Abs(effect.Phi-want) > 1e-9 {
 			t.Fatalf("event %d of %s: φ = %v, want %v by ε_s = %v", i, source, effect.Phi, want, oracle.rate(source))
 		}
 		oracle.observe(source, effect)
@@ -98,7 +98,7 @@ func TestCommonFlipRate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := believed(effect, ex.Spam, ε); math.Abs(effect.Phi-want) > 1e-9 {
+			if want := believed(effect, ex.Spam, ε, ε); math.Abs(effect.Phi-want) > 1e-9 {
 				t.Fatalf("%+v: event %d: φ = %v, want %v by ε = %v", tt.cfg, i, effect.Phi, want, ε)
 			}
 			ε = effect.Epsilon
@@ -122,7 +122,7 @@ func TestSourcesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := believed(effect, ex.Spam, oracle.rate(source)); math.Abs(effect.Phi-want) > 1e-9 {
+		if want := believed(effect, ex.Spam, oracle.rate(source), oracle.common); math.Abs(effect.Phi-want) > 1e-9 {
 			t.Fatalf("event %d of %s: φ = %v, want %v", i, source, effect.Phi, want)
 		}
 		oracle.observe(source, effect)

@@ -392,7 +392,7 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 					ε = h.epsilon
 				}
 				m.own.predict(h, in)
-				weight := trust(logistic.Sigmoid(y*in.head.LogOdds), ε)
+				weight := trust(logistic.Sigmoid(y*in.head.LogOdds), ε, ε)
 				if weight < 0.9 {
 					doubtful++
 				}

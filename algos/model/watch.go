@@ -114,7 +114,7 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	if w.head != nil {
 		q = logistic.Sigmoid(y * blr.Moderate(w.head.Moments(in.x)))
 	}
-	φ := trust(q, w.epsilon)
+	φ := trust(q, w.epsilon, w.epsilon)
 	w.epsilon = nextFlipRate(w.epsilon, φ, count-1)
 	if w.head != nil {
 		w.head.Update(in.x, y, φ)
@@ -219,7 +219,7 @@ func (w *watch) restore(b []byte, events uint64) error {
 		return fmt.Errorf("%d bytes, want at least 8", len(b))
 	}
 	w.epsilon, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
-	if !(w.epsilon >= leastFlipRate && w.epsilon < 1) {
+	if !(w.epsilon >= leastFlipRate && w.epsilon <= mostFlipRate) {
 		return fmt.Errorf("flip rate %v", w.epsilon)
 	}
 	var err error
