@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"hamlet/algos/boost"
@@ -63,6 +64,10 @@ const (
 	// how many steps it is sought for.
 	likelyFactor = 4
 	checkSteps   = 25
+
+	// A drop raises the alarm only if it is also so many times the spread of s.
+	leastSpreads = 5
+	normalMAD    = 1.4826 // a normal's standard deviation, of its median absolute deviation
 
 	mostHalf   = 1 << 16
 	mostDim    = 1 << 20
@@ -124,12 +129,15 @@ func (cfg *LabelNoiseConfig) fill() error {
 //
 //	drop > .2,   or   drop > .1 while ε > .01 or max(f₀, f₁) > .04
 //
-// with ε the flip rate of a head on the same inputs that forgets (ρ = .998), and f₀
+// and drop > 5·σ, with ε the flip rate of a head on the same inputs that forgets (ρ = .998), and f₀
 // and f₁ the flip rates by true label of greatest likelihood of the recent events
 // (Report), by what that head gave to them. ε is sooner where all labels are flipped;
 // where those of one class are, the head takes part of it for the world and ε falls
 // back within 300 events, f does not. On clean streams f was at most .018 on
-// spambase, .002 on sms and .03 on synthetic mail. It
+// spambase, .002 on sms and .03 on synthetic mail. σ is the
+// spread of the s behind the reference, 1.4826 times their median absolute deviation,
+// and keeps the alarm from flapping where labels are hard or wrong at a constant
+// rate: there s varies by .1, not .03, and ε > .01 always. The alarm
 // clears when the drop falls below .05. The reference is the median of the s in
 // force at each 50th event of the last 3,000 but the latest 500, or of what there
 // is of them, at least 1,000 events; while the alarm is raised it stands still.
@@ -159,6 +167,7 @@ type LabelNoise struct {
 	level     float64   // s
 	history   []float64 // s at each Rhythm while not raised, the latest last, at most Memory/Rhythm
 	reference float64   // the median, while hasRef
+	spread    float64   // σ of what it is the median of, while hasRef
 	hasRef    bool
 
 	raised bool
@@ -272,13 +281,13 @@ func (n *LabelNoise) Check(count uint64) (changed bool) {
 		n.history = n.history[:len(n.history)-1]
 	}
 	n.history = append(n.history, n.level)
-	past := n.history[:max(0, len(n.history)-n.cfg.Lag/Rhythm)]
-	n.hasRef = len(past) >= n.cfg.Least/Rhythm
+	n.hasRef = len(n.past()) >= n.cfg.Least/Rhythm
 	if !n.hasRef {
-		n.reference = 0
+		n.reference, n.spread = 0, 0
 		return false
 	}
-	n.reference = median(past)
+	n.reference = median(n.past())
+	n.findSpread()
 	n.findLikely()
 	if n.reference-n.level <= n.threshold() {
 		return false
@@ -289,12 +298,24 @@ func (n *LabelNoise) Check(count uint64) (changed bool) {
 
 func (n *LabelNoise) checkRaised(count uint64) (changed bool) {
 	if count-n.since >= uint64(n.cfg.Settle) {
-		n.history, n.hasRef, n.reference = nil, false, 0
+		n.history, n.hasRef, n.reference, n.spread = nil, false, 0, 0
 	} else if n.reference-n.level >= n.cfg.Clear {
 		return false
 	}
 	n.raised, n.since = false, count
 	return true
+}
+
+// past are the s that the reference is the median of.
+func (n *LabelNoise) past() []float64 { return n.history[:max(0, len(n.history)-n.cfg.Lag/Rhythm)] }
+
+// findSpread sets σ.
+func (n *LabelNoise) findSpread() {
+	deviations := slices.Clone(n.past())
+	for i, s := range deviations {
+		deviations[i] = math.Abs(s - n.reference)
+	}
+	n.spread = float64(normalMAD * median(deviations))
 }
 
 // findLikely sets the flip rate of greatest likelihood, where the drop is such that
@@ -314,10 +335,11 @@ func (n *LabelNoise) confirmed() bool {
 
 // threshold returns the drop that raises the alarm now.
 func (n *LabelNoise) threshold() float64 {
+	drop := n.cfg.Drop
 	if n.confirmed() {
-		return n.cfg.Confirmed
+		drop = n.cfg.Confirmed
 	}
-	return n.cfg.Drop
+	return max(drop, float64(leastSpreads*n.spread))
 }
 
 // median returns the median of v, which stays as it is.

@@ -135,6 +135,9 @@ func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 	if err := q.consistent(); err != nil {
 		return fmt.Errorf("label noise: %w", err)
 	}
+	if q.hasRef {
+		q.findSpread()
+	}
 	*n = *q
 	return nil
 }
@@ -209,7 +212,8 @@ func (n *LabelNoise) consistent() error {
 		return bad("flip rate")
 	case n.known != (n.snr > 0) || n.snr < 0 || !n.known && (n.level != 0 || n.grade != 0 || len(n.history) > 0):
 		return bad("SNR")
-	case n.raised && !n.hasRef, n.hasRef && !n.known, !n.hasRef && n.reference != 0:
+	case n.raised && !n.hasRef, n.hasRef && !n.known, !n.hasRef && n.reference != 0,
+		n.hasRef && len(n.past()) < n.cfg.Least/Rhythm:
 		return bad("reference")
 	case n.pending && (n.started == 0 || n.started%Rhythm != 0):
 		return bad("count of the pending job")

@@ -314,3 +314,34 @@ func TestFlipsOfOneClassConfirm(t *testing.T) {
 		}
 	}
 }
+
+// Where labels are hard or wrong at a constant rate, s varies more and ε stands
+// above its threshold: the alarm does not flap, a fall far beyond it still raises
+// it, and a restored alarm knows the spread.
+func TestHardStreamsDoNotFlap(t *testing.T) {
+	hard := newScript(LabelNoiseConfig{})
+	hard.ε = .3
+	raised := 0
+	for range 600 { // 30,000 events
+		hard.s = -1 + .1*hard.r.NormFloat64()
+		raised += len(hard.play(Rhythm)) // raised or cleared
+	}
+	if raised > 2 {
+		t.Errorf("%d changes in 30,000 events of s with a standard deviation of .1", raised)
+	}
+	b, err := hard.n.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := new(LabelNoise)
+	if err := restored.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := restored.Status(), hard.n.Status(); got != want || got.Threshold < .3 || got.Threshold > .7 {
+		t.Errorf("status %+v, restored %+v; want a threshold near .5", want, got)
+	}
+	hard.s = -2
+	if changes := hard.play(500); len(changes) != 1 || !hard.n.Status().Raised {
+		t.Errorf("a fall of 1 at %v, %+v", changes, hard.n.Status())
+	}
+}
