@@ -14,6 +14,10 @@ var ErrFormat = errors.New("not the bytes of an alarm")
 const (
 	version    = 1
 	headerSize = 8
+
+	// mostSeen bounds counts of events: no stream has 2⁵³, and sums of two, or one
+	// more, stay far from 2⁶⁴.
+	mostSeen = 1 << 53
 )
 
 // A writer appends the fields of an alarm, little-endian, after its header: four

@@ -179,7 +179,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		"labelnoise": {
 			"dim": put(8, 1<<21), "half": put(16, 61), "every": put(48, 251), "drop": float(96, -1), "epsilon": float(128, 2),
 			"flags": put(136, 8), "no SNR": float(144, 0), "NaN level": float(160, math.NaN()), "started": put(192, 0), "started between": put(192, 3_651),
-			"ham seen": put(200, 1<<40), "history": put(216, 61), "history less": put(216, 1),
+			"ham seen": put(200, 1<<40), "since": put(176, 1<<40), "history": put(216, 61), "history less": put(216, 1),
 		},
 		"covariate": {
 			"memory": put(8, 0), "window": put(16, 1<<40), "threshold": float(32, 4), "reference": float(48, 1e9),
@@ -216,6 +216,38 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 				t.Fatalf("%s: the first %d of %d bytes: error %v", name, n, len(good), err)
 			}
 		}
+	}
+}
+
+// Counts that are each possible and cannot be of one stream: half a rhythm less of
+// each class than the pending job has, which would leave a result overdue, and counts
+// that are right together but for 2⁶⁴.
+func TestUnmarshalHoldsCountsTogether(t *testing.T) {
+	le := binary.LittleEndian
+	s := newStage()
+	s.play(3_650)
+	good := mustBytes(t, s.noise)
+	if _, pending := s.noise.Due(); !pending {
+		t.Fatal("no job is pending")
+	}
+	fewer := bytes.Clone(good)
+	for _, at := range []int{200, 208} {
+		le.PutUint64(fewer[at:], le.Uint64(fewer[at:])-Rhythm/2)
+	}
+	around := bytes.Clone(good)
+	ham := 224 + 8*int(le.Uint64(good[216:]))
+	spam := ham + 8 + 4*3*s.noise.classes[0].held()
+	const far = 110 * 1_000_000_007 // a multiple of the ring's 110 rows
+	for at, by := range map[int]uint64{200: 1<<64 - far, ham: 1<<64 - far, 208: far, spam: far} {
+		le.PutUint64(around[at:], le.Uint64(around[at:])+by)
+	}
+	for name, b := range map[string][]byte{"fewer events before the job": fewer, "counts around 2⁶⁴": around} {
+		if err := new(LabelNoise).UnmarshalBinary(b); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if err := new(LabelNoise).UnmarshalBinary(good); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 //	136     8     flags: 1 a result is known, 2 there is a reference, 4 a job is pending
 //	144     32    SNR, noise grade, s, reference
 //	176     16    since, count of the last Check
-//	192     24    count of the pending job's start, ham and spam seen by then
+//	192     24    count of the pending job's start, ham and spam seen by then: their sum
 //	216     8     H, s in the history
 //	224     8·H   them, the latest last
 //	        then of ham, and then of spam,
@@ -217,11 +217,18 @@ func (n *LabelNoise) consistent() error {
 		return bad("reference")
 	case n.pending && (n.started == 0 || n.started%Rhythm != 0):
 		return bad("count of the pending job")
+	case n.pending && n.upTo[0]+n.upTo[1] != n.started:
+		return bad("events before the pending job")
 	case !n.pending && (n.started != 0 || n.upTo != [2]uint64{}):
 		return bad("job that is not pending")
+	case n.since > n.marked:
+		return bad("count of the last change")
 	}
 	for i := range n.classes {
 		seen, upTo := n.classes[i].seen, n.upTo[i]
+		if seen > mostSeen {
+			return bad("events seen")
+		}
 		if n.pending && (upTo < uint64(n.cfg.Half) || upTo > seen || seen-upTo > Rhythm) {
 			return bad("pending job")
 		}
