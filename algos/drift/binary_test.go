@@ -183,10 +183,10 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		},
 		"covariate": {
 			"memory": put(8, 0), "window": put(16, 1<<40), "threshold": float(32, 4), "reference": float(48, 1e9),
-			"scale": float(56, 0), "lasting": float(64, 4), "level": float(72, math.Inf(1)),
+			"scale": float(56, 0), "lasting": float(64, 4), "events": put(40, 1<<63), "since": put(80, 1<<63), "level": float(72, math.Inf(1)),
 		},
 		"pagehinkley": {
-			"clip": float(8, 0), "memory": put(32, 0), "mean": float(64, 4), "excess": float(72, 40), "spell": put(88, 4_000),
+			"clip": float(8, 0), "memory": put(32, 0), "mean": float(64, 4), "excess": float(72, 40), "spell": put(88, 4_000), "events": put(56, math.MaxUint64), "since": put(80, 1<<63),
 			"later": float(96, -1), "variance": float(104, -1), "square": float(112, -1),
 		},
 	}

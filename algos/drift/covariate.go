@@ -160,6 +160,9 @@ func (c *Covariate) Status() Status {
 	}
 }
 
+// Events returns how many events have been observed.
+func (c *Covariate) Events() uint64 { return c.events }
+
 // The bytes of a Covariate, version 1: 88, no more and no less. Integers and
 // float64 bits are little-endian.
 //
@@ -214,6 +217,9 @@ func (c *Covariate) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("covariate: configuration %+v: %w", q.cfg, ErrFormat)
 	}
 	const most = 2 * farthestLog
+	if q.events > mostSeen || q.since > mostSeen {
+		return fmt.Errorf("covariate: %d events, changed at %d: %w", q.events, q.since, ErrFormat)
+	}
 	if !(math.Abs(q.reference) <= most && q.scale >= leastScale && q.scale <= 2*most && math.Abs(q.lasting) <= 1.001*clipResidual && math.Abs(q.level) <= 2.001*clipResidual) {
 		return fmt.Errorf("covariate: reference %v, scale %v, level %v: %w", q.reference, q.scale, q.level, ErrFormat)
 	}

@@ -183,6 +183,10 @@ func (p *PageHinkley) Status() Status {
 	}
 }
 
+// Events returns how many events the mean has seen: at most all that have been
+// observed, of raised spans the last one's at most.
+func (p *PageHinkley) Events() uint64 { return p.events }
+
 // The bytes of a PageHinkley, version 1: 120, no more and no less. Integers and
 // float64 bits are little-endian.
 //
@@ -239,6 +243,9 @@ func (p *PageHinkley) UnmarshalBinary(b []byte) error {
 	filled := q.cfg
 	if err := filled.fill(); err != nil || filled != q.cfg {
 		return fmt.Errorf("page–hinkley: configuration %+v: %w", q.cfg, ErrFormat)
+	}
+	if q.events > mostSeen || q.since > mostSeen {
+		return fmt.Errorf("page–hinkley: a mean of %d events, changed at %d: %w", q.events, q.since, ErrFormat)
 	}
 	if !(q.mean >= 0 && q.mean <= q.cfg.Clip && q.excess >= 0 && q.excess <= q.cfg.Threshold) ||
 		!(q.later >= 0 && q.later <= float64(q.cfg.Clip*float64(q.cfg.Settle))) ||

@@ -83,6 +83,15 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 		{"the natural mean of the stacker", func(m *Model) {
 			overwrite(t, m.vector.stack.joint, map[int]uint64{88 + 16*4: huge})
 		}, "stacker: check a posterior"},
+		{"the concept alarm's events", func(m *Model) {
+			overwrite(t, m.vector.watch.concept, map[int]uint64{56: 621})
+		}, "concept: an alarm of 621 events"},
+		{"the concept alarm's last change", func(m *Model) {
+			overwrite(t, m.vector.watch.concept, map[int]uint64{80: 621})
+		}, "concept: an alarm of"},
+		{"the covariate alarm's events", func(m *Model) {
+			overwrite(t, m.vector.watch.covariate, map[int]uint64{40: 619})
+		}, "covariate: an alarm of 619 events"},
 	} {
 		m := settled(t, 620)
 		c.change(m)

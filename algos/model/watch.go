@@ -237,6 +237,18 @@ func (w *watch) restore(b []byte, events uint64) error {
 			return fmt.Errorf("%s: %w", []string{KindLabelNoise, KindCovariate, KindConcept}[i], err)
 		}
 	}
+	for _, a := range []struct {
+		kind          string
+		seen, changed uint64
+		all           bool // it has seen every event
+	}{
+		{KindCovariate, w.covariate.Events(), w.covariate.Status().Since, true},
+		{KindConcept, w.concept.Events(), w.concept.Status().Since, false},
+	} {
+		if a.seen > events || a.all && a.seen < events || a.changed > events {
+			return fmt.Errorf("%s: an alarm of %d events, changed at %d, in a half of %d", a.kind, a.seen, a.changed, events)
+		}
+	}
 	seen, checked := w.noise.Clock()
 	due, pending := w.noise.Due()
 	switch {
