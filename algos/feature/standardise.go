@@ -86,6 +86,20 @@ func (s *Standardiser) Observe(v []float64) {
 	}
 }
 
+// Check returns an error if s cannot be what so many rows of values within ±most
+// leave: bytes may have been tampered with.
+func (s *Standardiser) Check(rows uint64, most float64) error {
+	if s.rows != rows {
+		return fmt.Errorf("standardiser of %d rows, want %d", s.rows, rows)
+	}
+	for j, mean := range s.mean {
+		if !(math.Abs(mean) <= most && s.m[j] <= float64(rows)*most*most) { // the variance within ±most is at most its square
+			return fmt.Errorf("standardiser: column %d has the mean %v and M = %v after %d rows within ±%v", j, mean, s.m[j], rows, most)
+		}
+	}
+	return nil
+}
+
 const badColumns = "feature: a row has another number of columns than its standardiser"
 
 // Size returns the number of bytes that AppendBinary appends: 8 + 16·d.

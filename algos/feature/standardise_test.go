@@ -115,3 +115,22 @@ func TestStandardiserBytes(t *testing.T) {
 		t.Error("an error changed it")
 	}
 }
+
+func TestStandardiserCheck(t *testing.T) {
+	s := feature.NewStandardiser(2)
+	for k := range 101 {
+		s.Observe([]float64{5, float64(5 - 10*(k%2))})
+	}
+	if err := s.Check(101, 5.001); err != nil {
+		t.Errorf("rows within the bound: %v", err)
+	}
+	if err := s.Check(100, 6); err == nil {
+		t.Error("another number of rows: no error")
+	}
+	if err := s.Check(101, 4.99); err == nil {
+		t.Error("values beyond the bound: no error")
+	}
+	if err := feature.NewStandardiser(2).Check(0, 0); err != nil {
+		t.Errorf("before the first row: %v", err)
+	}
+}

@@ -54,6 +54,10 @@ const (
 
 	// sane bounds weights and evidences; learnt weights are below a thousand.
 	sane = 1e30
+
+	// mostSignedLog bounds dense inputs before they are standardised: ln(1+v) of the
+	// largest float64 is 709.78.
+	mostSignedLog = 710
 )
 
 const (
@@ -394,6 +398,9 @@ func (h *half) restore(s *halfSections, before prior, head Head, empty sites) er
 			return fmt.Errorf("standardiser of %d bytes, want %d", len(b), n)
 		}
 		if err := h.columns.UnmarshalBinary(b[:n]); err != nil {
+			return err
+		}
+		if err := h.columns.Check(h.events, mostSignedLog); err != nil {
 			return err
 		}
 		b = b[n:]

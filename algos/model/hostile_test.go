@@ -92,6 +92,15 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 		{"the covariate alarm's events", func(m *Model) {
 			overwrite(t, m.vector.watch.covariate, map[int]uint64{40: 619})
 		}, "covariate: an alarm of 619 events"},
+		{"rows of the standardiser", func(m *Model) {
+			overwrite(t, m.vector.columns, map[int]uint64{0: math.MaxUint64})
+		}, "standardiser of 18446744073709551615 rows, want 620"},
+		{"a mean of the standardiser", func(m *Model) {
+			overwrite(t, m.vector.columns, map[int]uint64{24: huge})
+		}, "standardiser: column 1"},
+		{"a variance of the standardiser", func(m *Model) {
+			overwrite(t, m.vector.columns, map[int]uint64{16: huge})
+		}, "standardiser: column 0"},
 	} {
 		m := settled(t, 620)
 		c.change(m)
