@@ -64,7 +64,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), rec.Y, phi)
 	dh, de := st.H-h, st.Eta-eta
 	st.R, st.Evidence = rec.R, rec.Evidence // of the day it was learnt
-	rec.Step, rec.Phi, rec.Fades = st, phi, p.fades()
+	rec.Step, rec.Phi, rec.Fades = st, phi, p.Fades()
 	if a == 0 {
 		return 0, nil
 	}

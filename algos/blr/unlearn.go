@@ -40,7 +40,7 @@ const (
 // standing returns what is left of the site of rec, which forgetting lets fade.
 func (p *Posterior) standing(rec *Record) (h, eta, left float64) {
 	left = 1
-	for n := rec.Fades; n < p.fades() && left > 0; n++ {
+	for n := rec.Fades; n < p.Fades() && left > 0; n++ {
 		left *= p.keep
 	}
 	return float64(rec.H * left), float64(rec.Eta * left), left
@@ -58,8 +58,8 @@ func (p *Posterior) checkRecord(rec *Record) error {
 	if !(rec.H >= 0 && rec.H <= 0.25) || !(math.Abs(rec.Eta) <= mostShift) {
 		return fmt.Errorf("blr: the record's site has curvature %v and shift %v", rec.H, rec.Eta)
 	}
-	if rec.Fades > p.fades() {
-		return fmt.Errorf("blr: the record was made after %d fadings, there have been %d", rec.Fades, p.fades())
+	if rec.Fades > p.Fades() {
+		return fmt.Errorf("blr: the record was made after %d fadings, there have been %d", rec.Fades, p.Fades())
 	}
 	return nil
 }

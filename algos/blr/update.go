@@ -98,7 +98,7 @@ func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
 // absorb is the event itself, for p.u = Vx.
 func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
 	st := p.solve(m, a, y, phi)
-	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.fades()}
+	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.Fades()}
 	ha := float64(st.H * a)
 	p.add(x, p.u, st.H, -st.H/(1+ha)) // Sherman–Morrison
 	for j, v := range x {
@@ -140,8 +140,8 @@ func (p *Posterior) solve(m, a, y, phi float64) Step {
 	return st
 }
 
-// fades returns how often the sites have faded.
-func (p *Posterior) fades() uint64 {
+// Fades returns how often the sites have faded: the Fades of a record made now.
+func (p *Posterior) Fades() uint64 {
 	if p.halfLife == 0 {
 		return 0
 	}

@@ -55,6 +55,9 @@ const (
 	// sane bounds weights and evidences; learnt weights are below a thousand.
 	sane = 1e30
 
+	// mostEvents is the end of the clock: beyond, counts are no longer exact in float64.
+	mostEvents = 1 << 53
+
 	// mostSignedLog bounds dense inputs before they are standardised: ln(1+v) of the
 	// largest float64 is 709.78.
 	mostSignedLog = 710
@@ -250,7 +253,7 @@ func restore(b []byte) (*Model, error) {
 			learnt += h.events
 		}
 	}
-	if learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(len(m.seen.ring)) > m.events {
+	if m.events > mostEvents || learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(len(m.seen.ring)) > m.events {
 		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its halves, %d unlearnt, %d known again",
 			m.events, m.spam, learnt, m.unlearnt, len(m.seen.ring))
 	}
@@ -365,7 +368,7 @@ func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Hea
 	} else if len(s.watch) > 0 {
 		return errors.New("alarms that its configuration does not have")
 	}
-	return nil
+	return h.sites.check(h.head, h.stack)
 }
 
 // restore reads a half whose experts and columns have their sizes already.

@@ -101,6 +101,12 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 		{"a variance of the standardiser", func(m *Model) {
 			overwrite(t, m.vector.columns, map[int]uint64{16: huge})
 		}, "standardiser: column 0"},
+		{"a site of the future", func(m *Model) { m.vector.sites.ring[7].Fades = 13 }, "sites: slot 7 was made after"},
+		{"a site with a large input", func(m *Model) { m.vector.sites.inputs(5)[1] = 1e30 }, "sites: slot 5"},
+		{"a site of a large answer", func(m *Model) { m.vector.sites.z[619*4+1] = 1e30 }, "sites: slot 619"},
+		{"a site counted more than once", func(m *Model) { m.vector.sites.ring[3].counted = 1e300 }, "sites: slot 3"},
+		{"a site trusted beyond belief", func(m *Model) { m.vector.sites.ring[3].trust = 1.5 }, "sites: slot 3"},
+		{"a clock beyond 2⁵³", func(m *Model) { m.events, m.unlearnt = 1<<54, 1<<54-620 }, "its counts disagree"},
 	} {
 		m := settled(t, 620)
 		c.change(m)
@@ -110,5 +116,21 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 	}
 	if _, err := Restore(image(t, settled(t, 620))); err != nil {
 		t.Errorf("unchanged: %v", err)
+	}
+}
+
+// With a half-life of 2⁴⁰ events and a clock of 2⁴⁵, sites of the first events would
+// have faded 7·10¹¹ times, and a withdrawal would count them all.
+func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
+	m := newOf(t, Config{TableBits: 8, TextExperts: []string{Opening}, Alarms: Alarms{Off: true}, TextHead: Head{HalfLife: 1 << 40}})
+	apply(t, m, letters(SiteWindow+100, 1)...)
+	if _, err := Restore(image(t, m)); err != nil {
+		t.Fatal(err)
+	}
+	const long = 1 << 45
+	m.events, m.text.events = long, long
+	overwrite(t, m.text.head, map[int]uint64{16: long})
+	if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "sites: slot 0 was made after") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -328,8 +328,40 @@ func (w *sites) restore(b []byte) error {
 			s.joint.H, s.joint.Eta, s.joint.R, s.joint.Xi, s.second.H, s.second.Eta, s.second.R, s.second.Xi}, slices.Concat(x, z)...) {
 			finite = finite && math.Abs(v) <= math.MaxFloat64
 		}
-		if flags > 3 || s.joined && w.zdim == 0 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.joint.H < 0 || s.second.H < 0 || s.counted < 0 || !finite {
+		for _, v := range x {
+			finite = finite && math.Abs(v) <= mostInput
+		}
+		for _, v := range z {
+			finite = finite && math.Abs(v) <= mostAnswer
+		}
+		if flags > 3 || s.joined && w.zdim == 0 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.joint.H < 0 || s.second.H < 0 || !(s.trust >= 0 && s.trust <= 1) || !(s.counted >= 0 && s.counted <= 1) || !finite {
 			return fmt.Errorf("sites: slot %d is not one", slot)
+		}
+	}
+	return nil
+}
+
+const (
+	// mostInput bounds a head's inputs: experts ±10, dense ±3, facts 30, ln(1+v) of a
+	// count 44, the share of spam ±4.7.
+	mostInput = 64
+	// mostAnswer bounds a stacker's: log-odds of heads, whose squares stay below sane.
+	mostAnswer = 1e15
+	// mostFades is how often blr's heads may have faded, at every 50th event, since
+	// the oldest site that is kept.
+	mostFades = SiteWindow / 50
+)
+
+// check refuses restored sites that the heads they are sites of have not made: of
+// their future, or older than the ring.
+func (w *sites) check(head *blr.Posterior, s *stack) error {
+	fits := func(r *blr.Record, p *blr.Posterior) bool {
+		return r.Fades <= p.Fades() && p.Fades()-r.Fades <= mostFades
+	}
+	for slot := range w.ring {
+		at := &w.ring[slot]
+		if !fits(&at.Record, head) || at.joined && !fits(&at.joint, s.joint) || w.two && !fits(&at.second, s.second) {
+			return fmt.Errorf("sites: slot %d was made after %d, %d and %d fadings", slot, at.Fades, at.joint.Fades, at.second.Fades)
 		}
 	}
 	return nil
