@@ -383,6 +383,9 @@ func (h *half) restore(s *halfSections, before prior, head Head, empty sites) er
 		return fmt.Errorf("%d bytes, want at least %d", len(b), fixed)
 	}
 	h.events = binary.LittleEndian.Uint64(b)
+	if h.events == 0 {
+		return errors.New("it has learnt nothing: there is none before its first event")
+	}
 	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
 	if !(h.epsilon >= leastFlipRate && h.epsilon <= mostFlipRate) {
 		return fmt.Errorf("flip rate %v", h.epsilon)

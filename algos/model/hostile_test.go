@@ -134,3 +134,15 @@ func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A half comes into being with its first event. One without would weigh nothing in a
+// Joint: two of them answered 0/0.
+func TestRestoreRefusesHalvesOfNoEvents(t *testing.T) {
+	texts, vectors := newOf(t, Config{TableBits: 8}), newOf(t, Config{TableBits: 8, Dense: []string{"a", "b"}})
+	texts.text, vectors.vector = newTextHalf(texts.cfg), newVectorHalf(vectors.cfg)
+	for _, m := range []*Model{texts, vectors} {
+		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "half: it has learnt nothing") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
