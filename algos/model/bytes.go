@@ -321,7 +321,7 @@ func restoreText(section *[sectionCount][]byte, cfg Config) (*half, error) {
 	}
 	before := textPrior(cfg)
 	h := &half{experts: newTextExperts(cfg)}
-	if err := h.restore(&s, before, cfg.TextHead, newSites(len(before.mean), stackerInputs(cfg.TextEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
+	if err := h.restore(&s, before, cfg.TextHead, emptySites(len(before.mean), stackerInputs(cfg.TextEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
 		return nil, err
 	}
 	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles, textMemory, textCounter(cfg))
@@ -345,13 +345,14 @@ func restoreVector(section *[sectionCount][]byte, cfg Config) (*half, error) {
 		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(s.tables), size)
 	}
 	before := vectorPrior(cfg)
-	if err := h.restore(&s, before, cfg.VectorHead, newSites(len(before.mean), stackerInputs(cfg.VectorEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
+	if err := h.restore(&s, before, cfg.VectorHead, emptySites(len(before.mean), stackerInputs(cfg.VectorEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
 		return nil, err
 	}
 	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles, vectorMemory, vectorCounter(cfg))
 }
 
-// restoreBeside reads what stands beside the head of a half that is restored else.
+// restoreBeside reads what stands beside the head of a half that is restored else. It
+// allocates heads of as many inputs as that one has.
 func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string, ρ float64, counter int) error {
 	inputs := len(before.mean) - 1
 	if h.stack = newStack(cfg, ensembles, before, head, inputs, ρ); h.stack != nil {
@@ -414,6 +415,9 @@ func (h *half) restore(s *halfSections, before prior, head Head, empty sites) er
 	h.head = new(blr.Posterior)
 	if err := h.head.UnmarshalBinary(b); err != nil {
 		return fmt.Errorf("head: %w", err)
+	}
+	if h.head.Dim() != len(before.mean) { // before a head of that many inputs is made to compare
+		return fmt.Errorf("a head of %d inputs, want %d", h.head.Dim(), len(before.mean))
 	}
 	if err := checkHead(h.head, newHead(before, head, float64(head.HalfLife))); err != nil {
 		return err

@@ -2,9 +2,16 @@ package model
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/feature"
 )
 
 // settled is a model of circles with all that a vector half can have.
@@ -143,6 +150,60 @@ func TestRestoreRefusesHalvesOfNoEvents(t *testing.T) {
 	for _, m := range []*Model{texts, vectors} {
 		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "half: it has learnt nothing") {
 			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// sealed returns the bytes of a model that has these sections.
+func sealed(section [sectionCount][]byte) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	b = binary.LittleEndian.AppendUint32(b, sectionCount)
+	for _, s := range section {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(s)))
+	}
+	b = binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
+	for _, s := range section {
+		b = append(b, s...)
+	}
+	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
+}
+
+// What a configuration promises is not allocated before the bytes bear it out: here
+// 4,096 dense inputs, for which a head takes 190 MB, around a head of four; and text,
+// of whose sites there is one.
+func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
+	cfg := Config{TableBits: 8, Alarms: Alarms{Off: true}, VectorEnsembles: []string{}, SecondHead: 0.99}
+	for j := range MaxDense {
+		cfg.Dense = append(cfg.Dense, fmt.Sprintf("%04d", j))
+	}
+	few := newOf(t, Config{TableBits: 8, Alarms: Alarms{Off: true}})
+	apply(t, few, circles(1, 1)...)
+	sites, columns := emptySites(MaxDense+4, stackerInputs(nil, cfg.SecondHead), true), feature.NewStandardiser(MaxDense)
+	sites.add(site{Record: blr.Record{Y: 1, Phi: 1}})
+	columns.Observe(make([]float64, MaxDense))
+	section, err := split(image(t, newOf(t, cfg)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	few.vector.columns = columns
+	if section[sectionVectorHalf], err = few.vector.append(nil); err != nil {
+		t.Fatal(err)
+	}
+	section[sectionVectorSites] = sites.append(nil)
+
+	text := newOf(t, Config{TableBits: 8, TextExperts: []string{Opening}, Alarms: Alarms{Off: true}})
+	apply(t, text, letters(1, 1)...)
+
+	for name, b := range map[string][]byte{"a head of others": sealed(section), "one text": image(t, text)} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Restore(b)
+		runtime.ReadMemStats(&after)
+		if most := uint64(20*len(b) + 1<<16); after.TotalAlloc-before.TotalAlloc > most {
+			t.Errorf("%s: %d bytes allocate %d, want at most %d (error %v)", name, len(b), after.TotalAlloc-before.TotalAlloc, most, err)
+		}
+		if wrong := name != "one text"; (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "a head of 4 inputs, want 4100") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

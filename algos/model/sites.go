@@ -43,17 +43,19 @@ type sites struct {
 	x, z []float64
 }
 
+// emptySites returns a ring without sites, which allocates while it fills.
+func emptySites(dim, zdim int, two bool) sites { return sites{dim: dim, zdim: zdim, two: two} }
+
 // newSites returns a ring that does not allocate while it fills, unless a site
 // is so large that one should not pay for 2,500 of them before they come.
 func newSites(dim, zdim int, two bool) sites {
 	const small = 256
-	if dim > small {
-		return sites{dim: dim, zdim: zdim, two: two}
+	w := emptySites(dim, zdim, two)
+	if dim <= small {
+		w.ring = make([]site, 0, SiteWindow)
+		w.x, w.z = make([]float64, 0, SiteWindow*dim), make([]float64, 0, SiteWindow*zdim)
 	}
-	return sites{
-		dim: dim, zdim: zdim, two: two, ring: make([]site, 0, SiteWindow),
-		x: make([]float64, 0, SiteWindow*dim), z: make([]float64, 0, SiteWindow*zdim),
-	}
+	return w
 }
 
 // add keeps a site, in place of the oldest if the ring is full. It copies s.X.
