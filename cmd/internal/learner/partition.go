@@ -39,6 +39,7 @@ type partitionModel struct {
 
 	unsaved  bool
 	lastSave time.Time // of the attempt
+	lastLook time.Time // whether what was saved is still there
 	failing  bool      // the last save failed, and it was said
 	status   Status
 	doubts   doubtLog
@@ -340,6 +341,9 @@ func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record)
 // waits to be acknowledged. Without the state the learner goes on learning and
 // tries again: the log holds what is not saved.
 func (p *partitionModel) saveIfDue(ctx context.Context) error {
+	if !p.unsaved && p.lost(ctx) {
+		p.unsaved = true
+	}
 	if !p.unsaved || len(p.alerts) > 0 || time.Since(p.lastSave) < p.l.cfg.SaveEvery {
 		return nil
 	}
@@ -368,6 +372,34 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// lookShare is how many times SaveEvery passes between two looks at what was saved.
+const lookShare = 10
+
+// lost looks from time to time whether the state still holds what was saved last,
+// or anything later. A store that was emptied or set back must not stay so until
+// the next event comes, which may be days away: nobody could score meanwhile.
+// Saving mends it, or finds that the model must be loaded anew.
+func (p *partitionModel) lost(ctx context.Context) bool {
+	if p.status.Version == 0 || time.Since(p.lastLook) < lookShare*p.l.cfg.SaveEvery {
+		return false
+	}
+	p.lastLook = time.Now()
+	ask, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
+	defer cancel()
+	version, err := p.l.cfg.Store.Version(ask, p.partition, redis.Head)
+	switch {
+	case errors.Is(err, state.ErrNone):
+		p.log.Warn("the state has lost the model: saving it again", "version", p.status.Version)
+		return true
+	case err != nil: // a save would say so
+		return false
+	case version < p.status.Version:
+		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", version)
+		return true
+	}
+	return false
 }
 
 func (p *partitionModel) save(ctx context.Context) error {
