@@ -111,7 +111,8 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 		}
 		bad = number
 	}
-	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w", bad, err)
+	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; put a backup of redis back, or delete its keys %s "+
+		"to have the model made anew from the log", bad, err, s.key(partition, "*"))
 }
 
 // loadVersion fetches and verifies one version.

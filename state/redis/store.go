@@ -92,6 +92,7 @@ type Store struct {
 
 	mu         sync.Mutex
 	whole      map[int]map[chunkName]bool // by partition: chunks known to be in Redis as their names say
+	settled    map[int]int                // by partition: saves since all chunks were compared
 	distrusted map[int]int64              // by partition: a head that Load found corrupt
 }
 
@@ -160,6 +161,7 @@ func New(cfg Config) (*Store, error) {
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		}),
 		whole:      make(map[int]map[chunkName]bool),
+		settled:    make(map[int]int),
 		distrusted: make(map[int]int64),
 	}, nil
 }
@@ -200,11 +202,20 @@ func (s *Store) Version(ctx context.Context, partition int, which Pointer) (int6
 }
 
 func (s *Store) pointer(ctx context.Context, partition int, which Pointer) (int64, error) {
-	version, err := s.client.Get(ctx, s.key(partition, which.String())).Int64()
+	key := s.key(partition, which.String())
+	text, err := s.client.Get(ctx, key).Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, state.ErrNone
 	}
-	return version, err
+	if err != nil {
+		return 0, err
+	}
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s holds %q, which is no version: delete the key, and the newest version counts",
+			state.ErrCorrupt, key, text[:min(len(text), 40)])
+	}
+	return version, nil
 }
 
 // Partitions returns the partitions that have a checkpoint, ascending; none is

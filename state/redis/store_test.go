@@ -367,6 +367,53 @@ func TestSaveMends(t *testing.T) {
 	})
 }
 
+// A chunk that never changes, and that is altered while its writer lives, is
+// written anew as well, within so many saves.
+func TestSaveMendsInTime(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		save(t, s, checkpoint(epoch, 10, "ab"))
+		key := s.chunkKey(0, mustSplit(checkpoint(epoch, 10, "ab"))[0].Name)
+		if err := srv.plain.SetRange(t.Context(), key, 0, "decay").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for next := int64(11); next < 11+trusted; next++ {
+			save(t, s, checkpoint(epoch, next, "ac"))
+		}
+		if _, _, err := s.Load(t.Context(), 0, Head); err != nil {
+			t.Errorf("after %d saves: %v", trusted, err)
+		}
+		checkInvariants(t, srv)
+	})
+}
+
+// Where nothing can be loaded, the error says which key is to blame and what to do.
+func TestLoadSaysWhatToDo(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		version := save(t, s, checkpoint(take(t, s), 10, "ab"))
+		for _, text := range []string{"abc", "99999999999999999999", ""} {
+			srv.plain.Set(t.Context(), s.key(0, "head"), text, 0)
+			_, _, err := s.Load(t.Context(), 0, Head)
+			if !errors.Is(err, state.ErrCorrupt) {
+				t.Fatalf("a head of %q: %v, want ErrCorrupt", text, err)
+			}
+			mustContain(t, err.Error(), s.key(0, "head"), strconv.Quote(text), "delete the key")
+		}
+		srv.plain.Del(t.Context(), s.key(0, "head"))
+		if _, got, err := s.Load(t.Context(), 0, Head); err != nil || got != version {
+			t.Errorf("without the key: version %d, %v", got, err)
+		}
+		srv.plain.HSet(t.Context(), s.versionKey(0, version), "manifest", "?")
+		_, _, err := s.Load(t.Context(), 0, Head)
+		if !errors.Is(err, state.ErrCorrupt) {
+			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
+		}
+		mustContain(t, err.Error(), "no version is whole", "delete its keys "+s.key(0, "*"))
+	})
+}
+
 // What is trimmed while somebody reads it can still be read, until the grace ends.
 func TestTrimmingSparesReaders(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
