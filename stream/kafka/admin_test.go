@@ -1,11 +1,13 @@
 package kafka_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 3)
 	ensure(t, cfg, name, 5)
-	first, end, err := kafka.Offsets(within(t, 10*time.Second), cfg, name)
+	first, end, err := kafka.Offsets(within(t, 30*time.Second), cfg, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {
 	if err := kafka.EnsureTopic(t.Context(), cfg, name, 0, 1, 0); err == nil {
 		t.Error("a topic without partitions was accepted")
 	}
-	if err := kafka.EnsureTopic(within(t, 10*time.Second), cfg, "a b/c", 1, 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
+	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, "a b/c", 1, 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a bad name: %v, want ErrUnknownTopic", err)
 	}
 }
@@ -43,7 +45,7 @@ func TestEnsureTopicRetention(t *testing.T) {
 		want      string
 	}{{90 * 24 * time.Hour, "7776000000"}, {-1, "-1"}} {
 		name := topic(t)
-		if err := kafka.EnsureTopic(within(t, 10*time.Second), cfg, name, 1, 0, c.retention); err != nil {
+		if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, 1, 0, c.retention); err != nil {
 			t.Fatal(err)
 		}
 		res, err := client.DescribeConfigs(t.Context(), &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
@@ -62,7 +64,7 @@ func TestLastRecord(t *testing.T) {
 	t.Parallel()
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 2)
-	if _, ok, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, 0); ok || err != nil {
+	if _, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0); ok || err != nil {
 		t.Errorf("empty: %v, %v", ok, err)
 	}
 	p := newProducer(t, cfg)
@@ -71,13 +73,13 @@ func TestLastRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, end, err := kafka.Offsets(within(t, 10*time.Second), cfg, name)
+	_, end, err := kafka.Offsets(within(t, 30*time.Second), cfg, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	newest := ""
 	for partition := range 2 {
-		r, ok, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, partition)
+		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, partition)
 		if !ok || err != nil || r.Offset != end[partition]-1 || r.Partition != partition || r.Topic != name {
 			t.Fatalf("partition %d: %+v, %v, %v; want offset %d", partition, r, ok, err, end[partition]-1)
 		}
@@ -86,7 +88,7 @@ func TestLastRecord(t *testing.T) {
 	if newest != "2999" {
 		t.Errorf("newest value %s, want 2999", newest)
 	}
-	if _, _, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, 7); !errors.Is(err, kafka.ErrUnknownTopic) {
+	if _, _, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 7); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a partition that is not there: %v, want ErrUnknownTopic", err)
 	}
 }
@@ -112,7 +114,7 @@ func TestLastRecordWith(t *testing.T) {
 	}{
 		{1, -1}, {2, n - 2}, {n, n - 2}, {math.MaxInt64, n - 2}, {0, -1}, {-1, -1},
 	} {
-		r, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "mark", c.most)
+		r, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "mark", c.most)
 		if err != nil || ok != (c.want >= 0) || ok && (r.Offset != c.want || string(r.Value) != strconv.FormatInt(c.want, 10)) {
 			t.Errorf("among the last %d: offset %d, %v, %v; want %d", c.most, r.Offset, ok, err, c.want)
 		}
@@ -122,12 +124,12 @@ func TestLastRecordWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for most, want := range map[int64]bool{1501: false, 1502: true, 1503: true} {
-		r, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "mark", most)
+		r, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "mark", most)
 		if err != nil || ok != want || ok && r.Offset != n-2 {
 			t.Errorf("among the last %d: offset %d, %v, %v; want %v", most, r.Offset, ok, err, want)
 		}
 	}
-	if _, ok, err := kafka.LastRecordWith(within(t, 10*time.Second), cfg, name, 0, "no such", math.MaxInt64); ok || err != nil {
+	if _, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "no such", math.MaxInt64); ok || err != nil {
 		t.Errorf("a header that is nowhere: %v, %v", ok, err)
 	}
 }
@@ -136,25 +138,53 @@ func TestLastRecordWith(t *testing.T) {
 // out of reach.
 func TestSlowCluster(t *testing.T) {
 	t.Parallel()
+	var busy sync.RWMutex
+	t.Cleanup(func() { // once the cluster is closed: its goroutines end with their writes
+		busy.Lock()
+		defer busy.Unlock()
+	})
 	_, cfg := fakeCluster(t, kfake.ListenFn(func(network, address string) (net.Listener, error) {
 		l, err := net.Listen(network, address)
-		return slow{l}, err
+		return slow{l, &busy}, err
 	}))
-	if _, _, err := kafka.Offsets(within(t, 5*time.Second), cfg, "none"); !errors.Is(err, kafka.ErrUnknownTopic) {
+	if _, _, err := kafka.Offsets(within(t, 30*time.Second), cfg, "none"); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("Offsets: %v, want the cluster's answer that there is no such topic", err)
 	}
 }
 
-type slow struct{ net.Listener }
+type slow struct {
+	net.Listener
+	busy *sync.RWMutex // held for reading while a connection is written to
+}
 
 func (s slow) Accept() (net.Conn, error) {
 	conn, err := s.Listener.Accept()
-	return slowConn{conn}, err
+	if err != nil {
+		return nil, err
+	}
+	c := &slowConn{Conn: conn, busy: s.busy}
+	c.open, c.cut = context.WithCancel(context.Background())
+	return c, nil
 }
 
-type slowConn struct{ net.Conn }
+type slowConn struct {
+	net.Conn
+	busy *sync.RWMutex
+	open context.Context // ends at Close
+	cut  context.CancelFunc
+}
 
-func (s slowConn) Write(b []byte) (int, error) {
-	<-time.After(600 * time.Millisecond)
-	return s.Conn.Write(b)
+// Write takes its time, unless the connection is closed.
+func (c *slowConn) Write(b []byte) (int, error) {
+	c.busy.RLock()
+	defer c.busy.RUnlock()
+	late, cancel := context.WithTimeout(c.open, 600*time.Millisecond)
+	defer cancel()
+	<-late.Done()
+	return c.Conn.Write(b)
+}
+
+func (c *slowConn) Close() error {
+	c.cut()
+	return c.Conn.Close()
 }
