@@ -127,7 +127,7 @@ func TestGapIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Run(within(t, 10*time.Second), k.open("a"))
+	err = c.Run(within(t, 30*time.Second), k.open("a"))
 	if !errors.Is(err, kafka.ErrGap) {
 		t.Fatalf("Run = %v, want ErrGap", err)
 	}
@@ -175,7 +175,7 @@ func TestGapWhileReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Run(within(t, 10*time.Second), k.hooked("a", func(_ context.Context, _ int, batch []kafka.Record) error {
+	err = c.Run(within(t, 30*time.Second), k.hooked("a", func(_ context.Context, _ int, batch []kafka.Record) error {
 		if batch[0].Offset > 0 {
 			return nil
 		}
@@ -262,13 +262,13 @@ func TestOthersReadWithoutALeader(t *testing.T) {
 			records = append(records, r)
 		}
 	}
-	if err := newProducer(t, cfg).Publish(within(t, 10*time.Second), records...); err != nil {
+	if err := newProducer(t, cfg).Publish(within(t, 30*time.Second), records...); err != nil {
 		t.Fatal(err)
 	}
 	k := newKeeper()
 	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: group}, k.open("a"))
 	k.until(t, "partition 0", func() bool { return len(k.taken[0]) == len(records) })
-	r, ok, err := kafka.LastRecord(within(t, 10*time.Second), cfg, name, 0)
+	r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0)
 	if err != nil || !ok || r.Offset != int64(len(records)-1) {
 		t.Errorf("LastRecord = offset %d, %v, %v; want %d", r.Offset, ok, err, len(records)-1)
 	}
@@ -307,7 +307,7 @@ func TestBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Run(within(t, 20*time.Second), k.open("a"))
+	err = c.Run(within(t, 30*time.Second), k.open("a"))
 	if !errors.Is(err, kafka.ErrBehind) || !strings.Contains(err.Error(), "50") || !strings.Contains(err.Error(), "10") {
 		t.Fatalf("Run = %v, want ErrBehind with both offsets", err)
 	}
@@ -320,7 +320,7 @@ func TestUnknownTopicEndsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Run(within(t, 20*time.Second), newKeeper().open("a"))
+	err = c.Run(within(t, 30*time.Second), newKeeper().open("a"))
 	if !errors.Is(err, kafka.ErrUnknownTopic) || !strings.Contains(err.Error(), name) {
 		t.Fatalf("Run = %v, want ErrUnknownTopic with the name", err)
 	}
@@ -410,7 +410,7 @@ func TestJoinedWithoutPartition(t *testing.T) {
 		go func() { ended <- c.Run(ctx, k.open(strconv.Itoa(i))) }()
 		select {
 		case <-assigned:
-		case <-within(t, 20*time.Second).Done():
+		case <-within(t, 30*time.Second).Done():
 			t.Fatal("no generation")
 		}
 		both[i] = c

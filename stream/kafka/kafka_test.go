@@ -63,7 +63,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 
 func ensure(t testing.TB, cfg kafka.Config, name string, partitions int) {
 	t.Helper()
-	if err := kafka.EnsureTopic(within(t, 10*time.Second), cfg, name, partitions, 1, time.Hour); err != nil {
+	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, partitions, 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +119,7 @@ func (k *keeper) change(f func()) {
 // until waits for a condition on the state.
 func (k *keeper) until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for {
 		k.mu.Lock()
 		ok, moved := cond(), k.moved
@@ -132,7 +132,7 @@ func (k *keeper) until(t testing.TB, what string, cond func() bool) {
 		case <-deadline:
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			t.Fatalf("%s: not within 20 s; %d records, owners %v, log %v", what, k.count, k.owner, k.log)
+			t.Fatalf("%s: not within 30 s; %d records, owners %v, log %v", what, k.count, k.owner, k.log)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (h *handler) Close(ctx context.Context) error {
 func start(t testing.TB, cfg kafka.ConsumerConfig, open func(context.Context, int) (kafka.Handler, error)) (stop func() error) {
 	t.Helper()
 	if cfg.SessionTimeout == 0 {
-		cfg.SessionTimeout = 6 * time.Second
+		cfg.SessionTimeout = 30 * time.Second
 	}
 	c, err := kafka.NewConsumer(cfg)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestBrokerRestarts(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
-	_, end, err := kafka.Offsets(within(t, 10*time.Second), cfg, "t")
+	_, end, err := kafka.Offsets(within(t, 30*time.Second), cfg, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- c.Run(within(t, 20*time.Second), k.open("a")) }()
+	go func() { ended <- c.Run(within(t, 30*time.Second), k.open("a")) }()
 	if err := p.Publish(t.Context(), numbered("t", 0, 100, 1)...); err != nil {
 		t.Fatal(err)
 	}
