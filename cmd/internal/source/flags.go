@@ -26,7 +26,8 @@ type FlipFlags struct {
 }
 
 // Check reports a flag that says how labels are flipped where none is to be. A rate
-// of 0 that is given is one.
+// of 0 that is given is one. A seed, and the kind that is the default, ask for
+// nothing and pass, for whoever runs the same command with and without flips.
 func (f *FlipFlags) Check() error {
 	if f.Flip != nil {
 		return nil
@@ -35,8 +36,8 @@ func (f *FlipFlags) Check() error {
 		name  string
 		given bool
 	}{
-		{"--flip-from", f.FlipFrom != nil}, {"--flip-kind", f.FlipKind != ""},
-		{"--flip-source", f.FlipSource != ""}, {"--seed", f.Seed != nil},
+		{"--flip-from", f.FlipFrom != nil}, {"--flip-kind", f.FlipKind != "" && f.FlipKind != "uniform"},
+		{"--flip-source", f.FlipSource != ""},
 	} {
 		if flag.given {
 			return usagef("%s: no label is flipped without --flip RATE, such as --flip .1", flag.name)

@@ -64,10 +64,11 @@ func TestFlags(t *testing.T) {
 }
 
 // Which labels are flipped is wrong usage where none is; a rate of 0 that is given
-// is a rate, for whoever tries several.
+// is a rate, for whoever tries several, and a seed alone asks for nothing.
 func TestFlagsOfFlipsNeedARate(t *testing.T) {
-	for _, args := range []string{"--flip-from 0", "--flip-from 10", "--flip-kind uniform", "--flip-source desk", "--seed 0"} {
-		for flip, wrong := range map[string]bool{"": true, " --flip 0": false, " --flip .1": false} {
+	for _, args := range []string{"--flip-from 0", "--flip-from 10", "--flip-kind ham", "--flip-source desk", "--seed 0", "--flip-kind uniform"} {
+		alone := args != "--seed 0" && args != "--flip-kind uniform"
+		for flip, wrong := range map[string]bool{"": alone, " --flip 0": false, " --flip .1": false} {
 			var g grammar
 			if _, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields(args+flip), cli.IO{}); err != nil {
 				t.Fatal(err)
