@@ -116,9 +116,9 @@ func TestSaveSurvivesBrokenConnections(t *testing.T) {
 		if err != nil && !Transient(err) {
 			t.Fatalf("replies cut after %d bytes: %v is not transient", limit, err)
 		}
-		if head, headErr := direct.Version(t.Context(), 0, Head); headErr != nil {
+		if head, headErr := direct.Heading(t.Context(), 0, Head); headErr != nil {
 			t.Fatal(headErr)
-		} else if err != nil && head > base+int64(limit) {
+		} else if err != nil && head.Version > base+int64(limit) {
 			lost++
 		}
 		if got, want := save(t, direct, c), base+int64(limit)+1; got != want {

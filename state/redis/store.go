@@ -190,15 +190,37 @@ func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error
 	return epoch, nil
 }
 
-// Version returns the version that a pointer names, at the cost of one GET: a
-// reader asks it to learn whether there is anything new. It returns
+// A Heading is what tells one version from another without its bytes.
+type Heading struct {
+	Version  int64
+	Next     int64  // next offset of the log; 0 where Redis lost it
+	Identity string // differs between checkpoints that differ in anything but the time of saving; "" where Redis lost it
+}
+
+// Heading returns what a pointer names, at the cost of a GET and an HMGET. Numbers
+// alone do not tell a reader whether there is anything new: a Redis that lost its
+// data, or some of them, gives the same number to another version. It returns
 // [state.ErrNone] before the first save.
-func (s *Store) Version(ctx context.Context, partition int, which Pointer) (int64, error) {
-	version, err := s.pointer(ctx, partition, which)
-	if err != nil {
-		return 0, s.explain(fmt.Sprintf("read %s of partition %d of model %s", which, partition, s.cfg.Model), err)
+func (s *Store) Heading(ctx context.Context, partition int, which Pointer) (Heading, error) {
+	doing := fmt.Sprintf("read %s of partition %d of model %s", which, partition, s.cfg.Model)
+	h := Heading{}
+	var err error
+	if h.Version, err = s.pointer(ctx, partition, which); err != nil {
+		return h, s.explain(doing, err)
 	}
-	return version, nil
+	fields, err := s.client.HMGet(ctx, s.versionKey(partition, h.Version), "next", "identity").Result()
+	if err != nil {
+		return h, s.explain(doing, err)
+	}
+	if next, ok := fields[0].(string); ok {
+		if h.Next, err = strconv.ParseInt(next, 10, 64); err != nil {
+			return h, fmt.Errorf("%s: %w: version %d has the next offset %q", doing, state.ErrCorrupt, h.Version, next)
+		}
+	}
+	if identity, ok := fields[1].(string); ok {
+		h.Identity = identity
+	}
+	return h, nil
 }
 
 func (s *Store) pointer(ctx context.Context, partition int, which Pointer) (int64, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -21,17 +22,19 @@ func TestSaveLoad(t *testing.T) {
 		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrNone) {
 			t.Errorf("load before the first save: error %v, want ErrNone", err)
 		}
-		if _, err := s.Version(t.Context(), 0, Served); !errors.Is(err, state.ErrNone) {
-			t.Errorf("version before the first save: error %v, want ErrNone", err)
+		if _, err := s.Heading(t.Context(), 0, Served); !errors.Is(err, state.ErrNone) {
+			t.Errorf("heading before the first save: error %v, want ErrNone", err)
 		}
 		if _, err := s.Versions(t.Context(), 0); !errors.Is(err, state.ErrNone) {
 			t.Errorf("versions before the first save: error %v, want ErrNone", err)
 		}
 		epoch := take(t, s)
+		identities := map[string]bool{"": true}
 		for i, letters := range []string{"ab", "ac", "ac", "", "aaa"} {
 			want := checkpoint(epoch, int64(i), letters)
 			want.Position.Next = int64(i) * (1 << 55) // beyond a Lua number
 			saved := save(t, s, want)
+			seen := maps.Clone(identities)
 			for _, which := range []Pointer{Head, Served} {
 				got, version, err := srv.open(t, nil).Load(t.Context(), 0, which)
 				if err != nil {
@@ -40,6 +43,11 @@ func TestSaveLoad(t *testing.T) {
 				if version != saved {
 					t.Errorf("loaded version %d, saved %d", version, saved)
 				}
+				heading, err := s.Heading(t.Context(), 0, which)
+				if err != nil || heading.Version != saved || heading.Next != want.Position.Next || seen[heading.Identity] {
+					t.Errorf("%s names %+v, %v; want version %d, next %d and an identity of its own", which, heading, err, saved, want.Position.Next)
+				}
+				identities[heading.Identity] = true
 				if !bytes.Equal(got.Model, want.Model) {
 					t.Errorf("loaded %s: the model has other bytes", which)
 				}
@@ -95,8 +103,8 @@ func TestStale(t *testing.T) {
 			t.Errorf("chunks after two stale saves: %d, want the 2 of the first save", len(got))
 		}
 		version := save(t, owner, checkpoint(epoch, 10, "c")) // as far as the head is far enough
-		if got, err := owner.Version(t.Context(), 0, Head); err != nil || got != version {
-			t.Errorf("head is %d, %v; want %d", got, err, version)
+		if got, err := owner.Heading(t.Context(), 0, Head); err != nil || got.Version != version {
+			t.Errorf("head is %+v, %v; want version %d", got, err, version)
 		}
 	})
 }
@@ -248,8 +256,8 @@ func TestPin(t *testing.T) {
 		if err := s.Unpin(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Version(t.Context(), 0, Served); err != nil || got != head {
-			t.Errorf("served after unpinning is %d, %v; want the head %d", got, err, head)
+		if got, err := s.Heading(t.Context(), 0, Served); err != nil || got.Version != head || got.Next != 5 {
+			t.Errorf("served after unpinning is %+v, %v; want the head %d", got, err, head)
 		}
 		save(t, s, checkpoint(epoch, 6, "b"))
 		if infos, err := s.Versions(t.Context(), 0); err != nil || len(infos) != 1 {

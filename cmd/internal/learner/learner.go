@@ -36,7 +36,7 @@ type Store interface {
 	Take(ctx context.Context, partition int) (epoch int64, err error)
 	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
 	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
-	Version(ctx context.Context, partition int, which redis.Pointer) (int64, error)
+	Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error)
 }
 
 // A Publisher writes dead letters and receipts, and returns when they are acknowledged.

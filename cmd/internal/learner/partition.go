@@ -388,15 +388,15 @@ func (p *partitionModel) lost(ctx context.Context) bool {
 	p.lastLook = time.Now()
 	ask, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
 	defer cancel()
-	version, err := p.l.cfg.Store.Version(ask, p.partition, redis.Head)
+	head, err := p.l.cfg.Store.Heading(ask, p.partition, redis.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		p.log.Warn("the state has lost the model: saving it again", "version", p.status.Version)
 		return true
 	case err != nil: // a save would say so
 		return false
-	case version < p.status.Version:
-		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", version)
+	case head.Version < p.status.Version:
+		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", head.Version)
 		return true
 	}
 	return false

@@ -19,8 +19,8 @@ import (
 type Store interface {
 	// Partitions returns the partitions that have a checkpoint, ascending.
 	Partitions(ctx context.Context) ([]int, error)
-	// Version returns the version that a pointer names, cheaply.
-	Version(ctx context.Context, partition int, which redis.Pointer) (int64, error)
+	// Heading returns what a pointer names, cheaply.
+	Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error)
 	// Load returns a checkpoint whose every hash was verified, and its version,
 	// which is an older one than the pointer's if that is corrupt.
 	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
@@ -52,10 +52,10 @@ type loader struct {
 
 // A slot is what the loader knows of one partition.
 type slot struct {
-	part   *part // nil until one could be loaded
-	listed bool  // the store names it
-	tried  int64 // the pointer's value when it was last followed; 0: never, or it is to be again
-	bad    error // why what it named can't be served; nil: it is served
+	part   *part         // nil until one could be loaded
+	listed bool          // the store names it
+	tried  redis.Heading // what the pointer named when it was last followed; zero: it is to be followed
+	bad    error         // why that can't be served; nil: it is served
 }
 
 func newLoader(store Store, name string, m *metrics, log *slog.Logger) *loader {
@@ -144,8 +144,8 @@ func (l *loader) unreachable(ctx context.Context, err error) {
 func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	ask, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	version, err := l.store.Version(ask, partition, redis.Served)
-	if err == nil && version == s.tried {
+	named, err := l.store.Heading(ask, partition, redis.Served)
+	if err == nil && named == s.tried {
 		return nil
 	}
 	var (
@@ -166,25 +166,25 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 		return err
 	}
 	known := s.bad != nil
-	s.tried, s.bad = version, err
+	s.tried, s.bad = named, err
 	switch {
 	case err != nil && !errors.Is(err, state.ErrCorrupt):
-		s.tried = 0
+		s.tried = redis.Heading{}
 	case err == nil:
-		if s.part == nil || s.part.version != loaded {
+		if s.part == nil || !s.part.is(loaded, checkpoint) {
 			var fresh *part
 			if fresh, s.bad = newPart(partition, loaded, checkpoint); s.bad == nil {
 				s.part = fresh
 			}
 		}
-		if s.bad == nil && loaded < version {
-			s.bad = fmt.Errorf("version %d is not whole; version %d is served", version, loaded)
+		if s.bad == nil && loaded < named.Version {
+			s.bad = fmt.Errorf("version %d is not whole; version %d is served", named.Version, loaded)
 		}
 	}
 	if s.bad != nil && !known {
 		l.metrics.loadFailures.Inc()
 		l.log.Error("a checkpoint can't be served, the one before is if there was one",
-			"model", l.name, "partition", partition, "version", version, "error", s.bad)
+			"model", l.name, "partition", partition, "version", named.Version, "error", s.bad)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func TestPinnedVersion(t *testing.T) {
 	teacher := newTeacher(t, store, 0)
 	teacher.learn(10)
 	first := teacher.save()
-	version, err := store.Version(patience(t), 0, redis.Head)
+	head, err := store.Heading(patience(t), 0, redis.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestPinnedVersion(t *testing.T) {
 	if v := predicted(t, l); v.Model.SHA256 != second {
 		t.Errorf("the model %s is served, want the second, %s", v.Model.SHA256, second)
 	}
-	if err := store.Pin(patience(t), 0, version); err != nil {
+	if err := store.Pin(patience(t), 0, head.Version); err != nil {
 		t.Fatal(err)
 	}
 	l.look(patience(t))

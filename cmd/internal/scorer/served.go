@@ -50,6 +50,11 @@ func newPart(partition int, version int64, c *state.Checkpoint) (*part, error) {
 	}, nil
 }
 
+// is reports whether p was made from a checkpoint that is stored as version.
+func (p *part) is(version int64, c *state.Checkpoint) bool {
+	return p.version == version && p.next == c.Position.Next && p.saved.Equal(c.Saved) && p.sha256 == c.ModelSHA256()
+}
+
 // A served model is what answers are made from: the partition models of one
 // moment. It never changes; a newer one takes its place.
 type served struct {
