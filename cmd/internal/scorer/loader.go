@@ -56,6 +56,9 @@ type slot struct {
 	listed bool          // the store names it
 	tried  redis.Heading // what the pointer named when it was last followed; zero: it is to be followed
 	bad    error         // why that can't be served; nil: it is served
+	newest int64         // the largest version that was followed, of one history
+	lost   bool          // the store lost what part was made from: see losing
+	held   bool          // part is served on in place of what is learnt anew
 }
 
 func newLoader(store Store, name string, m *metrics, log *slog.Logger) *loader {
@@ -105,6 +108,7 @@ func (l *loader) refresh(ctx context.Context) error {
 	for _, s := range l.slots {
 		s.listed = false
 	}
+	defer l.noteUnlisted()
 	var first error
 	for _, partition := range partitions {
 		s := l.slots[partition]
@@ -146,7 +150,14 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	defer cancel()
 	named, err := l.store.Heading(ask, partition, redis.Served)
 	if err == nil && named == s.tried {
+		s.lost, s.held = false, false // it is what it was
 		return nil
+	}
+	if err == nil && s.part != nil && named.Next < s.part.next {
+		var behind bool
+		if behind, err = l.losing(ask, partition, s, named); behind {
+			return nil
+		}
 	}
 	var (
 		checkpoint *state.Checkpoint
@@ -167,6 +178,10 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	}
 	known := s.bad != nil
 	s.tried, s.bad = named, err
+	if s.lost {
+		s.newest = 0 // another history
+	}
+	s.newest, s.lost, s.held = max(s.newest, named.Version), false, false
 	switch {
 	case err != nil && !errors.Is(err, state.ErrCorrupt):
 		s.tried = redis.Heading{}
@@ -189,6 +204,41 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	return nil
 }
 
+// losing reports whether what the store names, which is not as far in the log as
+// the part that is served, is so because the store lost its data and the log is
+// learnt anew, not because somebody pinned an older version. Then the part is
+// served on until the new model has come as far: a small model is no match for it.
+//
+// Within one history the version of the head never goes back, and a number never
+// names two versions.
+func (l *loader) losing(ctx context.Context, partition int, s *slot, named redis.Heading) (bool, error) {
+	if !s.lost {
+		head, err := l.store.Heading(ctx, partition, redis.Head)
+		if err != nil && !errors.Is(err, state.ErrNone) {
+			return false, err
+		}
+		s.lost = err == nil && head.Version < s.newest ||
+			named.Version == s.tried.Version && named.Identity != s.tried.Identity
+	}
+	if s.lost && !s.held {
+		s.held = true
+		l.log.Warn("the state lost what is served, and what it holds now is not as far in the log: the model from before is served "+
+			"until the new one has come as far; restart the scorer to serve the new one at once",
+			"model", l.name, "partition", partition, "served_next_offset", s.part.next, "next_offset", named.Next)
+	}
+	return s.lost, nil
+}
+
+// noteUnlisted marks the partitions that the store has lost.
+func (l *loader) noteUnlisted() {
+	for partition, s := range l.slots {
+		if s.part != nil && !s.listed && !s.lost {
+			s.lost = true
+			l.log.Warn("the state does not hold the partition any more: its last model is served on", "model", l.name, "partition", partition)
+		}
+	}
+}
+
 // publish swaps the served model if a partition's has changed. It says whether
 // what is served is all that the store holds. A partition that the store has
 // lost is served on.
@@ -200,7 +250,7 @@ func (l *loader) publish() (whole bool) {
 		if s.part != nil {
 			parts = append(parts, s.part)
 		}
-		if s.bad != nil || s.part != nil && !s.listed {
+		if s.bad != nil || s.part != nil && (s.lost || !s.listed) {
 			whole = false
 		}
 	}
