@@ -26,7 +26,7 @@ func startServer(t testing.TB) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
 	return s
@@ -39,7 +39,7 @@ func connect(t testing.TB, s *server.Server) *natsgo.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := nats.Close(ctx, conn); err != nil {
 			t.Errorf("close: %v", err)
@@ -85,7 +85,7 @@ func client(t testing.TB, conn *natsgo.Conn, model string) *nats.Client {
 
 func patience(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -103,7 +103,7 @@ func TestBatchIsAnsweredInOrder(t *testing.T) {
 func TestErrorCodes(t *testing.T) {
 	server := startServer(t)
 	var observed sync.Map // code → times
-	serve(t, connect(t, server), scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
+	faulty := scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
 		switch requests[0].ID {
 		case "no-model":
 			return nil, &nats.Error{Code: nats.CodeUnavailable, Text: "no model yet"}
@@ -122,14 +122,18 @@ func TestErrorCodes(t *testing.T) {
 			return v, nil
 		}
 		return half(requests), nil
-	}}, nats.ServiceConfig{
-		MaxBytes: 4096, MaxBatch: 3, Timeout: 200 * time.Millisecond,
+	}}
+	cfg := nats.ServiceConfig{
+		MaxBytes: 4096, MaxBatch: 3, Timeout: time.Minute,
 		Observe: func(o nats.Observation) {
 			n, _ := observed.LoadOrStore(o.Code, new(atomic.Int64))
 			n.(*atomic.Int64).Add(1)
 		},
-	})
-	c := client(t, connect(t, server), "")
+	}
+	serve(t, connect(t, server), faulty, cfg)
+	cfg.Model, cfg.Timeout = "hurried", 200*time.Millisecond // only its too slow answer may depend on the clock
+	serve(t, connect(t, server), faulty, cfg)
+	c, hurried := client(t, connect(t, server), ""), client(t, connect(t, server), "hurried")
 
 	for _, tt := range []struct {
 		name, contentType, body string
@@ -159,7 +163,11 @@ func TestErrorCodes(t *testing.T) {
 		{"NaN", nats.TypeJSON, `{"id": "nan", "text": "x"}`, 500, "panicked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			verdicts, err := c.Score(patience(t), []byte(tt.body), tt.contentType, false)
+			ask := c
+			if tt.name == "too slow" {
+				ask = hurried
+			}
+			verdicts, err := ask.Score(patience(t), []byte(tt.body), tt.contentType, false)
 			var e *nats.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("answered %+v, %v; want an *Error", verdicts, err)
@@ -270,8 +278,20 @@ func TestOverloadOfBytes(t *testing.T) {
 
 // What waited longer than the timeout isn't worked on any more.
 func TestLateRequestsAreShed(t *testing.T) {
+	// A machine that takes longer than this to begin with a request sheds the first
+	// one, too: then the time for it was too short.
+	for timeout := 50 * time.Millisecond; !shed(t, timeout); timeout *= 4 {
+		if timeout > 20*time.Second {
+			t.Fatalf("after %v no request is worked on", timeout)
+		}
+	}
+}
+
+// shed reports whether a service with a timeout had begun with a request when it
+// was over, and checks what then becomes of one that waits.
+func shed(t *testing.T, timeout time.Duration) bool {
+	t.Helper()
 	server := startServer(t)
-	const timeout = 50 * time.Millisecond
 	working, release := make(chan struct{}, 1), make(chan struct{})
 	var worked atomic.Int64
 	service, _ := serve(t, connect(t, server), scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
@@ -291,7 +311,12 @@ func TestLateRequestsAreShed(t *testing.T) {
 		answers <- err
 	}
 	go ask()
-	<-working
+	select {
+	case <-working:
+	case err := <-answers:
+		t.Logf("with a timeout of %v: %v", timeout, err)
+		return false
+	}
 	go ask()
 	for service.InFlight() < 2 {
 		if err := conn.Flush(); err != nil {
@@ -315,6 +340,7 @@ func TestLateRequestsAreShed(t *testing.T) {
 	if late != 2 || worked.Load() != 1 {
 		t.Errorf("%d requests were late and %d worked on, want 2 and 1", late, worked.Load())
 	}
+	return true
 }
 
 func TestTwoServicesShareTheLoad(t *testing.T) {
