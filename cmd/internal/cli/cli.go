@@ -42,9 +42,10 @@ type IO struct {
 }
 
 // Main runs a command with the process's arguments and streams until it ends or
-// SIGINT or SIGTERM asks it to; a second signal kills it. It exits the process.
+// SIGINT or SIGTERM asks it to, or its terminal goes; a second signal kills it. It
+// exits the process.
 func Main(name string, run func(ctx context.Context, args []string, stdio IO) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
 	err := run(ctx, os.Args[1:], IO{&interruptible{ctx: ctx, from: os.Stdin}, os.Stdout, os.Stderr})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -59,6 +60,16 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 		}
 	}
 	os.Exit(Status(err))
+}
+
+// ends returns the signals that ask a command to end. A terminal that goes, or a
+// lost ssh, sends SIGHUP; nohup has it ignored, and it stays so.
+func ends() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // An interruptible is a reader that gives up when a context ends, also where the

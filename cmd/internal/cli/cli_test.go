@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -89,6 +91,8 @@ func TestMistakesInAFile(t *testing.T) {
 		{"learner:\n  colour: red\n", "no flag is called learner.colour"},
 		{"count: [\n", "hamlet.yaml"},
 		{"count: many\n", "--count"},
+		{"kafka:\ncount: 3\n", "kafka: there is no value"},
+		{"learner:\n  count: ~\n", "learner.count: there is no value"},
 	} {
 		var g grammar
 		err := parse(t, &g, "--config", write(t, c.text))
@@ -100,6 +104,18 @@ func TestMistakesInAFile(t *testing.T) {
 	var g grammar
 	if err := parse(t, &g, "--config", "/no/such/file"); Status(err) != StatusUsage {
 		t.Errorf("a missing file: got %v", err)
+	}
+}
+
+// A lost terminal ends a command in order, unless nohup started it.
+func TestHangup(t *testing.T) {
+	if !slices.Contains(ends(), os.Signal(syscall.SIGHUP)) && !signal.Ignored(syscall.SIGHUP) {
+		t.Error("a hangup does not end a command")
+	}
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if slices.Contains(ends(), os.Signal(syscall.SIGHUP)) {
+		t.Error("a hangup that is ignored ends a command")
 	}
 }
 

@@ -57,14 +57,18 @@ func (r *fileResolver) find(args []string) error {
 // Validate implements [kong.Resolver]; check has done it.
 func (r *fileResolver) Validate(*kong.Application) error { return nil }
 
-// check reports every key that no flag of the program has.
+// check reports every key that no flag of the program has, and every one without a
+// value.
 func (r *fileResolver) check(app *kong.Application) error {
 	if r.values == nil {
 		return nil
 	}
 	known := flagNames(app.Node)
-	var unknown []string
+	var unknown, empty []string
 	for _, key := range r.values.Keys() {
+		if r.values.Get(key) == nil {
+			empty = append(empty, key)
+		}
 		section, rest, nested := strings.Cut(key, ".")
 		switch {
 		case !nested && (slices.Contains(known, key) || slices.Contains(r.shared, key)):
@@ -75,6 +79,11 @@ func (r *fileResolver) check(app *kong.Application) error {
 		default:
 			unknown = append(unknown, key)
 		}
+	}
+	if len(empty) > 0 {
+		slices.Sort(empty)
+		return fmt.Errorf("configuration file %s: %s: there is no value; leave the line out, or write \"\" for an empty text",
+			r.path, strings.Join(empty, ", "))
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
