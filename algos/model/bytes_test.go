@@ -171,35 +171,3 @@ func sound(b []byte) []byte {
 	}
 	return b
 }
-
-// FuzzRestore needs -fuzzminimizetime 1x: minimizing inputs of 20 KB takes all
-// the time there is.
-func FuzzRestore(f *testing.F) {
-	f.Add(bytesOf(f, golden(f)))
-	f.Add(bytesOf(f, newModel(f, model.Config{TableBits: 8})))
-	texts := newModel(f, model.Config{TableBits: 8, TextExperts: []string{model.Opening}, DuplicateWindow: 1})
-	for _, ex := range madeUp(20, 12) {
-		if ex.Body.Message != nil {
-			apply(f, texts, []model.Example{ex})
-		}
-	}
-	f.Add(bytesOf(f, texts))
-	bodies := madeUp(10, 13)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, b := range [][]byte{b, sound(bytes.Clone(b))} {
-			m, err := model.Restore(b)
-			if err != nil {
-				continue
-			}
-			if !bytes.Equal(bytesOf(t, m), b) {
-				t.Error("restored and saved, it has other bytes")
-			}
-			for _, ex := range bodies {
-				p, err := m.NewPredictor().Predict(&ex.Body)
-				if err == nil && !(p.P() >= 0 && p.P() <= 1) {
-					t.Errorf("predicts %+v", p)
-				}
-			}
-		}
-	})
-}

@@ -57,7 +57,7 @@ func small(t *testing.T) *Model {
 	return m
 }
 
-func image(t *testing.T, m *Model) []byte {
+func image(t testing.TB, m *Model) []byte {
 	t.Helper()
 	b, err := m.AppendBinary(nil)
 	if err != nil {
