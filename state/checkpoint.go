@@ -37,6 +37,10 @@ var (
 	// further: drop the model, take the partition anew and load the head, or stop.
 	ErrStale = errors.New("stale checkpoint")
 
+	// ErrLost says that a checkpoint is stale because the store has lost what it
+	// held: who has the model takes the partition anew and saves it again.
+	ErrLost = errors.New("the store lost the state")
+
 	// ErrCorrupt says that stored bytes are not what was saved: read an older
 	// version. Nothing of the corrupt one may be used.
 	ErrCorrupt = errors.New("corrupt checkpoint")

@@ -44,9 +44,9 @@ const (
 // Save writes a checkpoint and flips the partition's head to it. It uploads only
 // the chunks that Redis lacks. The checkpoint's epoch must be the one that
 // [Store.Take] returned last to anybody, and its offset must not be before the
-// head's; otherwise nothing changes and the error wraps [state.ErrStale]. Saving
-// what is the head already, as one does whose first try had no reply, returns
-// the head. A zero Saved means now.
+// head's; otherwise nothing changes and the error wraps [state.ErrStale], and
+// [state.ErrLost] if Redis lost the epoch. Saving what is the head already, as one
+// does whose first try had no reply, returns the head. A zero Saved means now.
 //
 // Everything is sent in commands of at most 1 MiB, so that Redis answers others
 // in between.
@@ -77,6 +77,10 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 			s.settle(partition, m.Chunks)
 			return strconv.ParseInt(reply[1], 10, 64)
 		case "stale":
+			if reply[1] == "epoch" && wentBack(reply[2], c.Epoch) {
+				return 0, fmt.Errorf("%s: %w: %w: the epoch is %s, this writer took it with %d: take the partition anew",
+					doing, state.ErrStale, state.ErrLost, reply[2], c.Epoch)
+			}
 			if reply[1] == "epoch" {
 				return 0, fmt.Errorf("%s: %w: the epoch is %s, this writer took it with %d: reload or stop",
 					doing, state.ErrStale, reply[2], c.Epoch)
@@ -94,6 +98,13 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	}
 	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: set its maxmemory-policy "+
 		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
+}
+
+// wentBack reports whether a partition's epoch, which only grows, is before one
+// that somebody holds.
+func wentBack(now string, held int64) bool {
+	epoch, err := strconv.ParseInt(now, 10, 64)
+	return err == nil && epoch < held
 }
 
 func (s *Store) commitKeys(partition int) []string {

@@ -93,14 +93,17 @@ func TestStale(t *testing.T) {
 		old := take(t, zombie)
 		save(t, zombie, checkpoint(old, 10, "a"))
 		epoch := take(t, owner)
-		if _, err := zombie.Save(t.Context(), 0, checkpoint(old, 11, "b")); !errors.Is(err, state.ErrStale) {
-			t.Errorf("a zombie's save: error %v, want ErrStale", err)
+		if _, err := zombie.Save(t.Context(), 0, checkpoint(old, 11, "b")); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
+			t.Errorf("a zombie's save: error %v, want ErrStale alone", err)
+		}
+		if _, err := owner.Save(t.Context(), 0, checkpoint(epoch+1, 11, "b")); !errors.Is(err, state.ErrStale) || !errors.Is(err, state.ErrLost) {
+			t.Errorf("a save under an epoch that redis has lost: error %v, want ErrStale and ErrLost", err)
 		}
 		if _, err := owner.Save(t.Context(), 0, checkpoint(epoch, 9, "b")); !errors.Is(err, state.ErrStale) {
 			t.Errorf("save behind the head: error %v, want ErrStale", err)
 		}
 		if got := srv.keys(t, "0:chunk:*"); len(got) != 2 {
-			t.Errorf("chunks after two stale saves: %d, want the 2 of the first save", len(got))
+			t.Errorf("chunks after stale saves: %d, want the 2 of the first save", len(got))
 		}
 		version := save(t, owner, checkpoint(epoch, 10, "c")) // as far as the head is far enough
 		if got, err := owner.Heading(t.Context(), 0, Head); err != nil || got.Version != version {

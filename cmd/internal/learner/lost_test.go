@@ -1,9 +1,12 @@
 package learner
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,5 +78,59 @@ func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 	}
 	if r.head().ModelSHA256() != sum(t, m) {
 		t.Error("the model differs")
+	}
+}
+
+// A Redis that is emptied while events come gets the model that is in memory,
+// not one that begins anew.
+func TestLostStateCostsNoModel(t *testing.T) {
+	r := newRig(t, 1)
+	const n = 200
+	records, m := texts(t, r.topic, n)
+	var said bytes.Buffer
+	cfg := r.config("g")
+	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
+	forgotten := false
+	r.produce(records[:n/2]...)
+	cfg.Observe = func(a Applied) { // in the learner's own goroutine, before it saves
+		if a.Offset == n/2 {
+			r.forget()
+			forgotten = true
+		}
+	}
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	await := func(end int64) {
+		t.Helper()
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for l.Status()[0].SavedEnd < end {
+			select {
+			case err := <-done:
+				t.Fatalf("the learner ended before offset %d was saved: %v", end, err)
+			case <-tick.C:
+			}
+		}
+	}
+	await(n / 2)
+	r.produce(records[n/2:]...)
+	await(n)
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if c := r.head(); !forgotten || c.ModelSHA256() != sum(t, m) || c.Position.Next != n {
+		t.Errorf("forgotten %v: the head is at %d, or another model", forgotten, c.Position.Next)
+	}
+	for message, times := range map[string]int{"starting with an empty model": 1, "has lost the partition's state": 1, "to another learner": 0} {
+		if got := strings.Count(said.String(), message); got != times {
+			t.Errorf("%q is logged %d times, want %d:\n%s", message, got, times, &said)
+		}
 	}
 }

@@ -127,7 +127,7 @@ func (p *partitionModel) Close(ctx context.Context) error {
 	if !p.unsaved {
 		return nil
 	}
-	_, err := insist(ctx, p.log, "save at the end", func() (struct{}, error) { return struct{}{}, p.save(ctx) })
+	_, err := insist(ctx, p.log, "save at the end", func() (struct{}, error) { return struct{}{}, p.saveOrRetake(ctx) })
 	if errors.Is(err, state.ErrStale) {
 		p.log.Warn("another learner holds the partition: nothing was saved, and nothing is lost", "error", err)
 		return nil
@@ -352,7 +352,7 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 	// takes away.
 	attempt, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
 	defer cancel()
-	err := p.save(attempt)
+	err := p.saveOrRetake(attempt)
 	switch {
 	case err == nil:
 		if p.failing {
@@ -372,34 +372,6 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// lookShare is how many times SaveEvery passes between two looks at what was saved.
-const lookShare = 10
-
-// lost looks from time to time whether the state still holds what was saved last,
-// or anything later. A store that was emptied or set back must not stay so until
-// the next event comes, which may be days away: nobody could score meanwhile.
-// Saving mends it, or finds that the model must be loaded anew.
-func (p *partitionModel) lost(ctx context.Context) bool {
-	if p.status.Version == 0 || time.Since(p.lastLook) < lookShare*p.l.cfg.SaveEvery {
-		return false
-	}
-	p.lastLook = time.Now()
-	ask, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
-	defer cancel()
-	head, err := p.l.cfg.Store.Heading(ask, p.partition, redis.Head)
-	switch {
-	case errors.Is(err, state.ErrNone):
-		p.log.Warn("the state has lost the model: saving it again", "version", p.status.Version)
-		return true
-	case err != nil: // a save would say so
-		return false
-	case head.Version < p.status.Version:
-		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", head.Version)
-		return true
-	}
-	return false
 }
 
 func (p *partitionModel) save(ctx context.Context) error {
