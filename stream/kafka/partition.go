@@ -221,7 +221,12 @@ func (s *session) start(ctx context.Context) error {
 			return err
 		}
 		log := s.cfg.Log.With("topic", s.cfg.Topic, "partition", s.partition, "first", first, "end", end)
-		if !ok {
+		switch {
+		case ok:
+		case first > 0: // a new state on an old topic, or one that was lost: they look the same
+			next = first
+			log.Warn("kafka: reading from what is left of the log: retention has taken its beginning")
+		default:
 			next = first
 			log.Info("kafka: reading from the beginning")
 		}
