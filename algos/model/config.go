@@ -68,8 +68,8 @@ type Config struct {
 	Dense []string `json:"dense"`
 
 	// DuplicateWindow is how many of the last events are known again, 1 to
-	// 2^24, default 100,000. An event takes 8 bytes of the model's, and 16 to 32
-	// of memory.
+	// 2^24, default 100,000. An event takes 8 bytes of the model's, and 24 to 40
+	// of memory: its place and two to four of the index.
 	DuplicateWindow int `json:"duplicate_window"`
 
 	// TextExperts are the experts that read mail and text, without repetition;
