@@ -457,6 +457,12 @@ func names(list, other []string) string {
 	return s
 }
 
+// maxAdoptions bounds what is recorded: two learners that take turns, of two
+// architectures or configurations, adopt at every turn, and a configuration of 4,096
+// dense names is some 50 KB. The record is for who asks why a model of late says other
+// things than a replay of its log.
+const maxAdoptions = 32
+
 // An Adoption records that a model went on under another configuration or with
 // other numerics than before.
 type Adoption struct {
@@ -466,7 +472,7 @@ type Adoption struct {
 }
 
 // Adopt makes m go on under cfg, and with this program's numerics, and records
-// in the model what was before. It can change what needs neither a table nor a
+// in the model what was before, the last 32 times. It can change what needs neither a table nor a
 // head remade: DuplicateWindow (a shorter one keeps the latest events, a longer
 // one cannot know again what was forgotten), LabelTrust, TrustBy and
 // the thresholds of alarms that run. Other differences are an error that names them, and m is unchanged. If nothing differs, nothing
@@ -489,6 +495,7 @@ func (m *Model) Adopt(cfg Config) error {
 		return nil
 	}
 	m.adoptions = append(m.adoptions, Adoption{Events: m.events, Config: m.cfg, Numerics: m.numerics})
+	m.adoptions = slices.Clone(m.adoptions[max(0, len(m.adoptions)-maxAdoptions):])
 	if cfg.DuplicateWindow != m.cfg.DuplicateWindow {
 		m.seen.resize(cfg.DuplicateWindow)
 	}
@@ -501,7 +508,7 @@ func (m *Model) Adopt(cfg Config) error {
 	return nil
 }
 
-// Adoptions returns what m has adopted, in order.
+// Adoptions returns what m has adopted, in order, the last 32 times.
 func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 
 // mathematics is the version of everything that turns a log into a model's

@@ -153,3 +153,25 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 }
+
+// Learners that take turns adopt without end; the model keeps the last 32 times.
+func TestAdoptionsAreBounded(t *testing.T) {
+	m := newModel(t, small)
+	events := madeUp(100, 1)
+	for i := range events {
+		apply(t, m, events[i:i+1])
+		cfg := small
+		cfg.TrustBy = []string{model.TrustByAll, model.TrustBySource}[i%2]
+		if err := m.Adopt(cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := m.Adoptions()
+	if len(all) != 32 || all[0].Events != 69 || all[31].Events != 100 {
+		t.Fatalf("%d adoptions, the last %+v; want 32, of events 69 to 100", len(all), all[len(all)-1])
+	}
+	restored, err := model.Restore(bytesOf(t, m))
+	if err != nil || len(restored.Adoptions()) != 32 {
+		t.Errorf("restored: %v", err)
+	}
+}
