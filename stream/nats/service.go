@@ -206,6 +206,9 @@ func (s *Service) Run(ctx context.Context) error {
 // serve waits for the end, of ctx or of the connection.
 func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 	if s.subscribed(ctx) {
+		if err := s.refused(); err != nil {
+			return err
+		}
 		close(s.ready)
 		s.log.Info("scoring service listens", "subject", Subject(Score, s.cfg.Model),
 			"concurrency", s.cfg.Concurrency, "queue", s.cfg.Queue)
@@ -219,6 +222,28 @@ func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 		}
 		return errors.New("scoring service: the nats connection was closed")
 	}
+}
+
+// refused reports that the server does not let us listen for requests: without
+// this the service would stand there, ready and deaf. The endpoints are subscribed
+// to last, and the complaint about the last of those refused is the connection's
+// last error; one about discovery ($SRV) is only logged.
+func (s *Service) refused() error {
+	last := s.conn.LastError()
+	if !errors.Is(last, natsgo.ErrPermissionViolation) {
+		return nil
+	}
+	m := violation.FindStringSubmatch(last.Error())
+	if m == nil || m[1] != "Subscription" {
+		return nil
+	}
+	for _, endpoint := range []string{Score, Explain, Info} {
+		if subject := Subject(endpoint, s.cfg.Model); m[2] == subject {
+			return fmt.Errorf("scoring service: the user may not listen on %s: allow it to subscribe to %s.> and $SRV.>, "+
+				"and to publish to %s>: %w", subject, ServiceName, natsgo.InboxPrefix, last)
+		}
+	}
+	return nil
 }
 
 // subscribed waits until the server has seen the subscriptions, which is when
