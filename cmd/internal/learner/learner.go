@@ -94,6 +94,7 @@ type Status struct {
 	Next     int64     // next offset to read
 	End      int64     // the log's end, as last heard
 	Events   uint64    // the model's event count
+	Resumed  uint64    // of them, those learnt before the partition was taken
 	Epsilon  float64   // the flip rate of labels that the model believes in
 	Version  int64     // of the last save; 0 before it
 	SHA256   [32]byte  // of the model as last saved
@@ -242,6 +243,7 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 		p.model.SetRunner(l.cfg.Runner)
 	}
 	l.cfg.Metrics.begin(partition, p.model.Config())
+	p.status.Resumed = p.model.Events()
 	p.publishStatus()
 	for _, a := range p.status.Alarms {
 		if a.Status.Raised {

@@ -47,7 +47,7 @@ type Config struct {
 // Run starts everything and blocks until ctx ends or, with Once, the stream has
 // been learnt and saved.
 func Run(ctx context.Context, cfg Config) error {
-	r := &run{cfg: cfg, metrics: eval.New()}
+	r := &run{cfg: cfg, metrics: eval.New(), resumed: map[int]uint64{}}
 	lc := cfg.Learner
 	lc.Observe, lc.Heard = r.observe, r.heard
 	l, err := learner.New(lc)
@@ -114,7 +114,7 @@ type run struct {
 	cfg     Config
 	learner *learner.Learner
 	stats   ingest.Stats
-	resumed uint64 // events that the model had learnt before this run
+	resumed map[int]uint64 // by partition seen so far: events that its model had learnt before this run
 
 	mu          sync.Mutex
 	metrics     *eval.Metrics
@@ -211,13 +211,7 @@ func (r *run) stream(ctx context.Context) error {
 }
 
 func (r *run) awaitAssignment(ctx context.Context) error {
-	return r.await(ctx, func(status map[int]learner.Status) bool {
-		r.resumed = 0
-		for _, s := range status {
-			r.resumed += s.Events
-		}
-		return len(status) > 0
-	})
+	return r.await(ctx, func(status map[int]learner.Status) bool { return len(status) > 0 })
 }
 
 func (r *run) awaitSaved(ctx context.Context) error {
@@ -234,14 +228,28 @@ func (r *run) awaitSaved(ctx context.Context) error {
 func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for !done(r.learner.Status()) {
+	for {
+		status := r.learner.Status()
+		r.noteResumed(status)
+		if done(status) {
+			return nil
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return nil
+}
+
+// noteResumed keeps what each partition's model had learnt when it was first
+// seen: they come one after the other, some while the stream is learnt.
+func (r *run) noteResumed(status map[int]learner.Status) {
+	for p, s := range status {
+		if _, seen := r.resumed[p]; !seen {
+			r.resumed[p] = s.Resumed
+		}
+	}
 }
 
 // noteReading keeps what the alarms say now: the learner's status ends with it.
@@ -258,10 +266,14 @@ func (r *run) finish(ctx context.Context) error {
 	if err != nil && !errors.Is(err, state.ErrNone) {
 		return err
 	}
+	resumed := 0
+	for _, events := range r.resumed {
+		resumed += int(events)
+	}
 	r.mu.Lock()
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
-		ResumedAt: int(r.resumed), NoChangeError: r.guess.Error(), Learned: r.learned,
+		ResumedAt: resumed, NoChangeError: r.guess.Error(), Learned: r.learned,
 	}
 	if !r.cfg.Learner.Model.Alarms.Off {
 		result.Reading = r.reading.String()
