@@ -66,7 +66,7 @@ const (
 	checkSteps   = 25
 
 	// A drop raises the alarm only if it is also so many times the spread of s.
-	leastSpreads = 5
+	leastSpreads = 3.5
 	normalMAD    = 1.4826 // a normal's standard deviation, of its median absolute deviation
 
 	mostHalf   = 1 << 16
@@ -129,7 +129,7 @@ func (cfg *LabelNoiseConfig) fill() error {
 //
 //	drop > .2,   or   drop > .1 while ε > .01 or max(f₀, f₁) > .04
 //
-// and drop > 5·σ, with ε the flip rate of a head on the same inputs that forgets (ρ = .998), and f₀
+// and drop > 3.5·σ, with ε the flip rate of a head on the same inputs that forgets (ρ = .998), and f₀
 // and f₁ the flip rates by true label of greatest likelihood of the recent events
 // (Report), by what that head gave to them. ε is sooner where all labels are flipped;
 // where those of one class are, the head takes part of it for the world and ε falls
