@@ -80,7 +80,7 @@
 // Λ ← ρ⁵⁰Λ + (1−ρ⁵⁰)Λ₀, η likewise. Refresh and Sweep solve sites again under the
 // belief of today; Unlearn subtracts one as it stands now; Merge adds the sites of
 // posteriors that learnt apart; FitPrior brings the prior's width to what the
-// events say.
+// events say. Check holds a posterior that was read from somewhere against itself.
 //
 // Why refresh: an early site was solved with the little that was known then.
 // JaakkolaJordan's early ξ stay too small, so that precision is overstated, w

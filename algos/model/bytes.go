@@ -200,7 +200,10 @@ func (h *half) append(dst []byte) (_ []byte, err error) {
 
 // Restore returns the model that has the bytes b, of which it keeps nothing.
 // Going on from it is bit-equal to never having stopped, if its Numerics are
-// CurrentNumerics. Nothing is allocated for a length that b does not bear out.
+// CurrentNumerics. Nothing is allocated for a length that b does not bear out. What
+// has the right checksums is held against itself as well, so that bytes which no
+// learner wrote are an error here and no panic in Apply: counts against the events of
+// their half, heads by [blr.Posterior.Check].
 func Restore(b []byte) (*Model, error) {
 	m, err := restore(b)
 	if err != nil {
