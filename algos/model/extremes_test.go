@@ -75,6 +75,7 @@ func TestExtremeStreamsAreRestored(t *testing.T) {
 			for _, noise := range []float64{0, 0.5} {
 				t.Run(fmt.Sprintf("%s/%s/noise=%v", e.name, name, noise), func(t *testing.T) {
 					t.Parallel()
+					cfg := cfg // of this stream alone
 					cfg.TableBits, cfg.Dense = 8, []string{"a", "b", "c", "d", "e", "f"}
 					cfg.Window, cfg.Rebuild, cfg.DuplicateWindow = 100, 50, 500
 					all := e.events(320, noise)
