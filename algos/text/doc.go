@@ -46,7 +46,8 @@
 // [ScoreNaiveBayes].
 //
 // Sums over features run in the order of the features, in float64; what is
-// stored is rounded to float32. Scoring costs O(n) and allocates nothing, so
+// stored is rounded to float32: weights to the nearest, counts beyond 2¹⁴ up or down
+// so that they are right on the average. Scoring costs O(n) and allocates nothing, so
 // does learning. Memory is 8·2^b bytes each.
 //
 // Tables of 2^18 slots are the size of a second cache, four of them are not, and
