@@ -21,6 +21,7 @@ type grammar struct {
 	Count int           `help:"How many." default:"1"`
 	Deep  bool          `help:"Whether."`
 	Spam  []string      `help:"Paths." sep:"none"`
+	Bare  bool          `help:"Print less." env:"-"`
 	ConfigFlag
 }
 
@@ -93,6 +94,8 @@ func TestMistakesInAFile(t *testing.T) {
 		{"count: many\n", "--count"},
 		{"kafka:\ncount: 3\n", "kafka: there is no value"},
 		{"learner:\n  count: ~\n", "learner.count: there is no value"},
+		{"bare: true\n", "bare: what the command's answer looks like is for the command line alone"},
+		{"learner:\n  bare: true\n", "learner.bare: what"},
 	} {
 		var g grammar
 		err := parse(t, &g, "--config", write(t, c.text))

@@ -22,7 +22,8 @@ var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "
 //	learner:                              # for this command alone
 //	  save-every: 5s
 //
-// A flag of the command line and a variable of the environment win over it.
+// A flag of the command line and a variable of the environment win over it. A flag
+// that no variable sets (env:"-") may not stand in a file either.
 type fileResolver struct {
 	name   string // of the program
 	path   string
@@ -57,20 +58,22 @@ func (r *fileResolver) find(args []string) error {
 // Validate implements [kong.Resolver]; check has done it.
 func (r *fileResolver) Validate(*kong.Application) error { return nil }
 
-// check reports every key that no flag of the program has, and every one without a
-// value.
+// check reports every key that no flag of the program has, that is for the command
+// line alone, or that has no value.
 func (r *fileResolver) check(app *kong.Application) error {
 	if r.values == nil {
 		return nil
 	}
-	known := flagNames(app.Node)
-	var unknown, empty []string
+	known, typed := flagNames(app.Node), typedNames(app.Node)
+	var unknown, empty, alone []string
 	for _, key := range r.values.Keys() {
 		if r.values.Get(key) == nil {
 			empty = append(empty, key)
 		}
 		section, rest, nested := strings.Cut(key, ".")
 		switch {
+		case !nested && slices.Contains(typed, key), nested && r.mine(app, section) && slices.Contains(typed, rest):
+			alone = append(alone, key)
 		case !nested && (slices.Contains(known, key) || slices.Contains(r.shared, key)):
 		case nested && slices.Contains(sections, section):
 			if r.mine(app, section) && !slices.Contains(known, rest) {
@@ -84,6 +87,11 @@ func (r *fileResolver) check(app *kong.Application) error {
 		slices.Sort(empty)
 		return fmt.Errorf("configuration file %s: %s: there is no value; leave the line out, or write \"\" for an empty text",
 			r.path, strings.Join(empty, ", "))
+	}
+	if len(alone) > 0 {
+		slices.Sort(alone)
+		return fmt.Errorf("configuration file %s: %s: what the command's answer looks like is for the command line alone",
+			r.path, strings.Join(alone, ", "))
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
@@ -100,6 +108,19 @@ func flagNames(n *kong.Node) (names []string) {
 	}
 	for _, c := range n.Children {
 		names = append(names, flagNames(c)...)
+	}
+	return names
+}
+
+// typedNames lists the flags that only a command line sets.
+func typedNames(n *kong.Node) (names []string) {
+	for _, f := range n.Flags {
+		if len(f.Envs) == 0 && f.Name != "help" {
+			names = append(names, f.Name)
+		}
+	}
+	for _, c := range n.Children {
+		names = append(names, typedNames(c)...)
 	}
 	return names
 }

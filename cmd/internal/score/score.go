@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/settings"
 	"hamlet/stream"
 	"hamlet/stream/nats"
@@ -94,7 +95,7 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	case !c.ExitCode:
 		return err
 	case err != nil:
-		return &ExitError{Code: StatusError, Err: err}
+		return failed(err)
 	case suspect == stream.DecideHam:
 		return &ExitError{Code: StatusHam}
 	case suspect == stream.DecideUnsure:
@@ -107,9 +108,15 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) (suspect stream.Decision, err error) {
 	if c.Text {
 		if c.Format != "mail" && c.Format != "text" && c.Format != "" {
-			return "", fmt.Errorf("--text and --format %s contradict each other", c.Format)
+			return "", cli.Usagef("--text and --format %s contradict each other", c.Format)
 		}
 		c.Format = "text"
+	}
+	if c.Timeout <= 0 {
+		return "", cli.Usagef("--timeout: %v is not above zero", c.Timeout)
+	}
+	if c.Reasons < 0 {
+		return "", cli.Usagef("--reasons: %d is below zero", c.Reasons)
 	}
 	cfg := nats.Config{URL: c.Server, Name: "hamlet-score", Creds: c.Creds, User: c.User, Password: c.Password, Token: c.Token}
 	if cfg.TLS, err = c.tls(); err != nil {

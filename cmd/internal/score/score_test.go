@@ -228,6 +228,7 @@ func TestExitCode(t *testing.T) {
 		{[]string{"--server", "nats://127.0.0.1:1", spam}, 3},
 		{[]string{"--model", "nobody", spam}, 3},
 		{[]string{"--text", "--format", "jsonl", spam}, 3},
+		{[]string{"--timeout", "-1s", spam}, 3},
 	} {
 		_, _, err := run(t, "", append([]string{"--exit-code", "--server", server}, tt.args...)...)
 		if got := cli.Status(err); got != tt.want {
@@ -239,9 +240,19 @@ func TestExitCode(t *testing.T) {
 		}
 	}
 	// Without the flag, an answer is success, and mistakes are as everywhere.
-	for want, args := range map[int][]string{0: {ham}, 1: {dir + "/missing"}, 2: {"--unknown-flag", ham}} {
-		if _, _, err := run(t, "", append([]string{"--server", server}, args...)...); cli.Status(err) != want {
-			t.Errorf("%q without --exit-code: status %d (%v), want %d", args, cli.Status(err), err, want)
+	for _, tt := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{ham}, 0},
+		{[]string{dir + "/missing"}, 1},
+		{[]string{"--unknown-flag", ham}, 2},
+		{[]string{"--text", "--format", "jsonl", ham}, 2},
+		{[]string{"--timeout", "-1s", ham}, 2},
+		{[]string{"--reasons", "-1", ham}, 2},
+	} {
+		if _, _, err := run(t, "", append([]string{"--server", server}, tt.args...)...); cli.Status(err) != tt.want {
+			t.Errorf("%q without --exit-code: status %d (%v), want %d", tt.args, cli.Status(err), err, tt.want)
 		}
 	}
 }

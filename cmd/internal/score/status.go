@@ -28,6 +28,15 @@ func UsageStatus(args []string, err error) error {
 	if !Wanted(args) || !errors.As(err, &usage) {
 		return err
 	}
-	// The cause is kept as text: who looks for a UsageError would find its status.
-	return &ExitError{Code: StatusError, Err: fmt.Errorf("%v (see hamlet score --help)", err)}
+	return failed(err)
+}
+
+// failed gives an error the status that --exit-code promises.
+func failed(err error) *ExitError {
+	var usage *cli.UsageError
+	if errors.As(err, &usage) {
+		// The cause is kept as text: who looks for a UsageError would find its status.
+		err = fmt.Errorf("%v (see hamlet score --help)", err)
+	}
+	return &ExitError{Code: StatusError, Err: err}
 }
