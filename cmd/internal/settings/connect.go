@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
@@ -51,6 +54,11 @@ func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 	cfg := kafka.Config{Brokers: f.Kafka, ClientID: clientID, Log: log}
 	if len(f.Kafka) == 0 {
 		return cfg, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); `hamlet up` needs none")
+	}
+	for _, addr := range f.Kafka {
+		if err := checkAddress("kafka", addr); err != nil {
+			return cfg, err
+		}
 	}
 	var err error
 	if cfg.TLS, err = tlsConfig("kafka", f.KafkaTLS, f.KafkaCA); err != nil {
@@ -121,9 +129,28 @@ func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	if f.RedisDB < 0 {
 		return cfg, fmt.Errorf("--redis-db: %d is below zero", f.RedisDB)
 	}
+	if !strings.HasPrefix(f.Redis, "/") { // the path of a socket
+		if err := checkAddress("redis", f.Redis); err != nil {
+			return cfg, err
+		}
+	}
 	var err error
 	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA)
 	return cfg, err
+}
+
+// checkAddress refuses what is not host:port. What looks as if it held a password
+// is not quoted: addresses are logged, and errors as well.
+func checkAddress(flag, addr string) error {
+	if strings.Contains(addr, "://") || strings.Contains(addr, "@") {
+		return fmt.Errorf("--%s: host:port is wanted, without a scheme, user or password: those are --%s-tls, --%s-user and --%s-password",
+			flag, flag, flag, flag)
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n == 0 {
+		return fmt.Errorf("--%s: %q is not host:port", flag, addr)
+	}
+	return nil
 }
 
 func tlsConfig(what string, wanted bool, ca string) (*tls.Config, error) {

@@ -1,0 +1,39 @@
+package settings
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// An address is host:port; one with a password in it is refused without saying it.
+func TestAddresses(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	for addr, fails := range map[string]string{
+		"redis:6379":                     "",
+		"[::1]:6379":                     "",
+		"redis://:s3cret@127.0.0.1:6379": "without a scheme, user or password",
+		"u:s3cret@127.0.0.1:9092":        "without a scheme, user or password",
+		"rediss://127.0.0.1:6379":        "without a scheme, user or password",
+		"127.0.0.1":                      `"127.0.0.1" is not host:port`,
+		"127.0.0.1:0":                    "is not host:port",
+		"127.0.0.1:70000":                "is not host:port",
+		"127.0.0.1:http":                 "is not host:port",
+	} {
+		_, redisErr := Redis{Redis: addr}.Config("default", log)
+		_, kafkaErr := Kafka{Kafka: []string{"kafka:9092", addr}}.Config("test", log)
+		for flag, err := range map[string]error{"--redis": redisErr, "--kafka": kafkaErr} {
+			switch {
+			case fails == "" && err != nil:
+				t.Errorf("%s %s: %v", flag, addr, err)
+			case fails != "" && (err == nil || !strings.Contains(err.Error(), fails) || !strings.Contains(err.Error(), flag)):
+				t.Errorf("%s %s: %v, want %q", flag, addr, err, fails)
+			case err != nil && strings.Contains(err.Error(), "s3cret"):
+				t.Errorf("%s: the error tells the password: %v", flag, err)
+			}
+		}
+	}
+	if _, err := (Redis{Redis: "/run/redis.sock"}).Config("default", log); err != nil {
+		t.Errorf("a socket: %v", err)
+	}
+}
