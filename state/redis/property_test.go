@@ -132,9 +132,6 @@ func TestInterleavings(t *testing.T) {
 				Keep:  rapid.IntRange(1, 3).Draw(rt, "keep"),
 				Daily: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "daily"),
 			}
-			if srv.pass == nil {
-				cfg.Grace = 20 * time.Millisecond // so that things expire amid it all
-			}
 			var writers [2]*writer
 			for i := range writers {
 				s, err := New(cfg)
@@ -223,9 +220,7 @@ func TestInterleavings(t *testing.T) {
 				},
 				"next day": func(*rapid.T) { now = now.Add(24 * time.Hour) },
 				"time passes": func(*rapid.T) {
-					if srv.pass != nil {
-						srv.pass(40 * time.Second)
-					}
+					srv.pass(40 * time.Second)
 				},
 				"": func(rt *rapid.T) {
 					checkInvariants(rt, srv)

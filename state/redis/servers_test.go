@@ -23,7 +23,7 @@ type server struct {
 	addr  string
 	model string
 	plain *redis.Client              // to look past the store
-	pass  func(period time.Duration) // lets time pass, nil where one would have to wait
+	pass  func(period time.Duration) // lets time pass, as far as it makes keys expire
 }
 
 var models atomic.Int64
@@ -36,7 +36,11 @@ func eachServer(t *testing.T, test func(t *testing.T, srv server)) {
 		test(t, connect(t, m.Addr(), m.FastForward))
 	})
 	if addr := os.Getenv("HAMLET_REDIS"); addr != "" {
-		t.Run("real", func(t *testing.T) { test(t, connect(t, addr, nil)) })
+		t.Run("real", func(t *testing.T) {
+			srv := connect(t, addr, nil)
+			srv.pass = func(period time.Duration) { srv.age(t, period) }
+			test(t, srv)
+		})
 	}
 }
 
@@ -54,6 +58,26 @@ func connect(t testing.TB, addr string, pass func(time.Duration)) server {
 		}
 	})
 	return srv
+}
+
+// age brings the end of every key that has one nearer.
+func (srv server) age(t testing.TB, period time.Duration) {
+	t.Helper()
+	ctx := context.Background()
+	for _, key := range srv.keys(t, "*") {
+		left, err := srv.plain.PTTL(ctx, key).Result()
+		switch {
+		case err != nil:
+		case left < 0: // it has none, or came to it
+		case left <= period:
+			err = srv.plain.Del(ctx, key).Err()
+		default:
+			err = srv.plain.PExpire(ctx, key, left-period).Err()
+		}
+		if err != nil {
+			t.Fatalf("let %v pass for %s: %v", period, key, err)
+		}
+	}
 }
 
 // clear removes all keys of the test's model.

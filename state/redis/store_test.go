@@ -159,9 +159,7 @@ func TestSaveAgainAfterALoss(t *testing.T) {
 			t.Errorf("the same save twice made versions %d and %d", first, again)
 		}
 		checkInvariants(t, srv)
-		if srv.pass != nil {
-			srv.pass(time.Hour)
-		}
+		srv.pass(time.Hour)
 		if _, _, err := srv.open(t, nil).Load(t.Context(), 0, Head); err != nil {
 			t.Errorf("load, long after: %v", err)
 		}
@@ -436,9 +434,6 @@ func TestTrimmingSparesReaders(t *testing.T) {
 		}
 		if _, err := s.loadVersion(t.Context(), 0, first); err != nil {
 			t.Errorf("a reader of a version trimmed just now: %v", err)
-		}
-		if srv.pass == nil {
-			return
 		}
 		srv.pass(31 * time.Second)
 		if _, err := s.loadVersion(t.Context(), 0, first); !errors.Is(err, state.ErrCorrupt) {
