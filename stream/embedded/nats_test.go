@@ -28,7 +28,7 @@ func startTestNATS(t *testing.T, opts NATSOptions) *NATS {
 
 func dialNATS(t *testing.T, n *NATS) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(n.URL())
+	nc, err := nats.Connect(n.URL(), nats.Timeout(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestNATSAnswers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := nc.Request("ask", []byte("what"), 5*time.Second)
+	m, err := nc.Request("ask", []byte("what"), 30*time.Second)
 	if err != nil || string(m.Data) != "what" {
 		t.Errorf("reply %v, error %v; want what was asked", m, err)
 	}
