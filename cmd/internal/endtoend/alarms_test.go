@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,10 +131,11 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 	}
 
 	flags = learnerFlags(model, append(flags, "--dense", denseNames, "--nats", natsURL, "--save-every", "20ms")...)
+	doomed := append(slices.Clone(flags), mortal...)
 	ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "600")...)
 	pending := 0 // kills after which the saved model had a rebuild begun and not in effect
 	for k := range kills {
-		learner := start(t, "learner", flags...)
+		learner := start(t, "learner", doomed...)
 		addr := learner.httpAddr()
 		goal := float64(from/2 + k*(n-from/2)/kills)
 		await(t, fmt.Sprintf("offset %v is reached", goal), func() bool {

@@ -2,9 +2,8 @@
 
 package endtoend
 
-// Under the race detector the commands are built with it, too, and slow: two fifths
-// of the session timeout is all that a learner has for its last save.
+// Under the race detector the commands are built with it, too, and slow.
 func init() {
 	buildFlags = append(buildFlags, "-race")
-	sessionTimeout = "8s"
+	mortal = []string{"--session-timeout", "8s"}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,14 +46,16 @@ func writeMail(t *testing.T, n int) string {
 	return path
 }
 
-// sessionTimeout is short, so that a partition whose learner was killed comes free.
-var sessionTimeout = "3s"
-
-// learnerFlags are what a learner of a test's model is started with.
+// learnerFlags are what a learner of a test's model is started with. Two fifths of
+// its session are what it has for its last save when it is stopped.
 func learnerFlags(model string, more ...string) []string {
 	return append([]string{"--model", model, "--kafka", kafkaAddr, "--redis", redisAddr, "--table-bits", "14",
-		"--http", "127.0.0.1:0", "--session-timeout", sessionTimeout}, more...)
+		"--http", "127.0.0.1:0", "--session-timeout", "60s"}, more...)
 }
+
+// mortal makes a learner's session short, so that its partition comes free soon
+// after it was killed.
+var mortal = []string{"--session-timeout", "3s"}
 
 func ingestFlags(model, file string, more ...string) []string {
 	return append([]string{"--model", model, "--kafka", kafkaAddr, file}, more...)
@@ -136,11 +139,12 @@ func TestKillLearner(t *testing.T) {
 	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
 	ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "250")...)
 	for k := range kills {
-		learner := start(t, "learner", learnerFlags(model, "--save-every", "50ms")...)
+		learner := start(t, "learner", learnerFlags(model, append(mortal, "--save-every", "50ms")...)...)
 		addr := learner.httpAddr()
 		goal := float64((k + 1) * n / (kills + 1))
-		await(t, fmt.Sprintf("offset %v is reached", goal), func() bool {
-			return metric(addr, "hamlet_learner_next_offset") >= goal
+		await(t, fmt.Sprintf("offset %v is reached and something saved", goal), func() bool {
+			next := metric(addr, "hamlet_learner_next_offset")
+			return next >= goal && metric(addr, "hamlet_learner_unsaved_records") < next
 		})
 		learner.kill()
 		if !strings.Contains(learner.log(), "checkpoint") && k > 0 {
@@ -237,9 +241,38 @@ func TestStopIngest(t *testing.T) {
 	p.stop()
 }
 
-// The example configuration serves all three services.
+// The example configuration serves all three services, and hamlet.
 func TestExampleConfiguration(t *testing.T) {
-	for _, name := range []string{"ingest", "learner", "scorer", "hamlet"} {
-		mustOutput(t, name, "--config", "../../../deploy/hamlet.yaml", "--help")
+	model, file := modelName(t), writeMail(t, 20)
+	const example = "../../../deploy/hamlet.yaml"
+	// What another flag would not be said about unless every value of the file can
+	// be read.
+	for _, c := range []struct {
+		name, wrong string
+		args        []string
+	}{
+		{"ingest", "--deadline", []string{"--token", "x"}},
+		{"learner", "--session-timeout", nil},
+		{"scorer", "--poll-interval", nil},
+	} {
+		_, stderr, status := output(t, c.name, append(c.args, "--config", example, c.wrong, "0s")...)
+		if want := c.name + ": " + c.wrong + ": 0s is"; status != 2 || !strings.HasPrefix(stderr, want) {
+			t.Errorf("%s: status %d, %s\nwant 2 and %q", c.name, status, stderr, want)
+		}
 	}
+	// Started, with the servers of this test in place of those that it names.
+	own := []string{"--config", example, "--model", model, "--http", "127.0.0.1:0"}
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"ingest", []string{"--kafka", kafkaAddr, "--replication", "1", "--token", "x"}},
+		{"learner", []string{"--kafka", kafkaAddr, "--replication", "1", "--redis", redisAddr, "--nats", natsURL}},
+		{"scorer", []string{"--redis", redisAddr, "--nats", natsURL}},
+	} {
+		p := start(t, c.name, append(own, c.args...)...)
+		p.says(regexp.MustCompile(`"msg":"http","addr":"([^"]+)"`))
+		p.stop()
+	}
+	mustOutput(t, "hamlet", "eval", "--config", example, file)
 }
