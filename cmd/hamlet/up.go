@@ -181,7 +181,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	cfg.Scorer = answers.Run
+	cfg.Scorer, cfg.Answers = answers.Run, answers.Ready
 	endpoint, err := c.eventsEndpoint(producer, topic, log)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
 )
 
 // A Config is everything that a run needs, connected.
@@ -34,6 +35,7 @@ type Config struct {
 	Store    *redis.Store
 	Learner  learner.Config              // Observe and Heard are up's own
 	Scorer   func(context.Context) error // blocks; nil: none
+	Answers  func() error                // why the scorer cannot answer; nil: nobody asks
 	HTTP     func(ctx context.Context, ready func() error) error
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
 	Ingest   ingest.Config
@@ -72,7 +74,7 @@ func Run(ctx context.Context, cfg Config) error {
 		g.Go(func() error { return cfg.Scorer(serving) })
 	}
 	if cfg.HTTP != nil {
-		g.Go(func() error { return cfg.HTTP(serving, l.Ready) })
+		g.Go(func() error { return cfg.HTTP(serving, r.ready) })
 	}
 	g.Go(func() error {
 		watch, stop := context.WithCancel(serving)
@@ -108,6 +110,27 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	})
 	return g.Wait()
+}
+
+// ready reports why events can't be learnt or messages not be answered. That there
+// is no model is no such reason before the first event has come: it may be the one
+// that waits for us to be ready.
+func (r *run) ready() error {
+	err := r.learner.Ready()
+	if err != nil || r.cfg.Answers == nil {
+		return err
+	}
+	err = r.cfg.Answers()
+	var refused *nats.Error
+	if errors.As(err, &refused) {
+		for _, s := range r.learner.Status() {
+			if s.Events > 0 {
+				return err
+			}
+		}
+		return nil
+	}
+	return err
 }
 
 type run struct {
