@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+)
+
+// Ingest is ready when Kafka has its topic, not as soon as it listens.
+func TestReadyzAsksKafka(t *testing.T) {
+	topic := stream.EventsTopic("default")
+	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{topic}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	cfg := kafka.Config{Brokers: []string{k.Addr()}}
+	producer, err := kafka.NewProducer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	readyz := func() int {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		f := flags{HTTP: "127.0.0.1:0"}
+		server, err := f.server(newMetrics(), producer, cfg, topic, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		serving, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- server.Run(serving) }()
+		defer func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+server.Addr()+"/readyz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	if got := readyz(); got != http.StatusOK {
+		t.Errorf("with Kafka: %d, want 200", got)
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := readyz(); got != http.StatusServiceUnavailable {
+		t.Errorf("without Kafka: %d, want 503", got)
+	}
+}
