@@ -157,7 +157,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 			s.Next, s.SavedEnd, r.head().Position.Next, s.PendingAlerts)
 	}
 	n.start()
-	for deadline := time.Now().Add(20 * time.Second); p.l.Status()[0].SavedEnd < 40; {
+	for deadline := time.Now().Add(patience); p.l.Status()[0].SavedEnd < 40; {
 		if err := p.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}

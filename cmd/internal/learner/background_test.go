@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
@@ -213,7 +212,7 @@ func TestDeathDuringARebuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		ended := make(chan error, 1)
 		go func() { ended <- l.Run(ctx) }()
 		select {

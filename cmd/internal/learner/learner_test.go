@@ -26,6 +26,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// patience is what no learner needs, however slow its machine.
+const patience = 2 * time.Minute
+
 // A rig is a Kafka, a Redis and a topic.
 type rig struct {
 	t        *testing.T
@@ -84,7 +87,7 @@ func (r *rig) produce(records ...kafka.Record) {
 func (r *rig) config(group string) Config {
 	return Config{
 		Consumer: kafka.ConsumerConfig{
-			Config: r.kafka, Topic: r.topic, Group: group, SessionTimeout: 6 * time.Second, PollInterval: 20 * time.Millisecond,
+			Config: r.kafka, Topic: r.topic, Group: group, SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond,
 		},
 		DeadLetters: r.producer, Store: r.store, Model: model.Config{TableBits: 10, DuplicateWindow: 5000}, Name: "default",
 		SaveEvery: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
@@ -105,7 +108,7 @@ func (r *rig) try(cfg Config, end int64) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
@@ -286,7 +289,7 @@ func TestSavingWaitsForRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()

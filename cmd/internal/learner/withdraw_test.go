@@ -100,7 +100,7 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 // consume returns the first n records of a topic's partition 0.
 func consume(t *testing.T, cfg kafka.Config, topic string, n int) []kafka.Record {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	reader := kafkago.NewReader(kafkago.ReaderConfig{
 		Brokers: cfg.Brokers, Topic: topic, Partition: 0, MaxWait: 50 * time.Millisecond,
