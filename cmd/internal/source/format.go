@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // formatOf returns the one format of all inputs: the given one, or what their
@@ -156,16 +157,28 @@ func isNumber(s string) bool {
 // event's validation to refuse by name.
 func parseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "xX_") {
-		return 0, fmt.Errorf("%q is not a number", clip(s))
+		return 0, fmt.Errorf("%s is not a number", word(s))
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil && !strings.Contains(err.Error(), "out of range") {
-		return 0, fmt.Errorf("%q is not a number", clip(s))
+		return 0, fmt.Errorf("%s is not a number", word(s))
 	}
 	return v, nil
 }
 
-// clip shortens what an error quotes.
+// word quotes s if it is a misspelt word, a number or three bytes at most, and else
+// only counts its bytes: what stands in the place of a label may be mail or an address, and an
+// error goes to stderr and from there into logs.
+func word(s string) string {
+	const least, most = 3, 16
+	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
+	if len(s) > most || len(s) > least && strings.ContainsFunc(s, odd) && strings.Trim(s, "0123456789+-.,eE") != "" {
+		return fmt.Sprintf("a value of %d bytes", len(s))
+	}
+	return strconv.Quote(s)
+}
+
+// clip shortens a name that an error quotes.
 func clip(s string) string {
 	const most = 40
 	if len(s) <= most {

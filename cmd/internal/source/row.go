@@ -34,7 +34,7 @@ func parseLabel(s string) (stream.Label, error) {
 	case "ham":
 		return stream.Ham, nil
 	}
-	return 0, fmt.Errorf("label: %q is neither spam nor ham", clip(s))
+	return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
 }
 
 // parseJSONL reads an event in JSON. A mail in it is reduced like any other.
@@ -79,13 +79,13 @@ func (p *svmLight) parse(line []byte, _ int) (stream.Event, error) {
 	case err == nil && (v == -1 || v == 0):
 		e.Label = stream.Ham
 	default:
-		return stream.Event{}, fmt.Errorf("label: %q is none of +1, 1 (spam), -1, 0 (ham)", clip(fields[0]))
+		return stream.Event{}, fmt.Errorf("label: %s is none of +1, 1 (spam), -1, 0 (ham)", word(fields[0]))
 	}
 	for _, f := range fields[1:] {
 		index, value, ok := strings.Cut(f, ":")
 		i, err := strconv.ParseUint(index, 10, 64)
 		if !ok || err != nil {
-			return stream.Event{}, fmt.Errorf("%q: index:value is wanted, the index a whole number", clip(f))
+			return stream.Event{}, fmt.Errorf("%s: index:value is wanted, the index a whole number", word(f))
 		}
 		v, err := parseNumber(value)
 		if err != nil {

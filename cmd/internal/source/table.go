@@ -191,8 +191,8 @@ func (t *table) checkFirst(row []string) error {
 		if t.header != nil {
 			what = fmt.Sprintf("column %q (%d)", clip(name), i+1)
 		}
-		errs = append(errs, usagef("%s is not a number in the first row but %q: leave it out with --drop %d, or say that it is the label with --label %d",
-			what, clip(row[i]), i+1, i+1))
+		errs = append(errs, usagef("%s is not a number in the first row but %s: leave it out with --drop %d, or say that it is the label with --label %d",
+			what, word(row[i]), i+1, i+1))
 	}
 	return errors.Join(errs...)
 }
@@ -236,9 +236,9 @@ func (t *table) labelOf(s string) (stream.Label, error) {
 		return stream.Ham, nil
 	}
 	if t.anyOther {
-		return 0, fmt.Errorf("label: %q says nothing", clip(s))
+		return 0, fmt.Errorf("label: %s says nothing", word(s))
 	}
-	return 0, fmt.Errorf("label: %q is neither spam (spam, 1, +1) nor ham (ham, 0, -1); --positive names what is spam, --label the column", clip(s))
+	return 0, fmt.Errorf("label: %s is neither spam (spam, 1, +1) nor ham (ham, 0, -1); --positive names what is spam, --label the column", word(s))
 }
 
 func sameLabel(s string, names []string) bool {
