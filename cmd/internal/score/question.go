@@ -1,7 +1,6 @@
 package score
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -113,33 +112,31 @@ func lines(file string, stdin io.Reader) iter.Seq2[question, error] {
 			return
 		}
 		defer r.Close()
-		scan := bufio.NewScanner(r)
-		scan.Buffer(nil, stream.MaxEventSize)
 		none := true
-		n := 1
-		for ; scan.Scan(); n++ {
-			line := bytes.TrimSpace(scan.Bytes())
-			if len(line) == 0 {
+		n := 0
+		for line, err := range source.Lines(r, stream.MaxEventSize) {
+			n++
+			line = bytes.TrimSpace(line)
+			if err == nil && len(line) == 0 {
 				continue
 			}
 			none = false
-			q := question{place: fmt.Sprintf("%s:%d", nameOf(file), n), body: bytes.Clone(line), contentType: nats.TypeJSON}
-			if line[0] == '[' {
+			q := question{place: fmt.Sprintf("%s:%d", nameOf(file), n), contentType: nats.TypeJSON}
+			switch {
+			case errors.Is(err, source.ErrLineTooLong):
+				err = skipped("the line has more than %d bytes", stream.MaxEventSize)
+			case err != nil:
+				err = skipped("cannot be read: %w", bare(err))
+			case line[0] == '[':
 				err = skipped("an array; one event a line is wanted")
-			} else {
-				err = nil
+			default:
+				q.body = bytes.Clone(line)
 			}
 			if !yield(q, err) {
 				return
 			}
 		}
-		place := question{place: fmt.Sprintf("%s:%d", nameOf(file), n)}
-		switch err := scan.Err(); {
-		case errors.Is(err, bufio.ErrTooLong):
-			yield(place, skipped("the line has more than %d bytes; what follows is not read", stream.MaxEventSize))
-		case err != nil:
-			yield(place, skipped("cannot be read: %w", bare(err)))
-		case none:
+		if none {
 			yield(question{place: nameOf(file)}, skipped("the file is empty, there is nothing to ask about"))
 		}
 	}

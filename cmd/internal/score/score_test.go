@@ -178,6 +178,7 @@ func TestEverySource(t *testing.T) {
 	write(t, dir+"/folder/one", letter("cat"))
 	write(t, dir+"/folder/two", envelope+letter("prize"))
 	text := write(t, dir+"/text", "you won a prize")
+	long := write(t, dir+"/long", `{"text": "prize"}`+"\n"+`{"text": "`+strings.Repeat("x", 1<<20+1<<17)+`"}`+"\n"+`{"text": "cat"}`+"\n"+`{"text": "prize"}`)
 	jsonl := write(t, dir+"/requests", `{"id": "a", "text": "prize"}`+"\n\n"+`{"txet": "prize"}`+"\n"+`{"vector": {"x": 1}}`+"\n")
 
 	for _, tt := range []struct {
@@ -193,6 +194,7 @@ func TestEverySource(t *testing.T) {
 		{"stdin", letter("prize"), []string{"-"}, []string{"spam standard input"}, ""},
 		{"text", "", []string{"--text", text}, []string{"spam text"}, ""},
 		{"text on stdin", "a prize", []string{"--format", "text", "-"}, []string{"spam standard input"}, ""},
+		{"a long line", "", []string{"--format", "jsonl", long}, []string{"spam long:1", "error long:2", "ham long:3", "spam long:4"}, "more than"},
 		{"jsonl", "", []string{"--format", "jsonl", jsonl}, []string{"spam requests:1", "error requests:3", "ham requests:4"}, `"txet"`},
 		{"refused", "", []string{dir + "/folder/one", write(t, dir+"/rude", letter("refuse"))}, []string{"ham folder/one", "error rude"}, "rude: refused: too rude"},
 	} {

@@ -106,7 +106,7 @@ func readIndex(name string) ([]indexLine, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && !errors.Is(err, errLineTooLong) {
+		if err != nil && !errors.Is(err, ErrLineTooLong) {
 			return nil, fmt.Errorf("%s: read line %d: %w", name, l.n+1, err)
 		}
 		entry := indexLine{place: fmt.Sprintf("%s:%d", name, l.n), err: err}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"hamlet/stream"
 )
@@ -13,7 +14,23 @@ import (
 // maxLine bounds a line: the largest mail, 25 MB, in base64 within an event.
 const maxLine = 36 << 20
 
-var errLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+// ErrLineTooLong says that a line was skipped; the next may be read.
+var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+
+// Lines yields the lines of r without their ends, each valid until the next one. A
+// line of more than max bytes is skipped and yielded as [ErrLineTooLong]; any other
+// error ends the reading.
+func Lines(r io.Reader, max int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		l := lines{r: bufio.NewReader(r), max: max}
+		for {
+			line, err := l.next()
+			if errors.Is(err, io.EOF) || !yield(line, err) || err != nil && !errors.Is(err, ErrLineTooLong) {
+				return
+			}
+		}
+	}
+}
 
 // lines reads lines of any length up to maxLine in little memory.
 type lines struct {
@@ -24,7 +41,7 @@ type lines struct {
 }
 
 // next returns the next line without its end; it is valid until the call after.
-// A line that is too long is skipped and returned as errLineTooLong.
+// A line that is too long is skipped and returned as ErrLineTooLong.
 func (l *lines) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	tooLong := false
@@ -46,7 +63,7 @@ func (l *lines) next() ([]byte, error) {
 		}
 		l.n++
 		if tooLong {
-			return nil, errLineTooLong
+			return nil, ErrLineTooLong
 		}
 		line := l.buf
 		if whole {
@@ -91,7 +108,7 @@ func linesOf(in *input, parse lineParser, yield func(draft, error) bool) (more b
 		if errors.Is(err, io.EOF) {
 			return true
 		}
-		if err != nil && !errors.Is(err, errLineTooLong) {
+		if err != nil && !errors.Is(err, ErrLineTooLong) {
 			yield(draft{}, fmt.Errorf("%s: read line %d: %w", in.name, l.n+1, err))
 			return false
 		}

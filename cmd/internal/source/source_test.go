@@ -498,7 +498,7 @@ func TestLongLines(t *testing.T) {
 	l := lines{r: readerOf("short\n" + text + "\r\n" + strings.Repeat("y", 300_000) + "\nend"), max: 200_000}
 	for i, want := range []string{"short", text, "", "end"} {
 		got, err := l.next()
-		if string(got) != want || (i == 2) != errors.Is(err, errLineTooLong) || l.n != i+1 {
+		if string(got) != want || (i == 2) != errors.Is(err, ErrLineTooLong) || l.n != i+1 {
 			t.Errorf("line %d: %d bytes, %v", i+1, len(got), err)
 		}
 	}
