@@ -27,7 +27,7 @@ type evalCommand struct {
 	settings.Model
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
 	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
-	From       int    `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
+	From       int    `help:"Leave the first N events out of the metrics: --from 1000 measures what comes after --teach-first 1000." default:"0" placeholder:"N"`
 	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt." placeholder:"FILE"`
 	Alerts     string `help:"Write a line of JSON for each change of an alarm." placeholder:"FILE"`
 	Save       string `help:"Write the model's bytes at the end." placeholder:"FILE"`

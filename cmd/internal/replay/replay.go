@@ -29,7 +29,7 @@ type Config struct {
 	Model         model.Config
 	Delay         int              // an event is learnt after so many further ones were scored
 	TeachFirst    int              // only so many events, from the first on, are learnt; 0: all
-	From          int              // metrics count events from this ordinal on
+	From          int              // metrics leave so many events out, the first ones
 	Scores        io.Writer        // a CSV line for each event, as predicted before it was learnt; may be nil
 	Alerts        io.Writer        // a line of JSON for each change of an alarm; may be nil
 	Runner        model.Runner     // does the slow work beside the stream; nil: in it

@@ -137,6 +137,28 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// The metrics leave out as many events as they are told: after TeachFirst N, From N
+// measures those that were not taught, all of them.
+func TestFromLeavesTheFirstOut(t *testing.T) {
+	const n = 60
+	items := letters(n)
+	for _, from := range []int{0, 1, 24, n - 1, n, n + 1} {
+		result, _, err := Run(t.Context(), Config{Model: model.Config{TableBits: 8}, From: from}, each(items, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spam := 0
+		for i := from; i < n; i++ {
+			if items[i].Truth == stream.Spam {
+				spam++
+			}
+		}
+		if want := max(0, n-from); result.Events != want || result.Spam != spam {
+			t.Errorf("from %d: %d events, %d of them spam; want %d, %d", from, result.Events, result.Spam, want, spam)
+		}
+	}
+}
+
 // What the model refuses is no event that passes: it neither fills the delay nor
 // uses up what is taught. A copy is told when it is learnt.
 func TestRefusedAndKnown(t *testing.T) {

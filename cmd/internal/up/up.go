@@ -39,7 +39,7 @@ type Config struct {
 	HTTP     func(ctx context.Context, ready func() error) error
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
 	Ingest   ingest.Config
-	From     int                        // metrics count events from this one on
+	From     int                        // metrics leave so many events out, the first ones
 	Once     bool                       // end after the stream
 	Progress *Progress                  // shows changes of alarms as well; they are logged unless it is on a terminal
 	Done     func(*report.Result) error // called when the stream has been learnt and saved
