@@ -90,8 +90,7 @@ func (r *fileResolver) check(app *kong.Application) error {
 	}
 	if len(alone) > 0 {
 		slices.Sort(alone)
-		return fmt.Errorf("configuration file %s: %s: what the command's answer looks like is for the command line alone",
-			r.path, strings.Join(alone, ", "))
+		return &TypedError{File: r.path, Keys: alone}
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
@@ -110,6 +109,23 @@ func flagNames(n *kong.Node) (names []string) {
 		names = append(names, flagNames(c)...)
 	}
 	return names
+}
+
+// A TypedError names keys of a configuration file that are for the command line
+// alone. It comes as the cause of a UsageError.
+type TypedError struct {
+	File string
+	Keys []string // as they stand in the file, sorted
+}
+
+func (e *TypedError) Error() string {
+	return fmt.Sprintf("configuration file %s: %s: what the command's answer looks like is for the command line alone",
+		e.File, strings.Join(e.Keys, ", "))
+}
+
+// Names reports whether one of the keys is a flag's, in whichever section.
+func (e *TypedError) Names(flag string) bool {
+	return slices.ContainsFunc(e.Keys, func(key string) bool { return key == flag || strings.HasSuffix(key, "."+flag) })
 }
 
 // typedNames lists the flags that only a command line sets.

@@ -12,20 +12,29 @@ import (
 // Wanted reports whether a command line asks for `score` with --exit-code, also
 // if it can't be parsed for something else.
 func Wanted(args []string) bool {
-	if end := slices.Index(args, "--"); end >= 0 {
-		args = args[:end]
-	}
+	args = beforeFiles(args)
 	return slices.Contains(args, "score") && slices.ContainsFunc(args, func(arg string) bool {
 		return arg == "--exit-code" || strings.HasPrefix(arg, "--exit-code=")
 	})
 }
 
+// beforeFiles returns the arguments before "--".
+func beforeFiles(args []string) []string {
+	if end := slices.Index(args, "--"); end >= 0 {
+		return args[:end]
+	}
+	return args
+}
+
 // UsageStatus gives an error of parsing args the status that --exit-code
 // promises: a delivery script must not take wrong usage, 2 elsewhere, for
-// "unsure". Any other error, and that of any other command, comes back as it is.
+// "unsure". So it is where a configuration file, in which it may not stand, asks for
+// it. Any other error, and that of any other command, comes back as it is.
 func UsageStatus(args []string, err error) error {
 	var usage *cli.UsageError
-	if !Wanted(args) || !errors.As(err, &usage) {
+	var typed *cli.TypedError
+	inFile := errors.As(err, &typed) && typed.Names("exit-code") && slices.Contains(beforeFiles(args), "score")
+	if !errors.As(err, &usage) || !inFile && !Wanted(args) {
 		return err
 	}
 	return failed(err)
