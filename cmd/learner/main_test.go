@@ -18,7 +18,7 @@ func TestAlertsAreNotPublished(t *testing.T) {
 	}
 	plain.Start()
 	defer func() { plain.Shutdown(); plain.WaitForShutdown() }()
-	if !plain.ReadyForConnections(10 * time.Second) {
+	if !plain.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
 	for _, c := range []struct {

@@ -62,7 +62,7 @@ func start(t *testing.T, w wordy) string {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
 	conn, err := nats.Connect(nats.Config{URL: s.ClientURL()})

@@ -40,7 +40,7 @@ func startNATS(t testing.TB) string {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
 	return s.ClientURL()
