@@ -43,11 +43,18 @@ func TestAdvanceIsTheFormula(t *testing.T) {
 				b = append(binary.BigEndian.AppendUint64(b, uint64(len(h.Key))), h.Key...)
 				b = append(binary.BigEndian.AppendUint64(b, uint64(len(h.Value))), h.Value...)
 			}
+			before := chain
 			chain = sha256.Sum256(b)
 
 			p = p.Advance(offset, key, value, headers...)
-			if want := (Position{Next: offset + 1, Chain: chain}); p != want {
+			if want := (Position{Next: offset + 1, Chain: chain, Before: before}); p != want {
 				t.Fatalf("position after offset %d is %v, want %v", offset, p, want)
+			}
+			if !p.Follows(key, value, headers...) {
+				t.Fatalf("the position %v does not follow the record that it was advanced by", p)
+			}
+			if p.Follows(key, append(value, 'x'), headers...) {
+				t.Fatalf("the position %v follows another record", p)
 			}
 		}
 	})
@@ -75,6 +82,17 @@ func TestAdvanceTellsLogsApart(t *testing.T) {
 			t.Errorf("logs %q and %q have one position %v", name, other, p)
 		}
 		seen[p] = name
+	}
+}
+
+// A position at the beginning, and one that knows no last record, follow anything.
+func TestFollowsWhatIsNotKnown(t *testing.T) {
+	known := Position{}.Advance(0, nil, []byte("x"))
+	unknown := Position{Next: known.Next, Chain: known.Chain, Before: known.Chain}
+	for name, p := range map[string]Position{"beginning": {}, "unknown": unknown} {
+		if !p.Follows([]byte("k"), []byte("v"), Header{"h", nil}) {
+			t.Errorf("%s: refuses a record", name)
+		}
 	}
 }
 

@@ -7,34 +7,38 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
 // A Manifest describes a stored checkpoint: everything but the model's bytes,
-// for which it holds the names of their chunks. Its bytes, in version 1, with
+// for which it holds the names of their chunks. Its bytes, in version 2, with
 // all integers big-endian, are
 //
 //	 at  bytes
 //	  0   8    "hamletMF"
-//	  8   4    version of this layout: 1
+//	  8   4    version of this layout: 2
 //	 12   4    schema
 //	 16   8    epoch
 //	 24   8    events
 //	 32   8    position: next offset
 //	 40  32    position: chain
-//	 72   8    saved: seconds since 1970-01-01 UTC, signed
-//	 80   4    saved: nanoseconds, below 10⁹
-//	 84  32    SHA-256 of the model
-//	116   8    length of the model
-//	124   4    N, length of numerics
-//	128   4    C, length of config
-//	132   4    K, number of chunks: ⌈length / 1 MiB⌉
-//	136   N    numerics
+//	 72  32    position: chain before the last record
+//	104   8    saved: seconds since 1970-01-01 UTC, signed
+//	112   4    saved: nanoseconds, below 10⁹
+//	116  32    SHA-256 of the model
+//	148   8    length of the model
+//	156   4    N, length of numerics
+//	160   4    C, length of config
+//	164   4    K, number of chunks: ⌈length / 1 MiB⌉
+//	168   N    numerics
 //	      C    config
 //	      32K  names of the chunks, in order
 //	      32   SHA-256 of all bytes before
 //
-// and nothing may follow. There is one encoding for each manifest.
+// and nothing may follow. There is one encoding for each manifest. Version 1,
+// which is read as well, lacks the 32 bytes at 72; read from it, a position does
+// not know its last record.
 type Manifest struct {
 	Schema   int
 	Numerics string
@@ -50,8 +54,8 @@ type Manifest struct {
 
 const (
 	manifestMagic   = "hamletMF"
-	manifestVersion = 1
-	manifestHeader  = 136 // bytes before numerics
+	manifestVersion = 2
+	manifestHeader  = 168 // bytes before numerics
 )
 
 // AppendBinary appends the manifest's bytes to dst. It fails on a manifest that
@@ -69,6 +73,7 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	dst = binary.BigEndian.AppendUint64(dst, m.Events)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(m.Position.Next))
 	dst = append(dst, m.Position.Chain[:]...)
+	dst = append(dst, m.Position.Before[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(m.Saved.Unix()))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(m.Saved.Nanosecond()))
 	dst = append(dst, m.Model[:]...)
@@ -89,38 +94,47 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 // Its error wraps [ErrCorrupt] unless the bytes are those of a version that this
 // program does not know, which it says. On an error m is unchanged.
 func (m *Manifest) UnmarshalBinary(b []byte) error {
-	if len(b) < manifestHeader+sha256.Size || !bytes.HasPrefix(b, []byte(manifestMagic)) {
+	if len(b) < manifestHeader || !bytes.HasPrefix(b, []byte(manifestMagic)) { // the shortest of version 1 has that many
 		return fmt.Errorf("%w: %d bytes that are not a manifest", ErrCorrupt, len(b))
 	}
-	if v := binary.BigEndian.Uint32(b[8:]); v != manifestVersion {
-		return fmt.Errorf("manifest has version %d, this program reads %d: use the hamlet that wrote it or a newer one",
-			v, manifestVersion)
+	version := binary.BigEndian.Uint32(b[8:])
+	if version < 1 || version > manifestVersion {
+		return fmt.Errorf("manifest has version %d, this program reads 1 to %d: use the hamlet that wrote it or a newer one",
+			version, manifestVersion)
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
 		return fmt.Errorf("%w: a manifest's hash is %x, not %x", ErrCorrupt, got, sum)
 	}
-	numerics := uint64(binary.BigEndian.Uint32(b[124:]))
-	config := uint64(binary.BigEndian.Uint32(b[128:]))
-	chunks := uint64(binary.BigEndian.Uint32(b[132:]))
-	if want := manifestHeader + numerics + config + sha256.Size*chunks; uint64(len(body)) != want {
-		return fmt.Errorf("%w: a manifest of %d bytes announces %d", ErrCorrupt, len(b), want+sha256.Size)
+	if version == 1 {
+		body = slices.Concat(body[:72], body[40:72], body[72:])
 	}
-	nanoseconds := binary.BigEndian.Uint32(b[80:])
+	if len(body) < manifestHeader {
+		return fmt.Errorf("%w: a manifest of %d bytes", ErrCorrupt, len(b))
+	}
+	numerics := uint64(binary.BigEndian.Uint32(body[156:]))
+	config := uint64(binary.BigEndian.Uint32(body[160:]))
+	chunks := uint64(binary.BigEndian.Uint32(body[164:]))
+	if want := manifestHeader + numerics + config + sha256.Size*chunks; uint64(len(body)) != want {
+		return fmt.Errorf("%w: a manifest of %d bytes announces %d bytes before its hash, in version %d; it has %d",
+			ErrCorrupt, len(b), want, manifestVersion, len(body))
+	}
+	nanoseconds := binary.BigEndian.Uint32(body[112:])
 	if nanoseconds >= 1e9 {
 		return fmt.Errorf("%w: a manifest was saved at %d nanoseconds in a second", ErrCorrupt, nanoseconds)
 	}
 	got := Manifest{
-		Schema: int(binary.BigEndian.Uint32(b[12:])),
-		Epoch:  int64(binary.BigEndian.Uint64(b[16:])),
-		Events: binary.BigEndian.Uint64(b[24:]),
+		Schema: int(binary.BigEndian.Uint32(body[12:])),
+		Epoch:  int64(binary.BigEndian.Uint64(body[16:])),
+		Events: binary.BigEndian.Uint64(body[24:]),
 		Position: Position{
-			Next:  int64(binary.BigEndian.Uint64(b[32:])),
-			Chain: [sha256.Size]byte(b[40:72]),
+			Next:   int64(binary.BigEndian.Uint64(body[32:])),
+			Chain:  [sha256.Size]byte(body[40:72]),
+			Before: [sha256.Size]byte(body[72:104]),
 		},
-		Saved:  time.Unix(int64(binary.BigEndian.Uint64(b[72:])), int64(nanoseconds)).UTC(),
-		Model:  [sha256.Size]byte(b[84:116]),
-		Length: int64(binary.BigEndian.Uint64(b[116:])),
+		Saved:  time.Unix(int64(binary.BigEndian.Uint64(body[104:])), int64(nanoseconds)).UTC(),
+		Model:  [sha256.Size]byte(body[116:148]),
+		Length: int64(binary.BigEndian.Uint64(body[148:])),
 	}
 	rest := body[manifestHeader:]
 	got.Numerics = string(rest[:numerics])

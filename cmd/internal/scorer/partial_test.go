@@ -38,7 +38,7 @@ func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 	for _, key := range versionKeys(r, 0) {
 		whole[key] = r.HGet(key, "manifest")
 		manifest := []byte(whole[key])
-		binary.BigEndian.PutUint32(manifest[8:], 2) // the version of the layout
+		binary.BigEndian.PutUint32(manifest[8:], 1000) // the version of the layout
 		r.HSet(key, "manifest", string(manifest))
 	}
 	for i := range 5 {
