@@ -75,6 +75,7 @@ type reading struct {
 }
 
 func (r *reading) Position() (int64, bool)     { return 0, true }
+func (*reading) Follows(kafka.Record) bool     { return true }
 func (r *reading) Idle(context.Context) error  { return nil }
 func (r *reading) Close(context.Context) error { return nil }
 func (r *reading) Handle(_ context.Context, batch []kafka.Record) error {

@@ -56,6 +56,7 @@ type discard struct {
 }
 
 func (d *discard) Position() (int64, bool)    { return 0, true }
+func (*discard) Follows(kafka.Record) bool    { return true }
 func (d *discard) Idle(context.Context) error { return nil }
 func (d *discard) Close(context.Context) error {
 	return nil
@@ -137,6 +138,7 @@ func BenchmarkWriteToRead(b *testing.B) {
 type signal chan<- struct{}
 
 func (s signal) Position() (int64, bool)     { return 0, false }
+func (signal) Follows(kafka.Record) bool     { return true }
 func (s signal) Idle(context.Context) error  { return nil }
 func (s signal) Close(context.Context) error { return nil }
 func (s signal) Handle(_ context.Context, batch []kafka.Record) error {

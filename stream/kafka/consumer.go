@@ -46,6 +46,12 @@ type Handler interface {
 	// read from its beginning. It is called once, before the first Handle.
 	Position() (next int64, ok bool)
 
+	// Follows reports whether the state may go on after last, the log's record at
+	// next−1: whether it is the one that the state absorbed last, by key, value and
+	// headers. It is called once, after a Position that was ok, unless the log has no
+	// such record; if it says no, Run ends with ErrReplaced.
+	Follows(last Record) bool
+
 	// Handle takes records in ascending offset order. It may keep their keys and
 	// values, but not the batch itself, which is reused.
 	Handle(ctx context.Context, batch []Record) error
@@ -146,7 +152,7 @@ func (c *Consumer) Joined() bool { return c.joined.Load() }
 // when the assignment does, and drives the handler. It waits through broker
 // restarts. It returns early, after closing the other handlers in order, with
 // the error of open or of a handler unless that wraps ErrReload, and with
-// ErrGap, ErrBehind, ErrUnknownTopic, ErrAuth or ErrTLS. What a handler could not
+// ErrGap, ErrBehind, ErrReplaced, ErrUnknownTopic, ErrAuth or ErrTLS. What a handler could not
 // finish when it was asked to stop, such as its last save, is an error of Run if
 // ctx had ended, joined with the others', and only a warning in the log if the
 // partition was taken away: whoever has it now reads from the state that is saved.

@@ -193,19 +193,7 @@ func TestGapWhileReading(t *testing.T) {
 func TestCompactionIsNoGap(t *testing.T) {
 	fake, cfg := fakeCluster(t)
 	const name = "compacted"
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{}}
-	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
-	res, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
-		Topic: name, NumPartitions: 1, ReplicationFactor: 1,
-		ConfigEntries: []kafkago.ConfigEntry{
-			{ConfigName: "cleanup.policy", ConfigValue: "compact"},
-			{ConfigName: "segment.bytes", ConfigValue: "1000"},
-			{ConfigName: "min.cleanable.dirty.ratio", ConfigValue: "0"},
-		},
-	}}})
-	if err != nil || res.Errors[name] != nil {
-		t.Fatal(err, res.Errors)
-	}
+	compacted(t, cfg, name)
 	p := newProducer(t, cfg)
 	for i := 0; i < 500; i += 10 {
 		if err := p.Publish(t.Context(), numbered(name, i, 10, 7)...); err != nil {
@@ -224,6 +212,24 @@ func TestCompactionIsNoGap(t *testing.T) {
 	}
 	if k.count == 500 {
 		t.Error("nothing was compacted, so nothing was tested")
+	}
+}
+
+// compacted creates a topic of one partition that the fake broker compacts.
+func compacted(t *testing.T, cfg kafka.Config, name string) {
+	t.Helper()
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{}}
+	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
+	res, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
+		Topic: name, NumPartitions: 1, ReplicationFactor: 1,
+		ConfigEntries: []kafkago.ConfigEntry{
+			{ConfigName: "cleanup.policy", ConfigValue: "compact"},
+			{ConfigName: "segment.bytes", ConfigValue: "1000"},
+			{ConfigName: "min.cleanable.dirty.ratio", ConfigValue: "0"},
+		},
+	}}})
+	if err != nil || res.Errors[name] != nil {
+		t.Fatal(err, res.Errors)
 	}
 }
 

@@ -10,6 +10,11 @@
 // the state makes it exactly once: the state's own position wins over the
 // group's offsets, which are written as advice for lag monitors only.
 //
+// An offset says nothing about which log it belongs to. At the start of an
+// assignment the record before the position is fetched, and the state's owner says
+// whether it is the one that it has absorbed: a topic that was deleted and created
+// anew is [ErrReplaced], also when it has grown beyond the position.
+//
 // # Order
 //
 // Records with one key go to one partition, chosen by murmur2 as Java's clients

@@ -43,6 +43,12 @@ var (
 	// broker lost acknowledged records, or the address is another cluster's.
 	ErrBehind = errors.New("log ends before the position")
 
+	// ErrReplaced: the log has another record before the state's position than the
+	// state has absorbed, so it is not the log that the state came from: the topic
+	// was deleted and created again, or the broker lost acknowledged records, or the
+	// address is another cluster's.
+	ErrReplaced = errors.New("another log than the one absorbed")
+
 	// ErrReload: a Handler returns it (wrapped) to be dropped and opened anew from
 	// its saved state, for instance after losing the race for a save.
 	ErrReload = errors.New("reload the state")

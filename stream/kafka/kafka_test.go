@@ -1,10 +1,12 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,12 +102,16 @@ type keeper struct {
 	taken map[int][]kafka.Record
 	count int
 	owner map[int]string
-	log   []string      // "a open 0", "a close 0", …
-	moved chan struct{} // closed and renewed at every change
+	asked map[int][]kafka.Record // what Follows was asked about
+	log   []string               // "a open 0", "a close 0", …
+	moved chan struct{}          // closed and renewed at every change
 }
 
 func newKeeper() *keeper {
-	return &keeper{next: map[int]int64{}, taken: map[int][]kafka.Record{}, owner: map[int]string{}, moved: make(chan struct{})}
+	return &keeper{
+		next: map[int]int64{}, taken: map[int][]kafka.Record{}, asked: map[int][]kafka.Record{},
+		owner: map[int]string{}, moved: make(chan struct{}),
+	}
 }
 
 func (k *keeper) change(f func()) {
@@ -160,6 +166,28 @@ func (k *keeper) open(who string) func(context.Context, int) (kafka.Handler, err
 }
 
 func (h *handler) Position() (int64, bool) { return h.next, h.stateful }
+
+// Follows compares with what was taken at that offset, if anything was.
+func (h *handler) Follows(last kafka.Record) bool {
+	same := true
+	h.k.change(func() {
+		h.k.asked[h.partition] = append(h.k.asked[h.partition], last)
+		for _, r := range h.k.taken[h.partition] {
+			if r.Offset == last.Offset && !sameContent(&r, &last) {
+				same = false
+			}
+		}
+	})
+	return same
+}
+
+// sameContent compares what a record is about; a nil key or value is an empty one.
+func sameContent(a, b *kafka.Record) bool {
+	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
+		slices.EqualFunc(a.Headers, b.Headers, func(a, b kafka.Header) bool {
+			return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+		})
+}
 
 func (h *handler) Handle(_ context.Context, batch []kafka.Record) error {
 	if h.handle != nil {

@@ -233,14 +233,26 @@ func (s *session) start(ctx context.Context) error {
 		s.next = next
 		if next <= end {
 			log.Debug("kafka: reading", "next", next)
-			return s.gap(first)
+			if !ok || first >= next { // nothing is absorbed, or retention has taken it
+				return s.gap(first)
+			}
+			err := s.follow(ctx)
+			if !errors.Is(err, kafkago.OffsetOutOfRange) {
+				return err
+			}
 		}
-		// A broker that is recovering its log shows an early end for a moment.
+		// A broker that is recovering its log shows an early end for a moment, and
+		// retention may come between two questions.
 		if doubted.IsZero() {
 			doubted = time.Now()
 		}
-		if time.Since(doubted) > patience {
+		switch {
+		case time.Since(doubted) <= patience:
+		case next > end:
 			return s.behind(end)
+		default:
+			log.Warn("kafka: the log's bounds say that it has the record before the position, and it has not: going on", "next", next)
+			return nil
 		}
 	}
 }

@@ -170,6 +170,7 @@ func TestIdle(t *testing.T) {
 type idler chan<- struct{}
 
 func (i idler) Position() (int64, bool)                      { return 0, false }
+func (idler) Follows(kafka.Record) bool                      { return true }
 func (i idler) Handle(context.Context, []kafka.Record) error { return nil }
 func (i idler) Close(context.Context) error                  { return nil }
 func (i idler) Idle(ctx context.Context) error {

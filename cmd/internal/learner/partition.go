@@ -73,6 +73,11 @@ func (p *partitionModel) resumed(c *state.Checkpoint, version int64) {
 // Position implements kafka.Handler.
 func (p *partitionModel) Position() (int64, bool) { return p.position.Next, p.known }
 
+// Follows implements kafka.Handler.
+func (p *partitionModel) Follows(last kafka.Record) bool {
+	return p.position.Follows(last.Key, last.Value, chained(last.Headers)...)
+}
+
 // Handle implements kafka.Handler: it applies a batch in order, publishes its
 // dead letters and saves when it is time.
 func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error {
