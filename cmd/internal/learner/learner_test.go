@@ -42,7 +42,12 @@ type rig struct {
 
 func newRig(t *testing.T, partitions int) *rig {
 	t.Helper()
-	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	return newRigWith(t, partitions, embedded.KafkaOptions{})
+}
+
+func newRigWith(t *testing.T, partitions int, options embedded.KafkaOptions) *rig {
+	t.Helper()
+	k, err := embedded.StartKafka(options)
 	if err != nil {
 		t.Fatal(err)
 	}
