@@ -14,16 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
 )
 
 // The tests run on the embedded broker; HAMLET_KAFKA=host:port runs those that
 // do not stop it on a real one as well.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 var topics atomic.Int64

@@ -9,13 +9,13 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
 
 	"hamlet/stream"
+	"hamlet/stream/embedded/leak"
 	"hamlet/stream/nats"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // startServer runs a NATS server in this process, on a free port.
 func startServer(t testing.TB) *server.Server {

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 
 	"hamlet/algos/model"
+	"hamlet/stream/embedded/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var _ model.Runner = (*Runner)(nil)
 

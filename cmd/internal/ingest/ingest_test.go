@@ -10,15 +10,15 @@ import (
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
-	"go.uber.org/goleak"
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const topic = "hamlet.events.test"
 

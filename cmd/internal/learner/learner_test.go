@@ -12,7 +12,6 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
@@ -20,11 +19,12 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
 	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // patience is what no learner needs, however slow its machine.
 const patience = 2 * time.Minute

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"go.uber.org/goleak"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/score"
 	"hamlet/stream"
+	"hamlet/stream/embedded/leak"
 	"hamlet/stream/nats"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // wordy is a scorer that looks for one word: "prize" is spam, "perhaps" is
 // unsure, all else is ham.

@@ -11,18 +11,18 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
+	"hamlet/stream/embedded/leak"
 	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func patience(t testing.TB) context.Context {
 	t.Helper()

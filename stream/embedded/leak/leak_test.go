@@ -1,0 +1,25 @@
+package leak
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// slow leaves a goroutine that ends later than goleak looks.
+type slow struct{ after time.Duration }
+
+func (s slow) Run() int {
+	go func() { <-time.After(s.after) }()
+	return 0
+}
+
+func TestWaitsForWhatEnds(t *testing.T) {
+	if code := (patient{slow{time.Second}}).Run(); code != 0 {
+		t.Errorf("code %d", code)
+	}
+	if err := goleak.Find(); err != nil {
+		t.Error(err)
+	}
+}
