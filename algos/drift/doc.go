@@ -104,10 +104,10 @@
 // spreads spam around the ham has 8, at 5 all have 5 or fewer, but spambase waits 300
 // events.
 //
-// At 60 inputs the noise watch costs 9 µs an event, 2.7 times an update of the
-// head, and 47 µs while ε > .01; nearly all of it is SNRs, which run in the
-// background. The others cost 20 and 45 ns (-bench NoiseWatch). Its state is 169
-// kB, mostly the window.
+// At 60 inputs the noise watch costs 6 µs an event, 2.5 times an update of the head,
+// and 27 µs while ε > .01; nearly all of it is SNRs, which run in the background. The
+// others cost 22 and 11 ns (-bench NoiseWatch). Its state is 169 kB, mostly the
+// window.
 //
 // # Invariants
 //

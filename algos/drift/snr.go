@@ -30,7 +30,7 @@ type Result struct {
 func (j *Job) Count() uint64 { return j.count }
 
 // Run cuts bins from the window and boosts on them. It is a pure function of the
-// job, to the last bit on every CPU. At 500 rows of 60 inputs it takes about 2 ms,
+// job, to the last bit on every CPU. At 500 rows of 60 inputs it takes about 1.3 ms,
 // of which binning is the half.
 func (j *Job) Run() Result {
 	n := 2 * j.half
