@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"hamlet/stream"
@@ -108,16 +110,27 @@ func (b *mailbox) messages() iter.Seq2[Message, error] {
 }
 
 func (b *mailbox) file(in *input, yield func(Message, error) bool) (more bool) {
-	// One message among many that cannot be read, or has been moved or deleted
-	// since the directory was, does not keep the others from being learnt.
+	// One message among many that cannot be learnt from does not keep the others
+	// from being learnt.
 	fail := func(err error) bool {
-		if b.single {
+		if b.single && ownFault(err) {
 			return yield(Message{}, &Rejection{Place: in.name, Err: err})
 		}
 		yield(Message{}, fmt.Errorf("%s: %w", in.name, err))
 		return false
 	}
 	r, closer, err := in.unpacked()
+	for b.single && errors.Is(err, fs.ErrNotExist) {
+		path, lookErr := movedTo(in.path)
+		if lookErr != nil {
+			return fail(lookErr)
+		}
+		if path == "" || path == in.path {
+			break
+		}
+		in = &input{name: path, path: path}
+		r, closer, err = in.unpacked()
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -134,6 +147,40 @@ func (b *mailbox) file(in *input, yield func(Message, error) bool) (more bool) {
 		return fail(plain(err))
 	}
 	return yield(Message{in.name, raw}, nil)
+}
+
+// ownFault reports whether a message would fail the same way at every reading: it
+// is gone, or not ours to read, or its packing is broken. Any other error of the
+// system (too many open files, a disk, a network file system) passes, and a
+// message rejected for it would be taken for done by the runs that come after.
+func ownFault(err error) bool {
+	var system syscall.Errno
+	return !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+}
+
+// movedTo returns where a message of a Maildir lies now that is no longer at path:
+// who sees it moves it from new to cur, and flags are part of its name, behind
+// ":2,". It returns "" if the message is gone, or path is in no Maildir.
+func movedTo(path string) (string, error) {
+	dir, name := filepath.Split(path)
+	dir = filepath.Clean(dir)
+	if sub := filepath.Base(dir); sub != "new" && sub != "cur" {
+		return "", nil
+	}
+	unique, _, _ := strings.Cut(name, ":2,")
+	for _, sub := range []string{"cur", "new"} {
+		sub = filepath.Join(filepath.Dir(dir), sub)
+		entries, err := os.ReadDir(sub)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("look for it in %s: %w", sub, plain(err))
+		}
+		for _, e := range entries {
+			if now, _, _ := strings.Cut(e.Name(), ":2,"); now == unique {
+				return filepath.Join(sub, e.Name()), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // formatExt returns the extension in lower case, compression put aside.

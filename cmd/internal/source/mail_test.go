@@ -221,7 +221,7 @@ func testDeliveryTime(t *testing.T) {
 }
 
 // A Maildir may hold what is no message, and lose messages while it is read; the
-// others are learnt.
+// others are learnt, those too that somebody reads meanwhile.
 func TestMaildirWithWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	for _, sub := range []string{"cur", "new", "tmp"} {
@@ -240,7 +240,12 @@ func TestMaildirWithWhatCannotBeRead(t *testing.T) {
 	write("1:2,S", message)
 	moved := write("2:2,", message)
 	packed := write("3:2,S", "\x1f\x8bno gzip")
-	write("4:2,S", message)
+	gone := write("4:2,S", message)
+	write("4a:2,S", message)
+	arrived := filepath.Join(dir, "new", "4b")
+	if err := os.WriteFile(arrived, []byte(message), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "cur", "5"), 0o600); err != nil { // nobody ever writes to it
 		t.Fatal(err)
 	}
@@ -254,7 +259,11 @@ func TestMaildirWithWhatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := os.Rename(moved, moved+"S"); err != nil { // somebody read the message meanwhile
+	if err := errors.Join(
+		os.Rename(moved, moved+"S"), // somebody read the message meanwhile
+		os.Rename(arrived, filepath.Join(dir, "cur", "4b:2,S")),
+		os.Remove(gone),
+	); err != nil {
 		t.Fatal(err)
 	}
 	events, places := 0, []string{}
@@ -272,7 +281,43 @@ func TestMaildirWithWhatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{moved, packed}; events != 2 || !slices.Equal(places, want) {
-		t.Errorf("%d events, rejected %q; want 2, and %q", events, places, want)
+	if want := []string{packed, gone}; events != 4 || !slices.Equal(places, want) {
+		t.Errorf("%d events, rejected %q; want 4, and %q", events, places, want)
+	}
+}
+
+// An error of the system is not the message's: it ends the run. A rejection would
+// let the next run go on behind the message.
+func TestMaildirOnAFailingSystem(t *testing.T) {
+	for name, fail := range map[string]func(path string) error{ // errors that a test can have, for EMFILE and EIO
+		"open": func(path string) error { return os.Symlink(path, path) }, // ELOOP
+		"read": func(path string) error { return os.Mkdir(path, 0o700) },  // EISDIR
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, sub := range []string{"cur", "new"} {
+				if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(dir, "cur", "1:2,S")
+			if err := os.WriteFile(path, []byte("Subject: lunch\n\nat noon\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(Config{Ham: []string{dir}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := errors.Join(os.Remove(path), fail(path)); err != nil {
+				t.Fatal(err)
+			}
+			for _, err = range s.Events() {
+			}
+			var r *Rejection
+			if err == nil || errors.As(err, &r) || strings.Count(err.Error(), path) != 1 {
+				t.Errorf("%v, want an error that ends the run and names %s once", err, path)
+			}
+		})
 	}
 }
