@@ -153,11 +153,16 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 		s.lost, s.held = false, false // it is what it was
 		return nil
 	}
-	if err == nil && s.part != nil && named.Next < s.part.next {
+	anew := s.lost // what it names is of another history
+	switch {
+	case err != nil:
+	case s.part != nil && named.Next < s.part.next:
 		var behind bool
 		if behind, err = l.losing(ask, partition, s, named); behind {
 			return nil
 		}
+	case !anew && named.Version < s.newest: // a pin, or the learner has put back what was lost
+		anew, err = l.begunAnew(ask, partition, s)
 	}
 	var (
 		checkpoint *state.Checkpoint
@@ -178,8 +183,8 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	}
 	known := s.bad != nil
 	s.tried, s.bad = named, err
-	if s.lost {
-		s.newest = 0 // another history
+	if anew {
+		s.newest = 0
 	}
 	s.newest, s.lost, s.held = max(s.newest, named.Version), false, false
 	switch {
@@ -208,17 +213,14 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 // the part that is served, is so because the store lost its data and the log is
 // learnt anew, not because somebody pinned an older version. Then the part is
 // served on until the new model has come as far: a small model is no match for it.
-//
-// Within one history the version of the head never goes back, and a number never
-// names two versions.
+// Within one history a number never names two versions.
 func (l *loader) losing(ctx context.Context, partition int, s *slot, named redis.Heading) (bool, error) {
 	if !s.lost {
-		head, err := l.store.Heading(ctx, partition, redis.Head)
-		if err != nil && !errors.Is(err, state.ErrNone) {
+		anew, err := l.begunAnew(ctx, partition, s)
+		if err != nil {
 			return false, err
 		}
-		s.lost = err == nil && head.Version < s.newest ||
-			named.Version == s.tried.Version && named.Identity != s.tried.Identity
+		s.lost = anew || named.Version == s.tried.Version && named.Identity != s.tried.Identity
 	}
 	if s.lost && !s.held {
 		s.held = true
@@ -227,6 +229,17 @@ func (l *loader) losing(ctx context.Context, partition int, s *slot, named redis
 			"model", l.name, "partition", partition, "served_next_offset", s.part.next, "next_offset", named.Next)
 	}
 	return s.lost, nil
+}
+
+// begunAnew reports whether the store counts versions anew, because it lost those
+// that were followed: within one history the version of the head never goes back.
+// A head that is not there, or is no version, says nothing.
+func (l *loader) begunAnew(ctx context.Context, partition int, s *slot) (bool, error) {
+	head, err := l.store.Heading(ctx, partition, redis.Head)
+	if errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrCorrupt) {
+		return false, nil
+	}
+	return err == nil && head.Version < s.newest, err
 }
 
 // noteUnlisted marks the partitions that the store has lost.

@@ -1,10 +1,13 @@
 package scorer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"hamlet/state/redis"
 )
 
 // A Redis that lost its data while nobody looked may give a number again: what
@@ -83,5 +86,85 @@ func TestLostStateIsServedUntilItIsLearntAnew(t *testing.T) {
 		if v := predicted(t, l); v.Model.Positions[0] != versions[1].Next || l.stale.Load() {
 			t.Errorf("pinned to offset %d, %d is served, stale %v", versions[1].Next, v.Model.Positions[0], l.stale.Load())
 		}
+	}
+}
+
+// A model that the learner has put back before the scorer looked again is a new
+// history: pins within it count at once.
+func TestPinAfterALossThatNobodySaw(t *testing.T) {
+	for _, damaged := range []bool{false, true} { // what was named before the loss
+		r := miniredis.RunT(t)
+		store := openStore(t, r)
+		teacher := newTeacher(t, store, 0)
+		for range 10 {
+			teacher.learn(6)
+			teacher.save()
+		}
+		if damaged {
+			for version := 1; version <= 10; version++ {
+				r.HSet(fmt.Sprint("hamlet:{default}:0:version:", version), "manifest", "?")
+			}
+		}
+		l, _ := newTestLoader(t, r)
+		l.look(patience(t))
+
+		r.FlushAll()
+		var err error
+		if teacher.epoch, err = store.Take(patience(t), 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			teacher.learn(6)
+			want := teacher.save()
+			l.look(patience(t))
+			if v := predicted(t, l); v.Model.SHA256 != want || l.stale.Load() {
+				t.Fatalf("damaged before %v: the model %s is served, stale %v; want %s, false", damaged, v.Model.SHA256, l.stale.Load(), want)
+			}
+		}
+		if err := store.Pin(patience(t), 0, 2); err != nil {
+			t.Fatal(err)
+		}
+		l.look(patience(t))
+		if v := predicted(t, l); v.Model.Positions[0] != 72 || l.stale.Load() {
+			t.Errorf("damaged before %v: pinned to offset 72, %d is served, stale %v", damaged, v.Model.Positions[0], l.stale.Load())
+		}
+	}
+}
+
+// Pins that go back and forth are no new history: after them a loss is known by
+// the largest number that was ever followed.
+func TestALossBehindPins(t *testing.T) {
+	r := miniredis.RunT(t)
+	store, err := redis.New(redis.Config{Addr: r.Addr(), Keep: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	teacher := newTeacher(t, store, 0)
+	for range 10 {
+		teacher.learn(6)
+		teacher.save()
+	}
+	l, _ := newTestLoader(t, r)
+	l.look(patience(t))
+	for _, version := range []int64{2, 5} {
+		if err := store.Pin(patience(t), 0, version); err != nil {
+			t.Fatal(err)
+		}
+		l.look(patience(t))
+		if v := predicted(t, l); v.Model.Positions[0] != 6*version || l.stale.Load() {
+			t.Fatalf("pinned to offset %d, %d is served, stale %v", 6*version, v.Model.Positions[0], l.stale.Load())
+		}
+	}
+
+	r.FlushAll()
+	anew := newTeacher(t, store, 0)
+	for range 7 { // more versions than the pin's number, fewer than were followed
+		anew.learn(4)
+		anew.save()
+	}
+	l.look(patience(t))
+	if v := predicted(t, l); v.Model.Positions[0] != 30 || !l.stale.Load() {
+		t.Errorf("with 28 events learnt anew offset %d is served, stale %v; want 30, true", v.Model.Positions[0], l.stale.Load())
 	}
 }
