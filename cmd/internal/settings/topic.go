@@ -17,7 +17,7 @@ import (
 type Topic struct {
 	Partitions  int           `help:"Partitions of the events topic, if it is to be created. Each has a model of its own." default:"1" placeholder:"N" group:"Kafka"`
 	Replication int           `help:"Replicas of topics that are to be created; -1 is the brokers' default." default:"-1" placeholder:"N" group:"Kafka"`
-	Retention   time.Duration `help:"How long events are kept, if their topic is to be created." default:"2160h" placeholder:"D" group:"Kafka"`
+	Retention   time.Duration `help:"How long events are kept, if their topic is to be created; 0 is the brokers' default, below zero is for ever." default:"2160h" placeholder:"D" group:"Kafka"`
 }
 
 const (
@@ -40,8 +40,8 @@ func (f Topic) Check() error {
 	if f.Replication != -1 && (f.Replication < 1 || f.Replication > maxReplication) {
 		errs = append(errs, fmt.Errorf("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication))
 	}
-	if f.Retention < minRetention {
-		errs = append(errs, fmt.Errorf("--retention: %v is below %v: events would go before they are learnt", f.Retention, minRetention))
+	if f.Retention > 0 && f.Retention < minRetention {
+		errs = append(errs, fmt.Errorf("--retention: %v is below %v: events would go before they are learnt; 0 is the brokers' default, below zero is for ever", f.Retention, minRetention))
 	}
 	return wrong(errs)
 }
