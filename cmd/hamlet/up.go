@@ -340,13 +340,18 @@ func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Co
 		if err != nil {
 			return err
 		}
-		held, newest, err := end.HeldBy(items)
+		held, _, err := end.HeldBy(items)
 		if err != nil {
 			return err
 		}
-		// More records than synthetic mails: there is something else among them.
-		if held > 0 && held == len(end.Marks) && end.Records <= int64(newest.Ordinal)+1 {
-			return nil
+		if held > 0 && held == len(end.Marks) { // before that, too, there must be nothing else
+			if items, err = src.open(); err != nil {
+				return err
+			}
+			only, err := ingest.HoldsOnly(ctx, cfg, topic, items)
+			if err != nil || only {
+				return err
+			}
 		}
 	}
 	src.open = nil

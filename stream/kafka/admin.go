@@ -214,6 +214,12 @@ func LastRecordWith(ctx context.Context, cfg Config, topic string, partition int
 	})
 }
 
+// LastRecordWhere is [LastRecordWith] for any property of a record. A record may
+// be asked about more than once.
+func LastRecordWhere(ctx context.Context, cfg Config, topic string, partition int, wanted func(Record) bool, most int64) (Record, bool, error) {
+	return newest(ctx, cfg, topic, partition, most, 64, func(m *kafkago.Message) bool { return wanted(fromMessage(m)) })
+}
+
 // newest returns the newest record that is wanted among a partition's last most
 // offsets. It reads windows backwards, of step, 4·step, 16·step … offsets.
 func newest(ctx context.Context, cfg Config, topic string, partition int, most, step int64, wanted func(*kafkago.Message) bool) (last Record, ok bool, err error) {

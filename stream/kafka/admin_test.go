@@ -14,6 +14,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -131,6 +132,10 @@ func TestLastRecordWith(t *testing.T) {
 	}
 	if _, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "no such", math.MaxInt64); ok || err != nil {
 		t.Errorf("a header that is nowhere: %v, %v", ok, err)
+	}
+	without := func(r kafka.Record) bool { _, ok := stream.FindHeader(r.Headers, "mark"); return !ok && r.Offset < n-1 }
+	if r, ok, err := kafka.LastRecordWhere(within(t, 30*time.Second), cfg, name, 0, without, math.MaxInt64); !ok || err != nil || r.Offset != n-3 {
+		t.Errorf("without the header: offset %d, %v, %v; want %d", r.Offset, ok, err, n-3)
 	}
 }
 

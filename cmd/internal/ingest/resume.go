@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/cespare/xxhash/v2"
+
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -57,18 +59,22 @@ func FindEnd(ctx context.Context, cfg kafka.Config, topic string, log *slog.Logg
 		if !ok {
 			continue
 		}
-		text, _ := stream.FindHeader(record.Headers, stream.HeaderOrdinal)
-		ordinal, err := strconv.Atoi(text)
-		if err != nil {
-			continue // somebody else's header of that name: not our mark
+		if mark, ok := markOf(record); ok {
+			found.Marks = append(found.Marks, mark)
 		}
-		e, err := stream.DecodeRecord(record.Headers, record.Value)
-		if err != nil {
-			continue
-		}
-		found.Marks = append(found.Marks, Mark{Ordinal: ordinal, ID: e.ID})
 	}
 	return found, nil
+}
+
+// markOf returns the mark of an event from a source, and false of any other record.
+func markOf(r kafka.Record) (Mark, bool) {
+	text, _ := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
+	ordinal, err := strconv.Atoi(text)
+	if err != nil {
+		return Mark{}, false // none, or somebody else's header of that name
+	}
+	e, err := stream.DecodeRecord(r.Headers, r.Value)
+	return Mark{Ordinal: ordinal, ID: e.ID}, err == nil
 }
 
 // HeldBy returns how many of the marks a source holds, and the one of them with
@@ -99,6 +105,38 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 		}
 	}
 	return n, newest, nil
+}
+
+// HoldsOnly reports whether each of a topic's records is an event of a source, sent
+// once or more often. It reads the source to its end and keeps two numbers an event,
+// and the topic back to the newest record that is not of the source.
+func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items) (bool, error) {
+	sent := make(map[int]uint64) // a hash of the id, by ordinal
+	for item, err := range items {
+		var rejected *source.Rejection
+		switch {
+		case errors.As(err, &rejected):
+			continue
+		case err != nil:
+			return false, err
+		}
+		sent[item.Ordinal] = xxhash.Sum64String(item.Event.ID)
+	}
+	other := func(r kafka.Record) bool {
+		mark, ok := markOf(r)
+		id, held := sent[mark.Ordinal]
+		return !ok || !held || id != xxhash.Sum64String(mark.ID)
+	}
+	first, _, err := kafka.Offsets(ctx, cfg, topic)
+	if err != nil {
+		return false, err
+	}
+	for partition := range first {
+		if _, found, err := kafka.LastRecordWhere(ctx, cfg, topic, partition, other, math.MaxInt64); found || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // resumeFrom returns the ordinal to go on with: 0 unless the source holds one of
