@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -419,7 +420,56 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 		if !errors.Is(err, state.ErrCorrupt) {
 			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
 		}
-		mustContain(t, err.Error(), "no version is whole", "delete its keys "+s.key(0, "*"))
+		mustContain(t, err.Error(), "no version is whole", "delete its keys "+s.key(0, "[^p]*")+" and "+s.key(0, "pinned")+", but not "+s.key(0, "partitions"))
+	})
+}
+
+// Keys that are deleted as Load advises are all of the partition's, and none of
+// another one's.
+func TestMadeAnewAsAdvised(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch, err := s.Take(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Save(t.Context(), 1, checkpoint(epoch, 5, "b")); err != nil {
+			t.Fatal(err)
+		}
+		version := save(t, s, checkpoint(take(t, s), 10, "a"))
+		if err := s.Pin(t.Context(), 0, version); err != nil {
+			t.Fatal(err)
+		}
+		srv.plain.HSet(t.Context(), s.versionKey(0, version), "manifest", "?")
+		_, _, err = s.Load(t.Context(), 0, Head)
+		if !errors.Is(err, state.ErrCorrupt) {
+			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
+		}
+		_, advice, _ := strings.Cut(err.Error(), "delete its keys ")
+		deleted, spared, _ := strings.Cut(advice, ", but not ")
+		for pattern := range strings.SplitSeq(deleted, " and ") {
+			for _, key := range srv.keys(t, strings.TrimPrefix(pattern, "hamlet:{"+srv.model+"}:")) {
+				srv.plain.Del(t.Context(), key)
+			}
+		}
+		left := srv.keys(t, "0:*")
+		if len(left) != 1 || !strings.HasPrefix(spared, left[0]+",") {
+			t.Errorf("the keys %q are left, want only the one spared in %q", left, err)
+		}
+		got, err := s.Partitions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]int{0, 1}, got); diff != "" {
+			t.Errorf("partitions (-want +got):\n%s", diff)
+		}
+		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrNone) {
+			t.Errorf("load after the deletion: %v, want ErrNone", err)
+		}
+		again := save(t, s, checkpoint(take(t, s), 3, "c"))
+		if _, served, err := s.Load(t.Context(), 0, Served); err != nil || served != again {
+			t.Errorf("version %d is served, %v; want what was made anew, %d", served, err, again)
+		}
 	})
 }
 
