@@ -61,8 +61,9 @@ end
 if #missing > 1 then return missing end
 if at[2] == identity then
   -- A chunk that had been lost and was uploaded again is to expire, like all that
-  -- no commit has made permanent.
+  -- no commit has made permanent. The list of partitions may have been lost as well.
   for i = names, #ARGV do redis.call('PERSIST', chunkKey(ARGV[i])) end
+  redis.call('SADD', partitionsKey, partition)
   return {'saved', head}
 end
 

@@ -46,7 +46,8 @@ const (
 // [Store.Take] returned last to anybody, and its offset must not be before the
 // head's; otherwise nothing changes and the error wraps [state.ErrStale], and
 // [state.ErrLost] if Redis lost the epoch. Saving what is the head already, as one
-// does whose first try had no reply, returns the head. A zero Saved means now.
+// does whose first try had no reply, returns the head; what Redis lost of it, or
+// its place among [Store.Partitions], is there again. A zero Saved means now.
 //
 // Everything is sent in commands of at most 1 MiB, so that Redis answers others
 // in between.

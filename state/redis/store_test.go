@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,6 +146,23 @@ func TestSaveAgain(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("references (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// The head saved again brings back the partition that Redis does not list any more.
+func TestSaveAgainListsThePartition(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		c := checkpoint(take(t, s), 10, "a")
+		first := save(t, s, c)
+		srv.plain.Del(t.Context(), s.key(0, "partitions"))
+		if again := save(t, s, c); again != first {
+			t.Errorf("the same save twice made versions %d and %d", first, again)
+		}
+		if got, err := s.Partitions(t.Context()); err != nil || !slices.Equal(got, []int{0}) {
+			t.Errorf("partitions %v, %v; want 0", got, err)
+		}
+		checkInvariants(t, srv)
 	})
 }
 
