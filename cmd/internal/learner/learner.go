@@ -37,6 +37,7 @@ type Store interface {
 	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
 	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
 	Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error)
+	Partitions(ctx context.Context) ([]int, error)
 }
 
 // A Publisher writes dead letters and receipts, and returns when they are acknowledged.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hamlet/state"
@@ -15,8 +16,9 @@ const lookShare = 10
 
 // lost looks from time to time whether the state still holds what was saved last,
 // or anything later. A store that was emptied or set back must not stay so until
-// the next event comes, which may be days away: nobody could score meanwhile.
-// Saving mends it, or finds that the model must be loaded anew.
+// the next event comes, which may be days away: nobody could score meanwhile. Nor
+// does a scorer know of a partition that is not listed any more. Saving mends it,
+// or finds that the model must be loaded anew.
 func (p *partitionModel) lost(ctx context.Context) bool {
 	if p.status.Version == 0 || time.Since(p.lastLook) < lookShare*p.l.cfg.SaveEvery {
 		return false
@@ -35,7 +37,12 @@ func (p *partitionModel) lost(ctx context.Context) bool {
 		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", head.Version)
 		return true
 	}
-	return false
+	listed, err := p.l.cfg.Store.Partitions(ask)
+	if err != nil || slices.Contains(listed, p.partition) {
+		return false
+	}
+	p.log.Warn("the state does not list the partition any more: saving again", "version", p.status.Version)
+	return true
 }
 
 // saveOrRetake saves. If the store has lost the state, the model that is in memory

@@ -6,9 +6,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"hamlet/state/redis"
 )
@@ -132,5 +135,55 @@ func TestLostStateCostsNoModel(t *testing.T) {
 		if got := strings.Count(said.String(), message); got != times {
 			t.Errorf("%q is logged %d times, want %d:\n%s", message, got, times, &said)
 		}
+	}
+}
+
+// taught returns partition 0's model after it has learnt and saved n texts, and
+// would look and save at every turn.
+func (r *rig) taught(cfg Config, n int) *partitionModel {
+	r.t.Helper()
+	cfg.SaveEvery = time.Nanosecond
+	l, err := New(cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p, err := l.open(r.t.Context(), 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	records, _ := texts(r.t, r.topic, n)
+	for i := range records {
+		records[i].Offset, records[i].HighWater = int64(i), int64(n)
+	}
+	if err := p.Handle(r.t.Context(), records); err != nil {
+		r.t.Fatal(err)
+	}
+	if c := r.head(); c.Position.Next != int64(n) {
+		r.t.Fatalf("saved up to %d, want %d", c.Position.Next, n)
+	}
+	return p
+}
+
+// A partition that Redis does not list any more, though its model is there, is
+// listed again though no event comes.
+func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
+	r := newRig(t, 1)
+	p := r.taught(r.config("g"), 20)
+	version := p.status.Version
+	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
+	defer client.Close()
+	for range 2 {
+		if n, err := client.Del(t.Context(), "hamlet:{default}:0:partitions").Result(); err != nil || n != 1 {
+			t.Fatalf("%d keys deleted, %v; want the list of partitions", n, err)
+		}
+		if err := p.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if listed, err := r.store.Partitions(t.Context()); err != nil || !slices.Equal(listed, []int{0}) {
+			t.Errorf("listed are %v, %v; want 0", listed, err)
+		}
+	}
+	if p.status.Version != version || p.unsaved {
+		t.Errorf("version %d became %d, unsaved %v", version, p.status.Version, p.unsaved)
 	}
 }
