@@ -111,9 +111,10 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 		}
 		bad = number
 	}
-	// The list of all partitions is one of the first's keys.
-	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; put a backup of redis back, or, to have the model "+
-		"made anew from the log, delete its keys %s and %s, but not %s, which lists all partitions",
+	// A learner at work would save the model that it has in memory over either. The
+	// list of all partitions is one of the first's keys.
+	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
+		"or, to have the model made anew from the log, delete its keys %s and %s, but not %s, which lists all partitions",
 		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
 }
 

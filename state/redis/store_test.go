@@ -438,7 +438,7 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 		if !errors.Is(err, state.ErrCorrupt) {
 			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
 		}
-		mustContain(t, err.Error(), "no version is whole", "delete its keys "+s.key(0, "[^p]*")+" and "+s.key(0, "pinned")+", but not "+s.key(0, "partitions"))
+		mustContain(t, err.Error(), "no version is whole", "with the learners stopped put a backup of redis back, or, ", "delete its keys "+s.key(0, "[^p]*")+" and "+s.key(0, "pinned")+", but not "+s.key(0, "partitions"))
 	})
 }
 
