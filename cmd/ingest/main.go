@@ -115,7 +115,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	defer stop()
 	g, gctx := errgroup.WithContext(serving)
 	if f.HTTP != "" {
-		server, err := f.server(metrics, producer, kafkaConfig, topic, log)
+		server, err := f.server(metrics, producer, topic, log)
 		if err != nil {
 			return err
 		}
@@ -176,12 +176,8 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	return nil
 }
 
-func (f *flags) server(m *metrics, producer *kafka.Producer, kafkaConfig kafka.Config, topic string, log *slog.Logger) (*httpd.Server, error) {
-	kafkaConfig.Log = nil // the answer tells what is wrong
-	readiness := ingest.NewReadiness(func(ctx context.Context) error {
-		_, _, err := kafka.Offsets(ctx, kafkaConfig, topic)
-		return err
-	})
+func (f *flags) server(m *metrics, producer *kafka.Producer, topic string, log *slog.Logger) (*httpd.Server, error) {
+	readiness := ingest.NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
 	cfg := httpd.Config{Addr: f.HTTP, Registry: m.registry, Ready: readiness.Ready, Log: log}
 	if f.Token != "" {
 		events, err := ingest.NewHTTP(ingest.HTTPConfig{

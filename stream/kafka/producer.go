@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -25,7 +26,7 @@ type Producer struct {
 
 	mu      sync.Mutex
 	closed  bool
-	calls   sync.WaitGroup // Publish calls under way
+	calls   sync.WaitGroup // Publish and Reach calls under way
 	lanes   map[lanekey]*lane
 	clients map[string]*kafkago.Client // by topic, so that each learns of its own only
 }
@@ -92,7 +93,25 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	return group.Wait()
 }
 
-// Close ends the Publish calls under way with ErrClosed, waits for them and
+// Reach returns nil if all partitions of a topic have a leader that answers on the
+// connections that Publish uses; else why not, when ctx ends or the topic is found
+// missing. It logs nothing.
+func (p *Producer) Reach(ctx context.Context, topic string) error {
+	if !p.enter() {
+		return fmt.Errorf("reach topic %s: %w", topic, ErrClosed)
+	}
+	defer p.calls.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
+
+	cfg := p.cfg
+	cfg.Log = slog.New(slog.DiscardHandler) // the error says it
+	_, _, err := offsets(ctx, &cfg, p.client(topic), topic)
+	return err
+}
+
+// Close ends the calls under way with ErrClosed, waits for them and
 // closes all connections.
 func (p *Producer) Close() error {
 	p.mu.Lock()

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/loopback"
@@ -323,4 +327,58 @@ func ExampleProducer() {
 		kafka.Record{Topic: "hamlet.events.default", Key: []byte("example.org/bob"), Value: []byte("another")})
 	fmt.Println("acknowledged:", err == nil)
 	// Output: acknowledged: true
+}
+
+// Whether a topic can be reached is asked over the connections that there are.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	var dialled atomic.Int64
+	_, cfg := fakeCluster(t, kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		return counting{l, &dialled}, err
+	}))
+	name := topic(t)
+	ensure(t, cfg, name, 2)
+	p := newProducer(t, cfg)
+	if err := p.Publish(within(t, 30*time.Second), numbered(name, 0, 10, 9)...); err != nil {
+		t.Fatal(err)
+	}
+	reach := func() {
+		t.Helper()
+		if err := p.Reach(within(t, 30*time.Second), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reach()
+	before := dialled.Load()
+	for range 20 {
+		reach()
+	}
+	// Two ends of two partitions are asked for at a time; none asks on a new connection
+	// once there are as many.
+	if n := dialled.Load(); n > before+4 {
+		t.Errorf("%d connections, %d more than before; want at most 4 more", n, n-before)
+	}
+	if err := p.Reach(within(t, 30*time.Second), "none"); !errors.Is(err, kafka.ErrUnknownTopic) {
+		t.Errorf("%v, want ErrUnknownTopic", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Reach(within(t, 30*time.Second), name); !errors.Is(err, kafka.ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+}
+
+type counting struct {
+	net.Listener
+	accepted *atomic.Int64
+}
+
+func (c counting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.accepted.Add(1)
+	}
+	return conn, err
 }

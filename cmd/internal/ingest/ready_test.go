@@ -18,18 +18,27 @@ func TestReadinessFollowsKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	r := NewReadiness(func(ctx context.Context) error {
-		_, _, err := kafka.Offsets(ctx, cfg, topic)
-		return err
-	})
+	producer, err := kafka.NewProducer(kafka.Config{Brokers: []string{k.Addr()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	r := NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
+	r.patience = 30 * time.Second // for a slow machine
 	if err := r.Ready(); err != nil {
 		t.Errorf("with Kafka: %v", err)
 	}
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.at = time.Time{} // as after a while
+	r.patience = time.Millisecond // the answer is no, however long it is waited for
+	for range maxDoubts {
+		if err := r.err; err != nil {
+			t.Errorf("unready too early: %v", err)
+		}
+		r.at = r.at.Add(-probeEvery) // as after a while
+		_ = r.Ready()                // the last one counts
+	}
 	if err := r.Ready(); err == nil {
 		t.Error("ready without Kafka")
 	}
@@ -37,26 +46,31 @@ func TestReadinessFollowsKafka(t *testing.T) {
 
 func TestReadinessIsAskedForOnceAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked, down := 0, errors.New("down")
+		down := errors.New("down")
+		answers := []bool{false, true, false, false, true, false, false, false, false, true} // of one asking after the other
+		asked := 0
 		r := NewReadiness(func(ctx context.Context) error {
-			if asked++; asked == 1 {
+			if asked++; answers[asked-1] {
 				return nil
 			}
 			<-ctx.Done() // a Kafka that hangs
 			return down
 		})
-		for at, want := range []error{nil, nil, nil, nil, nil, down, down} { // second by second
+		// The first no counts, a yes always does, and the third no in a row.
+		for i, want := range []error{down, nil, nil, nil, nil, nil, nil, down, down, nil} {
 			start := time.Now()
-			if err := r.Ready(); err != want {
-				t.Errorf("after %d s: %v, want %v", at, err, want)
+			for range 2 { // the second one does not ask
+				if err := r.Ready(); err != want {
+					t.Errorf("asking %d: %v, want %v", i, err, want)
+				}
 			}
 			if took := time.Since(start); took > probePatience {
-				t.Errorf("after %d s: it took %v", at, took)
+				t.Errorf("asking %d: it took %v", i, took)
 			}
-			<-time.After(time.Second)
-		}
-		if asked != 2 {
-			t.Errorf("asked %d times, want 2", asked)
+			if asked != i+1 {
+				t.Errorf("asked %d times, want %d", asked, i+1)
+			}
+			<-time.After(probeEvery)
 		}
 	})
 }
