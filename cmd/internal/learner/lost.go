@@ -24,9 +24,7 @@ func (p *partitionModel) lost(ctx context.Context) bool {
 		return false
 	}
 	p.lastLook = time.Now()
-	ask, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
-	defer cancel()
-	head, err := p.l.cfg.Store.Heading(ask, p.partition, redis.Head)
+	head, err := p.l.cfg.Store.Heading(ctx, p.partition, redis.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		p.log.Warn("the state has lost the model: saving it again", "version", p.status.Version)
@@ -37,7 +35,7 @@ func (p *partitionModel) lost(ctx context.Context) bool {
 		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", head.Version)
 		return true
 	}
-	listed, err := p.l.cfg.Store.Partitions(ask)
+	listed, err := p.l.cfg.Store.Partitions(ctx)
 	if err != nil || slices.Contains(listed, p.partition) {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"hamlet/state"
 	"hamlet/state/redis"
 )
 
@@ -164,18 +165,28 @@ func (r *rig) taught(cfg Config, n int) *partitionModel {
 	return p
 }
 
+// lose deletes the keys that match a pattern.
+func (r *rig) lose(pattern string) {
+	r.t.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
+	defer client.Close()
+	keys, err := client.Keys(r.t.Context(), pattern).Result()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if n, err := client.Del(r.t.Context(), keys...).Result(); err != nil || n == 0 {
+		r.t.Fatalf("%d keys %s deleted, %v", n, pattern, err)
+	}
+}
+
 // A partition that Redis does not list any more, though its model is there, is
 // listed again though no event comes.
 func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 	r := newRig(t, 1)
 	p := r.taught(r.config("g"), 20)
 	version := p.status.Version
-	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
-	defer client.Close()
 	for range 2 {
-		if n, err := client.Del(t.Context(), "hamlet:{default}:0:partitions").Result(); err != nil || n != 1 {
-			t.Fatalf("%d keys deleted, %v; want the list of partitions", n, err)
-		}
+		r.lose("hamlet:{default}:0:partitions")
 		if err := p.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -185,5 +196,71 @@ func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 	}
 	if p.status.Version != version || p.unsaved {
 		t.Errorf("version %d became %d, unsaved %v", version, p.status.Version, p.unsaved)
+	}
+}
+
+// A clocked store notes by when each answer of a *redis.Store is wanted.
+type clocked struct {
+	*redis.Store
+	asked  []string
+	wanted []time.Time // zero: at any time
+}
+
+func (c *clocked) note(ctx context.Context, what string) {
+	deadline, _ := ctx.Deadline()
+	c.asked, c.wanted = append(c.asked, what), append(c.wanted, deadline)
+}
+
+func (c *clocked) Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error) {
+	c.note(ctx, "heading")
+	return c.Store.Heading(ctx, partition, which)
+}
+
+func (c *clocked) Partitions(ctx context.Context) ([]int, error) {
+	c.note(ctx, "partitions")
+	return c.Store.Partitions(ctx)
+}
+
+func (c *clocked) Take(ctx context.Context, partition int) (int64, error) {
+	c.note(ctx, "take")
+	return c.Store.Take(ctx, partition)
+}
+
+func (c *clocked) Save(ctx context.Context, partition int, checkpoint *state.Checkpoint) (int64, error) {
+	c.note(ctx, "save")
+	return c.Store.Save(ctx, partition, checkpoint)
+}
+
+// A look that finds a loss, and the save that mends it, share one grant of time.
+func TestALookAndItsSaveShareADeadline(t *testing.T) {
+	r := newRig(t, 1)
+	cfg := r.config("g")
+	store := &clocked{Store: r.store}
+	cfg.Store = store
+	p := r.taught(cfg, 20)
+	for _, c := range []struct {
+		lose string // what Redis loses
+		asks []string
+	}{
+		{"*", []string{"heading", "save", "take", "heading", "save"}},
+		{"hamlet:{default}:0:partitions", []string{"heading", "partitions", "save"}},
+	} {
+		store.asked, store.wanted = nil, nil
+		r.lose(c.lose)
+		start := time.Now()
+		if err := p.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		end := time.Now()
+		if !slices.Equal(store.asked, c.asks) {
+			t.Fatalf("without %s the store was asked for %q, want %q", c.lose, store.asked, c.asks)
+		}
+		grant := min(p.l.cfg.Consumer.Drain, 10*time.Second)
+		for i, deadline := range store.wanted {
+			if !deadline.Equal(store.wanted[0]) || deadline.Before(start.Add(grant)) || deadline.After(end.Add(grant)) {
+				t.Errorf("without %s, %s %d is to end by %v; want what was asked first, %v, and that %v after the turn began, at %v",
+					c.lose, store.asked[i], i, deadline, store.wanted[0], grant, start)
+			}
+		}
 	}
 }

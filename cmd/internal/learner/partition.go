@@ -346,17 +346,17 @@ func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record)
 // waits to be acknowledged. Without the state the learner goes on learning and
 // tries again: the log holds what is not saved.
 func (p *partitionModel) saveIfDue(ctx context.Context) error {
-	if !p.unsaved && p.lost(ctx) {
+	// Looks and saves that hang must not outlast, together, what the group grants a
+	// partition that it takes away.
+	attempt, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
+	defer cancel()
+	if !p.unsaved && p.lost(attempt) {
 		p.unsaved = true
 	}
 	if !p.unsaved || len(p.alerts) > 0 || time.Since(p.lastSave) < p.l.cfg.SaveEvery {
 		return nil
 	}
 	p.lastSave = time.Now()
-	// A save that hangs must not outlast what the group grants a partition that it
-	// takes away.
-	attempt, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, 10*time.Second))
-	defer cancel()
 	err := p.saveOrRetake(attempt)
 	switch {
 	case err == nil:
