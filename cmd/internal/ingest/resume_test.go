@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream/kafka"
@@ -89,5 +91,34 @@ func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
 	stats, said = send(t, cfg, producer, 300, "e", "")
 	if stats.Sent != 90 || stats.Skipped != 180 || !strings.Contains(said, "going on behind it") {
 		t.Errorf("the source and 100 more: sent %d, skipped %d, want 90 and 180; it said %s", stats.Sent, stats.Skipped, said)
+	}
+}
+
+// The search for the last event from a source says how far it is, and gives up.
+func TestSearchIsBounded(t *testing.T) {
+	cfg, producer := cluster(t, 1)
+	if stats, _ := send(t, cfg, producer, 10, "e", ""); stats.Sent != 9 {
+		t.Fatalf("sent %d, want 9", stats.Sent)
+	}
+	const posted = 300
+	for i := range posted {
+		if err := producer.Publish(t.Context(), kafka.Record{Topic: topic, Key: []byte("k"), Value: []byte(strconv.Itoa(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for most, marks := range map[int64]int{posted: 0, posted + 1: 1, posted + 9: 1} {
+		var said bytes.Buffer
+		s := search{near: 10, most: most, sayEvery: time.Nanosecond, log: slog.New(slog.NewTextHandler(&said, nil))}
+		end, err := s.end(t.Context(), cfg, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(end.Marks) != marks {
+			t.Errorf("among %d: %d marks, want %d", most, len(end.Marks), marks)
+		}
+		if gaveUp := strings.Contains(said.String(), "older ones are not looked through"); gaveUp != (marks == 0) ||
+			!strings.Contains(said.String(), "still looking") {
+			t.Errorf("among %d: it said %s", most, said.String())
+		}
 	}
 }
