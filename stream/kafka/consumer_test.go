@@ -105,21 +105,7 @@ func TestRebalanceMovesPartitions(t *testing.T) {
 }
 
 func TestGapIsAnError(t *testing.T) {
-	fake, cfg := fakeCluster(t)
-	const name = "t"
-	ensure(t, cfg, name, 1)
-	p := newProducer(t, cfg)
-	old := numbered(name, 0, 100, 1)
-	for i := range old {
-		old[i].Time = time.Now().Add(-2 * time.Hour) // the topic keeps one
-	}
-	if err := p.Publish(t.Context(), old...); err != nil {
-		t.Fatal(err)
-	}
-	fake.ApplyRetention()
-	if err := p.Publish(t.Context(), numbered(name, 100, 10, 1)...); err != nil {
-		t.Fatal(err)
-	}
+	cfg, name := withoutBeginning(t)
 	k := newKeeper()
 	k.next[0] = 30
 	consumer := kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}
@@ -454,6 +440,28 @@ func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
 		}
 	}
 	return nil
+}
+
+// withoutBeginning starts a broker with a topic of one partition whose first hundred
+// records retention has removed, and which has ten behind them.
+func withoutBeginning(t *testing.T) (cfg kafka.Config, name string) {
+	t.Helper()
+	fake, cfg := fakeCluster(t)
+	name = "t"
+	ensure(t, cfg, name, 1)
+	p := newProducer(t, cfg)
+	old := numbered(name, 0, 100, 1)
+	for i := range old {
+		old[i].Time = time.Now().Add(-2 * time.Hour) // the topic keeps one
+	}
+	if err := p.Publish(t.Context(), old...); err != nil {
+		t.Fatal(err)
+	}
+	fake.ApplyRetention()
+	if err := p.Publish(t.Context(), numbered(name, 100, 10, 1)...); err != nil {
+		t.Fatal(err)
+	}
+	return cfg, name
 }
 
 // fakeCluster starts a kfake of the test's own, for what only it can do.

@@ -111,21 +111,7 @@ func TestFollowsTheSameLog(t *testing.T) {
 
 // What retention has taken cannot be compared, and is no reason to stop.
 func TestFollowsAfterRetention(t *testing.T) {
-	fake, cfg := fakeCluster(t)
-	const name = "t"
-	ensure(t, cfg, name, 1)
-	p := newProducer(t, cfg)
-	old := numbered(name, 0, 100, 1)
-	for i := range old {
-		old[i].Time = time.Now().Add(-2 * time.Hour) // the topic keeps one
-	}
-	if err := p.Publish(t.Context(), old...); err != nil {
-		t.Fatal(err)
-	}
-	fake.ApplyRetention()
-	if err := p.Publish(t.Context(), numbered(name, 100, 10, 1)...); err != nil {
-		t.Fatal(err)
-	}
+	cfg, name := withoutBeginning(t)
 	k := newKeeper()
 	k.next[0] = 100
 	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, k.open("a"))
