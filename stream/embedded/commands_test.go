@@ -130,23 +130,6 @@ func FuzzCommands(f *testing.F) {
 		f.Add([]byte(ping+sent), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte, cut uint8) {
-		var whole, pieces commandConn
-		want := whole.follow(sent)
-		var got error
-		for p := sent; len(p) > 0 && got == nil; {
-			n := min(len(p), 1+int(cut))
-			got = pieces.follow(p[:n])
-			p = p[n:]
-		}
-		if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() {
-			t.Fatalf("in pieces of %d: %v, in one: %v", 1+int(cut), got, want)
-		}
-		if want == nil && whole != pieces {
-			t.Fatalf("in pieces of %d: %+v, in one: %+v", 1+int(cut), pieces, whole)
-		}
-		var before commandConn
-		if err := before.follow(append([]byte(ping), sent...)); (err == nil) != (want == nil) {
-			t.Fatalf("after a command: %v, alone: %v", err, want)
-		}
+		sameForEveryCut(t, ping, sent, int(cut), (*commandConn).follow)
 	})
 }

@@ -70,23 +70,29 @@ func FuzzRequests(f *testing.F) {
 		f.Add([]byte(request+sent), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte, cut uint8) {
-		var whole, pieces requestConn
-		want := whole.follow(sent)
-		var got error
-		for p := sent; len(p) > 0 && got == nil; {
-			n := min(len(p), 1+int(cut))
-			got = pieces.follow(p[:n])
-			p = p[n:]
-		}
-		if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() {
-			t.Fatalf("in pieces of %d: %v, in one: %v", 1+int(cut), got, want)
-		}
-		if want == nil && whole != pieces {
-			t.Fatalf("in pieces of %d: %+v, in one: %+v", 1+int(cut), pieces, whole)
-		}
-		var before requestConn
-		if err := before.follow(append([]byte(request), sent...)); (err == nil) != (want == nil) {
-			t.Fatalf("after a request: %v, alone: %v", err, want)
-		}
+		sameForEveryCut(t, request, sent, int(cut), (*requestConn).follow)
 	})
+}
+
+// sameForEveryCut fails t if what follow says of the bytes sent to a new C, or what
+// it leaves behind, depends on how they were cut, or on a good message before them.
+func sameForEveryCut[C comparable](t *testing.T, good string, sent []byte, cut int, follow func(*C, []byte) error) {
+	t.Helper()
+	var whole, pieces, behind C
+	want := follow(&whole, sent)
+	var got error
+	for p := sent; len(p) > 0 && got == nil; {
+		n := min(len(p), 1+cut)
+		got = follow(&pieces, p[:n])
+		p = p[n:]
+	}
+	if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() {
+		t.Fatalf("in pieces of %d: %v, in one: %v", 1+cut, got, want)
+	}
+	if want == nil && whole != pieces {
+		t.Fatalf("in pieces of %d: %+v, in one: %+v", 1+cut, pieces, whole)
+	}
+	if err := follow(&behind, append([]byte(good), sent...)); (err == nil) != (want == nil) {
+		t.Fatalf("behind a good one: %v, alone: %v", err, want)
+	}
 }
