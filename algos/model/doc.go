@@ -106,7 +106,7 @@
 // Covariate looks at the head's leverage where there are dense names. At mail, text
 // and other vectors it looks at the surprise of naive Bayes (package text) over 60
 // events. Measured on the generator, 20 streams in which 30 % of the mail is new spam
-// from event 5,001 on: an outbreak of campaigns (cmd/internal/synthetic), or one
+// from event 5,001 on: an outbreak of campaigns (cmd/internal/lab/synthetic), or one
 // campaign of three letters, which is learnt after a few dozen. Raised within 300
 // events; after event 1,500 of 300,000 clean ones and of the real streams; 20 % of
 // labels flipped (10 streams), November 2026:

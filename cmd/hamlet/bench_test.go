@@ -13,7 +13,7 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 )
 
 // data is where the public data sets lie, beside the checkout.

@@ -23,7 +23,7 @@ import (
 	"hamlet/cmd/internal/scorer"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/up"
 	"hamlet/state/redis"
 	"hamlet/stream"

@@ -18,7 +18,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 )
 
 // alarms runs `hamlet bench alarms`.

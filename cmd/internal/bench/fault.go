@@ -7,7 +7,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 )
 
 // A fault is something that happens to a stream at one event and lasts.

@@ -13,7 +13,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/stream"
 )
 

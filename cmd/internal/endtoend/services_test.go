@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/synthetic"
+	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/stream"
 )
 
