@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/source"
 )
 
 // data is where the public data sets lie, beside the checkout.

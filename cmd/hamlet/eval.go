@@ -10,11 +10,11 @@ import (
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/up"
 )
 

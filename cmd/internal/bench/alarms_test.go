@@ -17,8 +17,8 @@ import (
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/source"
 )
 
 // alarms runs `hamlet bench alarms`.

@@ -12,8 +12,8 @@ import (
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/source"
 	"hamlet/stream"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/source"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"

@@ -3,8 +3,8 @@ package synthetic_test
 import (
 	"fmt"
 
-	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/source"
 	"hamlet/stream"
 )
 
