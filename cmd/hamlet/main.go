@@ -7,9 +7,9 @@ import (
 	"context"
 	"strings"
 
-	"hamlet/cmd/internal/bench"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/fit"
+	"hamlet/cmd/internal/lab/bench"
+	"hamlet/cmd/internal/lab/fit"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"hamlet/cmd/internal/fit"
+	"hamlet/cmd/internal/lab/fit"
 )
 
 // The order of the lines is kept, and a bad one costs only itself.

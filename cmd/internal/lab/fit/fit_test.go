@@ -72,7 +72,7 @@ func requestLine(t testing.TB, algorithm string, fields ...any) string {
 }
 
 // The replies are a contract: the same request gets the same bytes. The golden
-// files are made by `go test ./cmd/internal/fit -run TestGolden/<algorithm> -update`.
+// files are made by `go test ./cmd/internal/lab/fit -run TestGolden/<algorithm> -update`.
 func TestGolden(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@
 // (small ones, every option once, and what is degenerate; some with an error for
 // an answer), then make the replies with
 //
-//	go test ./cmd/internal/fit -run TestGolden/adaboost -update
+//	go test ./cmd/internal/lab/fit -run TestGolden/adaboost -update
 //
 // and read them: testdata/<algorithm>.golden is a promise. That is all. From these
 // lines TestLaws derives, for every row alike, that permuted fields, explicit
