@@ -1,0 +1,35 @@
+// Package codec writes and reads the bytes of models: little-endian integers and
+// floats, strings and nested parts behind their lengths.
+//
+// A [Writer] and a [Reader] keep their first error, so that a layout is written
+// down once, field by field, and the error is asked for at the end:
+//
+//	func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
+//		w := codec.NewWriter(dst)
+//		w.Header("hvib", 1)
+//		w.Zeros(3)
+//		w.Uint32(uint32(len(e.terms)))
+//		w.Float64(e.terms...)
+//		return w.Finish()
+//	}
+//
+//	func (e *Ensemble) UnmarshalBinary(b []byte) error {
+//		r := codec.NewReader(b, ErrFormat)
+//		r.Header("hvib", 1)
+//		r.Zeros(3)
+//		terms := r.Finites(uint64(r.Uint32()))
+//		if err := r.Close(); err != nil {
+//			return err
+//		}
+//		e.terms = terms
+//		return nil
+//	}
+//
+// # Rules
+//
+//   - After an error a Reader's methods return zero values. A loop over a number
+//     that was read must stop then; [Reader.Fits] bounds such a number first.
+//   - Nothing is allocated for a length that the bytes do not bear out.
+//   - The drawing of the bytes stands in a comment beside the type that has them.
+//     A layout that changes is a new version.
+package codec
