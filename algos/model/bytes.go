@@ -118,10 +118,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 	case sectionVectorTables:
 		return m.vector.appendTables(dst)
 	case sectionSeen:
-		for _, k := range m.seen.ring {
-			dst = binary.LittleEndian.AppendUint64(dst, k)
-		}
-		return dst, nil
+		return m.seen.Append(dst), nil
 	case sectionTextSites:
 		return m.text.appendSites(dst), nil
 	case sectionVectorSites:
@@ -142,7 +139,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 		dst = binary.LittleEndian.AppendUint64(dst, m.events)
 		dst = binary.LittleEndian.AppendUint64(dst, m.spam)
 		dst = binary.LittleEndian.AppendUint64(dst, m.unlearnt)
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.seen.next))
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.seen.Next()))
 		text, err := json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
 		return append(dst, text...), err
 	}
@@ -239,7 +236,7 @@ func restore(b []byte) (*Model, error) {
 	if canonical, err := m.appendSection(nil, sectionModel); err != nil || !bytes.Equal(canonical[aboutOffset:], s[aboutOffset:]) {
 		return nil, errors.New("its configuration is not in canonical form")
 	}
-	if err := m.seen.restore(section[sectionSeen], binary.LittleEndian.Uint64(s[24:])); err != nil {
+	if err := m.seen.Restore(section[sectionSeen], binary.LittleEndian.Uint64(s[24:])); err != nil {
 		return nil, err
 	}
 
@@ -256,9 +253,9 @@ func restore(b []byte) (*Model, error) {
 			learnt += h.events
 		}
 	}
-	if m.events > mostEvents || learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(len(m.seen.ring)) > m.events {
+	if m.events > mostEvents || learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(m.seen.Len()) > m.events {
 		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its halves, %d unlearnt, %d known again",
-			m.events, m.spam, learnt, m.unlearnt, len(m.seen.ring))
+			m.events, m.spam, learnt, m.unlearnt, m.seen.Len())
 	}
 	return m, nil
 }

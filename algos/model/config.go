@@ -497,7 +497,7 @@ func (m *Model) Adopt(cfg Config) error {
 	m.adoptions = append(m.adoptions, Adoption{Events: m.events, Config: m.cfg, Numerics: m.numerics})
 	m.adoptions = slices.Clone(m.adoptions[max(0, len(m.adoptions)-maxAdoptions):])
 	if cfg.DuplicateWindow != m.cfg.DuplicateWindow {
-		m.seen.resize(cfg.DuplicateWindow)
+		m.seen.Resize(cfg.DuplicateWindow)
 	}
 	m.cfg, m.numerics = cfg, numerics()
 	for _, h := range []*half{m.text, m.vector} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"hamlet/algos/dedup"
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 )
@@ -17,7 +18,7 @@ type Model struct {
 	adoptions []Adoption
 
 	events, spam, unlearnt uint64
-	seen                   window
+	seen                   *dedup.Window
 	text, vector           *half // nil before their first event
 
 	own    *Predictor // Apply's
@@ -32,7 +33,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{cfg: cfg, numerics: numerics()}
-	m.seen.limit = cfg.DuplicateWindow
+	m.seen = dedup.New(cfg.DuplicateWindow)
 	m.own = m.NewPredictor()
 	return m, nil
 }
@@ -107,8 +108,8 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
 	}
-	key := m.seen.key(ex)
-	if m.seen.has(key) {
+	key := m.seen.Key(ex.Tenant, ex.Source, ex.ID)
+	if m.seen.Has(key) {
 		return Effect{Duplicate: true}, nil
 	}
 	if err := m.Check(&ex.Body); err != nil {
@@ -129,7 +130,7 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		m.learn(ex, key, &effect)
 	}
 	m.events++
-	m.seen.add(key)
+	m.seen.Add(key)
 	return effect, nil
 }
 
@@ -143,7 +144,7 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	effect.Prediction = m.own.predict(h, in)
 	s := h.learn(in, ex, how)
 	effect.Phi, effect.Epsilon = s.trust, h.epsilon
-	s.key, s.named, s.body = key, m.seen.named(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
+	s.key, s.named, s.body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	h.sites.add(s)
 	sweep := m.cfg.VectorHead.Refresh
 	if h == m.text {
@@ -187,9 +188,8 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	if h == nil {
 		return nil, &RefusedError{errUnknown.Error()}
 	}
-	of := Example{ID: ex.Of, Source: ex.Source, Tenant: ex.Tenant}
 	in := m.own.read(&ex.Body)
-	slot, err := h.sites.find(m.seen.key(&of), m.seen.named(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
+	slot, err := h.sites.find(m.seen.Key(ex.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}

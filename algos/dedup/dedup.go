@@ -1,0 +1,163 @@
+// Package dedup knows the last events of a stream again, so that a copy of one
+// changes nothing: a log that is delivered at least once brings copies.
+//
+//	seen := dedup.New(100_000)
+//	key := seen.Key(tenant, source, id)
+//	if seen.Has(key) {
+//		return // a copy
+//	}
+//	… // learn the event
+//	seen.Add(key)
+//
+// A [Window] is a ring of 64-bit keys, which is what is saved, and a hash index
+// over it. It takes two different events for one with a probability of
+// limit/2⁶⁴, 5·10⁻¹⁵ an event at a limit of 100,000. Has and Add cost O(1) and
+// allocate nothing once the window is full.
+//
+// Invariant: the ring's keys are different and not 0, and the index holds exactly
+// them.
+package dedup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// A Window holds the last keys that were added. One goroutine uses it.
+type Window struct {
+	limit   int      // the most keys, at least 1
+	ring    []uint64 // grows to limit, then the oldest is overwritten
+	next    int      // where the next key goes: len(ring) until the ring is full
+	index   []uint64 // open addressing, at most half full; 0 is an empty slot
+	scratch []byte   // of Key
+}
+
+// New returns an empty Window of at most limit keys, limit ≥ 1. It allocates as
+// keys come.
+func New(limit int) *Window { return &Window{limit: limit} }
+
+// Key names something by its parts: the first 8 bytes, little endian, of the
+// SHA-256 of all parts, each after its length as a uint32. 0 stands for no key,
+// and becomes 1. Key changes nothing but scratch memory.
+func (w *Window) Key(parts ...string) uint64 {
+	b := w.scratch[:0]
+	for _, s := range parts {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	w.scratch = b
+	sum := sha256.Sum256(b)
+	return max(1, binary.LittleEndian.Uint64(sum[:]))
+}
+
+// Len returns the number of keys.
+func (w *Window) Len() int { return len(w.ring) }
+
+// Next returns the slot of the ring where the next key goes.
+func (w *Window) Next() int { return w.next }
+
+// Has reports whether the window holds k.
+func (w *Window) Has(k uint64) bool {
+	return len(w.index) > 0 && w.index[w.find(k)] == k
+}
+
+// find returns k's slot in the index, or the empty one where it would go.
+func (w *Window) find(k uint64) int {
+	mask := len(w.index) - 1
+	for p := int(k) & mask; ; p = (p + 1) & mask {
+		if w.index[p] == k || w.index[p] == 0 {
+			return p
+		}
+	}
+}
+
+// Add enters a key that the window does not have. A full window drops the oldest.
+func (w *Window) Add(k uint64) {
+	if len(w.ring) < w.limit {
+		w.ring = append(w.ring, k)
+		if 2*len(w.ring) > len(w.index) {
+			w.reindex()
+		} else {
+			w.index[w.find(k)] = k
+		}
+	} else {
+		w.drop(w.ring[w.next])
+		w.ring[w.next] = k
+		w.index[w.find(k)] = k
+	}
+	w.next = (w.next + 1) % w.limit
+}
+
+// drop empties k's slot and moves back the keys that k had displaced.
+func (w *Window) drop(k uint64) {
+	mask := len(w.index) - 1
+	hole := w.find(k)
+	w.index[hole] = 0
+	for p := (hole + 1) & mask; w.index[p] != 0; p = (p + 1) & mask {
+		home := int(w.index[p]) & mask
+		if (p-home)&mask >= (p-hole)&mask { // the hole lies on the way from home to p
+			w.index[hole], w.index[p] = w.index[p], 0
+			hole = p
+		}
+	}
+}
+
+// reindex makes an index for the ring's keys, a quarter to half full.
+func (w *Window) reindex() {
+	w.index = make([]uint64, 1<<bits.Len(uint(2*len(w.ring))))
+	for _, k := range w.ring {
+		w.index[w.find(k)] = k
+	}
+}
+
+// Resize changes the limit, at least 1, and keeps the latest keys that fit.
+func (w *Window) Resize(limit int) {
+	keys := make([]uint64, 0, min(limit, len(w.ring)))
+	oldest := 0
+	if len(w.ring) == w.limit {
+		oldest = w.next
+	}
+	for i := max(0, len(w.ring)-limit); i < len(w.ring); i++ {
+		keys = append(keys, w.ring[(oldest+i)%len(w.ring)])
+	}
+	w.limit, w.ring, w.next = limit, keys, len(keys)%limit
+	w.index = nil
+	if len(keys) > 0 {
+		w.reindex()
+	}
+}
+
+// Append appends the ring slot by slot, a uint64 each, little endian. Next is not
+// among the bytes: whoever saves the window saves it too.
+func (w *Window) Append(dst []byte) []byte {
+	for _, k := range w.ring {
+		dst = binary.LittleEndian.AppendUint64(dst, k)
+	}
+	return dst
+}
+
+// Restore replaces the keys by those that Append wrote, with next the slot where
+// the next key goes. It refuses what no window can have written; w is of no more
+// use then.
+func (w *Window) Restore(b []byte, next uint64) error {
+	n := len(b) / 8
+	if len(b)%8 != 0 || n > w.limit {
+		return fmt.Errorf("duplicate window of %d bytes, want at most %d, eight a key", len(b), 8*w.limit)
+	}
+	if n < w.limit && next != uint64(n) || next >= uint64(w.limit) {
+		return fmt.Errorf("duplicate window of %d keys goes on at %d", n, next)
+	}
+	w.ring, w.next = make([]uint64, n), int(next)
+	w.index = make([]uint64, 1<<bits.Len(uint(2*n)))
+	for i := range w.ring {
+		k := binary.LittleEndian.Uint64(b[8*i:])
+		if k == 0 || w.Has(k) {
+			return fmt.Errorf("duplicate window: key %d is empty or a copy", i)
+		}
+		w.ring[i] = k
+		w.index[w.find(k)] = k
+	}
+	return nil
+}
