@@ -24,26 +24,7 @@ package state
 
 import (
 	"crypto/sha256"
-	"errors"
 	"time"
-)
-
-var (
-	// ErrNone says that nothing has been saved yet: start with an empty model at
-	// the beginning of the log.
-	ErrNone = errors.New("no checkpoint")
-
-	// ErrStale says that another learner has taken the partition or has come
-	// further: drop the model, take the partition anew and load the head, or stop.
-	ErrStale = errors.New("stale checkpoint")
-
-	// ErrLost says that a checkpoint is stale because the store has lost what it
-	// held: who has the model takes the partition anew and saves it again.
-	ErrLost = errors.New("the store lost the state")
-
-	// ErrCorrupt says that stored bytes are not what was saved: read an older
-	// version. Nothing of the corrupt one may be used.
-	ErrCorrupt = errors.New("corrupt checkpoint")
 )
 
 // A Checkpoint is a partition's model and the position in the partition's log

@@ -40,6 +40,10 @@ var (
 	alertBodies = []string{AlertText, AlertVector}
 )
 
+// ErrAlerts is wrapped by a publisher of alerts whose next try would fail as well;
+// the error's text says why and what to do. Any other error may pass: publish again.
+var ErrAlerts = errors.New("no alert can be published")
+
 // An Alert says that an alarm of a partition's model was raised or cleared:
 //
 //	{"kind": "label-noise", "state": "raised", "event": 6250,

@@ -176,7 +176,7 @@ func (f *flags) alerts(ctx context.Context, log *slog.Logger) (learner.AlertPubl
 	publisher, err := f.Alerts.Publisher(ctx, conn, log)
 	if err != nil {
 		conn.Close()
-		if errors.Is(err, nats.ErrAlerts) {
+		if errors.Is(err, stream.ErrAlerts) {
 			return nil, nil, fmt.Errorf("%w; --no-publish-alerts goes without", err)
 		}
 		return nil, nil, err

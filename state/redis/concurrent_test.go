@@ -29,7 +29,7 @@ func TestReadersAmidTrimming(t *testing.T) {
 			readers.Go(func() {
 				last := int64(-1)
 				for ctx.Err() == nil {
-					c, _, err := s.Load(context.Background(), 0, Served)
+					c, _, err := s.Load(context.Background(), 0, state.Served)
 					if err != nil {
 						t.Errorf("load amid trimming: %v", err)
 						return
@@ -66,7 +66,7 @@ func TestWritersRace(t *testing.T) {
 						return
 					}
 					next := int64(0)
-					if c, _, err := s.Load(ctx, 0, Head); err == nil {
+					if c, _, err := s.Load(ctx, 0, state.Head); err == nil {
 						next = c.Position.Next
 					} else if !errors.Is(err, state.ErrNone) {
 						t.Error(err)
@@ -113,10 +113,10 @@ func TestSaveSurvivesBrokenConnections(t *testing.T) {
 	for limit := 0; limit < 2000; limit++ {
 		c := checkpoint(epoch, int64(limit+1), "")
 		err := saveThrough(t, cutAfter(t, m.Addr(), limit), srv.model, c)
-		if err != nil && !Transient(err) {
+		if err != nil && !errors.Is(err, state.ErrTransient) {
 			t.Fatalf("replies cut after %d bytes: %v is not transient", limit, err)
 		}
-		if head, headErr := direct.Heading(t.Context(), 0, Head); headErr != nil {
+		if head, headErr := direct.Heading(t.Context(), 0, state.Head); headErr != nil {
 			t.Fatal(headErr)
 		} else if err != nil && head.Version > base+int64(limit) {
 			lost++

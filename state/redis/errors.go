@@ -16,12 +16,10 @@ import (
 	"hamlet/state"
 )
 
-// Transient reports whether trying again may help: Redis could not be reached or
-// was busy with itself. It is false for what only people can mend, such as a
-// wrong password, and for a cancelled context. A deadline that passed counts as
-// transient, because it may have been that of one try; who retries under a
-// context of his own looks at that as well.
-func Transient(err error) bool {
+// transient decides which errors wrap [state.ErrTransient]: those of a network or
+// of a server that is busy. What only people can repair, such as a wrong password,
+// lasts, and so does a cancelled context.
+func transient(err error) bool {
 	var (
 		network     net.Error
 		certificate *tls.CertificateVerificationError
@@ -68,8 +66,17 @@ func replied(err error, prefix string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), prefix)
 }
 
-// explain says what was being done, at which address, and what to do about it.
+// explain says what was being done, at which address, and what to do about it. An
+// error that may pass wraps [state.ErrTransient].
 func (s *Store) explain(doing string, err error) error {
+	explained := s.advise(doing, err)
+	if transient(err) {
+		return state.Transient(explained)
+	}
+	return explained
+}
+
+func (s *Store) advise(doing string, err error) error {
 	var (
 		dial        *net.OpError
 		certificate x509.UnknownAuthorityError

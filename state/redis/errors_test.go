@@ -13,6 +13,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/goleak"
+
+	"hamlet/state"
 )
 
 func TestMain(m *testing.M) {
@@ -56,8 +58,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 				t.Fatal("ping succeeded")
 			}
 			mustContain(t, err.Error(), test.cfg.Addr, test.say)
-			if test.say != "" && Transient(err) != test.transient {
-				t.Errorf("Transient(%q) = %v, want %v", err, !test.transient, test.transient)
+			if test.say != "" && errors.Is(err, state.ErrTransient) != test.transient {
+				t.Errorf("transient(%q) = %v, want %v", err, !test.transient, test.transient)
 			}
 			if _, err := s.Save(t.Context(), 0, checkpoint(1, 1, "a")); err == nil {
 				t.Error("save succeeded")
@@ -98,14 +100,14 @@ func TestTransient(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data n": true,
 	} {
 		busy.SetError(reply)
-		if _, err := s.Take(t.Context(), 0); err == nil || Transient(err) != want {
+		if _, err := s.Take(t.Context(), 0); err == nil || errors.Is(err, state.ErrTransient) != want {
 			t.Errorf("reply %q: error %v is transient: %v, want %v", reply, err, !want, want)
 		}
 	}
 	for _, reply := range []string{"MOVED 866 10.0.0.2:6379", "ASK 866 10.0.0.2:6379"} {
 		busy.SetError(reply)
 		_, err := s.Take(t.Context(), 0)
-		if err == nil || Transient(err) {
+		if err == nil || errors.Is(err, state.ErrTransient) {
 			t.Fatalf("reply %q: error %v, want one that lasts", reply, err)
 		}
 		mustContain(t, err.Error(), "Redis Cluster, which is not supported")
@@ -123,8 +125,8 @@ func TestTransient(t *testing.T) {
 		{&net.DNSError{IsTimeout: true}, true},
 		{errors.New("else"), false},
 	} {
-		if got := Transient(fmt.Errorf("save: %w", test.err)); test.err != nil && got != test.want {
-			t.Errorf("Transient(%v) = %v, want %v", test.err, got, test.want)
+		if got := transient(fmt.Errorf("save: %w", test.err)); test.err != nil && got != test.want {
+			t.Errorf("transient(%v) = %v, want %v", test.err, got, test.want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, _, err = store.Load(ctx, 0, redis.Head)
+	_, _, err = store.Load(ctx, 0, state.Head)
 	fmt.Println(err)
 
 	version, err := store.Save(ctx, 0, &state.Checkpoint{
@@ -45,7 +45,7 @@ func Example() {
 	})
 	fmt.Println("version", version, err)
 
-	c, _, err := store.Load(ctx, 0, redis.Served)
+	c, _, err := store.Load(ctx, 0, state.Served)
 	fmt.Printf("%s, next offset %d, %v\n", c.Model, c.Position.Next, err)
 	// Output:
 	// load head of partition 0 of model default: no checkpoint

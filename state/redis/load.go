@@ -20,7 +20,7 @@ import (
 // A writer that was given an older version than the head, because the head is
 // corrupt, may save below the head's offset: [Store.Save] of this store replaces
 // the corrupt head then.
-func (s *Store) Load(ctx context.Context, partition int, which Pointer) (*state.Checkpoint, int64, error) {
+func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error) {
 	doing := fmt.Sprintf("load %s of partition %d of model %s", which, partition, s.cfg.Model)
 	first, err := s.loadPointer(ctx, partition, which)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) Load(ctx context.Context, partition int, which Pointer) (*state.
 		if err != nil {
 			return nil, 0, s.explain(doing, err)
 		}
-		if which == Head { // only writers make use of it, and they load the head
+		if which == state.Head { // only writers make use of it, and they load the head
 			s.settle(partition, v.chunks)
 			if v.number != first {
 				s.distrust(partition, first)
@@ -57,7 +57,7 @@ func (s *Store) Load(ctx context.Context, partition int, which Pointer) (*state.
 
 // loadPointer returns the version that a pointer names, or the newest one if the
 // pointer was lost.
-func (s *Store) loadPointer(ctx context.Context, partition int, which Pointer) (int64, error) {
+func (s *Store) loadPointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
 	first, err := s.pointer(ctx, partition, which)
 	if !errors.Is(err, state.ErrNone) {
 		return first, err

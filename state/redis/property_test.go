@@ -163,7 +163,7 @@ func TestInterleavings(t *testing.T) {
 						rt.Fatalf("took epoch %d after %d", epoch, owner)
 					}
 					owner, w.epoch = epoch, epoch
-					c, _, err := w.store.Load(ctx, 0, Head)
+					c, _, err := w.store.Load(ctx, 0, state.Head)
 					switch {
 					case errors.Is(err, state.ErrNone) && headNext < 0:
 						w.next, w.model = 0, ""
@@ -224,7 +224,7 @@ func TestInterleavings(t *testing.T) {
 				},
 				"": func(rt *rapid.T) {
 					checkInvariants(rt, srv)
-					c, _, err := writers[0].store.Load(ctx, 0, Head)
+					c, _, err := writers[0].store.Load(ctx, 0, state.Head)
 					if errors.Is(err, state.ErrNone) && headNext < 0 {
 						return
 					}

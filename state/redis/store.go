@@ -68,22 +68,6 @@ type Config struct {
 	Log *slog.Logger // nil: silent
 }
 
-// A Pointer selects a version.
-type Pointer uint8
-
-const (
-	Head   Pointer = iota // the newest
-	Served                // what scorers answer from
-)
-
-// String returns the pointer's name in Redis.
-func (p Pointer) String() string {
-	if p == Served {
-		return "served"
-	}
-	return "head"
-}
-
 // A Store keeps the checkpoints of one model. It may be used concurrently, but
 // only one goroutine at a time should save a partition.
 type Store struct {
@@ -190,20 +174,13 @@ func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error
 	return epoch, nil
 }
 
-// A Heading is what tells one version from another without its bytes.
-type Heading struct {
-	Version  int64
-	Next     int64  // next offset of the log; 0 where Redis lost it
-	Identity string // differs between checkpoints that differ in anything but the time of saving; "" where Redis lost it
-}
-
 // Heading returns what a pointer names, at the cost of a GET and an HMGET. Numbers
 // alone do not tell a reader whether there is anything new: a Redis that lost its
 // data, or some of them, gives the same number to another version. It returns
 // [state.ErrNone] before the first save.
-func (s *Store) Heading(ctx context.Context, partition int, which Pointer) (Heading, error) {
+func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
 	doing := fmt.Sprintf("read %s of partition %d of model %s", which, partition, s.cfg.Model)
-	h := Heading{}
+	h := state.Heading{}
 	var err error
 	if h.Version, err = s.pointer(ctx, partition, which); err != nil {
 		return h, s.explain(doing, err)
@@ -223,7 +200,7 @@ func (s *Store) Heading(ctx context.Context, partition int, which Pointer) (Head
 	return h, nil
 }
 
-func (s *Store) pointer(ctx context.Context, partition int, which Pointer) (int64, error) {
+func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
 	key := s.key(partition, which.String())
 	text, err := s.client.Get(ctx, key).Result()
 	if errors.Is(err, redis.Nil) {

@@ -21,10 +21,10 @@ import (
 func TestSaveLoad(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
-		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrNone) {
+		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrNone) {
 			t.Errorf("load before the first save: error %v, want ErrNone", err)
 		}
-		if _, err := s.Heading(t.Context(), 0, Served); !errors.Is(err, state.ErrNone) {
+		if _, err := s.Heading(t.Context(), 0, state.Served); !errors.Is(err, state.ErrNone) {
 			t.Errorf("heading before the first save: error %v, want ErrNone", err)
 		}
 		if _, err := s.Versions(t.Context(), 0); !errors.Is(err, state.ErrNone) {
@@ -37,7 +37,7 @@ func TestSaveLoad(t *testing.T) {
 			want.Position.Next = int64(i) * (1 << 55) // beyond a Lua number
 			saved := save(t, s, want)
 			seen := maps.Clone(identities)
-			for _, which := range []Pointer{Head, Served} {
+			for _, which := range []state.Pointer{state.Head, state.Served} {
 				got, version, err := srv.open(t, nil).Load(t.Context(), 0, which)
 				if err != nil {
 					t.Fatal(err)
@@ -108,7 +108,7 @@ func TestStale(t *testing.T) {
 			t.Errorf("chunks after stale saves: %d, want the 2 of the first save", len(got))
 		}
 		version := save(t, owner, checkpoint(epoch, 10, "c")) // as far as the head is far enough
-		if got, err := owner.Heading(t.Context(), 0, Head); err != nil || got.Version != version {
+		if got, err := owner.Heading(t.Context(), 0, state.Head); err != nil || got.Version != version {
 			t.Errorf("head is %+v, %v; want version %d", got, err, version)
 		}
 	})
@@ -179,7 +179,7 @@ func TestSaveAgainAfterALoss(t *testing.T) {
 		}
 		checkInvariants(t, srv)
 		srv.pass(time.Hour)
-		if _, _, err := srv.open(t, nil).Load(t.Context(), 0, Head); err != nil {
+		if _, _, err := srv.open(t, nil).Load(t.Context(), 0, state.Head); err != nil {
 			t.Errorf("load, long after: %v", err)
 		}
 	})
@@ -253,7 +253,7 @@ func TestPin(t *testing.T) {
 		for next := int64(2); next < 6; next++ {
 			head = save(t, s, checkpoint(epoch, next, "b"))
 		}
-		c, version, err := s.Load(t.Context(), 0, Served)
+		c, version, err := s.Load(t.Context(), 0, state.Served)
 		if err != nil || version != pinned || c.Position.Next != 1 {
 			t.Fatalf("served is version %d at %v, error %v; want the pinned %d", version, c.Position, err, pinned)
 		}
@@ -276,7 +276,7 @@ func TestPin(t *testing.T) {
 		if err := s.Unpin(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Heading(t.Context(), 0, Served); err != nil || got.Version != head || got.Next != 5 {
+		if got, err := s.Heading(t.Context(), 0, state.Served); err != nil || got.Version != head || got.Next != 5 {
 			t.Errorf("served after unpinning is %+v, %v; want the head %d", got, err, head)
 		}
 		save(t, s, checkpoint(epoch, 6, "b"))
@@ -297,7 +297,7 @@ func TestLoadInWindows(t *testing.T) {
 		save(t, s, want)
 		largest := &widest{}
 		s.client.AddHook(largest)
-		got, _, err := s.Load(t.Context(), 0, Head)
+		got, _, err := s.Load(t.Context(), 0, state.Head)
 		if err != nil || !bytes.Equal(got.Model, want.Model) {
 			t.Fatalf("load: %v, or other bytes", err)
 		}
@@ -305,7 +305,7 @@ func TestLoadInWindows(t *testing.T) {
 			t.Errorf("a pipeline had %d commands, want at most %d", largest.commands, pipelined)
 		}
 		srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(want)[12].Name))
-		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrCorrupt) {
+		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrCorrupt) {
 			t.Errorf("load without a chunk of the second window: error %v, want ErrCorrupt", err)
 		}
 	})
@@ -353,7 +353,7 @@ func TestLoadFallsBack(t *testing.T) {
 				// The next learner.
 				s = srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })
 				epoch = take(t, s)
-				c, version, err := s.Load(t.Context(), 0, Head)
+				c, version, err := s.Load(t.Context(), 0, state.Head)
 				if err != nil || version != 2 || c.Position.Next != 20 {
 					t.Fatalf("loaded version %d, error %v; want version 2 at 20", version, err)
 				}
@@ -363,7 +363,7 @@ func TestLoadFallsBack(t *testing.T) {
 				save(t, s, checkpoint(epoch, 25, "a"))
 				save(t, s, checkpoint(epoch, 30, "ac"))
 				fresh := srv.open(t, nil)
-				c, _, err = fresh.Load(t.Context(), 0, Head)
+				c, _, err = fresh.Load(t.Context(), 0, state.Head)
 				if err != nil || c.Position.Next != 30 || c.ModelSHA256() != checkpoint(1, 30, "ac").ModelSHA256() {
 					t.Errorf("after replay the head does not load: %v", err)
 				}
@@ -383,12 +383,12 @@ func TestSaveMends(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = srv.open(t, nil)
-		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrCorrupt) {
+		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrCorrupt) {
 			t.Errorf("load of the only version, corrupt: error %v, want ErrCorrupt", err)
 		}
 		epoch = take(t, s)
 		save(t, s, checkpoint(epoch, 11, "ac"))
-		if _, _, err := s.Load(t.Context(), 0, Head); err != nil {
+		if _, _, err := s.Load(t.Context(), 0, state.Head); err != nil {
 			t.Errorf("load after a save over a decayed chunk: %v", err)
 		}
 		checkInvariants(t, srv)
@@ -409,7 +409,7 @@ func TestSaveMendsInTime(t *testing.T) {
 		for next := int64(11); next < 11+trusted; next++ {
 			save(t, s, checkpoint(epoch, next, "ac"))
 		}
-		if _, _, err := s.Load(t.Context(), 0, Head); err != nil {
+		if _, _, err := s.Load(t.Context(), 0, state.Head); err != nil {
 			t.Errorf("after %d saves: %v", trusted, err)
 		}
 		checkInvariants(t, srv)
@@ -423,18 +423,18 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 		version := save(t, s, checkpoint(take(t, s), 10, "ab"))
 		for _, text := range []string{"abc", "99999999999999999999", ""} {
 			srv.plain.Set(t.Context(), s.key(0, "head"), text, 0)
-			_, _, err := s.Load(t.Context(), 0, Head)
+			_, _, err := s.Load(t.Context(), 0, state.Head)
 			if !errors.Is(err, state.ErrCorrupt) {
 				t.Fatalf("a head of %q: %v, want ErrCorrupt", text, err)
 			}
 			mustContain(t, err.Error(), s.key(0, "head"), strconv.Quote(text), "delete the key")
 		}
 		srv.plain.Del(t.Context(), s.key(0, "head"))
-		if _, got, err := s.Load(t.Context(), 0, Head); err != nil || got != version {
+		if _, got, err := s.Load(t.Context(), 0, state.Head); err != nil || got != version {
 			t.Errorf("without the key: version %d, %v", got, err)
 		}
 		srv.plain.HSet(t.Context(), s.versionKey(0, version), "manifest", "?")
-		_, _, err := s.Load(t.Context(), 0, Head)
+		_, _, err := s.Load(t.Context(), 0, state.Head)
 		if !errors.Is(err, state.ErrCorrupt) {
 			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
 		}
@@ -459,7 +459,7 @@ func TestMadeAnewAsAdvised(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv.plain.HSet(t.Context(), s.versionKey(0, version), "manifest", "?")
-		_, _, err = s.Load(t.Context(), 0, Head)
+		_, _, err = s.Load(t.Context(), 0, state.Head)
 		if !errors.Is(err, state.ErrCorrupt) {
 			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
 		}
@@ -481,11 +481,11 @@ func TestMadeAnewAsAdvised(t *testing.T) {
 		if diff := cmp.Diff([]int{0, 1}, got); diff != "" {
 			t.Errorf("partitions (-want +got):\n%s", diff)
 		}
-		if _, _, err := s.Load(t.Context(), 0, Head); !errors.Is(err, state.ErrNone) {
+		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrNone) {
 			t.Errorf("load after the deletion: %v, want ErrNone", err)
 		}
 		again := save(t, s, checkpoint(take(t, s), 3, "c"))
-		if _, served, err := s.Load(t.Context(), 0, Served); err != nil || served != again {
+		if _, served, err := s.Load(t.Context(), 0, state.Served); err != nil || served != again {
 			t.Errorf("version %d is served, %v; want what was made anew, %d", served, err, again)
 		}
 	})
@@ -523,7 +523,7 @@ func TestLostPointer(t *testing.T) {
 		s := srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })
 		version := save(t, s, checkpoint(take(t, s), 1, "a"))
 		srv.plain.Del(t.Context(), s.key(0, "head"))
-		if _, got, err := s.Load(t.Context(), 0, Head); err != nil || got != version {
+		if _, got, err := s.Load(t.Context(), 0, state.Head); err != nil || got != version {
 			t.Errorf("load without a head: version %d, %v; want %d", got, err, version)
 		}
 		mustContain(t, log.String(), "lost a pointer", "pointer=head")
@@ -536,8 +536,8 @@ func TestSaveEndsWithItsContext(t *testing.T) {
 		epoch := take(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Save(ctx, 0, checkpoint(epoch, 1, "a")); !errors.Is(err, context.Canceled) || Transient(err) {
-			t.Errorf("save under a cancelled context: error %v, transient %v", err, Transient(err))
+		if _, err := s.Save(ctx, 0, checkpoint(epoch, 1, "a")); !errors.Is(err, context.Canceled) || errors.Is(err, state.ErrTransient) {
+			t.Errorf("save under a cancelled context: error %v, transient %v", err, errors.Is(err, state.ErrTransient))
 		}
 	})
 }

@@ -49,10 +49,6 @@ const attemptTimeout = 2 * time.Second
 // "hamlet.alerts.label-noise.default".
 func AlertSubject(kind, model string) string { return alertPrefix + kind + "." + model }
 
-// ErrAlerts means that alerts cannot be published however often it is tried: what
-// it is wrapped in says why and what to do.
-var ErrAlerts = errors.New("no alert can be published")
-
 // An AlertsConfig tunes an [Alerts]. Zero fields mean the defaults given.
 type AlertsConfig struct {
 	Replicas int          // of the stream, if it is to be created; default 1
@@ -95,14 +91,14 @@ func (a *Alerts) Prepare(ctx context.Context) error {
 		err := a.ensure(ctx)
 		if errors.Is(err, natsgo.ErrNoResponders) {
 			return fmt.Errorf("%w: the server has JetStream switched off: add \"jetstream {}\" to its configuration (nats-server -js), "+
-				"or go without alerts on NATS: %w", ErrAlerts, err)
+				"or go without alerts on NATS: %w", stream.ErrAlerts, err)
 		}
 		return err
 	})
 }
 
 // Publish writes alerts in order and returns when the server has acknowledged
-// each, or ctx has ended, or an error wrapping [ErrAlerts] says that trying again
+// each, or ctx has ended, or an error wrapping [stream.ErrAlerts] says that trying again
 // is no use. Alerts that were published before are acknowledged and not stored
 // again, so that after an error all of them may be given once more. Their Time is
 // set here, to the present.
@@ -111,13 +107,13 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 		alert := alerts[i]
 		alert.Time = time.Now().UTC()
 		if !modelName.MatchString(alert.Model) {
-			return fmt.Errorf("%w: model name %q: only a-z, 0-9 and - are allowed", ErrAlerts, clip(alert.Model))
+			return fmt.Errorf("%w: model name %q: only a-z, 0-9 and - are allowed", stream.ErrAlerts, clip(alert.Model))
 		}
 		m := natsgo.NewMsg(AlertSubject(alert.Kind, alert.Model))
 		m.Header.Set("Content-Type", TypeJSON)
 		var err error
 		if m.Data, err = alert.AppendJSON(nil); err != nil {
-			return fmt.Errorf("%w: %w", ErrAlerts, err)
+			return fmt.Errorf("%w: %w", stream.ErrAlerts, err)
 		}
 		id := alert.MessageID()
 		if err := a.retry(ctx, "publish alert "+id, func(ctx context.Context) error {
@@ -164,7 +160,7 @@ func (a *Alerts) ensure(ctx context.Context) error {
 	case err == nil:
 		cfg := s.CachedInfo().Config
 		if cfg.Mirror != nil || cfg.Sealed {
-			return fmt.Errorf("%w: the stream %s is a mirror or sealed and takes no messages: delete or rename it", ErrAlerts, AlertStream)
+			return fmt.Errorf("%w: the stream %s is a mirror or sealed and takes no messages: delete or rename it", stream.ErrAlerts, AlertStream)
 		}
 		if changes := amend(&cfg); len(changes) > 0 {
 			if _, err = a.js.UpdateStream(ctx, cfg); err == nil {
@@ -243,7 +239,7 @@ func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Co
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && last != nil && !errors.Is(err, ErrAlerts):
+	case ctx.Err() != nil && last != nil && !errors.Is(err, stream.ErrAlerts):
 		return fmt.Errorf("%s: %w (last failure: %w)", what, context.Cause(ctx), last)
 	}
 	return fmt.Errorf("%s: %w", what, err)
@@ -263,7 +259,7 @@ const (
 )
 
 // permanent is the one place that decides about retries: it returns nil if trying
-// err's operation again may help, and otherwise an error that wraps ErrAlerts and
+// err's operation again may help, and otherwise an error that wraps stream.ErrAlerts and
 // says what to do. before is the connection's last error as it was when the
 // operation began.
 func (a *Alerts) permanent(err, before error) error {
@@ -271,36 +267,36 @@ func (a *Alerts) permanent(err, before error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrAlerts): // decided where more was known
+	case errors.Is(err, stream.ErrAlerts): // decided where more was known
 		return err
 
 	// The connection will not come back: it was closed by us, or the server refused
 	// our name and password twice.
 	case errors.Is(err, natsgo.ErrConnectionClosed):
-		return fmt.Errorf("%w: the connection was closed for good: %w; check the user name, password, token or credentials file", ErrAlerts, err)
+		return fmt.Errorf("%w: the connection was closed for good: %w; check the user name, password, token or credentials file", stream.ErrAlerts, err)
 
 	// The same bytes are refused again.
 	case errors.Is(err, natsgo.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
-		return fmt.Errorf("%w: an alert is too large: %w; raise max_payload at the server, or the stream's largest message", ErrAlerts, err)
+		return fmt.Errorf("%w: an alert is too large: %w; raise max_payload at the server, or the stream's largest message", stream.ErrAlerts, err)
 
 	// JetStream is there, and not for this account.
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
-		return fmt.Errorf("%w: the account may not use JetStream: %w; enable it for the account (\"jetstream: enabled\"), or go without alerts on NATS", ErrAlerts, err)
+		return fmt.Errorf("%w: the account may not use JetStream: %w; enable it for the account (\"jetstream: enabled\"), or go without alerts on NATS", stream.ErrAlerts, err)
 
 	case errors.As(err, &api):
 		switch api.ErrorCode {
 		// Another stream has our subjects. It would store alerts, but it need not
 		// know copies, and nobody would look for them there.
 		case jsSubjectsOverlap, jsNotThatStream:
-			return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", ErrAlerts, AlertStream, alertSubjects, err)
+			return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", stream.ErrAlerts, AlertStream, alertSubjects, err)
 		// The account's or the server's limits, or settings of the stream that an
 		// operator chose: nobody changes them while we wait.
 		case jsNoReplicasHere:
 			return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; ask for one (--alert-replicas 1), or name a cluster",
-				ErrAlerts, a.cfg.Replicas, AlertStream, err)
+				stream.ErrAlerts, a.cfg.Replicas, AlertStream, err)
 		case jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsUpdateFailed:
 			return fmt.Errorf("%w: the server refuses the stream %s: %w; make it by hand, with subjects %s and a duplicate window of 30 days, or raise the limit",
-				ErrAlerts, AlertStream, err, alertSubjects)
+				stream.ErrAlerts, AlertStream, err, alertSubjects)
 		}
 		// Every other code is about a state that passes: no leader, a full disk, a
 		// stream that was deleted or just created by another learner.
@@ -311,7 +307,7 @@ func (a *Alerts) permanent(err, before error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		if last := a.conn.LastError(); denied(last, before) {
 			return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to _INBOX.>",
-				ErrAlerts, last, AlertStream, alertSubjects)
+				stream.ErrAlerts, last, AlertStream, alertSubjects)
 		}
 	}
 	// What is left is the network, a server that stops or starts, or JetStream

@@ -164,7 +164,7 @@ func TestAlertsWaitForTheServer(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := a.Publish(short, alert(2))
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrAlerts) || !strings.Contains(err.Error(), "publish alert default.0.concept.2") {
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "publish alert default.0.concept.2") {
 		t.Fatalf("without a server: %v", err)
 	}
 	published := make(chan error, 1)
@@ -330,19 +330,19 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 			if err == nil {
 				err = a.Publish(patience(t), alert(1))
 			}
-			if !errors.Is(err, nats.ErrAlerts) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want ErrAlerts with %q", err, c.want)
 			}
 		})
 	}
 	conn := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
 	wrong := alert(0)
-	if err := alerts(t, conn).Publish(patience(t), wrong); !errors.Is(err, nats.ErrAlerts) || !strings.Contains(err.Error(), "events are counted from 1") {
+	if err := alerts(t, conn).Publish(patience(t), wrong); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "events are counted from 1") {
 		t.Errorf("an alert of event 0: %v", err)
 	}
 	wrong = alert(1)
 	wrong.Model = "a.b"
-	if err := alerts(t, conn).Publish(patience(t), wrong); !errors.Is(err, nats.ErrAlerts) || !strings.Contains(err.Error(), "model name") {
+	if err := alerts(t, conn).Publish(patience(t), wrong); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "model name") {
 		t.Errorf("an alert of model a.b: %v", err)
 	}
 	if _, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 6}); err == nil {
@@ -352,7 +352,7 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := three.Prepare(patience(t)); !errors.Is(err, nats.ErrAlerts) || !strings.Contains(err.Error(), "--alert-replicas 1") {
+	if err := three.Prepare(patience(t)); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "--alert-replicas 1") {
 		t.Errorf("three replicas on one server: %v", err)
 	}
 }
@@ -397,7 +397,7 @@ func TestAlertsBesideOtherRefusals(t *testing.T) {
 			}
 			late, cancel := context.WithDeadline(t.Context(), time.Now()) // no answer comes in no time
 			defer cancel()
-			if err := a.Publish(late, alert(2)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrAlerts) {
+			if err := a.Publish(late, alert(2)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, stream.ErrAlerts) {
 				t.Errorf("got %v, want an ended deadline", err)
 			}
 			if err := a.Publish(patience(t), alert(2)); err != nil {
@@ -412,7 +412,7 @@ func TestAlertsBesideOtherRefusals(t *testing.T) {
 	refused := make(chan struct{})
 	once := sync.OnceFunc(func() { close(refused) })
 	conn.SetErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) { once() })
-	if err := a.Publish(deadline{patience(t), refused}, other); !errors.Is(err, nats.ErrAlerts) {
+	if err := a.Publish(deadline{patience(t), refused}, other); !errors.Is(err, stream.ErrAlerts) {
 		t.Errorf("an alert that may not be published: %v, want ErrAlerts", err)
 	}
 }

@@ -11,11 +11,10 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
 	"hamlet/stream"
-	"hamlet/stream/nats"
 )
 
 // An AlertPublisher publishes alerts and returns when they are acknowledged. What
-// was published before may be given again. An error that wraps nats.ErrAlerts says
+// was published before may be given again. An error that wraps stream.ErrAlerts says
 // that trying again is no use.
 type AlertPublisher interface {
 	Publish(ctx context.Context, alerts ...stream.Alert) error
@@ -96,7 +95,7 @@ func (p *partitionModel) publishAlerts(ctx context.Context) error {
 	}
 	err := p.insistOnAlerts(attempt)
 	cancel()
-	if err == nil || errors.Is(err, nats.ErrAlerts) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, stream.ErrAlerts) || ctx.Err() != nil {
 		return err
 	}
 	if p.alertPauses == nil {

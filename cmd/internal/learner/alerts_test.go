@@ -20,7 +20,6 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/state"
-	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/loopback"
@@ -210,7 +209,7 @@ func TestStopWithoutNATS(t *testing.T) {
 	if err := p.Close(ctx); err == nil || !strings.Contains(err.Error(), "will be learnt again") || !strings.Contains(err.Error(), "0 of 1 alerts acknowledged") {
 		t.Errorf("Close: %v, want an error that says what was not saved, and why", err)
 	}
-	if _, _, err := r.store.Load(t.Context(), 0, redis.Head); !errors.Is(err, state.ErrNone) {
+	if _, _, err := r.store.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrNone) {
 		t.Errorf("it saved something: %v", err)
 	}
 }
@@ -252,8 +251,8 @@ func TestAlertsAreBounded(t *testing.T) {
 	if _, bounded := (<-asked).Deadline(); !bounded {
 		t.Error("with one alert learning waits without a limit")
 	}
-	answer <- fmt.Errorf("%w: no rights", nats.ErrAlerts)
-	if err := <-handled; !errors.Is(err, nats.ErrAlerts) {
+	answer <- fmt.Errorf("%w: no rights", stream.ErrAlerts)
+	if err := <-handled; !errors.Is(err, stream.ErrAlerts) {
 		t.Errorf("got %v, want ErrAlerts", err)
 	}
 }
@@ -308,7 +307,7 @@ func TestAttemptsGrowWithThePauses(t *testing.T) {
 // A handler that failed is dropped by the consumer without Close: the partition is
 // then nobody's here, and must not be shown.
 func TestFailedPartitionIsNotShown(t *testing.T) {
-	refused := fmt.Errorf("%w: no rights", nats.ErrAlerts)
+	refused := fmt.Errorf("%w: no rights", stream.ErrAlerts)
 	for _, c := range []struct {
 		name  string
 		setUp func(*Config)
@@ -320,7 +319,7 @@ func TestFailedPartitionIsNotShown(t *testing.T) {
 		}, func(p *partitionModel, _ []kafka.Record) error {
 			p.heard(raised(1), true)
 			return p.Idle(t.Context())
-		}, nats.ErrAlerts},
+		}, stream.ErrAlerts},
 		{"the partition is given back while alerts are full", func(cfg *Config) {
 			cfg.Alerts = publishFunc(func(ctx context.Context, _ ...stream.Alert) error { <-ctx.Done(); return ctx.Err() })
 		}, func(p *partitionModel, records []kafka.Record) error {

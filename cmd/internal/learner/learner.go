@@ -26,17 +26,16 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
 	"hamlet/state"
-	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
-// A Store keeps checkpoints, one writer a partition.
+// A Store keeps checkpoints, one writer a partition. Package storetest has its laws.
 type Store interface {
 	Take(ctx context.Context, partition int) (epoch int64, err error)
 	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
-	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
-	Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error)
+	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
+	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
 	Partitions(ctx context.Context) ([]int, error)
 }
 
@@ -223,7 +222,7 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 		version    int64
 	}
 	head, err := insist(ctx, p.log, "load the checkpoint", func() (loaded, error) {
-		c, v, err := l.cfg.Store.Load(ctx, partition, redis.Head)
+		c, v, err := l.cfg.Store.Load(ctx, partition, state.Head)
 		return loaded{c, v}, err
 	})
 	switch {
@@ -290,7 +289,7 @@ func insist[T any](ctx context.Context, log *slog.Logger, what string, do func()
 	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
 	return backoff.Retry(ctx, func() (T, error) {
 		v, err := do()
-		if err == nil || !redis.Transient(err) {
+		if err == nil || !errors.Is(err, state.ErrTransient) {
 			if err != nil {
 				err = backoff.Permanent(err)
 			}

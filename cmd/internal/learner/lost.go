@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"hamlet/state"
-	"hamlet/state/redis"
 )
 
 // lookShare is how many times SaveEvery passes between two looks at what was saved.
@@ -24,7 +23,7 @@ func (p *partitionModel) lost(ctx context.Context) bool {
 		return false
 	}
 	p.lastLook = time.Now()
-	head, err := p.l.cfg.Store.Heading(ctx, p.partition, redis.Head)
+	head, err := p.l.cfg.Store.Heading(ctx, p.partition, state.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		p.log.Warn("the state has lost the model: saving it again", "version", p.status.Version)
@@ -57,7 +56,7 @@ func (p *partitionModel) saveOrRetake(ctx context.Context) error {
 	if takeErr != nil {
 		return takeErr
 	}
-	head, headErr := p.l.cfg.Store.Heading(ctx, p.partition, redis.Head)
+	head, headErr := p.l.cfg.Store.Heading(ctx, p.partition, state.Head)
 	switch {
 	case errors.Is(headErr, state.ErrNone):
 	case headErr != nil:

@@ -46,7 +46,7 @@ func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 	// saved reports whether Redis holds the model at this offset.
 	saved := func(next int64) func() bool {
 		return func() bool {
-			c, _, err := r.store.Load(ctx, 0, redis.Head)
+			c, _, err := r.store.Load(ctx, 0, state.Head)
 			return err == nil && c.Position.Next == next
 		}
 	}
@@ -211,7 +211,7 @@ func (c *clocked) note(ctx context.Context, what string) {
 	c.asked, c.wanted = append(c.asked, what), append(c.wanted, deadline)
 }
 
-func (c *clocked) Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error) {
+func (c *clocked) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
 	c.note(ctx, "heading")
 	return c.Store.Heading(ctx, partition, which)
 }

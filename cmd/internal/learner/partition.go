@@ -18,7 +18,6 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
-	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -368,7 +367,7 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 	case errors.Is(err, state.ErrStale):
 		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
 		return fmt.Errorf("%w: %w", kafka.ErrReload, err)
-	case redis.Transient(err):
+	case errors.Is(err, state.ErrTransient):
 		p.l.cfg.Metrics.saveFailed()
 		if !p.failing {
 			p.failing = true

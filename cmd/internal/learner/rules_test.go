@@ -16,7 +16,6 @@ import (
 
 	"hamlet/cmd/internal/background"
 	"hamlet/state"
-	"hamlet/state/redis"
 	"hamlet/stream"
 )
 
@@ -198,7 +197,7 @@ func TestThePageTellsHowToPin(t *testing.T) {
 	}
 	served := func() string {
 		t.Helper()
-		h, err := r.store.Heading(t.Context(), 0, redis.Served)
+		h, err := r.store.Heading(t.Context(), 0, state.Served)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,18 +12,17 @@ import (
 	"time"
 
 	"hamlet/state"
-	"hamlet/state/redis"
 )
 
-// A Store is where a model's checkpoints are read. *redis.Store is one.
+// A Store is where checkpoints are read. Package storetest has its laws.
 type Store interface {
 	// Partitions returns the partitions that have a checkpoint, ascending.
 	Partitions(ctx context.Context) ([]int, error)
 	// Heading returns what a pointer names, cheaply.
-	Heading(ctx context.Context, partition int, which redis.Pointer) (redis.Heading, error)
+	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
 	// Load returns a checkpoint whose every hash was verified, and its version,
 	// which is an older one than the pointer's if that is corrupt.
-	Load(ctx context.Context, partition int, which redis.Pointer) (*state.Checkpoint, int64, error)
+	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
 }
 
 // How long one question to the store may take: which partitions and versions
@@ -54,7 +53,7 @@ type loader struct {
 type slot struct {
 	part   *part         // nil until one could be loaded
 	listed bool          // the store names it
-	tried  redis.Heading // what the pointer named when it was last followed; zero: it is to be followed
+	tried  state.Heading // what the pointer named when it was last followed; zero: it is to be followed
 	bad    error         // why that can't be served; nil: it is served
 	newest int64         // the largest version that was followed, of one history
 	lost   bool          // the store lost what part was made from: see losing
@@ -148,7 +147,7 @@ func (l *loader) unreachable(ctx context.Context, err error) {
 func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	ask, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	named, err := l.store.Heading(ask, partition, redis.Served)
+	named, err := l.store.Heading(ask, partition, state.Served)
 	if err == nil && named == s.tried {
 		s.lost, s.held = false, false // it is what it was
 		return nil
@@ -171,14 +170,14 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	if err == nil {
 		load, cancel := context.WithTimeout(ctx, loadPatience)
 		defer cancel()
-		checkpoint, loaded, err = l.store.Load(load, partition, redis.Served)
+		checkpoint, loaded, err = l.store.Load(load, partition, state.Served)
 	}
 	switch {
 	case err == nil:
 	case errors.Is(err, state.ErrNone):
 		s.listed = false // it lost the pointer
 		return nil
-	case ctx.Err() != nil, redis.Transient(err):
+	case ctx.Err() != nil, errors.Is(err, state.ErrTransient):
 		return err
 	}
 	known := s.bad != nil
@@ -189,7 +188,7 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	s.newest, s.lost, s.held = max(s.newest, named.Version), false, false
 	switch {
 	case err != nil && !errors.Is(err, state.ErrCorrupt):
-		s.tried = redis.Heading{}
+		s.tried = state.Heading{}
 	case err == nil:
 		if s.part == nil || !s.part.is(loaded, checkpoint) {
 			var fresh *part
@@ -214,7 +213,7 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 // learnt anew, not because somebody pinned an older version. Then the part is
 // served on until the new model has come as far: a small model is no match for it.
 // Within one history a number never names two versions.
-func (l *loader) losing(ctx context.Context, partition int, s *slot, named redis.Heading) (bool, error) {
+func (l *loader) losing(ctx context.Context, partition int, s *slot, named state.Heading) (bool, error) {
 	if !s.lost {
 		anew, err := l.begunAnew(ctx, partition, s)
 		if err != nil {
@@ -235,7 +234,7 @@ func (l *loader) losing(ctx context.Context, partition int, s *slot, named redis
 // that were followed: within one history the version of the head never goes back.
 // A head that is not there, or is no version, says nothing.
 func (l *loader) begunAnew(ctx context.Context, partition int, s *slot) (bool, error) {
-	head, err := l.store.Heading(ctx, partition, redis.Head)
+	head, err := l.store.Heading(ctx, partition, state.Head)
 	if errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrCorrupt) {
 		return false, nil
 	}

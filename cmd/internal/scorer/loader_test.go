@@ -14,7 +14,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/state/redis"
+	"hamlet/state"
 	"hamlet/stream"
 )
 
@@ -133,7 +133,7 @@ func TestPinnedVersion(t *testing.T) {
 	teacher := newTeacher(t, store, 0)
 	teacher.learn(10)
 	first := teacher.save()
-	head, err := store.Heading(patience(t), 0, redis.Head)
+	head, err := store.Heading(patience(t), 0, state.Head)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
@@ -47,7 +48,7 @@ func (f Alerts) Publisher(ctx context.Context, conn *natsgo.Conn, log *slog.Logg
 	defer cancel()
 	switch err := a.Prepare(start); {
 	case err == nil:
-	case errors.Is(err, nats.ErrAlerts):
+	case errors.Is(err, stream.ErrAlerts):
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

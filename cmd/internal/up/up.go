@@ -325,7 +325,7 @@ func ServedSHA256(ctx context.Context, store *redis.Store) ([sha256.Size]byte, e
 	slices.Sort(partitions)
 	var sums []byte
 	for _, p := range partitions {
-		c, _, err := store.Load(ctx, p, redis.Head)
+		c, _, err := store.Load(ctx, p, state.Head)
 		if errors.Is(err, state.ErrNone) {
 			continue
 		}

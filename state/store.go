@@ -1,0 +1,59 @@
+package state
+
+import "errors"
+
+// The errors of a store. A store wraps them; test with errors.Is.
+var (
+	// ErrNone says that nothing has been saved yet: start with an empty model at
+	// the beginning of the log.
+	ErrNone = errors.New("no checkpoint")
+
+	// ErrStale says that another writer has taken the partition or has read
+	// further: drop the model and load the head, or stop.
+	ErrStale = errors.New("stale checkpoint")
+
+	// ErrLost says that a checkpoint is stale because the store lost its data:
+	// whoever has the model takes the partition again and saves it again.
+	ErrLost = errors.New("the store lost the state")
+
+	// ErrCorrupt says that stored bytes are not what was saved: read an older
+	// version. Nothing of the corrupt one may be used.
+	ErrCorrupt = errors.New("corrupt checkpoint")
+
+	// ErrTransient says that trying again may help: the store could not be reached
+	// or was busy. A deadline that passed counts as well, because it may have been
+	// that of one try. A caller that retries looks at its own context too.
+	ErrTransient = errors.New("the store cannot be reached")
+)
+
+// Transient returns err as one that wraps [ErrTransient] too, with the same text.
+func Transient(err error) error { return transient{err} }
+
+type transient struct{ error }
+
+func (t transient) Unwrap() []error { return []error{t.error, ErrTransient} }
+
+// A Pointer selects one of a partition's versions.
+type Pointer uint8
+
+const (
+	Head   Pointer = iota // the newest
+	Served                // the one that scorers answer from: the head, unless an operator pinned another
+)
+
+// String returns the pointer's name: "head" or "served".
+func (p Pointer) String() string {
+	if p == Served {
+		return "served"
+	}
+	return "head"
+}
+
+// A Heading describes a stored version without its bytes. The number alone does
+// not say whether there is anything new: a store that lost its data gives old
+// numbers to new versions.
+type Heading struct {
+	Version  int64
+	Next     int64  // next offset of the log; 0 if the store lost it
+	Identity string // differs between checkpoints that differ in more than Saved; "" if the store lost it
+}
