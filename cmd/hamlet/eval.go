@@ -28,9 +28,9 @@ type evalCommand struct {
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
 	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
 	From       int    `help:"Leave the first N events out of the metrics: --from 1000 measures what comes after --teach-first 1000." default:"0" placeholder:"N"`
-	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt." placeholder:"FILE"`
-	Alerts     string `help:"Write a line of JSON for each change of an alarm." placeholder:"FILE"`
-	Save       string `help:"Write the model's bytes at the end." placeholder:"FILE"`
+	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt; - is standard output, and the table goes to standard error then." placeholder:"FILE"`
+	Alerts     string `help:"Write a line of JSON for each change of an alarm; - as in --scores." placeholder:"FILE"`
+	Save       string `help:"Write the model's bytes at the end; - as in --scores." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
 }
 
@@ -63,6 +63,10 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if c.Limit < 0 { // a source says so itself
 		return cli.Usagef("--limit: %d is below zero", c.Limit)
 	}
+	table, err := c.tableOutput(stdio)
+	if err != nil {
+		return err
+	}
 	src, err := c.open(stdio.In)
 	if err != nil {
 		return err
@@ -72,12 +76,12 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	scores, closeScores, err := create("--scores", c.Scores)
+	scores, closeScores, err := create("--scores", c.Scores, stdio.Out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeScores()) }()
-	alerts, closeAlerts, err := create("--alerts", c.Alerts)
+	alerts, closeAlerts, err := create("--alerts", c.Alerts, stdio.Out)
 	if err != nil {
 		return err
 	}
@@ -107,14 +111,14 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(c.Save, b, 0o644); err != nil {
+		if err := save(c.Save, b, stdio.Out); err != nil {
 			return fmt.Errorf("save the model: %w", err)
 		}
 	}
 	if c.JSON {
 		return result.WriteJSON(stdio.Out)
 	}
-	return result.WriteTable(stdio.Out)
+	return result.WriteTable(table)
 }
 
 // A replayed is what eval replays: a source, or synthetic mail.
@@ -181,14 +185,47 @@ func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
 	}, nil
 }
 
-// create opens the file that a flag names for writing; an empty path is nowhere.
-func create(flag, path string) (io.Writer, func() error, error) {
-	if path == "" {
-		return nil, func() error { return nil }, nil
+// tableOutput returns where the table goes: standard error if a flag's data goes to
+// standard output. Two kinds of data there are wrong usage.
+func (c *evalCommand) tableOutput(stdio cli.IO) (io.Writer, error) {
+	first, table := "", stdio.Out
+	for _, data := range []struct {
+		flag     string
+		onStdout bool
+	}{{"--scores -", c.Scores == "-"}, {"--alerts -", c.Alerts == "-"}, {"--save -", c.Save == "-"}, {"--json", c.JSON}} {
+		switch {
+		case !data.onStdout:
+		case first != "":
+			return nil, cli.Usagef("%s and %s both write to standard output: name a file for one of them", first, data.flag)
+		default:
+			first, table = data.flag, stdio.Err
+		}
+	}
+	return table, nil
+}
+
+// create opens the file that a flag names for writing. An empty path is nowhere,
+// "-" is stdout.
+func create(flag, path string, stdout io.Writer) (io.Writer, func() error, error) {
+	nothing := func() error { return nil }
+	switch path {
+	case "":
+		return nil, nothing, nil
+	case "-":
+		return stdout, nothing, nil
 	}
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return f, f.Close, nil
+}
+
+// save writes b to the file at path, or to stdout if path is "-".
+func save(path string, b []byte, stdout io.Writer) error {
+	if path == "-" {
+		_, err := stdout.Write(b)
+		return err
+	}
+	return os.WriteFile(path, b, 0o644)
 }

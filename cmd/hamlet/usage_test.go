@@ -88,3 +88,38 @@ func TestFlagsThatWouldDoNothing(t *testing.T) {
 		t.Errorf("flags without an effect: %v", sums)
 	}
 }
+
+// "-" is standard output; the table makes way to standard error. Two kinds of data
+// on standard output are wrong usage. No file is called "-".
+func TestDataOnStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("rows.csv", []byte("a,b,spam\n1,2,1\n2,1,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eval := func(args string) (out, errs bytes.Buffer, err error) {
+		err = run(t.Context(), append([]string{"eval", "rows.csv"}, strings.Fields(args)...), cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs})
+		return out, errs, err
+	}
+	saved, _, err := eval("--save model.bytes --scores scores.csv")
+	if err != nil || !strings.Contains(saved.String(), "1-ROCA%") {
+		t.Fatalf("%v; printed %s", err, saved.String())
+	}
+	for args, file := range map[string]string{"--scores -": "scores.csv", "--save -": "model.bytes"} {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, errs, err := eval(args)
+		if err != nil || !bytes.Equal(out.Bytes(), want) || !strings.Contains(errs.String(), "1-ROCA%") {
+			t.Errorf("%s: %v; %d bytes on standard output, want %d; standard error %s", args, err, out.Len(), len(want), errs.String())
+		}
+	}
+	for _, args := range []string{"--scores - --alerts -", "--scores - --json", "--alerts - --save -"} {
+		if _, _, err := eval(args); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "both write to standard output") {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("a file is called -")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"hamlet/algos/eval"
 )
@@ -80,8 +81,8 @@ func TestDoubtsAreShown(t *testing.T) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
 	for _, want := range []string{
-		"doubtful 102 labels held to be false rather than true when they were learnt",
-		"l 14 93.33 % of the source's 15 labels", "c 5 83.33 % of the source's 6 labels", "other sources 7",
+		"doubtful 102 labels learnt although more likely false than true",
+		"14 from l: 93.33 % of its 15", "5 from c: 83.33 % of its 6", "7 from other sources",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
@@ -94,5 +95,35 @@ func TestDoubtsAreShown(t *testing.T) {
 	}
 	if want := `"doubtful":0,"doubtful_sources":[]}`; !strings.Contains(b.String(), want) {
 		t.Errorf("JSON lacks %s: %s", want, b.String())
+	}
+}
+
+// No line is wider than a terminal of 80 columns, even with every row there is and
+// numbers of the longest streams.
+func TestTableFitsATerminal(t *testing.T) {
+	m := eval.New()
+	for i := range 100 {
+		m.Add(i%2 == 0, 1)
+	}
+	r := Result{
+		Summary: m.Summary(), Rejected: 123456789, Duplicates: 123456789, ResumedAt: 123456789, Learned: 100,
+		NoChangeError: 0.1, Reading: "the world changed", EventsPerSecond: 123456, Doubtful: 123456789,
+		Sources: []eval.SourceDoubt{{Source: strings.Repeat("é", 100), Learnt: 123456789, Doubtful: 123456}},
+	}
+	r.Approximate = true
+	r.SetModel([32]byte{})
+	var b bytes.Buffer
+	if err := r.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, want := range []string{r.ModelSHA256, "the world changed"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %s:\n%s", want, b.String())
+		}
 	}
 }

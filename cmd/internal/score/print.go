@@ -88,17 +88,17 @@ func (p *printer) close() error {
 	return nil
 }
 
-// probability writes p so that neither 0.9996 nor 0.0004 looks certain.
+// probability writes p with three decimals, or as many more as it takes to show
+// that it is not 1; below 0.0005 as a power of ten.
 func probability(p float64) string {
-	switch {
-	case p <= 0 || p >= 1:
-		return fmt.Sprintf("%.0f", p)
-	case p > 0.0005 && p < 0.9995:
-		return fmt.Sprintf("%.3f", p)
-	case p >= 0.9995:
-		return fmt.Sprintf("1-%.0e", 1-p)
+	if p > 0 && p <= 0.0005 {
+		return fmt.Sprintf("%.0e", p)
 	}
-	return fmt.Sprintf("%.0e", p)
+	text := fmt.Sprintf("%.3f", p)
+	for decimals := 4; p < 1 && text[0] == '1'; decimals++ {
+		text = fmt.Sprintf("%.*f", decimals, p)
+	}
+	return text
 }
 
 func writeJSON[T jsonVerdict | jsonFailure](w io.Writer, v T) error {
