@@ -10,7 +10,6 @@ import (
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
@@ -22,8 +21,8 @@ type evalCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
-	Generate  int             `help:"Replay N synthetic mails in place of a source: those that hamlet up streams." default:"0" placeholder:"N" group:"Synthetic mail"`
-	Synthetic synthetic.Flags `embed:""`
+	Generate  int            `help:"Replay N synthetic mails in place of a source: those that hamlet up streams." default:"0" placeholder:"N" group:"Synthetic mail"`
+	Synthetic generatorFlags `embed:""`
 	settings.Model
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
 	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
@@ -130,7 +129,7 @@ type replayed struct {
 }
 
 // checkSynthetic reports flags of synthetic mail where a source is streamed.
-func checkSynthetic(f *synthetic.Flags) error {
+func checkSynthetic(f *generatorFlags) error {
 	if flag := f.Given(); flag != "" {
 		return cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source; --flip and its kin spoil the labels of either", flag)
 	}
@@ -168,7 +167,7 @@ func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
 	if err := checkReading(&c.Flags); err != nil {
 		return nil, err
 	}
-	mail, err := c.Synthetic.Config()
+	generate, err := c.Synthetic.generator(cfg.Flip)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
@@ -176,7 +175,7 @@ func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
 	if cfg.Limit > 0 {
 		n = min(n, cfg.Limit)
 	}
-	items, err := synthetic.Items(mail, n, cfg.Flip)
+	items, err := generate(n)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}

@@ -8,21 +8,15 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/lab/bench"
-	"hamlet/cmd/internal/lab/fit"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 )
 
 const description = `hamlet: to be or not to be spam, and how sure.
-
-  hamlet up                                 a demonstration on synthetic mail
+` + syntheticExample + `
   hamlet up --spam spam.mbox --ham ham.mbox your own mail, then scoring over NATS
   hamlet eval --spam Junk/ --ham INBOX/     how well it would have done
-  hamlet score message.eml                  ask the running one
-  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
-  hamlet bench alarms                       its alarms beside other detectors of change
-  hamlet fit < requests.jsonl               every algorithm behind one door
+  hamlet score message.eml                  ask the running one` + labExamples + `
 
 A command's own help has more: hamlet up --help.`
 
@@ -30,8 +24,7 @@ type grammar struct {
 	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, on brokers of its own or on real ones."`
 	Eval  evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
 	Score score.Command `cmd:"" help:"Ask a scorer about messages."`
-	Bench bench.Command `cmd:"" help:"Measurements beside peers."`
-	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a handful of rows: JSON Lines in, JSON Lines out."`
+	laboratory
 	cli.ConfigFlag
 }
 
@@ -45,16 +38,14 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}
-	verb, rest, _ := strings.Cut(command.Command(), " ")
+	verb, _, _ := strings.Cut(command.Command(), " ")
 	switch verb {
 	case "up":
 		return g.Up.run(ctx, stdio)
 	case "eval":
 		return g.Eval.run(ctx, stdio)
-	case "bench":
-		return g.Bench.Run(ctx, rest, stdio)
-	case "fit":
-		return g.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
+	case "bench", "fit":
+		return g.laboratory.run(ctx, command.Command(), stdio)
 	default:
 		return g.Score.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	}

@@ -18,7 +18,6 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/scorer"
@@ -36,7 +35,7 @@ type upCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input. Without any, synthetic mail."`
 	source.Flags
 	source.FlipFlags
-	Synthetic synthetic.Flags `embed:""`
+	Synthetic generatorFlags `embed:""`
 	settings.ModelFlag
 	settings.Model
 	settings.Kafka
@@ -65,21 +64,12 @@ type upCommand struct {
 
 // Help is shown by kong below the flags.
 func (upCommand) Help() string {
-	return `Examples:
-  hamlet up                                          synthetic mail, then serve
+	return `Examples:` + syntheticExample + `
   hamlet up --spam spam.mbox --ham ham.mbox --data ~/.hamlet
   hamlet up --index index.csv corpus.tar.gz --once   the figures that eval prints
   hamlet up --kafka kafka:9092 --nats nats://nats:4222 --redis redis:6379 --http :9100 --token SECRET
 
-Faults to try the alarms with, each from event 10000 of synthetic mail on:
-  hamlet up --bad-feed 10000                         one source lies: labels went bad
-  hamlet up --flip .2 --flip-from 10000              a fifth of all labels is forged
-  hamlet up --flip .3 --flip-from 10000 --flip-kind ham   ham alone is called spam
-  hamlet up --new-campaign 10000 --campaign-share .5 spam unlike any before: the mail changed
-  hamlet up --new-policy 10000                       newsletters are spam now: the world changed
-and in another terminal: nats sub 'hamlet.alerts.>'
-
-It streams the sources, shows rate, lag, log loss, 1-ROCA% and the alarms as they change,
+` + faultExamples + `It streams the sources, shows rate, lag, log loss, 1-ROCA% and the alarms as they change,
 then serves until it is stopped. With --data it goes on where it was, however it ended.`
 }
 
@@ -298,6 +288,9 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	if err := checkReading(&c.Flags); err != nil {
 		return nil, err
 	}
+	if !hasGenerator && c.Generate == nil {
+		return &labelled{dense: c.Flags.Dense, demonstration: true}, nil
+	}
 	limit := demonstrated
 	if c.Generate != nil {
 		limit = *c.Generate
@@ -315,11 +308,11 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 			c.Rate = endlessRate
 		}
 	}
-	mail, err := c.Synthetic.Config()
+	generate, err := c.Synthetic.generator(cfg.Flip)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
-	open := func() (ingest.Items, error) { return synthetic.Items(mail, limit, cfg.Flip) }
+	open := func() (ingest.Items, error) { return generate(limit) }
 	return &labelled{dense: c.Flags.Dense, total: total, open: open, demonstration: c.Generate == nil}, nil
 }
 
@@ -328,7 +321,7 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 // has learnt real mail must not learn it.
 func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Config, own bool, log *slog.Logger, w io.Writer) error {
 	topic := stream.EventsTopic(c.ModelFlag.Model)
-	if own {
+	if own && hasGenerator {
 		end, err := ingest.FindEnd(ctx, cfg, topic, log)
 		if err != nil {
 			return err
@@ -355,7 +348,7 @@ func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Co
 		}
 	}
 	src.open = nil
-	fmt.Fprintln(w, "no source: what there is is served (--generate N streams synthetic mail)")
+	fmt.Fprintln(w, noSource)
 	return nil
 }
 

@@ -1,0 +1,72 @@
+//go:build !nolab
+
+package main
+
+import (
+	"context"
+	"strings"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/lab/bench"
+	"hamlet/cmd/internal/lab/fit"
+	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/source"
+)
+
+// This file is the product's only door to the laboratory, cmd/internal/lab. A
+// build with -tags nolab takes nolab.go in its place: no experiments, no plotting,
+// no fonts.
+
+// Examples in the help texts.
+const (
+	syntheticExample = `
+  hamlet up                                 synthetic mail, then scoring over NATS`
+	labExamples = `
+  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
+  hamlet bench alarms                       its alarms beside other detectors of change
+  hamlet fit < requests.jsonl               every algorithm behind one door`
+	faultExamples = `Faults to try the alarms with, each from event 10000 of synthetic mail on:
+  hamlet up --bad-feed 10000                         one source lies: labels went bad
+  hamlet up --flip .2 --flip-from 10000              a fifth of all labels is forged
+  hamlet up --flip .3 --flip-from 10000 --flip-kind ham   ham alone is called spam
+  hamlet up --new-campaign 10000 --campaign-share .5 spam unlike any before: the mail changed
+  hamlet up --new-policy 10000                       newsletters are spam now: the world changed
+and in another terminal: nats sub 'hamlet.alerts.>'
+
+`
+)
+
+// laboratory holds the commands that only the laboratory has.
+type laboratory struct {
+	Bench bench.Command `cmd:"" help:"Measurements beside peers."`
+	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a handful of rows: JSON Lines in, JSON Lines out."`
+}
+
+// run runs the command that kong chose, such as "fit" or "bench mail <source>".
+func (l *laboratory) run(ctx context.Context, command string, stdio cli.IO) error {
+	verb, rest, _ := strings.Cut(command, " ")
+	if verb == "fit" {
+		return l.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
+	}
+	return l.Bench.Run(ctx, rest, stdio)
+}
+
+// noSource is what up says where it streams nothing.
+const noSource = "no source: hamlet serves what it has learnt (--generate N streams synthetic mail)"
+
+// hasGenerator says whether this build can make synthetic mail.
+const hasGenerator = true
+
+// generatorFlags are the flags of synthetic mail.
+type generatorFlags struct{ synthetic.Flags }
+
+// generator returns a function that makes n synthetic mails, or mail without end
+// for n = 0, with flip's labels flipped. The error is about the flags.
+func (f *generatorFlags) generator(flip source.FlipConfig) (func(n int) (ingest.Items, error), error) {
+	cfg, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	return func(n int) (ingest.Items, error) { return synthetic.Items(cfg, n, flip) }, nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const labTree = "hamlet/cmd/internal/lab"
+
+// goList returns the lines that go list prints in the module's root.
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list"}, args...)...)
+	list.Dir = "../.."
+	var stderr strings.Builder
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list %v: %v\n%s", args, err, &stderr)
+	}
+	return strings.Fields(string(out))
+}
+
+func inTree(path, tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
+
+// The product does not import the laboratory. Only cmd/hamlet does, and the
+// laboratory's own packages do.
+func TestProductIsApartFromLaboratory(t *testing.T) {
+	imports := goList(t, "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}}→{{.}}{{"\n"}}{{end}}`, "./...")
+	found := false
+	for _, line := range imports {
+		pkg, path, _ := strings.Cut(line, "→")
+		if !inTree(path, labTree) {
+			continue
+		}
+		found = true
+		if pkg != "hamlet/cmd/hamlet" && !inTree(pkg, labTree) {
+			t.Errorf("%s imports %s: the product must not import the laboratory", pkg, path)
+		}
+	}
+	if !found {
+		t.Errorf("nothing imports %s: this test looks for the wrong path", labTree)
+	}
+}
+
+// Without the laboratory hamlet has no plotting, no fonts and no generator.
+func TestNoLabBuild(t *testing.T) {
+	for _, path := range goList(t, "-deps", "-tags", "nolab", "./cmd/hamlet") {
+		for _, tree := range []string{labTree, "gonum.org/v1/plot", "golang.org/x/image", "codeberg.org/go-fonts", "github.com/go-fonts"} {
+			if inTree(path, tree) {
+				t.Errorf("with -tags nolab cmd/hamlet is built from %s", path)
+			}
+		}
+	}
+	if deps := goList(t, "-deps", "./cmd/hamlet"); !strings.Contains(strings.Join(deps, " "), "gonum.org/v1/plot") {
+		t.Error("the full build does not contain gonum.org/v1/plot either: this test looks for the wrong path")
+	}
+}

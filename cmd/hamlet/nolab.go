@@ -1,0 +1,51 @@
+//go:build nolab
+
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/source"
+)
+
+// This file takes the place of lab.go in a build without the laboratory.
+
+const syntheticExample, labExamples, faultExamples = "", "", ""
+
+var errNoGenerator = errors.New("--generate: this hamlet was built without its laboratory (-tags nolab): it makes no synthetic mail")
+
+// laboratory keeps the names of the laboratory's commands, to say that they are
+// not in this build.
+type laboratory struct {
+	Bench labCommand `cmd:"" hidden:"" passthrough:"" help:"Not in this build: it has no laboratory."`
+	Fit   labCommand `cmd:"" hidden:"" passthrough:"" help:"Not in this build: it has no laboratory."`
+}
+
+type labCommand struct {
+	Args []string `arg:"" optional:""`
+}
+
+func (*laboratory) run(_ context.Context, command string, _ cli.IO) error {
+	verb, _, _ := strings.Cut(command, " ")
+	return cli.Usagef("this hamlet was built without its laboratory (-tags nolab): there is no hamlet %s", verb)
+}
+
+// noSource is what up says where it streams nothing.
+const noSource = "no source: hamlet serves what it has learnt (this build has no laboratory, which makes synthetic mail)"
+
+// hasGenerator says whether this build can make synthetic mail.
+const hasGenerator = false
+
+// generatorFlags are the flags of synthetic mail: none in this build.
+type generatorFlags struct{}
+
+// Given returns "": there is no flag that could be given.
+func (*generatorFlags) Given() string { return "" }
+
+func (*generatorFlags) generator(source.FlipConfig) (func(int) (ingest.Items, error), error) {
+	return nil, errNoGenerator
+}
