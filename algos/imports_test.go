@@ -14,7 +14,7 @@ const module = "hamlet"
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "context", "crypto/sha256", "encoding",
 	"encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "io",
-	"iter", "maps", "math", "math/big", "math/bits", "math/rand/v2", "runtime", "slices", "sort",
+	"iter", "maps", "math", "math/big", "math/bits", "math/rand/v2", "reflect", "runtime", "slices", "sort",
 	"strconv", "strings", "sync", "sync/atomic", "unicode", "unicode/utf8",
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hamlet/algos/feature"
 	"hamlet/algos/model"
 )
 
@@ -47,9 +48,79 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 	}
 	d := other.Differences(model.Config{})
 	for name := range fields {
-		if !slices.ContainsFunc(d, func(s string) bool { return strings.HasPrefix(s, name+": ") }) {
+		if !slices.ContainsFunc(d, func(s string) bool { return strings.HasPrefix(s, name+": ") || strings.HasPrefix(s, name+".") }) {
 			t.Errorf("%s differs, and is not among %q", name, d)
 		}
+	}
+}
+
+// The bounds in a tag are those of package feature.
+func TestTableBitsAreTheHashers(t *testing.T) {
+	for bits, want := range map[int]bool{
+		feature.MinTableBits - 1: false, feature.MinTableBits: true, feature.MaxTableBits: true, feature.MaxTableBits + 1: false,
+	} {
+		if _, err := model.New(model.Config{TableBits: bits}); (err == nil) != want {
+			t.Errorf("%d table bits: %v", bits, err)
+		}
+	}
+}
+
+// Each field can be set from a text, and Get gives the text back. What the tags say of
+// it is what New does.
+func TestFields(t *testing.T) {
+	texts := map[string]string{
+		"dense": "a,b", "text_experts": "text-words", "skip_headers": "received", "label_trust": "none", "trust_by": "all",
+		"text_ensembles": "adaboost", "vector_ensembles": "viboost,bblr", "second_head": "0.99", "rebuild": "50",
+		"text_head.site": "jj", "vector_head.site": "exact-rvga", "alarms.drop": "0.3", "alarms.clear": "0.01",
+		"alarms.confirmed": "0.15", "alarms.flip_rate": "0.02", "alarms.covariate": "0.7", "alarms.concept": "30",
+		"table_bits": "9", "spam_share": "true", "alarms.off": "true",
+	}
+	for _, f := range model.Fields() {
+		text := texts[f.Key]
+		if text == "" {
+			text = "77"
+		}
+		var c model.Config
+		if err := c.Set(f.Key, text); err != nil {
+			t.Errorf("%s: %v", f.Key, err)
+			continue
+		}
+		if _, err := model.New(c); err != nil {
+			t.Errorf("%s = %s: %v", f.Key, text, err)
+		}
+		got, err := c.Get(f.Key)
+		if err != nil || got != text {
+			t.Errorf("%s: got %q (%v), want %q", f.Key, got, err, text)
+		}
+		d := c.Differences(model.Config{})
+		if !slices.ContainsFunc(d, func(s string) bool { return strings.HasPrefix(s, f.Key+": "+text+" here, ") }) {
+			t.Errorf("%s = %s is not among the differences %q", f.Key, text, d)
+		}
+		if f.Help == "" || f.Default == "" {
+			t.Errorf("%s has the help %q and the default %q", f.Key, f.Help, f.Default)
+		}
+		m := newModel(t, model.Config{})
+		if err := m.Adopt(c); (err == nil) != f.Adoptable {
+			t.Errorf("%s, adoptable %v: Adopt says %v", f.Key, f.Adoptable, err)
+		}
+		empty, err := model.Config{}.Get(f.Key)
+		if full := newModel(t, model.Config{}).Config(); err != nil {
+			t.Error(err)
+		} else if now, _ := full.Get(f.Key); now != empty && now != f.Default && !strings.HasPrefix(f.Default, now) &&
+			!slices.Contains([]string{"text_experts", "label_trust", "alarms.clear"}, f.Key) { // said in words
+			t.Errorf("%s is %s by default, its help says %s", f.Key, now, f.Default)
+		}
+	}
+	for _, bad := range [][2]string{
+		{"nothing", "1"}, {"table_bits", "many"}, {"second_head", "NaN"}, {"second_head", "1e999"}, {"spam_share", "perhaps"},
+	} {
+		if err := new(model.Config).Set(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), bad[0]) {
+			t.Errorf("%s = %s: error %v", bad[0], bad[1], err)
+		}
+	}
+	var none model.Config
+	if err := none.Set("vector_ensembles", "none"); err != nil || none.VectorEnsembles == nil || len(none.VectorEnsembles) > 0 {
+		t.Errorf("none is %v (%v), want an empty list that is not nil", none.VectorEnsembles, err)
 	}
 }
 
