@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,9 +12,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// Ping asks the cluster for its metadata, once. Its error names the address and
-// says what is probably wrong: no broker, a wrong password, TLS on one side only.
-// ctx should have a deadline; five seconds are assumed otherwise.
+// Ping requests the cluster's metadata once. Its error names the address and the
+// probable cause: no broker, a wrong password, TLS on one side only. If ctx has no
+// deadline, Ping waits for five seconds.
 func Ping(ctx context.Context, cfg Config) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -26,8 +25,8 @@ func Ping(ctx context.Context, cfg Config) error {
 		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 	}
-	client, transport := cfg.client()
-	defer transport.CloseIdleConnections()
+	client := cfg.client()
+	defer closeIdle(client)
 	if _, err := client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{}}); err != nil {
 		return explain(&cfg, err)
 	}
@@ -37,11 +36,11 @@ func Ping(ctx context.Context, cfg Config) error {
 // topicName is org.apache.kafka.common.internals.Topic.validate's rule.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// EnsureTopic creates a topic if there is none of that name: with partitions,
-// with replication copies (0: the broker's default), and with a retention after
-// which records are deleted (0: the broker's default; below 0: never). A topic
-// that exists is left as it is, and a difference in partitions is logged. It
-// retries until ctx ends, and returns when the topic can be used.
+// EnsureTopic creates a topic unless it exists. 0 means the broker's default for
+// replication, the copies of each partition, and for retention, after which
+// records are deleted; a negative retention means never. An existing topic is not
+// changed; another number of partitions is logged. EnsureTopic retries until ctx
+// ends, and returns when the topic can be used.
 func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, replication int, retention time.Duration) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -50,12 +49,12 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	if partitions < 1 {
 		return fmt.Errorf("topic %s: %d partitions; at least one is needed", name, partitions)
 	}
-	// kfake takes any name; Kafka's rule is checked here, so that both refuse the same.
+	// kfake accepts any name. Checking here makes both brokers refuse the same names.
 	if name == "." || name == ".." || !topicName.MatchString(name) {
 		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name, ErrUnknownTopic)
 	}
-	client, transport := cfg.client(name)
-	defer transport.CloseIdleConnections()
+	client := cfg.client(name)
+	defer closeIdle(client)
 
 	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: replication}
 	if replication == 0 {
@@ -71,105 +70,93 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	return retry(ctx, &cfg, client, "create topic "+name, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, client, name)
 		if unknownTopic(err) {
-			if err := create(ctx, client, topic); err != nil {
+			if err := createTopic(ctx, client, topic); err != nil {
 				return err
 			}
-			ids, err = partitionsOf(ctx, client, name) // the transport has asked again
+			ids, err = partitionsOf(ctx, client, name) // the transport has new metadata
 		}
 		switch {
 		case unknownTopic(err):
-			return errNotYet
+			return errors.New("the topic is not yet in the cluster's metadata")
 		case err != nil:
 			return err
 		case len(ids) != partitions:
-			cfg.Log.Warn("kafka: a topic has another number of partitions than configured; leaving it", "topic", name, "partitions", len(ids), "configured", partitions)
+			cfg.Log.Warn("kafka: the topic has another number of partitions than configured; leaving it", "topic", name, "partitions", len(ids), "configured", partitions)
 		}
 		return nil
 	})
 }
 
-func create(ctx context.Context, client *kafkago.Client, topic kafkago.TopicConfig) error {
+func createTopic(ctx context.Context, client *kafkago.Client, topic kafkago.TopicConfig) error {
 	res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{topic}})
-	if err != nil {
-		return err
+	if err == nil {
+		err = res.Errors[topic.Topic]
 	}
-	if err := res.Errors[topic.Topic]; !errors.Is(err, kafkago.TopicAlreadyExists) {
-		return err
+	if errors.Is(err, kafkago.TopicAlreadyExists) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// errNotYet: the topic is created and not yet known everywhere.
-var errNotYet = errors.New("the topic is not yet in the cluster's metadata")
-
-// Offsets returns, for each partition of a topic, the first offset that the log
-// still has and its end, the offset that the next record will get. It retries
-// until ctx ends.
+// Offsets returns the first offset in the log of each partition of a topic, and
+// the log's end, the offset of the next record. It retries until ctx ends.
 func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]int64, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return nil, nil, err
 	}
-	client, transport := cfg.client(topic)
-	defer transport.CloseIdleConnections()
+	client := cfg.client(topic)
+	defer closeIdle(client)
 	return offsets(ctx, &cfg, client, topic)
 }
 
 func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
-	err = retry(ctx, cfg, client, "ask for the offsets of topic "+topic, func(ctx context.Context) error {
+	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, client, topic)
 		if err != nil {
 			return err
 		}
-		var asked []kafkago.OffsetRequest
-		for _, id := range ids {
-			asked = append(asked, kafkago.FirstOffsetOf(id), kafkago.LastOffsetOf(id))
-		}
-		res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{topic: asked}})
-		if err != nil {
-			return err
-		}
-		first, end = make(map[int]int64), make(map[int]int64)
-		for _, o := range res.Topics[topic] {
-			if o.Error != nil {
-				return fmt.Errorf("partition %d: %w", o.Partition, o.Error)
-			}
-			first[o.Partition], end[o.Partition] = o.FirstOffset, o.LastOffset
-		}
-		if len(first) != len(ids) {
-			return fmt.Errorf("offsets of %d partitions, asked for %d", len(first), len(ids))
-		}
-		return nil
-	})
-	return first, end, err
-}
-
-// bounds is offsets for one partition, of which only its leader is asked: another
-// partition that has none is no reason to wait.
-func bounds(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
-	err = retry(ctx, cfg, client, fmt.Sprintf("ask for the offsets of topic %s, partition %d", topic, partition), func(ctx context.Context) error {
-		first, end, err = askBounds(ctx, client, topic, partition)
+		first, end, err = listOffsets(ctx, client, topic, ids...)
 		return err
 	})
 	return first, end, err
 }
 
-func askBounds(ctx context.Context, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
-	res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
-		topic: {kafkago.FirstOffsetOf(partition), kafkago.LastOffsetOf(partition)},
-	}})
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, o := range res.Topics[topic] {
-		if o.Partition == partition {
-			return o.FirstOffset, o.LastOffset, o.Error
-		}
-	}
-	return 0, 0, fmt.Errorf("no offsets of partition %d in the answer", partition)
+// offsetsOf is offsets for one partition. It asks that partition's leader only, so
+// it does not wait for a leader of another one.
+func offsetsOf(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
+	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
+		firsts, ends, err := listOffsets(ctx, client, topic, partition)
+		first, end = firsts[partition], ends[partition]
+		return err
+	})
+	return first, end, err
 }
 
-// partitionsOf lists a topic's partitions, ascending, from the transport's
+// listOffsets asks the leaders of the partitions once.
+func listOffsets(ctx context.Context, client *kafkago.Client, topic string, partitions ...int) (first, end map[int]int64, err error) {
+	var requests []kafkago.OffsetRequest
+	for _, id := range partitions {
+		requests = append(requests, kafkago.FirstOffsetOf(id), kafkago.LastOffsetOf(id))
+	}
+	res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{topic: requests}})
+	if err != nil {
+		return nil, nil, err
+	}
+	first, end = make(map[int]int64), make(map[int]int64)
+	for _, o := range res.Topics[topic] {
+		if o.Error != nil {
+			return nil, nil, fmt.Errorf("partition %d: %w", o.Partition, o.Error)
+		}
+		first[o.Partition], end[o.Partition] = o.FirstOffset, o.LastOffset
+	}
+	if len(first) != len(partitions) {
+		return nil, nil, fmt.Errorf("got the offsets of %d partitions, want %d", len(first), len(partitions))
+	}
+	return first, end, nil
+}
+
+// partitionsOf returns a topic's partitions, ascending, from the transport's
 // cached metadata.
 func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]int, error) {
 	res, err := client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
@@ -194,98 +181,4 @@ func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]
 		return ids, nil
 	}
 	return nil, kafkago.UnknownTopicOrPartition
-}
-
-// LastRecord returns the newest record of a partition, and false if it has none.
-// It reads backwards in growing steps, because the log may end in offsets
-// without a record (compaction, a transaction's end). It retries until ctx ends.
-func LastRecord(ctx context.Context, cfg Config, topic string, partition int) (Record, bool, error) {
-	return newest(ctx, cfg, topic, partition, math.MaxInt64, 1, func(*kafkago.Message) bool { return true })
-}
-
-// LastRecordWith returns the newest record of a partition that has a header of
-// the given key, and false if none of the last most offsets has one. It reads
-// backwards in windows that grow from 64 offsets fourfold, each offset once, so
-// it fetches at most about four times as much as lies behind the record; only the
-// best record of a window is held. It retries until ctx ends.
-func LastRecordWith(ctx context.Context, cfg Config, topic string, partition int, header string, most int64) (Record, bool, error) {
-	return newest(ctx, cfg, topic, partition, most, 64, func(m *kafkago.Message) bool {
-		return slices.ContainsFunc(m.Headers, func(h kafkago.Header) bool { return h.Key == header })
-	})
-}
-
-// LastRecordWhere is [LastRecordWith] for any property of a record. A record may
-// be asked about more than once.
-func LastRecordWhere(ctx context.Context, cfg Config, topic string, partition int, wanted func(Record) bool, most int64) (Record, bool, error) {
-	return newest(ctx, cfg, topic, partition, most, 64, func(m *kafkago.Message) bool { return wanted(fromMessage(m)) })
-}
-
-// newest returns the newest record that is wanted among a partition's last most
-// offsets. It reads windows backwards, of step, 4·step, 16·step … offsets.
-func newest(ctx context.Context, cfg Config, topic string, partition int, most, step int64, wanted func(*kafkago.Message) bool) (last Record, ok bool, err error) {
-	cfg, err = cfg.withDefaults()
-	if err != nil {
-		return last, false, err
-	}
-	client, transport := cfg.client(topic)
-	defer transport.CloseIdleConnections()
-	doing := fmt.Sprintf("read the last record of topic %s, partition %d", topic, partition)
-	err = retry(ctx, &cfg, client, doing, func(ctx context.Context) error {
-		first, end, err := askBounds(ctx, client, topic, partition)
-		if err != nil {
-			return err
-		}
-		if end-first > most {
-			first = end - max(most, 0)
-		}
-		for size := step; !ok && end > first; size *= 4 {
-			from := max(first, end-size)
-			if last, ok, err = newestIn(ctx, &cfg, topic, partition, from, end, wanted); err != nil {
-				return err
-			}
-			end = from
-		}
-		return nil
-	})
-	return last, ok, err
-}
-
-// newestIn returns the newest wanted record with an offset in [from, end).
-func newestIn(ctx context.Context, cfg *Config, topic string, partition int, from, end int64, wanted func(*kafkago.Message) bool) (last Record, ok bool, err error) {
-	wires := newWires()
-	defer wires.cut()
-	conn, err := cfg.dialer(wires).DialLeader(ctx, "tcp", cfg.Brokers[0], topic, partition)
-	if err != nil {
-		return last, false, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, wires.cut)()
-	if _, err := conn.Seek(from, kafkago.SeekAbsolute); err != nil {
-		return last, false, err
-	}
-	for {
-		at, _ := conn.Offset()
-		if at >= end {
-			return last, ok, nil
-		}
-		if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil { // of each fetch
-			return last, false, err
-		}
-		batch := conn.ReadBatchWith(kafkago.ReadBatchConfig{MinBytes: 1, MaxBytes: fetchBytes, MaxWait: fetchWait})
-		for {
-			m, err := batch.ReadMessage()
-			if err != nil || m.Offset >= end {
-				break
-			}
-			if m.Offset >= from && wanted(&m) {
-				last, ok = fromMessage(&m), true
-			}
-		}
-		if err := batch.Close(); err != nil {
-			return last, false, err
-		}
-		if now, _ := conn.Offset(); now == at {
-			return last, ok, nil // nothing but the log's own records up to the end
-		}
-	}
 }

@@ -65,7 +65,7 @@ func TestLastRecord(t *testing.T) {
 	t.Parallel()
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 2)
-	if _, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0); ok || err != nil {
+	if _, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, nil); ok || err != nil {
 		t.Errorf("empty: %v, %v", ok, err)
 	}
 	p := newProducer(t, cfg)
@@ -80,7 +80,7 @@ func TestLastRecord(t *testing.T) {
 	}
 	newest := ""
 	for partition := range 2 {
-		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, partition)
+		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, partition, math.MaxInt64, nil)
 		if !ok || err != nil || r.Offset != end[partition]-1 || r.Partition != partition || r.Topic != name {
 			t.Fatalf("partition %d: %+v, %v, %v; want offset %d", partition, r, ok, err, end[partition]-1)
 		}
@@ -89,12 +89,16 @@ func TestLastRecord(t *testing.T) {
 	if newest != "2999" {
 		t.Errorf("newest value %s, want 2999", newest)
 	}
-	if _, _, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 7); !errors.Is(err, kafka.ErrUnknownTopic) {
+	if _, _, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 7, math.MaxInt64, nil); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a partition that is not there: %v, want ErrUnknownTopic", err)
 	}
 }
 
-func TestLastRecordWith(t *testing.T) {
+func hasHeader(key string) func(kafka.Record) bool {
+	return func(r kafka.Record) bool { _, ok := stream.FindHeader(r.Headers, key); return ok }
+}
+
+func TestLastRecordWanted(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
 	const n = 3000
@@ -115,7 +119,7 @@ func TestLastRecordWith(t *testing.T) {
 	}{
 		{1, -1}, {2, n - 2}, {n, n - 2}, {math.MaxInt64, n - 2}, {0, -1}, {-1, -1},
 	} {
-		r, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "mark", c.most)
+		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, c.most, hasHeader("mark"))
 		if err != nil || ok != (c.want >= 0) || ok && (r.Offset != c.want || string(r.Value) != strconv.FormatInt(c.want, 10)) {
 			t.Errorf("among the last %d: offset %d, %v, %v; want %d", c.most, r.Offset, ok, err, c.want)
 		}
@@ -125,16 +129,16 @@ func TestLastRecordWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for most, want := range map[int64]bool{1501: false, 1502: true, 1503: true} {
-		r, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "mark", most)
+		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, most, hasHeader("mark"))
 		if err != nil || ok != want || ok && r.Offset != n-2 {
 			t.Errorf("among the last %d: offset %d, %v, %v; want %v", most, r.Offset, ok, err, want)
 		}
 	}
-	if _, ok, err := kafka.LastRecordWith(within(t, 30*time.Second), cfg, name, 0, "no such", math.MaxInt64); ok || err != nil {
+	if _, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, hasHeader("no such")); ok || err != nil {
 		t.Errorf("a header that is nowhere: %v, %v", ok, err)
 	}
 	without := func(r kafka.Record) bool { _, ok := stream.FindHeader(r.Headers, "mark"); return !ok && r.Offset < n-1 }
-	if r, ok, err := kafka.LastRecordWhere(within(t, 30*time.Second), cfg, name, 0, without, math.MaxInt64); !ok || err != nil || r.Offset != n-3 {
+	if r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, without); !ok || err != nil || r.Offset != n-3 {
 		t.Errorf("without the header: offset %d, %v, %v; want %d", r.Offset, ok, err, n-3)
 	}
 }

@@ -11,57 +11,34 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-const (
-	// fetchWait is the longest that the broker holds a fetch open. It wakes up at
-	// once for new records, so this only sets how often a quiet partition asks.
-	fetchWait = 250 * time.Millisecond
-
-	// fetchBytes is the most that one fetch brings: four of the largest batches.
-	fetchBytes = 4 << 20
-
-	// batchBytes closes a batch for a handler before MaxBatch does, so that the
-	// largest mails do not make batches of a hundred megabytes.
-	batchBytes = 8 << 20
-
-	// queueRecords is how many records a reader has ready for the next batch. Its
-	// queue counts records and not bytes, so this bounds it to 16 MiB of the largest
-	// ones; the rest of a fetch stays in the connection.
-	queueRecords = 16
-
-	// commitEvery is how often a busy partition's offset is committed as advice.
-	commitEvery = 5 * time.Second
-)
-
-// A Handler takes the records of one partition for the length of one assignment.
-// One goroutine calls its methods.
+// A Handler takes the records of one partition during one assignment. One
+// goroutine calls its methods.
 //
-// The contexts of Handle, Idle and Close outlive a request to stop by
-// ConsumerConfig.Drain, so that what has been handed over is finished.
-// A handler whose Handle or Idle returned an error is dropped as it is: its
-// Close is not called, and what it holds beside memory it must have let go. An
-// error after the request to stop ends no Run: see [Consumer.Run].
+// The contexts of Handle, Idle and Close end ConsumerConfig.Drain after a request
+// to stop, so that the handler can finish. If Handle or Idle returns an error, the
+// handler is dropped and its Close is not called: by then it must hold nothing but
+// memory. An error after a request to stop does not end Run; see [Consumer.Run].
 type Handler interface {
-	// Position returns the offset to read next, which the handler's state decides
-	// and not the group. ok is false when there is no state: the partition is then
-	// read from its beginning. It is called once, before the first Handle.
+	// Position returns the offset to read next. ok is false without a state: the
+	// partition is then read from its beginning. It is called once, first.
 	Position() (next int64, ok bool)
 
-	// Follows reports whether the state may go on after last, the log's record at
-	// next−1: whether it is the one that the state absorbed last, by key, value and
-	// headers. It is called once, after a Position that was ok, unless the log has no
-	// such record; if it says no, Run ends with ErrReplaced.
+	// Follows reports whether last, the log's record at next−1, is the one that the
+	// state absorbed last, by key, value and headers. If not, Run ends with
+	// ErrReplaced. It is called once after Position returned ok, unless the log has
+	// no such record.
 	Follows(last Record) bool
 
 	// Handle takes records in ascending offset order. It may keep their keys and
-	// values, but not the batch itself, which is reused.
+	// values, but not the slice, which is reused.
 	Handle(ctx context.Context, batch []Record) error
 
-	// Idle is called when no record came for PollInterval, and again after each
-	// further one, so that the handler can save by time.
+	// Idle is called after each PollInterval without a record, so that the handler
+	// can save by time.
 	Idle(ctx context.Context) error
 
-	// Close ends the assignment: the partition goes elsewhere, or Run stops in
-	// order. It finishes and saves. No method is called afterwards.
+	// Close ends the assignment: the partition is revoked, or Run stops. The
+	// handler finishes and saves. No method is called afterwards.
 	Close(ctx context.Context) error
 }
 
@@ -75,17 +52,16 @@ type ConsumerConfig struct {
 	MaxBatch     int           // most records in one Handle; default 128
 	PollInterval time.Duration // quiet time before Idle; default 1 s
 
-	// SessionTimeout is how long the group waits for a member that vanished
-	// without leaving before its partitions go to others; default 10 s. Real
-	// brokers take 6 s and more unless told otherwise.
+	// SessionTimeout is how long the group waits for a member that vanished before
+	// it reassigns its partitions; default 10 s. Brokers refuse less than 6 s unless
+	// configured otherwise.
 	SessionTimeout time.Duration
 
-	// Drain is the time that a handler has to finish after it was asked to stop:
-	// one for the batch in hand, and one for Close. Both together must be less
-	// than SessionTimeout, or the group gives the partition away while its state
-	// is being saved. It ends the handler's context and cannot do more: a handler
-	// must bound each of its own requests by Drain, or one in flight at the request
-	// to stop outlasts it. Default 2/5 of SessionTimeout.
+	// Drain is the time that a handler has after a request to stop: once for the
+	// batch in hand, and once for Close. Twice Drain must be less than
+	// SessionTimeout, or the group gives the partition away during the last save.
+	// Drain only ends the handler's context, so the handler must bound each of its
+	// own requests by it. Default 2/5 of SessionTimeout.
 	Drain time.Duration
 }
 
@@ -127,7 +103,7 @@ func (cfg ConsumerConfig) withDefaults() (ConsumerConfig, error) {
 // order and from its handler's position.
 type Consumer struct {
 	cfg    ConsumerConfig
-	joined atomic.Bool
+	joined atomic.Bool // set by the first generation of a Run, cleared when Run returns
 }
 
 // NewConsumer returns a consumer. It does not connect; [Ping] does.
@@ -139,132 +115,127 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 	return &Consumer{cfg: cfg}, nil
 }
 
-// Joined reports whether the group has made this consumer a member since Run was
-// called: with or without a partition, so that a spare one is known to be ready.
-// It stays true through rebalances and broker restarts until Run returns.
+// Joined reports whether this consumer has become a member of its group since Run
+// was called, with or without a partition. It stays true through rebalances and
+// broker restarts until Run returns.
 func (c *Consumer) Joined() bool { return c.joined.Load() }
 
-// Run joins the group and reads until ctx ends, then closes every handler,
-// leaves the group and returns nil. It owns every goroutine that it starts and
-// may be called again.
+// Run joins the group and reads until ctx ends, then closes every handler, leaves
+// the group and returns nil. It waits for the goroutines that it starts, and may be
+// called again.
 //
-// For each partition that it is assigned it calls open, with a context that ends
-// when the assignment does, and drives the handler. It waits through broker
-// restarts. It returns early, after closing the other handlers in order, with
-// the error of open or of a handler unless that wraps ErrReload, and with
-// ErrGap, ErrBehind, ErrReplaced, ErrUnknownTopic, ErrAuth or ErrTLS. What a handler could not
-// finish when it was asked to stop, such as its last save, is an error of Run if
-// ctx had ended, joined with the others', and only a warning in the log if the
-// partition was taken away: whoever has it now reads from the state that is saved.
+// For each assigned partition it calls open, with a context that ends with the
+// assignment, and drives the handler. It waits through broker restarts. It ends
+// early, after closing the other handlers, with an error of open or of a handler
+// that does not wrap ErrReload, and with ErrGap, ErrBehind, ErrReplaced,
+// ErrUnknownTopic, ErrAuth or ErrTLS.
+//
+// A handler may fail after it was asked to stop, for instance in its last save. If
+// ctx had ended, Run returns these errors joined. If the partition was revoked, Run
+// only logs a warning: the new owner reads from the saved state.
 func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, partition int) (Handler, error)) error {
 	parent := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	client, transport := c.cfg.client(c.cfg.Topic)
-	defer transport.CloseIdleConnections()
+	m := &member{cfg: &c.cfg, client: c.cfg.client(c.cfg.Topic), open: open, stop: stop, joined: &c.joined}
+	defer closeIdle(m.client)
 	defer c.joined.Store(false)
-	r := &run{cfg: &c.cfg, client: client, open: open, stop: stop, joined: &c.joined}
-	err := r.generations(ctx)
+	err := m.generations(ctx)
 	stop(err)
-	r.work.Wait()
+	m.readers.Wait()
 	if parent.Err() != nil && (errors.Is(err, parent.Err()) || errors.Is(err, context.Cause(parent))) {
 		err = nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.Join(append([]error{err}, r.left...)...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return errors.Join(append([]error{err}, m.late...)...)
 }
 
-// A run is what one call of Run shares between its partitions.
-type run struct {
-	cfg    *ConsumerConfig
-	client *kafkago.Client
-	open   func(context.Context, int) (Handler, error)
-	stop   context.CancelCauseFunc // ends Run with an error
-	joined *atomic.Bool
-	work   sync.WaitGroup // what generations have started
+// A member is the group membership of one call of Run. Its partition readers share
+// it.
+type member struct {
+	cfg     *ConsumerConfig
+	client  *kafkago.Client
+	open    func(context.Context, int) (Handler, error)
+	stop    context.CancelCauseFunc // ends Run with an error
+	joined  *atomic.Bool
+	readers sync.WaitGroup // the goroutines of all generations
 
 	mu   sync.Mutex
-	left []error // of handlers that did not finish when Run stopped
+	late []error // of handlers that failed after Run was asked to stop
 }
 
-// unfinished keeps an error that came too late to stop Run.
-func (r *run) unfinished(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.left = append(r.left, err)
+// failLate records an error that came too late to stop Run.
+func (m *member) failLate(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.late = append(m.late, err)
 }
 
-// generations lives through the group's generations until ctx ends, and returns
+// generations takes part in the group's generations until ctx ends, and returns
 // the cause.
-func (r *run) generations(ctx context.Context) error {
-	if err := r.awaitTopic(ctx); err != nil {
+func (m *member) generations(ctx context.Context) error {
+	if err := m.awaitTopic(ctx); err != nil {
 		return err
 	}
-	w := newWires()
-	group, err := kafkago.NewConsumerGroup(r.groupConfig(w))
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
+	group, err := kafkago.NewConsumerGroup(m.groupConfig(m.cfg.dialer(connected)))
 	if err != nil {
-		w.cut()
-		return fmt.Errorf("join group %s: %w", r.cfg.Group, err)
+		disconnect()
+		return fmt.Errorf("join group %s: %w", m.cfg.Group, err)
 	}
-	defer r.leave(group, w)
+	defer m.leave(group, disconnect)
 
-	var lines gate
+	var warnings rateLimiter
 	for {
-		gen, err := group.Next(ctx)
+		generation, err := group.Next(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			if p := permanent(err); p != nil {
-				return fmt.Errorf("join group %s: %w", r.cfg.Group, p)
+				return fmt.Errorf("join group %s: %w", m.cfg.Group, p)
 			}
-			r.cfg.Log.Debug("kafka: joining the group", "group", r.cfg.Group, "error", err)
-			if n, ok := lines.open(); ok {
-				r.cfg.Log.Warn("kafka: joining the group again", "group", r.cfg.Group, "error", err, "times", n)
+			if n, ok := warnings.allow(); ok {
+				m.cfg.Log.Warn("kafka: joining the group again", "group", m.cfg.Group, "error", err, "times", n)
 			}
 			continue
 		}
-		lines.clear()
-		r.joined.Store(true)
+		warnings.reset()
+		m.joined.Store(true)
 		// Without its topic a generation ends as soon as it begins.
-		if err := r.awaitTopic(ctx); err != nil {
+		if err := m.awaitTopic(ctx); err != nil {
 			return err
 		}
-		assigned := gen.Assignments[r.cfg.Topic]
-		r.cfg.Log.Info("kafka: partitions assigned", "group", r.cfg.Group, "topic", r.cfg.Topic, "generation", gen.ID, "partitions", ids(assigned))
+		var partitions []int
+		for _, a := range generation.Assignments[m.cfg.Topic] {
+			partitions = append(partitions, a.ID)
+		}
+		m.cfg.Log.Info("kafka: partitions assigned", "group", m.cfg.Group, "topic", m.cfg.Topic, "generation", generation.ID, "partitions", partitions)
 		start := func(f func(ended context.Context)) {
-			r.work.Add(1) // kafka-go loses count of what starts when the generation has ended
-			gen.Start(func(ended context.Context) { defer r.work.Done(); f(ended) })
+			m.readers.Add(1) // kafka-go does not wait for what starts after the generation's end
+			generation.Start(func(ended context.Context) { defer m.readers.Done(); f(ended) })
 		}
-		start(func(ended context.Context) { r.remain(ctx, ended) })
-		for _, a := range assigned {
-			start(func(ended context.Context) { r.assignment(ctx, ended, gen, a.ID) })
+		start(func(ended context.Context) { m.awaitCoordinator(ctx, ended) })
+		for _, partition := range partitions {
+			start(func(ended context.Context) { m.readPartition(ctx, ended, generation, partition) })
 		}
 	}
 }
 
-func ids(assigned []kafkago.PartitionAssignment) []int {
-	ids := make([]int, len(assigned))
-	for i, a := range assigned {
-		ids[i] = a.ID
-	}
-	return ids
-}
-
-func (r *run) groupConfig(w *wires) kafkago.ConsumerGroupConfig {
+func (m *member) groupConfig(dialer *kafkago.Dialer) kafkago.ConsumerGroupConfig {
 	return kafkago.ConsumerGroupConfig{
-		ID:      r.cfg.Group,
-		Brokers: r.cfg.Brokers,
-		Dialer:  r.cfg.dialer(w),
-		Topics:  []string{r.cfg.Topic},
-		// A rebalance is noticed at a heartbeat, so this is how long the others
-		// wait for us; a heartbeat is some hundred bytes.
-		HeartbeatInterval: min(500*time.Millisecond, r.cfg.SessionTimeout/6),
-		SessionTimeout:    r.cfg.SessionTimeout,
-		// Members have to close their handlers before they come back.
-		RebalanceTimeout: max(30*time.Second, 3*r.cfg.Drain),
-		// After a lost membership; kafka-go's 5 s would be a pause for nothing.
+		ID:      m.cfg.Group,
+		Brokers: m.cfg.Brokers,
+		Dialer:  dialer,
+		Topics:  []string{m.cfg.Topic},
+		// A rebalance is noticed at a heartbeat, so the other members wait for ours.
+		// A heartbeat is some hundred bytes.
+		HeartbeatInterval: min(500*time.Millisecond, m.cfg.SessionTimeout/6),
+		SessionTimeout:    m.cfg.SessionTimeout,
+		// Members have to close their handlers before they join again.
+		RebalanceTimeout: max(30*time.Second, 3*m.cfg.Drain),
+		// After a lost membership; kafka-go's 5 s is longer than needed.
 		JoinGroupBackoff:       2 * minPause,
 		WatchPartitionChanges:  true,
 		PartitionWatchInterval: 5 * time.Second,
@@ -274,61 +245,60 @@ func (r *run) groupConfig(w *wires) kafkago.ConsumerGroupConfig {
 	}
 }
 
-// remain keeps an ended generation from being followed by the next before the
-// group's coordinator is there. kafka-go forgets who it is when a join fails, and
-// since a broker that comes back gives every member it knew a new session, it
-// would then wait a whole session timeout for its own ghost to leave.
-//
-// The question asked is for the group's offsets: a heartbeat is answered well by
-// a coordinator that is still loading the group, and then the join fails.
-func (r *run) remain(ctx, ended context.Context) {
+// awaitCoordinator delays the next generation until the group's coordinator is
+// there. kafka-go drops its member id when a join fails. A broker that comes back
+// gives every known member a new session, so the next join would wait a whole
+// session timeout for the old id to leave.
+func (m *member) awaitCoordinator(ctx, ended context.Context) {
 	<-ended.Done()
-	var lines gate
+	var warnings rateLimiter
 	for pause := newPause(); ctx.Err() == nil; wait(ctx, pause) {
-		err := r.coordinated(ctx)
+		err := m.askCoordinator(ctx)
 		if err == nil || permanent(err) != nil {
 			return
 		}
-		forget(r.client, err)
-		if n, ok := lines.open(); ok {
-			r.cfg.Log.Warn("kafka: waiting for the group's coordinator", "group", r.cfg.Group, "brokers", r.cfg.addresses(), "error", err, "times", n)
+		invalidateMetadata(m.client, err)
+		if n, ok := warnings.allow(); ok {
+			m.cfg.Log.Warn("kafka: waiting for the group's coordinator", "group", m.cfg.Group, "brokers", m.cfg.addresses(), "error", err, "times", n)
 		}
 	}
 }
 
-// coordinated reports why the group has no coordinator that knows its state.
-func (r *run) coordinated(ctx context.Context) error {
-	res, err := r.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: r.cfg.Group, Topics: map[string][]int{r.cfg.Topic: {0}}})
+// askCoordinator returns nil if the group's coordinator has loaded the group. It
+// asks for the group's offsets, because a coordinator that still loads the group
+// answers heartbeats, and then the join fails.
+func (m *member) askCoordinator(ctx context.Context) error {
+	res, err := m.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: m.cfg.Group, Topics: map[string][]int{m.cfg.Topic: {0}}})
 	if err == nil {
 		err = res.Error
 	}
 	if err == nil {
-		for _, p := range res.Topics[r.cfg.Topic] {
+		for _, p := range res.Topics[m.cfg.Topic] {
 			err = errors.Join(err, p.Error)
 		}
 	}
 	if errors.Is(err, kafkago.GroupIdNotFound) || unknownTopic(err) {
-		return nil // it knows that there is nothing to know: the broker lost its data
+		return nil // the broker lost its data, so there is nothing to load
 	}
 	return err
 }
 
 // awaitTopic returns when the cluster knows the topic.
-func (r *run) awaitTopic(ctx context.Context) error {
-	return retry(ctx, &r.cfg.Config, r.client, "find topic "+r.cfg.Topic, func(ctx context.Context) error {
-		_, err := partitionsOf(ctx, r.client, r.cfg.Topic)
+func (m *member) awaitTopic(ctx context.Context) error {
+	return retry(ctx, &m.cfg.Config, m.client, "find topic "+m.cfg.Topic, func(ctx context.Context) error {
+		_, err := partitionsOf(ctx, m.client, m.cfg.Topic)
 		return err
 	})
 }
 
 // leave ends the generation, which closes the handlers, and leaves the group.
-// kafka-go cannot interrupt a join that waits for other members: it gets the
-// time that they have to drain, and then its connections are cut.
-func (r *run) leave(group *kafkago.ConsumerGroup, w *wires) {
-	defer w.cut()
-	t := time.AfterFunc(2*r.cfg.Drain+requestTimeout, w.cut)
+// kafka-go cannot interrupt a join that waits for other members. It gets the time
+// that these have to drain, and then its connections are closed.
+func (m *member) leave(group *kafkago.ConsumerGroup, disconnect func()) {
+	defer disconnect()
+	t := time.AfterFunc(2*m.cfg.Drain+requestTimeout, disconnect)
 	defer t.Stop()
 	if err := group.Close(); err != nil {
-		r.cfg.Log.Warn("kafka: leaving the group", "group", r.cfg.Group, "error", err)
+		m.cfg.Log.Warn("kafka: leaving the group", "group", m.cfg.Group, "error", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -260,7 +261,7 @@ func TestOthersReadWithoutALeader(t *testing.T) {
 	k := newKeeper()
 	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: group}, k.open("a"))
 	k.until(t, "partition 0", func() bool { return len(k.taken[0]) == len(records) })
-	r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0)
+	r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, nil)
 	if err != nil || !ok || r.Offset != int64(len(records)-1) {
 		t.Errorf("LastRecord = offset %d, %v, %v; want %d", r.Offset, ok, err, len(records)-1)
 	}

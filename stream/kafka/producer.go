@@ -11,27 +11,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Producer publishes records, keyed by murmur2 as Java's clients, and
-// acknowledged by all replicas in sync. Its methods are safe for concurrent use.
+// A Producer publishes records. Its partitioner is murmur2, as in Java's clients,
+// and all in-sync replicas acknowledge. Its methods are safe for concurrent use.
 //
-// It does not linger: a request leaves at once, and what is published meanwhile
-// for the same partition, by any goroutine, travels together in the next one.
-// So a lone record costs one round trip, and many share their requests.
+// It does not linger: a request leaves at once. Records that any goroutine
+// publishes to the same partition meanwhile travel together in the next request.
 type Producer struct {
-	cfg      Config
-	balancer kafkago.Murmur2Balancer
+	cfg Config
 
-	closing context.Context // ends when Close is called
+	closing context.Context // ends with ErrClosed when Close is called
 	close   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	closed  bool
-	calls   sync.WaitGroup // Publish and Reach calls under way
-	lanes   map[lanekey]*lane
-	clients map[string]*kafkago.Client // by topic, so that each learns of its own only
+	closed  bool           // set by Close; calls grows only before
+	calls   sync.WaitGroup // Publish and Reach calls in progress
+	clients map[string]*kafkago.Client
+	writers map[topicPartition]*partitionWriter
 }
 
-type lanekey struct {
+type topicPartition struct {
 	topic     string
 	partition int
 }
@@ -42,23 +40,22 @@ func NewProducer(cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{cfg: cfg, lanes: make(map[lanekey]*lane), clients: make(map[string]*kafkago.Client)}
+	p := &Producer{cfg: cfg, clients: make(map[string]*kafkago.Client), writers: make(map[topicPartition]*partitionWriter)}
 	p.closing, p.close = context.WithCancelCause(context.Background())
 	return p, nil
 }
 
 // Publish appends the records to the logs of their topics and returns when all
-// are acknowledged. Records with the same key, or without one, keep their order
-// within the call per partition, also through retries; between calls that
-// overlap there is no order.
+// are acknowledged. The records of one call that go to one partition keep their
+// order, also through retries. Concurrent calls have no order.
 //
-// It retries through broker restarts until ctx ends. An error means that some
-// records may not have been stored; it says how many were acknowledged. What
-// failed may still be stored later (a request was on its way), so publish again
-// only what may appear twice. ErrTooLarge (before anything is sent, if our own
-// limit shows it), ErrUnknownTopic, ErrAuth and ErrTLS are permanent. After an
-// error the records' bytes may still be read for up to ten seconds: do not
-// reuse them.
+// It retries through broker restarts until ctx ends. An error says how many
+// records were acknowledged. The others may be stored all the same, because a
+// request was on its way: publish them again only if they may appear twice. Do not
+// reuse their bytes: they may still be read for up to ten seconds.
+//
+// ErrTooLarge, ErrUnknownTopic, ErrAuth and ErrTLS are permanent. A record larger
+// than MaxRecordBytes is ErrTooLarge before anything is sent.
 func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -69,50 +66,44 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 				records[i].Topic, ErrTooLarge, i+1, len(records), n, p.cfg.MaxRecordBytes)
 		}
 	}
-	if !p.enter() {
-		return fmt.Errorf("publish: %w", ErrClosed)
+	ctx, end, err := p.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
 	}
-	defer p.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
-
-	byLane, err := p.route(ctx, records)
+	defer end()
+	byPartition, err := p.route(ctx, records)
 	if err != nil {
 		return err
 	}
-	if len(byLane) == 1 { // one record, or one partition: no goroutine needed
-		for key, records := range byLane {
-			return p.lane(key).publish(ctx, records)
+	if len(byPartition) == 1 { // no goroutine needed
+		for at, records := range byPartition {
+			return p.writer(at).publish(ctx, records)
 		}
 	}
 	var group errgroup.Group
-	for key, records := range byLane {
-		group.Go(func() error { return p.lane(key).publish(ctx, records) })
+	for at, records := range byPartition {
+		group.Go(func() error { return p.writer(at).publish(ctx, records) })
 	}
 	return group.Wait()
 }
 
-// Reach returns nil if all partitions of a topic have a leader that answers on the
-// connections that Publish uses; else why not, when ctx ends or the topic is found
-// missing. It logs nothing.
+// Reach returns nil if all partitions of a topic have a leader that answers on
+// the connections that Publish uses. Otherwise it returns why not, when ctx ends or
+// the topic is missing. It logs nothing.
 func (p *Producer) Reach(ctx context.Context, topic string) error {
-	if !p.enter() {
-		return fmt.Errorf("reach topic %s: %w", topic, ErrClosed)
+	ctx, end, err := p.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("reach topic %s: %w", topic, err)
 	}
-	defer p.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
-
+	defer end()
 	cfg := p.cfg
-	cfg.Log = slog.New(slog.DiscardHandler) // the error says it
-	_, _, err := offsets(ctx, &cfg, p.client(topic), topic)
+	cfg.Log = slog.New(slog.DiscardHandler)
+	_, _, err = offsets(ctx, &cfg, p.client(topic), topic)
 	return err
 }
 
-// Close ends the calls under way with ErrClosed, waits for them and
-// closes all connections.
+// Close ends the calls in progress with ErrClosed, waits for them, and closes all
+// connections.
 func (p *Producer) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -120,66 +111,75 @@ func (p *Producer) Close() error {
 	p.close(ErrClosed)
 	p.calls.Wait()
 	for _, client := range p.clients {
-		client.Transport.(*kafkago.Transport).CloseIdleConnections()
+		closeIdle(client)
 	}
 	return nil
 }
 
-func (p *Producer) enter() bool {
+// begin registers a call. Its context ends with ErrClosed when Close is called.
+// The caller must call end.
+func (p *Producer) begin(parent context.Context) (ctx context.Context, end func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.calls.Add(1)
+	if p.closed {
+		return nil, nil, ErrClosed
 	}
-	return !p.closed
+	p.calls.Add(1)
+	ctx, cancel := context.WithCancelCause(parent)
+	stop := context.AfterFunc(p.closing, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		p.calls.Done()
+	}, nil
 }
 
-// client returns the one client of a topic.
+// client returns the client of a topic. Each topic has its own, whose metadata is
+// about that topic only.
 func (p *Producer) client(topic string) *kafkago.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	client := p.clients[topic]
 	if client == nil {
-		client, _ = p.cfg.client(topic)
+		client = p.cfg.client(topic)
 		p.clients[topic] = client
 	}
 	return client
 }
 
-// lane returns the one lane of a partition.
-func (p *Producer) lane(key lanekey) *lane {
-	client := p.client(key.topic)
+// writer returns the one writer of a partition.
+func (p *Producer) writer(at topicPartition) *partitionWriter {
+	client := p.client(at.topic)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lanes[key]
-	if l == nil {
-		l = &lane{lanekey: key, cfg: &p.cfg, client: client, lead: make(chan struct{}, 1)}
-		p.lanes[key] = l
+	w := p.writers[at]
+	if w == nil {
+		w = newPartitionWriter(at, &p.cfg, client)
+		p.writers[at] = w
 	}
-	return l
+	return w
 }
 
-// route splits records by partition, each part in the order given.
-func (p *Producer) route(ctx context.Context, records []Record) (map[lanekey][]Record, error) {
+// route splits records by partition and keeps their order.
+func (p *Producer) route(ctx context.Context, records []Record) (map[topicPartition][]Record, error) {
 	partitions := make(map[string][]int, 1)
-	byLane := make(map[lanekey][]Record, 1)
-	for i := range records {
-		topic := records[i].Topic
-		ids, ok := partitions[topic]
+	byPartition := make(map[topicPartition][]Record, 1)
+	for _, r := range records {
+		ids, ok := partitions[r.Topic]
 		if !ok {
 			var err error
-			if ids, err = p.partitions(ctx, topic); err != nil {
+			if ids, err = p.partitions(ctx, r.Topic); err != nil {
 				return nil, err
 			}
-			partitions[topic] = ids
+			partitions[r.Topic] = ids
 		}
-		key := lanekey{topic, p.balancer.Balance(toMessage(&records[i]), ids...)}
-		byLane[key] = append(byLane[key], records[i])
+		at := topicPartition{r.Topic, kafkago.Murmur2Balancer{}.Balance(kafkago.Message{Topic: r.Topic, Key: r.Key, Value: r.Value}, ids...)}
+		byPartition[at] = append(byPartition[at], r)
 	}
-	return byLane, nil
+	return byPartition, nil
 }
 
-// partitions lists a topic's partitions from the transport's cached metadata.
+// partitions returns a topic's partitions. It waits until the topic is known.
 func (p *Producer) partitions(ctx context.Context, topic string) (ids []int, err error) {
 	if topic == "" {
 		return nil, errors.New("publish: a record names no topic")

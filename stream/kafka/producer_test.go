@@ -96,7 +96,7 @@ func TestRecordComesBackWhole(t *testing.T) {
 	}
 	byKey := readAll(t, cfg, name)
 	got := byKey["k"][0]
-	if string(got.Value) != string(sent.Value) || !got.Time.Equal(sent.Time) || got.HighWater < 1 {
+	if string(got.Value) != string(sent.Value) || !got.Time.Equal(sent.Time) || got.HighWatermark < 1 {
 		t.Errorf("got %+v, want %+v", got, sent)
 	}
 	if !slices.EqualFunc(got.Headers, sent.Headers, func(a, b kafka.Header) bool {

@@ -77,7 +77,7 @@ func TestTLSAndSASL(t *testing.T) {
 	if err != nil || first[0] != 0 || end[0]+end[1] != 100 {
 		t.Errorf("Offsets = %v, %v, %v", first, end, err)
 	}
-	if _, ok, err := kafka.LastRecord(t.Context(), cfg, "t", 0); !ok || err != nil {
+	if _, ok, err := kafka.LastRecord(t.Context(), cfg, "t", 0, 1, nil); !ok || err != nil {
 		t.Errorf("LastRecord = %v, %v", ok, err)
 	}
 }

@@ -71,11 +71,11 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 	for partition := range first {
 		records := end[partition] - first[partition]
 		found.Records += records
-		record, ok, err := kafka.LastRecordWith(ctx, cfg, topic, partition, stream.HeaderOrdinal, s.near)
+		record, ok, err := kafka.LastRecord(ctx, cfg, topic, partition, s.near, hasOrdinal)
 		if err == nil && !ok && records > s.near {
 			log := s.log.With("topic", topic, "partition", partition)
 			log.Info("no event of a source is near the partition's end: looking for one further back", "records", min(records, most))
-			record, ok, err = kafka.LastRecordWhere(ctx, cfg, topic, partition, s.marked(log), most)
+			record, ok, err = kafka.LastRecord(ctx, cfg, topic, partition, most, s.marked(log))
 			if err == nil && !ok && records > most {
 				log.Warn("no event of a source is among the partition's newest records, and older ones are not looked through: "+
 					"a source that was sent before them is sent again, and learnt again",
@@ -105,9 +105,13 @@ func (s search) marked(log *slog.Logger) func(kafka.Record) bool {
 			log.Info("still looking for an event of a source", "looked_through", seen)
 			said = time.Now()
 		}
-		_, ok := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
-		return ok
+		return hasOrdinal(r)
 	}
+}
+
+func hasOrdinal(r kafka.Record) bool {
+	_, ok := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
+	return ok
 }
 
 // markOf returns the mark of an event from a source, and false of any other record.
@@ -176,7 +180,7 @@ func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items)
 		return false, err
 	}
 	for partition := range first {
-		if _, found, err := kafka.LastRecordWhere(ctx, cfg, topic, partition, other, math.MaxInt64); found || err != nil {
+		if _, found, err := kafka.LastRecord(ctx, cfg, topic, partition, math.MaxInt64, other); found || err != nil {
 			return false, err
 		}
 	}

@@ -123,7 +123,7 @@ func opened(t *testing.T, cfg Config) *partitionModel {
 func numbered(records []kafka.Record, from int64) []kafka.Record {
 	out := slices.Clone(records)
 	for i := range out {
-		out[i].Offset, out[i].HighWater = from+int64(i), from+int64(len(out))
+		out[i].Offset, out[i].HighWatermark = from+int64(i), from+int64(len(out))
 	}
 	return out
 }

@@ -154,7 +154,7 @@ func (r *rig) taught(cfg Config, n int) *partitionModel {
 	}
 	records, _ := texts(r.t, r.topic, n)
 	for i := range records {
-		records[i].Offset, records[i].HighWater = int64(i), int64(n)
+		records[i].Offset, records[i].HighWatermark = int64(i), int64(n)
 	}
 	if err := p.Handle(r.t.Context(), records); err != nil {
 		r.t.Fatal(err)

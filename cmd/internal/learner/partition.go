@@ -103,7 +103,7 @@ func (p *partitionModel) handle(ctx context.Context, batch []kafka.Record) error
 	for i := range batch {
 		p.apply(&batch[i], &p.incoming[i])
 	}
-	p.status.End = batch[len(batch)-1].HighWater
+	p.status.End = batch[len(batch)-1].HighWatermark
 	p.publishStatus()
 	if err := p.publishLetters(ctx); err != nil {
 		return err

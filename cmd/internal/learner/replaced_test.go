@@ -51,7 +51,7 @@ func TestAReplacedTopicIsRefused(t *testing.T) {
 		if !errors.Is(err, kafka.ErrReplaced) {
 			t.Fatalf("got %v, want ErrReplaced", err)
 		}
-		for _, want := range []string{"partition 0", r.topic, "300", "299", "created anew", "empty state"} {
+		for _, want := range []string{"partition 0", r.topic, "300", "299", "created again", "empty state"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%q does not say %q", err, want)
 			}

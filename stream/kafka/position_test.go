@@ -45,7 +45,7 @@ func TestReplacedTopic(t *testing.T) {
 	if !errors.Is(err, kafka.ErrReplaced) {
 		t.Fatalf("Run = %v, want ErrReplaced", err)
 	}
-	for _, want := range []string{"topic t", "partition 0", "below 100", "offset 99", "created anew", "empty state"} {
+	for _, want := range []string{"topic t", "partition 0", "below 100", "offset 99", "created again", "empty state"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

@@ -16,11 +16,11 @@ import (
 func TestAssignmentOfAnEndedGeneration(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
-	r := &run{open: func(context.Context, int) (Handler, error) {
+	m := &member{open: func(context.Context, int) (Handler, error) {
 		t.Error("a handler was opened")
 		return nil, errors.New("too late")
 	}}
-	r.assignment(t.Context(), ended, nil, 0)
+	m.readPartition(t.Context(), ended, nil, 0)
 }
 
 // A failing reader fails at the moment at which the poll ends.
@@ -38,8 +38,8 @@ func (f failing) FetchMessage(ctx context.Context) (kafkago.Message, error) {
 func TestErrorAtTheEndOfAPoll(t *testing.T) {
 	for _, want := range []error{nil, io.ErrUnexpectedEOF, kafkago.OffsetOutOfRange} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &session{run: &run{cfg: &ConsumerConfig{PollInterval: time.Second}}}
-			batch, quiet, err := s.fetch(t.Context(), failing{want}, nil)
+			r := &partitionReader{member: &member{cfg: &ConsumerConfig{PollInterval: time.Second}}}
+			batch, quiet, err := r.fetch(t.Context(), failing{want}, nil)
 			if len(batch) != 0 || quiet != (want == nil) || err != want {
 				t.Errorf("a reader's %v: %d records, quiet %v, error %v", want, len(batch), quiet, err)
 			}

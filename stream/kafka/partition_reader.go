@@ -1,0 +1,290 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+const (
+	// batchBytes ends a handler's batch before MaxBatch does, so that the largest
+	// mails do not make batches of a hundred megabytes.
+	batchBytes = 8 << 20
+
+	// queueRecords is how many records a reader queues for the next batch. The
+	// queue counts records and not bytes, so this bounds it to 16 MiB of the largest
+	// records. The rest of a fetch stays in the connection.
+	queueRecords = 16
+
+	// commitEvery is how often a busy partition's offset is committed to the group.
+	commitEvery = 5 * time.Second
+)
+
+// readPartition reads one partition while the generation lasts. After ErrReload it
+// opens a new handler. Any other error ends Run, unless the assignment had ended:
+// then the partition's new owner reads again what was not saved.
+//
+// kafka-go calls it also for a generation that has ended and does not wait for it.
+func (m *member) readPartition(running, ended context.Context, generation *kafkago.Generation, partition int) {
+	if ended.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(running)
+	defer cancel()
+	defer context.AfterFunc(ended, cancel)()
+	pause := newPause()
+	for ctx.Err() == nil {
+		r := &partitionReader{member: m, generation: generation, partition: partition, pause: pause}
+		err := r.run(ctx)
+		switch {
+		case err == nil:
+		case running.Err() != nil && !errors.Is(err, ErrReload):
+			m.failLate(fmt.Errorf("topic %s, partition %d: %w", m.cfg.Topic, partition, err))
+		case ctx.Err() != nil:
+			m.cfg.Log.Warn("kafka: a handler did not finish before its partition was revoked", "topic", m.cfg.Topic, "partition", partition, "error", err)
+		case errors.Is(err, ErrReload):
+			m.cfg.Log.Info("kafka: opening a partition again", "topic", m.cfg.Topic, "partition", partition, "reason", err)
+			wait(ctx, pause)
+		default:
+			m.stop(fmt.Errorf("topic %s, partition %d: %w", m.cfg.Topic, partition, err))
+			return
+		}
+	}
+}
+
+// A partitionReader feeds one handler:
+//
+//	open ──> locate ──> read <──> await the log's end
+//	 │          │         ├─ handler failed ──> dropped
+//	 │ failed   └─────────┴─ ctx ended, or the log failed ──> close
+//	 └──> nothing to close
+//
+// locate finds the offset to begin at; read fetches and hands over. Whatever was
+// fetched and not handed over when ctx ends is read again by the next owner.
+// One goroutine uses a partitionReader.
+type partitionReader struct {
+	*member
+	generation *kafkago.Generation
+	partition  int
+	pause      backoff.BackOff // between reloads; reset by each handled batch
+
+	handler     Handler
+	next        int64     // no record below it will be handed over; set by locate, advanced by read
+	committed   int64     // the offset last committed, at most next; 0: none
+	committedAt time.Time // the last attempt to commit
+	warnings    rateLimiter
+}
+
+// run opens a handler, feeds it until ctx ends, and closes it.
+func (r *partitionReader) run(ctx context.Context) (err error) {
+	if r.handler, err = r.open(ctx, r.partition); err != nil {
+		if ctx.Err() != nil {
+			return nil // nothing was begun
+		}
+		return fmt.Errorf("open: %w", err)
+	}
+	working, cancel := r.drain(ctx)
+	defer cancel()
+	err = r.locate(ctx)
+	if err == nil {
+		var dropped bool
+		if dropped, err = r.read(ctx, working); dropped {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		err = nil // what is left is read again
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Drain)
+	defer cancel()
+	if e := r.handler.Close(closing); e != nil {
+		return errors.Join(err, fmt.Errorf("close at offset %d: %w", r.next, e))
+	}
+	r.commit()
+	return err
+}
+
+// drain returns a context that ends Drain after ctx does.
+func (r *partitionReader) drain(ctx context.Context) (context.Context, context.CancelFunc) {
+	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(r.cfg.Drain, cancel)
+		context.AfterFunc(working, func() { t.Stop() })
+	})
+	return working, func() { stop(); cancel() }
+}
+
+// read hands records to the handler until ctx ends. The handler's calls get the
+// context working. dropped means that the handler failed and must not be closed.
+func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err error) {
+	connected, disconnect := context.WithCancel(ctx)
+	reader := r.newReader(connected)
+	defer func() {
+		disconnect() // or Close waits for the fetch in flight
+		reader.Close()
+	}()
+
+	batch := make([]Record, 0, r.cfg.MaxBatch)
+	for {
+		var quiet bool
+		var fetchErr error
+		batch, quiet, fetchErr = r.fetch(ctx, reader, batch[:0])
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		switch {
+		case len(batch) > 0:
+			if err := r.checkOffsets(ctx, batch); err != nil {
+				return false, err
+			}
+			if err := r.handler.Handle(working, batch); err != nil {
+				return true, fmt.Errorf("offsets %d to %d: %w", batch[0].Offset, batch[len(batch)-1].Offset, err)
+			}
+			r.next = batch[len(batch)-1].Offset + 1
+			r.pause.Reset()
+			r.warnings.reset()
+			if time.Since(r.committedAt) >= commitEvery {
+				r.commit()
+			}
+		case quiet:
+			if err := r.handler.Idle(working); err != nil {
+				return true, fmt.Errorf("idle at offset %d: %w", r.next, err)
+			}
+			r.commit()
+		}
+		switch {
+		case fetchErr == nil:
+		case permanent(fetchErr) != nil:
+			return false, permanent(fetchErr)
+		case errors.Is(fetchErr, kafkago.OffsetOutOfRange): // the reader has given up
+			if err := r.awaitEnd(ctx); err != nil {
+				return false, err
+			}
+			reader.Close()
+			reader = r.newReader(connected)
+		default: // the reader retries by itself, at most once a second
+			if n, ok := r.warnings.allow(); ok {
+				r.cfg.Log.Warn("kafka: reading again", "topic", r.cfg.Topic, "partition", r.partition, "next", r.next, "error", fetchErr, "times", n)
+			}
+		}
+	}
+}
+
+// A fetcher is the part of a kafka-go reader that fetch uses.
+type fetcher interface {
+	FetchMessage(context.Context) (kafkago.Message, error)
+	Stats() kafkago.ReaderStats
+}
+
+// fetch waits up to PollInterval for a record, and appends it and those that have
+// arrived with it. It may return records and the error that came after them. quiet
+// means that neither came.
+func (r *partitionReader) fetch(ctx context.Context, reader fetcher, batch []Record) (_ []Record, quiet bool, err error) {
+	poll, cancel := context.WithTimeout(ctx, r.cfg.PollInterval)
+	defer cancel()
+	m, err := reader.FetchMessage(poll)
+	switch {
+	case err != nil && err == poll.Err(): // not errors.Is: the reader may fail at the same moment
+		return batch, true, nil
+	case err != nil:
+		return batch, false, err
+	}
+	bytes := 0
+	for queued := reader.Stats().QueueLength; ; queued-- {
+		batch = append(batch, fromMessage(&m))
+		bytes += len(m.Key) + len(m.Value)
+		if queued == 0 {
+			queued = reader.Stats().QueueLength // the short queue was refilled meanwhile
+		}
+		if queued == 0 || len(batch) == cap(batch) || bytes >= batchBytes {
+			return batch, false, nil
+		}
+		if m, err = reader.FetchMessage(ctx); err != nil {
+			return batch, false, err
+		}
+	}
+}
+
+// newReader returns a kafka-go reader that begins at r.next. Its connections close
+// when ctx ends.
+func (r *partitionReader) newReader(ctx context.Context) *kafkago.Reader {
+	reader := kafkago.NewReader(kafkago.ReaderConfig{
+		Brokers:               r.cfg.Brokers,
+		Topic:                 r.cfg.Topic,
+		Partition:             r.partition,
+		Dialer:                r.cfg.dialer(ctx),
+		QueueCapacity:         queueRecords,
+		MinBytes:              1,
+		MaxBytes:              fetchBytes,
+		MaxWait:               fetchWait,
+		ReadLagInterval:       -1, // no goroutine for the lag: records carry the high watermark
+		ReadBackoffMin:        minPause,
+		ReadBackoffMax:        maxPause,
+		MaxAttempts:           1, // return every failure; we wait and log
+		OffsetOutOfRangeError: true,
+	})
+	// Before the first fetch this only stores the offset.
+	if err := reader.SetOffset(r.next); err != nil {
+		panic(fmt.Sprintf("kafka: a new reader refuses its offset: %v", err))
+	}
+	return reader
+}
+
+// checkOffsets looks for lost records in the holes between a batch's offsets.
+// kafka-go skips over what retention deleted. Holes of compaction and transactions
+// are no loss. If the log does not begin behind a hole, nothing is lost.
+func (r *partitionReader) checkOffsets(ctx context.Context, batch []Record) error {
+	next := r.next
+	for i := range batch {
+		offset := batch[i].Offset
+		if offset < next {
+			return fmt.Errorf("offset %d after %d: the broker went back", offset, next-1)
+		}
+		if offset > next {
+			first, _, err := offsetsOf(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition)
+			if err != nil {
+				return err
+			}
+			_, err = r.acceptGap(next, min(first, offset)) // the answer covers later holes too
+			return err
+		}
+		next++
+	}
+	return nil
+}
+
+// awaitEnd returns when the log's end has reached r.next, and ErrBehind if it does
+// not within the grace period.
+func (r *partitionReader) awaitEnd(ctx context.Context) error {
+	var early grace
+	for pause := newPause(); ; wait(ctx, pause) {
+		_, end, err := offsetsOf(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition)
+		switch {
+		case err != nil:
+			return err
+		case r.next <= end:
+			return nil
+		case early.over():
+			return r.behind(end)
+		}
+	}
+}
+
+// commit tells the group how far the handler has come, for lag monitors and
+// people. Nothing reads it back, so a failure is only logged.
+func (r *partitionReader) commit() {
+	if r.next == r.committed {
+		return
+	}
+	r.committedAt = time.Now()
+	err := r.generation.CommitOffsets(map[string]map[int]int64{r.cfg.Topic: {r.partition: r.next}})
+	if err != nil {
+		r.cfg.Log.Debug("kafka: committing the group's offset", "group", r.cfg.Group, "partition", r.partition, "offset", r.next, "error", err)
+		return
+	}
+	r.committed = r.next
+}

@@ -1,0 +1,221 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// maxRequestRecords bounds a request beside MaxRecordBytes. Among ten thousand
+// small records the cost of a round trip no longer counts.
+const maxRequestRecords = 10_000
+
+// compression of produce requests; MEASURED.md has the alternatives.
+const compression = kafkago.Zstd
+
+// A partitionWriter writes to one partition, in order, with at most one request in
+// flight. It has no goroutine of its own. One of the waiting publish calls is the
+// sender: it sends requests from the front of the queue, whoever's records these
+// are, until its own are acknowledged. Then another waiting call becomes the sender.
+type partitionWriter struct {
+	topicPartition
+	cfg    *Config
+	client *kafkago.Client
+	sender chan struct{} // has room for one token; the sender puts it in
+
+	mu    sync.Mutex
+	queue []*batch // not acknowledged yet, in order; guarded by mu
+
+	// Only the sender reads and writes these.
+	maxRecords int   // in a request, 1 to maxRequestRecords; halved after a too large request
+	missing    grace // the topic is unknown
+	warnings   rateLimiter
+}
+
+// A batch is the records of one publish call. The sender changes it under mu.
+type batch struct {
+	records []Record
+	acked   int           // records[:acked] are acknowledged
+	err     error         // why the others failed; set before done is closed
+	done    chan struct{} // closed when all are acknowledged or err is set
+}
+
+func newPartitionWriter(at topicPartition, cfg *Config, client *kafkago.Client) *partitionWriter {
+	return &partitionWriter{topicPartition: at, cfg: cfg, client: client, sender: make(chan struct{}, 1), maxRecords: maxRequestRecords}
+}
+
+// publish sends records in order and waits until they are acknowledged.
+func (w *partitionWriter) publish(ctx context.Context, records []Record) error {
+	own := &batch{records: records, done: make(chan struct{})}
+	w.mu.Lock()
+	w.queue = append(w.queue, own)
+	w.mu.Unlock()
+
+	var lastFailure error
+	select {
+	case <-own.done:
+	case w.sender <- struct{}{}:
+		lastFailure = w.send(ctx, own)
+		<-w.sender
+	case <-ctx.Done():
+	}
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-own.done:
+		if own.err == nil {
+			return nil
+		}
+	default:
+		w.remove(own)
+		own.err = context.Cause(ctx)
+		if lastFailure != nil {
+			own.err = fmt.Errorf("%w (last failure: %v)", own.err, lastFailure)
+		}
+	}
+	return fmt.Errorf("publish to %s, partition %d: %d of %d records acknowledged: %w", w.topic, w.partition, own.acked, len(records), own.err)
+}
+
+// send makes requests until own is done or ctx ends, and returns the last failure.
+func (w *partitionWriter) send(ctx context.Context, own *batch) (last error) {
+	pause := newPause()
+	for {
+		select {
+		case <-own.done:
+			return nil
+		case <-ctx.Done():
+			return last
+		default:
+		}
+		err := w.request(ctx)
+		if err == nil {
+			pause.Reset()
+			continue
+		}
+		if ctx.Err() != nil {
+			return last
+		}
+		last = err
+		invalidateMetadata(w.client, err)
+		if n, ok := w.warnings.allow(); ok {
+			w.cfg.Log.Warn("kafka: publishing again", "topic", w.topic, "partition", w.partition, "error", err, "times", n)
+		}
+		wait(ctx, pause)
+	}
+}
+
+// request sends the front of the queue once. An error means that the same records
+// are to be sent again after a pause.
+func (w *partitionWriter) request(ctx context.Context) error {
+	records, parts := w.next()
+	if len(records) == 0 {
+		return nil
+	}
+	res, err := w.client.Produce(ctx, &kafkago.ProduceRequest{
+		Topic: w.topic, Partition: w.partition, RequiredAcks: kafkago.RequireAll,
+		Records: kafkago.NewRecordReader(records...), Compression: compression,
+	})
+	if err == nil {
+		err = res.Error
+	}
+	return w.settle(ctx, parts, len(records), err)
+}
+
+// A part is the n records of a batch that travel in one request.
+type part struct {
+	*batch
+	n int
+}
+
+// next returns the records of the next request: as many from the front of the
+// queue as fit.
+func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	bytes := 0
+	for _, b := range w.queue {
+		n := 0
+		for i := b.acked; i < len(b.records); i++ {
+			r := &b.records[i]
+			bytes += r.size()
+			if len(records) > 0 && (bytes > w.cfg.MaxRecordBytes || len(records) >= w.maxRecords) {
+				break
+			}
+			records = append(records, r.encode())
+			n++
+		}
+		if n > 0 {
+			parts = append(parts, part{b, n})
+		}
+		if b.acked+n < len(b.records) {
+			break
+		}
+	}
+	return records, parts
+}
+
+// settle applies a request's outcome to its batches. It returns err if they are to
+// be sent again:
+//
+//	outcome                               batches          returns
+//	acknowledged                          advance or done  nil
+//	ctx ended                             stay             err
+//	too large, several records            stay, halved     nil
+//	permanent, or unknown after the grace failed           nil
+//	transient                             stay             err
+func (w *partitionWriter) settle(ctx context.Context, parts []part, records int, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+		w.warnings.reset()
+		w.missing.reset()
+		w.maxRecords = min(2*w.maxRecords, maxRequestRecords)
+		for _, p := range parts {
+			if p.acked += p.n; p.acked == len(p.records) {
+				w.finish(p.batch, nil)
+			}
+		}
+		return nil
+	case ctx.Err() != nil:
+		w.missing.reset() // the next call may come much later
+		return err
+	}
+	failure := permanent(err)
+	switch {
+	case errors.Is(failure, ErrTooLarge) && records > 1:
+		w.maxRecords = records / 2 // find the record that is too large
+		return nil
+	case failure != nil:
+	case !unknownTopic(err):
+		w.missing.reset()
+		return err
+	case !w.missing.over():
+		return err
+	default:
+		failure = w.cfg.noTopic()
+	}
+	w.missing.reset()
+	for _, p := range parts {
+		w.finish(p.batch, failure)
+	}
+	return nil
+}
+
+// finish ends a batch. The caller holds w.mu.
+func (w *partitionWriter) finish(b *batch, err error) {
+	b.err = err
+	close(b.done)
+	w.remove(b)
+}
+
+// remove takes a batch out of the queue. A call that gave up has removed its batch
+// already. The caller holds w.mu.
+func (w *partitionWriter) remove(b *batch) {
+	w.queue = slices.DeleteFunc(w.queue, func(q *batch) bool { return q == b })
+}

@@ -1,0 +1,114 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// A placement says where a handler's position lies in a log with the offsets
+// first to end−1.
+type placement uint8
+
+const (
+	unplaced    placement = iota // there is no position: begin at first
+	beforeFirst                  // at first or below: the record before it is not in the log
+	within                       // the record before it is in the log
+	beyondEnd                    // above end
+)
+
+func place(next int64, ok bool, first, end int64) placement {
+	switch {
+	case !ok:
+		return unplaced
+	case next <= first:
+		return beforeFirst
+	case next <= end:
+		return within
+	}
+	return beyondEnd
+}
+
+// locate sets r.next to the offset at which to begin:
+//
+//	unplaced    -> first
+//	beforeFirst -> the position, or first after an accepted gap, else ErrGap
+//	within      -> the position if the handler Follows, else ErrReplaced
+//	beyondEnd   -> asked again during the grace period, then ErrBehind
+//
+// If the record of within is out of range when we fetch it, we ask again too. A
+// broker that recovers its log shows an early end for a moment, and retention may
+// come between two requests.
+func (r *partitionReader) locate(ctx context.Context) error {
+	next, ok := r.handler.Position()
+	r.next = next
+	var doubt grace
+	for pause := newPause(); ; wait(ctx, pause) {
+		first, end, err := offsetsOf(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition)
+		if err != nil {
+			return err
+		}
+		log := r.cfg.Log.With("topic", r.cfg.Topic, "partition", r.partition, "first", first, "end", end)
+		at := place(next, ok, first, end)
+		switch at {
+		case unplaced:
+			r.next = first
+			if first > 0 { // a new state on an old topic, or a lost state: they look the same
+				log.Warn("kafka: reading from what is left of the log: retention has taken its beginning")
+			} else {
+				log.Info("kafka: reading from the beginning")
+			}
+			return nil
+		case beforeFirst:
+			r.next, err = r.acceptGap(next, first)
+			return err
+		case within:
+			if err := r.compareLast(ctx); !errors.Is(err, kafkago.OffsetOutOfRange) {
+				return err
+			}
+		}
+		switch {
+		case !doubt.over():
+		case at == beyondEnd:
+			return r.behind(end)
+		default:
+			log.Warn("kafka: the record before the position should be in the log and is not: going on", "next", next)
+			return nil
+		}
+	}
+}
+
+// compareLast asks the handler whether the record before its position is the one
+// that it absorbed last, and returns ErrReplaced if not. If compaction has removed
+// the record, there is nothing to compare. The error wraps kafkago.OffsetOutOfRange
+// if the broker says that the offset is not in the log.
+func (r *partitionReader) compareLast(ctx context.Context) error {
+	last, ok, err := recordAt(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition, r.next-1)
+	if err != nil || !ok || r.handler.Follows(last) {
+		return err
+	}
+	return fmt.Errorf("%w: the state has absorbed offsets below %d, and the log has another record at offset %d; "+
+		"the topic was deleted and created again or this is another cluster: name the right one, or start with an empty state (a model of another name, or a replay of this log)",
+		ErrReplaced, r.next, last.Offset)
+}
+
+// acceptGap returns the offset at which to go on if the log begins at first: next,
+// or first if records between them are lost and AcceptGap is set.
+func (r *partitionReader) acceptGap(next, first int64) (int64, error) {
+	if first <= next {
+		return next, nil
+	}
+	if !r.cfg.AcceptGap {
+		return next, fmt.Errorf("%w: the state has absorbed offsets below %d, the log begins at %d, so %d offsets are gone; go on without them with --accept-gap, or start with an empty state",
+			ErrGap, next, first, first-next)
+	}
+	r.cfg.Log.Warn("kafka: going on after records lost to retention", "topic", r.cfg.Topic, "partition", r.partition, "from", next, "to", first)
+	return first, nil
+}
+
+func (r *partitionReader) behind(end int64) error {
+	return fmt.Errorf("%w: the state has absorbed offsets below %d, the log ends at %d; the topic was deleted and created again or this is another cluster: name the right one, or start with an empty state",
+		ErrBehind, r.next, end)
+}

@@ -1,0 +1,77 @@
+package kafka
+
+import (
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/stream"
+)
+
+// A Header is one of a record's named values; names may repeat.
+type Header = stream.Header
+
+// A Record is one entry of a partition's log. A producer reads Topic, Key, Value,
+// Headers and Time (zero: now). The log sets the other fields.
+type Record struct {
+	Topic         string
+	Partition     int
+	Offset        int64
+	Key           []byte // nil: no key, any partition
+	Value         []byte
+	Headers       []Header
+	Time          time.Time
+	HighWatermark int64 // the log's end when the record was fetched
+}
+
+// size is an upper bound of the record's bytes in a record batch. RECORD v2 has at
+// most 35 bytes of varints beside key and value, and 10 for each header.
+func (r *Record) size() int {
+	n := 35 + len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += 10 + len(h.Key) + len(h.Value)
+	}
+	return n
+}
+
+// encode returns the record as a produce request takes it.
+func (r *Record) encode() kafkago.Record {
+	k := kafkago.Record{Key: kafkago.NewBytes(r.Key), Value: kafkago.NewBytes(r.Value), Time: r.Time}
+	if k.Time.IsZero() {
+		k.Time = time.Now()
+	}
+	for _, h := range r.Headers {
+		k.Headers = append(k.Headers, kafkago.Header(h))
+	}
+	return k
+}
+
+// fromMessage returns the record that a kafka-go reader returned.
+func fromMessage(m *kafkago.Message) Record {
+	return Record{
+		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
+		Key: m.Key, Value: m.Value, Headers: fromHeaders(m.Headers), Time: m.Time, HighWatermark: m.HighWaterMark,
+	}
+}
+
+func fromHeaders(from []kafkago.Header) []Header {
+	if len(from) == 0 {
+		return nil
+	}
+	headers := make([]Header, len(from))
+	for i, h := range from {
+		headers[i] = Header(h)
+	}
+	return headers
+}
+
+// PartitionOf returns the partition, 0 to partitions−1, of records with this key,
+// by murmur2 as in Java's clients. The key must not be empty; partitions must be
+// positive.
+func PartitionOf(key []byte, partitions int) int {
+	ids := make([]int, partitions)
+	for i := range ids {
+		ids[i] = i
+	}
+	return kafkago.Murmur2Balancer{}.Balance(kafkago.Message{Key: key}, ids...)
+}

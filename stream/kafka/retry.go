@@ -1,0 +1,150 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+const (
+	// gracePeriod is how long we doubt "no such topic" and "your position is beyond
+	// the log's end". Both are wrong for a moment after a restart or a creation. A
+	// broker started again after kill −9 gives them for less than 0.4 s (measured,
+	// Kafka 4.3.1).
+	gracePeriod = 2 * time.Second
+
+	// Pauses between attempts. They must not burden a broker that loads its logs,
+	// nor add noticeably to a restart of seconds.
+	minPause, maxPause = 50 * time.Millisecond, 500 * time.Millisecond
+
+	// A condition that lasts is logged after logAfter and then every logEvery.
+	logAfter, logEvery = time.Second, 10 * time.Second
+)
+
+// retry calls attempt, which sends requests with client, until it succeeds, fails
+// permanently, or ctx ends. The error of an ended ctx names the last failure.
+func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string, attempt func(context.Context) error) error {
+	var (
+		warnings rateLimiter
+		missing  grace // the topic is unknown
+		last     error
+	)
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := attempt(ctx)
+		if err == nil {
+			return struct{}{}, nil
+		}
+		if p := permanent(err); p != nil {
+			return struct{}{}, backoff.Permanent(p)
+		}
+		invalidateMetadata(client, err)
+		if !unknownTopic(err) {
+			missing.reset()
+		} else if missing.over() {
+			return struct{}{}, backoff.Permanent(cfg.noTopic())
+		}
+		if ctx.Err() != nil {
+			return struct{}{}, err
+		}
+		last = err
+		if unknownTopic(err) {
+			return struct{}{}, err // this ends soon, with an error of its own
+		}
+		if n, ok := warnings.allow(); ok {
+			cfg.Log.Warn("kafka: trying again", "doing", what, "brokers", cfg.addresses(), "error", err, "times", n)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(newPause()), backoff.WithMaxElapsedTime(0))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && last != nil:
+		return fmt.Errorf("%s: %w (last failure: %v)", what, context.Cause(ctx), last)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func (cfg *Config) noTopic() error {
+	return fmt.Errorf("%w: the broker at %s has no topic of that name; create it or correct the name", ErrUnknownTopic, cfg.addresses())
+}
+
+// invalidateMetadata makes a client fetch the cluster's metadata again with its
+// next request, if err says that its metadata may be out of date. Without it, a
+// client would keep the "no leader" that it got while a broker shut down.
+func invalidateMetadata(client *kafkago.Client, err error) {
+	for _, outdated := range []error{
+		protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader,
+		kafkago.UnknownTopicOrPartition, kafkago.LeaderNotAvailable, kafkago.NotLeaderForPartition,
+		kafkago.BrokerNotAvailable, kafkago.ReplicaNotAvailable, kafkago.FencedLeaderEpoch, kafkago.UnknownLeaderEpoch,
+	} {
+		if errors.Is(err, outdated) {
+			closeIdle(client) // the transport has no other way
+			return
+		}
+	}
+}
+
+// newPause returns the sequence of pauses between attempts.
+func newPause() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier = minPause, maxPause, 2
+	b.Reset()
+	return b
+}
+
+// wait pauses. It returns early when ctx ends.
+func wait(ctx context.Context, pause backoff.BackOff) {
+	t := time.NewTimer(pause.NextBackOff())
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// A grace is the time for which an answer is doubted. Its zero value has not begun.
+type grace struct{ began time.Time }
+
+// over begins the grace period at its first call. Later calls report whether it
+// has passed.
+func (g *grace) over() bool {
+	if g.began.IsZero() {
+		g.began = time.Now()
+		return false
+	}
+	return time.Since(g.began) > gracePeriod
+}
+
+func (g *grace) reset() { g.began = time.Time{} }
+
+// A rateLimiter limits the log lines about a condition that lasts. It drops those
+// of the first logAfter, in which elections and restarts end, and then allows one
+// every logEvery. One goroutine uses it.
+type rateLimiter struct {
+	began time.Time // of the condition; zero: it does not hold
+	last  time.Time // of the last line
+	times int       // calls of allow since the last line
+}
+
+// allow records that the condition holds. It reports whether to log it, and how
+// often it was recorded since the last line.
+func (l *rateLimiter) allow() (times int, ok bool) {
+	now := time.Now()
+	if l.began.IsZero() {
+		l.began = now
+	}
+	l.times++
+	if now.Sub(l.began) < logAfter || now.Sub(l.last) < logEvery {
+		return 0, false
+	}
+	times, l.times, l.last = l.times, 0, now
+	return times, true
+}
+
+// reset records that the condition is over.
+func (l *rateLimiter) reset() { *l = rateLimiter{} }
