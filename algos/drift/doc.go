@@ -7,7 +7,7 @@
 //	Covariate    the head's leverage xᵀVx, or surprise        the mail changed
 //	PageHinkley  the log loss of predictions (concept)        the world changed
 //
-// [Read] joins them to one reading. Each has a level, a reference and a threshold
+// [Diagnose] joins them to one [Diagnosis]. Each has a level, a reference and a threshold
 // ([Status]) and hysteresis: it clears at another level than it is raised at, and
 // takes for normal what lasts, so that none cries for ever.
 //

@@ -11,42 +11,42 @@ type Status struct {
 	Threshold float64 // of what is compared: see each alarm
 }
 
-// A Reading says in words what the three alarms together mean.
-type Reading uint8
+// A Diagnosis says in words what the three alarms together mean.
+type Diagnosis uint8
 
 const (
-	Nothing       Reading = iota // no alarm
-	LabelsWentBad                // label noise, whatever else is raised
-	MailChanged                  // leverage, and no label noise
-	WorldChanged                 // loss alone
+	Nothing        Diagnosis = iota // no alarm
+	LabelsWentBad                   // label noise, whatever else is raised
+	MailChanged                     // leverage, and no label noise
+	MeaningChanged                  // loss alone
 )
 
-// Read joins the three alarms. Labels that went bad raise the loss too, and are
+// Diagnose joins the three alarms. Labels that went bad raise the loss too, and are
 // the first thing to see to, because everything else is judged by them. Mail
 // unlike anything learnt raises the loss until it is learnt. What is left is loss
 // alone: the same mail means something else now. The loss is the fastest of the
-// three: after a change WorldChanged may stand for some hundred events until a
+// three: after a change MeaningChanged may stand for some hundred events until a
 // slower and more specific alarm says why.
-func Read(noise, covariate, concept Status) Reading {
+func Diagnose(noise, covariate, concept Status) Diagnosis {
 	switch {
 	case noise.Raised:
 		return LabelsWentBad
 	case covariate.Raised:
 		return MailChanged
 	case concept.Raised:
-		return WorldChanged
+		return MeaningChanged
 	}
 	return Nothing
 }
 
-var readings = [...]string{"nothing", "labels went bad", "the mail changed", "the world changed"}
+var diagnoses = [...]string{"nothing", "labels went bad", "the mail changed", "the world changed"}
 
-// String returns the reading in words, such as "labels went bad".
-func (r Reading) String() string {
-	if int(r) < len(readings) {
-		return readings[r]
+// String returns the diagnosis in words, such as "labels went bad".
+func (d Diagnosis) String() string {
+	if int(d) < len(diagnoses) {
+		return diagnoses[d]
 	}
-	return "unknown reading"
+	return "unknown diagnosis"
 }
 
 // Config returns the alarm's configuration with its defaults filled in.

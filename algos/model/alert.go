@@ -19,13 +19,13 @@ const (
 // event. It is a function of the log, so that a model restored from an earlier
 // checkpoint says it again, equal in every field.
 type Alert struct {
-	Kind    string        // KindLabelNoise, KindCovariate, KindConcept
-	Body    string        // the half that it is about: BodyText, BodyVector
-	Raised  bool          // or cleared
-	Event   uint64        // the model's event count when it happened
-	Status  drift.Status  // each alarm of package drift says what its numbers are; Since counts the half's events
-	Report  *drift.Report // label noise only: what is known about the labels; else nil
-	Reading drift.Reading // what all alarms of this half together say, after the change
+	Kind      string          // KindLabelNoise, KindCovariate, KindConcept
+	Body      string          // the half that it is about: BodyText, BodyVector
+	Raised    bool            // or cleared
+	Event     uint64          // the model's event count when it happened
+	Status    drift.Status    // each alarm of package drift says what its numbers are; Since counts the half's events
+	Report    *drift.Report   // label noise only: what is known about the labels; else nil
+	Diagnosis drift.Diagnosis // what all alarms of this half together say, after the change
 }
 
 // A Rebuild is an ensemble that has been built anew from the window, or could not

@@ -77,7 +77,7 @@ func TestWhatIsSlowChangesNoBit(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, a := range effect.Alerts {
-				s := fmt.Sprintf("%s %s %v %d %v %v", a.Kind, a.Body, a.Raised, a.Event, a.Status, a.Reading)
+				s := fmt.Sprintf("%s %s %v %d %v %v", a.Kind, a.Body, a.Raised, a.Event, a.Status, a.Diagnosis)
 				if a.Report != nil {
 					s += fmt.Sprintf(" %+v", *a.Report)
 				}
@@ -304,7 +304,7 @@ func TestEveryEnsembleRuns(t *testing.T) {
 // stands.
 func TestAlarmsStand(t *testing.T) {
 	m := newModel(t, model.Config{TableBits: 8, Dense: []string{"a", "b", "c"}})
-	if m.Reading() != drift.Nothing || len(m.Alarms()) != 0 {
+	if m.Diagnosis() != drift.Nothing || len(m.Alarms()) != 0 {
 		t.Error("alarms before the first event")
 	}
 	raised := map[string]bool{}
@@ -326,8 +326,8 @@ func TestAlarmsStand(t *testing.T) {
 			}
 		}
 	}
-	if !raised[model.KindLabelNoise] || m.Reading() != drift.LabelsWentBad {
-		t.Errorf("half of the labels are false: %v, %v", raised, m.Reading())
+	if !raised[model.KindLabelNoise] || m.Diagnosis() != drift.LabelsWentBad {
+		t.Errorf("half of the labels are false: %v, %v", raised, m.Diagnosis())
 	}
 }
 
@@ -336,7 +336,7 @@ func TestAlarmsAreOff(t *testing.T) {
 	cfg.Alarms.Off = true
 	m := newModel(t, cfg)
 	apply(t, m, rings(400, 200, 1))
-	if len(m.Alarms()) != 0 || m.Reading() != drift.Nothing {
+	if len(m.Alarms()) != 0 || m.Diagnosis() != drift.Nothing {
 		t.Errorf("%+v", m.Alarms())
 	}
 	if _, err := model.Restore(bytesOf(t, m)); err != nil {

@@ -176,7 +176,7 @@ func (m *Model) tick(h *half, in *reading, ex *Example, effect *Effect) {
 		for _, c := range h.watch.observe(nil, in, ex, h.events, m.runner) {
 			effect.Alerts = append(effect.Alerts, Alert{
 				Kind: c.kind, Body: body, Raised: c.status.Raised, Event: m.events + 1,
-				Status: c.status, Report: c.report, Reading: h.watch.reading(),
+				Status: c.status, Report: c.report, Diagnosis: h.watch.diagnosis(),
 			})
 		}
 	}
@@ -295,14 +295,14 @@ type Alarm struct {
 	Status     drift.Status
 }
 
-// Reading returns in words what the alarms say: of the text half, or if that says
+// Diagnosis returns in words what the alarms say: of the text half, or if that says
 // nothing of the vector half.
-func (m *Model) Reading() drift.Reading {
+func (m *Model) Diagnosis() drift.Diagnosis {
 	for _, h := range []*half{m.text, m.vector} {
 		if h == nil || h.watch == nil {
 			continue
 		}
-		if r := h.watch.reading(); r != drift.Nothing {
+		if r := h.watch.diagnosis(); r != drift.Nothing {
 			return r
 		}
 	}

@@ -187,8 +187,8 @@ func (w *watch) configs() alarmConfigs {
 	return alarmConfigs{w.noise.Config(), w.covariate.Config(), w.concept.Config()}
 }
 
-func (w *watch) reading() drift.Reading {
-	return drift.Read(w.noise.Status(), w.covariate.Status(), w.concept.Status())
+func (w *watch) diagnosis() drift.Diagnosis {
+	return drift.Diagnose(w.noise.Status(), w.covariate.Status(), w.concept.Status())
 }
 
 // The bytes of a watch, little endian:

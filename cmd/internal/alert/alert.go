@@ -21,7 +21,7 @@ func Of(a *model.Alert) stream.Alert {
 	out := stream.Alert{
 		Kind: a.Kind, State: State(a), Event: a.Event,
 		Level: finite(a.Status.Level), Reference: finite(a.Status.Reference), Threshold: finite(a.Status.Threshold),
-		Body: a.Body, Reading: a.Reading.String(),
+		Body: a.Body, Reading: a.Diagnosis.String(),
 	}
 	r := a.Report
 	if r == nil {

@@ -17,8 +17,8 @@ import (
 func noise() model.Alert {
 	return model.Alert{
 		Kind: model.KindLabelNoise, Body: model.BodyText, Raised: true, Event: 6250,
-		Status:  drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
-		Reading: drift.LabelsWentBad,
+		Status:    drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
+		Diagnosis: drift.LabelsWentBad,
 		Report: &drift.Report{
 			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: .19, SpamCalledHam: .01,
 			Suspects: []drift.Suspect{{ID: "a", Source: "bad", Label: 1, Phi: .01}},
@@ -50,7 +50,7 @@ func TestOf(t *testing.T) {
 	}
 	for _, kind := range []string{model.KindCovariate, model.KindConcept} {
 		for _, body := range []string{model.BodyText, model.BodyVector} {
-			b := model.Alert{Kind: kind, Body: body, Event: 1, Reading: drift.Nothing}
+			b := model.Alert{Kind: kind, Body: body, Event: 1, Diagnosis: drift.Nothing}
 			out := Of(&b)
 			if err := out.Validate(); err != nil || out.State != stream.AlertCleared || out.Labels != nil || out.Reading != "nothing" {
 				t.Errorf("%s, %s: %+v, %v", kind, body, out, err)
@@ -101,7 +101,7 @@ func TestLogAndSentence(t *testing.T) {
 		}
 	}
 	b.Reset()
-	a.Raised, a.Reading = false, drift.Nothing
+	a.Raised, a.Diagnosis = false, drift.Nothing
 	out = Of(&a)
 	Log(log, &out)
 	if !strings.Contains(b.String(), "level=INFO") || !strings.Contains(b.String(), `msg="alarm cleared"`) {

@@ -101,7 +101,7 @@ func (n *natsRig) ids() (ids []string) {
 func raised(event uint64) *model.Effect {
 	return &model.Effect{Alerts: []model.Alert{{
 		Kind: model.KindConcept, Body: model.BodyText, Raised: true, Event: event,
-		Status: drift.Status{Raised: true, Known: true, Level: 25, Threshold: 24}, Reading: drift.WorldChanged,
+		Status: drift.Status{Raised: true, Known: true, Level: 25, Threshold: 24}, Diagnosis: drift.MeaningChanged,
 	}}}
 }
 

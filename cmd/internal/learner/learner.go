@@ -101,10 +101,10 @@ type Status struct {
 	SavedEnd int64     // Next at the last save
 	Saved    time.Time // when
 
-	Alarms        []model.Alarm // as they stand
-	Reading       drift.Reading // what they say together
-	WindowBytes   int           // of the model: its windows of past events
-	PendingAlerts int           // not acknowledged yet; saves wait for them
+	Alarms        []model.Alarm   // as they stand
+	Reading       drift.Diagnosis // what they say together
+	WindowBytes   int             // of the model: its windows of past events
+	PendingAlerts int             // not acknowledged yet; saves wait for them
 }
 
 // A Learner learns the partitions that Kafka assigns to it.

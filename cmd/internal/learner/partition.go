@@ -407,7 +407,7 @@ func (p *partitionModel) save(ctx context.Context) error {
 
 func (p *partitionModel) publishStatus() {
 	p.status.Next, p.status.Events, p.status.Epsilon = p.position.Next, p.model.Events(), p.model.Epsilon()
-	p.status.Alarms, p.status.Reading, p.status.WindowBytes = p.model.Alarms(), p.model.Reading(), p.model.WindowBytes()
+	p.status.Alarms, p.status.Reading, p.status.WindowBytes = p.model.Alarms(), p.model.Diagnosis(), p.model.WindowBytes()
 	p.status.PendingAlerts = len(p.alerts)
 	p.l.setStatus(p.partition, p.status)
 }

@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 		NoChangeError: r.guess.Error(), EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
 	}
 	if !m.Config().Alarms.Off {
-		result.Reading = m.Reading().String()
+		result.Reading = m.Diagnosis().String()
 	}
 	b, err := m.AppendBinary(nil)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 // Of several partitions the reading to see to first counts.
 func TestReadingOfSeveralPartitions(t *testing.T) {
 	for _, c := range []struct {
-		partitions []drift.Reading
-		want       drift.Reading
+		partitions []drift.Diagnosis
+		want       drift.Diagnosis
 	}{
 		{nil, drift.Nothing},
-		{[]drift.Reading{drift.Nothing, drift.Nothing}, drift.Nothing},
-		{[]drift.Reading{drift.Nothing, drift.WorldChanged}, drift.WorldChanged},
-		{[]drift.Reading{drift.WorldChanged, drift.MailChanged, drift.Nothing}, drift.MailChanged},
-		{[]drift.Reading{drift.MailChanged, drift.LabelsWentBad, drift.WorldChanged}, drift.LabelsWentBad},
+		{[]drift.Diagnosis{drift.Nothing, drift.Nothing}, drift.Nothing},
+		{[]drift.Diagnosis{drift.Nothing, drift.MeaningChanged}, drift.MeaningChanged},
+		{[]drift.Diagnosis{drift.MeaningChanged, drift.MailChanged, drift.Nothing}, drift.MailChanged},
+		{[]drift.Diagnosis{drift.MailChanged, drift.LabelsWentBad, drift.MeaningChanged}, drift.LabelsWentBad},
 	} {
 		status := map[int]learner.Status{}
 		for p, r := range c.partitions {

@@ -148,8 +148,8 @@ type run struct {
 	learned     int
 	duplicates  int
 	dead        int
-	changes     []stream.Alert // of alarms, not shown yet
-	reading     drift.Reading  // when the stream had been learnt
+	changes     []stream.Alert  // of alarms, not shown yet
+	reading     drift.Diagnosis // when the stream had been learnt
 }
 
 // heard is called by the learner for every change of an alarm. Those who read a
@@ -405,7 +405,7 @@ type Snapshot struct {
 	Learned, Duplicates, Dead int
 	Lag                       int64
 	Epsilon                   float64
-	Reading                   drift.Reading // of all partitions the one to see to first
+	Reading                   drift.Diagnosis // of all partitions the one to see to first
 	Summary                   eval.Summary
 }
 
@@ -423,8 +423,8 @@ func (r *run) snapshot() Snapshot {
 }
 
 // reading returns what the alarms of all partitions say: of several readings the
-// one to see to first, which is how drift.Reading orders them.
-func reading(status map[int]learner.Status) drift.Reading {
+// one to see to first, which is how drift.Diagnosis orders them.
+func reading(status map[int]learner.Status) drift.Diagnosis {
 	all := drift.Nothing
 	for _, s := range status {
 		if s.Reading != drift.Nothing && (all == drift.Nothing || s.Reading < all) {
