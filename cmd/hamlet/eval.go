@@ -10,11 +10,11 @@ import (
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/up"
 )
 
 type evalCommand struct {
@@ -90,13 +90,13 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 
 	rejections := report.Rejections{W: stdio.Err}
 	failures := report.Rejections{W: stdio.Err, What: "rebuild failed, the ensemble before it goes on"}
-	progress := up.NewCounter(stdio.Err)
+	counter := progress.NewCounter(stdio.Err)
 	result, model, err := replay.Run(ctx, replay.Config{
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
-		Progress: func(n int) { progress.Set(n, src.total()) },
+		Progress: func(n int) { counter.Set(n, src.total()) },
 	}, src.events)
-	progress.Close()
+	counter.Close()
 	rejections.Close()
 	failures.Close()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/scorer"
 	"hamlet/cmd/internal/settings"
@@ -75,7 +76,7 @@ then serves until it is stopped. With --data it goes on where it was, however it
 
 func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	log := c.Logger(stdio.Err)
-	if c.LogLevel == "info" && up.IsTerminal(stdio.Err) { // the progress says it all
+	if c.LogLevel == "info" && progress.IsTerminal(stdio.Err) { // the progress says it all
 		log = slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	if err := c.check(); err != nil {

@@ -16,10 +16,10 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/up"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -142,7 +142,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafka.Config, producer *kafka.Producer,
 	topic string, m *metrics, stdio cli.IO, log *slog.Logger) error {
 	rejections := report.Rejections{W: stdio.Err}
-	progress := up.NewCounter(stdio.Err)
+	counter := progress.NewCounter(stdio.Err)
 	sent := 0
 	cfg := ingest.Config{
 		Publisher: producer, Topic: topic, Rate: f.Rate, Log: log,
@@ -151,7 +151,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 			m.sent.Add(float64(n))
 			sent += n
 			total, _ := src.Total()
-			progress.Set(sent, total)
+			counter.Set(sent, total)
 		},
 	}
 	var err error
@@ -163,7 +163,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	}
 	start := time.Now()
 	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return src.Events(), nil })
-	progress.Close()
+	counter.Close()
 	rejections.Close()
 	if err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/schollz/progressbar/v3"
-
 	"hamlet/algos/drift"
+	"hamlet/algos/eval"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/progress"
 	"hamlet/stream"
 )
 
@@ -97,10 +97,26 @@ func TestChangesAreLogged(t *testing.T) {
 		}
 	}
 	log.Reset()
-	r.cfg.Progress.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(&shown)) // as on a terminal
+	r.cfg.Progress.line = progress.NewLineOfWidth(&shown, func() int { return 80 })
 	r.heard(&changes[0])
 	r.showChanges()
 	if log.Len() > 0 || !strings.Contains(shown.String(), "event 7: concept raised") {
 		t.Errorf("a terminal: logged %q, shown %q", log.String(), shown.String())
+	}
+}
+
+// The line on a terminal is at most 79 columns wide, whatever it has to say, and
+// says the alarm before any figure.
+func TestProgressFitsTheTerminal(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 2_000_000)
+	p.line = progress.NewLineOfWidth(&b, func() int { return 200 })
+	p.Draw(Snapshot{
+		Learned: 1_234_567, Duplicates: 12, Dead: 34, Lag: 456_789, Epsilon: 0.1234, Reading: drift.LabelsWentBad,
+		Summary: eval.Summary{LogLoss: 0.12345, ROCA: 12.345},
+	})
+	text, ok := strings.CutSuffix(strings.TrimPrefix(b.String(), "\r"), "\x1b[K")
+	if !ok || len(text) > 79 || !strings.HasPrefix(text, "1234613 of 2000000 (61 %)  ALARM: labels went bad  ") {
+		t.Errorf("%d columns: %q", len(text), b.String())
 	}
 }

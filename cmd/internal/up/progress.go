@@ -3,89 +3,70 @@ package up
 import (
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-
 	"hamlet/algos/drift"
+	"hamlet/cmd/internal/progress"
 )
 
-// A Progress shows how a stream goes: a bar that is redrawn on a terminal, a
+// A Progress shows how a stream goes: a line that is redrawn on a terminal, a
 // line every ten seconds elsewhere.
 type Progress struct {
 	w        io.Writer
-	bar      *progressbar.ProgressBar
+	line     *progress.Line
+	total    int // of events expected; −1 if unknown
 	lastLine time.Time
 	lastN    int
 	lastAt   time.Time
-	rate     float64
 }
 
 // NewProgress returns a progress on w; total is the number of events expected,
 // −1 if unknown.
 func NewProgress(w io.Writer, total int) *Progress {
-	p := &Progress{w: w, lastAt: time.Now(), lastLine: time.Now()}
-	if IsTerminal(w) {
-		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(w), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetWidth(16), progressbar.OptionShowCount(), progressbar.OptionSpinnerType(14),
-			progressbar.OptionThrottle(100*time.Millisecond))
-	}
-	return p
-}
-
-// IsTerminal reports whether w is one.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	now := time.Now()
+	return &Progress{w: w, line: progress.NewLine(w), total: total, lastAt: now, lastLine: now}
 }
 
 // OnTerminal reports whether p is drawn on a terminal; nil is not.
-func (p *Progress) OnTerminal() bool { return p != nil && p.bar != nil }
+func (p *Progress) OnTerminal() bool { return p != nil && p.line.OnTerminal() }
 
 // Draw shows a snapshot.
 func (p *Progress) Draw(s Snapshot) {
 	now := time.Now()
-	if d := now.Sub(p.lastAt).Seconds(); d > 0 {
-		p.rate = float64(s.Learned-p.lastN) / d
-	}
+	rate := float64(s.Learned-p.lastN) / max(now.Sub(p.lastAt).Seconds(), 1e-3)
 	p.lastN, p.lastAt = s.Learned, now
-	text := fmt.Sprintf("%.0f/s  lag %d", p.rate, s.Lag)
+	parts := append([]string{progress.Count(s.Learned+s.Duplicates+s.Dead, p.total)}, describe(s, rate)...)
+	p.line.Draw(parts...)
+	if !p.line.OnTerminal() && now.Sub(p.lastLine) >= 10*time.Second {
+		p.lastLine = now
+		fmt.Fprintln(p.w, strings.Join(parts, "  "))
+	}
+}
+
+// describe returns the figures of s, the most important first.
+func describe(s Snapshot, rate float64) (parts []string) {
+	add := func(format string, v any) { parts = append(parts, fmt.Sprintf(format, v)) }
+	if s.Reading != drift.Nothing {
+		add("ALARM: %s", s.Reading.String())
+	}
+	add("%.0f/s", rate)
+	add("lag %d", s.Lag)
 	if s.Summary.LogLoss.Defined() {
-		text += fmt.Sprintf("  log loss %.4f", float64(s.Summary.LogLoss))
+		add("log loss %.4f", float64(s.Summary.LogLoss))
 	}
 	if s.Summary.ROCA.Defined() {
-		text += fmt.Sprintf("  1-ROCA%% %.3f", float64(s.Summary.ROCA))
-	}
-	text += fmt.Sprintf("  label noise %.4f", s.Epsilon)
-	if s.Reading != drift.Nothing {
-		text += "  ALARM: " + s.Reading.String()
+		add("1-ROCA%% %.3f", float64(s.Summary.ROCA))
 	}
 	if s.Dead > 0 {
-		text += fmt.Sprintf("  dead letters %d", s.Dead)
+		add("dead letters %d", s.Dead)
 	}
-	switch {
-	case p.bar != nil:
-		p.bar.Describe(text)
-		_ = p.bar.Set(s.Learned + s.Duplicates + s.Dead) // beyond the total the bar is full
-	case now.Sub(p.lastLine) >= 10*time.Second:
-		p.lastLine = now
-		fmt.Fprintf(p.w, "%d events  %s\n", s.Learned, text)
-	}
+	add("label noise %.4f", s.Epsilon)
+	return parts
 }
 
-// Say writes a line that stays, above the bar where there is one.
-func (p *Progress) Say(line string) {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
-	fmt.Fprintln(p.w, line)
-}
+// Say writes a line that stays.
+func (p *Progress) Say(line string) { p.line.Print(line) }
 
-// Close clears the bar.
-func (p *Progress) Close() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
-}
+// Close erases the progress.
+func (p *Progress) Close() { p.line.Clear() }

@@ -28,10 +28,10 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/up"
 	"hamlet/deploy/filters"
 )
 
@@ -147,7 +147,7 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	rejections := report.Rejections{W: stdio.Err}
-	progress := up.NewCounter(stdio.Err)
+	progress := progress.NewCounter(stdio.Err)
 	defer progress.Close()
 	r := &race{
 		schedule: schedule{delay: c.Delay, teachFirst: c.TeachFirst, recipient: c.Recipient},

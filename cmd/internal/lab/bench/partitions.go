@@ -13,10 +13,10 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/up"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -182,7 +182,7 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	rejections := report.Rejections{W: stdio.Err}
-	progress := up.NewCounter(stdio.Err)
+	progress := progress.NewCounter(stdio.Err)
 	s.rejected = rejections.Add
 	s.progress = func(n int) { total, _ := src.Total(); progress.Set(n, total) }
 	err = s.run(ctx, src.Events())

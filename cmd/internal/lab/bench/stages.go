@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hamlet/cmd/internal/up"
+	"hamlet/cmd/internal/progress"
 )
 
 // A stages shows how a long measurement goes: on a terminal a counter that is
@@ -16,7 +16,7 @@ type stages struct {
 	terminal bool
 }
 
-func newStages(w io.Writer) *stages { return &stages{w, up.IsTerminal(w)} }
+func newStages(w io.Writer) *stages { return &stages{w, progress.IsTerminal(w)} }
 
 // begin shows a stage until the function that it returns is called, by the count
 // of what is done of the total.
@@ -26,7 +26,7 @@ func (s *stages) begin(name string, total int, done *atomic.Int64) (end func()) 
 	if s.terminal {
 		every = 200 * time.Millisecond
 	}
-	counter := up.NewCounter(s.w)
+	counter := progress.NewCounter(s.w)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
