@@ -49,7 +49,7 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
 	err := run(ctx, os.Args[1:], IO{&interruptible{ctx: ctx, from: os.Stdin}, os.Stdout, os.Stderr})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted: %w", err)
+		err = &interruptedError{err}
 	}
 	stop()
 	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
@@ -60,6 +60,33 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 		}
 	}
 	os.Exit(Status(err))
+}
+
+// An interruptedError is the error of a command that a signal ended. Its text says
+// so once, and adds what went wrong apart from that.
+type interruptedError struct{ err error }
+
+func (e *interruptedError) Unwrap() error { return e.err }
+
+func (e *interruptedError) Error() string {
+	if rest := errors.Join(failures(e.err)...); rest != nil {
+		return fmt.Sprintf("interrupted: %v", rest)
+	}
+	return "interrupted"
+}
+
+// failures returns the errors that are joined in err and are no interruption.
+func failures(err error) (rest []error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			rest = append(rest, failures(e)...)
+		}
+		return rest
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return []error{err}
 }
 
 // ends returns the signals that ask a command to end. A terminal that goes, or a

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -143,6 +144,29 @@ func TestStatus(t *testing.T) {
 	} {
 		if got := Status(c.err); got != c.want {
 			t.Errorf("%s (%v): status %d, want %d", c.name, c.err, got, c.want)
+		}
+	}
+}
+
+// An interruption is said once; what failed apart from it is said too, and the exit
+// status stays.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(context.Canceled)
+	stopped := fmt.Errorf("stopped: %w", context.Cause(ctx))
+	for _, c := range []struct {
+		err    error
+		want   string
+		status int
+	}{
+		{stopped, "interrupted", 1},
+		{errors.Join(stopped, nil), "interrupted", 1},
+		{errors.Join(stopped, errors.New("the disk is full")), "interrupted: the disk is full", 1},
+		{errors.Join(stopped, ownStatus(3)), "interrupted: own", 3},
+	} {
+		err := error(&interruptedError{c.err})
+		if err.Error() != c.want || Status(err) != c.status {
+			t.Errorf("%v: %q, status %d; want %q, %d", c.err, err.Error(), Status(err), c.want, c.status)
 		}
 	}
 }

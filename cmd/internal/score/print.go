@@ -83,7 +83,7 @@ func (p *printer) close() error {
 	case p.failed > 1:
 		return fmt.Errorf("%d of %d messages couldn't be scored; the first: %w", p.failed, p.failed+p.answered, p.first)
 	case p.answered == 0:
-		return errors.New("there is nothing to ask about")
+		return errors.New(nothing)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ type question struct {
 	contentType string
 }
 
+// nothing says what it means that a file is empty.
+const nothing = "there is nothing to score"
+
 // A skippedError is about one message or one file; the next may be well.
 type skippedError struct{ err error }
 
@@ -62,7 +65,10 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 			none = false
 			q := question{place: m.Place, contentType: nats.TypeMail}
 			var rejected *source.Rejection
+			var empty *source.EmptyError
 			switch {
+			case errors.As(err, &empty):
+				q.place, err = nameOf(file), skipped("%s, %s", empty.What, nothing)
 			case errors.As(err, &rejected):
 				q.place, err = rejected.Place, &skippedError{rejected.Err}
 			case err != nil:
@@ -77,7 +83,7 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 			}
 		}
 		if none {
-			yield(question{place: nameOf(file)}, skipped("the mailbox is empty, there is nothing to ask about"))
+			yield(question{place: nameOf(file)}, skipped("the mailbox is empty, "+nothing))
 		}
 	}
 }
@@ -95,7 +101,7 @@ func texts(file string, stdin io.Reader) iter.Seq2[question, error] {
 		case err != nil:
 			err = skipped("cannot be read: %w", bare(err))
 		case len(bytes.TrimSpace(q.body)) == 0:
-			err = skipped("the file is empty, there is nothing to ask about")
+			err = skipped("the file is empty, "+nothing)
 		case len(q.body) > stream.MaxEventSize:
 			err = skipped("the text has more than %d bytes; send a part of it", stream.MaxEventSize)
 		}
@@ -137,7 +143,7 @@ func lines(file string, stdin io.Reader) iter.Seq2[question, error] {
 			}
 		}
 		if none {
-			yield(question{place: nameOf(file)}, skipped("the file is empty, there is nothing to ask about"))
+			yield(question{place: nameOf(file)}, skipped("the file is empty, "+nothing))
 		}
 	}
 }

@@ -104,7 +104,7 @@ func filesUnder(path string) ([]string, error) {
 		}
 		f.Close()
 		if info.Mode().IsRegular() && info.Size() == 0 {
-			return nil, fmt.Errorf("%s: the file is empty, there is nothing to learn from", path)
+			return nil, &EmptyError{path, "the file is empty"}
 		}
 		return []string{path}, nil
 	}
@@ -128,7 +128,7 @@ func filesUnder(path string) ([]string, error) {
 		return nil, fmt.Errorf("%s: cannot be read: %w", path, plain(err))
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: the directory holds no file, there is nothing to learn from", path)
+		return nil, &EmptyError{path, "the directory holds no file"}
 	}
 	return names, nil
 }
@@ -219,7 +219,7 @@ func (in *input) head() ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", in.name, plain(err))
 	}
 	if len(b) == 0 {
-		return nil, fmt.Errorf("%s: empty, there is nothing to learn from", in.name)
+		return nil, &EmptyError{in.name, "empty"}
 	}
 	return slices.Clone(b), nil
 }

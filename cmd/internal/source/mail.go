@@ -90,7 +90,7 @@ func maildirOrTree(dir string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: the Maildir is empty, there is nothing to learn from", dir)
+		return nil, &EmptyError{dir, "the Maildir is empty"}
 	}
 	// A name begins with the time of delivery; cur and new together are in order.
 	slices.SortFunc(names, func(a, b string) int {

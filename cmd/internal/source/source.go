@@ -80,6 +80,16 @@ type Rejection struct {
 func (r *Rejection) Error() string { return r.Place + ": " + r.Err.Error() }
 func (r *Rejection) Unwrap() error { return r.Err }
 
+// An EmptyError says that a source holds nothing at all.
+type EmptyError struct {
+	Place string
+	What  string // is empty
+}
+
+func (e *EmptyError) Error() string {
+	return e.Place + ": " + e.What + ", there is nothing to learn from"
+}
+
 // A draft is what a format's reader makes of one item: an event that still lacks
 // its id, or a *Rejection. Any other error ends the stream.
 type drafts = iter.Seq2[draft, error]
