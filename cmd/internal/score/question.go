@@ -101,7 +101,7 @@ func texts(file string, stdin io.Reader) iter.Seq2[question, error] {
 		case err != nil:
 			err = skipped("cannot be read: %w", bare(err))
 		case len(bytes.TrimSpace(q.body)) == 0:
-			err = skipped("the file is empty, "+nothing)
+			err = skipped("the file is empty, " + nothing)
 		case len(q.body) > stream.MaxEventSize:
 			err = skipped("the text has more than %d bytes; send a part of it", stream.MaxEventSize)
 		}
