@@ -10,6 +10,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/convert"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -90,7 +91,7 @@ func ReadEvent(e *stream.Event) (model.Example, Reading, error) {
 		ID:     e.ID,
 		Source: e.Source,
 		Tenant: e.Tenant,
-		Action: model.Action(e.Action), // the same three, in the same order
+		Action: convert.Action(e.Action),
 		Of:     e.Of,
 		Spam:   e.Label == stream.Spam,
 		Body:   body,

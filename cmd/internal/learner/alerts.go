@@ -9,7 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/convert"
 	"hamlet/stream"
 )
 
@@ -48,7 +48,7 @@ func newAlertPauses() *backoff.ExponentialBackOff {
 // before a reload.
 func (p *partitionModel) heard(effect *model.Effect, first bool) {
 	for i := range effect.Alerts {
-		a := alert.Of(&effect.Alerts[i])
+		a := convert.Alert(&effect.Alerts[i])
 		a.Model, a.Partition = p.l.cfg.Name, p.partition
 		if p.l.cfg.Alerts != nil {
 			p.alerts = append(p.alerts, a)

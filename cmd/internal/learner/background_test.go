@@ -12,8 +12,8 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/alert"
 	"hamlet/cmd/internal/background"
+	"hamlet/cmd/internal/convert"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -72,7 +72,7 @@ func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.
 			t.Fatal(err)
 		}
 		for k := range effect.Alerts {
-			a := alert.Of(&effect.Alerts[k])
+			a := convert.Alert(&effect.Alerts[k])
 			a.Model = "default"
 			alerts = append(alerts, a)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/convert"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
 	"hamlet/stream"
@@ -243,7 +244,7 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 	receipt := stream.Receipt{
 		ID: e.ID, Of: e.Of, Source: e.Source, Tenant: e.Tenant, Action: e.Action.String(),
 		Model: p.l.cfg.Name, Partition: r.Partition, Offset: r.Offset, Event: p.model.Events(),
-		Withdrawn: label(took.Spam).String(), Trust: took.Trust, Since: took.Since,
+		Withdrawn: convert.Label(took.Spam).String(), Trust: took.Trust, Since: took.Since,
 		Curvature: took.Site.H, Shift: took.Site.Eta, KL: took.Site.KL, LogDetV: took.Site.LogDetV,
 		Counted: took.Counted, Traces: stream.ReceiptTraces,
 		Before: hex.EncodeToString(before[:]), After: hex.EncodeToString(after[:]),
@@ -270,13 +271,6 @@ func (p *partitionModel) modelSHA256() ([sha256.Size]byte, error) {
 		return [sha256.Size]byte{}, err
 	}
 	return sha256.Sum256(p.bytes), nil
-}
-
-func label(spam bool) stream.Label {
-	if spam {
-		return stream.Spam
-	}
-	return stream.Ham
 }
 
 // chained returns a record's headers as the chain of positions takes them.

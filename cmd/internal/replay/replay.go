@@ -17,7 +17,7 @@ import (
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/convert"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/source"
@@ -272,9 +272,9 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 		return effect, nil
 	}
 	for i := range effect.Alerts {
-		a := alert.Of(&effect.Alerts[i])
+		a := convert.Alert(&effect.Alerts[i])
 		if r.line, err = a.AppendJSON(r.line[:0]); err != nil {
-			panic(err) // alert.Of makes none that cannot be written
+			panic(err) // convert.Alert returns none that cannot be written
 		}
 		_, _ = r.alerts.Write(append(r.line, '\n')) // Flush returns the first error
 	}

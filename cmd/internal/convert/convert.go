@@ -1,0 +1,105 @@
+// Package convert translates between the words of the wire (package stream) and
+// those of a model (package model). The two do not import each other, so each has
+// its own constants; here alone they are matched. A constant of either side that
+// has no partner fails this package's test.
+package convert
+
+import (
+	"fmt"
+	"math"
+
+	"hamlet/algos/model"
+	"hamlet/stream"
+)
+
+// Action returns what the model is asked to do. It panics for a value that no
+// decoder returns.
+func Action(a stream.Action) model.Action {
+	switch a {
+	case stream.Learn:
+		return model.Learn
+	case stream.Relearn:
+		return model.Relearn
+	case stream.Unlearn:
+		return model.Unlearn
+	}
+	panic(fmt.Sprintf("convert: unknown action %v", a))
+}
+
+// Label returns the label of a message that is spam or is not.
+func Label(spam bool) stream.Label {
+	if spam {
+		return stream.Spam
+	}
+	return stream.Ham
+}
+
+// Kind returns the wire's word for the kind of an alarm.
+func Kind(kind string) string {
+	switch kind {
+	case model.KindLabelNoise:
+		return stream.AlertLabelNoise
+	case model.KindCovariate:
+		return stream.AlertCovariate
+	case model.KindConcept:
+		return stream.AlertConcept
+	}
+	panic(fmt.Sprintf("convert: unknown kind of alarm %q", kind))
+}
+
+// Body returns the wire's word for the sub-model that an alarm watches.
+func Body(body string) string {
+	switch body {
+	case model.BodyText:
+		return stream.AlertText
+	case model.BodyVector:
+		return stream.AlertVector
+	}
+	panic(fmt.Sprintf("convert: unknown body %q", body))
+}
+
+// State returns the wire's word for a change of an alarm.
+func State(raised bool) string {
+	if raised {
+		return stream.AlertRaised
+	}
+	return stream.AlertCleared
+}
+
+// Alert returns a as it goes on the wire, but without model, partition and time.
+// The result is always valid: a number that JSON cannot hold becomes the nearest
+// one that it can, and NaN becomes 0. No alarm of package drift returns either.
+func Alert(a *model.Alert) stream.Alert {
+	out := stream.Alert{
+		Kind: Kind(a.Kind), State: State(a.Raised), Event: a.Event,
+		Level: finite(a.Status.Level), Reference: finite(a.Status.Reference), Threshold: finite(a.Status.Threshold),
+		Body: Body(a.Body), Reading: a.Diagnosis.String(),
+	}
+	if a.Report == nil {
+		return out
+	}
+	r := a.Report
+	out.Labels = &stream.LabelReport{
+		Epsilon: probability(r.FlipRate), SNR: finite(r.SNR), NoiseGrade: finite(r.Grade),
+		HamCalledSpam: probability(r.HamCalledSpam), SpamCalledHam: probability(r.SpamCalledHam),
+	}
+	for _, s := range r.Suspects {
+		out.Labels.Suspects = append(out.Labels.Suspects, stream.Suspect{ID: s.ID, Source: s.Source, Phi: probability(s.Phi)})
+	}
+	for _, s := range r.Sources {
+		low := probability(s.Low)
+		out.Labels.Sources = append(out.Labels.Sources, stream.SourceRate{
+			Source: s.Source, Events: s.Events, FlipRate: probability(s.Rate), Low: low, High: max(low, probability(s.High)),
+		})
+	}
+	return out
+}
+
+func finite(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return max(-math.MaxFloat64, min(math.MaxFloat64, v))
+}
+
+func probability(v float64) float64 { return max(0, min(1, finite(v))) }

@@ -1,0 +1,211 @@
+package convert
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hamlet/algos/drift"
+	"hamlet/algos/model"
+	"hamlet/stream"
+)
+
+// constants returns the names of the constants that a package of the module
+// declares together with the given one, in the same parentheses.
+func constants(t *testing.T, dir, with string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../../..", dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range file.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			var names []string
+			for _, spec := range group.Specs {
+				for _, constant := range spec.(*ast.ValueSpec).Names {
+					names = append(names, constant.Name)
+				}
+			}
+			if slices.Contains(names, with) {
+				return names
+			}
+		}
+	}
+	t.Fatalf("no constants in %s are declared with %s", dir, with)
+	return nil
+}
+
+// A pair is a constant of package model and the one of package stream that means
+// the same.
+type pair[M, W any] struct {
+	modelName, wireName string
+	model               M
+	wire                W
+}
+
+// checkPairs checks that pairs names every constant of both groups once.
+func checkPairs[M, W any](t *testing.T, modelGroup, wireGroup []string, pairs []pair[M, W]) {
+	t.Helper()
+	var fromModel, fromWire []string
+	for _, p := range pairs {
+		fromModel, fromWire = append(fromModel, p.modelName), append(fromWire, p.wireName)
+	}
+	if d := cmp.Diff(modelGroup, fromModel); d != "" {
+		t.Errorf("constants of model (-declared +converted):\n%s", d)
+	}
+	if d := cmp.Diff(wireGroup, fromWire); d != "" {
+		t.Errorf("constants of stream (-declared +converted):\n%s", d)
+	}
+}
+
+// Every action of the wire is one of the model, and the other way round.
+func TestActionsAreComplete(t *testing.T) {
+	pairs := []pair[model.Action, stream.Action]{
+		{"Learn", "Learn", model.Learn, stream.Learn},
+		{"Relearn", "Relearn", model.Relearn, stream.Relearn},
+		{"Unlearn", "Unlearn", model.Unlearn, stream.Unlearn},
+	}
+	checkPairs(t, constants(t, "algos/model", "Relearn"), constants(t, "stream", "Relearn"), pairs)
+	for _, p := range pairs {
+		if got := Action(p.wire); got != p.model {
+			t.Errorf("action %v is %v in the model, want %v", p.wire, got, p.model)
+		}
+	}
+}
+
+// Every kind of alarm of a model is one of the wire, and the other way round.
+func TestKindsAreComplete(t *testing.T) {
+	pairs := []pair[string, string]{
+		{"KindLabelNoise", "AlertLabelNoise", model.KindLabelNoise, stream.AlertLabelNoise},
+		{"KindCovariate", "AlertCovariate", model.KindCovariate, stream.AlertCovariate},
+		{"KindConcept", "AlertConcept", model.KindConcept, stream.AlertConcept},
+	}
+	checkPairs(t, constants(t, "algos/model", "KindConcept"), constants(t, "stream", "AlertConcept"), pairs)
+	for _, p := range pairs {
+		if got := Kind(p.model); got != p.wire || !slices.Contains(stream.AlertKinds, got) {
+			t.Errorf("kind %s is %s on the wire, want %s", p.model, got, p.wire)
+		}
+	}
+}
+
+// Every body that an alarm watches is one of the wire, and the other way round.
+func TestBodiesAreComplete(t *testing.T) {
+	pairs := []pair[string, string]{
+		{"BodyText", "AlertText", model.BodyText, stream.AlertText},
+		{"BodyVector", "AlertVector", model.BodyVector, stream.AlertVector},
+	}
+	checkPairs(t, constants(t, "algos/model", "BodyText"), constants(t, "stream", "AlertText"), pairs)
+	for _, p := range pairs {
+		if got := Body(p.model); got != p.wire {
+			t.Errorf("body %s is %s on the wire, want %s", p.model, got, p.wire)
+		}
+	}
+}
+
+// An alarm was raised or cleared: the wire has these two states.
+func TestStatesAreComplete(t *testing.T) {
+	want := []string{"AlertRaised", "AlertCleared"}
+	if d := cmp.Diff(constants(t, "stream", "AlertRaised"), want); d != "" {
+		t.Errorf("constants of stream (-declared +converted):\n%s", d)
+	}
+	if up, down := State(true), State(false); up != stream.AlertRaised || down != stream.AlertCleared {
+		t.Errorf("raised is %q, cleared is %q", up, down)
+	}
+}
+
+// A word that nobody declared is a bug of this program.
+func TestUnknownWordsPanic(t *testing.T) {
+	for name, f := range map[string]func(){
+		"action": func() { Action(3) },
+		"kind":   func() { Kind("drift") },
+		"body":   func() { Body("mail") },
+	} {
+		func() {
+			defer func() {
+				if p, ok := recover().(string); !ok || !strings.HasPrefix(p, "convert: unknown "+name) {
+					t.Errorf("%s: panic %q, want one that names it", name, p)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func noise() model.Alert {
+	return model.Alert{
+		Kind: model.KindLabelNoise, Body: model.BodyText, Raised: true, Event: 6250,
+		Status:    drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
+		Diagnosis: drift.LabelsWentBad,
+		Report: &drift.Report{
+			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: .19, SpamCalledHam: .01,
+			Suspects: []drift.Suspect{{ID: "a", Source: "bad", Label: 1, Phi: .01}},
+			Sources: []drift.SourceRate{
+				{Source: "bad", Events: 50, Rate: .3, Low: .2, High: .4},
+				{Source: "good", Events: 450, Rate: .001, Low: 0, High: .01},
+			},
+		},
+	}
+}
+
+// The words of the model are those of the wire.
+func TestAlert(t *testing.T) {
+	a := noise()
+	want := stream.Alert{
+		Kind: stream.AlertLabelNoise, State: stream.AlertRaised, Event: 6250, Level: -4, Reference: -3.5, Threshold: .2,
+		Body: stream.AlertText, Reading: "labels went bad",
+		Labels: &stream.LabelReport{
+			Epsilon: .03, SNR: 9, NoiseGrade: -.5, HamCalledSpam: .19, SpamCalledHam: .01,
+			Suspects: []stream.Suspect{{ID: "a", Source: "bad", Phi: .01}},
+			Sources: []stream.SourceRate{
+				{Source: "bad", Events: 50, FlipRate: .3, Low: .2, High: .4},
+				{Source: "good", Events: 450, FlipRate: .001, Low: 0, High: .01},
+			},
+		},
+	}
+	if d := cmp.Diff(want, Alert(&a)); d != "" {
+		t.Errorf("Alert (-want +got):\n%s", d)
+	}
+	for _, kind := range []string{model.KindCovariate, model.KindConcept} {
+		for _, body := range []string{model.BodyText, model.BodyVector} {
+			b := model.Alert{Kind: kind, Body: body, Event: 1, Diagnosis: drift.Nothing}
+			out := Alert(&b)
+			if err := out.Validate(); err != nil || out.State != stream.AlertCleared || out.Labels != nil || out.Reading != "nothing" {
+				t.Errorf("%s, %s: %+v, %v", kind, body, out, err)
+			}
+		}
+	}
+}
+
+// Whatever an alarm says can go on the wire.
+func TestAlertIsAlwaysValid(t *testing.T) {
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1, 2}
+	for i, v := range odd {
+		for _, w := range odd[i:] {
+			a := noise()
+			a.Status.Level, a.Status.Reference, a.Status.Threshold = v, w, v
+			r := a.Report
+			r.SNR, r.Grade, r.FlipRate, r.HamCalledSpam, r.SpamCalledHam = v, w, v, w, v
+			r.Suspects[0].Phi = v
+			r.Sources[0].Rate, r.Sources[0].Low, r.Sources[0].High = v, w, v
+			out := Alert(&a)
+			if _, err := out.AppendJSON(nil); err != nil {
+				t.Errorf("%v and %v: %v", v, w, err)
+			}
+		}
+	}
+}
