@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	natsgo "github.com/nats-io/nats.go"
-
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
@@ -144,9 +142,13 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	}
 	defer producer.Close()
 
-	alerts, err := c.alerts(ctx, conn, log, stdio.Err)
+	alerts, err := c.Alerts.Channels(ctx, settings.AlertSource{NATS: c.NATS, Conn: conn, Log: log})
 	if err != nil {
 		return err
+	}
+	defer alerts.Close()
+	for i := range alerts {
+		fmt.Fprintf(stdio.Err, "  alerts %s\n", alerts[i].Hint)
 	}
 	registry := httpd.NewRegistry()
 	runner := background.New(registry)
@@ -204,20 +206,6 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		return nil
 	}
 	return up.Run(ctx, cfg)
-}
-
-// alerts returns the publisher of alerts and says where they are to be heard, or
-// nil if none is wanted.
-func (c *upCommand) alerts(ctx context.Context, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (learner.AlertPublisher, error) {
-	if !c.PublishAlerts {
-		return nil, nil
-	}
-	publisher, err := c.Alerts.Publisher(ctx, conn, log)
-	if err != nil {
-		return nil, fmt.Errorf("%w; --no-publish-alerts goes without", err)
-	}
-	fmt.Fprintf(w, "  alerts nats sub --server %s 'hamlet.alerts.>'   (kept in the JetStream stream %s)\n", nats.Redact(c.NATS.NATS), nats.AlertStream)
-	return publisher, nil
 }
 
 const (

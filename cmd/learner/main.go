@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,7 +17,6 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/nats"
 )
 
 const description = `Learns labelled events from Kafka and keeps the model in Redis.
@@ -113,11 +110,11 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	defer producer.Close()
-	alerts, closeAlerts, err := f.alerts(ctx, log)
+	alerts, err := f.Alerts.Channels(ctx, settings.AlertSource{Name: "hamlet-learner", NATS: f.NATS, Log: log})
 	if err != nil {
 		return err
 	}
-	defer closeAlerts()
+	defer alerts.Close()
 	runner := background.New(registry)
 	defer runner.Close()
 	group := f.Group
@@ -135,7 +132,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	log.Info("learner starts", "model", f.ModelFlag.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", alerts != nil, "group", group,
+	log.Info("learner starts", "model", f.ModelFlag.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0, "group", group,
 		"save_every", f.SaveEvery, "dense", len(f.Dense), "table_bits", f.TableBits,
 		"ensembles", f.Ensembles, "alarms", f.Model.Alarms)
 
@@ -150,36 +147,4 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	g.Go(func() error { return l.Run(ctx) })
 	return g.Wait()
-}
-
-// alerts returns the publisher of alerts, nil where there is no NATS or none is
-// wanted, and what closes its connection. A NATS that is down does not keep the
-// learner from starting.
-func (f *flags) alerts(ctx context.Context, log *slog.Logger) (learner.AlertPublisher, func(), error) {
-	switch {
-	case !f.PublishAlerts:
-		log.Info("alerts are logged and counted, not published, as --no-publish-alerts has it")
-		return nil, func() {}, nil
-	case f.NATS.NATS == "":
-		log.Warn("alerts are logged and counted, not published: name a NATS server with --nats for that")
-		return nil, func() {}, nil
-	}
-	cfg, err := f.NATS.Config("hamlet-learner", log)
-	if err != nil {
-		return nil, nil, &cli.UsageError{Err: err}
-	}
-	cfg.Wait = true
-	conn, err := nats.Connect(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	publisher, err := f.Alerts.Publisher(ctx, conn, log)
-	if err != nil {
-		conn.Close()
-		if errors.Is(err, stream.ErrAlerts) {
-			return nil, nil, fmt.Errorf("%w; --no-publish-alerts goes without", err)
-		}
-		return nil, nil, err
-	}
-	return publisher, conn.Close, nil
 }

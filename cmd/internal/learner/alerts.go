@@ -13,9 +13,9 @@ import (
 	"hamlet/stream"
 )
 
-// An AlertPublisher publishes alerts and returns when they are acknowledged. What
-// was published before may be given again. An error that wraps stream.ErrAlerts says
-// that trying again is no use.
+// An AlertPublisher publishes alerts and returns when they are acknowledged. An
+// alert may be given again. An error that wraps stream.ErrAlerts is final. Package
+// alerttest has the laws.
 type AlertPublisher interface {
 	Publish(ctx context.Context, alerts ...stream.Alert) error
 }
@@ -50,9 +50,7 @@ func (p *partitionModel) heard(effect *model.Effect, first bool) {
 	for i := range effect.Alerts {
 		a := convert.Alert(&effect.Alerts[i])
 		a.Model, a.Partition = p.l.cfg.Name, p.partition
-		if p.l.cfg.Alerts != nil {
-			p.alerts = append(p.alerts, a)
-		}
+		p.alerts = append(p.alerts, a)
 		if first {
 			p.l.cfg.Heard(&a)
 			p.l.cfg.Metrics.alert(&a)

@@ -129,6 +129,9 @@ func New(cfg Config) (*Learner, error) {
 	if cfg.Heard == nil {
 		cfg.Heard = func(a *stream.Alert) { alert.Log(cfg.Log.With("partition", a.Partition), a) }
 	}
+	if cfg.Alerts == nil {
+		cfg.Alerts = alert.Channels(nil)
+	}
 	fresh, err := model.New(cfg.Model)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of model %s: %w", cfg.Name, err)

@@ -3,15 +3,30 @@ package settings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/alert"
 	"hamlet/cmd/internal/cli"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
+
+// alertChannels lists the ways in which alerts leave a process. To add one, say a
+// webhook:
+//
+//   - write its publisher, with a test that runs alerttest.Run on it;
+//   - add its flags to [Alerts], and their bounds to Check;
+//   - add the function that opens it to this list, and its flags to COMMANDS.md.
+//
+// The learner and up publish to all that are open; nothing else needs a change. A
+// function returns nil if its channel is not configured, and says so in the log.
+var alertChannels = []func(ctx context.Context, f Alerts, from AlertSource) (*alert.Channel, error){
+	openNATSAlerts,
+}
 
 // Alerts are the flags for what becomes of alerts.
 type Alerts struct {
@@ -30,30 +45,89 @@ func (f Alerts) Check() error {
 	return nil
 }
 
+// An AlertSource is the process that publishes alerts.
+type AlertSource struct {
+	Name string       // of its connections
+	NATS NATS         // its flags
+	Conn *natsgo.Conn // its connection to NATS; nil: a channel opens one of its own
+	Log  *slog.Logger
+}
+
+// Channels opens all channels that are configured; none is no error. The caller
+// closes them.
+func (f Alerts) Channels(ctx context.Context, from AlertSource) (alert.Channels, error) {
+	if !f.PublishAlerts {
+		from.Log.Info("alerts are logged and counted, not published, because of --no-publish-alerts")
+		return nil, nil
+	}
+	var channels alert.Channels
+	for _, open := range alertChannels {
+		c, err := open(ctx, f, from)
+		switch {
+		case err == nil && c != nil:
+			channels = append(channels, *c)
+		case err != nil:
+			channels.Close()
+			if errors.Is(err, stream.ErrAlerts) {
+				err = fmt.Errorf("%w; --no-publish-alerts goes without", err)
+			}
+			return nil, err
+		}
+	}
+	return channels, nil
+}
+
 // prepareTimeout is how long a start waits for JetStream.
 const prepareTimeout = 5 * time.Second
 
-// Publisher returns the publisher of alerts on conn, or nil where none is wanted.
-// That JetStream is off, or may not be used, is an error; that nobody answers is a
-// warning, since alerts wait for NATS.
-func (f Alerts) Publisher(ctx context.Context, conn *natsgo.Conn, log *slog.Logger) (*nats.Alerts, error) {
-	if !f.PublishAlerts {
-		return nil, nil
+// openNATSAlerts opens the channel to JetStream. It is an error if JetStream is off
+// or the user lacks the right to it. A server that does not answer is a warning:
+// alerts wait for it.
+func openNATSAlerts(ctx context.Context, f Alerts, from AlertSource) (*alert.Channel, error) {
+	conn, closeConn := from.Conn, func() {}
+	if conn == nil {
+		if from.NATS.NATS == "" {
+			from.Log.Warn("alerts are logged and counted, not published: name a NATS server with --nats for that")
+			return nil, nil
+		}
+		cfg, err := from.NATS.Config(from.Name, from.Log)
+		if err != nil {
+			return nil, &cli.UsageError{Err: err}
+		}
+		cfg.Wait = true
+		if conn, err = nats.Connect(cfg); err != nil {
+			return nil, err
+		}
+		closeConn = conn.Close
 	}
-	a, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: f.AlertReplicas, Log: log})
+	publisher, err := prepareNATSAlerts(ctx, conn, nats.AlertsConfig{Replicas: f.AlertReplicas, Log: from.Log})
+	if err != nil {
+		closeConn()
+		return nil, err
+	}
+	return &alert.Channel{
+		Publish: publisher.Publish,
+		Close:   closeConn,
+		Hint: fmt.Sprintf("nats sub --server %s 'hamlet.alerts.>'   (kept in the JetStream stream %s)",
+			nats.Redact(from.NATS.NATS), nats.AlertStream),
+	}, nil
+}
+
+func prepareNATSAlerts(ctx context.Context, conn *natsgo.Conn, cfg nats.AlertsConfig) (*nats.Alerts, error) {
+	publisher, err := nats.NewAlerts(conn, cfg)
 	if err != nil {
 		return nil, err
 	}
 	start, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	switch err := a.Prepare(start); {
+	switch err := publisher.Prepare(start); {
 	case err == nil:
 	case errors.Is(err, stream.ErrAlerts):
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	default:
-		log.Warn("alerts wait for NATS, and saves for alerts", "error", err)
+		cfg.Log.Warn("alerts wait for NATS, and saves for alerts", "error", err)
 	}
-	return a, nil
+	return publisher, nil
 }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"bytes"
@@ -34,18 +34,16 @@ func TestAlertsAreNotPublished(t *testing.T) {
 		{"the server has no JetStream", plain.ClientURL(), true, "; --no-publish-alerts goes without", "not published"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var f flags
-			f.NATS.NATS, f.PublishAlerts, f.AlertReplicas = c.url, c.publish, 1
 			var log bytes.Buffer
-			publisher, end, err := f.alerts(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
+			channels, err := Alerts{PublishAlerts: c.publish, AlertReplicas: 1}.Channels(t.Context(), AlertSource{
+				Name: "test", NATS: NATS{NATS: c.url}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			})
 			said := log.String()
 			if err != nil {
 				said += err.Error()
-			} else {
-				end()
 			}
-			if publisher != nil {
-				t.Error("there is a publisher")
+			if len(channels) > 0 {
+				t.Error("there is a channel")
 			}
 			if !strings.Contains(said, c.want) || strings.Contains(said, c.not) {
 				t.Errorf("it says\n%s\nwant %q, and not %q", said, c.want, c.not)
