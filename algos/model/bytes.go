@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cespare/xxhash/v2"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/feature"
+	"hamlet/algos/internal/codec"
 	"hamlet/algos/text"
+	"hamlet/algos/trust"
 )
 
 // A model's bytes, version 4, little endian:
@@ -33,8 +34,8 @@ import (
 //	  vector stack    the same
 //	  text watch      the alarms, as drawn in watch.go
 //	  vector watch    the same
-//	  text half       uint64 events | float64 ε, share of spam | sources, as drawn in sources.go | head (package blr's bytes)
-//	  vector half     uint64 events | float64 ε, share of spam | sources | standardiser (8 + 16·d bytes) | head
+//	  text half       uint64 events | labels, as drawn in package trust | head (package blr's bytes)
+//	  vector half     uint64 events | labels | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
 //	                  | JSON {"numerics", "config", "adopted"}
 //	trailer
@@ -184,9 +185,11 @@ func (h *half) append(dst []byte) (_ []byte, err error) {
 		return dst, nil
 	}
 	dst = binary.LittleEndian.AppendUint64(dst, h.events)
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(h.epsilon))
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(h.share))
-	dst = h.sources.append(dst)
+	w := codec.NewWriter(dst)
+	h.labels.Write(w)
+	if dst, err = w.Finish(); err != nil {
+		return nil, err
+	}
 	if h.columns != nil {
 		if dst, err = h.columns.AppendBinary(dst); err != nil {
 			return nil, err
@@ -379,25 +382,19 @@ func (h *half) restore(s *halfSections, before prior, head Head, empty sites) er
 		return err
 	}
 	b, tables := s.half, s.tables
-	const fixed = 24
-	if len(b) < fixed {
-		return fmt.Errorf("%d bytes, want at least %d", len(b), fixed)
+	if len(b) < 8 {
+		return fmt.Errorf("%d bytes, want at least 8", len(b))
 	}
 	h.events = binary.LittleEndian.Uint64(b)
 	if h.events == 0 {
 		return errors.New("it has learnt nothing: there is none before its first event")
 	}
-	h.epsilon = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-	if !(h.epsilon >= leastFlipRate && h.epsilon <= mostFlipRate) {
-		return fmt.Errorf("flip rate %v", h.epsilon)
-	}
-	h.share = math.Float64frombits(binary.LittleEndian.Uint64(b[16:]))
-	if !(h.share > 0 && h.share < 1) {
-		return fmt.Errorf("share of spam %v", h.share)
-	}
-	b, err := h.sources.restore(b[fixed:], h.events)
-	if err != nil {
-		return err
+	r := codec.NewReader(b[8:], nil)
+	h.labels = new(trust.Labels)
+	h.labels.Read(r, h.events)
+	b = r.Rest()
+	if r.Err() != nil {
+		return fmt.Errorf("labels: %w", r.Err())
 	}
 	if h.columns != nil {
 		n := h.columns.Size()

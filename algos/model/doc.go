@@ -22,7 +22,7 @@
 // [Model.Apply] predicts an event, then learns it. What is learnt is weighted by
 // the label's trust: the probability φ that the label is true, by the head's own
 // prediction and the rate ε at which labels have been wrong, those of its source in
-// the first place (Config.TrustBy; sources.go has the measurements). That is done
+// the first place (Config.TrustBy; package trust has the measurements). That is done
 // for mail and text, and for dense vectors where a stacker makes good what it costs;
 // for other vectors φ and ε are tracked, but every label counts in full, because
 // hard streams look like wrong labels (Config.LabelTrust).

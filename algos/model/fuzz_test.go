@@ -85,7 +85,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	// What TestRestoreRefusesWhatNobodyLearnt is about, by the drawings of the bytes.
 	const dim = 6
-	const columns, head = 24 + 8 + 2*sourceSize, 24 + 8 + 2*sourceSize + 8 + 16*2
+	const columns, head = 24 + 8 + 2*32, 24 + 8 + 2*32 + 8 + 16*2
 	const eta, precision = head + 88 + 16*dim, head + 88 + 32*dim
 	const noise = 8 + 8 + 88 + 32*dim + 8*dim*(dim+1) + 8
 	huge := math.Float64bits(1e308)

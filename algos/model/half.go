@@ -5,6 +5,7 @@ import (
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/text"
+	"hamlet/algos/trust"
 )
 
 // An expert is one of package text's learners. Score may be called concurrently
@@ -20,10 +21,8 @@ type expert interface {
 
 // A half is what a model knows about one kind of body.
 type half struct {
-	events  uint64  // learnt
-	epsilon float64 // flip rate of the labels
-	share   float64 // of spam among the last labels
-	sources sources // flip rates by source
+	events  uint64 // learnt
+	labels  *trust.Labels
 	head    *blr.Posterior
 	experts []expert // vectors: none before the first hashed name
 	sites   sites    // of the last events, which can be withdrawn
@@ -189,53 +188,39 @@ func newVectorHalf(cfg Config) *half {
 func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64, counter int) *half {
 	inputs := len(before.mean)
 	return &half{
-		epsilon: firstFlipRate,
-		share:   firstShare,
-		head:    newHead(before, head, float64(head.HalfLife)),
-		sites:   newSites(inputs, stackerInputs(ensembles, cfg.SecondHead), cfg.SecondHead > 0),
-		watch:   newWatch(cfg, before, inputs-1, counter),
-		stack:   newStack(cfg, ensembles, before, head, inputs-1, ρ),
+		labels: trust.New(),
+		head:   newHead(before, head, float64(head.HalfLife)),
+		sites:  newSites(inputs, stackerInputs(ensembles, cfg.SecondHead), cfg.SecondHead > 0),
+		watch:  newWatch(cfg, before, inputs-1, counter),
+		stack:  newStack(cfg, ensembles, before, head, inputs-1, ρ),
 	}
 }
 
 // learn absorbs a labelled body, read as in and predicted. It returns the event's
 // site, without the hashes that name it and its body; its trust is the
 // probability, by the head alone, that the label is true.
-func (h *half) learn(in *reading, ex *Example, how trusting) (s site) {
+func (h *half) learn(in *reading, ex *Example, policy trust.Policy) (s site) {
 	spam, was := ex.Spam, in.head
 	y := -1.0
 	if spam {
 		y = 1
 	}
-	q := logistic.Sigmoid(y * was.LogOdds)
-	ε := h.epsilon
-	if how.bySource {
-		ε = h.sources.rate(ex.Source, ε)
-	}
-	s.trust = trust(q, ε, h.epsilon)
-	weight, ω := 1.0, 1.0
-	if how.weighs {
-		weight = trust(q, h.epsilon, h.epsilon)
-	}
-	if how.experts {
-		ω = expertTrust(q, ε, h.epsilon)
-	}
-	s.Record = h.head.Update(in.x, y, weight)
+	w := h.labels.Weigh(logistic.Sigmoid(y*was.LogOdds), ex.Source, policy)
+	s.trust = w.Phi
+	s.Record = h.head.Update(in.x, y, w.Head)
 	for k, e := range h.experts {
-		learnt := e.Learn(in.features[k], in.scores[k], spam, ω)
+		learnt := e.Learn(in.features[k], in.scores[k], spam, w.Expert)
 		if _, counts := e.(*text.NaiveBayes); counts && learnt {
-			s.counted = ω
+			s.counted = w.Expert
 		}
 	}
 	if h.columns != nil {
 		h.columns.Observe(in.dense)
 	}
 	if h.stack != nil {
-		s.joint, s.second = h.stack.learn(in, row{label: y, phi: s.trust, id: ex.ID, source: ex.Source}, weight, in.joined)
+		s.joint, s.second = h.stack.learn(in, row{label: y, phi: s.trust, id: ex.ID, source: ex.Source}, w.Head, in.joined)
 	}
-	h.epsilon = nextFlipRate(h.epsilon, s.trust, h.events)
-	h.sources.observe(ex.Source, s.trust, h.events)
-	h.share = nextShare(h.share, spam)
+	h.labels.Observe(ex.Source, s.trust, spam)
 	h.events++
 	return s
 }

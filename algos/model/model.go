@@ -7,6 +7,7 @@ import (
 	"hamlet/algos/dedup"
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
+	"hamlet/algos/trust"
 )
 
 // A Model is one partition's model. One goroutine owns it; Predictors made by
@@ -124,7 +125,7 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		effect.Receipt = receipt
 	}
 	if ex.Action == Unlearn {
-		effect.Epsilon = m.own.halfOf(&ex.Body).epsilon
+		effect.Epsilon = m.own.halfOf(&ex.Body).labels.FlipRate()
 		m.unlearnt++
 	} else {
 		m.learn(ex, key, &effect)
@@ -136,14 +137,14 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 
 // learn predicts ex and learns it.
 func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
-	h, how := m.half(&ex.Body)
+	h, policy := m.half(&ex.Body)
 	in := m.own.read(&ex.Body)
 	if h.columns != nil && h.experts == nil && len(in.features[0].Index) > 0 {
 		h.experts = newVectorExperts(m.cfg) // they say 0 to this event, as in has it
 	}
 	effect.Prediction = m.own.predict(h, in)
-	s := h.learn(in, ex, how)
-	effect.Phi, effect.Epsilon = s.trust, h.epsilon
+	s := h.learn(in, ex, policy)
+	effect.Phi, effect.Epsilon = s.trust, h.labels.FlipRate()
 	s.key, s.named, s.body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	h.sites.add(s)
 	sweep := m.cfg.VectorHead.Refresh
@@ -205,23 +206,23 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 
 // half returns the half that learns b, which comes into being here, and how it
 // takes labels.
-func (m *Model) half(b *Body) (h *half, how trusting) {
-	how.bySource = m.cfg.TrustBy == TrustBySource
+func (m *Model) half(b *Body) (h *half, policy trust.Policy) {
+	policy.BySource = m.cfg.TrustBy == TrustBySource
 	if b.Message != nil {
 		if m.text == nil {
 			m.text = newTextHalf(m.cfg)
 		}
-		how.weighs = m.cfg.LabelTrust != TrustNone
-		how.experts = how.weighs
-		return m.text, how
+		policy.Heads = m.cfg.LabelTrust != TrustNone
+		policy.Experts = policy.Heads
+		return m.text, policy
 	}
 	if m.vector == nil {
 		m.vector = newVectorHalf(m.cfg)
 	}
-	how.weighs = m.cfg.LabelTrust == TrustAll
+	policy.Heads = m.cfg.LabelTrust == TrustAll
 	// Beside dense names the experts see what the head does not, and teach it.
-	how.experts = how.weighs && len(m.cfg.Dense) == 0
-	return m.vector, how
+	policy.Experts = policy.Heads && len(m.cfg.Dense) == 0
+	return m.vector, policy
 }
 
 // Events returns the number of events applied: the model's clock.
@@ -250,11 +251,11 @@ func (m *Model) Epsilon() float64 {
 	ε, some := 0.0, false
 	for _, h := range []*half{m.text, m.vector} {
 		if h != nil {
-			ε, some = max(ε, h.epsilon), true
+			ε, some = max(ε, h.labels.FlipRate()), true
 		}
 	}
 	if !some {
-		return firstFlipRate
+		return trust.FirstFlipRate
 	}
 	return ε
 }

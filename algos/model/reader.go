@@ -131,7 +131,7 @@ func (r *reader) setShare(h *half) {
 	}
 	input := 0.0
 	if h != nil {
-		input = shareInput(h.share)
+		input = h.labels.SpamRateLogit()
 	}
 	r.text.x[len(r.text.x)-1] = input
 }

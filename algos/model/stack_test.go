@@ -15,6 +15,7 @@ import (
 	"hamlet/algos/ensemble"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/trust"
 )
 
 // circles returns n labelled vectors, the same for the same seed: spam lies around
@@ -382,17 +383,17 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 			learn := func(ex Example) {
 				in := m.own.read(&ex.Body)
 				h, x := m.vector, slices.Clone(in.x)
-				y, ε := -1.0, firstFlipRate
+				y, ε := -1.0, trust.FirstFlipRate
 				if ex.Spam {
 					y = 1
 				}
 				if h == nil {
 					h = newVectorHalf(m.cfg) // the prior, before the first event
 				} else {
-					ε = h.epsilon
+					ε = h.labels.FlipRate()
 				}
 				m.own.predict(h, in)
-				weight := trust(logistic.Sigmoid(y*in.head.LogOdds), ε, ε)
+				weight := trust.Phi(logistic.Sigmoid(y*in.head.LogOdds), ε, ε)
 				if weight < 0.9 {
 					doubtful++
 				}

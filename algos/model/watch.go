@@ -10,6 +10,7 @@ import (
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/trust"
 )
 
 // watchMemory is ρ of the head that the noise watch asks: it forgets at this rate
@@ -67,7 +68,7 @@ func newWatch(cfg Config, before prior, dim, counter int) *watch {
 	if cfg.Alarms.Off {
 		return nil
 	}
-	w := &watch{epsilon: firstFlipRate, counter: counter}
+	w := &watch{epsilon: trust.FirstFlipRate, counter: counter}
 	if dim <= MaxDenseByDefault {
 		w.head = newHead(before, Head{Site: SiteRVGA}, halfLife(watchMemory))
 	}
@@ -114,8 +115,8 @@ func (w *watch) observe(dst []changed, in *reading, ex *Example, count uint64, r
 	if w.head != nil {
 		q = logistic.Sigmoid(y * blr.Moderate(w.head.Moments(in.x)))
 	}
-	φ := trust(q, w.epsilon, w.epsilon)
-	w.epsilon = nextFlipRate(w.epsilon, φ, count-1)
+	φ := trust.Phi(q, w.epsilon, w.epsilon)
+	w.epsilon = trust.NextFlipRate(w.epsilon, φ, count-1)
 	if w.head != nil {
 		w.head.Update(in.x, y, φ)
 	}
@@ -219,7 +220,7 @@ func (w *watch) restore(b []byte, events uint64) error {
 		return fmt.Errorf("%d bytes, want at least 8", len(b))
 	}
 	w.epsilon, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
-	if !(w.epsilon >= leastFlipRate && w.epsilon <= mostFlipRate) {
+	if !trust.IsFlipRate(w.epsilon) {
 		return fmt.Errorf("flip rate %v", w.epsilon)
 	}
 	var err error

@@ -1,0 +1,201 @@
+// Package trust estimates how far a label can be believed. Labels come from
+// users, traps and desks, and some are wrong.
+//
+// # Trust of a label
+//
+// q is the probability that the model gives to the label before it learns it. ε
+// is the flip rate: how often labels have been wrong. Then
+//
+//	φ = (1−ε)q / ((1−ε)q + ε(1−q)),  φ ≥ (2ε)⁸           (1)
+//
+// is the probability that the label is true. ε is the mean of 1−φ:
+//
+//	ε ← ε + max(0.01, 1/(t+50))·(1−φ−ε),  0.0003 ≤ ε ≤ ½  (2)
+//
+// t labels were observed before. ε starts at 0.1. From a start of 0.01 it can
+// settle where no label is wrong and q saturates.
+//
+// The package assumes that more labels are true than false: a stream with all
+// labels reversed has the same likelihood. Without the bound ε ≤ ½ there is a
+// second fixed point at ε = 1, where right labels are refused for ever. The floor
+// of φ is the way out of it. Where half of the labels contradict the model, the
+// model is as suspect as they are, and they count in full. At usual flip rates
+// the floor does nothing: it is 10⁻⁶ at ε = .1.
+//
+// # Sources
+//
+// Each source s of labels has a flip rate of its own. κ = 20 labels' worth of the
+// common rate ε pull it towards ε:
+//
+//	d_s ← 0.99·d_s + (1−φ),  n_s ← 0.99·n_s + 1,  at each label of source s    (3)
+//	ε_s = (κ·ε + d_s) / (κ + n_s),  ε_s ≥ 0.0003
+//
+// A label counts half after 69 others of its source. A new source starts at the
+// common rate. While there is one source its rate is the common one. The table
+// holds 4,096 sources; a new one replaces the source that has been silent longest.
+//
+// # Rate of spam
+//
+// π is the recent rate of spam among the labels, from ½:
+//
+//	π ← π + 0.01·(y − π),  y = 1 for spam and 0 for ham      (4)
+//
+// [Labels.SpamRateLogit] gives it to a head as an input, for streams whose labels
+// come late.
+//
+// # Use
+//
+//	labels := trust.New()
+//	w := labels.Weigh(q, source, policy)
+//	head.Update(x, y, w.Head)
+//	expert.Learn(features, spam, w.Expert)
+//	labels.Observe(source, w.Phi, spam)
+//
+// MEASURED.md has the measurements behind the constants.
+package trust
+
+import (
+	"hamlet/algos/internal/codec"
+	"hamlet/algos/internal/logistic"
+)
+
+// The constants of equations (1) and (2).
+const (
+	FirstFlipRate = 0.1
+	leastFlipRate = 0.0003
+	mostFlipRate  = 0.5
+	slowestRate   = 0.01
+	warmUp        = 50
+
+	// The experts learn with (1) at min(max(expertFlipRate, ε), expertFactor·ε).
+	expertFactor   = 5
+	expertFlipRate = 0.45
+
+	// leastTrust keeps φ above 0, where (1) rounds to 0: a site of the head needs
+	// a positive weight.
+	leastTrust = 1e-12
+)
+
+// Phi is φ of equation (1): ε is the flip rate of the label's source, and common
+// that of all labels, which the floor is made of.
+func Phi(q, ε, common float64) float64 {
+	right, wrong := float64((1-ε)*q), float64(ε*(1-q))
+	return max(leastTrust, floor(common), right/(right+wrong))
+}
+
+// floor is (2ε)⁸.
+func floor(ε float64) float64 {
+	f := 2 * ε
+	for range 3 {
+		f *= f
+	}
+	return f
+}
+
+// NextFlipRate is ε of equation (2) after a label of trust φ, the first of which
+// has labels = 0.
+func NextFlipRate(ε, φ float64, labels uint64) float64 {
+	rate := max(slowestRate, 1/(float64(labels)+warmUp))
+	return min(max(leastFlipRate, ε+float64(rate*(1-φ-ε))), mostFlipRate)
+}
+
+// IsFlipRate reports whether NextFlipRate can have returned ε.
+func IsFlipRate(ε float64) bool { return ε >= leastFlipRate && ε <= mostFlipRate }
+
+// A Policy says who learns a label by its trust, and by whose flip rate.
+type Policy struct {
+	Heads    bool // the heads; else they learn every label in full
+	Experts  bool // the experts; else they learn every label in full
+	BySource bool // φ and the experts' weight use the rate of the source; else the common one
+}
+
+// Weights are what a label counts.
+type Weights struct {
+	Phi    float64 // probability that the label is true
+	Head   float64 // for the heads: the power of its likelihood
+	Expert float64 // for the experts
+}
+
+// Labels is what is known about the labels of one kind of body.
+type Labels struct {
+	observed uint64  // labels; only Observe and Restore write this and the rest
+	flipRate float64 // ε. Invariant: IsFlipRate
+	spamRate float64 // π, in (0, 1)
+	sources  sources
+}
+
+// New returns Labels before the first label.
+func New() *Labels { return &Labels{flipRate: FirstFlipRate, spamRate: firstSpamRate} }
+
+// FlipRate is ε.
+func (l *Labels) FlipRate() float64 { return l.flipRate }
+
+// Weigh returns what a label of a source counts, to which the head alone gave the
+// probability q before it learnt it. It changes nothing. The head always uses the
+// common rate: see MEASURED.md, sources that each bring one kind of mail.
+func (l *Labels) Weigh(q float64, source string, p Policy) Weights {
+	common, ε := l.flipRate, l.flipRate
+	if p.BySource {
+		ε = l.sources.rate(source, common)
+	}
+	w := Weights{Phi: Phi(q, ε, common), Head: 1, Expert: 1}
+	if p.Heads {
+		w.Head = Phi(q, common, common)
+	}
+	if p.Experts {
+		w.Expert = Phi(q, min(max(expertFlipRate, ε), expertFactor*ε), common)
+	}
+	return w
+}
+
+// Observe counts a label that was learnt with trust φ.
+func (l *Labels) Observe(source string, φ float64, spam bool) {
+	l.flipRate = NextFlipRate(l.flipRate, φ, l.observed)
+	l.sources.observe(source, φ, l.observed)
+	l.spamRate = nextSpamRate(l.spamRate, spam)
+	l.observed++
+}
+
+// Write appends
+//
+//	float64 ε, π | sources, as drawn in sources.go
+//
+// The number of labels is not among the bytes.
+func (l *Labels) Write(w *codec.Writer) {
+	w.Float64(l.flipRate, l.spamRate)
+	l.sources.write(w)
+}
+
+// Read replaces l by what Write wrote after so many labels.
+func (l *Labels) Read(r *codec.Reader, labels uint64) {
+	*l = Labels{observed: labels, flipRate: r.Float64(), spamRate: r.Float64()}
+	if !IsFlipRate(l.flipRate) {
+		r.Fail("flip rate %v", l.flipRate)
+	}
+	if !(l.spamRate > 0 && l.spamRate < 1) {
+		r.Fail("rate of spam %v", l.spamRate)
+	}
+	l.sources.read(r, labels)
+}
+
+// The constants of equation (4).
+const (
+	spamRateStep  = 0.01
+	firstSpamRate = 0.5
+	spamRateFloor = 0.01 // bounds the input at ±4.6
+)
+
+// nextSpamRate is π of equation (4).
+func nextSpamRate(π float64, spam bool) float64 {
+	y := 0.0
+	if spam {
+		y = 1
+	}
+	return π + float64(spamRateStep*(y-π))
+}
+
+// SpamRateLogit returns ln((π+.01)/(1−π+.01)), in ±4.62 and 0 before the first
+// label.
+func (l *Labels) SpamRateLogit() float64 {
+	return logistic.Log((l.spamRate + spamRateFloor) / (1 - l.spamRate + spamRateFloor))
+}
