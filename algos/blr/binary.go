@@ -1,10 +1,10 @@
 package blr
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
+
+	"hamlet/algos/internal/codec"
 )
 
 // The bytes of a Posterior, version 1. Integers and float64 bits are
@@ -50,6 +50,7 @@ const (
 // posterior of a version that this program reads. Take another copy.
 var ErrFormat = errors.New("not the bytes of a blr posterior")
 
+// binarySize is the size of a posterior without events in a block.
 func binarySize(dim uint32) uint64 {
 	d := uint64(dim)
 	return headerSize + 32*d + 8*d*(d+1)
@@ -58,30 +59,32 @@ func binarySize(dim uint32) uint64 {
 // blockSize is what one event in an unfinished block adds.
 func blockSize(dim uint32) uint64 { return 16 * (uint64(dim) + 1) }
 
+// numbers returns the numbers after the header in the order of their bytes.
+func (p *Posterior) numbers() [10][]float64 {
+	n := p.block.n
+	return [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov,
+		p.block.g[:n], p.block.h[:n], p.block.u[:n*p.dim], p.block.x[:n*p.dim]}
+}
+
 // AppendBinary appends the bytes of p. The error is always nil.
 func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
-	le := binary.LittleEndian
-	dst = append(dst, magic...)
+	w := codec.NewWriter(dst)
+	w.Header(magic, version)
+	w.Uint8(byte(p.site))
 	block := uint16(p.block.size)
 	if block == 1 {
 		block = 0
 	}
-	dst = append(dst, version, byte(p.site))
-	dst = le.AppendUint16(dst, block)
-	dst = le.AppendUint32(dst, uint32(p.dim))
-	dst = le.AppendUint32(dst, uint32(p.refactor))
-	for _, n := range [...]uint64{p.updates, p.scheduled, p.repaired, p.raised,
-		math.Float64bits(p.logDetV), math.Float64bits(p.logEvidence), math.Float64bits(p.halfLife), p.corrections, math.Float64bits(p.xiStop)} {
-		dst = le.AppendUint64(dst, n)
+	w.Uint16(block)
+	w.Uint32(uint32(p.dim), uint32(p.refactor))
+	w.Uint64(p.updates, p.scheduled, p.repaired, p.raised)
+	w.Float64(p.logDetV, p.logEvidence, p.halfLife)
+	w.Uint64(p.corrections)
+	w.Float64(p.xiStop)
+	for _, v := range p.numbers() {
+		w.Float64(v...)
 	}
-	n := p.block.n
-	for _, v := range [...][]float64{p.mean0, p.precision0, p.eta, p.mean, p.precision, p.cov,
-		p.block.g[:n], p.block.h[:n], p.block.u[:n*p.dim], p.block.x[:n*p.dim]} {
-		for _, x := range v {
-			dst = le.AppendUint64(dst, math.Float64bits(x))
-		}
-	}
-	return dst, nil
+	return w.Finish()
 }
 
 // MarshalBinary returns the bytes of p. The error is always nil.
@@ -95,61 +98,50 @@ func (p *Posterior) MarshalBinary() ([]byte, error) {
 // holds what no posterior can (a variance that is not positive, a number that
 // is not finite), the error wraps ErrFormat and p is as before.
 func (p *Posterior) UnmarshalBinary(b []byte) error {
-	le := binary.LittleEndian
-	if len(b) < headerSize || string(b[:4]) != magic {
-		return fmt.Errorf("read %d bytes: %w", len(b), ErrFormat)
+	r := codec.NewReader(b, ErrFormat)
+	r.Header(magic, version)
+	site, block := Site(r.Uint8()), r.Uint16()
+	dim, refactor := r.Uint32(), r.Uint32()
+	q := &Posterior{site: site, refactor: int(refactor)}
+	r.Uint64To(&q.updates, &q.scheduled, &q.repaired, &q.raised)
+	r.FiniteTo(&q.logDetV, &q.logEvidence)
+	halfLife := r.Float64()
+	q.corrections = r.Uint64()
+	q.xiStop = r.Float64()
+	switch {
+	case block == 1 || block > MaxBlock:
+		r.Fail("block %d", block)
+	case site > ExactRVGA || refactor == 0:
+		r.Fail("site %d, refactor %d", site, refactor)
+	case math.Float64bits(halfLife) != 0 && !validHalfLife(halfLife):
+		r.Fail("half-life %v", halfLife)
+	case math.Float64bits(q.xiStop) != 0 && (!validTolerance(q.xiStop) || site != JaakkolaJordan):
+		r.Fail("xi tolerance %v", q.xiStop)
+	case dim < 1 || dim > MaxDim || uint64(len(b)) < binarySize(dim):
+		r.Fail("%d bytes for %d inputs", len(b), dim)
 	}
-	if b[4] != version {
-		return fmt.Errorf("read version %d, this program knows %d: %w", b[4], version, ErrFormat)
+	if r.Err() != nil {
+		return r.Err()
 	}
-	dim, refactor := le.Uint32(b[8:]), le.Uint32(b[12:])
-	block := max(le.Uint16(b[6:]), 1)
-	if le.Uint16(b[6:]) == 1 || block > MaxBlock {
-		return fmt.Errorf("read block %d: %w", le.Uint16(b[6:]), ErrFormat)
-	}
-	if dim < 1 || dim > MaxDim || uint64(len(b)) < binarySize(dim) ||
-		(uint64(len(b))-binarySize(dim))%blockSize(dim) != 0 || (uint64(len(b))-binarySize(dim))/blockSize(dim) >= uint64(block) {
-		return fmt.Errorf("read %d bytes for %d inputs: %w", len(b), dim, ErrFormat)
-	}
-	if Site(b[5]) > ExactRVGA || refactor == 0 {
-		return fmt.Errorf("read site %d, refactor %d: %w", b[5], refactor, ErrFormat)
-	}
-	halfLife := math.Float64frombits(le.Uint64(b[64:]))
-	if le.Uint64(b[64:]) != 0 && !validHalfLife(halfLife) {
-		return fmt.Errorf("read half-life %v: %w", halfLife, ErrFormat)
-	}
-	xiStop := math.Float64frombits(le.Uint64(b[80:]))
-	if le.Uint64(b[80:]) != 0 && (!validTolerance(xiStop) || Site(b[5]) != JaakkolaJordan) {
-		return fmt.Errorf("read xi tolerance %v: %w", xiStop, ErrFormat)
+	n := (uint64(len(b)) - binarySize(dim)) / blockSize(dim)
+	if n >= max(uint64(block), 1) {
+		r.Fail("%d bytes for %d inputs and a block of %d", len(b), dim, block)
+		return r.Err()
 	}
 
-	q := &Posterior{}
-	q.allocate(int(dim), int(block))
-	q.block.n = int((uint64(len(b)) - binarySize(dim)) / blockSize(dim))
-	q.site, q.refactor = Site(b[5]), int(refactor)
+	q.allocate(int(dim), int(max(block, 1)))
+	q.block.n = int(n)
 	q.setHalfLife(halfLife)
-	q.xiStop = xiStop
-	q.corrections = le.Uint64(b[72:])
-	q.updates, q.scheduled, q.repaired, q.raised = le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:])
-	q.logDetV, q.logEvidence = math.Float64frombits(le.Uint64(b[48:])), math.Float64frombits(le.Uint64(b[56:]))
-	finite := q.logDetV - q.logDetV + (q.logEvidence - q.logEvidence) // 0, or NaN
-	b = b[headerSize:]
-	n := q.block.n
-	for _, v := range [...][]float64{q.mean0, q.precision0, q.eta, q.mean, q.precision, q.cov,
-		q.block.g[:n], q.block.h[:n], q.block.u[:n*q.dim], q.block.x[:n*q.dim]} {
-		for j := range v {
-			v[j] = math.Float64frombits(le.Uint64(b))
-			finite += v[j] - v[j]
-			b = b[8:]
-		}
-	}
-	if finite != 0 {
-		return fmt.Errorf("read a number that is not finite: %w", ErrFormat)
+	for _, v := range q.numbers() {
+		r.Fill(v)
 	}
 	for j, τ := range q.precision0 {
 		if !validPrecision(τ) || !(q.precision.at(q.dim, j, j) > 0) || !(q.cov.at(q.dim, j, j) > 0) {
-			return fmt.Errorf("read a variance of input %d that is not positive: %w", j, ErrFormat)
+			r.Fail("a variance of input %d that is not positive", j)
 		}
+	}
+	if err := r.Close(); err != nil {
+		return err
 	}
 	*p = *q
 	return nil
