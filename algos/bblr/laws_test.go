@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hamlet/algos/algotest"
+	"hamlet/algos/internal/codec"
 )
 
 const (
@@ -53,16 +54,17 @@ func (c *windowed) Update(x []float64, y float64) {
 }
 
 func (c *windowed) AppendBinary(dst []byte) ([]byte, error) {
-	le := binary.LittleEndian
-	dst = le.AppendUint32(dst, c.events)
-	dst = le.AppendUint32(dst, uint32(len(c.x)))
+	w := codec.NewWriter(dst)
+	w.Uint32(c.events, uint32(len(c.x)))
 	for i, x := range c.x {
-		dst = appendFloats(dst, append(slices.Clone(x), c.y[i])...)
+		w.Float64(x...)
+		w.Float64(c.y[i])
 	}
-	if c.fitted == nil {
-		return append(dst, 0), nil
+	w.Bool(c.fitted != nil)
+	if c.fitted != nil {
+		w.Append(c.fitted)
 	}
-	return c.fitted.AppendBinary(append(dst, 1))
+	return w.Finish()
 }
 
 func (c *windowed) restore(b []byte) error {
