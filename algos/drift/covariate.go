@@ -184,12 +184,12 @@ const (
 // AppendBinary appends the bytes of c. The error is always nil.
 func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst, covariateMagic, c.raised)
-	w.integers(uint64(c.cfg.Memory), uint64(c.cfg.Window), uint64(c.cfg.Quiet))
-	w.floats(c.cfg.Threshold)
-	w.integers(c.events)
-	w.floats(c.reference, c.scale, c.lasting, c.level)
-	w.integers(c.since)
-	return w.b, nil
+	w.Uint64(uint64(c.cfg.Memory), uint64(c.cfg.Window), uint64(c.cfg.Quiet))
+	w.Float64(c.cfg.Threshold)
+	w.Uint64(c.events)
+	w.Float64(c.reference, c.scale, c.lasting, c.level)
+	w.Uint64(c.since)
+	return w.Finish()
 }
 
 // MarshalBinary returns the bytes of c. The error is always nil.
@@ -203,13 +203,14 @@ func (c *Covariate) MarshalBinary() ([]byte, error) {
 // no alarm can, the error wraps ErrFormat and c is as before.
 func (c *Covariate) UnmarshalBinary(b []byte) error {
 	var q Covariate
-	r := newReader(b, covariateMagic, &q.raised)
-	r.spans(&q.cfg.Memory, &q.cfg.Window, &q.cfg.Quiet)
-	r.floats(&q.cfg.Threshold)
-	r.integers(&q.events)
-	r.floats(&q.reference, &q.scale, &q.lasting, &q.level)
-	r.integers(&q.since)
-	if err := r.close(); err != nil {
+	r, raised := newReader(b, covariateMagic)
+	q.raised = raised
+	readSpans(r, &q.cfg.Memory, &q.cfg.Window, &q.cfg.Quiet)
+	r.FiniteTo(&q.cfg.Threshold)
+	r.Uint64To(&q.events)
+	r.FiniteTo(&q.reference, &q.scale, &q.lasting, &q.level)
+	r.Uint64To(&q.since)
+	if err := r.Close(); err != nil {
 		return fmt.Errorf("covariate: %w", err)
 	}
 	filled := q.cfg

@@ -1,9 +1,9 @@
 package drift
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
+
+	"hamlet/algos/internal/codec"
 )
 
 // The bytes of a LabelNoise, version 1. Integers and float bits are
@@ -48,9 +48,9 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 	c := &n.cfg
 	w := newWriter(dst, labelNoiseMagic, n.raised)
 	for _, v := range n.cfg.spans() {
-		w.integers(uint64(*v))
+		w.Uint64(uint64(*v))
 	}
-	w.floats(c.Drop, c.Confirmed, c.FlipRate, c.Clear, n.flipRate)
+	w.Float64(c.Drop, c.Confirmed, c.FlipRate, c.Clear, n.flipRate)
 	flags := uint64(0)
 	for _, f := range []struct {
 		set bool
@@ -60,27 +60,25 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 			flags |= f.bit
 		}
 	}
-	w.integers(flags)
-	w.floats(n.snr, n.grade, n.level, n.reference)
-	w.integers(n.since, n.marked, n.started, n.upTo[0], n.upTo[1], uint64(len(n.history)))
-	w.floats(n.history...)
+	w.Uint64(flags)
+	w.Float64(n.snr, n.grade, n.level, n.reference)
+	w.Uint64(n.since, n.marked, n.started, n.upTo[0], n.upTo[1], uint64(len(n.history)))
+	w.Float64(n.history...)
 	for i := range n.classes {
 		r := &n.classes[i]
-		w.integers(r.seen)
+		w.Uint64(r.seen)
 		for k := r.seen - uint64(r.held()); k < r.seen; k++ {
-			for _, v := range r.slot(k) {
-				w.b = binary.LittleEndian.AppendUint32(w.b, math.Float32bits(v))
-			}
+			w.Float32(r.slot(k)...)
 		}
 	}
-	w.integers(uint64(len(n.recent.ring)))
+	w.Uint64(uint64(len(n.recent.ring)))
 	for _, e := range n.recent.oldest() {
-		w.floats(e.label, e.prob)
-		w.text(e.id)
-		w.text(e.source)
+		w.Float64(e.label, e.prob)
+		w.Text(e.id)
+		w.Text(e.source)
 	}
-	w.floats(n.likely)
-	return w.b, nil
+	w.Float64(n.likely)
+	return w.Finish()
 }
 
 // spans returns the whole numbers of a configuration in the order of the bytes.
@@ -114,13 +112,12 @@ func (n *LabelNoise) MarshalBinary() ([]byte, error) {
 // short, too long or holds what no alarm can, the error wraps ErrFormat and n is as
 // before.
 func (n *LabelNoise) UnmarshalBinary(b []byte) error {
-	var raised bool
+	r, raised := newReader(b, labelNoiseMagic)
 	var cfg LabelNoiseConfig
-	r := newReader(b, labelNoiseMagic, &raised)
-	r.spans(cfg.spans()...)
-	r.floats(&cfg.Drop, &cfg.Confirmed, &cfg.FlipRate, &cfg.Clear)
-	if r.err != nil {
-		return fmt.Errorf("label noise: %w", r.err)
+	readSpans(r, cfg.spans()...)
+	r.FiniteTo(&cfg.Drop, &cfg.Confirmed, &cfg.FlipRate, &cfg.Clear)
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("label noise: %w", err)
 	}
 	filled := cfg
 	if err := filled.fill(); err != nil || filled != cfg {
@@ -129,7 +126,7 @@ func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 	q := blank(cfg)
 	q.raised = raised
 	q.read(r)
-	if err := r.close(); err != nil {
+	if err := r.Close(); err != nil {
 		return fmt.Errorf("label noise: %w", err)
 	}
 	if err := q.consistent(); err != nil {
@@ -143,64 +140,48 @@ func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 }
 
 // read reads what follows the configuration.
-func (n *LabelNoise) read(r *reader) {
-	var flags, history, recents uint64
-	r.floats(&n.flipRate)
-	r.integers(&flags)
-	r.floats(&n.snr, &n.grade, &n.level, &n.reference)
-	r.integers(&n.since, &n.marked, &n.started, &n.upTo[0], &n.upTo[1], &history)
+func (n *LabelNoise) read(r *codec.Reader) {
+	var history uint64
+	n.flipRate = r.Finite()
+	flags := r.Uint64()
+	r.FiniteTo(&n.snr, &n.grade, &n.level, &n.reference)
+	r.Uint64To(&n.since, &n.marked, &n.started, &n.upTo[0], &n.upTo[1], &history)
 	if flags >= 2*flagPending || history > uint64(n.cfg.Memory/Rhythm) {
-		r.fail("flags %x, a history of %d", flags, history)
+		r.Fail("flags %x, a history of %d", flags, history)
 		return
 	}
 	n.known, n.hasRef, n.pending = flags&flagKnown != 0, flags&flagReference != 0, flags&flagPending != 0
-	for range history {
-		var s float64
-		r.floats(&s)
-		n.history = append(n.history, s)
-	}
+	n.history = r.Finites(history)
 	for i := range n.classes {
 		n.classes[i].read(r)
 	}
-	r.integers(&recents)
+	recents := r.Uint64()
 	if recents > uint64(n.cfg.Recent) {
-		r.fail("%d recent events of at most %d", recents, n.cfg.Recent)
+		r.Fail("%d recent events of at most %d", recents, n.cfg.Recent)
 	}
 	for range recents {
 		var w witness
-		r.floats(&w.label, &w.prob)
-		w.id, w.source = r.text(), r.text()
-		if r.err == nil && (w.label != 1 && w.label != -1 || !isShare(w.prob)) {
-			r.fail("a recent event of label %v and probability %v", w.label, w.prob)
+		r.FiniteTo(&w.label, &w.prob)
+		w.id, w.source = r.Text(), r.Text()
+		if w.label != 1 && w.label != -1 || !isShare(w.prob) {
+			r.Fail("a recent event of label %v and probability %v", w.label, w.prob)
 		}
-		if r.err != nil {
+		if r.Err() != nil {
 			return
 		}
 		n.recent.add(w)
 	}
-	r.floats(&n.likely)
+	n.likely = r.Finite()
 }
 
-func (s *rows) read(r *reader) {
-	r.integers(&s.seen)
-	if r.err != nil {
-		return
-	}
-	raw := r.take(4 * s.dim * s.held())
-	if raw == nil {
+func (s *rows) read(r *codec.Reader) {
+	s.seen = r.Uint64()
+	if !r.Fits(uint64(s.held()), 4*s.dim) {
 		return
 	}
 	s.data = make([]float32, s.dim*s.held())
 	for k := s.seen - uint64(s.held()); k < s.seen; k++ {
-		row := s.slot(k)
-		for j := range row {
-			row[j] = math.Float32frombits(binary.LittleEndian.Uint32(raw))
-			raw = raw[4:]
-			if !(math.Abs(float64(row[j])) <= math.MaxFloat32) {
-				r.fail("an input of %v", row[j])
-				return
-			}
-		}
+		r.Fill32(s.slot(k))
 	}
 }
 

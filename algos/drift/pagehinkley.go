@@ -211,12 +211,12 @@ const (
 // AppendBinary appends the bytes of p. The error is always nil.
 func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst, pageHinkleyMagic, p.raised)
-	w.floats(p.cfg.Clip, p.cfg.Tolerance, p.cfg.Threshold)
-	w.integers(uint64(p.cfg.Memory), uint64(p.cfg.Quiet), uint64(p.cfg.Settle), p.events)
-	w.floats(p.mean, p.excess)
-	w.integers(p.since, p.spell)
-	w.floats(p.later, p.spread, p.square)
-	return w.b, nil
+	w.Float64(p.cfg.Clip, p.cfg.Tolerance, p.cfg.Threshold)
+	w.Uint64(uint64(p.cfg.Memory), uint64(p.cfg.Quiet), uint64(p.cfg.Settle), p.events)
+	w.Float64(p.mean, p.excess)
+	w.Uint64(p.since, p.spell)
+	w.Float64(p.later, p.spread, p.square)
+	return w.Finish()
 }
 
 // MarshalBinary returns the bytes of p. The error is always nil.
@@ -230,14 +230,15 @@ func (p *PageHinkley) MarshalBinary() ([]byte, error) {
 // no alarm can, the error wraps ErrFormat and p is as before.
 func (p *PageHinkley) UnmarshalBinary(b []byte) error {
 	var q PageHinkley
-	r := newReader(b, pageHinkleyMagic, &q.raised)
-	r.floats(&q.cfg.Clip, &q.cfg.Tolerance, &q.cfg.Threshold)
-	r.spans(&q.cfg.Memory, &q.cfg.Quiet, &q.cfg.Settle)
-	r.integers(&q.events)
-	r.floats(&q.mean, &q.excess)
-	r.integers(&q.since, &q.spell)
-	r.floats(&q.later, &q.spread, &q.square)
-	if err := r.close(); err != nil {
+	r, raised := newReader(b, pageHinkleyMagic)
+	q.raised = raised
+	r.FiniteTo(&q.cfg.Clip, &q.cfg.Tolerance, &q.cfg.Threshold)
+	readSpans(r, &q.cfg.Memory, &q.cfg.Quiet, &q.cfg.Settle)
+	r.Uint64To(&q.events)
+	r.FiniteTo(&q.mean, &q.excess)
+	r.Uint64To(&q.since, &q.spell)
+	r.FiniteTo(&q.later, &q.spread, &q.square)
+	if err := r.Close(); err != nil {
 		return fmt.Errorf("page–hinkley: %w", err)
 	}
 	filled := q.cfg
