@@ -1,0 +1,379 @@
+// Package storetest holds the laws that every store of checkpoints obeys, as a test
+// suite. A store applies it to itself in one test:
+//
+//	storetest.Run(t, func(t *testing.T) func() storetest.Store {
+//		server := start(t)
+//		return func() storetest.Store { return open(t, server) }
+//	})
+//
+// What a store does with bytes that were damaged is not here, because damage is
+// done in its own format. Its own tests show that it returns [state.ErrCorrupt], or
+// an older version, and never wrong bytes.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hamlet/state"
+)
+
+// A Store keeps the checkpoints of one model's partitions.
+type Store interface {
+	// Take makes the caller the partition's only writer and returns its epoch.
+	Take(ctx context.Context, partition int) (epoch int64, err error)
+	// Save writes a checkpoint and moves the head to it. The epoch must be the last
+	// that Take returned, and the offset not before the head's; else the error wraps
+	// state.ErrStale.
+	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
+	// Load returns the checkpoint that a pointer names, and its version. Before the
+	// first save the error wraps state.ErrNone.
+	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
+	// Heading describes what a pointer names, at little cost.
+	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
+	// Partitions returns the partitions that have a checkpoint, ascending.
+	Partitions(ctx context.Context) ([]int, error)
+	// Pin holds Served at a version. If the store does not keep it the error wraps
+	// state.ErrNone.
+	Pin(ctx context.Context, partition int, version int64) error
+	// Unpin moves Served to the head again.
+	Unpin(ctx context.Context, partition int) error
+}
+
+// Run runs every law as a subtest. For each, server returns a function that opens
+// another client of the same empty store.
+func Run(t *testing.T, server func(t *testing.T) (open func() Store)) {
+	for _, law := range []struct {
+		name string
+		test func(t *testing.T, open func() Store)
+	}{
+		{"an empty store", empty},
+		{"what is saved is loaded", roundTrip},
+		{"epochs grow", epochs},
+		{"one writer", oneWriter},
+		{"the head never goes back", noWayBack},
+		{"a save may be repeated", repeated},
+		{"headings tell versions apart", headings},
+		{"served follows the head or a pin", served},
+		{"partitions are independent", partitions},
+		{"an ended context", ended},
+		{"readers see whole checkpoints", concurrent},
+	} {
+		t.Run(law.name, func(t *testing.T) { law.test(t, server(t)) })
+	}
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 123, time.UTC)
+
+// checkpoint returns a checkpoint after next records, with a model of one full
+// chunk and a short one.
+func checkpoint(epoch, next int64) *state.Checkpoint {
+	model := append(bytes.Repeat([]byte{byte(next)}, state.ChunkSize), fmt.Sprintf("the end of %d", next)...)
+	return &state.Checkpoint{
+		Schema: 1, Numerics: "1/test", Config: []byte(`{"law":true}`), Epoch: epoch, Events: uint64(next) * 3,
+		Position: state.Position{Next: next, Chain: [32]byte{byte(next)}, Before: [32]byte{byte(next - 1)}},
+		Model:    model, Saved: noon,
+	}
+}
+
+func take(t *testing.T, s Store, partition int) int64 {
+	t.Helper()
+	epoch, err := s.Take(t.Context(), partition)
+	if err != nil {
+		t.Fatalf("take: %v", err)
+	}
+	return epoch
+}
+
+func save(t *testing.T, s Store, partition int, c *state.Checkpoint) int64 {
+	t.Helper()
+	version, err := s.Save(t.Context(), partition, c)
+	if err != nil {
+		t.Fatalf("save: %v", err)
+	}
+	return version
+}
+
+// wantLoaded checks that a pointer names a version that holds c.
+func wantLoaded(t *testing.T, s Store, partition int, which state.Pointer, version int64, c *state.Checkpoint) {
+	t.Helper()
+	got, number, err := s.Load(t.Context(), partition, which)
+	if err != nil {
+		t.Fatalf("load %v: %v", which, err)
+	}
+	if d := cmp.Diff(c, got, byteSlices); d != "" || number != version {
+		t.Errorf("%v is version %d, want %d (-want +got):\n%s", which, number, version, d)
+	}
+	h, err := s.Heading(t.Context(), partition, which)
+	if err != nil || h.Version != version || h.Next != c.Position.Next || h.Identity == "" {
+		t.Errorf("heading of %v: %+v, %v; want version %d, next offset %d and an identity", which, h, err, version, c.Position.Next)
+	}
+}
+
+var byteSlices = cmp.Comparer(bytes.Equal) // a model is a megabyte: not element by element
+
+func wantPartitions(t *testing.T, s Store, want ...int) {
+	t.Helper()
+	if got, err := s.Partitions(t.Context()); err != nil || !slices.Equal(got, want) {
+		t.Errorf("partitions %v, %v; want %v", got, err, want)
+	}
+}
+
+var pointers = []state.Pointer{state.Head, state.Served}
+
+// An empty store has no partitions, and each pointer is state.ErrNone. A partition
+// that was taken and never saved is empty too.
+func empty(t *testing.T, open func() Store) {
+	s := open()
+	for range 2 {
+		wantPartitions(t, s)
+		for _, which := range pointers {
+			if _, _, err := s.Load(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
+				t.Errorf("load %v: error %v, want state.ErrNone", which, err)
+			}
+			if _, err := s.Heading(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
+				t.Errorf("heading of %v: error %v, want state.ErrNone", which, err)
+			}
+		}
+		if err := s.Pin(t.Context(), 0, 1); !errors.Is(err, state.ErrNone) {
+			t.Errorf("pin: error %v, want state.ErrNone", err)
+		}
+		if err := s.Unpin(t.Context(), 0); err != nil {
+			t.Errorf("unpin: %v", err)
+		}
+		take(t, s, 0)
+	}
+}
+
+// Every client loads what one has saved, in every field; the argument stays as it
+// was. A zero time of saving becomes the present. A model may be empty.
+func roundTrip(t *testing.T, open func() Store) {
+	s := open()
+	epoch := take(t, s, 0)
+	given := checkpoint(epoch, 5)
+	version := save(t, s, 0, given)
+	if d := cmp.Diff(checkpoint(epoch, 5), given, byteSlices); d != "" {
+		t.Errorf("Save changed its argument (-before +after):\n%s", d)
+	}
+	for _, which := range pointers {
+		wantLoaded(t, s, 0, which, version, given)
+		wantLoaded(t, open(), 0, which, version, given)
+	}
+
+	bare := &state.Checkpoint{Numerics: "1/test", Epoch: epoch, Position: state.Position{Next: 6}}
+	start := time.Now()
+	save(t, s, 0, bare)
+	got, _, err := open().Load(t.Context(), 0, state.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Model) != 0 || got.Saved.Before(start.Add(-time.Second)) || got.Saved.After(time.Now()) {
+		t.Errorf("a model of %d bytes saved at %v, want an empty one saved now", len(got.Model), got.Saved)
+	}
+}
+
+// Each Take of a partition returns a larger epoch, from 1, whoever asks.
+func epochs(t *testing.T, open func() Store) {
+	a, b := open(), open()
+	last := int64(0)
+	for _, s := range []Store{a, b, b, a} {
+		epoch := take(t, s, 0)
+		if epoch <= last {
+			t.Errorf("epoch %d after %d", epoch, last)
+		}
+		last = epoch
+	}
+	if epoch := take(t, a, 1); epoch < 1 {
+		t.Errorf("the first epoch is %d, want at least 1", epoch)
+	}
+}
+
+// Only the last to take a partition may save. For the others the error is
+// state.ErrStale, not state.ErrLost or state.ErrTransient, and nothing changes.
+func oneWriter(t *testing.T, open func() Store) {
+	old, young := open(), open()
+	before := take(t, old, 0)
+	first := checkpoint(before, 5)
+	version := save(t, old, 0, first)
+	epoch := take(t, young, 0)
+	_, err := old.Save(t.Context(), 0, checkpoint(before, 7))
+	if !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) || errors.Is(err, state.ErrTransient) {
+		t.Errorf("the writer before: error %v, want state.ErrStale alone", err)
+	}
+	wantLoaded(t, young, 0, state.Head, version, first)
+	second := checkpoint(epoch, 6)
+	wantLoaded(t, young, 0, state.Head, save(t, young, 0, second), second)
+}
+
+// A checkpoint before the head's offset is state.ErrStale, under a newer epoch too,
+// and nothing changes. One at the same offset may be saved.
+func noWayBack(t *testing.T, open func() Store) {
+	s := open()
+	epoch := take(t, s, 0)
+	c := checkpoint(epoch, 10) // as a decimal string it is before 9
+	version := save(t, s, 0, c)
+	for range 2 {
+		_, err := s.Save(t.Context(), 0, checkpoint(epoch, 9))
+		if !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
+			t.Errorf("error %v, want state.ErrStale alone", err)
+		}
+		wantLoaded(t, s, 0, state.Head, version, c)
+		epoch = take(t, s, 0)
+	}
+	again := checkpoint(epoch, 10)
+	again.Model = []byte("another")
+	wantLoaded(t, s, 0, state.Head, save(t, s, 0, again), again)
+}
+
+// Saving what is the head already returns the head: a writer whose reply was lost
+// tries again, at a later time.
+func repeated(t *testing.T, open func() Store) {
+	s := open()
+	c := checkpoint(take(t, s, 0), 5)
+	version := save(t, s, 0, c)
+	later := *c
+	later.Saved = noon.Add(time.Minute)
+	if got := save(t, s, 0, &later); got != version {
+		t.Errorf("saved again as version %d, want %d", got, version)
+	}
+	wantLoaded(t, s, 0, state.Head, version, c)
+}
+
+// Versions grow. Two checkpoints have the same identity if they differ in the time
+// of saving alone.
+func headings(t *testing.T, open func() Store) {
+	s := open()
+	epoch := take(t, s, 0)
+	seen := map[string]bool{}
+	last := int64(0)
+	other := checkpoint(epoch, 6)
+	other.Model = []byte("another")
+	for _, c := range []*state.Checkpoint{checkpoint(epoch, 5), checkpoint(epoch, 6), other} {
+		version := save(t, s, 0, c)
+		h, err := open().Heading(t.Context(), 0, state.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version <= last || h.Version != version || seen[h.Identity] {
+			t.Errorf("version %d after %d has the heading %+v, want a larger number and another identity", version, last, h)
+		}
+		last, seen[h.Identity] = version, true
+	}
+}
+
+// Served is the head, or the version that was pinned until it is unpinned.
+func served(t *testing.T, open func() Store) {
+	s, operator := open(), open()
+	epoch := take(t, s, 0)
+	first, second, third := checkpoint(epoch, 5), checkpoint(epoch, 6), checkpoint(epoch, 7)
+	one, two := save(t, s, 0, first), save(t, s, 0, second)
+	wantLoaded(t, s, 0, state.Served, two, second)
+	if err := operator.Pin(t.Context(), 0, one); err != nil {
+		t.Fatalf("pin: %v", err)
+	}
+	if err := operator.Pin(t.Context(), 0, two+10); !errors.Is(err, state.ErrNone) {
+		t.Errorf("pin a version that is not kept: error %v, want state.ErrNone", err)
+	}
+	three := save(t, s, 0, third)
+	wantLoaded(t, s, 0, state.Served, one, first)
+	wantLoaded(t, s, 0, state.Head, three, third)
+	if err := operator.Unpin(t.Context(), 0); err != nil {
+		t.Fatalf("unpin: %v", err)
+	}
+	wantLoaded(t, s, 0, state.Served, three, third)
+}
+
+// What is done to one partition changes no other.
+func partitions(t *testing.T, open func() Store) {
+	s := open()
+	want := map[int]*state.Checkpoint{}
+	versions := map[int]int64{}
+	for _, p := range []int{10, 0, 2} {
+		want[p] = checkpoint(take(t, s, p), int64(p)+1)
+		versions[p] = save(t, s, p, want[p])
+	}
+	take(t, open(), 2)
+	wantPartitions(t, s, 0, 2, 10)
+	for p, c := range want {
+		wantLoaded(t, s, p, state.Head, versions[p], c)
+	}
+}
+
+// Under a cancelled context nothing is done, and the error is the context's: trying
+// again is no use. A deadline that passed may have been that of one try.
+func ended(t *testing.T, open func() Store) {
+	s := open()
+	epoch := take(t, s, 0)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer stop()
+	for _, c := range []struct {
+		ctx       context.Context
+		want      error
+		transient bool
+	}{{cancelled, context.Canceled, false}, {late, context.DeadlineExceeded, true}} {
+		for name, do := range map[string]func() error{
+			"take":       func() error { _, err := s.Take(c.ctx, 0); return err },
+			"save":       func() error { _, err := s.Save(c.ctx, 0, checkpoint(epoch, 5)); return err },
+			"load":       func() error { _, _, err := s.Load(c.ctx, 0, state.Head); return err },
+			"heading":    func() error { _, err := s.Heading(c.ctx, 0, state.Head); return err },
+			"partitions": func() error { _, err := s.Partitions(c.ctx); return err },
+			"pin":        func() error { return s.Pin(c.ctx, 0, 1) },
+			"unpin":      func() error { return s.Unpin(c.ctx, 0) },
+		} {
+			if err := do(); !errors.Is(err, c.want) || errors.Is(err, state.ErrTransient) != c.transient {
+				t.Errorf("%s: error %v, want %v, transient: %v", name, err, c.want, c.transient)
+			}
+		}
+	}
+	wantPartitions(t, s)
+	c := checkpoint(epoch, 5)
+	wantLoaded(t, s, 0, state.Head, save(t, s, 0, c), c)
+}
+
+// While a writer saves, readers see one checkpoint or another, never a mixture, and
+// never an older one than before.
+func concurrent(t *testing.T, open func() Store) {
+	const saves = 20
+	writer := open()
+	epoch := take(t, writer, 0)
+	save(t, writer, 0, checkpoint(epoch, 1))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		s := open()
+		readers.Go(func() {
+			last := int64(0)
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				c, _, err := s.Load(t.Context(), 0, state.Served)
+				if err != nil {
+					t.Errorf("load: %v", err)
+					return
+				}
+				if want := checkpoint(epoch, c.Position.Next); c.Position.Next < last || !bytes.Equal(c.Model, want.Model) {
+					t.Errorf("next offset %d after %d, with a model of %d bytes", c.Position.Next, last, len(c.Model))
+				}
+				last = c.Position.Next
+			}
+		})
+	}
+	for next := range int64(saves) {
+		save(t, writer, 0, checkpoint(epoch, next+2))
+	}
+	close(done)
+	readers.Wait()
+}
