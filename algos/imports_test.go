@@ -63,3 +63,15 @@ func TestTreesAreApart(t *testing.T) {
 		}
 	}
 }
+
+// The loops name a store and a publisher of alerts in the words of state and
+// stream. Which adapter they get is for the commands to say.
+func TestLoopsImportNoStore(t *testing.T) {
+	for _, loop := range []string{"learner", "scorer"} {
+		for _, path := range goList(t, `{{join .Imports "\n"}}`, "cmd/internal/"+loop) {
+			if strings.HasPrefix(path, module+"/state/") || loop == "learner" && path == module+"/stream/nats" {
+				t.Errorf("cmd/internal/%s imports %s", loop, path)
+			}
+		}
+	}
+}
