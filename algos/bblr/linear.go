@@ -267,6 +267,9 @@ func (m *Linear) Prob(x []float64) float64 { return m.likelihood.Prob(m.Score(x)
 // by it.
 func (m *Linear) LogOdds(x []float64) float64 { return m.likelihood.LogOdds(m.Score(x)) }
 
+// Dim returns the number of inputs D.
+func (m *Linear) Dim() int { return len(m.weights) }
+
 // Likelihood returns the mixture and the steepness that were fitted or given.
 func (m *Linear) Likelihood() Likelihood { return m.likelihood }
 

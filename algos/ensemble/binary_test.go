@@ -46,19 +46,19 @@ func TestRefusesDamagedBytes(t *testing.T) {
 			refuse(string(e.Kind())+" cut short", b[:n])
 		}
 		refuse(string(e.Kind())+" too long", append(bytes.Clone(b), 0))
-		for at, v := range map[int]byte{0: 'x', 4: 2, 5: byte(len(kinds)), 6: 1, 8: b[8] + 1, 12: b[12] + 1, 16: 'x'} {
+		for at, v := range map[int]byte{0: 'x', 4: 2, 5: byte(len(boosters)), 6: 1, 8: b[8] + 1, 12: b[12] + 1, 16: 'x'} {
 			damaged := bytes.Clone(b)
 			damaged[at] = v
 			refuse(string(e.Kind()), damaged)
 		}
-		for j := range kinds {
+		for j, kind := range Kinds() {
 			// The trees of the first two kinds, and stumps among them, are of one form.
-			if j == i || j < 2 && (i < 2 || kinds[i] == AdaBoost) {
+			if j == i || j < 2 && (i < 2 || e.Kind() == AdaBoost) {
 				continue
 			}
 			damaged := bytes.Clone(b)
 			damaged[5] = byte(j)
-			refuse(string(e.Kind())+" called "+string(kinds[j]), damaged)
+			refuse(string(e.Kind())+" called "+string(kind), damaged)
 		}
 	}
 	if _, err := new(Ensemble).MarshalBinary(); err == nil {
@@ -77,7 +77,7 @@ func TestRefusesAnswersBeyondRange(t *testing.T) {
 		case AnyBoost, RealAdaBoost, AdaBoost, BHBoost, VIBoost:
 			le.PutUint64(b[len(b)-8:], huge) // the last leaf, score or α
 		case BBLR:
-			le.PutUint64(b[headerSize+16:], 0) // the mixture's weight: nothing saturates
+			le.PutUint64(b[16+16:], 0) // the mixture's weight: nothing saturates
 		default:
 			continue // whose numbers have narrow bounds
 		}

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"hamlet/algos/bblr"
 	"hamlet/algos/boost"
-	"hamlet/algos/poeboost"
-	"hamlet/algos/viboost"
 )
 
 // A Window is what an ensemble is built from: n rows of Dim inputs, the oldest
@@ -30,8 +27,8 @@ type Result struct {
 	Err      error
 }
 
-// Why a window makes no ensemble. None is a fault of the program: keep the ensemble
-// that there is, and try again at the next window.
+// Why a window makes no ensemble. No error is a fault of the program: keep the old
+// ensemble and try again with the next window.
 var (
 	ErrNoRows   = errors.New("no row has a weight above 0")
 	ErrOneClass = errors.New("all rows that count have one label: want both")
@@ -40,30 +37,29 @@ var (
 )
 
 // Build cuts bins from the window, once for all kinds, and builds an ensemble of
-// each. Result i is that of kind i; where one fails the others are built all the
-// same. Each is a function of the window and its kind alone, to the last bit on
-// every CPU.
+// each. Result i is that of kind i. If one fails the others are built all the same.
+// Each is a function of the window and its kind alone, to the last bit on every CPU.
 //
-// The errors wrap ErrNoRows, ErrOneClass, ErrConstant or ErrNoEdge; or they say
-// which label or number of the window is none, that the kind is unknown, or are the
-// cause of ctx's end, which is asked for between rounds. Slices whose lengths
-// do not fit together are a bug and panic.
+// An error wraps ErrNoRows, ErrOneClass, ErrConstant or ErrNoEdge; or it names a bad
+// number of the window or an unknown kind; or it is the cause of ctx's end, which
+// Build checks between rounds. It panics if the lengths of w's slices do not agree.
 func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 	results := make([]Result, len(kinds))
 	s, err := newSample(w)
 	for i, k := range kinds {
 		r := &results[i]
-		switch {
-		case !k.Valid():
+		code := k.code()
+		if code < 0 {
 			r.Err = fmt.Errorf("build an ensemble: unknown kind %q: want one of %v", k, Kinds())
 			continue
-		case err != nil:
-			r.Err = fmt.Errorf("build %s from %d rows of %d inputs: %w", k, len(w.Labels), w.Dim, err)
-			continue
 		}
-		f, err := s.build(ctx, k)
-		if err != nil {
-			r.Err = fmt.Errorf("build %s from %d rows of %d inputs: %w", k, len(w.Labels), w.Dim, err)
+		var f function
+		failed := err
+		if err == nil {
+			f, failed = s.build(ctx, &boosters[code])
+		}
+		if failed != nil {
+			r.Err = fmt.Errorf("build %s from %d rows of %d inputs: %w", k, len(w.Labels), w.Dim, failed)
 			continue
 		}
 		r.Ensemble = &Ensemble{kind: k, dim: w.Dim, function: f}
@@ -156,91 +152,17 @@ func (s *sample) data(most int) (*boost.Data, error) {
 // rounds returns the rounds that a booster of at most so many gets.
 func (s *sample) rounds(most int) int { return min(max(len(s.y)/rowsPerRound, 1), most) }
 
-// A booster runs round by round.
-type booster interface {
-	Train(ctx context.Context) error
-	Stopped() boost.Stop
-}
-
 // build runs the booster of one kind.
-func (s *sample) build(ctx context.Context, k Kind) (function, error) {
+func (s *sample) build(ctx context.Context, b *booster) (function, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if k == BBLR {
-		return s.buildBBLR(ctx)
+	var d *boost.Data
+	if b.bins > 0 {
+		var err error
+		if d, err = s.data(b.bins); err != nil {
+			return nil, err
+		}
 	}
-	most := bins
-	if k == BHBoost {
-		most = profileBins
-	}
-	d, err := s.data(most)
-	if err != nil {
-		return nil, err
-	}
-	switch k {
-	case AnyBoost:
-		b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
-			Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: shrink})
-		return train(ctx, b, err)
-	case RealAdaBoost:
-		b, err := boost.NewRealAdaBoost(d, s.y, boost.RealAdaBoostConfig{
-			Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Shrink: shrink})
-		return train(ctx, b, err)
-	case AdaBoost:
-		b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(rounds), Weights: s.ω})
-		return train(ctx, b, err)
-	case BHBoost:
-		b, err := boost.NewBHBoost(d, s.y, boost.BHBoostConfig{
-			Rounds: s.rounds(rounds), Weights: s.ω, Quantiles: true, Shrink: shrink})
-		return train(ctx, b, err)
-	case POEBoostDS:
-		b, err := poeboost.NewDiscrete(d, s.y, poeboost.DiscreteConfig{
-			Rounds: s.rounds(rounds), Weights: s.ω, ErrorRate: poeboost.Minimising})
-		return train(ctx, b, err)
-	case POEBoostCS:
-		b, err := poeboost.NewContinuous(d, s.y, poeboost.ContinuousConfig{
-			Rounds: s.rounds(opinionRounds), Weights: s.ω, Learner: poeboost.Newton, Pooled: true})
-		return train(ctx, b, err)
-	case VIBoost:
-		b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(rounds), Inner: innerPasses, Weights: s.ω})
-		return train(ctx, b, err)
-	}
-	panic("ensemble: a valid kind without a booster: " + string(k))
-}
-
-// train runs a booster that New… returned with err. The ensemble of one that
-// found nothing in its first round is an error.
-func train[E interface {
-	function
-	Len() int
-}](ctx context.Context, b interface {
-	booster
-	Ensemble() E
-}, err error) (function, error) {
-	if err != nil {
-		return nil, err
-	}
-	if err := b.Train(ctx); err != nil {
-		return nil, err
-	}
-	e := b.Ensemble()
-	if e.Len() == 0 {
-		return nil, fmt.Errorf("%w (%v)", ErrNoEdge, b.Stopped())
-	}
-	return e, nil
-}
-
-func (s *sample) buildBBLR(ctx context.Context) (function, error) {
-	m, _, err := bblr.Fit(ctx, bblr.RebuildConfig(len(s.x[0])), s.x, s.y, s.ω)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("stopped within a fit: %w", context.Cause(ctx))
-	case err != nil:
-		return nil, err
-	}
-	if checkLinear(m) != nil {
-		return nil, fmt.Errorf("one label weighs nothing beside the other: %w", ErrOneClass)
-	}
-	return m, nil
+	return b.build(ctx, s, d)
 }

@@ -1,0 +1,280 @@
+package ensemble
+
+import (
+	"context"
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"hamlet/algos/bblr"
+	"hamlet/algos/boost"
+	"hamlet/algos/poeboost"
+	"hamlet/algos/viboost"
+)
+
+// A Kind names a booster, as hamlet fit names it.
+type Kind string
+
+const (
+	AnyBoost     Kind = "anyboost"     // the logistic cost over trees of depth 2, shrunk: boost.LogitTrees
+	RealAdaBoost Kind = "realadaboost" // trees of depth 2, shrunk
+	POEBoostDS   Kind = "poeboost.ds"  // stumps, with Qᵢ and the minimising P_e
+	POEBoostCS   Kind = "poeboost.cs"  // univariate logistic regressions by Newton
+	AdaBoost     Kind = "adaboost"     // stumps
+	BHBoost      Kind = "bhboost"      // 16 quantile bins, shrunk
+	VIBoost      Kind = "viboost"      // stumps
+	BBLR         Kind = "bblr"         // linear, on standardised inputs
+)
+
+// What each kind is built with. MEASURED.md has what other choices came to.
+const (
+	bins        = 64 // of an input, at most, for trees, stumps and the pooled rows of POEBoost.CS
+	profileBins = 16 // of BHBoost
+
+	// At most so many rounds, and at most one for each rowsPerRound rows: the few rows
+	// of a young stream are not learnt by heart.
+	rounds        = 100
+	opinionRounds = 50 // of POEBoost.CS, which costs more a round
+	rowsPerRound  = 10
+
+	// Real values of trees and profiles are shrunk. AnyBoost's Newton steps are
+	// clipped before.
+	shrink   = 0.3
+	leafClip = 2
+
+	innerPasses = 5 // of VIBoost in a round, as in package drift
+)
+
+// A booster is all that the program knows of a kind.
+type booster struct {
+	kind Kind
+
+	// bins is the most quantile bins of an input; 0 if build takes no d.
+	bins int
+
+	// build trains on s, of which d holds the inputs in bins. It asks ctx between rounds.
+	build func(ctx context.Context, s *sample, d *boost.Data) (function, error)
+
+	// read reads what the function's AppendBinary wrote, and refuses all that build
+	// cannot return: hypotheses of another kind, answers beyond float64.
+	read func(b []byte) (function, error)
+}
+
+// boosters are all kinds. The place of a kind is its code in the bytes: append new
+// ones.
+//
+// A new booster takes its constant above, an entry here, and its golden file
+// (go test ./algos/ensemble -run 'TestGolden$' -update). Configuration, bytes, errors
+// and tests take their lists of kinds from here. Prose that lists the kinds: doc.go,
+// the help of --ensembles in cmd/internal/settings, README.md.
+var boosters = [...]booster{
+	{
+		kind: AnyBoost, bins: bins, read: reader(checkTrees),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
+				Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: shrink})
+			return train(ctx, b, err)
+		},
+	},
+	{
+		kind: RealAdaBoost, bins: bins, read: reader(checkTrees),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := boost.NewRealAdaBoost(d, s.y, boost.RealAdaBoostConfig{
+				Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Shrink: shrink})
+			return train(ctx, b, err)
+		},
+	},
+	{
+		kind: POEBoostDS, bins: bins, read: reader(checkVotes),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := poeboost.NewDiscrete(d, s.y, poeboost.DiscreteConfig{
+				Rounds: s.rounds(rounds), Weights: s.ω, ErrorRate: poeboost.Minimising})
+			return train(ctx, b, err)
+		},
+	},
+	{
+		kind: POEBoostCS, bins: bins, read: reader(checkOpinions),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := poeboost.NewContinuous(d, s.y, poeboost.ContinuousConfig{
+				Rounds: s.rounds(opinionRounds), Weights: s.ω, Learner: poeboost.Newton, Pooled: true})
+			return train(ctx, b, err)
+		},
+	},
+	{
+		kind: AdaBoost, bins: bins, read: reader(checkStumps),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(rounds), Weights: s.ω})
+			return train(ctx, b, err)
+		},
+	},
+	{
+		kind: BHBoost, bins: profileBins, read: reader(checkProfiles),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := boost.NewBHBoost(d, s.y, boost.BHBoostConfig{
+				Rounds: s.rounds(rounds), Weights: s.ω, Quantiles: true, Shrink: shrink})
+			return train(ctx, b, err)
+		},
+	},
+	{
+		kind: VIBoost, bins: bins, read: reader(checkTerms),
+		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
+			b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(rounds), Inner: innerPasses, Weights: s.ω})
+			return train(ctx, b, err)
+		},
+	},
+	{kind: BBLR, read: reader(checkLinear), build: buildLinear},
+}
+
+// Kinds returns all kinds, the default ensemble first.
+func Kinds() []Kind {
+	kinds := make([]Kind, len(boosters))
+	for i := range boosters {
+		kinds[i] = boosters[i].kind
+	}
+	return kinds
+}
+
+// Valid reports whether k is one of Kinds.
+func (k Kind) Valid() bool { return k.code() >= 0 }
+
+// code returns the place of k in boosters, −1 if it has none.
+func (k Kind) code() int {
+	return slices.IndexFunc(boosters[:], func(b booster) bool { return b.kind == k })
+}
+
+// train runs a booster that New… returned with err. The ensemble of one that
+// found nothing in its first round is an error.
+func train[E interface {
+	function
+	Len() int
+}](ctx context.Context, b interface {
+	Train(ctx context.Context) error
+	Stopped() boost.Stop
+	Ensemble() E
+}, err error) (function, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Train(ctx); err != nil {
+		return nil, err
+	}
+	e := b.Ensemble()
+	if e.Len() == 0 {
+		return nil, fmt.Errorf("%w (%v)", ErrNoEdge, b.Stopped())
+	}
+	return e, nil
+}
+
+func buildLinear(ctx context.Context, s *sample, _ *boost.Data) (function, error) {
+	m, _, err := bblr.Fit(ctx, bblr.RebuildConfig(len(s.x[0])), s.x, s.y, s.ω)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("stopped within a fit: %w", context.Cause(ctx))
+	case err != nil:
+		return nil, err
+	}
+	if checkLinear(m) != nil {
+		return nil, fmt.Errorf("one label weighs nothing against the other: %w", ErrOneClass)
+	}
+	return m, nil
+}
+
+// reader returns what reads an E and refuses it where check returns an error.
+func reader[E any, P interface {
+	*E
+	function
+	encoding.BinaryUnmarshaler
+}](check func(e P) error) func(b []byte) (function, error) {
+	return func(b []byte) (function, error) {
+		e := P(new(E))
+		if err := e.UnmarshalBinary(b); err != nil {
+			return nil, err
+		}
+		return e, check(e)
+	}
+}
+
+// largest bounds the answers of an ensemble, so that none is beyond float64. The most
+// that Build makes is 2·rounds leaves of some hundreds.
+const largest = math.MaxFloat64 / 4
+
+var errOtherKind = errors.New("the hypotheses are those of another kind")
+
+// checkSize refuses answers that may be as large as most.
+func checkSize(most float64) error {
+	if !(most <= largest) {
+		return fmt.Errorf("answers up to %v: want at most %v", most, largest)
+	}
+	return nil
+}
+
+func checkTrees(e *boost.Ensemble) error {
+	if len(e.Profiles()) > 0 {
+		return errOtherKind
+	}
+	sum := 0.0
+	for _, t := range e.Trees() {
+		sum += largestOf(t.Leaves[:])
+	}
+	return checkSize(sum)
+}
+
+func checkStumps(e *boost.Ensemble) error {
+	for _, t := range e.Trees() {
+		if t.Depth() != 1 {
+			return errOtherKind
+		}
+	}
+	return checkTrees(e)
+}
+
+func checkProfiles(e *boost.Ensemble) error {
+	if len(e.Trees()) > 0 {
+		return errOtherKind
+	}
+	sum := 0.0
+	for _, p := range e.Profiles() {
+		sum += largestOf(p.Scores)
+	}
+	return checkSize(sum)
+}
+
+func checkVotes(e *poeboost.Ensemble) error {
+	if len(e.Opinions()) > 0 {
+		return errOtherKind
+	}
+	return nil
+}
+
+func checkOpinions(e *poeboost.Ensemble) error {
+	if len(e.Votes()) > 0 {
+		return errOtherKind
+	}
+	return nil
+}
+
+func checkTerms(e *viboost.Ensemble) error {
+	sum := 0.0
+	for _, t := range e.Terms() {
+		sum += math.Abs(t.Alpha)
+	}
+	return checkSize(sum)
+}
+
+// checkLinear refuses a mixture that is certain of one label: its log-odds are
+// infinite far out.
+func checkLinear(m *bblr.Linear) error {
+	l := m.Likelihood()
+	return checkSize(largestOf([]float64{l.LogOdds(math.MaxFloat64), l.LogOdds(-math.MaxFloat64)}))
+}
+
+// largestOf returns the largest magnitude; NaN if one is NaN.
+func largestOf(vs []float64) float64 {
+	most := 0.0
+	for _, v := range vs {
+		most = max(most, math.Abs(v))
+	}
+	return most
+}
