@@ -2,7 +2,6 @@ package mail
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -17,12 +16,12 @@ import (
 type encoding uint8
 
 const (
-	identity encoding = iota // 7bit, 8bit, binary, and all that is unknown
+	identity encoding = iota // 7bit, 8bit, binary and unknown ones
 	base64Encoding
 	quotedPrintable
 )
 
-// parseEncoding forgives quotes and whatever stands after the name.
+// parseEncoding accepts quotes, and anything after the name.
 func parseEncoding(v []byte) encoding {
 	v = bytes.TrimLeft(v, "\"' \t\r\n")
 	switch {
@@ -34,41 +33,44 @@ func parseEncoding(v []byte) encoding {
 	return identity
 }
 
-// name is what the libraries call it.
+// name returns a name for a header.
 func (enc encoding) name() string {
-	switch enc {
-	case base64Encoding:
-		return "base64"
-	case quotedPrintable:
-		return "quoted-printable"
-	}
-	return "binary"
+	return [...]string{identity: "binary", base64Encoding: "base64", quotedPrintable: "quoted-printable"}[enc]
 }
 
-// maxTolerant bounds the bytes of a message that enmime may try to mend: it
-// takes some 200 ns for a byte that does not belong where it stands, too much
-// for 25 MiB of them.
-const maxTolerant = 256 << 10
+// maxLenient bounds the bytes of a message that enmime may decode. It takes some
+// 200 ns for a byte that is out of place, too much for 25 MiB of them.
+const maxLenient = 256 << 10
 
-// appendText appends the text of a text part whose body, still encoded, is body.
+// lenient decodes transfer encodings with errors in them. Its charset detection
+// must stay off: goroutines that race decide it.
+var lenient = enmime.NewParser(enmime.DisableCharacterDetection(true),
+	enmime.DisableTextConversion(true), enmime.MaxStoredPartErrors(1))
+
+// appendText appends the text of a text part with this encoded body.
 func (s *scanner) appendText(dst []byte, e *entity, body []byte) []byte {
 	if e.encoding != identity {
-		body = s.undo(e.encoding, body)
+		body = s.decodeTransfer(e.encoding, body)
 	}
 	if e.html {
-		if !utf8.Valid(body) || !plainCharset(e.charset) {
+		if !utf8.Valid(body) || !isUTF8Charset(e.charset) {
 			body = appendCharset(nil, e.charset, body)
 		}
 		return stripHTML(dst, body)
 	}
 	n := len(dst)
-	return dropCR(appendCharset(dst, e.charset, body), n)
+	dst = appendCharset(dst, e.charset, body)
+	if crlf := []byte("\r\n"); bytes.Contains(dst[n:], crlf) {
+		dst = append(dst[:n], bytes.ReplaceAll(dst[n:], crlf, []byte("\n"))...)
+	}
+	return dst
 }
 
-// undo takes a transfer encoding off: strictly by go-message, and where that
-// refuses, by enmime, which passes over what does not belong there. What
-// neither can read is returned as it is, and so is text after base64.
-func (s *scanner) undo(enc encoding, body []byte) []byte {
+// decodeTransfer undoes a transfer encoding. It tries go-message, which is strict;
+// then, for base64, only the lines up to the first other one; then enmime, which
+// skips errors. What none can decode is returned unchanged. The result may be
+// s.scratch.
+func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 	var header gomessage.Header
 	header.Set("Content-Transfer-Encoding", enc.name())
 	entity, err := gomessage.New(header, bytes.NewReader(body))
@@ -78,13 +80,13 @@ func (s *scanner) undo(enc encoding, body []byte) []byte {
 		}
 	}
 	if n := base64End(body); enc == base64Encoding && n < len(body) {
-		decoded := bytes.Clone(s.undo(enc, body[:n]))
+		decoded := bytes.Clone(s.decodeTransfer(enc, body[:n]))
 		return append(append(decoded, '\n'), body[n:]...)
 	}
-	if s.mended += len(body); s.mended > maxTolerant {
-		return s.salvage(enc, body)
+	if s.lenientBytes += len(body); s.lenientBytes > maxLenient {
+		return s.decodeFast(enc, body)
 	}
-	part, err := tolerant.ReadParts(io.MultiReader(
+	part, err := lenient.ReadParts(io.MultiReader(
 		strings.NewReader("Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: "+enc.name()+"\r\n\r\n"),
 		bytes.NewReader(body)))
 	if err != nil || len(part.Content) == 0 && !isBlank(body) {
@@ -94,19 +96,17 @@ func (s *scanner) undo(enc encoding, body []byte) []byte {
 	return part.Content
 }
 
-// salvage takes a transfer encoding off in linear time, passing over what does
-// not belong there, where there is too much of it for enmime.
-func (s *scanner) salvage(enc encoding, body []byte) []byte {
+// decodeFast undoes a transfer encoding and skips errors, in linear time. It
+// replaces enmime for a message with many errors.
+func (s *scanner) decodeFast(enc encoding, body []byte) []byte {
 	s.fail("too much broken %s", enc.name())
 	decoded := make([]byte, 0, len(body))
 	if enc == base64Encoding {
-		w := word{text: body, base64: true}
-		decoded = w.appendBytes(decoded)
+		decoded = appendBase64(decoded, body)
 	} else {
 		for line := range bytes.Lines(body) {
-			text := bytes.TrimRight(line, " \t\r\n")
-			soft := bytes.HasSuffix(text, []byte("=")) // RFC 2045, section 6.7, rule 5
-			decoded = appendQuoted(decoded, bytes.TrimSuffix(text, []byte("=")), false)
+			text, soft := bytes.CutSuffix(bytes.TrimRight(line, " \t\r\n"), []byte("=")) // RFC 2045, section 6.7, rule 5
+			decoded = appendQuoted(decoded, text, false)
 			if !soft && bytes.HasSuffix(line, []byte("\n")) {
 				decoded = append(decoded, '\n')
 			}
@@ -118,22 +118,22 @@ func (s *scanner) salvage(enc encoding, body []byte) []byte {
 	return decoded
 }
 
-// base64End returns where the first lines of b that are base64 end. Mailing
-// lists put their footers there, as they are. If b begins otherwise, or is
-// base64 throughout, that is len(b).
+// base64End returns the end of the base64 lines at the start of b. Mailing lists
+// append plain footers there. It returns len(b) if b starts with another line, or
+// if all of b is base64.
 func base64End(b []byte) int {
 	begun := false
 	for at := 0; at < len(b); {
 		end := lineEnd(b, at)
 		line := bytes.TrimRight(b[at:end], " \t\r\n")
 		for _, c := range line {
-			switch {
-			case isLetter(c), '0' <= c && c <= '9', c == '+', c == '/', c == '=':
-			case begun:
-				return at
-			default:
-				return len(b)
+			if isAlphanumeric(c) || c == '+' || c == '/' || c == '=' {
+				continue
 			}
+			if begun {
+				return at
+			}
+			return len(b)
 		}
 		begun = begun || len(line) > 0
 		at = end
@@ -141,60 +141,34 @@ func base64End(b []byte) int {
 	return len(b)
 }
 
-// tolerant mends transfer encodings. It must not guess charsets: the guess is
-// made by goroutines that race.
-var tolerant = enmime.NewParser(enmime.DisableCharacterDetection(true),
-	enmime.DisableTextConversion(true), enmime.MaxStoredPartErrors(1))
-
-// appendAll reads r to its end.
+// appendAll appends what r has, up to its end or error.
 func appendAll(dst []byte, r io.Reader) ([]byte, error) {
-	for {
-		if cap(dst)-len(dst) < 512 {
-			dst = append(dst, make([]byte, 512)...)[:len(dst)]
-		}
-		n, err := r.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
-		if errors.Is(err, io.EOF) {
-			return dst, nil
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
+	buffer := bytes.NewBuffer(dst)
+	_, err := buffer.ReadFrom(r)
+	return buffer.Bytes(), err
 }
 
-// plainCharset reports whether [appendUTF8] reads a charset: ASCII, UTF-8, or
-// none that is known. Old mail says us-ascii and means windows-1252.
-func plainCharset(name []byte) bool {
-	switch len(name) {
-	case 0:
-		return true
-	case len("utf-8"):
-		return equalFold(name, "utf-8") || equalFold(name, "ascii")
-	case len("us-ascii"):
-		return equalFold(name, "us-ascii")
-	}
-	return false
+// isUTF8Charset reports whether [appendUTF8] reads a charset: ASCII, UTF-8 or none.
+// Old mail declares us-ascii and contains windows-1252.
+func isUTF8Charset(name []byte) bool {
+	return len(name) == 0 || equalFold(name, "utf-8") || equalFold(name, "ascii") || equalFold(name, "us-ascii")
 }
 
-// maxCharset is longer than the name of any charset.
+// maxCharset is longer than any charset's name.
 const maxCharset = 64
 
-// asciiCharsets begin the names of charsets in which a byte below 128 is that
-// character of ASCII, wherever it stands.
-var asciiCharsets = []string{"iso-8859", "windows-", "iso8859", "cp12", "koi8", "gb2312", "euc-", "ks_c"}
+// asciiPrefixes begin the names of charsets in which a byte below 128 is always
+// that character of ASCII.
+var asciiPrefixes = []string{"iso-8859", "windows-", "iso8859", "cp12", "koi8", "gb2312", "euc-", "ks_c"}
 
-// maxDoubt is how much of a converted text is looked at to tell whether it makes
-// sense: its beginning, so that it does not matter where Reduce cuts a text.
-const maxDoubt = 8 << 10
+// maxChecked is how much of a converted text is checked for replacement
+// characters. It is the start only, so that it does not matter where Reduce cuts.
+const maxChecked = 8 << 10
 
-// appendCharset appends b converted to UTF-8. A charset that is unknown, or in
-// which b makes no sense, is read by [appendUTF8]: no text is lost.
+// appendCharset appends b converted to UTF-8. If the charset is unknown, or more
+// than an eighth of the converted characters are replacements, [appendUTF8] reads b.
 func appendCharset(dst, name, b []byte) []byte {
-	if plainCharset(name) || isASCII(b) && hasASCII(name) {
-		return appendUTF8(dst, b)
-	}
-	if len(name) > maxCharset {
+	if isUTF8Charset(name) || len(name) > maxCharset || isASCII(b) && extendsASCII(name) {
 		return appendUTF8(dst, b)
 	}
 	r, err := charset.Reader(string(name), bytes.NewReader(b))
@@ -203,16 +177,16 @@ func appendCharset(dst, name, b []byte) []byte {
 	}
 	n := len(dst)
 	dst, err = appendAll(dst, r)
-	begin := dst[n:min(len(dst), n+maxDoubt)]
-	if err != nil || 8*bytes.Count(begin, []byte("\uFFFD")) > utf8.RuneCount(begin) {
+	start := dst[n:min(len(dst), n+maxChecked)]
+	if err != nil || 8*bytes.Count(start, []byte("\uFFFD")) > utf8.RuneCount(start) {
 		return appendUTF8(dst[:n], b)
 	}
 	return dst
 }
 
-func hasASCII(name []byte) bool {
-	for _, prefix := range asciiCharsets {
-		if hasPrefixFold(name, prefix) {
+func extendsASCII(charset []byte) bool {
+	for _, prefix := range asciiPrefixes {
+		if hasPrefixFold(charset, prefix) {
 			return true
 		}
 	}
@@ -220,17 +194,12 @@ func hasASCII(name []byte) bool {
 }
 
 func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// appendUTF8 appends b as UTF-8: what is valid stays, and every other byte is
-// read as windows-1252, which browsers take for what says nothing of itself
-// (WHATWG Encoding). No byte is lost.
+// appendUTF8 appends b as UTF-8. Bytes that are not valid UTF-8 are read as
+// windows-1252, as browsers do without a declared charset (WHATWG Encoding). No
+// byte is lost.
 func appendUTF8(dst, b []byte) []byte {
 	if utf8.Valid(b) {
 		return append(dst, b...)
@@ -238,30 +207,12 @@ func appendUTF8(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
 		if r == utf8.RuneError && size == 1 {
-			dst = utf8.AppendRune(dst, charmap.Windows1252.DecodeByte(b[0]))
-		} else {
-			dst = append(dst, b[:size]...)
+			r = charmap.Windows1252.DecodeByte(b[0])
 		}
+		dst = utf8.AppendRune(dst, r)
 		b = b[size:]
 	}
 	return dst
-}
-
-// dropCR turns CR LF into LF in b from position n on, in place.
-func dropCR(b []byte, n int) []byte {
-	i := bytes.Index(b[n:], []byte("\r\n"))
-	if i < 0 {
-		return b
-	}
-	w := n + i
-	for r := w; r < len(b); r++ {
-		if b[r] == '\r' && r+1 < len(b) && b[r+1] == '\n' {
-			continue
-		}
-		b[w] = b[r]
-		w++
-	}
-	return b[:w]
 }
 
 // clip cuts b to at most n bytes, not within a character.

@@ -4,128 +4,110 @@ import (
 	"bytes"
 	"mime"
 	"strconv"
+	"strings"
 )
 
-// A field is one header field with its folded lines, or a line within a header
-// that is none; then colon is −1.
+// A field is one header field with its folded lines, or a stray line: one within
+// a header that is not a field.
 type field struct {
-	start, colon, end int
-	slot              slot
+	start, colon, end int // in scanner.raw; the colon of a stray line is −1
+	known             knownField
 }
 
-// recordField is the header field in which Reduce records how long a body was
-// before it was cut or taken out.
-const recordField = "X-Hamlet-Bytes"
-
-// A slot names a field of which the first counts, wherever in its header it
-// stands: those that say how a body is to be read and, in the header of the
-// message itself, those that a reader is shown first.
-type slot uint8
+// A knownField is a field of which the first in a header counts, wherever it
+// stands: fields that say how to read a body and, in the message's own header,
+// fields that a mail program shows first.
+type knownField uint8
 
 const (
-	noSlot slot = iota
-	typeSlot
-	encodingSlot
-	dispositionSlot
-	recordSlot
-	subjectSlot
-	fromSlot
-	slots // how many there are
+	otherField knownField = iota
+	contentTypeField
+	encodingField
+	dispositionField
+	bytesField // in which Reduce records the length of a body that it cut
+	subjectField
+	fromField
+	knownFields // how many there are
 )
 
-// slotOf returns the slot for a field of that name.
-func slotOf(name []byte) slot {
-	switch len(name) {
-	case len("From"):
-		if equalFold(name, "from") {
-			return fromSlot
-		}
-	case len("Subject"):
-		if equalFold(name, "subject") {
-			return subjectSlot
-		}
-	case len("Content-Type"):
-		if equalFold(name, "content-type") {
-			return typeSlot
-		}
-	case len(recordField):
-		if equalFold(name, "x-hamlet-bytes") {
-			return recordSlot
-		}
-	case len("Content-Disposition"):
-		if equalFold(name, "content-disposition") {
-			return dispositionSlot
-		}
-	case len("Content-Transfer-Encoding"):
-		if equalFold(name, "content-transfer-encoding") {
-			return encodingSlot
-		}
-	}
-	return noSlot
+const bytesName = "X-Hamlet-Bytes"
+
+// knownNames are the names in lower case.
+var knownNames = [knownFields]string{
+	contentTypeField: "content-type",
+	encodingField:    "content-transfer-encoding",
+	dispositionField: "content-disposition",
+	bytesField:       "x-hamlet-bytes",
+	subjectField:     "subject",
+	fromField:        "from",
 }
 
-// A structure is what a header says of its body: the values in their slots.
+func knownFieldOf(name []byte) knownField {
+	for k := contentTypeField; k < knownFields; k++ {
+		if equalFold(name, knownNames[k]) {
+			return k
+		}
+	}
+	return otherField
+}
+
+// A structure is what a header says of its body.
 type structure struct {
-	values   [slots][]byte
+	values   [knownFields][]byte
 	missing  bool // there is no field at all
-	unended  bool // no empty line ends it, but a line that is no field
+	unended  bool // a line that is no field ends it, not an empty line
 	overflow bool // the message has more than MaxFields
 }
 
-// maxName bounds a name with the blanks after it, for a field to take a slot.
+// maxName bounds a known field's name and the blanks after it.
 const maxName = 256
 
-// claim returns the slot that f takes, if it is the first of its name.
-func (s *scanner) claim(taken *[slots]bool, f field) slot {
+// knownField returns what f is if it is the first of its name.
+func (s *scanner) knownField(seen *[knownFields]bool, f field) knownField {
 	if f.colon < 0 || f.colon-f.start > maxName {
-		return noSlot
+		return otherField
 	}
-	k := slotOf(s.name(f))
-	if top := len(s.entities) == 1; taken[k] || !top && k >= subjectSlot {
-		return noSlot
+	k := knownFieldOf(s.name(f))
+	if top := len(s.entities) == 1; seen[k] || !top && k >= subjectField {
+		return otherField
 	}
-	taken[k] = k != noSlot
+	seen[k] = k != otherField
 	return k
 }
 
-// scanHeader reads the fields at pos up to the empty line, a boundary or the
-// first line that cannot belong to a header; there the body begins. A stray
-// line with a field after it stays in the header. Beyond MaxFields only fields
-// that take a slot are recorded.
+// scanHeader reads the fields at pos up to the empty line, a boundary or the first
+// line that cannot belong to a header; there the body begins. A stray line with a
+// field after it belongs to the header. Beyond MaxFields only known fields are
+// recorded.
 func (s *scanner) scanHeader(e *entity, pos int) structure {
 	var h structure
-	var taken [slots]bool
-	raw := s.raw
+	var seen [knownFields]bool
 	first := len(s.fields)
-	e.header.start, e.fields.start = pos, first
-	p := pos
-	bodyAt := -1
-	begun, recorded := false, false // a field; the last one is in s.fields
-	for p < len(raw) && bodyAt < 0 {
-		switch c := raw[p]; {
-		case c == '\n':
-			bodyAt = p + 1
-			continue
-		case c == '\r' && p+1 < len(raw) && raw[p+1] == '\n':
-			bodyAt = p + 2
-			continue
-		case s.atBoundary(p):
-			bodyAt = p
-			continue
+	begun, recorded := false, false // a field has begun; it is the last of s.fields
+	p, body := pos, len(s.raw)
+	for p < len(s.raw) {
+		end := lineEnd(s.raw, p)
+		line := s.raw[p:end]
+		if isEmptyLine(line) {
+			body = end
+			break
 		}
-		end := lineEnd(raw, p)
-		if folded := raw[p] == ' ' || raw[p] == '\t'; folded && begun {
+		if s.atBoundary(p) {
+			body = p
+			break
+		}
+		if begun && (line[0] == ' ' || line[0] == '\t') { // folded
 			if recorded {
 				s.fields[len(s.fields)-1].end = end
 			}
 			p = end
 			continue
 		}
-		colon := fieldColon(raw[p:end])
-		if colon < 0 && (!begun || !fieldFollows(raw, end)) {
+		colon := fieldColon(line)
+		if colon < 0 && (!begun || !fieldFollows(s.raw, end)) {
 			h.unended = begun
-			bodyAt = p
-			continue
+			body = p
+			break
 		}
 		f := field{start: p, colon: -1, end: end}
 		if colon >= 0 {
@@ -133,8 +115,8 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 		} else {
 			s.fail("header line that is not a field")
 		}
-		f.slot = s.claim(&taken, f)
-		recorded = f.slot != noSlot || len(s.fields) < MaxFields
+		f.known = s.knownField(&seen, f)
+		recorded = f.known != otherField || len(s.fields) < MaxFields
 		if recorded {
 			s.fields = append(s.fields, f)
 		} else {
@@ -142,22 +124,18 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 		}
 		begun, p = true, end
 	}
-	if bodyAt < 0 {
-		bodyAt = len(raw)
-	}
-	e.header.end, e.fields.end = p, len(s.fields)
-	e.body = span{bodyAt, bodyAt}
+	e.header, e.fields, e.body = span{pos, p}, span{first, len(s.fields)}, span{body, body}
 	h.missing = !begun
 	for _, f := range s.fields[first:] {
-		if f.slot != noSlot {
-			h.values[f.slot] = bytes.TrimSpace(raw[f.colon+1 : f.end])
+		if f.known != otherField {
+			h.values[f.known] = bytes.TrimSpace(s.raw[f.colon+1 : f.end])
 		}
 	}
 	return h
 }
 
-// fieldFollows reports whether a field begins at p. What may be a boundary is
-// none here: that of a multipart is not known before its header has ended.
+// fieldFollows reports whether a field begins at p. A line that may be a boundary
+// does not count: a multipart's boundary is unknown before its header has ended.
 func fieldFollows(raw []byte, p int) bool {
 	return p < len(raw) && raw[p] != '-' && fieldColon(raw[p:lineEnd(raw, p)]) >= 0
 }
@@ -171,16 +149,13 @@ func (s *scanner) atBoundary(p int) bool {
 	return ok
 }
 
-// fieldColon returns where the name of a field ends in its first line, or −1
-// if the line is no field (RFC 5322, section 2.2). Blanks before the colon are
-// obsolete, but seen.
+// fieldColon returns the position of the colon after a field's name (RFC 5322,
+// section 2.2), or −1 if the line is no field. Blanks before the colon are obsolete
+// and accepted.
 func fieldColon(line []byte) int {
 	for i, c := range line {
 		switch {
-		case c == ':':
-			if i == 0 {
-				return -1
-			}
+		case c == ':' && i > 0:
 			return i
 		case c == ' ' || c == '\t':
 			rest := bytes.TrimLeft(line[i:], " \t")
@@ -188,7 +163,7 @@ func fieldColon(line []byte) int {
 				return -1
 			}
 			return len(line) - len(rest)
-		case c < '!' || c > '~':
+		case c == ':' || c < '!' || c > '~':
 			return -1
 		}
 	}
@@ -199,25 +174,25 @@ func (s *scanner) name(f field) []byte {
 	return bytes.TrimRight(s.raw[f.start:f.colon], " \t")
 }
 
-// classify reads from its header what e is. Without a usable Content-Type it
+// classify sets what e is by its header. An entity without a usable Content-Type
 // is text, and in a digest a message (RFC 2046, section 5.1.5).
 func (h *structure) classify(e *entity, inDigest bool) (boundary []byte, digest bool) {
-	e.encoding = parseEncoding(h.values[encodingSlot])
-	e.promised = e.encoding
-	e.attachment = hasPrefixFold(h.values[dispositionSlot], "attachment")
-	if v := h.values[recordSlot]; len(v) <= len("26214400") {
+	e.encoding = parseEncoding(h.values[encodingField])
+	e.declared = e.encoding
+	e.attachment = hasPrefixFold(h.values[dispositionField], "attachment")
+	if v := h.values[bytesField]; len(v) <= len("26214400") {
 		if n, err := strconv.ParseUint(string(v), 10, 32); err == nil && n <= MaxSize {
-			e.recorded = int(n)
+			e.uncutBytes = int(n)
 		}
 	}
-	contentType := h.values[typeSlot]
+	contentType := h.values[contentTypeField]
 	var rest []byte
 	e.mediaType, rest = cutMediaType(contentType)
 	t := e.mediaType
 	switch {
 	case len(t) == 0 && inDigest, hasPrefixFold(t, "message/rfc822"), hasPrefixFold(t, "message/global"):
 		e.kind = messagePart
-		if e.encoding != identity { // RFC 2046 forbids it; the text cannot be reached without decoding
+		if e.encoding != identity { // RFC 2046 forbids it, and only decoding would reach the text
 			e.kind = otherPart
 		}
 		return nil, false
@@ -235,13 +210,13 @@ func (h *structure) classify(e *entity, inDigest bool) (boundary []byte, digest 
 		name, value, rest = nextParameter(rest)
 		switch {
 		case equalFold(name, "boundary") && boundary == nil:
-			boundary = bytes.TrimRight(unfold(value), " \t\r")
+			boundary = bytes.TrimRight(removeLineEnds(value), " \t\r")
 		case equalFold(name, "charset") && e.charset == nil:
-			e.charset = unfold(value)
+			e.charset = removeLineEnds(value)
 		}
 	}
 	if e.kind == multiPart && len(boundary) == 0 && bytes.IndexByte(contentType, '*') >= 0 {
-		boundary = bytes.TrimRight(continued(contentType, "boundary"), " \t\r")
+		boundary = bytes.TrimRight(continuedParameter(contentType, "boundary"), " \t\r")
 	}
 	if len(boundary) > maxBoundary || bytes.IndexByte(boundary, '\n') >= 0 {
 		boundary = nil
@@ -250,27 +225,24 @@ func (h *structure) classify(e *entity, inDigest bool) (boundary []byte, digest 
 	return boundary, equalFold(t, "multipart/digest")
 }
 
-// maxMediaType bounds a media type, twice the 127 characters that RFC 6838 allows
-// to each of its halves.
+// maxMediaType bounds a media type. RFC 6838 allows 127 characters for the type
+// and 127 for the subtype.
 const maxMediaType = 255
 
-// unfold takes the line ends out of a quoted value; the blanks after them stay
-// (RFC 5322, section 2.2.3).
-func unfold(v []byte) []byte {
+// removeLineEnds removes the line ends of a folded quoted value and keeps the
+// blanks after them (RFC 5322, section 2.2.3).
+func removeLineEnds(v []byte) []byte {
 	if bytes.IndexByte(v, '\n') < 0 {
 		return v
 	}
 	return bytes.ReplaceAll(bytes.ReplaceAll(v, []byte("\r\n"), nil), []byte("\n"), nil)
 }
 
-// cutMediaType returns the media type that a Content-Type begins with, or none
-// if it is not of the form type/subtype (then RFC 2045, section 5.2, has text),
-// and its parameters. No more than maxMediaType bytes of it count.
+// cutMediaType returns the media type, of at most maxMediaType bytes, at the start
+// of a Content-Type, and the parameters. Without the form type/subtype the media
+// type is empty, which means text (RFC 2045, section 5.2).
 func cutMediaType(v []byte) (mediaType, parameters []byte) {
-	n := bytes.IndexAny(v, "; \t\r\n(")
-	if n < 0 {
-		n = len(v)
-	}
+	n := indexAny(v, "; \t\r\n(")
 	mediaType, parameters = v[:min(n, maxMediaType)], v[n:]
 	if i := bytes.IndexByte(mediaType, '/'); i <= 0 || i == len(mediaType)-1 {
 		mediaType = nil
@@ -278,14 +250,12 @@ func cutMediaType(v []byte) (mediaType, parameters []byte) {
 	return mediaType, parameters
 }
 
-// nextParameter cuts one "name=value" off v: quoted or not, with or without a
-// semicolon before it, and skipping what is none. It always shortens v.
+// nextParameter cuts the next "name=value" off v. The value may be quoted, and the
+// semicolon before the name may be missing. What is no parameter is skipped, with
+// an empty name. The rest is always shorter than v.
 func nextParameter(v []byte) (name, value, rest []byte) {
 	v = bytes.TrimLeft(v, "; \t\r\n")
-	n := bytes.IndexAny(v, "=; \t\r\n")
-	if n < 0 {
-		return nil, nil, nil
-	}
+	n := indexAny(v, "=; \t\r\n")
 	name, rest = v[:n], bytes.TrimLeft(v[n:], " \t\r\n")
 	if len(rest) == 0 || rest[0] != '=' {
 		return nil, nil, rest
@@ -295,40 +265,44 @@ func nextParameter(v []byte) (name, value, rest []byte) {
 		value, rest = cutQuoted(rest[1:])
 		return name, value, rest
 	}
-	n = bytes.IndexAny(rest, "; \t\r\n")
-	if n < 0 {
-		n = len(rest)
-	}
+	n = indexAny(rest, "; \t\r\n")
 	return name, rest[:n], rest[n:]
 }
 
-// cutQuoted reads a quoted string after its opening quote, and copies it only
-// if it has a backslash.
+// indexAny is bytes.IndexAny, and len(v) if none of the characters is in v.
+func indexAny(v []byte, chars string) int {
+	if n := bytes.IndexAny(v, chars); n >= 0 {
+		return n
+	}
+	return len(v)
+}
+
+// cutQuoted reads a quoted string after its opening quote. It copies the value only
+// if that has a backslash.
 func cutQuoted(v []byte) (value, rest []byte) {
-	n := bytes.IndexAny(v, `"\`)
-	if n < 0 {
+	n := indexAny(v, `"\`)
+	if n == len(v) {
 		return v, nil
 	}
 	if v[n] == '"' {
 		return v[:n], v[n+1:]
 	}
 	for i := 0; i < len(v); i++ {
-		switch v[i] {
-		case '"':
+		if v[i] == '"' {
 			return value, v[i+1:]
-		case '\\':
-			if i+1 < len(v) {
-				i++
-			}
+		}
+		if v[i] == '\\' && i+1 < len(v) {
+			i++
 		}
 		value = append(value, v[i])
 	}
 	return value, nil
 }
 
-// continued reads a parameter that is cut into pieces (RFC 2231), from the first
-// MaxHead bytes of v: the library's map of pieces takes many times their size.
-func continued(v []byte, name string) []byte {
+// continuedParameter reads a parameter that is cut into pieces (RFC 2231). It reads
+// the first MaxHead bytes of v, because mime's map of pieces takes many times their
+// size.
+func continuedParameter(v []byte, name string) []byte {
 	v = v[:min(len(v), MaxHead)]
 	_, parameters, err := mime.ParseMediaType(string(appendUnfolded(nil, v)))
 	if err != nil {
@@ -340,44 +314,41 @@ func continued(v []byte, name string) []byte {
 // maxFrom bounds what is read of the mbox "From " line, as RFC 5322 bounds lines.
 const maxFrom = 998
 
-// fromLine returns the mbox "From " line as it is read, without its line end.
+// fromLine returns the mbox "From " line without its line end, cut at maxFrom.
 func (s *scanner) fromLine() []byte {
 	return bytes.TrimRight(s.raw[:min(s.from.end, maxFrom)], "\r\n")
 }
 
-// readHead writes Message.Head and takes the Subject out of it. It sees of the
-// header what Reduce keeps of it.
+// readHead sets Message.Head and Message.Subject. It reads the header as Reduce
+// would write it.
 func (s *scanner) readHead(m *Message) {
 	e := &s.entities[0]
 	head := make([]byte, 0, min(s.from.len()+e.header.len(), MaxHead)+64)
 	if s.from.len() > 0 {
-		head = appendUTF8(head, s.fromLine())
-		head = append(head, '\n')
+		head = append(appendUTF8(head, s.fromLine()), '\n')
 	}
-	for l := range s.kept(e, MaxHead) {
+	for f := range s.reducedFields(e, MaxHead) {
 		n := len(head)
-		if l.colon < 0 {
-			s.scratch = appendUnfolded(s.scratch[:0], l.text)
+		s.scratch = appendUnfolded(s.scratch[:0], f.text[f.colon+1:])
+		if f.colon < 0 {
 			head = append(appendUTF8(head, s.scratch), '\n')
 			continue
 		}
-		head = append(head, bytes.TrimRight(l.text[:l.colon], " \t")...)
+		head = append(head, bytes.TrimRight(f.text[:f.colon], " \t")...)
 		lower(head[n:])
-		subject := string(head[n:]) == "subject"
-		decode := subject || string(head[n:]) == "from"
+		decode := string(head[n:]) == "subject" || string(head[n:]) == "from"
 		head = append(head, ": "...)
 		n = len(head)
-		s.scratch = appendUnfolded(s.scratch[:0], l.text[l.colon+1:])
 		if decode {
 			head = appendDecoded(head, s.scratch)
 		} else {
 			head = appendUTF8(head, s.scratch)
 		}
-		switch l.slot {
-		case subjectSlot:
+		switch f.known {
+		case subjectField:
 			head = head[:n+len(clip(head[n:], maxSubject))]
 			m.Subject = append(m.Subject, head[n:]...)
-		case fromSlot:
+		case fromField:
 			head = head[:n+len(clip(head[n:], maxSender))]
 		}
 		head = append(head, '\n')
@@ -402,23 +373,12 @@ func appendUnfolded(dst, v []byte) []byte {
 	return dst
 }
 
-// equalFold compares b with ASCII in lower case.
-func equalFold(b []byte, lowerCase string) bool {
-	return len(b) == len(lowerCase) && hasPrefixFold(b, lowerCase)
+// equalFold compares b with an ASCII string. Since the lengths must be equal, no
+// letter outside ASCII can match one.
+func equalFold(b []byte, ascii string) bool {
+	return len(b) == len(ascii) && strings.EqualFold(string(b), ascii)
 }
 
-func hasPrefixFold(b []byte, lowerCase string) bool {
-	if len(b) < len(lowerCase) {
-		return false
-	}
-	for i := range len(lowerCase) {
-		c := b[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lowerCase[i] {
-			return false
-		}
-	}
-	return true
+func hasPrefixFold(b []byte, ascii string) bool {
+	return len(b) >= len(ascii) && equalFold(b[:len(ascii)], ascii)
 }

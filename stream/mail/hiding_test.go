@@ -82,7 +82,7 @@ func TestHiding(t *testing.T) {
 		{"ten thousand fields before the Content-Type", base64Mail(strings.Repeat("a:\r\n", MaxFields+1), multipart)},
 		{"64 KiB of fields before Content-Type and Subject", base64Mail(strings.Repeat("X-Filler: "+strings.Repeat("x", 60)+"\n", 2000), multipart)},
 		{"repeated Content-Disposition", base64Mail(multipart, strings.Repeat("Content-Disposition: inline; x="+strings.Repeat("x", 4000)+"\n", 18))},
-		{"repeated X-Hamlet-Bytes", base64Mail(multipart, strings.Repeat(recordField+": "+strings.Repeat("1", 4000)+"\n", 18))},
+		{"repeated X-Hamlet-Bytes", base64Mail(multipart, strings.Repeat(bytesName+": "+strings.Repeat("1", 4000)+"\n", 18))},
 		{"repeated Content-Disposition in a part", []byte(multipart + "\n--b\nContent-Transfer-Encoding: base64\n" +
 			strings.Repeat("Content-Disposition: inline; x="+strings.Repeat("x", 4000)+"\n", 40) + "\nYnV5IHZpYWdyYQ==\n--b--\n")},
 		{"an encoding far down in a part's header", []byte(multipart + "\n--b\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\n", 100) +
@@ -227,7 +227,7 @@ func (g *hostileMail) entity(depth int) {
 	for range g.times("fields", 6, 12) {
 		switch g.pick("field", "flood", "flood", "type", "type", "multipart", "encoding", "disposition", "record", "subject", "from", "stray", "long") {
 		case "flood":
-			field := g.pick("flooded", "a:", "X-F: some words", "Content-Disposition: inline; x="+strings.Repeat("x", 4000), recordField+": 12", "Subject: again", "-- x: y", "From: a@b\n \n c",
+			field := g.pick("flooded", "a:", "X-F: some words", "Content-Disposition: inline; x="+strings.Repeat("x", 4000), bytesName+": 12", "Subject: again", "-- x: y", "From: a@b\n \n c",
 				"stray line\nX: y", "X: =?utf-8?q?=00?=")
 			n := g.times("flood", 3, 12000)
 			n = min(n, 200_000/len(field))
@@ -248,7 +248,7 @@ func (g *hostileMail) entity(depth int) {
 		case "disposition":
 			g.WriteString("Content-Disposition: attachment; filename=" + strings.Repeat("f", g.times("name", 9, 9000)) + newline)
 		case "record":
-			g.WriteString(recordField + ": " + g.pick("record", "1", "70000", "26214400", "x") + newline)
+			g.WriteString(bytesName + ": " + g.pick("record", "1", "70000", "26214400", "x") + newline)
 		case "subject", "from":
 			g.WriteString(g.pick("name", "Subject", "From", "SUBJECT ") + ": " +
 				strings.Repeat(g.pick("value", "word ", "\xe9", "=?utf-8?q??=\n ", "=?iso-8859-1?q?=E9?= ", "=?utf-8?b?4pyT?=", "=?"), g.times("values", 9, 9000)) + "end" + newline)
@@ -287,11 +287,11 @@ func (g *hostileMail) body() {
 	}
 	switch g.pick("encoded", "identity", "base64", "broken", "quoted") {
 	case "base64":
-		g.Write(base64Encoding.appendEncoded(nil, b.Bytes()))
+		g.Write(base64Encoding.append(nil, b.Bytes()))
 	case "broken":
-		g.Write(bytes.ReplaceAll(base64Encoding.appendEncoded(nil, b.Bytes()), []byte("\n"), []byte(g.pick("break", "!\n", "=\n", "\r\n", " "))))
+		g.Write(bytes.ReplaceAll(base64Encoding.append(nil, b.Bytes()), []byte("\n"), []byte(g.pick("break", "!\n", "=\n", "\r\n", " "))))
 	case "quoted":
-		g.Write(quotedPrintable.appendEncoded(nil, b.Bytes()))
+		g.Write(quotedPrintable.append(nil, b.Bytes()))
 	default:
 		g.Write(b.Bytes())
 	}

@@ -113,7 +113,7 @@ func TestStripHTMLOfCorpus(t *testing.T) {
 			}
 			body := m.raw[e.body.start:e.body.end]
 			if e.encoding != identity {
-				body = s.undo(e.encoding, body)
+				body = s.decodeTransfer(e.encoding, body)
 			}
 			body = appendUTF8(nil, body)
 			if !likeTokenizer(body) {

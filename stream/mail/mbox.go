@@ -9,67 +9,63 @@ import (
 	"iter"
 )
 
-// Mbox yields the messages of an mbox file in order, each with its "From "
-// line, in a slice of its own. A message begins at a line "From " at the start
-// or after an empty line; the empty line is the format's and left out, and
-// ">From " is unquoted as mboxrd has it. What precedes the first such line is
-// a message without it, so that a file that holds a single message works, too.
+// Mbox yields the messages of an mbox file in order, each with its "From " line and
+// in a slice of its own. A message starts at a line "From " at the start of the file
+// or after an empty line. That empty line belongs to the format and is left out.
+// ">From " is unquoted as in mboxrd. Text before the first "From " line is a message
+// too, so a file with a single message works.
 //
-// A message of more than MaxSize bytes is read past in bounded memory and
-// yielded as an error that wraps [ErrTooLarge]; the next one follows. Any other
-// error comes from r and is the last.
+// For a message of more than MaxSize bytes it yields an error that wraps
+// [ErrTooLarge], and goes on with the next one. It does not hold the message in
+// memory. Any other error comes from r and is the last.
 func Mbox(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		b := splitter{r: bufio.NewReaderSize(r, 64<<10)}
+		m := mboxReader{r: bufio.NewReaderSize(r, 64<<10)}
 		for n := 1; ; n++ {
-			message, err := b.next()
-			switch {
-			case err == nil:
-			case errors.Is(err, io.EOF):
-				return
-			case errors.Is(err, ErrTooLarge):
-				err = fmt.Errorf("mbox: message %d: %w", n, err)
-			default:
-				yield(nil, fmt.Errorf("mbox: message %d: %w", n, err))
+			message, err := m.next()
+			if errors.Is(err, io.EOF) {
 				return
 			}
-			if !yield(message, err) {
+			if err != nil {
+				err = fmt.Errorf("mbox: message %d: %w", n, err)
+			}
+			if !yield(message, err) || err != nil && !errors.Is(err, ErrTooLarge) {
 				return
 			}
 		}
 	}
 }
 
-// A splitter cuts an mbox into messages, line by line.
-type splitter struct {
+// An mboxReader splits an mbox into messages, line by line. next changes it.
+type mboxReader struct {
 	r    *bufio.Reader
-	from []byte // the begin of the next message's "From " line, already read
+	from []byte // the start of the next message's "From " line, already read
 	err  error  // of r; nothing follows
 }
 
 // next returns the next message, or io.EOF after the last.
-func (b *splitter) next() ([]byte, error) {
-	message := b.from
-	b.from = nil
+func (m *mboxReader) next() ([]byte, error) {
+	message := m.from
+	m.from = nil
 	lineStart := len(message) == 0 || endsInNewline(message)
 	afterEmpty := len(message) == 0
 	begun, tooLarge := len(message) > 0, false
-	for b.err == nil {
-		piece, err := b.r.ReadSlice('\n')
+	for m.err == nil {
+		piece, err := m.r.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) { // a long line comes in pieces
-			b.err = err
+			m.err = err
 		}
 		if len(piece) == 0 {
 			break
 		}
 		if lineStart {
 			if afterEmpty && bytes.HasPrefix(piece, fromPrefix) && begun {
-				b.from = bytes.Clone(piece)
+				m.from = bytes.Clone(piece)
 				return finishMessage(message, tooLarge)
 			}
 			afterEmpty = isEmptyLine(piece)
 			if afterEmpty && !begun {
-				continue // nothing has begun yet
+				continue
 			}
 			if isQuotedFrom(piece) {
 				piece = piece[1:]
@@ -83,15 +79,15 @@ func (b *splitter) next() ([]byte, error) {
 		message = append(message, piece...)
 	}
 	switch {
-	case b.err != nil && !errors.Is(b.err, io.EOF):
-		return nil, b.err
+	case m.err != nil && !errors.Is(m.err, io.EOF):
+		return nil, m.err
 	case !begun:
 		return nil, io.EOF
 	}
 	return finishMessage(message, tooLarge)
 }
 
-// finishMessage takes the format's empty line off the end of a message.
+// finishMessage removes the format's empty line from the end of a message.
 func finishMessage(message []byte, tooLarge bool) ([]byte, error) {
 	for _, end := range []string{"\n\n", "\n\r\n"} {
 		if bytes.HasSuffix(message, []byte(end)) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Limits of what is read of one message. Beyond them nothing is thrown away
-// unread: the rest is taken as raw text, and [Message.Raw] says so.
+// Limits of one message. What lies beyond them is read as raw text, and
+// [Message.Raw] is set.
 const (
 	MaxSize   = 25 << 20 // bytes of a message; common servers accept no more
 	MaxDepth  = 20       // multiparts and attached messages inside one another
@@ -16,53 +16,48 @@ const (
 	MaxFields = 10000    // header fields of a message and its parts together
 	MaxHead   = 64 << 10 // bytes of Message.Head, and of one header on a wire
 
-	// maxGrowth bounds the decoded text by the size of the message. Nothing
-	// in MIME or HTML that is read here grows a hundredfold; the bound holds
-	// should a decoder of somebody else ever do.
+	// maxGrowth bounds the decoded text by the size of the message. Neither MIME nor
+	// HTML grows a hundredfold; the bound protects against a faulty decoder.
 	maxGrowth = 100
 )
 
 var (
-	// ErrTooLarge is the answer to a message of more than MaxSize bytes. It
-	// will never pass; refuse it to whoever sent it.
+	// ErrTooLarge: the message has more than MaxSize bytes. Refuse it to its sender;
+	// retrying cannot help.
 	ErrTooLarge = errors.New("message is larger than 25 MiB")
 
-	// ErrEmpty is the answer to a message without a single visible byte:
-	// there is nothing to learn from or to score.
+	// ErrEmpty: the message is white space only. There is nothing to learn or score.
 	ErrEmpty = errors.New("message is empty")
 )
 
-// A Message is what a model learns of a mail. Head, Subject and Text are valid
+// A Message is what a model learns from a mail. Head, Subject and Text are valid
 // UTF-8 and share no memory with the raw message.
 type Message struct {
-	// Head holds the mbox "From " line, if there is one, and then a line
-	// "name: value\n" for every header field in order: the name in lower
-	// case, the value unfolded, Subject and From decoded (RFC 2047). It is cut
-	// at MaxHead bytes.
+	// Head has the mbox "From " line, if there is one, and a line "name: value\n"
+	// for each header field in order. The name is in lower case, the value unfolded,
+	// and Subject and From are decoded (RFC 2047). It is cut at MaxHead bytes.
 	Head []byte
 
 	Subject []byte // the decoded Subject; never nil, empty if there is none
 
-	// Text holds the text parts, decoded, HTML stripped, joined by line ends.
-	// Every other part stands as its media type: "[[image/png]]".
+	// Text has the text parts, decoded, without HTML's mark-up, joined by line ends.
+	// It has the media type of every other part: "[[image/png]]".
 	Text []byte
 
-	BodyBytes   int  // bytes of the parts' bodies as they came, before Reduce
+	BodyBytes   int  // bytes of the parts' bodies, before Reduce
 	HTML        bool // there is a text/html part
 	Parts       int  // parts that are not multiparts; 1 for a simple message
-	Attachments int  // of these, those that are not text or say attachment
+	Attachments int  // of these, those that are not text, or whose Content-Disposition is attachment
 
-	Raw    bool   // something was read as raw text, or is missing
+	Raw    bool   // something was read as raw text, or left out
 	Reason string // the first reason why; empty unless Raw
 }
 
-// Parse reads a message in the form of RFC 5322 and MIME, with or without an
-// mbox "From " line before it, line ends LF or CRLF. It takes every input,
-// hostile ones included, in time and memory linear in its length, and always
-// gives the same answer. It may be called concurrently.
+// Parse reads a message of RFC 5322 and MIME, with or without an mbox "From " line,
+// with line ends LF or CRLF. It accepts every input, hostile ones included. Time and
+// memory are linear in its length. It may be called concurrently.
 //
-// Parse(Reduce(raw)) differs from Parse(raw) only where Reduce cut text or
-// headers.
+// Parse(Reduce(raw)) differs from Parse(raw) only where Reduce cut texts or headers.
 func Parse(raw []byte) Message { return parse(raw, maxGrowth) }
 
 func parse(raw []byte, growth int) Message {
@@ -100,14 +95,14 @@ func parse(raw []byte, growth int) Message {
 			continue
 		}
 		m.HTML = m.HTML || e.html
-		m.Text = s.appendText(m.Text, e, s.raw[e.body.start:e.body.end])
+		m.Text = s.appendText(m.Text, e, s.bytes(e.body))
 		if len(m.Text) > budget {
 			m.Text = clip(m.Text, budget)
 			s.fail("decoded text is more than %d times the message", growth)
 			break
 		}
 	}
-	m.BodyBytes = min(m.BodyBytes, MaxSize) // more is forged
+	m.BodyBytes = min(m.BodyBytes, MaxSize) // more can only be forged
 	m.Reason = s.reason
 	m.Raw = s.reason != ""
 	return m
@@ -137,7 +132,7 @@ func appendPlaceholder(dst, mediaType []byte) []byte {
 	return append(dst, "]]"...)
 }
 
-// lower changes ASCII capitals in place.
+// lower changes ASCII capitals in place. (bytes.ToLower would change other letters.)
 func lower(b []byte) {
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
@@ -146,7 +141,7 @@ func lower(b []byte) {
 	}
 }
 
-// fail notes why something is read as raw text; the first reason stands.
+// fail records why something is read as raw text. The first reason stays.
 func (s *scanner) fail(format string, args ...any) {
 	if s.reason == "" {
 		s.reason = fmt.Sprintf(format, args...)
@@ -155,20 +150,20 @@ func (s *scanner) fail(format string, args ...any) {
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// release gives the scratch back, unless a giant message has bloated it.
+// release returns the scanner to the pool, without the memory of a giant message.
 func (s *scanner) release() {
-	const keep = 1 << 20
+	const maxScratch = 1 << 20
 	s.raw = nil
 	clear(s.entities) // they point into raw
 	clear(s.open)
-	if cap(s.scratch) > keep {
+	if cap(s.scratch) > maxScratch {
 		s.scratch = nil
 	}
-	if cap(s.fields) > keep/32 {
+	if cap(s.fields) > maxScratch/32 {
 		s.fields = nil
 	}
 	scanners.Put(s)
 }
 
-// isBlank reports whether b holds nothing but white space.
+// isBlank reports whether b is white space only.
 func isBlank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }

@@ -152,7 +152,7 @@ func TestLimits(t *testing.T) {
 		{"1,200 parts", "more than 1000 parts", parts, "--b\n\npart 1199"},
 		{"20,000 fields", "more than 10000 header fields", append(bytes.Repeat([]byte("a: b\n"), 20000), "\nlast"...), "last"},
 		{"25 MiB and more", "larger than 25 MiB: the rest is missing", append([]byte("A: b\n\nfirst"), make([]byte, MaxSize)...), "first"},
-		{"too much broken base64", "too much broken base64", append([]byte("Content-Transfer-Encoding: base64\n\n"), bytes.Repeat([]byte("!"), maxTolerant+1)...), "!!!!"},
+		{"too much broken base64", "too much broken base64", append([]byte("Content-Transfer-Encoding: base64\n\n"), bytes.Repeat([]byte("!"), maxLenient+1)...), "!!!!"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := Parse(c.raw)
@@ -211,7 +211,7 @@ func outlineByLibrary(raw []byte) (outline, error) {
 		}
 		o.Types = append(o.Types, mediaType)
 		body, err := io.ReadAll(e.Body)
-		if mediaType == "text/plain" && plainCharset([]byte(parameters["charset"])) && isASCII(body) {
+		if mediaType == "text/plain" && isUTF8Charset([]byte(parameters["charset"])) && isASCII(body) {
 			o.Texts = append(o.Texts, strings.ReplaceAll(string(body), "\r\n", "\n"))
 		}
 		return err
@@ -245,7 +245,7 @@ func TestCorpusAgainstLibrary(t *testing.T) {
 				mediaType = "text/plain"
 			}
 			got.Types = append(got.Types, mediaType)
-			if mediaType == "text/plain" && plainCharset(e.charset) {
+			if mediaType == "text/plain" && isUTF8Charset(e.charset) {
 				if text := string(s.appendText(nil, e, s.raw[e.body.start:e.body.end])); isASCII([]byte(text)) {
 					got.Texts = append(got.Texts, text)
 				}

@@ -3,40 +3,37 @@ package mail
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 )
 
-// Bounds of what Reduce lets through, in bytes.
+// Bounds of what Reduce returns, in bytes.
 const (
 	MaxReduced = 900 << 10 // of a whole message; Kafka and NATS stop at 1 MiB
 	MaxText    = 64 << 10  // of one text part, still encoded
-	maxGap     = 4 << 10   // of a preamble or an epilogue, which nobody is shown
+	maxGap     = 4 << 10   // of a preamble or an epilogue, which no mail program shows
 
-	// minCut is the smallest bound that is tried on texts, gaps and headers
-	// of parts before the structure of a message is given up. Halving MaxText
-	// reaches it in ten steps.
+	// minCut is the smallest bound tried on texts, gaps and part headers before
+	// summary gives up the message's structure. Halving MaxText reaches it in ten steps.
 	minCut = 64
 
-	// maxPasses bounds the search for a message that Reduce leaves alone.
-	// Hardly any needs more than one cut and one look at the result.
+	// maxPasses bounds the passes until Reduce changes nothing more. Hardly any
+	// message needs more than two.
 	maxPasses = 4
 )
 
-// Reduce makes a message fit for any wire: texts are cut to MaxText each,
-// headers to MaxHead, all that is not text is taken out, and if the whole still
-// exceeds MaxReduced, texts are cut shorter. It works on the bytes as they are:
-// what it keeps it copies, in order, and a small message of text alone is
-// returned as it is, raw itself. A part that was cut or taken out keeps its
-// header, and with it type and name; a further field, X-Hamlet-Bytes, says how
-// long its body was. So the result is a message where raw was one.
+// Reduce makes a message small enough for Kafka and NATS. It cuts texts to MaxText
+// each and headers to MaxHead, and removes all bodies that are not text. If the
+// whole still exceeds MaxReduced, it cuts texts shorter. A message that is small
+// enough is returned as it is: raw itself.
 //
-// Only where copying would lose what a model reads is something written anew: a
-// field too long to keep, a text whose words lie behind 64 KiB of padding, a
+// What Reduce keeps it copies byte by byte, in order. A part that was cut keeps its
+// header, and so its type and name, and gets a field X-Hamlet-Bytes with the former
+// length of its body. Reduce writes new bytes only where a copy would lose what a
+// model reads: for a field that is too long, a text behind 64 KiB of padding, and a
 // structure that alone exceeds MaxReduced.
 //
-// Reduce(Reduce(raw)) equals Reduce(raw), and the same raw always gives the same
-// bytes. The error is [ErrTooLarge] beyond MaxSize, or [ErrEmpty].
+// Reduce(Reduce(raw)) equals Reduce(raw). The error is [ErrTooLarge] beyond MaxSize,
+// or [ErrEmpty].
 func Reduce(raw []byte) ([]byte, error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("reduce mail of %d bytes: %w", len(raw), ErrTooLarge)
@@ -58,18 +55,18 @@ func Reduce(raw []byte) ([]byte, error) {
 	return s.summary(raw), nil
 }
 
-// An edit puts insert in the place of a range.
+// An edit replaces a range of bytes.
 type edit struct {
 	span
 	insert []byte
 }
 
-// reduce is one pass; nothing has changed if the message passes as it is.
+// reduce is one pass. changed is false if raw needs no edit.
 func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 	s.scan(raw)
-	wanted := s.front()
+	openings := s.openings()
 	for limit := MaxText; limit >= minCut; limit /= 2 {
-		edits := s.edits(limit, wanted)
+		edits := s.edits(limit, openings)
 		size := len(raw)
 		for _, e := range edits {
 			size += len(e.insert) - e.len()
@@ -85,77 +82,70 @@ func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 	return s.summary(raw), true
 }
 
-// edits lists, in order, what must change so that no text is longer than
-// limit, and no header of a part either; the message's own may have MaxHead.
-// Of each text the wanted beginning stays, whatever it takes.
-func (s *scanner) edits(limit int, wanted []beginning) []edit {
+// edits lists, in order, the edits after which no text and no header of a part is
+// longer than limit. The message's own header may have MaxHead bytes. The texts
+// keep their openings, whatever that takes.
+func (s *scanner) edits(limit int, openings []opening) []edit {
 	var edits []edit
 	if s.from.len() > maxFrom+1 {
 		edits = append(edits, edit{s.from, append(bytes.Clone(s.fromLine()), '\n')})
 	}
 	gaps := s.gaps
-	s.mended = 0
+	s.lenientBytes = 0
 	for i := range s.entities {
 		e := &s.entities[i]
 		for len(gaps) > 0 && gaps[0].start < e.header.start {
-			edits = cutGap(edits, s.raw, gaps[0], limit)
+			edits = s.cutGap(edits, gaps[0], limit)
 			gaps = gaps[1:]
 		}
 		maxHeader := limit
 		if i == 0 {
 			maxHeader = MaxHead
 		}
-		body := s.raw[e.body.start:e.body.end]
-		kept := body
+		body := s.bytes(e.body)
+		reduced := body
 		switch {
-		case e.kind == textPart:
-			if i < len(wanted) {
-				kept = s.cutText(e, limit, wanted[i])
-			} else {
-				kept = cutLines(body, limit)
-			}
 		case e.kind == otherPart:
-			kept = nil
+			reduced = nil
+		case e.kind == textPart && i < len(openings):
+			reduced = s.reduceText(e, limit, openings[i])
+		case e.kind == textPart:
+			reduced = cutLines(body, limit)
 		}
-		cut := (e.kind == textPart || e.kind == otherPart) && len(kept) < len(body)
-		record := e.recorded
+		cut := len(reduced) < len(body)
+		uncutBytes := e.uncutBytes
 		if cut {
-			record = e.size()
+			uncutBytes = e.size()
 		}
-		// A part may have an empty line and no field; a message without a
-		// field is none.
-		mayRecord := e.header.len() > 0 || i > 0 && e.body.start > e.header.end
-		if e.header.len() > maxHeader || cut && mayRecord {
-			edits = append(edits, edit{e.header, s.header(nil, e, maxHeader, record)})
+		// A part may have an empty line and no field. A message without a field stays
+		// without one.
+		mayHaveField := e.header.len() > 0 || i > 0 && e.body.start > e.header.end
+		if e.header.len() > maxHeader || cut && mayHaveField {
+			edits = append(edits, edit{e.header, s.appendHeader(nil, e, maxHeader, uncutBytes)})
 		}
 		if cut {
-			edits = append(edits, edit{e.body, kept})
+			edits = append(edits, edit{e.body, reduced})
 		}
 	}
 	for _, g := range gaps {
-		edits = cutGap(edits, s.raw, g, limit)
+		edits = s.cutGap(edits, g, limit)
 	}
 	return edits
 }
 
 // cutGap bounds a preamble or an epilogue.
-func cutGap(edits []edit, raw []byte, g span, limit int) []edit {
+func (s *scanner) cutGap(edits []edit, g span, limit int) []edit {
 	limit = min(limit, maxGap)
 	if g.len() <= limit {
 		return edits
 	}
-	kept := len(cutLines(raw[g.start:g.end], limit))
-	return append(edits, edit{span: span{g.start + kept, g.end}})
+	length := len(cutLines(s.bytes(g), limit))
+	return append(edits, edit{span: span{g.start + length, g.end}})
 }
 
-func appendRecord(dst []byte, record int, newline string) []byte {
-	dst = append(dst, recordField+": "...)
-	dst = strconv.AppendInt(dst, int64(record), 10)
-	return append(dst, newline...)
-}
-
-// cutLines returns the beginning of b, at most n bytes, up to a line end where
-// one is near: encodings and characters end there. The line end is left out.
+// cutLines returns the start of b, at most n bytes. It ends at a line end if one is
+// in the second half, because encodings and characters end there too. The line end
+// is left out.
 func cutLines(b []byte, n int) []byte {
 	if len(b) <= n {
 		return b
@@ -175,7 +165,7 @@ func cutLines(b []byte, n int) []byte {
 	return b
 }
 
-// applyEdits returns raw with the edits, which are in order, made.
+// applyEdits returns raw with the edits, which are in order, applied.
 func applyEdits(raw []byte, edits []edit, size int) []byte {
 	out := make([]byte, 0, size)
 	at := 0

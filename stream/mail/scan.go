@@ -1,25 +1,32 @@
 package mail
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
-// A scanner cuts a message into its parts without copying any of it: every
-// part is a pair of byte ranges, its header and its body. Parse decodes the
-// ranges that it needs; Reduce copies them. Both see the same structure.
+// A scanner finds the structure of a message without copying: every entity is two
+// byte ranges, its header and its body. Parse decodes the ranges, Reduce copies
+// them. scan sets all fields. Later only lenientBytes, reason and scratch change.
 type scanner struct {
 	raw      []byte
-	from     span     // the mbox "From " line with its line end; may be empty
-	entities []entity // in the order of their headers
-	fields   []field  // header fields of all entities, in order
-	open     []multi  // multiparts whose closing boundary has not come yet
-	gaps     []span   // preambles and epilogues: text that no reader shows
-	reason   string   // why something is read as raw text
-	scratch  []byte   // a decoded body or header value
-	mended   int      // bytes given to the tolerant decoder
+	from     span            // the mbox "From " line with its line end; may be empty
+	entities []entity        // in the order of their headers
+	fields   []field         // header fields of all entities, in order
+	open     []openMultipart // innermost last
+	gaps     []span          // preambles and epilogues, which no mail program shows
+	reason   string          // the first reason for reading something as raw text
+	scratch  []byte          // a decoded body or header value; valid until the next one
+
+	// lenientBytes counts bytes given to the lenient decoder for one message.
+	lenientBytes int
 }
 
 type span struct{ start, end int }
 
 func (p span) len() int { return p.end - p.start }
+
+func (s *scanner) bytes(p span) []byte { return s.raw[p.start:p.end] }
 
 // kind says what an entity's body is.
 type kind uint8
@@ -28,36 +35,36 @@ const (
 	textPart    kind = iota // text, or what is read as raw text
 	otherPart               // anything else: an image, a program
 	multiPart               // a multipart: its parts follow as entities
-	messagePart             // an attached message: it follows as an entity
+	messagePart             // an attached message, which follows as an entity
 )
 
 // An entity is the message itself or one of its parts (RFC 2045, section 2.4).
 type entity struct {
 	kind       kind
 	html       bool
-	attachment bool // Content-Disposition says so
-	rawText    bool // not decoded: the structure promised is not there
-	depth      int  // multiparts and messages around it
+	attachment bool // by Content-Disposition
+	rawText    bool // not decoded, because the declared structure is not there
+	depth      int  // number of multiparts and messages around it
 	header     span // all fields, without the empty line
 	fields     span // the same as indices into scanner.fields
 	body       span
 	encoding   encoding
-	recorded   int    // size of the body before Reduce, 0 if it left it alone
-	mediaType  []byte // as written, without parameters
+	declared   encoding // in the header; encoding is identity for raw text
+	uncutBytes int      // length of the body before Reduce cut it; 0 if it did not
+	mediaType  []byte   // as written, without parameters
 	charset    []byte
-	boundary   []byte   // of a multipart
-	promised   encoding // as the header has it, also where the body is not decoded
+	boundary   []byte // of a multipart
 }
 
-// size returns the bytes of the body as it came, before Reduce.
-func (e *entity) size() int { return max(e.body.len(), e.recorded) }
+// size returns the length of the body before Reduce.
+func (e *entity) size() int { return max(e.body.len(), e.uncutBytes) }
 
-// A multi is a multipart that is still open.
-type multi struct {
+// An openMultipart is a multipart whose closing boundary has not come yet.
+type openMultipart struct {
 	boundary []byte
 	entity   int  // its index in scanner.entities
 	parts    int  // parts begun
-	digest   bool // its parts are messages unless they say otherwise
+	digest   bool // its parts are messages unless they declare another type
 }
 
 // maxBoundary bounds a boundary: RFC 2046 allows 70 characters, RFC 5322 lines
@@ -67,8 +74,8 @@ const (
 	maxTrail    = 256
 )
 
-// scan fills the scanner from raw in one pass: boundaries of all open
-// multiparts are looked for at once, so depth does not multiply the work.
+// scan reads raw in one pass. It looks for the boundaries of all open multiparts at
+// once, so depth does not multiply the work.
 func (s *scanner) scan(raw []byte) {
 	*s = scanner{
 		raw: raw, entities: s.entities[:0], fields: s.fields[:0],
@@ -100,15 +107,15 @@ func (s *scanner) scan(raw []byte) {
 	}
 }
 
-// scanFrom takes the mbox "From " line, or its quoted form, off the front.
+// scanFrom sets s.from to the mbox "From " line, or its quoted form.
 func (s *scanner) scanFrom() int {
-	if bytes.HasPrefix(s.raw, []byte("From ")) || bytes.HasPrefix(s.raw, []byte(">From ")) {
+	if bytes.HasPrefix(bytes.TrimPrefix(s.raw, []byte(">")), fromPrefix) {
 		s.from.end = lineEnd(s.raw, 0)
 	}
 	return s.from.end
 }
 
-// begin reads the header at pos and appends the entity that it heads.
+// begin reads the header at pos and appends its entity.
 func (s *scanner) begin(pos, depth int, digest bool) int {
 	s.entities = append(s.entities, entity{depth: depth})
 	k := len(s.entities) - 1
@@ -132,7 +139,7 @@ func (s *scanner) begin(pos, depth int, digest bool) int {
 		s.fail("nested deeper than %d levels", MaxDepth)
 		e.asRawText()
 	case e.kind == multiPart:
-		s.open = append(s.open, multi{boundary: boundary, entity: k, digest: isDigest})
+		s.open = append(s.open, openMultipart{boundary: boundary, entity: k, digest: isDigest})
 	}
 	return k
 }
@@ -141,10 +148,10 @@ func (e *entity) asRawText() {
 	e.kind, e.rawText, e.html, e.encoding = textPart, true, false, identity
 }
 
-// finish finds where the body of entity k ends, and closes multiparts until a
-// further part begins; it returns where, and whether there is one.
+// finish finds the end of the body of entity k, and closes multiparts until another
+// part begins. It returns its position, and whether there is one.
 func (s *scanner) finish(k int) (pos int, more bool) {
-	inBody := true // of k; later in an epilogue
+	inBody := true // then in epilogues
 	pos = s.entities[k].body.start
 	for {
 		line, level, final, ok := s.nextBoundary(pos)
@@ -152,13 +159,10 @@ func (s *scanner) finish(k int) (pos int, more bool) {
 		if ok {
 			end = max(pos, s.beforeLineEnd(line.start))
 		}
-		switch {
-		case !inBody:
+		if !inBody || s.entities[k].kind == multiPart {
 			s.gaps = append(s.gaps, span{pos, end})
-		case s.entities[k].kind == multiPart:
-			s.entities[k].body.end = end
-			s.gaps = append(s.gaps, span{pos, end})
-		default:
+		}
+		if inBody {
 			s.entities[k].body.end = end
 		}
 		inBody = false
@@ -176,8 +180,8 @@ func (s *scanner) finish(k int) (pos int, more bool) {
 	}
 }
 
-// closeDownTo gives up the open multiparts from level on: their closing
-// boundaries are missing.
+// closeDownTo closes the open multiparts from level on, whose closing boundaries
+// are missing.
 func (s *scanner) closeDownTo(level int) {
 	for i := len(s.open) - 1; i >= level; i-- {
 		s.fail("multipart without its closing boundary")
@@ -186,24 +190,21 @@ func (s *scanner) closeDownTo(level int) {
 	s.open = s.open[:level]
 }
 
-// close ends a multipart. One in which no part ever began is read as raw text.
-func (m *multi) close(s *scanner) {
+// close ends a multipart. One without a part is read as raw text.
+func (m *openMultipart) close(s *scanner) {
 	e := &s.entities[m.entity]
-	if m.parts > 0 || isBlank(s.raw[e.body.start:e.body.end]) {
+	if m.parts > 0 || isBlank(s.bytes(e.body)) {
 		return
 	}
 	s.fail("multipart without a part")
 	e.asRawText()
-	for i, g := range s.gaps {
-		if g.start == e.body.start {
-			s.gaps = append(s.gaps[:i], s.gaps[i+1:]...)
-			break
-		}
+	if i := slices.IndexFunc(s.gaps, func(g span) bool { return g.start == e.body.start }); i >= 0 {
+		s.gaps = slices.Delete(s.gaps, i, i+1)
 	}
 }
 
-// nextBoundary finds, from the line start pos on, the next line that is a
-// boundary of an open multipart, the innermost first where two are alike.
+// nextBoundary finds the next line, from the line start pos on, that is a boundary
+// of an open multipart. Among equal boundaries the innermost counts.
 func (s *scanner) nextBoundary(pos int) (line span, level int, final, ok bool) {
 	if len(s.open) == 0 {
 		return
@@ -222,8 +223,8 @@ func (s *scanner) nextBoundary(pos int) (line span, level int, final, ok bool) {
 	}
 }
 
-// matchBoundary compares the line at pos, which begins with two dashes, with
-// the boundaries of the open multiparts.
+// matchBoundary compares the line at pos, which starts with two dashes, with the
+// boundaries of the open multiparts.
 func (s *scanner) matchBoundary(pos int) (level int, final, ok bool) {
 	line := s.raw[pos+2 : min(len(s.raw), pos+2+maxBoundary+maxTrail)]
 	for level = len(s.open) - 1; level >= 0; level-- {
@@ -241,7 +242,7 @@ func (s *scanner) matchBoundary(pos int) (level int, final, ok bool) {
 	return 0, false, false
 }
 
-// endsLine reports whether b holds only blanks up to its line end or its end.
+// endsLine reports whether b is blank up to its line end or its end.
 func endsLine(b []byte) bool {
 	for i, c := range b {
 		switch c {
@@ -266,8 +267,8 @@ func lineEnd(b []byte, pos int) int {
 	return len(b)
 }
 
-// beforeLineEnd returns the position before the line end that precedes pos: it
-// belongs to the boundary (RFC 2046, section 5.1.1).
+// beforeLineEnd returns the position before the line end that precedes pos. That
+// line end belongs to the boundary (RFC 2046, section 5.1.1).
 func (s *scanner) beforeLineEnd(pos int) int {
 	if pos > 0 && s.raw[pos-1] == '\n' {
 		pos--

@@ -1,0 +1,215 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/base64"
+	"iter"
+	"strconv"
+)
+
+// Bounds of the known fields, in bytes. Reduce keeps known fields wherever they
+// stand, so together they must leave room in MaxHead for the fields before them.
+const (
+	maxStructural = 4 << 10 // of a field that says how to read a body
+	maxSubject    = 8 << 10 // of the decoded Subject: as much as the expert T reads
+	maxSender     = 4 << 10 // of the decoded From
+
+	// bytesRoom is left free in every header, so that adding a bytesField changes
+	// nothing else.
+	bytesRoom = len(bytesName) + len(": 26214400\r\n")
+)
+
+// A reducedField is a field or a stray line as Reduce writes it. Its line end may
+// be missing.
+type reducedField struct {
+	text  []byte
+	colon int // in text; −1 for a stray line
+	known knownField
+}
+
+// reducedFields yields, in order, what Reduce keeps of a header in about limit
+// bytes: every known field, within its own bound, and the others from the start
+// while there is room. The first field without room is cut. bytesFields are left
+// out.
+//
+// Parse reads the message's header through it as well, and reducing a reduced
+// header keeps all of it. So both see the same.
+func (s *scanner) reducedFields(e *entity, limit int) iter.Seq[reducedField] {
+	return func(yield func(reducedField) bool) {
+		fields := s.fields[e.fields.start:e.fields.end]
+		var known [knownFields][]byte
+		room := limit - bytesRoom
+		begun := false
+		for _, f := range fields {
+			if f.known != otherField && f.known != bytesField {
+				known[f.known] = s.shorten(e, f, limit)
+				room -= lengthWithEnd(known[f.known])
+			}
+		}
+		for i, f := range fields {
+			text := s.raw[f.start:f.end]
+			switch {
+			case f.known == bytesField:
+				continue
+			case f.known != otherField:
+				begun = true
+				if !yield(reducedField{known[f.known], fieldColon(known[f.known]), f.known}) {
+					return
+				}
+				continue
+			case room <= 0, f.colon >= 0 && equalFold(s.name(f), knownNames[bytesField]):
+				continue
+			}
+			need := lengthWithEnd(text)
+			if f.colon < 0 {
+				// Without a field before and after it, a stray line would end the header.
+				if !begun || i+1 == len(fields) || fields[i+1].start != f.end || fields[i+1].known == bytesField {
+					continue
+				}
+				if next := fields[i+1]; next.known == otherField {
+					if equalFold(s.name(next), knownNames[bytesField]) {
+						continue
+					}
+					need += lengthWithEnd(s.raw[next.start:next.end])
+				}
+				if need > room {
+					room = 0
+					continue
+				}
+				room -= lengthWithEnd(text)
+				if !yield(reducedField{text: text, colon: -1}) {
+					return
+				}
+				continue
+			}
+			if need > room {
+				text = cutField(text, room-len("\r\n"))
+				need = room
+			}
+			room -= need
+			if len(text) == 0 {
+				continue
+			}
+			begun = true
+			if !yield(reducedField{text: text, colon: f.colon - f.start}) {
+				return
+			}
+		}
+	}
+}
+
+// lengthWithEnd returns how many bytes text takes with a line end.
+func lengthWithEnd(text []byte) int {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return len(text) + len("\r\n")
+	}
+	return len(text)
+}
+
+// cutField returns the start of a field in at most n bytes. It returns nothing if
+// that would not be a field: the cut may fall within the name, or leave what reads
+// as a boundary or as the header's end.
+func cutField(text []byte, n int) []byte {
+	if n <= 0 || text[0] == '-' || text[0] == '\r' {
+		return nil
+	}
+	if text = cutLines(text, n); fieldColon(text) < 0 {
+		return nil
+	}
+	return text
+}
+
+// shorten returns a known field within its bound: unchanged if it is short enough,
+// otherwise a new field with the same meaning.
+func (s *scanner) shorten(e *entity, f field, limit int) []byte {
+	text := s.raw[f.start:f.end]
+	value := s.raw[f.colon+1 : f.end]
+	limits := [knownFields]int{subjectField: maxSubject, fromField: maxSender}
+	if limits[f.known] == 0 {
+		limits[f.known] = min(maxStructural, limit/4)
+	}
+	if len(text) <= limits[f.known] {
+		return text
+	}
+	switch f.known {
+	case contentTypeField:
+		return e.contentType()
+	case encodingField:
+		return []byte("Content-Transfer-Encoding: " + e.declared.name())
+	case dispositionField:
+		if e.attachment {
+			return []byte("Content-Disposition: attachment")
+		}
+		return []byte("Content-Disposition: inline")
+	case subjectField:
+		return encodedField("Subject:", value, maxSubject)
+	case fromField:
+		return encodedField("From:", value, maxSender)
+	}
+	panic("mail: a known field without a short form")
+}
+
+// contentType returns a Content-Type for e with boundary and charset only.
+func (e *entity) contentType() []byte {
+	out := append([]byte("Content-Type: "), e.mediaType...)
+	out = appendParameter(out, "boundary", e.boundary)
+	if len(e.charset) <= maxCharset {
+		out = appendParameter(out, "charset", e.charset)
+	}
+	return out
+}
+
+func appendParameter(dst []byte, name string, value []byte) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	dst = append(append(append(dst, "; "...), name...), '=', '"')
+	for _, c := range value {
+		if c == '"' || c == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}
+
+// encodedField returns a field with the first limit bytes of the decoded value as
+// encoded words.
+func encodedField(name string, value []byte, limit int) []byte {
+	value = appendUnfolded(nil, value)
+	value = clip(appendDecoded(nil, value[:min(len(value), MaxHead)]), limit)
+	const piece = 45 // makes words of 72 characters; RFC 2047 allows 75
+	out := []byte(name)
+	for len(value) > 0 {
+		n := min(piece, len(value))
+		out = append(out, "\n =?utf-8?b?"...)
+		out = base64.StdEncoding.AppendEncode(out, value[:n])
+		out = append(out, "?="...)
+		value = value[n:]
+	}
+	return out
+}
+
+// appendHeader appends what Reduce keeps of e's header, and a bytesField if
+// uncutBytes is not 0.
+func (s *scanner) appendHeader(dst []byte, e *entity, limit, uncutBytes int) []byte {
+	newline := "\n"
+	if h := s.raw[e.header.start:e.header.end]; bytes.HasSuffix(h, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	for f := range s.reducedFields(e, limit) {
+		dst = append(dst, f.text...)
+		if dst[len(dst)-1] != '\n' {
+			dst = append(dst, newline...)
+		}
+	}
+	if uncutBytes > 0 {
+		dst = appendBytesField(dst, uncutBytes, newline)
+	}
+	return dst
+}
+
+func appendBytesField(dst []byte, n int, newline string) []byte {
+	dst = strconv.AppendInt(append(dst, bytesName+": "...), int64(n), 10)
+	return append(dst, newline...)
+}
