@@ -43,8 +43,10 @@ func (m *Model) Adopt(cfg Config) error {
 	}
 	m.cfg, m.numerics = cfg, numerics()
 	for _, h := range []*half{m.text, m.vector} {
-		if h != nil && h.watch != nil {
-			h.watch.retune(cfg.Alarms)
+		if h != nil && h.monitor != nil {
+			if err := h.monitor.Retune(cfg.Alarms.monitorConfig(h.inputs(), h.counter)); err != nil {
+				panic(err) // validate has passed the thresholds
+			}
 		}
 	}
 	return nil

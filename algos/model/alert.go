@@ -1,12 +1,8 @@
 package model
 
-import "hamlet/algos/drift"
-
-// The kinds of Alert.Kind.
-const (
-	KindLabelNoise = "label-noise"
-	KindCovariate  = "covariate"
-	KindConcept    = "concept"
+import (
+	"hamlet/algos/drift"
+	"hamlet/algos/internal/task"
 )
 
 // The bodies that Alert.Body and Rebuild.Body name: the halves of a model.
@@ -19,7 +15,7 @@ const (
 // event. It is a function of the log, so that a model restored from an earlier
 // checkpoint says it again, equal in every field.
 type Alert struct {
-	Kind      string          // KindLabelNoise, KindCovariate, KindConcept
+	Kind      string          // drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept
 	Body      string          // the half that it is about: BodyText, BodyVector
 	Raised    bool            // or cleared
 	Event     uint64          // the model's event count when it happened
@@ -38,11 +34,6 @@ type Rebuild struct {
 	Err      error  // nil: it takes effect with the next event
 }
 
-// A Runner computes beside the stream what is slow: rebuilds and SNRs. Go takes
-// the work up, in a goroutine or not, and returns a function that waits until it
-// is done; that is called once, from the goroutine that applies events. Work
-// depends on nothing that the model changes later. A model without a Runner does
-// the work where it would wait for it.
-type Runner interface {
-	Go(work func()) (wait func())
-}
+// A Runner computes beside the stream what is slow: rebuilds and SNRs. A model
+// without a Runner does the work where it would wait for it.
+type Runner = task.Runner

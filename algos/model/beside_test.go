@@ -326,7 +326,7 @@ func TestAlarmsStand(t *testing.T) {
 			}
 		}
 	}
-	if !raised[model.KindLabelNoise] || m.Diagnosis() != drift.LabelsWentBad {
+	if !raised[drift.KindLabelNoise] || m.Diagnosis() != drift.LabelsWentBad {
 		t.Errorf("half of the labels are false: %v, %v", raised, m.Diagnosis())
 	}
 }
@@ -391,7 +391,7 @@ func TestAlarmsAreRetuned(t *testing.T) {
 	}
 	for _, a := range m.Alarms() {
 		// That of label noise is the other one while ε is high.
-		if want := map[string]float64{model.KindLabelNoise: 0.1, model.KindCovariate: 0.65, model.KindConcept: 40}[a.Kind]; a.Status.Threshold != want {
+		if want := map[string]float64{drift.KindLabelNoise: 0.1, drift.KindCovariate: 0.65, drift.KindConcept: 40}[a.Kind]; a.Status.Threshold != want {
 			t.Errorf("%s has the threshold %v, want %v", a.Kind, a.Status.Threshold, want)
 		}
 	}

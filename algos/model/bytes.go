@@ -32,7 +32,7 @@ import (
 //	  vector sites    the same
 //	  text stack      stacker, second head, ensembles and their window, as drawn in stack.go
 //	  vector stack    the same
-//	  text watch      the alarms, as drawn in watch.go
+//	  text watch      the alarms, as drawn in drift/monitor.go
 //	  vector watch    the same
 //	  text half       uint64 events | labels, as drawn in package trust | head (package blr's bytes)
 //	  vector half     uint64 events | labels | standardiser (8 + 16·d bytes) | head
@@ -52,9 +52,6 @@ const (
 	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
-
-	// sane bounds weights and evidences; learnt weights are below a thousand.
-	sane = 1e30
 
 	// mostEvents is the end of the clock: beyond, counts are no longer exact in float64.
 	mostEvents = 1 << 53
@@ -174,10 +171,12 @@ func (h *half) appendStack(dst []byte) ([]byte, error) {
 }
 
 func (h *half) appendWatch(dst []byte) ([]byte, error) {
-	if h == nil || h.watch == nil {
+	if h == nil || h.monitor == nil {
 		return dst, nil
 	}
-	return h.watch.append(dst)
+	w := codec.NewWriter(dst)
+	h.monitor.Write(w)
+	return w.Finish()
 }
 
 func (h *half) append(dst []byte) (_ []byte, err error) {
@@ -365,9 +364,12 @@ func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Hea
 	} else if len(s.stack) > 0 {
 		return errors.New("a stack that its configuration does not have")
 	}
-	if h.watch = newWatch(cfg, before, inputs, counter); h.watch != nil {
-		if err := h.watch.restore(s.watch, h.events); err != nil {
-			return fmt.Errorf("watch: %w", err)
+	h.counter = counter
+	if h.monitor = newMonitor(cfg, before, inputs, counter); h.monitor != nil {
+		r := codec.NewReader(s.watch, nil)
+		h.monitor.Read(r, h.events)
+		if err := r.Close(); err != nil {
+			return fmt.Errorf("alarms: %w", err)
 		}
 	} else if len(s.watch) > 0 {
 		return errors.New("alarms that its configuration does not have")
@@ -416,7 +418,7 @@ func (h *half) restore(s *halfSections, before prior, head Head, empty sites) er
 	if h.head.Dim() != len(before.mean) { // before a head of that many inputs is made to compare
 		return fmt.Errorf("a head of %d inputs, want %d", h.head.Dim(), len(before.mean))
 	}
-	if err := checkHead(h.head, newHead(before, head, float64(head.HalfLife))); err != nil {
+	if err := h.head.CheckAs(newHead(before, head, float64(head.HalfLife))); err != nil {
 		return err
 	}
 	if h.head.Updates() != h.events {

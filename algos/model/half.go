@@ -1,7 +1,10 @@
 package model
 
 import (
+	"slices"
+
 	"hamlet/algos/blr"
+	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/text"
@@ -29,8 +32,9 @@ type half struct {
 
 	columns *feature.Standardiser // vectors only: of the dense names
 
-	watch *watch // nil: no alarms
-	stack *stack // nil: the head answers alone
+	monitor *drift.Monitor // nil: no alarms
+	counter int            // the expert whose surprise the monitor looks at, or noCounter
+	stack   *stack         // nil: the head answers alone
 }
 
 // A textExpert says how an expert reads a message and what it is.
@@ -160,6 +164,55 @@ func newHead(p prior, cfg Head, halfLife float64) *blr.Posterior {
 	return head
 }
 
+// noCounter is the counter of a half in which no expert counts all there is: one
+// with dense names, or one whose text experts are others. Its monitor looks at the
+// head's leverage.
+const noCounter = -1
+
+// textCounter and vectorCounter return which of a half's experts counts, or
+// noCounter.
+func textCounter(cfg Config) int { return slices.Index(cfg.TextExperts, Opening) }
+
+func vectorCounter(cfg Config) int {
+	if len(cfg.Dense) > 0 {
+		return noCounter
+	}
+	return vectorCounts
+}
+
+// monitorConfig returns the configuration of a monitor without a head.
+func (a Alarms) monitorConfig(dim, counter int) drift.MonitorConfig {
+	c := drift.MonitorConfig{
+		Surprise: counter != noCounter,
+		Noise: drift.LabelNoiseConfig{
+			Dim: dim, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear,
+		},
+		Covariate: drift.CovariateConfig{Threshold: a.Covariate},
+		Concept:   drift.PageHinkleyConfig{Threshold: a.Concept},
+	}
+	if c.Surprise {
+		c.Covariate.Window = drift.SurpriseWindow
+	}
+	return c
+}
+
+// newMonitor returns the monitor of a head with the prior before, whose ensembles
+// would see dim inputs; nil if the configuration has none.
+func newMonitor(cfg Config, before prior, dim, counter int) *drift.Monitor {
+	if cfg.Alarms.Off {
+		return nil
+	}
+	c := cfg.Alarms.monitorConfig(dim, counter)
+	if dim <= MaxDenseByDefault {
+		c.Head = newHead(before, Head{Site: SiteRVGA}, blr.HalfLife(drift.MonitorMemory))
+	}
+	m, err := drift.NewMonitor(c)
+	if err != nil {
+		panic(err) // validate has asked
+	}
+	return m
+}
+
 func newTextExperts(cfg Config) (experts []expert) {
 	for _, name := range cfg.TextExperts {
 		experts = append(experts, textExperts[name].make(cfg.TableBits))
@@ -188,11 +241,12 @@ func newVectorHalf(cfg Config) *half {
 func newHalf(cfg Config, before prior, head Head, ensembles []string, ρ float64, counter int) *half {
 	inputs := len(before.mean)
 	return &half{
-		labels: trust.New(),
-		head:   newHead(before, head, float64(head.HalfLife)),
-		sites:  newSites(inputs, stackerInputs(ensembles, cfg.SecondHead), cfg.SecondHead > 0),
-		watch:  newWatch(cfg, before, inputs-1, counter),
-		stack:  newStack(cfg, ensembles, before, head, inputs-1, ρ),
+		labels:  trust.New(),
+		head:    newHead(before, head, float64(head.HalfLife)),
+		sites:   newSites(inputs, stackerInputs(ensembles, cfg.SecondHead), cfg.SecondHead > 0),
+		monitor: newMonitor(cfg, before, inputs-1, counter),
+		counter: counter,
+		stack:   newStack(cfg, ensembles, before, head, inputs-1, ρ),
 	}
 }
 
@@ -224,3 +278,6 @@ func (h *half) learn(in *reading, ex *Example, policy trust.Policy) (s site) {
 	h.events++
 	return s
 }
+
+// inputs is how many inputs ensembles and the label-noise alarm see.
+func (h *half) inputs() int { return h.head.Dim() - 1 }

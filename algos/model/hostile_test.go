@@ -81,24 +81,15 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 		{"the log evidence", func(m *Model) {
 			overwrite(t, m.vector.head, map[int]uint64{56: huge | 1<<63})
 		}, "log evidence"},
-		{"a precision of the noise watch", func(m *Model) {
-			overwrite(t, m.vector.watch.head, map[int]uint64{precision + 8: huge})
-		}, "watch: check a posterior"},
+		{"alarms of other events", func(m *Model) {
+			m.vector.monitor = newMonitor(m.cfg, vectorPrior(m.cfg), m.vector.inputs(), m.vector.counter)
+		}, "vector half: alarms: a head of 0 events after 620"},
 		{"a precision of the second head", func(m *Model) {
 			overwrite(t, m.vector.stack.second, map[int]uint64{precision + 8: huge})
 		}, "second head: check a posterior"},
 		{"the natural mean of the stacker", func(m *Model) {
 			overwrite(t, m.vector.stack.joint, map[int]uint64{88 + 16*4: huge})
 		}, "stacker: check a posterior"},
-		{"the concept alarm's events", func(m *Model) {
-			overwrite(t, m.vector.watch.concept, map[int]uint64{56: 621})
-		}, "concept: an alarm of 621 events"},
-		{"the concept alarm's last change", func(m *Model) {
-			overwrite(t, m.vector.watch.concept, map[int]uint64{80: 621})
-		}, "concept: an alarm of"},
-		{"the covariate alarm's events", func(m *Model) {
-			overwrite(t, m.vector.watch.covariate, map[int]uint64{40: 619})
-		}, "covariate: an alarm of 619 events"},
 		{"rows of the standardiser", func(m *Model) {
 			overwrite(t, m.vector.columns, map[int]uint64{0: math.MaxUint64})
 		}, "standardiser of 18446744073709551615 rows, want 620"},

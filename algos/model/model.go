@@ -173,13 +173,24 @@ func (m *Model) tick(h *half, in *reading, ex *Example, effect *Effect) {
 			effect.Rebuilds[i].Body = body
 		}
 	}
-	if h.watch != nil {
-		for _, c := range h.watch.observe(nil, in, ex, h.events, m.runner) {
-			effect.Alerts = append(effect.Alerts, Alert{
-				Kind: c.kind, Body: body, Raised: c.status.Raised, Event: m.events + 1,
-				Status: c.status, Report: c.report, Diagnosis: h.watch.diagnosis(),
-			})
-		}
+	if h.monitor == nil {
+		return
+	}
+	o := drift.Observation{
+		X: in.x, Inputs: in.inputs, Label: -1, LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
+		ID: ex.ID, Source: ex.Source,
+	}
+	if ex.Spam {
+		o.Label = 1
+	}
+	if h.counter != noCounter {
+		o.Surprise = in.scores[h.counter].Surprise
+	}
+	for _, c := range h.monitor.Observe(nil, &o, h.events, m.runner) {
+		effect.Alerts = append(effect.Alerts, Alert{
+			Kind: c.Kind, Body: body, Raised: c.Status.Raised, Event: m.events + 1,
+			Status: c.Status, Report: c.Report, Diagnosis: h.monitor.Diagnosis(),
+		})
 	}
 }
 
@@ -268,8 +279,8 @@ func (m *Model) SetRunner(r Runner) {
 		if h != nil && h.stack != nil {
 			h.stack.resume(h.events, r)
 		}
-		if h != nil && h.watch != nil {
-			h.watch.resume(r)
+		if h != nil && h.monitor != nil {
+			h.monitor.Resume(r)
 		}
 	}
 }
@@ -278,14 +289,12 @@ func (m *Model) SetRunner(r Runner) {
 // order text, vector and label noise, covariate, concept.
 func (m *Model) Alarms() (all []Alarm) {
 	for i, h := range []*half{m.text, m.vector} {
-		if h == nil || h.watch == nil {
+		if h == nil || h.monitor == nil {
 			continue
 		}
-		body := []string{BodyText, BodyVector}[i]
-		all = append(all,
-			Alarm{KindLabelNoise, body, h.watch.noise.Status()},
-			Alarm{KindCovariate, body, h.watch.covariate.Status()},
-			Alarm{KindConcept, body, h.watch.concept.Status()})
+		for _, a := range h.monitor.Alarms() {
+			all = append(all, Alarm{a.Kind, []string{BodyText, BodyVector}[i], a.Status})
+		}
 	}
 	return all
 }
@@ -300,11 +309,11 @@ type Alarm struct {
 // nothing of the vector half.
 func (m *Model) Diagnosis() drift.Diagnosis {
 	for _, h := range []*half{m.text, m.vector} {
-		if h == nil || h.watch == nil {
+		if h == nil || h.monitor == nil {
 			continue
 		}
-		if r := h.watch.diagnosis(); r != drift.Nothing {
-			return r
+		if d := h.monitor.Diagnosis(); d != drift.Nothing {
+			return d
 		}
 	}
 	return drift.Nothing
@@ -317,8 +326,8 @@ func (m *Model) WindowBytes() (n int) {
 		if h != nil && h.stack != nil {
 			n += h.stack.past.size()
 		}
-		if h != nil && h.watch != nil {
-			n += h.watch.noise.Size()
+		if h != nil && h.monitor != nil {
+			n += h.monitor.WindowSize()
 		}
 	}
 	return n

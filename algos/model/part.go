@@ -3,9 +3,9 @@ package model
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"hamlet/algos/blr"
+	"hamlet/algos/internal/codec"
 )
 
 // An appender appends its bytes, a decoder reads them. They keep no memory of b.
@@ -40,41 +40,10 @@ func cutPart(b []byte) (part, rest []byte, err error) {
 	return b[:n], b[n:], nil
 }
 
-// restorePart reads the part at the front of b and returns what is behind it.
-func restorePart(b []byte, part decoder) (rest []byte, err error) {
-	own, rest, err := cutPart(b)
-	if err != nil {
-		return nil, err
-	}
-	return rest, part.UnmarshalBinary(own)
-}
-
 // restoreHead reads the head at the front of b, which is to be configured as
 // fresh, and returns it with what is behind it.
 func restoreHead(b []byte, fresh *blr.Posterior) (*blr.Posterior, []byte, error) {
-	head := new(blr.Posterior)
-	rest, err := restorePart(b, head)
-	if err != nil {
-		return nil, nil, err
-	}
-	return head, rest, checkHead(head, fresh)
-}
-
-// checkHead refuses a restored head that is not configured as fresh, or whose
-// numbers no learning leads to.
-func checkHead(head, fresh *blr.Posterior) error {
-	if !head.Alike(fresh) {
-		return fmt.Errorf("a head of %d inputs and site %v that the configuration does not make: one with another prior, half-life or site", head.Dim(), head.Site())
-	}
-	mean := make([]float64, head.Dim())
-	head.MeanTo(mean)
-	for j, w := range mean {
-		if !(math.Abs(w) <= sane) {
-			return fmt.Errorf("head with weight %v of input %d", w, j)
-		}
-	}
-	if !(math.Abs(head.LogEvidence()) <= sane) {
-		return fmt.Errorf("head with log evidence %v", head.LogEvidence())
-	}
-	return head.Check()
+	r := codec.NewReader(b, nil)
+	head := blr.Read(r, fresh)
+	return head, r.Rest(), r.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
 	"hamlet/algos/ensemble"
+	"hamlet/algos/internal/task"
 )
 
 // The stacker's prior and forgetting, and how far an ensemble is believed, as
@@ -50,8 +51,8 @@ type stack struct {
 	joint  *blr.Posterior // B
 	built  []*ensemble.Ensemble
 
-	started uint64                   // the half's event count when the pending rebuild was started, 0: none is
-	rebuild *task[[]ensemble.Result] // the pending rebuild; nil: none, or nobody has taken it up
+	started uint64                        // the half's event count when the pending rebuild was started, 0: none is
+	rebuild *task.Task[[]ensemble.Result] // the pending rebuild; nil: none, or nobody has taken it up
 }
 
 // newStack returns the stack of a half whose head has the prior before and whose
@@ -71,7 +72,7 @@ func newStack(cfg Config, kinds []string, before prior, head Head, dim int, ρ f
 	}
 	others := len(kinds)
 	if cfg.SecondHead > 0 {
-		s.second = newHead(before, head, halfLife(cfg.SecondHead))
+		s.second = newHead(before, head, blr.HalfLife(cfg.SecondHead))
 		others++
 	}
 	var p prior
@@ -80,7 +81,7 @@ func newStack(cfg Config, kinds []string, before prior, head Head, dim int, ρ f
 	for range others {
 		p.add(stackShare/float64(others), stackOthers)
 	}
-	s.joint = newHead(p, Head{Site: SiteRVGA}, halfLife(ρ))
+	s.joint = newHead(p, Head{Site: SiteRVGA}, blr.HalfLife(ρ))
 	return s
 }
 
@@ -220,7 +221,7 @@ func (s *stack) tick(dst []Rebuild, count uint64, r Runner) []Rebuild {
 	}
 	if s.started > 0 && s.due() == count {
 		s.resume(count, r)
-		for i, result := range s.rebuild.get() {
+		for i, result := range s.rebuild.Result() {
 			dst = append(dst, Rebuild{
 				Ensemble: string(s.kinds[i]), Started: s.started, Rows: int(min(s.started, uint64(s.window))), Err: result.Err,
 			})
@@ -246,7 +247,7 @@ func (s *stack) resume(count uint64, r Runner) {
 	w := &ensemble.Window{Dim: s.past.dim}
 	w.Inputs, w.Labels, w.Weights = s.past.last(s.window, int(count-s.started), s.started)
 	kinds := s.kinds
-	s.rebuild = begin(r, func() []ensemble.Result { return ensemble.Build(context.Background(), kinds, w) })
+	s.rebuild = task.Begin(r, func() []ensemble.Result { return ensemble.Build(context.Background(), kinds, w) })
 }
 
 // The bytes of a stack, little endian:

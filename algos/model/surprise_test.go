@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 )
@@ -61,7 +62,7 @@ func covariateRaised(t *testing.T, cfg model.Config, events []model.Example) (at
 		}
 		for _, a := range effect.Alerts {
 			switch {
-			case a.Raised && a.Kind == model.KindCovariate:
+			case a.Raised && a.Kind == drift.KindCovariate:
 				at = append(at, i+1)
 			case a.Raised:
 				others = append(others, a.Kind)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/stream"
 )
@@ -37,11 +38,11 @@ func Label(spam bool) stream.Label {
 // Kind returns the wire's word for the kind of an alarm.
 func Kind(kind string) string {
 	switch kind {
-	case model.KindLabelNoise:
+	case drift.KindLabelNoise:
 		return stream.AlertLabelNoise
-	case model.KindCovariate:
+	case drift.KindCovariate:
 		return stream.AlertCovariate
-	case model.KindConcept:
+	case drift.KindConcept:
 		return stream.AlertConcept
 	}
 	panic(fmt.Sprintf("convert: unknown kind of alarm %q", kind))

@@ -91,9 +91,9 @@ func TestActionsAreComplete(t *testing.T) {
 // Every kind of alarm of a model is one of the wire, and the other way round.
 func TestKindsAreComplete(t *testing.T) {
 	pairs := []pair[string, string]{
-		{"KindLabelNoise", "AlertLabelNoise", model.KindLabelNoise, stream.AlertLabelNoise},
-		{"KindCovariate", "AlertCovariate", model.KindCovariate, stream.AlertCovariate},
-		{"KindConcept", "AlertConcept", model.KindConcept, stream.AlertConcept},
+		{"KindLabelNoise", "AlertLabelNoise", drift.KindLabelNoise, stream.AlertLabelNoise},
+		{"KindCovariate", "AlertCovariate", drift.KindCovariate, stream.AlertCovariate},
+		{"KindConcept", "AlertConcept", drift.KindConcept, stream.AlertConcept},
 	}
 	checkPairs(t, constants(t, "algos/model", "KindConcept"), constants(t, "stream", "AlertConcept"), pairs)
 	for _, p := range pairs {
@@ -148,7 +148,7 @@ func TestUnknownWordsPanic(t *testing.T) {
 
 func noise() model.Alert {
 	return model.Alert{
-		Kind: model.KindLabelNoise, Body: model.BodyText, Raised: true, Event: 6250,
+		Kind: drift.KindLabelNoise, Body: model.BodyText, Raised: true, Event: 6250,
 		Status:    drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
 		Diagnosis: drift.LabelsWentBad,
 		Report: &drift.Report{
@@ -180,7 +180,7 @@ func TestAlert(t *testing.T) {
 	if d := cmp.Diff(want, Alert(&a)); d != "" {
 		t.Errorf("Alert (-want +got):\n%s", d)
 	}
-	for _, kind := range []string{model.KindCovariate, model.KindConcept} {
+	for _, kind := range []string{drift.KindCovariate, drift.KindConcept} {
 		for _, body := range []string{model.BodyText, model.BodyVector} {
 			b := model.Alert{Kind: kind, Body: body, Event: 1, Diagnosis: drift.Nothing}
 			out := Alert(&b)

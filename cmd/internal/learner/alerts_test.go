@@ -100,7 +100,7 @@ func (n *natsRig) ids() (ids []string) {
 // raised is what a model says of an alarm at an event.
 func raised(event uint64) *model.Effect {
 	return &model.Effect{Alerts: []model.Alert{{
-		Kind: model.KindConcept, Body: model.BodyText, Raised: true, Event: event,
+		Kind: drift.KindConcept, Body: model.BodyText, Raised: true, Event: event,
 		Status: drift.Status{Raised: true, Known: true, Level: 25, Threshold: 24}, Diagnosis: drift.MeaningChanged,
 	}}}
 }
@@ -390,8 +390,8 @@ func TestAlarmMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
 	m.status(3, Status{WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
-		{Kind: model.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
-		{Kind: model.KindConcept, Body: model.BodyVector},
+		{Kind: drift.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
+		{Kind: drift.KindConcept, Body: model.BodyVector},
 	}})
 	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText, Partition: 3}
 	m.alert(&alert)

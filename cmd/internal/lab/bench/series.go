@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 )
@@ -29,7 +30,7 @@ const (
 	ownAlarms // their number
 )
 
-var ownKinds = [ownAlarms]string{model.KindLabelNoise, model.KindCovariate, model.KindConcept}
+var ownKinds = [ownAlarms]string{drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept}
 
 // own returns the raises of one of the model's alarms, or of all for ownAlarms.
 func (s *series) own(alarm int) []int {

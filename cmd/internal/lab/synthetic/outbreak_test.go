@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/source"
@@ -70,7 +71,7 @@ func TestOutbreakRaisesCovariate(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, a := range effect.Alerts {
-					if a.Raised && a.Kind == model.KindCovariate {
+					if a.Raised && a.Kind == drift.KindCovariate {
 						raised = append(raised, item.Ordinal+1)
 					}
 				}

@@ -1,0 +1,174 @@
+package drift
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/internal/codec"
+)
+
+const monitored = 3 // inputs of the head of these tests, the first of them 1
+
+func monitorHead(t *testing.T) *blr.Posterior {
+	t.Helper()
+	head, err := blr.New(blr.Config{Dim: monitored, Precision: []float64{10, 3, 3}, HalfLife: blr.HalfLife(MonitorMemory)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+func newMonitor(t *testing.T, surprise bool) *Monitor {
+	t.Helper()
+	m, err := NewMonitor(MonitorConfig{Head: monitorHead(t), Surprise: surprise, Noise: LabelNoiseConfig{Dim: monitored - 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// observations are of a stream that a line divides, half of whose labels are false
+// from event flipped on. leverage is that of the events from there on.
+func observations(n, flipped int, leverage float64) []Observation {
+	r := rand.New(rand.NewPCG(3, 4))
+	all := make([]Observation, n)
+	for i := range all {
+		x := []float64{1, r.NormFloat64(), r.NormFloat64()}
+		o := Observation{X: x, Inputs: x[1:], Label: math.Copysign(1, x[1]+x[2]), LogOdds: 2 * (x[1] + x[2]),
+			Leverage: math.Exp(0.1 * r.NormFloat64()), Surprise: 3 + 0.1*r.NormFloat64(), ID: fmt.Sprint(i), Source: "desk"}
+		if i >= flipped {
+			o.Leverage *= leverage
+			if r.IntN(2) == 0 {
+				o.Label = -o.Label
+			}
+		}
+		all[i] = o
+	}
+	return all
+}
+
+func monitorBytes(m *Monitor) []byte {
+	w := codec.NewWriter(nil)
+	m.Write(w)
+	b, _ := w.Finish()
+	return b
+}
+
+func readMonitor(t *testing.T, b []byte, surprise bool, events uint64) (*Monitor, error) {
+	m := newMonitor(t, surprise)
+	r := codec.NewReader(b, nil)
+	m.Read(r, events)
+	return m, r.Close()
+}
+
+// The alarms that a Monitor reports are those that stand, false labels raise label
+// noise, and a Monitor that is read between any two events goes on bit for bit.
+func TestMonitorReportsWhatStands(t *testing.T) {
+	m, back := newMonitor(t, false), newMonitor(t, false)
+	raised := map[string]bool{}
+	for i, o := range observations(2400, 1600, 1) {
+		count := uint64(i + 1)
+		for _, c := range m.Observe(nil, &o, count, nil) {
+			if c.Status.Raised == raised[c.Kind] || (c.Report != nil) != (c.Kind == KindLabelNoise) {
+				t.Errorf("event %d: %+v", count, c)
+			}
+			raised[c.Kind] = c.Status.Raised
+		}
+		for _, a := range m.Alarms() {
+			if a.Status.Raised != raised[a.Kind] {
+				t.Fatalf("event %d: %+v stands, reported %v", count, a, raised)
+			}
+		}
+		back.Observe(nil, &o, count, nil)
+		if i%37 == 0 || count%Rhythm <= 1 {
+			b := monitorBytes(m)
+			if !bytes.Equal(monitorBytes(back), b) {
+				t.Fatalf("event %d: read again, it goes on differently", count)
+			}
+			var err error
+			if back, err = readMonitor(t, b, false, count); err != nil {
+				t.Fatalf("event %d: %v", count, err)
+			}
+		}
+	}
+	if !raised[KindLabelNoise] || m.Diagnosis() != LabelsWentBad {
+		t.Errorf("half of the labels are false: %v, %v", raised, m.Diagnosis())
+	}
+}
+
+// The covariate alarm looks at the leverage, or with Surprise at that alone.
+func TestMonitorLooksAtLeverageOrSurprise(t *testing.T) {
+	for _, surprise := range []bool{false, true} {
+		m, raised := newMonitor(t, surprise), false
+		for i, o := range observations(2400, 2000, 20) {
+			for _, c := range m.Observe(nil, &o, uint64(i+1), nil) {
+				raised = raised || c.Kind == KindCovariate && c.Status.Raised
+			}
+		}
+		if raised == surprise {
+			t.Errorf("leverage rises, Surprise is %v: raised %v", surprise, raised)
+		}
+	}
+}
+
+// Bytes that are sound part by part, and that no Monitor has written.
+func TestMonitorReadRefuses(t *testing.T) {
+	const events = 620
+	const precision = 88 + 32*monitored
+	overwrite := func(p interface {
+		encoding.BinaryAppender
+		encoding.BinaryUnmarshaler
+	}, at int, word uint64) {
+		t.Helper()
+		b, err := p.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary.LittleEndian.PutUint64(b[at:], word)
+		if err := p.UnmarshalBinary(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(m *Monitor)
+		events uint64
+		want   string
+	}{
+		"unchanged":                       {func(*Monitor) {}, events, ""},
+		"a flip rate of 1":                {func(m *Monitor) { m.flipRate = 1 }, events, "flip rate 1"},
+		"a precision of the head":         {func(m *Monitor) { overwrite(m.head, precision+8, math.Float64bits(1e308)) }, events, "check a posterior"},
+		"the concept alarm's events":      {func(m *Monitor) { overwrite(m.concept, 56, 621) }, events, "concept: an alarm of 621 events"},
+		"the concept alarm's last change": {func(m *Monitor) { overwrite(m.concept, 80, 621) }, events, "concept: an alarm of"},
+		"the covariate alarm's events":    {func(m *Monitor) { overwrite(m.covariate, 40, 619) }, events, "covariate: an alarm of 619 events"},
+		"other events":                    {func(*Monitor) {}, events + 1, "a head of 620 events after 621"},
+		"other thresholds": {func(m *Monitor) {
+			if err := m.Retune(MonitorConfig{Noise: m.noise.Config(), Covariate: CovariateConfig{Threshold: 0.9}}); err != nil {
+				t.Fatal(err)
+			}
+		}, events, "alarms with"},
+	} {
+		m := newMonitor(t, false)
+		for i, o := range observations(events, events, 1) {
+			m.Observe(nil, &o, uint64(i+1), nil)
+		}
+		c.change(m)
+		_, err := readMonitor(t, monitorBytes(m), false, c.events)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+	m := newMonitor(t, false)
+	b := monitorBytes(m)
+	for n := 0; n < len(b); n += 97 {
+		if _, err := readMonitor(t, b[:n], false, 0); err == nil {
+			t.Errorf("%d of %d bytes: no error", n, len(b))
+		}
+	}
+}

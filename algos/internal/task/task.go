@@ -1,0 +1,36 @@
+// Package task lets work that is slow run beside the stream, without any bit of a
+// model depending on when or where it runs: it begins at one event count, and its
+// result takes effect at a later one, which waits for it.
+package task
+
+// A Runner computes beside the stream what is slow. Go starts the work, in a
+// goroutine or not, and returns a function that waits until it is done. The
+// goroutine that applies events calls that function once. Work depends on nothing
+// that the model changes later.
+type Runner interface {
+	Go(work func()) (wait func())
+}
+
+// A Task is work whose result is wanted later.
+type Task[T any] struct {
+	result T
+	wait   func()
+}
+
+// Begin starts work. Without a Runner, Result does the work.
+func Begin[T any](r Runner, work func() T) *Task[T] {
+	t := new(Task[T])
+	do := func() { t.result = work() }
+	if r == nil {
+		t.wait = do
+	} else {
+		t.wait = r.Go(do)
+	}
+	return t
+}
+
+// Result waits for the result. It may be called once.
+func (t *Task[T]) Result() T {
+	t.wait()
+	return t.result
+}
