@@ -2,7 +2,10 @@ package source
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +40,7 @@ func dataDir(t *testing.T) string {
 
 type counted struct {
 	events, spam, rejected, dense int
+	digest                        string // of all ids and times
 }
 
 func count(t *testing.T, cfg Config) counted {
@@ -47,6 +51,7 @@ func count(t *testing.T, cfg Config) counted {
 	}
 	defer s.Close()
 	c := counted{dense: len(s.Dense())}
+	digest := sha256.New()
 	for item, err := range s.Events() {
 		var r *Rejection
 		switch {
@@ -57,6 +62,7 @@ func count(t *testing.T, cfg Config) counted {
 			t.Fatal(err)
 		default:
 			c.events++
+			fmt.Fprintln(digest, item.Event.ID, item.Event.Time.UnixNano())
 			if item.Truth == stream.Spam {
 				c.spam++
 			}
@@ -65,29 +71,31 @@ func count(t *testing.T, cfg Config) counted {
 	if s.Rejected() != c.rejected {
 		t.Errorf("Rejected() = %d, want %d", s.Rejected(), c.rejected)
 	}
+	c.digest = hex.EncodeToString(digest.Sum(nil)[:4])
 	return c
 }
 
-// The rows and positives of data/README.md.
+// The rows and positives of data/README.md, and the ids that their events have had
+// since the first version: an id hashes an item's place, label and body.
 func TestDataSets(t *testing.T) {
 	for _, tt := range []struct {
 		path string
 		cfg  Config
 		want counted
 	}{
-		{"spambase/spambase.data", Config{}, counted{4601, 1813, 0, 57}},
-		{"ionosphere/ionosphere.data", Config{Positive: "g", Drop: "2"}, counted{351, 225, 0, 33}},
-		{"wdbc/wdbc.data", Config{Label: "2", Positive: "M", Drop: "1"}, counted{569, 212, 0, 30}},
-		{"breast-cancer-wisconsin/breast-cancer-wisconsin.data", Config{Positive: "4", Drop: "1"}, counted{683, 239, 16, 9}},
-		{"pima/pima-indians-diabetes.data", Config{}, counted{768, 268, 0, 8}},
-		{"letter-ab/letter-ab.data", Config{Label: "1", Positive: "A"}, counted{1555, 789, 0, 16}},
-		{"wine-red/winequality-red.csv", Config{Label: "quality", Positive: "7,8"}, counted{1599, 217, 0, 11}},
-		{"heart/heart.dat", Config{Positive: "2"}, counted{270, 120, 0, 13}},
-		{"liver/bupa.data", Config{Positive: "2"}, counted{345, 200, 0, 6}},
-		{"w8a/w8a.gz", Config{}, counted{49749, 1479, 0, 0}},
-		{"w8a/w8a.t.gz", Config{}, counted{14951, 454, 0, 0}},
-		{"spam-drift/spam-stream.svm.gz", Config{}, counted{9324, 2387, 0, 0}},
-		{"sms/SMSSpamCollection", Config{}, counted{5574, 747, 0, 0}},
+		{"spambase/spambase.data", Config{}, counted{4601, 1813, 0, 57, "3169f03d"}},
+		{"ionosphere/ionosphere.data", Config{Positive: "g", Drop: "2"}, counted{351, 225, 0, 33, "c6f5a5e9"}},
+		{"wdbc/wdbc.data", Config{Label: "2", Positive: "M", Drop: "1"}, counted{569, 212, 0, 30, "54b17edd"}},
+		{"breast-cancer-wisconsin/breast-cancer-wisconsin.data", Config{Positive: "4", Drop: "1"}, counted{683, 239, 16, 9, "0f0710c3"}},
+		{"pima/pima-indians-diabetes.data", Config{}, counted{768, 268, 0, 8, "30d7f053"}},
+		{"letter-ab/letter-ab.data", Config{Label: "1", Positive: "A"}, counted{1555, 789, 0, 16, "c07d823b"}},
+		{"wine-red/winequality-red.csv", Config{Label: "quality", Positive: "7,8"}, counted{1599, 217, 0, 11, "9a232ae5"}},
+		{"heart/heart.dat", Config{Positive: "2"}, counted{270, 120, 0, 13, "d6a7c760"}},
+		{"liver/bupa.data", Config{Positive: "2"}, counted{345, 200, 0, 6, "2998ff84"}},
+		{"w8a/w8a.gz", Config{}, counted{49749, 1479, 0, 0, "bcc8e9c4"}},
+		{"w8a/w8a.t.gz", Config{}, counted{14951, 454, 0, 0, "196b3958"}},
+		{"spam-drift/spam-stream.svm.gz", Config{}, counted{9324, 2387, 0, 0, "befb20f4"}},
+		{"sms/SMSSpamCollection", Config{}, counted{5574, 747, 0, 0, "a6ad7b00"}},
 	} {
 		t.Run(filepath.Dir(tt.path), func(t *testing.T) {
 			tt.cfg.Paths = []string{filepath.Join(dataDir(t), tt.path)}
@@ -103,8 +111,11 @@ func TestDataSets(t *testing.T) {
 func TestSpamAssassin(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "spamassassin")
 	cfg := Config{Index: filepath.Join(dir, "index.csv"), Paths: []string{filepath.Join(dir, "spamassassin.tar.gz")}}
-	if got, want := count(t, cfg), (counted{6046, 1896, 0, 0}); got != want {
+	if got, want := count(t, cfg), (counted{6046, 1896, 0, 0, "820ea673"}); got != want {
 		t.Errorf("by index.csv: got %+v, want %+v", got, want)
+	}
+	if got, want := count(t, Config{Spam: cfg.Paths}), (counted{6046, 6046, 0, 0, "4d4ddcb9"}); got != want {
+		t.Errorf("by time of delivery: got %+v, want %+v", got, want)
 	}
 
 	times, err := os.ReadFile(filepath.Join(dir, "times.csv"))
