@@ -4,20 +4,21 @@ import (
 	"bytes"
 	netmail "net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
-// deliveryTime returns when a message was delivered, UTC: what the last hop
-// wrote, which is the topmost Received header; else the Date header; else an
-// mbox's "From " line; else the zero time.
+// deliveryTime returns when a message was delivered, in UTC: by the topmost Received
+// header, else the Date header, else an mbox's "From " line. It returns the zero time
+// where none of them says.
 func deliveryTime(raw []byte) time.Time {
 	var from, date string
 	rest := raw
 	if line, after, _ := bytes.Cut(rest, []byte("\n")); bytes.HasPrefix(line, []byte("From ")) {
 		from, rest = string(line), after
 	}
-	const most = 64 << 10 // of headers, as mail.Reduce keeps them
+	const most = 64 << 10 // of headers, as in mail.Reduce
 	rest = rest[:min(len(rest), most)]
 	for len(rest) > 0 {
 		var name, value string
@@ -27,9 +28,10 @@ func deliveryTime(raw []byte) time.Time {
 		}
 		switch {
 		case strings.EqualFold(name, "Received"):
-			_, stamp, ok := cutLast(value, ";")
-			if t := parseDate(stamp); ok && !t.IsZero() {
-				return t
+			if i := strings.LastIndexByte(value, ';'); i >= 0 {
+				if t := parseDate(value[i+1:]); !t.IsZero() {
+					return t
+				}
 			}
 		case strings.EqualFold(name, "Date") && date == "":
 			date = value
@@ -38,11 +40,18 @@ func deliveryTime(raw []byte) time.Time {
 	if t := parseDate(date); !t.IsZero() {
 		return t
 	}
-	return fromLineTime(from)
+	// "From sender Mon Jan  2 15:04:05 2006"
+	fields := strings.Fields(from)
+	for i, f := range fields {
+		if i >= 2 && isDayName(f) {
+			return parseDate(strings.Join(fields[i:], " "))
+		}
+	}
+	return time.Time{}
 }
 
-// nextHeader takes one header, unfolded, from b. The name is empty at the end of
-// the headers; a line that is none counts as one with a name of its own.
+// nextHeader takes one header, unfolded, from b. The name is empty at the end of the
+// headers. A line without a colon has the name "?".
 func nextHeader(b []byte) (name, value string, rest []byte) {
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -63,20 +72,13 @@ func nextHeader(b []byte) (name, value string, rest []byte) {
 	return strings.TrimSpace(name), value, rest
 }
 
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
-}
-
 var (
 	comment  = regexp.MustCompile(`\([^()]*\)`)
 	blanks   = regexp.MustCompile(`\s+`)
 	zoneName = regexp.MustCompile(` [A-Za-z][A-Za-z ]*$`)
 )
 
-// Dates as mail programs have written them, beside those of RFC 5322.
+// dateLayouts are dates that mail programs have written against RFC 5322.
 var dateLayouts = []string{
 	"2 Jan 2006 15:04:05 -0700",
 	"2 Jan 2006 15:04 -0700",
@@ -93,8 +95,8 @@ var dateLayouts = []string{
 	"2006-01-02 15:04:05",
 }
 
-// parseDate reads a date in mail, also a broken one, without a zone in UTC. It
-// returns the zero time for what is none, or lies outside 1970 to 2100.
+// parseDate reads a date in mail, also a malformed one. A date without a zone is UTC.
+// It returns the zero time for what is no date, or lies outside 1970 to 2100.
 func parseDate(s string) time.Time {
 	if len(s) > 200 {
 		return time.Time{}
@@ -116,7 +118,7 @@ func parseDate(s string) time.Time {
 				return plausible(t)
 			}
 		}
-		shorter := zoneName.ReplaceAllString(s, "") // the name of a zone says less than an hour
+		shorter := zoneName.ReplaceAllString(s, "") // without the zone's name
 		if shorter == s {
 			return time.Time{}
 		}
@@ -124,19 +126,17 @@ func parseDate(s string) time.Time {
 	}
 }
 
-// zones are the names that RFC 5322 (§4.3) defines; it takes every other for
-// +0000, as nothing is known of it.
+// zones are the names that RFC 5322 (§4.3) defines. By it every other name is +0000.
 var zones = map[string]string{
 	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }
 
-// lastWord is a zone's name behind a time at the end of a date, maybe before a
-// comment.
+// lastWord is a zone's name at the end of a date, behind the time. A comment may follow.
 var lastWord = regexp.MustCompile(`[0-9]\s+([A-Za-z][A-Za-z0-9/_]*)(\s*\(.*)?$`)
 
-// withOffset writes the offset of a zone that is named alone. Package time would
-// look the name up in the zone of the machine that it runs on.
+// withOffset replaces the name of a zone by its offset. Package time would look the
+// name up in the zone of the machine that it runs on.
 func withOffset(s string) string {
 	m := lastWord.FindStringSubmatchIndex(s)
 	if m == nil {
@@ -154,14 +154,7 @@ func withOffset(s string) string {
 }
 
 func isDayName(s string) bool {
-	if len(s) < 3 {
-		return false
-	}
-	switch strings.ToLower(s[:3]) {
-	case "mon", "tue", "wed", "thu", "fri", "sat", "sun":
-		return true
-	}
-	return false
+	return len(s) >= 3 && slices.Contains([]string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}, strings.ToLower(s[:3]))
 }
 
 func plausible(t time.Time) time.Time {
@@ -170,15 +163,4 @@ func plausible(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t
-}
-
-// fromLineTime reads the date of "From sender Mon Jan  2 15:04:05 2006".
-func fromLineTime(line string) time.Time {
-	fields := strings.Fields(line)
-	for i, f := range fields {
-		if i >= 2 && isDayName(f) {
-			return parseDate(strings.Join(fields[i:], " "))
-		}
-	}
-	return time.Time{}
 }

@@ -25,28 +25,39 @@ type FlipFlags struct {
 	Seed       *int64   `placeholder:"S" help:"Seed of the flips, 0 unless given: whether a label is flipped depends on it and on the event's id alone."`
 }
 
-// Check reports a flag that says how labels are flipped where none is to be. A rate
-// of 0 that is given is one. A seed, and the kind that is the default, ask for
-// nothing and pass, for whoever runs the same command with and without flips.
+// Check reports a flag that says how labels are flipped without --flip; --flip 0 counts
+// as given. --seed and --flip-kind uniform pass: they let one run the same command with
+// and without flips.
 func (f *FlipFlags) Check() error {
 	if f.Flip != nil {
 		return nil
 	}
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{
+	given := firstGiven([]flag{
 		{"--flip-from", f.FlipFrom != nil}, {"--flip-kind", f.FlipKind != "" && f.FlipKind != "uniform"},
 		{"--flip-source", f.FlipSource != ""},
-	} {
-		if flag.given {
-			return usagef("%s: no label is flipped without --flip RATE, such as --flip .1", flag.name)
-		}
+	})
+	if given != "" {
+		return usagef("%s: no label is flipped without --flip RATE, such as --flip .1", given)
 	}
 	return nil
 }
 
-// Config returns the settings that f and flip ask for, over the given paths.
+type flag struct {
+	name  string
+	given bool
+}
+
+// firstGiven returns the name of the first flag that was given, "" if none was.
+func firstGiven(flags []flag) string {
+	for _, f := range flags {
+		if f.given {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// Config returns the configuration that f and flip ask for, over the given paths.
 func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 	return Config{
 		Paths: paths, Format: f.Format,
@@ -57,23 +68,14 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 	}
 }
 
-// Given returns the first flag that was given of those that say how a source is
-// read, "" if none was: what comes from no source follows none of them. The names
-// of dense inputs and the limit are not among them.
+// Given returns the first flag that was given of those that only a source follows, ""
+// if none was. --dense and --limit are not among them: synthetic mail takes them, too.
 func (f *Flags) Given() string {
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{
+	return firstGiven([]flag{
 		{"--format", f.Format != ""}, {"--spam", len(f.Spam) > 0}, {"--ham", len(f.Ham) > 0}, {"--index", f.Index != ""},
 		{"--label", f.Label != ""}, {"--positive", f.Positive != ""}, {"--drop", f.Drop != ""},
 		{"--shuffle", f.Shuffle != nil}, {"--source", len(f.Source) > 0},
-	} {
-		if flag.given {
-			return flag.name
-		}
-	}
-	return ""
+	})
 }
 
 // config returns the flips that f asks for.

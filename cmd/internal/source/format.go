@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// formatOf returns the one format of all inputs: the given one, or what their
-// names and contents say.
+// formatOf returns the format of all inputs: the given one, or what their names and
+// contents tell.
 func formatOf(inputs []*input, given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -37,13 +37,9 @@ func formatOf(inputs []*input, given string) (string, error) {
 	return format, nil
 }
 
-// formatOfName tells a format by the last part of a name, compression put aside.
+// formatOfName tells a format by a file's extension.
 func formatOfName(path string) string {
-	name := strings.ToLower(filepath.Base(path))
-	for _, ext := range []string{".gz", ".zst"} {
-		name = strings.TrimSuffix(name, ext)
-	}
-	switch filepath.Ext(name) {
+	switch formatExt(path) {
 	case ".csv":
 		return FormatCSV
 	case ".svm", ".svmlight", ".libsvm":
@@ -54,6 +50,12 @@ func formatOfName(path string) string {
 		return FormatMail
 	}
 	return ""
+}
+
+// formatExt returns a file's extension in lower case, without that of compression.
+func formatExt(name string) string {
+	name = strings.ToLower(name)
+	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 }
 
 // formatOfContent tells a format by the first bytes of a file, or returns "".
@@ -128,21 +130,16 @@ func isSVMLightLine(s string) bool {
 // isTable reports whether rows look like numbers in columns: the second row, or
 // the only one, has as many fields as the first, at least two, and a number.
 func isTable(rows []string) bool {
-	comma := commaOf(rows[0])
-	first, err := splitRow(nil, rows[0], comma)
-	if err != nil || len(first) < 2 {
-		return false
+	split := newSplitter(separatorOf(rows[0])).split
+	row, err := split(rows[0])
+	columns := len(row)
+	if len(rows) > 1 && err == nil {
+		row, err = split(rows[1])
 	}
-	row := first
-	if len(rows) > 1 {
-		if row, err = splitRow(nil, rows[1], comma); err != nil || len(row) != len(first) {
-			return false
-		}
-	}
-	return slices.ContainsFunc(row, isNumber)
+	return err == nil && columns >= 2 && len(row) == columns && slices.ContainsFunc(row, isNumber)
 }
 
-// isHeaderLine reports whether s begins as a field of RFC 5322 does.
+// isHeaderLine reports whether s begins like a header field of RFC 5322.
 func isHeaderLine(s string) bool {
 	name, _, ok := strings.Cut(s, ":")
 	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f })
@@ -153,8 +150,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// parseNumber reads a decimal number. NaN and ±Inf are numbers here, for the
-// event's validation to refuse by name.
+// parseNumber reads a decimal number. It accepts NaN and ±Inf, which the event's
+// validation refuses by name.
 func parseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "xX_") {
 		return 0, fmt.Errorf("%s is not a number", word(s))
@@ -166,9 +163,9 @@ func parseNumber(s string) (float64, error) {
 	return v, nil
 }
 
-// word quotes s if it is a misspelt word, a number or three bytes at most, and else
-// only counts its bytes: what stands in the place of a label may be mail or an address, and an
-// error goes to stderr and from there into logs.
+// word quotes s in an error if it is a word, a number or at most three bytes. Of any
+// other value it only counts the bytes: it may be mail or an address, and errors go into
+// logs.
 func word(s string) string {
 	const least, most = 3, 16
 	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"math"
 	"strconv"
 	"strings"
@@ -16,27 +15,11 @@ import (
 	"hamlet/stream"
 )
 
-// ID returns the id of an item that carries none: a hash of its ordinal in its
-// source, its label and its body. The generator of synthetic mail follows the
-// same rule.
+// ID returns the id of an item that carries none: the first 12 bytes, in hex, of a
+// SHA-256 over the item's ordinal in its source, its label and its body. The
+// generator of synthetic mail follows the same rule.
 func ID(ordinal int, e *stream.Event) string {
-	var h hasher
-	return h.id(ordinal, e)
-}
-
-// A hasher makes ids: the first 12 bytes, in hex, of a SHA-256 over the item's
-// ordinal and over its label and body.
-type hasher struct {
-	h   hash.Hash
-	buf []byte
-}
-
-func (x *hasher) id(ordinal int, e *stream.Event) string {
-	if x.h == nil {
-		x.h = sha256.New()
-	}
-	x.h.Reset()
-	b := binary.LittleEndian.AppendUint64(x.buf[:0], uint64(ordinal))
+	b := binary.LittleEndian.AppendUint64(nil, uint64(ordinal))
 	b = append(b, byte(e.Label), byte(e.Body.Kind))
 	b = append(b, e.Body.Text...)
 	for _, n := range e.Body.Vector {
@@ -44,13 +27,13 @@ func (x *hasher) id(ordinal int, e *stream.Event) string {
 		b = append(b, n.Name...)
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n.Value))
 	}
-	x.h.Write(b)
-	x.h.Write(e.Body.Mail)
-	x.buf = x.h.Sum(b[:0])
-	return hex.EncodeToString(x.buf[:12])
+	h := sha256.New()
+	h.Write(b)
+	h.Write(e.Body.Mail)
+	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// uniform maps an id to [0, 1), as a function of the salt and the id alone.
+// uniform maps an id to [0, 1), as a function of salt, seed and id.
 func uniform(salt string, seed int64, id string) float64 {
 	var d xxhash.Digest
 	d.Reset()
@@ -60,8 +43,8 @@ func uniform(salt string, seed int64, id string) float64 {
 	return float64(d.Sum64()>>11) / (1 << 53)
 }
 
-// A FlipConfig says which labels the learner is told wrong. Whether an event's
-// is one of them is a function of the seed and the event's id.
+// A FlipConfig says which labels are flipped. Whether an event's is one of them is a
+// function of the seed and the event's id.
 type FlipConfig struct {
 	Rate   float64 // probability in [0, 1]
 	From   int     // the first event that may be flipped, counted from 1; 0: the first
@@ -88,7 +71,7 @@ func (f *FlipConfig) check() (errs []error) {
 // Check reports every setting that makes no sense.
 func (f *FlipConfig) Check() error { return errors.Join(f.check()...) }
 
-// Apply flips the label of the n-th event, counted from 1, if it is to be.
+// Apply flips the label of e if f asks for it; e is the n-th event, counted from 1.
 func (f *FlipConfig) Apply(e *stream.Event, n int) {
 	switch {
 	case f.Rate == 0 || n < f.From || e.Label == stream.Unlabelled:
@@ -161,8 +144,8 @@ func checkAssignments(list []Assignment) (errs []error) {
 	return errs
 }
 
-// assign returns the source of the event with this id. What no share covers
-// keeps the default name.
+// assign returns the source of the event with this id: the default name where no
+// share covers it.
 func assign(list []Assignment, id string) string {
 	if len(list) == 0 {
 		return stream.DefaultName

@@ -1,11 +1,10 @@
 package source
 
 import (
-	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,8 +21,7 @@ type indexLine struct {
 	err    error
 }
 
-// parseIndexLine reads "label,path". The path may hold commas; quotes around it
-// are taken off.
+// parseIndexLine reads "label,path". The path may hold commas, and may be quoted.
 func parseIndexLine(line string) (label stream.Label, path string, err error) {
 	name, path, ok := strings.Cut(line, ",")
 	if !ok {
@@ -34,13 +32,11 @@ func parseIndexLine(line string) (label stream.Label, path string, err error) {
 	}
 	path = strings.TrimSpace(path)
 	if strings.HasPrefix(path, `"`) {
-		rest := ""
-		if path, rest, err = unquote(path); err != nil {
-			return 0, "", err
+		fields, err := newSplitter(',').split(path)
+		if err != nil || len(fields) > 1 {
+			return 0, "", errors.New("the closing quote is not at the end of the path")
 		}
-		if rest != "" {
-			return 0, "", errors.New("something follows the closing quote")
-		}
+		path = fields[0]
 	}
 	if path == "" || strings.ContainsRune(path, 0) {
 		return 0, "", errors.New("the path is missing")
@@ -48,8 +44,8 @@ func parseIndexLine(line string) (label stream.Label, path string, err error) {
 	return label, path, nil
 }
 
-// prepareIndex reads the index and finds every message that it names.
-func (s *Source) prepareIndex() error {
+// openIndex reads the index and finds every message that it names.
+func (s *Source) openIndex() error {
 	list, err := readIndex(s.cfg.Index)
 	if err != nil {
 		return fmt.Errorf("--index %w", err)
@@ -74,7 +70,7 @@ func (s *Source) prepareIndex() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	members, err := membersOf(archives)
+	members, err := memberNames(archives)
 	if err != nil {
 		return err
 	}
@@ -88,8 +84,8 @@ func (s *Source) prepareIndex() error {
 	return nil
 }
 
-// readIndex reads the lines of an index. Those that say nothing remain, with
-// their errors, and become rejections.
+// readIndex reads the lines of an index. A line that cannot be read stays in the
+// list with its error, and becomes a rejection.
 func readIndex(name string) ([]indexLine, error) {
 	if _, err := filesUnder(name); err != nil {
 		return nil, err
@@ -100,19 +96,16 @@ func readIndex(name string) ([]indexLine, error) {
 	}
 	defer closer()
 	var list []indexLine
-	l := lines{r: r, max: 64 << 10}
-	for {
-		line, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	n := 0
+	for line, err := range Lines(r, 64<<10) {
+		n++
 		if err != nil && !errors.Is(err, ErrLineTooLong) {
-			return nil, fmt.Errorf("%s: read line %d: %w", name, l.n+1, err)
+			return nil, fmt.Errorf("%s: read line %d: %w", name, n, err)
 		}
-		entry := indexLine{place: fmt.Sprintf("%s:%d", name, l.n), err: err}
+		entry := indexLine{place: fmt.Sprintf("%s:%d", name, n), err: err}
 		if err == nil {
 			text := string(bytes.TrimSpace(line))
-			if text == "" || l.n == 1 && text == "label,path" {
+			if text == "" || n == 1 && text == "label,path" {
 				continue
 			}
 			entry.label, entry.path, entry.err = parseIndexLine(text)
@@ -125,45 +118,39 @@ func readIndex(name string) ([]indexLine, error) {
 	return list, nil
 }
 
-// membersOf lists the archives' members. Those of a stream are found out later.
-func membersOf(archives []*input) (map[string]bool, error) {
-	members := map[string]bool{}
-	for _, in := range archives {
+// memberNames lists the archives' members. Those of a pipe are found out later.
+func memberNames(archives []*input) (map[string]bool, error) {
+	names := map[string]bool{}
+	list := func(in *input) error {
 		r, closer, err := in.open()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		err = func() error {
-			defer closer()
-			head, _ := r.Peek(512)
-			if !isTar(head) {
-				return usagef("%s: not a tar; --index takes a tar of messages or their folder", in.name)
+		defer closer()
+		if head, _ := r.Peek(512); !isTar(head) {
+			return usagef("%s: not a tar; --index takes a tar of messages or their folder", in.name)
+		}
+		if in.stream != nil {
+			return nil
+		}
+		for m, err := range members(in.name, r) {
+			if err != nil {
+				return err
 			}
-			if in.stream != nil {
-				return nil
-			}
-			archive := tar.NewReader(r)
-			for {
-				header, err := archive.Next()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil {
-					return fmt.Errorf("%s: read the tar: %w", in.name, err)
-				}
-				if header.Typeflag == tar.TypeReg {
-					members[memberName(header.Name)] = true
-				}
-			}
-		}()
-		if err != nil {
+			names[m.name] = true
+		}
+		return nil
+	}
+	for _, in := range archives {
+		if err := list(in); err != nil {
 			return nil, err
 		}
 	}
-	return members, nil
+	return names, nil
 }
 
-// resolve finds what each line of the index names: a member, or a file.
+// resolve finds what each line of the index names: a member, or a file. What is
+// neither may still be a member of a pipe.
 func resolve(list []indexLine, members map[string]bool, folders []string, piped bool, index string) error {
 	missing, first := 0, ""
 	for i := range list {
@@ -171,32 +158,25 @@ func resolve(list []indexLine, members map[string]bool, folders []string, piped 
 		if entry.err != nil {
 			continue
 		}
+		name, file := memberName(entry.path), ""
 		if filepath.IsAbs(entry.path) {
-			if isFile(entry.path) {
-				continue
-			}
-		} else {
-			if name := memberName(entry.path); members[name] {
-				entry.path, entry.member = name, true
-				continue
-			}
-			found := false
+			name, file = "", existing(entry.path)
+		} else if !members[name] {
 			for _, folder := range folders {
-				if path := filepath.Join(folder, entry.path); isFile(path) {
-					entry.path, found = path, true
+				if file = existing(filepath.Join(folder, entry.path)); file != "" {
 					break
 				}
 			}
-			if found {
-				continue
-			}
-			if piped {
-				entry.path, entry.member = memberName(entry.path), true
-				continue
-			}
 		}
-		if missing++; missing == 1 {
-			first = fmt.Sprintf("%s names %s", entry.place, clip(entry.path))
+		switch {
+		case file != "":
+			entry.path = file
+		case name != "" && (members[name] || piped):
+			entry.path, entry.member = name, true
+		default:
+			if missing++; missing == 1 {
+				first = fmt.Sprintf("%s names %s", entry.place, clip(entry.path))
+			}
 		}
 	}
 	if missing == 0 {
@@ -206,22 +186,22 @@ func resolve(list []indexLine, members map[string]bool, folders []string, piped 
 	if missing > 1 {
 		more = fmt.Sprintf(" (and %d more lines)", missing-1)
 	}
+	where := strings.Join(folders, " or ") + more
 	if len(members) == 0 {
-		return fmt.Errorf("%s, which is no file under %s%s: give the tar that holds it as SOURCE",
-			first, strings.Join(folders, " or "), more)
+		return fmt.Errorf("%s, which is no file under %s: give the tar that holds it as SOURCE", first, where)
 	}
-	return fmt.Errorf("%s, which is neither a member of the tar nor a file under %s%s: mend %s, or give the tar that belongs to it",
-		first, strings.Join(folders, " or "), more, index)
+	return fmt.Errorf("%s, which is neither a member of the tar nor a file under %s: correct %s, or give the tar that belongs to it", first, where, index)
 }
 
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
+// existing returns path if there is a file, else "".
+func existing(path string) string {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return ""
+	}
+	return path
 }
 
-// indexed yields the messages in the order of the index. Where that is the
-// archive's own order nothing is kept; a member that is met before its turn is
-// spooled.
+// indexed yields the messages in the order of the index.
 func indexed(list []indexLine, archives []*input) drafts {
 	return func(yield func(draft, error) bool) {
 		reader := newMemberReader(list, archives)
@@ -240,8 +220,7 @@ func indexed(list []indexLine, archives []*input) drafts {
 			default:
 				d, err = readFileDraft(entry)
 			}
-			var r *Rejection
-			if !yield(d, err) || err != nil && !errors.As(err, &r) {
+			if !yield(d, err) || err != nil && !isRejection(err) {
 				return
 			}
 		}
@@ -262,130 +241,100 @@ func readFileDraft(entry *indexLine) (draft, error) {
 	return mailDraft(Message{in.name, raw}, entry.label)
 }
 
-// A memberReader finds members of archives in any order, in one pass.
+// A memberReader finds members of archives in any order, in one pass. It spools a
+// member that it meets before its turn; in the archive's own order there is none.
 type memberReader struct {
-	archives []*input
-	wanted   map[string]int // how often each member is still to be read
-	kept     map[string]int // places in the spool
-	broken   map[string]error
-	spool    *spool
+	next    func() (member, error, bool) // the archives' members in their order
+	stop    func()
+	wanted  map[string]int // how often each member is still to be found
+	spooled map[string]spooledMember
+	spool   *spool
+}
 
-	archive *tar.Reader // of archives[0]
-	closer  func()
+// A spooledMember is a place in the spool, or the reason why it cannot be learnt from.
+type spooledMember struct {
+	place int
+	err   error
 }
 
 func newMemberReader(list []indexLine, archives []*input) *memberReader {
-	m := &memberReader{
-		archives: archives, spool: newSpool(),
-		wanted: map[string]int{}, kept: map[string]int{}, broken: map[string]error{},
-	}
+	m := &memberReader{spool: newSpool(), wanted: map[string]int{}, spooled: map[string]spooledMember{}}
 	for _, entry := range list {
 		if entry.member {
 			m.wanted[entry.path]++
 		}
 	}
+	m.next, m.stop = iter.Pull2(func(yield func(member, error) bool) {
+		for _, in := range archives {
+			r, closer, err := in.open()
+			if err != nil {
+				yield(member{}, err)
+				return
+			}
+			for e, err := range members(in.name, r) {
+				if !yield(e, err) {
+					closer()
+					return
+				}
+			}
+			closer()
+		}
+	})
 	return m
 }
 
+// find returns the message of an index's line. Of two members of one name the first
+// counts.
 func (m *memberReader) find(entry *indexLine) (draft, error) {
 	m.wanted[entry.path]--
-	if err := m.broken[entry.path]; err != nil {
-		return rejected(entry.place, err)
-	}
-	if i, ok := m.kept[entry.path]; ok {
-		e, err := m.spool.at(i)
-		e.Label = entry.label
-		return draft{e, entry.place}, err
-	}
 	for {
-		name, message, err := m.next()
-		if errors.Is(err, io.EOF) {
-			return draft{}, fmt.Errorf("%s names %s, which the archive does not hold: mend the index, or give the tar that belongs to it", entry.place, clip(entry.path))
+		if s, ok := m.spooled[entry.path]; ok {
+			if s.err != nil {
+				return rejected(entry.place, s.err)
+			}
+			e, err := m.spool.at(s.place)
+			e.Label = entry.label
+			return draft{e, entry.place}, err
 		}
+		e, err, ok := m.next()
 		if err != nil {
 			return draft{}, err
 		}
-		if name == entry.path && m.wanted[name] == 0 {
-			return mailDraft(message, entry.label)
+		if !ok {
+			return draft{}, fmt.Errorf("%s names %s, which the archive does not hold: correct the index, or give the tar that belongs to it", entry.place, clip(entry.path))
 		}
-		if name != entry.path && m.wanted[name] == 0 {
-			continue // not in the index, or a second member of that name
-		}
-		if err := m.keep(name, message); err != nil {
-			return draft{}, err
-		}
-		if name != entry.path {
+		if _, ok := m.spooled[e.name]; ok || m.wanted[e.name] == 0 && e.name != entry.path {
 			continue
 		}
-		if err := m.broken[name]; err != nil {
-			return rejected(entry.place, err)
+		message, err := e.message()
+		if err != nil {
+			return draft{}, err
 		}
-		return mailDraft(message, entry.label)
+		d, err := mailDraft(message, entry.label)
+		if m.wanted[e.name] == 0 {
+			return d, err
+		}
+		if err := m.put(e.name, &d.event, err); err != nil {
+			return draft{}, err
+		}
 	}
 }
 
-// keep spools a message for its turn.
-func (m *memberReader) keep(name string, message Message) error {
-	if _, ok := m.kept[name]; ok || m.broken[name] != nil {
-		return nil // the first of that name counts
-	}
-	d, err := mailDraft(message, stream.Ham) // the index has its label
-	if err != nil {
-		var r *Rejection
-		if !errors.As(err, &r) {
-			return err
-		}
-		m.broken[name] = r.Err
+// put spools a member for its turn, or the rejection that stands for it.
+func (m *memberReader) put(name string, e *stream.Event, err error) error {
+	var r *Rejection
+	switch {
+	case errors.As(err, &r):
+		m.spooled[name] = spooledMember{err: r.Err}
 		return nil
+	case err != nil:
+		return err
 	}
-	m.kept[name] = m.spool.len()
-	return m.spool.add(&d.event)
-}
-
-// next returns the archives' next member that the index still wants, or io.EOF.
-func (m *memberReader) next() (string, Message, error) {
-	for {
-		if m.archive == nil {
-			if len(m.archives) == 0 {
-				return "", Message{}, io.EOF
-			}
-			r, closer, err := m.archives[0].open()
-			if err != nil {
-				return "", Message{}, err
-			}
-			m.archive, m.closer = tar.NewReader(r), closer
-		}
-		in := m.archives[0]
-		header, err := m.archive.Next()
-		if errors.Is(err, io.EOF) {
-			m.endArchive()
-			m.archives = m.archives[1:]
-			continue
-		}
-		if err != nil {
-			return "", Message{}, fmt.Errorf("%s: read the tar: %w", in.name, err)
-		}
-		name := memberName(header.Name)
-		if _, ok := m.wanted[name]; !ok || header.Typeflag != tar.TypeReg {
-			continue
-		}
-		raw, err := readMessage(m.archive)
-		if err != nil {
-			return "", Message{}, fmt.Errorf("%s:%s: read the tar: %w", in.name, header.Name, err)
-		}
-		return name, Message{in.name + ":" + name, raw}, nil
-	}
-}
-
-// endArchive closes the archive that is being read, if there is one.
-func (m *memberReader) endArchive() {
-	if m.closer != nil {
-		m.closer()
-	}
-	m.archive, m.closer = nil, nil
+	m.spooled[name] = spooledMember{place: m.spool.len()}
+	return m.spool.add(e)
 }
 
 func (m *memberReader) close() {
-	m.endArchive()
+	m.stop()
 	m.spool.close()
 }

@@ -21,7 +21,7 @@ import (
 // usagef returns the error of wrong usage, which has an exit status of its own.
 func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
-// headSize is how much of an input is looked at before it is read.
+// headSize is how many bytes of an input Open examines.
 const headSize = 256 << 10
 
 // An input is one file, or a stream that can be read once, unpacked.
@@ -31,30 +31,24 @@ type input struct {
 	stream io.Reader // standard input or a pipe; nil: the file at path
 	file   *os.File  // the pipe, ours to close
 
-	peeked *bufio.Reader // the stream once it has been looked at
+	// unpacked's results for stream, once it has been opened. Only unpacked sets them.
+	peeked *bufio.Reader
 	closer func()
 }
 
-// inputs returns the files that paths stand for, directories walked in the
-// order of names, and everything that is wrong with them.
-func (s *Source) inputs(paths []string) ([]*input, error) {
-	var (
-		list []*input
-		errs []error
-	)
+// inputs returns the files that paths stand for, and everything that is wrong with
+// them.
+func (s *Source) inputs(paths []string) (list []*input, err error) {
+	var errs []error
 	for _, path := range paths {
 		found, err := s.inputsOf(path)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		list = append(list, found...)
+		list, errs = append(list, found...), append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return list, nil
+	return list, errors.Join(errs...)
 }
 
+// inputsOf returns the files that path stands for. Those of a directory come in the
+// order of their names.
 func (s *Source) inputsOf(path string) ([]*input, error) {
 	if path == "-" {
 		for _, in := range s.once {
@@ -75,11 +69,15 @@ func (s *Source) inputsOf(path string) ([]*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	return files(names), nil
+}
+
+func files(names []string) []*input {
 	list := make([]*input, len(names))
 	for i, name := range names {
 		list[i] = &input{name: name, path: name}
 	}
-	return list, nil
+	return list
 }
 
 func (s *Source) readOnce(in *input) []*input {
@@ -87,9 +85,8 @@ func (s *Source) readOnce(in *input) []*input {
 	return []*input{in}
 }
 
-// filesUnder returns path itself, or, if it is a directory, the regular files
-// under it by name, hidden ones left out. It reports what cannot be read, and
-// what is empty.
+// filesUnder returns path itself or, if it is a directory, the regular files under it
+// by name, without hidden ones. What cannot be read, or is empty, is an error.
 func filesUnder(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -133,15 +130,15 @@ func filesUnder(path string) ([]string, error) {
 	return names, nil
 }
 
-// isRegular reports whether a file of a directory, or what a link there names, can
-// be read to its end: a pipe might wait for ever, a device never end.
+// isRegular reports whether name, or what it links to, is a regular file. Pipes and
+// devices may have no end.
 func isRegular(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// plain takes the operation and the path off an error of package os: our own
-// message names them.
+// plain returns an error of package os without its operation and path, which our own
+// message names.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -150,7 +147,7 @@ func plain(err error) error {
 	return err
 }
 
-// open returns the input's bytes, unpacked. Of a stream it returns the same reader
+// open returns the input's bytes, unpacked. For a stream it returns the same reader
 // every time.
 func (in *input) open() (*bufio.Reader, func(), error) {
 	r, closer, err := in.unpacked()
@@ -195,8 +192,8 @@ func (in *input) close() error {
 	return nil
 }
 
-// head returns the first bytes, at most headSize. Of a pipe it waits for the
-// first line alone.
+// head returns the first bytes, at most headSize. It waits only for the first line of
+// a pipe.
 func (in *input) head() ([]byte, error) {
 	r, closer, err := in.open()
 	if err != nil {
@@ -224,7 +221,7 @@ func (in *input) head() ([]byte, error) {
 	return slices.Clone(b), nil
 }
 
-// unpack undoes gzip and Zstandard, which it knows by their first bytes.
+// unpack decompresses gzip and Zstandard, which it tells by their first bytes.
 func unpack(r io.Reader) (*bufio.Reader, func(), error) {
 	packed := bufio.NewReaderSize(r, 64<<10)
 	magic, _ := packed.Peek(4)

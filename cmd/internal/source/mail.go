@@ -25,15 +25,15 @@ import (
 // a message is too large, and no more of it.
 const maxMessage = mail.MaxSize + 1
 
-// A Message is a mail as it lies in a mailbox.
+// A Message is a mail as a mailbox stores it.
 type Message struct {
 	Place string // file, "mbox:message n" or "archive:member"
 	Raw   []byte // at most the first 25 MiB and a byte
 }
 
-// Messages reads the mail in path: an mbox file, a Maildir, a directory of
-// messages, a tar of messages, one message, or "-" for one message or an mbox on
-// stdin; packed or not. An error about one message is a *[Rejection].
+// Messages reads the mail in path: an mbox file, a Maildir, a directory of messages, a
+// tar of messages or one message. "-" is one message or an mbox on stdin. All may be
+// compressed. A *[Rejection] is about one message; any other error is the last.
 func Messages(path string, stdin io.Reader) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		s := &Source{cfg: Config{Stdin: stdin}}
@@ -43,11 +43,11 @@ func Messages(path string, stdin io.Reader) iter.Seq2[Message, error] {
 			yield(Message{}, err)
 			return
 		}
-		box.messages()(yield)
+		box.messages(yield)
 	}
 }
 
-// A mailbox is a place where messages lie.
+// A mailbox is a set of files that hold messages.
 type mailbox struct {
 	files  []*input
 	single bool // every file is one message
@@ -63,11 +63,7 @@ func (s *Source) openMailbox(path string) (*mailbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	box := &mailbox{single: true}
-	for _, name := range names {
-		box.files = append(box.files, &input{name: name, path: name})
-	}
-	return box, nil
+	return &mailbox{files: files(names), single: true}, nil
 }
 
 // maildirOrTree returns the messages of a Maildir, delivered and seen ones, by
@@ -99,68 +95,84 @@ func maildirOrTree(dir string) ([]string, error) {
 	return names, nil
 }
 
-func (b *mailbox) messages() iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
-		for _, in := range b.files {
-			if !b.file(in, yield) {
+// messages yields all messages of b. A [*Rejection] is about one message; any other
+// error is the last.
+func (b *mailbox) messages(yield func(Message, error) bool) {
+	for _, in := range b.files {
+		for m, err := range b.file(in) {
+			if !yield(m, err) || err != nil && !isRejection(err) {
 				return
 			}
 		}
 	}
 }
 
-func (b *mailbox) file(in *input, yield func(Message, error) bool) (more bool) {
-	// One message among many that cannot be learnt from does not keep the others
-	// from being learnt.
-	fail := func(err error) bool {
-		if b.single && ownFault(err) {
-			return yield(Message{}, &Rejection{Place: in.name, Err: err})
+// file yields the messages of one file.
+func (b *mailbox) file(in *input) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		// One message among many that cannot be read does not stop the others.
+		fail := func(err error) {
+			if b.single && ownFault(err) {
+				yield(Message{}, &Rejection{Place: in.name, Err: err})
+				return
+			}
+			yield(Message{}, fmt.Errorf("%s: %w", in.name, err))
 		}
-		yield(Message{}, fmt.Errorf("%s: %w", in.name, err))
-		return false
-	}
-	r, closer, err := in.unpacked()
-	for b.single && errors.Is(err, fs.ErrNotExist) {
-		path, lookErr := movedTo(in.path)
-		if lookErr != nil {
-			return fail(lookErr)
+		r, closer, err := in.unpacked()
+		for b.single && errors.Is(err, fs.ErrNotExist) {
+			path, lookErr := movedTo(in.path)
+			if lookErr != nil {
+				fail(lookErr)
+				return
+			}
+			if path == "" || path == in.path {
+				break
+			}
+			in = &input{name: path, path: path}
+			r, closer, err = in.unpacked()
 		}
-		if path == "" || path == in.path {
-			break
+		if err != nil {
+			fail(err)
+			return
 		}
-		in = &input{name: path, path: path}
-		r, closer, err = in.unpacked()
+		defer closer()
+		head, _ := r.Peek(512)
+		switch ext := formatExt(in.path); {
+		case isTar(head):
+			for e, err := range members(in.name, r) {
+				var m Message
+				if err == nil {
+					m, err = e.message()
+				}
+				if !yield(m, err) {
+					return
+				}
+			}
+		case bytes.HasPrefix(head, []byte("From ")) && (!b.single || ext == ".mbox" || ext == ".mbx"):
+			eachOfMbox(in.name, r, yield)
+		default:
+			raw, err := readMessage(r)
+			if err != nil {
+				fail(plain(err))
+				return
+			}
+			yield(Message{in.name, raw}, nil)
+		}
 	}
-	if err != nil {
-		return fail(err)
-	}
-	defer closer()
-	head, _ := r.Peek(512)
-	switch ext := formatExt(in.path); {
-	case isTar(head):
-		return eachMember(in.name, r, func(m Message) bool { return yield(m, nil) }, func(err error) { yield(Message{}, err) })
-	case bytes.HasPrefix(head, []byte("From ")) && (!b.single || ext == ".mbox" || ext == ".mbx"):
-		return eachOfMbox(in.name, r, yield)
-	}
-	raw, err := readMessage(r)
-	if err != nil {
-		return fail(plain(err))
-	}
-	return yield(Message{in.name, raw}, nil)
 }
 
-// ownFault reports whether a message would fail the same way at every reading: it
-// is gone, or not ours to read, or its packing is broken. Any other error of the
-// system (too many open files, a disk, a network file system) passes, and a
-// message rejected for it would be taken for done by the runs that come after.
+// ownFault reports whether a message would fail the same way in every run: it is
+// gone, or not ours to read, or its packing is broken. Any other error of the system
+// (too many open files, a disk, a network file system) may pass. It must not reject
+// the message: later runs would take the message for done.
 func ownFault(err error) bool {
 	var system syscall.Errno
 	return !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// movedTo returns where a message of a Maildir lies now that is no longer at path:
-// who sees it moves it from new to cur, and flags are part of its name, behind
-// ":2,". It returns "" if the message is gone, or path is in no Maildir.
+// movedTo returns where a message of a Maildir lies that is no longer at path. A mail
+// program moves it from new to cur and changes the flags in its name, behind ":2,".
+// It returns "" if the message is gone, or path is in no Maildir.
 func movedTo(path string) (string, error) {
 	dir, name := filepath.Split(path)
 	dir = filepath.Clean(dir)
@@ -183,56 +195,55 @@ func movedTo(path string) (string, error) {
 	return "", nil
 }
 
-// formatExt returns the extension in lower case, compression put aside.
-func formatExt(name string) string {
-	name = strings.ToLower(name)
-	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
-}
-
 func readMessage(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, maxMessage)) }
 
-func eachOfMbox(name string, r *bufio.Reader, yield func(Message, error) bool) (more bool) {
+func eachOfMbox(name string, r *bufio.Reader, yield func(Message, error) bool) {
 	n := 0
 	for raw, err := range mail.Mbox(r) {
 		n++
-		place := fmt.Sprintf("%s:message %d", name, n)
+		m := Message{fmt.Sprintf("%s:message %d", name, n), raw}
 		switch {
 		case errors.Is(err, mail.ErrTooLarge):
-			if !yield(Message{}, &Rejection{Place: place, Err: err}) {
-				return false
-			}
+			err = &Rejection{Place: m.Place, Err: err}
 		case err != nil:
-			yield(Message{}, fmt.Errorf("%s: %w", place, err))
-			return false
-		case !yield(Message{place, raw}, nil):
-			return false
+			err = fmt.Errorf("%s: %w", m.Place, err)
+		}
+		if !yield(m, err) {
+			return
 		}
 	}
-	return true
 }
 
-// eachMember reads the regular files of a tar.
-func eachMember(name string, r io.Reader, each func(Message) bool, fail func(error)) (more bool) {
-	archive := tar.NewReader(r)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return true
-		}
-		if err != nil {
-			fail(fmt.Errorf("%s: read the tar: %w", name, err))
-			return false
-		}
-		if header.Typeflag != tar.TypeReg {
-			continue
-		}
-		raw, err := readMessage(archive)
-		if err != nil {
-			fail(fmt.Errorf("%s:%s: read the tar: %w", name, header.Name, err))
-			return false
-		}
-		if !each(Message{name + ":" + memberName(header.Name), raw}) {
-			return false
+// A member is a regular file of a tar.
+type member struct {
+	archive, name string
+	content       io.Reader // until the next member
+}
+
+func (m *member) message() (Message, error) {
+	place := m.archive + ":" + m.name
+	raw, err := readMessage(m.content)
+	if err != nil {
+		return Message{}, fmt.Errorf("%s: read the tar: %w", place, err)
+	}
+	return Message{place, raw}, nil
+}
+
+// members yields the members of a tar. An error is the last.
+func members(archive string, r io.Reader) iter.Seq2[member, error] {
+	return func(yield func(member, error) bool) {
+		t := tar.NewReader(r)
+		for {
+			header, err := t.Next()
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(member{}, fmt.Errorf("%s: read the tar: %w", archive, err))
+				return
+			case header.Typeflag == tar.TypeReg && !yield(member{archive, memberName(header.Name), t}, nil):
+				return
+			}
 		}
 	}
 }
@@ -251,13 +262,13 @@ func mailDraft(m Message, label stream.Label) (draft, error) {
 	return draft{e, m.Place}, nil
 }
 
-// prepareMail opens what --spam, --ham and --index name.
-func (s *Source) prepareMail() error {
+// openMail opens what --spam, --ham and --index name.
+func (s *Source) openMail() error {
 	if s.cfg.Index != "" {
 		if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 {
 			return usagef("--index labels mail by itself: leave out --spam and --ham")
 		}
-		return s.prepareIndex()
+		return s.openIndex()
 	}
 	if len(s.cfg.Paths) > 0 {
 		return usagef("%s: mail given without its label; put --spam or --ham before it, or use --index", s.cfg.Paths[0])
@@ -278,11 +289,8 @@ func (s *Source) prepareMail() error {
 	}
 	open(s.cfg.Spam, "--spam", stream.Spam)
 	open(s.cfg.Ham, "--ham", stream.Ham)
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	s.drafts = s.merged(boxes)
-	return nil
+	return errors.Join(errs...)
 }
 
 type labelledBox struct {
@@ -290,59 +298,50 @@ type labelledBox struct {
 	label stream.Label
 }
 
-// merged reads all boxes and yields their messages by time of delivery. One
-// whose time is unknown stays behind the one before it in its box; equal times
-// keep the order of the command line. Rejections come first.
+// merged reads all boxes and yields their messages by time of delivery. A message
+// whose time is unknown takes that of the one before it in its box. Equal times stay in
+// the order of the command line. Rejections come first.
 func (s *Source) merged(boxes []labelledBox) drafts {
 	return func(yield func(draft, error) bool) {
 		all := newSpool()
 		defer all.close()
 		type entry struct {
-			time  time.Time
-			place string
+			time   time.Time
+			place  string
+			number int // in the spool
 		}
 		var entries []entry
 		rejections := 0
 		for _, box := range boxes {
 			var last time.Time
-			for m, err := range box.messages() {
+			for m, err := range box.messages {
 				var d draft
 				if err == nil {
 					d, err = mailDraft(m, box.label)
 				}
-				var r *Rejection
-				switch {
-				case errors.As(err, &r):
+				if err == nil {
+					err = all.add(&d.event)
+				}
+				if err != nil {
 					rejections++
-					if !yield(d, err) {
+					if !yield(d, err) || !isRejection(err) {
 						return
 					}
 					continue
-				case err != nil:
-					yield(draft{}, err)
-					return
 				}
 				if !d.event.Time.IsZero() {
 					last = d.event.Time
 				}
-				if err := all.add(&d.event); err != nil {
-					yield(draft{}, err)
-					return
-				}
-				entries = append(entries, entry{last, d.place})
+				entries = append(entries, entry{last, d.place, len(entries)})
 			}
 		}
 		if s.cfg.Shuffle == nil {
-			s.total.Store(int64(all.len() + rejections))
+			s.total.Store(int64(len(entries) + rejections))
 		}
-		order := make([]int, len(entries))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return entries[a].time.Compare(entries[b].time) })
-		for _, i := range order {
-			e, err := all.at(i)
-			if !yield(draft{e, entries[i].place}, err) || err != nil {
+		slices.SortStableFunc(entries, func(a, b entry) int { return a.time.Compare(b.time) })
+		for _, next := range entries {
+			e, err := all.at(next.number)
+			if !yield(draft{e, next.place}, err) || err != nil {
 				return
 			}
 		}

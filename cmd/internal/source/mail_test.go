@@ -2,7 +2,6 @@ package source
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -18,8 +17,6 @@ import (
 
 	"hamlet/stream"
 )
-
-func readerOf(s string) *bufio.Reader { return bufio.NewReader(strings.NewReader(s)) }
 
 // letter writes a message that was delivered at this hour.
 func letter(subject string, hour int) string {

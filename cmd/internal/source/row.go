@@ -3,7 +3,6 @@ package source
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // parseText reads "label<TAB>text". Bytes that aren't UTF-8 become U+FFFD.
-func parseText(line []byte, _ int) (stream.Event, error) {
+func parseText(line []byte) (stream.Event, error) {
 	name, text, ok := strings.Cut(string(line), "\t")
 	if !ok {
 		return stream.Event{}, errors.New("no tab: label<TAB>text is wanted")
@@ -26,7 +25,7 @@ func parseText(line []byte, _ int) (stream.Event, error) {
 	}}, nil
 }
 
-// parseLabel reads spam or ham; unlike a request's, an item's label isn't empty.
+// parseLabel reads spam or ham.
 func parseLabel(s string) (stream.Label, error) {
 	switch s {
 	case "spam":
@@ -38,7 +37,7 @@ func parseLabel(s string) (stream.Label, error) {
 }
 
 // parseJSONL reads an event in JSON. A mail in it is reduced like any other.
-func parseJSONL(line []byte, _ int) (stream.Event, error) {
+func parseJSONL(line []byte) (stream.Event, error) {
 	e, err := stream.DecodeJSON(line)
 	if err != nil {
 		return stream.Event{}, err
@@ -51,12 +50,12 @@ func parseJSONL(line []byte, _ int) (stream.Event, error) {
 	return e, nil
 }
 
-// internedIndices is how many names of svmlight's indices are kept.
+// internedIndices bounds the names of svmlight's indices that are stored.
 const internedIndices = 1 << 20
 
-// svmLight reads rows of SVMlight: "label index:value … # comment". The name of
-// a number is its index in decimal. What a row does not mention is 0 there; so
-// a dense input that it does not mention becomes one.
+// svmLight reads rows of SVMlight: "label index:value … # comment". The name of a
+// number is its index in decimal. An index that a row leaves out is 0; the row's event
+// says so of a dense input.
 type svmLight struct {
 	dense []string
 	names map[uint64]string
@@ -66,7 +65,7 @@ func newSVMLight(dense []string) *svmLight {
 	return &svmLight{dense: dense, names: make(map[uint64]string)}
 }
 
-func (p *svmLight) parse(line []byte, _ int) (stream.Event, error) {
+func (p *svmLight) parse(line []byte) (stream.Event, error) {
 	row, _, _ := strings.Cut(string(line), "#")
 	fields := strings.Fields(row)
 	if len(fields) == 0 {
@@ -125,16 +124,7 @@ func (p *svmLight) fill(b *stream.Body) {
 			b.Vector = append(b.Vector, stream.Number{Name: name})
 		}
 	}
-	// No name is there twice, so this only sorts.
 	if err := stream.SortVector(b.Vector); err != nil {
-		panic(err)
+		panic(err) // no name is there twice
 	}
-}
-
-// finite reports what e.Validate would, in the words of a table.
-func finite(column string, v float64) error {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("column %s: %v is not a finite number", column, v)
-	}
-	return nil
 }

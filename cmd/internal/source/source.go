@@ -2,15 +2,25 @@
 // JSON Lines, from files, directories, archives and standard input.
 //
 //	paths ─> format's reader ─> event without id ─> id, source, checks ─> shuffle ─> limit ─> flips ─> Item
-//	              └── what cannot be learnt from ──────┴─> *Rejection, and the stream goes on
+//	              └── cannot be learnt from ───────────┴─> *Rejection, and the stream goes on
+//
+// To read a table and print what its rows say:
+//
+//	s, err := source.Open(source.Config{Paths: []string{"rows.csv"}, Positive: "yes"})
+//	if err != nil {
+//		return err
+//	}
+//	defer s.Close()
+//	for item, err := range s.Events() {
+//		fmt.Println(item.Ordinal, item.Truth, item.Event.ID, err)
+//	}
 //
 // The same configuration over the same data gives the same items on every run,
-// ids included: an id is a hash of the item's ordinal in the data and of what
-// the item says, its label among it. Nothing here reads a clock.
+// ids included: an id hashes the item's ordinal in the data, its label and its body.
+// Nothing here reads a clock.
 //
-// Everything is streamed, but for --shuffle and for mail that is merged by time
-// of delivery: that is spooled, the first 256 MiB in memory and the rest in a
-// temporary file.
+// A source is streamed. Only --shuffle, and mail that is merged by time of delivery,
+// is spooled: the first 256 MiB in memory and the rest in a temporary file.
 package source
 
 import (
@@ -37,7 +47,7 @@ const (
 
 var formats = []string{FormatMail, FormatText, FormatCSV, FormatSVMLight, FormatJSONL}
 
-// A Config says what to read and how. Zero fields mean what they say.
+// A Config says what to read and how. A zero field has the meaning beside it.
 type Config struct {
 	Paths  []string // files, directories, or "-" for Stdin
 	Format string   // one of the formats; empty: told from names and contents
@@ -66,11 +76,11 @@ func (c *Config) None() bool {
 // An Item is one event of a source.
 type Item struct {
 	Ordinal int          // place in the stream from 0, rejected items counted
-	Event   stream.Event // what the learner is told
+	Event   stream.Event // what the learner is taught
 	Truth   stream.Label // the true label; Event.Label differs where it was flipped
 }
 
-// A Rejection is an item that cannot be learnt from. The stream goes on behind it.
+// A Rejection is an item that cannot be learnt from. The stream goes on after it.
 type Rejection struct {
 	Ordinal int    // place in the stream from 0
 	Place   string // "file:line", a file, a member of an archive
@@ -90,10 +100,11 @@ func (e *EmptyError) Error() string {
 	return e.Place + ": " + e.What + ", there is nothing to learn from"
 }
 
-// A draft is what a format's reader makes of one item: an event that still lacks
-// its id, or a *Rejection. Any other error ends the stream.
+// drafts is what a format's reader yields: an event without an id for each item, or a
+// *Rejection. Any other error is the last.
 type drafts = iter.Seq2[draft, error]
 
+// A draft is an event without an id.
 type draft struct {
 	event stream.Event
 	place string
@@ -103,21 +114,27 @@ func rejected(place string, err error) (draft, error) {
 	return draft{place: place}, &Rejection{Place: place, Err: err}
 }
 
-// A Source is labelled data that has been looked at and can be read.
+func isRejection(err error) bool {
+	var r *Rejection
+	return errors.As(err, &r)
+}
+
+// A Source is labelled data that can be read. Open sets its fields; while reading, only
+// the counts and consumed change.
 type Source struct {
 	cfg    Config
 	dense  []string
 	drafts drafts
+	once   []*input // standard input and pipes, which can be read only once
 
-	total    atomic.Int64 // −1: unknown
-	rejected atomic.Int64
-	once     []*input // what can be read only once: standard input, pipes
-	consumed bool     // and has been
+	total    atomic.Int64 // items of the stream; −1 while it is unknown
+	rejected atomic.Int64 // items of the last reading
+	consumed bool         // Events has read an input of once
 }
 
-// Open looks at all that cfg names, without reading it through, and reports
-// everything that is wrong at once: what is missing, unreadable or empty, a
-// format that cannot be told, columns that don't exist or aren't numbers.
+// Open checks all that cfg names, without reading it through. It reports everything
+// that is wrong at once: what is missing, unreadable or empty, a format that it cannot
+// tell, columns that don't exist or aren't numbers.
 func Open(cfg Config) (*Source, error) {
 	if cfg.Stdin == nil {
 		cfg.Stdin = os.Stdin
@@ -139,7 +156,7 @@ func Open(cfg Config) (*Source, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.openFormat(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -148,13 +165,13 @@ func Open(cfg Config) (*Source, error) {
 // Once reports whether the source can be read only once: standard input or a pipe.
 func (s *Source) Once() bool { return len(s.once) > 0 }
 
-// prepare chooses the reader by the format.
-func (s *Source) prepare() error {
+// openFormat chooses the reader by the format.
+func (s *Source) openFormat() error {
 	if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 || s.cfg.Index != "" {
 		if s.cfg.Format != "" && s.cfg.Format != FormatMail {
 			return usagef("--spam, --ham and --index label mail; with --format %s the labels are in the data", s.cfg.Format)
 		}
-		return s.prepareMail()
+		return s.openMail()
 	}
 	inputs, err := s.inputs(s.cfg.Paths)
 	if err != nil {
@@ -194,18 +211,17 @@ func (s *Source) prepare() error {
 	return nil
 }
 
-// Dense returns the names of the dense inputs that the data implies: all columns
-// of a CSV that are neither label nor dropped, in their order, unless the
-// configuration names some; for other formats those alone.
+// Dense returns the names of the dense inputs: those of the configuration. If it names
+// none, they are all columns of a CSV that are neither label nor dropped, in their
+// order; other formats have none.
 func (s *Source) Dense() []string { return slices.Clone(s.dense) }
 
-// Rejected returns how many items the last reading has rejected so far. It may
+// Rejected returns how many items the last run of Events has rejected so far. It may
 // be called while another goroutine reads.
 func (s *Source) Rejected() int { return int(s.rejected.Load()) }
 
-// Total returns how many items, rejected ones counted, a reading yields, as far
-// as that is known, which it may become while reading. It may be called while
-// another goroutine reads.
+// Total returns how many items Events yields, rejected ones counted, once that is
+// known. It may be called while another goroutine reads.
 func (s *Source) Total() (n int, known bool) {
 	n = int(s.total.Load())
 	if n < 0 {
@@ -217,7 +233,7 @@ func (s *Source) Total() (n int, known bool) {
 	return n, true
 }
 
-// Close releases what Open holds. Readings clean up after themselves.
+// Close closes the pipes that Open has opened.
 func (s *Source) Close() error {
 	errs := make([]error, len(s.once))
 	for i, in := range s.once {
@@ -226,10 +242,10 @@ func (s *Source) Close() error {
 	return errors.Join(errs...)
 }
 
-// Events reads the source from its beginning: items in order, each owning its
-// memory, and between them a *[Rejection] for each item that cannot be learnt
-// from. Any other error ends the reading. It may be called again, but for
-// standard input and pipes, and not while another reading goes on.
+// Events reads the source from its beginning. It yields items in order, each owning
+// its memory, and a *[Rejection] for each item that cannot be learnt from. Any other
+// error is the last. It may be called again after the end, unless the source can be
+// read only [Source.Once].
 func (s *Source) Events() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if len(s.once) > 0 {
@@ -240,13 +256,13 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 			s.consumed = true
 		}
 		s.rejected.Store(0)
-		items := s.identified()
+		events := s.identified
 		if s.cfg.Shuffle != nil {
-			items = s.shuffled(items)
+			events = s.shuffled
 		}
-		ordinal, events := 0, 0
-		for item, err := range items {
-			item.Ordinal = ordinal
+		ordinal, n := 0, 0
+		for e, err := range events {
+			item := Item{Ordinal: ordinal}
 			var r *Rejection
 			switch {
 			case errors.As(err, &r):
@@ -256,11 +272,12 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 				yield(Item{}, err)
 				return
 			default:
-				events++
-				s.cfg.Flip.Apply(&item.Event, events)
+				n++
+				item.Event, item.Truth = e, e.Label
+				s.cfg.Flip.Apply(&item.Event, n)
 			}
 			ordinal++
-			if !yield(item, err) || s.cfg.Limit > 0 && events == s.cfg.Limit {
+			if !yield(item, err) || s.cfg.Limit > 0 && n == s.cfg.Limit {
 				return
 			}
 		}
@@ -269,32 +286,24 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 }
 
 // identified gives every draft its id and its source, and checks it.
-func (s *Source) identified() iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		var hash hasher
-		ordinal := -1
-		for d, err := range s.drafts {
-			ordinal++
-			if err == nil {
-				err = s.complete(&d, ordinal, &hash)
-			}
-			if err != nil {
-				if !yield(Item{}, err) {
-					return
-				}
-				continue
-			}
-			if !yield(Item{Event: d.event, Truth: d.event.Label}, nil) {
-				return
+func (s *Source) identified(yield func(stream.Event, error) bool) {
+	ordinal := 0
+	for d, err := range s.drafts {
+		if err == nil {
+			if err = s.complete(&d.event, ordinal); err != nil {
+				err = &Rejection{Place: d.place, Err: err}
 			}
 		}
+		if !yield(d.event, err) {
+			return
+		}
+		ordinal++
 	}
 }
 
-func (s *Source) complete(d *draft, ordinal int, hash *hasher) error {
-	e := &d.event
+func (s *Source) complete(e *stream.Event, ordinal int) error {
 	if e.ID == "" {
-		e.ID = hash.id(ordinal, e)
+		e.ID = ID(ordinal, e)
 	}
 	if e.Tenant == "" {
 		e.Tenant = stream.DefaultName
@@ -303,12 +312,9 @@ func (s *Source) complete(d *draft, ordinal int, hash *hasher) error {
 		e.Source = assign(s.cfg.Assign, e.ID)
 	}
 	if err := e.Validate(); err != nil {
-		return &Rejection{Place: d.place, Err: err}
+		return err
 	}
-	if err := checkSize(e); err != nil {
-		return &Rejection{Place: d.place, Err: err}
-	}
-	return nil
+	return checkSize(e)
 }
 
 // checkSize refuses what no broker would carry, here and not only in ingest, so
@@ -328,30 +334,24 @@ func checkSize(e *stream.Event) error {
 	return nil
 }
 
-// shuffled yields the rejections in order, then the items as the seed has it.
-func (s *Source) shuffled(items iter.Seq2[Item, error]) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		all := newSpool()
-		defer all.close()
-		for item, err := range items {
-			if err != nil {
-				if !yield(Item{}, err) {
-					return
-				}
-				continue
-			}
-			if err := all.add(&item.Event); err != nil {
-				yield(Item{}, err)
-				return
-			}
+// shuffled yields the rejections in order, then the events as the seed has it.
+func (s *Source) shuffled(yield func(stream.Event, error) bool) {
+	all := newSpool()
+	defer all.close()
+	for e, err := range s.identified {
+		if err == nil {
+			err = all.add(&e)
 		}
-		s.total.Store(int64(all.len()) + s.rejected.Load())
-		order := rand.New(rand.NewPCG(uint64(*s.cfg.Shuffle), 0x73687566666c65)).Perm(all.len())
-		for _, i := range order {
-			e, err := all.at(i)
-			if !yield(Item{Event: e, Truth: e.Label}, err) || err != nil {
-				return
-			}
+		if err != nil && (!yield(stream.Event{}, err) || !isRejection(err)) {
+			return
+		}
+	}
+	s.total.Store(int64(all.len()) + s.rejected.Load())
+	order := rand.New(rand.NewPCG(uint64(*s.cfg.Shuffle), 0x73687566666c65)).Perm(all.len())
+	for _, i := range order {
+		e, err := all.at(i)
+		if !yield(e, err) || err != nil {
+			return
 		}
 	}
 }

@@ -141,6 +141,20 @@ func TestFormats(t *testing.T) {
 			want:    []string{"spam 3=1.5 4=2", "ham 3=2.5 4=3"},
 		},
 		{
+			test: "csv with quotes, by RFC 4180", name: "q.csv",
+			content: "1,\"2\",0\n\" 3\", \"4\",\"spam\"\n5,\"6\" ,1\n5,6\",1\n5,\"6,1\n7,8,1\n",
+			want:    []string{"ham 1=1 2=2", "spam 1=3 2=4", "spam 1=7 2=8"},
+			rejected: []string{
+				`q.csv:3: byte 5: extraneous or missing " in quoted-field`,
+				`q.csv:4: byte 4: bare " in non-quoted-field`,
+				`q.csv:5: byte 7: extraneous or missing " in quoted-field`,
+			},
+		},
+		{
+			test: "csv with blanks and quotes", name: "r.dat", content: "\"x\"  \"a b\" \"label\"\n 1 \t2 \"spam\" \n",
+			cfg: Config{Format: "csv"}, want: []string{"spam a b=2 x=1"},
+		},
+		{
 			test: "csv with tabs and named columns", name: "t.csv",
 			content: "day\tlabel\tx\n5\t1\t2\n6\t0\t3\n",
 			cfg:     Config{Label: "label", Drop: "day"},
@@ -495,12 +509,16 @@ func TestTruncatedArchive(t *testing.T) {
 
 func TestLongLines(t *testing.T) {
 	text := strings.Repeat("x", 100_000)
-	l := lines{r: readerOf("short\n" + text + "\r\n" + strings.Repeat("y", 300_000) + "\nend"), max: 200_000}
-	for i, want := range []string{"short", text, "", "end"} {
-		got, err := l.next()
-		if string(got) != want || (i == 2) != errors.Is(err, ErrLineTooLong) || l.n != i+1 {
-			t.Errorf("line %d: %d bytes, %v", i+1, len(got), err)
+	want := []string{"short", text, "", "end"}
+	n := 0
+	for line, err := range Lines(strings.NewReader("\ufeffshort\n"+text+"\r\n"+strings.Repeat("y", 300_000)+"\nend"), 200_000) {
+		if n == len(want) || string(line) != want[n] || (n == 2) != errors.Is(err, ErrLineTooLong) {
+			t.Errorf("line %d: %d bytes, %v", n+1, len(line), err)
 		}
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%d lines, want %d", n, len(want))
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"hamlet/stream"
 )
 
-// spoolMemory is how much a spool keeps in memory: mail of a few ten thousand
-// messages; beyond it lies a temporary file.
+// spoolMemory is how many bytes a spool holds in memory: mail of a few ten thousand
+// messages. The rest goes to a temporary file.
 const spoolMemory = 256 << 20
 
-// A spool keeps events for reading them in another order. Events are numbered
-// from 0 as they were added. Once one has been read, none may be added.
+// A spool stores events for reading them in another order. Events are numbered from 0
+// as they were added.
+//
+// Invariant: memory and file together hold ends[len(ends)-1] bytes, and an event lies
+// in one of them. Only add writes them.
 type spool struct {
 	limit  int // bytes in memory
 	memory []byte
@@ -47,16 +50,20 @@ func (s *spool) add(e *stream.Event) error {
 	}
 	if s.file == nil {
 		if s.file, err = os.CreateTemp("", "hamlet-source-*"); err != nil {
-			return fmt.Errorf("spool events to a temporary file (TMPDIR says where): %w", err)
+			return spoolError(err)
 		}
-		os.Remove(s.file.Name()) // it lives on until it is closed, even if we are killed
+		os.Remove(s.file.Name()) // the system frees it when it is closed, or we are killed
 		s.out = bufio.NewWriterSize(s.file, 1<<20)
 	}
 	if _, err := s.out.Write(b); err != nil {
-		return fmt.Errorf("spool events to a temporary file (TMPDIR says where): %w", err)
+		return spoolError(err)
 	}
 	s.ends = append(s.ends, s.end()+int64(len(b)))
 	return nil
+}
+
+func spoolError(err error) error {
+	return fmt.Errorf("spool events to a temporary file (TMPDIR says where): %w", err)
 }
 
 // at returns event i, which owns its memory.
@@ -70,7 +77,7 @@ func (s *spool) at(i int) (stream.Event, error) {
 		b = s.memory[start:end]
 	} else {
 		if err := s.out.Flush(); err != nil {
-			return stream.Event{}, fmt.Errorf("spool events to a temporary file (TMPDIR says where): %w", err)
+			return stream.Event{}, spoolError(err)
 		}
 		b = make([]byte, end-start)
 		if _, err := s.file.ReadAt(b, start-int64(len(s.memory))); err != nil {

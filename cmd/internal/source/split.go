@@ -1,0 +1,64 @@
+package source
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A splitter cuts rows into fields by RFC 4180, a line a row. The separator may also
+// be a blank: any run of blanks and tabs counts as one.
+type splitter struct {
+	separator rune
+	row       strings.Reader
+	csv       *csv.Reader // of row
+}
+
+func newSplitter(separator rune) *splitter {
+	s := &splitter{separator: separator}
+	s.csv = csv.NewReader(&s.row)
+	s.csv.Comma = separator
+	s.csv.TrimLeadingSpace = separator != '\t' // a tab is space, too
+	s.csv.FieldsPerRecord = -1
+	s.csv.ReuseRecord = true
+	return s
+}
+
+// separatorOf returns what separates the fields of a row: the first of ; tab and ,
+// that stands outside quotes, else a blank.
+func separatorOf(row string) rune {
+	outside := ""
+	for i, part := range strings.Split(row, `"`) {
+		if i%2 == 0 {
+			outside += part
+		}
+	}
+	for _, r := range ";\t," {
+		if strings.ContainsRune(outside, r) {
+			return r
+		}
+	}
+	return ' '
+}
+
+// split returns a row's fields without quotes and the blanks around them. They are
+// valid until the next call.
+func (s *splitter) split(row string) ([]string, error) {
+	if s.separator == ' ' {
+		row = strings.TrimRight(strings.ReplaceAll(row, "\t", " "), " ")
+	}
+	s.row.Reset(row)
+	fields, err := s.csv.Read()
+	if err != nil {
+		var syntax *csv.ParseError
+		if errors.As(err, &syntax) { // its line is always the first
+			err = fmt.Errorf("byte %d: %w", syntax.Column, syntax.Err)
+		}
+		return nil, err
+	}
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	return fields, nil
+}
