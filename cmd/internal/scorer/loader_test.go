@@ -47,7 +47,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 	teacher.learn(10)
 	first := teacher.save()
 	l, log := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 
 	teacher.learn(10)
 	teacher.save()
@@ -59,7 +59,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 		}
 	}
 	for range 3 {
-		l.look(patience(t))
+		l.poll(patience(t))
 	}
 	if v := predicted(t, l); v.Model.SHA256 != first {
 		t.Errorf("the model %s is served, want the first, %s", v.Model.SHA256, first)
@@ -73,7 +73,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 
 	teacher.learn(10)
 	third := teacher.save()
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.SHA256 != third || l.stale.Load() {
 		t.Errorf("after a whole checkpoint the model %s is served, stale %v; want %s", v.Model.SHA256, l.stale.Load(), third)
 	}
@@ -87,10 +87,10 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	teacher.learn(10)
 	teacher.save()
 	l, log := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 	r.Close()
 	for range 3 {
-		l.look(patience(t))
+		l.poll(patience(t))
 	}
 	if !l.stale.Load() {
 		t.Error("the served model isn't called stale")
@@ -99,7 +99,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		l.look(patience(t))
+		l.poll(patience(t))
 	}
 	if l.stale.Load() {
 		t.Error("the served model is still called stale")
@@ -118,9 +118,9 @@ func TestWipedState(t *testing.T) {
 	teacher.learn(10)
 	sum := teacher.save()
 	l, _ := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 	r.FlushAll()
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.SHA256 != sum || !l.stale.Load() {
 		t.Errorf("the model %s is served, stale %v; want %s, true", v.Model.SHA256, l.stale.Load(), sum)
 	}
@@ -140,14 +140,14 @@ func TestPinnedVersion(t *testing.T) {
 	l, _ := newTestLoader(t, r)
 	teacher.learn(10)
 	second := teacher.save()
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.SHA256 != second {
 		t.Errorf("the model %s is served, want the second, %s", v.Model.SHA256, second)
 	}
 	if err := store.Pin(patience(t), 0, head.Version); err != nil {
 		t.Fatal(err)
 	}
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.SHA256 != first {
 		t.Errorf("the model %s is served, want the pinned one, %s", v.Model.SHA256, first)
 	}
@@ -173,7 +173,7 @@ func TestPartitionsAnswerTogether(t *testing.T) {
 		newest = teacher
 	}
 	l, _ := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 	v := predicted(t, l)
 	body := model.Body{Message: &feature.Message{Body: []byte(question), BodyBytes: len(question)}}
 	want, err := model.NewJoint(models...).Predict(&body)
@@ -204,13 +204,13 @@ func TestPartitionsAnswerTogether(t *testing.T) {
 
 	// One partition's new model is another served model.
 	before := l.current.Load()
-	l.look(patience(t))
+	l.poll(patience(t))
 	if l.current.Load() != before {
 		t.Error("the served model was swapped though nothing has changed")
 	}
 	newest.learn(1)
 	newest.save()
-	l.look(patience(t))
+	l.poll(patience(t))
 	after := l.current.Load()
 	if after == before || after.parts[0] != before.parts[0] || after.parts[2] == before.parts[2] || after.info.Events != 64 {
 		t.Errorf("after one partition's save: events %d", after.info.Events)

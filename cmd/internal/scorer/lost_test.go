@@ -19,13 +19,13 @@ func TestAVersionNumberUsedAgain(t *testing.T) {
 	teacher.learn(10)
 	teacher.save()
 	l, _ := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 
 	r.FlushAll()
 	again := newTeacher(t, store, 0)
 	again.learn(20)
 	want := again.save() // version 1, like the first
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.SHA256 != want || l.stale.Load() {
 		t.Errorf("the model %s is served, stale %v; want %s, false", v.Model.SHA256, l.stale.Load(), want)
 	}
@@ -44,17 +44,17 @@ func TestLostStateIsServedUntilItIsLearntAnew(t *testing.T) {
 		}
 		good := teacher.last
 		l, log := newTestLoader(t, r)
-		l.look(patience(t))
+		l.poll(patience(t))
 
 		r.FlushAll()
 		if seen {
-			l.look(patience(t))
+			l.poll(patience(t))
 		}
 		anew := newTeacher(t, store, 0)
 		for anew.position.Next < 28 { // in more saves than before
 			anew.learn(4)
 			anew.save()
-			l.look(patience(t))
+			l.poll(patience(t))
 			if v := predicted(t, l); v.Model.SHA256 != good || !l.stale.Load() {
 				t.Fatalf("wiped while it looked %v: with %d of 30 events learnt anew, the model %s is served, stale %v; want %s, true",
 					seen, anew.position.Next, v.Model.SHA256, l.stale.Load(), good)
@@ -64,13 +64,13 @@ func TestLostStateIsServedUntilItIsLearntAnew(t *testing.T) {
 			t.Errorf("logged %d times, want once:\n%s", n, log)
 		}
 		fresh, _ := newTestLoader(t, r)
-		fresh.look(patience(t))
+		fresh.poll(patience(t))
 		if v := predicted(t, fresh); v.Model.SHA256 != anew.last || fresh.stale.Load() {
 			t.Errorf("a scorer started now serves %s, stale %v; want %s, false", v.Model.SHA256, fresh.stale.Load(), anew.last)
 		}
 		anew.learn(2)
 		want := anew.save()
-		l.look(patience(t))
+		l.poll(patience(t))
 		if v := predicted(t, l); v.Model.SHA256 != want || l.stale.Load() {
 			t.Errorf("when all is learnt anew the model %s is served, stale %v; want %s, false", v.Model.SHA256, l.stale.Load(), want)
 		}
@@ -82,7 +82,7 @@ func TestLostStateIsServedUntilItIsLearntAnew(t *testing.T) {
 		if err := store.Pin(patience(t), 0, versions[1].Version); err != nil {
 			t.Fatal(err)
 		}
-		l.look(patience(t))
+		l.poll(patience(t))
 		if v := predicted(t, l); v.Model.Positions[0] != versions[1].Next || l.stale.Load() {
 			t.Errorf("pinned to offset %d, %d is served, stale %v", versions[1].Next, v.Model.Positions[0], l.stale.Load())
 		}
@@ -106,7 +106,7 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 			}
 		}
 		l, _ := newTestLoader(t, r)
-		l.look(patience(t))
+		l.poll(patience(t))
 
 		r.FlushAll()
 		var err error
@@ -116,7 +116,7 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 		for range 3 {
 			teacher.learn(6)
 			want := teacher.save()
-			l.look(patience(t))
+			l.poll(patience(t))
 			if v := predicted(t, l); v.Model.SHA256 != want || l.stale.Load() {
 				t.Fatalf("damaged before %v: the model %s is served, stale %v; want %s, false", damaged, v.Model.SHA256, l.stale.Load(), want)
 			}
@@ -124,7 +124,7 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 		if err := store.Pin(patience(t), 0, 2); err != nil {
 			t.Fatal(err)
 		}
-		l.look(patience(t))
+		l.poll(patience(t))
 		if v := predicted(t, l); v.Model.Positions[0] != 72 || l.stale.Load() {
 			t.Errorf("damaged before %v: pinned to offset 72, %d is served, stale %v", damaged, v.Model.Positions[0], l.stale.Load())
 		}
@@ -146,12 +146,12 @@ func TestALossBehindPins(t *testing.T) {
 		teacher.save()
 	}
 	l, _ := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 	for _, version := range []int64{2, 5} {
 		if err := store.Pin(patience(t), 0, version); err != nil {
 			t.Fatal(err)
 		}
-		l.look(patience(t))
+		l.poll(patience(t))
 		if v := predicted(t, l); v.Model.Positions[0] != 6*version || l.stale.Load() {
 			t.Fatalf("pinned to offset %d, %d is served, stale %v", 6*version, v.Model.Positions[0], l.stale.Load())
 		}
@@ -163,7 +163,7 @@ func TestALossBehindPins(t *testing.T) {
 		anew.learn(4)
 		anew.save()
 	}
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.Positions[0] != 30 || !l.stale.Load() {
 		t.Errorf("with 28 events learnt anew offset %d is served, stale %v; want 30, true", v.Model.Positions[0], l.stale.Load())
 	}

@@ -30,7 +30,7 @@ func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 		teacher.save()
 	}
 	l, log := newTestLoader(t, r)
-	l.look(patience(t))
+	l.poll(patience(t))
 
 	whole := map[string]string{}
 	teachers[0].learn(10)
@@ -44,7 +44,7 @@ func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 	for i := range 5 {
 		teachers[1].learn(10)
 		teachers[1].save()
-		l.look(patience(t))
+		l.poll(patience(t))
 		if got, want := l.current.Load().info.Events, uint64(10+10*(i+2)); got != want || !l.stale.Load() {
 			t.Errorf("after %d saves of partition 1: %d events are served, stale %v; want %d, true", i+1, got, l.stale.Load(), want)
 		}
@@ -57,7 +57,7 @@ func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 	for key, manifest := range whole {
 		r.HSet(key, "manifest", manifest)
 	}
-	l.look(patience(t))
+	l.poll(patience(t))
 	if got := l.current.Load().info.Events; got != 20+60 || l.stale.Load() {
 		t.Errorf("after the mend: %d events are served, stale %v; want 80, false", got, l.stale.Load())
 	}
@@ -84,7 +84,7 @@ func TestAnOlderVersionIsStale(t *testing.T) {
 	}
 	l, log := newTestLoader(t, r)
 	for range 3 {
-		l.look(patience(t))
+		l.poll(patience(t))
 		if v := predicted(t, l); v.Model.SHA256 != first || !l.stale.Load() {
 			t.Fatalf("the model %s is served, stale %v; want the first, %s, true", v.Model.SHA256, l.stale.Load(), first)
 		}
@@ -94,7 +94,7 @@ func TestAnOlderVersionIsStale(t *testing.T) {
 	}
 	teacher.learn(10)
 	third := teacher.save()
-	l.look(patience(t))
+	l.poll(patience(t))
 	if v := predicted(t, l); v.Model.SHA256 != third || l.stale.Load() {
 		t.Errorf("after a whole save the model %s is served, stale %v; want %s, false", v.Model.SHA256, l.stale.Load(), third)
 	}

@@ -109,7 +109,7 @@ func New(cfg Config) (*Scorer, error) {
 // scorer which joins others doesn't answer that it has no model while they have
 // one; if there is none, that is its answer until there is.
 func (s *Scorer) Run(ctx context.Context) error {
-	s.loader.look(ctx)
+	s.loader.poll(ctx)
 	if s.loader.current.Load() == nil && ctx.Err() == nil {
 		s.cfg.Log.Info("no model yet: requests are refused until the learner has saved one", "model", s.cfg.Model)
 	}

@@ -1,0 +1,172 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/state"
+)
+
+// A scripted store says about its one partition, 0, what a test wants.
+type scripted struct {
+	model        []byte
+	listed       bool
+	head, served state.Heading
+	lost         error // of Heading
+	down         error // of Load
+	older        bool  // Load returns the version before the one that is named
+}
+
+func (s *scripted) Partitions(context.Context) ([]int, error) {
+	if s.listed {
+		return []int{0}, nil
+	}
+	return nil, nil
+}
+
+func (s *scripted) Heading(_ context.Context, _ int, which state.Pointer) (state.Heading, error) {
+	if s.lost != nil {
+		return state.Heading{}, s.lost
+	}
+	if which == state.Head {
+		return s.head, nil
+	}
+	return s.served, nil
+}
+
+func (s *scripted) Load(context.Context, int, state.Pointer) (*state.Checkpoint, int64, error) {
+	if s.down != nil {
+		return nil, 0, s.down
+	}
+	h := s.served
+	if s.older {
+		h.Version, h.Next = h.Version-1, h.Next-1
+	}
+	c := &state.Checkpoint{Model: s.model, Position: state.Position{Next: h.Next}, Saved: time.Unix(h.Next, 0)}
+	return c, h.Version, nil
+}
+
+// save makes a version at an offset the head and what is served.
+func (s *scripted) save(version, next int64) {
+	h := state.Heading{Version: version, Next: next, Identity: fmt.Sprintf("%d at %d", version, next)}
+	*s = scripted{model: s.model, listed: true, head: h, served: h}
+}
+
+// Every cell of the table in slot's comment, and what becomes of errors. A slot is
+// brought into a standing by the steps before; one poll follows.
+func TestSlotTransitions(t *testing.T) {
+	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type step = func(s *scripted)
+	saved := func(s *scripted) { s.save(9, 90) } // what is served in all cases
+	unlisted := func(s *scripted) { s.listed = false }
+	again := func(s *scripted) { s.save(2, 20) } // a new history, behind
+	outrun := func(s *scripted) { s.save(3, 91) }
+	corrupt := func(s *scripted) { s.save(10, 100); s.down = state.ErrCorrupt }
+	from := map[string][]step{
+		"nothing":    {},
+		"following":  {saved},
+		"missing":    {saved, unlisted},
+		"relearning": {saved, again},
+		"damaged":    {saved, corrupt},
+	}
+	for _, c := range []struct {
+		from, name string
+		poll       step
+		want       standing
+		next       int64 // of what is served; 0 is nothing
+		whole      bool
+		newest     int64
+	}{
+		{"nothing", "not listed", unlisted, following, 0, true, 0},
+		{"nothing", "the pointer is lost", func(s *scripted) { s.listed, s.lost = true, state.ErrNone }, following, 0, true, 0},
+		{"nothing", "the first save", saved, following, 90, true, 9},
+		{"nothing", "a corrupt save", corrupt, following, 0, false, 10},
+
+		{"following", "not listed", unlisted, missing, 90, false, 9},
+		{"following", "the pointer is lost", func(s *scripted) { s.lost = state.ErrNone }, missing, 90, false, 9},
+		{"following", "named again", func(*scripted) {}, following, 90, true, 9},
+		{"following", "a new history, behind", again, relearning, 90, false, 9},
+		{"following", "a number used again, behind", func(s *scripted) { s.save(9, 80) }, relearning, 90, false, 9},
+		{"following", "a new history, as far", outrun, following, 91, true, 3},
+		{"following", "a save", func(s *scripted) { s.save(10, 100) }, following, 100, true, 10},
+		{"following", "a pin", func(s *scripted) { s.served = state.Heading{Version: 4, Next: 40, Identity: "4"} }, following, 40, true, 9},
+		{"following", "a corrupt save", corrupt, following, 90, false, 10},
+		{"following", "the version before", func(s *scripted) { s.save(10, 100); s.older = true }, following, 99, false, 10},
+		{"following", "a model of another program", func(s *scripted) { s.save(10, 100); s.model = nil }, following, 90, false, 10},
+
+		{"missing", "not listed", func(*scripted) {}, missing, 90, false, 9},
+		{"missing", "named again", saved, following, 90, true, 9},
+		{"missing", "a new history, behind", again, relearning, 90, false, 9},
+		{"missing", "a new history, as far", outrun, following, 91, true, 3},
+
+		{"relearning", "not listed", unlisted, relearning, 90, false, 9},
+		{"relearning", "named again", saved, following, 90, true, 9},
+		{"relearning", "still behind", func(s *scripted) { s.save(12, 80) }, relearning, 90, false, 9},
+		{"relearning", "as far", outrun, following, 91, true, 3},
+
+		{"damaged", "named again", func(*scripted) {}, following, 90, false, 10},
+		{"damaged", "a save", func(s *scripted) { s.save(11, 110) }, following, 110, true, 11},
+
+		// A store that cannot be asked changes nothing.
+		{"following", "no answer", func(s *scripted) { s.lost = state.Transient(errors.New("down")) }, following, 90, true, 9},
+		{"following", "no checkpoint in time", func(s *scripted) { s.save(10, 100); s.down = state.Transient(errors.New("slow")) }, following, 90, true, 9},
+		{"missing", "no answer", func(s *scripted) { s.listed, s.lost = true, state.Transient(errors.New("down")) }, missing, 90, false, 9},
+		{"relearning", "no answer", func(s *scripted) { s.lost = state.Transient(errors.New("down")) }, relearning, 90, false, 9},
+	} {
+		t.Run(c.from+", "+c.name, func(t *testing.T) {
+			store := &scripted{model: bytes}
+			l := newLoader(store, "default", newMetrics(), slog.New(slog.DiscardHandler))
+			for _, step := range append(from[c.from], c.poll) {
+				step(store)
+				l.poll(t.Context())
+			}
+			s, next := l.slots[0], int64(0)
+			if s == nil {
+				s = &slot{}
+			}
+			if s.part != nil {
+				next = s.part.next
+			}
+			if s.standing != c.want || next != c.next || s.whole() != c.whole || s.newest != c.newest {
+				t.Errorf("standing %d, offset %d is served, whole %v, newest %d; want %d, %d, %v, %d",
+					s.standing, next, s.whole(), s.newest, c.want, c.next, c.whole, c.newest)
+			}
+		})
+	}
+}
+
+// What only people can repair, and may repair in place, is tried at every poll.
+func TestSlotTriesAgain(t *testing.T) {
+	store := &scripted{}
+	store.save(1, 10)
+	store.down = errors.New("the user may not do this")
+	l := newLoader(store, "default", newMetrics(), slog.New(slog.DiscardHandler))
+	l.poll(t.Context())
+	if s := l.slots[0]; s.bad == nil || s.tried != (state.Heading{}) {
+		t.Fatalf("bad %v, tried %+v, want an error and a zero heading", s.bad, s.tried)
+	}
+	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if store.model, err = m.AppendBinary(nil); err != nil {
+		t.Fatal(err)
+	}
+	store.down = nil
+	l.poll(t.Context())
+	if s := l.slots[0]; s.bad != nil || s.part == nil {
+		t.Errorf("bad %v, part %v after the repair", s.bad, s.part)
+	}
+}
