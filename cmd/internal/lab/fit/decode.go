@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -16,141 +15,82 @@ import (
 // A member is a name of an object with the text of its value.
 type member struct {
 	name  string
-	value []byte
+	value json.RawMessage
 }
 
-// members returns the members of the object that text is, in its order.
+// members returns the members of the object that text is, in its order, a repeated
+// name twice.
 func members(text []byte) ([]member, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not JSON: not UTF-8")
 	}
-	if !json.Valid(text) {
-		return nil, notJSON(text)
-	}
-	text = bytes.TrimSpace(text)
-	if text[0] != '{' {
-		return nil, fmt.Errorf("an object is wanted, not %s", describe(text))
-	}
+	valid := json.Valid(text)
+	d := json.NewDecoder(bytes.NewReader(text))
 	var list []member
-	name := ""
-	for i, value := range parts(text) {
-		if i%2 == 0 {
-			name, _ = stringOf(value)
-		} else {
-			list = append(list, member{name, value})
+	broken := "" // the member whose value is not JSON
+	start, _ := d.Token()
+	for start == json.Delim('{') && d.More() {
+		name, err := d.Token()
+		if err != nil {
+			break
 		}
+		m := member{name: name.(string)}
+		if d.Decode(&m.value) != nil {
+			broken = m.name
+			break
+		}
+		list = append(list, m)
+	}
+	switch {
+	case !valid:
+		return nil, notJSON(text, broken)
+	case start != json.Delim('{'):
+		return nil, fmt.Errorf("an object is wanted, not %s", describe(parse(text)))
 	}
 	return list, nil
 }
 
-// notJSON says what is wrong with text, and in which field. What other languages
-// write for numbers that JSON has not (NaN, Infinity) ends here.
-func notJSON(text []byte) error {
-	var v json.RawMessage
-	err := json.Unmarshal(text, &v)
-	place := ""
+// notJSON says what is wrong with text, and in which field. Numbers that other
+// languages write and JSON lacks (NaN, Infinity) end here.
+func notJSON(text []byte, field string) error {
+	err := json.Unmarshal(text, new(json.RawMessage))
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		place = fmt.Sprintf(" (byte %d)", syntax.Offset)
+		err = fmt.Errorf("%w (byte %d)", err, syntax.Offset)
 	}
+	if field != "" {
+		return fmt.Errorf("%s: not JSON: %w", clip(field), err)
+	}
+	return fmt.Errorf("not JSON: %w", err)
+}
+
+// parse returns the value of text, which is valid JSON: nil, a bool, a string, a
+// json.Number with the request's spelling, a []any or a map[string]any.
+func parse(text []byte) any {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	name, depth, value := "", 0, true // value: the next token is not a name of the outermost object
-	for {
-		token, tokenErr := d.Token()
-		if tokenErr != nil {
-			break
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			if depth++; depth == 1 && token == json.Delim('[') {
-				return fmt.Errorf("not JSON: %w%s", err, place)
-			}
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		default:
-			if s, ok := token.(string); ok && depth == 1 && !value {
-				name, value = s, true
-				continue
-			}
-		}
-		if depth == 1 {
-			name, value = "", false
-		}
+	var v any
+	if err := d.Decode(&v); err != nil {
+		panic(err)
 	}
-	if name != "" {
-		return fmt.Errorf("%s: not JSON: %w%s", clip(name), err, place)
-	}
-	return fmt.Errorf("not JSON: %w%s", err, place)
+	return v
 }
 
-// parts yields the values of an array, or the names and values of an object by
-// turns, as text. It relies on the text being JSON without space around it.
-func parts(text []byte) iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		n := 0
-		for i := 1; i < len(text)-1; {
-			switch text[i] {
-			case ' ', '\t', '\r', '\n', ',', ':':
-				i++
-				continue
-			}
-			end := i + lengthOf(text[i:])
-			if !yield(n, text[i:end]) {
-				return
-			}
-			i, n = end, n+1
-		}
-	}
-}
-
-// lengthOf returns the length of the value that text begins with.
-func lengthOf(text []byte) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case '[', '{':
-			depth++
-			continue
-		case ']', '}':
-			depth--
-		default:
-			if depth > 0 {
-				continue
-			}
-			// A number or a word.
-			n := bytes.IndexAny(text[i:], ",:]} \t\r\n")
-			if n < 0 {
-				return len(text)
-			}
-			return i + n
-		}
-		if depth == 0 {
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
-// describe says what kind of value text is.
-func describe(text []byte) string {
-	switch text[0] {
-	case '{':
+// describe says what kind of value v is.
+func describe(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
 		return "an object"
-	case '[':
+	case []any:
 		return "an array"
-	case '"':
+	case string:
 		return "a string"
-	case 't', 'f', 'n':
-		return string(text)
+	case json.Number:
+		return "a number"
+	case bool:
+		return strconv.FormatBool(v)
 	}
-	return "a number"
+	return "null"
 }
 
 // clip shortens what a request wrote for an error.
@@ -162,48 +102,43 @@ func clip(s string) string {
 	return string([]rune(s)[:most]) + "…"
 }
 
-func stringOf(raw []byte) (s string, ok bool) {
-	if raw[0] != '"' {
-		return "", false
-	}
-	return s, json.Unmarshal(raw, &s) == nil
-}
-
-// decode sets dst, a pointer to the field, to what raw says. known has the sizes
-// of the fields before it. The error names the field.
-func (f *field) decode(dst any, raw []byte, known sizes) error {
+// decode sets dst, a pointer to the field, to the value of text. known has the
+// sizes of the fields before it. The error names the field.
+func (f *field) decode(dst any, text json.RawMessage, known sizes) error {
 	var err error
+	v := parse(text)
 	switch dst := dst.(type) {
 	case *float64:
-		*dst, err = f.number(raw)
+		*dst, err = f.number(v)
 	case **float64:
 		*dst = new(float64)
-		**dst, err = f.number(raw)
+		**dst, err = f.number(v)
 	case *int:
-		*dst, err = f.whole(raw)
+		*dst, err = f.whole(v)
 	case **int:
 		*dst = new(int)
-		**dst, err = f.whole(raw)
+		**dst, err = f.whole(v)
 	case *uint64:
-		*dst, err = f.natural(raw)
+		*dst, err = f.natural(v)
 	case *bool:
-		if *dst = raw[0] == 't'; !*dst && raw[0] != 'f' {
-			err = fmt.Errorf("true or false is wanted, not %s", describe(raw))
+		var ok bool
+		if *dst, ok = v.(bool); !ok {
+			err = fmt.Errorf("true or false is wanted, not %s", describe(v))
 		}
 	case *string:
-		*dst, err = f.word(raw)
+		*dst, err = f.word(v)
 	case *[]float64:
-		*dst, err = list(raw, f.number)
+		*dst, err = list(v, f.number)
 		if err == nil {
 			err = known.set(f.shape[0], len(*dst), f.name, "entries")
 		}
 	case *[]int:
-		*dst, err = list(raw, f.whole)
+		*dst, err = list(v, f.whole)
 		if err == nil {
 			err = known.set(f.shape[0], len(*dst), f.name, "entries")
 		}
 	case *[][]float64:
-		*dst, err = f.matrix(raw, known)
+		*dst, err = f.matrix(v, known)
 	default:
 		panic(fmt.Sprintf("fit: field %s of type %T", f.name, dst))
 	}
@@ -218,57 +153,60 @@ func (f *field) decode(dst any, raw []byte, known sizes) error {
 }
 
 // number reads one number of the field.
-func (f *field) number(raw []byte) (float64, error) {
-	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
-		return 0, fmt.Errorf("a number is wanted, not %s", describe(raw))
+func (f *field) number(v any) (float64, error) {
+	text, ok := v.(json.Number)
+	if !ok {
+		return 0, fmt.Errorf("a number is wanted, not %s", describe(v))
 	}
-	v, err := strconv.ParseFloat(string(raw), 64)
+	x, err := text.Float64()
 	if err != nil {
-		return 0, fmt.Errorf("%s is beyond float64", clip(string(raw)))
+		return 0, fmt.Errorf("%s is beyond float64", clip(string(text)))
 	}
-	return v, f.in.check(v, raw)
+	return x, f.in.check(x, text)
 }
 
 // maxWhole is the largest number up to which a float64 holds every whole one.
 const maxWhole = 1 << 53
 
 // whole reads a number without a fraction; 50.0 and 5e1 are 50.
-func (f *field) whole(raw []byte) (int, error) {
-	v, err := f.number(raw)
-	n := int(v)
+func (f *field) whole(v any) (int, error) {
+	x, err := f.number(v)
+	n := int(x)
 	switch {
 	case err != nil:
-	case v != math.Trunc(v):
-		err = fmt.Errorf("%s is not a whole number", clip(string(raw)))
-	case float64(n) != v || math.Abs(v) > maxWhole: // the first where an int has 32 bits
-		err = fmt.Errorf("%s is beyond the whole numbers that a float64 can tell apart", clip(string(raw)))
+	case x != math.Trunc(x):
+		err = fmt.Errorf("%s is not a whole number", clip(fmt.Sprint(v)))
+	case float64(n) != x || math.Abs(x) > maxWhole: // the first where an int has 32 bits
+		err = fmt.Errorf("%s is beyond the whole numbers that a float64 can tell apart", clip(fmt.Sprint(v)))
 	}
 	return n, err
 }
 
 // natural is whole for numbers from 0 to 2⁶⁴−1.
-func (f *field) natural(raw []byte) (uint64, error) {
-	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
-		return n, f.in.check(float64(n), raw)
+func (f *field) natural(v any) (uint64, error) {
+	if text, ok := v.(json.Number); ok {
+		if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+			return n, f.in.check(float64(n), text)
+		}
 	}
-	n, err := f.whole(raw)
+	n, err := f.whole(v)
 	if err == nil && n < 0 {
-		err = fmt.Errorf("%s is negative", clip(string(raw)))
+		err = fmt.Errorf("%s is negative", clip(fmt.Sprint(v)))
 	}
 	return uint64(n), err
 }
 
 // word reads one of the field's words. One that is a number needs no quotes.
-func (f *field) word(raw []byte) (string, error) {
-	s, ok := stringOf(raw)
-	if !ok {
-		v, err := strconv.ParseFloat(string(raw), 64)
-		if err != nil {
-			return "", fmt.Errorf("a string is wanted, not %s", describe(raw))
-		}
-		s = strconv.FormatFloat(v, 'g', -1, 64)
+func (f *field) word(v any) (string, error) {
+	s, ok := v.(string)
+	if text, number := v.(json.Number); number {
+		x, err := text.Float64()
+		s, ok = strconv.FormatFloat(x, 'g', -1, 64), err == nil
 	}
-	if !slices.Contains(f.words, s) {
+	switch {
+	case !ok:
+		return "", fmt.Errorf("a string is wanted, not %s", describe(v))
+	case !slices.Contains(f.words, s):
 		return "", fmt.Errorf("%q is not one of %s", clip(s), strings.Join(f.words, ", "))
 	}
 	return s, nil
@@ -291,24 +229,24 @@ func (e *entryError) Error() string {
 func (e *entryError) Unwrap() error { return e.err }
 
 // list reads an array, each entry by read.
-func list[T any](raw []byte, read func(raw []byte) (T, error)) ([]T, error) {
-	if raw[0] != '[' {
-		return nil, fmt.Errorf("an array is wanted, not %s", describe(raw))
+func list[T any](v any, read func(v any) (T, error)) ([]T, error) {
+	entries, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("an array is wanted, not %s", describe(v))
 	}
-	dst := []T{}
-	for i, part := range parts(raw) {
-		v, err := read(part)
-		if err != nil {
+	dst := make([]T, len(entries))
+	for i, entry := range entries {
+		var err error
+		if dst[i], err = read(entry); err != nil {
 			return nil, &entryError{i, err}
 		}
-		dst = append(dst, v)
 	}
 	return dst, nil
 }
 
 // matrix reads an array of rows of the same length.
-func (f *field) matrix(raw []byte, known sizes) ([][]float64, error) {
-	rows, err := list(raw, func(raw []byte) ([]float64, error) { return list(raw, f.number) })
+func (f *field) matrix(v any, known sizes) ([][]float64, error) {
+	rows, err := list(v, func(row any) ([]float64, error) { return list(row, f.number) })
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,25 @@ import (
 
 var update = flag.Bool("update", false, "write the replies to the requests in testdata instead of comparing them")
 
+// The errors are a contract like the replies. For every algorithm testdata/refused
+// has each kind of mistake: a field that is unknown, missing, repeated, in the wrong
+// case or of the wrong type, NaN, 1e999; and deep nesting and lines that are not
+// JSON. The golden file is made by
+// `go test ./cmd/internal/lab/fit -run TestGoldenErrors -update`.
+func TestGoldenErrors(t *testing.T) {
+	dir := filepath.Join("testdata", "refused")
+	requests, err := os.ReadFile(filepath.Join(dir, "requests.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for request := range strings.Lines(string(requests)) {
+		text, _ := ask(t, strings.TrimSuffix(request, "\n"))
+		got.WriteString(text + "\n")
+	}
+	compareGolden(t, filepath.Join(dir, "replies.golden"), got.String())
+}
+
 // requestsOf returns the lines of testdata/<name>.jsonl.
 func requestsOf(t testing.TB, name string) []string {
 	t.Helper()
@@ -88,27 +107,32 @@ func TestGolden(t *testing.T) {
 			if answered == 0 {
 				t.Error("no request is answered without an error")
 			}
-			path := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
-			if len(gotLines) != len(wantLines) {
-				t.Fatalf("%d replies, the golden file has %d", len(gotLines)-1, len(wantLines)-1)
-			}
-			for i := range gotLines {
-				if gotLines[i] != wantLines[i] {
-					t.Errorf("request %d\n got %s\nwant %s", i+1, gotLines[i], wantLines[i])
-				}
-			}
+			compareGolden(t, filepath.Join("testdata", name+".golden"), got.String())
 		})
+	}
+}
+
+// compareGolden compares the replies got with those in the file, or writes it.
+func compareGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	if len(gotLines) != len(wantLines) {
+		t.Fatalf("%d replies, the golden file has %d", len(gotLines)-1, len(wantLines)-1)
+	}
+	for i := range gotLines {
+		if gotLines[i] != wantLines[i] {
+			t.Errorf("request %d\n got %s\nwant %s", i+1, gotLines[i], wantLines[i])
+		}
 	}
 }
 

@@ -117,9 +117,10 @@ func answer(ctx context.Context, text []byte) ([]byte, error) {
 	if name == nil {
 		return nil, wrong("algorithm", "missing; known are %s", strings.Join(names(), ", "))
 	}
-	s, ok := stringOf(name.value)
+	value := parse(name.value)
+	s, ok := value.(string)
 	if !ok {
-		return nil, wrong("algorithm", "a string is wanted, not %s", describe(name.value))
+		return nil, wrong("algorithm", "a string is wanted, not %s", describe(value))
 	}
 	a := algorithms[s]
 	if a == nil {

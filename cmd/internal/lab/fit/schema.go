@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,11 +17,11 @@ type schema struct {
 // A field is one name of a request.
 type field struct {
 	name     string
-	index    []int    // in the struct; nil for seed where the algorithm draws nothing
-	in       set      // of each number in it
-	words    []string // of a string: what it may be; the first is the default
-	shape    []string // of a list: a symbol for each dimension
-	fallback []byte   // what a request says that does not mention it; nil: it must
+	index    []int           // in the struct; nil for seed where the algorithm draws nothing
+	in       set             // of each number in it
+	words    []string        // of a string: what it may be; the first is the default
+	shape    []string        // of a list: a symbol for each dimension
+	fallback json.RawMessage // what a request says that does not mention it; nil: it must
 }
 
 // newSchema reads the tags of struct type t. Every mistake in them is a bug and
@@ -114,7 +115,7 @@ func (s *schema) names() string {
 // is wrong at once, in an order that does not depend on that of the request.
 func (s *schema) decode(q reflect.Value, given []member) error {
 	var problems []error
-	values := make(map[string][]byte, len(given))
+	values := make(map[string]json.RawMessage, len(given))
 	twice := make(map[string]bool)
 	var strange []string
 	for _, m := range given {

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -55,13 +56,13 @@ func (s set) has(v float64) bool {
 	return v >= s.lo && v <= s.hi
 }
 
-// check names v as the request wrote it.
-func (s set) check(v float64, raw []byte) error {
+// check says that s has v, a number that the request spells as text.
+func (s set) check(v float64, text json.Number) error {
 	switch {
 	case s.has(v):
 		return nil
 	case s.label:
-		return fmt.Errorf("%s is no label; 1 and -1 are", clip(string(raw)))
+		return fmt.Errorf("%s is no label; 1 and -1 are", clip(string(text)))
 	}
-	return fmt.Errorf("%s is not in %s", clip(string(raw)), s.text)
+	return fmt.Errorf("%s is not in %s", clip(string(text)), s.text)
 }
