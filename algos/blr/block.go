@@ -1,3 +1,5 @@
+// Laboratory: the product updates its posteriors one by one, with blocks of 1.
+
 package blr
 
 // A block holds the events since V and Λ were last written, at most K of them.
@@ -118,4 +120,52 @@ func (p *Posterior) add(x, u []float64, h, g float64) {
 	copy(b.row(b.u, b.n), u)
 	copy(b.row(b.x, b.n), x)
 	b.n++
+}
+
+// UpdateMany absorbs the events xs one after the other, as Update does and with
+// the same bits, and appends their records to dst. For each event in turn label is
+// told its number and the moments m and a of its log-odds under the belief before
+// it, and answers with y and phi: what depends on the prediction, like the trust
+// in a label, is no reason to come one by one.
+//
+// With Config.Block above 1 this is where blocks pay: V is multiplied by all
+// events of a block that are in xs at once. UpdateMany panics before anything has
+// changed if an event has a wrong length or an entry that is not finite, and at
+// its turn if a label is none. label may not touch p.
+func (p *Posterior) UpdateMany(dst []Record, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Record {
+	vectors := make([][]float64, len(xs))
+	for k, x := range xs {
+		p.checkLength(len(x))
+		if vectors[k] = x; scaleOf(x) != 1 {
+			vectors[k] = scaled(x, scaleOf(x))
+		}
+	}
+	b := &p.block
+	for k := 0; k < len(vectors); {
+		n := min(b.size-b.n, len(vectors)-k)
+		together := n > 1
+		if together {
+			interleave(b.known, vectors[k:k+n], p.dim)
+			columns := 4 * p.dim * ((n + 3) / 4)
+			p.cov.mulColumns(b.product, b.known[:columns], b.sums, p.dim)
+		}
+		for c, writes := 0, p.writes; c < n && p.writes == writes; c++ {
+			x := vectors[k]
+			if together {
+				column := b.product[4*p.dim*(c/4)+c%4:]
+				for j := range p.u {
+					p.u[j] = column[4*j]
+				}
+				b.deflate(p.u, x)
+			} else {
+				p.vx(p.u, x)
+			}
+			m, a := p.momentsAlong(x)
+			y, phi := label(k, m, a)
+			checkLabel(y, phi)
+			dst = append(dst, p.absorb(x, m, a, y, phi))
+			k++
+		}
+	}
+	return dst
 }

@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+
 package blr
 
 // Several columns at once. A matrix that is read for every event is read from

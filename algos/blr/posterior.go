@@ -161,8 +161,6 @@ func validPrecision(τ float64) bool { return τ >= 1/longest && τ <= longest }
 
 func validHalfLife(events float64) bool { return events >= 1 && events <= math.MaxFloat64 }
 
-func validTolerance(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
-
 func (p *Posterior) setHalfLife(events float64) {
 	p.halfLife, p.keep = events, 1
 	if events != 0 {

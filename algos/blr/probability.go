@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+
 package blr
 
 import (
@@ -10,13 +12,6 @@ import (
 // What follows are the answers about one x whose log-odds are z ~ N(m, a), m in
 // nats and a ≥ 0 in nats²: Moments has them of a Posterior, Gaussian's Moments
 // of any other belief. The functions are pure, and may run concurrently.
-
-// Moderate returns the log-odds m/√(1+πa/8) whose σ is E[σ(z)] for z ~ N(m, a),
-// by the probit approximation (MacKay 1992): off by at most .017 for a ≤ 50.
-// Doubt pulls a prediction towards ½, and never over it. a ≥ 0.
-func Moderate(m, a float64) float64 {
-	return m / math.Sqrt(1+float64(math.Pi/8*a))
-}
 
 // Probit returns σ(Moderate(m, a)), the probability that Prob serves: within
 // .017 of Exact for a ≤ 50, and over ½ exactly where Exact is.
@@ -77,4 +72,18 @@ func Predict(m, a, level float64) Prediction {
 		Probit:     Probit(m, a), Exact: Exact(m, a),
 		Lo: lo, Hi: hi,
 	}
+}
+
+// upperQuantile returns z ≥ 0 with Φ(−z) = q, 0 < q ≤ ½. Φ is concave above 0,
+// so that Newton's method from 0 climbs to the root and never passes it.
+func upperQuantile(q float64) float64 {
+	z := 0.0
+	for range maxSteps {
+		next := z + (normalCDF(-z)-q)/normalPDF(z)
+		if !(next > z) || next-z <= 1e-15*z {
+			return next
+		}
+		z = next
+	}
+	return z
 }

@@ -233,17 +233,3 @@ var gaussTable = func() (t [13]float64) {
 	}
 	return t
 }()
-
-// upperQuantile returns z ≥ 0 with Φ(−z) = q, 0 < q ≤ ½. Φ is concave above 0,
-// so that Newton's method from 0 climbs to the root and never passes it.
-func upperQuantile(q float64) float64 {
-	z := 0.0
-	for range maxSteps {
-		next := z + (normalCDF(-z)-q)/normalPDF(z)
-		if !(next > z) || next-z <= 1e-15*z {
-			return next
-		}
-		z = next
-	}
-	return z
-}

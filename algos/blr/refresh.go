@@ -72,26 +72,3 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	p.addSite(x, dh, de, m, a)
 	return math.Abs((m - was) + float64((de-float64(dh*m))/(1+float64(dh*a))*a)), nil
 }
-
-// Sweep refreshes the sites of all recs in order and makes V anew at the end. It
-// returns the largest distance that an event's own refresh moved its mean
-// log-odds, in nats: sweeps have converged when it is small. Three of them bring
-// an incremental fit to the log loss of the batch fit. An error leaves the sites
-// before it refreshed, those behind it as they were.
-func (p *Posterior) Sweep(recs []Record) (moved float64, err error) {
-	for i := range recs {
-		d, err := p.refresh(&recs[i])
-		if err != nil {
-			return moved, fmt.Errorf("record %d: %w", i, err)
-		}
-		moved = max(moved, d)
-		p.corrections++
-		if p.corrections%probeEvery == 0 && !(p.residual(recs[i].X) <= probeTolerance) {
-			p.repaired++
-			p.remake()
-		}
-	}
-	p.scheduled++
-	p.remake()
-	return moved, nil
-}
