@@ -113,18 +113,3 @@ func (f *fitter) start(ctx context.Context) ([]float64, error) {
 	}
 	return logisticRegression(ctx, f.problem, max(f.Lambda, leastRidge))
 }
-
-// logisticRegression returns the w that minimises Σ ln(1+e^−ywᵀx) + λ/2·|w|² with
-// λ > 0, which is equation 39 with a mixture of weight 0 and γ = 1: by a descent to
-// a mean gradient of 10⁻⁸, and from there by Newton's method.
-func logisticRegression(ctx context.Context, p *problem, λ float64) ([]float64, error) {
-	o := newObjective(p, logisticCurve(), λ)
-	w := make([]float64, p.d)
-	_, err := newDescent(p.d).minimise(ctx, o, w, rates{
-		max: 1 / p.total, min: 1e-12 / p.total, shrink: 0.5, tolerance: 1e-8 * p.total, most: maxDescent,
-	})
-	if err == nil {
-		err = o.polish(ctx, w)
-	}
-	return w, err
-}

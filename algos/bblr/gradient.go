@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+
 package bblr
 
 import (
@@ -43,14 +45,6 @@ func (l Likelihood) GradientTo(dst []float64, x [][]float64, y, w []float64, λ 
 			addScaled(dst, float64(slope*scale), row)
 		}
 	}
-}
-
-// product is dot with a check of the lengths.
-func product(w, x []float64) float64 {
-	if len(x) != len(w) {
-		panic(fmt.Sprintf("bblr: a row of %d numbers for %d weights", len(x), len(w)))
-	}
-	return dot(w, x)
 }
 
 // A HyperGradient is the gradient of the log likelihood (24), without a prior, by

@@ -278,3 +278,11 @@ func (m *Linear) Likelihood() Likelihood { return m.likelihood }
 func (m *Linear) Weights() (w []float64, bias float64) {
 	return append([]float64(nil), m.weights...), m.bias
 }
+
+// product is dot with a check of the lengths.
+func product(w, x []float64) float64 {
+	if len(x) != len(w) {
+		panic(fmt.Sprintf("bblr: a row of %d numbers for %d weights", len(x), len(w)))
+	}
+	return dot(w, x)
+}
