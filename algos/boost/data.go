@@ -37,33 +37,6 @@ type Data struct {
 	binned *binned // Quantise: bin b of a column is above b of its cuts
 }
 
-// NewData prepares x, N rows of D values, for the exact search: the candidates
-// of a feature are the midpoints (a+b)/2 between its consecutive distinct values
-// (where that rounds to b, a itself). x is copied. The error names the rows that
-// are not of the first one's length and values that are NaN or infinite. It
-// costs N·D of memory at 20 bytes each and one radix sort of every column.
-func NewData(x [][]float64) (*Data, error) {
-	d, err := newData(x)
-	if err != nil {
-		return nil, err
-	}
-	d.order = make([]int32, len(d.columns))
-	s := newSorter(d.rows)
-	for j := range d.dim {
-		column := d.Column(j)
-		order := s.sort(column)
-		copy(d.order[j*d.rows:], order)
-		for k := 1; k < d.rows; k++ {
-			if a, b := column[order[k-1]], column[order[k]]; a < b {
-				d.cuts = append(d.cuts, midpoint(a, b))
-				d.ends = append(d.ends, int32(k))
-			}
-		}
-		d.first[j+1] = len(d.cuts)
-	}
-	return d, nil
-}
-
 // Quantise prepares x, N rows of D values, for the search by histograms: the
 // values of each feature are divided into at most most bins, 2 to MaxBins, 0 is
 // MaxBins. A feature with no more distinct values than that gets a bin for each,

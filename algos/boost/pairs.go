@@ -171,25 +171,6 @@ func divideBins(h *pairs, cuts int) divide {
 	return d.best
 }
 
-// divideSorted does so in sorted order.
-func (d *Data) divideSorted(feature int, w []int64) divide {
-	order := d.order[feature*d.rows : (feature+1)*d.rows]
-	by := newDivider(bySign(w))
-	var lp, ln int64
-	k := 0
-	for c, end := range d.ends[d.first[feature]:d.first[feature+1]] {
-		for ; k < int(end); k++ {
-			v := w[order[k]]
-			ln += v & (v >> 63)
-			lp += v &^ (v >> 63)
-		}
-		if a, b := by.parts(lp, ln); a+b < by.limit {
-			by.weigh(c, a, b)
-		}
-	}
-	return by.best
-}
-
 // tieIn returns by how much candidates may differ that count as equal, for a
 // total weight in fixed point: 2⁻⁴⁶ of it.
 func tieIn(total int64) int64 { return total >> (fixedBits - tieBits) }
