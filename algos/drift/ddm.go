@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+
 package drift
 
 import (
