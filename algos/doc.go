@@ -29,6 +29,9 @@
 // what each of them does. Nothing calls back up, and the packages here import nothing of
 // the module but one another.
 //
+// A file that begins with "Laboratory:" is code that only hamlet fit, hamlet bench and
+// tests reach.
+//
 // # Notation
 //
 //	x          an input vector of D numbers; x₀ = 1 where there is a constant

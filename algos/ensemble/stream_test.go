@@ -166,7 +166,7 @@ func (all tracked) row(t testing.TB, build builder) string {
 	return fmt.Sprintf("%s   %.0f", strings.Join(cells, "   "), float64(fastest.Microseconds())/500)
 }
 
-// The package doc's table: every kind behind the stacker on three shuffles of
+// The table of MEASURED.md: every kind behind the stacker on three shuffles of
 // spambase, clean and with 5 and 10 % of the labels flipped. 1-ROCA% / log loss /
 // error % on true labels; the last column is µs an event at R = 500, of the fastest
 // of the rebuilds from full windows, since the machine is shared.
