@@ -34,7 +34,7 @@ type stage struct {
 
 func newStage() *stage {
 	return &stage{
-		noise: mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, Half: 60})),
+		noise: mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, PerClass: 60})),
 		mail:  mustNew(NewCovariate(CovariateConfig{})),
 		world: mustNew(NewPageHinkley(PageHinkleyConfig{})),
 		r:     rand.New(rand.NewPCG(9, 9)),
@@ -254,7 +254,7 @@ func TestUnmarshalHoldsCountsTogether(t *testing.T) {
 // fuzzAlarm holds that what can be read is written again as it was, and runs.
 func fuzzAlarm(f *testing.F, name string, run func(a alarm)) {
 	s := newStage()
-	s.noise = mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, Half: 2, Rounds: 2, Recent: 3})) // few bytes to mutate
+	s.noise = mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, PerClass: 2, Rounds: 2, Recent: 3})) // few bytes to mutate
 	f.Add(mustBytes(f, s.alarms()[name]))
 	s.play(620)
 	f.Add(mustBytes(f, s.alarms()[name]))
@@ -298,7 +298,7 @@ func FuzzLabelNoise(f *testing.F) {
 	fuzzAlarm(f, "labelnoise", func(a alarm) {
 		n := a.(*LabelNoise)
 		n.Report()
-		if job, ok := n.Pending(); ok && n.cfg.Half*n.cfg.Dim < 1_000 && n.cfg.Rounds*n.cfg.Inner < 100 {
+		if job, ok := n.Pending(); ok && n.cfg.PerClass*n.cfg.Dim < 1_000 && n.cfg.Rounds*n.cfg.Inner < 100 {
 			n.Finish(job.Run())
 		}
 	})

@@ -9,8 +9,7 @@ import (
 )
 
 // A CovariateConfig tunes the covariate alarm. Zero fields mean the defaults given.
-// They gave at most .17 false alarms per 100,000 stationary leverages of five shapes
-// (BenchmarkDrawnStreams) and none in 1,000,000 events resampled from spambase.
+// MEASURED.md has their false alarms.
 type CovariateConfig struct {
 	Memory    int     // events that the reference remembers; 0 is 2,000
 	Window    int     // events that the level remembers; 0 is 30
@@ -23,11 +22,11 @@ const (
 	defaultWindow       = 30
 	defaultRobustThresh = 0.65
 
-	// Residuals count as at most so many units: one message, however odd, moves
-	// the level by a tenth.
+	// Residuals count as at most so many units: one message moves the level by at most
+	// a tenth.
 	clipResidual = 3
-	// The scale is at least a tenth of a nat: a leverage that moves by less than
-	// 10 % is like what was learnt, however constant it used to be.
+	// The scale is at least a tenth of a nat: a leverage that moves by less than 10 %
+	// is like the past, even if the past was constant.
 	leastScale = 0.1
 	// E|z| = √(2/π) under the standard normal, so that the scale of a normal ln a
 	// is its standard deviation.
@@ -70,22 +69,20 @@ func (cfg *CovariateConfig) fill() error {
 //	μ ← μ + r·s·d,   b ← b + r·(d − b),   r = max(1/Memory, 4/(4+t))
 //	s ← max(0.1, s + r·(1.2533·min(|ℓ−μ|, 3s) − s))
 //
-// t events before, the last with the old μ: μ is Huber's location of ln a in the past (Huber, Robust
-// estimation of a location parameter, 1964) by stochastic approximation, s a
-// standard deviation from absolute deviations, and L how far the last Window events
-// lie above that past, in units of one event's spread. Being a logarithm, ℓ does not
-// care how wide the prior is; being clipped, one odd message moves L by 3/Window at
-// most, so that a raise takes a run of them. Stationary, L has mean 0 and a
-// standard deviation of about √(1/2Window) = 0.1.
+// after t events, the last with the old μ. μ is Huber's location of ln a in the past
+// (Huber, Robust estimation of a location parameter, 1964) by stochastic approximation.
+// s is a standard deviation from absolute deviations. L is how far the last Window
+// events lie above that past, in units of one event's spread. The width of the prior
+// does not matter, because ℓ is a logarithm. One odd message moves L by 3/Window at
+// most, so that only a run of them raises the alarm. On a stationary stream L has mean 0
+// and a standard deviation of about √(1/2Window) = 0.1.
 //
-// In the place of ln a a model may give another logarithm of how little is known of
-// an event: the surprise of an expert that counts (package text), which knows words
-// where the head knows but log-odds ([Covariate.ObserveLog]).
+// A model may give another logarithm of how little is known of an event in the place of
+// ln a, such as the surprise of naive Bayes (package text): see [Covariate.ObserveLog].
 //
-// It is raised when L > Threshold and clears when L ≤ Threshold/2. Falling
-// leverage, more of the same, raises nothing. μ and s go on while it is raised, so
-// that it ends by itself even if the new mail is never learnt: within some Memory
-// events; mostly the head has learnt it long before.
+// It is raised when L > Threshold and clears when L ≤ Threshold/2. Falling leverage
+// raises nothing. μ and s go on while it is raised, so that it ends after some Memory
+// events even if the new mail is never learnt.
 //
 // Its Status has L as level, in units of s, and μ, in nats, as reference.
 type Covariate struct {
@@ -108,9 +105,9 @@ func NewCovariate(cfg CovariateConfig) (*Covariate, error) {
 	return &Covariate{cfg: cfg, scale: 1}, nil
 }
 
-// Observe takes the leverage a = xᵀVx, before it was learnt, of the event that
-// made the event count count, and reports whether the alarm was raised or cleared
-// by it. It panics if a is NaN or negative; 0 and +Inf count as e^∓100. O(1).
+// Observe takes the leverage a = xᵀVx of event number count, from before it was learnt.
+// It reports whether the alarm was raised or cleared by it. It panics if a is NaN or
+// negative. 0 and +Inf count as e^∓100. O(1).
 func (c *Covariate) Observe(count uint64, a float64) (changed bool) {
 	if !(a >= 0) {
 		panic(fmt.Sprintf("drift: a leverage of %v", a))

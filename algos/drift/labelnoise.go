@@ -10,24 +10,18 @@ import (
 	"hamlet/algos/boost"
 )
 
-// Rhythm is the count that the noise watch lives by: results take effect, the
-// rule is applied and SNRs are started at event counts divisible by it.
+// Rhythm divides the event counts at which the noise watch acts: there results take
+// effect, the rule is applied and SNRs are started.
 const Rhythm = 50
 
 // A LabelNoiseConfig tunes the label-noise alarm. Zero fields mean the defaults
-// given; spans of events are multiples of Rhythm where it says so.
-//
-// The thresholds' false alarms, measured in November 2026: none in 1,000,000 clean
-// events resampled from spambase (BenchmarkFalseAlarms), so that with 95 %
-// confidence there are fewer than 0.3 in 100,000 events of such a stream; and none
-// in 120 shuffles of spambase with columns mirrored or emptied, inputs scaled or the
-// share of spam moved in either direction (BenchmarkSpambaseTable, which has the
-// delays as well). A clean s varies by about .03.
+// given. MEASURED.md has the false alarms and delays of the defaults. A clean s varies
+// by about .03.
 type LabelNoiseConfig struct {
-	Dim  int // D, the inputs of an event; must be given
-	Half int // N/2, the events of each class in the window; 0 is 250
+	Dim      int // D, the inputs of an event; must be given
+	PerClass int // N/2, the events of each class in the window; 0 is 250
 
-	Rounds int // T of VIBoost, 1 to 1,000; 0 is 10. At N = 500, 5 are bistable, 30 fit the noise away
+	Rounds int // T of VIBoost, 1 to 1,000; 0 is 10
 	Inner  int // passes a round, 1 to 1,000; 0 is 5
 	Bins   int // at most so many quantile bins of an input, cut from the window itself; 0 is 64
 
@@ -42,11 +36,11 @@ type LabelNoiseConfig struct {
 	Least  int // and of no fewer, a multiple of Rhythm, at most Memory − Lag; 0 is 1,000
 
 	Recent int // events behind flip rates, suspects and sources; 0 is 500
-	Settle int // an alarm that lasted so many events ends and the reference is learnt anew; 0 is 20,000
+	Settle int // an alarm that lasted so many events ends, and a new reference is learnt; 0 is 20,000
 }
 
 const (
-	defaultHalf      = 250
+	defaultPerClass  = 250
 	defaultRounds    = 10
 	defaultInner     = 5
 	defaultBins      = 64
@@ -60,8 +54,8 @@ const (
 	defaultRecent    = 500
 	defaultPatience  = 20_000
 
-	// The flip rate of greatest likelihood that confirms a drop, times FlipRate, and
-	// how many steps it is sought for.
+	// A flip rate of greatest likelihood above likelyFactor times FlipRate confirms a
+	// drop. Its search takes at most checkSteps steps.
 	likelyFactor = 4
 	checkSteps   = 25
 
@@ -69,14 +63,14 @@ const (
 	leastSpreads = 3.5
 	normalMAD    = 1.4826 // a normal's standard deviation, of its median absolute deviation
 
-	mostHalf   = 1 << 16
+	mostSpan   = 1 << 16
 	mostDim    = 1 << 20
 	mostPasses = 1_000
 	mostDrop   = 100.0
 )
 
 func (cfg *LabelNoiseConfig) fill() error {
-	setDefault(&cfg.Half, defaultHalf)
+	setDefault(&cfg.PerClass, defaultPerClass)
 	setDefault(&cfg.Rounds, defaultRounds)
 	setDefault(&cfg.Inner, defaultInner)
 	setDefault(&cfg.Bins, defaultBins)
@@ -98,19 +92,19 @@ func (cfg *LabelNoiseConfig) fill() error {
 		}
 	}
 	whole("dim", cfg.Dim, 1, mostDim)
-	whole("half", cfg.Half, 1, mostHalf)
+	whole("per class", cfg.PerClass, 1, mostSpan)
 	whole("rounds", cfg.Rounds, 1, mostPasses)
 	whole("inner", cfg.Inner, 1, mostPasses)
 	whole("bins", cfg.Bins, 2, boost.MaxBins)
-	whole("recent", cfg.Recent, 1, mostHalf)
+	whole("recent", cfg.Recent, 1, mostSpan)
 	whole("settle", cfg.Settle, Rhythm, mostEvents)
 	span := func(what string, n, low, high int) {
 		if n < low || n > high || n%Rhythm != 0 {
 			errs = append(errs, fmt.Errorf("drift: label noise: %s is %d events: want a multiple of %d, %d to %d", what, n, Rhythm, low, high))
 		}
 	}
-	span("every", cfg.Every, Rhythm, mostHalf)
-	span("memory", cfg.Memory, Rhythm, mostHalf*Rhythm)
+	span("every", cfg.Every, Rhythm, mostSpan)
+	span("memory", cfg.Memory, Rhythm, mostSpan*Rhythm)
 	span("lag", cfg.Lag, 0, cfg.Memory-Rhythm)
 	span("least", cfg.Least, Rhythm, cfg.Memory-cfg.Lag)
 	errs = append(errs,
@@ -122,62 +116,64 @@ func (cfg *LabelNoiseConfig) fill() error {
 	return errors.Join(errs...)
 }
 
-// A LabelNoise is the alarm for labels gone bad. Its level is s = ln SNR − ln N,
-// SNR = η₁/η₂ of VIBoost on a window of the last N/2 events of each class, its
-// reference the median of s over the past, its drop their difference. It is raised
-// when
+// A LabelNoise is the alarm for labels gone bad. Its level is s = ln SNR − ln N with
+// SNR = η₁/η₂ of VIBoost on the last N/2 events of each class. Its reference is the
+// median of s over the past, the drop their difference. It is raised when
 //
-//	drop > .2,   or   drop > .1 while ε > .01 or max(f₀, f₁) > .04
+//	drop > .2,   or   drop > .1 while ε > .01 or max(f₀, f₁) > .04,
 //
-// and drop > 3.5·σ, with ε the flip rate of a head on the same inputs that forgets (ρ = .998), and f₀
-// and f₁ the flip rates by true label of greatest likelihood of the recent events
-// (Report), by what that head gave to them. ε is sooner where all labels are flipped;
-// where those of one class are, the head takes part of it for the world and ε falls
-// back within 300 events, f does not. On clean streams f was at most .018 on
-// spambase, .002 on sms and .03 on synthetic mail. σ is the
-// spread of the s behind the reference, 1.4826 times their median absolute deviation,
-// and keeps the alarm from flapping where labels are hard or wrong at a constant
-// rate: there s varies by .1, not .03, and ε > .01 always. The alarm
-// clears when the drop falls below .05. The reference is the median of the s in
-// force at each 50th event of the last 3,000 but the latest 500, or of what there
-// is of them, at least 1,000 events; while the alarm is raised it stands still.
+// and drop > 3.5·σ. Here ε is the flip rate of a head on the same inputs that forgets
+// (ρ = .998). f₀ and f₁ are the flip rates of greatest likelihood of the recent events
+// by true label ([LabelNoise.Report]). ε rises sooner where labels of both classes are
+// flipped. Where those of one class are flipped only f stays up: the head learns part
+// of them.
 //
-// An SNR takes milliseconds, so it is computed beside the stream. At every event
-// count divisible by Rhythm, after the event was given to Observe, the owner calls
+// σ is the spread of the s behind the reference, 1.4826 times their median absolute
+// deviation. It stops false alarms where labels are hard or wrong at a constant rate.
+//
+// The alarm clears when the drop falls below .05. The reference is the median of the s
+// in force at each 50th event of the last 3,000 except the latest 500. There must be
+// at least 1,000 events of them. The reference stands still while the alarm is raised.
+//
+// An SNR takes milliseconds, so the owner computes it in the background. At every event
+// count divisible by Rhythm, after Observe, the owner calls
 //
 //	if job, ok := n.Pending(); ok && … { n.Finish(result of job) }   // started a Rhythm ago
 //	changed := n.Check(count)                                        // the rule
 //	if job, ok := n.Start(count); ok { run job, in the background }  // if one is due
 //
-// and waits for the result if it is late, so that slow and fast machines hold the
-// same bytes. A job that was lost is had again from Pending, the same to the last
-// bit: the window keeps as many rows more as may come meanwhile.
+// It waits for a late result, so that slow and fast machines hold the same bytes. If a
+// job is lost, Pending returns it again, the same to the last bit: the window has room
+// for the rows that come until the result is due.
 //
-// Its Status has s as level and the median as reference, both in nats; its
-// threshold is the drop that would raise it at the present ε.
+// Its Status has s as level and the median as reference, both in nats. Its threshold is
+// the drop that would raise it now.
 type LabelNoise struct {
 	cfg      LabelNoiseConfig
 	classes  [2]rows // of ham, of spam
 	recent   recent
 	flipRate float64 // ε, the latest
 
-	known     bool // there is a latest result that tells something
-	snr       float64
-	grade     float64
-	level     float64   // s
+	// The latest result that tells something. Finish writes it. Invariant: known ⇔ snr > 0.
+	known bool
+	snr   float64
+	grade float64
+	level float64 // s
+
+	// The past. Check writes it. Invariant: !hasRef ⇒ !raised and reference = spread = 0.
 	history   []float64 // s at each Rhythm while not raised, the latest last, at most Memory/Rhythm
-	reference float64   // the median, while hasRef
-	spread    float64   // σ of what it is the median of, while hasRef
 	hasRef    bool
+	reference float64 // the median
+	spread    float64 // σ
+	likely    float64 // max(f₀, f₁) at the last Check, 0 where the drop was below Clear
+	raised    bool
+	since     uint64
+	marked    uint64 // the count of the last Check
 
-	raised bool
-	since  uint64
-	marked uint64 // the count of the last Check
-
+	// The job under way. Start sets it, Finish clears it. Invariant: pending ⇔ started > 0.
 	pending bool
-	started uint64    // the count at which the pending job was started
-	upTo    [2]uint64 // classes' seen as they were then
-	likely  float64   // max(f₀, f₁) at the last Check, 0 where the drop was below Clear
+	started uint64    // the count at which the job was started
+	upTo    [2]uint64 // classes' seen at that count
 }
 
 // NewLabelNoise returns the alarm before any event. The error joins every field
@@ -193,14 +189,14 @@ func NewLabelNoise(cfg LabelNoiseConfig) (*LabelNoise, error) {
 func blank(cfg LabelNoiseConfig) *LabelNoise {
 	n := &LabelNoise{cfg: cfg, recent: recent{limit: cfg.Recent}}
 	for c := range n.classes {
-		n.classes[c] = rows{dim: cfg.Dim, limit: cfg.Half + Rhythm}
+		n.classes[c] = rows{dim: cfg.Dim, limit: cfg.PerClass + Rhythm}
 	}
 	return n
 }
 
-// Observe takes an event into the windows. It copies what it keeps of X, and
-// panics on an event of another length or one that holds what no event can. No
-// more than Rhythm events may be observed between a Start and its Finish.
+// Observe takes an event into the windows. It copies X. It panics on an event of
+// another length or with impossible values, and on more than Rhythm events between a
+// Start and its Finish.
 func (n *LabelNoise) Observe(e Event) {
 	e.check(n.cfg.Dim)
 	rows := &n.classes[class(e.Label)]
@@ -220,7 +216,7 @@ func (n *LabelNoise) Start(count uint64) (Job, bool) {
 		panic(fmt.Sprintf("drift: an SNR started at %d while that of %d is pending", count, n.started))
 	}
 	due := count%uint64(n.cfg.Every) == 0 || count%Rhythm == 0 && n.confirmed()
-	if half := uint64(n.cfg.Half); !due || n.classes[0].seen < half || n.classes[1].seen < half {
+	if least := uint64(n.cfg.PerClass); !due || n.classes[0].seen < least || n.classes[1].seen < least {
 		return Job{}, false
 	}
 	n.pending, n.started = true, count
@@ -235,31 +231,31 @@ func (n *LabelNoise) Pending() (Job, bool) {
 		return Job{}, false
 	}
 	j := Job{
-		count: n.started, dim: n.cfg.Dim, half: n.cfg.Half,
+		count: n.started, dim: n.cfg.Dim, perClass: n.cfg.PerClass,
 		rounds: n.cfg.Rounds, inner: n.cfg.Inner, bins: n.cfg.Bins,
-		data: make([]float32, 0, 2*n.cfg.Half*n.cfg.Dim),
+		data: make([]float32, 0, 2*n.cfg.PerClass*n.cfg.Dim),
 	}
 	for c := range n.classes {
-		j.data = n.classes[c].appendLast(j.data, n.upTo[c], n.cfg.Half)
+		j.data = n.classes[c].appendLast(j.data, n.upTo[c], n.cfg.PerClass)
 	}
 	return j, true
 }
 
-// Finish puts a result into force. It must be that of the pending job, and is to
-// come at the count at which it is due, before Check; it panics otherwise.
+// Finish puts the result of the pending job into force. The owner calls it at the count
+// at which the result is due, before Check. It panics on another result.
 func (n *LabelNoise) Finish(r Result) {
 	if !n.pending || r.Count != n.started || r.Known && !(r.SNR > 0) {
 		panic(fmt.Sprintf("drift: result %+v, pending %v since %d", r, n.pending, n.started))
 	}
 	n.pending, n.started, n.upTo = false, 0, [2]uint64{}
 	if r.Known {
-		n.known, n.snr, n.grade, n.level = true, r.SNR, r.Grade, r.level(2*n.cfg.Half)
+		n.known, n.snr, n.grade, n.level = true, r.SNR, r.Grade, r.level(2*n.cfg.PerClass)
 	}
 }
 
 // Check applies the rule at a count divisible by Rhythm and reports whether the
-// alarm was raised or cleared by it. It panics if count is another or one of the
-// past, or if a result was due by now.
+// alarm was raised or cleared by it. It panics if count is not divisible or not after
+// the last Check, or if a result is due and missing.
 func (n *LabelNoise) Check(count uint64) (changed bool) {
 	if count%Rhythm != 0 || count <= n.marked {
 		panic(fmt.Sprintf("drift: label noise checked at count %d, last at %d", count, n.marked))
@@ -306,7 +302,7 @@ func (n *LabelNoise) checkRaised(count uint64) (changed bool) {
 	return true
 }
 
-// past are the s that the reference is the median of.
+// past returns the s whose median is the reference.
 func (n *LabelNoise) past() []float64 { return n.history[:max(0, len(n.history)-n.cfg.Lag/Rhythm)] }
 
 // findSpread sets σ.
@@ -318,8 +314,8 @@ func (n *LabelNoise) findSpread() {
 	n.spread = float64(normalMAD * median(deviations))
 }
 
-// findLikely sets the flip rate of greatest likelihood, where the drop is such that
-// it may matter: it costs some 0.3 ms.
+// findLikely sets the flip rate of greatest likelihood if the drop is above Clear. It
+// costs some 0.3 ms.
 func (n *LabelNoise) findLikely() {
 	if n.reference-n.level > n.cfg.Clear {
 		f, _ := flipRates(n.recent.oldest(), checkSteps)
@@ -327,8 +323,7 @@ func (n *LabelNoise) findLikely() {
 	}
 }
 
-// confirmed reports whether a flip rate says as well that labels are wrong: ε, or
-// that of greatest likelihood of one class.
+// confirmed reports whether a flip rate, ε or f, also says that labels are wrong.
 func (n *LabelNoise) confirmed() bool {
 	return n.flipRate > n.cfg.FlipRate || n.likely > float64(likelyFactor*n.cfg.FlipRate)
 }
@@ -342,7 +337,7 @@ func (n *LabelNoise) threshold() float64 {
 	return max(drop, float64(leastSpreads*n.spread))
 }
 
-// median returns the median of v, which stays as it is.
+// median returns the median of v. It does not change v.
 func median(v []float64) float64 {
 	sorted := slices.Clone(v)
 	slices.SortFunc(sorted, cmp.Compare[float64])

@@ -14,7 +14,7 @@ import (
 //	4       1     version, 1
 //	5       1     1 if raised, else 0
 //	6       2     zero
-//	8       88    Dim, Half, Rounds, Inner, Bins, Every, Memory, Lag, Least, Recent, Settle, uint64
+//	8       88    Dim, PerClass, Rounds, Inner, Bins, Every, Memory, Lag, Least, Recent, Settle, uint64
 //	96      32    Drop, Confirmed, FlipRate, Clear
 //	128     8     ε
 //	136     8     flags: 1 a result is known, 2 there is a reference, 4 a job is pending
@@ -25,7 +25,7 @@ import (
 //	224     8·H   them, the latest last
 //	        then of ham, and then of spam,
 //	        8     events seen
-//	        4·D·min(seen, Half + 50)  their last rows, oldest first, float32
+//	        4·D·min(seen, PerClass + 50)  their last rows, oldest first, float32
 //	        then
 //	        8     E, recent events
 //	        then of each, oldest first,
@@ -83,13 +83,13 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 
 // spans returns the whole numbers of a configuration in the order of the bytes.
 func (cfg *LabelNoiseConfig) spans() []*int {
-	return []*int{&cfg.Dim, &cfg.Half, &cfg.Rounds, &cfg.Inner, &cfg.Bins, &cfg.Every,
+	return []*int{&cfg.Dim, &cfg.PerClass, &cfg.Rounds, &cfg.Inner, &cfg.Bins, &cfg.Every,
 		&cfg.Memory, &cfg.Lag, &cfg.Least, &cfg.Recent, &cfg.Settle}
 }
 
-// Size returns the number of bytes that AppendBinary appends. With the defaults,
-// 60 inputs and full windows it is 144 kB and some 30 bytes and an id for each of
-// the 500 recent events.
+// Size returns the number of bytes that AppendBinary appends. With the defaults, 60
+// inputs and full windows it is 144 kB, and for each of the 500 recent events 24 bytes,
+// its id and its source.
 func (n *LabelNoise) Size() int {
 	size := 224 + 8*len(n.history) + 24 + 8
 	for i := range n.classes {
@@ -107,10 +107,9 @@ func (n *LabelNoise) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces n, which may be the zero value, by what b holds; it
-// keeps no reference to b. The watch then goes on bit for bit as if it had never
-// been saved; a pending job is had from Pending. If b is of another version, cut
-// short, too long or holds what no alarm can, the error wraps ErrFormat and n is as
-// before.
+// keeps no reference to b. The watch then goes on bit for bit as if it had never been
+// saved. Pending returns its pending job. If b is of another version, cut short, too
+// long or holds what no alarm can, the error wraps ErrFormat and n is as before.
 func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 	r, raised := newReader(b, labelNoiseMagic)
 	var cfg LabelNoiseConfig
@@ -163,7 +162,7 @@ func (n *LabelNoise) read(r *codec.Reader) {
 		var w witness
 		r.FiniteTo(&w.label, &w.prob)
 		w.id, w.source = r.Text(), r.Text()
-		if w.label != 1 && w.label != -1 || !isShare(w.prob) {
+		if w.label != 1 && w.label != -1 || !isProbability(w.prob) {
 			r.Fail("a recent event of label %v and probability %v", w.label, w.prob)
 		}
 		if r.Err() != nil {
@@ -189,7 +188,7 @@ func (s *rows) read(r *codec.Reader) {
 func (n *LabelNoise) consistent() error {
 	bad := func(what string) error { return fmt.Errorf("%s: %w", what, ErrFormat) }
 	switch {
-	case !isShare(n.flipRate), !isShare(n.likely):
+	case !isProbability(n.flipRate), !isProbability(n.likely):
 		return bad("flip rate")
 	case n.known != (n.snr > 0) || n.snr < 0 || !n.known && (n.level != 0 || n.grade != 0 || len(n.history) > 0):
 		return bad("SNR")
@@ -210,7 +209,7 @@ func (n *LabelNoise) consistent() error {
 		if seen > mostSeen {
 			return bad("events seen")
 		}
-		if n.pending && (upTo < uint64(n.cfg.Half) || upTo > seen || seen-upTo > Rhythm) {
+		if n.pending && (upTo < uint64(n.cfg.PerClass) || upTo > seen || seen-upTo > Rhythm) {
 			return bad("pending job")
 		}
 	}

@@ -21,7 +21,7 @@ func drawEvent(r *rand.Rand, i uint64) Event {
 // started, in float32, and Pending has it unchanged up to the count of its result.
 func TestJobHoldsTheBalancedWindow(t *testing.T) {
 	const half = 30
-	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 2, Half: half}))
+	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 2, PerClass: half}))
 	r := rand.New(rand.NewPCG(1, 1))
 	var all [2][]float32
 	var kept []float32 // what Start gave
@@ -91,7 +91,7 @@ type script struct {
 }
 
 func newScript(cfg LabelNoiseConfig) *script {
-	cfg.Dim, cfg.Half = 2, 20
+	cfg.Dim, cfg.PerClass = 2, 20
 	return &script{n: mustNew(NewLabelNoise(cfg)), r: rand.New(rand.NewPCG(2, 2))}
 }
 
@@ -134,7 +134,7 @@ func TestRhythm(t *testing.T) {
 	if !slices.Equal(s.due, want) {
 		t.Errorf("SNRs at %v, want %v", s.due, want)
 	}
-	one := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, Half: 2}))
+	one := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, PerClass: 2}))
 	for i := uint64(1); i <= 1_000; i++ {
 		one.Observe(Event{X: []float64{1}, Label: -1, Prob: 1})
 		if i%Rhythm == 0 {
@@ -231,7 +231,7 @@ func TestDegenerateWindows(t *testing.T) {
 		"extremes":  func(r *rand.Rand, y float64) float64 { return y * math.MaxFloat64 },
 	} {
 		r := rand.New(rand.NewPCG(4, 4))
-		n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, Half: 10}))
+		n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, PerClass: 10}))
 		for i := uint64(1); i <= 5_000; i++ {
 			e := drawEvent(r, i)
 			e.X = []float64{x(r, e.Label)}

@@ -7,9 +7,7 @@ import (
 )
 
 // A PageHinkleyConfig tunes the concept alarm. Zero fields mean the defaults given.
-// Thresholds of 24, 28 and 32 gave 4.9, 2.2 and 1.2 false alarms per 100,000 losses
-// drawn from a clean pass over spambase (variance .2), and found 20 mirrored columns
-// in 19, 18 and 17 of 20 shuffles (BenchmarkDrawnStreams, BenchmarkSpambaseTable).
+// MEASURED.md has what several thresholds find and how often they are wrong.
 type PageHinkleyConfig struct {
 	Clip      float64 // losses count as at most so many nats; 0 is 3
 	Tolerance float64 // δ, nats an event above the mean that are no change; 0 is 0.02
@@ -74,38 +72,40 @@ func checkSpan(what string, n, low int) error {
 //	m ← m + x − x̄ − δ,   U = m − min m = max(0, U + x − x̄ − δ),
 //	δ = Tolerance · max(1, s²/¼),
 //
-// with s² the variance of x about x̄,
-// and the alarm is raised when U > λ: when the loss has lain above its mean, by
-// more than the tolerance, for an excess of λ nats in all. (Page, Continuous
-// inspection schemes, 1954; Hinkley, Inference about the change-point from
-// cumulative sum tests, 1971; the two forms of U are equal.) Three departures: x̄
-// and s² are means of the last Memory events or so, with weights that fall off,
-// once there are more; nothing is raised before Quiet events, while the model
-// learns; and δ grows with the variance. An excursion of a walk with drift −δ and
-// variance s² goes beyond λ with a probability near e^(−2δλ/s²), so that with one δ
-// for all a stream of many false labels, whose losses vary by 1 and more, would be
-// raised again as soon as it had settled. ¼ is a little more than a clean pass over
-// spambase has (.2), for which λ was measured.
+// with s² the variance of x about x̄. It is raised when U > λ: when the loss has lain
+// above its mean, by more than the tolerance, for an excess of λ nats in all. (Page,
+// Continuous inspection schemes, 1954; Hinkley, Inference about the change-point from
+// cumulative sum tests, 1971; the two forms of U are equal.) There are three departures:
 //
-// While it is raised, x̄ stands still and U counts as at most λ. It clears when U
-// ≤ λ/2, after λ/2δ events as good as before, fewer if they are better. A loss
-// that stays higher is the new world: after Settle events mean and variance of the
-// later half of them become x̄ and s², U becomes 0 and the alarm clears. So it never
-// cries longer than Settle events on end.
+//   - x̄ and s² are means of the last Memory events or so, with weights that fall off.
+//   - Nothing is raised before Quiet events, while the model learns.
+//   - δ grows with the variance. An excursion of a walk with drift −δ and variance s²
+//     exceeds λ with a probability near e^(−2δλ/s²). With one δ for all, a stream of many
+//     false labels, whose losses vary by 1 and more, would raise it again and again. ¼ is
+//     a little more than the variance of a clean pass over spambase (.2), for which λ was
+//     measured.
+//
+// While it is raised, x̄ stands still and U counts as at most λ. It clears when U ≤ λ/2,
+// after λ/2δ events as good as before, fewer if they are better. A loss that stays
+// higher becomes the new reference: after Settle events x̄ and s² become those of the
+// later part of these events, U becomes 0 and the alarm clears. So no alarm lasts longer
+// than Settle events.
 //
 // Its Status has U as level and λ as threshold, both in nats summed over events,
 // and x̄, in nats an event, as reference.
 type PageHinkley struct {
 	cfg    PageHinkleyConfig
-	events uint64  // that x̄ has seen, those of raised spans left out
+	events uint64  // behind x̄: those observed while it was not raised
 	mean   float64 // x̄
 	spread float64 // s²
 	excess float64 // U
 	raised bool
 	since  uint64
-	spell  uint64  // events since it was raised, while it is
-	later  float64 // the sum of x over those beyond Settle/2
-	square float64 // the sum of x² over them
+
+	// Of the events since it was raised. Invariant: 0 while it is not raised.
+	spell  uint64  // their number
+	later  float64 // the sum of x over those after Settle/2
+	square float64 // the sum of x² over these
 }
 
 // calmVariance is the variance of losses up to which δ is the tolerance.
@@ -125,9 +125,9 @@ func NewPageHinkley(cfg PageHinkleyConfig) (*PageHinkley, error) {
 	return &PageHinkley{cfg: cfg}, nil
 }
 
-// Observe takes the log loss, in nats, of the event that made the event count
-// count, and reports whether the alarm was raised or cleared by it. A loss above
-// Clip, +Inf too, counts as Clip. It panics if the loss is NaN or negative. O(1).
+// Observe takes the log loss, in nats, of event number count, and reports whether the
+// alarm was raised or cleared by it. A loss above Clip, +Inf too, counts as Clip. It
+// panics if the loss is NaN or negative. O(1).
 func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
 	if !(loss >= 0) {
 		panic(fmt.Sprintf("drift: a log loss of %v", loss))
@@ -154,8 +154,8 @@ func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
 
 func (p *PageHinkley) observeRaised(count uint64, x float64) (changed bool) {
 	p.spell++
-	half := uint64(p.cfg.Settle / 2)
-	if p.spell > half {
+	middle := uint64(p.cfg.Settle / 2)
+	if p.spell > middle {
 		p.later += x
 		p.square += float64(x * x)
 	}
@@ -163,7 +163,7 @@ func (p *PageHinkley) observeRaised(count uint64, x float64) (changed bool) {
 	switch {
 	case p.excess <= p.cfg.Threshold/2:
 	case p.spell >= uint64(p.cfg.Settle):
-		p.events = p.spell - half
+		p.events = p.spell - middle
 		p.mean = p.later / float64(p.events)
 		p.spread = max(0, p.square/float64(p.events)-float64(p.mean*p.mean))
 		p.events = max(p.events, uint64(p.cfg.Quiet))

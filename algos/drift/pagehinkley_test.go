@@ -124,14 +124,14 @@ func panics(f func()) (did bool) {
 func TestConfigErrors(t *testing.T) {
 	_, err := NewPageHinkley(PageHinkleyConfig{Clip: -1, Tolerance: math.NaN(), Threshold: -2, Memory: -1, Quiet: -1, Settle: 1})
 	_, err2 := NewCovariate(CovariateConfig{Memory: 5, Window: 6, Threshold: 4, Quiet: -1})
-	_, err3 := NewLabelNoise(LabelNoiseConfig{Half: -1, Rounds: -1, Inner: -1, Bins: 1, Every: 75, Drop: -1, FlipRate: 2, Clear: 1, Memory: 10, Lag: 3, Least: 7, Recent: -1, Settle: 1})
+	_, err3 := NewLabelNoise(LabelNoiseConfig{PerClass: -1, Rounds: -1, Inner: -1, Bins: 1, Every: 75, Drop: -1, FlipRate: 2, Clear: 1, Memory: 10, Lag: 3, Least: 7, Recent: -1, Settle: 1})
 	for _, c := range []struct {
 		err   error
 		names []string
 	}{
 		{err, []string{"clip", "tolerance", "threshold", "memory", "quiet", "settle"}},
 		{err2, []string{"window of 6", "threshold", "quiet"}},
-		{err3, []string{"dim", "half", "rounds", "inner", "bins", "every", "drop", "confirmed", "flip rate", "clear", "memory", "lag", "least", "recent", "settle"}},
+		{err3, []string{"dim", "per class", "rounds", "inner", "bins", "every", "drop", "confirmed", "flip rate", "clear", "memory", "lag", "least", "recent", "settle"}},
 	} {
 		for _, name := range c.names {
 			if c.err == nil || !strings.Contains(c.err.Error(), name) {

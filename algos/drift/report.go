@@ -11,16 +11,15 @@ import (
 // MostSuspects is how many events a report names.
 const MostSuspects = 20
 
-// A Report is what the label-noise alarm has to say when it changes, and at any
-// other time.
+// A Report is all that the label-noise alarm knows at one event count.
 type Report struct {
 	Status   Status
 	SNR      float64 // of the latest result, 0 before the first
 	Grade    float64 // noise grade of it: above 0, VIBoost's noise is labelled spam
 	FlipRate float64 // ε, the latest
 
-	// Of the last Recent events: which share of what truly is ham is called spam,
-	// and of what is spam ham.
+	// The flip rates f₀ and f₁ of the last Recent events: what part of the true ham is
+	// labelled spam, and of the true spam ham.
 	HamCalledSpam, SpamCalledHam float64
 
 	Suspects []Suspect    // the least trusted of them, least first, at most MostSuspects
@@ -33,39 +32,38 @@ type Suspect struct {
 	Label, Phi float64
 }
 
-// A SourceRate is how often labels of one source were flipped in the last Recent
-// events, if each was with the same probability e. With q what the head gave to a
-// label, its likelihood is
+// A SourceRate is how often one source's labels of the last Recent events were flipped,
+// if each was with the same probability e. With q what the head gave to a label, their
+// likelihood is
 //
-//	∏ (1−e)·q + e·(1−q)
+//	∏ (1−e)·q + e·(1−q).
 //
-// and with Jeffreys' prior Beta(½, ½) the posterior has the mean Rate and the
-// central 90 % from Low to High: wide if there are few labels, and if the head
-// cannot tell. It is as good as the head: labels that it gets wrong count as flips.
+// With Jeffreys' prior Beta(½, ½) the posterior has the mean Rate and the central 90 %
+// from Low to High. It is wide if there are few labels or if the head cannot tell.
+// Labels that the head gets wrong count as flips.
 type SourceRate struct {
 	Source          string
 	Events          int
 	Rate, Low, High float64
 }
 
-// Report returns what is known now. The flip rates by true label, f₀ = ham called
-// spam and f₁ = spam called ham, are those of greatest likelihood for the last
-// Recent events: with q what the head gave to the label y as given, before it
-// learnt it, and ȳ the other,
+// Report returns what is known now. It costs a few milliseconds and changes nothing.
+//
+// The flip rates by true label, f₀ = ham called spam and f₁ = spam called ham, are those
+// of greatest likelihood for the last Recent events. With q what the head gave to the
+// label y before it learnt it, and ȳ the other label,
 //
 //	φ = q(1−f_y) / (q(1−f_y) + (1−q)f_ȳ)
 //
-// is the probability that the label is true, and the rates are those at which
+// is the probability that the label is true, and the rates solve
 //
 //	f₀ = Σ_spam(1−φ) / (Σ_spam(1−φ) + Σ_ham φ + 1)
 //
-// and f₁ likewise, sums over the labels given; the 1, a true label more of each
-// class, is the prior (1−f)df, without which a class that does not occur could have
-// any rate. The posterior is log-concave in them, so that expectation maximisation
-// finds its one maximum. (An online φ is of no use
-// here: it leans on an ε that is yet to rise.) Sources are in the order of Low,
-// falling, so that one odd label does not lead; equal ones by name. A report costs
-// a few milliseconds and changes nothing.
+// and f₁ likewise, sums over the labels given. The 1, one more true label of each class,
+// is the prior (1−f)df: without it a class that does not occur could have any rate. The
+// posterior is log-concave, so that expectation maximisation finds its one maximum. (An
+// online φ does not serve here: its ε has not risen yet.) Sources are in falling order
+// of Low, then by name.
 func (n *LabelNoise) Report() Report {
 	r := Report{Status: n.Status(), SNR: n.snr, Grade: n.grade, FlipRate: n.flipRate}
 	witnesses := n.recent.oldest()
@@ -85,11 +83,11 @@ func (n *LabelNoise) Report() Report {
 	return r
 }
 
-// reportSteps is how many steps a report takes at most: some milliseconds.
+// reportSteps bounds the steps of a report: some milliseconds.
 const reportSteps = 1000
 
-// flipRates returns the flip rates by true label and the trust of each label, by at
-// most so many steps.
+// flipRates returns the flip rates by true label and the trust in each label, after at
+// most steps steps.
 func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 	const (
 		start = 0.1 // a rate of 0 would stay there
@@ -100,10 +98,10 @@ func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 		var right, wrong [2]float64 // Σφ and Σ(1−φ) of labels ham, spam
 		for i, w := range witnesses {
 			given := class(w.label)
-			kept, flipped := float64(w.prob*(1-f[given])), float64((1-w.prob)*f[1-given])
+			unflipped, flipped := float64(w.prob*(1-f[given])), float64((1-w.prob)*f[1-given])
 			phi[i] = 1
-			if kept+flipped > 0 {
-				phi[i] = kept / (kept + flipped)
+			if unflipped+flipped > 0 {
+				phi[i] = unflipped / (unflipped + flipped)
 			}
 			right[given] += phi[i]
 			wrong[given] += 1 - phi[i]
@@ -142,13 +140,12 @@ func sourceRates(witnesses []witness) []SourceRate {
 	return rates
 }
 
-// flipPosterior returns mean, 5 % and 95 % quantile of the rate e at which labels
-// were flipped, given what the head gave to them. In θ, e = sin²θ, Jeffreys' prior
-// is flat, so that midpoints of θ are a quadrature whose nodes lie close together
-// where rates are small.
+// flipPosterior returns mean, 5 % and 95 % quantile of the rate e at which labels were
+// flipped, given what the head gave to them. In θ, e = sin²θ, Jeffreys' prior is flat.
+// So midpoints of θ are a quadrature with close nodes where rates are small.
 func flipPosterior(probs []float64) (mean, low, high float64) {
 	const nodes = 512
-	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and of half of it
+	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and π/2nodes
 	var rate, density [nodes]float64
 	most := math.Inf(-1)
 	c, before := cosHalf, cosHalf // cos 2θ at this node and the one before

@@ -67,7 +67,7 @@ func TestFlipRatesOfOneClass(t *testing.T) {
 				square[k] += f[k] * f[k] / draws
 			}
 			for _, φ := range phi {
-				if !isShare(φ) {
+				if !isProbability(φ) {
 					t.Fatalf("φ = %v", φ)
 				}
 			}

@@ -3,11 +3,11 @@ package drift
 import "errors"
 
 // errRetuned says that more than thresholds would change.
-var errRetuned = errors.New("drift: an alarm can take other thresholds, no other windows: those are what it remembers")
+var errRetuned = errors.New("drift: an alarm can take other thresholds, but no other windows: its state depends on them")
 
-// Retune gives n the thresholds of cfg: Drop, Confirmed, FlipRate and Clear. Its
-// state stays as it is, and is judged by them from the next Check on. The error says
-// what is wrong with cfg, or that it differs in something else.
+// Retune gives n the thresholds of cfg: Drop, Confirmed, FlipRate and Clear. They apply
+// from the next Check on. The error says what is wrong with cfg, or that it differs in
+// something else.
 func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
 	if err := cfg.fill(); err != nil {
 		return err
@@ -21,8 +21,8 @@ func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
 	return nil
 }
 
-// Retune gives c the Threshold of cfg, by which it is judged from the next event
-// on. The error says what is wrong with cfg, or that it differs in something else.
+// Retune gives c the Threshold of cfg, from the next event on. The error says what is
+// wrong with cfg, or that it differs in something else.
 func (c *Covariate) Retune(cfg CovariateConfig) error {
 	if err := cfg.fill(); err != nil {
 		return err
@@ -36,9 +36,9 @@ func (c *Covariate) Retune(cfg CovariateConfig) error {
 	return nil
 }
 
-// Retune gives p the Threshold of cfg, by which it is judged from the next event
-// on; an excess beyond it counts as the threshold. The error says what is wrong with
-// cfg, or that it differs in something else.
+// Retune gives p the Threshold of cfg, from the next event on. An excess beyond it
+// counts as the threshold. The error says what is wrong with cfg, or that it differs in
+// something else.
 func (p *PageHinkley) Retune(cfg PageHinkleyConfig) error {
 	if err := cfg.fill(); err != nil {
 		return err

@@ -8,20 +8,20 @@ import (
 	"hamlet/algos/viboost"
 )
 
-// A Job is an SNR to be computed: a copy of the class-balanced window as it
-// stood at one event count. It shares nothing with the alarm that started it and
-// never changes, so Run may be called from any goroutine, and again.
+// A Job is an SNR to be computed: a copy of the class-balanced window at one event
+// count. It shares no memory with its alarm and never changes. Run may be called from
+// any goroutine, and again.
 type Job struct {
 	count               uint64
-	dim, half           int
+	dim, perClass       int
 	rounds, inner, bins int
-	data                []float32 // half rows of ham, then half of spam, oldest first
+	data                []float32 // perClass rows of ham, then as many of spam, oldest first
 }
 
 // A Result is the outcome of a Job.
 type Result struct {
 	Count uint64  // the event count at which the job was started
-	Known bool    // false if the window has nothing to tell by: all its inputs are constant
+	Known bool    // false if all inputs of the window are constant
 	SNR   float64 // η₁/η₂ of VIBoost, > 0
 	Grade float64 // the noise grade ln(ω₂/ω₁)
 }
@@ -29,16 +29,16 @@ type Result struct {
 // Count returns the event count at which the job was started.
 func (j *Job) Count() uint64 { return j.count }
 
-// Run cuts bins from the window and boosts on them. It is a pure function of the
-// job, to the last bit on every CPU. At 500 rows of 60 inputs it takes about 1.3 ms,
-// of which binning is the half.
+// Run cuts bins from the window and boosts on them. It is a pure function of the job,
+// to the last bit on every CPU. At 500 rows of 60 inputs it takes about 1.3 ms, half of
+// it for the bins.
 func (j *Job) Run() Result {
-	n := 2 * j.half
+	n := 2 * j.perClass
 	x, y := make([][]float32, n), make([]float64, n)
 	for i := range x {
 		x[i] = j.data[i*j.dim : (i+1)*j.dim]
 		y[i] = -1
-		if i >= j.half {
+		if i >= j.perClass {
 			y[i] = 1
 		}
 	}

@@ -87,7 +87,7 @@ func TestSpambaseTable(t *testing.T) {
 	}
 }
 
-// The table of the package doc, with the delays:
+// The first table of MEASURED.md:
 //
 //	go test -run - -bench SpambaseTable -benchtime 1x ./algos/drift
 func BenchmarkSpambaseTable(b *testing.B) {

@@ -44,12 +44,12 @@ func (r *rows) appendLast(dst []float32, end uint64, n int) []float32 {
 
 // An Event is what the noise watch needs of a labelled event.
 type Event struct {
-	// X are the inputs, of length Dim, finite; those beyond float32 count as its
-	// largest number. Only their order matters to the watch, so that columns are
-	// best taken as they are: running standardisation moves old rows against new.
+	// X are the inputs, of length Dim, finite. Numbers beyond float32 count as its
+	// largest. Only their order matters, so give columns as they are: running
+	// standardisation would move old rows against new.
 	X        []float64
 	Label    float64 // as given: +1 is spam, −1 ham
-	Prob     float64 // q in [0, 1], what a head with forgetting gave to the label, before it learnt it
+	Prob     float64 // q in [0, 1], what a head with forgetting gave to the label before it learnt it
 	FlipRate float64 // ε in [0, 1] of the same head, after this event
 	ID       string
 	Source   string // who gave the label
@@ -65,12 +65,12 @@ func (e *Event) check(dim int) {
 			panic(fmt.Sprintf("drift: input %d is %v", j, v))
 		}
 	}
-	if e.Label != 1 && e.Label != -1 || !isShare(e.Prob) || !isShare(e.FlipRate) {
+	if e.Label != 1 && e.Label != -1 || !isProbability(e.Prob) || !isProbability(e.FlipRate) {
 		panic(fmt.Sprintf("drift: label %v, probability %v, flip rate %v", e.Label, e.Prob, e.FlipRate))
 	}
 }
 
-func isShare(v float64) bool { return v >= 0 && v <= 1 }
+func isProbability(v float64) bool { return v >= 0 && v <= 1 }
 
 // class returns 0 for ham and 1 for spam.
 func class(label float64) int {
@@ -80,7 +80,8 @@ func class(label float64) int {
 	return 0
 }
 
-// A witness is what is kept of a recent event to name suspects and sources.
+// A witness is what names suspects and sources: the part of a recent event that a
+// report needs.
 type witness struct {
 	label, prob float64
 	id, source  string
