@@ -194,7 +194,12 @@ func extendsASCII(charset []byte) bool {
 }
 
 func isASCII(b []byte) bool {
-	return bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	for _, c := range b { // several times as fast as bytes.IndexFunc
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // appendUTF8 appends b as UTF-8. Bytes that are not valid UTF-8 are read as
