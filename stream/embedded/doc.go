@@ -1,16 +1,22 @@
-// Package embedded runs the brokers in this process: a Kafka (kfake), a NATS
-// server with JetStream (nats-server as a library) and a Redis (miniredis). They
-// listen on TCP and speak the real protocols, so that the quick start and the
-// tests need nothing but Go and exercise the very clients of production.
+// Package embedded runs the brokers in this process: a Kafka (kfake), a NATS server
+// with JetStream (nats-server) and a Redis (miniredis). They listen on TCP and speak
+// the real protocols. So the quick start and the tests need nothing but Go, and use
+// the same clients as production.
 //
-// Each keeps its data in a directory when one is given, and in memory otherwise.
-// They are for one process on one machine: nothing is replicated, nobody is
-// authenticated, and they listen on loopback unless told otherwise.
+//	kafka, err := embedded.StartKafka(embedded.KafkaOptions{Dir: "data/kafka", Topics: []string{"events.default"}})
+//	if err != nil {
+//		return err
+//	}
+//	defer kafka.Close()
+//	brokers := []string{kafka.Addr()}
 //
-// # Durability
+// # Rules
 //
-// With a directory, what was acknowledged survives the death of the process,
-// kill −9 included: it is in the kernel's page cache by then. A power failure can
-// take the last seconds. [LockDir] keeps a second process out of a directory,
-// since the brokers themselves would not notice it.
+//   - They are for one process on one machine: nothing is replicated or
+//     authenticated. They listen on loopback unless configured otherwise.
+//   - Each keeps its data in its directory, or in memory if it has none. [LockDir]
+//     keeps a second process out of a directory; the brokers would not notice it.
+//   - With a directory, what Kafka and NATS acknowledged survives the death of the
+//     process, kill −9 included: it is in the kernel's page cache. A power failure can
+//     lose the last seconds. [Redis] says what its snapshots can lose.
 package embedded

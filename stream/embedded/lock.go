@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// lockName is the file in a data directory that its owner holds a lock on. It
-// stays behind, unlocked: removing it would race with the next owner.
+// lockName is the file in a data directory that its owner locks. It is never
+// removed: that would race with the next owner.
 const lockName = ".lock"
 
-// LockDir takes dir, which it creates if missing, for this process until unlock
-// is called or the process dies, however it dies. The error names the directory
-// and says if another process uses it. The lock is flock's: on a network file
-// system it may not reach other machines.
+// LockDir creates dir if it is missing and locks it for this process, until unlock
+// is called or the process dies. The error names the directory, and says if another
+// process uses it. The lock is flock's: on a network file system it may not reach
+// other machines.
 func LockDir(dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)
@@ -37,5 +37,22 @@ func LockDir(dir string) (unlock func() error, err error) {
 		}
 		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
 	}
-	return f.Close, nil // closing the file gives the lock back
+	return f.Close, nil // closing the file unlocks it
+}
+
+// openDir locks dir and returns its absolute path. Without a dir it does nothing.
+// unlock is never nil.
+func openDir(dir string) (path string, unlock func() error, err error) {
+	unlock = func() error { return nil }
+	if dir == "" {
+		return "", unlock, nil
+	}
+	if path, err = filepath.Abs(dir); err != nil {
+		return "", unlock, err
+	}
+	locked, err := LockDir(path)
+	if err != nil {
+		return "", unlock, err
+	}
+	return path, locked, nil
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -14,12 +13,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// NATSOptions say how to run the in-process NATS server. Zero fields mean
-// defaults.
+// NATSOptions configure the in-process NATS server. Zero fields mean defaults.
 type NATSOptions struct {
-	Dir  string       // JetStream's directory, its own, created if missing; empty: a temporary one
+	Dir  string       // JetStream's own directory, created if missing; empty: a temporary one
 	Addr string       // host:port to listen on; default 127.0.0.1:0, a free port
-	Log  *slog.Logger // gets what the server says, at the debug level; nil: silent
+	Log  *slog.Logger // gets the server's log at the debug level; nil: silent
 }
 
 // A NATS is one NATS server with JetStream, which writes to disk before it
@@ -27,15 +25,11 @@ type NATSOptions struct {
 type NATS struct {
 	server *server.Server
 	addr   string
-	unlock func() error
-	remove string // a temporary directory to remove; empty: none
-	once   sync.Once
-	err    error
+	close  func() error
 }
 
-// StartNATS starts a server and returns when it takes connections. The error
-// names the address if its port is taken, and the directory if another process
-// uses it.
+// StartNATS starts a server and returns when it accepts connections. The error names
+// the address if its port is in use, and the directory if another process uses it.
 func StartNATS(opts NATSOptions) (*NATS, error) {
 	n, err := startNATS(opts)
 	if err != nil {
@@ -46,61 +40,66 @@ func StartNATS(opts NATSOptions) (*NATS, error) {
 
 func startNATS(opts NATSOptions) (*NATS, error) {
 	if opts.Addr == "" {
-		opts.Addr = "127.0.0.1:0"
+		opts.Addr = defaultAddr
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	host, port, err := splitAddr(opts.Addr)
 	if err != nil {
 		return nil, err
 	}
-	n := &NATS{unlock: func() error { return nil }}
-	dir := opts.Dir
+	dir, release, err := openDir(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "hamlet-nats-"); err != nil {
 			return nil, err
 		}
-		n.remove = dir
-	} else {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return nil, err
-		}
-		if n.unlock, err = LockDir(dir); err != nil {
-			return nil, err
-		}
+		release = func() error { return os.RemoveAll(dir) }
 	}
-	log := opts.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	n := new(NATS)
 	n.server, err = server.NewServer(&server.Options{
 		ServerName: "hamlet",
 		Host:       host,
 		Port:       port,
-		NoSigs:     true, // signals are the command's business
+		NoSigs:     true, // the command handles signals
 		MaxPayload: 1 << 20,
 		JetStream:  true,
 		StoreDir:   dir,
-		SyncAlways: true, // else an acknowledgement comes before the disk has it
+		SyncAlways: true, // otherwise it acknowledges before it writes to disk
 	})
 	if err != nil {
-		return nil, errors.Join(err, n.clean())
+		return nil, errors.Join(err, release())
 	}
+	n.close = sync.OnceValue(func() error {
+		n.server.Shutdown()
+		n.server.WaitForShutdown()
+		return release()
+	})
 	fatal := make(chan string, 1)
-	n.server.SetLoggerV2(natsLog{log: log, fatal: fatal}, false, false, false)
+	n.server.SetLoggerV2(natsLog{log: opts.Log, fatal: fatal}, false, false, false)
 	n.server.Start()
-	err = n.await(opts.Addr, fatal)
-	if err != nil {
+	if err := n.await(opts.Addr, fatal); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	n.addr = n.server.Addr().String()
 	return n, nil
 }
 
-// await waits until the server takes connections or gives up.
+// await waits until the server accepts connections or has failed.
 func (n *NATS) await(addr string, fatal <-chan string) error {
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
 		select {
 		case reason := <-fatal:
-			return natsFailure(addr, reason)
+			// The server's text for a port in use is not for users. Trying the port
+			// ourselves gives a better one.
+			l, err := listen("tcp", addr)
+			if err != nil {
+				return err
+			}
+			return errors.Join(fmt.Errorf("at %s: %s", addr, reason), l.Close())
 		default:
 		}
 		if n.server.ReadyForConnections(50 * time.Millisecond) {
@@ -110,29 +109,15 @@ func (n *NATS) await(addr string, fatal <-chan string) error {
 	return fmt.Errorf("%s does not answer after %v", addr, startTimeout)
 }
 
-// URL returns where the server listens, as clients want it.
+// URL returns the server's address as clients take it.
 func (n *NATS) URL() string { return "nats://" + n.addr }
 
-// Close stops the server, closes its clients' connections, and gives the
-// directory back or removes the temporary one.
-func (n *NATS) Close() error {
-	n.once.Do(func() {
-		n.server.Shutdown()
-		n.server.WaitForShutdown()
-		n.err = n.clean()
-	})
-	return n.err
-}
+// Close stops the server, closes its clients' connections, and unlocks the directory
+// or removes the temporary one.
+func (n *NATS) Close() error { return n.close() }
 
-func (n *NATS) clean() error {
-	if n.remove != "" {
-		return os.RemoveAll(n.remove)
-	}
-	return n.unlock()
-}
-
-// splitAddr returns the parts of host:port as the server wants them, for which
-// port 0 means its own default and −1 a free one.
+// splitAddr splits host:port for the server, whose port 0 means its own default and
+// −1 a free one.
 func splitAddr(addr string) (host string, port int, err error) {
 	host, name, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -147,37 +132,27 @@ func splitAddr(addr string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// natsFailure returns the error for what the server gave up with. The server's
-// text for a taken port is not for users; trying the port ourselves gives ours.
-func natsFailure(addr, reason string) error {
-	l, err := listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	return errors.Join(fmt.Errorf("at %s: %s", addr, reason), l.Close())
-}
-
-// natsLog passes on what the server says. At a fatal error the server expects
-// its process to end; we report the first one to whoever started it instead.
+// natsLog passes on the server's log. After a fatal error the server expects its
+// process to end. Instead the first one goes to fatal.
 type natsLog struct {
 	log   *slog.Logger
-	fatal chan<- string
+	fatal chan<- string // has room for one
 }
 
-func (l natsLog) Noticef(format string, v ...any) { l.says("notice", format, v) }
-func (l natsLog) Warnf(format string, v ...any)   { l.says("warning", format, v) }
-func (l natsLog) Errorf(format string, v ...any)  { l.says("error", format, v) }
-func (l natsLog) Debugf(format string, v ...any)  { l.says("debug", format, v) }
-func (l natsLog) Tracef(format string, v ...any)  { l.says("trace", format, v) }
+func (l natsLog) Noticef(format string, v ...any) { l.write("notice", format, v) }
+func (l natsLog) Warnf(format string, v ...any)   { l.write("warning", format, v) }
+func (l natsLog) Errorf(format string, v ...any)  { l.write("error", format, v) }
+func (l natsLog) Debugf(format string, v ...any)  { l.write("debug", format, v) }
+func (l natsLog) Tracef(format string, v ...any)  { l.write("trace", format, v) }
 
 func (l natsLog) Fatalf(format string, v ...any) {
-	l.says("fatal", format, v)
+	l.write("fatal", format, v)
 	select {
 	case l.fatal <- fmt.Sprintf(format, v...):
 	default:
 	}
 }
 
-func (l natsLog) says(level, format string, v []any) {
-	l.log.Debug("nats server", "level", level, "says", fmt.Sprintf(format, v...))
+func (l natsLog) write(level, format string, v []any) {
+	l.log.Debug("nats server", "level", level, "message", fmt.Sprintf(format, v...))
 }

@@ -12,112 +12,109 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
 )
 
-// RedisOptions say how to run the in-process Redis. Zero fields mean defaults.
+// RedisOptions configure the in-process Redis. Zero fields mean defaults.
 type RedisOptions struct {
-	Dir  string       // a directory of its own for the snapshot, created if missing; empty: in memory
+	Dir  string       // its own directory for the snapshot, created if missing; empty: in memory
 	Addr string       // host:port to listen on; default 127.0.0.1:0, a free port
-	Log  *slog.Logger // says when a snapshot in the background fails; nil: silent
+	Log  *slog.Logger // gets failures of snapshots in the background; nil: silent
 }
 
-// A Redis is a miniredis, whose keys expire by the clock. It knows the commands
-// and the Lua that hamlet uses, not all of Redis; a command has at most 64 MiB.
+// A Redis is a miniredis whose keys expire by the clock. It supports the commands and
+// the Lua that hamlet uses, not all of Redis. A command has at most 64 MiB.
 //
-// It survives what is no command, and clients that stop in the middle of one or do
-// not read its replies. Whoever may send it commands can still change and delete
-// everything, and a script runs until it ends: keep it on loopback.
+// It survives clients that send garbage, stop in the middle of a command or do not
+// read their replies. But any client can change and delete everything, and a script
+// runs until it ends: keep it on loopback.
 //
-// With a directory, it writes a snapshot of all its data there at most a second
-// after a change, and at Close. A process that dies loses what came after the last
-// snapshot; a learner notices by the position in its checkpoint and reads that
-// part of the log again.
+// With a directory, it writes a snapshot of all its data within a second of a change,
+// and at Close. A process that dies loses what came after the last snapshot. Then a
+// learner notices the older position in its checkpoint and reads that part of the log
+// again.
 type Redis struct {
 	mini     *miniredis.Miniredis
-	gate     *gate
-	listener net.Listener
-	path     string // of the snapshot; empty: in memory
+	commands *commandLock
+	listener net.Listener // set by StartRedis
+	path     string       // of the snapshot; empty: in memory
 	log      *slog.Logger
-	unlock   func() error
 
-	ctx       context.Context // ends at Close
-	stop      context.CancelFunc
-	goroutine sync.WaitGroup
+	saving sync.Mutex // held during a snapshot
+	saved  uint64     // the writes that the file covers; guarded by saving
 
-	saving sync.Mutex // one snapshot at a time
-	saved  uint64     // gate.writes() that the file covers
-
-	once sync.Once
-	err  error
+	ctx        context.Context // ends at Close
+	background sync.WaitGroup
+	close      func() error
 }
 
 const (
 	snapshotName     = "redis.snapshot"
 	snapshotInterval = time.Second
 
-	// snapshotShare bounds the share of the time that snapshots take: the next one
-	// waits for this many times the duration of the last.
-	snapshotShare = 4
+	// snapshotPause bounds the fraction of time for snapshots: the next one waits for
+	// this many times the duration of the last.
+	snapshotPause = 4
 )
 
-// StartRedis starts a server and returns when it answers, with what its snapshot
-// holds. The error names the address if its port is taken, the directory if
-// another process uses it, and the file if the snapshot in it is damaged.
+// StartRedis loads the snapshot, starts a server and returns when it answers. The
+// error names the address if its port is in use, the directory if another process
+// uses it, and the file if the snapshot is damaged.
 func StartRedis(opts RedisOptions) (*Redis, error) {
 	r, err := newRedis(opts)
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
 	if opts.Addr == "" {
-		opts.Addr = "127.0.0.1:0"
+		opts.Addr = defaultAddr
 	}
 	if r.listener, err = listen("tcp", opts.Addr); err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis: %w", err), r.Close())
 	}
-	r.goroutine.Go(func() { r.accept(r.ctx) })
+	r.background.Go(r.accept)
 	return r, nil
 }
 
-// newRedis returns a server that does not listen yet, with its data.
+// newRedis returns a server that has its data and does not listen yet.
 func newRedis(opts RedisOptions) (*Redis, error) {
-	r := &Redis{
-		mini:   miniredis.NewMiniRedis(),
-		log:    opts.Log,
-		unlock: func() error { return nil },
+	dir, unlock, err := openDir(opts.Dir)
+	if err != nil {
+		return nil, err
 	}
+	r := &Redis{mini: miniredis.NewMiniRedis(), log: opts.Log}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.mini.ClockTTL(true)
-	if opts.Dir != "" {
-		dir, err := filepath.Abs(opts.Dir)
-		if err != nil {
-			return nil, err
-		}
-		if r.unlock, err = LockDir(dir); err != nil {
-			return nil, err
-		}
+	if dir != "" {
 		r.path = filepath.Join(dir, snapshotName)
-		if err := errors.Join(sweep(r.path), r.load()); err != nil {
-			return nil, errors.Join(err, r.unlock())
+		if err := errors.Join(removeTemporary(r.path), r.load()); err != nil {
+			return nil, errors.Join(err, unlock())
 		}
 	}
-	// A first connection makes miniredis start without a listener of its own, so
-	// that no command comes in before the data and the gate are in place.
+	// A first connection starts miniredis without a listener of its own, so that no
+	// command comes in before the data and the hook are in place.
 	first, err := r.mini.Dial()
 	if err != nil {
-		return nil, errors.Join(err, r.unlock())
+		return nil, errors.Join(err, unlock())
 	}
-	r.gate = newGate(r.mini.Server())
-	r.mini.Server().SetPreHook(r.gate.pass)
+	r.commands = newCommandLock(r.mini.Server())
+	r.mini.Server().SetPreHook(r.commands.run)
 	if err := first.Close(); err != nil {
-		return nil, errors.Join(err, r.unlock())
+		return nil, errors.Join(err, unlock())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r.ctx, r.stop = ctx, stop
+	r.ctx = ctx
+	r.close = sync.OnceValue(func() (err error) {
+		if r.listener != nil {
+			err = r.listener.Close()
+		}
+		stop()
+		r.background.Wait()
+		r.mini.Close() // waits for running commands
+		return errors.Join(err, r.Snapshot(), unlock())
+	})
 	if r.path != "" {
-		r.goroutine.Go(func() { r.snapshots(ctx) })
+		r.background.Go(r.snapshots)
 	}
 	return r, nil
 }
@@ -125,55 +122,41 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 // Addr returns the host:port that the server listens on.
 func (r *Redis) Addr() string { return r.listener.Addr().String() }
 
-// Close ends the clients' connections, writes a last snapshot if anything
-// changed, and gives the directory back.
-func (r *Redis) Close() error {
-	r.once.Do(func() {
-		if r.listener != nil {
-			r.err = r.listener.Close()
-		}
-		r.stop()
-		r.goroutine.Wait()
-		r.mini.Close() // waits for commands under way
-		r.err = errors.Join(r.err, r.Snapshot(), r.unlock())
-	})
-	return r.err
-}
+// Close closes the clients' connections, writes a last snapshot if anything changed,
+// and unlocks the directory.
+func (r *Redis) Close() error { return r.close() }
 
-// acceptPause is how long accept waits after a failure, such as too many open
-// files: as long as net/http waits at most.
+// acceptPause is the pause after a failed accept, such as too many open files. It is
+// net/http's longest.
 const acceptPause = time.Second
 
-// accept serves connections until ctx ends and the listener is closed.
-func (r *Redis) accept(ctx context.Context) {
-	server := r.mini.Server()
+// accept serves connections until the listener is closed.
+func (r *Redis) accept() {
 	for {
 		conn, err := r.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // clients try again, so do we
-			r.log.Warn("redis: accept", "error", err)
-			pause := time.NewTimer(acceptPause)
-			select {
-			case <-pause.C:
-			case <-ctx.Done():
-				pause.Stop()
-			}
+		if err == nil {
+			r.mini.Server().ServeConn(newRedisConn(conn))
 			continue
 		}
-		server.ServeConn(&commandConn{Conn: conn})
+		r.log.Warn("redis: accept", "error", err)
+		select {
+		case <-time.After(acceptPause):
+		case <-r.ctx.Done():
+		}
 	}
 }
 
-// snapshots writes a snapshot whenever there is something new, until ctx ends.
-func (r *Redis) snapshots(ctx context.Context) {
+// snapshots writes a snapshot after changes until Close.
+func (r *Redis) snapshots() {
 	timer := time.NewTimer(snapshotInterval)
 	defer timer.Stop()
 	failing := false
 	for {
 		select {
-		case <-ctx.Done():
+		case <-r.ctx.Done():
 			return
 		case <-timer.C:
 		}
@@ -183,14 +166,14 @@ func (r *Redis) snapshots(ctx context.Context) {
 			r.log.Error("redis: changes are in memory only until a snapshot succeeds", "error", err)
 		}
 		failing = err != nil
-		timer.Reset(max(snapshotInterval, snapshotShare*time.Since(start)))
+		timer.Reset(max(snapshotInterval, snapshotPause*time.Since(start)))
 	}
 }
 
-// Snapshot writes all data to the directory, as they were at one moment between
-// two commands, and returns when they are on disk. It does nothing if nothing
-// changed since the last one, or without a directory. Commands wait only while
-// references are collected, not while the file is written.
+// Snapshot writes all data, as it was at one moment between two commands, and returns
+// when it is on disk. Without changes since the last one, or without a directory, it
+// does nothing. Commands wait only while references are collected, not while the file
+// is written.
 func (r *Redis) Snapshot() error {
 	if r.path == "" {
 		return nil
@@ -198,22 +181,22 @@ func (r *Redis) Snapshot() error {
 	r.saving.Lock()
 	defer r.saving.Unlock()
 	var (
-		writes uint64
+		covers uint64
 		s      snapshot
 		err    error
 	)
-	r.gate.between(func() {
-		if writes = r.gate.writes(); writes != r.saved {
+	r.commands.exclusive(func(writes uint64) {
+		if covers = writes; covers != r.saved {
 			s, err = collect(r.mini, time.Now())
 		}
 	})
-	if err == nil && writes != r.saved {
+	if err == nil && covers != r.saved {
 		err = s.write(r.path)
 	}
 	if err != nil {
 		return fmt.Errorf("redis snapshot %s: %w", r.path, err)
 	}
-	r.saved = writes
+	r.saved = covers
 	return nil
 }
 
@@ -228,97 +211,11 @@ func (r *Redis) load() error {
 	}
 	var s snapshot
 	if err := s.UnmarshalBinary(b); err != nil {
-		return fmt.Errorf("redis snapshot %s: %w: move the file away to begin without a model "+
-			"(the learner makes it anew from the log), or put a copy of it back", r.path, err)
+		return fmt.Errorf("redis snapshot %s: %w: move the file away to start without a model "+
+			"(the learner makes a new one from the log), or put back a copy", r.path, err)
 	}
 	if err := s.restore(r.mini, time.Now()); err != nil {
 		return fmt.Errorf("redis snapshot %s: %w", r.path, err)
 	}
 	return nil
-}
-
-// A gate lets commands run and, in between, a snapshot. miniredis calls pass
-// before every command and can be told that the command is done, so pass runs it
-// itself and knows when it ends. Commands within a script pass as well, while the
-// script is under way; hence nobody waits at the gate unless all is quiet behind
-// it.
-type gate struct {
-	server *server.Server
-
-	mu      sync.Mutex
-	changed sync.Cond
-	running int                   // commands under way, nested ones included
-	inside  map[*server.Peer]bool // those that pass is running
-	closed  bool                  // a snapshot is being collected
-	dirty   uint64                // commands so far that may have changed data
-}
-
-func newGate(s *server.Server) *gate {
-	g := &gate{server: s, inside: make(map[*server.Peer]bool)}
-	g.changed.L = &g.mu
-	return g
-}
-
-// pass is miniredis's hook: it runs the command and reports that it is done.
-func (g *gate) pass(peer *server.Peer, cmd string, args ...string) bool {
-	if refused[cmd] {
-		peer.WriteError(fmt.Sprintf("ERR the embedded Redis does not take %s: use a real one for it", cmd))
-		return true
-	}
-	g.mu.Lock()
-	if g.inside[peer] { // called from within, below
-		g.mu.Unlock()
-		return false
-	}
-	for g.closed {
-		g.changed.Wait()
-	}
-	g.running++
-	g.inside[peer] = true
-	g.mu.Unlock()
-
-	g.server.Dispatch(peer, append([]string{cmd}, args...))
-	writes := !unchanging[cmd] && !g.server.IsReadOnlyCommand(cmd)
-
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if writes {
-		g.dirty++
-	}
-	delete(g.inside, peer)
-	g.running--
-	g.changed.Broadcast()
-	return true
-}
-
-// unchanging are commands that change no data but that miniredis does not mark
-// as reading. What a script writes is counted command by command.
-var unchanging = map[string]bool{
-	"PING": true, "HELLO": true, "AUTH": true, "SELECT": true, "CLIENT": true, "ECHO": true, "QUIT": true,
-	"COMMAND": true, "INFO": true, "MULTI": true, "WATCH": true, "UNWATCH": true, "DISCARD": true,
-	"SCRIPT": true, "EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true,
-}
-
-// between runs f while no command runs.
-func (g *gate) between(f func()) {
-	g.mu.Lock()
-	for g.closed || g.running > 0 {
-		g.changed.Wait()
-	}
-	g.closed = true
-	g.mu.Unlock()
-
-	f()
-
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = false
-	g.changed.Broadcast()
-}
-
-// writes returns how many commands so far may have changed data.
-func (g *gate) writes() uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.dirty
 }

@@ -304,7 +304,7 @@ func TestRedisSnapshotFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.mini.DB(0).XAdd("stream", "*", []string{"k", "v"})
-	r.gate.dirty++
+	r.commands.writes++
 	if err := r.Close(); err == nil {
 		t.Error("Close says nothing about a stream that it cannot keep")
 	} else {
@@ -364,7 +364,7 @@ func BenchmarkRedisSnapshot(b *testing.B) {
 	}
 	b.SetBytes(80 << 20)
 	for b.Loop() {
-		r.gate.dirty++
+		r.commands.writes++
 		if err := r.Snapshot(); err != nil {
 			b.Fatal(err)
 		}
@@ -409,9 +409,9 @@ func (e *exhausted) Accept() (net.Conn, error) {
 
 func TestRedisAcceptPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Redis{mini: miniredis.NewMiniRedis(), log: slog.New(slog.DiscardHandler), listener: &exhausted{failures: 5}}
+		r := &Redis{mini: miniredis.NewMiniRedis(), log: slog.New(slog.DiscardHandler), listener: &exhausted{failures: 5}, ctx: t.Context()}
 		began := time.Now()
-		r.accept(t.Context())
+		r.accept()
 		if took := time.Since(began); took != 5*acceptPause {
 			t.Errorf("five failures took %v, want %v", took, 5*acceptPause)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,8 +18,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A snapshot is all data of an embedded Redis at one moment. Its file, in version
-// 1, with all integers big-endian, is
+// A snapshot is all data of an embedded Redis at one moment. Version 1 of its file,
+// with all integers big-endian, is
 //
 //	at  bytes
 //	 0   8    "hamletRD"
@@ -35,8 +36,7 @@ import (
 //	                      sorted set:        4+ member, 8 score (IEEE 754)
 //	end  8    xxHash64 of all bytes before
 //
-// and nothing may follow. Fields and members ascend. There is one encoding for
-// each snapshot.
+// and nothing may follow. Fields and members ascend, so a snapshot has one encoding.
 type snapshot struct {
 	keys []snapshotKey
 }
@@ -62,14 +62,17 @@ const (
 	snapshotDatabases = 16 // as a Redis has by default
 )
 
-// collect refers to all data of a Redis in which no command runs. It copies
-// names and lists; values are shared, because Go's strings do not change.
+// kinds are the types that a snapshot holds, by miniredis's names.
+var kinds = map[string]byte{"string": 's', "hash": 'h', "list": 'l', "set": 't', "zset": 'z'}
+
+// collect returns all data of a Redis in which no command runs. Values are not
+// copied, because Go's strings do not change.
 func collect(m *miniredis.Miniredis, now time.Time) (snapshot, error) {
 	var s snapshot
 	for database := range snapshotDatabases {
 		db := m.DB(database)
 		for _, name := range db.Keys() { // sorted
-			key := snapshotKey{database: uint8(database), name: name}
+			key := snapshotKey{database: uint8(database), kind: kinds[db.Type(name)], name: name}
 			if ttl := db.TTL(name); ttl > 0 {
 				key.expires = now.Add(ttl).UnixMilli()
 			}
@@ -82,61 +85,46 @@ func collect(m *miniredis.Miniredis, now time.Time) (snapshot, error) {
 	return s, nil
 }
 
+// collect sets the key's items.
 func (k *snapshotKey) collect(db *miniredis.RedisDB) error {
-	switch kind := db.Type(k.name); kind {
-	case "string":
-		k.kind = 's'
-		value, err := db.Get(k.name)
-		if err != nil {
-			return err
-		}
-		k.items = []snapshotItem{{name: value}}
-	case "hash":
-		k.kind = 'h'
-		fields, err := db.HKeys(k.name)
-		if err != nil {
-			return err
-		}
-		for _, field := range fields {
-			k.items = append(k.items, snapshotItem{name: field, value: db.HGet(k.name, field)})
-		}
-	case "list":
-		k.kind = 'l'
-		elements, err := db.List(k.name)
-		if err != nil {
-			return err
-		}
-		for _, element := range elements {
-			k.items = append(k.items, snapshotItem{name: element})
-		}
-	case "set":
-		k.kind = 't'
-		members, err := db.Members(k.name)
-		if err != nil {
-			return err
-		}
-		for _, member := range members {
-			k.items = append(k.items, snapshotItem{name: member})
-		}
-	case "zset":
-		k.kind = 'z'
-		scores, err := db.SortedSet(k.name)
-		if err != nil {
-			return err
-		}
-		for member, score := range scores {
-			k.items = append(k.items, snapshotItem{name: member, score: score})
-		}
+	var (
+		names  []string
+		scores map[string]float64
+		err    error
+	)
+	switch k.kind {
+	case 's':
+		names = make([]string, 1)
+		names[0], err = db.Get(k.name)
+	case 'h':
+		names, err = db.HKeys(k.name)
+	case 'l':
+		names, err = db.List(k.name)
+	case 't':
+		names, err = db.Members(k.name)
+	case 'z':
+		scores, err = db.SortedSet(k.name)
+		names = slices.Collect(maps.Keys(scores))
 	default:
-		return fmt.Errorf("a %s cannot be kept in a snapshot: use a real redis for it", kind)
+		err = fmt.Errorf("a %s cannot be stored in a snapshot: use a real redis for it", db.Type(k.name))
+	}
+	if err != nil {
+		return err
 	}
 	if k.kind != 'l' {
-		slices.SortFunc(k.items, func(a, b snapshotItem) int { return strings.Compare(a.name, b.name) })
+		slices.Sort(names)
+	}
+	k.items = make([]snapshotItem, len(names))
+	for i, name := range names {
+		k.items[i] = snapshotItem{name: name, score: scores[name]}
+		if k.kind == 'h' {
+			k.items[i].value = db.HGet(k.name, name)
+		}
 	}
 	return nil
 }
 
-// restore puts the data into an empty Redis, but for what has expired meanwhile.
+// restore puts the data that has not expired into an empty Redis.
 func (s *snapshot) restore(m *miniredis.Miniredis, now time.Time) error {
 	for _, key := range s.keys {
 		var ttl time.Duration
@@ -171,11 +159,11 @@ func (s *snapshot) restore(m *miniredis.Miniredis, now time.Time) error {
 	return nil
 }
 
-// write puts the snapshot into a file beside path, and that in path's place, so
-// that path is whole whenever the process or the machine dies.
+// write writes the snapshot to a temporary file and renames that to path. So path is
+// complete whenever the process or the machine dies.
 func (s *snapshot) write(path string) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp") // removeTemporary knows the name
 	if err != nil {
 		return err
 	}
@@ -194,12 +182,16 @@ func (s *snapshot) write(path string) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close()) // or a power failure could undo the renaming
 }
 
-// sweep removes the files beside path that a process left when it was killed in
-// write. The directory must be locked.
-func sweep(path string) error {
+// removeTemporary removes the temporary files of a process that was killed in write.
+// The directory must be locked.
+func removeTemporary(path string) error {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -208,15 +200,6 @@ func sweep(path string) error {
 		}
 	}
 	return err
-}
-
-// syncDir makes a renaming in a directory last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // encode writes the file's bytes.
@@ -296,44 +279,29 @@ func (k *snapshotKey) before(other snapshotKey) bool {
 	return k.database < other.database || k.database == other.database && k.name < other.name
 }
 
-// A snapshotReader takes pieces off bytes. Once there is too little left it has
-// failed, and returns zeros.
+// A snapshotReader reads from the front of bytes. After a failure it returns zeros.
 type snapshotReader struct {
 	rest   []byte
-	failed bool
+	failed bool // once true, it stays true
 }
 
 func (r *snapshotReader) take(n uint64) []byte {
 	if r.failed || n > uint64(len(r.rest)) {
 		r.failed = true
-		return nil
+		return make([]byte, min(n, 8)) // zeros for an integer
 	}
 	taken := r.rest[:n]
 	r.rest = r.rest[n:]
 	return taken
 }
 
-func (r *snapshotReader) uint32() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.BigEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (r *snapshotReader) uint64() uint64 {
-	if b := r.take(8); b != nil {
-		return binary.BigEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (r *snapshotReader) text() string { return string(r.take(uint64(r.uint32()))) }
+func (r *snapshotReader) uint32() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
+func (r *snapshotReader) uint64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
+func (r *snapshotReader) text() string   { return string(r.take(uint64(r.uint32()))) }
 
 func (r *snapshotReader) key() snapshotKey {
-	var key snapshotKey
-	if head := r.take(2); head != nil {
-		key.database, key.kind = head[0], head[1]
-	}
+	head := r.take(2)
+	key := snapshotKey{database: head[0], kind: head[1]}
 	key.expires = int64(r.uint64())
 	key.name = r.text()
 	count := r.uint32()

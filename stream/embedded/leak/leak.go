@@ -1,5 +1,5 @@
-// Package leak fails tests that leave goroutines behind, and is patient: on a busy
-// machine a connection that was closed takes its time to end.
+// Package leak fails tests that leave goroutines running. It waits longer than goleak
+// does, because on a busy machine a closed connection needs time to end.
 package leak
 
 import (
@@ -9,19 +9,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience bounds the wait for goroutines to end. goleak itself looks for .4 s.
-const patience = 30 * time.Second
+// timeout bounds the wait for goroutines to end. goleak itself waits for .4 s.
+const timeout = 30 * time.Second
 
-// Main runs the tests of a package, and fails if goroutines are left that do not end
-// within half a minute. It is for TestMain and does not return.
-func Main(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
+// Main runs the tests of a package, and fails if goroutines are left after half a
+// minute. It is for TestMain and does not return.
+func Main(m *testing.M) { goleak.VerifyTestMain(waiting{m}) }
 
-// A patient runs tests and waits until what they started has ended.
-type patient struct{ m goleak.TestingM }
+// A waiting runs tests and waits until their goroutines have ended.
+type waiting struct{ m goleak.TestingM }
 
-func (p patient) Run() int {
-	code := p.m.Run()
-	for end := time.Now().Add(patience); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
+func (w waiting) Run() int {
+	code := w.m.Run()
+	for end := time.Now().Add(timeout); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
 		continue // Find has waited
 	}
 	return code

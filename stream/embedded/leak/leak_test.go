@@ -16,7 +16,7 @@ func (s slow) Run() int {
 }
 
 func TestWaitsForWhatEnds(t *testing.T) {
-	if code := (patient{slow{time.Second}}).Run(); code != 0 {
+	if code := (waiting{slow{time.Second}}).Run(); code != 0 {
 		t.Errorf("code %d", code)
 	}
 	if err := goleak.Find(); err != nil {

@@ -1,10 +1,6 @@
-// Package loopback gives tests ports of 127.0.0.1 that stay theirs.
-//
-// A port that is closed for a moment, or on which nobody is to listen, does not
-// stay free: the kernel gives it to any connection that goes out, of this process
-// or of another, and a client that dials it again and again can even be given it
-// itself, and is then connected with itself. A port that is held is given to
-// nobody, while servers may still listen on it when they name it.
+// Package loopback reserves ports of 127.0.0.1 for tests. A port without a listener
+// does not stay free: the kernel may give it to an outgoing connection. It may even
+// connect a client that dials the port with itself.
 package loopback
 
 import (
@@ -16,21 +12,19 @@ import (
 	"testing"
 )
 
-// Hold returns a host:port of 127.0.0.1 that is the test's until it ends. Who
-// dials it is refused, until a server listens on it, and again when that one has
-// closed; servers may do so in turn, as often as they like.
+// Hold returns a host:port of 127.0.0.1 that is reserved until the test ends. Dialing
+// it is refused, unless a server listens on it. Servers may do so in turn.
 //
-// It binds a socket to the port that never listens. The kernel gives a port that
-// anything is bound to to no connection and to no listener on port 0. Listeners
-// that name it get it since both sockets have SO_REUSEADDR, which the net package
-// sets for its listeners, and since the one that is there does not listen. That is
-// Linux's reading of the option: elsewhere the socket is closed at once, and the
-// port is only a free one.
+// It binds a socket to the port and never listens. So the kernel gives the port to no
+// outgoing connection, and to no listener on port 0. A listener that names the port
+// gets it, because both sockets have SO_REUSEADDR (the net package sets it) and the
+// first one does not listen. This holds on Linux. Elsewhere Hold closes the socket at
+// once, and the port is only free for the moment.
 func Hold(t testing.TB) string {
 	t.Helper()
 	fd, addr, err := bind()
 	if err != nil {
-		t.Fatalf("hold a port of 127.0.0.1: %v", err)
+		t.Fatalf("reserve a port of 127.0.0.1: %v", err)
 	}
 	release := func() {
 		if err := syscall.Close(fd); err != nil {
@@ -45,9 +39,9 @@ func Hold(t testing.TB) string {
 	return addr
 }
 
-// bind returns a socket that is bound to a port of the kernel's choice.
+// bind returns a socket bound to a port that the kernel chose.
 func bind() (fd int, addr string, err error) {
-	syscall.ForkLock.RLock() // not every system can open a socket that children do not inherit
+	syscall.ForkLock.RLock() // not every system has SOCK_CLOEXEC
 	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fd)
@@ -67,13 +61,13 @@ func bind() (fd int, addr string, err error) {
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return 0, "", os.NewSyscallError("bind", err)
 	}
-	at, err := syscall.Getsockname(fd)
+	bound, err := syscall.Getsockname(fd)
 	if err != nil {
 		return 0, "", os.NewSyscallError("getsockname", err)
 	}
-	in, ok := at.(*syscall.SockaddrInet4)
+	in, ok := bound.(*syscall.SockaddrInet4)
 	if !ok {
-		return 0, "", fmt.Errorf("the socket's name is %v", at)
+		return 0, "", fmt.Errorf("the socket's name is %v", bound)
 	}
 	return fd, netip.AddrPortFrom(netip.AddrFrom4(in.Addr), uint16(in.Port)).String(), nil
 }

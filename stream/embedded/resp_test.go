@@ -73,22 +73,22 @@ func TestRedisGivesUpOnClientsThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, end := net.Pipe()
 		defer client.Close()
-		c := &commandConn{Conn: end}
-		reply := bytes.Repeat([]byte{'x'}, 3*replyPiece)
+		c := newRedisConn(end)
+		reply := bytes.Repeat([]byte{'x'}, 3*writeBytes)
 		start := time.Now()
 		done := make(chan error, 1)
 		go func() {
 			n, err := c.Write(reply)
-			if n != replyPiece {
+			if n != writeBytes {
 				err = fmt.Errorf("%d bytes were written: %w", n, err)
 			}
 			done <- err
 		}()
-		if _, err := io.ReadFull(client, make([]byte, replyPiece)); err != nil { // and no more
+		if _, err := io.ReadFull(client, make([]byte, writeBytes)); err != nil { // and no more
 			t.Fatal(err)
 		}
-		if err := <-done; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != replyPatience {
-			t.Errorf("after %v: %v; want an exceeded deadline after %v", time.Since(start), err, replyPatience)
+		if err := <-done; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != writeTimeout {
+			t.Errorf("after %v: %v; want an exceeded deadline after %v", time.Since(start), err, writeTimeout)
 		}
 		if _, err := client.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the connection is not closed: %v", err)
@@ -130,6 +130,6 @@ func FuzzCommands(f *testing.F) {
 		f.Add([]byte(ping+sent), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte, cut uint8) {
-		sameForEveryCut(t, ping, sent, int(cut), (*commandConn).follow)
+		sameForEveryCut(t, ping, sent, int(cut), (*respChecker).check)
 	})
 }

@@ -70,7 +70,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add([]byte(request+sent), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte, cut uint8) {
-		sameForEveryCut(t, request, sent, int(cut), (*requestConn).follow)
+		sameForEveryCut(t, request, sent, int(cut), (*requestChecker).check)
 	})
 }
 

@@ -4,21 +4,18 @@ import (
 	"fmt"
 	"slices"
 
+	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxPartitions is what Kafka makes in one request.
+// maxPartitions is what Kafka creates in one request.
 const maxPartitions = 10_000
 
-// invalidPartitions is Kafka's error code for a number of partitions that it
-// refuses.
-const invalidPartitions = 37
-
-// boundPartitions makes c refuse topics of more partitions than Kafka would make.
-// kfake makes as many as it is told, and does nothing else meanwhile: two billion
-// cost all memory.
+// boundPartitions makes c refuse topics of more than maxPartitions partitions. kfake
+// creates any number and does nothing else meanwhile; two billion need all memory.
 func boundPartitions(c *kfake.Cluster) {
+	const code = int16(kafkago.InvalidPartitionNumber)
 	reason := fmt.Sprintf("at most %d partitions", maxPartitions)
 	c.ControlKey(int16(kmsg.CreateTopics), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		request := r.(*kmsg.CreateTopicsRequest)
@@ -28,9 +25,9 @@ func boundPartitions(c *kfake.Cluster) {
 		c.KeepControl()
 		response := request.ResponseKind().(*kmsg.CreateTopicsResponse)
 		for _, t := range request.Topics {
-			refused := kmsg.NewCreateTopicsResponseTopic()
-			refused.Topic, refused.ErrorCode, refused.ErrorMessage = t.Topic, invalidPartitions, &reason
-			response.Topics = append(response.Topics, refused)
+			response.Topics = append(response.Topics, kmsg.CreateTopicsResponseTopic{
+				Topic: t.Topic, ErrorCode: code, ErrorMessage: &reason, NumPartitions: -1, ReplicationFactor: -1,
+			})
 		}
 		return response, nil, true
 	})
@@ -42,9 +39,7 @@ func boundPartitions(c *kfake.Cluster) {
 		c.KeepControl()
 		response := request.ResponseKind().(*kmsg.CreatePartitionsResponse)
 		for _, t := range request.Topics {
-			refused := kmsg.NewCreatePartitionsResponseTopic()
-			refused.Topic, refused.ErrorCode, refused.ErrorMessage = t.Topic, invalidPartitions, &reason
-			response.Topics = append(response.Topics, refused)
+			response.Topics = append(response.Topics, kmsg.CreatePartitionsResponseTopic{Topic: t.Topic, ErrorCode: code, ErrorMessage: &reason})
 		}
 		return response, nil, true
 	})
