@@ -111,28 +111,6 @@ func LogLoss(spam bool, logOdds float64) float64 {
 	return softplus(clip(logOdds))
 }
 
-// Merge adds the events of other, which it leaves as it is but for their order.
-func (m *Metrics) Merge(other *Metrics) {
-	m.ham += other.ham
-	m.spam += other.spam
-	m.hamWrong += other.hamWrong
-	m.spamWrong += other.spamWrong
-	m.logLoss += other.logLoss
-	m.brier += other.brier
-	if m.bins == nil && (other.bins != nil || m.ham+m.spam > ExactEvents) {
-		m.toHistogram()
-	}
-	switch {
-	case m.bins == nil:
-		m.exact.ham = append(m.exact.ham, other.exact.ham...)
-		m.exact.spam = append(m.exact.spam, other.exact.spam...)
-	case other.bins == nil:
-		m.bins.addRanking(&other.exact)
-	default:
-		m.bins.merge(other.bins)
-	}
-}
-
 func (m *Metrics) toHistogram() {
 	m.bins = newHistogram()
 	m.bins.addRanking(&m.exact)

@@ -156,14 +156,6 @@ func (h *histogram) addRanking(r *ranking) {
 	}
 }
 
-func (h *histogram) merge(other *histogram) {
-	for i, b := range other.bins {
-		h.bins[i].ham += b.ham
-		h.bins[i].spam += b.spam
-		h.bins[i].p += b.p
-	}
-}
-
 // ties yields the bins that hold something, in ascending order.
 func (h *histogram) ties(yield func(tie) bool) {
 	for _, b := range h.bins {

@@ -1,12 +1,11 @@
 package poeboost
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/internal/codec"
 )
 
 // The bytes of an Ensemble, version 1. Integers and float64 bits are
@@ -35,7 +34,6 @@ import (
 const (
 	magic       = "hpoe"
 	version     = 1
-	headerSize  = 16
 	voteSize    = 24
 	opinionSize = 48
 
@@ -43,118 +41,80 @@ const (
 )
 
 // ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not an
-// ensemble of a version that this program reads. Take another copy.
+// ensemble of a version that this program reads. Use another copy.
 var ErrFormat = errors.New("not the bytes of a poeboost ensemble")
 
 // AppendBinary appends the bytes of e. The error is always nil.
 func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
-	le := binary.LittleEndian
-	kind := byte(0)
-	if len(e.opinions) > 0 {
-		kind = 1
-	}
-	dst = append(dst, magic...)
-	dst = append(dst, version, kind, 0, 0)
-	dst = le.AppendUint32(dst, uint32(e.dim))
-	dst = le.AppendUint32(dst, uint32(e.Len()))
+	w := codec.NewWriter(dst)
+	w.Header(magic, version)
+	w.Bool(len(e.opinions) > 0)
+	w.Zeros(2)
+	w.Uint32(uint32(e.dim), uint32(e.Len()))
 	for _, v := range e.votes {
-		dst = le.AppendUint32(dst, uint32(v.Stump.Feature))
-		dst = le.AppendUint32(dst, uint32(int32(v.Stump.Polarity)))
-		dst = appendFloats(dst, v.Stump.Threshold, v.Alpha)
+		w.Uint32(uint32(v.Stump.Feature), uint32(int32(v.Stump.Polarity)))
+		w.Float64(v.Stump.Threshold, v.Alpha)
 	}
 	for _, o := range e.opinions {
-		dst = le.AppendUint32(dst, uint32(o.Feature))
-		dst = le.AppendUint32(dst, 0)
-		dst = appendFloats(dst, o.Mean, o.SD, o.Weight, o.Bias, o.ErrorRate)
+		w.Uint32(uint32(o.Feature), 0)
+		w.Float64(o.Mean, o.SD, o.Weight, o.Bias, o.ErrorRate)
 	}
-	return dst, nil
-}
-
-func appendFloats(dst []byte, fs ...float64) []byte {
-	for _, f := range fs {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(f))
-	}
-	return dst
+	return w.Finish()
 }
 
 // MarshalBinary returns the bytes of e. The error is always nil.
-func (e *Ensemble) MarshalBinary() ([]byte, error) {
-	return e.AppendBinary(make([]byte, 0, headerSize+voteSize*len(e.votes)+opinionSize*len(e.opinions)))
-}
+func (e *Ensemble) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
 
-// UnmarshalBinary replaces e, which may be the zero value, by what b holds; it
-// keeps no reference to b. If b is of another version, cut short, too long, or
-// holds what no ensemble can (a feature that is no input, a number that is not
-// finite, an α outside [0, 12], a P_e outside (0, ½]), the error wraps ErrFormat and e is
-// as before.
+// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It
+// keeps no reference to b. The error wraps ErrFormat, and e is as before, if b is of
+// another version, cut short, too long, or holds a feature that is no input, a number
+// that is not finite, an α outside [0, 12] or a P_e outside (0, ½].
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
-	le := binary.LittleEndian
-	if len(b) < headerSize || string(b[:4]) != magic {
-		return fmt.Errorf("read %d bytes: %w", len(b), ErrFormat)
+	r := codec.NewReader(b, ErrFormat)
+	r.Header(magic, version)
+	opinions := r.Bool()
+	r.Zeros(2)
+	dim, experts := r.Uint32(), r.Uint32()
+	if dim < 1 || dim > math.MaxInt32 || experts > boost.MaxRounds || opinions && experts == 0 {
+		r.Fail("%d experts on %d inputs", experts, dim)
 	}
-	if b[4] != version {
-		return fmt.Errorf("read version %d, this program knows %d: %w", b[4], version, ErrFormat)
+	q := Ensemble{dim: int(dim)}
+	switch {
+	case opinions && r.Fits(uint64(experts), opinionSize):
+		q.opinions = make([]Opinion, experts)
+	case !opinions && r.Fits(uint64(experts), voteSize):
+		q.votes = make([]Vote, experts)
 	}
-	kind, dim, experts := b[5], le.Uint32(b[8:]), le.Uint32(b[12:])
-	size := uint64(voteSize)
-	if kind == 1 {
-		size = opinionSize
+	for i := range q.votes {
+		q.votes[i].read(r, dim)
 	}
-	if kind > 1 || kind == 1 && experts == 0 || b[6] != 0 || b[7] != 0 || dim < 1 || dim > math.MaxInt32 ||
-		experts > boost.MaxRounds || uint64(len(b)) != headerSize+size*uint64(experts) {
-		return fmt.Errorf("read %d bytes for %d experts of kind %d on %d inputs: %w", len(b), experts, kind, dim, ErrFormat)
+	for i := range q.opinions {
+		q.opinions[i].read(r, dim)
 	}
-	read := &Ensemble{dim: int(dim)}
-	for i, b := 0, b[headerSize:]; len(b) > 0; i, b = i+1, b[size:] {
-		var ok bool
-		if kind == 0 {
-			var v Vote
-			v, ok = readVote(b)
-			read.votes = append(read.votes, v)
-		} else {
-			var o Opinion
-			o, ok = readOpinion(b)
-			read.opinions = append(read.opinions, o)
-		}
-		if !ok || le.Uint32(b) >= dim {
-			return fmt.Errorf("read expert %d, which cannot be: %w", i, ErrFormat)
-		}
+	if err := r.Close(); err != nil {
+		return err
 	}
-	*e = *read
+	*e = q
 	return nil
 }
 
-// readVote reads a vote and reports whether there can be one like it.
-func readVote(b []byte) (v Vote, ok bool) {
-	le := binary.LittleEndian
-	f := floats(b[8:voteSize])
-	v.Stump = boost.Stump{Feature: int(le.Uint32(b)), Polarity: int(int32(le.Uint32(b[4:]))), Threshold: f[0]}
-	v.Alpha = f[1]
-	return v, (v.Stump.Polarity == 1 || v.Stump.Polarity == -1) && finite(f[:]...) && v.Alpha >= 0 && v.Alpha <= mostAlpha
-}
-
-// readOpinion reads an opinion and reports whether there can be one like it.
-func readOpinion(b []byte) (o Opinion, ok bool) {
-	le := binary.LittleEndian
-	f := floats(b[8:opinionSize])
-	o.Univariate = Univariate{Feature: int(le.Uint32(b)), Mean: f[0], SD: f[1], Weight: f[2], Bias: f[3]}
-	o.ErrorRate = f[4]
-	return o, le.Uint32(b[4:]) == 0 && finite(f[:]...) && o.SD >= 0 && o.ErrorRate > 0 && o.ErrorRate <= 0.5
-}
-
-// floats reads up to five float64.
-func floats(b []byte) (f [5]float64) {
-	for i := 0; len(b) > 0; i, b = i+1, b[8:] {
-		f[i] = math.Float64frombits(binary.LittleEndian.Uint64(b))
+// read reads a vote on dim inputs.
+func (v *Vote) read(r *codec.Reader, dim uint32) {
+	feature, polarity := r.Uint32(), int32(r.Uint32())
+	v.Stump = boost.Stump{Feature: int(feature), Polarity: int(polarity), Threshold: r.Finite()}
+	v.Alpha = r.Finite()
+	if feature >= dim || polarity != 1 && polarity != -1 || v.Alpha < 0 || v.Alpha > mostAlpha {
+		r.Fail("a vote %v of input %d of %d", *v, feature, dim)
 	}
-	return f
 }
 
-func finite(fs ...float64) bool {
-	for _, f := range fs {
-		if !(math.Abs(f) <= math.MaxFloat64) {
-			return false
-		}
+// read reads an opinion on dim inputs.
+func (o *Opinion) read(r *codec.Reader, dim uint32) {
+	feature := r.Uint32()
+	r.Zeros(4)
+	o.Feature = int(feature)
+	r.FiniteTo(&o.Mean, &o.SD, &o.Weight, &o.Bias, &o.ErrorRate)
+	if feature >= dim || o.SD < 0 || o.ErrorRate <= 0 || o.ErrorRate > 0.5 {
+		r.Fail("an opinion %v of input %d of %d", *o, feature, dim)
 	}
-	return true
 }

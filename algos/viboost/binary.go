@@ -1,12 +1,10 @@
 package viboost
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"math"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/internal/codec"
 )
 
 // The bytes of an Ensemble, version 1. Integers and float64 bits are
@@ -24,74 +22,61 @@ import (
 //	52+20·t  8     threshold
 //	60+20·t  8     α
 const (
-	magic      = "hvib"
-	version    = 1
-	headerSize = 48
-	termSize   = 20
+	magic    = "hvib"
+	version  = 1
+	termSize = 20
 )
 
 // ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not an
-// ensemble of a version that this program reads. Take another copy.
+// ensemble of a version that this program reads. Use another copy.
 var ErrFormat = errors.New("not the bytes of a viboost ensemble")
 
 // AppendBinary appends the bytes of e. The error is always nil.
 func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
-	le := binary.LittleEndian
-	dst = append(dst, magic...)
-	dst = append(dst, version, 0, 0, 0)
-	dst = le.AppendUint32(dst, uint32(e.dim))
-	dst = le.AppendUint32(dst, uint32(len(e.terms)))
-	for _, v := range [...]float64{e.omega[0], e.omega[1], e.eta[0], e.eta[1]} {
-		dst = le.AppendUint64(dst, math.Float64bits(v))
-	}
+	w := codec.NewWriter(dst)
+	w.Header(magic, version)
+	w.Zeros(3)
+	w.Uint32(uint32(e.dim), uint32(len(e.terms)))
+	w.Float64(e.omega[0], e.omega[1], e.eta[0], e.eta[1])
 	for _, t := range e.terms {
-		dst = le.AppendUint32(dst, uint32(t.Stump.Feature))
-		dst = le.AppendUint64(dst, math.Float64bits(t.Stump.Threshold))
-		dst = le.AppendUint64(dst, math.Float64bits(t.Alpha))
+		w.Uint32(uint32(t.Stump.Feature))
+		w.Float64(t.Stump.Threshold, t.Alpha)
 	}
-	return dst, nil
+	return w.Finish()
 }
 
 // MarshalBinary returns the bytes of e. The error is always nil.
-func (e *Ensemble) MarshalBinary() ([]byte, error) {
-	return e.AppendBinary(make([]byte, 0, headerSize+termSize*len(e.terms)))
-}
+func (e *Ensemble) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
 
-// UnmarshalBinary replaces e, which may be the zero value, by what b holds; it
-// keeps no reference to b. If b is of another version, cut short, too long, or
-// holds what no ensemble can (a feature beyond D, an η that is not positive, a
-// number that is not finite), the error wraps ErrFormat and e is as before.
+// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It
+// keeps no reference to b. The error wraps ErrFormat, and e is as before, if b is of
+// another version, cut short, too long, or holds a feature beyond D, an ω or η that is
+// not positive, or a number that is not finite.
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
-	le := binary.LittleEndian
-	if len(b) < headerSize || string(b[:4]) != magic {
-		return fmt.Errorf("read %d bytes: %w", len(b), ErrFormat)
+	r := codec.NewReader(b, ErrFormat)
+	r.Header(magic, version)
+	r.Zeros(3)
+	dim, terms := r.Uint32(), r.Uint32()
+	if dim == 0 || terms > boost.MaxRounds {
+		r.Fail("%d inputs and %d terms", dim, terms)
 	}
-	if b[4] != version {
-		return fmt.Errorf("read version %d, this program knows %d: %w", b[4], version, ErrFormat)
+	q := Ensemble{dim: int(dim)}
+	r.FiniteTo(&q.omega[0], &q.omega[1], &q.eta[0], &q.eta[1])
+	if min(q.omega[0], q.omega[1], q.eta[0], q.eta[1]) <= 0 {
+		r.Fail("ω %v and η %v, which must be positive", q.omega, q.eta)
 	}
-	if b[5]|b[6]|b[7] != 0 {
-		return fmt.Errorf("read %x where version 1 has zeros: %w", b[5:8], ErrFormat)
-	}
-	dim, terms := le.Uint32(b[8:]), le.Uint32(b[12:])
-	if dim == 0 || terms > boost.MaxRounds || uint64(len(b)) != headerSize+termSize*uint64(terms) {
-		return fmt.Errorf("read %d bytes for %d inputs and %d terms: %w", len(b), dim, terms, ErrFormat)
-	}
-	float := func(at int) float64 { return math.Float64frombits(le.Uint64(b[at:])) }
-	q := Ensemble{dim: int(dim), terms: make([]Term, terms)}
-	q.omega, q.eta = [2]float64{float(16), float(24)}, [2]float64{float(32), float(40)}
-	for _, v := range [...]float64{q.omega[0], q.omega[1], q.eta[0], q.eta[1]} {
-		if !(v > 0 && v <= math.MaxFloat64) {
-			return fmt.Errorf("read ω %v and η %v: %w", q.omega, q.eta, ErrFormat)
-		}
+	if r.Fits(uint64(terms), termSize) {
+		q.terms = make([]Term, terms)
 	}
 	for i := range q.terms {
-		at := headerSize + termSize*i
-		feature := le.Uint32(b[at:])
-		t := Term{Stump: boost.Stump{Feature: int(feature), Threshold: float(at + 4), Polarity: 1}, Alpha: float(at + 12)}
-		if feature >= dim || !(math.Abs(t.Stump.Threshold) <= math.MaxFloat64) || !(math.Abs(t.Alpha) <= math.MaxFloat64) {
-			return fmt.Errorf("read term %d, %v × %v: %w", i, t.Alpha, t.Stump, ErrFormat)
+		feature := r.Uint32()
+		if feature >= dim {
+			r.Fail("a stump of input %d of %d", feature, dim)
 		}
-		q.terms[i] = t
+		q.terms[i] = Term{Stump: boost.Stump{Feature: int(feature), Threshold: r.Finite(), Polarity: 1}, Alpha: r.Finite()}
+	}
+	if err := r.Close(); err != nil {
+		return err
 	}
 	*e = q
 	return nil

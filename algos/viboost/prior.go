@@ -34,22 +34,3 @@ func (p *Prior) fill() error {
 	}
 	return errors.Join(errs...)
 }
-
-// logNorm returns the logs of the prior's normalisers, ln B(μ₀,μ₀) + ln B(μ₀′,μ₀′)
-// + ln B(ζ₁,ζ₂), which (91) leaves in its constant.
-func (p *Prior) logNorm() float64 {
-	return logBeta(p.Mu0, p.Mu0) + logBeta(p.Mu0Prime, p.Mu0Prime) + logBeta(p.Zeta[0], p.Zeta[1])
-}
-
-// checkLabels returns an error unless all of y are ±1 and there is one.
-func checkLabels(y []float64) error {
-	if len(y) == 0 {
-		return errors.New("viboost: no labels: want at least one")
-	}
-	for i, v := range y {
-		if v != 1 && v != -1 {
-			return fmt.Errorf("viboost: label %d is %v: want +1 or -1", i, v)
-		}
-	}
-	return nil
-}

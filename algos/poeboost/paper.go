@@ -1,0 +1,94 @@
+package poeboost
+
+// Laboratory: formulas of the paper that the boosters use in another form, for tests
+// and hamlet fit. algebra.go explains the arguments.
+
+// ConfidenceError returns ε_c of (32), the confidence-weighted error of the
+// hypothesis,
+//
+//	ε_c = Σ_{p ≤ ½} D(1−2p) / Σ D|1−2p|,   p = pCorrect.
+//
+// For a hypothesis of certainties, p in {0, 1}, it is the weighted error ε. A
+// hypothesis that leaves everything open, p = ½, is 0/0 there and gets ½: it is
+// of no use. (The print has the same denominator in another form, for weights
+// that sum to 1; here they need not.)
+func ConfidenceError(d, pCorrect []float64) float64 {
+	checkLengths(len(d), len(pCorrect))
+	wrong, all := 0.0, 0.0
+	for i, p := range pCorrect {
+		c := float64(d[i] * (1 - 2*p))
+		if p <= 0.5 {
+			wrong += c
+			all += c
+		} else {
+			all -= c
+		}
+	}
+	if all == 0 {
+		return 0.5
+	}
+	return wrong / all
+}
+
+// Bound returns the right side of (30), which is at least Constraint of the same
+// expert: 1/P is convex in p = pCorrect, and the bound is the two chords over
+// [0, ½] and [½, 1],
+//
+//	Σ_{p ≤ ½} D[2(2 − 1/P_e)p + 1/P_e] + Σ_{p > ½} D[2(1/(1−P_e) − 2)p + 4 − 1/(1−P_e)].
+//
+// It is at most 2 exactly for ε_c ≤ P_e ≤ ½ (31). That needs weights which sum
+// to 1.
+func Bound(d, pCorrect []float64, pE float64) float64 {
+	checkLengths(len(d), len(pCorrect))
+	wrong, right := 1/pE, 1/(1-pE)
+	sum := 0.0
+	for i, p := range pCorrect {
+		var chord float64
+		if p <= 0.5 {
+			chord = float64(2*(2-wrong)*p) + wrong
+		} else {
+			chord = float64(2*(right-2)*p) + (4 - right)
+		}
+		sum += float64(d[i] * chord)
+	}
+	return sum
+}
+
+// WeightsTo writes (7) to dst: Dᵢ is proportional to the probability 1 − prev
+// with which the ensemble is mistaken about example i. It returns false, and dst
+// is of no use, if the ensemble is certain of every label.
+func WeightsTo(dst, prev []float64) bool {
+	checkLengths(len(dst), len(prev))
+	for i, p := range prev {
+		dst[i] = 1 - p
+	}
+	return normalise(dst)
+}
+
+// NextWeightsTo writes (8) to dst: the weights after an expert has joined,
+//
+//	Dᵢ ← P(ȳᵢ | xᵢ, h)·Dᵢ/Qᵢ,   Qᵢ = P(yᵢ | xᵢ, h)·prevᵢ + P(ȳᵢ | xᵢ, h)·(1 − prevᵢ),
+//
+// normalised. Algorithms 2 and 3 are printed without Qᵢ (9), which takes (7) from
+// one ensemble to the next; without it, POEBoost.DS is AdaBoost. It returns false
+// if no weight is left.
+func NextWeightsTo(dst, d, expert, prev []float64) bool {
+	checkLengths(len(dst), len(d))
+	checkLengths(len(d), len(expert))
+	checkLengths(len(d), len(prev))
+	for i, p := range expert {
+		w := d[i]
+		if w > 0 { // else Qᵢ may be 0
+			q := float64(p*prev[i]) + float64((1-p)*(1-prev[i]))
+			w = float64((1-p)*w) / q
+		}
+		dst[i] = w
+	}
+	return normalise(dst)
+}
+
+// ClosedWeightsTo writes (7) to dst from the ensemble's log-odds, as the boosters do. It
+// returns false, and dst is of no use, if no weight is left.
+func ClosedWeightsTo(dst, y, logOdds, ω []float64) bool {
+	return closedWeights(dst, y, logOdds, ω, false)
+}
