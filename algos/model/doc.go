@@ -33,7 +33,7 @@
 // mean of --shuffle 1 to 5, SpamAssassin in time order (--index), spam-drift in
 // its published order; for instance
 //
-//	hamlet eval --shuffle 1 --ensembles none --vector-site jj --vector-refresh 500 spambase.data
+//	hamlet eval --shuffle 1 --ensembles none --set vector_head.site=jj --set vector_head.refresh=500 spambase.data
 //
 //	site        half-life  refresh   spambase       SpamAssassin    spam-drift
 //	rvga               0        0    .1832  2.17    .0218  .046     .0318  .126

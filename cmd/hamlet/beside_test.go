@@ -29,6 +29,10 @@ func BenchmarkBesideTheHead(b *testing.B) {
 	if err := os.WriteFile(stream, bytes.Repeat(rows, 4), 0o600); err != nil {
 		b.Fatal(err)
 	}
+	trustAll := filepath.Join(b.TempDir(), "hamlet.yaml")
+	if err := os.WriteFile(trustAll, []byte("model: {label_trust: all}\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	events := 4 * bytes.Count(rows, []byte("\n"))
 	cost := func(args ...string) float64 {
 		args = append([]string{"up", "--once", "--json", "--log-level", "error", "--shuffle", "1", stream}, args...)
@@ -45,8 +49,8 @@ func BenchmarkBesideTheHead(b *testing.B) {
 	}
 	var without, watch, rebuilds, watchRatio, rebuildRatio []float64
 	for range b.N {
-		none := cost("--no-alarms", "--ensembles", "none", "--label-trust", "all")
-		alarms := cost("--ensembles", "none", "--label-trust", "all")
+		none := cost("--no-alarms", "--ensembles", "none", "--config", trustAll)
+		alarms := cost("--ensembles", "none", "--config", trustAll)
 		ensembles := cost("--no-alarms", "--ensembles", "anyboost")
 		without = append(without, none)
 		watch, watchRatio = append(watch, alarms-none), append(watchRatio, (alarms-none)/none)

@@ -41,7 +41,7 @@ func demonstrateBesideOthers(t *testing.T, partitions int) {
 	quiet := slog.New(slog.DiscardHandler)
 	command := func() (*upCommand, *labelled) {
 		t.Helper()
-		c := &upCommand{ModelFlag: settings.ModelFlag{Model: "default"}}
+		c := &upCommand{ModelName: settings.ModelName{Model: "default"}}
 		c.Limit = 700 // more than a chunk: a part of the last one is sent again to several partitions
 		src, err := c.source(nil)
 		if err != nil {

@@ -21,12 +21,12 @@ type evalCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
-	Generate  int            `help:"Replay N synthetic mails in place of a source: those that hamlet up streams." default:"0" placeholder:"N" group:"Synthetic mail"`
+	Generate  int            `help:"Replay so many in place of a source, as hamlet up does." default:"0" placeholder:"N" group:"Synthetic mail"`
 	Synthetic generatorFlags `embed:""`
-	settings.Model
+	settings.ResearchModel
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
-	TeachFirst int    `help:"Learn only the first N events." default:"0" placeholder:"N"`
-	From       int    `help:"Leave the first N events out of the metrics: --from 1000 measures what comes after --teach-first 1000." default:"0" placeholder:"N"`
+	TeachFirst int    `help:"Learn only the first N events; 0 is all." default:"0" placeholder:"N"`
+	From       int    `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
 	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt; - is standard output, and the table goes to standard error then." placeholder:"FILE"`
 	Alerts     string `help:"Write a line of JSON for each change of an alarm; - as in --scores." placeholder:"FILE"`
 	Save       string `help:"Write the model's bytes at the end; - as in --scores." placeholder:"FILE"`
@@ -40,9 +40,9 @@ func (evalCommand) Help() string {
   hamlet eval --spam Junk/ --ham INBOX/ --scores scores.csv
   hamlet eval --index index.csv corpus.tar.gz --json
   hamlet eval spambase.data --shuffle 7
-  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --seed 3 --alerts alerts.jsonl
-  hamlet eval --generate 20000 --bad-feed 10000 --alerts alerts.jsonl
+  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl
   hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl
+  hamlet eval spambase.data --set vector_head.site=jj
 
 The model comes out as the services would make it: model_sha256 is the same.`
 }
@@ -71,7 +71,7 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	defer src.close()
-	modelConfig, err := c.Model.Config(src.dense)
+	modelConfig, err := c.ResearchModel.Config(src.dense)
 	if err != nil {
 		return err
 	}

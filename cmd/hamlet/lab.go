@@ -21,18 +21,16 @@ import (
 // Examples in the help texts.
 const (
 	syntheticExample = `
-  hamlet up                                 synthetic mail, then scoring over NATS`
+  hamlet up                                 synthetic mail, then scoring`
 	labExamples = `
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
   hamlet bench alarms                       its alarms beside other detectors of change
   hamlet fit < requests.jsonl               every algorithm behind one door`
-	faultExamples = `Faults to try the alarms with, each from event 10000 of synthetic mail on:
-  hamlet up --bad-feed 10000                         one source lies: labels went bad
-  hamlet up --flip .2 --flip-from 10000              a fifth of all labels is forged
-  hamlet up --flip .3 --flip-from 10000 --flip-kind ham   ham alone is called spam
-  hamlet up --new-campaign 10000 --campaign-share .5 spam unlike any before: the mail changed
-  hamlet up --new-policy 10000                       newsletters are spam now: the world changed
-and in another terminal: nats sub 'hamlet.alerts.>'
+	faultExamples = `Faults to try the alarms with (in another terminal: nats sub 'hamlet.alerts.>'):
+  hamlet up --bad-feed 10000                  one source gives wrong labels
+  hamlet up --flip .3 --flip-from 10000 --flip-kind ham     ham is called spam
+  hamlet up --new-campaign 10000 --campaign-share .5        new kinds of spam
+  hamlet up --new-policy 10000                newsletters count as spam now
 
 `
 )

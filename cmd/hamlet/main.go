@@ -1,6 +1,6 @@
-// Command hamlet is the whole classifier in one binary: up runs it, eval
-// measures it on labelled data, score asks a running one, bench sets it beside
-// other filters, fit shows what each algorithm does on a handful of rows.
+// Command hamlet is the whole classifier in one binary. Up runs it, eval measures it
+// on labelled data, score asks a running one. Bench compares it with other filters,
+// fit runs each algorithm on a handful of rows.
 package main
 
 import (
@@ -21,20 +21,18 @@ const description = `hamlet: to be or not to be spam, and how sure.
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, on brokers of its own or on real ones."`
+	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, by default with own brokers."`
 	Eval  evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
 	Score score.Command `cmd:"" help:"Ask a scorer about messages."`
 	laboratory
-	cli.ConfigFlag
+	cli.ProgramFlags
 }
 
 func main() { cli.Main("hamlet", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var g grammar
-	command, err := cli.Parse(cli.Program{
-		Name: "hamlet", Description: description, Grammar: &g, Shared: &settings.Shared{},
-	}, args, stdio)
+	command, err := settings.Parse("hamlet", description, &g, args, stdio)
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}

@@ -3,13 +3,34 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/cli/clitest"
 )
+
+func TestHelpAndVersion(t *testing.T) {
+	clitest.Help(t, run, []string{"--save-every=3s", "--spam-at=0.9", "--ham-at=0.5", "--table-bits=18", "[no-]alarms"}, "up", "--help")
+	clitest.Help(t, run, []string{"--set=KEY=VALUE", "--delay=0"}, "eval", "--help")
+	clitest.Help(t, run, []string{"--timeout=10s", "--server=nats://127.0.0.1:4222"}, "score", "--help")
+	clitest.Version(t, run, "hamlet")
+}
+
+// A flag that is gone names its key, in every command that had it.
+func TestFlagsThatAreGone(t *testing.T) {
+	for _, command := range []string{"up", "eval", "bench mail", "bench partitions", "bench alarms"} {
+		args := append(strings.Fields(command), "--alarm-drop", ".3", "x")
+		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		want := "--alarm-drop is not a flag any more: set model.alarms.drop in the configuration file, or with eval --set alarms.drop=.3"
+		if cli.Status(err) != cli.StatusUsage || err.Error() != want {
+			t.Errorf("%s: %v, want wrong usage: %s", command, err, want)
+		}
+	}
+}
 
 // A flag that would do nothing is wrong usage, in eval and up alike: one that is
 // about synthetic mail where there is a source, and the other way round.

@@ -11,16 +11,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -32,7 +30,7 @@ Examples:
   mailfeed | ingest --kafka kafka:9092 --format jsonl -
   ingest --kafka kafka:9092 --http :9100 --token "$TOKEN"
   curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
-       -d '{"id":"a1","label":"spam","text":"You won"}' http://localhost:9100/v1/events
+    -d '{"id":"a1","label":"spam","text":"You won"}' localhost:9100/v1/events
 
 A source that is streamed again goes on where the topic ends; --no-resume sends all of it.`
 
@@ -40,17 +38,17 @@ type flags struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
-	settings.ModelFlag
+	settings.ModelName
 	settings.Kafka
 	settings.Topic
 	Resume   bool          `help:"Go on where the topic ends, if it ends in this source." default:"true" negatable:""`
 	Rate     float64       `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
-	HTTP     string        `name:"http" help:"Serve /metrics, /healthz, /readyz and, with --token, POST /v1/events on this address, until stopped." placeholder:"ADDR"`
-	Token    string        `help:"Bearer token that POST /v1/events asks for; better in the environment." placeholder:"TOKEN"`
-	InFlight int           `help:"Requests to POST /v1/events that may be under way at once; further ones get 429." default:"16" placeholder:"N"`
-	Deadline time.Duration `help:"How long POST /v1/events waits for Kafka before it answers 503." default:"10s" placeholder:"D"`
+	HTTP     string        `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with --token, POST /v1/events." placeholder:"ADDR"`
+	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
+	InFlight int           `help:"Requests to POST /v1/events at once; further ones get 429." default:"16" placeholder:"N"`
+	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"10s" placeholder:"D"`
 	cli.LogFlags
-	cli.ConfigFlag
+	cli.ProgramFlags
 }
 
 const (
@@ -60,78 +58,62 @@ const (
 
 func main() { cli.Main("ingest", run) }
 
+// check reports flags that contradict each other or are outside their range.
+func (f *flags) check(hasSource bool) error {
+	switch {
+	case !hasSource && f.HTTP == "":
+		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
+	case !hasSource && f.Token == "":
+		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
+	case f.Token != "" && f.HTTP == "":
+		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
+	case f.InFlight < 1 || f.InFlight > maxInFlight:
+		return cli.Usagef("--in-flight: %d is not in 1…%d", f.InFlight, maxInFlight)
+	case f.Deadline <= 0 || f.Deadline > maxDeadline:
+		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
+	}
+	return errors.Join(settings.Check(&f.FlipFlags, f.Kafka, f.Topic), settings.CheckRate(f.Rate))
+}
+
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
-	if _, err := cli.Parse(cli.Program{
-		Name: "ingest", Description: description, Grammar: &f, Shared: &settings.Shared{},
-	}, args, stdio); err != nil {
+	if _, err := settings.Parse("ingest", description, &f, args, stdio); err != nil {
 		return err
 	}
 	log := f.Logger(stdio.Err)
 	sourceConfig := f.Flags.Config(f.Sources, f.FlipFlags)
 	sourceConfig.Stdin = stdio.In
-	if sourceConfig.None() && f.HTTP == "" {
-		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
-	}
-	if sourceConfig.None() && f.Token == "" {
-		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
-	}
-	if f.InFlight < 1 || f.InFlight > maxInFlight {
-		return cli.Usagef("--in-flight: %d is not in 1…%d", f.InFlight, maxInFlight)
-	}
-	if f.Deadline <= 0 || f.Deadline > maxDeadline {
-		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
-	}
-	if err := errors.Join(f.FlipFlags.Check(), f.Topic.Check(), settings.CheckRate(f.Rate)); err != nil {
+	hasSource := !sourceConfig.None()
+	err := f.check(hasSource)
+	if err != nil {
 		return err
 	}
-	if f.Token != "" && f.HTTP == "" {
-		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
-	}
-	kafkaConfig, err := f.Kafka.Config("hamlet-ingest", log)
-	if err != nil {
-		return &cli.UsageError{Err: err}
-	}
 	var src *source.Source
-	if !sourceConfig.None() {
+	if hasSource {
 		if src, err = source.Open(sourceConfig); err != nil {
 			return err
 		}
 		defer src.Close()
 	}
-	if err := f.Topic.Ensure(ctx, kafkaConfig, f.Model); err != nil {
-		return err
-	}
-	producer, err := kafka.NewProducer(kafkaConfig)
+	s := services.New("hamlet-ingest", f.Model, log)
+	defer s.Close()
+	kafkaConfig, producer, err := s.OpenKafka(ctx, f.Kafka, f.Topic)
 	if err != nil {
 		return err
 	}
-	defer producer.Close()
 	log.Info("ingest starts", "model", f.Model, "kafka", f.Kafka.Kafka, "http", f.HTTP, "token", f.Token != "")
-
-	topic := stream.EventsTopic(f.Model)
-	metrics := newMetrics()
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	g, gctx := errgroup.WithContext(serving)
-	if f.HTTP != "" {
-		server, err := f.server(metrics, producer, topic, log)
-		if err != nil {
-			return err
-		}
-		log.Info("http", "addr", server.Addr())
-		g.Go(func() error { return server.Run(gctx) })
+	m := newMetrics(s.Registry)
+	h, err := f.http(m, producer, s.Topic(), log)
+	if err != nil {
+		return err
 	}
+	var work func(context.Context) error
 	if src != nil {
-		g.Go(func() error {
-			err := f.stream(gctx, src, kafkaConfig, producer, topic, metrics, stdio, log)
-			if f.HTTP == "" {
-				stop()
-			}
-			return err
-		})
+		work = func(ctx context.Context) error {
+			return f.stream(ctx, src, kafkaConfig, producer, s.Topic(), m, stdio, log)
+		}
 	}
-	err = g.Wait()
+	err = s.Run(ctx, h, work)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		log.Info("stopped; what was sent is in the topic, and the same command goes on behind it")
 		return nil
@@ -176,36 +158,33 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	return nil
 }
 
-func (f *flags) server(m *metrics, producer *kafka.Producer, topic string, log *slog.Logger) (*httpd.Server, error) {
+// http returns what ingest serves over HTTP.
+func (f *flags) http(m *metrics, producer *kafka.Producer, topic string, log *slog.Logger) (services.HTTP, error) {
 	readiness := ingest.NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
-	cfg := httpd.Config{Addr: f.HTTP, Registry: m.registry, Ready: readiness.Ready, Log: log}
-	if f.Token != "" {
-		events, err := ingest.NewHTTP(ingest.HTTPConfig{
-			Publisher: producer, Topic: topic, Token: f.Token, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
-			Count: func(code, events int) {
-				m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
-				m.sent.Add(float64(events))
-			},
-		})
-		if err != nil {
-			return nil, err
-		}
-		cfg.Handlers = map[string]http.Handler{"POST /v1/events": events}
+	h := services.HTTP{Addr: f.HTTP, Ready: readiness.Ready}
+	if f.Token == "" {
+		return h, nil
 	}
-	return httpd.New(cfg)
+	events, err := ingest.NewHTTP(ingest.HTTPConfig{
+		Publisher: producer, Topic: topic, Token: f.Token, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
+		Count: func(code, events int) {
+			m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+			m.sent.Add(float64(events))
+		},
+	})
+	h.Handlers = map[string]http.Handler{"POST /v1/events": events}
+	return h, err
 }
 
 // metrics are what ingest shows to Prometheus.
 type metrics struct {
-	registry       *prometheus.Registry
 	sent, rejected prometheus.Counter
 	requests       *prometheus.CounterVec
 }
 
-func newMetrics() *metrics {
+func newMetrics(registry prometheus.Registerer) *metrics {
 	const ns, sub = "hamlet", "ingest"
 	m := &metrics{
-		registry: httpd.NewRegistry(),
 		sent: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
 			Help: "Events that Kafka has acknowledged."}),
 		rejected: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",
@@ -213,6 +192,6 @@ func newMetrics() *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
 			Help: "Requests to POST /v1/events, by status."}, []string{"code"}),
 	}
-	m.registry.MustRegister(m.sent, m.rejected, m.requests)
+	registry.MustRegister(m.sent, m.rejected, m.requests)
 	return m
 }

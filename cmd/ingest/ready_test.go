@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/cmd/internal/services"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
@@ -30,7 +31,13 @@ func TestReadyzAsksKafka(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		f := flags{HTTP: "127.0.0.1:0"}
-		server, err := f.server(newMetrics(), producer, topic, slog.New(slog.DiscardHandler))
+		log := slog.New(slog.DiscardHandler)
+		s := services.New("test", "default", log)
+		h, err := f.http(newMetrics(s.Registry), producer, topic, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := s.Listen(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +61,7 @@ func TestReadyzAsksKafka(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode
 	}
-	// Each is a server anew, and a slow machine may take longer than a probe waits.
+	// Each call starts a new server. A slow machine may take longer than a probe waits.
 	got := readyz()
 	for until := time.Now().Add(30 * time.Second); got != http.StatusOK && time.Now().Before(until); {
 		got = readyz()

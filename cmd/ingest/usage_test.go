@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/cli/clitest"
 )
 
 // A number outside its range is wrong usage, said before anything is asked for.
@@ -32,4 +33,9 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
 		}
 	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	clitest.Help(t, run, []string{"--in-flight=16", "--deadline=10s", "--rate=0"}, "--help")
+	clitest.Version(t, run, "ingest")
 }

@@ -1,5 +1,5 @@
-// Command learner turns a topic of labelled events into models, one a
-// partition, and keeps them in Redis.
+// Command learner turns a topic of labelled events into models, one a partition,
+// and saves them in Redis.
 package main
 
 import (
@@ -7,35 +7,32 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
-	"hamlet/state/redis"
-	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-const description = `Learns labelled events from Kafka and keeps the model in Redis.
+const description = `Learns labelled events from Kafka and saves the model in Redis.
 
 Examples:
-  learner --kafka kafka:9092 --redis redis:6379
   learner --kafka kafka:9092 --redis redis:6379 --nats nats://nats:4222
-  learner --kafka kafka:9092 --redis redis:6379 --model newsletters --http :9101
+  learner --kafka kafka:9092 --redis redis:6379 --model news --http :9101
   learner --config /etc/hamlet.yaml
 
-A model is a pure function of its partition's log: kill the learner at any time, start it
-again, start several; the model comes out the same, to the bit.
+A model is a pure function of its partition's log. Kill the learner at any time, start it
+again, start several: the model is the same, to the bit.
 
-It watches the stream as well: labels that went bad, mail unlike anything learnt, a world
-that changed. Each change is logged, counted on /metrics and, with --nats, published once:
-  nats sub 'hamlet.alerts.>'`
+It watches the stream too, for wrong labels, new kinds of mail, and mail that changed its
+meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
+  nats sub 'hamlet.alerts.>'
+
+What else a model can be made of is set below "model" in the configuration file:
+hamlet eval --keys lists the keys.`
 
 type flags struct {
-	settings.ModelFlag
+	settings.ModelName
+	Dense []string `help:"Names of a vector that enter the head one by one; all others are hashed." placeholder:"NAME" group:"Model"`
 	settings.Kafka
 	settings.Redis
 	settings.NATS
@@ -43,15 +40,12 @@ type flags struct {
 	settings.Model
 	settings.Topic
 	settings.Versions
-	Dense          []string      `help:"Names of a vector that enter the head as they are; all others are hashed." placeholder:"NAME,…" group:"Model"`
-	Group          string        `help:"Kafka consumer group; hamlet.learner.<model> without it." placeholder:"NAME"`
-	SaveEvery      time.Duration `help:"The longest that learnt events stay unsaved. A crash costs reading them again." default:"3s" placeholder:"D"`
-	SessionTimeout time.Duration `help:"How long Kafka waits for a learner that vanished before its partitions go to another." default:"10s" placeholder:"D" group:"Kafka"`
-	AdoptConfig    bool          `help:"Go on with a model that was made with another --label-trust, --trust-by, --duplicate-window or other thresholds of alarms, or by a program with other numerics; the model records it. Nothing else can change."`
-	AcceptGap      bool          `help:"Go on where retention has taken records that the model has not seen; they are lost to it."`
-	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz on this address." placeholder:"ADDR"`
+	settings.Learner
+	Group          string        `help:"Kafka consumer group (default hamlet.learner.MODEL)." placeholder:"NAME" group:"Kafka"`
+	SessionTimeout time.Duration `help:"Give a silent learner's partitions to another after this." default:"10s" placeholder:"D" group:"Kafka"`
+	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
 	cli.LogFlags
-	cli.ConfigFlag
+	cli.ProgramFlags
 }
 
 // A session shorter than a heartbeat or two is lost at every pause; longer than
@@ -60,91 +54,50 @@ const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
 
 func main() { cli.Main("learner", run) }
 
+func (f *flags) check() error {
+	err := settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner)
+	if f.SessionTimeout < minSession || f.SessionTimeout > maxSession {
+		err = errors.Join(err, cli.Usagef("--session-timeout: %v is not in %v…%v", f.SessionTimeout, minSession, maxSession))
+	}
+	return err
+}
+
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
-	if _, err := cli.Parse(cli.Program{
-		Name: "learner", Description: description, Grammar: &f, Shared: &settings.Shared{},
-	}, args, stdio); err != nil {
+	if _, err := settings.Parse("learner", description, &f, args, stdio); err != nil {
+		return err
+	}
+	modelConfig, err := f.Model.Config(f.Dense)
+	if err := errors.Join(err, f.check()); err != nil {
 		return err
 	}
 	log := f.Logger(stdio.Err)
-	kafkaConfig, err := f.Kafka.Config("hamlet-learner", log)
-	if err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	redisConfig, err := f.Redis.Config(f.ModelFlag.Model, log)
-	if err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	f.Versions.Apply(&redisConfig)
-
-	modelConfig, err := f.Model.Config(f.Dense)
+	s := services.New("hamlet-learner", f.ModelName.Model, log)
+	defer s.Close()
+	store, err := s.OpenRedis(ctx, f.Redis, f.Versions)
 	if err != nil {
 		return err
 	}
-	if f.SaveEvery <= 0 {
-		return cli.Usagef("--save-every: %v is not above zero", f.SaveEvery)
-	}
-	if f.SessionTimeout < minSession || f.SessionTimeout > maxSession {
-		return cli.Usagef("--session-timeout: %v is not in %v…%v", f.SessionTimeout, minSession, maxSession)
-	}
-	if err := errors.Join(f.Topic.Check(), f.Versions.Check(), f.Alerts.Check()); err != nil {
-		return err
-	}
-
-	registry := httpd.NewRegistry()
-	redis.SetLogger(log)
-	store, err := redis.New(redisConfig)
+	kafkaConfig, producer, err := s.OpenKafka(ctx, f.Kafka, f.Topic)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if err := store.Ping(ctx); err != nil {
-		return err
-	}
-	if err := f.Topic.Ensure(ctx, kafkaConfig, f.ModelFlag.Model); err != nil {
-		return err
-	}
-	producer, err := kafka.NewProducer(kafkaConfig)
+	alerts, err := s.OpenAlerts(ctx, f.Alerts, f.NATS, nil)
 	if err != nil {
 		return err
 	}
-	defer producer.Close()
-	alerts, err := f.Alerts.Channels(ctx, settings.AlertSource{Name: "hamlet-learner", NATS: f.NATS, Log: log})
+	if f.Group == "" {
+		f.Group = "hamlet.learner." + f.ModelName.Model
+	}
+	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
+	cfg.Consumer.SessionTimeout = f.SessionTimeout
+	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
+	l, err := learner.New(cfg)
 	if err != nil {
 		return err
 	}
-	defer alerts.Close()
-	runner := background.New(registry)
-	defer runner.Close()
-	group := f.Group
-	if group == "" {
-		group = "hamlet.learner." + f.ModelFlag.Model
-	}
-	l, err := learner.New(learner.Config{
-		Consumer: kafka.ConsumerConfig{
-			Config: kafkaConfig, Topic: stream.EventsTopic(f.ModelFlag.Model), Group: group, AcceptGap: f.AcceptGap,
-			SessionTimeout: f.SessionTimeout,
-		},
-		DeadLetters: producer, Alerts: alerts, Runner: runner, Store: store, Model: modelConfig, Name: f.ModelFlag.Model,
-		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig, Metrics: learner.NewMetrics(registry), Log: log,
-	})
-	if err != nil {
-		return err
-	}
-	log.Info("learner starts", "model", f.ModelFlag.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0, "group", group,
-		"save_every", f.SaveEvery, "dense", len(f.Dense), "table_bits", f.TableBits,
-		"ensembles", f.Ensembles, "alarms", f.Model.Alarms)
-
-	g, ctx := errgroup.WithContext(ctx)
-	if f.HTTP != "" {
-		server, err := httpd.New(httpd.Config{Addr: f.HTTP, Registry: registry, Ready: l.Ready, Log: log})
-		if err != nil {
-			return err
-		}
-		log.Info("http", "addr", server.Addr())
-		g.Go(func() error { return server.Run(ctx) })
-	}
-	g.Go(func() error { return l.Run(ctx) })
-	return g.Wait()
+	log.Info("learner starts", "model", f.ModelName.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
+		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
+		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
+	return s.Run(ctx, services.HTTP{Addr: f.HTTP, Ready: l.Ready}, l.Run)
 }

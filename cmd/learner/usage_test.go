@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/cli/clitest"
 )
 
 // A number outside its range is wrong usage, said before anything is asked for.
@@ -24,6 +25,7 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--session-timeout=0s", "--session-timeout: 0s is not in"},
 		{"--session-timeout=1000h", "--session-timeout: 1000h0m0s is not in"},
 		{"--table-bits=60", "table_bits: 60 is not in"},
+		{"--vector-site=jj", "--vector-site is not a flag any more: set model.vector_head.site in the configuration file, or with eval --set vector_head.site=jj"},
 	} {
 		args := []string{"--kafka=127.0.0.1:1", "--redis=127.0.0.1:1", c.args}
 		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
@@ -31,4 +33,9 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
 		}
 	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	clitest.Help(t, run, []string{"--save-every=3s", "--session-timeout=10s", "--table-bits=18"}, "--help")
+	clitest.Version(t, run, "learner")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/cli/clitest"
 )
 
 // A number outside its range is wrong usage, said before anything is asked for.
@@ -26,4 +27,9 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
 		}
 	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	clitest.Help(t, run, []string{"--queue=0", "--spam-at=0.9", "--ham-at=0.5", "--poll-interval=250ms"}, "--help")
+	clitest.Version(t, run, "scorer")
 }

@@ -1,6 +1,20 @@
-// Package cli is what hamlet's commands share at their door: flags from the
-// command line, the environment (HAMLET_…) and a configuration file, in that
-// order; signals; exit statuses.
+// Package cli holds what hamlet's commands share when they start: flags, signals
+// and exit statuses. A flag comes from the command line, else from the environment
+// (HAMLET_…), else from a configuration file.
+//
+//	type flags struct {
+//		Every time.Duration `help:"How often." default:"3s" placeholder:"D"`
+//		cli.LogFlags
+//		cli.ProgramFlags
+//	}
+//
+//	func main() { cli.Main("learner", run) }
+//
+//	func run(ctx context.Context, args []string, stdio cli.IO) error {
+//		var f flags
+//		_, err := cli.Parse(cli.Program{Name: "learner", Grammar: &f}, args, stdio)
+//		…
+//	}
 package cli
 
 import (
@@ -10,6 +24,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -41,9 +56,8 @@ type IO struct {
 	Out, Err io.Writer
 }
 
-// Main runs a command with the process's arguments and streams until it ends or
-// SIGINT or SIGTERM asks it to, or its terminal goes; a second signal kills it. It
-// exits the process.
+// Main runs a command with the process's arguments and streams, and exits the
+// process. SIGINT, SIGTERM and a lost terminal end ctx; a second signal kills.
 func Main(name string, run func(ctx context.Context, args []string, stdio IO) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
@@ -99,9 +113,8 @@ func ends() []os.Signal {
 	return signals
 }
 
-// An interruptible is a reader that gives up when a context ends, also where the
-// read itself cannot be interrupted: standard input may be a pipe that is quiet
-// for hours.
+// An interruptible is a reader that gives up when a context ends. A read of
+// standard input alone cannot be interrupted: a pipe may be quiet for hours.
 type interruptible struct {
 	ctx  context.Context
 	from io.Reader
@@ -139,44 +152,57 @@ func Status(err error) int {
 	return StatusFailed
 }
 
-// A Program is what Parse is about.
+// A Program is what Parse reads a command line for.
 type Program struct {
 	Name, Description string
-	Grammar           any // a pointer to a struct with kong's tags, which Parse fills
-	// Shared is a pointer to a struct of flags that other programs have: one
-	// configuration file serves them all, so its keys may name these as well.
-	Shared any
+	Version           string // what --version prints
+	Grammar           any    // a pointer to a struct with kong's tags, which Parse fills
+	// Shared is a pointer to a struct of flags that other programs have. One
+	// configuration file serves all programs, so its keys may name these as well.
+	Shared  any
+	Mapping Mapping
+	Bind    []any // what kong passes to the hooks of Grammar
 }
 
 // Parse reads the command line, the environment and the configuration file, and
 // returns the command that was chosen. The error is ErrHelp or a *UsageError.
 func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	helped := false
-	file := &fileResolver{name: p.Name}
+	file := &fileResolver{name: p.Name, mapping: p.Mapping}
 	if p.Shared != nil {
 		shared, err := kong.New(p.Shared)
 		if err != nil {
 			return nil, fmt.Errorf("shared flags of %s: %w", p.Name, err)
 		}
-		file.shared = flagNames(shared.Model.Node)
+		file.shared = flagNames(shared.Model.Node, anyFlag)
 	}
 	parser, err := kong.New(p.Grammar,
 		kong.Name(p.Name),
 		kong.Description(p.Description),
+		kong.Vars{"version": p.Version},
 		kong.Writers(stdio.Out, stdio.Err),
 		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoExpandSubcommands: true}),
+		kong.Help(printHelp),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth, NoExpandSubcommands: true}),
+		kong.ValueFormatter(helpText),
 		kong.DefaultEnvars("HAMLET"),
 		kong.Resolvers(file),
 		kong.WithHyphenPrefixedParameters(true),
+		kong.Bind(p.Bind...),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("flags of %s: %w", p.Name, err)
 	}
+	for _, f := range allFlags(parser.Model.Node) {
+		if f.HasDefault && f.Default != "" && !f.IsBool() {
+			f.PlaceHolder = f.Default
+		}
+	}
+	parser.Model.HelpFlag.Help = "Print this. What stands in small letters or digits behind = is the default."
 	if err := file.find(args); err != nil {
 		return nil, &UsageError{err}
 	}
-	if err := file.check(parser.Model); err != nil {
+	if err := errors.Join(p.Mapping.checkArgs(args), file.check(parser.Model)); err != nil {
 		return nil, &UsageError{err}
 	}
 	ctx, err := parser.Parse(args)
@@ -187,4 +213,37 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		return nil, &UsageError{err}
 	}
 	return ctx, nil
+}
+
+// helpWidth is the width of help texts, in columns.
+const helpWidth = 80
+
+// printHelp prints kong's help without the blank lines between groups of flags, so
+// that it fits on two screens.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	var text strings.Builder
+	out := ctx.Stdout
+	ctx.Stdout = &text
+	err := kong.DefaultHelpPrinter(options, ctx)
+	ctx.Stdout = out
+	inFlags := false
+	for line := range strings.Lines(text.String()) {
+		inFlags = inFlags && line != "Commands:\n" || line == "Flags:\n"
+		if inFlags && line == "\n" {
+			continue
+		}
+		if _, err := io.WriteString(out, line); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// helpText returns what --help says about a flag. Its default stands behind the "=",
+// but for one that is on.
+func helpText(v *kong.Value) string {
+	if v.IsBool() && v.Tag.Negatable != "" {
+		return strings.TrimSuffix(v.Help, ".") + " (default on)."
+	}
+	return v.Help
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,7 +24,7 @@ type grammar struct {
 	Deep  bool          `help:"Whether."`
 	Spam  []string      `help:"Paths." sep:"none"`
 	Bare  bool          `help:"Print less." env:"-"`
-	ConfigFlag
+	ProgramFlags
 }
 
 // shared are flags of other programs.
@@ -95,8 +96,8 @@ func TestMistakesInAFile(t *testing.T) {
 		{"count: many\n", "--count"},
 		{"kafka:\ncount: 3\n", "kafka: there is no value"},
 		{"learner:\n  count: ~\n", "learner.count: there is no value"},
-		{"bare: true\n", "bare: what the command's answer looks like is for the command line alone"},
-		{"learner:\n  bare: true\n", "learner.bare: what"},
+		{"bare: true\n", "bare: this is for the command line alone"},
+		{"learner:\n  bare: true\n", "learner.bare: this"},
 	} {
 		var g grammar
 		err := parse(t, &g, "--config", write(t, c.text))
@@ -108,6 +109,68 @@ func TestMistakesInAFile(t *testing.T) {
 	var g grammar
 	if err := parse(t, &g, "--config", "/no/such/file"); Status(err) != StatusUsage {
 		t.Errorf("a missing file: got %v", err)
+	}
+}
+
+// A mapping of the file is passed on in text; its key "name" and a bare value are the
+// flag's. What is gone is wrong usage wherever it stands.
+func TestMapping(t *testing.T) {
+	type modelled struct {
+		Model string `help:"Name." default:"default"`
+		ProgramFlags
+	}
+	read := func(text string, args ...string) (g modelled, got map[string]string, err error) {
+		got = map[string]string{}
+		_, err = Parse(Program{Name: "learner", Grammar: &g, Mapping: Mapping{
+			Key: "model",
+			Set: func(key, value string) error {
+				if key == "colour" {
+					return errors.New("colour: there is no such key")
+				}
+				got[key] = value
+				return nil
+			},
+			Gone: func(flag, value string) error {
+				if flag != "old" {
+					return nil
+				}
+				return fmt.Errorf("--old is gone, set model.old=%s", value)
+			},
+		}}, append(args, "--config", write(t, text)), IO{strings.NewReader(""), io.Discard, io.Discard})
+		return g, got, err
+	}
+	for _, c := range []struct {
+		text, name string
+		want       map[string]string
+	}{
+		{"model: mine\n", "mine", map[string]string{}},
+		{"learner:\n  model: mine\n", "mine", map[string]string{}},
+		{"model:\n  name: mine\n  size: 3\n  deep:\n    list: [a, b]\n    none: []\n    off: true\n    rate: .05\n", "mine",
+			map[string]string{"size": "3", "deep.list": "a,b", "deep.none": "none", "deep.off": "true", "deep.rate": "0.05"}},
+		{"model: {size: 3}\n", "default", map[string]string{"size": "3"}},
+	} {
+		g, got, err := read(c.text)
+		if err != nil || g.Model != c.name || !maps.Equal(got, c.want) {
+			t.Errorf("%q: model %q, settings %v, error %v; want %q, %v", c.text, g.Model, got, err, c.name, c.want)
+		}
+	}
+	for _, c := range []struct {
+		text, args, want string
+	}{
+		{"model: {colour: red}\n", "", "model.colour: there is no such key"},
+		{"model: {size: }\n", "", "model.size: there is no value"},
+		{"old: 3\n", "", "--old is gone, set model.old=3"},
+		{"learner: {old: 3}\n", "", "--old is gone, set model.old=3"},
+		{"{}\n", "--old 3", "--old is gone, set model.old=3"},
+		{"{}\n", "--old=3", "--old is gone, set model.old=3"},
+	} {
+		_, _, err := read(c.text, strings.Fields(c.args)...)
+		if Status(err) != StatusUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q %s: %v, want wrong usage with %q", c.text, c.args, err, c.want)
+		}
+	}
+	if g, _, err := read("{}\n", "--model", "x", "--", "--old"); err == nil || strings.Contains(err.Error(), "gone") {
+		t.Errorf("behind --: %+v, %v", g, err)
 	}
 }
 

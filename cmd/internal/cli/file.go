@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -25,10 +27,93 @@ var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "
 // A flag of the command line and a variable of the environment win over it. A flag
 // that no variable sets (env:"-") may not stand in a file either.
 type fileResolver struct {
-	name   string // of the program
-	path   string
-	shared []string // flags of other programs that the file may name
-	values *koanf.Koanf
+	name    string   // of the program
+	shared  []string // flags of other programs that the file may name
+	mapping Mapping
+
+	path   string       // of the file; find sets it
+	values *koanf.Koanf // nil without a file; find sets it
+}
+
+// A Mapping is a mapping of the configuration file with settings that are no flags:
+//
+//	model:
+//	  name: default        # the flag that is called as the mapping is
+//	  vector_head:
+//	    site: jj           # Set("vector_head.site", "jj")
+//
+// The flag's value alone may stand in its place (model: default).
+type Mapping struct {
+	Key string                        // of the mapping; "" is none
+	Set func(key, value string) error // called for each setting
+	// Gone returns what is to be used in place of a flag that was there once, as
+	// wrong usage; nil for any other name. The value is the one given, or empty.
+	Gone func(flag, value string) error
+}
+
+// nameKey is the key of a mapping that stands for the flag of the mapping's name.
+const nameKey = "name"
+
+// checkArgs reports flags that are gone.
+func (m Mapping) checkArgs(args []string) error {
+	if m.Gone == nil {
+		return nil
+	}
+	var errs []error
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, value, given := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !strings.HasPrefix(arg, "--") {
+			continue
+		}
+		if !given && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
+			value = args[i+1]
+		}
+		errs = append(errs, m.Gone(name, value))
+	}
+	return errors.Join(errs...)
+}
+
+// mapped reports whether the file has the mapping.
+func (r *fileResolver) mapped() bool {
+	_, ok := r.values.Get(r.mapping.Key).(map[string]any)
+	return ok && r.mapping.Key != ""
+}
+
+// apply calls Set for every setting of the file's mapping.
+func (r *fileResolver) apply() error {
+	if !r.mapped() {
+		return nil
+	}
+	settings := r.values.Cut(r.mapping.Key).All()
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if key == nameKey {
+			continue
+		}
+		if err := r.mapping.Set(key, settingText(settings[key])); err != nil {
+			errs = append(errs, fmt.Errorf("configuration file %s: %s.%w", r.path, r.mapping.Key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settingText returns a value of the file as Mapping.Set takes it.
+func settingText(v any) string {
+	list, ok := v.([]any)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	words := make([]string, len(list))
+	for i, word := range list {
+		words[i] = fmt.Sprint(word)
+	}
+	return strings.Join(words, ",")
 }
 
 // find loads the file that --config or HAMLET_CONFIG names.
@@ -59,57 +144,84 @@ func (r *fileResolver) find(args []string) error {
 func (r *fileResolver) Validate(*kong.Application) error { return nil }
 
 // check reports every key that no flag of the program has, that is for the command
-// line alone, or that has no value.
+// line alone, that is gone or that has no value, and applies the file's mapping.
 func (r *fileResolver) check(app *kong.Application) error {
 	if r.values == nil {
 		return nil
 	}
-	known, typed := flagNames(app.Node), typedNames(app.Node)
+	known, typed := flagNames(app.Node, anyFlag), flagNames(app.Node, typedFlag)
 	var unknown, empty, alone []string
+	var gone []error
 	for _, key := range r.values.Keys() {
 		if r.values.Get(key) == nil {
 			empty = append(empty, key)
 		}
 		section, rest, nested := strings.Cut(key, ".")
+		mine := nested && r.mine(app, section)
+		name := key
+		if mine {
+			name = rest
+		}
+		if (!nested || mine) && r.mapping.Gone != nil {
+			if err := r.mapping.Gone(name, settingText(r.values.Get(key))); err != nil {
+				gone = append(gone, fmt.Errorf("configuration file %s: %w", r.path, err))
+				continue
+			}
+		}
 		switch {
-		case !nested && slices.Contains(typed, key), nested && r.mine(app, section) && slices.Contains(typed, rest):
+		case r.mapped() && section == r.mapping.Key:
+		case (!nested || mine) && slices.Contains(typed, name):
 			alone = append(alone, key)
 		case !nested && (slices.Contains(known, key) || slices.Contains(r.shared, key)):
 		case nested && slices.Contains(sections, section):
-			if r.mine(app, section) && !slices.Contains(known, rest) {
+			if mine && !slices.Contains(known, rest) {
 				unknown = append(unknown, key)
 			}
 		default:
 			unknown = append(unknown, key)
 		}
 	}
-	if len(empty) > 0 {
+	switch {
+	case len(empty) > 0:
 		slices.Sort(empty)
 		return fmt.Errorf("configuration file %s: %s: there is no value; leave the line out, or write \"\" for an empty text",
 			r.path, strings.Join(empty, ", "))
-	}
-	if len(alone) > 0 {
+	case len(alone) > 0:
 		slices.Sort(alone)
 		return &TypedError{File: r.path, Keys: alone}
-	}
-	if len(unknown) > 0 {
+	case len(gone) > 0:
+		return errors.Join(gone...)
+	case len(unknown) > 0:
 		slices.Sort(unknown)
 		return fmt.Errorf("configuration file %s: no flag is called %s; what only one command knows belongs under its name (%s)",
 			r.path, strings.Join(unknown, ", "), strings.Join(sections, ", "))
 	}
-	return nil
+	return r.apply()
 }
 
-// flagNames lists the flags of a node and of those below it.
-func flagNames(n *kong.Node) (names []string) {
-	for _, f := range n.Flags {
-		names = append(names, f.Name)
-	}
+// allFlags returns the flags of a node and of those below it.
+func allFlags(n *kong.Node) []*kong.Flag {
+	flags := slices.Clone(n.Flags)
 	for _, c := range n.Children {
-		names = append(names, flagNames(c)...)
+		flags = append(flags, allFlags(c)...)
+	}
+	return flags
+}
+
+// flagNames lists the flags of a node and of those below it for which keep holds.
+func flagNames(n *kong.Node, keep func(*kong.Flag) bool) (names []string) {
+	for _, f := range allFlags(n) {
+		if keep(f) {
+			names = append(names, f.Name)
+		}
 	}
 	return names
 }
+
+func anyFlag(*kong.Flag) bool { return true }
+
+// typedFlag reports whether only a command line sets the flag.
+func typedFlag(f *kong.Flag) bool { return len(f.Envs) == 0 && f.Name != "help" }
 
 // A TypedError names keys of a configuration file that are for the command line
 // alone. It comes as the cause of a UsageError.
@@ -119,7 +231,7 @@ type TypedError struct {
 }
 
 func (e *TypedError) Error() string {
-	return fmt.Sprintf("configuration file %s: %s: what the command's answer looks like is for the command line alone",
+	return fmt.Sprintf("configuration file %s: %s: this is for the command line alone",
 		e.File, strings.Join(e.Keys, ", "))
 }
 
@@ -128,19 +240,8 @@ func (e *TypedError) Names(flag string) bool {
 	return slices.ContainsFunc(e.Keys, func(key string) bool { return key == flag || strings.HasSuffix(key, "."+flag) })
 }
 
-// typedNames lists the flags that only a command line sets.
-func typedNames(n *kong.Node) (names []string) {
-	for _, f := range n.Flags {
-		if len(f.Envs) == 0 && f.Name != "help" {
-			names = append(names, f.Name)
-		}
-	}
-	for _, c := range n.Children {
-		names = append(names, typedNames(c)...)
-	}
-	return names
-}
-
+// mine reports whether a section of the file is about this program or one of its
+// commands.
 func (r *fileResolver) mine(app *kong.Application, section string) bool {
 	if section == r.name {
 		return true
@@ -162,18 +263,21 @@ func (r *fileResolver) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag)
 	if node := ctx.Selected(); node != nil {
 		keys = slices.Insert(keys, 0, node.Name+"."+flag.Name)
 	}
+	if flag.Name == r.mapping.Key && r.mapped() {
+		keys = append(keys, flag.Name+"."+nameKey)
+	}
 	for _, key := range keys {
-		if !r.values.Exists(key) {
-			continue
-		}
-		if list, ok := r.values.Get(key).([]any); ok {
-			words := make([]any, len(list)) // kong takes it element by element
-			for i, v := range list {
+		switch value := r.values.Get(key).(type) {
+		case nil, map[string]any:
+		case []any:
+			words := make([]any, len(value)) // kong takes it element by element
+			for i, v := range value {
 				words[i] = fmt.Sprint(v)
 			}
 			return words, nil
+		default:
+			return fmt.Sprint(value), nil
 		}
-		return fmt.Sprint(r.values.Get(key)), nil
 	}
 	return nil, nil
 }

@@ -3,12 +3,14 @@ package cli
 import (
 	"io"
 	"log/slog"
+
+	"github.com/alecthomas/kong"
 )
 
 // LogFlags choose what is logged on standard error, and how.
 type LogFlags struct {
-	LogLevel  string `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" group:"Logs"`
-	LogFormat string `help:"Form of the log: text or json." enum:"text,json" default:"text" group:"Logs"`
+	LogLevel  string `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
+	LogFormat string `help:"text or json." enum:"text,json" default:"text" placeholder:"FORM"`
 }
 
 // Logger returns the logger that the flags describe.
@@ -22,7 +24,9 @@ func (f LogFlags) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// ConfigFlag names the configuration file; Parse has read it by then.
-type ConfigFlag struct {
-	Config string `help:"Configuration file in YAML: any flag by its long name. Flags and HAMLET_… variables win over it." placeholder:"FILE"`
+// ProgramFlags are the flags of every program: its configuration file, which Parse
+// has read by then, and its version.
+type ProgramFlags struct {
+	Config  string           `help:"YAML, by flag name. HAMLET_SAVE_EVERY is --save-every and wins over the file, a flag over both." placeholder:"FILE"`
+	Version kong.VersionFlag `help:"Print the version." env:"-"`
 }

@@ -117,7 +117,11 @@ func publishedAlerts(t *testing.T, model string) []stream.Alert {
 func TestKillLearnerDuringRebuilds(t *testing.T) {
 	const n, from, kills = 4000, 2500, 6
 	model, file := modelName(t), writeNoisy(t, n, from)
-	flags := []string{"--ensembles", "anyboost,adaboost", "--second-head", "0.99", "--rebuild-every", "250"}
+	config := filepath.Join(t.TempDir(), "hamlet.yaml")
+	if err := os.WriteFile(config, []byte("model: {rebuild: 250}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--ensembles", "anyboost,adaboost", "--second-head", "0.99", "--config", config}
 	want, sha256 := evalAlerts(t, append(flags, "--table-bits", "14", file)...)
 	raised := 0
 	for i := range want {

@@ -23,23 +23,22 @@ import (
 
 // A Command holds the flags of `hamlet score`, for kong to fill.
 type Command struct {
-	Files []string `arg:"" name:"file" help:"What to ask about: a message, an mbox file, a Maildir, a directory or tar of messages, or - for a message or mbox on standard input. See --format for others."`
+	Files []string `arg:"" name:"file" help:"A message, an mbox file, a Maildir, a directory or tar of messages, or - for a message or mbox on standard input."`
 
-	Server    string        `help:"URL of NATS, several comma-separated." default:"nats://127.0.0.1:4222" placeholder:"URL" env:"HAMLET_SERVER,HAMLET_NATS"`
-	Creds     string        `name:"nats-creds" help:"NATS credentials file." type:"existingfile" placeholder:"FILE"`
-	User      string        `name:"nats-user" help:"NATS user."`
-	Password  string        `name:"nats-password" help:"NATS password; better in the environment."`
-	Token     string        `name:"nats-token" help:"NATS token; better in the environment."`
-	Authority string        `name:"nats-ca" help:"PEM file of the authority that signed the server's certificate." type:"existingfile" placeholder:"FILE"`
-	Timeout   time.Duration `help:"How long to wait for an answer." default:"10s"`
-
-	Format   string `help:"What the files are: mail, text (each file is one plain text) or jsonl (an event without label and action a line)." enum:"mail,text,jsonl" default:"mail" placeholder:"FORMAT" env:"HAMLET_SCORE_FORMAT"`
+	Format   string `help:"mail, text (a file is one text) or jsonl (an event a line)." enum:"mail,text,jsonl" default:"mail" env:"HAMLET_SCORE_FORMAT"`
 	Text     bool   `help:"The same as --format text." env:"-"`
-	Reasons  int    `help:"How many reasons to print for people." default:"3" placeholder:"N"`
+	Reasons  int    `help:"How many reasons to print for people." default:"3"`
 	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, model; or file and error."`
-	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages the most suspect decides: 0 if one is spam, else 2 if one is unsure."`
+	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages one spam gives 0, else one unsure gives 2."`
+	settings.ModelName
 
-	settings.ModelFlag
+	Server    string        `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
+	Creds     string        `name:"nats-creds" help:"Credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	User      string        `name:"nats-user" help:"User." placeholder:"USER" group:"NATS"`
+	Password  string        `name:"nats-password" help:"Password." placeholder:"SECRET" group:"NATS"`
+	Token     string        `name:"nats-token" help:"Token." placeholder:"SECRET" group:"NATS"`
+	Authority string        `name:"nats-ca" help:"PEM of the server's authority." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	Timeout   time.Duration `help:"How long to wait for an answer." default:"10s" group:"NATS"`
 }
 
 // Help is what kong prints below the flags.
@@ -49,11 +48,12 @@ func (Command) Help() string {
   hamlet score message.eml                     one message
   hamlet score ~/Maildir/.Junk                 a Maildir
   hamlet score --json inbox.mbox | jq .p       for programs
-  hamlet score --exit-code - < message.eml     in a delivery script: 0 spam, 1 ham, 2 unsure, 3 error
+  hamlet score --exit-code - < message.eml     in a delivery script
   echo 'You have won' | hamlet score --text -  plain text
   hamlet score --server nats://mx1:4222 m.eml  a scorer elsewhere
 
-A reason's number is what it adds to the log-odds of spam, in nats, with its standard deviation.`
+A reason's number is what it adds to the log-odds of spam, in nats, with its
+standard deviation.`
 }
 
 // The exit statuses with --exit-code.

@@ -30,8 +30,8 @@ var alertChannels = []func(ctx context.Context, f Alerts, from AlertSource) (*al
 
 // Alerts are the flags for what becomes of alerts.
 type Alerts struct {
-	PublishAlerts bool `help:"Publish each change of an alarm to JetStream, in the stream HAMLET_ALERTS; otherwise they are logged and counted only." default:"true" negatable:"" group:"NATS"`
-	AlertReplicas int  `help:"Replicas of the stream HAMLET_ALERTS, if it is to be created." default:"1" placeholder:"N" group:"NATS"`
+	PublishAlerts bool `help:"Publish alerts to JetStream." default:"true" negatable:"" group:"NATS"`
+	AlertReplicas int  `help:"Replicas of the stream HAMLET_ALERTS, if new." default:"1" placeholder:"N" group:"NATS"`
 }
 
 // maxReplicas is JetStream's own bound.

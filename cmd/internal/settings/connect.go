@@ -1,6 +1,21 @@
-// Package settings holds the flags that several commands share: how Kafka, NATS
-// and Redis are reached, and what the model is made of. Each turns into the
+// Package settings holds the flags that several commands share: how Kafka, NATS and
+// Redis are reached, and what the model is made of. A group of flags is a struct;
+// Check finds mistakes in it before anything is opened, and Config turns it into the
 // configuration of the part that it is about.
+//
+//	type flags struct {
+//		settings.ModelName
+//		settings.Kafka
+//		cli.ProgramFlags
+//	}
+//
+//	var f flags
+//	_, err := settings.Parse("learner", description, &f, args, stdio)
+//	err = settings.Check(f.Kafka)
+//	cfg, err := f.Kafka.Config("hamlet-learner", log)
+//
+// A setting of the model is a flag only if an operator can know its right value.
+// The others are keys of model.Config, in the configuration file below "model".
 package settings
 
 import (
@@ -19,20 +34,21 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 
+	"hamlet/cmd/internal/cli"
 	"hamlet/state/redis"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
-// ModelFlag names the model that a command works for.
-type ModelFlag struct {
+// ModelName names the model that a command works for.
+type ModelName struct {
 	Model string `help:"Name of the model: a–z, 0–9 and -." default:"default" placeholder:"NAME"`
 }
 
 var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // Validate is called by kong.
-func (f ModelFlag) Validate() error {
+func (f ModelName) Validate() error {
 	if !modelName.MatchString(f.Model) {
 		return fmt.Errorf("--model: %q is not a name of 1 to 64 of a–z, 0–9 and -", f.Model)
 	}
@@ -41,12 +57,20 @@ func (f ModelFlag) Validate() error {
 
 // Kafka are the flags that reach Kafka.
 type Kafka struct {
-	Kafka         []string `help:"Addresses of Kafka brokers, host:port, comma-separated." placeholder:"ADDR,…" group:"Kafka"`
-	KafkaSASL     string   `name:"kafka-sasl" help:"SASL mechanism: plain, scram-sha-256 or scram-sha-512; none without it." enum:",plain,scram-sha-256,scram-sha-512" default:"" group:"Kafka"`
-	KafkaUser     string   `help:"SASL user." group:"Kafka"`
-	KafkaPassword string   `help:"SASL password; better in the environment." group:"Kafka"`
-	KafkaTLS      bool     `name:"kafka-tls" help:"Speak TLS to Kafka." group:"Kafka"`
-	KafkaCA       string   `name:"kafka-ca" help:"PEM file of the authority that signed the brokers' certificates; the system's without it." type:"existingfile" placeholder:"FILE" group:"Kafka"`
+	Kafka         []string `help:"Kafka brokers, host:port." placeholder:"ADDR" group:"Kafka"`
+	KafkaSASL     string   `name:"kafka-sasl" help:"plain, scram-sha-256 or scram-sha-512." enum:",plain,scram-sha-256,scram-sha-512" default:"" placeholder:"MECHANISM" group:"Kafka"`
+	KafkaUser     string   `help:"SASL user." placeholder:"USER" group:"Kafka"`
+	KafkaPassword string   `help:"SASL password." placeholder:"SECRET" group:"Kafka"`
+	KafkaTLS      bool     `name:"kafka-tls" help:"Use TLS." group:"Kafka"`
+	KafkaCA       string   `name:"kafka-ca" help:"PEM of the brokers' authority." type:"existingfile" placeholder:"FILE" group:"Kafka"`
+}
+
+// Check reports what Config does not take.
+func (f Kafka) Check() error {
+	if _, err := f.Config("", nil); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	return nil
 }
 
 // Config returns the adapter's configuration.
@@ -86,12 +110,20 @@ func (f Kafka) mechanism() (sasl.Mechanism, error) {
 
 // NATS are the flags that reach NATS.
 type NATS struct {
-	NATS         string `name:"nats" help:"URL of NATS, several comma-separated." placeholder:"URL" group:"NATS"`
-	NATSCreds    string `name:"nats-creds" help:"NATS credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
-	NATSUser     string `name:"nats-user" help:"NATS user." group:"NATS"`
-	NATSPassword string `name:"nats-password" help:"NATS password; better in the environment." group:"NATS"`
-	NATSToken    string `name:"nats-token" help:"NATS token; better in the environment." group:"NATS"`
-	NATSCA       string `name:"nats-ca" help:"PEM file of the authority that signed the server's certificate." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	NATS         string `name:"nats" help:"URLs of NATS, comma-separated." placeholder:"URL" group:"NATS"`
+	NATSCreds    string `name:"nats-creds" help:"Credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	NATSUser     string `name:"nats-user" help:"NATS user." placeholder:"USER" group:"NATS"`
+	NATSPassword string `name:"nats-password" help:"NATS password." placeholder:"SECRET" group:"NATS"`
+	NATSToken    string `name:"nats-token" help:"NATS token." placeholder:"SECRET" group:"NATS"`
+	NATSCA       string `name:"nats-ca" help:"PEM of the server's authority." type:"existingfile" placeholder:"FILE" group:"NATS"`
+}
+
+// Check reports what Config does not take.
+func (f NATS) Check() error {
+	if _, err := f.Config("", nil); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	return nil
 }
 
 // Config returns the adapter's configuration.
@@ -110,15 +142,23 @@ func (f NATS) Config(name string, log *slog.Logger) (nats.Config, error) {
 
 // Redis are the flags that reach Redis.
 type Redis struct {
-	Redis         string `help:"Address of Redis, host:port." placeholder:"ADDR" group:"Redis"`
-	RedisUser     string `help:"Redis user." group:"Redis"`
-	RedisPassword string `help:"Redis password; better in the environment." group:"Redis"`
-	RedisDB       int    `name:"redis-db" help:"Redis database." default:"0" group:"Redis"`
-	RedisTLS      bool   `name:"redis-tls" help:"Speak TLS to Redis." group:"Redis"`
-	RedisCA       string `name:"redis-ca" help:"PEM file of the authority that signed Redis' certificate; the system's without it." type:"existingfile" placeholder:"FILE" group:"Redis"`
+	Redis         string `help:"Redis, host:port." placeholder:"ADDR" group:"Redis"`
+	RedisUser     string `help:"Redis user." placeholder:"USER" group:"Redis"`
+	RedisPassword string `help:"Redis password." placeholder:"SECRET" group:"Redis"`
+	RedisDB       int    `name:"redis-db" help:"Redis database." default:"0" placeholder:"N" group:"Redis"`
+	RedisTLS      bool   `name:"redis-tls" help:"Use TLS." group:"Redis"`
+	RedisCA       string `name:"redis-ca" help:"PEM of Redis' authority." type:"existingfile" placeholder:"FILE" group:"Redis"`
 }
 
-// Config returns the adapter's configuration for a model's states.
+// Check reports what Config does not take.
+func (f Redis) Check() error {
+	if _, err := f.Config("", nil); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	return nil
+}
+
+// Config returns the adapter's configuration for a model's checkpoints.
 func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	cfg := redis.Config{
 		Addr: f.Redis, Username: f.RedisUser, Password: f.RedisPassword, DB: f.RedisDB, Model: model, Log: log,

@@ -1,71 +1,130 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 )
 
-// Model are the flags that say what the model is made of. They are part of its
-// bytes: a learner that finds a model made with others refuses to go on.
+// Model are the flags that say what the model is made of, as far as an operator can
+// know it. All else is set in the configuration file below "model" or, in eval and
+// bench, by ResearchModel. A learner that finds a model made with other settings refuses
+// to go on.
 type Model struct {
-	TableBits       int      `help:"Size of each expert's table: 2^N pairs of float32. 18 makes a mail model of 8 MiB; 20 gains a little on long streams." default:"18" placeholder:"N" group:"Model"`
-	DuplicateWindow int      `help:"How many events back a copy is known." default:"100000" placeholder:"N" group:"Model"`
-	TextExperts     []string `help:"Experts that read mail and text: header-words, text-5grams, text-words, opening-4grams; all without it." placeholder:"NAME,…" group:"Model"`
-	SkipHeaders     []string `help:"Headers of mail that are not read, by name; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places." placeholder:"NAME,…" group:"Model"`
-	LabelTrust      string   `help:"Where a label counts as much as it is believed: text (mail and text), all, or none. Without it all where ensembles run on dense vectors, else text." enum:",text,all,none" default:"" placeholder:"WHERE" group:"Model"`
-	TrustBy         string   `help:"Whose rate of wrong labels a label is believed by: that of its source, or that of all." enum:"source,all" default:"source" group:"Model"`
-	SpamShare       bool     `help:"Let the head of mail and text see the share of spam among the last labels. It helps where labels come late." group:"Model"`
+	TableBits   *int     `help:"2^N weights a text expert; 18 is 8 MiB a model." placeholder:"18" group:"Model"`
+	SkipHeaders []string `help:"Headers of mail not to read; from-line is mbox's." placeholder:"NAME" group:"Model"`
+	Ensembles   []string `help:"none, or of anyboost (default for dense vectors), realadaboost, poeboost.ds, poeboost.cs, adaboost, bhboost, viboost and bblr." placeholder:"LIST" group:"Model"`
+	SecondHead  *float64 `help:"Add a head that forgets by this factor (0.99)." placeholder:"0" group:"Model"`
+	Alarms      *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
 
-	TextSite       string `help:"How the head of mail and text approximates a likelihood: rvga, jj (Jaakkola-Jordan) or exact-rvga." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
-	TextHalfLife   int    `help:"Events after which what that head has learnt counts half; 0 is for ever." default:"0" placeholder:"N" group:"Model"`
-	TextRefresh    int    `help:"Solve that head's last 2,500 sites anew at every so many events; 0 is never." default:"0" placeholder:"N" group:"Model"`
-	VectorSite     string `help:"The same for the head of vectors." enum:"rvga,jj,exact-rvga" default:"rvga" group:"Model"`
-	VectorHalfLife int    `help:"The same for the head of vectors." default:"0" placeholder:"N" group:"Model"`
-	VectorRefresh  int    `help:"The same for the head of vectors." default:"0" placeholder:"N" group:"Model"`
-
-	Ensembles      []string `help:"Ensembles that are rebuilt from the latest events and stand beside the head: anyboost, realadaboost, poeboost.ds, poeboost.cs, adaboost, bhboost, viboost, bblr, or none. Without it anyboost for vectors with dense names, none for mail, text and hashed vectors." placeholder:"LIST|none" group:"Model"`
-	EnsembleWindow int      `help:"How many of the latest events an ensemble is built from; 2000 unless given." default:"2000" placeholder:"N" group:"Model"`
-	RebuildEvery   int      `help:"Build it anew at every so many events, a multiple of 50; 500 unless given." default:"500" placeholder:"N" group:"Model"`
-	SecondHead     float64  `help:"Add a second head that forgets by this factor an event, such as 0.99: a cheap remedy for drift. 0 is none." default:"0" placeholder:"RHO" group:"Model"`
-
-	Alarms         bool    `help:"Watch for labels that went bad, mail unlike anything learnt, and a world that changed." default:"true" negatable:"" group:"Alarms"`
-	AlarmDrop      float64 `help:"Label noise: raised when ln SNR lies so far below its running median, in nats; 0.2 unless given. With the default thresholds there was no false alarm in 1,000,000 clean events resampled from spambase (November 2026)." default:"0.2" placeholder:"NATS" group:"Alarms"`
-	AlarmConfirmed float64 `help:"Label noise: or so far, while the flip rate is above --alarm-flip-rate; 0 is 0.1, or --alarm-drop where that is less." default:"0" placeholder:"NATS" group:"Alarms"`
-	AlarmFlipRate  float64 `help:"Label noise: the flip rate that confirms a small drop; 0.01 unless given." default:"0.01" placeholder:"RATE" group:"Alarms"`
-	AlarmClear     float64 `help:"Label noise: cleared when the drop is below; 0 is half of --alarm-confirmed." default:"0" placeholder:"NATS" group:"Alarms"`
-	AlarmCovariate float64 `help:"Covariate: raised when the leverage of the last 30 events or so, or of mail, text and hashed vectors the surprise of the last 60, lies above its past by so many of one event's standard deviations; 0.65 unless given, which gave no false alarm in the same 1,000,000 events, nor in as many of synthetic mail." default:"0.65" placeholder:"UNITS" group:"Alarms"`
-	AlarmConcept   float64 `help:"Concept: raised when the log loss has exceeded its running mean by so many nats in all (Page-Hinkley); 28 unless given. 24, 28 and 32 gave 4.9, 2.2 and 1.2 false alarms in 100,000 losses drawn from a clean pass over spambase." default:"28" placeholder:"NATS" group:"Alarms"`
+	file *modelFile // what the configuration file says; AfterApply sets it
 }
 
-// Config returns the model's configuration; dense are the names that enter the
-// head as they are, instead of hashed. A flag outside its range is wrong usage.
-func (f Model) Config(dense []string) (model.Config, error) {
-	cfg := model.Config{
-		TableBits: f.TableBits, Dense: dense, DuplicateWindow: f.DuplicateWindow,
-		TextExperts: f.TextExperts, SkipHeaders: f.SkipHeaders, LabelTrust: f.LabelTrust, TrustBy: f.TrustBy, SpamShare: f.SpamShare,
-		TextHead:   model.Head{Site: f.TextSite, HalfLife: f.TextHalfLife, Refresh: f.TextRefresh},
-		VectorHead: model.Head{Site: f.VectorSite, HalfLife: f.VectorHalfLife, Refresh: f.VectorRefresh},
-		SecondHead: f.SecondHead, Window: f.EnsembleWindow, Rebuild: f.RebuildEvery,
-		Alarms: model.Alarms{
-			Drop: f.AlarmDrop, Confirmed: f.AlarmConfirmed, FlipRate: f.AlarmFlipRate, Clear: f.AlarmClear,
-			Covariate: f.AlarmCovariate, Concept: f.AlarmConcept,
-		},
-	}
-	if !f.Alarms {
-		cfg.Alarms = model.Alarms{Off: true}
-	}
-	switch {
-	case len(f.Ensembles) == 0: // the model's defaults
-	case slices.Contains(f.Ensembles, "none"):
-		if len(f.Ensembles) > 1 {
-			return cfg, cli.Usagef("--ensembles: none, or a list without it")
+// AfterApply is called by kong once the flags are read.
+func (f *Model) AfterApply(file *modelFile) error {
+	f.file = file
+	return checkEnvironment()
+}
+
+// A modelFile holds the settings of the configuration file's mapping "model".
+type modelFile struct{ settings []setting }
+
+type setting struct{ key, value string }
+
+// set keeps a setting, in the order of Mapping's calls, if a model takes it.
+func (f *modelFile) set(key, value string) error {
+	f.settings = append(f.settings, setting{key, value})
+	return new(model.Config).Set(key, value)
+}
+
+// ResearchModel is Model with flags for whoever tries what else a model could be.
+type ResearchModel struct {
+	Model
+	Set  []string `help:"Set a key of the model's configuration. May repeat." placeholder:"KEY=VALUE" sep:"none" env:"-" group:"Research"`
+	Keys keysFlag `help:"List those keys with their defaults." env:"-" group:"Research"`
+}
+
+// Config is Model's, with the settings of Set on top.
+func (f *ResearchModel) Config(dense []string) (model.Config, error) {
+	return f.config(dense, f.Set)
+}
+
+type keysFlag bool
+
+// BeforeReset is called by kong where the flag is given.
+func (keysFlag) BeforeReset(app *kong.Kong) error {
+	err := WriteKeys(app.Stdout)
+	app.Exit(0)
+	return err
+}
+
+// WriteKeys prints the keys of a model's configuration, with defaults and help.
+func WriteKeys(w io.Writer) error {
+	for _, f := range model.Fields() {
+		text := wrap(f.Help, 72)
+		if _, err := fmt.Fprintf(w, "%s (default %s)\n    %s\n", f.Key, f.Default, strings.Join(text, "\n    ")); err != nil {
+			return err
 		}
-		cfg.TextEnsembles, cfg.VectorEnsembles = []string{}, []string{}
-	default:
-		cfg.TextEnsembles, cfg.VectorEnsembles = f.Ensembles, f.Ensembles
+	}
+	return nil
+}
+
+// wrap breaks text into lines of at most so many bytes, if no word is longer.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// Config returns the model's configuration. Dense are the names that a source or a
+// flag lets into the head as they are, instead of hashed. The flags win over the
+// file. A setting that a model does not take is wrong usage.
+func (f *Model) Config(dense []string) (model.Config, error) { return f.config(dense, nil) }
+
+// config is Config with settings KEY=VALUE that win over all others.
+func (f *Model) config(dense, research []string) (model.Config, error) {
+	var cfg model.Config
+	if f.file != nil {
+		for _, s := range f.file.settings {
+			if err := cfg.Set(s.key, s.value); err != nil {
+				return cfg, &cli.UsageError{Err: err}
+			}
+		}
+	}
+	if len(dense) > 0 {
+		cfg.Dense = dense
+	}
+	if err := f.apply(&cfg); err != nil {
+		return cfg, err
+	}
+	for _, s := range research {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return cfg, cli.Usagef("--set %s: KEY=VALUE is wanted; --keys lists the keys", s)
+		}
+		if err := cfg.Set(key, value); err != nil {
+			return cfg, cli.Usagef("--set %w; --keys lists the keys", err)
+		}
+	}
+	if cfg.Alarms.Off {
+		cfg.Alarms = model.Alarms{Off: true}
 	}
 	if _, err := model.New(cfg); err != nil {
 		return cfg, &cli.UsageError{Err: fmt.Errorf("the model's settings: %w", err)}
@@ -73,27 +132,90 @@ func (f Model) Config(dense []string) (model.Config, error) {
 	return cfg, nil
 }
 
-// Thresholds are the flags that turn a probability into a verdict.
-type Thresholds struct {
-	SpamAt float64 `help:"Verdict spam from this probability on, if the interval's lower end is above one half." default:"0.9" placeholder:"P" group:"Verdicts"`
-	HamAt  float64 `help:"Verdict ham up to this probability; between the two it is unsure." default:"0.5" placeholder:"P" group:"Verdicts"`
+// apply puts the flags that were given into cfg.
+func (f *Model) apply(cfg *model.Config) error {
+	if f.TableBits != nil {
+		cfg.TableBits = *f.TableBits
+	}
+	if len(f.SkipHeaders) > 0 {
+		cfg.SkipHeaders = f.SkipHeaders
+	}
+	if f.SecondHead != nil {
+		cfg.SecondHead = *f.SecondHead
+	}
+	if f.Alarms != nil {
+		cfg.Alarms.Off = !*f.Alarms
+	}
+	switch {
+	case len(f.Ensembles) == 0:
+	case !slices.Contains(f.Ensembles, "none"):
+		cfg.TextEnsembles, cfg.VectorEnsembles = f.Ensembles, f.Ensembles
+	case len(f.Ensembles) > 1:
+		return cli.Usagef("--ensembles: none, or a list without it")
+	default:
+		cfg.TextEnsembles, cfg.VectorEnsembles = []string{}, []string{}
+	}
+	return nil
 }
 
-// WrongThresholds says what Valid asks for.
-const WrongThresholds = "--ham-at and --spam-at: 0 < ham-at ≤ spam-at ≤ 1 is wanted"
+// keyOf has, for each flag that is gone, the key of the configuration that took its
+// place.
+var keyOf = map[string]string{
+	"duplicate-window": "duplicate_window",
+	"text-experts":     "text_experts",
+	"label-trust":      "label_trust",
+	"trust-by":         "trust_by",
+	"spam-share":       "spam_share",
+	"text-site":        "text_head.site",
+	"text-half-life":   "text_head.half_life",
+	"text-refresh":     "text_head.refresh",
+	"vector-site":      "vector_head.site",
+	"vector-half-life": "vector_head.half_life",
+	"vector-refresh":   "vector_head.refresh",
+	"ensemble-window":  "window",
+	"rebuild-every":    "rebuild",
+	"alarm-drop":       "alarms.drop",
+	"alarm-confirmed":  "alarms.confirmed",
+	"alarm-flip-rate":  "alarms.flip_rate",
+	"alarm-clear":      "alarms.clear",
+	"alarm-covariate":  "alarms.covariate",
+	"alarm-concept":    "alarms.concept",
+}
 
-// Valid reports whether the thresholds are probabilities in order.
-func (f Thresholds) Valid() bool { return 0 < f.HamAt && f.HamAt <= f.SpamAt && f.SpamAt <= 1 }
+// gone returns what took the place of a flag, or nil if the flag is not gone.
+func gone(flag, value string) error {
+	key, ok := keyOf[flag]
+	if !ok {
+		return nil
+	}
+	if value == "" {
+		value = "VALUE"
+	}
+	return cli.Usagef("--%s is not a flag any more: set model.%s in the configuration file, or with eval --set %s=%s", flag, key, key, value)
+}
 
-// Shared are the flags that one configuration file may hold for all services.
-type Shared struct {
-	ModelFlag
-	Kafka
-	NATS
-	Redis
-	Model
-	Topic
-	Versions
-	Thresholds
-	Alerts
+// checkEnvironment reports variables of flags that are gone.
+func checkEnvironment() error {
+	var errs []error
+	for flag := range keyOf {
+		name := "HAMLET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+		if value, ok := os.LookupEnv(name); ok {
+			errs = append(errs, fmt.Errorf("%s: %w", name, gone(flag, value)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Thresholds are the flags that turn a probability into a verdict.
+type Thresholds struct {
+	SpamAt float64 `help:"Spam from this p on, if the interval is above ½." default:"0.9" placeholder:"P"`
+	HamAt  float64 `help:"Ham up to this p; unsure between the two." default:"0.5" placeholder:"P"`
+}
+
+// Check reports thresholds that are no probabilities in order.
+func (f Thresholds) Check() error {
+	if !(0 < f.HamAt && f.HamAt <= f.SpamAt && f.SpamAt <= 1) {
+		return cli.Usagef("--ham-at and --spam-at: 0 < ham-at ≤ spam-at ≤ 1 is wanted")
+	}
+	return nil
 }

@@ -15,9 +15,9 @@ import (
 
 // Topic are the flags for topics that do not exist yet.
 type Topic struct {
-	Partitions  int           `help:"Partitions of the events topic, if it is to be created. Each has a model of its own." default:"1" placeholder:"N" group:"Kafka"`
-	Replication int           `help:"Replicas of topics that are to be created; -1 is the brokers' default." default:"-1" placeholder:"N" group:"Kafka"`
-	Retention   time.Duration `help:"How long events are kept, if their topic is to be created; 0 is the brokers' default, below zero is for ever." default:"2160h" placeholder:"D" group:"Kafka"`
+	Partitions  int           `help:"Partitions of a new events topic, a model each." default:"1" placeholder:"N" group:"Kafka"`
+	Replication int           `help:"Replicas of new topics; -1: brokers' choice." default:"-1" placeholder:"N" group:"Kafka"`
+	Retention   time.Duration `help:"Keep events; 0: brokers' choice, -1s: always." default:"2160h" placeholder:"D" group:"Kafka"`
 }
 
 const (
@@ -74,8 +74,8 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 
 // Versions are the flags for how many versions of a model Redis keeps.
 type Versions struct {
-	KeepVersions int `help:"Versions of the model that Redis keeps: the latest so many …" default:"3" placeholder:"N" group:"Redis"`
-	KeepDaily    int `help:"… and one a day for so many days; 0 is none." default:"30" placeholder:"DAYS" group:"Redis"`
+	KeepVersions int `help:"Keep this many versions of the model," default:"3" placeholder:"N" group:"Redis"`
+	KeepDaily    int `help:"and one a day for this many days." default:"30" placeholder:"N" group:"Redis"`
 }
 
 // maxVersions is far more than a Redis holds of models of megabytes.
@@ -99,4 +99,19 @@ func (f Versions) Apply(cfg *redis.Config) {
 	if f.KeepDaily == 0 {
 		cfg.Daily = -1 // the store's 0 is its default
 	}
+}
+
+// Learner are the flags of learning that hamlet up has too.
+type Learner struct {
+	SaveEvery   time.Duration `help:"Save what was learnt at least this often." default:"3s" placeholder:"D"`
+	AdoptConfig bool          `help:"Go on with a model made with other settings."`
+	AcceptGap   bool          `help:"Go on although records not yet learnt are deleted."`
+}
+
+// Check reports every flag outside its range.
+func (f Learner) Check() error {
+	if f.SaveEvery <= 0 {
+		return cli.Usagef("--save-every: %v is not above zero", f.SaveEvery)
+	}
+	return nil
 }

@@ -3,26 +3,26 @@ package source
 // Flags are the flags of a labelled source, for kong to fill. Eval, up and
 // ingest embed them.
 type Flags struct {
-	Format   string       `placeholder:"FORMAT" enum:",mail,text,csv,svmlight,jsonl" default:"" help:"What the source is, where its name and content do not tell: mail (mbox, Maildir, directory or tar of messages), text (label<TAB>text a line), csv (numbers), svmlight, jsonl (one event a line)."`
-	Spam     []string     `placeholder:"PATH" sep:"none" help:"Mail that is spam: an mbox file, a Maildir, a directory or a tar of messages. May repeat. All of --spam and --ham is merged by time of delivery."`
-	Ham      []string     `placeholder:"PATH" sep:"none" help:"Mail that is ham (not spam). May repeat."`
-	Index    string       `placeholder:"FILE" help:"Labels of mail, a line 'label,path' for each message, in the order of the stream; a path is absolute, relative to FILE's folder, or a member of the tar given as SOURCE."`
-	Label    string       `placeholder:"COLUMN" help:"CSV: the column of the label, by name or number from 1. The last one unless given."`
-	Positive string       `placeholder:"VALUE" help:"CSV: the label that means spam; every other is ham then. Unless given, spam, 1 and +1 are spam, ham, 0 and -1 are ham."`
-	Drop     string       `placeholder:"COLUMNS" help:"CSV: columns to leave out, names or numbers with commas between, as an id or a date."`
-	Dense    []string     `placeholder:"NAMES" help:"Names of the numbers that enter the model one by one, with commas between; every other is hashed. All columns of a CSV unless given."`
-	Shuffle  *int64       `placeholder:"SEED" help:"Reorder the events by a permutation drawn from SEED."`
-	Limit    int          `placeholder:"N" help:"Stop after N events."`
-	Source   []Assignment `placeholder:"NAME[=SHARE]" sep:"none" help:"Give SHARE of the events that carry no source this one, by a hash of their ids. May repeat; names without a share divide the rest."`
+	Format   string       `placeholder:"FORMAT" enum:",mail,text,csv,svmlight,jsonl" default:"" help:"mail, text, csv, svmlight or jsonl, if unclear." group:"Labelled source"`
+	Spam     []string     `placeholder:"PATH" sep:"none" help:"Spam: mbox, Maildir, directory or tar. May repeat." group:"Labelled source"`
+	Ham      []string     `placeholder:"PATH" sep:"none" help:"The same of ham. All mail is merged by time." group:"Labelled source"`
+	Index    string       `placeholder:"FILE" help:"Lines 'label,path' in the order of the stream." group:"Labelled source"`
+	Label    string       `placeholder:"last" help:"CSV: the column of the label, name or number." group:"Labelled source"`
+	Positive string       `placeholder:"VALUE" help:"CSV: the label of spam (default spam, 1 and +1)." group:"Labelled source"`
+	Drop     string       `placeholder:"COLUMNS" help:"CSV: columns to leave out, such as an id." group:"Labelled source"`
+	Dense    []string     `placeholder:"NAME" help:"Inputs of the head; other names are hashed." group:"Labelled source"`
+	Shuffle  *int64       `placeholder:"SEED" help:"Reorder the events by this seed." group:"Labelled source"`
+	Limit    int          `placeholder:"N" help:"Stop after N events." group:"Labelled source"`
+	Source   []Assignment `placeholder:"NAME[=SHARE]" sep:"none" help:"Assign sources by a hash of the id. May repeat." group:"Labelled source"`
 }
 
 // FlipFlags are the flags that make labels wrong, for kong to fill.
 type FlipFlags struct {
-	Flip       *float64 `placeholder:"RATE" help:"Teach this share of the labels flipped; metrics keep the true ones."`
-	FlipFrom   *int     `placeholder:"N" help:"Flip from event N on, counted from 1."`
-	FlipKind   string   `placeholder:"KIND" enum:",uniform,spam,ham" default:"" help:"Which labels are flipped: uniform (all, as without it), spam (only spam is called ham), ham (only ham is called spam)."`
-	FlipSource string   `placeholder:"NAME" help:"Flip only what this source says."`
-	Seed       *int64   `placeholder:"S" help:"Seed of the flips, 0 unless given: whether a label is flipped depends on it and on the event's id alone."`
+	Flip       *float64 `placeholder:"RATE" help:"Teach this share of the labels flipped." group:"Labelled source"`
+	FlipFrom   *int     `placeholder:"1" help:"Flip from this event on." group:"Labelled source"`
+	FlipKind   string   `placeholder:"uniform" enum:",uniform,spam,ham" default:"" help:"uniform, spam (called ham) or ham (called spam)." group:"Labelled source"`
+	FlipSource string   `placeholder:"NAME" help:"Flip only this source's labels." group:"Labelled source"`
+	Seed       *int64   `placeholder:"0" help:"Seed of the flips." group:"Labelled source"`
 }
 
 // Check reports a flag that says how labels are flipped without --flip; --flip 0 counts

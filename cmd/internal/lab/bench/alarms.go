@@ -39,7 +39,7 @@ import (
 type Alarms struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Data sets, each drawn from with replacement, beside the generator; .gz and .zst are unpacked."`
 	source.Flags
-	settings.Model
+	settings.ResearchModel
 
 	Generator bool   `help:"Draw from the generator of synthetic mail." default:"true" negatable:""`
 	Events    int    `help:"Events with true labels, on which false alarms are counted, over all sets together." default:"1000000" placeholder:"N"`
@@ -86,7 +86,7 @@ func (c *Alarms) check() error {
 			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
 		}
 	}
-	if !c.Model.Alarms {
+	if cfg, err := c.ResearchModel.Config(nil); err == nil && cfg.Alarms.Off {
 		return cli.Usagef("--no-alarms leaves nothing that the others could be compared with")
 	}
 	if !c.Generator && c.none() {
@@ -144,7 +144,7 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 // worlds opens the generator and every set.
 func (c *Alarms) worlds(stdio cli.IO) (worlds []*world, err error) {
 	if c.Generator {
-		cfg, err := c.Model.Config(nil)
+		cfg, err := c.ResearchModel.Config(nil)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (c *Alarms) worlds(stdio cli.IO) (worlds []*world, err error) {
 	defer rejections.Close()
 	add := func(name string, cfg source.Config) error {
 		cfg.Stdin = stdio.In
-		w, err := newSet(name, cfg, c.Model.Config, rejections.Add)
+		w, err := newSet(name, cfg, c.ResearchModel.Config, rejections.Add)
 		if err == nil {
 			worlds = append(worlds, w)
 		}

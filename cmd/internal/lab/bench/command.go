@@ -59,7 +59,7 @@ type Mail struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
-	settings.Model
+	settings.ResearchModel
 
 	Filter        []Adapter     `sep:"none" placeholder:"NAME=COMMAND" help:"Another filter: COMMAND takes initialize, 'classify FILE', 'train spam|ham FILE' and finalize. May repeat." group:"Filters"`
 	Bogofilter    bool          `help:"Add bogofilter, by the adapter that hamlet carries; its own package must be installed." group:"Filters"`
@@ -133,7 +133,7 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	defer src.Close()
-	modelConfig, err := c.Model.Config(src.Dense())
+	modelConfig, err := c.ResearchModel.Config(src.Dense())
 	if err != nil {
 		return err
 	}

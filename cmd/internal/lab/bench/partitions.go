@@ -25,7 +25,7 @@ import (
 type Partitions struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
-	settings.Model
+	settings.ResearchModel
 
 	Partitions int    `help:"Into how many partitions the stream is split." default:"4" placeholder:"N"`
 	By         string `help:"What an event's partition depends on: recipient (its Kafka key, as ingest makes it) or random (its id and the seed)." enum:"recipient,random" default:"recipient"`
@@ -173,7 +173,7 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	defer src.Close()
-	modelConfig, err := c.Model.Config(src.Dense())
+	modelConfig, err := c.ResearchModel.Config(src.Dense())
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,12 @@ import (
 // Flags are the flags of synthetic mail, for kong to fill: what changes in it, and
 // when. Eval and up embed them.
 type Flags struct {
-	MailSeed      *uint64  `help:"Seed of the synthetic mail; 0 unless given." placeholder:"S" group:"Synthetic mail"`
-	NewCampaign   int      `help:"From event N on, counted from 1, part of the mail is an outbreak of campaigns unlike any before: the mail changed, alarm covariate." placeholder:"N" group:"Synthetic mail"`
-	CampaignShare *float64 `help:"Share of that outbreak; 0.3 unless given." placeholder:"SHARE" group:"Synthetic mail"`
-	NewPolicy     int      `help:"From event N on newsletters count as spam: the same mail means something else, the world changed, alarm concept." placeholder:"N" group:"Synthetic mail"`
-	BadFeed       int      `help:"From event N on the source user-reports, a quarter of the events, tells wrong labels: labels went bad, alarm label-noise." placeholder:"N" group:"Synthetic mail"`
-	BadFeedRate   *float64 `help:"Share of its labels that is wrong then; 0.5 unless given." placeholder:"RATE" group:"Synthetic mail"`
+	MailSeed      *uint64  `help:"Seed of the mail." placeholder:"0" group:"Synthetic mail"`
+	NewCampaign   int      `help:"Part of the mail is unlike any before from event N on." placeholder:"N" group:"Synthetic mail"`
+	CampaignShare *float64 `help:"Share of that mail." placeholder:"0.3" group:"Synthetic mail"`
+	NewPolicy     int      `help:"Newsletters count as spam from event N on." placeholder:"N" group:"Synthetic mail"`
+	BadFeed       int      `help:"Source user-reports gives wrong labels from N on." placeholder:"N" group:"Synthetic mail"`
+	BadFeedRate   *float64 `help:"Share of its labels that is wrong." placeholder:"0.5" group:"Synthetic mail"`
 }
 
 // Config returns what f asks for. A setting that makes no sense is an error.

@@ -1,0 +1,176 @@
+// Package services opens what hamlet's services share: Kafka, Redis, NATS, the
+// publisher of alerts, metrics and HTTP. Learner, scorer, ingest and hamlet up all
+// start with it.
+//
+//	s := services.New("hamlet-scorer", "default", log)
+//	defer s.Close()
+//	store, err := s.OpenRedis(ctx, redisFlags, settings.Versions{})
+//	conn, err := s.OpenNATS(natsFlags)
+//	worker, err := scorer.New(scorer.Config{Conn: conn, Store: store, Registerer: s.Registry, Log: log})
+//	return s.Run(ctx, services.HTTP{Addr: addr, Ready: worker.Ready}, worker.Run)
+//
+// Close closes what was opened, the last first.
+package services
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/background"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/httpd"
+	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
+)
+
+// A Set holds the connections of one process. It is for one goroutine.
+type Set struct {
+	Registry *prometheus.Registry
+
+	name, model string
+	log         *slog.Logger
+	closers     []func() // of what is open, in the order of opening
+}
+
+// New returns a set without connections. The name is the client's at Kafka and
+// NATS, the model the one that the process works for.
+func New(name, model string, log *slog.Logger) *Set {
+	return &Set{Registry: httpd.NewRegistry(), name: name, model: model, log: log}
+}
+
+// Close closes everything that is open, the last opened first.
+func (s *Set) Close() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+	s.closers = nil
+}
+
+// OnClose has Close call f.
+func (s *Set) OnClose(f func()) { s.closers = append(s.closers, f) }
+
+// Topic returns the topic of the model's events.
+func (s *Set) Topic() string { return stream.EventsTopic(s.model) }
+
+// OpenKafka makes the model's topics where they are missing. It returns how Kafka is
+// reached, and a producer.
+func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.Topic) (kafka.Config, *kafka.Producer, error) {
+	cfg, err := f.Config(s.name, s.log)
+	if err != nil {
+		return cfg, nil, &cli.UsageError{Err: err}
+	}
+	if err := topic.Ensure(ctx, cfg, s.model); err != nil {
+		return cfg, nil, err
+	}
+	producer, err := kafka.NewProducer(cfg)
+	if err != nil {
+		return cfg, nil, err
+	}
+	s.OnClose(func() { producer.Close() })
+	return cfg, producer, nil
+}
+
+// OpenRedis returns the store of the model's checkpoints, once Redis has answered.
+func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings.Versions) (*redis.Store, error) {
+	cfg, err := f.Config(s.model, s.log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	versions.Apply(&cfg)
+	redis.SetLogger(s.log)
+	store, err := redis.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(func() { store.Close() })
+	return store, store.Ping(ctx)
+}
+
+// OpenNATS connects to NATS.
+func (s *Set) OpenNATS(f settings.NATS) (*natsgo.Conn, error) {
+	cfg, err := f.Config(s.name, s.log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	conn, err := nats.Connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(conn.Close)
+	return conn, nil
+}
+
+// OpenAlerts opens the channels of alerts. Without a connection to NATS it opens one
+// and does not wait for the server.
+func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts, server settings.NATS, conn *natsgo.Conn) (alert.Channels, error) {
+	channels, err := f.Channels(ctx, settings.AlertSource{Name: s.name, NATS: server, Conn: conn, Log: s.log})
+	if err == nil {
+		s.OnClose(channels.Close)
+	}
+	return channels, err
+}
+
+// Runner returns a runner of slow work, with its metrics registered.
+func (s *Set) Runner() *background.Runner {
+	runner := background.New(s.Registry)
+	s.OnClose(runner.Close)
+	return runner
+}
+
+// LearnerConfig returns what the flags say about a learner of the model. The
+// caller adds the model's configuration, the store, where dead letters and alerts
+// go, and what runs slow work.
+func (s *Set) LearnerConfig(f settings.Learner, cfg kafka.Config, group string) learner.Config {
+	return learner.Config{
+		Consumer:  kafka.ConsumerConfig{Config: cfg, Topic: s.Topic(), Group: group, AcceptGap: f.AcceptGap},
+		Name:      s.model,
+		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig,
+		Metrics: learner.NewMetrics(s.Registry), Log: s.log,
+	}
+}
+
+// An HTTP says what is served over HTTP.
+type HTTP struct {
+	Addr     string       // host:port; nothing is served without it
+	Ready    func() error // why /readyz does not answer 200
+	Handlers map[string]http.Handler
+}
+
+// Listen returns the HTTP server, or nil without an address.
+func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
+	if h.Addr == "" {
+		return nil, nil
+	}
+	server, err := httpd.New(httpd.Config{Addr: h.Addr, Registry: s.Registry, Ready: h.Ready, Handlers: h.Handlers, Log: s.log})
+	if err == nil {
+		s.log.Info("http", "addr", server.Addr())
+	}
+	return server, err
+}
+
+// Run serves HTTP and works until ctx ends or one of the two fails. Where there is
+// no HTTP it returns with work; work may be nil where there is.
+func (s *Set) Run(ctx context.Context, h HTTP, work func(context.Context) error) error {
+	server, err := s.Listen(h)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if server != nil {
+		g.Go(func() error { return server.Run(ctx) })
+	}
+	if work != nil {
+		g.Go(func() error { return work(ctx) })
+	}
+	return g.Wait()
+}
