@@ -95,7 +95,7 @@ func TestKindsAreComplete(t *testing.T) {
 		{"KindCovariate", "AlertCovariate", drift.KindCovariate, stream.AlertCovariate},
 		{"KindConcept", "AlertConcept", drift.KindConcept, stream.AlertConcept},
 	}
-	checkPairs(t, constants(t, "algos/model", "KindConcept"), constants(t, "stream", "AlertConcept"), pairs)
+	checkPairs(t, constants(t, "algos/drift", "KindConcept"), constants(t, "stream", "AlertConcept"), pairs)
 	for _, p := range pairs {
 		if got := Kind(p.model); got != p.wire || !slices.Contains(stream.AlertKinds, got) {
 			t.Errorf("kind %s is %s on the wire, want %s", p.model, got, p.wire)

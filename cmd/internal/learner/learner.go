@@ -1,14 +1,31 @@
 // Package learner is the loop that turns a topic into models: fetch, apply,
 // publish, save, commit.
 //
-//	Kafka ─ records ─> decode ─> Apply ─> dead letters, alerts acknowledged ─> save ─> commit
-//	                     (in parallel)  (in order)
+//	Kafka ─ records ─> decode ─> apply ─> dead letters, alerts acknowledged ─> save ─> commit
+//	                 in parallel  in order
 //
-// Each assigned partition has a model of its own, which one goroutine owns. The
-// model and the position it has absorbed are saved in one write; after a crash
-// the log is read again from that position, and since a model is a pure function
-// of its log the bytes come out the same. Nothing here that depends on time or
-// on the size of a fetch reaches a model.
+// Kafka assigns partitions to a [Learner]. Each has a model of its own, which one
+// goroutine owns. The model and its position in the log are saved in one write.
+// After a crash the log is read again from that position, and the bytes come out the
+// same, because a model is a pure function of its log.
+//
+//	l, err := learner.New(learner.Config{
+//		Consumer: kafka.ConsumerConfig{Config: brokers, Topic: stream.EventsTopic("default"), Group: "hamlet.learner.default"},
+//		DeadLetters: producer, Alerts: channels, Store: store, Name: "default", Log: log,
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	return l.Run(ctx)
+//
+// # Rules
+//
+//   - Nothing that depends on time, or on how many records a fetch returns, reaches a
+//     model.
+//   - The order is apply, publish, save, commit. A record may be read again, and an
+//     alert or a dead letter published again; none is lost.
+//   - While Redis cannot be reached, learning goes on and saving is tried again.
+//     While alerts cannot be published, learning goes on and saving waits.
 package learner
 
 import (
@@ -16,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -49,14 +67,14 @@ type Config struct {
 	Consumer    kafka.ConsumerConfig
 	DeadLetters Publisher
 	Alerts      AlertPublisher // nil: alarms are logged and counted only
-	Runner      model.Runner   // does a model's slow work beside the stream; nil: in it
+	Runner      model.Runner   // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
 	Model       model.Config
 	Name        string              // the model's
-	SaveEvery   time.Duration       // the longest that learnt events stay unsaved; default 3 s
-	AdoptConfig bool                // go on with a model that was made with another configuration
+	SaveEvery   time.Duration       // the longest that events stay unsaved; default 3 s
+	AdoptConfig bool                // continue a model that was made with another configuration
 	Observe     func(Applied)       // called in order for each record of a partition; may be nil
-	Heard       func(*stream.Alert) // called once for each change of an alarm; nil: it is logged
+	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
 	Metrics     *Metrics            // may be nil
 	Log         *slog.Logger
 }
@@ -77,7 +95,7 @@ func (o Outcome) String() string {
 	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned"}[o]
 }
 
-// Applied is a record after the model has seen it.
+// Applied is a record after the model has applied it.
 type Applied struct {
 	Partition int
 	Offset    int64
@@ -89,20 +107,20 @@ type Applied struct {
 	Effect    model.Effect  // if Learned: the prediction is the one before learning
 }
 
-// A Status is where a partition stands.
+// A Status describes an assigned partition.
 type Status struct {
 	Next     int64     // next offset to read
-	End      int64     // the log's end, as last heard
+	End      int64     // the log's end, as of the last fetch
 	Events   uint64    // the model's event count
 	Resumed  uint64    // of them, those learnt before the partition was taken
-	Epsilon  float64   // the flip rate of labels that the model believes in
+	Epsilon  float64   // the model's estimate of the labels' flip rate
 	Version  int64     // of the last save; 0 before it
 	SHA256   [32]byte  // of the model as last saved
 	SavedEnd int64     // Next at the last save
 	Saved    time.Time // when
 
 	Alarms        []model.Alarm   // as they stand
-	Reading       drift.Diagnosis // what they say together
+	Reading       drift.Diagnosis // what they mean together
 	WindowBytes   int             // of the model: its windows of past events
 	PendingAlerts int             // not acknowledged yet; saves wait for them
 }
@@ -111,11 +129,11 @@ type Status struct {
 type Learner struct {
 	cfg      Config
 	consumer *kafka.Consumer
-	fresh    *model.Model // shows today's defaults and numerics
+	fresh    *model.Model // shows this program's defaults and numerics
 
 	mu      sync.Mutex
-	status  map[int]Status
-	counted map[int]int64 // by partition: the next offset that was not counted yet
+	status  map[int]Status // of the assigned partitions
+	counted map[int]int64  // by partition: the next offset to be counted; never falls
 }
 
 // New checks the configuration.
@@ -126,8 +144,8 @@ func New(cfg Config) (*Learner, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)
 	}
-	if cfg.Heard == nil {
-		cfg.Heard = func(a *stream.Alert) { alert.Log(cfg.Log.With("partition", a.Partition), a) }
+	if cfg.Announce == nil {
+		cfg.Announce = func(a *stream.Alert) { alert.Log(cfg.Log.With("partition", a.Partition), a) }
 	}
 	if cfg.Alerts == nil {
 		cfg.Alerts = alert.Channels(nil)
@@ -164,15 +182,11 @@ func (l *Learner) Run(ctx context.Context) error {
 	})
 }
 
-// Status returns where the assigned partitions stand.
+// Status describes the assigned partitions.
 func (l *Learner) Status() map[int]Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make(map[int]Status, len(l.status))
-	for p, s := range l.status {
-		out[p] = s
-	}
-	return out
+	return maps.Clone(l.status)
 }
 
 func (l *Learner) setStatus(partition int, s Status) {
@@ -190,7 +204,7 @@ func (l *Learner) dropStatus(partition int) {
 }
 
 // firstTime reports whether a record is applied for the first time in this
-// process.
+// process, and counts it.
 func (l *Learner) firstTime(partition int, offset int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,8 +215,8 @@ func (l *Learner) firstTime(partition int, offset int64) bool {
 	return true
 }
 
-// Ready reports why the learner is not at work: its group has not taken it in
-// yet. A spare one, for which there is no partition, is ready.
+// Ready reports whether the group has taken the learner in. One without a partition
+// is ready.
 func (l *Learner) Ready() error {
 	if !l.consumer.Joined() {
 		return errors.New("not yet a member of the consumer group")
@@ -212,35 +226,37 @@ func (l *Learner) Ready() error {
 
 // open takes a partition: a new epoch, the newest checkpoint, the model.
 func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
-	p := &partitionModel{l: l, partition: partition, log: l.cfg.Log.With("partition", partition)}
-	epoch, err := insist(ctx, p.log, "take the partition", func() (int64, error) {
-		return l.cfg.Store.Take(ctx, partition)
+	log := l.cfg.Log.With("partition", partition)
+	p := &partitionModel{l: l, partition: partition, log: log, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
+	err := retry(ctx, log, "take the partition", func() (err error) {
+		p.epoch, err = l.cfg.Store.Take(ctx, partition)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.epoch = epoch
-	type loaded struct {
-		checkpoint *state.Checkpoint
-		version    int64
-	}
-	head, err := insist(ctx, p.log, "load the checkpoint", func() (loaded, error) {
-		c, v, err := l.cfg.Store.Load(ctx, partition, state.Head)
-		return loaded{c, v}, err
+	var head *state.Checkpoint
+	var version int64
+	err = retry(ctx, log, "load the checkpoint", func() (err error) {
+		head, version, err = l.cfg.Store.Load(ctx, partition, state.Head)
+		return err
 	})
 	switch {
 	case errors.Is(err, state.ErrNone):
 		if p.model, err = model.New(l.cfg.Model); err != nil {
 			return nil, err
 		}
-		p.log.Info("starting with an empty model", "epoch", epoch)
+		log.Info("starting with an empty model", "epoch", p.epoch)
 	case err != nil:
 		return nil, err
 	default:
-		if p.model, err = l.restore(head.checkpoint); err != nil {
-			return nil, fmt.Errorf("checkpoint v%d: %w", head.version, err)
+		if p.model, err = l.restore(head); err != nil {
+			return nil, fmt.Errorf("checkpoint v%d: %w", version, err)
 		}
-		p.resumed(head.checkpoint, head.version)
+		p.position, p.known = head.Position, true
+		p.noteSaved(head, version)
+		log.Info("going on from a checkpoint", "epoch", p.epoch, "version", version,
+			"events", head.Events, "next_offset", head.Position.Next)
 	}
 	if l.cfg.Runner != nil {
 		p.model.SetRunner(l.cfg.Runner)
@@ -250,13 +266,13 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 	p.publishStatus()
 	for _, a := range p.status.Alarms {
 		if a.Status.Raised {
-			p.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
+			log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
 		}
 	}
 	return p, nil
 }
 
-// restore remakes a model and asks whether it may be continued here.
+// restore returns a checkpoint's model, if this learner may continue it.
 func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
 	m, err := model.Restore(c.Model)
 	if err != nil {
@@ -284,24 +300,22 @@ func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
 	return m, nil
 }
 
-// insist repeats what failed for a transient reason until ctx ends, and says so
-// once.
-func insist[T any](ctx context.Context, log *slog.Logger, what string, do func() (T, error)) (T, error) {
-	said := false
+// retry repeats what fails for a transient reason until ctx ends. It logs the first
+// failure.
+func retry(ctx context.Context, log *slog.Logger, what string, do func() error) error {
+	logged := false
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
-	return backoff.Retry(ctx, func() (T, error) {
-		v, err := do()
-		if err == nil || !errors.Is(err, state.ErrTransient) {
-			if err != nil {
-				err = backoff.Permanent(err)
-			}
-			return v, err
-		}
-		if !said {
-			said = true
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := do()
+		switch {
+		case err != nil && !errors.Is(err, state.ErrTransient):
+			err = backoff.Permanent(err)
+		case err != nil && !logged:
+			logged = true
 			log.Warn("the state cannot be reached: trying again", "to", what, "error", err)
 		}
-		return v, err
+		return struct{}{}, err
 	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0))
+	return err
 }

@@ -51,7 +51,7 @@ type Config struct {
 func Run(ctx context.Context, cfg Config) error {
 	r := &run{cfg: cfg, metrics: eval.New(), resumed: map[int]uint64{}}
 	lc := cfg.Learner
-	lc.Observe, lc.Heard = r.observe, r.heard
+	lc.Observe, lc.Announce = r.observe, r.heard
 	l, err := learner.New(lc)
 	if err != nil {
 		return err

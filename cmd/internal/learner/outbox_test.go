@@ -147,7 +147,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 	}
 
 	n.stop()
-	p.heard(raised(20), true)
+	p.announce(raised(20), true)
 	if err := p.Handle(t.Context(), numbered(records[20:40], 20)); err != nil {
 		t.Fatalf("without NATS: %v", err)
 	}
@@ -164,11 +164,11 @@ func TestSavesWaitForAlerts(t *testing.T) {
 			t.Fatal("NATS is back and nothing is saved")
 		}
 	}
-	p.heard(raised(20), false) // read again, after a reload
+	p.announce(raised(20), false) // read again, after a reload
 	if err := p.Idle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.heard(raised(41), true)
+	p.announce(raised(41), true)
 	if err := p.Handle(t.Context(), numbered(records[40:], 40)); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestStopWithoutNATS(t *testing.T) {
 	cfg.SaveEvery, cfg.Alerts = time.Hour, n.publisher()
 	p := opened(t, cfg)
 	n.stop()
-	p.heard(raised(1), true)
+	p.announce(raised(1), true)
 	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -222,15 +222,15 @@ func TestAlertsAreBounded(t *testing.T) {
 	asked, answer := make(chan context.Context, 1), make(chan error)
 	cfg := r.config("g")
 	cfg.Alerts = publishFunc(func(ctx context.Context, alerts ...stream.Alert) error {
-		if alerts[0].Event > 1 && alerts[0].Event <= mostAlerts {
+		if alerts[0].Event > 1 && alerts[0].Event <= maxAlerts {
 			return nil
 		}
 		asked <- ctx
 		return <-answer
 	})
 	p := opened(t, cfg)
-	for i := range mostAlerts {
-		p.heard(raised(uint64(i+1)), true)
+	for i := range maxAlerts {
+		p.announce(raised(uint64(i+1)), true)
 	}
 	handled := make(chan error, 1)
 	go func() { handled <- p.Handle(t.Context(), numbered(records, 0)) }()
@@ -241,12 +241,12 @@ func TestAlertsAreBounded(t *testing.T) {
 	if err := <-handled; err != nil {
 		t.Fatal(err)
 	}
-	if len(p.alerts) != 0 {
-		t.Errorf("%d alerts are left", len(p.alerts))
+	if len(p.outbox.pending) != 0 {
+		t.Errorf("%d alerts are left", len(p.outbox.pending))
 	}
 
 	// One that no waiting mends ends the learner; nothing is lost by it.
-	p.heard(raised(2000), true)
+	p.announce(raised(2000), true)
 	go func() { handled <- p.Idle(t.Context()) }()
 	if _, bounded := (<-asked).Deadline(); !bounded {
 		t.Error("with one alert learning waits without a limit")
@@ -277,26 +277,26 @@ func TestAttemptsGrowWithThePauses(t *testing.T) {
 				}
 			})
 			p := opened(t, cfg)
-			p.heard(raised(1), true)
+			p.announce(raised(1), true)
 			synctest.Test(t, func(t *testing.T) {
 				var standing time.Duration
 				began := time.Now()
-				for len(p.alerts) > 0 && time.Since(began) < 10*time.Minute {
+				for len(p.outbox.pending) > 0 && time.Since(began) < 10*time.Minute {
 					asked := time.Now()
-					if err := p.publishAlerts(t.Context()); err != nil {
+					if _, err := p.outbox.publish(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					standing += time.Since(asked)
 					answer = c.answer
-					<-time.After(time.Until(p.alertsAt))
+					<-time.After(time.Until(p.outbox.next))
 				}
-				if heard := len(p.alerts) == 0; heard != c.heard {
+				if heard := len(p.outbox.pending) == 0; heard != c.heard {
 					t.Errorf("published: %v, want %v", heard, c.heard)
 				}
 				// Besides their share of the pauses: the first attempt, of 2 s, and 0.5 s after
 				// each pause below 7.5 s. Pauses begin with 0.25 s, double, and vary by one
 				// half, so that there are at most six of these.
-				if most := 5*time.Second + time.Since(began)/alertShare; !c.heard && standing > most {
+				if most := 5*time.Second + time.Since(began)/alertPauseRatio; !c.heard && standing > most {
 					t.Errorf("learning stood still for %v of %v, want at most %v", standing, time.Since(began), most)
 				}
 			})
@@ -317,14 +317,14 @@ func TestFailedPartitionIsNotShown(t *testing.T) {
 		{"an alert is refused", func(cfg *Config) {
 			cfg.Alerts = publishFunc(func(context.Context, ...stream.Alert) error { return refused })
 		}, func(p *partitionModel, _ []kafka.Record) error {
-			p.heard(raised(1), true)
+			p.announce(raised(1), true)
 			return p.Idle(t.Context())
 		}, stream.ErrAlerts},
 		{"the partition is given back while alerts are full", func(cfg *Config) {
 			cfg.Alerts = publishFunc(func(ctx context.Context, _ ...stream.Alert) error { <-ctx.Done(); return ctx.Err() })
 		}, func(p *partitionModel, records []kafka.Record) error {
-			for i := range mostAlerts {
-				p.heard(raised(uint64(i+1)), true)
+			for i := range maxAlerts {
+				p.announce(raised(uint64(i+1)), true)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
@@ -452,8 +452,8 @@ func TestFailedRebuildIsLogged(t *testing.T) {
 	effect := &model.Effect{Rebuilds: []model.Rebuild{{
 		Body: model.BodyVector, Ensemble: "viboost", Started: 500, Rows: 2000, Err: errors.New("one class only"),
 	}}}
-	p.heard(effect, true)
-	p.heard(effect, false)
+	p.announce(effect, true)
+	p.announce(effect, false)
 	if s := log.String(); strings.Count(s, "rebuild failed") != 1 || !strings.Contains(s, "ensemble=viboost") || !strings.Contains(s, `reason="one class only"`) {
 		t.Errorf("the log says\n%s", s)
 	}
