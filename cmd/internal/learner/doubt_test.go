@@ -60,8 +60,8 @@ func TestSourceSeriesAreBounded(t *testing.T) {
 		}
 	}
 	const doubted, labels = "hamlet_learner_source_doubted_labels_total", "hamlet_learner_source_labels_total"
-	if series[doubted] != mostNamed+1 || series[labels] != mostNamed+1 {
-		t.Errorf("%d and %d series, want %d sources and the others", series[doubted], series[labels], mostNamed)
+	if series[doubted] != maxNamed+1 || series[labels] != maxNamed+1 {
+		t.Errorf("%d and %d series, want %d sources and the others", series[doubted], series[labels], maxNamed)
 	}
 	// Named with its tenth doubtful label: that and fifteen more, and as many trusted ones.
 	if forger[doubted] != 16 || forger[labels] != 32 {

@@ -6,75 +6,73 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/stream"
 )
 
-// Metrics are what a learner shows to Prometheus.
+// Metrics are what a learner shows to Prometheus. Those of alarms, windows and
+// rebuilds are about models, not about one learner, and are named so.
 type Metrics struct {
-	records    *prometheus.CounterVec
-	rawMail    prometheus.Counter
-	doubted    *prometheus.CounterVec
-	sources    *sourceMetrics
-	logLoss    prometheus.Counter
-	scored     prometheus.Counter
-	wrong      prometheus.Counter
-	next       *prometheus.GaugeVec
-	lag        *prometheus.GaugeVec
-	events     *prometheus.GaugeVec
-	epsilon    *prometheus.GaugeVec
-	unsaved    *prometheus.GaugeVec
-	saves      *prometheus.HistogramVec
-	failedSave prometheus.Counter
-	bytes      prometheus.Gauge
+	records, doubted, alerts, rebuilds  *prometheus.CounterVec
+	rawMail, logLoss, scored, wrong     prometheus.Counter
+	failedSave                          prometheus.Counter
+	next, lag, events, epsilon, unsaved *prometheus.GaugeVec // by partition
+	windowBytes, pendingAlerts          *prometheus.GaugeVec // by partition
+	flipRate                            *prometheus.GaugeVec // by partition and body
+	alarm, level, reference, threshold  *prometheus.GaugeVec // by partition, kind and body
+	saves                               prometheus.Histogram
+	bytes                               prometheus.Gauge
+	sources                             *sourceMetrics
 
-	alarm, level, reference, threshold *prometheus.GaugeVec // by partition, kind, body
-	flipRate                           *prometheus.GaugeVec // by partition, body
-	windowBytes, pendingAlerts         *prometheus.GaugeVec // by partition
-	alerts                             *prometheus.CounterVec
-	rebuilds                           *prometheus.CounterVec
+	byPartition []*prometheus.GaugeVec // all gauges with a partition
 }
 
 // NewMetrics registers a learner's metrics with r, or with nobody if r is nil.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	const ns, sub = "hamlet", "learner"
+	m := &Metrics{}
+	factory := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help})
+		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help},
-			[]string{"partition"})
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	m := &Metrics{
-		records: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "records_total",
-			Help: "Records read, by what became of them: learned, relearned, unlearned, duplicate, dead-letter."}, []string{"partition", "outcome"}),
-		doubted: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "doubted_labels_total",
-			Help: "Events learnt whose label was held to be false (label trust below one half), by the label given."},
-			[]string{"label"}),
-		sources:    newSourceMetrics(),
-		rawMail:    counter("raw_mail_total", "Mails that were read as raw text, in whole or part."),
-		logLoss:    counter("log_loss_nats_total", "Sum of the log loss of each event before it was learnt, against the label given."),
-		scored:     counter("scored_total", "Events in log_loss_nats_total."),
-		wrong:      counter("wrong_total", "Events on whose wrong side of one half the model stood before it learnt them."),
-		next:       gauge("next_offset", "Next offset to read."),
-		lag:        gauge("lag_records", "Records between the next offset and the log's end as last heard."),
-		events:     gauge("events", "The model's event count."),
-		epsilon:    gauge("label_flip_rate", "The flip rate of labels that the model believes in."),
-		unsaved:    gauge("unsaved_records", "Records read since the last save."),
-		failedSave: counter("failed_saves_total", "Saves that failed; the learner goes on and tries again."),
-		saves: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: ns, Subsystem: sub, Name: "save_seconds",
-			Help: "Time to save a checkpoint.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 12)}, nil),
-		bytes: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: "model_bytes",
-			Help: "Size of the model as last saved."}),
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := factory.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"partition"}, labels...))
+		m.byPartition = append(m.byPartition, g)
+		return g
 	}
-	m.alarms()
-	if r != nil {
-		r.MustRegister(m.alarm, m.level, m.reference, m.threshold, m.flipRate, m.windowBytes, m.pendingAlerts, m.alerts, m.rebuilds)
-		r.MustRegister(m.records, m.rawMail, m.doubted, m.sources.doubtful, m.sources.learnt, m.logLoss, m.scored, m.wrong, m.next, m.lag, m.events,
-			m.epsilon, m.unsaved, m.saves, m.failedSave, m.bytes)
-	}
+	m.records = counters("hamlet_learner_records_total",
+		"Records read, by what became of them: learned, relearned, unlearned, duplicate, dead-letter.", "partition", "outcome")
+	m.doubted = counters("hamlet_learner_doubted_labels_total",
+		"Events learnt whose label is probably false (label trust below one half), by the label given.", "label")
+	m.rawMail = counter("hamlet_learner_raw_mail_total", "Mails that were read as raw text, in whole or part.")
+	m.logLoss = counter("hamlet_learner_log_loss_nats_total", "Sum of the log loss of each event before it was learnt, against the label given.")
+	m.scored = counter("hamlet_learner_scored_total", "Events in log_loss_nats_total.")
+	m.wrong = counter("hamlet_learner_wrong_total", "Events that the model classified wrongly before it learnt them.")
+	m.failedSave = counter("hamlet_learner_failed_saves_total", "Saves that failed; the learner goes on and tries again.")
+	m.next = gauge("hamlet_learner_next_offset", "Next offset to read.")
+	m.lag = gauge("hamlet_learner_lag_records", "Records between the next offset and the log's end as of the last fetch.")
+	m.events = gauge("hamlet_learner_events", "The model's event count.")
+	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
+	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
+	m.saves = factory.NewHistogram(prometheus.HistogramOpts{Name: "hamlet_learner_save_seconds",
+		Help: "Time to save a checkpoint.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 12)})
+	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
+	m.sources = newSourceMetrics(counters)
+
+	m.alarm = gauge("hamlet_alarm", "1 while the alarm is raised, else 0: label-noise, covariate, concept, of mail and text or of vectors.", "kind", "body")
+	m.level = gauge("hamlet_alarm_level", "The alarm's level; of label noise ln SNR − ln N.", "kind", "body")
+	m.reference = gauge("hamlet_alarm_reference", "What the level is compared with; of label noise its running median.", "kind", "body")
+	m.threshold = gauge("hamlet_alarm_threshold", "What raises the alarm; of label noise the drop below the reference.", "kind", "body")
+	m.flipRate = gauge("hamlet_flip_rate", "The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
+	m.windowBytes = gauge("hamlet_window_bytes", "Bytes of the model that are its windows of past events.")
+	m.pendingAlerts = gauge("hamlet_alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
+	m.alerts = counters("hamlet_alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "partition", "kind", "body", "state")
+	m.rebuilds = counters("hamlet_rebuilds_total", "Rebuilds of ensembles, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
 	return m
 }
 
@@ -117,37 +115,14 @@ func (m *Metrics) status(partition int, s Status) {
 
 func (m *Metrics) drop(partition int) {
 	p := strconv.Itoa(partition)
-	for _, g := range []*prometheus.GaugeVec{m.next, m.lag, m.events, m.epsilon, m.unsaved,
-		m.alarm, m.level, m.reference, m.threshold, m.flipRate, m.windowBytes, m.pendingAlerts} {
+	for _, g := range m.byPartition {
 		g.DeletePartialMatch(prometheus.Labels{"partition": p})
 	}
 }
 
 func (m *Metrics) saved(took time.Duration, bytes int) {
-	m.saves.WithLabelValues().Observe(took.Seconds())
+	m.saves.Observe(took.Seconds())
 	m.bytes.Set(float64(bytes))
-}
-
-func (m *Metrics) saveFailed() { m.failedSave.Inc() }
-
-// alarms makes the metrics of what watches the stream. They are about models, not
-// about one learner, and named so.
-func (m *Metrics) alarms() {
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "hamlet", Name: name, Help: help}, append([]string{"partition"}, labels...))
-	}
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "hamlet", Name: name, Help: help}, labels)
-	}
-	m.alarm = gauge("alarm", "1 while the alarm is raised, else 0: label-noise, covariate, concept, of mail and text or of vectors.", "kind", "body")
-	m.level = gauge("alarm_level", "The alarm's level; of label noise ln SNR − ln N.", "kind", "body")
-	m.reference = gauge("alarm_reference", "What the level is compared with; of label noise its running median.", "kind", "body")
-	m.threshold = gauge("alarm_threshold", "What raises the alarm; of label noise the drop below the reference.", "kind", "body")
-	m.flipRate = gauge("flip_rate", "The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
-	m.windowBytes = gauge("window_bytes", "Bytes of the model that are its windows of past events.")
-	m.pendingAlerts = gauge("alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
-	m.alerts = counter("alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "partition", "kind", "body", "state")
-	m.rebuilds = counter("rebuilds_total", "Ensembles built anew, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
 }
 
 func (m *Metrics) stands(partition string, a *model.Alarm) {
@@ -163,8 +138,8 @@ func (m *Metrics) stands(partition string, a *model.Alarm) {
 	}
 }
 
-// begin gives every count of a partition that a model of cfg may get a series, at
-// 0: Prometheus sees no increase in a series that begins with 1.
+// begin makes every series of counts that a model of cfg may need, at 0, because
+// Prometheus sees no increase in a series that begins with 1.
 func (m *Metrics) begin(partition int, cfg model.Config) {
 	p := strconv.Itoa(partition)
 	for o := Learned; o <= Unlearned; o++ {
@@ -181,7 +156,7 @@ func (m *Metrics) begin(partition int, cfg model.Config) {
 	if cfg.Alarms.Off {
 		return
 	}
-	for _, kind := range []string{stream.AlertLabelNoise, stream.AlertCovariate, stream.AlertConcept} {
+	for _, kind := range stream.AlertKinds {
 		for _, body := range []string{stream.AlertText, stream.AlertVector} {
 			for _, state := range []string{stream.AlertRaised, stream.AlertCleared} {
 				m.alerts.WithLabelValues(p, kind, body, state)
@@ -208,7 +183,7 @@ func (m *Metrics) rebuilt(b *model.Rebuild) {
 	m.rebuilds.WithLabelValues(b.Ensemble, outcome).Inc()
 }
 
-// body names the half of the model that an event is for.
+// body returns the body whose sub-model learns an event.
 func body(e *stream.Event) string {
 	if e.Body.Kind == stream.Vector {
 		return stream.AlertVector
