@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit (game) solves games.
+
 // Package game solves finite two-person zero-sum games, and holds boosting's
 // place among them.
 //

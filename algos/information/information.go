@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit (information) uses this package.
+
 // Package information measures distributions over finite alphabets in bits:
 // entropy, conditional entropy, mutual information, relative entropy and the
 // Bhattacharyya coefficient,

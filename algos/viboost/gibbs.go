@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit (gibbs) samples.
+
 package viboost
 
 import (

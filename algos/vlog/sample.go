@@ -1,3 +1,5 @@
+// Laboratory: only hamlet fit (vlog.sample) samples.
+
 package vlog
 
 import (

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -55,5 +58,38 @@ func TestNoLabBuild(t *testing.T) {
 	}
 	if deps := goList(t, "-deps", "./cmd/hamlet"); !strings.Contains(strings.Join(deps, " "), "gonum.org/v1/plot") {
 		t.Error("the full build does not contain gonum.org/v1/plot either: this test looks for the wrong path")
+	}
+}
+
+// A package that no service contains says in its first line that it is the
+// laboratory's.
+func TestLaboratorySaysSo(t *testing.T) {
+	product := goList(t, "-deps", "-tags", "nolab", "./cmd/hamlet", "./cmd/ingest", "./cmd/learner", "./cmd/scorer")
+	lab := goList(t, "-deps", "-f", `{{with .Module}}{{if .Main}}{{$.ImportPath}}→{{$.Dir}}{{end}}{{end}}`, "./cmd/hamlet")
+	found := 0
+	for _, line := range lab {
+		path, dir, _ := strings.Cut(line, "→")
+		if slices.Contains(product, path) {
+			continue
+		}
+		found++
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := false
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = said || strings.HasPrefix(string(text), "// Laboratory: ")
+		}
+		if !said {
+			t.Errorf("only the laboratory uses %s: the first line of its documentation must begin with %q", path, "// Laboratory: ")
+		}
+	}
+	if found == 0 {
+		t.Error("the full hamlet contains no package that the services lack")
 	}
 }

@@ -1,3 +1,5 @@
+// Laboratory: only hamlet bench mail runs these adapters.
+
 // Package filters holds the adapters through which `hamlet bench mail` runs
 // other filters: scripts that take the five commands of the TREC spam track's
 // jig (Cormack and Lynam 2005, "TREC 2005 Spam Track Overview", section 2),

@@ -11,31 +11,7 @@ import (
 	"hamlet/cmd/internal/source"
 )
 
-// Alarms holds the flags of `hamlet bench alarms`, for kong to fill.
-//
-// What it measured on 1,000,000 events of the generator, 20 streams a fault, in
-// November 2026 (hamlet bench alarms): nobody raised a false alarm, and the median
-// delays in events were
-//
-//	              DDM    ADWIN            Page–Hinkley     label  covariate  concept
-//	              error  error  log loss  error  log loss  noise
-//	5 % flips     312    184    188       163    201       300    none       250
-//	10 % flips    119     56     61        54     74       150    none        88
-//	20 % flips     76     32     36        30     46       150    none        54
-//	bad source    126     53     54        51     70       150    none        93
-//	new policy     98     42     52        38     62       none   none        75
-//	new campaign  none   none   none      none   none      none     76       none
-//
-// and nobody raised anything for another class balance or longer texts. Each fault
-// that was raised was raised in 20 streams of 20. So a detector that only says that
-// something changed can be sooner than the one that says that labels went bad, by
-// some hundred events; that one is silent where the policy changed.
-//
-// On spambase, 60,000 events and 6 streams a fault (--no-generator --events 60000
-// --seeds 6 spambase.data, November 2026), again without a false alarm of anybody,
-// covariate is the first for mirrored columns (median 9 events, interval 6 to 11;
-// the next is ADWIN on the error with 16, 9 to 29) and the only one that is raised in
-// all streams for rescaled ones (52 events; DDM and ADWIN on the error in 4 of 6).
+// Alarms holds the flags of `hamlet bench alarms`.
 type Alarms struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Data sets, each drawn from with replacement, beside the generator; .gz and .zst are unpacked."`
 	source.Flags

@@ -1,19 +1,3 @@
-// Package bench is `hamlet bench`: hamlet beside other filters, and its alarms
-// beside other detectors of change, on anyone's mail.
-//
-// [Mail] replays a labelled mailbox through hamlet in this process and through
-// other filters by the commands of the TREC spam track's jig. Every message is
-// classified before it is taught, and all filters get the same bytes: the reduced
-// message that hamlet's services carry.
-//
-//	source ─> schedule ─┬─> hamlet ──────────> outcome ─┐
-//	                    └─> adapter, adapter ─> outcome ─┴─> sheets ─> bootstrap ─> table, page
-//
-// [Alarms] runs the model over streams without and with a fault, once, and replays
-// the other detectors over what it said of each event.
-//
-//	world ─┬─> clean streams ──> series ─> peers tuned to our false alarms ─┐
-//	       └─> fault ─> change ─> series ────────────────────────────────────┴─> delays ─> table, page
 package bench
 
 import (

@@ -1,3 +1,5 @@
+// Laboratory: synthetic mail for experiments and demonstrations.
+
 // Package synthetic makes labelled mail from a seed: an endless stream that
 // looks like what a mail provider sees, for trying hamlet without anybody's
 // letters.

@@ -1,0 +1,35 @@
+// Laboratory: measurements beside other filters and other detectors of change.
+
+// Package bench is `hamlet bench`. Each of its commands prints one table and the
+// command that made it.
+//
+// [Mail] replays a labelled mailbox through hamlet and through other filters. Every
+// message is classified before it is taught. All filters get the same bytes: the
+// reduced message that hamlet's services carry. Other filters run behind the
+// commands of the TREC spam track (initialize, classify, train, finalize).
+//
+//	source ─> schedule ─┬─> hamlet ─────────> outcome ─┐
+//	                    └─> other filters ──> outcome ─┴─> rankings ─> bootstrap ─> table, page
+//
+// [Alarms] runs the model once over streams with and without a fault, and records
+// its predictions and alarms. Other detectors are replayed over the record, at many
+// thresholds.
+//
+//	population ─┬─> clean streams ───> series ─> thresholds with our number of false alarms ─┐
+//	            └─> fault ─> change ─> series ───────────────────────────────────────────────┴─> delays ─> table, page
+//
+// [Partitions] splits a stream into partitions. It compares the joins of their models
+// with one model of the whole stream.
+//
+// A measurement, in a few lines:
+//
+//	hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --report page/
+//	hamlet bench alarms --events 100000 --seeds 10
+//	hamlet bench partitions --index index.csv corpus.tar.gz
+//
+// Rules: the same data and seeds give the same figures, times aside. Intervals are
+// 95 %. Ratios of two filters are paired on the same resamples. A filter's time
+// never holds another's: hamlet runs alone, the others after it.
+//
+// MEASURED.md holds figures, each with its command and date.
+package bench
