@@ -27,35 +27,30 @@ const (
 	maxRequestEvents  = 10_000
 )
 
-// An HTTP accepts labelled events by POST: one event in JSON, or many as NDJSON.
-// It answers 202 only when all replicas of Kafka have acknowledged all of them;
-// a request with one bad event is refused whole, naming the line. While
-// MaxInFlight requests are under way further ones get 429.
+// An HTTP accepts labelled events by POST: one event as JSON, or many as NDJSON. It
+// answers 202 when all in-sync replicas have acknowledged all of them. It refuses a
+// request with a bad event as a whole, and names the line. It answers 429 while
+// MaxInFlight requests are in progress.
 type HTTP struct {
-	publisher   Publisher
-	topic       string
-	token       [sha256.Size]byte
-	deadline    time.Duration
-	readTimeout time.Duration
-	slots       chan struct{}
-	log         *slog.Logger
-	count       func(code int, events int)
+	cfg   HTTPConfig
+	token [sha256.Size]byte
+	slots chan struct{} // holds one token for each request in progress
 }
 
 // HTTPConfig describes an HTTP endpoint.
 type HTTPConfig struct {
 	Publisher   Publisher
 	Topic       string
-	Token       string                     // the bearer token that callers must show
+	Token       string                     // the bearer token that clients must send
 	MaxInFlight int                        // default 16
 	ReadTimeout time.Duration              // for a request to arrive; default 60 s
 	Deadline    time.Duration              // for Kafka's acknowledgement; default 10 s
-	Count       func(code int, events int) // called once a request; may be nil
+	Count       func(code int, events int) // called once for each request; may be nil
 	Log         *slog.Logger
 }
 
-// NewHTTP returns the endpoint. A missing token is an error: an open endpoint
-// would let anybody teach the filter.
+// NewHTTP returns the endpoint. It requires a token: without one, anybody could teach
+// the filter.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Token == "" {
 		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
@@ -69,10 +64,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.ReadTimeout <= 0 {
 		cfg.ReadTimeout = time.Minute
 	}
-	return &HTTP{
-		publisher: cfg.Publisher, topic: cfg.Topic, token: sha256.Sum256([]byte(cfg.Token)),
-		deadline: cfg.Deadline, readTimeout: cfg.ReadTimeout, slots: make(chan struct{}, cfg.MaxInFlight), log: cfg.Log, count: cfg.Count,
-	}, nil
+	return &HTTP{cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), slots: make(chan struct{}, cfg.MaxInFlight)}, nil
 }
 
 // A refusal is an HTTP status with its reason.
@@ -105,12 +97,12 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "1")
 		}
 	}
-	if h.count != nil {
-		h.count(code, n)
+	if h.cfg.Count != nil {
+		h.cfg.Count(code, n)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(answer) // the caller may be gone
+	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
 func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
@@ -130,8 +122,8 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 		return 0, refuse(http.StatusBadRequest, "the header Content-Type must be %s (one event) or %s (one a line)",
 			stream.ContentTypeJSON, contentTypeNDJSON)
 	}
-	// A caller that stalls gives its slot back.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.readTimeout)); err != nil {
+	// A client that stalls must not keep its slot.
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.ReadTimeout)); err != nil {
 		return 0, fmt.Errorf("set the request's deadline: %w", err)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -140,7 +132,7 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 	case errors.As(err, &tooLarge):
 		return 0, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return 0, refuse(http.StatusRequestTimeout, "the request did not arrive within %v", h.readTimeout)
+		return 0, refuse(http.StatusRequestTimeout, "the request did not arrive within %v", h.cfg.ReadTimeout)
 	case err != nil:
 		return 0, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
 	}
@@ -148,13 +140,13 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.deadline)
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Deadline)
 	defer cancel()
-	if err := h.publisher.Publish(ctx, records...); err != nil {
+	if err := h.cfg.Publisher.Publish(ctx, records...); err != nil {
 		if errors.Is(err, kafka.ErrTooLarge) {
 			return 0, refuse(http.StatusRequestEntityTooLarge, "Kafka refuses an event of this size: %v", err)
 		}
-		h.log.Warn("events were not acknowledged", "events", len(records), "error", err)
+		h.cfg.Log.Warn("events were not acknowledged", "events", len(records), "error", err)
 		return 0, refuse(http.StatusServiceUnavailable,
 			"Kafka has not acknowledged the events: send them again, those that arrived are known by their ids")
 	}
@@ -213,7 +205,7 @@ func (h *HTTP) record(b []byte) (kafka.Record, error) {
 	if err := e.Validate(); err != nil {
 		return kafka.Record{}, refuse(http.StatusBadRequest, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	record, err := Record(&e, h.topic)
+	record, err := Record(&e, h.cfg.Topic)
 	if err != nil {
 		return kafka.Record{}, refuse(http.StatusRequestEntityTooLarge, "%v", err)
 	}

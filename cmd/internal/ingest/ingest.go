@@ -1,13 +1,18 @@
-// Package ingest writes labelled events to a model's topic: from a source, in
-// order and resumable, and over HTTP.
+// Package ingest writes labelled events to a model's topic: from a source, in order
+// and resumable, and over HTTP.
 //
-//	source ─> items ─> chunks of records ─ Publish ─> acknowledged by all replicas
-//	                                         └ then the next chunk
+//	end, err := ingest.FindEnd(ctx, kafkaConfig, topic, log)
+//	if err != nil {
+//		return err
+//	}
+//	cfg := ingest.Config{Publisher: producer, Topic: topic, Resume: end, Log: log}
+//	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return source.Events(), nil })
 //
-// Chunks follow one another, so that the topic always holds the source's events
-// up to some ordinal (with several partitions: up to the last chunk). After a
-// crash the newest events in the topic say where to go on, provided that the
-// source still has one of them at its ordinal.
+// A source is sent in chunks. Each chunk is acknowledged by all in-sync replicas
+// before the next is sent. So the topic always holds the source's events up to some
+// ordinal, or with several partitions up to the last chunk. After a crash the newest
+// events in the topic show where to continue, if the source still has one of them at
+// its ordinal.
 package ingest
 
 import (
@@ -35,30 +40,29 @@ type Publisher interface {
 type Config struct {
 	Publisher Publisher
 	Topic     string
-	Resume    *End          // what the topic ends with; nil: from the source's beginning
-	Once      bool          // the source can be read only once: it is sent from its beginning
+	Resume    *End          // what the topic ends with; nil: start at the source's beginning
+	Once      bool          // the source can be read only once, so Resume is ignored
 	Chunk     int           // ordinals of the source per acknowledged chunk; default 500
 	Linger    time.Duration // the longest that an event waits for its chunk to fill; default 20 ms
-	Rate      float64       // events a second; 0: as fast as the brokers take them
-	Rejected  func(error)   // called for every item that cannot be learnt from
-	Sent      func(n int)   // called after each acknowledged chunk
+	Rate      float64       // events a second; 0: no limit
+	Rejected  func(error)   // called for each item that no model can learn from; may be nil
+	Sent      func(n int)   // called after each acknowledged chunk; may be nil
 	Log       *slog.Logger
 }
 
 // Stats counts what a run did.
 type Stats struct {
 	Sent     int // events acknowledged
-	Skipped  int // events that the topic held already
-	Rejected int // items that cannot be learnt from
+	Skipped  int // events that the topic had already
+	Rejected int // items that no model can learn from
 }
 
-// Items is what a source yields: items in order of their ordinals, with
-// *source.Rejection errors between them; any other error ends it.
+// Items are what a source yields: items by ascending ordinal, and *source.Rejection
+// errors between them. Any other error is the last.
 type Items = iter.Seq2[source.Item, error]
 
-// Source publishes a source's events, from where cfg.Resume says, until the
-// source or ctx ends. An error in the middle leaves a prefix of the source in
-// the topic.
+// Source publishes a source's events, starting where cfg.Resume says, until the
+// source or ctx ends. After an error the topic holds a prefix of the source.
 func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats, error) {
 	if cfg.Chunk <= 0 {
 		cfg.Chunk = 500
@@ -75,45 +79,40 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	if err != nil {
 		return stats, err
 	}
-	// The reader is a chunk ahead of the publisher, no more.
-	read := make(chan outgoing, cfg.Chunk)
+	events := make(chan event, cfg.Chunk) // encoding is at most a chunk ahead of publishing
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		defer close(read)
-		return readItems(ctx, cfg, items, from, &stats, read)
+		defer close(events)
+		return encode(ctx, cfg, items, from, &stats, events)
 	})
-	sent := 0
-	g.Go(func() error {
-		return publish(ctx, cfg, read, &sent)
-	})
+	p := publisher{Config: cfg, timer: time.NewTimer(cfg.Linger), start: time.Now()}
+	g.Go(func() error { return p.run(ctx, events) })
 	err = g.Wait()
-	stats.Sent = sent
+	stats.Sent = p.sent
 	return stats, err
 }
 
-// An outgoing is an encoded event on its way to the publisher.
-type outgoing struct {
+// An event is encoded and not yet published.
+type event struct {
 	ordinal int
 	record  kafka.Record
 }
 
-func readItems(ctx context.Context, cfg Config, items Items, from int, stats *Stats, out chan<- outgoing) error {
+// encode sends the items from an ordinal on to events.
+func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats, events chan<- event) error {
 	for item, err := range items {
 		var rejected *source.Rejection
-		switch {
-		case errors.As(err, &rejected):
-			stats.Rejected++
-			if cfg.Rejected != nil {
-				cfg.Rejected(err)
-			}
-			continue
-		case err != nil:
+		if err != nil && !errors.As(err, &rejected) {
 			return err
-		case item.Ordinal < from:
-			stats.Skipped++
-			continue
 		}
-		record, err := Record(&item.Event, cfg.Topic)
+		var record kafka.Record
+		if err == nil {
+			if item.Ordinal < from {
+				stats.Skipped++
+				continue
+			}
+			record, err = Record(&item.Event, cfg.Topic)
+		}
 		if err != nil {
 			stats.Rejected++
 			if cfg.Rejected != nil {
@@ -128,7 +127,7 @@ func readItems(ctx context.Context, cfg Config, items Items, from int, stats *St
 				kafka.Header{Key: stream.HeaderTrueLabel, Value: []byte(item.Truth.String())})
 		}
 		select {
-		case out <- outgoing{item.Ordinal, record}:
+		case events <- event{item.Ordinal, record}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -136,9 +135,9 @@ func readItems(ctx context.Context, cfg Config, items Items, from int, stats *St
 	return nil
 }
 
-// Record encodes an event for a topic, with the key that keeps one recipient's
-// events in order. Its time is the time of writing: by the event's own, which
-// may be years ago, Kafka's retention would delete it at once.
+// Record encodes an event for a topic, with the key that keeps one recipient's events
+// in order. Kafka sets the time of writing: the event's own time may be years ago, and
+// retention would delete the record at once.
 func Record(e *stream.Event, topic string) (kafka.Record, error) {
 	value, headers, err := e.EncodeRecord()
 	if err != nil {
@@ -147,59 +146,30 @@ func Record(e *stream.Event, topic string) (kafka.Record, error) {
 	return kafka.Record{Topic: topic, Key: Key(e), Value: value, Headers: headers}, nil
 }
 
-func publish(ctx context.Context, cfg Config, read <-chan outgoing, sent *int) error {
-	var (
-		chunk []kafka.Record
-		last  int // ordinal of the chunk's first event, divided by the chunk's size
-		timer = time.NewTimer(cfg.Linger)
-		start = time.Now()
-	)
-	defer timer.Stop()
-	flush := func() error {
-		if len(chunk) == 0 {
-			return nil
-		}
-		if err := cfg.Publisher.Publish(ctx, chunk...); err != nil {
-			return fmt.Errorf("publish to %s: %w", cfg.Topic, err)
-		}
-		*sent += len(chunk)
-		if cfg.Sent != nil {
-			cfg.Sent(len(chunk))
-		}
-		chunk = chunk[:0]
-		return nil
-	}
+// A publisher collects events into chunks and publishes them. One goroutine uses it.
+type publisher struct {
+	Config
+	chunk  []kafka.Record // collected and not sent
+	number int            // of the chunk: its ordinals divided by Config.Chunk
+	timer  *time.Timer    // fires Linger after the chunk's first event
+	start  time.Time
+	sent   int // records acknowledged
+}
+
+// run publishes events until their channel is closed.
+func (p *publisher) run(ctx context.Context, events <-chan event) error {
+	defer p.timer.Stop()
 	for {
 		select {
-		case out, ok := <-read:
+		case e, ok := <-events:
 			if !ok {
-				return flush()
+				return p.flush(ctx)
 			}
-			if len(chunk) > 0 && out.ordinal/cfg.Chunk != last {
-				if err := flush(); err != nil {
-					return err
-				}
+			if err := p.add(ctx, e); err != nil {
+				return err
 			}
-			if cfg.Rate > 0 {
-				due := start.Add(time.Duration(float64(*sent+len(chunk)) / cfg.Rate * float64(time.Second)))
-				if wait := time.Until(due); wait > 0 {
-					if wait > cfg.Linger {
-						if err := flush(); err != nil {
-							return err
-						}
-					}
-					if err := pause(ctx, wait); err != nil {
-						return err
-					}
-				}
-			}
-			if len(chunk) == 0 {
-				last = out.ordinal / cfg.Chunk
-				timer.Reset(cfg.Linger)
-			}
-			chunk = append(chunk, out.record)
-		case <-timer.C:
-			if err := flush(); err != nil {
+		case <-p.timer.C:
+			if err := p.flush(ctx); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -208,13 +178,45 @@ func publish(ctx context.Context, cfg Config, read <-chan outgoing, sent *int) e
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// add adds an event to the chunk, when the rate allows it. An event of the next chunk
+// sends this one first.
+func (p *publisher) add(ctx context.Context, e event) error {
+	due := p.start
+	if p.Rate > 0 {
+		due = due.Add(time.Duration(float64(p.sent+len(p.chunk)) / p.Rate * float64(time.Second)))
 	}
+	if e.ordinal/p.Chunk != p.number || time.Until(due) > p.Linger {
+		if err := p.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if wait := time.Until(due); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if len(p.chunk) == 0 {
+		p.number = e.ordinal / p.Chunk
+		p.timer.Reset(p.Linger)
+	}
+	p.chunk = append(p.chunk, e.record)
+	return nil
+}
+
+// flush publishes the chunk.
+func (p *publisher) flush(ctx context.Context) error {
+	if len(p.chunk) == 0 {
+		return nil
+	}
+	if err := p.Publisher.Publish(ctx, p.chunk...); err != nil {
+		return fmt.Errorf("publish to %s: %w", p.Topic, err)
+	}
+	p.sent += len(p.chunk)
+	if p.Sent != nil {
+		p.Sent(len(p.chunk))
+	}
+	p.chunk = p.chunk[:0]
+	return nil
 }

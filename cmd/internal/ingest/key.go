@@ -10,12 +10,12 @@ import (
 	"hamlet/stream"
 )
 
-// recipientHeaders name who a message was delivered to, the surest first.
+// recipientHeaders name the recipient of a message, the most reliable first.
 var recipientHeaders = []string{"delivered-to", "x-original-to", "envelope-to", "to"}
 
-// Key returns the Kafka key of an event: its tenant and, for a mail, a hash of
-// its recipient, so that one mailbox's events keep their order on any number of
-// partitions and no address stands in a key.
+// Key returns the Kafka key of an event: its tenant and, for a mail, a hash of its
+// recipient. So the events of one mailbox keep their order, and no key shows an
+// address.
 func Key(e *stream.Event) []byte {
 	key := []byte(e.Tenant)
 	if e.Body.Kind != stream.Mail {
@@ -28,7 +28,7 @@ func Key(e *stream.Event) []byte {
 	return key
 }
 
-// recipient returns the value of the surest recipient header, in lower case.
+// recipient returns the value of the most reliable recipient header, in lower case.
 func recipient(mail []byte) string {
 	best, value := len(recipientHeaders), ""
 	for len(mail) > 0 {

@@ -7,37 +7,36 @@ import (
 )
 
 const (
-	// probeEvery is how long an answer about Kafka holds: probes that come every few
-	// seconds, from several sides, ask it no more often.
+	// probeEvery is how long an answer is reused. Several probes may come every few
+	// seconds; they do not ask Kafka more often than this.
 	probeEvery = 5 * time.Second
 
-	// probePatience is how long Kafka may take to answer. Kubernetes, unless told
-	// otherwise, gives a probe a second, and takes a missing answer for a no.
-	probePatience = time.Second
+	// probeTimeout bounds the wait for Kafka. By default, Kubernetes waits a second for
+	// a probe and counts a missing answer as a failure.
+	probeTimeout = time.Second
 
-	// maxDoubts is how many askings in a row must fail before who was ready is not:
-	// one fails when a broker is slow, or changes, and events are sent all the same.
-	// Kubernetes gives up on as many probes.
-	maxDoubts = 3
+	// maxFailures is how many probes in a row must fail before ingest is not ready. One
+	// fails while a broker is slow or a leader changes, and events are sent all the
+	// same. Kubernetes, too, gives up after three.
+	maxFailures = 3
 )
 
-// A Readiness says whether events could be sent now. It asks when it is asked,
-// and keeps the answer for a while. The first answer counts at once; later a
-// success does, and failures when there have been three in a row.
+// A Readiness reports whether events can be sent now. It probes Kafka when asked and
+// reuses the answer for probeEvery. The first answer counts at once. Later a success
+// counts at once, and failures when maxFailures came in a row.
 type Readiness struct {
-	ask      func(context.Context) error
-	patience time.Duration
+	probe   func(context.Context) error
+	timeout time.Duration
 
-	mu     sync.Mutex
-	at     time.Time // of the last asking
-	doubts int       // failures since the last success
-	err    error
+	mu       sync.Mutex // guards the fields below, which Ready changes
+	at       time.Time  // of the last probe; zero: none yet
+	failures int        // probes that failed since the last success
+	err      error      // the answer
 }
 
-// NewReadiness returns a Readiness by what ask says, which must end with its
-// context.
-func NewReadiness(ask func(context.Context) error) *Readiness {
-	return &Readiness{ask: ask, patience: probePatience}
+// NewReadiness returns a Readiness for a probe, which must end with its context.
+func NewReadiness(probe func(context.Context) error) *Readiness {
+	return &Readiness{probe: probe, timeout: probeTimeout}
 }
 
 // Ready returns nil, or why events cannot be sent.
@@ -47,15 +46,14 @@ func (r *Readiness) Ready() error {
 	if !r.at.IsZero() && time.Since(r.at) < probeEvery {
 		return r.err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 	defer cancel()
-	err := r.ask(ctx)
-	r.doubts++
-	if err == nil {
-		r.doubts = 0
+	err := r.probe(ctx)
+	if r.failures++; err == nil {
+		r.failures = 0
 	}
 	wasReady := !r.at.IsZero() && r.err == nil
-	if !wasReady || r.doubts == 0 || r.doubts >= maxDoubts {
+	if !wasReady || err == nil || r.failures >= maxFailures {
 		r.err = err
 	}
 	r.at = time.Now()

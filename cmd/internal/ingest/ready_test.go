@@ -24,15 +24,15 @@ func TestReadinessFollowsKafka(t *testing.T) {
 	}
 	defer producer.Close()
 	r := NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
-	r.patience = 30 * time.Second // for a slow machine
+	r.timeout = 30 * time.Second // for a slow machine
 	if err := r.Ready(); err != nil {
 		t.Errorf("with Kafka: %v", err)
 	}
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.patience = time.Millisecond // the answer is no, however long it is waited for
-	for range maxDoubts {
+	r.timeout = time.Millisecond // the answer is no, however long it is waited for
+	for range maxFailures {
 		if err := r.err; err != nil {
 			t.Errorf("unready too early: %v", err)
 		}
@@ -64,7 +64,7 @@ func TestReadinessIsAskedForOnceAWhile(t *testing.T) {
 					t.Errorf("asking %d: %v, want %v", i, err, want)
 				}
 			}
-			if took := time.Since(start); took > probePatience {
+			if took := time.Since(start); took > probeTimeout {
 				t.Errorf("asking %d: it took %v", i, took)
 			}
 			if asked != i+1 {

@@ -15,49 +15,47 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// An End is what a topic ends with: the newest event from a source in each of
-// its partitions. They need not be of one source: a partition that got nothing of
-// the newest source still ends with one before it. Ordinals of different sources
-// say nothing about each other.
+// An End is what a topic ends with: the newest event from a source in each of its
+// partitions. They may be of different sources, because a partition may have no event
+// of the newest one. Ordinals of different sources cannot be compared.
 type End struct {
-	Marks      []Mark // at most one a partition
+	Marks      []Mark // at most one for each partition
 	Partitions int
-	Records    int64 // offsets between the beginning of the log and its end, of all partitions
+	Records    int64 // offsets between the beginning and the end of the log, of all partitions
 }
 
-// A Mark is an event that ingest wrote from a source.
+// A Mark identifies an event that ingest wrote from a source.
 type Mark struct {
 	Ordinal int    // in its source
 	ID      string // of the event
 }
 
 const (
-	// nearEnd is how many records from a partition's end FindEnd looks through
-	// without a word: a second's work. Events over HTTP may stand behind the last one
-	// from a source, as many as came since.
-	nearEnd = 10_000
+	// searchQuietly is how many records of a partition FindEnd reads before it logs
+	// that it searches: a second's work. Behind the last event from a source there may
+	// be any number of events over HTTP.
+	searchQuietly = 10_000
 
-	// maxSearched is how many of a topic's newest records FindEnd looks through in
-	// all, at every start. Of 1 kB each they are 12 s of the embedded Kafka (850,000 a
-	// second, 2026-11-21), and a minute and a half of a network of 1 Gbit/s.
-	maxSearched = 10_000_000
+	// searchLimit is how many of a topic's newest records FindEnd reads in all, at
+	// every start. MEASURED.md has the time that they take.
+	searchLimit = 10_000_000
 
-	// sayEvery is how often it says how far it is.
-	sayEvery = 10 * time.Second
+	// logEvery is how often a search logs its progress.
+	logEvery = 10 * time.Second
 )
 
-// FindEnd looks for the last event from a source in each partition, far behind the
-// end if need be: who did not find it would send a source again, all of it. It gives
-// up behind ten million records, shared by the partitions, and warns of it.
+// FindEnd finds the last event from a source in each partition. If it found none, the
+// source would be sent again from its beginning. So it searches ten million records,
+// divided among the partitions, before it gives up with a warning.
 func FindEnd(ctx context.Context, cfg kafka.Config, topic string, log *slog.Logger) (*End, error) {
-	return search{near: nearEnd, most: maxSearched, sayEvery: sayEvery, log: log}.end(ctx, cfg, topic)
+	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery, log: log}.end(ctx, cfg, topic)
 }
 
-// A search is FindEnd's, by its limits.
+// A search is FindEnd's, with its limits.
 type search struct {
-	near     int64 // records of a partition
-	most     int64 // of the topic
-	sayEvery time.Duration
+	quietly  int64 // records of a partition
+	limit    int64 // records of the topic
+	logEvery time.Duration
 	log      *slog.Logger
 }
 
@@ -67,66 +65,69 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 		return nil, err
 	}
 	found := &End{Partitions: len(first)}
-	most := max(s.most/int64(max(len(first), 1)), s.near) // of each partition
+	limit := max(s.limit/int64(max(len(first), 1)), s.quietly) // of each partition
 	for partition := range first {
 		records := end[partition] - first[partition]
 		found.Records += records
-		record, ok, err := kafka.LastRecord(ctx, cfg, topic, partition, s.near, hasOrdinal)
-		if err == nil && !ok && records > s.near {
-			log := s.log.With("topic", topic, "partition", partition)
-			log.Info("no event of a source is near the partition's end: looking for one further back", "records", min(records, most))
-			record, ok, err = kafka.LastRecord(ctx, cfg, topic, partition, most, s.marked(log))
-			if err == nil && !ok && records > most {
-				log.Warn("no event of a source is among the partition's newest records, and older ones are not looked through: "+
-					"a source that was sent before them is sent again, and learnt again",
-					"looked_through", most, "records", records)
-			}
-		}
+		log := s.log.With("topic", topic, "partition", partition)
+		record, ok, err := kafka.LastRecord(ctx, cfg, topic, partition, limit, s.hasOrdinal(log, min(records, limit)))
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			continue
+		if !ok && records > limit {
+			log.Warn("no event of a source is among the partition's newest records, and older ones are not looked through: "+
+				"a source that was sent before them is sent again, and learnt again",
+				"looked_through", limit, "records", records)
 		}
-		if mark, ok := markOf(record); ok {
+		if mark, isEvent := markOf(record); ok && isEvent {
 			found.Marks = append(found.Marks, mark)
 		}
 	}
 	return found, nil
 }
 
-// marked returns whether a record has an ordinal, and says now and then how many it
-// was asked about.
-func (s search) marked(log *slog.Logger) func(kafka.Record) bool {
-	seen, said := 0, time.Now()
+// hasOrdinal returns a function that reports whether a record has an ordinal, and
+// logs the progress of a search through so many records.
+func (s search) hasOrdinal(log *slog.Logger, records int64) func(kafka.Record) bool {
+	seen, logged := int64(0), time.Now()
 	return func(r kafka.Record) bool {
 		seen++
-		if time.Since(said) >= s.sayEvery {
+		if seen == s.quietly+1 {
+			log.Info("no event of a source is near the partition's end: looking for one further back", "records", records)
+		} else if seen > s.quietly && time.Since(logged) >= s.logEvery {
 			log.Info("still looking for an event of a source", "looked_through", seen)
-			said = time.Now()
+			logged = time.Now()
 		}
-		return hasOrdinal(r)
+		_, ok := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
+		return ok
 	}
 }
 
-func hasOrdinal(r kafka.Record) bool {
-	_, ok := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
-	return ok
-}
-
-// markOf returns the mark of an event from a source, and false of any other record.
+// markOf returns the mark of an event from a source, and false for any other record.
 func markOf(r kafka.Record) (Mark, bool) {
 	text, _ := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
 	ordinal, err := strconv.Atoi(text)
 	if err != nil {
-		return Mark{}, false // none, or somebody else's header of that name
+		return Mark{}, false // no ordinal, or another producer's header of that name
 	}
 	e, err := stream.DecodeRecord(r.Headers, r.Value)
 	return Mark{Ordinal: ordinal, ID: e.ID}, err == nil
 }
 
-// HeldBy returns how many of the marks a source holds, and the one of them with
-// the largest ordinal. It reads the source up to the largest ordinal of all.
+// accepted yields items without their rejections.
+func accepted(items Items) Items {
+	return func(yield func(source.Item, error) bool) {
+		for item, err := range items {
+			var rejected *source.Rejection
+			if !errors.As(err, &rejected) && !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// HeldBy returns how many of the marks a source holds, and the one with the largest
+// ordinal. It reads the source up to the largest ordinal of all marks.
 func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 	last := -1
 	for _, m := range e.Marks {
@@ -135,12 +136,8 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 	if last < 0 {
 		return 0, newest, nil
 	}
-	for item, err := range items {
-		var rejected *source.Rejection
-		switch {
-		case errors.As(err, &rejected):
-			continue
-		case err != nil:
+	for item, err := range accepted(items) {
+		if err != nil {
 			return 0, newest, err
 		}
 		for _, m := range e.Marks {
@@ -156,16 +153,12 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 }
 
 // HoldsOnly reports whether each of a topic's records is an event of a source, sent
-// once or more often. It reads the source to its end and keeps two numbers an event,
-// and the topic back to the newest record that is not of the source.
+// once or more often. It reads the whole source and keeps two numbers for each event.
+// It reads the topic backwards, to the newest record that is not of the source.
 func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items) (bool, error) {
 	sent := make(map[int]uint64) // a hash of the id, by ordinal
-	for item, err := range items {
-		var rejected *source.Rejection
-		switch {
-		case errors.As(err, &rejected):
-			continue
-		case err != nil:
+	for item, err := range accepted(items) {
+		if err != nil {
 			return false, err
 		}
 		sent[item.Ordinal] = xxhash.Sum64String(item.Event.ID)
@@ -187,8 +180,8 @@ func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items)
 	return true, nil
 }
 
-// resumeFrom returns the ordinal to go on with: 0 unless the source holds one of
-// the events that the topic ends with.
+// resumeFrom returns the first ordinal to send: 0 unless the source holds one of the
+// events that the topic ends with.
 func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
 	switch {
 	case cfg.Resume == nil || cfg.Resume.Records == 0:
@@ -205,10 +198,10 @@ func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
 		return 0, err
 	}
 	held, mark, err := cfg.Resume.HeldBy(items)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case held == 0:
+	}
+	if held == 0 {
 		newest := cfg.Resume.Marks[0]
 		cfg.Log.Warn("the topic does not end in this source: all of it is sent. If it is the same source and has changed since, "+
 			"for instance by messages that were deleted, what was learnt before is learnt again",

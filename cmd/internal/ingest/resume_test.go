@@ -67,7 +67,7 @@ func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
 	post := func() {
 		t.Helper()
 		var records []kafka.Record
-		for item, err := range items(2*nearEnd, "posted") {
+		for item, err := range items(2*searchQuietly, "posted") {
 			var rejected *source.Rejection
 			if errors.As(err, &rejected) {
 				continue
@@ -108,7 +108,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 	for most, marks := range map[int64]int{posted: 0, posted + 1: 1, posted + 9: 1} {
 		var said bytes.Buffer
-		s := search{near: 10, most: most, sayEvery: time.Nanosecond, log: slog.New(slog.NewTextHandler(&said, nil))}
+		s := search{quietly: 10, limit: most, logEvery: time.Nanosecond, log: slog.New(slog.NewTextHandler(&said, nil))}
 		end, err := s.end(t.Context(), cfg, topic)
 		if err != nil {
 			t.Fatal(err)
