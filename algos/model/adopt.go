@@ -42,9 +42,9 @@ func (m *Model) Adopt(cfg Config) error {
 		m.seen.Resize(cfg.DuplicateWindow)
 	}
 	m.cfg, m.numerics = cfg, numerics()
-	for _, h := range []*half{m.text, m.vector} {
-		if h != nil && h.monitor != nil {
-			if err := h.monitor.Retune(cfg.Alarms.monitorConfig(h.inputs(), h.counter)); err != nil {
+	for _, s := range m.submodels {
+		if s != nil && s.monitor != nil {
+			if err := s.monitor.Retune(s.monitorConfig(cfg.Alarms)); err != nil {
 				panic(err) // validate has passed the thresholds
 			}
 		}

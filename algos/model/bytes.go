@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,9 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"hamlet/algos/blr"
-	"hamlet/algos/feature"
 	"hamlet/algos/internal/codec"
-	"hamlet/algos/text"
 	"hamlet/algos/trust"
 )
 
@@ -32,17 +31,17 @@ import (
 //	  vector sites    the same
 //	  text stack      stacker, second head, ensembles and their window, as drawn in stack.go
 //	  vector stack    the same
-//	  text watch      the alarms, as drawn in drift/monitor.go
-//	  vector watch    the same
-//	  text half       uint64 events | labels, as drawn in package trust | head (package blr's bytes)
-//	  vector half     uint64 events | labels | standardiser (8 + 16·d bytes) | head
+//	  text alarms     the alarms, as drawn in drift/monitor.go
+//	  vector alarms   the same
+//	  text sub-model  uint64 events | labels, as drawn in package trust | head (package blr's bytes)
+//	  vector sub-model  uint64 events | labels | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
 //	                  | JSON {"numerics", "config", "adopted"}
 //	trailer
 //	  uint64 xxhash64 of all before it
 //
 // What is large and of fixed size comes first, at offsets that depend on the
-// configuration and on which halves there are, so that parts that have not
+// configuration and on which sub-models there are, so that parts that have not
 // changed keep their place. Equal models have equal bytes and the reverse; all
 // that a model's future depends on is in them.
 const (
@@ -61,20 +60,16 @@ const (
 	mostSignedLog = 710
 )
 
+// The sections. Those of a sub-model have one number for each kind of body, text first.
 const (
-	sectionTextTables = iota
-	sectionVectorTables
-	sectionSeen
-	sectionTextSites
-	sectionVectorSites
-	sectionTextStack
-	sectionVectorStack
-	sectionTextWatch
-	sectionVectorWatch
-	sectionTextHalf
-	sectionVectorHalf
-	sectionModel
-	sectionCount
+	sectionTables   = 0
+	sectionSeen     = 2
+	sectionSites    = 3
+	sectionStack    = 5
+	sectionAlarms   = 7
+	sectionSubmodel = 9
+	sectionModel    = 11
+	sectionCount    = 12
 )
 
 // about is the part of the bytes that is text.
@@ -110,91 +105,47 @@ func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
+	w := codec.NewWriter(dst)
 	switch section {
-	case sectionTextTables:
-		return m.text.appendTables(dst)
-	case sectionVectorTables:
-		return m.vector.appendTables(dst)
 	case sectionSeen:
 		return m.seen.Append(dst), nil
-	case sectionTextSites:
-		return m.text.appendSites(dst), nil
-	case sectionVectorSites:
-		return m.vector.appendSites(dst), nil
-	case sectionTextStack:
-		return m.text.appendStack(dst)
-	case sectionVectorStack:
-		return m.vector.appendStack(dst)
-	case sectionTextWatch:
-		return m.text.appendWatch(dst)
-	case sectionVectorWatch:
-		return m.vector.appendWatch(dst)
-	case sectionTextHalf:
-		return m.text.append(dst)
-	case sectionVectorHalf:
-		return m.vector.append(dst)
 	case sectionModel:
-		dst = binary.LittleEndian.AppendUint64(dst, m.events)
-		dst = binary.LittleEndian.AppendUint64(dst, m.spam)
-		dst = binary.LittleEndian.AppendUint64(dst, m.unlearnt)
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.seen.Next()))
+		w.Uint64(m.events, m.spam, m.unlearnt, uint64(m.seen.Next()))
 		text, err := json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
-		return append(dst, text...), err
-	}
-	panic("model: no such section")
-}
-
-func (h *half) appendTables(dst []byte) (_ []byte, err error) {
-	if h == nil {
-		return dst, nil
-	}
-	for _, e := range h.experts {
-		if dst, err = e.AppendBinary(dst); err != nil {
+		if err != nil {
 			return nil, err
 		}
+		w.Bytes(text)
+		return w.Finish()
 	}
-	return dst, nil
-}
-
-func (h *half) appendSites(dst []byte) []byte {
-	if h == nil {
-		return dst
+	for k, s := range m.submodels {
+		if s == nil {
+			continue
+		}
+		switch section - k {
+		case sectionTables:
+			for _, e := range s.experts {
+				w.Append(e)
+			}
+		case sectionSites:
+			w.Bytes(s.sites.append(nil))
+		case sectionStack:
+			if s.stack != nil {
+				b, err := s.stack.append(nil)
+				if err != nil {
+					return nil, err
+				}
+				w.Bytes(b)
+			}
+		case sectionAlarms:
+			if s.monitor != nil {
+				s.monitor.Write(w)
+			}
+		case sectionSubmodel:
+			s.write(w)
+		}
 	}
-	return h.sites.append(dst)
-}
-
-func (h *half) appendStack(dst []byte) ([]byte, error) {
-	if h == nil || h.stack == nil {
-		return dst, nil
-	}
-	return h.stack.append(dst)
-}
-
-func (h *half) appendWatch(dst []byte) ([]byte, error) {
-	if h == nil || h.monitor == nil {
-		return dst, nil
-	}
-	w := codec.NewWriter(dst)
-	h.monitor.Write(w)
 	return w.Finish()
-}
-
-func (h *half) append(dst []byte) (_ []byte, err error) {
-	if h == nil {
-		return dst, nil
-	}
-	dst = binary.LittleEndian.AppendUint64(dst, h.events)
-	w := codec.NewWriter(dst)
-	h.labels.Write(w)
-	if dst, err = w.Finish(); err != nil {
-		return nil, err
-	}
-	if h.columns != nil {
-		if dst, err = h.columns.AppendBinary(dst); err != nil {
-			return nil, err
-		}
-	}
-	return h.head.AppendBinary(dst)
 }
 
 // Restore returns the model that has the bytes b, of which it keeps nothing.
@@ -202,7 +153,7 @@ func (h *half) append(dst []byte) (_ []byte, err error) {
 // CurrentNumerics. Nothing is allocated for a length that b does not bear out. What
 // has the right checksums is held against itself as well, so that bytes which no
 // learner wrote are an error here and no panic in Apply: counts against the events of
-// their half, heads by [blr.Posterior.Check].
+// their sub-model, heads by [blr.Posterior.Check].
 func Restore(b []byte) (*Model, error) {
 	m, err := restore(b)
 	if err != nil {
@@ -242,21 +193,18 @@ func restore(b []byte) (*Model, error) {
 		return nil, err
 	}
 
-	if m.text, err = restoreText(&section, m.cfg); err != nil {
-		return nil, fmt.Errorf("text half: %w", err)
-	}
-	if m.vector, err = restoreVector(&section, m.cfg); err != nil {
-		return nil, fmt.Errorf("vector half: %w", err)
-	}
-
 	learnt := uint64(0)
-	for _, h := range []*half{m.text, m.vector} {
-		if h != nil {
-			learnt += h.events
+	for k, spec := range m.specs {
+		s, err := restoreSubmodel(&section, spec, m.cfg.Alarms)
+		if err != nil {
+			return nil, fmt.Errorf("%s sub-model: %w", bodies[k], err)
+		}
+		if m.submodels[k] = s; s != nil {
+			learnt += s.events
 		}
 	}
 	if m.events > mostEvents || learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(m.seen.Len()) > m.events {
-		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its halves, %d unlearnt, %d known again",
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d known again",
 			m.events, m.spam, learnt, m.unlearnt, m.seen.Len())
 	}
 	return m, nil
@@ -290,149 +238,117 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 	return section, nil
 }
 
-// The sections of a half.
-type halfSections struct{ half, tables, sites, stack, watch []byte }
-
-// none reports whether there is no half, or says what there is without one.
-func (s *halfSections) none() (bool, error) {
-	if len(s.half) > 0 {
-		return false, nil
-	}
-	if len(s.tables)+len(s.sites)+len(s.stack)+len(s.watch) > 0 {
-		return true, errors.New("there is none, but its tables, sites, stack or watch")
-	}
-	return true, nil
-}
-
-// restoreText reads the text half, nil if there is none. Nothing is allocated
-// before the lengths are known to be true.
-func restoreText(section *[sectionCount][]byte, cfg Config) (*half, error) {
-	s := halfSections{
-		section[sectionTextHalf], section[sectionTextTables], section[sectionTextSites],
-		section[sectionTextStack], section[sectionTextWatch],
-	}
-	if none, err := s.none(); none {
-		return nil, err
-	}
-	size := 0
-	for _, name := range cfg.TextExperts {
-		size += textExperts[name].size(cfg.TableBits)
-	}
-	if len(s.tables) != size {
-		return nil, fmt.Errorf("tables of %d bytes, want %d", len(s.tables), size)
-	}
-	before := textPrior(cfg)
-	h := &half{experts: newTextExperts(cfg)}
-	if err := h.restore(&s, before, cfg.TextHead, emptySites(len(before.mean), stackerInputs(cfg.TextEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
-		return nil, err
-	}
-	return h, h.restoreBeside(&s, cfg, before, cfg.TextHead, cfg.TextEnsembles, textMemory, textCounter(cfg))
-}
-
-// restoreVector is restoreText for the vector half.
-func restoreVector(section *[sectionCount][]byte, cfg Config) (*half, error) {
-	s := halfSections{
-		section[sectionVectorHalf], section[sectionVectorTables], section[sectionVectorSites],
-		section[sectionVectorStack], section[sectionVectorWatch],
-	}
-	if none, err := s.none(); none {
-		return nil, err
-	}
-	h := &half{columns: feature.NewStandardiser(len(cfg.Dense))}
-	switch size := text.AdaGradSize(cfg.TableBits) + text.NaiveBayesSize(cfg.TableBits); len(s.tables) {
-	case 0:
-	case size:
-		h.experts = newVectorExperts(cfg)
-	default:
-		return nil, fmt.Errorf("tables of %d bytes, want none or %d", len(s.tables), size)
-	}
-	before := vectorPrior(cfg)
-	if err := h.restore(&s, before, cfg.VectorHead, emptySites(len(before.mean), stackerInputs(cfg.VectorEnsembles, cfg.SecondHead), cfg.SecondHead > 0)); err != nil {
-		return nil, err
-	}
-	return h, h.restoreBeside(&s, cfg, before, cfg.VectorHead, cfg.VectorEnsembles, vectorMemory, vectorCounter(cfg))
-}
-
-// restoreBeside reads what stands beside the head of a half that is restored else. It
-// allocates heads of as many inputs as that one has.
-func (h *half) restoreBeside(s *halfSections, cfg Config, before prior, head Head, ensembles []string, ρ float64, counter int) error {
-	inputs := len(before.mean) - 1
-	if h.stack = newStack(cfg, ensembles, before, head, inputs, ρ); h.stack != nil {
-		if err := h.stack.restore(s.stack, h.events); err != nil {
-			return fmt.Errorf("stack: %w", err)
+// restoreSubmodel reads a sub-model, nil if there is none. It allocates nothing before
+// the lengths are known to be true.
+func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*submodel, error) {
+	of := func(first int) []byte { return section[first+int(spec.kind)] }
+	if len(of(sectionSubmodel)) == 0 {
+		if len(of(sectionTables))+len(of(sectionSites))+len(of(sectionStack))+len(of(sectionAlarms)) > 0 {
+			return nil, errors.New("there is none, but its tables, sites, stack or alarms")
 		}
-	} else if len(s.stack) > 0 {
-		return errors.New("a stack that its configuration does not have")
+		return nil, nil
 	}
-	h.counter = counter
-	if h.monitor = newMonitor(cfg, before, inputs, counter); h.monitor != nil {
-		r := codec.NewReader(s.watch, nil)
-		h.monitor.Read(r, h.events)
-		if err := r.Close(); err != nil {
-			return fmt.Errorf("alarms: %w", err)
-		}
-	} else if len(s.watch) > 0 {
-		return errors.New("alarms that its configuration does not have")
+	s := &submodel{spec: spec, labels: new(trust.Labels), head: new(blr.Posterior), columns: spec.newColumns()}
+	s.sites = emptySites(spec.layout.dim(), spec.stackerInputs(), spec.cfg.SecondHead > 0)
+	if err := s.sites.restore(of(sectionSites)); err != nil {
+		return nil, err
 	}
-	return h.sites.check(h.head, h.stack)
-}
-
-// restore reads a half whose experts and columns have their sizes already.
-func (h *half) restore(s *halfSections, before prior, head Head, empty sites) error {
-	h.sites = empty
-	if err := h.sites.restore(s.sites); err != nil {
-		return err
-	}
-	b, tables := s.half, s.tables
-	if len(b) < 8 {
-		return fmt.Errorf("%d bytes, want at least 8", len(b))
-	}
-	h.events = binary.LittleEndian.Uint64(b)
-	if h.events == 0 {
-		return errors.New("it has learnt nothing: there is none before its first event")
-	}
-	r := codec.NewReader(b[8:], nil)
-	h.labels = new(trust.Labels)
-	h.labels.Read(r, h.events)
-	b = r.Rest()
+	r := codec.NewReader(of(sectionSubmodel), nil)
+	s.read(r)
 	if r.Err() != nil {
-		return fmt.Errorf("labels: %w", r.Err())
+		return nil, r.Err()
 	}
-	if h.columns != nil {
-		n := h.columns.Size()
-		if len(b) < n {
-			return fmt.Errorf("standardiser of %d bytes, want %d", len(b), n)
+	if n := len(s.sites.ring); uint64(n) != min(s.events, SiteWindow) {
+		return nil, fmt.Errorf("%d sites of %d events", n, s.events)
+	}
+	if err := s.restoreExperts(of(sectionTables)); err != nil {
+		return nil, err
+	}
+	// From here on heads are allocated, of as many inputs as the one that was read.
+	if s.stack = newStack(spec); s.stack != nil {
+		if err := s.stack.restore(of(sectionStack), s.events); err != nil {
+			return nil, fmt.Errorf("stack: %w", err)
 		}
-		if err := h.columns.UnmarshalBinary(b[:n]); err != nil {
-			return err
+	} else if len(of(sectionStack)) > 0 {
+		return nil, errors.New("a stack that its configuration does not have")
+	}
+	if s.monitor = spec.newMonitor(a); s.monitor != nil {
+		r := codec.NewReader(of(sectionAlarms), nil)
+		s.monitor.Read(r, s.events)
+		if err := r.Close(); err != nil {
+			return nil, fmt.Errorf("alarms: %w", err)
 		}
-		if err := h.columns.Check(h.events, mostSignedLog); err != nil {
-			return err
+	} else if len(of(sectionAlarms)) > 0 {
+		return nil, errors.New("alarms that its configuration does not have")
+	}
+	return s, s.sites.check(s.head, s.stack)
+}
+
+// write appends events, labels, columns and head.
+func (s *submodel) write(w *codec.Writer) {
+	w.Uint64(s.events)
+	s.labels.Write(w)
+	if s.columns != nil {
+		w.Append(s.columns)
+	}
+	w.Append(s.head)
+}
+
+// read reads what write wrote, and checks it.
+func (s *submodel) read(r *codec.Reader) {
+	s.events = r.Uint64()
+	if s.events == 0 {
+		r.Fail("it has learnt nothing: there is none before its first event")
+	}
+	s.labels.Read(r, s.events)
+	if s.columns != nil {
+		unmarshal(r, r.Bytes(uint64(s.columns.Size())), s.columns)
+		if err := s.columns.Check(s.events, mostSignedLog); r.Err() == nil && err != nil {
+			r.Fail("%w", err)
 		}
-		b = b[n:]
 	}
-	h.head = new(blr.Posterior)
-	if err := h.head.UnmarshalBinary(b); err != nil {
-		return fmt.Errorf("head: %w", err)
+	unmarshal(r, r.Rest(), s.head)
+	if r.Err() != nil {
+		return
 	}
-	if h.head.Dim() != len(before.mean) { // before a head of that many inputs is made to compare
-		return fmt.Errorf("a head of %d inputs, want %d", h.head.Dim(), len(before.mean))
+	if s.head.Dim() != s.layout.dim() { // before a head of that many inputs is made to compare
+		r.Fail("a head of %d inputs, want %d", s.head.Dim(), s.layout.dim())
+		return
 	}
-	if err := h.head.CheckAs(newHead(before, head, float64(head.HalfLife))); err != nil {
-		return err
+	if err := s.head.CheckAs(s.newHead(s.headSpec.Site, float64(s.headSpec.HalfLife))); err != nil {
+		r.Fail("%w", err)
 	}
-	if h.head.Updates() != h.events {
-		return fmt.Errorf("head of %d events, its half learnt %d", h.head.Updates(), h.events)
+	if s.head.Updates() != s.events {
+		r.Fail("head of %d events, its sub-model learnt %d", s.head.Updates(), s.events)
 	}
-	if kept := len(h.sites.ring); uint64(kept) != min(h.events, SiteWindow) {
-		return fmt.Errorf("%d sites of %d events", kept, h.events)
+}
+
+// restoreExperts reads the experts' tables. Those of vectors may be missing: they come
+// with the first hashed name.
+func (s *submodel) restoreExperts(tables []byte) error {
+	if s.kind == ofVector && len(tables) == 0 {
+		return nil
 	}
-	for _, e := range h.experts {
-		n := e.Size()
+	if len(tables) != s.tablesSize() {
+		return fmt.Errorf("tables of %d bytes, want %d", len(tables), s.tablesSize())
+	}
+	s.experts = s.newExperts()
+	for k, e := range s.experts {
+		n := s.entries[k].Size(s.cfg.TableBits)
 		if err := e.UnmarshalBinary(tables[:n]); err != nil {
-			return err
+			return fmt.Errorf("expert %s: %w", s.entries[k].Name, err)
 		}
 		tables = tables[n:]
 	}
 	return nil
+}
+
+// unmarshal reads b, which r returned, into part.
+func unmarshal(r *codec.Reader, b []byte, part encoding.BinaryUnmarshaler) {
+	if r.Err() != nil {
+		return
+	}
+	if err := part.UnmarshalBinary(b); err != nil {
+		r.Fail("%w", err)
+	}
 }

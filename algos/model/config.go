@@ -13,6 +13,7 @@ import (
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
 	"hamlet/algos/ensemble"
+	"hamlet/algos/text"
 )
 
 // A Config says what a model is. It is part of the model's bytes. A zero field means
@@ -85,14 +86,6 @@ const (
 	MaxWindowInputs = 1 << 25
 )
 
-// The text experts of Config.TextExperts, by name. In brackets what Explain calls them.
-const (
-	HeaderWords = "header-words"   // [header words] words and pairs of the header, AdaGrad, rate 1
-	Text5Grams  = "text-5grams"    // [text 5-grams] byte 5-grams of the text, AdaGrad, rate 0.5
-	TextWords   = "text-words"     // [text words] words and pairs of the text, AdaGrad, rate 1
-	Opening     = "opening-4grams" // [opening 4-grams (naive Bayes)] of the text's first 2,000 bytes
-)
-
 // FromLine stands for the mbox "From " line in Config.SkipHeaders.
 const FromLine = "from-line"
 
@@ -146,7 +139,7 @@ func (c Config) filled() Config {
 	fillDefaults(&c)
 	c.SecondHead += 0 // −0 is 0
 	if len(c.TextExperts) == 0 {
-		c.TextExperts = []string{HeaderWords, Text5Grams, TextWords, Opening}
+		c.TextExperts = text.Default()
 	}
 	if c.VectorEnsembles == nil && len(c.Dense) > 0 && len(c.Dense) <= MaxDenseByDefault {
 		c.VectorEnsembles = []string{string(ensemble.AnyBoost)}
@@ -250,8 +243,8 @@ func badHeader(name string) string {
 }
 
 func badExpert(name string) string {
-	if _, ok := textExperts[name]; !ok {
-		return fmt.Sprintf("%q is not one of %s", name, strings.Join([]string{HeaderWords, Text5Grams, TextWords, Opening}, ", "))
+	if text.ByName(name) == nil {
+		return fmt.Sprintf("%q is not one of %s", name, strings.Join(text.Names(), ", "))
 	}
 	return ""
 }

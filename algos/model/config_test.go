@@ -11,6 +11,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 func TestDifferences(t *testing.T) {
@@ -24,7 +25,7 @@ func TestDifferences(t *testing.T) {
 		{model.Config{TableBits: 18}, model.Config{TableBits: 20}, []string{"table_bits: 18 here, 20 in the model"}},
 		{model.Config{Dense: []string{"a", "b", "c", "d", "e"}}, model.Config{Dense: []string{"e"}},
 			[]string{`dense: 5 names (with "a", "b", "c", …) here, 1 name in the model`}},
-		{model.Config{DuplicateWindow: 5, LabelTrust: model.TrustAll, TextExperts: []string{model.Opening}}, model.Config{}, []string{
+		{model.Config{DuplicateWindow: 5, LabelTrust: model.TrustAll, TextExperts: []string{text.Opening}}, model.Config{}, []string{
 			"duplicate_window: 5 here, 100000 in the model",
 			"text_experts: opening-4grams here, header-words,text-5grams,text-words,opening-4grams in the model",
 			"label_trust: all here, text in the model",
@@ -38,7 +39,7 @@ func TestDifferences(t *testing.T) {
 
 // A field that Differences forgets is one that a learner would change silently.
 func TestDifferencesKnowEveryField(t *testing.T) {
-	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{model.Opening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"},
+	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{text.Opening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"},
 		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan},
 		TextEnsembles: []string{"adaboost"}, VectorEnsembles: []string{"bblr", "viboost"}, SecondHead: 0.99,
 		Window: 100, Rebuild: 50, Alarms: model.Alarms{Drop: 0.3}}
@@ -142,7 +143,7 @@ func TestJSONIsCanonical(t *testing.T) {
 func TestNewReportsEveryBadField(t *testing.T) {
 	_, err := model.New(model.Config{
 		TableBits: 25, Dense: []string{"a", "", "a"}, DuplicateWindow: -1,
-		TextExperts: []string{"bigrams", model.Opening, model.Opening}, LabelTrust: "maybe", TrustBy: "nobody",
+		TextExperts: []string{"bigrams", text.Opening, text.Opening}, LabelTrust: "maybe", TrustBy: "nobody",
 	})
 	if err == nil {
 		t.Fatal("no error")

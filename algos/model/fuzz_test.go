@@ -90,15 +90,15 @@ func FuzzRestore(f *testing.F) {
 	const noise = 8 + 8 + 88 + 32*dim + 8*dim*(dim+1) + 8
 	huge := math.Float64bits(1e308)
 	for _, at := range []uint32{precision + 8, eta} {
-		add(small, word{sectionVectorHalf, at, huge}, none)
+		add(small, word{sectionSubmodel + 1, at, huge}, none)
 	}
-	add(small, word{sectionVectorHalf, columns, math.MaxUint64}, none)
-	add(small, word{sectionVectorHalf, columns + 8, huge}, none)
-	seen := large[indexOf(large, sectionVectorWatch)+noise:]
-	add(large, word{sectionVectorWatch, noise + 200, binary.LittleEndian.Uint64(seen[200:]) - 25},
-		word{sectionVectorWatch, noise + 208, binary.LittleEndian.Uint64(seen[208:]) - 25})
-	fromEnd := uint32(len(sectionOf(small, sectionVectorWatch)) - 120)
-	add(small, word{sectionVectorWatch, fromEnd + 56, math.MaxUint64}, none)
+	add(small, word{sectionSubmodel + 1, columns, math.MaxUint64}, none)
+	add(small, word{sectionSubmodel + 1, columns + 8, huge}, none)
+	seen := large[indexOf(large, sectionAlarms+1)+noise:]
+	add(large, word{sectionAlarms + 1, noise + 200, binary.LittleEndian.Uint64(seen[200:]) - 25},
+		word{sectionAlarms + 1, noise + 208, binary.LittleEndian.Uint64(seen[208:]) - 25})
+	fromEnd := uint32(len(sectionOf(small, sectionAlarms+1)) - 120)
+	add(small, word{sectionAlarms + 1, fromEnd + 56, math.MaxUint64}, none)
 
 	later := append(circles(110, 7), letters(60, 8)...)
 	f.Fuzz(func(t *testing.T, b []byte, section1 uint8, at1 uint32, value1 uint64, section2 uint8, at2 uint32, value2 uint64) {

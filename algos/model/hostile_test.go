@@ -12,6 +12,8 @@ import (
 
 	"hamlet/algos/blr"
 	"hamlet/algos/feature"
+	"hamlet/algos/internal/codec"
+	"hamlet/algos/text"
 )
 
 // settled is a model of circles with all that a vector half can have.
@@ -64,46 +66,46 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 		want   string
 	}{
 		{"a precision off the diagonal", func(m *Model) {
-			overwrite(t, m.vector.head, map[int]uint64{precision + 8: huge})
-		}, "vector half: check a posterior"},
+			overwrite(t, m.submodels[ofVector].head, map[int]uint64{precision + 8: huge})
+		}, "vector sub-model: check a posterior"},
 		{"a covariance off the diagonal", func(m *Model) {
-			overwrite(t, m.vector.head, map[int]uint64{covariance + 16: huge | 1<<63})
-		}, "vector half: check a posterior"},
+			overwrite(t, m.submodels[ofVector].head, map[int]uint64{covariance + 16: huge | 1<<63})
+		}, "vector sub-model: check a posterior"},
 		{"a small one", func(m *Model) {
-			overwrite(t, m.vector.head, map[int]uint64{covariance + 16: math.Float64bits(0.01)})
+			overwrite(t, m.submodels[ofVector].head, map[int]uint64{covariance + 16: math.Float64bits(0.01)})
 		}, "V is not the inverse"},
 		{"the natural mean", func(m *Model) {
-			overwrite(t, m.vector.head, map[int]uint64{eta: huge})
+			overwrite(t, m.submodels[ofVector].head, map[int]uint64{eta: huge})
 		}, "η of input 0"},
 		{"the determinant", func(m *Model) {
-			overwrite(t, m.vector.head, map[int]uint64{48: huge})
+			overwrite(t, m.submodels[ofVector].head, map[int]uint64{48: huge})
 		}, "ln|V|"},
 		{"the log evidence", func(m *Model) {
-			overwrite(t, m.vector.head, map[int]uint64{56: huge | 1<<63})
+			overwrite(t, m.submodels[ofVector].head, map[int]uint64{56: huge | 1<<63})
 		}, "log evidence"},
 		{"alarms of other events", func(m *Model) {
-			m.vector.monitor = newMonitor(m.cfg, vectorPrior(m.cfg), m.vector.inputs(), m.vector.counter)
-		}, "vector half: alarms: a head of 0 events after 620"},
+			m.submodels[ofVector].monitor = m.specs[ofVector].newMonitor(m.cfg.Alarms)
+		}, "vector sub-model: alarms: a head of 0 events after 620"},
 		{"a precision of the second head", func(m *Model) {
-			overwrite(t, m.vector.stack.second, map[int]uint64{precision + 8: huge})
+			overwrite(t, m.submodels[ofVector].stack.second, map[int]uint64{precision + 8: huge})
 		}, "second head: check a posterior"},
 		{"the natural mean of the stacker", func(m *Model) {
-			overwrite(t, m.vector.stack.joint, map[int]uint64{88 + 16*4: huge})
+			overwrite(t, m.submodels[ofVector].stack.stacker, map[int]uint64{88 + 16*4: huge})
 		}, "stacker: check a posterior"},
 		{"rows of the standardiser", func(m *Model) {
-			overwrite(t, m.vector.columns, map[int]uint64{0: math.MaxUint64})
+			overwrite(t, m.submodels[ofVector].columns, map[int]uint64{0: math.MaxUint64})
 		}, "standardiser of 18446744073709551615 rows, want 620"},
 		{"a mean of the standardiser", func(m *Model) {
-			overwrite(t, m.vector.columns, map[int]uint64{24: huge})
+			overwrite(t, m.submodels[ofVector].columns, map[int]uint64{24: huge})
 		}, "standardiser: column 1"},
 		{"a variance of the standardiser", func(m *Model) {
-			overwrite(t, m.vector.columns, map[int]uint64{16: huge})
+			overwrite(t, m.submodels[ofVector].columns, map[int]uint64{16: huge})
 		}, "standardiser: column 0"},
-		{"a site of the future", func(m *Model) { m.vector.sites.ring[7].Fades = 13 }, "sites: slot 7 was made after"},
-		{"a site with a large input", func(m *Model) { m.vector.sites.inputs(5)[1] = 1e30 }, "sites: slot 5"},
-		{"a site of a large answer", func(m *Model) { m.vector.sites.z[619*4+1] = 1e30 }, "sites: slot 619"},
-		{"a site counted more than once", func(m *Model) { m.vector.sites.ring[3].counted = 1e300 }, "sites: slot 3"},
-		{"a site trusted beyond belief", func(m *Model) { m.vector.sites.ring[3].trust = 1.5 }, "sites: slot 3"},
+		{"a site of the future", func(m *Model) { m.submodels[ofVector].sites.ring[7].Fades = 13 }, "sites: slot 7 was made after"},
+		{"a site with a large input", func(m *Model) { m.submodels[ofVector].sites.inputs(5)[1] = 1e30 }, "sites: slot 5"},
+		{"a site of a large answer", func(m *Model) { m.submodels[ofVector].sites.z[619*4+1] = 1e30 }, "sites: slot 619"},
+		{"a site counted more than once", func(m *Model) { m.submodels[ofVector].sites.ring[3].counted = 1e300 }, "sites: slot 3"},
+		{"a site trusted beyond belief", func(m *Model) { m.submodels[ofVector].sites.ring[3].trust = 1.5 }, "sites: slot 3"},
 		{"a clock beyond 2⁵³", func(m *Model) { m.events, m.unlearnt = 1<<54, 1<<54-620 }, "its counts disagree"},
 	} {
 		m := settled(t, 620)
@@ -120,14 +122,14 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 // With a half-life of 2⁴⁰ events and a clock of 2⁴⁵, sites of the first events would
 // have faded 7·10¹¹ times, and a withdrawal would count them all.
 func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
-	m := newOf(t, Config{TableBits: 8, TextExperts: []string{Opening}, Alarms: Alarms{Off: true}, TextHead: Head{HalfLife: 1 << 40}})
+	m := newOf(t, Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: Alarms{Off: true}, TextHead: Head{HalfLife: 1 << 40}})
 	apply(t, m, letters(SiteWindow+100, 1)...)
 	if _, err := Restore(image(t, m)); err != nil {
 		t.Fatal(err)
 	}
 	const long = 1 << 45
-	m.events, m.text.events = long, long
-	overwrite(t, m.text.head, map[int]uint64{16: long})
+	m.events, m.submodels[ofText].events = long, long
+	overwrite(t, m.submodels[ofText].head, map[int]uint64{16: long})
 	if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "sites: slot 0 was made after") {
 		t.Errorf("error %v", err)
 	}
@@ -137,9 +139,9 @@ func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
 // Joint: two of them answered 0/0.
 func TestRestoreRefusesHalvesOfNoEvents(t *testing.T) {
 	texts, vectors := newOf(t, Config{TableBits: 8}), newOf(t, Config{TableBits: 8, Dense: []string{"a", "b"}})
-	texts.text, vectors.vector = newTextHalf(texts.cfg), newVectorHalf(vectors.cfg)
+	texts.submodels[ofText], vectors.submodels[ofVector] = newSubmodel(texts.specs[ofText], texts.cfg.Alarms), newSubmodel(vectors.specs[ofVector], vectors.cfg.Alarms)
 	for _, m := range []*Model{texts, vectors} {
-		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "half: it has learnt nothing") {
+		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "sub-model: it has learnt nothing") {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -169,23 +171,25 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 	}
 	few := newOf(t, Config{TableBits: 8, Alarms: Alarms{Off: true}})
 	apply(t, few, circles(1, 1)...)
-	sites, columns := emptySites(MaxDense+4, stackerInputs(nil, cfg.SecondHead), true), feature.NewStandardiser(MaxDense)
+	sites, columns := emptySites(MaxDense+4, 3, true), feature.NewStandardiser(MaxDense)
 	sites.add(site{Record: blr.Record{Y: 1, Phi: 1}})
 	columns.Observe(make([]float64, MaxDense))
 	section, err := split(image(t, newOf(t, cfg)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	few.vector.columns = columns
-	if section[sectionVectorHalf], err = few.vector.append(nil); err != nil {
+	few.submodels[ofVector].columns = columns
+	w := codec.NewWriter(nil)
+	few.submodels[ofVector].write(w)
+	if section[sectionSubmodel+1], err = w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	section[sectionVectorSites] = sites.append(nil)
+	section[sectionSites+1] = sites.append(nil)
 
-	text := newOf(t, Config{TableBits: 8, TextExperts: []string{Opening}, Alarms: Alarms{Off: true}})
-	apply(t, text, letters(1, 1)...)
+	one := newOf(t, Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: Alarms{Off: true}})
+	apply(t, one, letters(1, 1)...)
 
-	for name, b := range map[string][]byte{"a head of others": sealed(section), "one text": image(t, text)} {
+	for name, b := range map[string][]byte{"a head of others": sealed(section), "one text": image(t, one)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Restore(b)

@@ -18,12 +18,15 @@ type Model struct {
 	numerics  string
 	adoptions []Adoption
 
+	// Invariant: events = unlearnt + the events of the sub-models. Only Apply and
+	// Restore write these.
 	events, spam, unlearnt uint64
 	seen                   *dedup.Window
-	text, vector           *half // nil before their first event
+	submodels              [kinds]*submodel // nil before their first event
 
+	specs  [kinds]*spec
 	own    *Predictor // Apply's
-	runner Runner     // nil: work is done where it is waited for
+	runner Runner     // nil: slow work is done where it is waited for
 }
 
 // New returns a model that has learnt nothing. It reports every bad field of cfg.
@@ -33,8 +36,7 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, numerics: numerics()}
-	m.seen = dedup.New(cfg.DuplicateWindow)
+	m := &Model{cfg: cfg, numerics: numerics(), seen: dedup.New(cfg.DuplicateWindow), specs: newSpecs(cfg)}
 	m.own = m.NewPredictor()
 	return m, nil
 }
@@ -50,7 +52,7 @@ type Action uint8
 
 const (
 	Learn   Action = iota // learn the body
-	Relearn               // withdraw the event Of, which had this body, and learn it anew
+	Relearn               // withdraw the event Of, which had this body, and learn it again
 	Unlearn               // withdraw the event Of, which had this body
 )
 
@@ -100,11 +102,11 @@ func quote(name string) string {
 }
 
 // Apply predicts ex, then learns it; or withdraws the event that ex is about, and
-// learns ex in its place if it says so. The result depends on nothing but m's
-// bytes and ex. A copy of an event within the duplicate window changes nothing;
-// nor does an event that is refused, with a *RefusedError. Whatever is applied
-// ticks the event count by one. Apply keeps no memory of ex but its ID and Source; learning allocates
-// nothing in the steady state.
+// learns ex in its place if the action says so. The result depends on nothing but m's
+// bytes and ex. A copy of an event within the duplicate window changes nothing; nor
+// does an event that is refused, with a *RefusedError. Each event that is applied ticks
+// the event count by one. Apply refers to memory of ex until the next event, and
+// keeps its ID and Source. Learning allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
@@ -125,7 +127,7 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		effect.Receipt = receipt
 	}
 	if ex.Action == Unlearn {
-		effect.Epsilon = m.own.halfOf(&ex.Body).labels.FlipRate()
+		effect.Epsilon = m.submodel(&ex.Body).labels.FlipRate()
 		m.unlearnt++
 	} else {
 		m.learn(ex, key, &effect)
@@ -135,106 +137,96 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	return effect, nil
 }
 
-// learn predicts ex and learns it.
-func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
-	h, policy := m.half(&ex.Body)
-	in := m.own.read(&ex.Body)
-	if h.columns != nil && h.experts == nil && len(in.features[0].Index) > 0 {
-		h.experts = newVectorExperts(m.cfg) // they say 0 to this event, as in has it
-	}
-	effect.Prediction = m.own.predict(h, in)
-	s := h.learn(in, ex, policy)
-	effect.Phi, effect.Epsilon = s.trust, h.labels.FlipRate()
-	s.key, s.named, s.body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
-	h.sites.add(s)
-	sweep := m.cfg.VectorHead.Refresh
-	if h == m.text {
-		sweep = m.cfg.TextHead.Refresh
-	}
-	if sweep > 0 && h.events%uint64(sweep) == 0 {
-		h.refresh()
-	}
-	if ex.Spam {
-		m.spam++
-	}
-	m.tick(h, in, ex, effect)
-}
-
-// tick lets what looks back on the stream take an event that h has learnt, the
-// model's next.
-func (m *Model) tick(h *half, in *reading, ex *Example, effect *Effect) {
-	body := BodyText
-	if h == m.vector {
-		body = BodyVector
-	}
-	if h.stack != nil {
-		effect.Rebuilds = h.stack.tick(nil, h.events, m.runner)
-		for i := range effect.Rebuilds {
-			effect.Rebuilds[i].Body = body
-		}
-	}
-	if h.monitor == nil {
-		return
-	}
-	o := drift.Observation{
-		X: in.x, Inputs: in.inputs, Label: -1, LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
-		ID: ex.ID, Source: ex.Source,
-	}
-	if ex.Spam {
-		o.Label = 1
-	}
-	if h.counter != noCounter {
-		o.Surprise = in.scores[h.counter].Surprise
-	}
-	for _, c := range h.monitor.Observe(nil, &o, h.events, m.runner) {
-		effect.Alerts = append(effect.Alerts, Alert{
-			Kind: c.Kind, Body: body, Raised: c.Status.Raised, Event: m.events + 1,
-			Status: c.Status, Report: c.Report, Diagnosis: h.monitor.Diagnosis(),
-		})
-	}
-}
-
-// withdraw takes the event that ex is about out of its half, or refuses.
+// withdraw takes the event that ex is about out of its sub-model, or refuses.
 func (m *Model) withdraw(ex *Example) (*Receipt, error) {
-	h := m.own.halfOf(&ex.Body)
-	if h == nil {
+	s := m.submodel(&ex.Body)
+	if s == nil {
 		return nil, &RefusedError{errUnknown.Error()}
 	}
-	in := m.own.read(&ex.Body)
-	slot, err := h.sites.find(m.seen.Key(ex.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
+	in := m.own.reader.read(&ex.Body, s)
+	slot, err := s.sites.find(m.seen.Key(ex.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	receipt, err := h.withdraw(slot, in)
+	receipt, err := s.withdraw(slot, in)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	if h.stack != nil {
-		h.stack.past.withdraw(receipt.Since, h.events+1)
+	if s.stack != nil {
+		s.stack.past.withdraw(receipt.Since, s.events+1)
 	}
 	return &receipt, nil
 }
 
-// half returns the half that learns b, which comes into being here, and how it
-// takes labels.
-func (m *Model) half(b *Body) (h *half, policy trust.Policy) {
-	policy.BySource = m.cfg.TrustBy == TrustBySource
-	if b.Message != nil {
-		if m.text == nil {
-			m.text = newTextHalf(m.cfg)
-		}
-		policy.Heads = m.cfg.LabelTrust != TrustNone
-		policy.Experts = policy.Heads
-		return m.text, policy
+// learn reads ex, predicts it, learns it, and keeps its site for a withdrawal.
+func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
+	kind := kindOf(&ex.Body)
+	if m.submodels[kind] == nil {
+		m.submodels[kind] = newSubmodel(m.specs[kind], m.cfg.Alarms)
 	}
-	if m.vector == nil {
-		m.vector = newVectorHalf(m.cfg)
+	s := m.submodels[kind]
+	in := m.own.reader.read(&ex.Body, s)
+	if s.experts == nil && len(in.views[0].Index) > 0 {
+		s.experts = s.newExperts() // they say 0 to this event, as in has it
 	}
-	policy.Heads = m.cfg.LabelTrust == TrustAll
-	// Beside dense names the experts see what the head does not, and teach it.
-	policy.Experts = policy.Heads && len(m.cfg.Dense) == 0
-	return m.vector, policy
+	effect.Prediction = predict(s, in)
+	at := s.learn(in, ex, m.policy(kind))
+	effect.Phi, effect.Epsilon = at.trust, s.labels.FlipRate()
+	at.key, at.named, at.body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
+	s.sites.add(at)
+	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
+		s.refresh()
+	}
+	if ex.Spam {
+		m.spam++
+	}
+	m.tick(s, in, ex, effect)
 }
+
+// policy says how a kind of body takes its labels.
+func (m *Model) policy(k kind) trust.Policy {
+	p := trust.Policy{BySource: m.cfg.TrustBy == TrustBySource}
+	if k == ofText {
+		p.Heads = m.cfg.LabelTrust != TrustNone
+		p.Experts = p.Heads
+		return p
+	}
+	p.Heads = m.cfg.LabelTrust == TrustAll
+	// Beside dense names the experts see what the head does not, and teach it.
+	p.Experts = p.Heads && len(m.cfg.Dense) == 0
+	return p
+}
+
+// tick shows an event that s has learnt, the model's next, to what looks back on the
+// stream: ensembles and alarms.
+func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
+	body := bodies[s.kind]
+	if s.stack != nil {
+		effect.Rebuilds = s.stack.tick(nil, s.events, m.runner)
+		for i := range effect.Rebuilds {
+			effect.Rebuilds[i].Body = body
+		}
+	}
+	if s.monitor == nil {
+		return
+	}
+	o := drift.Observation{
+		X: in.x, Inputs: in.inputs, Label: sign(ex.Spam), LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
+		ID: ex.ID, Source: ex.Source,
+	}
+	if s.surprise != noExpert {
+		o.Surprise = in.scores[s.surprise].Surprise
+	}
+	for _, c := range s.monitor.Observe(nil, &o, s.events, m.runner) {
+		effect.Alerts = append(effect.Alerts, Alert{
+			Kind: c.Kind, Body: body, Raised: c.Status.Raised, Event: m.events + 1,
+			Status: c.Status, Report: c.Report, Diagnosis: s.monitor.Diagnosis(),
+		})
+	}
+}
+
+// submodel returns what knows bodies like b; nil before its first event.
+func (m *Model) submodel(b *Body) *submodel { return m.submodels[kindOf(b)] }
 
 // Events returns the number of events applied: the model's clock.
 func (m *Model) Events() uint64 { return m.events }
@@ -259,13 +251,13 @@ func CurrentNumerics() string { return numerics() }
 // Epsilon returns the flip rate of the labels: that of mail and text or that of
 // vectors, whichever is higher. Before the first event it is 0.1, where it starts.
 func (m *Model) Epsilon() float64 {
-	ε, some := 0.0, false
-	for _, h := range []*half{m.text, m.vector} {
-		if h != nil {
-			ε, some = max(ε, h.labels.FlipRate()), true
+	ε := 0.0
+	for _, s := range m.submodels {
+		if s != nil {
+			ε = max(ε, s.labels.FlipRate())
 		}
 	}
-	if !some {
+	if ε == 0 {
 		return trust.FirstFlipRate
 	}
 	return ε
@@ -275,44 +267,44 @@ func (m *Model) Epsilon() float64 {
 // that is computed, and no bit of what the model becomes.
 func (m *Model) SetRunner(r Runner) {
 	m.runner = r
-	for _, h := range []*half{m.text, m.vector} {
-		if h != nil && h.stack != nil {
-			h.stack.resume(h.events, r)
+	for _, s := range m.submodels {
+		if s != nil && s.stack != nil {
+			s.stack.resume(s.events, r)
 		}
-		if h != nil && h.monitor != nil {
-			h.monitor.Resume(r)
+		if s != nil && s.monitor != nil {
+			s.monitor.Resume(r)
 		}
 	}
 }
 
-// Alarms returns the alarms as they stand, of the halves that there are, in the
-// order text, vector and label noise, covariate, concept.
-func (m *Model) Alarms() (all []Alarm) {
-	for i, h := range []*half{m.text, m.vector} {
-		if h == nil || h.monitor == nil {
-			continue
-		}
-		for _, a := range h.monitor.Alarms() {
-			all = append(all, Alarm{a.Kind, []string{BodyText, BodyVector}[i], a.Status})
-		}
-	}
-	return all
-}
-
-// An Alarm is how one alarm of one half stands.
+// An Alarm is how one alarm stands.
 type Alarm struct {
 	Kind, Body string
 	Status     drift.Status
 }
 
-// Diagnosis returns in words what the alarms say: of the text half, or if that says
-// nothing of the vector half.
-func (m *Model) Diagnosis() drift.Diagnosis {
-	for _, h := range []*half{m.text, m.vector} {
-		if h == nil || h.monitor == nil {
+// Alarms returns the alarms as they stand, of the kinds of bodies that were learnt, in
+// the order text, vector and label noise, covariate, concept.
+func (m *Model) Alarms() (all []Alarm) {
+	for k, s := range m.submodels {
+		if s == nil || s.monitor == nil {
 			continue
 		}
-		if d := h.monitor.Diagnosis(); d != drift.Nothing {
+		for _, a := range s.monitor.Alarms() {
+			all = append(all, Alarm{a.Kind, bodies[k], a.Status})
+		}
+	}
+	return all
+}
+
+// Diagnosis returns what the alarms mean: those of mail and text, or if these say
+// nothing those of vectors.
+func (m *Model) Diagnosis() drift.Diagnosis {
+	for _, s := range m.submodels {
+		if s == nil || s.monitor == nil {
+			continue
+		}
+		if d := s.monitor.Diagnosis(); d != drift.Nothing {
 			return d
 		}
 	}
@@ -322,12 +314,12 @@ func (m *Model) Diagnosis() drift.Diagnosis {
 // WindowBytes returns how many bytes of the model's are its windows of past
 // events: those that ensembles are rebuilt from and the alarms look back on.
 func (m *Model) WindowBytes() (n int) {
-	for _, h := range []*half{m.text, m.vector} {
-		if h != nil && h.stack != nil {
-			n += h.stack.past.size()
+	for _, s := range m.submodels {
+		if s != nil && s.stack != nil {
+			n += s.stack.past.size()
 		}
-		if h != nil && h.monitor != nil {
-			n += h.monitor.WindowSize()
+		if s != nil && s.monitor != nil {
+			n += s.monitor.WindowSize()
 		}
 	}
 	return n

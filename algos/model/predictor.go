@@ -27,7 +27,7 @@ func (p Prediction) Interval(z float64) (lo, hi float64) {
 	return logistic.Sigmoid(p.Mean - s), logistic.Sigmoid(p.Mean + s)
 }
 
-// A Contribution is one input's share of the Mean of a Prediction, with its
+// A Contribution is what one input adds to the Mean of a Prediction, with its
 // posterior standard deviation, in nats.
 type Contribution struct {
 	Name             string
@@ -37,19 +37,13 @@ type Contribution struct {
 // A Predictor asks a model. It holds the scratch that reading a body takes, so
 // that it allocates nothing in the steady state, and serves one goroutine.
 type Predictor struct {
-	m                   *Model
-	reader              *reader
-	textPrior, vecPrior prior
-	textNames, vecNames []string
-	contributions       []blr.Contribution
+	m             *Model
+	reader        *reader
+	contributions []blr.Contribution // scratch of explain
 }
 
 // NewPredictor returns a Predictor of m that sees what m learns.
-func (m *Model) NewPredictor() *Predictor {
-	p := &Predictor{m: m, reader: newReader(m.cfg), textPrior: textPrior(m.cfg), vecPrior: vectorPrior(m.cfg)}
-	p.textNames, p.vecNames = inputNames(m.cfg)
-	return p
-}
+func (m *Model) NewPredictor() *Predictor { return &Predictor{m: m, reader: newReader(m.specs)} }
 
 // Predict returns what the model thinks of b, or a *RefusedError. It changes
 // nothing that any model's bytes or answers depend on.
@@ -57,7 +51,8 @@ func (p *Predictor) Predict(b *Body) (Prediction, error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, err
 	}
-	return p.predict(p.halfOf(b), p.read(b)), nil
+	s := p.m.submodel(b)
+	return predict(s, p.reader.read(b, s)), nil
 }
 
 // Explain is Predict with the contributions of the head's inputs and of the
@@ -66,31 +61,29 @@ func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, nil, err
 	}
-	prediction, all := p.explain(p.halfOf(b), p.read(b))
+	s := p.m.submodel(b)
+	prediction, all := p.explain(s, p.reader.read(b, s))
 	return prediction, all, nil
 }
 
 // explain is predict with the contributions, largest absolute value first.
-func (p *Predictor) explain(h *half, in *reading) (Prediction, []Contribution) {
-	names, before := p.textNames, p.textPrior
-	if in == &p.reader.vector {
-		names, before = p.vecNames, p.vecPrior
-	}
+func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contribution) {
 	p.contributions = p.contributions[:0]
-	if h != nil {
-		p.contributions = h.head.Contributions(p.contributions, in.x)
+	if s != nil {
+		p.contributions = s.head.Contributions(p.contributions, in.x)
 	} else {
+		before := in.spec.layout.prior
 		for j, x := range in.x {
 			p.contributions = append(p.contributions, blr.Contribution{
 				Mean: before.mean[j] * x, SD: math.Abs(x) / math.Sqrt(before.precision[j]),
 			})
 		}
 	}
-	prediction := p.predict(h, in)
-	contributions := p.contributions
-	if in.joined {
-		contributions = h.stack.contributions(nil, in, contributions)
-		for _, k := range h.stack.kinds {
+	prediction := predict(s, in)
+	names, contributions := in.spec.layout.names, p.contributions
+	if in.stacked {
+		contributions = s.stack.contributions(nil, in, contributions)
+		for _, k := range s.stack.kinds {
 			names = append(names[:len(names):len(names)], "ensemble: "+string(k))
 		}
 	}
@@ -104,42 +97,28 @@ func (p *Predictor) explain(h *half, in *reading) (Prediction, []Contribution) {
 	return prediction, all
 }
 
-// halfOf returns the half that knows bodies like b; nil if there is none yet.
-func (p *Predictor) halfOf(b *Body) *half {
-	if b.Message != nil {
-		return p.m.text
-	}
-	return p.m.vector
-}
-
-// read brings b, which has passed Check, before the half that knows bodies like it.
-func (p *Predictor) read(b *Body) *reading {
-	if b.Message != nil {
-		return p.reader.readMessage(b.Message, p.m.text)
-	}
-	return p.reader.readVector(b.Vector, p.m.cfg.Dense, p.m.vector)
-}
-
-// predict returns the answer of h's stack, or else of its head, or of the prior
-// where h is nil. It leaves what the head said, and how they were joined, in in.
-func (p *Predictor) predict(h *half, in *reading) Prediction {
+// predict returns the answer of the stack of s, or else of its head, or of the prior
+// where s is nil. It leaves in in what the head said, and whether the stack was asked.
+func predict(s *submodel, in *features) Prediction {
 	var mean, variance float64
-	if h != nil {
-		mean, variance = h.head.Moments(in.x)
+	if s != nil {
+		mean, variance = s.head.Moments(in.x)
 	} else {
-		before := p.textPrior
-		if in == &p.reader.vector {
-			before = p.vecPrior
-		}
+		before := in.spec.layout.prior
 		for j, x := range in.x {
 			mean += float64(before.mean[j] * x)
 			variance += x * x / before.precision[j]
 		}
 	}
-	in.head = Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
-	in.joined = h != nil && h.stack != nil && h.stack.serves()
-	if !in.joined {
+	in.head = moderated(mean, variance)
+	in.stacked = s != nil && s.stack != nil && s.stack.serves()
+	if !in.stacked {
 		return in.head
 	}
-	return h.stack.predict(in)
+	return s.stack.predict(in)
+}
+
+// moderated is the Prediction of log-odds of this mean and variance.
+func moderated(mean, variance float64) Prediction {
+	return Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
 }

@@ -2,80 +2,124 @@ package model
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/text"
 )
 
-// A reading is a body as one half of a model sees it: what its experts read and
-// said, and the head's input.
-type reading struct {
-	features []feature.Sparse // of each expert
-	scores   []text.Score     // of each expert; zero where there is none yet
-	dense    []float64        // vectors: the dense inputs before standardising
-	x        []float64
-	inputs   []float64 // of ensembles and noise watch: x without the 1, dense inputs as they came, to float32
+// features are a body as one sub-model sees it. All of it is scratch of one reader,
+// overwritten by the next body of its kind.
+type features struct {
+	spec   *spec
+	lists  []list       // each that an expert reads, once
+	views  []*text.View // of each expert: that of its list
+	scores []text.Score // of each expert; zero where there is none yet
 
-	head    Prediction // what the half's head said alone
-	joined  bool       // whether its stack was asked
-	joining joining
+	facts       [feature.FactCount]float64 // of a message
+	dense       []float64                  // of a vector: the dense numbers, ±ln(1+|v|)
+	hashedNames float64                    // of a vector: ln(1+count of names that are not dense)
+
+	x      []float64 // the head's inputs
+	inputs []float64 // those of ensembles and of the label-noise alarm
+
+	head    Prediction // what the head said alone
+	stacked bool       // whether the stack was asked
+	joining joining    // the stack's scratch
 }
 
-// A reader holds the scratch for reading bodies.
+// A list is one that experts read, with what it read.
+type list struct {
+	*text.List
+	view    *text.View
+	readers []int // the experts
+}
+
+func newFeatures(s *spec) *features {
+	in := &features{
+		spec:   s,
+		scores: make([]text.Score, len(s.entries)),
+		x:      make([]float64, s.layout.dim()),
+		inputs: make([]float64, s.layout.raw),
+	}
+	if s.kind == ofVector {
+		in.dense = make([]float64, len(s.cfg.Dense))
+	}
+	for k, e := range s.entries {
+		i := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads })
+		if i < 0 {
+			i = len(in.lists)
+			in.lists = append(in.lists, list{List: e.Reads, view: new(text.View)})
+		}
+		in.lists[i].readers = append(in.lists[i].readers, k)
+		in.views = append(in.views, in.lists[i].view)
+	}
+	return in
+}
+
+// A reader reads bodies. It holds the scratch that this takes, and serves one
+// goroutine.
 type reader struct {
 	hasher  *feature.Hasher
-	h, t    []byte // H and T of the message at hand; t is our memory, h is not
+	skip    []string // headers that are not read, sorted
+	of      [kinds]*features
+	parts   text.Parts // of the body at hand
+	header  []byte     // memory of parts: H without the headers that are skipped
+	text    []byte     // T
 	hashed  []feature.Number
-	scratch []byte
-	text    reading
-	vector  reading
-	recipe  []textExpert // of text.features
-	skip    []string     // headers that are not read, sorted
-	kept    []byte       // H without them
-	share   bool         // whether the last input of text is the recent share of spam
+	scratch []byte // of bodyHash
 }
 
-func newReader(cfg Config) *reader {
+func newReader(specs [kinds]*spec) *reader {
+	cfg := specs[ofText].cfg
 	r := &reader{hasher: feature.NewHasher(cfg.TableBits), skip: cfg.SkipHeaders}
-	k, facts := len(cfg.TextExperts), feature.FactCount
-	if cfg.SpamShare {
-		r.share, facts = true, facts+1
-	}
-	r.text = reading{
-		features: make([]feature.Sparse, k),
-		scores:   make([]text.Score, k),
-		x:        make([]float64, 1+k+facts),
-		inputs:   make([]float64, k+facts),
-	}
-	for _, name := range cfg.TextExperts {
-		r.recipe = append(r.recipe, textExperts[name])
-	}
-	d := len(cfg.Dense)
-	r.vector = reading{
-		features: make([]feature.Sparse, vectorExperts),
-		scores:   make([]text.Score, vectorExperts),
-		dense:    make([]float64, d),
-		x:        make([]float64, 1+d+vectorExperts+1),
-		inputs:   make([]float64, d+vectorExperts+1),
+	for k, s := range specs {
+		r.of[k] = newFeatures(s)
 	}
 	return r
 }
 
-// score lets h's experts, as far as it has any, answer what in holds.
-func (in *reading) score(h *half, inputs []float64) {
+// read brings b, which has passed Check, before s, nil before its first event.
+func (r *reader) read(b *Body, s *submodel) *features {
+	in := r.features(b, s)
 	clear(in.scores)
-	if h != nil {
-		for k, e := range h.experts {
-			in.scores[k] = e.Score(in.features[k])
+	if s != nil {
+		for k, e := range s.experts {
+			in.scores[k] = e.Score(in.views[k])
 		}
 	}
-	for k, s := range in.scores {
-		inputs[k] = s.Input
+	in.spec.layout.fill(in, s)
+	return in
+}
+
+// features reads what b says of itself, and asks for the memory that the experts of s
+// will read.
+func (r *reader) features(b *Body, s *submodel) *features {
+	in := r.of[kindOf(b)]
+	if b.Message != nil {
+		r.text = b.Message.AppendT(r.text[:0])
+		r.parts = text.Parts{Head: r.head(b.Message), Text: r.text}
+		feature.Facts(in.facts[:], b.Message)
+	} else {
+		r.split(b.Vector, in)
+		r.parts = text.Parts{Numbers: r.hashed}
 	}
+	for _, l := range in.lists {
+		l.Read(r.hasher, l.view, &r.parts)
+		if s != nil && s.experts != nil {
+			for _, k := range l.readers {
+				s.experts[k].Prefetch(l.view) // the memory comes while the next list is hashed
+			}
+		}
+	}
+	return in
 }
 
 // head returns H, without the headers that are skipped. It is ours or m's.
@@ -83,8 +127,8 @@ func (r *reader) head(m *feature.Message) []byte {
 	if len(r.skip) == 0 {
 		return m.H()
 	}
-	r.kept = r.kept[:0]
-	for rest := m.Head; len(rest) > 0 && len(r.kept) < feature.HeadBytes; {
+	r.header = r.header[:0]
+	for rest := m.Head; len(rest) > 0 && len(r.header) < feature.HeadBytes; {
 		line := rest
 		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
 			line = rest[:end+1]
@@ -97,82 +141,44 @@ func (r *reader) head(m *feature.Message) []byte {
 		if _, skipped := slices.BinarySearchFunc(r.skip, name, func(s string, name []byte) int {
 			return strings.Compare(s, string(name))
 		}); !skipped {
-			r.kept = append(r.kept, line...)
+			r.header = append(r.header, line...)
 		}
 	}
-	return r.kept[:min(len(r.kept), feature.HeadBytes)]
+	return r.header[:min(len(r.header), feature.HeadBytes)]
 }
 
-// readMessage reads m for the text half h, nil if there is none yet.
-func (r *reader) readMessage(m *feature.Message, h *half) *reading {
-	in := &r.text
-	r.h, r.t = r.head(m), m.AppendT(r.t[:0])
-	for k, e := range r.recipe {
-		in.features[k].Index = e.read(r.hasher, in.features[k].Index[:0], e.part(r))
-		if h != nil {
-			h.experts[k].Prefetch(in.features[k].Index) // they come while the next is hashed
-		}
-	}
-	r.h = nil
-	experts := len(r.recipe)
-	in.x[0] = 1
-	in.score(h, in.x[1:1+experts])
-	feature.Facts(in.x[1+experts:1+experts+feature.FactCount], m)
-	r.setShare(h)
-	in.setInputs()
-	return in
-}
-
-// setShare writes the recent share of spam of the text half h, nil if there is
-// none yet, where it is an input.
-func (r *reader) setShare(h *half) {
-	if !r.share {
-		return
-	}
-	input := 0.0
-	if h != nil {
-		input = h.labels.SpamRateLogit()
-	}
-	r.text.x[len(r.text.x)-1] = input
-}
-
-// readVector reads v for the vector half h, nil if there is none yet. v has
-// passed Check.
-func (r *reader) readVector(v []feature.Number, names []string, h *half) *reading {
-	in := &r.vector
-	hashed, d := r.hashed[:0], 0
+// split writes the dense numbers of v into in and the others into r.hashed.
+func (r *reader) split(v []feature.Number, in *features) {
+	names := in.spec.cfg.Dense
+	r.hashed = r.hashed[:0]
+	d, present := 0, 0
 	for _, n := range v {
 		if d < len(names) && n.Name == names[d] {
 			in.dense[d] = feature.SignedLog(n.Value)
 			d++
-		} else {
-			hashed = append(hashed, n)
+			continue
+		}
+		r.hashed = append(r.hashed, n)
+		if n.Value != 0 { // 0 is the same as missing
+			present++
 		}
 	}
-	r.hashed = hashed
-	r.hasher.Numbers(&in.features[0], hashed)
-	in.features[1] = in.features[0]
-
-	in.x[0] = 1
-	dense, rest := in.x[1:1+len(names)], in.x[1+len(names):]
-	clear(dense)
-	if h != nil {
-		h.columns.Standardise(dense, in.dense)
-	}
-	in.score(h, rest[:vectorExperts])
-	rest[vectorExperts] = logistic.Log1p(float64(present(hashed)))
-	in.setInputs()
-	return in
+	in.hashedNames = logistic.Log1p(float64(present))
 }
 
-// present counts the numbers that are not 0, which is the same as missing.
-func present(numbers []feature.Number) (n int) {
-	for _, number := range numbers {
-		if number.Value != 0 {
-			n++
-		}
+// bodyHash names what was read of b, which was read last. A withdrawal must bring the
+// same body: so it undoes what was counted and nothing else.
+func (r *reader) bodyHash(b *Body) uint64 {
+	if b.Message != nil {
+		return xxhash.Sum64(r.parts.Head) ^ bits.RotateLeft64(xxhash.Sum64(r.parts.Text), 1)
 	}
-	return n
+	r.scratch = r.scratch[:0]
+	for _, n := range b.Vector {
+		r.scratch = binary.LittleEndian.AppendUint32(r.scratch, uint32(len(n.Name)))
+		r.scratch = append(r.scratch, n.Name...)
+		r.scratch = binary.LittleEndian.AppendUint64(r.scratch, math.Float64bits(n.Value))
+	}
+	return xxhash.Sum64(r.scratch)
 }
 
 // check is Model.Check without the type of its error.
@@ -202,15 +208,4 @@ func check(b *Body, dense []string) (reason string) {
 		return "vector: the dense name " + quote(dense[d]) + " is missing; its value is 0 if it has none"
 	}
 	return ""
-}
-
-// setInputs writes what ensembles and the noise watch see. Trees and stumps only
-// ask for the order of a column's values, which running standardisation would mix
-// up; float32 is what their windows keep.
-func (in *reading) setInputs() {
-	copy(in.inputs, in.x[1:])
-	copy(in.inputs, in.dense)
-	for j, v := range in.inputs {
-		in.inputs[j] = float64(float32(v))
-	}
 }

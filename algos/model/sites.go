@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"hamlet/algos/blr"
-	"hamlet/algos/text"
 )
 
 // SiteWindow is how many of the last events of each kind of body can be
@@ -28,9 +24,9 @@ type site struct {
 	counted    float64 // the weight with which naive Bayes counted it; 0: it did not
 	withdrawn  bool
 
-	joined bool       // the stacker learnt it, too
-	joint  blr.Record // what the stacker added, and the second head; without X,
-	second blr.Record // label and trust
+	joined  bool       // the stacker learnt it, too
+	stacker blr.Record // what the stacker added, and the second head; without X,
+	second  blr.Record // label and trust
 }
 
 // sites is a ring of a half's last SiteWindow sites. The inputs lie in one slice.
@@ -67,11 +63,11 @@ func (w *sites) add(s site) {
 	}
 	x := w.inputs(w.next)
 	copy(x, s.X)
-	s.joined = len(s.joint.X) > 0
+	s.joined = len(s.stacker.X) > 0
 	z := w.z[w.next*w.zdim : (w.next+1)*w.zdim]
 	clear(z)
-	copy(z, s.joint.X)
-	s.X, s.joint.X, s.second.X = nil, nil, nil // x and z have them: the slice may move when it grows
+	copy(z, s.stacker.X)
+	s.X, s.stacker.X, s.second.X = nil, nil, nil // x and z have them: the slice may move when it grows
 	w.ring[w.next] = s
 	w.next = (w.next + 1) % SiteWindow
 }
@@ -85,11 +81,11 @@ func (w *sites) record(slot int) blr.Record {
 	return r
 }
 
-// besides returns the records of the stacker, with an X of no inputs where it did
+// stackRecords returns the records of the stacker, with an X of no inputs where it did
 // not learn the event, and of the second head.
-func (w *sites) besides(slot int) (joint, second blr.Record) {
+func (w *sites) stackRecords(slot int) (joint, second blr.Record) {
 	s := &w.ring[slot]
-	joint, second = s.joint, s.second
+	joint, second = s.stacker, s.second
 	if s.joined {
 		joint.X = w.z[slot*w.zdim : (slot+1)*w.zdim]
 	}
@@ -126,22 +122,6 @@ func (w *sites) find(key, named, body uint64) (slot int, err error) {
 	return -1, err
 }
 
-// bodyHash names what the experts read of a body, so that a withdrawal undoes
-// what was counted and nothing else. b is the body that was
-// read last.
-func (r *reader) bodyHash(b *Body) uint64 {
-	if b.Message != nil {
-		return xxhash.Sum64(r.head(b.Message)) ^ bits.RotateLeft64(xxhash.Sum64(r.t), 1)
-	}
-	r.scratch = r.scratch[:0]
-	for _, n := range b.Vector {
-		r.scratch = binary.LittleEndian.AppendUint32(r.scratch, uint32(len(n.Name)))
-		r.scratch = append(r.scratch, n.Name...)
-		r.scratch = binary.LittleEndian.AppendUint64(r.scratch, math.Float64bits(n.Value))
-	}
-	return xxhash.Sum64(r.scratch)
-}
-
 // A Receipt says what a withdrawal took out of a model: the head's site, and what
 // naive Bayes had counted. A trace stays where learning is no sum: in the weights
 // and step sizes of the AdaGrad experts (where it can be most of what had been
@@ -166,41 +146,41 @@ var (
 	errOtherBody = errors.New("the body is not the one that was learnt")
 )
 
-// withdraw takes the event in slot out of the half: the head's site as it stands
-// now, and naive Bayes' counts. It changes nothing if it returns an error.
-func (h *half) withdraw(slot int, in *reading) (Receipt, error) {
-	s := &h.sites.ring[slot]
+// withdraw takes the event in slot out of the sub-model: the head's site as it stands
+// now, and what experts counted. It changes nothing if it returns an error.
+func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
+	at := &s.sites.ring[slot]
 	var stacker, second *blr.Posterior
-	if h.stack != nil {
+	if s.stack != nil {
 		var err error
-		if stacker, second, err = h.stack.withdrawn(h.sites.besides(slot)); err != nil {
+		if stacker, second, err = s.stack.withdrawn(s.sites.stackRecords(slot)); err != nil {
 			return Receipt{}, err
 		}
 	}
-	taken, err := h.head.Unlearn(h.sites.record(slot))
+	taken, err := s.head.Unlearn(s.sites.record(slot))
 	if err != nil {
 		return Receipt{}, err
 	}
-	if h.stack != nil {
-		h.stack.joint, h.stack.second = stacker, second
+	if s.stack != nil {
+		s.stack.stacker, s.stack.second = stacker, second
 	}
-	s.withdrawn = true
+	at.withdrawn = true
 	r := Receipt{
-		Site: taken, Trust: s.trust, Spam: s.Y > 0, Counted: s.counted,
-		Since: (h.sites.next - 1 - slot + SiteWindow) % SiteWindow,
+		Site: taken, Trust: at.trust, Spam: at.Y > 0, Counted: at.counted,
+		Since: (s.sites.next - 1 - slot + SiteWindow) % SiteWindow,
 	}
-	for k, e := range h.experts {
-		if nb, ok := e.(*text.NaiveBayes); ok && s.counted > 0 {
-			nb.Unlearn(in.features[k], r.Spam, s.counted)
+	if at.counted > 0 {
+		for k, e := range s.experts {
+			e.Withdraw(in.views[k], r.Spam, at.counted)
 		}
 	}
 	return r, nil
 }
 
-// refresh solves the sites that are kept once more, oldest first, under the
-// belief of today.
-func (h *half) refresh() {
-	w := &h.sites
+// refresh solves the sites that stand once more, oldest first, under the belief of
+// today.
+func (s *submodel) refresh() {
+	w := &s.sites
 	for i := range w.ring {
 		slot := i
 		if len(w.ring) == SiteWindow {
@@ -210,7 +190,7 @@ func (h *half) refresh() {
 			continue
 		}
 		rec := w.record(slot)
-		if _, err := h.head.Refresh(&rec); err != nil {
+		if _, err := s.head.Refresh(&rec); err != nil {
 			continue // what cannot be refreshed stays as it is
 		}
 		rec.X = nil
@@ -263,7 +243,7 @@ func (w *sites) append(dst []byte) []byte {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 		}
 		if w.zdim > 0 {
-			dst = appendSite(dst, &s.joint)
+			dst = appendSite(dst, &s.stacker)
 			for _, v := range w.z[slot*w.zdim : (slot+1)*w.zdim] {
 				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 			}
@@ -317,7 +297,7 @@ func (w *sites) restore(b []byte) error {
 		}
 		z := w.z[slot*w.zdim : (slot+1)*w.zdim]
 		if w.zdim > 0 {
-			beside(&s.joint)
+			beside(&s.stacker)
 			for j := range z {
 				z[j] = number()
 			}
@@ -327,7 +307,7 @@ func (w *sites) restore(b []byte) error {
 		}
 		finite := true
 		for _, v := range append([]float64{s.H, s.Eta, s.R, s.Xi, s.trust, s.counted,
-			s.joint.H, s.joint.Eta, s.joint.R, s.joint.Xi, s.second.H, s.second.Eta, s.second.R, s.second.Xi}, slices.Concat(x, z)...) {
+			s.stacker.H, s.stacker.Eta, s.stacker.R, s.stacker.Xi, s.second.H, s.second.Eta, s.second.R, s.second.Xi}, slices.Concat(x, z)...) {
 			finite = finite && math.Abs(v) <= math.MaxFloat64
 		}
 		for _, v := range x {
@@ -336,7 +316,7 @@ func (w *sites) restore(b []byte) error {
 		for _, v := range z {
 			finite = finite && math.Abs(v) <= mostAnswer
 		}
-		if flags > 3 || s.joined && w.zdim == 0 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.joint.H < 0 || s.second.H < 0 || !(s.trust >= 0 && s.trust <= 1) || !(s.counted >= 0 && s.counted <= 1) || !finite {
+		if flags > 3 || s.joined && w.zdim == 0 || s.Y != 1 && s.Y != -1 || !(s.Phi > 0 && s.Phi <= 1) || s.H < 0 || s.stacker.H < 0 || s.second.H < 0 || !(s.trust >= 0 && s.trust <= 1) || !(s.counted >= 0 && s.counted <= 1) || !finite {
 			return fmt.Errorf("sites: slot %d is not one", slot)
 		}
 	}
@@ -362,8 +342,8 @@ func (w *sites) check(head *blr.Posterior, s *stack) error {
 	}
 	for slot := range w.ring {
 		at := &w.ring[slot]
-		if !fits(&at.Record, head) || at.joined && !fits(&at.joint, s.joint) || w.two && !fits(&at.second, s.second) {
-			return fmt.Errorf("sites: slot %d was made after %d, %d and %d fadings", slot, at.Fades, at.joint.Fades, at.second.Fades)
+		if !fits(&at.Record, head) || at.joined && !fits(&at.stacker, s.stacker) || w.two && !fits(&at.second, s.second) {
+			return fmt.Errorf("sites: slot %d was made after %d, %d and %d fadings", slot, at.Fades, at.stacker.Fades, at.second.Fades)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"hamlet/algos/feature"
+	"hamlet/algos/text"
 )
 
 // letters returns n labelled texts, the same for the same seed.
@@ -89,20 +90,20 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 	if m.Events() != 2050 || m.Unlearnt() != 50 {
 		t.Errorf("%d events, %d of them unlearnt, want 2050 and 50", m.Events(), m.Unlearnt())
 	}
-	d := m.text.head.Dim()
-	before := textPrior(m.cfg)
+	d := m.submodels[ofText].head.Dim()
+	before := m.specs[ofText].layout.prior
 	wantΛ, wantη := mat.NewSymDense(d, nil), make([]float64, d)
 	for j, τ := range before.precision {
 		wantΛ.SetSym(j, j, τ)
 		wantη[j] = τ * before.mean[j]
 	}
 	left := 0
-	for slot := range m.text.sites.ring {
-		if m.text.sites.ring[slot].withdrawn {
+	for slot := range m.submodels[ofText].sites.ring {
+		if m.submodels[ofText].sites.ring[slot].withdrawn {
 			continue
 		}
 		left++
-		rec := m.text.sites.record(slot)
+		rec := m.submodels[ofText].sites.record(slot)
 		wantΛ.SymRankOne(wantΛ, rec.H, mat.NewVecDense(d, rec.X))
 		for j, x := range rec.X {
 			wantη[j] += rec.Eta * x
@@ -112,7 +113,7 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 		t.Fatalf("%d sites are left, want 1950", left)
 	}
 	gotΛ, gotη := mat.NewSymDense(d, nil), make([]float64, d)
-	m.text.head.NaturalTo(gotη, gotΛ)
+	m.submodels[ofText].head.NaturalTo(gotη, gotΛ)
 	for i := range d {
 		for j := range d {
 			if g, w := gotΛ.At(i, j), wantΛ.At(i, j); math.Abs(g-w) > 1e-9*max(1, math.Abs(w)) {
@@ -190,9 +191,9 @@ func TestRelearnIsUnlearnAndLearn(t *testing.T) {
 	if one.Events()+1 != two.Events() || one.Events() != 301 {
 		t.Errorf("%d and %d events, want 301 and 302", one.Events(), two.Events())
 	}
-	a, b := make([]float64, one.text.head.Dim()), make([]float64, two.text.head.Dim())
-	one.text.head.MeanTo(a)
-	two.text.head.MeanTo(b)
+	a, b := make([]float64, one.submodels[ofText].head.Dim()), make([]float64, two.submodels[ofText].head.Dim())
+	one.submodels[ofText].head.MeanTo(a)
+	two.submodels[ofText].head.MeanTo(b)
 	for j := range a {
 		if a[j] != b[j] {
 			t.Fatalf("w[%d] is %v and %v", j, a[j], b[j])
@@ -282,7 +283,7 @@ func TestWithdrawalByBody(t *testing.T) {
 
 // Whatever naive Bayes has counted and forgets again leaves no residue.
 func TestNaiveBayesForgetsExactly(t *testing.T) {
-	m, err := New(Config{TableBits: 8, TextExperts: []string{Opening}})
+	m, err := New(Config{TableBits: 8, TextExperts: []string{text.Opening}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,16 +292,16 @@ func TestNaiveBayesForgetsExactly(t *testing.T) {
 	for _, of := range all {
 		apply(t, m, unlearn("u"+of.ID, of))
 	}
-	fresh, err := New(Config{TableBits: 8, TextExperts: []string{Opening}})
+	fresh, err := New(Config{TableBits: 8, TextExperts: []string{text.Opening}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh.text = newTextHalf(fresh.cfg)
-	was, err := m.text.experts[0].AppendBinary(nil)
+	fresh.submodels[ofText] = newSubmodel(fresh.specs[ofText], fresh.cfg.Alarms)
+	was, err := m.submodels[ofText].experts[0].AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := fresh.text.experts[0].AppendBinary(nil)
+	want, err := fresh.submodels[ofText].experts[0].AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

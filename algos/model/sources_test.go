@@ -7,6 +7,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 // A sourceOracle is equation (3) over a map, forgetting nobody.
@@ -109,7 +110,7 @@ func TestCommonFlipRate(t *testing.T) {
 // 4,096 sources have rates; who has been silent for longest makes room.
 func TestSourcesAreBounded(t *testing.T) {
 	const most = 4096
-	cfg := model.Config{TableBits: 8, TextExperts: []string{model.Opening}, Alarms: model.Alarms{Off: true}}
+	cfg := model.Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: model.Alarms{Off: true}}
 	m, oracle := newModel(t, cfg), newSourceOracle()
 	i := 0
 	say := func(source string, lie bool) model.Effect {

@@ -26,8 +26,8 @@ const (
 	stackClip                         = 6               // an ensemble's log-odds, in nats
 )
 
-// A stack joins the answer of a half's head, A, with those of ensembles that are
-// rebuilt from the half's past and, if there is one, of a second head that
+// A stack joins the answer of a sub-model's head, A, with those of ensembles that are
+// rebuilt from the sub-model's past and, if there is one, of a second head that
 // forgets faster. The stacker B is a Bayesian logistic regression on
 //
 //	z = [1, m_A, m of the second head, each ensemble's log-odds clipped at ±6]
@@ -47,24 +47,24 @@ type stack struct {
 	every  int // R
 	past   past
 
-	second *blr.Posterior // nil: none
-	joint  *blr.Posterior // B
-	built  []*ensemble.Ensemble
+	second  *blr.Posterior // nil: none
+	stacker *blr.Posterior // B
+	built   []*ensemble.Ensemble
 
-	started uint64                        // the half's event count when the pending rebuild was started, 0: none is
+	started uint64                        // the sub-model's event count when the pending rebuild was started, 0: none is
 	rebuild *task.Task[[]ensemble.Result] // the pending rebuild; nil: none, or nobody has taken it up
 }
 
-// newStack returns the stack of a half whose head has the prior before and whose
-// ensembles see dim inputs, with a stacker that forgets at ρ; nil if the head
-// stands alone.
-func newStack(cfg Config, kinds []string, before prior, head Head, dim int, ρ float64) *stack {
-	if len(kinds) == 0 && cfg.SecondHead == 0 {
+// newStack returns the stack of a sub-model before any event; nil if the head stands
+// alone.
+func newStack(spec *spec) *stack {
+	cfg, kinds := spec.cfg, spec.ensembles
+	if spec.stackerInputs() == 0 {
 		return nil
 	}
 	s := &stack{
 		window: cfg.Window, every: cfg.Rebuild,
-		past:  past{dim: dim, limit: cfg.Window + cfg.Rebuild},
+		past:  past{dim: spec.layout.raw, limit: cfg.Window + cfg.Rebuild},
 		built: make([]*ensemble.Ensemble, len(kinds)),
 	}
 	for _, k := range kinds {
@@ -72,7 +72,7 @@ func newStack(cfg Config, kinds []string, before prior, head Head, dim int, ρ f
 	}
 	others := len(kinds)
 	if cfg.SecondHead > 0 {
-		s.second = newHead(before, head, blr.HalfLife(cfg.SecondHead))
+		s.second = spec.newHead(spec.headSpec.Site, blr.HalfLife(cfg.SecondHead))
 		others++
 	}
 	var p prior
@@ -81,7 +81,7 @@ func newStack(cfg Config, kinds []string, before prior, head Head, dim int, ρ f
 	for range others {
 		p.add(stackShare/float64(others), stackOthers)
 	}
-	s.joint = newHead(p, Head{Site: SiteRVGA}, blr.HalfLife(ρ))
+	s.stacker = newHead(p, SiteRVGA, blr.HalfLife(spec.memory))
 	return s
 }
 
@@ -103,7 +103,7 @@ type joining struct {
 }
 
 // predict joins what A said of in with what the others say.
-func (s *stack) predict(in *reading) Prediction {
+func (s *stack) predict(in *features) Prediction {
 	j, a := &in.joining, in.head
 	j.z = append(j.z[:0], 1, a.Mean)
 	if s.second != nil {
@@ -116,14 +116,14 @@ func (s *stack) predict(in *reading) Prediction {
 	if len(j.b) != len(j.z) {
 		j.b = make([]float64, len(j.z))
 	}
-	s.joint.MeanTo(j.b)
-	mean, variance := s.joint.Moments(j.z)
+	s.stacker.MeanTo(j.b)
+	mean, variance := s.stacker.Moments(j.z)
 	var b2, a2 float64
 	if s.second != nil {
 		b2, a2 = j.b[2], j.second[1]
 	}
 	variance += doubt(j.b[1], a.Variance, b2, a2)
-	return Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
+	return moderated(mean, variance)
 }
 
 // doubt is the variance of b₁m₁ + b₂m₂ by (1).
@@ -135,14 +135,14 @@ func doubt(b1, a1, b2, a2 float64) float64 {
 // inputs own, in their order, then of each ensemble. The bias has the stacker's
 // own. Standard deviations are what A and the second head say, joined as in (1),
 // and for the rest the stacker's.
-func (s *stack) contributions(dst []blr.Contribution, in *reading, own []blr.Contribution) []blr.Contribution {
+func (s *stack) contributions(dst []blr.Contribution, in *features, own []blr.Contribution) []blr.Contribution {
 	j := &in.joining
 	var second []blr.Contribution
 	if s.second != nil {
 		j.parts = s.second.Contributions(j.parts[:0], in.x)
 		second = j.parts
 	}
-	joint := s.joint.Contributions(nil, j.z)
+	joint := s.stacker.Contributions(nil, j.z)
 	for i, c := range own {
 		mean, b2, a2 := float64(j.b[1]*c.Mean), 0.0, 0.0
 		if second != nil {
@@ -162,9 +162,9 @@ func (s *stack) contributions(dst []blr.Contribution, in *reading, own []blr.Con
 // weight that the half gives it; serving says whether the stack was asked.
 // It returns the records of the stacker, with an X of no inputs where it was not
 // asked, and of the second head, if there is one.
-func (s *stack) learn(in *reading, r row, weight float64, serving bool) (joint, second blr.Record) {
+func (s *stack) learn(in *features, r row, weight float64, serving bool) (joint, second blr.Record) {
 	if serving {
-		joint = s.joint.Update(in.joining.z, r.label, weight)
+		joint = s.stacker.Update(in.joining.z, r.label, weight)
 	}
 	if s.second != nil {
 		second = s.second.Update(in.x, r.label, weight)
@@ -178,7 +178,7 @@ func (s *stack) learn(in *reading, r row, weight float64, serving bool) (joint, 
 // withdrawn returns the stacker and the second head without an event of the given
 // records. It changes nothing: a withdrawal is rare, and may cost copies.
 func (s *stack) withdrawn(joint, second blr.Record) (_, _ *blr.Posterior, err error) {
-	b, two := s.joint, s.second
+	b, two := s.stacker, s.second
 	if len(joint.X) > 0 {
 		b = b.Clone()
 		if _, err := b.Unlearn(joint); err != nil {
@@ -195,17 +195,17 @@ func (s *stack) withdrawn(joint, second blr.Record) (_, _ *blr.Posterior, err er
 }
 
 // stackerInputs is the length of z, 0 where the head stands alone.
-func stackerInputs(ensembles []string, secondHead float64) int {
+func (s *spec) stackerInputs() int {
 	switch {
-	case secondHead > 0:
-		return 3 + len(ensembles)
-	case len(ensembles) > 0:
-		return 2 + len(ensembles)
+	case s.cfg.SecondHead > 0:
+		return 3 + len(s.ensembles)
+	case len(s.ensembles) > 0:
+		return 2 + len(s.ensembles)
 	}
 	return 0
 }
 
-// due returns the half's event count at which the pending rebuild takes effect.
+// due returns the sub-model's event count at which the pending rebuild takes effect.
 func (s *stack) due() uint64 {
 	if s.started < uint64(s.every) {
 		return s.started + drift.Rhythm
@@ -213,7 +213,7 @@ func (s *stack) due() uint64 {
 	return s.started + uint64(s.every)
 }
 
-// tick does what is due at the half's event count count: a rebuild takes effect,
+// tick does what is due at the sub-model's event count count: a rebuild takes effect,
 // another is started. It appends what became of the ensembles.
 func (s *stack) tick(dst []Rebuild, count uint64, r Runner) []Rebuild {
 	if len(s.kinds) == 0 || count%drift.Rhythm != 0 {
@@ -238,7 +238,7 @@ func (s *stack) tick(dst []Rebuild, count uint64, r Runner) []Rebuild {
 	return dst
 }
 
-// resume takes up the rebuild that is pending at the half's event count count, if
+// resume takes up the rebuild that is pending at the sub-model's event count count, if
 // nobody has.
 func (s *stack) resume(count uint64, r Runner) {
 	if s.started == 0 || s.rebuild != nil {
@@ -258,7 +258,7 @@ func (s *stack) resume(count uint64, r Runner) {
 // is none.
 func (s *stack) append(dst []byte) (_ []byte, err error) {
 	dst = binary.LittleEndian.AppendUint64(dst, s.started)
-	if dst, err = appendPart(dst, s.joint); err != nil {
+	if dst, err = appendPart(dst, s.stacker); err != nil {
 		return nil, err
 	}
 	if s.second != nil {
@@ -276,7 +276,7 @@ func (s *stack) append(dst []byte) (_ []byte, err error) {
 	return s.past.append(dst), nil
 }
 
-// restore reads what append wrote, for a half of the given number of events, into
+// restore reads what append wrote, for a sub-model of the given number of events, into
 // a stack before any event.
 func (s *stack) restore(b []byte, events uint64) error {
 	if len(b) < 8 {
@@ -287,11 +287,11 @@ func (s *stack) restore(b []byte, events uint64) error {
 		return fmt.Errorf("a rebuild started at %d after %d events, want %d", s.started, events, want)
 	}
 	var err error
-	if s.joint, b, err = restoreHead(b, s.joint); err != nil {
+	if s.stacker, b, err = restoreHead(b, s.stacker); err != nil {
 		return fmt.Errorf("stacker: %w", err)
 	}
-	if s.joint.Updates() > events {
-		return fmt.Errorf("stacker of %d events, want at most %d", s.joint.Updates(), events)
+	if s.stacker.Updates() > events {
+		return fmt.Errorf("stacker of %d events, want at most %d", s.stacker.Updates(), events)
 	}
 	if s.second != nil {
 		if s.second, b, err = restoreHead(b, s.second); err != nil {

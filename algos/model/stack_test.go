@@ -98,9 +98,9 @@ type served struct {
 }
 
 // serve works out what the stack of h answers to what p read as in.
-func serve(h *half, names []string, in *reading) (out served) {
+func serve(h *submodel, names []string, in *features) (out served) {
 	s := h.stack
-	b, head := denseOf(s.joint), denseOf(h.head)
+	b, head := denseOf(s.stacker), denseOf(h.head)
 	m1, a1 := head.moments(in.x)
 	out.z = []float64{1, m1}
 	beliefs, weights, variances := []dense{head}, []float64{b.w[1]}, []float64{a1}
@@ -175,11 +175,8 @@ func TestServedIsWhatThePartsSay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				names := p.vecNames
-				if ex.Body.Message != nil {
-					names = p.textNames
-				}
-				want := serve(p.halfOf(&ex.Body), names, p.read(&ex.Body))
+				s := m.submodel(&ex.Body)
+				want := serve(s, s.layout.names, p.reader.read(&ex.Body, s))
 				if want.clipped {
 					clipped++
 				}
@@ -260,7 +257,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 				for i, r := range effect.Rebuilds {
 					rebuilds++
 					n := int(r.Started)
-					got, err := m.vector.stack.built[i].AppendBinary(nil)
+					got, err := m.submodels[ofVector].stack.built[i].AppendBinary(nil)
 					if r.Err != nil || err != nil {
 						t.Fatal(r.Err, err)
 					}
@@ -284,7 +281,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 			}
 			teach := func(ex Example) {
 				effect := apply(t, m, ex)
-				r := taught{inputs: slices.Clone(m.own.reader.vector.inputs), label: -1, phi: effect.Phi, gone: -1}
+				r := taught{inputs: slices.Clone(m.own.reader.of[ofVector].inputs), label: -1, phi: effect.Phi, gone: -1}
 				if ex.Spam {
 					r.label = 1
 				}
@@ -381,25 +378,25 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 			jointOf, secondOf := map[string]int{}, map[string]int{}
 			doubtful, withdrawn := 0, map[string]bool{}
 			learn := func(ex Example) {
-				in := m.own.read(&ex.Body)
-				h, x := m.vector, slices.Clone(in.x)
+				in := m.own.reader.read(&ex.Body, m.submodel(&ex.Body))
+				h, x := m.submodels[ofVector], slices.Clone(in.x)
 				y, ε := -1.0, trust.FirstFlipRate
 				if ex.Spam {
 					y = 1
 				}
 				if h == nil {
-					h = newVectorHalf(m.cfg) // the prior, before the first event
+					h = newSubmodel(m.specs[ofVector], m.cfg.Alarms) // the prior, before the first event
 				} else {
 					ε = h.labels.FlipRate()
 				}
-				m.own.predict(h, in)
+				predict(h, in)
 				weight := trust.Phi(logistic.Sigmoid(y*in.head.LogOdds), ε, ε)
 				if weight < 0.9 {
 					doubtful++
 				}
 				if h.stack.serves() {
-					z := serve(h, m.own.vecNames, in).z
-					mean, variance := denseOf(h.stack.joint).moments(z)
+					z := serve(h, m.specs[ofVector].layout.names, in).z
+					mean, variance := denseOf(h.stack.stacker).moments(z)
 					jointOf[ex.ID] = len(joint)
 					joint = append(joint, sited{x: z, step: blr.RVGA.Solve(mean, variance, y, weight)})
 				}
@@ -443,10 +440,10 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 				if i%103 != 102 && i != len(events)-1 {
 					continue
 				}
-				s := m.vector.stack
-				compare("stacker", s.joint, recomputed(t, stackerPrior(tt.second, len(tt.kinds)), 0.995, joint))
+				s := m.submodels[ofVector].stack
+				compare("stacker", s.stacker, recomputed(t, stackerPrior(tt.second, len(tt.kinds)), 0.995, joint))
 				if tt.second > 0 {
-					compare("second head", s.second, recomputed(t, vectorPrior(m.cfg), tt.second, second))
+					compare("second head", s.second, recomputed(t, m.specs[ofVector].layout.prior, tt.second, second))
 				}
 			}
 			if doubtful < 20 {

@@ -12,6 +12,7 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 // wordy returns n labelled events of words drawn from a list that is the same for
@@ -92,7 +93,7 @@ func TestUnheardWordsRaiseCovariate(t *testing.T) {
 // words say nothing.
 func TestCovariateWithoutAnExpertThatCounts(t *testing.T) {
 	const n, from = 2200, 1700
-	cfg := model.Config{TextExperts: []string{model.HeaderWords, model.Text5Grams, model.TextWords}}
+	cfg := model.Config{TextExperts: []string{text.HeaderWords, text.Text5Grams, text.TextWords}}
 	if at, _ := covariateRaised(t, cfg, wordy(n, from, false)); len(at) > 0 {
 		t.Errorf("raised at %v by the leverage of experts' log-odds", at)
 	}

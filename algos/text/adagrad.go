@@ -9,16 +9,6 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Score is an expert's answer to one message.
-type Score struct {
-	LogOdds float64 // s: what the expert learns from, nats
-	Input   float64 // what it says to the head: s scaled by what it knows, clipped at ±10
-
-	// Surprise is how unlike all that it learnt the message is, in nats; of an
-	// expert that does not count, 0.
-	Surprise float64
-}
-
 // clipAt bounds an expert's input to the head.
 const clipAt = 10
 
@@ -44,9 +34,8 @@ func NewAdaGrad(tableBits int, rate float64) *AdaGrad {
 	return &AdaGrad{rate: rate, table: make([]weight, 1<<tableBits)}
 }
 
-// Score returns the expert's answer to f; to no features it is 0. Indices must
-// be below 2^tableBits.
-func (e *AdaGrad) Score(f feature.Sparse) Score {
+// Score implements [Expert]. Indices must be below 2^tableBits.
+func (e *AdaGrad) Score(f *View) Score {
 	n := float64(len(f.Index))
 	if n == 0 {
 		return Score{}
@@ -56,10 +45,44 @@ func (e *AdaGrad) Score(f feature.Sparse) Score {
 		s, known = e.sumBinary(f.Index)
 		s /= math.Sqrt(n)
 	} else {
-		s, known = e.sum(f)
+		s, known = e.sum(f.Sparse)
 		known = float64(known * n)
 	}
-	return Score{LogOdds: s, Input: clip(s * math.Sqrt((known+1)/(n+1)))}
+	return adaGradScore(s, known, n)
+}
+
+// adaGradScore scales the log-odds s of n features, known of which were seen before.
+func adaGradScore(s, known, n float64) Score {
+	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s * math.Sqrt((known+1)/(n+1)))}}
+}
+
+// Pool implements [Expert]. A weight is the mean of theirs by the sums of squared
+// gradients behind them, w_i = Σ G_ik·w_ik / Σ G_ik, and G_i = Σ G_ik. So a feature
+// that one of them has seen keeps its weight.
+func (e *AdaGrad) Pool(like []Expert, f *View) Score {
+	n := float64(len(f.Index))
+	if n == 0 {
+		return Score{}
+	}
+	var s, known float64
+	for k, i := range f.Index {
+		var sum, total float64
+		for _, other := range like {
+			c := other.(*AdaGrad).table[i]
+			sum += float64(float64(c.g) * float64(c.w))
+			total += float64(c.g)
+		}
+		if total == 0 {
+			continue
+		}
+		u := 1 / math.Sqrt(n)
+		if f.Value != nil {
+			u = f.Value[k]
+		}
+		s += float64(sum / total * u)
+		known += float64(u * u)
+	}
+	return adaGradScore(s, float64(known*n), n)
 }
 
 // sumBinary returns Σw_i and the number of features seen before.
@@ -86,11 +109,10 @@ func (e *AdaGrad) sum(f feature.Sparse) (s, known float64) {
 	return s, known
 }
 
-// Learn takes one step on f with its label, weighted by ω in (0, 1]; was is what
-// Score said of f. No features: nothing is learnt. It reports whether it did.
-func (e *AdaGrad) Learn(f feature.Sparse, was Score, spam bool, ω float64) bool {
+// Learn implements [Expert]: it takes one step, which nothing takes back.
+func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted float64) {
 	if len(f.Index) == 0 {
-		return false
+		return 0
 	}
 	slope := logistic.Sigmoid(was.LogOdds)
 	if spam {
@@ -102,15 +124,18 @@ func (e *AdaGrad) Learn(f feature.Sparse, was Score, spam bool, ω float64) bool
 			g := float64(slope * f.Value[k])
 			e.table[i].step(float32(g), float32(e.rate*g))
 		}
-		return true
+		return 0
 	}
 	g := slope / math.Sqrt(float64(len(f.Index)))
 	gradient, length := float32(g), float32(e.rate*g)
 	for _, i := range f.Index {
 		e.table[i].step(gradient, length)
 	}
-	return true
+	return 0
 }
+
+// Withdraw implements [Expert]: a trace of the event stays in the weights.
+func (e *AdaGrad) Withdraw(*View, bool, float64) {}
 
 // step adds a gradient's square and moves the weight by length/√(G + 10⁻⁶).
 func (c *weight) step(gradient, length float32) {

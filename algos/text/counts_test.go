@@ -65,12 +65,12 @@ func TestCountsGoWithTheTotals(t *testing.T) {
 				}
 			}
 		}
-		learn(func(spam bool, ω float64) { e.Learn(f, text.Score{}, spam, ω) })
+		learn(func(spam bool, ω float64) { e.Learn(see(f), text.Score{}, spam, ω) })
 		check("learnt", 2*many+messages*2/3*993./1024, many+messages/3)
-		if s := e.Score(f).LogOdds; many >= 1<<20 && !(math.Abs(s) < 1e-3) {
+		if s := e.Score(see(f)).LogOdds; many >= 1<<20 && !(math.Abs(s) < 1e-3) {
 			t.Errorf("%v messages: a feature of all of them says %v, want 0", 3*many, s)
 		}
-		learn(func(spam bool, ω float64) { e.Unlearn(f, spam, ω) })
+		learn(func(spam bool, ω float64) { e.Withdraw(see(f), spam, ω) })
 		check("learnt and withdrawn", 2*many, many)
 	}
 }
@@ -81,7 +81,7 @@ func TestCountingIsRepeatable(t *testing.T) {
 	for range 2 {
 		e := counted(t, 1<<25, 1<<24)
 		for n := range 500 {
-			e.Learn(feature.Sparse{Index: []uint32{1}}, text.Score{}, n%2 == 0, .9)
+			e.Learn(see(feature.Sparse{Index: []uint32{1}}), text.Score{}, n%2 == 0, .9)
 			if n == 250 {
 				b := bytesOf(t, e)
 				e = text.NewNaiveBayes(8)

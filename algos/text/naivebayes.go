@@ -40,9 +40,9 @@ func NewNaiveBayes(tableBits int) *NaiveBayes {
 	return &NaiveBayes{table: make([]count, 1<<tableBits)}
 }
 
-// Score returns the expert's answer to f; to no features, and to none seen
-// before, it is 0. Indices must be below 2^tableBits.
-func (e *NaiveBayes) Score(f feature.Sparse) Score {
+// Score implements [Expert]. It says 0 to features that were never seen, and its
+// surprise is highest then. Indices must be below 2^tableBits.
+func (e *NaiveBayes) Score(f *View) Score {
 	if len(f.Index) == 0 {
 		return Score{}
 	}
@@ -52,9 +52,47 @@ func (e *NaiveBayes) Score(f feature.Sparse) Score {
 		s, mean = e.sumBinary(f.Index)
 		s, mean = s/math.Sqrt(n), mean/n
 	} else {
-		s, mean = e.sum(f)
+		s, mean = e.sum(f.Sparse)
 	}
-	return Score{LogOdds: s, Input: clip(s), Surprise: e.surprise(mean)}
+	return e.scored(s, mean)
+}
+
+// scored returns the Score of the log-odds s and the mean scale of counts.
+func (e *NaiveBayes) scored(s, mean float64) Score {
+	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s)}, Surprise: e.surprise(mean)}
+}
+
+// Pool implements [Expert]: counts are sums.
+func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
+	if len(f.Index) == 0 {
+		return Score{}
+	}
+	var all NaiveBayes // its totals
+	for _, other := range like {
+		all.ham += other.(*NaiveBayes).ham
+		all.spam += other.(*NaiveBayes).spam
+	}
+	overall, prior := shrinkage/(all.ham+all.spam+1), all.prior()
+	var s, scales float64
+	for k, i := range f.Index {
+		u := 1 / math.Sqrt(float64(len(f.Index)))
+		if f.Value != nil {
+			i, u = slot(i, f.Value[k]), math.Abs(f.Value[k])
+		}
+		var a, b float64
+		for _, other := range like {
+			c := other.(*NaiveBayes).table[i]
+			a += float64(c.ham)
+			b += float64(c.spam)
+		}
+		scales += float64(float64(u*u) * float64(scale(a+b)))
+		if a+b == 0 {
+			continue
+		}
+		r := float64(overall * (a + b))
+		s += float64(u * (logistic.Log((b+r)/(a+r)) + prior))
+	}
+	return all.scored(s, scales)
 }
 
 // sumBinary returns Σ of the log-odds and of the scale of counts.
@@ -131,26 +169,27 @@ func slot(i uint32, v float64) uint32 {
 	return i
 }
 
-// Learn counts f in with its label, weighted by ω in (0, 1], if its margin is at
-// most 7, with ω rounded to a multiple of 2⁻¹⁰; was is what Score said of f. No features: nothing is learnt. It reports
-// whether f was counted.
-func (e *NaiveBayes) Learn(f feature.Sparse, was Score, spam bool, ω float64) bool {
+// Learn implements [Expert]. It counts f, with ω rounded to a multiple of 2⁻¹⁰, if
+// the margin of was is at most 7, and returns ω then.
+func (e *NaiveBayes) Learn(f *View, was Score, spam bool, ω float64) (counted float64) {
 	margin := -was.LogOdds
 	if spam {
 		margin = was.LogOdds
 	}
 	if len(f.Index) == 0 || margin > nearError {
-		return false
+		return 0
 	}
-	e.count(f, spam, grid(ω))
-	return true
+	e.count(f.Sparse, spam, grid(ω))
+	return ω
 }
 
-// Unlearn takes back what Learn counted of f with the weight ω: exactly, as long
-// as no count has passed 2¹⁴, on the average beyond. What is left of a feature must be nothing where
-// nothing was learnt: rates are shrunk in proportion, so that a residue of 10⁻⁸
-// would speak as loudly as a thousand messages. No count falls below 0.
-func (e *NaiveBayes) Unlearn(f feature.Sparse, spam bool, ω float64) { e.count(f, spam, -grid(ω)) }
+// Withdraw implements [Expert]: exactly while no count has passed 2¹⁴, on the average
+// beyond. Nothing may be left of a feature that no other message had: rates are
+// shrunk in proportion, so that a residue of 10⁻⁸ would speak as loudly as a thousand
+// messages. No count falls below 0.
+func (e *NaiveBayes) Withdraw(f *View, spam bool, counted float64) {
+	e.count(f.Sparse, spam, -grid(counted))
+}
 
 // grid rounds a weight to a multiple of 2⁻¹⁰, and up to that at least, so that
 // sums of weights are exact in float32 up to 2¹⁴ messages.

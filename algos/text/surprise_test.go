@@ -28,7 +28,7 @@ func TestSurprise(t *testing.T) {
 		if len(f.Index) == 0 {
 			continue
 		}
-		got, exact := e.Score(f).Surprise, 0.0
+		got, exact := e.Score(see(f)).Surprise, 0.0
 		for k := range f.Index {
 			slot, u := place(f, k)
 			exact += u * u * math.Log((learnt+10)/(counts[slot]+.5))
@@ -37,7 +37,7 @@ func TestSurprise(t *testing.T) {
 			t.Fatalf("message %d: %v, want up to %v above %v", n, got, .0861*math.Ln2, exact)
 		}
 		ω := float64(1+r.IntN(1024)) / 1024
-		e.Learn(f, text.Score{}, r.IntN(2) == 0, ω)
+		e.Learn(see(f), text.Score{}, r.IntN(2) == 0, ω)
 		learnt += ω
 		for k := range f.Index {
 			slot, _ := place(f, k)
@@ -51,16 +51,16 @@ func TestSurprise(t *testing.T) {
 func TestSurpriseFallsWithLearning(t *testing.T) {
 	e := text.NewNaiveBayes(8)
 	known, other := feature.Sparse{Index: []uint32{1, 2, 3}}, feature.Sparse{Index: []uint32{7, 8}}
-	was, wasOther := e.Score(known).Surprise, e.Score(other).Surprise
+	was, wasOther := e.Score(see(known)).Surprise, e.Score(see(other)).Surprise
 	for n := range 20 {
-		e.Learn(known, text.Score{}, n%2 == 0, 1)
-		is, isOther := e.Score(known).Surprise, e.Score(other).Surprise
+		e.Learn(see(known), text.Score{}, n%2 == 0, 1)
+		is, isOther := e.Score(see(known)).Surprise, e.Score(see(other)).Surprise
 		if is >= was || isOther <= wasOther {
 			t.Fatalf("after %d: %v, was %v; of others %v, was %v", n+1, is, was, isOther, wasOther)
 		}
 		was, wasOther = is, isOther
 	}
-	if mixed := e.Score(feature.Sparse{Index: []uint32{1, 2, 3, 7, 8}}).Surprise; math.Abs(mixed-(3*was+2*wasOther)/5) > 1e-12 {
+	if mixed := e.Score(see(feature.Sparse{Index: []uint32{1, 2, 3, 7, 8}})).Surprise; math.Abs(mixed-(3*was+2*wasOther)/5) > 1e-12 {
 		t.Errorf("a message of both: %v, want the mean of %v and %v", mixed, was, wasOther)
 	}
 }

@@ -100,25 +100,19 @@ func (p *plainBayes) learn(f feature.Sparse, s float64, spam bool, ω float64) {
 	}
 }
 
-type expert interface {
-	Prefetch(index []uint32)
-	Score(f feature.Sparse) text.Score
-	Learn(f feature.Sparse, was text.Score, spam bool, ω float64) bool
-	Size() int
-	AppendBinary(dst []byte) ([]byte, error)
-	UnmarshalBinary(b []byte) error
-}
+// see is f as an expert sees it.
+func see(f feature.Sparse) *text.View { return &text.View{Sparse: f} }
 
 const tableBits = 9
 
 var kinds = []struct {
 	name   string
-	make   func() expert
+	make   func() text.Expert
 	oracle func() oracle
 }{
-	{"AdaGrad", func() expert { return text.NewAdaGrad(tableBits, .5) },
+	{"AdaGrad", func() text.Expert { return text.NewAdaGrad(tableBits, .5) },
 		func() oracle { return &plainAdaGrad{.5, map[uint32]float64{}, map[uint32]float64{}} }},
-	{"NaiveBayes", func() expert { return text.NewNaiveBayes(tableBits) },
+	{"NaiveBayes", func() text.Expert { return text.NewNaiveBayes(tableBits) },
 		func() oracle { return &plainBayes{0, 0, map[uint32]float64{}, map[uint32]float64{}} }},
 }
 
@@ -164,16 +158,16 @@ func TestExpertsEqualTheirFormulas(t *testing.T) {
 				right := 0
 				for n := range 1000 {
 					f, spam := example(r, valued)
-					got := e.Score(f)
+					got := e.Score(see(f))
 					s, input := o.score(f)
-					if math.Abs(got.LogOdds-s) > 1e-3 || math.Abs(got.Input-input) > 1e-3 {
+					if math.Abs(got.LogOdds-s) > 1e-3 || math.Abs(got.Inputs[0]-input) > 1e-3 {
 						t.Fatalf("message %d: %+v, want s = %v, input %v", n, got, s, input)
 					}
 					if n >= 500 && (s > 0) == spam {
 						right++
 					}
 					ω := float64(100+r.IntN(925)) / 1024 // on the grid of naive Bayes
-					e.Learn(f, got, spam, ω)
+					e.Learn(see(f), got, spam, ω)
 					o.learn(f, got.LogOdds, spam, ω)
 				}
 				if right < 450 {
@@ -196,12 +190,12 @@ func TestValuesGeneraliseBinary(t *testing.T) {
 			for k := range g.Value {
 				g.Value[k] = u(f, 0)
 			}
-			a, b := binary.Score(f), valued.Score(g)
-			if math.Abs(a.LogOdds-b.LogOdds) > 1e-3 || math.Abs(a.Input-b.Input) > 1e-3 {
+			a, b := binary.Score(see(f)), valued.Score(see(g))
+			if math.Abs(a.LogOdds-b.LogOdds) > 1e-3 || math.Abs(a.Inputs[0]-b.Inputs[0]) > 1e-3 {
 				t.Fatalf("%s, message %d: binary %+v, with values %+v", kind.name, n, a, b)
 			}
-			binary.Learn(f, a, spam, 1)
-			valued.Learn(g, b, spam, 1)
+			binary.Learn(see(f), a, spam, 1)
+			valued.Learn(see(g), b, spam, 1)
 		}
 	}
 }
@@ -210,15 +204,15 @@ func TestNothingIsNoEvidence(t *testing.T) {
 	for _, kind := range kinds {
 		e := kind.make()
 		none := feature.Sparse{}
-		e.Learn(none, e.Score(none), true, 1)
-		if got := e.Score(none); got != (text.Score{}) {
+		e.Learn(see(none), e.Score(see(none)), true, 1)
+		if got := e.Score(see(none)); got != (text.Score{}) {
 			t.Errorf("%s: %+v for no features", kind.name, got)
 		}
 		want := text.Score{}
 		if _, counts := e.(*text.NaiveBayes); counts {
 			want.Surprise = math.Log(10 / .5) // α = 10 messages, a count of ½
 		}
-		if got := e.Score(feature.Sparse{Index: []uint32{1, 2}}); math.Abs(got.Surprise-want.Surprise) > 1e-15 || got.LogOdds != 0 || got.Input != 0 {
+		if got := e.Score(see(feature.Sparse{Index: []uint32{1, 2}})); math.Abs(got.Surprise-want.Surprise) > 1e-15 || got.LogOdds != 0 || got.Inputs[0] != 0 {
 			t.Errorf("%s: %+v for unknown features", kind.name, got)
 		}
 		before, _ := kind.make().AppendBinary(nil)
@@ -234,10 +228,10 @@ func TestPrefetchChangesNothing(t *testing.T) {
 	for _, kind := range kinds {
 		e := kind.make()
 		f := feature.Sparse{Index: []uint32{1, 2, 3}}
-		e.Learn(f, e.Score(f), true, 1)
+		e.Learn(see(f), e.Score(see(f)), true, 1)
 		before, _ := e.AppendBinary(nil)
-		e.Prefetch(nil)
-		e.Prefetch([]uint32{0, 1, 1 << tableBits, math.MaxUint32})
+		e.Prefetch(&text.View{})
+		e.Prefetch(see(feature.Sparse{Index: []uint32{0, 1, 1 << tableBits, math.MaxUint32}}))
 		if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
 			t.Errorf("%s: changed", kind.name)
 		}
@@ -249,11 +243,11 @@ func TestNaiveBayesLearnsNearErrorOnly(t *testing.T) {
 	e := text.NewNaiveBayes(tableBits)
 	before, _ := e.AppendBinary(nil)
 	f := feature.Sparse{Index: []uint32{1, 2, 3}}
-	e.Learn(f, text.Score{LogOdds: 7.1}, true, 1)
+	e.Learn(see(f), text.Score{LogOdds: 7.1}, true, 1)
 	if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
 		t.Error("margin 7.1: learnt")
 	}
-	e.Learn(f, text.Score{LogOdds: 7}, true, 1)
+	e.Learn(see(f), text.Score{LogOdds: 7}, true, 1)
 	if after, _ := e.AppendBinary(nil); bytes.Equal(before, after) {
 		t.Error("margin 7: not learnt")
 	}
@@ -266,11 +260,12 @@ func TestBytes(t *testing.T) {
 			e := kind.make()
 			for range 300 {
 				f, spam := example(r, false)
-				e.Learn(f, e.Score(f), spam, 1)
+				e.Learn(see(f), e.Score(see(f)), spam, 1)
 			}
 			b, err := e.AppendBinary([]byte("before"))
-			if err != nil || len(b) != 6+e.Size() {
-				t.Fatalf("%d bytes, %v; want %d", len(b)-6, err, e.Size())
+			size := map[string]int{"AdaGrad": text.AdaGradSize(tableBits), "NaiveBayes": text.NaiveBayesSize(tableBits)}[kind.name]
+			if err != nil || len(b) != 6+size {
+				t.Fatalf("%d bytes, %v; want %d", len(b)-6, err, size)
 			}
 			b = b[6:]
 			back := kind.make()
@@ -279,11 +274,11 @@ func TestBytes(t *testing.T) {
 			}
 			for range 100 {
 				f, spam := example(r, true)
-				if a, b := e.Score(f), back.Score(f); a != b {
+				if a, b := e.Score(see(f)), back.Score(see(f)); a != b {
 					t.Fatalf("%+v, restored %+v", a, b)
 				}
-				e.Learn(f, e.Score(f), spam, .5)
-				back.Learn(f, back.Score(f), spam, .5)
+				e.Learn(see(f), e.Score(see(f)), spam, .5)
+				back.Learn(see(f), back.Score(see(f)), spam, .5)
 			}
 			want, _ := e.AppendBinary(nil)
 			if got, _ := back.AppendBinary(nil); !bytes.Equal(got, want) {
@@ -316,7 +311,7 @@ func FuzzExpertBytes(f *testing.F) {
 				t.Errorf("%s: read and written, other bytes", kind.name)
 			}
 			for _, g := range []feature.Sparse{{Index: []uint32{0, 1, 2, 511}}, {Index: []uint32{3, 4}, Value: []float64{.6, -.8}}} {
-				if s := e.Score(g); s.LogOdds != s.LogOdds || math.Abs(s.Input) > 10 {
+				if s := e.Score(see(g)); s.LogOdds != s.LogOdds || math.Abs(s.Inputs[0]) > 10 {
 					t.Errorf("%s: scores %+v", kind.name, s)
 				}
 			}
@@ -330,11 +325,11 @@ func ExampleAdaGrad() {
 	for range 20 {
 		for label, message := range []string{"minutes of the meeting", "cheap pills, order now"} {
 			f := words(message)
-			expert.Learn(f, expert.Score(f), label == 1, 1)
+			expert.Learn(see(f), expert.Score(see(f)), label == 1, 1)
 		}
 	}
-	fmt.Printf("pills: %+.1f\n", expert.Score(words("order pills")).LogOdds)
-	fmt.Printf("meeting: %+.1f\n", expert.Score(words("the meeting")).LogOdds)
+	fmt.Printf("pills: %+.1f\n", expert.Score(see(words("order pills"))).LogOdds)
+	fmt.Printf("meeting: %+.1f\n", expert.Score(see(words("the meeting"))).LogOdds)
 	// Output:
 	// pills: +2.1
 	// meeting: -3.1
@@ -346,18 +341,18 @@ func BenchmarkExpert(b *testing.B) {
 	for range 2000 {
 		f.Index = append(f.Index, uint32(r.IntN(1<<18)))
 	}
-	for name, e := range map[string]expert{"AdaGrad": text.NewAdaGrad(18, 1), "NaiveBayes": text.NewNaiveBayes(18)} {
-		e.Learn(f, e.Score(f), true, 1)
+	for name, e := range map[string]text.Expert{"AdaGrad": text.NewAdaGrad(18, 1), "NaiveBayes": text.NewNaiveBayes(18)} {
+		e.Learn(see(f), e.Score(see(f)), true, 1)
 		b.Run(name+"/score/n=2000", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				e.Score(f)
+				e.Score(see(f))
 			}
 		})
 		b.Run(name+"/learn/n=2000", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				e.Learn(f, text.Score{}, true, 1)
+				e.Learn(see(f), text.Score{}, true, 1)
 			}
 		})
 	}

@@ -210,7 +210,7 @@ func joined(t *testing.T, path string) string {
 		}
 		parts = append(parts, m)
 	}
-	joint := model.NewJoint(parts...)
+	joint := model.NewPool(parts...)
 	sum := sha256.New()
 	n := 0
 	for item, err := range src.Events() {
@@ -225,7 +225,7 @@ func joined(t *testing.T, path string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, join := range model.Joins {
+		for _, join := range model.Poolings {
 			p, err := joint.PredictBy(join, &ex.Body)
 			if err != nil {
 				t.Fatal(err)

@@ -176,7 +176,7 @@ func TestPartitionsAnswerTogether(t *testing.T) {
 	l.poll(patience(t))
 	v := predicted(t, l)
 	body := model.Body{Message: &feature.Message{Body: []byte(question), BodyBytes: len(question)}}
-	want, err := model.NewJoint(models...).Predict(&body)
+	want, err := model.NewPool(models...).Predict(&body)
 	if err != nil {
 		t.Fatal(err)
 	}

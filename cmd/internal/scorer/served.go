@@ -62,7 +62,7 @@ type served struct {
 	ref   stream.ModelRef
 	info  stream.Info // without what depends on when it is asked
 
-	joints sync.Pool // of *model.Joint over the parts' models
+	joints sync.Pool // of *model.Pool over the parts' models
 }
 
 // newServed joins parts, which must be ascending by partition and not be empty.
@@ -87,7 +87,7 @@ func newServed(name string, parts []*part) *served {
 	s.ref.SHA256 = hex.EncodeToString(sum[:])
 	s.info.Numerics = parts[0].numerics
 	s.info.Model = s.ref
-	s.joints.New = func() any { return model.NewJoint(models...) }
+	s.joints.New = func() any { return model.NewPool(models...) }
 	return s
 }
 
@@ -145,7 +145,7 @@ func (s *served) predict(b *stream.Body, explain bool) (model.Prediction, []stre
 	if err != nil {
 		return model.Prediction{}, nil, err
 	}
-	joint := s.joints.Get().(*model.Joint)
+	joint := s.joints.Get().(*model.Pool)
 	defer s.joints.Put(joint)
 	if !explain {
 		prediction, err := joint.Predict(&body)

@@ -60,7 +60,7 @@ Intervals are 95 % bootstrap intervals over events; ratios are paired, on the sa
 // A split is the replay of one stream through partition models and one model.
 type split struct {
 	parts    []*model.Model
-	joint    *model.Joint
+	joint    *model.Pool
 	single   *model.Model
 	of       func(*stream.Event) int // an event's partition
 	truth    []bool
@@ -86,12 +86,12 @@ func newSplit(cfg model.Config, partitions int, of func(*stream.Event) int) (*sp
 		}
 		s.parts = append(s.parts, m)
 	}
-	s.joint = model.NewJoint(s.parts...)
+	s.joint = model.NewPool(s.parts...)
 	var err error
 	if s.single, err = model.New(cfg); err != nil {
 		return nil, fmt.Errorf("configuration of the model: %w", err)
 	}
-	for _, join := range model.Joins {
+	for _, join := range model.Poolings {
 		s.outcomes = append(s.outcomes, &outcome{name: string(join), proper: true})
 	}
 	s.outcomes = append(s.outcomes, &outcome{name: singleOutcome, proper: true}, &outcome{name: ownOutcome, proper: true})
@@ -131,7 +131,7 @@ func (s *split) step(item *source.Item) error {
 		return err
 	}
 	var answers []model.Prediction
-	for _, join := range model.Joins {
+	for _, join := range model.Poolings {
 		answer, err := s.joint.PredictBy(join, &ex.Body)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", ex.ID, err)

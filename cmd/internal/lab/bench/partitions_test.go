@@ -80,7 +80,7 @@ func TestPartitions(t *testing.T) {
 		if len(got.Partitions) != c.partitions || learnt != n || got.Events != n || got.Spam != n/3 || got.Rejected != 1 {
 			t.Errorf("%d partitions learnt %v of %d events, %d spam, %d rejected", c.partitions, got.Partitions, got.Events, got.Spam, got.Rejected)
 		}
-		if len(got.Joins) != len(model.Joins)+2 || got.Joins[0].Name != string(model.MeanLogOdds) || got.Joins[0].Ratio != nil {
+		if len(got.Joins) != len(model.Poolings)+2 || got.Joins[0].Name != string(model.MeanLogOdds) || got.Joins[0].Ratio != nil {
 			t.Fatalf("joins: %+v", got.Joins)
 		}
 		for _, j := range got.Joins[1:] {
@@ -127,7 +127,7 @@ func TestPartitionsByRecipient(t *testing.T) {
 	if want := "60 events, 20 spam, 40 ham, in 4 partitions by recipient: "; !strings.HasPrefix(out, want) {
 		t.Errorf("the table begins\n%s\nwant %s", out, want)
 	}
-	for _, j := range model.Joins {
+	for _, j := range model.Poolings {
 		if !strings.Contains(out, "\n"+string(j)+" ") {
 			t.Errorf("the table lacks %s:\n%s", j, out)
 		}

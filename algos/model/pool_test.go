@@ -11,6 +11,7 @@ import (
 	"hamlet/algos/eval"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 // learnt returns a model that has learnt every nth of the events, from the kth on.
@@ -27,11 +28,11 @@ func nearly(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1+m
 
 // One model answers, bit by bit, as it does alone, and whoever joins it without
 // having learnt anything changes the answer by rounding at most.
-func TestJointOfOne(t *testing.T) {
+func TestPoolOfOne(t *testing.T) {
 	cfg := model.Config{TableBits: 10, Dense: dense, SpamShare: true}
 	events := madeUp(300, 1)
 	m := learnt(t, cfg, events, 0, 1)
-	alone, one, idle := m.NewPredictor(), model.NewJoint(m), model.NewJoint(newModel(t, cfg), m, newModel(t, cfg))
+	alone, one, idle := m.NewPredictor(), model.NewPool(m), model.NewPool(newModel(t, cfg), m, newModel(t, cfg))
 	for i, ex := range madeUp(40, 2) {
 		want, reasons, err := alone.Explain(&ex.Body)
 		if err != nil {
@@ -46,7 +47,7 @@ func TestJointOfOne(t *testing.T) {
 			t.Errorf("event %d, with two that know nothing: %+v, %v, want %+v", i, got, err, want)
 		}
 	}
-	nobody := model.NewJoint(newModel(t, cfg), newModel(t, cfg))
+	nobody := model.NewPool(newModel(t, cfg), newModel(t, cfg))
 	for _, ex := range madeUp(6, 3) {
 		want, err := newModel(t, cfg).NewPredictor().Predict(&ex.Body)
 		if err != nil {
@@ -59,7 +60,7 @@ func TestJointOfOne(t *testing.T) {
 }
 
 // Without experts the answers are the models' own, weighed by what each learnt.
-func TestJointOfVectorsIsTheWeighedMean(t *testing.T) {
+func TestPoolOfVectorsIsTheWeighedMean(t *testing.T) {
 	cfg := model.Config{Dense: []string{"a", "b"}}
 	vectors := func(n int, seed float64) (all []model.Example) {
 		for i := range n {
@@ -71,9 +72,9 @@ func TestJointOfVectorsIsTheWeighedMean(t *testing.T) {
 		return all
 	}
 	a, b := learnt(t, cfg, vectors(300, 1.1), 0, 1), learnt(t, cfg, vectors(100, 2.3), 0, 1)
-	joint, left, right := model.NewJoint(a, b), a.NewPredictor(), b.NewPredictor()
+	pool, left, right := model.NewPool(a, b), a.NewPredictor(), b.NewPredictor()
 	for i, ex := range vectors(20, 0.7) {
-		got, err := joint.Predict(&ex.Body)
+		got, err := pool.Predict(&ex.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,18 +95,18 @@ func TestJointOfVectorsIsTheWeighedMean(t *testing.T) {
 
 // Models that read bodies in different ways answer each for itself, alike,
 // whichever comes first.
-func TestJointOfOtherConfigurations(t *testing.T) {
+func TestPoolOfOtherConfigurations(t *testing.T) {
 	events := madeUp(200, 1)
 	a := learnt(t, model.Config{TableBits: 10, Dense: dense}, events, 0, 2)
 	for name, cfg := range map[string]model.Config{
 		"table bits and trust":  {TableBits: 11, Dense: dense, LabelTrust: model.TrustNone},
 		"recent share of spam":  {TableBits: 10, Dense: dense, SpamShare: true},
-		"experts":               {TableBits: 10, Dense: dense, TextExperts: []string{model.TextWords}},
+		"experts":               {TableBits: 10, Dense: dense, TextExperts: []string{text.TextWords}},
 		"headers that are read": {TableBits: 10, Dense: dense, SkipHeaders: []string{"to"}},
 		"dense names":           {TableBits: 10, Dense: dense[:1]},
 	} {
 		b := learnt(t, cfg, events, 1, 2)
-		for order, joint := range map[string]*model.Joint{"first": model.NewJoint(b, a), "last": model.NewJoint(a, b)} {
+		for order, pool := range map[string]*model.Pool{"first": model.NewPool(b, a), "last": model.NewPool(a, b)} {
 			for i, ex := range madeUp(20, 5) {
 				l, err := a.NewPredictor().Predict(&ex.Body)
 				if err != nil {
@@ -115,7 +116,7 @@ func TestJointOfOtherConfigurations(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := joint.Predict(&ex.Body); err != nil || !nearly(got.Mean, (l.Mean+r.Mean)/2, 1e-12) {
+				if got, err := pool.Predict(&ex.Body); err != nil || !nearly(got.Mean, (l.Mean+r.Mean)/2, 1e-12) {
 					t.Errorf("%s, %s: event %d: %+v, %v, want the mean of %+v and %+v", name, order, i, got, err, l, r)
 				}
 			}
@@ -125,25 +126,25 @@ func TestJointOfOtherConfigurations(t *testing.T) {
 
 // A model that has learnt nothing of a kind of body has no say about it, also where
 // the models read bodies in different ways; and it refuses what it would refuse.
-func TestJointWithUntaughtOfOtherConfiguration(t *testing.T) {
+func TestPoolWithUntaughtOfOtherConfiguration(t *testing.T) {
 	m := learnt(t, model.Config{TableBits: 10, Dense: dense}, madeUp(200, 1), 0, 1)
 	other := model.Config{TableBits: 11, Dense: dense}
-	alone, joint := m.NewPredictor(), model.NewJoint(newModel(t, other), m, newModel(t, other))
+	alone, pool := m.NewPredictor(), model.NewPool(newModel(t, other), m, newModel(t, other))
 	for i, ex := range madeUp(20, 5) {
 		want, reasons, err := alone.Explain(&ex.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, sameReasons, err := joint.Explain(&ex.Body)
+		got, sameReasons, err := pool.Explain(&ex.Body)
 		if err != nil || !nearly(got.LogOdds, want.LogOdds, 1e-12) || !nearly(got.Mean, want.Mean, 1e-12) || len(sameReasons) != len(reasons) {
 			t.Errorf("event %d: %+v for %v, %v, want %+v for %v", i, got, sameReasons, err, want, reasons)
 		}
-		if got, err := joint.PredictBy(model.MeanLogOdds, &ex.Body); err != nil || !nearly(got.Mean, want.Mean, 1e-12) {
+		if got, err := pool.PredictBy(model.MeanLogOdds, &ex.Body); err != nil || !nearly(got.Mean, want.Mean, 1e-12) {
 			t.Errorf("event %d, the mean: %+v, %v, want %+v", i, got, err, want)
 		}
 	}
-	nobody := model.NewJoint(newModel(t, model.Config{TableBits: 10, Dense: dense}), newModel(t, other))
-	strict := model.NewJoint(m, newModel(t, model.Config{TableBits: 10, Dense: append([]string{"zeal"}, dense...)}))
+	nobody := model.NewPool(newModel(t, model.Config{TableBits: 10, Dense: dense}), newModel(t, other))
+	strict := model.NewPool(m, newModel(t, model.Config{TableBits: 10, Dense: append([]string{"zeal"}, dense...)}))
 	var refused *model.RefusedError
 	vectors := 0
 	for _, ex := range madeUp(6, 3) {
@@ -164,8 +165,8 @@ func TestJointWithUntaughtOfOtherConfiguration(t *testing.T) {
 }
 
 // Reasons add up, the order of the models means nothing, asking changes no bytes,
-// and what a model refuses its joint refuses.
-func TestJointLaws(t *testing.T) {
+// and what a model refuses its pool refuses.
+func TestPoolLaws(t *testing.T) {
 	cfg := model.Config{TableBits: 10, Dense: dense}
 	events := madeUp(600, 1)
 	var models, backwards []*model.Model
@@ -175,9 +176,9 @@ func TestJointLaws(t *testing.T) {
 		models, backwards = append(models, m), append([]*model.Model{m}, backwards...)
 		before = append(before, bytesOf(t, m))
 	}
-	joint, other := model.NewJoint(models...), model.NewJoint(backwards...)
+	pool, other := model.NewPool(models...), model.NewPool(backwards...)
 	for i, ex := range madeUp(60, 2) {
-		p, reasons, err := joint.Explain(&ex.Body)
+		p, reasons, err := pool.Explain(&ex.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ func TestJointLaws(t *testing.T) {
 		if !nearly(sum, p.Mean, 1e-9) {
 			t.Errorf("event %d: reasons add up to %v, mean %v", i, sum, p.Mean)
 		}
-		if again, err := joint.Predict(&ex.Body); err != nil || again != p {
+		if again, err := pool.Predict(&ex.Body); err != nil || again != p {
 			t.Errorf("event %d: predicted %+v, %v, explained %+v", i, again, err, p)
 		}
 		if turned, err := other.Predict(&ex.Body); err != nil || !nearly(turned.LogOdds, p.LogOdds, 1e-9) {
@@ -204,28 +205,28 @@ func TestJointLaws(t *testing.T) {
 		}
 	}
 	var refused *model.RefusedError
-	if _, err := joint.Predict(&model.Body{}); !errors.As(err, &refused) {
+	if _, err := pool.Predict(&model.Body{}); !errors.As(err, &refused) {
 		t.Errorf("no body: %v, want a refusal", err)
 	}
-	if _, err := joint.Predict(&model.Body{Vector: []feature.Number{{Name: "age", Value: math.NaN()}}}); !errors.As(err, &refused) {
+	if _, err := pool.Predict(&model.Body{Vector: []feature.Number{{Name: "age", Value: math.NaN()}}}); !errors.As(err, &refused) {
 		t.Errorf("NaN: %v, want a refusal", err)
 	}
 }
 
-// Four partitions of the messages: joint tables beat the mean of the answers.
+// Four partitions of the messages: pooled tables beat the mean of the answers.
 // Measured 2026-11-21 by this test: 1-ROCA% .646 against .833, log loss .0438
 // against .0526.
-func TestJointOnSMS(t *testing.T) {
+func TestPoolOnSMS(t *testing.T) {
 	events := smsEvents(t)
 	var parts []*model.Model
 	for range 4 {
 		parts = append(parts, newModel(t, model.Config{}))
 	}
-	joint := model.NewJoint(parts...)
-	metrics := map[model.Join]*eval.Metrics{model.MeanLogOdds: eval.New(), model.JointExperts: eval.New()}
+	pool := model.NewPool(parts...)
+	metrics := map[model.Pooling]*eval.Metrics{model.MeanLogOdds: eval.New(), model.PooledExperts: eval.New()}
 	for i := range events {
-		for _, join := range []model.Join{model.MeanLogOdds, model.JointExperts} {
-			p, err := joint.PredictBy(join, &events[i].Body)
+		for _, join := range []model.Pooling{model.MeanLogOdds, model.PooledExperts} {
+			p, err := pool.PredictBy(join, &events[i].Body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,9 +234,9 @@ func TestJointOnSMS(t *testing.T) {
 		}
 		apply(t, parts[i%len(parts)], events[i:i+1])
 	}
-	mean, experts := metrics[model.MeanLogOdds].Summary(), metrics[model.JointExperts].Summary()
-	t.Logf("mean 1-ROCA%% %.3f, log loss %.4f; joint tables %.3f, %.4f", mean.ROCA, mean.LogLoss, experts.ROCA, experts.LogLoss)
+	mean, experts := metrics[model.MeanLogOdds].Summary(), metrics[model.PooledExperts].Summary()
+	t.Logf("mean 1-ROCA%% %.3f, log loss %.4f; pooled tables %.3f, %.4f", mean.ROCA, mean.LogLoss, experts.ROCA, experts.LogLoss)
 	if experts.ROCA > 0.9*mean.ROCA || experts.LogLoss > 0.9*mean.LogLoss {
-		t.Errorf("joint tables %+v, the mean %+v: want 10 %% less of 1-ROCA%% and log loss", experts, mean)
+		t.Errorf("pooled tables %+v, the mean %+v: want 10 %% less of 1-ROCA%% and log loss", experts, mean)
 	}
 }

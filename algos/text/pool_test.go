@@ -36,61 +36,60 @@ func messages(r *rand.Rand, n int, from, to uint32) (all []feature.Sparse) {
 
 func close(t *testing.T, what string, got, want text.Score) {
 	t.Helper()
-	if math.Abs(got.LogOdds-want.LogOdds) > 1e-12*(1+math.Abs(want.LogOdds)) || math.Abs(got.Input-want.Input) > 1e-12*(1+math.Abs(want.Input)) || math.Abs(got.Surprise-want.Surprise) > 1e-12*(1+math.Abs(want.Surprise)) {
+	if math.Abs(got.LogOdds-want.LogOdds) > 1e-12*(1+math.Abs(want.LogOdds)) || math.Abs(got.Inputs[0]-want.Inputs[0]) > 1e-12*(1+math.Abs(want.Inputs[0])) || math.Abs(got.Surprise-want.Surprise) > 1e-12*(1+math.Abs(want.Surprise)) {
 		t.Errorf("%s: %+v, want %+v", what, got, want)
 	}
 }
 
 // Counts are sums: naive Bayes that learnt in parts answers as one that learnt
 // all, whatever the parts.
-func TestJointNaiveBayesIsOneThatLearntAll(t *testing.T) {
+func TestPooledNaiveBayesIsOneThatLearntAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	whole := text.NewNaiveBayes(8)
-	parts := []*text.NaiveBayes{text.NewNaiveBayes(8), text.NewNaiveBayes(8), text.NewNaiveBayes(8)}
+	parts := []text.Expert{text.NewNaiveBayes(8), text.NewNaiveBayes(8), text.NewNaiveBayes(8)}
 	for _, f := range messages(r, 200, 2, 60) {
 		spam, ω := r.IntN(2) == 0, float64(1+r.IntN(1024))/1024
-		whole.Learn(f, text.Score{}, spam, ω)
-		parts[r.IntN(len(parts))].Learn(f, text.Score{}, spam, ω)
+		whole.Learn(see(f), text.Score{}, spam, ω)
+		parts[r.IntN(len(parts))].Learn(see(f), text.Score{}, spam, ω)
 	}
 	for _, f := range append(messages(r, 50, 0, 80), feature.Sparse{}) {
-		close(t, "three parts", text.ScoreNaiveBayes(parts, f), whole.Score(f))
-		close(t, "one part", text.ScoreNaiveBayes(parts[:1], f), parts[0].Score(f))
+		close(t, "three parts", parts[1].Pool(parts, see(f)), whole.Score(see(f)))
+		close(t, "one part", parts[0].Pool(parts[:1], see(f)), parts[0].Score(see(f)))
 	}
 }
 
 // A feature that one part alone has seen keeps its weight, and one that all have
 // seen gets the mean by accumulators: parts of one content answer as each does.
-func TestJointAdaGrad(t *testing.T) {
+func TestPooledAdaGrad(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	whole := text.NewAdaGrad(8, 1)
-	apart := []*text.AdaGrad{text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)}
+	apart := []text.Expert{text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)}
 	for k, e := range apart { // of features that the other does not see
 		for _, f := range messages(r, 100, uint32(100*k), uint32(100*k+50)) {
 			spam := r.IntN(2) == 0
-			was := e.Score(f)
-			e.Learn(f, was, spam, 1)
-			whole.Learn(f, was, spam, 1)
+			was := e.Score(see(f))
+			e.Learn(see(f), was, spam, 1)
+			whole.Learn(see(f), was, spam, 1)
 		}
 	}
-	equal := []*text.AdaGrad{whole, whole, whole}
+	equal := []text.Expert{whole, whole, whole}
 	for _, f := range append(messages(r, 50, 0, 200), feature.Sparse{}) {
-		close(t, "parts of different features", text.ScoreAdaGrads(apart, f), whole.Score(f))
-		close(t, "equal parts", text.ScoreAdaGrads(equal, f), whole.Score(f))
-		close(t, "one part", text.ScoreAdaGrads(apart[:1], f), apart[0].Score(f))
-		close(t, "no part", text.ScoreAdaGrads(nil, f), text.Score{})
+		close(t, "parts of different features", apart[0].Pool(apart, see(f)), whole.Score(see(f)))
+		close(t, "equal parts", whole.Pool(equal, see(f)), whole.Score(see(f)))
+		close(t, "one part", apart[0].Pool(apart[:1], see(f)), apart[0].Score(see(f)))
 	}
 }
 
 // By hand: after one spam at weight 1 a weight is rate·½/√(¼+10⁻⁶) and G = ¼; a
 // part that learnt the same mail as ham at ω = ½ has the opposite sign and G = 1/16.
-func TestJointAdaGradByHand(t *testing.T) {
+func TestPooledAdaGradByHand(t *testing.T) {
 	f := feature.Sparse{Index: []uint32{7}}
 	a, b := text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)
-	a.Learn(f, text.Score{}, true, 1)
-	b.Learn(f, text.Score{}, false, 0.5)
+	a.Learn(see(f), text.Score{}, true, 1)
+	b.Learn(see(f), text.Score{}, false, 0.5)
 	wa, wb := 0.5/math.Sqrt(0.25+1e-6), -0.25/math.Sqrt(0.0625+1e-6)
 	want := (0.25*wa + 0.0625*wb) / (0.25 + 0.0625)
-	if got := text.ScoreAdaGrads([]*text.AdaGrad{a, b}, f).LogOdds; math.Abs(got-want) > 1e-7 { // tables are float32
+	if got := a.Pool([]text.Expert{a, b}, see(f)).LogOdds; math.Abs(got-want) > 1e-7 { // tables are float32
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

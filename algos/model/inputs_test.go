@@ -1,0 +1,167 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/text"
+)
+
+// The inputs, their order and their prior are part of what a model's bytes mean: here
+// they are written out.
+func TestInputsAreThese(t *testing.T) {
+	type input struct {
+		name           string
+		mean, variance float64
+	}
+	facts := func(dst []input) []input {
+		for _, name := range []string{"body bytes", "text bytes", "html", "parts", "attachments", "upper case", "digits", "exclamation and dollar signs"} {
+			dst = append(dst, input{"fact: " + name, 0, 0.4})
+		}
+		return dst
+	}
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		kind kind
+		want []input
+	}{
+		{"text", Config{}, ofText, facts([]input{
+			{"bias", 0, 0.1}, {"header words", 0.2, 0.1}, {"text 5-grams", 0.2, 0.1}, {"text words", 0.2, 0.1},
+			{"opening 4-grams (naive Bayes)", 0.2, 0.1},
+		})},
+		{"two experts and the rate of spam", Config{TextExperts: []string{text.TextWords, text.HeaderWords}, SpamShare: true}, ofText,
+			append(facts([]input{{"bias", 0, 0.1}, {"text words", 0.4, 0.2}, {"header words", 0.4, 0.2}}), input{"recent share of spam", 0, 0.4})},
+		{"vector", Config{}, ofVector, []input{
+			{"bias", 0, 0.3}, {"hashed names", 0.4, 0.2}, {"hashed names (naive Bayes)", 0.4, 0.2}, {"count of hashed names", 0, 0.3},
+		}},
+		{"dense", Config{Dense: []string{"b", "a"}}, ofVector, []input{
+			{"bias", 0, 0.3}, {"a", 0, 0.3}, {"b", 0, 0.3},
+			{"hashed names", 0.4, 0.2}, {"hashed names (naive Bayes)", 0.4, 0.2}, {"count of hashed names", 0, 0.3},
+		}},
+	} {
+		l := newOf(t, tt.cfg).specs[tt.kind].layout
+		var got []input
+		for i, name := range l.names {
+			got = append(got, input{name, l.prior.mean[i], 1 / l.prior.precision[i]})
+		}
+		if fmt.Sprintf("%.9v", got) != fmt.Sprintf("%.9v", tt.want) || l.dim() != len(tt.want) || l.raw != len(tt.want)-1 {
+			t.Errorf("%s: %v inputs, %d for ensembles\ngot  %v\nwant %v", tt.name, l.dim(), l.raw, got, tt.want)
+		}
+	}
+}
+
+// Whatever computes with inputs takes them from one layout: the head, the second head,
+// ensembles, the noise alarm, sites, explanations; and fill writes each of them, in
+// its place, whatever the body before left there.
+func TestEveryInputIsFilled(t *testing.T) {
+	cfg := Config{TableBits: 8, Dense: []string{"a", "b"}, SpamShare: true, SecondHead: 0.99, Window: 50, Rebuild: 50, TextEnsembles: []string{"adaboost"}}
+	m := newOf(t, cfg)
+	apply(t, m, circles(120, 1)...)
+	apply(t, m, letters(120, 1)...)
+	p := m.NewPredictor()
+	for _, ex := range slices.Concat(circles(20, 2), letters(20, 2)) {
+		s := m.submodel(&ex.Body)
+		in := p.reader.of[s.kind]
+		for _, scratch := range [][]float64{in.x, in.inputs} {
+			for i := range scratch {
+				scratch[i] = math.NaN()
+			}
+		}
+		if got := p.reader.read(&ex.Body, s); got != in {
+			t.Fatal("read into other features")
+		}
+		d := s.layout.dim()
+		if len(in.x) != d || s.head.Dim() != d || s.stack.second.Dim() != d || s.sites.dim != d || len(in.inputs) != s.layout.raw || s.stack.past.dim != s.layout.raw {
+			t.Fatalf("%d inputs: x %d, head %d, second head %d, sites %d; ensembles %d and %d", d,
+				len(in.x), s.head.Dim(), s.stack.second.Dim(), s.sites.dim, len(in.inputs), s.stack.past.dim)
+		}
+		at := 0
+		for i, name := range s.layout.names {
+			if math.IsNaN(in.x[i]) {
+				t.Errorf("%s is not filled", name)
+			}
+			if name == "bias" {
+				continue
+			}
+			want := in.x[i]
+			if k := slices.Index(cfg.Dense, name); k >= 0 {
+				want = feature.SignedLog(ex.Body.Vector[k].Value)
+			}
+			if got := in.inputs[at]; got != float64(float32(want)) {
+				t.Errorf("ensembles see %s as %v, want %v", name, got, float32(want))
+			}
+			at++
+		}
+		if _, why, err := p.Explain(&ex.Body); err != nil || len(why) != d+len(s.stack.built) {
+			t.Errorf("%d reasons for %d inputs and %d ensembles, %v", len(why), d, len(s.stack.built), err)
+		}
+	}
+}
+
+// A new expert is one registration: this one gives three inputs, of which one is an
+// opinion, shares a list with another expert, and knows its like.
+type counter struct{ *text.NaiveBayes }
+
+func (c counter) Score(v *text.View) text.Score {
+	s := c.NaiveBayes.Score(v)
+	s.Inputs[1], s.Inputs[2] = 0.5, s.Surprise/20
+	return s
+}
+
+func (c counter) Pool(like []text.Expert, v *text.View) text.Score {
+	var all []text.Expert
+	for _, e := range like {
+		all = append(all, e.(counter).NaiveBayes)
+	}
+	s := c.NaiveBayes.Pool(all, v)
+	s.Inputs[1], s.Inputs[2] = 0.5, s.Surprise/20
+	return s
+}
+
+func TestRegisteringAnExpertIsEnough(t *testing.T) {
+	registered := text.Messages
+	defer func() { text.Messages = registered }()
+	text.Messages = append(slices.Clone(registered), text.Entry{
+		Name: "counter", Reads: text.ByName(text.TextWords).Reads,
+		Inputs: []text.Input{{Name: "counter", Opinion: true}, {Name: "counter: half"}, {Name: "counter: surprise"}},
+		New:    func(bits int) text.Expert { return counter{text.NewNaiveBayes(bits)} }, Size: text.NaiveBayesSize,
+		Surprise: true, Counts: true,
+	})
+	cfg := Config{TableBits: 8, TextExperts: []string{text.TextWords, "counter"}}
+	all := letters(300, 3)
+	m, other := newOf(t, cfg), newOf(t, cfg)
+	apply(t, m, all...)
+	apply(t, other, all[:150]...)
+	if in := m.own.reader.of[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
+		t.Errorf("two experts of one list have %d lists", len(in.lists))
+	}
+	if d := m.submodels[ofText].head.Dim(); d != 1+1+3+8 {
+		t.Errorf("%d inputs, want 13", d)
+	}
+	again, err := Restore(image(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := NewPool(again, other)
+	_, why, err := pool.Explain(&all[0].Body)
+	for _, name := range []string{"counter", "counter: half", "counter: surprise"} {
+		if err != nil || !slices.ContainsFunc(why, func(c Contribution) bool { return c.Name == name }) {
+			t.Errorf("no reason %q in %v, %v", name, why, err)
+		}
+	}
+	for _, ex := range all {
+		apply(t, again, unlearn("u"+ex.ID, ex))
+	}
+	left, err := again.submodels[ofText].experts[1].AppendBinary(nil)
+	fresh, err2 := text.NewNaiveBayes(8).AppendBinary(nil)
+	if err != nil || err2 != nil || !slices.Equal(left, fresh) {
+		t.Errorf("something is left of what was withdrawn: %v, %v", err, err2)
+	}
+	if _, err := New(Config{TextExperts: []string{"bigrams"}}); err == nil || !slices.Contains(text.Names(), "counter") {
+		t.Errorf("error %v, names %v", err, text.Names())
+	}
+}

@@ -1,0 +1,218 @@
+package model
+
+import (
+	"slices"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/drift"
+	"hamlet/algos/feature"
+	"hamlet/algos/internal/logistic"
+	"hamlet/algos/text"
+	"hamlet/algos/trust"
+)
+
+// A kind is a kind of body. A model has a sub-model for each.
+type kind int
+
+const (
+	ofText   kind = iota // mail and text
+	ofVector             // vectors of named numbers
+	kinds
+)
+
+// bodies are the kinds' names, for users.
+var bodies = [kinds]string{ofText: BodyText, ofVector: BodyVector}
+
+// kindOf returns the kind of b, which has passed Check.
+func kindOf(b *Body) kind {
+	if b.Message != nil {
+		return ofText
+	}
+	return ofVector
+}
+
+// A spec is what a configuration says of one sub-model. It never changes: what can be
+// adopted is not in it.
+type spec struct {
+	cfg       Config
+	kind      kind
+	headSpec  Head
+	ensembles []string
+	memory    float64       // ρ an event of the stacker
+	entries   []*text.Entry // of the experts
+	surprise  int           // the expert whose surprise the covariate alarm looks at, or noExpert
+	layout    *layout
+}
+
+// noExpert is spec.surprise where the covariate alarm looks at the head's leverage:
+// where no expert has a surprise, or there are dense names.
+const noExpert = -1
+
+func newSpecs(cfg Config) (specs [kinds]*spec) {
+	specs[ofText] = &spec{
+		cfg: cfg, kind: ofText, headSpec: cfg.TextHead, ensembles: cfg.TextEnsembles, memory: textMemory,
+		entries: textExperts(cfg), layout: newLayout(textInputs(cfg)),
+	}
+	specs[ofVector] = &spec{
+		cfg: cfg, kind: ofVector, headSpec: cfg.VectorHead, ensembles: cfg.VectorEnsembles, memory: vectorMemory,
+		entries: vectorExperts(), layout: newLayout(vectorInputs(cfg)),
+	}
+	for _, s := range specs {
+		s.surprise = slices.IndexFunc(s.entries, func(e *text.Entry) bool { return e.Surprise })
+	}
+	if len(cfg.Dense) > 0 {
+		specs[ofVector].surprise = noExpert
+	}
+	return specs
+}
+
+// textExperts and vectorExperts are the experts of each sub-model.
+func textExperts(cfg Config) (entries []*text.Entry) {
+	for _, name := range cfg.TextExperts {
+		entries = append(entries, text.ByName(name))
+	}
+	return entries
+}
+
+func vectorExperts() (entries []*text.Entry) {
+	for i := range text.Vectors {
+		entries = append(entries, &text.Vectors[i])
+	}
+	return entries
+}
+
+// newExperts returns the experts before any event.
+func (s *spec) newExperts() (experts []text.Expert) {
+	for _, e := range s.entries {
+		experts = append(experts, e.New(s.cfg.TableBits))
+	}
+	return experts
+}
+
+// tablesSize is how many bytes the experts have.
+func (s *spec) tablesSize() (n int) {
+	for _, e := range s.entries {
+		n += e.Size(s.cfg.TableBits)
+	}
+	return n
+}
+
+// newHead returns a head before any event, of the site and prior of s.
+func (s *spec) newHead(site string, halfLife float64) *blr.Posterior {
+	return newHead(s.layout.prior, site, halfLife)
+}
+
+func newHead(p prior, site string, halfLife float64) *blr.Posterior {
+	head, err := blr.New(blr.Config{
+		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: siteByName[site], HalfLife: halfLife,
+	})
+	if err != nil {
+		panic(err) // the prior is ours
+	}
+	return head
+}
+
+// newColumns returns the standardiser of dense inputs, nil for mail and text.
+func (s *spec) newColumns() *feature.Standardiser {
+	if s.kind == ofText {
+		return nil
+	}
+	return feature.NewStandardiser(len(s.cfg.Dense))
+}
+
+// monitorConfig returns the configuration of a monitor without its head.
+func (s *spec) monitorConfig(a Alarms) drift.MonitorConfig {
+	c := drift.MonitorConfig{
+		Surprise: s.surprise != noExpert,
+		Noise: drift.LabelNoiseConfig{
+			Dim: s.layout.raw, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear,
+		},
+		Covariate: drift.CovariateConfig{Threshold: a.Covariate},
+		Concept:   drift.PageHinkleyConfig{Threshold: a.Concept},
+	}
+	if c.Surprise {
+		c.Covariate.Window = drift.SurpriseWindow
+	}
+	return c
+}
+
+// newMonitor returns the alarms before any event, nil if there are none. a is their
+// configuration now: thresholds can be adopted.
+func (s *spec) newMonitor(a Alarms) *drift.Monitor {
+	if a.Off {
+		return nil
+	}
+	c := s.monitorConfig(a)
+	if s.layout.raw <= MaxDenseByDefault {
+		c.Head = s.newHead(SiteRVGA, blr.HalfLife(drift.MonitorMemory))
+	}
+	m, err := drift.NewMonitor(c)
+	if err != nil {
+		panic(err) // validate has passed the thresholds
+	}
+	return m
+}
+
+// A submodel is what a model knows about one kind of body. It is made for the first
+// event of its kind.
+type submodel struct {
+	*spec
+	events  uint64 // learnt; Invariant: labels, head, columns, monitor and stack have each seen as many
+	labels  *trust.Labels
+	head    *blr.Posterior
+	experts []text.Expert // one for each entry; vectors have none before the first hashed name
+	sites   sites         // of the last events, which can be withdrawn
+
+	columns *feature.Standardiser // of the dense names; nil for mail and text
+	monitor *drift.Monitor        // nil: no alarms
+	stack   *stack                // nil: the head answers alone
+}
+
+// newSubmodel returns a sub-model before its first event, with the alarms a.
+func newSubmodel(s *spec, a Alarms) *submodel {
+	m := &submodel{
+		spec:    s,
+		labels:  trust.New(),
+		head:    s.newHead(s.headSpec.Site, float64(s.headSpec.HalfLife)),
+		sites:   newSites(s.layout.dim(), s.stackerInputs(), s.cfg.SecondHead > 0),
+		columns: s.newColumns(),
+		monitor: s.newMonitor(a),
+		stack:   newStack(s),
+	}
+	if s.kind == ofText {
+		m.experts = s.newExperts()
+	}
+	return m
+}
+
+// learn absorbs a labelled body, read as in and predicted. It returns the event's
+// site, without the hashes that name it and its body; its trust is the probability, by
+// the head alone, that the label is true.
+func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at site) {
+	y := sign(ex.Spam)
+	w := s.labels.Weigh(logistic.Sigmoid(y*in.head.LogOdds), ex.Source, policy)
+	at.trust = w.Phi
+	at.Record = s.head.Update(in.x, y, w.Head)
+	for k, e := range s.experts {
+		if counted := e.Learn(in.views[k], in.scores[k], ex.Spam, w.Expert); counted > 0 {
+			at.counted = counted
+		}
+	}
+	if s.columns != nil {
+		s.columns.Observe(in.dense)
+	}
+	if s.stack != nil {
+		at.stacker, at.second = s.stack.learn(in, row{label: y, phi: w.Phi, id: ex.ID, source: ex.Source}, w.Head, in.stacked)
+	}
+	s.labels.Observe(ex.Source, w.Phi, ex.Spam)
+	s.events++
+	return at
+}
+
+// sign is the label as a number: 1 for spam, −1 for ham.
+func sign(spam bool) float64 {
+	if spam {
+		return 1
+	}
+	return -1
+}
