@@ -14,8 +14,8 @@ import (
 // BatchConfig describes the paper's variational fit of all events at once. Zero
 // fields mean the defaults given with each.
 type BatchConfig struct {
-	// ARD gives every weight a precision αᵢ of its own (automatic relevance
-	// determination, eqs. 39–50) in the place of one α for all (3–30).
+	// ARD gives every weight its own precision αᵢ (automatic relevance determination,
+	// eqs. 39–50) instead of one α for all (3–30).
 	ARD bool
 	// Shape a₀ and rate b₀ of the hyperprior Gam(α | a₀, b₀); 0 is 1e−2 and
 	// 1e−4, those of the author's scripts, not given in the text.

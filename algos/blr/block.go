@@ -2,23 +2,17 @@
 
 package blr
 
-// A block holds the events since V and Λ were last written, at most K of them.
-// In it
+// A block holds the events since V and Λ were last written, at most K of them. In it
 //
 //	V = V₀ + Σ gⱼ·uⱼuⱼᵀ,   Λ = Λ₀ + Σ hⱼ·xⱼxⱼᵀ,   gⱼ = −hⱼ/(1+hⱼaⱼ),
 //
-// where V₀ and Λ₀ are the matrices as written. An event needs u = Vx, and
+// where V₀ and Λ₀ are the matrices as written. An event needs
 //
-//	u = V₀x + Σ gⱼ(uⱼᵀx)·uⱼ,
+//	u = Vx = V₀x + Σ gⱼ(uⱼᵀx)·uⱼ.
 //
-// so that the semantics are those of events one by one. What is gained: V₀x can be
-// computed for all events of a block that are known, reading V₀ once for many of
-// them, and the two sums are added to the matrices in one go, which reads and
-// writes them once in K events. w, η and ln|V| are kept up with every event.
-//
-// V₀x has the same bits whether it is computed alone or with others, so the
-// posterior's bits depend on the events and on K alone, not on how many of them
-// came at a time.
+// V₀x can be computed for all known events of a block in one pass over V₀, and the sums
+// are added to the matrices once in K events. V₀x has the same bits whether it is computed
+// alone or with others, so the posterior's bits depend on the events and K alone.
 type block struct {
 	size int // K, at least 1
 	n    int // events in it, below K
@@ -57,7 +51,7 @@ func (b *block) deflate(u, x []float64) {
 	}
 }
 
-// variance is what the events in the block add to xᵀV₀x; it is not positive.
+// variance returns what the events in the block add to xᵀV₀x: at most 0.
 func (b *block) variance(x []float64) float64 {
 	sum := 0.0
 	for j := range b.n {
@@ -67,8 +61,7 @@ func (b *block) variance(x []float64) float64 {
 	return sum
 }
 
-// written returns a + Σ gⱼvⱼvⱼᵀ for the events in the block, a itself if there are
-// none.
+// written returns a + Σ gⱼvⱼvⱼᵀ for the events in the block.
 func (b *block) written(a triangle, g, v []float64, dim int) triangle {
 	if b.n == 0 {
 		return a
@@ -78,12 +71,12 @@ func (b *block) written(a triangle, g, v []float64, dim int) triangle {
 	return sum
 }
 
-// covarianceNow returns V, the events in the block included.
+// covarianceNow returns V with the events in the block.
 func (p *Posterior) covarianceNow() triangle {
 	return p.block.written(p.cov, p.block.g, p.block.u, p.dim)
 }
 
-// precisionNow returns Λ, the same.
+// precisionNow returns Λ with the events in the block.
 func (p *Posterior) precisionNow() triangle {
 	return p.block.written(p.precision, p.block.h, p.block.x, p.dim)
 }
@@ -122,16 +115,12 @@ func (p *Posterior) add(x, u []float64, h, g float64) {
 	b.n++
 }
 
-// UpdateMany absorbs the events xs one after the other, as Update does and with
-// the same bits, and appends their records to dst. For each event in turn label is
-// told its number and the moments m and a of its log-odds under the belief before
-// it, and answers with y and phi: what depends on the prediction, like the trust
-// in a label, is no reason to come one by one.
-//
-// With Config.Block above 1 this is where blocks pay: V is multiplied by all
-// events of a block that are in xs at once. UpdateMany panics before anything has
-// changed if an event has a wrong length or an entry that is not finite, and at
-// its turn if a label is none. label may not touch p.
+// UpdateMany absorbs the events xs one after the other, with the bits of as many Updates,
+// and appends their records to dst. With Config.Block above 1 it multiplies V by all
+// events of a block at once. For each event label gets its number and the moments m and a
+// of its log-odds under the belief before it, and returns y and phi. label may not touch
+// p. UpdateMany panics before any change if an event has a wrong length or an entry that
+// is not finite, and at its turn on a label that is none.
 func (p *Posterior) UpdateMany(dst []Record, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Record {
 	vectors := make([][]float64, len(xs))
 	for k, x := range xs {

@@ -8,13 +8,11 @@ import (
 )
 
 const (
-	// A posterior keeps Λ no smaller and V no larger than the prior's, and entries
-	// off the diagonal within what those on it allow, but for rounding: far more
-	// than there is, and too little to matter.
+	// Λ is no smaller and V no larger than the prior's, and entries off the diagonal lie
+	// within what the diagonal allows, up to this rounding.
 	boundSlack = 1e-3
-	// V times Λ, relative to the sum of the absolute products. Probes find V wrong by
-	// less than probeTolerance at every 64th update; above 1e−5 an error could feed on
-	// itself, since u = Vx enters V squared.
+	// V times Λ, relative to the sum of the absolute products. Above 1e−5 an error could
+	// grow by itself, since u = Vx enters V squared.
 	inverseTolerance = 1e-6
 	// w against η, in deviations of the weights. Nothing feeds on that error.
 	meanTolerance = 1e-3
@@ -22,17 +20,16 @@ const (
 	largestPrecision = 0x1p300
 )
 
-// Check returns an error, which wraps ErrFormat, if the parts of p contradict one
-// another as no sequence of events, withdrawals and refreshes lets them: bytes that
-// UnmarshalBinary has read may have been tampered with. It holds that
+// Check returns an error, which wraps ErrFormat, if the parts of p contradict one another
+// as no sequence of events and corrections lets them: bytes may have been tampered with.
+// It checks
 //
 //	τⱼ ≤ Λⱼⱼ,  Λᵢⱼ² ≤ Λᵢᵢ·Λⱼⱼ,  Vⱼⱼ ≤ 1/τⱼ,  Vᵢⱼ² ≤ Vᵢᵢ·Vⱼⱼ,  VΛx = x,  Λw = η,
 //	−Σ ln Λⱼⱼ ≤ ln|V| ≤ Σ ln Vⱼⱼ
 //
-// for two vectors x with entries ±√Vⱼⱼ, which is not all there is to hold, but costs
-// no more than ten products of a matrix and a vector. It is meant for inputs within
-// some orders of magnitude of each other; where they lie further apart, sound
-// posteriors may fail it.
+// for two vectors x with entries ±√Vⱼⱼ, at the cost of ten products of a matrix and a
+// vector. Inputs should lie within some orders of magnitude of each other; otherwise
+// sound posteriors may fail.
 func (p *Posterior) Check() error {
 	n := p.dim
 	precision, cov := p.precisionNow(), p.covarianceNow()
@@ -91,8 +88,8 @@ func (p *Posterior) Check() error {
 	return nil
 }
 
-// minors reports whether |aᵢⱼ| ≤ √(aᵢᵢ·aⱼⱼ), but for boundSlack, for all i and j of a
-// matrix whose diagonal is positive, or else where it is not.
+// minors reports whether |aᵢⱼ| ≤ √(aᵢᵢ·aⱼⱼ), up to boundSlack, for all i and j of a
+// matrix with a positive diagonal; if not, i and j are where.
 func (a triangle) minors(n int) (i, j int, ok bool) {
 	roots := make([]float64, n)
 	for i := range roots {

@@ -9,9 +9,9 @@ type Contribution struct {
 	Mean, SD float64
 }
 
-// Contributions appends the contribution of each input, in the order of x, and
-// returns the longer slice. Summed from the first to the last, the means are m
-// to the last bit. It panics as Moments does.
+// Contributions appends the contribution of each input, in the order of x, and returns
+// the longer slice. The means, summed in order, are m to the last bit. It panics as
+// Moments does.
 func (p *Posterior) Contributions(dst []Contribution, x []float64) []Contribution {
 	p.checkLength(len(x))
 	scaleOf(x)

@@ -8,16 +8,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// GroupContributions sums the contributions of groups of inputs: group[j] in
-// [0, G), G = len(mean), says where input j belongs. It writes to mean, in nats,
-// the Σ wⱼxⱼ of each group, and to cov, G×G or empty, their covariances
+// GroupContributions sums the contributions of groups of inputs: input j is in group[j],
+// in [0, G), G = len(mean). It writes to mean the Σ wⱼxⱼ of each group, in nats, and to
+// cov, G×G or empty, their covariances
 //
-//	cov[g, h] = Σ_{i in g} Σ_{j in h} xᵢ Vᵢⱼ xⱼ,
+//	cov[g, h] = Σ_{i in g} Σ_{j in h} xᵢ Vᵢⱼ xⱼ.
 //
-// so that the sum over mean is m to rounding, the sum over all of cov is a, and
-// a group's standard deviation, the root of its diagonal, counts how its inputs
-// hang together. D² products. It panics as Moments does, on a wrong length and
-// on a group that is none.
+// The sum over mean is m to rounding, the sum over cov is a. D² products. It panics as
+// Moments does, on a wrong length and on a group out of range.
 func (p *Posterior) GroupContributions(mean []float64, cov *mat.SymDense, x []float64, group []int) {
 	p.checkLength(len(x))
 	p.checkLength(len(group))

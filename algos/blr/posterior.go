@@ -21,16 +21,14 @@ type Config struct {
 	Refactor  int       // V is re-made by Cholesky whenever the count of updates is divisible by it; 0 is 1000
 	HalfLife  float64   // events after which a site counts half, at least 1; 0 is for ever
 
-	// XiTolerance, for JaakkolaJordan, puts the paper's stopping rule in the place
-	// of the fixed point: ξ is iterated from 0 until (60) changes relatively by
-	// less, at most 100 times; 1e−5 reproduces the paper. The rule depends on
-	// ln|V| and so on history, and stops early: 0, the default, solves for ξ.
+	// XiTolerance is the paper's stopping rule, for JaakkolaJordan: ξ is iterated from 0
+	// until (60) changes relatively by less, at most 100 times. 1e−5 reproduces the
+	// paper. 0, the default, solves for ξ.
 	XiTolerance float64
 
-	// Block is K, how many events are written to V and Λ together, 1 to MaxBlock;
-	// 0 is 1. The semantics are those of events one by one, the results equal to
-	// rounding. Where events come many at a time (UpdateMany) it is faster from
-	// some hundred inputs on; with a half-life it hardly pays.
+	// Block is K, how many events are written to V and Λ together, 1 to MaxBlock; 0 is
+	// 1. Results are equal to rounding. With UpdateMany it is faster from some hundred
+	// inputs on.
 	Block int
 }
 
@@ -39,16 +37,16 @@ const (
 	MaxDim = 1 << 15
 
 	defaultRefactor = 1000
-	// With a half-life, sites fade at every 50th update: once an event would cost
-	// a factoring each, and half-lives that pay are 150 events and more.
+	// With a half-life, sites fade at every 50th update, because it costs a factoring.
+	// Half-lives that pay are 150 events and more.
 	forgetEvery = 50
 	// V is probed at every 64th update: two products in 64 events cost 2 %.
 	probeEvery = 64
-	// A residual of V above it makes V anew. In 100,000 updates with scaled
+	// V is computed again if its residual is larger. In 100,000 updates with scaled
 	// inputs it stays below 1e−12.
 	probeTolerance = 1e-8
-	// One event with h·a beyond it takes so much of V away along Vx that the
-	// rest has lost six of its sixteen digits; V is then re-made at once.
+	// After an event with h·a beyond it the rest of V along Vx has lost six of its
+	// sixteen digits.
 	cancellation = 1e6
 	// Vectors with an entry beyond are shortened; a = xᵀVx then stays finite.
 	longest = 0x1p100
@@ -67,16 +65,16 @@ type Posterior struct {
 
 	mean0, precision0 []float64 // the prior
 
-	// The truth: Λ = V⁻¹ and η = Λw.
+	// The natural parameters Λ = V⁻¹ and η = Λw.
 	precision triangle
 	eta       []float64
 
-	// What is kept beside it: V, w = Vη and ln|V|. Λ and V lack the events in block.
+	// Invariant: V = Λ⁻¹, w = Vη and ln|V| to rounding. Λ and V lack the events in block.
 	cov     triangle
 	mean    []float64
 	logDetV float64
 	block   block
-	writes  int // changes of cov; not kept
+	writes  int // changes of cov; not saved
 
 	logEvidence float64 // Σ of the events' parts, nats
 	updates     uint64
@@ -184,8 +182,7 @@ func (p *Posterior) Dim() int { return p.dim }
 // Site returns the approximation of the likelihood in use.
 func (p *Posterior) Site() Site { return p.site }
 
-// Alike reports whether p and q started from the same configuration: inputs,
-// prior, site, half-life, tolerance, rhythm of factorings and block.
+// Alike reports whether p and q started from the same configuration.
 func (p *Posterior) Alike(q *Posterior) bool {
 	return p.dim == q.dim && p.site == q.site && p.refactor == q.refactor && p.halfLife == q.halfLife &&
 		p.xiStop == q.xiStop && p.block.size == q.block.size &&
@@ -195,24 +192,18 @@ func (p *Posterior) Alike(q *Posterior) bool {
 // Updates returns the number of events absorbed.
 func (p *Posterior) Updates() uint64 { return p.updates }
 
-// LogDetV returns ln|V| in nats, tracked by the matrix determinant lemma (56)
-// and set right at every factoring.
+// LogDetV returns ln|V| in nats.
 func (p *Posterior) LogDetV() float64 { return p.logDetV }
 
-// LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats, each
-// event's likelihood raised to its φ: the sum of Step.Evidence. With
-// JaakkolaJordan it is (60), by its increments, a lower bound. With ExactRVGA it is
-// the sum of the events' φ·E[ln σ(yz)] − KL(after‖before): each is a lower bound
-// given the belief before, itself an approximation, so that their sum is none. With
-// RVGA it is Σ φ·ln σ(y·Moderate(m, a)), the score of the predictions that were made
-// on the way, and no bound either. Forgetting and withdrawals take nothing from it:
-// each part is the event's given the belief before it.
+// LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats: the sum of
+// Step.Evidence. With JaakkolaJordan it is (60), a lower bound. With the other sites it
+// is no bound: ExactRVGA sums bounds given approximate beliefs, RVGA the score of the
+// predictions made on the way. Forgetting and withdrawals do not change it.
 func (p *Posterior) LogEvidence() float64 { return p.logEvidence }
 
-// Factorings counts how often V was re-made by Cholesky: on schedule, and
-// because it was found inaccurate. A steady stream of repairs means inputs of
-// very different scale. Raised is the number of pivots that rounding had taken
-// below the prior's precision.
+// Factorings counts how often V was computed by Cholesky: on schedule, and because it
+// was inaccurate. Many repairs mean inputs of very different scale. Raised counts the
+// pivots that rounding had taken below the prior's precision.
 type Factorings struct {
 	Scheduled, Repaired, Raised uint64
 }

@@ -30,9 +30,9 @@ func scaled(x []float64, scale float64) []float64 {
 	return y
 }
 
-// Prob returns the probability that x has label +1, σ(Moderate(m, a)), in
-// [0, 1]. Like Moments it panics on a wrong length or an entry that is not
-// finite; it draws nothing, counts nothing and may run concurrently.
+// Prob returns the probability that x has label +1, σ(Moderate(m, a)), in [0, 1]. Like
+// Moments it panics on a wrong length or an entry that is not finite. It changes nothing
+// and may run concurrently.
 func (p *Posterior) Prob(x []float64) float64 {
 	p.checkLength(len(x))
 	if scale := scaleOf(x); scale != 1 {
@@ -42,9 +42,9 @@ func (p *Posterior) Prob(x []float64) float64 {
 	return logistic.Sigmoid(Moderate(p.moments(x)))
 }
 
-// Moderate returns the log-odds m/√(1+πa/8) whose σ is E[σ(z)] for z ~ N(m, a),
-// by the probit approximation (MacKay 1992): off by at most .017 for a ≤ 50.
-// Doubt pulls a prediction towards ½, and never over it. a ≥ 0.
+// Moderate returns the log-odds m/√(1+πa/8) whose σ is E[σ(z)] for z ~ N(m, a), a ≥ 0, by
+// the probit approximation (MacKay 1992). It is off by at most .017 for a ≤ 50 and never
+// on the wrong side of ½.
 func Moderate(m, a float64) float64 {
 	return m / math.Sqrt(1+float64(math.Pi/8*a))
 }

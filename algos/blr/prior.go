@@ -4,11 +4,10 @@ package blr
 
 import "fmt"
 
-// SetSite makes later events and refreshes use another site. The sites absorbed
-// stay as they are; a Sweep over their records brings them to the new one.
-// JaakkolaJordan's intervals are far too narrow where p saturates; learnt with it,
-// a sweep under RVGA sets them right. It panics if there is no such site; a
-// tolerance for ξ ends with JaakkolaJordan.
+// SetSite makes later events and refreshes use another site. A Sweep over the records
+// brings the sites absorbed to the new one: learnt with JaakkolaJordan, whose intervals
+// are far too narrow where p saturates, a sweep under RVGA corrects them. It panics on an
+// unknown site. A tolerance for ξ ends with JaakkolaJordan.
 func (p *Posterior) SetSite(site Site) {
 	if site > ExactRVGA {
 		panic(fmt.Sprintf("blr: unknown site %d", site))
@@ -19,20 +18,17 @@ func (p *Posterior) SetSite(site Site) {
 	}
 }
 
-// FitPrior brings the width of the prior to what the events say and then sweeps
-// over recs. It multiplies the precisions of all weights by one factor k, the
-// paper's E(α) (20–22) for a prior N(w₀, (αΛ₀)⁻¹),
+// FitPrior multiplies the precisions of all weights by one factor k, the paper's E(α)
+// (20–22) for a prior N(w₀, (αΛ₀)⁻¹),
 //
 //	k = (a₀ + D/2) / (b₀ + ½ Σⱼ τⱼ((wⱼ−w₀ⱼ)² + Vⱼⱼ)),   a₀ = 10⁻², b₀ = 10⁻⁴,
 //
-// and takes Λ and η along. That is one step of expectation maximisation on the
-// evidence; three rounds are enough in practice. A belief with a prior far from
-// the truth is too sure of itself: too narrow a prior cannot be overruled, too
-// wide a one lets weights run. The wrong width is what costs most coverage, more
-// than any site (TestCalibration has the figures).
+// and then sweeps over recs. That is one step of expectation maximisation on the
+// evidence; three rounds are enough in practice. A prior far from the truth makes a
+// belief too sure of itself (MEASURED.md).
 //
-// It returns k and what Sweep returns. A posterior with its prior fitted merges
-// only with one that has the same prior.
+// It returns k and what Sweep returns. The result merges only with posteriors that have
+// the same prior.
 func (p *Posterior) FitPrior(recs []Record) (k, moved float64, err error) {
 	square := 0.0
 	for j, τ := range p.precision0 {
@@ -58,11 +54,10 @@ func (p *Posterior) FitPrior(recs []Record) (k, moved float64, err error) {
 	return k, moved, err
 }
 
-// Sweep refreshes the sites of all recs in order and makes V anew at the end. It
-// returns the largest distance that an event's own refresh moved its mean
-// log-odds, in nats: sweeps have converged when it is small. Three of them bring
-// an incremental fit to the log loss of the batch fit. An error leaves the sites
-// before it refreshed, those behind it as they were.
+// Sweep refreshes the sites of all recs in order and computes V again at the end. moved is
+// the largest distance that an event's own refresh moved its mean log-odds, in nats. Three
+// sweeps bring an incremental fit to the log loss of the batch fit. An error leaves the
+// sites before it refreshed, those after it as they were.
 func (p *Posterior) Sweep(recs []Record) (moved float64, err error) {
 	for i := range recs {
 		d, err := p.refresh(&recs[i])

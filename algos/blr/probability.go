@@ -9,19 +9,16 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// What follows are the answers about one x whose log-odds are z ~ N(m, a), m in
-// nats and a ≥ 0 in nats²: Moments has them of a Posterior, Gaussian's Moments
-// of any other belief. The functions are pure, and may run concurrently.
+// The functions below answer about one x with log-odds z ~ N(m, a), m in nats and a ≥ 0
+// in nats². They are pure.
 
 // Probit returns σ(Moderate(m, a)), the probability that Prob serves: within
 // .017 of Exact for a ≤ 50, and over ½ exactly where Exact is.
 func Probit(m, a float64) float64 { return logistic.Sigmoid(Moderate(m, a)) }
 
-// Bounds returns the paper's "predictive density" (35) of label +1 and of label
-// −1: e to the best bound of Jaakkola and Jordan, E[σ(±z)] ≥ e^{bound}. Both lie
-// below the probabilities, so that they do not add up to 1 (both are .4365 at
-// m = 0, a = 10), and neither can be compared with ½. Each ξ is solved on its
-// own, to 1e−13.
+// Bounds returns the paper's "predictive density" (35) of label +1 and of label −1: e to
+// the best bound of Jaakkola and Jordan, E[σ(±z)] ≥ e^{bound}, each with its own ξ. They
+// do not add up to 1 (both are .4365 at m = 0, a = 10), so do not compare them with ½.
 func Bounds(m, a float64) (plus, minus float64) {
 	p, q := logBounds(m, a)
 	return logistic.Exp(p), logistic.Exp(q)
@@ -31,21 +28,19 @@ func logBounds(m, a float64) (plus, minus float64) {
 	return JaakkolaJordan.Solve(m, a, 1, 1).Evidence, JaakkolaJordan.Solve(m, a, -1, 1).Evidence
 }
 
-// Normalised returns the share of label +1 in the two Bounds: a probability,
-// within .037 of Exact for a ≤ 50. It has its digits also where both underflow.
+// Normalised returns plus/(plus+minus) of the two Bounds: a probability, within .037 of
+// Exact for a ≤ 50. It is accurate also where both underflow.
 func Normalised(m, a float64) float64 {
 	plus, minus := logBounds(m, a)
 	return logistic.Sigmoid(plus - minus)
 }
 
-// Interval returns the central credible interval of the probability p = σ(z)
-// that holds it with the given level, a share in (0, 1): σ(m ± q√a), where q is
-// the quantile of the normal at (1+level)/2 (1.645 for 90 %, 1.960 for 95 %). σ
-// is monotone, so quantiles of z are quantiles of p and the interval is exact
-// for the belief. It panics on another level.
+// Interval returns the central credible interval of the probability p = σ(z) at a level
+// in (0, 1): σ(m ± q√a) with q the normal quantile at (1+level)/2. It is exact for the
+// belief, because σ is monotone. It panics on another level.
 func Interval(m, a, level float64) (lo, hi float64) {
 	if !(level > 0 && level < 1) {
-		panic(fmt.Sprintf("blr: interval of level %v: want a share in (0, 1)", level))
+		panic(fmt.Sprintf("blr: interval of level %v: want a number in (0, 1)", level))
 	}
 	reach := float64(upperQuantile(0.5*(1-level)) * math.Sqrt(a))
 	return logistic.Sigmoid(m - reach), logistic.Sigmoid(m + reach)
@@ -55,7 +50,7 @@ func Interval(m, a, level float64) (lo, hi float64) {
 type Prediction struct {
 	Mean, Variance        float64 // m and a, of the log-odds
 	BoundPlus, BoundMinus float64 // (35) for y = +1 and y = −1
-	Normalised            float64 // the share of the first
+	Normalised            float64 // the first over their sum
 	Probit, Exact         float64
 	Lo, Hi                float64 // the interval of p
 }

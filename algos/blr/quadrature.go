@@ -19,12 +19,10 @@ import (
 // keeps both below 5e−17: exp(−2π²/0.4) = 4e−22, times exp(π²/2s²) = 7e4 at
 // s = 2/3; exp(−2π²/0.36) = 2e−24.
 //
-// A Gaussian is nil beyond 9 s; e^{±z} shifts where σ·Gaussian has its mass by
-// up to s² towards 0, and the range goes as far, so that small results keep
-// their relative accuracy. That is 30 nodes for s ≤ 2/3 and 45·s above. For
-// large s the difference of σ and its probit twin Φ(z/c), c = √(8/π), is summed
-// instead, which is nil for |z| > 40: 201 nodes, and the twin is Gaussian
-// business,
+// A Gaussian is nil beyond 9 s. e^{±z} shifts the mass of σ·Gaussian by up to s²
+// towards 0, and the range goes as far. That is 30 nodes for s ≤ 2/3 and 45·s above.
+// For large s the sum is over the difference of σ and its probit twin Φ(z/c), c = √(8/π),
+// which is nil for |z| > 40: 201 nodes. The twin has closed forms,
 //
 //	E[Φ(z/c)] = Φ(m/τ),   E[(z+cε)₊] = m·Φ(m/τ) + τ·ϕ(m/τ),   τ = √(c²+s²),
 //

@@ -5,26 +5,19 @@ import (
 	"math"
 )
 
-// Refresh solves the site of an absorbed event again, under the belief of today.
-// Each site was solved when its event came, with the little that was known then:
-// JaakkolaJordan's early ξ are too small, R-VGA's early h too large, so that
-// precision is overstated and w shrunk.
-//
-// With the site as it stands, (h, e), out of the belief, xᵀβ ~ N(m₋, a₋),
+// Refresh solves the site of an absorbed event again, under the belief of today. With
+// the site as it stands, (h, e), out of the belief, xᵀβ ~ N(m₋, a₋),
 //
 //	a₋ = a/(1−ha),   m₋ = (m − ea)/(1−ha),
 //
-// and the site is solved under that, raised to φ times what forgetting has left
-// of it. The difference to what stood is one rank-1 step. For JaakkolaJordan that
-// maximises the bound (11) over ξ and q(β) together, so that sweeps climb to the
-// fixed point of the batch fit with this prior; for R-VGA it is a coordinate step
-// of Gaussian variational inference.
+// and the site is solved under that, raised to φ times what forgetting has left of it.
+// The difference is one rank-1 step. For JaakkolaJordan it maximises the bound (11) over
+// ξ and q(β) together; for R-VGA it is a coordinate step of Gaussian variational
+// inference. MEASURED.md says why it helps.
 //
-// rec becomes the record of the new site: Phi and Fades, too, are of today. The
-// rest of the belief is as if it had always been so. moved is by how much the mean
-// log-odds of x moved, in nats. O(D²), no allocation; where 1−ha is small the site
-// is withdrawn and a new one added, with one factoring. The error is as Unlearn's,
-// and nothing has changed then.
+// rec becomes the record of the new site, with today's Phi and Fades. moved is by how
+// much the mean log-odds of x moved, in nats. It costs O(D²) and no allocation, and one
+// factoring where 1−ha is small. On an error, which is as Unlearn's, nothing has changed.
 func (p *Posterior) Refresh(rec *Record) (moved float64, err error) {
 	moved, err = p.refresh(rec)
 	if err == nil {

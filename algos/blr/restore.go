@@ -12,8 +12,7 @@ import (
 // an event, 0 < ρ < 1: ρ^HalfLife = ½.
 func HalfLife(ρ float64) float64 { return -math.Ln2 / logistic.Log(ρ) }
 
-// sane bounds the weights and evidences that are read; learnt weights are below a
-// thousand.
+// sane bounds the weights and evidences that are read. Learnt weights are below 1,000.
 const sane = 1e30
 
 // Read reads a posterior behind its length, which [codec.Writer.Part64] wrote, and

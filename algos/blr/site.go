@@ -7,23 +7,17 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Site is the way in which one event's likelihood σ(yz)^φ, z = βᵀx, is
-// replaced by a Gaussian in z. Under the belief z ~ N(m, a) either one solves a
-// fixed point in scalars and yields the curvature h and the step r of the
-// package doc.
+// A Site is the approximation of one event's likelihood σ(yz)^φ, z = βᵀx, by a Gaussian in
+// z. It yields the curvature h and the step r of the package doc.
 type Site uint8
 
 const (
-	// RVGA is the implicit recursive variational Gaussian approximation: among
-	// all Gaussians the one nearest (in KL) to prior times likelihood, with its
-	// two expectations by the probit approximation. The default.
+	// RVGA is the implicit recursive variational Gaussian approximation, with its two
+	// expectations by the probit approximation. The default.
 	RVGA Site = iota
 	// JaakkolaJordan is the paper's bound exp(yz/2 − λ(ξ)z²) with its best ξ.
 	JaakkolaJordan
-	// ExactRVGA is RVGA with its expectations by quadrature: h = φ·E σ′(z) and
-	// r = φ·(y₊ − E σ(z)), exact under z ~ N(m + ra, a/(1+ha)). It is the
-	// definition, at ten times the price of RVGA, and the step of Gaussian
-	// variational inference on one event.
+	// ExactRVGA is RVGA with its expectations by quadrature, at ten times the cost.
 	ExactRVGA
 )
 

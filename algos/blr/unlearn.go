@@ -9,11 +9,10 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// ErrIndefinite is the cause of an error of Unlearn and Refresh: without the
-// site the precision would no longer be positive definite, or the variance along
-// x greater than the prior's. The site is not in the belief: it was never learnt,
-// has been withdrawn already, or was learnt by another posterior. Nothing has
-// changed.
+// ErrIndefinite is the cause of an error of Unlearn and Refresh: the site is not in the
+// belief. It was never learnt, or has been withdrawn, or another posterior learnt it.
+// Without it the precision would not be positive definite, or the variance along x
+// greater than the prior's. Nothing has changed.
 var ErrIndefinite = errors.New("the site is not in the belief")
 
 // A Receipt says what a withdrawal did to the belief.
@@ -26,14 +25,13 @@ type Receipt struct {
 }
 
 const (
-	// A withdrawal that leaves less than this of the precision along x, 1 − ha,
-	// has lost four digits in V; V is made anew then.
+	// A withdrawal that leaves less than this of the precision along x, 1 − ha, has lost
+	// four digits in V, which is then computed again.
 	thinnest = 1e-4
 	// beyondPrior lets rounding take the variance along x above the prior's.
 	beyondPrior = 1e-6
-	// The shift of a site is at most 1.5φ: r ≤ φ and |h·m′| ≤ φ/2, since h/φ is the
-	// value at m′ of a density that is symmetric about 0 and falls on either side (or,
-	// for JaakkolaJordan, the shift is φ/2).
+	// The shift of a site is at most 1.5φ: r ≤ φ and |h·m′| ≤ φ/2, since h/φ is a
+	// symmetric falling density at m′ (for JaakkolaJordan the shift is φ/2).
 	mostShift = 2
 )
 
@@ -46,8 +44,8 @@ func (p *Posterior) standing(rec *Record) (h, eta, left float64) {
 	return float64(rec.H * left), float64(rec.Eta * left), left
 }
 
-// checkRecord refuses a record that no posterior can have made. Its inputs have
-// the right length, or it panics.
+// checkRecord refuses a record that no posterior can have made. It panics if its inputs
+// have the wrong length.
 func (p *Posterior) checkRecord(rec *Record) error {
 	p.checkLength(len(rec.X))
 	for j, v := range rec.X {
@@ -136,9 +134,9 @@ func (p *Posterior) addSite(x []float64, h, eta, m, a float64) {
 	p.logDetV -= logistic.Log1p(ha)
 }
 
-// withdrawThin takes a site from which nearly all precision along x comes out of
-// (Λ, η) and makes V anew. It returns the variance along x, or ErrIndefinite if Λ
-// without the site lies below the prior's by more than rounding.
+// withdrawThin withdraws a site from which nearly all precision along x comes, by Λ and η,
+// and computes V again. It returns the variance along x, or ErrIndefinite if Λ without
+// the site lies below the prior's by more than rounding.
 func (p *Posterior) withdrawThin(x []float64, h, eta float64) (a float64, err error) {
 	n := p.dim
 	before := p.precisionNow()
@@ -163,8 +161,7 @@ func (p *Posterior) withdrawThin(x []float64, h, eta float64) (a float64, err er
 	return p.cov.quadratic(x), nil
 }
 
-// corrected counts a withdrawal or refresh along x and keeps V right. A single
-// withdrawal can lose more of V than many updates.
+// corrected counts a withdrawal or refresh along x and repairs V if it is inaccurate.
 func (p *Posterior) corrected(x []float64) {
 	p.corrections++
 	if !(p.residual(x) <= probeTolerance) {

@@ -7,12 +7,11 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the
-// power phi in (0, 1]. It costs O(D²), allocates nothing, and neither keeps nor
-// changes x; the record it returns refers to it. It panics before anything has
-// changed if len(x) ≠ D, an entry is NaN or infinite, y is not ±1 or phi not in
-// (0, 1]: the caller refuses such events. A vector with an entry beyond 2¹⁰⁰ is
-// shortened by a power of two, and the record holds a copy as it was learnt.
+// Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the power
+// phi in (0, 1]. It costs O(D²) and allocates nothing. It neither keeps nor changes x;
+// the record refers to it. It panics before any change if len(x) ≠ D, an entry is not
+// finite, y is not ±1 or phi not in (0, 1]. A vector with an entry beyond 2¹⁰⁰ is
+// shortened by a power of two, and the record holds the shortened copy.
 func (p *Posterior) Update(x []float64, y, phi float64) Record {
 	p.checkLength(len(x))
 	scale := scaleOf(x)
@@ -34,8 +33,8 @@ func checkLabel(y, phi float64) {
 	}
 }
 
-// momentsAlong returns m = wᵀx and a = xᵀVx for p.u = Vx. Where rounding has cost
-// V its sign it makes V and p.u anew.
+// momentsAlong returns m = wᵀx and a = xᵀVx for p.u = Vx. If rounding has cost V its
+// sign it computes V and p.u again.
 func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
 	a = dot(x, p.u)
 	if !(a >= 0) {
@@ -47,7 +46,7 @@ func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
 	return inOrder(p.mean, x), a
 }
 
-// absorb is the event itself, for p.u = Vx.
+// absorb learns the event for p.u = Vx.
 func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
 	st := p.solve(m, a, y, phi)
 	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.Fades()}
@@ -81,7 +80,6 @@ func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
 	return rec
 }
 
-// solve is Site.Solve, or the paper's rule where Config asks for it.
 func (p *Posterior) solve(m, a, y, phi float64) Step {
 	if p.xiStop == 0 {
 		return p.site.Solve(m, a, y, phi)
@@ -92,7 +90,7 @@ func (p *Posterior) solve(m, a, y, phi float64) Step {
 	return st
 }
 
-// Fades returns how often the sites have faded: the Fades of a record made now.
+// Fades returns how often the sites have faded.
 func (p *Posterior) Fades() uint64 {
 	if p.halfLife == 0 {
 		return 0
@@ -100,8 +98,8 @@ func (p *Posterior) Fades() uint64 {
 	return p.updates / forgetEvery
 }
 
-// scaleOf returns the power of two that brings x within ±longest, 1 for all
-// sane vectors, and panics if an entry is not finite.
+// scaleOf returns the power of two that brings x within ±longest, mostly 1. It panics if
+// an entry is not finite.
 func scaleOf(x []float64) float64 {
 	largest := 0.0
 	for j, v := range x {
@@ -130,8 +128,8 @@ func inOrder(x, y []float64) float64 {
 	return s
 }
 
-// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, of the matrices as written,
-// and spoils p.u.
+// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, of the matrices as written. It
+// overwrites p.u.
 func (p *Posterior) residual(x []float64) float64 {
 	xx := dot(x, x)
 	if xx == 0 {
@@ -144,10 +142,9 @@ func (p *Posterior) residual(x []float64) float64 {
 	return math.Abs(dot(p.u, λx)-xx) / xx
 }
 
-// forget lets the sites fade by a power prior, Λ ← kΛ + (1−k)Λ₀ and η likewise:
-// what has been learnt returns to the prior, never beyond it. (Dividing V by ρ
-// instead lets the variance of a silent input grow without bound.) V is stale
-// until remake.
+// forget lets the sites fade by a power prior, Λ ← kΛ + (1−k)Λ₀ and η likewise: what has
+// been learnt returns to the prior, never beyond it. (Dividing V by ρ lets the variance
+// of a silent input grow without bound.) V is stale until remake.
 func (p *Posterior) forget() {
 	for i := range p.precision {
 		p.precision[i] = float64(p.precision[i] * p.keep)
@@ -159,10 +156,8 @@ func (p *Posterior) forget() {
 	}
 }
 
-// remake computes V, w and ln|V| from the truth.
-//
-// Λ is the prior's diagonal plus a positive semidefinite sum, so a pivot cannot
-// be below the prior's precision.
+// remake computes V, w and ln|V| from Λ and η. No pivot can be below the prior's
+// precision.
 func (p *Posterior) remake() {
 	p.write()
 	p.writes++
