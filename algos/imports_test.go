@@ -33,13 +33,18 @@ func goList(t *testing.T, format, tree string) []string {
 	return slices.Sorted(strings.FieldsSeq(string(out)))
 }
 
-// The rule of the tree: mathematics imports gonum, a hash function and the pure
-// part of the standard library. The laws of algotest are made of package testing.
+// The rule of the tree: mathematics imports gonum, a hash function and the pure part
+// of the standard library. Packages below algotest support tests: they may import
+// testing and read files, and no other package imports them outside its tests.
 func TestImports(t *testing.T) {
+	const algotest = module + "/algos/algotest"
 	for _, line := range goList(t, `{{$p := .ImportPath}}{{range .Imports}}{{$p}}→{{.}}{{"\n"}}{{end}}`, "algos") {
 		pkg, path, _ := strings.Cut(line, "→")
-		if path == "testing" && pkg == module+"/algos/algotest" {
+		if strings.HasPrefix(pkg, algotest) && slices.Contains([]string{"testing", "os", "path/filepath"}, path) {
 			continue
+		}
+		if strings.HasPrefix(path, algotest) && !strings.HasPrefix(pkg, algotest) {
+			t.Errorf("%s imports %s outside its tests", pkg, path)
 		}
 		if !strings.HasPrefix(path, module+"/algos") && !strings.HasPrefix(path, "gonum.org/v1/gonum/") &&
 			path != "github.com/cespare/xxhash/v2" && !slices.Contains(pureStd, path) {

@@ -2,43 +2,23 @@ package bblr
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
+
+	"hamlet/algos/algotest/dataset"
 )
 
 // The four UCI sets of section 5.1.1: table 2, but for breast, which has 9
 // columns (10 with the number of the patient).
 var uci = []struct {
 	name, file, positive string
-	skip                 int // columns before the first
+	drop                 []int // columns that are no inputs
 	n, d                 int
 }{
-	{"breast", "breast-cancer-wisconsin/breast-cancer-wisconsin.data", "4", 1, 683, 9},
-	{"heart", "heart/heart.dat", "2", 0, 270, 13},
-	{"liver", "liver/bupa.data", "2", 0, 345, 6},
-	{"pima", "pima/pima-indians-diabetes.data", "1", 0, 768, 8},
-}
-
-// dataFolder is shared/data beside the module.
-func dataFolder(t testing.TB) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "..", "shared", "data")
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = parent
-	}
+	{"breast", "breast-cancer-wisconsin/breast-cancer-wisconsin.data", "4", []int{1}, 683, 9},
+	{"heart", "heart/heart.dat", "2", nil, 270, 13},
+	{"liver", "liver/bupa.data", "2", nil, 345, 6},
+	{"pima", "pima/pima-indians-diabetes.data", "1", nil, 768, 8},
 }
 
 // load returns a set's complete rows and labels.
@@ -48,29 +28,7 @@ func load(t testing.TB, name string) (x [][]float64, y []float64) {
 		if s.name != name {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(dataFolder(t), s.file))
-		if err != nil {
-			t.Skipf("the UCI sets are not here, so the paper's tables are not checked: %v", err)
-		}
-		for line := range strings.Lines(string(b)) {
-			if strings.Contains(line, "?") {
-				continue
-			}
-			f := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(", \r\n", r) })
-			row := make([]float64, 0, s.d)
-			for _, text := range f[s.skip : len(f)-1] {
-				v, err := strconv.ParseFloat(text, 64)
-				if err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				row = append(row, v)
-			}
-			label := -1.0
-			if f[len(f)-1] == s.positive {
-				label = 1
-			}
-			x, y = append(x, row), append(y, label)
-		}
+		x, y = dataset.Table{File: s.file, Drop: s.drop, Positive: dataset.Is(s.positive)}.Read(t)
 		if len(x) != s.n || len(x[0]) != s.d {
 			t.Fatalf("%s has %d rows of %d, want %d of %d", name, len(x), len(x[0]), s.n, s.d)
 		}

@@ -3,75 +3,34 @@ package blr
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
+
+	"hamlet/algos/algotest/dataset"
 )
 
-// dataFile returns the path of a data set, which lies beside the checkout.
-func dataFile(t testing.TB, name string) string {
+// readSet returns rows [1, features…] and labels of a data set.
+func readSet(t testing.TB, table dataset.Table) (x [][]float64, y []float64) {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	file := filepath.Join(dir, "..", "shared", "data", name)
-	if _, err := os.Stat(file); err != nil {
-		t.Skipf("the data sets are not beside the checkout (%v)", err)
-	}
-	return file
-}
-
-// readSet reads a CSV data set: rows [1, features…] and labels.
-func readSet(t testing.TB, name string, label func(fields []string) (y float64, features []string)) (x [][]float64, y []float64) {
-	t.Helper()
-	b, err := os.ReadFile(dataFile(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		yn, features := label(strings.Split(strings.TrimSpace(line), ","))
-		row := []float64{1}
-		for _, f := range features {
-			v, err := strconv.ParseFloat(f, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			row = append(row, v)
-		}
-		x, y = append(x, row), append(y, yn)
+	x, y = table.Read(t)
+	for i := range x {
+		x[i] = append([]float64{1}, x[i]...)
 	}
 	return x, y
 }
 
 // spambase has sign(v)·ln(1+|v|) of its 57 features.
 func spambase(t testing.TB) (x [][]float64, y []float64) {
-	x, y = readSet(t, "spambase/spambase.data", func(f []string) (float64, []string) {
-		return map[string]float64{"1": 1, "0": -1}[f[57]], f[:57]
-	})
+	t.Helper()
+	x, y = readSet(t, dataset.Table{File: "spambase/spambase.data", Positive: dataset.Is("1")})
 	for _, row := range x {
-		for j, v := range row[1:] {
-			row[1+j] = math.Copysign(math.Log1p(math.Abs(v)), v)
-		}
+		dataset.SignedLog([][]float64{row[1:]})
 	}
 	return x, y
 }
 
 func letterAB(t testing.TB) (x [][]float64, y []float64) {
-	return readSet(t, "letter-ab/letter-ab.data", func(f []string) (float64, []string) {
-		return map[string]float64{"A": 1, "B": -1}[f[0]], f[1:]
-	})
+	t.Helper()
+	return readSet(t, dataset.Table{File: "letter-ab/letter-ab.data", Label: 1, Positive: dataset.Is("A")})
 }
 
 // A split is a seeded 75/25 split, standardised by its training part.

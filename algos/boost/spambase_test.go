@@ -1,65 +1,11 @@
 package boost
 
 import (
-	"encoding/csv"
 	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
+
+	"hamlet/algos/algotest/dataset"
 )
-
-// dataFile finds a file of the data sets beside the checkout.
-func dataFile(t testing.TB, name ...string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	path := filepath.Join(append([]string{dir, "..", "shared", "data"}, name...)...)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("the data sets are not beside the checkout: %v", err)
-	}
-	return path
-}
-
-// spambase returns the 4,601 rows in a seeded order, values as sign(v)·ln(1+|v|).
-func spambase(t testing.TB, seed uint64) ([][]float64, []float64) {
-	t.Helper()
-	file, err := os.Open(dataFile(t, "spambase", "spambase.data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, y := make([][]float64, len(records)), make([]float64, len(records))
-	for i, k := range rand.New(rand.NewPCG(seed, 1)).Perm(len(records)) {
-		for _, text := range records[k] {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			x[i] = append(x[i], math.Copysign(math.Log1p(math.Abs(v)), v))
-		}
-		last := len(x[i]) - 1
-		y[i], x[i] = 2*x[i][last]/math.Ln2-1, x[i][:last]
-		y[i] = math.Round(y[i])
-	}
-	return x, y
-}
 
 // heldOut returns the error and the log loss on rows that were not learnt.
 func heldOut(e *Ensemble, x [][]float64, y []float64) (errors, logLoss float64) {
@@ -85,7 +31,7 @@ func TestTreesBeatStumpsOnSpambase(t *testing.T) {
 	type score struct{ errors, logLoss float64 }
 	scores := map[string]score{}
 	for seed := range uint64(splits) {
-		x, y := spambase(t, seed)
+		x, y := dataset.ShuffledSpambase(t, seed)
 		d := mustQuantise(t, x[:window], 64)
 		a, err := NewAdaBoost(d, y[:window], AdaBoostConfig{Rounds: 100})
 		mustTrain(t, a, err)

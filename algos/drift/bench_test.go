@@ -10,10 +10,7 @@ import (
 // rhythm, mostly the SNRs'. Size is what it costs in a checkpoint.
 func BenchmarkNoiseWatch(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	all, err := readSpambase()
-	if err != nil {
-		b.Skipf("spambase is not beside the checkout: %v", err)
-	}
+	all := readSpambase(b)
 	xs, ys := make([][]float64, 2_000), make([]float64, 2_000)
 	for i := range xs {
 		it := all[r.IntN(len(all))]
@@ -82,10 +79,7 @@ func BenchmarkNoiseWatch(b *testing.B) {
 //
 //	go test -run - -bench FalseAlarms -benchtime 1x ./algos/drift
 func BenchmarkFalseAlarms(b *testing.B) {
-	all, err := readSpambase()
-	if err != nil {
-		b.Skipf("spambase is not beside the checkout: %v", err)
-	}
+	all := readSpambase(b)
 	for b.Loop() {
 		raised := map[string]int{}
 		for seed := range uint64(10) {

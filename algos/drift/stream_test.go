@@ -1,17 +1,12 @@
 package drift
 
 import (
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"testing"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/blr"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
@@ -124,57 +119,15 @@ func (r *rig) first(alarm string, after uint64) (uint64, bool) {
 	return 0, false
 }
 
-var errNoModule = errors.New("no go.mod above the test")
-
-// dataFile finds a file of the data sets beside the checkout.
-func dataFile(name ...string) (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
+// readSpambase reads spambase in the file's order, raw.
+func readSpambase(tb testing.TB) (items []item) {
+	tb.Helper()
+	x, y := dataset.Spambase(tb)
+	for i := range x {
+		items = append(items, item{x: x[i], label: y[i]})
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errNoModule
-		}
-		dir = filepath.Dir(dir)
-	}
-	path := filepath.Join(append([]string{dir, "..", "shared", "data"}, name...)...)
-	_, err = os.Stat(path)
-	return path, err
+	return items
 }
-
-// readSpambase reads the 4,601 rows in the file's order, raw.
-var readSpambase = sync.OnceValues(func() ([]item, error) {
-	path, err := dataFile("spambase", "spambase.data")
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	items := make([]item, len(records))
-	for i, record := range records {
-		for _, text := range record {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return nil, err
-			}
-			items[i].x = append(items[i].x, v)
-		}
-		last := len(items[i].x) - 1
-		items[i].label, items[i].x = 2*items[i].x[last]-1, items[i].x[:last]
-	}
-	return items, nil
-})
 
 const (
 	faultAt     = 2_600
@@ -250,10 +203,7 @@ func prior(label float64) fault {
 // spambaseStream returns spambase in a seeded order with a fault.
 func spambaseStream(tb testing.TB, seed uint64, f fault) []item {
 	tb.Helper()
-	all, err := readSpambase()
-	if err != nil {
-		tb.Skipf("spambase is not beside the checkout: %v", err)
-	}
+	all := readSpambase(tb)
 	r := rand.New(rand.NewPCG(seed, 6))
 	stream := make([]item, len(all))
 	for i, k := range r.Perm(len(all)) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/blr"
 	"hamlet/algos/eval"
 	"hamlet/algos/feature"
@@ -27,7 +28,7 @@ type track struct {
 // newTrack runs head A: 1 and the inputs standardised by their running moments,
 // clipped at ±8, prior variance .3, R-VGA, the likelihood raised to the label trust.
 func newTrack(t testing.TB, seed uint64, flip float64) *track {
-	x, y := readSpambase(t, seed)
+	x, y := dataset.ShuffledSpambase(t, seed)
 	const d = 57
 	s := feature.NewStandardiser(d)
 	cfg := blr.Config{Dim: d + 1}

@@ -3,12 +3,9 @@ package game_test
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/boost"
 	"hamlet/algos/game"
 )
@@ -31,40 +28,8 @@ func stumps(d *boost.Data) [][]float64 {
 // rowsOf returns the first n rows of a public set, whose last column is the label.
 func rowsOf(t *testing.T, name, positive string, n int) (x [][]float64, y []float64) {
 	t.Helper()
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		if root == filepath.Dir(root) {
-			t.Fatal("no go.mod above the working directory")
-		}
-		root = filepath.Dir(root)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "..", "shared", "data", filepath.FromSlash(name)))
-	if err != nil {
-		t.Skipf("the public data sets are not beside the checkout: %v", err)
-	}
-	for _, line := range strings.Fields(string(text))[:n] {
-		fields := strings.Split(line, ",")
-		var row []float64
-		for _, field := range fields[:len(fields)-1] {
-			v, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			row = append(row, v)
-		}
-		label := -1.0
-		if fields[len(fields)-1] == positive {
-			label = 1
-		}
-		x, y = append(x, row), append(y, label)
-	}
-	return x, y
+	x, y = dataset.Table{File: name, Positive: dataset.Is(positive)}.Read(t)
+	return x[:n], y[:n]
 }
 
 // Reference: slides, pages 21 and 35–36. In every round of AdaBoost the edge 1 − 2ε

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/eval"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
@@ -30,7 +31,7 @@ func prequential(t *testing.T, cfg model.Config, events []model.Example) eval.Su
 
 func lines(t *testing.T, name string) (all []string) {
 	t.Helper()
-	file, err := os.Open(dataFile(t, name))
+	file, err := os.Open(dataset.Path(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -103,29 +101,4 @@ func sumOf(t testing.TB, m *model.Model) string {
 	t.Helper()
 	sum := sha256.Sum256(bytesOf(t, m))
 	return hex.EncodeToString(sum[:])
-}
-
-// dataFile returns the path of one of the public data sets, which lie in
-// shared/data beside the checkout, and skips the test where there are none.
-func dataFile(t testing.TB, name string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = parent
-	}
-	path := filepath.Join(dir, "..", "shared", "data", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("the data set %s is not beside the checkout, in ../shared/data", name)
-	}
-	return path
 }

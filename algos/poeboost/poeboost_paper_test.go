@@ -73,7 +73,7 @@ func guarded(t *testing.T, what string, constraints []float64, states []poeboost
 // POEBoost.DS and both learners of POEBoost.CS.
 func TestTrainingLikelihoodNeverFalls(t *testing.T) {
 	for _, s := range sets {
-		x, y := s.read(t)
+		x, y := s.table.Read(t)
 		d := newData(t, x)
 		for name, rate := range map[string]poeboost.ErrorRate{"P_e = ε": poeboost.Greedy, "P_e minimising": poeboost.Minimising} {
 			b, err := poeboost.NewDiscrete(d, y, poeboost.DiscreteConfig{Rounds: 200, ErrorRate: rate})
@@ -204,7 +204,7 @@ func TestWithoutQItIsAdaBoost(t *testing.T) {
 	x, y := noise(3, 300, 5, 0.1)
 	check("noise", x, y)
 	for _, s := range sets[:2] {
-		x, y := s.read(t)
+		x, y := s.table.Read(t)
 		check(s.name, x, y)
 	}
 	// With Qᵢ it is not: the second round's weights differ.

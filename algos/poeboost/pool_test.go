@@ -50,7 +50,7 @@ func TestPooledIsExactWithABinForEachValue(t *testing.T) {
 // after 20 rounds over 64 bins is within a hundredth of a nat of that of the rows.
 func TestPooledGuardsTheLikelihood(t *testing.T) {
 	for _, s := range sets {
-		x, y := s.read(t)
+		x, y := s.table.Read(t)
 		rows := newContinuous(t, x, y, poeboost.ContinuousConfig{Rounds: 20})
 		if err := rows.Train(t.Context()); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ var learners = []struct {
 // does.
 func evaluate(tb testing.TB, s *set, splits int, train func(d *boost.Data, y []float64) (booster, error)) (accuracy, likelihood float64) {
 	tb.Helper()
-	x, y := s.read(tb)
+	x, y := s.table.Read(tb)
 	for seed := range uint64(splits) {
 		learn, test, yLearn, yTest := split(x, y, seed)
 		b, err := train(newData(tb, learn), yLearn)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/boost"
 )
 
@@ -12,7 +13,7 @@ import (
 // inputs, here spambase's 57 and three that are noise.
 func window(b testing.TB) (x [][]float64, y []float64) {
 	r := rand.New(rand.NewPCG(4, 4))
-	all, labels := readSpambase(b)
+	all, labels := dataset.Spambase(b)
 	left := map[float64]int{-1: 250, 1: 250}
 	for _, i := range r.Perm(len(all)) {
 		if left[labels[i]] == 0 {

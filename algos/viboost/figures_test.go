@@ -1,16 +1,12 @@
 package viboost
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/boost"
 )
 
@@ -18,43 +14,6 @@ import (
 //
 //	go test ./algos/viboost -run Figure -v
 const runs = 40
-
-// readSpambase returns the rows and labels of shared/data/spambase, which lies
-// beside the checkout.
-func readSpambase(t testing.TB) (x [][]float64, y []float64) {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "..", "shared", "data", "spambase", "spambase.data"))
-	if os.IsNotExist(err) {
-		t.Skip("the spambase data set is not beside the checkout (../shared/data)")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(b) {
-		fields := strings.Split(strings.TrimSpace(string(line)), ",")
-		row := make([]float64, len(fields))
-		for j, f := range fields {
-			if row[j], err = strconv.ParseFloat(f, 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		last := len(row) - 1
-		x, y = append(x, row[:last]), append(y, 2*row[last]-1)
-	}
-	return x, y
-}
 
 // errorsAt returns the share of wrong signs after each of the given numbers of
 // terms; H = 0 counts as −1.
@@ -83,7 +42,7 @@ func errorsAt(terms []Term, x [][]float64, y []float64, at []int) []float64 {
 // Reference: figure 6 ("VIBoost and AdaBoost performed similarly"): spambase, a
 // random tenth for training (460 of 4,601), μ₀ = μ₀′ = ζ = τ = 1.
 func TestFigure6(t *testing.T) {
-	x, y := readSpambase(t)
+	x, y := dataset.Spambase(t)
 	at := []int{10, 50, 100, 200}
 	var vi, ada [4]float64
 	for run := range runs {

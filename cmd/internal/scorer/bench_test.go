@@ -1,13 +1,6 @@
 package scorer
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"encoding/csv"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -16,11 +9,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/source"
 	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/mail"
 	"hamlet/stream/nats"
 )
 
@@ -85,61 +79,31 @@ func BenchmarkRoundTrip(b *testing.B) {
 // model of the default size that has learnt them.
 func taught(b *testing.B, n int) ([][]byte, *model.Model) {
 	b.Helper()
-	folder := filepath.Join(repository(b), "..", "shared", "data", "spamassassin")
-	index, err := os.Open(filepath.Join(folder, "index.csv"))
-	if errors.Is(err, fs.ErrNotExist) {
-		b.Skip("the SpamAssassin corpus is not in ../shared/data/spamassassin beside the repository")
-	}
+	folder := dataset.Path(b, "spamassassin")
+	labelled, err := source.Open(source.Config{
+		Index: filepath.Join(folder, "index.csv"), Paths: []string{filepath.Join(folder, "spamassassin.tar.gz")}, Limit: n,
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer index.Close()
-	rows, err := csv.NewReader(index).ReadAll()
-	if err != nil {
-		b.Fatal(err)
-	}
-	spam := map[string]bool{}
-	for _, row := range rows {
-		spam[row[1]] = row[0] == "spam"
-	}
-	packed, err := os.Open(filepath.Join(folder, "spamassassin.tar.gz"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer packed.Close()
-	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		b.Fatal(err)
-	}
+	defer labelled.Close()
 	m, err := model.New(model.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var mails [][]byte
-	for archive := tar.NewReader(unpacked); len(mails) < n; {
-		header, err := archive.Next()
+	for item, err := range labelled.Events() {
 		if err != nil {
 			b.Fatal(err)
 		}
-		isSpam, known := spam[header.Name]
-		if !known {
-			continue
-		}
-		raw, err := io.ReadAll(archive)
+		body, err := example.Body(&item.Event.Body)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if raw, err = mail.Reduce(raw); err != nil {
+		if _, err := m.Apply(&model.Example{ID: item.Event.ID, Spam: item.Truth == stream.Spam, Body: body}); err != nil {
 			b.Fatal(err)
 		}
-		body, err := example.Body(&stream.Body{Kind: stream.Mail, Mail: raw})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := m.Apply(&model.Example{ID: header.Name, Spam: isSpam, Body: body}); err != nil {
-			b.Fatal(err)
-		}
-		mails = append(mails, raw)
+		mails = append(mails, item.Event.Body.Mail)
 	}
 	return mails, m
 }
@@ -158,23 +122,5 @@ func save(b *testing.B, m *model.Model, r *miniredis.Miniredis) {
 	if _, err := store.Save(patience(b), 0, &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(),
 		Epoch: epoch, Events: m.Events(), Position: state.Position{Next: int64(m.Events())}, Model: bytes, Saved: time.Now().UTC()}); err != nil {
 		b.Fatal(err)
-	}
-}
-
-// repository returns the folder that holds go.mod.
-func repository(b *testing.B) string {
-	b.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			b.Fatal("there is no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
 	}
 }

@@ -12,31 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/algos/algotest/dataset"
 	"hamlet/stream"
 )
-
-// dataDir returns ../shared/data beside the checkout.
-func dataDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	data := filepath.Join(dir, "..", "shared", "data")
-	if _, err := os.Stat(data); err != nil {
-		t.Skip("the data sets are not beside the checkout, in ../shared/data")
-	}
-	return data
-}
 
 type counted struct {
 	events, spam, rejected, dense int
@@ -98,7 +76,7 @@ func TestDataSets(t *testing.T) {
 		{"sms/SMSSpamCollection", Config{}, counted{5574, 747, 0, 0, "a6ad7b00"}},
 	} {
 		t.Run(filepath.Dir(tt.path), func(t *testing.T) {
-			tt.cfg.Paths = []string{filepath.Join(dataDir(t), tt.path)}
+			tt.cfg.Paths = []string{dataset.Path(t, tt.path)}
 			if got := count(t, tt.cfg); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
@@ -109,7 +87,7 @@ func TestDataSets(t *testing.T) {
 // SpamAssassin's mail: by its index, and by time of delivery as its collectors'
 // own servers stamped it.
 func TestSpamAssassin(t *testing.T) {
-	dir := filepath.Join(dataDir(t), "spamassassin")
+	dir := dataset.Path(t, "spamassassin")
 	cfg := Config{Index: filepath.Join(dir, "index.csv"), Paths: []string{filepath.Join(dir, "spamassassin.tar.gz")}}
 	if got, want := count(t, cfg), (counted{6046, 1896, 0, 0, "820ea673"}); got != want {
 		t.Errorf("by index.csv: got %+v, want %+v", got, want)
