@@ -60,7 +60,7 @@ func transient(err error) bool {
 	return false
 }
 
-// replied reports whether an error is a reply of the server that begins so.
+// replied reports whether an error is a reply of the server with a prefix.
 func replied(err error, prefix string) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), prefix)
@@ -114,9 +114,9 @@ func (s *Store) advise(doing string, err error) error {
 	return fmt.Errorf("%s: redis at %s: %s (%w)", doing, s.cfg.Addr, advice, err)
 }
 
-// SetLogger sends what the client library reports by itself, such as each failed
-// attempt to connect, to log at the debug level. It holds for the whole process;
-// without it the library writes to stderr.
+// SetLogger logs what the client library reports, such as each failed attempt to
+// connect, at level Debug. It holds for the whole process; without it the library
+// writes to stderr.
 func SetLogger(log *slog.Logger) {
 	redis.SetLogger(libraryLog{log})
 }

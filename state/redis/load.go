@@ -12,16 +12,15 @@ import (
 	"hamlet/state"
 )
 
-// Load returns the checkpoint that a pointer names, and its version. Every hash
-// is verified. A version that is not whole is logged with the reason and the one
-// before it is tried, and so on; if none is whole, the error wraps
-// [state.ErrCorrupt]. Before the first save it is [state.ErrNone].
+// Load returns the checkpoint that a pointer names, and its version. It verifies
+// every hash. If a version is corrupt it logs why and tries the one before; if all
+// are, the error wraps [state.ErrCorrupt]. Before the first save it wraps
+// [state.ErrNone].
 //
-// A writer that was given an older version than the head, because the head is
-// corrupt, may save below the head's offset: [Store.Save] of this store replaces
-// the corrupt head then.
+// After a corrupt head, [Store.Save] of this store may go below the head's offset,
+// and replaces that head.
 func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error) {
-	doing := fmt.Sprintf("load %s of partition %d of model %s", which, partition, s.cfg.Model)
+	doing := s.doing("load "+which.String()+" of", partition)
 	first, err := s.loadPointer(ctx, partition, which)
 	if err != nil {
 		return nil, 0, s.explain(doing, err)
@@ -32,7 +31,7 @@ func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*
 			return nil, 0, s.explain(doing, err)
 		}
 		if err != nil || v.number != first {
-			// Whoever reads for longer than the grace is overtaken: begin again.
+			// A read that takes longer than the grace may lose its chunks: begin again.
 			now, err := s.loadPointer(ctx, partition, which)
 			if err != nil {
 				return nil, 0, s.explain(doing, err)
@@ -45,18 +44,19 @@ func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*
 		if err != nil {
 			return nil, 0, s.explain(doing, err)
 		}
-		if which == state.Head { // only writers make use of it, and they load the head
-			s.settle(partition, v.chunks)
+		if which == state.Head { // writers load the head
+			corrupt := int64(0)
 			if v.number != first {
-				s.distrust(partition, first)
+				corrupt = first
 			}
+			s.trust(partition, v.chunks, corrupt)
 		}
 		return v.checkpoint, v.number, nil
 	}
 }
 
-// loadPointer returns the version that a pointer names, or the newest one if the
-// pointer was lost.
+// loadPointer returns the version that a pointer names, or the newest one if Redis
+// lost the pointer.
 func (s *Store) loadPointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
 	first, err := s.pointer(ctx, partition, which)
 	if !errors.Is(err, state.ErrNone) {
@@ -111,8 +111,8 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 		}
 		bad = number
 	}
-	// A learner at work would save the model that it has in memory over either. The
-	// list of all partitions is one of the first's keys.
+	// A running learner would save its model over either. The list of all partitions
+	// is among the keys of partition 0.
 	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
 		"or, to have the model made anew from the log, delete its keys %s and %s, but not %s, which lists all partitions",
 		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
@@ -142,8 +142,8 @@ func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (v
 	return version{number: number, checkpoint: c, chunks: m.Chunks}, nil
 }
 
-// fetch returns chunks in their order, nil for one that Redis lacks. Like uploads
-// they come in windows, because the deadline of a read holds for a whole pipeline.
+// fetch returns chunks in order, nil for one that Redis lacks. It reads a few at a
+// time, because a read's deadline is that of the whole pipeline.
 func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([][]byte, error) {
 	data := make([][]byte, 0, len(names))
 	for window := range slices.Chunk(names, pipelined) {
@@ -167,13 +167,6 @@ func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([]
 		}
 	}
 	return data, nil
-}
-
-// distrust remembers that a head is corrupt, so that a save may replace it.
-func (s *Store) distrust(partition int, head int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.distrusted[partition] = head
 }
 
 func parseVersion(member string) (int64, error) {

@@ -22,9 +22,9 @@ var commitSource string
 
 var commit = redis.NewScript(commitSource)
 
-// sum returns the SHA-1 of a chunk in Redis, "" if there is none. It is what
-// Redis can compute; it guards against decay, not against an attacker, who could
-// write manifests as well. 1 MiB takes 2 ms.
+// sum returns the SHA-1 of a chunk in Redis, "" if there is none. Redis computes no
+// SHA-256. It guards against decay, not against an attacker, who could write
+// manifests as well. 1 MiB takes 2 ms.
 const sum = `
 local chunk = redis.call('GET', KEYS[1])
 if not chunk then return '' end
@@ -34,25 +34,23 @@ const (
 	pipelined   = 8 // chunks in one pipeline: 8 MiB in flight
 	commitTries = 5 // rounds of uploading what went missing meanwhile
 
-	// trusted is the number of saves after which chunks are compared that were whole
-	// once: one that is altered in Redis while its writer lives, and that never
-	// changes, would be part of every version to come. At a save in 3 s that is
-	// once a minute, for 2 ms of Redis' time a chunk.
-	trusted = 20
+	// compareEvery is the number of saves between comparisons of trusted chunks. One
+	// that never changes and decays in Redis would be part of every version to come.
+	// At a save in 3 s that is once a minute, for 2 ms of Redis' time a chunk.
+	compareEvery = 20
 )
 
-// Save writes a checkpoint and flips the partition's head to it. It uploads only
-// the chunks that Redis lacks. The checkpoint's epoch must be the one that
-// [Store.Take] returned last to anybody, and its offset must not be before the
-// head's; otherwise nothing changes and the error wraps [state.ErrStale], and
-// [state.ErrLost] if Redis lost the epoch. Saving what is the head already, as one
-// does whose first try had no reply, returns the head; what Redis lost of it, or
-// its place among [Store.Partitions], is there again. A zero Saved means now.
-//
-// Everything is sent in commands of at most 1 MiB, so that Redis answers others
+// Save writes a checkpoint and moves the partition's head to it. It uploads only the
+// chunks that Redis lacks, in commands of at most 1 MiB, so that Redis answers others
 // in between.
+//
+// The checkpoint's epoch must be the one that [Store.Take] last returned to anybody,
+// and its offset not before the head's. Otherwise nothing changes and the error wraps
+// [state.ErrStale], and [state.ErrLost] too if Redis lost the epoch. Saving the head
+// again, after a try without a reply, returns the head; it restores what Redis lost
+// of it and its place in [Store.Partitions]. A zero Saved means now.
 func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error) {
-	doing := fmt.Sprintf("save partition %d of model %s", partition, s.cfg.Model)
+	doing := s.doing("save", partition)
 	m, chunks := state.Split(c)
 	if m.Saved.IsZero() {
 		m.Saved = time.Now()
@@ -65,7 +63,7 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	for i := range unique {
 		args = append(args, hex.EncodeToString(unique[i].Name[:]))
 	}
-	if err := s.mend(ctx, partition, unique); err != nil {
+	if err := s.repair(ctx, partition, unique); err != nil {
 		return 0, s.explain(doing, err)
 	}
 	for range commitTries {
@@ -75,12 +73,12 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 		}
 		switch reply[0] {
 		case "saved":
-			s.settle(partition, m.Chunks)
+			s.trust(partition, m.Chunks, 0)
 			return strconv.ParseInt(reply[1], 10, 64)
 		case "stale":
-			if reply[1] == "epoch" && wentBack(reply[2], c.Epoch) {
-				return 0, fmt.Errorf("%s: %w: %w: the epoch is %s, this writer took it with %d: take the partition anew",
-					doing, state.ErrStale, state.ErrLost, reply[2], c.Epoch)
+			if epoch, err := strconv.ParseInt(reply[2], 10, 64); reply[1] == "epoch" && err == nil && epoch < c.Epoch {
+				return 0, fmt.Errorf("%s: %w: %w: the epoch is %d, this writer took it with %d: take the partition again",
+					doing, state.ErrStale, state.ErrLost, epoch, c.Epoch)
 			}
 			if reply[1] == "epoch" {
 				return 0, fmt.Errorf("%s: %w: the epoch is %s, this writer took it with %d: reload or stop",
@@ -101,13 +99,6 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
 }
 
-// wentBack reports whether a partition's epoch, which only grows, is before one
-// that somebody holds.
-func wentBack(now string, held int64) bool {
-	epoch, err := strconv.ParseInt(now, 10, 64)
-	return err == nil && epoch < held
-}
-
 func (s *Store) commitKeys(partition int) []string {
 	keys := []string{"epoch", "head", "served", "pinned", "last", "versions", "refs"}
 	for i, name := range keys {
@@ -122,7 +113,7 @@ func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Two tries at one save differ at most in the time.
+	// Two tries at one save differ only in the time.
 	timeless := *m
 	timeless.Saved = time.Time{}
 	b, err := timeless.AppendBinary(nil)
@@ -133,31 +124,31 @@ func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	distrusted := ""
-	if version := s.distrusted[partition]; version != 0 {
-		distrusted = strconv.FormatInt(version, 10)
+	corrupt := ""
+	if version := s.cache(partition).corrupt; version != 0 {
+		corrupt = strconv.FormatInt(version, 10)
 	}
 	return []any{
 		s.key(partition, ""), partition,
 		m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
 		hex.EncodeToString(identity[:]), manifest,
 		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.cfg.Grace.Milliseconds(),
-		distrusted,
+		corrupt,
 	}, nil
 }
 
-// mend compares chunks that Redis may hold, but of which this store has not seen,
-// in the last saves, that it holds them rightly, with what they should be, and writes those that are
-// not. Without it a chunk that decayed in Redis would be part of every version to
-// come. Of a chunk that Redis lacks it does nothing.
-func (s *Store) mend(ctx context.Context, partition int, chunks []state.Chunk) error {
+// repair compares chunks in Redis with what they should be and overwrites those that
+// differ. It skips trusted chunks, except at every compareEvery-th save, and chunks
+// that Redis lacks.
+func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk) error {
 	s.mu.Lock()
-	whole := s.whole[partition]
-	if s.settled[partition]++; s.settled[partition] >= trusted {
-		s.settled[partition], whole = 0, nil
+	w := s.cache(partition)
+	trusted := w.trusted
+	if w.saves++; w.saves >= compareEvery {
+		w.saves, trusted = 0, nil
 	}
 	s.mu.Unlock()
-	doubtful := slices.DeleteFunc(slices.Clone(chunks), func(c state.Chunk) bool { return whole[c.Name] })
+	doubtful := slices.DeleteFunc(slices.Clone(chunks), func(c state.Chunk) bool { return trusted[c.Name] })
 	if len(doubtful) == 0 {
 		return nil
 	}
@@ -178,7 +169,7 @@ func (s *Store) mend(ctx context.Context, partition int, chunks []state.Chunk) e
 			continue
 		}
 		key := s.chunkKey(partition, doubtful[i].Name)
-		s.cfg.Log.Warn("a chunk in redis is not what its name says: writing it anew", "key", key)
+		s.cfg.Log.Warn("a chunk in redis is not what its name says: overwriting it", "key", key)
 		err = s.client.SetArgs(ctx, key, doubtful[i].Data, redis.SetArgs{Mode: "XX", KeepTTL: true}).Err()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
@@ -187,8 +178,8 @@ func (s *Store) mend(ctx context.Context, partition int, chunks []state.Chunk) e
 	return nil
 }
 
-// upload writes chunks that Redis lacks, to expire unless a commit makes them
-// permanent. One that somebody else has written meanwhile is left alone.
+// upload writes chunks that Redis lacks. They expire unless a commit makes them
+// permanent.
 func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk) error {
 	for window := range slices.Chunk(chunks, pipelined) {
 		pipe := s.client.Pipeline()
@@ -203,31 +194,29 @@ func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk)
 	return nil
 }
 
-// settle remembers what a whole version consists of, and forgets the rest.
-func (s *Store) settle(partition int, names []chunkName) {
-	whole := make(map[chunkName]bool, len(names))
+// trust notes the chunks of a whole version, and the corrupt head if there is one.
+func (s *Store) trust(partition int, names []chunkName, corrupt int64) {
+	trusted := make(map[chunkName]bool, len(names))
 	for _, name := range names {
-		whole[name] = true
+		trusted[name] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.whole[partition] = whole
-	delete(s.distrusted, partition)
+	w := s.cache(partition)
+	w.trusted, w.corrupt = trusted, corrupt
 }
 
 // distinct returns the chunks without those whose name came before.
 func distinct(chunks []state.Chunk) []state.Chunk {
 	seen := make(map[chunkName]bool, len(chunks))
 	return slices.DeleteFunc(chunks, func(c state.Chunk) bool {
-		if seen[c.Name] {
-			return true
-		}
+		known := seen[c.Name]
 		seen[c.Name] = true
-		return false
+		return known
 	})
 }
 
-// pick returns the chunks at the places that the script named.
+// pick returns the chunks at the places that the script listed.
 func pick(chunks []state.Chunk, places []string) ([]state.Chunk, error) {
 	picked := make([]state.Chunk, 0, len(places))
 	for _, place := range places {

@@ -1,10 +1,16 @@
-// Package redis keeps checkpoints in Redis: one writer a partition, fenced by an
-// epoch, and any number of readers.
+// Package redis keeps checkpoints in Redis. Each partition has one writer, fenced by
+// an epoch, and any number of readers. Package storetest has the laws.
 //
-// The keys of one model share the hash slot of {<model>}. For each partition,
-// under hamlet:{<model>}:<partition>:, they are
+//	store, err := redis.New(redis.Config{Addr: "127.0.0.1:6379", Model: "default"})
+//	…
+//	epoch, err := store.Take(ctx, 0)
+//	version, err := store.Save(ctx, 0, &state.Checkpoint{Epoch: epoch, Position: position, Model: bytes})
+//	checkpoint, version, err := store.Load(ctx, 0, state.Served)
 //
-//	epoch            counter; who takes the partition increments it and writes under the new value
+// All keys of a model have the hash slot of {<model>}. Those of a partition begin
+// with hamlet:{<model>}:<partition>: and are
+//
+//	epoch            counter; a writer increments it and saves under the new value
 //	last             counter of versions
 //	head             the newest version
 //	served           the version that scorers answer from: the head, unless pinned
@@ -17,20 +23,18 @@
 //
 // and hamlet:{<model>}:0:partitions is the set of partitions with a checkpoint.
 //
-// A save uploads the chunks that Redis lacks, one command each, with a time to
-// live, and then runs one script that checks epoch and offset, makes the chunks
-// permanent and flips the head. A writer that dies in between leaves chunks that
-// expire. A chunk that no kept version names expires after a grace, so that a
-// reader that holds a manifest can still fetch what it lists.
+// A save uploads the chunks that Redis lacks, with a time to live. Then one script
+// checks epoch and offset, makes the chunks permanent and moves the head. The chunks
+// of a writer that dies in between expire. A chunk that no kept version names expires
+// after a grace, so that a reader can still fetch what its manifest lists.
 //
 // # Invariants
 //
-//   - The head never goes back in the log, with one exception: past a version
-//     whose bytes the writer has read and found corrupt.
-//   - Every chunk without a time to live is named by a kept version, and every
-//     chunk that a kept version names is without one.
-//   - An upload never touches a chunk that exists (SET NX): its time to live would
-//     come back on a chunk that a version names.
+//   - The head never goes back in the log, except past a version whose bytes the
+//     writer has found corrupt.
+//   - A chunk has no time to live exactly if a kept version names it.
+//   - An upload never writes a chunk that exists (SET NX): it would give a time to
+//     live to a chunk that a version names.
 package redis
 
 import (
@@ -63,7 +67,7 @@ type Config struct {
 
 	Keep  int           // newest versions kept; default 3
 	Daily int           // days of which the first version is kept as well; default 30, negative none
-	Grace time.Duration // how long what is no longer named can still be read; default 30 s. What a save uploads must arrive within it
+	Grace time.Duration // how long readers may take to load a version, and a save to upload one; default 30 s
 
 	Log *slog.Logger // nil: silent
 }
@@ -74,10 +78,26 @@ type Store struct {
 	cfg    Config
 	client *redis.Client
 
-	mu         sync.Mutex
-	whole      map[int]map[chunkName]bool // by partition: chunks known to be in Redis as their names say
-	settled    map[int]int                // by partition: saves since all chunks were compared
-	distrusted map[int]int64              // by partition: a head that Load found corrupt
+	mu     sync.Mutex
+	caches map[int]*partitionCache // by partition
+}
+
+// A partitionCache is what a store knows of a partition that it saves. The store's mu
+// guards it.
+type partitionCache struct {
+	// trusted are the chunks of the version last saved or loaded: Redis held them as
+	// their names say. Only trust replaces it.
+	trusted map[chunkName]bool
+	saves   int   // since all chunks were compared; below compareEvery
+	corrupt int64 // the head that Load found corrupt and no save has replaced yet; 0: none
+}
+
+// cache returns what is known of a partition. The caller holds mu.
+func (s *Store) cache(partition int) *partitionCache {
+	if s.caches[partition] == nil {
+		s.caches[partition] = &partitionCache{}
+	}
+	return s.caches[partition]
 }
 
 // A chunkName is the SHA-256 of a chunk.
@@ -130,23 +150,21 @@ func New(cfg Config) (*Store, error) {
 			Password:  cfg.Password,
 			DB:        cfg.DB,
 			TLSConfig: cfg.TLS,
-			// A deadline must cut a read in flight, and a command must not be sent
-			// twice behind our back: Take is not idempotent.
+			// A deadline ends a read in flight. The library must not repeat a command,
+			// because Take is not idempotent.
 			ContextTimeoutEnabled: true,
 			MaxRetries:            -1,
 			DialerRetries:         1,
 			DialTimeout:           5 * time.Second,
-			// Eight chunks travel in one write.
+			// A write has up to eight chunks.
 			ReadTimeout:  10 * time.Second,
 			WriteTimeout: 10 * time.Second,
-			// What only some servers know.
+			// Commands that some servers lack.
 			Protocol:                 2,
 			DisableIdentity:          true,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		}),
-		whole:      make(map[int]map[chunkName]bool),
-		settled:    make(map[int]int),
-		distrusted: make(map[int]int64),
+		caches: make(map[int]*partitionCache),
 	}, nil
 }
 
@@ -155,7 +173,7 @@ func (s *Store) Close() error {
 	return s.client.Close()
 }
 
-// Ping asks Redis for a sign of life.
+// Ping reports whether Redis answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return s.explain("ping", err)
@@ -169,17 +187,15 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error) {
 	epoch, err = s.client.Incr(ctx, s.key(partition, "epoch")).Result()
 	if err != nil {
-		return 0, s.explain(fmt.Sprintf("take partition %d of model %s", partition, s.cfg.Model), err)
+		return 0, s.explain(s.doing("take", partition), err)
 	}
 	return epoch, nil
 }
 
-// Heading returns what a pointer names, at the cost of a GET and an HMGET. Numbers
-// alone do not tell a reader whether there is anything new: a Redis that lost its
-// data, or some of them, gives the same number to another version. It returns
-// [state.ErrNone] before the first save.
+// Heading describes what a pointer names, by a GET and an HMGET. Before the first
+// save the error wraps [state.ErrNone].
 func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
-	doing := fmt.Sprintf("read %s of partition %d of model %s", which, partition, s.cfg.Model)
+	doing := s.doing("read "+which.String()+" of", partition)
 	h := state.Heading{}
 	var err error
 	if h.Version, err = s.pointer(ctx, partition, which); err != nil {
@@ -217,8 +233,7 @@ func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer)
 	return version, nil
 }
 
-// Partitions returns the partitions that have a checkpoint, ascending; none is
-// no error.
+// Partitions returns the partitions that have a checkpoint, ascending.
 func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	members, err := s.client.SMembers(ctx, s.key(0, "partitions")).Result()
 	if err != nil {
@@ -235,6 +250,11 @@ func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	}
 	slices.Sort(partitions)
 	return partitions, nil
+}
+
+// doing says what is done to a partition, for errors.
+func (s *Store) doing(what string, partition int) string {
+	return fmt.Sprintf("%s partition %d of model %s", what, partition, s.cfg.Model)
 }
 
 // key returns the key of one name under a partition.

@@ -406,11 +406,11 @@ func TestSaveMendsInTime(t *testing.T) {
 		if err := srv.plain.SetRange(t.Context(), key, 0, "decay").Err(); err != nil {
 			t.Fatal(err)
 		}
-		for next := int64(11); next < 11+trusted; next++ {
+		for next := int64(11); next < 11+compareEvery; next++ {
 			save(t, s, checkpoint(epoch, next, "ac"))
 		}
 		if _, _, err := s.Load(t.Context(), 0, state.Head); err != nil {
-			t.Errorf("after %d saves: %v", trusted, err)
+			t.Errorf("after %d saves: %v", compareEvery, err)
 		}
 		checkInvariants(t, srv)
 	})

@@ -24,11 +24,11 @@ type VersionInfo struct {
 	Served  bool      // scorers answer from it
 }
 
-// Versions returns the versions kept of a partition, newest first. One whose
-// manifest cannot be read is left out, with a warning in the log. It returns
-// [state.ErrNone] where nothing was ever saved.
+// Versions returns the versions kept of a partition, newest first. It logs one whose
+// manifest cannot be read, and leaves it out. Before the first save the error wraps
+// [state.ErrNone].
 func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, error) {
-	doing := fmt.Sprintf("list the versions of partition %d of model %s", partition, s.cfg.Model)
+	doing := s.doing("list the versions of", partition)
 	pipe := s.client.Pipeline()
 	list := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: s.key(partition, "versions"), Start: 0, Stop: -1, Rev: true,
@@ -87,11 +87,10 @@ redis.call('SET', KEYS[2], ARGV[1])
 redis.call('SET', KEYS[3], ARGV[1])
 return 1`)
 
-// Pin holds served at a version, whatever the head does, and keeps that version
-// until [Store.Unpin]. It returns an error that wraps [state.ErrNone] if the
-// version is not kept any more.
+// Pin holds served at a version, and keeps that version, until [Store.Unpin]. If the
+// version is no longer kept the error wraps [state.ErrNone].
 func (s *Store) Pin(ctx context.Context, partition int, version int64) error {
-	doing := fmt.Sprintf("pin version %d of partition %d of model %s", version, partition, s.cfg.Model)
+	doing := s.doing(fmt.Sprintf("pin version %d of", version), partition)
 	done, err := pin.Run(ctx, s.client, []string{
 		s.key(partition, "versions"), s.key(partition, "pinned"), s.key(partition, "served"),
 	}, version).Int()
@@ -110,14 +109,13 @@ local head = redis.call('GET', KEYS[2])
 if head then redis.call('SET', KEYS[3], head) end
 return 1`)
 
-// Unpin lets served follow the head again, starting now. Without a pin it does
-// nothing.
+// Unpin moves served to the head again. Without a pin it does nothing.
 func (s *Store) Unpin(ctx context.Context, partition int) error {
 	err := unpin.Run(ctx, s.client, []string{
 		s.key(partition, "pinned"), s.key(partition, "head"), s.key(partition, "served"),
 	}).Err()
 	if err != nil {
-		return s.explain(fmt.Sprintf("unpin partition %d of model %s", partition, s.cfg.Model), err)
+		return s.explain(s.doing("unpin", partition), err)
 	}
 	return nil
 }
