@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// ChunkSize is the length of every chunk but the last, in bytes. It is small
-// beside what a store carries in one value (Redis 512 MiB) and large beside a
-// name of 32 bytes.
+// ChunkSize is the length of every chunk but the last, in bytes. Redis takes 512 MiB
+// in one value; a name has 32 bytes.
 const ChunkSize = 1 << 20
 
 // A Chunk is a piece of a model's bytes under the SHA-256 that names it.
@@ -17,10 +16,8 @@ type Chunk struct {
 	Data []byte // 1 to ChunkSize bytes
 }
 
-// Split describes a checkpoint by a manifest and cuts its model into chunks, in
-// order. The chunks' data alias c.Model. An empty model has no chunks; equal
-// pieces have equal names and appear once for each place. It hashes the model
-// twice, piece by piece and as a whole.
+// Split returns a checkpoint's manifest and its model's chunks in order. The chunks
+// alias c.Model. An empty model has none; equal ones appear once for each place.
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	m := &Manifest{
 		Schema:   c.Schema,
@@ -42,10 +39,10 @@ func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	return m, chunks
 }
 
-// Join puts a checkpoint together from its manifest and its chunks' data, in the
-// manifest's order. It verifies the name of every chunk and then the whole, and
-// returns an error that wraps [ErrCorrupt] and names the first chunk that is
-// missing (nil) or wrong. The checkpoint shares no memory with its arguments.
+// Join returns the checkpoint of a manifest and of its chunks' data in order. It
+// verifies every chunk and the whole. The error wraps [ErrCorrupt] and names the
+// first chunk that is missing (nil) or wrong. The checkpoint shares no memory with
+// the arguments.
 func Join(m *Manifest, data [][]byte) (*Checkpoint, error) {
 	if len(data) != len(m.Chunks) {
 		return nil, fmt.Errorf("%w: %d chunks for a manifest of %d", ErrCorrupt, len(data), len(m.Chunks))

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// A Manifest describes a stored checkpoint: everything but the model's bytes,
-// for which it holds the names of their chunks. Its bytes, in version 2, with
-// all integers big-endian, are
+// A Manifest is a checkpoint with the names of the model's chunks in place of its
+// bytes. It is stored, in version 2, with all integers big-endian, as
 //
 //	 at  bytes
 //	  0   8    "hamletMF"
@@ -36,9 +35,9 @@ import (
 //	      32K  names of the chunks, in order
 //	      32   SHA-256 of all bytes before
 //
-// and nothing may follow. There is one encoding for each manifest. Version 1,
-// which is read as well, lacks the 32 bytes at 72; read from it, a position does
-// not know its last record.
+// and nothing may follow. Each manifest has one encoding. Version 1, which is read as
+// well, lacks the 32 bytes at 72; a position read from it does not know its last
+// record.
 type Manifest struct {
 	Schema   int
 	Numerics string
@@ -58,9 +57,8 @@ const (
 	manifestHeader  = 168 // bytes before numerics
 )
 
-// AppendBinary appends the manifest's bytes to dst. It fails on a manifest that
-// the layout cannot hold: a negative number, or as many chunks as Length does
-// not need.
+// AppendBinary appends the manifest's bytes to dst. It is an error if the layout
+// cannot hold a field, or if Length needs another number of chunks.
 func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return dst, fmt.Errorf("encode manifest: %w", err)
@@ -90,9 +88,9 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	return append(dst, sum[:]...), nil
 }
 
-// UnmarshalBinary reads the bytes that AppendBinary wrote, keeping none of them.
-// Its error wraps [ErrCorrupt] unless the bytes are those of a version that this
-// program does not know, which it says. On an error m is unchanged.
+// UnmarshalBinary reads the bytes that AppendBinary wrote; m aliases none of them.
+// The error wraps [ErrCorrupt], except for a version that this program does not know.
+// On an error m is unchanged.
 func (m *Manifest) UnmarshalBinary(b []byte) error {
 	if len(b) < manifestHeader || !bytes.HasPrefix(b, []byte(manifestMagic)) { // the shortest of version 1 has that many
 		return fmt.Errorf("%w: %d bytes that are not a manifest", ErrCorrupt, len(b))

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// A Position is a place in a partition's log, together with a hash of the
-// records before it. The zero Position is the beginning of the log.
+// A Position is a place in a partition's log, together with a hash of the records
+// before it. The zero Position is the beginning of the log.
 //
-// Two positions are equal exactly when the same records were read at the same
-// offsets. An offset alone would not say that: a topic that was deleted and
-// created again has the same offsets and other records.
+// Two positions are equal exactly if the same records were read at the same offsets.
+// The offset alone is not enough: a topic that was deleted and created again has the
+// same offsets and other records.
 type Position struct {
 	Next   int64             // the next offset to read
 	Chain  [sha256.Size]byte // hash chain of the records consumed
@@ -24,17 +24,16 @@ type Header struct {
 	Value []byte
 }
 
-// Advance returns the position after the record at offset. It hashes each record
-// by itself onto the chain, headers included, since events have attributes there,
+// Advance returns the position after the record at offset. It hashes each record,
+// with its headers, onto the chain:
 //
 //	chain ← SHA-256( chain ‖ offset ‖ field(key) ‖ field(value) ‖ number of headers ‖
 //	                 field(header key) ‖ field(header value) ‖ … )
 //	field(b) = len(b) ‖ b
 //
-// with offset, lengths and the number as 8 bytes, big-endian, so that it is the
-// same however the records were fetched. A nil key or value counts as an empty one. Offsets may
-// leave gaps, which compaction makes and transactions too; going back is a bug of
-// the caller and panics.
+// Offset, lengths and number are 8 bytes, big-endian. A nil key or value counts as an
+// empty one. Offsets may leave gaps, as compaction and transactions do. An offset
+// before the position panics.
 func (p Position) Advance(offset int64, key, value []byte, headers ...Header) Position {
 	if offset < p.Next {
 		panic(fmt.Sprintf("state: record at offset %d is before the position %d", offset, p.Next))
@@ -63,11 +62,9 @@ func (p Position) Advance(offset int64, key, value []byte, headers ...Header) Po
 	return next
 }
 
-// Follows reports whether a log that holds this record at offset Next−1 can be
-// the one whose records were consumed: whether the last of them was this one. It
-// is true where nothing speaks against it, at the beginning of a log and for a
-// position from a manifest of version 1, which does not know. It costs as much as
-// Advance.
+// Follows reports whether a log that holds this record at offset Next−1 can be the
+// one that was read: whether its last record read was this one. It is true if that is
+// unknown: at the beginning of a log, and for a position of a version 1 manifest.
 func (p Position) Follows(key, value []byte, headers ...Header) bool {
 	if p.Next == 0 || p.Before == p.Chain {
 		return true

@@ -49,9 +49,8 @@ func (p Pointer) String() string {
 	return "head"
 }
 
-// A Heading describes a stored version without its bytes. The number alone does
-// not say whether there is anything new: a store that lost its data gives old
-// numbers to new versions.
+// A Heading describes a stored version without its bytes. A number alone does not
+// identify one: a store that lost its data gives old numbers to new versions.
 type Heading struct {
 	Version  int64
 	Next     int64  // next offset of the log; 0 if the store lost it
