@@ -18,6 +18,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
 )
 
@@ -27,7 +28,7 @@ func alarms(ctx context.Context, args ...string) (stdout, stderr string, err err
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"alarms", "--resamples", "20", "--table-bits", "8"}, args...)
-	if _, err := cli.Parse(cli.Program{Name: "bench", Grammar: &c}, args, stdio); err != nil {
+	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
 		return "", "", err
 	}
 	err = c.Run(ctx, "alarms", stdio)

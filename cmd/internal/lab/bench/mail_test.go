@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/settings"
 )
 
 // adapter is a filter for sh that says spam if its word list holds the subject,
@@ -60,7 +61,7 @@ func (b box) bench(ctx context.Context, args ...string) (stdout string, err erro
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"mail", "--resamples", "20", "--table-bits", "8"}, args...)
-	if _, err := cli.Parse(cli.Program{Name: "bench", Grammar: &c}, args, stdio); err != nil {
+	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
 		return "", err
 	}
 	err = c.Run(ctx, "mail <source>", stdio)

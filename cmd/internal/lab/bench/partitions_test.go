@@ -14,6 +14,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/settings"
 )
 
 // benchPartitions runs `hamlet bench partitions`.
@@ -23,7 +24,7 @@ func benchPartitions(t *testing.T, args ...string) (stdout string, err error) {
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"partitions", "--resamples", "20", "--table-bits", "10"}, args...)
-	if _, err := cli.Parse(cli.Program{Name: "bench", Grammar: &c}, args, stdio); err != nil {
+	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
 		return "", err
 	}
 	err = c.Run(t.Context(), "partitions <source>", stdio)

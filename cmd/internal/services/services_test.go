@@ -1,0 +1,92 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+
+	"hamlet/cmd/internal/settings"
+	"hamlet/stream/embedded"
+)
+
+// What was opened last is closed first, once.
+func TestCloseInReverse(t *testing.T) {
+	s := New("test", "default", slog.New(slog.DiscardHandler))
+	var closed []int
+	for i := range 3 {
+		s.OnClose(func() { closed = append(closed, i) })
+	}
+	s.Close()
+	s.Close()
+	if !slices.Equal(closed, []int{2, 1, 0}) {
+		t.Errorf("closed in order %v", closed)
+	}
+}
+
+// Without HTTP a set runs as long as the work; with it until ctx ends, and an error
+// of the work ends both.
+func TestRun(t *testing.T) {
+	s := New("test", "default", slog.New(slog.DiscardHandler))
+	defer s.Close()
+	if err := s.Run(t.Context(), HTTP{}, func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	broken := errors.New("broken")
+	if err := s.Run(t.Context(), HTTP{Addr: "127.0.0.1:0"}, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("%v, want the error of the work", err)
+	}
+	server, err := s.Listen(HTTP{Addr: "127.0.0.1:0", Ready: func() error { return broken }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	response, err := http.Get("http://" + server.Addr() + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusServiceUnavailable || string(body) != "broken\n" {
+		t.Errorf("%s: %q", response.Status, body)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// The connections that the services share open against real servers.
+func TestOpen(t *testing.T) {
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	r, err := embedded.StartRedis(embedded.RedisOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := New("test", "default", slog.New(slog.DiscardHandler))
+	defer s.Close()
+	topic := settings.Topic{Partitions: 2, Replication: 1, Retention: -1}
+	cfg, producer, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, topic)
+	if err != nil || producer == nil || cfg.ClientID != "test" {
+		t.Errorf("Kafka: %+v, %v", cfg, err)
+	}
+	if err := producer.Reach(t.Context(), s.Topic()); err != nil {
+		t.Errorf("the events topic: %v", err)
+	}
+	store, err := s.OpenRedis(t.Context(), settings.Redis{Redis: r.Addr()}, settings.Versions{KeepVersions: 1})
+	if err != nil || store == nil {
+		t.Errorf("Redis: %v", err)
+	}
+	if _, err := s.OpenNATS(settings.NATS{}); err == nil {
+		t.Error("NATS without an address opens")
+	}
+}
