@@ -1,13 +1,11 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: AnyBoost with any cost and step, for `hamlet fit` and the tests.
 
 package boost
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"hamlet/algos/internal/logistic"
 )
@@ -52,14 +50,13 @@ type AnyBoostConfig struct {
 // −sech²α·⟨−∇C, h⟩, is negative for every α. So line search with TanhCost ends
 // after one round; the theorem's step is the one to use.
 type AnyBoost struct {
-	sample
-	cost   Cost
-	step   Step
-	search *Search
-	margin []float64 // yh of the round
-	slope  []float64 // −ωC′
-	scale  float64   // Σ of slope
-	log    []AnyBoostRound
+	Booster[AnyBoostRound]
+	cost    Cost
+	theorem bool // the step is TheoremStep
+	search  *Search
+	margin  []float64 // yh of the round
+	slope   []float64 // −ωC′
+	scale   float64   // Σ of slope
 }
 
 // An AnyBoostRound is what one round found.
@@ -71,13 +68,15 @@ type AnyBoostRound struct {
 	TrainError float64 // of f so far, by sample weight; f = 0 counts as −1
 }
 
+func (r AnyBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Stump.times(r.Alpha)) }
+
 // The longest step of the line search.
 const longestStep = 64
 
 // NewAnyBoost prepares boosting on d with labels y = ±1, which are copied. The
 // error joins everything that is wrong with them and cfg.
 func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
-	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
+	base, err := newBooster[AnyBoostRound](d, y, cfg.Weights, cfg.Rounds)
 	errs := []error{err}
 	if cfg.Cost > TanhCost {
 		errs = append(errs, fmt.Errorf("boost: unknown cost %d: want ExpCost, LogitCost or TanhCost", cfg.Cost))
@@ -92,10 +91,10 @@ func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
 		return nil, err
 	}
 	b := &AnyBoost{
-		sample: s, cost: cfg.Cost, step: cfg.Step, search: d.NewSearch(),
+		Booster: base, cost: cfg.Cost, theorem: cfg.Step == TheoremStep, search: d.NewSearch(),
 		margin: make([]float64, d.rows), slope: make([]float64, d.rows),
-		log: make([]AnyBoostRound, 0, s.logSize()),
 	}
+	b.step = b.round
 	b.descend()
 	return b, nil
 }
@@ -114,45 +113,22 @@ func (b *AnyBoost) descend() {
 	}
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
-func (b *AnyBoost) Train(ctx context.Context) error { return train(ctx, b.Round) }
-
-// Round runs one round and reports whether it did; otherwise Stopped says why
-// not. It allocates nothing.
-func (b *AnyBoost) Round() bool {
-	if b.finished() {
-		return false
-	}
+func (b *AnyBoost) round() bool {
 	if Fix(b.signed, b.slope, b.y) == 0 {
-		b.stop = NoDescent // the slope is 0 everywhere
-		return false
+		return b.end(NoDescent) // the slope is 0 everywhere
 	}
 	c, ok := b.search.Best(b.signed)
 	if !ok {
-		b.stop = NoCandidate
-		return false
+		return b.end(NoCandidate)
 	}
-	h := b.data.Stump(c)
-	b.data.SignsTo(b.margin, c)
-	right, wrong := 0.0, 0.0
-	for i, v := range b.margin {
-		m := v * float64(h.Polarity) * b.y[i]
-		b.margin[i] = m
-		if m > 0 {
-			right += b.slope[i]
-		} else {
-			wrong += b.slope[i]
-		}
-	}
+	h, right, wrong := b.data.marginsTo(b.margin, c, b.y, b.slope)
 	descent := (right - wrong) / b.total
-	if !(descent > 0) || max(c.Edge, -c.Edge) <= noEdge {
-		b.stop = NoDescent
-		return false
+	if !(descent > 0) || c.size() <= noEdge {
+		return b.end(NoDescent)
 	}
 	var α float64
 	switch {
-	case b.step == TheoremStep:
+	case b.theorem:
 		α = descent / b.cost.Curvature()
 	case b.cost == ExpCost:
 		α, ok = expStep(right, wrong)
@@ -169,11 +145,8 @@ func (b *AnyBoost) Round() bool {
 	b.log = append(b.log, AnyBoostRound{
 		Stump: h, Alpha: α, Descent: descent, Cost: cost / b.total, TrainError: b.trainError(),
 	})
-	b.done++
 	if !ok {
 		b.stop = NoMinimum
-	} else {
-		b.finished()
 	}
 	return true
 }
@@ -248,16 +221,4 @@ func (b *AnyBoost) along(α float64) (g, g2 float64) {
 		g -= float64(float64(b.weights[i]*s) * m)
 	}
 	return g, 0
-}
-
-// Rounds returns what each round found.
-func (b *AnyBoost) Rounds() []AnyBoostRound { return slices.Clone(b.log) }
-
-// Ensemble returns f(x) = Σ α h(x) so far.
-func (b *AnyBoost) Ensemble() *Ensemble {
-	e := newEnsemble(b.data.dim, len(b.log))
-	for _, r := range b.log {
-		e.trees = append(e.trees, r.Stump.times(r.Alpha))
-	}
-	return e
 }

@@ -1,13 +1,10 @@
 package boost
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-
-	"hamlet/algos/internal/logistic"
 )
 
 // BHBoostConfig says how to boost. Zero fields mean the defaults given.
@@ -28,22 +25,19 @@ type BHBoostConfig struct {
 //
 //	BC = Σₖ √(p⁺ₖp⁻ₖ),   sₖ = ½ ln((p⁺ₖ+e)/(p⁻ₖ+e)),   D ← D e^(−yh)/Z.
 //
-// Without smoothing Z = 2·BC; e keeps the score of a bin that lacks a class
-// finite, and makes that of an empty bin 0. (The slides write 1/α before the
-// logarithm; there is no α, it is 1. Their Z has a product for the sum of the two
-// terms.)
+// Without smoothing Z = 2·BC. With e > 0 the score of a bin without one of the
+// classes is finite, and that of an empty bin 0.
 //
 // Bins of equal width are the slides': edges min + (max−min)·k/B, a value on one
 // lies above it. They fail on skewed features; quantile bins do not. A constant
 // feature lies in one bin and takes part: it has the largest BC there is.
 type BHBoost struct {
-	sample
+	Booster[BHBoostRound]
 	columns   *binned
 	edges     [][]float64
 	smoothing float64
 	shrink    float64
 	pairs     []pairs
-	log       []BHBoostRound
 	scores    []float64 // of all rounds; a round's Profile has a part of it
 }
 
@@ -56,12 +50,14 @@ type BHBoostRound struct {
 	Bound      float64 // ∏Z so far: the mean of e^(−yf), which is never below TrainError
 }
 
+func (r BHBoostRound) addTo(e *Ensemble) { e.profiles = append(e.profiles, r.Profile) }
+
 const defaultWidths = 16
 
 // NewBHBoost prepares boosting on d with labels y = ±1, which are copied. The
 // error joins everything that is wrong with them and cfg.
 func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
-	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
+	base, err := newBooster[BHBoostRound](d, y, cfg.Weights, cfg.Rounds)
 	errs := []error{err}
 	switch {
 	case cfg.Quantiles && !d.Quantised():
@@ -71,15 +67,16 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 	case cfg.Bins < 0 || cfg.Bins > MaxBins:
 		errs = append(errs, fmt.Errorf("boost: %d bins: want 1 to %d, or 0 for %d", cfg.Bins, MaxBins, defaultWidths))
 	}
-	if cfg.Smoothing != 0 && !(cfg.Smoothing > 0 && cfg.Smoothing <= math.MaxFloat64) {
-		errs = append(errs, fmt.Errorf("boost: smoothing %v: want a positive number", cfg.Smoothing))
+	if cfg.Smoothing != 0 {
+		errs = append(errs, checkSmoothing(cfg.Smoothing))
 	}
 	_, shrink, err := leafRange(0, cfg.Shrink, math.MaxFloat64, 1)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
 
-	b := &BHBoost{sample: s, shrink: shrink, smoothing: cfg.Smoothing, edges: make([][]float64, d.dim)}
+	b := &BHBoost{Booster: base, shrink: shrink, smoothing: cfg.Smoothing, edges: make([][]float64, d.dim)}
+	b.step = b.round
 	widest := 1
 	if cfg.Quantiles {
 		b.columns = d.binned
@@ -88,18 +85,17 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 			widest = max(widest, len(b.edges[j])+1)
 		}
 	} else {
-		if cfg.Bins == 0 {
-			cfg.Bins = defaultWidths
-		}
 		widest = cfg.Bins
-		b.columns = d.equalWidths(b.edges, cfg.Bins)
+		if widest == 0 {
+			widest = defaultWidths
+		}
+		b.columns = d.equalWidths(b.edges, widest)
 	}
 	if b.smoothing == 0 {
 		b.smoothing = 1 / (float64(d.rows) * float64(widest))
 	}
 	b.pairs = make([]pairs, d.dim)
-	b.log = make([]BHBoostRound, 0, s.logSize())
-	b.scores = make([]float64, 0, s.logSize()*widest)
+	b.scores = make([]float64, 0, b.logSize()*widest)
 	return b, nil
 }
 
@@ -124,31 +120,21 @@ func (d *Data) equalWidths(edges [][]float64, n int) *binned {
 			at := float64(k + 1)
 			edge := lo + float64((hi-lo)*at)/float64(n)
 			if !(math.Abs(edge) <= math.MaxFloat64) { // hi−lo or its product overflows
-				share := at / float64(n)
-				edge = float64(lo*(1-share)) + float64(hi*share)
+				part := at / float64(n)
+				edge = float64(lo*(1-part)) + float64(hi*part)
 			}
 			edges[j][k] = edge
 		}
-		into := bins[j*d.rows : (j+1)*d.rows]
 		for i, v := range column {
-			into[i] = byte(binOf(edges[j], v))
+			bins[j*d.rows+i] = byte(binOf(edges[j], v))
 		}
 	}
 	return newBinned(d.rows, bins, func(int) bool { return false })
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
-func (b *BHBoost) Train(ctx context.Context) error { return train(ctx, b.Round) }
-
-// Round runs one round and reports whether it did; otherwise all are done. It
-// allocates nothing.
-func (b *BHBoost) Round() bool {
-	if b.finished() {
-		return false
-	}
+func (b *BHBoost) round() bool {
 	Fix(b.signed, b.dist, b.y)
-	b.columns.pairsTo(b.pairs, b.signed)
+	b.columns.pairsTo(b.pairs, b.signed, nil)
 	p, n := bySign(b.signed)
 	slack := float64(tieIn(p - n))
 	feature, least := 0, math.Inf(1)
@@ -166,58 +152,20 @@ func (b *BHBoost) Round() bool {
 	}
 
 	bins := b.columns.column(feature)
-	var w [MaxBins + 1][2]float64 // p⁻, p⁺ of each bin
-	for i, bin := range bins {
-		w[bin][class(b.y[i])] += b.dist[i]
-	}
+	var w partition
+	b.divide(&w, bins)
 	edges := b.edges[feature]
 	at := len(b.scores)
 	bc := 0.0
-	var factor [MaxBins + 1][2]float64
 	for k := range len(edges) + 1 {
 		bc += math.Sqrt(w[k][0] * w[k][1])
-		s := float64(b.shrink * logistic.Log((w[k][1]+b.smoothing)/(w[k][0]+b.smoothing)) / 2)
-		b.scores = append(b.scores, s)
-		factor[k] = [2]float64{logistic.Exp(s), logistic.Exp(-s)}
+		b.scores = append(b.scores, float64(b.shrink*w.score(k, b.smoothing)))
 	}
 	scores := b.scores[at:len(b.scores):len(b.scores)]
-	z := 0.0
-	for i, bin := range bins {
-		d := float64(b.dist[i] * factor[bin][class(b.y[i])])
-		b.dist[i] = d
-		z += d
-		b.f[i] += scores[bin]
-	}
-	for i := range b.dist {
-		b.dist[i] /= z
-	}
-	bound := z
-	if b.done > 0 {
-		bound *= b.log[b.done-1].Bound
-	}
+	z := b.add(bins, scores)
 	b.log = append(b.log, BHBoostRound{
 		Profile: Profile{Feature: feature, Edges: edges, Scores: scores},
-		BC:      bc, Z: z, TrainError: b.trainError(), Bound: bound,
+		BC:      bc, Z: z, TrainError: b.trainError(), Bound: b.bound,
 	})
-	b.done++
-	b.finished()
 	return true
-}
-
-// Rounds returns what each round found.
-func (b *BHBoost) Rounds() []BHBoostRound {
-	rounds := slices.Clone(b.log)
-	for k := range rounds {
-		rounds[k].Profile = rounds[k].Profile.clone()
-	}
-	return rounds
-}
-
-// Ensemble returns f(x) = Σ h(x) so far.
-func (b *BHBoost) Ensemble() *Ensemble {
-	e := newEnsemble(b.data.dim, 0)
-	for _, r := range b.log {
-		e.profiles = append(e.profiles, r.Profile.clone())
-	}
-	return e
 }

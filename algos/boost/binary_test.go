@@ -21,7 +21,7 @@ func known(t testing.TB) *Ensemble {
 	x := drawRows(r, 200, 5, 0)
 	y := drawLabels(r, x)
 	all := boosters(t, mustQuantise(t, x, 16), y, nil, 4)
-	e := newEnsemble(5, 0)
+	e := (&Ensemble{dim: 5})
 	for _, name := range []string{"AdaBoost", "LogitTrees", "Real AdaBoost trees", "BHBoost", "BHBoost quantiles"} {
 		if err := all[name].Train(t.Context()); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func FuzzUnmarshal(f *testing.F) {
 	good, _ := known(f).MarshalBinary()
 	f.Add(good)
 	f.Add(good[:headerSize])
-	empty, _ := newEnsemble(3, 0).MarshalBinary()
+	empty, _ := (&Ensemble{dim: 3}).MarshalBinary()
 	f.Add(empty)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var e Ensemble

@@ -3,6 +3,7 @@ package boost
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"hamlet/algos/internal/logistic"
@@ -234,7 +235,8 @@ func TestZIsTwiceTheBhattacharyyaCoefficient(t *testing.T) {
 			}
 			for j := range r.Profile.Scores {
 				for _, step := range []float64{-1e-3, 1e-3} {
-					p := r.Profile.clone()
+					p := r.Profile
+					p.Scores = slices.Clone(p.Scores)
 					p.Scores[j] += step
 					z := 0.0
 					for i, x := range k.x {
@@ -313,7 +315,7 @@ func TestMarginBound(t *testing.T) {
 		}
 		values := make([]float64, len(k.x))
 		for more := true; more; more = a.Round() {
-			m := a.Margins()
+			m := MarginsOf(a)
 			m.To(values)
 			for θ := -1.0; θ <= 1; θ += 0.05 {
 				share := 0.0
@@ -423,7 +425,7 @@ func TestErrorBoundDependsOnMarginsAlone(t *testing.T) {
 	for _, rounds := range []int{1, 3, 30} {
 		b, err := NewAdaBoost(mustData(t, x), y, AdaBoostConfig{Rounds: rounds})
 		mustTrain(t, b, err)
-		m := b.Margins()
+		m := MarginsOf(b)
 		if got, want := m.ErrorBound(0.9, 0.05), m.Share(0.9)+rest; !near(got, want, 1e-12) {
 			t.Errorf("%d rounds: bound %v, want %v", rounds, got, want)
 		}
@@ -437,7 +439,7 @@ func TestErrorBoundDependsOnMarginsAlone(t *testing.T) {
 					t.Errorf("ErrorBound(%v): no panic", bad)
 				}
 			}()
-			b.Margins().ErrorBound(bad[0], bad[1])
+			MarginsOf(b).ErrorBound(bad[0], bad[1])
 		}()
 	}
 }

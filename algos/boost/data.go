@@ -18,9 +18,9 @@ const wrongValues = 8
 
 // Data holds the inputs of N examples with D features as the searches want
 // them: columns contiguous, the candidate thresholds of each feature, and for
-// every column either its rows in ascending order (NewData) or a bin for each
-// row (Quantise). It is made once per data set and never changes, so any number
-// of searches and boosters may share it, also concurrently.
+// every column a bin for each row (Quantise) or its rows in ascending order
+// (NewData). It is made once per data set and never changes. Any number of
+// searches and boosters may share it, also concurrently.
 //
 // A candidate is a feature and one of its cuts; it divides the rows into those
 // with x_feature ≤ threshold and those above.
@@ -31,10 +31,17 @@ type Data struct {
 	cuts  []float64 // the thresholds of all features, ascending within each
 	first []int     // those of feature j are cuts[first[j]:first[j+1]]
 
-	order []int32 // NewData: the rows of each column by ascending value
-	ends  []int32 // NewData: beside cuts, how many rows lie at or below it
-
+	// One of them is not nil.
 	binned *binned // Quantise: bin b of a column is above b of its cuts
+	sorted sorted  // NewData
+}
+
+// sorted is how data from NewData are searched.
+type sorted interface {
+	// belowTo writes Σ w over the rows at or below each cut of a feature to dst.
+	belowTo(dst []int64, feature int, w []int64)
+	// divide returns the best cut of a feature for signed weights.
+	divide(feature int, w []int64) divide
 }
 
 // Quantise prepares x, N rows of D values, for the search by histograms: the
@@ -70,7 +77,7 @@ func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 				into[order[k]] = bin
 			}
 			if end < d.rows {
-				d.cuts = append(d.cuts, midpoint(column[order[end-1]], column[order[end]]))
+				d.addCut(j, order, end)
 				bin++
 			}
 		}
@@ -78,6 +85,12 @@ func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	}
 	d.binned = newBinned(d.rows, bins, func(j int) bool { return d.first[j] == d.first[j+1] })
 	return d, nil
+}
+
+// addCut adds the candidate of a feature between places end−1 and end of its order.
+func (d *Data) addCut(feature int, order []int32, end int) {
+	column := d.Column(feature)
+	d.cuts = append(d.cuts, midpoint(column[order[end-1]], column[order[end]]))
 }
 
 // newData copies x into columns.
@@ -208,4 +221,45 @@ func (d *Data) check(n int) {
 	if n != d.rows {
 		panic(fmt.Sprintf("boost: a vector of length %d for %d rows", n, d.rows))
 	}
+}
+
+// CheckLabels returns an error unless y has a label ±1 for each row.
+func (d *Data) CheckLabels(y []float64) error {
+	if len(y) != d.rows {
+		return fmt.Errorf("boost: %d labels for %d rows", len(y), d.rows)
+	}
+	for i, v := range y {
+		if v != 1 && v != -1 {
+			return fmt.Errorf("boost: label %d is %v: want +1 or -1", i, v)
+		}
+	}
+	return nil
+}
+
+// SampleWeights returns a copy of the weights ω of the examples, and their sum;
+// nil weights are 1 each. Divided by the sum they are the distribution that
+// boosting starts from. The error says which weight is negative or not finite, or
+// that the sum is 0 or lies beyond 2^±900.
+func (d *Data) SampleWeights(weights []float64) (ω []float64, sum float64, err error) {
+	ω = make([]float64, d.rows)
+	if weights == nil {
+		for i := range ω {
+			ω[i] = 1
+		}
+		return ω, float64(d.rows), nil
+	}
+	if len(weights) != d.rows {
+		return nil, 0, fmt.Errorf("boost: %d sample weights for %d rows", len(weights), d.rows)
+	}
+	for i, w := range weights {
+		if !(w >= 0 && w <= math.MaxFloat64) {
+			return nil, 0, fmt.Errorf("boost: sample weight %d is %v: want a finite number that is not negative", i, w)
+		}
+		ω[i] = w
+		sum += w
+	}
+	if !(sum >= 0x1p-900 && sum <= 0x1p900) {
+		return nil, 0, fmt.Errorf("boost: sample weights add up to %v: want a sum from 2⁻⁹⁰⁰ to 2⁹⁰⁰", sum)
+	}
+	return ω, sum, nil
 }

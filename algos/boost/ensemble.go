@@ -20,10 +20,6 @@ type Ensemble struct {
 	profiles []Profile
 }
 
-func newEnsemble(dim, trees int) *Ensemble {
-	return &Ensemble{dim: dim, trees: make([]Tree, 0, trees)}
-}
-
 // Dim returns the number of inputs D.
 func (e *Ensemble) Dim() int { return e.dim }
 

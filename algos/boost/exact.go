@@ -1,8 +1,9 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: sorted columns, whose candidates are all midpoints. NewData makes them
+// for hamlet fit and the tests.
 
 package boost
 
-// NewData prepares x, N rows of D values, for the exact search: the candidates
+// NewData prepares x, N rows of D values, for the exact search. The candidates
 // of a feature are the midpoints (a+b)/2 between its consecutive distinct values
 // (where that rounds to b, a itself). x is copied. The error names the rows that
 // are not of the first one's length and values that are NaN or infinite. It
@@ -12,31 +13,56 @@ func NewData(x [][]float64) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.order = make([]int32, len(d.columns))
+	e := &exact{data: d, order: make([]int32, len(d.columns))}
 	s := newSorter(d.rows)
+	runs := make([]int, 0, d.rows)
 	for j := range d.dim {
-		column := d.Column(j)
-		order := s.sort(column)
-		copy(d.order[j*d.rows:], order)
-		for k := 1; k < d.rows; k++ {
-			if a, b := column[order[k-1]], column[order[k]]; a < b {
-				d.cuts = append(d.cuts, midpoint(a, b))
-				d.ends = append(d.ends, int32(k))
-			}
+		order := s.sort(d.Column(j))
+		copy(e.column(j), order)
+		runs = runsOf(runs[:0], d.Column(j), order)
+		for _, end := range runs[:len(runs)-1] {
+			d.addCut(j, order, end)
+			e.ends = append(e.ends, end)
 		}
 		d.first[j+1] = len(d.cuts)
 	}
+	d.sorted = e
 	return d, nil
 }
 
-// divideSorted does so in sorted order.
-func (d *Data) divideSorted(feature int, w []int64) divide {
-	order := d.order[feature*d.rows : (feature+1)*d.rows]
+// exact has the rows of each column in ascending order.
+type exact struct {
+	data  *Data
+	order []int32 // those of column j are order[j·rows : (j+1)·rows]
+	ends  []int   // beside Data.cuts, how many rows lie at or below the cut
+}
+
+func (e *exact) column(feature int) []int32 {
+	return e.order[feature*e.data.rows : (feature+1)*e.data.rows]
+}
+
+func (e *exact) endsOf(feature int) []int {
+	return e.ends[e.data.first[feature]:e.data.first[feature+1]]
+}
+
+func (e *exact) belowTo(dst []int64, feature int, w []int64) {
+	order := e.column(feature)
+	k, at := 0, int64(0)
+	for c, end := range e.endsOf(feature) {
+		for ; k < end; k++ {
+			at += w[order[k]]
+		}
+		dst[c] = at
+	}
+}
+
+func (e *exact) divide(feature int, w []int64) divide {
+	order := e.column(feature)
 	by := newDivider(bySign(w))
 	var lp, ln int64
 	k := 0
-	for c, end := range d.ends[d.first[feature]:d.first[feature+1]] {
-		for ; k < int(end); k++ {
+	for c, end := range e.endsOf(feature) {
+		for ; k < end; k++ {
 			v := w[order[k]]
 			ln += v & (v >> 63)
 			lp += v &^ (v >> 63)

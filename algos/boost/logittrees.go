@@ -1,9 +1,7 @@
 package boost
 
 import (
-	"context"
 	"errors"
-	"slices"
 
 	"hamlet/algos/internal/logistic"
 )
@@ -29,12 +27,11 @@ type LogitTreesConfig struct {
 // in H a Gaussian prior on the leaf. Depth 2 pays only with such leaves and with
 // shrinkage.
 type LogitTrees struct {
-	sample
+	Booster[LogitTreesRound]
 	search *treeSearch
 	clip   float64
 	shrink float64
 	slope  []float64 // ω·|y₊−p|
-	log    []LogitTreesRound
 }
 
 // A LogitTreesRound is what one round found.
@@ -43,53 +40,41 @@ type LogitTreesRound struct {
 	TrainError float64 // of f so far, by sample weight; f = 0 counts as −1
 }
 
+func (r LogitTreesRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Tree) }
+
 // NewLogitTrees prepares boosting on d with labels y = ±1, which are copied. The
 // error joins everything that is wrong with them and cfg.
 func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, error) {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = min(max(d.rows/10, 1), 100)
 	}
-	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
 	if cfg.Depth == 0 {
 		cfg.Depth = 1
 		if d.Quantised() {
 			cfg.Depth = 2
 		}
 	}
+	base, err := newBooster[LogitTreesRound](d, y, cfg.Weights, cfg.Rounds)
 	search, depthErr := d.newTreeSearch(cfg.Depth)
-	clip, shrink, rangeErr := leafRange(cfg.Clip, cfg.Shrink, 2, 0.3)
-	if err := errors.Join(err, depthErr, rangeErr); err != nil {
+	clip, shrink, leafErr := leafRange(cfg.Clip, cfg.Shrink, 2, 0.3)
+	if err := errors.Join(err, depthErr, leafErr); err != nil {
 		return nil, err
 	}
-	b := &LogitTrees{
-		sample: s, search: search, clip: clip, shrink: shrink,
-		slope: make([]float64, d.rows),
-		log:   make([]LogitTreesRound, 0, s.logSize()),
-	}
+	b := &LogitTrees{Booster: base, search: search, clip: clip, shrink: shrink, slope: make([]float64, d.rows)}
+	b.step = b.round
 	for i, ω := range b.weights {
 		b.slope[i] = ω / 2
 	}
 	return b, nil
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
-func (b *LogitTrees) Train(ctx context.Context) error { return train(ctx, b.Round) }
-
-// Round runs one round and reports whether it did; otherwise Stopped says why
-// not. It allocates nothing.
-func (b *LogitTrees) Round() bool {
-	if b.finished() {
-		return false
-	}
+func (b *LogitTrees) round() bool {
 	if Fix(b.signed, b.slope, b.y) == 0 {
-		b.stop = NoDescent // every p is the label to the last digit
-		return false
+		return b.end(NoDescent) // every p is the label to the last digit
 	}
 	t, ok := b.search.find(b.signed)
 	if !ok {
-		b.stop = NoCandidate
-		return false
+		return b.end(NoCandidate)
 	}
 	var g, h [4]float64
 	for i, leaf := range b.search.leaf {
@@ -99,14 +84,9 @@ func (b *LogitTrees) Round() bool {
 			h[leaf&3] += float64(2 * s * (1 - s/ω))
 		}
 	}
-	if t.Children[0].Feature < 0 {
-		g[1], h[1] = g[0], h[0] // leaf 1 has no rows; it takes leaf 0's value
-	}
-	if t.Children[1].Feature < 0 {
-		g[3], h[3] = g[2], h[2]
-	}
 	for k := range t.Leaves {
-		t.Leaves[k] = float64(b.shrink * min(max(g[k]/(h[k]+1), -b.clip), b.clip))
+		from := t.rowsOf(k)
+		t.Leaves[k] = float64(b.shrink * min(max(g[from]/(h[from]+1), -b.clip), b.clip))
 	}
 
 	total := 0.0
@@ -123,8 +103,6 @@ func (b *LogitTrees) Round() bool {
 		}
 	}
 	b.log = append(b.log, LogitTreesRound{Tree: t, TrainError: b.trainError()})
-	b.done++
-	b.finished()
 	return true
 }
 
@@ -135,16 +113,4 @@ func (b *LogitTrees) Cost() float64 {
 		cost -= float64(b.weights[i] * logistic.LogSigmoid(2*f*b.y[i]))
 	}
 	return cost / b.total
-}
-
-// Rounds returns what each round found.
-func (b *LogitTrees) Rounds() []LogitTreesRound { return slices.Clone(b.log) }
-
-// Ensemble returns f(x) = Σ h(x) so far.
-func (b *LogitTrees) Ensemble() *Ensemble {
-	e := newEnsemble(b.data.dim, len(b.log))
-	for _, r := range b.log {
-		e.trees = append(e.trees, r.Tree)
-	}
-	return e
 }

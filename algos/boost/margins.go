@@ -1,8 +1,9 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: margins and their bounds, for `hamlet fit` and the tests.
 
 package boost
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,8 +28,8 @@ type Margins struct {
 	dim    int
 }
 
-// Margins returns the margins so far.
-func (b *AdaBoost) Margins() *Margins {
+// MarginsOf returns the margins of b so far.
+func MarginsOf(b *AdaBoost) *Margins {
 	n := b.data.rows
 	m := &Margins{
 		values: make([]float64, n), sorted: make([]float64, n), share: make([]float64, n),
@@ -45,15 +46,7 @@ func (b *AdaBoost) Margins() *Margins {
 			m.values[i] = min(max(b.y[i]*f/m.alphas, -1), 1)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch a, c := m.values[i], m.values[j]; {
-		case a < c:
-			return -1
-		case a > c:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(m.values[i], m.values[j]) })
 	sum := 0.0
 	for k, i := range order {
 		sum += b.weights[i]

@@ -24,8 +24,9 @@ func bySign(w []int64) (positive, negative int64) {
 }
 
 // pairsTo writes to dst[j] the histogram by class of each column that has a
-// choice. dst has an entry per column.
-func (b *binned) pairsTo(dst []pairs, w []int64) {
+// choice. dst has an entry per column. If rows is not nil, it lists the only rows
+// whose w is not 0.
+func (b *binned) pairsTo(dst []pairs, w []int64, rows []int32) {
 	dense := b.dense
 	for ; len(dense) >= group; dense = dense[group:] {
 		j0, j1, j2, j3 := dense[0], dense[1], dense[2], dense[3]
@@ -33,32 +34,15 @@ func (b *binned) pairsTo(dst []pairs, w []int64) {
 		*h0, *h1, *h2, *h3 = pairs{}, pairs{}, pairs{}, pairs{}
 		b0, b1, b2, b3 := b.column(j0), b.column(j1), b.column(j2), b.column(j3)
 		b0, b1, b2, b3 = b0[:len(w)], b1[:len(w)], b2[:len(w)], b3[:len(w)]
-		for i, v := range w {
-			h0[slot(b0[i], v)] += v
-			h1[slot(b1[i], v)] += v
-			h2[slot(b2[i], v)] += v
-			h3[slot(b3[i], v)] += v
+		if rows == nil {
+			for i, v := range w {
+				h0[slot(b0[i], v)] += v
+				h1[slot(b1[i], v)] += v
+				h2[slot(b2[i], v)] += v
+				h3[slot(b3[i], v)] += v
+			}
+			continue
 		}
-	}
-	for _, j := range dense {
-		h, bins := &dst[j], b.column(j)[:len(w)]
-		*h = pairs{}
-		for i, v := range w {
-			h[slot(bins[i], v)] += v
-		}
-	}
-	b.sparsePairsTo(dst, w)
-}
-
-// pairsOfRowsTo does so for the rows listed; w must be 0 for the others.
-func (b *binned) pairsOfRowsTo(dst []pairs, w []int64, rows []int32) {
-	dense := b.dense
-	for ; len(dense) >= group; dense = dense[group:] {
-		j0, j1, j2, j3 := dense[0], dense[1], dense[2], dense[3]
-		h0, h1, h2, h3 := &dst[j0], &dst[j1], &dst[j2], &dst[j3]
-		*h0, *h1, *h2, *h3 = pairs{}, pairs{}, pairs{}, pairs{}
-		b0, b1, b2, b3 := b.column(j0), b.column(j1), b.column(j2), b.column(j3)
-		b0, b1, b2, b3 = b0[:len(w)], b1[:len(w)], b2[:len(w)], b3[:len(w)]
 		for _, i := range rows {
 			v := w[i]
 			h0[slot(b0[i], v)] += v
@@ -70,8 +54,7 @@ func (b *binned) pairsOfRowsTo(dst []pairs, w []int64, rows []int32) {
 	for _, j := range dense {
 		h, bins := &dst[j], b.column(j)[:len(w)]
 		*h = pairs{}
-		for _, i := range rows {
-			v := w[i]
+		for i, v := range w {
 			h[slot(bins[i], v)] += v
 		}
 	}

@@ -1,7 +1,5 @@
 package boost
 
-import "slices"
-
 // A Profile is a weak hypothesis over bins of one feature: h(x) = Scores[k], k
 // the number of edges that are not above x_feature. A value on an edge lies above
 // it; values beyond the outer edges, and NaN, fall into the end bins (NaN into
@@ -30,8 +28,4 @@ func binOf(edges []float64, v float64) int {
 		}
 	}
 	return lo
-}
-
-func (p Profile) clone() Profile {
-	return Profile{Feature: p.Feature, Edges: slices.Clone(p.Edges), Scores: slices.Clone(p.Scores)}
 }

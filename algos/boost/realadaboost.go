@@ -1,13 +1,8 @@
 package boost
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"math"
-	"slices"
-
-	"hamlet/algos/internal/logistic"
 )
 
 // RealAdaBoostConfig says how to boost. Zero fields mean the defaults given.
@@ -35,12 +30,11 @@ type RealAdaBoostConfig struct {
 // Rounds go on after the classes are separated, since smoothing keeps the values
 // finite; training ends early only where every feature is constant.
 type RealAdaBoost struct {
-	sample
+	Booster[RealAdaBoostRound]
 	search    *treeSearch
 	smoothing float64
 	clip      float64
 	shrink    float64
-	log       []RealAdaBoostRound
 }
 
 // A RealAdaBoostRound is what one round found.
@@ -51,119 +45,41 @@ type RealAdaBoostRound struct {
 	Bound      float64 // ∏Z so far: the mean of e^(−yf), which is never below TrainError
 }
 
+func (r RealAdaBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Tree) }
+
 // NewRealAdaBoost prepares boosting on d with labels y = ±1, which are copied.
 // The error joins everything that is wrong with them and cfg.
 func NewRealAdaBoost(d *Data, y []float64, cfg RealAdaBoostConfig) (*RealAdaBoost, error) {
-	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
 	if cfg.Smoothing == 0 {
 		cfg.Smoothing = 1 / float64(d.rows)
 	}
 	if cfg.Depth == 0 {
 		cfg.Depth = 1
 	}
+	base, err := newBooster[RealAdaBoostRound](d, y, cfg.Weights, cfg.Rounds)
 	search, depthErr := d.newTreeSearch(cfg.Depth)
-	errs := []error{err, depthErr}
-	if !(cfg.Smoothing > 0 && cfg.Smoothing <= math.MaxFloat64) {
-		errs = append(errs, fmt.Errorf("boost: smoothing %v: want a positive number", cfg.Smoothing))
-	}
-	clip, shrink, err := leafRange(cfg.Clip, cfg.Shrink, math.MaxFloat64, 1)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	clip, shrink, leafErr := leafRange(cfg.Clip, cfg.Shrink, math.MaxFloat64, 1)
+	if err := errors.Join(err, depthErr, checkSmoothing(cfg.Smoothing), leafErr); err != nil {
 		return nil, err
 	}
-	return &RealAdaBoost{
-		sample: s, search: search,
-		smoothing: cfg.Smoothing, clip: clip, shrink: shrink,
-		log: make([]RealAdaBoostRound, 0, s.logSize()),
-	}, nil
+	b := &RealAdaBoost{Booster: base, search: search, smoothing: cfg.Smoothing, clip: clip, shrink: shrink}
+	b.step = b.round
+	return b, nil
 }
 
-// leafRange checks how leaves are clipped and shrunk; zeros are the defaults.
-func leafRange(clip, shrink, defaultClip, defaultShrink float64) (float64, float64, error) {
-	var errs []error
-	if clip == 0 {
-		clip = defaultClip
-	}
-	if shrink == 0 {
-		shrink = defaultShrink
-	}
-	if !(clip > 0) {
-		errs = append(errs, fmt.Errorf("boost: leaves clipped at ±%v: want a positive number", clip))
-	}
-	if !(shrink > 0 && shrink <= 1) {
-		errs = append(errs, fmt.Errorf("boost: leaves shrunk by %v: want a number in (0, 1]", shrink))
-	}
-	return clip, shrink, errors.Join(errs...)
-}
-
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
-func (b *RealAdaBoost) Train(ctx context.Context) error { return train(ctx, b.Round) }
-
-// Round runs one round and reports whether it did; otherwise Stopped says why
-// not. It allocates nothing.
-func (b *RealAdaBoost) Round() bool {
-	if b.finished() {
-		return false
-	}
+func (b *RealAdaBoost) round() bool {
 	Fix(b.signed, b.dist, b.y)
 	t, ok := b.search.find(b.signed)
 	if !ok {
-		b.stop = NoCandidate
-		return false
+		return b.end(NoCandidate)
 	}
-	var w [4][2]float64 // W⁻, W⁺ of each leaf
-	for i, leaf := range b.search.leaf {
-		w[leaf&3][class(b.y[i])] += b.dist[i]
-	}
-	if t.Children[0].Feature < 0 {
-		w[1] = w[0] // leaf 1 has no rows; it takes leaf 0's value
-	}
-	if t.Children[1].Feature < 0 {
-		w[3] = w[2]
-	}
-	var factor [4][2]float64
+	var w partition
+	b.divide(&w, b.search.leaf)
 	for k := range t.Leaves {
-		v := logistic.Log((w[k][1]+b.smoothing)/(w[k][0]+b.smoothing)) / 2
-		v = float64(b.shrink * min(max(v, -b.clip), b.clip))
-		t.Leaves[k] = v
-		factor[k] = [2]float64{logistic.Exp(v), logistic.Exp(-v)}
+		v := w.score(t.rowsOf(k), b.smoothing)
+		t.Leaves[k] = float64(b.shrink * min(max(v, -b.clip), b.clip))
 	}
-	z := 0.0
-	for i, leaf := range b.search.leaf {
-		d := float64(b.dist[i] * factor[leaf&3][class(b.y[i])])
-		b.dist[i] = d
-		z += d
-		b.f[i] += t.Leaves[leaf&3]
-	}
-	for i := range b.dist {
-		b.dist[i] /= z
-	}
-	bound := z
-	if b.done > 0 {
-		bound *= b.log[b.done-1].Bound
-	}
-	b.log = append(b.log, RealAdaBoostRound{Tree: t, Z: z, TrainError: b.trainError(), Bound: bound})
-	b.done++
-	b.finished()
+	z := b.add(b.search.leaf, t.Leaves[:])
+	b.log = append(b.log, RealAdaBoostRound{Tree: t, Z: z, TrainError: b.trainError(), Bound: b.bound})
 	return true
-}
-
-// class returns 1 for y = +1 and 0 for −1.
-func class(y float64) int {
-	if y > 0 {
-		return 1
-	}
-	return 0
-}
-
-// Rounds returns what each round found.
-func (b *RealAdaBoost) Rounds() []RealAdaBoostRound { return slices.Clone(b.log) }
-
-// Ensemble returns f(x) = Σ h(x) so far.
-func (b *RealAdaBoost) Ensemble() *Ensemble {
-	e := newEnsemble(b.data.dim, len(b.log))
-	for _, r := range b.log {
-		e.trees = append(e.trees, r.Tree)
-	}
-	return e
 }

@@ -282,7 +282,7 @@ func BenchmarkHistograms(b *testing.B) {
 			})
 			b.Run(fmt.Sprintf("share=%v/%s/by class", share, c.name), func(b *testing.B) {
 				for b.Loop() {
-					c.columns.pairsTo(byClass, w)
+					c.columns.pairsTo(byClass, w, nil)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows*dim), "ns/cell")
 			})

@@ -39,20 +39,13 @@ func (d *Data) Stump(c Candidate) Stump {
 	return h
 }
 
+// size returns |Edge|.
+func (c Candidate) size() int64 { return max(c.Edge, -c.Edge) }
+
 // SignsTo writes +1 to dst for each row above the candidate's threshold, else −1:
 // the stump with polarity +1 on the data. dst has length N.
 func (d *Data) SignsTo(dst []float64, c Candidate) {
 	d.check(len(dst))
-	if d.binned != nil {
-		cut := byte(c.Cut)
-		for i, b := range d.binned.column(c.Feature) {
-			dst[i] = -1
-			if b > cut {
-				dst[i] = 1
-			}
-		}
-		return
-	}
 	threshold := d.Cuts(c.Feature)[c.Cut]
 	for i, v := range d.Column(c.Feature) {
 		dst[i] = -1
@@ -62,23 +55,41 @@ func (d *Data) SignsTo(dst []float64, c Candidate) {
 	}
 }
 
+// marginsTo returns the candidate's stump h and the sums of w over the rows that it
+// gets right and wrong. It writes yᵢh(xᵢ) to dst.
+func (d *Data) marginsTo(dst []float64, c Candidate, y, w []float64) (h Stump, right, wrong float64) {
+	h = d.Stump(c)
+	d.SignsTo(dst, c)
+	for i, v := range dst {
+		m := v * float64(h.Polarity) * y[i]
+		dst[i] = m
+		// Products with 0 and 1 in the place of a branch that could not be predicted.
+		is := (1 + m) / 2
+		right += float64(w[i] * is)
+		wrong += float64(w[i] * (1 - is))
+	}
+	return h, right, wrong
+}
+
 // A Search finds candidates over one Data. It owns the scratch, so that a search
 // allocates nothing, and serves one goroutine.
 type Search struct {
 	data    *Data
-	below   []int64  // one column's sums, a number per cut
-	leaders []leader // the best candidate of each feature
-
-	hist [group]histogram
+	below   []int64     // one column's sums, a number per cut
+	leaders []Candidate // the best candidate of each feature
+	hist    [group]histogram
 }
+
+// none stands for no candidate.
+var none = Candidate{Cut: -1}
 
 // NewSearch returns a search over d.
 func (d *Data) NewSearch() *Search {
 	longest := 0
 	for j := range d.dim {
-		longest = max(longest, d.first[j+1]-d.first[j])
+		longest = max(longest, len(d.Cuts(j)))
 	}
-	return &Search{data: d, below: make([]int64, longest), leaders: make([]leader, d.dim)}
+	return &Search{data: d, below: make([]int64, longest), leaders: make([]Candidate, d.dim)}
 }
 
 // Best returns the candidate whose stump, in the better of its polarities, has
@@ -97,19 +108,19 @@ func (s *Search) Best(w []int64) (Candidate, bool) {
 		}
 	} else {
 		for j := range s.leaders {
-			s.leaders[j] = leader{edge: -1 - tie} // constant columns are not visited
+			s.leaders[j] = none // constant columns are not visited
 		}
 		d.binned.each(&s.hist, w, func(j int, h *histogram) {
-			s.leaders[j] = leaderOf(j, h.accumulate(d.first[j+1]-d.first[j]), total)
+			s.leaders[j] = leaderOf(j, h.accumulate(len(d.Cuts(j))), total)
 		})
 	}
-	best := leader{edge: -1 - tie}
-	for _, l := range s.leaders {
-		if l.edge > best.edge+tie {
-			best = l
+	best := none
+	for _, c := range s.leaders {
+		if c.Cut >= 0 && (best.Cut < 0 || c.size() > best.size()+tie) {
+			best = c
 		}
 	}
-	return best.candidate, best.edge >= 0
+	return best, best.Cut >= 0
 }
 
 // Below returns, for each cut of a feature, Σ w over the rows at or below it. The
@@ -118,44 +129,27 @@ func (s *Search) Best(w []int64) (Candidate, bool) {
 func (s *Search) Below(feature int, w []int64) []int64 {
 	d := s.data
 	d.check(len(w))
-	below := s.below[:d.first[feature+1]-d.first[feature]]
+	below := s.below[:len(d.Cuts(feature))]
 	if d.binned != nil {
 		h := &s.hist[0]
 		h.fill(d.binned.column(feature), w)
 		copy(below, h.accumulate(len(below)))
 		return below
 	}
-	order := d.order[feature*d.rows : (feature+1)*d.rows]
-	k, at := 0, int64(0)
-	for c, end := range d.ends[d.first[feature]:d.first[feature+1]] {
-		for ; k < int(end); k++ {
-			at += w[order[k]]
-		}
-		below[c] = at
-	}
+	d.sorted.belowTo(below, feature, w)
 	return below
 }
 
-// A leader is the best candidate of some.
-type leader struct {
-	candidate Candidate
-	edge      int64 // its |Edge|; below −tie if there is no candidate
-}
-
 // leaderOf returns the best candidate of one feature.
-func leaderOf(feature int, below []int64, total int64) leader {
-	l := leader{edge: -1 - tie}
+func leaderOf(feature int, below []int64, total int64) Candidate {
+	best, most := none, int64(-1-tie)
 	for c, b := range below {
 		edge := total - 2*b
-		size := edge
-		if size < 0 {
-			size = -size
-		}
-		if size > l.edge+tie {
-			l = leader{candidate: Candidate{Feature: feature, Cut: c, Edge: edge}, edge: size}
+		if size := max(edge, -edge); size > most+tie {
+			best, most = Candidate{Feature: feature, Cut: c, Edge: edge}, size
 		}
 	}
-	return l
+	return best
 }
 
 // String returns the hypothesis as a formula, such as "x3 > 0.25".

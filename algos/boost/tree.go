@@ -42,6 +42,15 @@ func (h Stump) times(α float64) Tree {
 	return stub(h.Feature, h.Threshold, -α, α)
 }
 
+// rowsOf returns the leaf whose rows give leaf k its value. That is k, but for the
+// second leaf of a child that does not divide, which has no rows.
+func (t *Tree) rowsOf(k int) int {
+	if t.Children[k/2].Feature < 0 {
+		return k &^ 1
+	}
+	return k
+}
+
 // Depth returns 1 or 2; 0 if not even the root divides.
 func (t *Tree) Depth() int {
 	switch {

@@ -47,16 +47,16 @@ func (s *treeSearch) find(w []int64) (Tree, bool) {
 	d := s.data
 	p, n := bySign(w)
 	if d.Quantised() {
-		d.binned.pairsTo(s.root, w)
+		d.binned.pairsTo(s.root, w, nil)
 		for j := range s.columns {
 			s.columns[j] = undivided
-			if cuts := d.first[j+1] - d.first[j]; cuts > 0 {
+			if cuts := len(d.Cuts(j)); cuts > 0 {
 				s.columns[j] = divideBins(&s.root[j], cuts)
 			}
 		}
 	} else {
 		for j := range s.columns {
-			s.columns[j] = d.divideSorted(j, w)
+			s.columns[j] = d.sorted.divide(j, w)
 		}
 	}
 	feature, root, ok := least(s.columns, p-n)
@@ -75,16 +75,6 @@ func (s *treeSearch) find(w []int64) (Tree, bool) {
 // above the cut. Leaf 2 is the right side's, until a child divides.
 func (s *treeSearch) divideRows(feature, cut int) (above int) {
 	d := s.data
-	if d.binned != nil {
-		for i, b := range d.binned.column(feature) {
-			s.leaf[i] = 0
-			if int(b) > cut {
-				s.leaf[i] = 2
-				above++
-			}
-		}
-		return above
-	}
 	threshold := d.Cuts(feature)[cut]
 	for i, v := range d.Column(feature) {
 		s.leaf[i] = 0
@@ -112,7 +102,7 @@ func (s *treeSearch) divideChildren(t *Tree, w []int64, above int) {
 			s.rows = append(s.rows, int32(i))
 		}
 	}
-	d.binned.pairsOfRowsTo(s.small, s.masked, s.rows)
+	d.binned.pairsTo(s.small, s.masked, s.rows)
 	p, n := bySign(w)
 	sp, sn := bySign(s.masked)
 	splits := [2]divide{undivided, undivided}
@@ -124,7 +114,7 @@ func (s *treeSearch) divideChildren(t *Tree, w []int64, above int) {
 		}
 		for j := range s.columns {
 			s.columns[j] = undivided
-			cuts := d.first[j+1] - d.first[j]
+			cuts := len(d.Cuts(j))
 			if cuts == 0 {
 				continue
 			}

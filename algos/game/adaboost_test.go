@@ -96,7 +96,7 @@ func TestEdgeOfAdaBoostsBestStump(t *testing.T) {
 					t.Errorf("round %d: the best stump has the edge %v below the value %v", j, edge, v)
 				}
 			}
-			margin := ada.Margins().Min()
+			margin := boost.MarginsOf(ada).Min()
 			if margin > v+1e-12 {
 				t.Errorf("the least margin %v is above the value %v", margin, v)
 			}

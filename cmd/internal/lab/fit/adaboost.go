@@ -56,7 +56,7 @@ func adaBoost(ctx context.Context, q *adaBoostRequest) (*adaBoostReply, Classifi
 		})
 	}
 	b.FTo(r.F)
-	b.Margins().To(r.Margins)
+	boost.MarginsOf(b).To(r.Margins)
 	e := b.Ensemble()
 	for i, x := range q.X {
 		r.P[i] = e.Prob(x)
