@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -10,12 +9,12 @@ import (
 	"time"
 )
 
-// An alarmResult is what all detectors amount to.
+// An alarmResult is the comparison of all detectors.
 type alarmResult struct {
 	plan
-	command string // that made it
-	worlds  []string
-	trials  []trial
+	command     string // that made it
+	populations []string
+	trials      []trial
 
 	streams, clean, counted int // clean streams, their events, and those on which false alarms count
 	before                  int // events before faults on which false alarms count, too
@@ -24,7 +23,7 @@ type alarmResult struct {
 	detectors               []detector
 }
 
-// A detector is one alarm and what came of it.
+// A detector is one alarm and its figures.
 type detector struct {
 	name, on  string // on: what it watches
 	parameter string // what its threshold is; "" without one
@@ -37,7 +36,7 @@ type detector struct {
 	others      []detector // the same at other thresholds
 }
 
-// A finding is how a detector fared in one trial.
+// A finding is a detector's result in one trial.
 type finding struct {
 	delays []float64 // by seed, events; +Inf: not raised
 	raised int
@@ -68,7 +67,7 @@ func (d *detector) thresholdText() string {
 	return fmt.Sprintf("%.3g", d.threshold)
 }
 
-// delayText writes a delay, which was not seen beyond the horizon.
+// delayText writes a delay; +Inf is beyond the horizon.
 func (p *plan) delayText(v float64) string {
 	if math.IsInf(v, 1) {
 		return fmt.Sprintf(">%d", p.horizon)
@@ -76,8 +75,7 @@ func (p *plan) delayText(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// A line is a row of the table: what it is about, what it holds, and a cell for
-// each detector.
+// A line is a row of the table, with a cell for each detector.
 type line struct {
 	about, what string
 	cells       []string
@@ -106,8 +104,8 @@ func (r *alarmResult) lines() (lines []line) {
 	rates("before the faults", func(d *detector) int { return d.beforehand }, r.before)
 	for k, t := range r.trials {
 		about := t.fault.name
-		if len(r.worlds) > 1 {
-			about = t.world + ": " + about
+		if len(r.populations) > 1 {
+			about = t.population + ": " + about
 		}
 		add(about, "raised", func(d *detector) string {
 			return fmt.Sprintf("%d/%d", d.findings[k].raised, len(d.findings[k].delays))
@@ -161,13 +159,13 @@ func (r *alarmResult) writeTable(w io.Writer) error {
 
 func (r *alarmResult) summary() string {
 	return fmt.Sprintf("%d events with true labels in %d streams (%s), %d streams for each fault; in %v",
-		r.clean, r.streams, strings.Join(r.worlds, ", "), r.seeds, r.took.Round(time.Second))
+		r.clean, r.streams, strings.Join(r.populations, ", "), r.seeds, r.took.Round(time.Second))
 }
 
 // notes say what the figures are.
 func (r *alarmResult) notes() []string {
 	own := rate(r.target, r.counted)
-	tuned := fmt.Sprintf("Ours are as they are served. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, while there were no more false alarms on the same %d events than ours had together: %d. Between two steps there may be more.",
+	tuned := fmt.Sprintf("Ours have the thresholds of the services. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, as long as it gave no more false alarms on the same %d events than ours together: %d. Between two steps there may be more.",
 		r.counted, r.target)
 	for _, d := range r.detectors {
 		if d.parameter != "" && d.falseAlarms > r.target {
@@ -225,7 +223,7 @@ type jsonFault struct {
 
 func (r *alarmResult) writeJSON(w io.Writer) error {
 	out := jsonAlarms{
-		Command: r.command, Sets: r.worlds, CleanEvents: r.clean, Counted: r.counted, Before: r.before, Seeds: r.seeds,
+		Command: r.command, Sets: r.populations, CleanEvents: r.clean, Counted: r.counted, Before: r.before, Seeds: r.seeds,
 		Seed: r.seed, FaultAt: r.faultAt + 1, Horizon: r.horizon, Seconds: r.took.Seconds(),
 	}
 	for _, d := range r.detectors {
@@ -237,16 +235,11 @@ func (r *alarmResult) writeJSON(w io.Writer) error {
 			j.Threshold = &d.threshold
 		}
 		for k, f := range d.findings {
-			share := estimate{value: float64(f.raised) / float64(len(f.delays))}
-			share.lo, share.hi = wilson(share.value, float64(len(f.delays)))
-			j.Faults = append(j.Faults, jsonFault{r.trials[k].world, r.trials[k].fault.name, f.raised, len(f.delays), toJSON(share), toJSON(f.delay)})
+			fraction := estimate{value: float64(f.raised) / float64(len(f.delays))}
+			fraction.lo, fraction.hi = wilson(fraction.value, float64(len(f.delays)))
+			j.Faults = append(j.Faults, jsonFault{r.trials[k].population, r.trials[k].fault.name, f.raised, len(f.delays), toJSON(fraction), toJSON(f.delay)})
 		}
 		out.Detectors = append(out.Detectors, j)
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return fmt.Errorf("result in JSON: %w", err)
-	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
+	return writeJSON(w, out)
 }

@@ -34,22 +34,21 @@ func (Alarms) Help() string {
   hamlet bench alarms --no-generator spambase.data --report page/
   hamlet bench alarms --index index.csv corpus.tar.gz spambase.data stream.svm.gz
 
-Which alarm tells first that labels, mail or the world went wrong, and how often does each cry for
-nothing? The three alarms of the model that serves stand beside DDM, ADWIN and Page-Hinkley, which
-watch its error or its log loss. Those have a threshold, and it is tuned: to the lowest at which they
-give no more false alarms than ours, all three together, on --events whose labels are true: a
-million, if it is not said otherwise. Ours stand as they are by default, or as flags of the model set
-them.
+Which alarm is the first to tell that labels, the mail or the policy changed, and how many false
+alarms does it raise? The model's three alarms are compared with DDM, ADWIN and Page-Hinkley, which
+watch the model's error or its log loss. The threshold of each of these is tuned: to the lowest with
+no more false alarms than our three together, on --events with true labels. Ours have their defaults,
+or what flags of the model say.
 
-Then each of eight faults begins at event 5,001 of a stream, and what counts is the first alarm within
-2,000 events. Two baselines show what the figures are worth: an alarm at every event is the fastest
-there is and tells nothing; no alarm at all is never wrong. Read no delay without the false alarms.
+Then each of eight faults begins at event 5,001 of a stream. The first alarm within 2,000 events
+counts. Two baselines show what the figures are worth: an alarm at every event is the fastest and
+tells nothing; no alarm at all is never wrong. Read no delay without the false alarms.
 
-The generator makes mail of which no two streams are alike. Each SOURCE is a set of its own, in any
-format of hamlet eval; its events are drawn with replacement. Of mail by --index the archive is the
-first SOURCE; all --spam and --ham is one set. Events that carry no source are given three, of which
-one turns bad; with --source NAME the first of these is the bad one. A set without an event of the bad
-source is not tried with that fault.`
+Every stream of the generator is different. Each SOURCE is a data set, in any format of hamlet eval;
+its events are drawn with replacement. With --index the archive is the first SOURCE; all --spam and
+--ham are one set. Events without a source are given one of three, of which one turns bad. With
+--source NAME the first NAME is the bad one. A set without events of the bad source is not tried
+with that fault.`
 }
 
 // check reports wrong usage.
@@ -63,7 +62,7 @@ func (c *Alarms) check() error {
 		}
 	}
 	if cfg, err := c.ResearchModel.Config(nil); err == nil && cfg.Alarms.Off {
-		return cli.Usagef("--no-alarms leaves nothing that the others could be compared with")
+		return cli.Usagef("--no-alarms: there would be no alarm of ours to compare with")
 	}
 	if !c.Generator && c.none() {
 		return cli.Usagef("--no-generator: name a SOURCE, or mail by --spam, --ham or --index")
@@ -83,7 +82,7 @@ func (c *Alarms) plan() plan {
 	}
 }
 
-// Run measures the alarms and prints what came of it.
+// Run measures the alarms and prints the comparison.
 func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.check(); err != nil {
 		return err
@@ -93,15 +92,15 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 			return fmt.Errorf("--report: %w", err)
 		}
 	}
-	worlds, err := c.worlds(stdio)
+	populations, err := c.populations(stdio)
 	if err != nil {
 		return err
 	}
 	p := c.plan()
-	if least := len(worlds) * 2 * p.learnt; c.Events < least {
+	if least := len(populations) * 2 * p.learnt; c.Events < least {
 		return cli.Usagef("--events: %d is below %d: the first %d events of a stream do not count", c.Events, least, p.learnt)
 	}
-	result, err := p.measure(ctx, worlds, c.Report != "", newStages(stdio.Err))
+	result, err := p.measure(ctx, populations, c.Report != "", newPhases(stdio.Err))
 	if err != nil {
 		return err
 	}
@@ -117,14 +116,14 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	return result.writeTable(stdio.Out)
 }
 
-// worlds opens the generator and every set.
-func (c *Alarms) worlds(stdio cli.IO) (worlds []*world, err error) {
+// populations opens the generator and every set.
+func (c *Alarms) populations(stdio cli.IO) (populations []*population, err error) {
 	if c.Generator {
 		cfg, err := c.ResearchModel.Config(nil)
 		if err != nil {
 			return nil, err
 		}
-		worlds = append(worlds, newGenerator(cfg))
+		populations = append(populations, newGenerator(cfg))
 	}
 	rejections := report.Rejections{W: stdio.Err}
 	defer rejections.Close()
@@ -132,7 +131,7 @@ func (c *Alarms) worlds(stdio cli.IO) (worlds []*world, err error) {
 		cfg.Stdin = stdio.In
 		w, err := newSet(name, cfg, c.ResearchModel.Config, rejections.Add)
 		if err == nil {
-			worlds = append(worlds, w)
+			populations = append(populations, w)
 		}
 		return err
 	}
@@ -156,6 +155,6 @@ func (c *Alarms) worlds(stdio cli.IO) (worlds []*world, err error) {
 			return nil, err
 		}
 	}
-	distinguish(worlds)
-	return worlds, nil
+	distinguish(populations)
+	return populations, nil
 }

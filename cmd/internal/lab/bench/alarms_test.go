@@ -145,7 +145,7 @@ func TestAlarmsAreReproducible(t *testing.T) {
 	w := newGenerator(model.Config{TableBits: 10})
 	first := (*recording)(nil)
 	for range 2 {
-		rec, err := small.record(t.Context(), []*world{w}, newStages(&bytes.Buffer{}))
+		rec, err := small.record(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestAlarmsAreReproducible(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := small.record(ctx, []*world{w}, newStages(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
+	if _, err := small.record(ctx, []*population{w}, newPhases(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
 		t.Errorf("after an end: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestSeriesHoldsOwnAlarms(t *testing.T) {
 	}
 	p := small
 	p.faultAt, p.horizon, p.seeds = 3_000, 1_000, 1
-	rec, err := p.record(t.Context(), []*world{w}, newStages(&bytes.Buffer{}))
+	rec, err := p.record(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestFaults(t *testing.T) {
 	for i := range 100 {
 		set = append(set, model.Example{Spam: i%2 == 0, Body: model.Body{Vector: v(float64(i % 4 / 3 * 10))}})
 	}
-	w := &world{name: "set", model: model.Config{Dense: []string{"a", "c"}}, set: set, bad: synthetic.BadFeed, columns: columnsOf(set)}
+	w := &population{name: "set", model: model.Config{Dense: []string{"a", "c"}}, set: set, bad: synthetic.BadFeed, columns: columnsOf(set)}
 	const n = 4_000
 	for i := range faults {
 		f := &faults[i]
@@ -316,7 +316,7 @@ func TestBadSourceThatSaysNothing(t *testing.T) {
 		{[]string{"desk", "trap"}, "trap", true},
 		{[]string{"", ""}, "trap", false},
 	} {
-		w := &world{set: events(c.sources...), bad: c.bad}
+		w := &population{set: events(c.sources...), bad: c.bad}
 		alter := faults[at].of(w, rand.New(rand.NewPCG(1, 1)))
 		if (alter != nil) != c.tried {
 			t.Errorf("sources %q, %q bad: tried %v, want %v", c.sources, c.bad, alter != nil, c.tried)
@@ -384,10 +384,10 @@ func TestSetsOfOneName(t *testing.T) {
 	if d := p.judge(rec, detector{}, func(*series) []int { return []int{600} }); d.beforehand != 2 {
 		t.Errorf("%d alarms before the faults of two sets, want 2", d.beforehand)
 	}
-	worlds := []*world{{name: "a"}, {name: "a (2)"}, {name: "a"}, {name: "a"}}
-	distinguish(worlds)
+	populations := []*population{{name: "a"}, {name: "a (2)"}, {name: "a"}, {name: "a"}}
+	distinguish(populations)
 	var names []string
-	for _, w := range worlds {
+	for _, w := range populations {
 		names = append(names, w.name)
 	}
 	if want := []string{"a", "a (2)", "a (3)", "a (4)"}; !slices.Equal(names, want) {
@@ -406,7 +406,7 @@ func TestPolicyOfHashedNames(t *testing.T) {
 		v = append(v, feature.Number{Name: "z", Value: 1})
 		set = append(set, model.Example{Body: model.Body{Vector: v}})
 	}
-	w := &world{set: set, columns: columnsOf(set)}
+	w := &population{set: set, columns: columnsOf(set)}
 	alter := policy(w, rand.New(rand.NewPCG(1, 1)))
 	for i := range set {
 		ex := set[i]

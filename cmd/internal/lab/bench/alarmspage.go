@@ -1,20 +1,15 @@
 package bench
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -58,8 +53,8 @@ type mark struct {
 	svg    string // the glyph about the origin, in the legend
 }
 
-// markOf returns how the i-th detector that is drawn looks: peers are lines of the
-// palette with a round mark, ours are black marks of different shapes.
+// markOf returns how a detector is drawn: peer i by a line of the palette with a round
+// mark, our own alarm nth by a black mark of its shape.
 func markOf(i int, own bool, nth int) mark {
 	if own {
 		shapes := []struct {
@@ -79,9 +74,7 @@ func markOf(i int, own bool, nth int) mark {
 		svg: fmt.Sprintf(`<circle r="3.5" fill="%s"/>`, hexOf(style.color))}
 }
 
-func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
-
-// drawn calls f for each detector but the baselines, which lie far outside.
+// drawn calls f for each detector but the baselines, which lie far off the plot.
 func (r *alarmResult) drawn(f func(d *detector, m mark)) {
 	peer, own := 0, 0
 	for i := range r.detectors {
@@ -107,7 +100,7 @@ func (r *alarmResult) writePage(dir string) error {
 		data.Lines = append(data.Lines, pageLine{l.about, l.what, l.cells})
 	}
 	r.drawn(func(d *detector, m mark) {
-		key := pageMark{Name: d.name + ", " + d.on, Line: m.line, Glyph: template.HTML(m.svg), Dashes: strings.Trim(fmt.Sprint(m.dashes), "[]")}
+		key := pageMark{Name: d.name + ", " + d.on, Line: m.line, Glyph: template.HTML(m.svg), Dashes: dashesOf(m.dashes)}
 		if c, ok := m.color.(color.RGBA); ok {
 			key.Color = hexOf(c)
 		}
@@ -115,8 +108,8 @@ func (r *alarmResult) writePage(dir string) error {
 	})
 	for k, t := range r.trials {
 		title := t.fault.name
-		if len(r.worlds) > 1 {
-			title = t.world + ": " + title
+		if len(r.populations) > 1 {
+			title = t.population + ": " + title
 		}
 		svg, err := r.delayChart(k).svg(title)
 		if err != nil {
@@ -124,11 +117,7 @@ func (r *alarmResult) writePage(dir string) error {
 		}
 		data.Charts = append(data.Charts, pageChart{title, t.fault.meaning, template.HTML(svg)})
 	}
-	var b bytes.Buffer
-	if err := alarmsPage.Execute(&b, data); err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, "index.html"), b.Bytes(), 0o644)
+	return writeIndex(dir, alarmsPage, data)
 }
 
 // delayChart shows delay against false alarms for one trial.
@@ -156,7 +145,7 @@ func (r *alarmResult) delayChart(k int) *chart {
 		at, f := rate(d.falseAlarms, r.counted), d.findings[k].delay
 		least, most = min(least, shownDelay(f.lo)), max(most, shownRate(at.hi))
 		if m.line {
-			c.styledLine(d.name, curve, m.color, m.dashes)
+			c.line(d.name, curve, draw.LineStyle{Color: m.color, Width: 1.4, Dashes: m.dashes})
 		}
 		c.cross(d.name, m, point{shownRate(at.value), shownDelay(f.value)},
 			[2]float64{shownRate(at.lo), shownRate(at.hi)}, [2]float64{shownDelay(f.lo), shownDelay(f.hi)})
@@ -168,8 +157,8 @@ func (r *alarmResult) delayChart(k int) *chart {
 	return c
 }
 
-// edgeTick labels what is drawn at an edge because the scale has no place for it;
-// of the ticks that the axis has those stay that keep says.
+// edgeTick labels values that are drawn at an edge because they are off the scale. Of
+// the axis's ticks it leaves those for which keep is true.
 func edgeTick(a *plot.Axis, at float64, label string, keep func(float64) bool) {
 	ticks := plot.ConstantTicks{{Value: at, Label: label}}
 	for _, t := range a.Tick.Marker.Ticks(a.Min, a.Max) {
@@ -180,33 +169,10 @@ func edgeTick(a *plot.Axis, at float64, label string, keep func(float64) bool) {
 	a.Tick.Marker = ticks
 }
 
-// styledLine draws a curve.
-func (c *chart) styledLine(name string, curve []point, col color.Color, dashes []vg.Length) {
-	l, err := plotter.NewLine(toXYs(curve))
-	if err != nil {
-		c.fail(name, err)
-		return
-	}
-	l.Width, l.Color, l.Dashes = 1.4, col, dashes
-	c.plot.Add(l)
-}
-
 // cross draws a mark with intervals along both axes.
 func (c *chart) cross(name string, m mark, at point, xs, ys [2]float64) {
 	for _, ends := range [][]point{{{xs[0], at.y}, {xs[1], at.y}}, {{at.x, ys[0]}, {at.x, ys[1]}}} {
-		l, err := plotter.NewLine(toXYs(ends))
-		if err != nil {
-			c.fail(name, err)
-			return
-		}
-		l.Width, l.Color = 0.7, m.color
-		c.plot.Add(l)
+		c.line(name, ends, draw.LineStyle{Color: m.color, Width: 0.7})
 	}
-	s, err := plotter.NewScatter(toXYs([]point{at}))
-	if err != nil {
-		c.fail(name, err)
-		return
-	}
-	s.Color, s.Radius, s.Shape = m.color, 3.5, m.glyph
-	c.plot.Add(s)
+	c.points(name, []point{at}, draw.GlyphStyle{Color: m.color, Radius: 3.5, Shape: m.glyph})
 }

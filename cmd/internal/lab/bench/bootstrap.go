@@ -21,24 +21,22 @@ type comparison struct {
 	roca, cpu estimate
 }
 
-// bootstrap measures the sheets, all over the same messages, with intervals
-// from resamples of the messages: n draws with replacement, the same for every
-// sheet, so that ratios are paired (Efron and Tibshirani 1993, chapters 8 and
-// 13: the percentile interval). Resample r draws from PCG(seed, r), so the
-// result does not depend on how many run at once. A resample that leaves a
-// figure without a value does not count for it. The cost is O(n) a resample and
-// sheet.
+// bootstrap measures the rankings with percentile intervals (Efron and Tibshirani
+// 1993, chapters 8 and 13). All rankings are of the same n messages. A resample is n
+// draws with replacement, the same for every ranking, so that ratios are paired.
+// Resample r draws from PCG(seed, r), so the result does not depend on how many run
+// at once. A resample without a value of a figure does not count for it. The cost is
+// O(n) per resample and ranking.
 //
-// The percentile interval of the calibration error lies high: resampling adds
-// noise to bins that had little.
-func bootstrap(ctx context.Context, sheets []*sheet, resamples int, seed uint64) ([][figures]estimate, []comparison, error) {
-	n := len(sheets[0].rows)
+// The interval of the calibration error lies high, because resampling adds noise.
+func bootstrap(ctx context.Context, rankings []*ranking, resamples int, seed uint64) ([][figures]estimate, []comparison, error) {
+	n := len(rankings[0].rows)
 	ones := make([]int32, n)
 	for i := range ones {
 		ones[i] = 1
 	}
-	point := make([]values, len(sheets))
-	for f, s := range sheets {
+	point := make([]values, len(rankings))
+	for f, s := range rankings {
 		point[f] = s.measure(ones)
 	}
 	drawn := make([][]values, resamples)
@@ -52,8 +50,8 @@ func bootstrap(ctx context.Context, sheets []*sheet, resamples int, seed uint64)
 					return err
 				}
 				resample(weights, seed, uint64(r))
-				drawn[r] = make([]values, len(sheets))
-				for f, s := range sheets {
+				drawn[r] = make([]values, len(rankings))
+				for f, s := range rankings {
 					drawn[r][f] = s.measure(weights)
 				}
 			}
@@ -63,13 +61,13 @@ func bootstrap(ctx context.Context, sheets []*sheet, resamples int, seed uint64)
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	all := make([][figures]estimate, len(sheets))
-	for f := range sheets {
+	all := make([][figures]estimate, len(rankings))
+	for f := range rankings {
 		for j := range figures {
 			all[f][j] = interval(point[f][j], drawn, func(v []values) float64 { return v[f][j] })
 		}
 	}
-	pairs := make([]comparison, len(sheets)-1)
+	pairs := make([]comparison, len(rankings)-1)
 	for f := range pairs {
 		ratio := func(j figure) estimate {
 			return interval(point[0][j]/point[f+1][j], drawn, func(v []values) float64 { return v[0][j] / v[f+1][j] })

@@ -19,14 +19,14 @@ import (
 	"hamlet/deploy/filters"
 )
 
-// A Command holds the flags of `hamlet bench`, for kong to fill.
+// A Command holds the flags of `hamlet bench`.
 type Command struct {
 	Mail       Mail       `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
 	Alarms     Alarms     `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
 	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
 }
 
-// Run runs the measurement that was chosen: kong's command, such as "mail <source>".
+// Run runs the measurement that kong chose, such as "mail <source>".
 func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 	switch name, _, _ := strings.Cut(command, " "); name {
 	case "alarms":
@@ -38,7 +38,7 @@ func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 	}
 }
 
-// Mail holds the flags of `hamlet bench mail`, for kong to fill.
+// Mail holds the flags of `hamlet bench mail`.
 type Mail struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
@@ -99,13 +99,12 @@ func (a *Adapter) UnmarshalText(text []byte) error {
 // MarshalText writes what UnmarshalText reads.
 func (a Adapter) MarshalText() ([]byte, error) { return []byte(a.Name + "=" + a.Command), nil }
 
-const hamlet = "hamlet" // its own name in the table
+const hamlet = "hamlet" // hamlet's name in the table
 
-// maxResamples is a thousand times what a 95 % interval needs:
-// more is a misprint.
+// maxResamples is a thousand times what a 95 % interval needs: more is a typing error.
 const maxResamples = 1_000_000
 
-// Run replays the mailbox and prints what came of it.
+// Run replays the mailbox and prints the comparison.
 func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err := c.check(); err != nil {
 		return err
@@ -126,16 +125,16 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 			return fmt.Errorf("--report: %w", err)
 		}
 	}
-	own, err := newInside(modelConfig)
+	own, err := newOwnFilter(modelConfig)
 	if err != nil {
 		return err
 	}
 	rejections := report.Rejections{W: stdio.Err}
 	progress := progress.NewCounter(stdio.Err)
 	defer progress.Close()
-	r := &race{
+	r := &mailReplay{
 		schedule: schedule{delay: c.Delay, teachFirst: c.TeachFirst, recipient: c.Recipient},
-		inside:   own, outcomes: []*outcome{{name: hamlet, proper: true}},
+		own:      own, outcomes: []*outcome{{name: hamlet, proper: true}},
 		rejected: rejections.Add,
 		progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
 	}
@@ -190,7 +189,7 @@ func (c *Mail) check() error {
 		return cli.Usagef("--resamples: %d, more than %d", c.Resamples, maxResamples)
 	}
 	if c.FilterTimeout <= 0 {
-		return cli.Usagef("--filter-timeout: %v is no time", c.FilterTimeout)
+		return cli.Usagef("--filter-timeout: %v is not above zero", c.FilterTimeout)
 	}
 	names := []string{hamlet}
 	if c.Bogofilter {
@@ -207,10 +206,9 @@ func (c *Mail) check() error {
 
 const bogofilter = "bogofilter"
 
-// start initializes the outside filters. What it returns ends them, also after
-// an error.
-func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err error) {
-	var started []*outside
+// start initializes the other filters. closeAll ends them and is never nil.
+func (c *Mail) start(ctx context.Context, r *mailReplay) (closeAll func() error, err error) {
+	var started []*externalFilter
 	closeAll = func() error {
 		var errs []error
 		for _, o := range started {
@@ -221,7 +219,7 @@ func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err e
 		}
 		return errors.Join(errs...)
 	}
-	add := func(o *outside, err error) error {
+	add := func(o *externalFilter, err error) error {
 		if err != nil {
 			return err
 		}
@@ -230,7 +228,7 @@ func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err e
 			return err
 		}
 		o.initialized = true
-		r.outside = append(r.outside, o)
+		r.external = append(r.external, o)
 		r.outcomes = append(r.outcomes, &outcome{name: o.name})
 		return nil
 	}
@@ -244,18 +242,18 @@ func (c *Mail) start(ctx context.Context, r *race) (closeAll func() error, err e
 		if err != nil {
 			return closeAll, err
 		}
-		if err := add(newOutside(f.Name, command, c.FilterTimeout)); err != nil {
+		if err := add(newExternalFilter(f.Name, command, c.FilterTimeout)); err != nil {
 			return closeAll, err
 		}
 	}
-	if len(r.outside) > 0 {
-		r.jig, err = jigCost(ctx, c.FilterTimeout)
+	if len(r.external) > 0 {
+		r.idle, err = idleCost(ctx, c.FilterTimeout)
 	}
 	return closeAll, err
 }
 
-// words splits the command at blanks. It runs elsewhere, so a word that names an
-// existing file by a path is made absolute.
+// words splits the command at blanks. The adapter runs in another directory, so paths
+// of existing files are made absolute.
 func (a *Adapter) words() ([]string, error) {
 	words := strings.Fields(a.Command)
 	for i, w := range words {

@@ -2,14 +2,13 @@ package bench
 
 import "math"
 
-// A point is one of a curve.
+// A point is one point of a curve.
 type point struct{ x, y float64 }
 
-// rocCurve returns the shares, in %, of ham lost and of spam missed at every
-// threshold, from the highest: the ends where all ham, or all spam, is wrong are
-// in it. A share of 0 is half a message, which is what a logarithm can show; the
-// curve is thinned to what can be seen.
-func (s *sheet) rocCurve() []point {
+// rocCurve returns the percentages of ham lost and of spam missed at every threshold,
+// from the highest. None counts as half a message, which a logarithmic scale can show.
+// Points closer than the eye can see are left out.
+func (s *ranking) rocCurve() []point {
 	ham, spam := 0, 0
 	for i := range s.rows {
 		if s.rows[i].spam {
@@ -21,8 +20,8 @@ func (s *sheet) rocCurve() []point {
 	if ham == 0 || spam == 0 {
 		return nil
 	}
-	share := func(k, n int) float64 { return 100 * max(float64(k), 0.5) / float64(n) }
-	curve := []point{{share(0, ham), share(spam, spam)}}
+	fraction := func(k, n int) float64 { return 100 * max(float64(k), 0.5) / float64(n) }
+	curve := []point{{fraction(0, ham), fraction(spam, spam)}}
 	const seen = 1.005 // half a percent of a value is less than a line's width
 	hamAbove, spamAbove := 0, 0
 	for i := len(s.rows) - 1; i >= 0; i-- {
@@ -32,7 +31,7 @@ func (s *sheet) rocCurve() []point {
 			hamAbove++
 		}
 		if i > 0 && s.rows[i-1].last || i == 0 { // the threshold may lie below this score
-			p, q := point{share(hamAbove, ham), share(spam-spamAbove, spam)}, curve[len(curve)-1]
+			p, q := point{fraction(hamAbove, ham), fraction(spam-spamAbove, spam)}, curve[len(curve)-1]
 			right, down := p.x > q.x*seen, p.y*seen < q.y
 			if right && down {
 				curve = appendTie(curve, q, p)
@@ -45,9 +44,8 @@ func (s *sheet) rocCurve() []point {
 	return curve
 }
 
-// appendTie draws what lies between two thresholds with ham and spam of one
-// score between them: in no order, which is a straight line, and a bow on
-// logarithmic scales.
+// appendTie draws the line between two thresholds where ham and spam have one score
+// between them. It is straight, so bent on logarithmic scales.
 func appendTie(curve []point, from, to point) []point {
 	for k := -12; k <= 12; k++ {
 		t := 1 / (1 + math.Exp(-float64(k)/1.5)) // closer at both ends
@@ -59,14 +57,14 @@ func appendTie(curve []point, from, to point) []point {
 // learningPoints is about how many points a learning curve has.
 const learningPoints = 150
 
-// A learning is how a filter's figures ran, over all messages so far.
+// A learning holds a filter's figures over all messages so far, as curves.
 type learning struct{ roca, wrong []point }
 
-// learningCurve measures growing beginnings of the stream, evenly on a
-// logarithmic scale. Figures are in %; 1-ROCA% begins with the first message of
-// the second class. The cost is O(n) a point.
+// learningCurve measures the first n messages for growing n, even on a logarithmic
+// scale. Figures are in %. 1-ROCA% begins with the first message of the second class.
+// The cost is O(n) per point.
 func learningCurve(truth []bool, o *outcome) (l learning) {
-	s := newSheet(truth, o, 0)
+	s := newRanking(truth, o, 0)
 	wrong := 0
 	next, step := firstLearning, math.Pow(float64(len(truth))/firstLearning, 1.0/learningPoints)
 	weights := make([]int32, len(truth))
@@ -95,18 +93,17 @@ const firstLearning = 20
 
 // A bin is the messages whose probability of spam lies between two edges.
 type bin struct {
-	n      int
-	p      float64 // mean probability
-	share  float64 // of spam among them
-	lo, hi float64 // 95 % interval of the share
+	n        int
+	p        float64 // mean probability
+	fraction float64 // of spam among them
+	lo, hi   float64 // 95 % interval of the fraction
 }
 
-// reliabilityEdges are about even in log-odds, and wide enough that a few
-// thousand messages fill the bins.
+// reliabilityEdges are about even in log-odds. A few thousand messages fill the bins.
 var reliabilityEdges = []float64{0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999}
 
 // reliability bins the messages by probability; empty bins are left out.
-func (s *sheet) reliability() []bin {
+func (s *ranking) reliability() []bin {
 	bins := make([]bin, len(reliabilityEdges)+1)
 	for i := range s.rows {
 		r := &s.rows[i]
@@ -117,7 +114,7 @@ func (s *sheet) reliability() []bin {
 		bins[k].n++
 		bins[k].p += r.p
 		if r.spam {
-			bins[k].share++
+			bins[k].fraction++
 		}
 	}
 	filled := bins[:0]
@@ -127,17 +124,17 @@ func (s *sheet) reliability() []bin {
 		}
 		n := float64(b.n)
 		b.p /= n
-		b.share /= n
-		b.lo, b.hi = wilson(b.share, n)
+		b.fraction /= n
+		b.lo, b.hi = wilson(b.fraction, n)
 		filled = append(filled, b)
 	}
 	return filled
 }
 
-// wilson returns the 95 % score interval of a share of n (Wilson 1927).
-func wilson(share, n float64) (lo, hi float64) {
+// wilson returns the 95 % score interval of a fraction of n (Wilson 1927).
+func wilson(fraction, n float64) (lo, hi float64) {
 	const z = 1.959963984540054
-	center := (share + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	center := (fraction + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(fraction*(1-fraction)/n+z*z/(4*n*n))
 	return max(center-half, 0), min(center+half, 1)
 }

@@ -10,32 +10,30 @@ import (
 	"hamlet/cmd/internal/lab/synthetic"
 )
 
-// A fault is something that happens to a stream at one event and lasts.
+// A fault changes a stream from one event on.
 type fault struct {
 	name, meaning string
 
 	// generator switches the fault on in the generator, from event at on.
 	generator func(cfg *synthetic.Config, at int)
-	// of returns the change of the world's events from there on; nil: the world
-	// has no such fault.
-	of func(w *world, r *rand.Rand) change
+	// of returns the change of the population's events; nil: it has no such fault.
+	of func(w *population, r *rand.Rand) change
 }
 
-// A change alters one event of its own, whose body it shares with others; false
-// leaves the event out.
+// A change alters one event, whose body it shares with others. False leaves the event
+// out.
 type change func(ex *model.Example) (keep bool)
 
 const (
-	badRate     = 0.5 // of the bad source's labels that are wrong; the generator's default
-	keptSpam    = 0.25
-	scale       = 3
-	mirrored    = 20  // columns
-	mirrorAmong = 100 // of the most frequent
+	badRate       = 0.5 // of the bad source's labels that are wrong; the generator's default
+	remainingSpam = 0.25
+	scale         = 3
+	mirrored      = 20  // columns
+	mirrorAmong   = 100 // of the most frequent
 )
 
-// faults are what the alarms are tried on. The first four are bad labels, the next
-// two a change of mail and of what counts as spam; by the last two nothing goes
-// wrong with labels or the world, they are what a day's work brings.
+// faults are what the alarms are tried on: four of bad labels, one of new mail, one of
+// what counts as spam. The last two are everyday changes, which no alarm is for.
 var faults = []fault{
 	{name: "5 % flips", meaning: "one label in twenty is wrong", of: flips(0.05)},
 	{name: "10 % flips", meaning: "one in ten", of: flips(0.10)},
@@ -43,7 +41,7 @@ var faults = []fault{
 	{
 		name: "bad source", meaning: "half the labels of a source that gives a quarter of them are wrong",
 		generator: func(cfg *synthetic.Config, at int) { cfg.BadFeedAt, cfg.BadFeedRate = at, badRate },
-		of: func(w *world, r *rand.Rand) change {
+		of: func(w *population, r *rand.Rand) change {
 			switch {
 			case w.set == nil:
 				return keepAll
@@ -61,7 +59,7 @@ var faults = []fault{
 	{
 		name: "new campaign", meaning: "three mails in ten are spam of an outbreak, in words that nobody has used (generator)",
 		generator: func(cfg *synthetic.Config, at int) { cfg.CampaignAt = at },
-		of: func(w *world, _ *rand.Rand) change {
+		of: func(w *population, _ *rand.Rand) change {
 			if w.set == nil {
 				return keepAll
 			}
@@ -75,8 +73,8 @@ var faults = []fault{
 	},
 	{
 		name: "class balance", meaning: "three spams in four stay away",
-		of: func(_ *world, r *rand.Rand) change {
-			return func(ex *model.Example) bool { return r.Float64() < keptSpam || !ex.Spam }
+		of: func(_ *population, r *rand.Rand) change {
+			return func(ex *model.Example) bool { return r.Float64() < remainingSpam || !ex.Spam }
 		},
 	},
 	{name: "rescaled", meaning: "all numbers times 3 (vectors); the text three times over (mail)", of: rescale},
@@ -84,9 +82,9 @@ var faults = []fault{
 
 func keepAll(*model.Example) bool { return true }
 
-// flips returns the fault that labels are wrong at a rate, whosever they are.
-func flips(rate float64) func(*world, *rand.Rand) change {
-	return func(_ *world, r *rand.Rand) change {
+// flips returns a fault that makes labels of all sources wrong at a rate.
+func flips(rate float64) func(*population, *rand.Rand) change {
+	return func(_ *population, r *rand.Rand) change {
 		return func(ex *model.Example) bool {
 			if r.Float64() < rate {
 				ex.Spam = !ex.Spam
@@ -96,11 +94,10 @@ func flips(rate float64) func(*world, *rand.Rand) change {
 	}
 }
 
-// policy mirrors columns of a set of vectors: those that are there in one row in a
-// hundred to one in two and not negative, as counts of words are. A column becomes
-// 0 where it was not, and elsewhere a tenth of its greatest value, or that value
-// itself if it has no other.
-func policy(w *world, r *rand.Rand) change {
+// policy mirrors columns of a set of vectors that are not negative and not 0 in one row
+// in a hundred to one in two, such as counts of words. A column becomes 0 where it was
+// not. Elsewhere it becomes its greatest value, a tenth of that for dense columns.
+func policy(w *population, r *rand.Rand) change {
 	if w.set == nil {
 		return keepAll
 	}
@@ -140,7 +137,7 @@ func policy(w *world, r *rand.Rand) change {
 	}
 }
 
-func rescale(*world, *rand.Rand) change {
+func rescale(*population, *rand.Rand) change {
 	return func(ex *model.Example) bool {
 		if m := ex.Body.Message; m != nil {
 			longer := *m

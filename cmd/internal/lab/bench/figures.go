@@ -17,8 +17,8 @@ const (
 	roca        figure = iota // 1-ROCA%
 	lamPercent                // lam%, by the filter's own class
 	missed                    // spam missed, %, where one ham in a thousand is lost
-	wrongClass                // share whose class is wrong
-	wrongAtHalf               // share on the wrong side of a probability of one half
+	wrongClass                // fraction whose class is wrong
+	wrongAtHalf               // fraction on the wrong side of a probability of one half
 	logLoss                   // nats
 	calibration               // expected calibration error, 15 bins of equal count
 	slope                     // of the labels' logit on the log-odds
@@ -30,10 +30,10 @@ const (
 // ham, log loss of scores that are no probabilities.
 type values [figures]float64
 
-// An outcome is what a filter did with each message, by index.
+// An outcome is a filter's answers, by the index of the message.
 type outcome struct {
 	name    string
-	logOdds []float64 // of spam; the bare score unless all scores are probabilities
+	logOdds []float64 // of spam; the score itself unless all scores are probabilities
 	spam    []bool    // the filter's class
 	cpu     []time.Duration
 	proper  bool // all scores are probabilities
@@ -55,16 +55,16 @@ type scored struct {
 	p, logOdds, loss, cpu float64
 }
 
-// A sheet is an outcome sorted once, so that every resample of the messages is
-// measured in one walk.
-type sheet struct {
+// A ranking is an outcome sorted by score. Every resample of the messages is measured
+// in one walk over it.
+type ranking struct {
 	rows   []scored // from the lowest score to the highest
 	proper bool
 }
 
-// newSheet sorts the messages from index from on: O(n log n).
-func newSheet(truth []bool, o *outcome, from int) *sheet {
-	s := &sheet{rows: make([]scored, 0, len(truth)-from), proper: o.proper}
+// newRanking sorts the messages from index from on: O(n log n).
+func newRanking(truth []bool, o *outcome, from int) *ranking {
+	s := &ranking{rows: make([]scored, 0, len(truth)-from), proper: o.proper}
 	for i := from; i < len(truth); i++ {
 		z := o.logOdds[i]
 		s.rows = append(s.rows, scored{
@@ -85,7 +85,7 @@ const calibrationBins = 15
 // measure returns the figures of a sample in which message i occurs weights[i]
 // times. They are those of eval.Metrics over the sample, but for lam% and the
 // error, which go by the filter's class. The cost is O(n).
-func (s *sheet) measure(weights []int32) values {
+func (s *ranking) measure(weights []int32) values {
 	var ham, spam, hamWrong, spamWrong, halfWrong int
 	var loss, cpu float64
 	for i := range s.rows {
@@ -131,7 +131,7 @@ func (s *sheet) measure(weights []int32) values {
 }
 
 // points yields the messages of a sample as eval takes them.
-func (s *sheet) points(weights []int32) iter.Seq[eval.Point] {
+func (s *ranking) points(weights []int32) iter.Seq[eval.Point] {
 	return func(yield func(eval.Point) bool) {
 		for i := range s.rows {
 			r := &s.rows[i]
@@ -150,8 +150,8 @@ func (s *sheet) points(weights []int32) iter.Seq[eval.Point] {
 	}
 }
 
-// rank sets what the order of the scores decides.
-func (s *sheet) rank(v *values, weights []int32, ham, spam int) {
+// rank sets the figures that depend on the order of the scores.
+func (s *ranking) rank(v *values, weights []int32, ham, spam int) {
 	var hamBelow, spamBelow, tiedHam, tiedSpam int
 	var wrongPairs, tiedP float64
 	lost, found := spam, false
@@ -185,22 +185,22 @@ func (s *sheet) rank(v *values, weights []int32, ham, spam int) {
 	}
 }
 
-// A binner sums |Σp − Σy| over bins of equal count. So that there are such bins,
-// every message is 15 crumbs and a bin holds as many as there are messages; a tie
-// across an edge is divided in proportion.
+// A binner sums |Σp − Σy| over bins of equal count. Every message counts as 15 units
+// and a bin holds as many units as there are messages, so that the bins are equal. A
+// tie across an edge is divided in proportion.
 type binner struct {
 	width, filled int
 	p, spam, gaps float64
 }
 
 func (b *binner) add(n, spam int, p float64) {
-	for crumbs := n * calibrationBins; crumbs > 0; {
-		k := min(crumbs, b.width-b.filled)
+	for units := n * calibrationBins; units > 0; {
+		k := min(units, b.width-b.filled)
 		part := float64(k) / float64(n)
 		b.p += part * p
 		b.spam += part * float64(spam)
 		b.filled += k
-		crumbs -= k
+		units -= k
 		if b.filled == b.width {
 			b.gaps += math.Abs(b.p - b.spam)
 			b.filled, b.p, b.spam = 0, 0, 0
@@ -208,8 +208,8 @@ func (b *binner) add(n, spam int, p float64) {
 	}
 }
 
-// lam returns lam% of hw of h ham and sw of s spam misclassified; half a message
-// stands for none and, from the other side, for all.
+// lam returns lam% where hw of h ham and sw of s spam are misclassified. None counts
+// as half a message, all as half a message less.
 func lam(hw, h, sw, s int) float64 {
 	logit := func(k, n int) float64 {
 		x := min(max(float64(k), 0.5), float64(n)-0.5)

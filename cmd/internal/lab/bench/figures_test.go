@@ -51,7 +51,7 @@ func agree(a, b float64) bool {
 func TestResamplesAgainstEval(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		truth, o := drawOutcome(t)
-		s := newSheet(truth, o, 0)
+		s := newRanking(truth, o, 0)
 		weights := make([]int32, len(truth))
 		resample(weights, 7, rapid.Uint64().Draw(t, "r"))
 		got := s.measure(weights)
@@ -84,7 +84,7 @@ func TestResamplesAgainstEval(t *testing.T) {
 func TestOwnClass(t *testing.T) {
 	truth := []bool{true, true, false, false}
 	o := &outcome{logOdds: []float64{3, 1, -1, -2}, spam: []bool{true, false, false, false}, cpu: make([]time.Duration, 4), proper: true}
-	v := newSheet(truth, o, 0).measure([]int32{1, 1, 1, 1})
+	v := newRanking(truth, o, 0).measure([]int32{1, 1, 1, 1})
 	if v[wrongClass] != 0.25 || v[wrongAtHalf] != 0 || v[roca] != 0 {
 		t.Errorf("got %v", v)
 	}
@@ -99,7 +99,7 @@ func TestOwnClass(t *testing.T) {
 func TestScoresThatAreNoProbabilities(t *testing.T) {
 	o := &outcome{logOdds: []float64{0.2, 7}, spam: []bool{false, true}, cpu: make([]time.Duration, 2)}
 	o.probabilities()
-	v := newSheet([]bool{false, true}, o, 0).measure([]int32{1, 1})
+	v := newRanking([]bool{false, true}, o, 0).measure([]int32{1, 1})
 	if v[roca] != 0 || v[wrongClass] != 0 || !math.IsNaN(v[logLoss]) || !math.IsNaN(v[calibration]) || !math.IsNaN(v[wrongAtHalf]) {
 		t.Errorf("got %v", v)
 	}
@@ -129,7 +129,7 @@ func TestBootstrapAgainstOracle(t *testing.T) {
 			o.cpu[len(o.cpu)-1] = time.Duration(1+f*random.IntN(100)) * time.Millisecond
 		}
 	}
-	all, pairs, err := bootstrap(t.Context(), []*sheet{newSheet(truth, filters[0], 0), newSheet(truth, filters[1], 0)}, resamples, seed)
+	all, pairs, err := bootstrap(t.Context(), []*ranking{newRanking(truth, filters[0], 0), newRanking(truth, filters[1], 0)}, resamples, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,11 +161,11 @@ func TestBootstrapAgainstOracle(t *testing.T) {
 // A resample without spam has no area; it does not count, and nothing is NaN.
 func TestFewMessages(t *testing.T) {
 	o := &outcome{logOdds: []float64{-1, 1}, spam: []bool{false, true}, cpu: make([]time.Duration, 2), proper: true}
-	all, _, err := bootstrap(t.Context(), []*sheet{newSheet([]bool{false, true}, o, 0)}, 50, 1)
+	all, _, err := bootstrap(t.Context(), []*ranking{newRanking([]bool{false, true}, o, 0)}, 50, 1)
 	if err != nil || all[0][roca] != (estimate{}) {
 		t.Errorf("got %v, %v; want 0, of the resamples that hold both", all[0][roca], err)
 	}
-	all, _, err = bootstrap(t.Context(), []*sheet{newSheet([]bool{true, true}, o, 0)}, 50, 1)
+	all, _, err = bootstrap(t.Context(), []*ranking{newRanking([]bool{true, true}, o, 0)}, 50, 1)
 	if err != nil || !math.IsNaN(all[0][roca].value) || !math.IsNaN(all[0][roca].lo) {
 		t.Errorf("without ham: got %v, %v", all[0][roca], err)
 	}
@@ -180,7 +180,7 @@ func BenchmarkResample(b *testing.B) {
 		truth[i] = random.IntN(3) == 0
 		o.add(true, random.NormFloat64())
 	}
-	s := newSheet(truth, o, 0)
+	s := newRanking(truth, o, 0)
 	weights := make([]int32, n)
 	b.ReportAllocs()
 	for i := range b.N {

@@ -18,9 +18,9 @@ func poisson(k int) (lo, hi float64) {
 	return lo, mathext.GammaIncRegInv(float64(k+1), 0.975)
 }
 
-// median returns the median of delays, of which +Inf is one that did not end, and
-// its 95 % bootstrap interval over them: +Inf where half of them did not end.
-// Resample r draws from PCG(seed, r).
+// median returns the median of delays with its 95 % bootstrap interval. A delay of +Inf
+// did not end; where that is half of them, so is the median. Resample r draws from
+// PCG(seed, r).
 func median(delays []float64, resamples int, seed uint64) estimate {
 	sample := slices.Clone(delays)
 	middle := func() float64 {
@@ -41,6 +41,6 @@ func median(delays []float64, resamples int, seed uint64) estimate {
 	return e
 }
 
-// chance is the share of spans of so many events in which an alarm that goes off at
-// random, at a rate an event, goes off.
+// chance is the probability that an alarm which is raised at random, at a rate per
+// event, is raised within so many events.
 func chance(rate float64, events int) float64 { return -math.Expm1(-rate * float64(events)) }

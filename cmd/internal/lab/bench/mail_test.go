@@ -157,7 +157,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"fails", script("echo no words today >&2; exit 4"), []string{"filter x: message 1: classify: exit status 4; it said: no words today"}},
 		{"fails in silence", script("exit 4"), []string{"classify: exit status 4, and nothing on its standard error"}},
-		{"says nothing", script(":"), []string{`message 1: classify printed "": class=spam|ham score=NUMBER is wanted`}},
+		{"says nothing", script(":"), []string{`message 1: classify printed "": want class=spam|ham score=NUMBER`}},
 		{"prints nonsense", script("echo hello"), []string{`classify printed "hello"`}},
 		{"third class", script("echo class=unsure score=.5"), []string{`class "unsure" is neither spam nor ham`}},
 		{"no number", script("echo class=ham score=low"), []string{`score "low" is not a finite number`}},

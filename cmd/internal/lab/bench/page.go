@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gonum.org/v1/plot/vg"
 )
 
 //go:embed page.html
@@ -48,8 +51,7 @@ func (r *result) writePage(dir string) error {
 	for i, f := range r.filters {
 		data.Names = append(data.Names, f.name)
 		style := palette[i%len(palette)]
-		data.Legend = append(data.Legend, pageKey{f.name,
-			fmt.Sprintf("#%02x%02x%02x", style.color.R, style.color.G, style.color.B), strings.Trim(fmt.Sprint(style.dashes), "[]")})
+		data.Legend = append(data.Legend, pageKey{f.name, hexOf(style.color), dashesOf(style.dashes)})
 	}
 	for i := range rows {
 		line := pageRow{Name: rows[i].name, Meaning: rows[i].meaning}
@@ -66,10 +68,10 @@ func (r *result) writePage(dir string) error {
 		*chart
 		title, caption string
 	}{
-		{r.rocChart(), "ROC", "Every threshold of a filter: lower and further left is better. Both scales are logarithmic; none lost, or none missed, is drawn at half a message."},
+		{r.rocChart(), "ROC", "Every threshold of a filter: lower and further left is better. Both scales are logarithmic; none counts as half a message."},
 		{area, "Learning: 1-ROCA%", "Over all messages so far, as each was scored before it was taught. Zero is drawn at the lower edge."},
 		{wrong, "Learning: error", "Over all messages so far, by the filter's own class. Zero is drawn at the lower edge."},
-		{r.reliabilityChart(), "Reliability", "How often it was spam where a filter said p: on the diagonal p can be taken at its word. Scales are those of log-odds, bars are 95 % intervals; what lies beyond the edges is drawn on them."},
+		{r.reliabilityChart(), "Reliability", "How often it was spam where a filter answered p. On the diagonal p is right. Scales are those of log-odds, bars are 95 % intervals. Values beyond the edges are drawn on them."},
 	} {
 		if c.chart == nil {
 			continue
@@ -80,12 +82,22 @@ func (r *result) writePage(dir string) error {
 		}
 		data.Charts = append(data.Charts, pageChart{c.title, c.caption, template.HTML(svg)})
 	}
+	return writeIndex(dir, page, data)
+}
+
+// writeIndex writes index.html, made by a template, into dir.
+func writeIndex(dir string, t *template.Template, data any) error {
 	var b bytes.Buffer
-	if err := page.Execute(&b, data); err != nil {
+	if err := t.Execute(&b, data); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	return os.WriteFile(filepath.Join(dir, "index.html"), b.Bytes(), 0o644)
 }
+
+func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+// dashesOf writes dashes as the attribute stroke-dasharray.
+func dashesOf(dashes []vg.Length) string { return strings.Trim(fmt.Sprint(dashes), "[]") }
 
 // standalone takes the prologue off a drawing, names it, and asks for fonts that
 // are everywhere.

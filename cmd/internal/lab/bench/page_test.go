@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 	if n := strings.Count(html, `role="img"><title>`); n != 4 {
 		t.Errorf("%d curves, want 4", n)
 	}
-	for _, want := range []string{"1-ROCA%", "hamlet / &lt;b&gt;", "ham lost, %", "messages so far", "share of spam that came"} {
+	for _, want := range []string{"1-ROCA%", "hamlet / &lt;b&gt;", "ham lost, %", "messages so far", "fraction of spam"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -55,14 +55,14 @@ func TestROCCurve(t *testing.T) {
 	// From the top: spam, ham, spam, ham.
 	o := &outcome{logOdds: []float64{4, 3, 2, 1}, spam: make([]bool, 4), cpu: make([]time.Duration, 4)}
 	truth := []bool{true, false, true, false}
-	got := newSheet(truth, o, 0).rocCurve()
+	got := newRanking(truth, o, 0).rocCurve()
 	want := []point{{25, 100}, {25, 50}, {50, 50}, {50, 25}, {100, 25}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	// All tied: a straight line between the corners.
 	o.logOdds = []float64{1, 1, 1, 1}
-	got = newSheet(truth, o, 0).rocCurve()
+	got = newRanking(truth, o, 0).rocCurve()
 	first, last := got[0], got[len(got)-1]
 	if first != (point{25, 100}) || last != (point{100, 25}) {
 		t.Fatalf("corners %v and %v", first, last)
@@ -90,7 +90,7 @@ func TestLearningCurve(t *testing.T) {
 	for i := range weights {
 		weights[i] = 1
 	}
-	v := newSheet(truth, o, 0).measure(weights)
+	v := newRanking(truth, o, 0).measure(weights)
 	l := learningCurve(truth, o)
 	if last := l.roca[len(l.roca)-1]; last != (point{500, v[roca]}) {
 		t.Errorf("1-ROCA%% ends at %v, want %v", last, v[roca])
@@ -116,8 +116,8 @@ func TestWilson(t *testing.T) {
 
 func TestReliability(t *testing.T) {
 	o := &outcome{logOdds: []float64{-20, -20, 0.1, 0.2}, spam: make([]bool, 4), cpu: make([]time.Duration, 4)}
-	bins := newSheet([]bool{false, false, true, false}, o, 0).reliability()
-	if len(bins) != 2 || bins[0].n != 2 || bins[0].share != 0 || bins[1].share != 0.5 || bins[1].p < 0.52 || bins[1].p > 0.55 {
+	bins := newRanking([]bool{false, false, true, false}, o, 0).reliability()
+	if len(bins) != 2 || bins[0].n != 2 || bins[0].fraction != 0 || bins[1].fraction != 0.5 || bins[1].p < 0.52 || bins[1].p > 0.55 {
 		t.Errorf("got %+v", bins)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// Partitions holds the flags of `hamlet bench partitions`, for kong to fill.
+// Partitions holds the flags of `hamlet bench partitions`.
 type Partitions struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
@@ -57,8 +57,9 @@ A joint table averages AdaGrad's weights by their accumulators and adds naive Ba
 Intervals are 95 % bootstrap intervals over events; ratios are paired, on the same resamples.`
 }
 
-// A split is the replay of one stream through partition models and one model.
-type split struct {
+// A partitionReplay is the replay of one stream through the models of its partitions
+// and through one model.
+type partitionReplay struct {
 	parts    []*model.Model
 	joint    *model.Pool
 	single   *model.Model
@@ -71,14 +72,14 @@ type split struct {
 	progress func(scored int)
 }
 
-// The outcomes: the mean comes first, so that the others are compared with it.
+// Names of outcomes. The mean of the joins comes before them: ratios are to it.
 const (
 	singleOutcome = "one partition"
 	ownOutcome    = "own partition alone"
 )
 
-func newSplit(cfg model.Config, partitions int, of func(*stream.Event) int) (*split, error) {
-	s := &split{of: of, learnt: make([]int, partitions)}
+func newPartitionReplay(cfg model.Config, partitions int, of func(*stream.Event) int) (*partitionReplay, error) {
+	s := &partitionReplay{of: of, learnt: make([]int, partitions)}
 	for range partitions {
 		m, err := model.New(cfg)
 		if err != nil {
@@ -99,7 +100,7 @@ func newSplit(cfg model.Config, partitions int, of func(*stream.Event) int) (*sp
 }
 
 // run replays items.
-func (s *split) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
+func (s *partitionReplay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
 	for item, err := range items {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -120,11 +121,11 @@ func (s *split) run(ctx context.Context, items iter.Seq2[source.Item, error]) er
 	return nil
 }
 
-// step scores an item and lets it be learnt. An error says why the models refuse
-// it; nothing has changed then.
-func (s *split) step(item *source.Item) error {
+// step scores an item, then teaches it. An error says why the models refuse it; they
+// are unchanged then.
+func (s *partitionReplay) step(item *source.Item) error {
 	if item.Event.Action != stream.Learn {
-		return fmt.Errorf("event %d: a split takes labelled events alone, and this one withdraws another: remove it", item.Ordinal+1)
+		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it", item.Ordinal+1)
 	}
 	ex, err := example.Of(&item.Event)
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *split) step(item *source.Item) error {
 	return nil
 }
 
-// Run replays the source and prints what came of it.
+// Run replays the source and prints the comparison.
 func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	if c.Partitions < 1 {
 		return cli.Usagef("--partitions: %d is below 1", c.Partitions)
@@ -177,7 +178,7 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSplit(modelConfig, c.Partitions, c.partition)
+	s, err := newPartitionReplay(modelConfig, c.Partitions, c.partition)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	return result.writeTable(stdio.Out)
 }
 
-// partition returns where an event goes.
+// partition returns the partition of an event.
 func (c *Partitions) partition(e *stream.Event) int {
 	if c.By == "recipient" {
 		return kafka.PartitionOf(ingest.Key(e), c.Partitions)

@@ -67,7 +67,7 @@ func TestPartitions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got jsonSplit
+		var got jsonPartitions
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -103,7 +103,7 @@ func TestPartitionsByRecipient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got jsonSplit
+	var got jsonPartitions
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}

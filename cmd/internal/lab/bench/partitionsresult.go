@@ -2,14 +2,13 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 )
 
-// A splitResult is what a split amounts to.
-type splitResult struct {
+// A partitionResult is the measurement of a partitionReplay.
+type partitionResult struct {
 	by        string
 	learnt    []int
 	events    int
@@ -21,16 +20,16 @@ type splitResult struct {
 	ratios    []estimate // 1-ROCA% of the first join to each further one's
 }
 
-func (c *Partitions) measure(ctx context.Context, s *split) (*splitResult, error) {
-	sheets := make([]*sheet, len(s.outcomes))
+func (c *Partitions) measure(ctx context.Context, s *partitionReplay) (*partitionResult, error) {
+	rankings := make([]*ranking, len(s.outcomes))
 	for i, o := range s.outcomes {
-		sheets[i] = newSheet(s.truth, o, 0)
+		rankings[i] = newRanking(s.truth, o, 0)
 	}
-	estimates, pairs, err := bootstrap(ctx, sheets, c.Resamples, c.BootstrapSeed)
+	estimates, pairs, err := bootstrap(ctx, rankings, c.Resamples, c.BootstrapSeed)
 	if err != nil {
 		return nil, err
 	}
-	r := &splitResult{
+	r := &partitionResult{
 		by: "by " + c.By, learnt: s.learnt, events: len(s.truth), rejected: s.rejects, resamples: c.Resamples, seed: c.BootstrapSeed,
 	}
 	if c.By == "random" {
@@ -50,8 +49,8 @@ func (c *Partitions) measure(ctx context.Context, s *split) (*splitResult, error
 	return r, nil
 }
 
-// splitRows are the figures that a split is judged by.
-var splitRows = []figure{roca, logLoss, wrongAtHalf, calibration, slope}
+// partitionRows are the figures in the table.
+var partitionRows = []figure{roca, logLoss, wrongAtHalf, calibration, slope}
 
 func rowOf(f figure) *row {
 	for i := range rows {
@@ -63,17 +62,17 @@ func rowOf(f figure) *row {
 }
 
 // writeTable prints r for people, a line a join.
-func (r *splitResult) writeTable(w io.Writer) error {
+func (r *partitionResult) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "%d events, %d spam, %d ham, in %d partitions %s: %v\n\n",
 		r.events, r.spam, r.events-r.spam, len(r.learnt), r.by, r.learnt)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range splitRows {
+	for _, f := range partitionRows {
 		fmt.Fprintf(t, "\t%s", rowOf(f).name)
 	}
 	fmt.Fprintf(t, "\t1-ROCA%% of %s to it\n", r.joins[0].name)
 	for i, j := range r.joins {
 		fmt.Fprint(t, j.name)
-		for _, f := range splitRows {
+		for _, f := range partitionRows {
 			fmt.Fprintf(t, "\t%s", rowOf(f).text(j.figures[f]))
 		}
 		if i > 0 {
@@ -89,7 +88,7 @@ func (r *splitResult) writeTable(w io.Writer) error {
 	return err
 }
 
-type jsonSplit struct {
+type jsonPartitions struct {
 	Command    string     `json:"command"`
 	By         string     `json:"by"`
 	Partitions []int      `json:"partitions"` // events learnt
@@ -112,8 +111,8 @@ type jsonJoin struct {
 	Ratio   *jsonEstimate `json:"mean_to_it,omitempty"` // 1-ROCA% of the mean to this one's
 }
 
-func (r *splitResult) writeJSON(w io.Writer) error {
-	out := jsonSplit{
+func (r *partitionResult) writeJSON(w io.Writer) error {
+	out := jsonPartitions{
 		Command: commandLine(), By: r.by, Partitions: r.learnt, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
 		Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed,
 	}
@@ -129,10 +128,5 @@ func (r *splitResult) writeJSON(w io.Writer) error {
 		}
 		out.Joins = append(out.Joins, line)
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return fmt.Errorf("result in JSON: %w", err)
-	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
+	return writeJSON(w, out)
 }

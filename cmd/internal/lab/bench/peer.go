@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"hamlet/algos/drift"
 )
@@ -16,12 +13,11 @@ import (
 // alarm.
 type watcher func(count int, wrong bool, loss float64) (raises bool)
 
-// A peer is a detector that others use, with the one number that trades false
-// alarms for delays: the greater, the fewer of the first and the longer the
-// second.
+// A peer is a detector of change from the literature. One threshold trades false alarms
+// for delays: the greater it is, the fewer the alarms and the longer the delays.
 type peer struct {
 	name, on  string
-	parameter string // what the number is
+	parameter string // what the threshold is
 	low, high float64
 	watch     func(threshold float64) (watcher, error)
 }
@@ -89,8 +85,8 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// together is the span in which alarms count as one, whoever raises them: DDM and
-// ADWIN have no state of being raised and may say the same thing again and again.
+// together is the span of events in which alarms count as one. DDM and ADWIN may raise
+// the same alarm again and again.
 const together = 500
 
 // raises replays a peer over a series and returns the events at which it raises an
@@ -109,11 +105,10 @@ func (p *peer) raises(s *series, threshold float64) ([]int, error) {
 	return at, nil
 }
 
-// alarmsAfter counts the alarms after the event learnt, up to event end: one, and
-// whatever is raised in the events together from it on, then the next one. What
-// is raised all the time is so many alarms.
+// alarmsAfter counts the alarms after event learnt, up to event end. An alarm and all
+// that are raised within the events together from it on count as one.
 func alarmsAfter(raises []int, learnt, end int) (n int) {
-	open := learnt // the last event of the alarm that was counted last
+	open := learnt // raises up to this event belong to the alarm counted last
 	for _, at := range raises {
 		if at > open && at <= end {
 			n++
@@ -126,18 +121,11 @@ func alarmsAfter(raises []int, learnt, end int) (n int) {
 // replay returns the raises over each of the streams.
 func (p *peer) replay(ctx context.Context, streams []*series, threshold float64) ([][]int, error) {
 	all := make([][]int, len(streams))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, s := range streams {
-		g.Go(func() (err error) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			all[i], err = p.raises(s, threshold)
-			return err
-		})
-	}
-	return all, g.Wait()
+	err := eachOf(ctx, len(streams), func(_ context.Context, i int) (err error) {
+		all[i], err = p.raises(streams[i], threshold)
+		return err
+	})
+	return all, err
 }
 
 // alarms counts the false alarms over clean streams, those of the first learnt
@@ -150,16 +138,14 @@ func (p *peer) alarms(ctx context.Context, clean []*series, learnt int, threshol
 	return n, err
 }
 
-// Thresholds are tried in steps of √2 from the highest, and the last step is halved
-// so often: to within a thousandth.
+// tuneSteps is how often the last step of √2 is halved: to within a thousandth.
 const tuneSteps = 9
 
-// tune returns the lowest threshold at which, and at all tried above it, there are no
-// more than target false alarms, and how many it gives. It comes from above, because
-// false alarms need not fall with the threshold: a DDM that raises alarms while the
-// model learns begins new contexts by it and may be quiet later, on these streams.
-// For that reason there may be more of them between two thresholds that were tried.
-// If even the highest threshold gives more, that is returned.
+// tune returns the lowest threshold with no more than target false alarms, there and at
+// all thresholds tried above it, and their number. It tries from the highest down,
+// because false alarms need not fall with the threshold: a DDM that alarms while the
+// model learns resets itself and may be quiet later. So there may be more of them
+// between two thresholds that were tried. If the highest gives more, it is returned.
 func (p *peer) tune(ctx context.Context, clean []*series, learnt, target int) (threshold float64, alarms int, err error) {
 	threshold = p.high
 	if alarms, err = p.alarms(ctx, clean, learnt, threshold); err != nil || alarms > target {

@@ -158,7 +158,7 @@ func TestAlarmTable(t *testing.T) {
 	}
 	r := &alarmResult{
 		plan: plan{seeds: 4, faultAt: 5_000, horizon: 2_000, learnt: 1_500}, command: "hamlet bench alarms",
-		worlds: []string{"one", "two"}, trials: []trial{{1, "two", &faults[1]}},
+		populations: []string{"one", "two"}, trials: []trial{{1, "two", &faults[1]}},
 		streams: 10, clean: 215_000, counted: 200_000, before: 14_000, target: 4, took: 3 * time.Second,
 		detectors: []detector{
 			{name: "always", falseAlarms: 200_000, beforehand: 14_000, findings: find(4, 1, 1, 1)},
@@ -184,7 +184,7 @@ two: 10 % flips    raised       4/4     3/4       0/4
                    delay        1       120       >2000
                    95 %         1       90–>2000  >2000
 
-Ours are as`
+Ours have the thresholds`
 	if got := b.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -22,9 +22,9 @@ type plan struct {
 	horizon       int // events after it in which an alarm counts
 }
 
-// The sizes of a plan. A clean stream is no longer than this, because a set that is
-// drawn from is known by heart after a while. In the first 1,500 events a model
-// learns, and no alarm of anybody counts.
+// The sizes of a plan. A clean stream is short, because a model knows a data set by
+// heart after a while. Alarms in the first 1,500 events do not count: the model has not
+// learnt enough.
 const (
 	cleanLength = 20_000
 	learntBy    = 1_500
@@ -32,33 +32,34 @@ const (
 	faultLasts  = 2_000
 )
 
-// A recording is everything that detectors are replayed over.
+// A recording holds the series that detectors are replayed over.
 type recording struct {
 	clean  []*series
 	faulty [][]*series // by trial, then by seed
 	trials []trial     // what the faulty streams are
 }
 
-// A trial is one fault in one world.
+// A trial is one fault in one population.
 type trial struct {
-	set   int // which of the worlds
-	world string
-	fault *fault
+	set        int // which of the populations
+	population string
+	fault      *fault
 }
 
-// record runs the models: the clean streams of all worlds, an equal share each,
-// then the faults. Streams are run at once, and no result depends on that.
-func (p *plan) record(ctx context.Context, worlds []*world, show *stages) (*recording, error) {
+// record runs the models, first over the clean streams, then over the faults. Each
+// population gives the same number of clean events. Streams run at once, and no result
+// depends on that.
+func (p *plan) record(ctx context.Context, populations []*population, show *phases) (*recording, error) {
 	rec := new(recording)
-	share := p.events / len(worlds)
-	streams := (share + p.length - 1) / p.length
-	length := share / streams
-	rec.clean = make([]*series, len(worlds)*streams)
+	each := p.events / len(populations)
+	streams := (each + p.length - 1) / p.length
+	length := each / streams
+	rec.clean = make([]*series, len(populations)*streams)
 	var done atomic.Int64
 	stop := show.begin(fmt.Sprintf("%d clean streams of %d events", len(rec.clean), length), len(rec.clean)*length, &done)
 	err := eachOf(ctx, len(rec.clean), func(ctx context.Context, i int) (err error) {
-		// Fault k has seed p.seed + k: clean streams are others.
-		rec.clean[i], err = worlds[i%len(worlds)].clean(ctx, p.seed+1<<20+uint64(i/len(worlds)), length, &done)
+		// far from the seeds of the faults
+		rec.clean[i], err = populations[i%len(populations)].clean(ctx, p.seed+1<<20+uint64(i/len(populations)), length, &done)
 		return err
 	})
 	stop()
@@ -66,18 +67,18 @@ func (p *plan) record(ctx context.Context, worlds []*world, show *stages) (*reco
 		return nil, err
 	}
 	done.Store(0)
-	expected := len(worlds) * p.seeds * (p.faultAt + len(faults)*p.horizon)
+	expected := len(populations) * p.seeds * (p.faultAt + len(faults)*p.horizon)
 	stop = show.begin(fmt.Sprintf("%d streams for each of %d faults", p.seeds, len(faults)), expected, &done)
-	all := make([][]*series, len(worlds)*p.seeds)
+	all := make([][]*series, len(populations)*p.seeds)
 	err = eachOf(ctx, len(all), func(ctx context.Context, i int) (err error) {
-		all[i], err = worlds[i/p.seeds].faulty(ctx, p.seed+uint64(i%p.seeds), p.faultAt, p.horizon, &done)
+		all[i], err = populations[i/p.seeds].faulty(ctx, p.seed+uint64(i%p.seeds), p.faultAt, p.horizon, &done)
 		return err
 	})
 	stop()
 	if err != nil {
 		return nil, err
 	}
-	for i, w := range worlds {
+	for i, w := range populations {
 		for k := range faults {
 			var streams []*series
 			for _, of := range all[i*p.seeds : (i+1)*p.seeds] {
@@ -110,21 +111,21 @@ func eachOf(ctx context.Context, n int, f func(ctx context.Context, i int) error
 }
 
 // measure records the streams, tunes the peers and compares.
-func (p *plan) measure(ctx context.Context, worlds []*world, curves bool, show *stages) (*alarmResult, error) {
+func (p *plan) measure(ctx context.Context, populations []*population, curves bool, show *phases) (*alarmResult, error) {
 	start := time.Now()
-	rec, err := p.record(ctx, worlds, show)
+	rec, err := p.record(ctx, populations, show)
 	if err != nil {
 		return nil, err
 	}
 	out := &alarmResult{plan: *p, trials: rec.trials}
-	for _, w := range worlds {
-		out.worlds = append(out.worlds, w.name)
+	for _, w := range populations {
+		out.populations = append(out.populations, w.name)
 	}
 	for _, s := range rec.clean {
 		out.clean += len(s.loss)
 		out.counted += max(0, len(s.loss)-p.learnt)
 	}
-	out.before = len(worlds) * p.seeds * max(0, p.faultAt-p.learnt)
+	out.before = len(populations) * p.seeds * max(0, p.faultAt-p.learnt)
 	out.streams = len(rec.clean)
 
 	everyEvent := func(s *series) []int {
@@ -162,8 +163,8 @@ func (p *plan) measure(ctx context.Context, worlds []*world, curves bool, show *
 	return out, nil
 }
 
-// replayPeer tunes a peer and tries it on every fault. With curves it does so at
-// thresholds around that as well.
+// replayPeer tunes a peer and tries it on every fault, with curves also at thresholds
+// around the tuned one.
 func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, target int, curves bool) (detector, error) {
 	threshold, _, err := peer.tune(ctx, rec.clean, p.learnt, target)
 	if err != nil {

@@ -57,8 +57,8 @@ func newChart(x, y string) *chart {
 	return c
 }
 
-// line draws a filter's curve.
-func (c *chart) line(f int, name string, curve []point) {
+// line draws a curve.
+func (c *chart) line(name string, curve []point, style draw.LineStyle) {
 	if len(curve) == 0 {
 		return
 	}
@@ -67,9 +67,25 @@ func (c *chart) line(f int, name string, curve []point) {
 		c.fail(name, err)
 		return
 	}
-	l.Width = 1.6
-	l.Color, l.Dashes = palette[f%len(palette)].color, palette[f%len(palette)].dashes
+	l.LineStyle = style
 	c.plot.Add(l)
+}
+
+// points draws a mark at each of the points.
+func (c *chart) points(name string, at []point, style draw.GlyphStyle) {
+	s, err := plotter.NewScatter(toXYs(at))
+	if err != nil {
+		c.fail(name, err)
+		return
+	}
+	s.GlyphStyle = style
+	c.plot.Add(s)
+}
+
+// lineOf is the style of filter f's curves.
+func lineOf(f int) draw.LineStyle {
+	style := palette[f%len(palette)]
+	return draw.LineStyle{Color: style.color, Width: 1.6, Dashes: style.dashes}
 }
 
 func (c *chart) fail(what string, err error) {
@@ -107,11 +123,11 @@ func (r *result) rocChart() *chart {
 	c := newChart("ham lost, %", "spam missed, %")
 	least := 100.0
 	for f, o := range r.outcomes {
-		curve := newSheet(r.truth, o, r.from).rocCurve()
+		curve := newRanking(r.truth, o, r.from).rocCurve()
 		for _, p := range curve {
 			least = min(least, p.x, p.y)
 		}
-		c.line(f, o.name, curve)
+		c.line(o.name, curve, lineOf(f))
 	}
 	logAxis(&c.plot.X, least, 100)
 	logAxis(&c.plot.Y, least, 100)
@@ -144,7 +160,7 @@ func (r *result) learningCharts() (area, wrong *chart) {
 			for i := range curve {
 				curve[i].y = max(curve[i].y, floor)
 			}
-			c.line(f, o.name, curve)
+			c.line(o.name, curve, lineOf(f))
 		}
 		logAxis(&c.plot.X, firstLearning, max(float64(len(r.truth)), 2*firstLearning))
 		logAxis(&c.plot.Y, floor, min(2*most, 100))
@@ -157,17 +173,12 @@ func (r *result) learningCharts() (area, wrong *chart) {
 // The ends of the reliability diagram's axes.
 const leastShown, mostShown = 0.0003, 0.9997
 
-// reliabilityChart shows the share of spam where a filter said p, on log-odds
+// reliabilityChart shows the fraction of spam where a filter said p, on log-odds
 // scales, with 95 % intervals. It returns nil if no filter gives probabilities.
 func (r *result) reliabilityChart() *chart {
-	c := newChart("probability that was given", "share of spam that came")
-	ideal, err := plotter.NewLine(plotter.XYs{{X: leastShown, Y: leastShown}, {X: mostShown, Y: mostShown}})
-	if err != nil {
-		c.fail("reliability", err)
-		return c
-	}
-	ideal.Color, ideal.Width = color.Gray{Y: 150}, 1
-	c.plot.Add(ideal)
+	c := newChart("probability that was given", "fraction of spam")
+	diagonal := []point{{leastShown, leastShown}, {mostShown, mostShown}}
+	c.line("reliability", diagonal, draw.LineStyle{Color: color.Gray{Y: 150}, Width: 1})
 	shown := func(v float64) float64 { return min(max(v, leastShown), mostShown) }
 	some := false
 	for f, o := range r.outcomes {
@@ -177,14 +188,15 @@ func (r *result) reliabilityChart() *chart {
 		some = true
 		var curve []point
 		var bars errorBars
-		for _, b := range newSheet(r.truth, o, r.from).reliability() {
-			p := point{shown(b.p), shown(b.share)}
+		for _, b := range newRanking(r.truth, o, r.from).reliability() {
+			p := point{shown(b.p), shown(b.fraction)}
 			curve = append(curve, p)
-			bars.XYs = append(bars.XYs, plotter.XY{X: p.x, Y: p.y})
 			bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{p.y - shown(b.lo), shown(b.hi) - p.y})
 		}
-		c.line(f, o.name, curve)
+		c.line(o.name, curve, lineOf(f))
+		bars.XYs = toXYs(curve)
 		c.bars(f, o.name, bars)
+		c.points(o.name, curve, draw.GlyphStyle{Color: palette[f%len(palette)].color, Radius: 2.5, Shape: draw.CircleGlyph{}})
 	}
 	if !some {
 		return nil
@@ -208,13 +220,7 @@ func (c *chart) bars(f int, name string, bars errorBars) {
 		return
 	}
 	e.Color, e.Width, e.CapWidth = palette[f%len(palette)].color, 1, 4
-	s, err := plotter.NewScatter(bars.XYs)
-	if err != nil {
-		c.fail(name, err)
-		return
-	}
-	s.Color, s.Radius, s.Shape = palette[f%len(palette)].color, 2.5, draw.CircleGlyph{}
-	c.plot.Add(e, s)
+	c.plot.Add(e)
 }
 
 // logAxis makes an axis logarithmic, with ticks at the decades.

@@ -9,7 +9,7 @@ import (
 // Envelope-To, To, Cc) of a message contains the text, in any case.
 func isTo(raw []byte, text string) bool {
 	text = strings.ToLower(text)
-	inside := false // a header of delivery, maybe folded
+	delivery := false // a header of delivery, maybe folded
 	for len(raw) > 0 {
 		line, rest, _ := bytes.Cut(raw, []byte{'\n'})
 		raw = rest
@@ -19,9 +19,9 @@ func isTo(raw []byte, text string) bool {
 		}
 		if line[0] != ' ' && line[0] != '\t' {
 			name, value, _ := bytes.Cut(line, []byte{':'})
-			line, inside = value, delivers(string(name))
+			line, delivery = value, delivers(string(name))
 		}
-		if inside && strings.Contains(strings.ToLower(string(line)), text) {
+		if delivery && strings.Contains(strings.ToLower(string(line)), text) {
 			return true
 		}
 	}

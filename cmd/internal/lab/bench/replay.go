@@ -14,16 +14,16 @@ import (
 	"hamlet/stream"
 )
 
-// A message is one of the mailbox on its way through the filters.
+// A message is one of the mailbox, with each filter's state of it.
 type message struct {
 	ordinal    int    // in the source, from 0
 	place      int    // among those that can be classified at all, from 0
 	index      int    // among those that were classified, from 0; -1 until hamlet has taken it
-	raw        []byte // as the outside filters read it
+	raw        []byte // as the other filters read it
 	event      stream.Event
 	truth      bool // spam
 	taughtSpam bool // what the filters are told
-	inside     parsed
+	parsed     parsedMessage
 }
 
 // A schedule says which messages are taught, and when.
@@ -44,19 +44,19 @@ type step struct {
 	teach bool
 }
 
-// blockSize is how many steps a filter takes before the next has its turn: it
-// bounds the memory, and keeps the processes of the others out of hamlet's time.
+// blockSize is how many steps a filter takes before the next has its turn. It bounds
+// the memory, and no other process runs in hamlet's time.
 const blockSize = 256
 
-// A race is the replay of one mailbox through all filters.
-type race struct {
+// A mailReplay is the replay of one mailbox through all filters.
+type mailReplay struct {
 	schedule  schedule
-	inside    *inside
-	outside   []*outside
+	own       *ownFilter
+	external  []*externalFilter
 	outcomes  []*outcome // hamlet's, then the others' in order
 	truth     []bool
 	taught    int
-	jig       time.Duration // what an adapter costs that does nothing, a message
+	idle      time.Duration // CPU time per message of an adapter that does nothing
 	rejected  func(error)
 	rejects   int
 	progress  func(classified int)
@@ -64,9 +64,9 @@ type race struct {
 	processed int        // messages scheduled
 }
 
-// run replays items through hamlet and the other filters, in blocks: the
-// order of what each filter sees is that of the schedule.
-func (r *race) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
+// run replays items through hamlet and the other filters, in blocks. Each filter takes
+// its steps in the order of the schedule.
+func (r *mailReplay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
 	steps := make([]step, 0, 2*blockSize)
 	for item, err := range items {
 		if ctx.Err() != nil {
@@ -106,14 +106,14 @@ func (r *race) run(ctx context.Context, items iter.Seq2[source.Item, error]) err
 	return r.block(ctx, steps)
 }
 
-// block takes the steps through hamlet alone, then through the others at once.
-func (r *race) block(ctx context.Context, steps []step) error {
+// block runs the steps through hamlet alone, then through the others at once.
+func (r *mailReplay) block(ctx context.Context, steps []step) error {
 	own := r.outcomes[0]
 	start := time.Now()
 	taken := make([]step, 0, len(steps))
 	for i, s := range steps {
 		atOnce := i+1 < len(steps) && steps[i+1] == step{s.m, true}
-		ok, err := r.inside.step(s, atOnce, own)
+		ok, err := r.own.step(s, atOnce, own)
 		if err != nil {
 			r.reject(err)
 		}
@@ -129,7 +129,7 @@ func (r *race) block(ctx context.Context, steps []step) error {
 	}
 	own.wall += time.Since(start)
 	g, ctx := errgroup.WithContext(ctx)
-	for i, o := range r.outside {
+	for i, o := range r.external {
 		g.Go(func() error { return o.steps(ctx, taken, r.outcomes[i+1]) })
 	}
 	if err := g.Wait(); err != nil {
@@ -141,16 +141,16 @@ func (r *race) block(ctx context.Context, steps []step) error {
 	return nil
 }
 
-func (r *race) reject(err error) {
+func (r *mailReplay) reject(err error) {
 	r.rejects++
 	if r.rejected != nil {
 		r.rejected(err)
 	}
 }
 
-// steps takes the filter through steps. The time of teaching counts for the
-// message that is taught.
-func (o *outside) steps(ctx context.Context, steps []step, out *outcome) error {
+// steps runs the filter through steps. The time of teaching counts for the message
+// that is taught.
+func (o *externalFilter) steps(ctx context.Context, steps []step, out *outcome) error {
 	start := time.Now()
 	for _, s := range steps {
 		if s.teach {
@@ -172,8 +172,8 @@ func (o *outside) steps(ctx context.Context, steps []step, out *outcome) error {
 	return nil
 }
 
-// messageOf takes an item as the bytes that all filters get. A plain text
-// becomes the body of a message without headers.
+// messageOf returns an item with the bytes that all filters get. A plain text becomes
+// the body of a message without headers.
 func messageOf(item *source.Item) (*message, error) {
 	e := &item.Event
 	m := &message{ordinal: item.Ordinal, index: -1, event: *e, truth: item.Truth == stream.Spam, taughtSpam: e.Label == stream.Spam}
@@ -182,7 +182,7 @@ func messageOf(item *source.Item) (*message, error) {
 	}
 	switch {
 	case e.Action != stream.Learn:
-		return nil, place("a mailbox holds labelled messages alone, and this event withdraws one: remove it")
+		return nil, place("a mailbox holds labelled messages only, and this event withdraws one: remove it")
 	case e.Body.Kind == stream.Mail:
 		m.raw = e.Body.Mail
 	case e.Body.Kind == stream.Text:
@@ -193,8 +193,7 @@ func messageOf(item *source.Item) (*message, error) {
 	return m, nil
 }
 
-// probabilities turns the scores into log-odds, if all of them can be
-// probabilities.
+// probabilities turns the scores into log-odds if all lie in [0, 1].
 func (o *outcome) probabilities() {
 	for _, s := range o.logOdds {
 		if s < 0 || s > 1 {

@@ -15,7 +15,7 @@ import (
 	"hamlet/algos/eval"
 )
 
-// A result is what all filters amount to.
+// A result is the measurement of all filters.
 type result struct {
 	command  string // that made it
 	mode     string
@@ -28,9 +28,9 @@ type result struct {
 	seed      uint64
 	filters   []measured
 	pairs     []comparison
-	parse     time.Duration // hamlet's wall time a message
-	think     time.Duration
-	jig       time.Duration // CPU time of an adapter that does nothing; 0 without other filters
+	parsing   time.Duration // hamlet's wall time per message, like modelling
+	modelling time.Duration
+	idle      time.Duration // CPU time of an adapter that does nothing; 0 without other filters
 	from      int
 
 	truth    []bool
@@ -43,13 +43,13 @@ type measured struct {
 	figures [figures]estimate
 }
 
-// measure sums up a race.
-func measure(ctx context.Context, r *race, c *Mail) (*result, error) {
-	sheets := make([]*sheet, len(r.outcomes))
+// measure computes the figures of a replay.
+func measure(ctx context.Context, r *mailReplay, c *Mail) (*result, error) {
+	rankings := make([]*ranking, len(r.outcomes))
 	for i, o := range r.outcomes {
-		sheets[i] = newSheet(r.truth, o, c.From)
+		rankings[i] = newRanking(r.truth, o, c.From)
 	}
-	estimates, pairs, err := bootstrap(ctx, sheets, c.Resamples, c.BootstrapSeed)
+	estimates, pairs, err := bootstrap(ctx, rankings, c.Resamples, c.BootstrapSeed)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func measure(ctx context.Context, r *race, c *Mail) (*result, error) {
 	out := &result{
 		command: commandLine(), mode: c.mode(), events: len(r.truth) - c.From, taught: r.taught, rejected: r.rejects,
 		resamples: c.Resamples, seed: c.BootstrapSeed, pairs: pairs, from: c.From,
-		parse: r.inside.parse / n, think: r.inside.think / n, jig: r.jig,
+		parsing: r.own.parsing / n, modelling: r.own.modelling / n, idle: r.idle,
 		truth: r.truth, outcomes: r.outcomes,
 	}
 	for _, spam := range r.truth[c.From:] {
@@ -74,7 +74,7 @@ func measure(ctx context.Context, r *race, c *Mail) (*result, error) {
 	return out, nil
 }
 
-// mode says in words what was taught, and when.
+// mode says which messages were taught, and when.
 func (c *Mail) mode() string {
 	var parts []string
 	add := func(format string, v ...any) { parts = append(parts, fmt.Sprintf(format, v...)) }
@@ -141,8 +141,7 @@ func (r *row) text(e estimate) string {
 	return fmt.Sprintf("%s%s (%s to %s)", f(e.value), r.unit, f(e.lo), f(e.hi))
 }
 
-// ratioText writes a ratio: below a tenth as a fraction of one, which is how
-// many times less it is.
+// ratioText writes a ratio, below a tenth as 1/n.
 func ratioText(e estimate) string {
 	if math.IsNaN(e.value) {
 		return "–"
@@ -193,13 +192,13 @@ func (r *result) notes() string {
 	lines := []string{
 		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.resamples, r.seed),
 		fmt.Sprintf("hamlet by the clock: %v to parse a message, %v to classify and learn it.",
-			r.parse.Round(time.Microsecond/10), r.think.Round(time.Microsecond/10)),
+			r.parsing.Round(time.Microsecond/10), r.modelling.Round(time.Microsecond/10)),
 	}
-	if r.jig > 0 {
-		lines = append(lines, fmt.Sprintf("A filter that does nothing, run as they are, takes %.3f ms of CPU time a message here: it pays for processes.",
-			1e3*r.jig.Seconds()))
+	if r.idle > 0 {
+		lines = append(lines, fmt.Sprintf("An adapter that only starts its processes takes %.3f ms of CPU time per message here.",
+			1e3*r.idle.Seconds()))
 		for i, p := range r.pairs {
-			if rest := r.filters[i+1].figures[cpuTime].value - r.jig.Seconds(); rest > 0 {
+			if rest := r.filters[i+1].figures[cpuTime].value - r.idle.Seconds(); rest > 0 {
 				lines = append(lines, fmt.Sprintf("Without that, CPU time of hamlet / %s is %.3f (1/%.1f).",
 					p.other, r.filters[0].figures[cpuTime].value/rest, rest/r.filters[0].figures[cpuTime].value))
 			}
@@ -220,7 +219,7 @@ type jsonResult struct {
 	Rejected  int          `json:"rejected"`
 	Resamples int          `json:"resamples"`
 	Seed      uint64       `json:"bootstrap_seed"`
-	Jig       float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message
+	Idle      float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message
 	Filters   []jsonFilter `json:"filters"`
 	Ratios    []jsonRatio  `json:"ratios"`
 }
@@ -264,7 +263,7 @@ func toJSON(e estimate) jsonEstimate {
 func (r *result) writeJSON(w io.Writer) error {
 	out := jsonResult{
 		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
-		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Jig: r.jig.Seconds(), Ratios: []jsonRatio{},
+		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Idle: r.idle.Seconds(), Ratios: []jsonRatio{},
 	}
 	for _, f := range r.filters {
 		v := &f.figures
@@ -276,10 +275,12 @@ func (r *result) writeJSON(w io.Writer) error {
 	for _, p := range r.pairs {
 		out.Ratios = append(out.Ratios, jsonRatio{p.other, toJSON(p.roca), toJSON(p.cpu)})
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return fmt.Errorf("result in JSON: %w", err)
+	return writeJSON(w, out)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		return fmt.Errorf("write the result in JSON: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
+	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"hamlet/algos/model"
 )
 
-// A series is what the model said of each event of a stream before it learnt it,
-// by the label that it was given, and what its own alarms did. Other detectors are
-// replayed over it, so that the model runs once however many thresholds are tried.
+// A series is a record of the model over a stream: whether it was wrong about each
+// event and its loss, before it learnt the event's label, and when its own alarms were
+// raised. Other detectors are replayed over it, so that the model runs only once.
 type series struct {
 	wrong  []bool
 	loss   []float64 // nats
@@ -32,7 +32,7 @@ const (
 
 var ownKinds = [ownAlarms]string{drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept}
 
-// own returns the raises of one of the model's alarms, or of all for ownAlarms.
+// own returns when one of the model's alarms was raised, or any of them for ownAlarms.
 func (s *series) own(alarm int) []int {
 	if alarm < ownAlarms {
 		return s.raised[alarm]
@@ -42,7 +42,7 @@ func (s *series) own(alarm int) []int {
 	return all
 }
 
-// record applies n events to m and appends what came of them.
+// record applies n events to m and appends what m answered.
 func (s *series) record(ctx context.Context, m *model.Model, next func() (model.Example, error), alter change, n int, done *atomic.Int64) error {
 	for k := 0; k < n; {
 		if k%64 == 0 && ctx.Err() != nil {
@@ -79,7 +79,7 @@ func (s *series) record(ctx context.Context, m *model.Model, next func() (model.
 }
 
 // clean records a stream without a fault.
-func (w *world) clean(ctx context.Context, seed uint64, n int, done *atomic.Int64) (*series, error) {
+func (w *population) clean(ctx context.Context, seed uint64, n int, done *atomic.Int64) (*series, error) {
 	m, err := model.New(w.model)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of the model: %w", err)
@@ -95,11 +95,10 @@ func (w *world) clean(ctx context.Context, seed uint64, n int, done *atomic.Int6
 	return s, nil
 }
 
-// faulty records a stream of a seed once up to event at, and from there on with
-// each of the faults, for n events each: the model goes on from its bytes. What
-// comes back holds the events from the first, nil for a fault that the world does
-// not know.
-func (w *world) faulty(ctx context.Context, seed uint64, at, n int, done *atomic.Int64) ([]*series, error) {
+// faulty records a stream of a seed up to event at. From there it goes on with each of
+// the faults in turn, for n events, from a copy of the model. Each series holds the
+// events from the first on. A fault that the population does not have gets nil.
+func (w *population) faulty(ctx context.Context, seed uint64, at, n int, done *atomic.Int64) ([]*series, error) {
 	m, err := model.New(w.model)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of the model: %w", err)

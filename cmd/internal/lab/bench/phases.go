@@ -9,18 +9,17 @@ import (
 	"hamlet/cmd/internal/progress"
 )
 
-// A stages shows how a long measurement goes: on a terminal a counter that is
-// redrawn, elsewhere a line every ten seconds.
-type stages struct {
+// phases shows the progress of a long measurement: a counter on a terminal, elsewhere
+// a line every ten seconds.
+type phases struct {
 	w        io.Writer
 	terminal bool
 }
 
-func newStages(w io.Writer) *stages { return &stages{w, progress.IsTerminal(w)} }
+func newPhases(w io.Writer) *phases { return &phases{w, progress.IsTerminal(w)} }
 
-// begin shows a stage until the function that it returns is called, by the count
-// of what is done of the total.
-func (s *stages) begin(name string, total int, done *atomic.Int64) (end func()) {
+// begin shows how much of the total is done, until end is called.
+func (s *phases) begin(name string, total int, done *atomic.Int64) (end func()) {
 	fmt.Fprintf(s.w, "%s\n", name)
 	every := 10 * time.Second
 	if s.terminal {

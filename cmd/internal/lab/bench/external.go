@@ -17,29 +17,30 @@ import (
 	"hamlet/deploy/filters"
 )
 
-// An outside is a filter that is not hamlet, behind the jig's commands. Its
-// commands run one at a time, in a directory of its own.
-type outside struct {
+// An externalFilter is another filter behind the commands of the TREC spam track:
+// initialize, classify, train, finalize. They run one at a time, in a directory of
+// their own.
+type externalFilter struct {
 	name    string
-	command []string // the adapter and the arguments that come before the jig's
+	command []string // the adapter and its first arguments
 	dir     string
 	timeout time.Duration // of one command
 
 	initialized bool
 }
 
-// newOutside makes the working directory; close removes it.
-func newOutside(name string, command []string, timeout time.Duration) (*outside, error) {
+// newExternalFilter makes the working directory; close removes it.
+func newExternalFilter(name string, command []string, timeout time.Duration) (*externalFilter, error) {
 	dir, err := os.MkdirTemp("", "hamlet-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("filter %s: working directory: %w", name, err)
 	}
-	return &outside{name: name, command: command, dir: dir, timeout: timeout}, nil
+	return &externalFilter{name: name, command: command, dir: dir, timeout: timeout}, nil
 }
 
-// newScript is newOutside for an adapter that hamlet carries.
-func newScript(name string, script []byte, timeout time.Duration) (*outside, error) {
-	o, err := newOutside(name, nil, timeout)
+// newScript is newExternalFilter for an adapter that hamlet carries.
+func newScript(name string, script []byte, timeout time.Duration) (*externalFilter, error) {
+	o, err := newExternalFilter(name, nil, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +52,9 @@ func newScript(name string, script []byte, timeout time.Duration) (*outside, err
 	return o, nil
 }
 
-// jigCost measures the CPU time a message of an adapter for sh that starts a
-// program for each command and does nothing else.
-func jigCost(ctx context.Context, timeout time.Duration) (cost time.Duration, err error) {
+// idleCost measures the CPU time per message of an adapter that starts a program for
+// each command and does nothing else.
+func idleCost(ctx context.Context, timeout time.Duration) (cost time.Duration, err error) {
 	o, err := newScript("idle", filters.Idle, timeout)
 	if err != nil {
 		return 0, err
@@ -75,28 +76,27 @@ func jigCost(ctx context.Context, timeout time.Duration) (cost time.Duration, er
 	return cost / times, nil
 }
 
-func (o *outside) initialize(ctx context.Context) error {
+func (o *externalFilter) initialize(ctx context.Context) error {
 	_, _, err := o.run(ctx, "", "initialize")
 	return err
 }
 
-// finalize lets the filter end what it has started, also after ctx has ended.
-func (o *outside) finalize(ctx context.Context) error {
+// finalize ends what the filter has started, also after ctx has ended.
+func (o *externalFilter) finalize(ctx context.Context) error {
 	_, _, err := o.run(context.WithoutCancel(ctx), "", "finalize")
 	return err
 }
 
-func (o *outside) close() error { return os.RemoveAll(o.dir) }
+func (o *externalFilter) close() error { return os.RemoveAll(o.dir) }
 
-// A verdict is what a filter says of a message.
+// A verdict is a filter's answer about a message.
 type verdict struct {
 	spam  bool
 	score float64 // higher is more spam
 }
 
-// classify asks about a message, which it leaves in the filter's directory for
-// train. The duration is CPU time.
-func (o *outside) classify(ctx context.Context, m *message) (verdict, time.Duration, error) {
+// classify asks about a message. The duration is CPU time.
+func (o *externalFilter) classify(ctx context.Context, m *message) (verdict, time.Duration, error) {
 	file, err := o.write(m)
 	if err != nil {
 		return verdict{}, 0, err
@@ -113,8 +113,8 @@ func (o *outside) classify(ctx context.Context, m *message) (verdict, time.Durat
 	return v, cpu, nil
 }
 
-// train teaches the label that the source gives, true or not.
-func (o *outside) train(ctx context.Context, m *message) (time.Duration, error) {
+// train teaches the source's label, true or not.
+func (o *externalFilter) train(ctx context.Context, m *message) (time.Duration, error) {
 	file, err := o.write(m)
 	if err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func (o *outside) train(ctx context.Context, m *message) (time.Duration, error) 
 }
 
 // write puts the message where the filter can read it.
-func (o *outside) write(m *message) (string, error) {
+func (o *externalFilter) write(m *message) (string, error) {
 	file := filepath.Join(o.dir, "hamlet-bench-message")
 	if err := os.WriteFile(file, m.raw, 0o600); err != nil {
 		return "", fmt.Errorf("filter %s: message %d: %w", o.name, m.ordinal+1, err)
@@ -136,20 +136,20 @@ func (o *outside) write(m *message) (string, error) {
 	return file, nil
 }
 
-// keptOutput bounds what is kept of an adapter's output, and of its errors.
-const keptOutput = 4 << 10
+// maxOutput is how many bytes of an adapter's output, and of its errors, a tail holds.
+const maxOutput = 4 << 10
 
-// run executes one command of the jig. The duration is the CPU time, user and
-// system, of the adapter and of all processes that it waited for; what a filter
-// leaves running in the background is not in it.
-func (o *outside) run(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
+// run executes one command. The duration is the CPU time, user and system, of the
+// adapter and of all processes that it waited for. Processes in the background are
+// not in it.
+func (o *externalFilter) run(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
 	asked := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no end after %v (--filter-timeout)", o.timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], args...)...)
 	var stdout, stderr tail
 	cmd.Dir, cmd.Stdout, cmd.Stderr = o.dir, &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it ends with its children, and not by the terminal's signal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // killed with its children; the terminal's signals do not reach it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a child of the adapter may hold its output open
 	err := cmd.Run()
@@ -172,19 +172,19 @@ func (o *outside) run(ctx context.Context, place string, args ...string) ([]byte
 	return stdout.b, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// A tail keeps the last keptOutput bytes written.
+// A tail holds the last maxOutput bytes written.
 type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)
-	if len(t.b) > keptOutput {
-		t.b = append(t.b[:0], t.b[len(t.b)-keptOutput:]...)
+	if len(t.b) > maxOutput {
+		t.b = append(t.b[:0], t.b[len(t.b)-maxOutput:]...)
 	}
 	return len(p), nil
 }
 
-// parseVerdict reads "class=spam score=0.97" from the last line that is not
-// blank; other words, as the track's tfile=…, are passed over.
+// parseVerdict reads "class=spam score=0.97" from the last line that is not blank.
+// It ignores other words, such as the track's tfile=….
 func parseVerdict(out []byte) (verdict, error) {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	var v verdict
@@ -210,7 +210,7 @@ func parseVerdict(out []byte) (verdict, error) {
 		}
 	}
 	if !classed || !scored {
-		return verdict{}, errors.New("class=spam|ham score=NUMBER is wanted")
+		return verdict{}, errors.New("want class=spam|ham score=NUMBER")
 	}
 	return v, nil
 }

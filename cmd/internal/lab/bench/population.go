@@ -17,9 +17,9 @@ import (
 	"hamlet/stream"
 )
 
-// A world is where labelled events come from without an end: the generator of
-// synthetic mail, or a data set that is drawn from with replacement.
-type world struct {
+// A population gives labelled events without end: the generator of synthetic mail, or
+// draws with replacement from a data set.
+type population struct {
 	name    string
 	model   model.Config
 	set     []model.Example // what is drawn from; nil for the generator
@@ -29,19 +29,19 @@ type world struct {
 
 const generatorName = "generator"
 
-func newGenerator(cfg model.Config) *world {
-	return &world{name: generatorName, model: cfg, bad: synthetic.BadFeed}
+func newGenerator(cfg model.Config) *population {
+	return &population{name: generatorName, model: cfg, bad: synthetic.BadFeed}
 }
 
-// newSet reads all that cfg names. Rows that no model of the configuration would
-// take are rejected, as eval does.
-func newSet(name string, cfg source.Config, modelConfig func(dense []string) (model.Config, error), rejected func(error)) (_ *world, err error) {
+// newSet reads a data set. Like eval it rejects rows that no model of the
+// configuration takes.
+func newSet(name string, cfg source.Config, modelConfig func(dense []string) (model.Config, error), rejected func(error)) (_ *population, err error) {
 	src, err := source.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	w := &world{name: name, bad: synthetic.BadFeed}
+	w := &population{name: name, bad: synthetic.BadFeed}
 	if len(cfg.Assign) > 0 {
 		w.bad = cfg.Assign[0].Name
 	}
@@ -58,7 +58,7 @@ func newSet(name string, cfg source.Config, modelConfig func(dense []string) (mo
 			return nil, err
 		}
 		if err == nil && item.Event.Action != stream.Learn {
-			err = fmt.Errorf("event %d: a set that is drawn from holds labelled events alone, and this one withdraws one", item.Ordinal+1)
+			err = fmt.Errorf("event %d: a data set holds labelled events only, and this one withdraws one", item.Ordinal+1)
 		}
 		var ex model.Example
 		if err == nil {
@@ -82,7 +82,7 @@ func newSet(name string, cfg source.Config, modelConfig func(dense []string) (mo
 	return w, nil
 }
 
-// setName is what a set is called: its file's name without what is packed.
+// setName is a data set's name: its file's name without the usual extensions.
 func setName(path string) string {
 	name := filepath.Base(path)
 	for {
@@ -94,10 +94,10 @@ func setName(path string) string {
 	}
 }
 
-// A labeller is a source that labels a set's events where they carry none.
+// A labeller is a source for events of a data set that carry none.
 type labeller struct {
 	name string
-	upTo float64 // of 1: from where the one before it ends
+	upTo float64 // it labels the events whose draw from [0,1) is below upTo
 }
 
 // labellers are nearly those of the generator.
@@ -106,20 +106,18 @@ var labellers = []labeller{{"abuse-desk", 0.45}, {synthetic.BadFeed, 0.7}, {"spa
 // unnamed reports whether an event of a set carries no source.
 func unnamed(ex *model.Example) bool { return ex.Source == "" || ex.Source == stream.DefaultName }
 
-// hears reports whether a source labels any of a set's events, as open gives them
-// out.
-func (w *world) hears(name string) bool {
+// hears reports whether a source labels any of the events that open gives.
+func (w *population) hears(name string) bool {
 	labels := slices.ContainsFunc(labellers, func(l labeller) bool { return l.name == name })
 	return slices.ContainsFunc(w.set, func(ex model.Example) bool {
 		return ex.Source == name || labels && unnamed(&ex)
 	})
 }
 
-// distinguish numbers the names that several worlds have: tables and pages tell
-// worlds by them.
-func distinguish(worlds []*world) {
+// distinguish numbers the names that several populations have.
+func distinguish(populations []*population) {
 	taken := map[string]bool{}
-	for _, w := range worlds {
+	for _, w := range populations {
 		name := w.name
 		for n := 2; taken[w.name]; n++ {
 			w.name = fmt.Sprintf("%s (%d)", name, n)
@@ -128,10 +126,10 @@ func distinguish(worlds []*world) {
 	}
 }
 
-// open returns a function for the world's events from number from, which is 0 or
-// where a fault begins, of the stream of a seed. Each call returns the next one;
-// nobody else may change what it points to. The fault may be nil.
-func (w *world) open(seed uint64, from int, f *fault) (next func() (model.Example, error), err error) {
+// open returns a function that gives the events of a seed's stream, beginning with
+// number from: 0, or where the fault begins. The caller must not change what an event
+// points to. The fault may be nil.
+func (w *population) open(seed uint64, from int, f *fault) (next func() (model.Example, error), err error) {
 	if w.set == nil {
 		cfg := synthetic.Config{Seed: seed}
 		if f != nil && f.generator != nil {
