@@ -3,6 +3,7 @@ package model
 import (
 	"hamlet/algos/drift"
 	"hamlet/algos/internal/task"
+	"hamlet/algos/stack"
 )
 
 // The bodies that Alert.Body and Rebuild.Body name: the halves of a model.
@@ -24,14 +25,11 @@ type Alert struct {
 	Diagnosis drift.Diagnosis // what all alarms of this half together say, after the change
 }
 
-// A Rebuild is an ensemble that has been built anew from the window, or could not
-// be, and then the one before it goes on.
+// A Rebuild is an ensemble of one sub-model that was rebuilt, or could not be. Its event
+// counts are that sub-model's.
 type Rebuild struct {
-	Body     string
-	Ensemble string // its kind, such as "anyboost"
-	Started  uint64 // the half's event count at which the window was copied
-	Rows     int    // of the window
-	Err      error  // nil: it takes effect with the next event
+	Body string
+	stack.Rebuild
 }
 
 // A Runner computes beside the stream what is slow: rebuilds and SNRs. A model

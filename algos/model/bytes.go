@@ -29,7 +29,7 @@ import (
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
 //	  text sites      the last events' sites, as drawn in sites.go
 //	  vector sites    the same
-//	  text stack      stacker, second head, ensembles and their window, as drawn in stack.go
+//	  text stack      stacker, second head, ensembles and their window, as drawn in package stack
 //	  vector stack    the same
 //	  text alarms     the alarms, as drawn in drift/monitor.go
 //	  vector alarms   the same
@@ -131,11 +131,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 			w.Bytes(s.sites.append(nil))
 		case sectionStack:
 			if s.stack != nil {
-				b, err := s.stack.append(nil)
-				if err != nil {
-					return nil, err
-				}
-				w.Bytes(b)
+				s.stack.Write(w)
 			}
 		case sectionAlarms:
 			if s.monitor != nil {
@@ -265,8 +261,10 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 		return nil, err
 	}
 	// From here on heads are allocated, of as many inputs as the one that was read.
-	if s.stack = newStack(spec); s.stack != nil {
-		if err := s.stack.restore(of(sectionStack), s.events); err != nil {
+	if s.stack = spec.newStack(); s.stack != nil {
+		r := codec.NewReader(of(sectionStack), nil)
+		s.stack.Read(r, s.events)
+		if err := r.Close(); err != nil {
 			return nil, fmt.Errorf("stack: %w", err)
 		}
 	} else if len(of(sectionStack)) > 0 {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -33,8 +34,8 @@ func settled(t testing.TB, events int) *Model {
 
 // A part is what is saved within a model's bytes.
 type part interface {
-	appender
-	decoder
+	encoding.BinaryAppender
+	encoding.BinaryUnmarshaler
 }
 
 // overwrite changes words of a part's bytes, so that the part itself does not object.
@@ -87,10 +88,10 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 			m.submodels[ofVector].monitor = m.specs[ofVector].newMonitor(m.cfg.Alarms)
 		}, "vector sub-model: alarms: a head of 0 events after 620"},
 		{"a precision of the second head", func(m *Model) {
-			overwrite(t, m.submodels[ofVector].stack.second, map[int]uint64{precision + 8: huge})
+			overwrite(t, m.submodels[ofVector].stack.Second(), map[int]uint64{precision + 8: huge})
 		}, "second head: check a posterior"},
 		{"the natural mean of the stacker", func(m *Model) {
-			overwrite(t, m.submodels[ofVector].stack.stacker, map[int]uint64{88 + 16*4: huge})
+			overwrite(t, m.submodels[ofVector].stack.Stacker(), map[int]uint64{88 + 16*4: huge})
 		}, "stacker: check a posterior"},
 		{"rows of the standardiser", func(m *Model) {
 			overwrite(t, m.submodels[ofVector].columns, map[int]uint64{0: math.MaxUint64})

@@ -75,9 +75,9 @@ func TestEveryInputIsFilled(t *testing.T) {
 			t.Fatal("read into other features")
 		}
 		d := s.layout.dim()
-		if len(in.x) != d || s.head.Dim() != d || s.stack.second.Dim() != d || s.sites.dim != d || len(in.inputs) != s.layout.raw || s.stack.past.dim != s.layout.raw {
-			t.Fatalf("%d inputs: x %d, head %d, second head %d, sites %d; ensembles %d and %d", d,
-				len(in.x), s.head.Dim(), s.stack.second.Dim(), s.sites.dim, len(in.inputs), s.stack.past.dim)
+		if len(in.x) != d || s.head.Dim() != d || s.stack.Second().Dim() != d || s.sites.dim != d || len(in.inputs) != s.layout.raw {
+			t.Fatalf("%d inputs: x %d, head %d, second head %d, sites %d; ensembles %d", d,
+				len(in.x), s.head.Dim(), s.stack.Second().Dim(), s.sites.dim, len(in.inputs))
 		}
 		at := 0
 		for i, name := range s.layout.names {
@@ -96,8 +96,8 @@ func TestEveryInputIsFilled(t *testing.T) {
 			}
 			at++
 		}
-		if _, why, err := p.Explain(&ex.Body); err != nil || len(why) != d+len(s.stack.built) {
-			t.Errorf("%d reasons for %d inputs and %d ensembles, %v", len(why), d, len(s.stack.built), err)
+		if _, why, err := p.Explain(&ex.Body); err != nil || len(why) != d+len(s.stack.Kinds()) {
+			t.Errorf("%d reasons for %d inputs and %d ensembles, %v", len(why), d, len(s.stack.Kinds()), err)
 		}
 	}
 }

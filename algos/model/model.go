@@ -152,9 +152,6 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	if s.stack != nil {
-		s.stack.past.withdraw(receipt.Since, s.events+1)
-	}
 	return &receipt, nil
 }
 
@@ -202,9 +199,8 @@ func (m *Model) policy(k kind) trust.Policy {
 func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	body := bodies[s.kind]
 	if s.stack != nil {
-		effect.Rebuilds = s.stack.tick(nil, s.events, m.runner)
-		for i := range effect.Rebuilds {
-			effect.Rebuilds[i].Body = body
+		for _, r := range s.stack.Tick(nil, s.events, m.runner) {
+			effect.Rebuilds = append(effect.Rebuilds, Rebuild{body, r})
 		}
 	}
 	if s.monitor == nil {
@@ -269,7 +265,7 @@ func (m *Model) SetRunner(r Runner) {
 	m.runner = r
 	for _, s := range m.submodels {
 		if s != nil && s.stack != nil {
-			s.stack.resume(s.events, r)
+			s.stack.Resume(s.events, r)
 		}
 		if s != nil && s.monitor != nil {
 			s.monitor.Resume(r)
@@ -316,7 +312,7 @@ func (m *Model) Diagnosis() drift.Diagnosis {
 func (m *Model) WindowBytes() (n int) {
 	for _, s := range m.submodels {
 		if s != nil && s.stack != nil {
-			n += s.stack.past.size()
+			n += s.stack.WindowSize()
 		}
 		if s != nil && s.monitor != nil {
 			n += s.monitor.WindowSize()

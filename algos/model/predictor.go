@@ -82,8 +82,8 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 	prediction := predict(s, in)
 	names, contributions := in.spec.layout.names, p.contributions
 	if in.stacked {
-		contributions = s.stack.contributions(nil, in, contributions)
-		for _, k := range s.stack.kinds {
+		contributions = s.stack.Contributions(nil, &in.scratch, in.x, contributions)
+		for _, k := range s.stack.Kinds() {
 			names = append(names[:len(names):len(names)], "ensemble: "+string(k))
 		}
 	}
@@ -111,11 +111,11 @@ func predict(s *submodel, in *features) Prediction {
 		}
 	}
 	in.head = moderated(mean, variance)
-	in.stacked = s != nil && s.stack != nil && s.stack.serves()
+	in.stacked = s != nil && s.stack != nil && s.stack.Serves()
 	if !in.stacked {
 		return in.head
 	}
-	return s.stack.predict(in)
+	return moderated(s.stack.Predict(&in.scratch, in.event()))
 }
 
 // moderated is the Prediction of log-odds of this mean and variance.

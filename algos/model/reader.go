@@ -12,6 +12,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/stack"
 	"hamlet/algos/text"
 )
 
@@ -32,7 +33,7 @@ type features struct {
 
 	head    Prediction // what the head said alone
 	stacked bool       // whether the stack was asked
-	joining joining    // the stack's scratch
+	scratch stack.Scratch
 }
 
 // A list is one that experts read, with what it read.
@@ -40,6 +41,11 @@ type list struct {
 	*text.List
 	view    *text.View
 	readers []int // the experts
+}
+
+// event is what a stack sees of the body.
+func (in *features) event() stack.Event {
+	return stack.Event{X: in.x, Inputs: in.inputs, Mean: in.head.Mean, Variance: in.head.Variance}
 }
 
 func newFeatures(s *spec) *features {

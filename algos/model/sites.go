@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"hamlet/algos/blr"
+	"hamlet/algos/stack"
 )
 
 // SiteWindow is how many of the last events of each kind of body can be
@@ -150,10 +151,12 @@ var (
 // now, and what experts counted. It changes nothing if it returns an error.
 func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
 	at := &s.sites.ring[slot]
-	var stacker, second *blr.Posterior
+	since := (s.sites.next - 1 - slot + SiteWindow) % SiteWindow
+	apply := func() {}
 	if s.stack != nil {
+		stacker, second := s.sites.stackRecords(slot)
 		var err error
-		if stacker, second, err = s.stack.withdrawn(s.sites.stackRecords(slot)); err != nil {
+		if apply, err = s.stack.Unlearn(stacker, second, since, s.events+1); err != nil {
 			return Receipt{}, err
 		}
 	}
@@ -161,13 +164,11 @@ func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	if s.stack != nil {
-		s.stack.stacker, s.stack.second = stacker, second
-	}
+	apply()
 	at.withdrawn = true
 	r := Receipt{
 		Site: taken, Trust: at.trust, Spam: at.Y > 0, Counted: at.counted,
-		Since: (s.sites.next - 1 - slot + SiteWindow) % SiteWindow,
+		Since: since,
 	}
 	if at.counted > 0 {
 		for k, e := range s.experts {
@@ -336,13 +337,13 @@ const (
 
 // check refuses restored sites that the heads they are sites of have not made: of
 // their future, or older than the ring.
-func (w *sites) check(head *blr.Posterior, s *stack) error {
+func (w *sites) check(head *blr.Posterior, s *stack.Stack) error {
 	fits := func(r *blr.Record, p *blr.Posterior) bool {
 		return r.Fades <= p.Fades() && p.Fades()-r.Fades <= mostFades
 	}
 	for slot := range w.ring {
 		at := &w.ring[slot]
-		if !fits(&at.Record, head) || at.joined && !fits(&at.stacker, s.stacker) || w.two && !fits(&at.second, s.second) {
+		if !fits(&at.Record, head) || at.joined && !fits(&at.stacker, s.Stacker()) || w.two && !fits(&at.second, s.Second()) {
 			return fmt.Errorf("sites: slot %d was made after %d, %d and %d fadings", slot, at.Fades, at.stacker.Fades, at.second.Fades)
 		}
 	}

@@ -100,18 +100,18 @@ type served struct {
 // serve works out what the stack of h answers to what p read as in.
 func serve(h *submodel, names []string, in *features) (out served) {
 	s := h.stack
-	b, head := denseOf(s.stacker), denseOf(h.head)
+	b, head := denseOf(s.Stacker()), denseOf(h.head)
 	m1, a1 := head.moments(in.x)
 	out.z = []float64{1, m1}
 	beliefs, weights, variances := []dense{head}, []float64{b.w[1]}, []float64{a1}
-	if s.second != nil {
-		second := denseOf(s.second)
+	if s.Second() != nil {
+		second := denseOf(s.Second())
 		m2, a2 := second.moments(in.x)
 		out.z = append(out.z, m2)
 		beliefs, weights, variances = append(beliefs, second), append(weights, b.w[2]), append(variances, a2)
 	}
-	for _, e := range s.built {
-		l := e.LogOdds(in.inputs)
+	for i := range s.Kinds() {
+		l := s.Ensemble(i).LogOdds(in.inputs)
 		out.clipped = out.clipped || math.Abs(l) > 6
 		out.z = append(out.z, math.Max(-6, math.Min(6, l)))
 	}
@@ -142,8 +142,8 @@ func serve(h *submodel, names []string, in *features) (out served) {
 		c.SD = math.Sqrt(variance)
 		out.parts = append(out.parts, c)
 	}
-	for k, kind := range s.kinds {
-		j := len(out.z) - len(s.kinds) + k
+	for k, kind := range s.Kinds() {
+		j := len(out.z) - len(s.Kinds()) + k
 		out.parts = append(out.parts, Contribution{
 			Name: "ensemble: " + string(kind), Contribution: b.w[j] * out.z[j], SD: math.Abs(out.z[j]) * math.Sqrt(b.v.At(j, j)),
 		})
@@ -257,7 +257,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 				for i, r := range effect.Rebuilds {
 					rebuilds++
 					n := int(r.Started)
-					got, err := m.submodels[ofVector].stack.built[i].AppendBinary(nil)
+					got, err := m.submodels[ofVector].stack.Ensemble(i).AppendBinary(nil)
 					if r.Err != nil || err != nil {
 						t.Fatal(r.Err, err)
 					}
@@ -394,14 +394,14 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 				if weight < 0.9 {
 					doubtful++
 				}
-				if h.stack.serves() {
+				if h.stack.Serves() {
 					z := serve(h, m.specs[ofVector].layout.names, in).z
-					mean, variance := denseOf(h.stack.stacker).moments(z)
+					mean, variance := denseOf(h.stack.Stacker()).moments(z)
 					jointOf[ex.ID] = len(joint)
 					joint = append(joint, sited{x: z, step: blr.RVGA.Solve(mean, variance, y, weight)})
 				}
-				if h.stack.second != nil {
-					mean, variance := denseOf(h.stack.second).moments(x)
+				if h.stack.Second() != nil {
+					mean, variance := denseOf(h.stack.Second()).moments(x)
 					secondOf[ex.ID] = len(second)
 					second = append(second, sited{x: x, step: blr.RVGA.Solve(mean, variance, y, weight)})
 				}
@@ -441,9 +441,9 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 					continue
 				}
 				s := m.submodels[ofVector].stack
-				compare("stacker", s.stacker, recomputed(t, stackerPrior(tt.second, len(tt.kinds)), 0.995, joint))
+				compare("stacker", s.Stacker(), recomputed(t, stackerPrior(tt.second, len(tt.kinds)), 0.995, joint))
 				if tt.second > 0 {
-					compare("second head", s.second, recomputed(t, m.specs[ofVector].layout.prior, tt.second, second))
+					compare("second head", s.Second(), recomputed(t, m.specs[ofVector].layout.prior, tt.second, second))
 				}
 			}
 			if doubtful < 20 {

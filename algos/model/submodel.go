@@ -5,8 +5,10 @@ import (
 
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
+	"hamlet/algos/ensemble"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/stack"
 	"hamlet/algos/text"
 	"hamlet/algos/trust"
 )
@@ -37,11 +39,22 @@ type spec struct {
 	cfg       Config
 	kind      kind
 	headSpec  Head
-	ensembles []string
+	ensembles []ensemble.Kind
 	memory    float64       // ρ an event of the stacker
 	entries   []*text.Entry // of the experts
 	surprise  int           // the expert whose surprise the covariate alarm looks at, or noExpert
 	layout    *layout
+}
+
+// The stackers' ρ. Mail has experts that learn all the time, so that little moves
+// between its head and an ensemble. Vectors may move. (Package stack has figures.)
+const textMemory, vectorMemory = 0.999, 0.995
+
+func kindsOf(names []string) (all []ensemble.Kind) {
+	for _, name := range names {
+		all = append(all, ensemble.Kind(name))
+	}
+	return all
 }
 
 // noExpert is spec.surprise where the covariate alarm looks at the head's leverage:
@@ -50,11 +63,11 @@ const noExpert = -1
 
 func newSpecs(cfg Config) (specs [kinds]*spec) {
 	specs[ofText] = &spec{
-		cfg: cfg, kind: ofText, headSpec: cfg.TextHead, ensembles: cfg.TextEnsembles, memory: textMemory,
+		cfg: cfg, kind: ofText, headSpec: cfg.TextHead, ensembles: kindsOf(cfg.TextEnsembles), memory: textMemory,
 		entries: textExperts(cfg), layout: newLayout(textInputs(cfg)),
 	}
 	specs[ofVector] = &spec{
-		cfg: cfg, kind: ofVector, headSpec: cfg.VectorHead, ensembles: cfg.VectorEnsembles, memory: vectorMemory,
+		cfg: cfg, kind: ofVector, headSpec: cfg.VectorHead, ensembles: kindsOf(cfg.VectorEnsembles), memory: vectorMemory,
 		entries: vectorExperts(), layout: newLayout(vectorInputs(cfg)),
 	}
 	for _, s := range specs {
@@ -153,6 +166,25 @@ func (s *spec) newMonitor(a Alarms) *drift.Monitor {
 	return m
 }
 
+// stackerInputs is the number of inputs of the stacker, 0 without a stack.
+func (s *spec) stackerInputs() int {
+	return stack.StackerInputs(len(s.ensembles), s.cfg.SecondHead > 0)
+}
+
+// newStack returns the stack before any event, nil if the head stands alone.
+func (s *spec) newStack() *stack.Stack {
+	if s.stackerInputs() == 0 {
+		return nil
+	}
+	c := stack.Config{
+		Ensembles: s.ensembles, Inputs: s.layout.raw, Window: s.cfg.Window, Rebuild: s.cfg.Rebuild, Memory: s.memory,
+	}
+	if ρ := s.cfg.SecondHead; ρ > 0 {
+		c.Second = s.newHead(s.headSpec.Site, blr.HalfLife(ρ))
+	}
+	return stack.New(c)
+}
+
 // A submodel is what a model knows about one kind of body. It is made for the first
 // event of its kind.
 type submodel struct {
@@ -165,7 +197,7 @@ type submodel struct {
 
 	columns *feature.Standardiser // of the dense names; nil for mail and text
 	monitor *drift.Monitor        // nil: no alarms
-	stack   *stack                // nil: the head answers alone
+	stack   *stack.Stack          // nil: the head answers alone
 }
 
 // newSubmodel returns a sub-model before its first event, with the alarms a.
@@ -177,7 +209,7 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 		sites:   newSites(s.layout.dim(), s.stackerInputs(), s.cfg.SecondHead > 0),
 		columns: s.newColumns(),
 		monitor: s.newMonitor(a),
-		stack:   newStack(s),
+		stack:   s.newStack(),
 	}
 	if s.kind == ofText {
 		m.experts = s.newExperts()
@@ -202,7 +234,7 @@ func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sit
 		s.columns.Observe(in.dense)
 	}
 	if s.stack != nil {
-		at.stacker, at.second = s.stack.learn(in, row{label: y, phi: w.Phi, id: ex.ID, source: ex.Source}, w.Head, in.stacked)
+		at.stacker, at.second = s.stack.Learn(&in.scratch, in.event(), stack.Row{Label: y, Phi: w.Phi, ID: ex.ID, Source: ex.Source}, w.Head, in.stacked)
 	}
 	s.labels.Observe(ex.Source, w.Phi, ex.Spam)
 	s.events++

@@ -19,6 +19,7 @@ import (
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
+	"hamlet/algos/stack"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
@@ -395,8 +396,8 @@ func TestAlarmMetrics(t *testing.T) {
 	}})
 	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText, Partition: 3}
 	m.alert(&alert)
-	m.rebuilt(&model.Rebuild{Ensemble: "anyboost"})
-	m.rebuilt(&model.Rebuild{Ensemble: "anyboost", Err: errors.New("x")})
+	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "anyboost"}})
+	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "anyboost", Err: errors.New("x")}})
 	m.applied(&Applied{Partition: 3, Outcome: Learned, Effect: model.Effect{Epsilon: .25, Phi: 1},
 		Event: &stream.Event{Label: stream.Spam, Body: stream.Body{Kind: stream.Vector}}})
 	want := map[string]float64{
@@ -450,7 +451,7 @@ func TestFailedRebuildIsLogged(t *testing.T) {
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	p := opened(t, cfg)
 	effect := &model.Effect{Rebuilds: []model.Rebuild{{
-		Body: model.BodyVector, Ensemble: "viboost", Started: 500, Rows: 2000, Err: errors.New("one class only"),
+		Body: model.BodyVector, Rebuild: stack.Rebuild{Ensemble: "viboost", Started: 500, Rows: 2000, Err: errors.New("one class only")},
 	}}}
 	p.announce(effect, true)
 	p.announce(effect, false)

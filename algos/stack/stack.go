@@ -1,0 +1,407 @@
+// Package stack joins the answers of several models of one stream. A head learns every
+// event. Ensembles are rebuilt now and then from a window of the last events. A second
+// head forgets faster than the first. A stacker weights their log-odds (Wolpert,
+// Stacked generalization, 1992).
+//
+// # The answer
+//
+// The stacker B is a Bayesian logistic regression, which forgets, on
+//
+//	z = [1, m_A, m_2, each ensemble's log-odds clipped at ±6]
+//
+// with m_A and m_2 the means of the head's and the second head's log-odds. b is the
+// stacker's mean, m_B = bᵀz, and a_B its variance along z. Served are
+//
+//	m_B   with variance   a_B + b_A²a_A + 2b_A·b_2·min(a_A, a_2) + b_2²a_2       (1)
+//
+// so that the heads' doubt reaches the interval. The heads learnt the same events, one
+// of them with the older faded. Of two estimates of which one is efficient the
+// covariance is that one's variance, the smaller (Hausman, Specification tests in
+// econometrics, 1978).
+//
+// The stack serves once every ensemble is there. Until then the head answers alone.
+//
+// # Rebuilds
+//
+// At each event count that is divisible by R, and by 50 before the first, ensembles
+// are built from the last W events as they stand then, weighted by their trust. They
+// take effect at the next such count. So ensembles answer only events that they never
+// saw. An ensemble that cannot be built, as from a window of one class, leaves the one
+// before it in effect.
+//
+// # Use
+//
+//	s := stack.New(cfg)
+//	if s.Serves() {
+//		mean, variance = s.Predict(&scratch, stack.Event{X: x, Inputs: inputs, Mean: m, Variance: a})
+//	}
+//	s.Learn(&scratch, event, row, weight, served)
+//	count++
+//	rebuilds := s.Tick(nil, count, runner)
+//
+// # Invariants
+//
+//   - When a rebuild is computed, and whether a Stack was saved and read in between,
+//     changes no bit.
+//   - A rebuild leaves out the events that were withdrawn before it started.
+//
+// MEASURED.md has the measurements behind the constants.
+package stack
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/drift"
+	"hamlet/algos/ensemble"
+	"hamlet/algos/internal/codec"
+	"hamlet/algos/internal/task"
+)
+
+// The stacker's prior: the head and the others start with one half each. An
+// ensemble's log-odds are clipped.
+const (
+	biasVariance, headVariance, otherVariance = 0.1, 0.25, 0.25
+	headWeight                                = 0.5 // mean weight of the head, and of the others together
+	clipAt                                    = 6   // nats
+)
+
+// A Config says what a Stack is made of.
+type Config struct {
+	Ensembles []ensemble.Kind
+	Inputs    int            // of an ensemble
+	Window    int            // W
+	Rebuild   int            // R, a multiple of drift.Rhythm
+	Memory    float64        // ρ an event of the stacker
+	Second    *blr.Posterior // the second head before any event; nil: none
+}
+
+// StackerInputs is the length of z, 0 where a head stands alone.
+func StackerInputs(ensembles int, second bool) int {
+	switch {
+	case second:
+		return 3 + ensembles
+	case ensembles > 0:
+		return 2 + ensembles
+	}
+	return 0
+}
+
+// A Stack is the stacker, with what it joins to a head. One goroutine changes it;
+// Predict may run concurrently with itself, each call with a Scratch of its own.
+type Stack struct {
+	kinds  []ensemble.Kind
+	rows   int // W
+	every  int // R
+	window window
+
+	second  *blr.Posterior // nil: none
+	stacker *blr.Posterior // B
+	built   []*ensemble.Ensemble
+
+	// started is the event count at which the pending rebuild was started; 0: none
+	// pends. Invariant: pendingAt(the event count). rebuild is its work; nil: none
+	// pends, or nobody has taken it up.
+	started uint64
+	rebuild *task.Task[[]ensemble.Result]
+}
+
+// New returns a Stack before any event. It panics if cfg has neither an ensemble nor a
+// second head.
+func New(cfg Config) *Stack {
+	n := StackerInputs(len(cfg.Ensembles), cfg.Second != nil)
+	mean, precision := make([]float64, n), make([]float64, n)
+	precision[0] = 1 / biasVariance
+	mean[1], precision[1] = headWeight, 1/headVariance
+	for j := 2; j < n; j++ {
+		mean[j], precision[j] = headWeight/float64(n-2), 1/otherVariance
+	}
+	stacker, err := blr.New(blr.Config{Dim: n, Mean: mean, Precision: precision, Site: blr.RVGA, HalfLife: blr.HalfLife(cfg.Memory)})
+	if err != nil {
+		panic(err) // the prior is ours
+	}
+	return &Stack{
+		kinds: cfg.Ensembles, rows: cfg.Window, every: cfg.Rebuild,
+		window:  window{dim: cfg.Inputs, limit: cfg.Window + cfg.Rebuild},
+		second:  cfg.Second,
+		stacker: stacker,
+		built:   make([]*ensemble.Ensemble, len(cfg.Ensembles)),
+	}
+}
+
+// Kinds returns the ensembles' kinds, in the order of z.
+func (s *Stack) Kinds() []ensemble.Kind { return s.kinds }
+
+// Ensemble returns ensemble i, nil before its first.
+func (s *Stack) Ensemble(i int) *ensemble.Ensemble { return s.built[i] }
+
+// Second returns the second head, nil if there is none.
+func (s *Stack) Second() *blr.Posterior { return s.second }
+
+// Stacker returns B.
+func (s *Stack) Stacker() *blr.Posterior { return s.stacker }
+
+// WindowSize returns how many of the bytes are the window.
+func (s *Stack) WindowSize() int { return s.window.size() }
+
+// Serves reports whether every ensemble is there.
+func (s *Stack) Serves() bool {
+	for _, e := range s.built {
+		if e == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// An Event is what a Stack sees of an event: the inputs of the heads, those of
+// ensembles, and the mean and variance of the head's log-odds.
+type Event struct {
+	X, Inputs      []float64
+	Mean, Variance float64
+}
+
+// Scratch is memory of one goroutine for Predict and what follows it.
+type Scratch struct {
+	z, b   []float64  // of the stacker: its input, its mean
+	second [2]float64 // m and a of the second head
+	parts  []blr.Contribution
+}
+
+// Predict returns (1), and leaves in scratch what Learn and Contributions need. It
+// allocates nothing in the steady state.
+func (s *Stack) Predict(scratch *Scratch, e Event) (mean, variance float64) {
+	c := scratch
+	c.z = append(c.z[:0], 1, e.Mean)
+	if s.second != nil {
+		c.second[0], c.second[1] = s.second.Moments(e.X)
+		c.z = append(c.z, c.second[0])
+	}
+	for _, one := range s.built {
+		c.z = append(c.z, min(max(one.LogOdds(e.Inputs), -clipAt), clipAt))
+	}
+	if len(c.b) != len(c.z) {
+		c.b = make([]float64, len(c.z))
+	}
+	s.stacker.MeanTo(c.b)
+	mean, variance = s.stacker.Moments(c.z)
+	var b2, a2 float64
+	if s.second != nil {
+		b2, a2 = c.b[2], c.second[1]
+	}
+	return mean, variance + doubt(c.b[1], e.Variance, b2, a2)
+}
+
+// doubt is the variance of b₁m₁ + b₂m₂ by (1).
+func doubt(b1, a1, b2, a2 float64) float64 {
+	return float64(float64(b1*b1)*a1) + float64(float64(2*b1*b2)*min(a1, a2)) + float64(float64(b2*b2)*a2)
+}
+
+// Contributions appends to dst what each input of the head adds to the mean that
+// Predict returned, then each ensemble. own are the head's own contributions. The bias
+// has the stacker's. Standard deviations are what the heads say, joined as in (1), and
+// for the rest the stacker's.
+func (s *Stack) Contributions(dst []blr.Contribution, scratch *Scratch, x []float64, own []blr.Contribution) []blr.Contribution {
+	c := scratch
+	var second []blr.Contribution
+	if s.second != nil {
+		c.parts = s.second.Contributions(c.parts[:0], x)
+		second = c.parts
+	}
+	stacked := s.stacker.Contributions(nil, c.z)
+	for i, o := range own {
+		mean, b2, a2 := float64(c.b[1]*o.Mean), 0.0, 0.0
+		if second != nil {
+			mean += float64(c.b[2] * second[i].Mean)
+			b2, a2 = c.b[2], float64(second[i].SD*second[i].SD)
+		}
+		variance := doubt(c.b[1], float64(o.SD*o.SD), b2, a2)
+		if i == 0 {
+			mean, variance = mean+stacked[0].Mean, variance+float64(stacked[0].SD*stacked[0].SD)
+		}
+		dst = append(dst, blr.Contribution{Mean: mean, SD: math.Sqrt(max(0, variance))})
+	}
+	return append(dst, stacked[len(stacked)-len(s.built):]...)
+}
+
+// Learn absorbs an event with the weight that the head gives it. served says whether
+// Predict was asked; scratch is as it left it. It returns the records of the stacker,
+// without X if it was not asked, and of the second head, if there is one.
+func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, served bool) (stacker, second blr.Record) {
+	if served {
+		stacker = s.stacker.Update(scratch.z, row.Label, weight)
+	}
+	if s.second != nil {
+		second = s.second.Update(e.X, row.Label, weight)
+	}
+	if len(s.kinds) > 0 {
+		s.window.add(row, e.Inputs)
+	}
+	return stacker, second
+}
+
+// Unlearn withdraws an event of the given records, as Learn returned them, that back
+// others came after. next is the next event count. Nothing changes before apply is
+// called, and nothing changes at all on an error. A withdrawal is rare and costs copies.
+func (s *Stack) Unlearn(stacker, second blr.Record, back int, next uint64) (apply func(), err error) {
+	b, two := s.stacker, s.second
+	if len(stacker.X) > 0 {
+		b = b.Clone()
+		if _, err := b.Unlearn(stacker); err != nil {
+			return nil, fmt.Errorf("stacker: %w", err)
+		}
+	}
+	if two != nil {
+		two = two.Clone()
+		if _, err := two.Unlearn(second); err != nil {
+			return nil, fmt.Errorf("second head: %w", err)
+		}
+	}
+	return func() {
+		s.stacker, s.second = b, two
+		s.window.withdraw(back, next)
+	}, nil
+}
+
+// A Rebuild is an ensemble that was built from the window, or could not be: then the one
+// before it stays in effect.
+type Rebuild struct {
+	Ensemble string // its kind, such as "anyboost"
+	Started  uint64 // the event count at which the window was copied
+	Rows     int    // of the window
+	Err      error  // nil: it takes effect with the next event
+}
+
+// Tick does what is due at an event count: a rebuild takes effect, another is started.
+// It appends what became of the ensembles. r computes rebuilds beside the stream; nil
+// computes them here.
+func (s *Stack) Tick(dst []Rebuild, count uint64, r task.Runner) []Rebuild {
+	if len(s.kinds) == 0 || count%drift.Rhythm != 0 {
+		return dst
+	}
+	if s.started > 0 && s.due() == count {
+		s.Resume(count, r)
+		for i, result := range s.rebuild.Result() {
+			dst = append(dst, Rebuild{
+				Ensemble: string(s.kinds[i]), Started: s.started, Rows: int(min(s.started, uint64(s.rows))), Err: result.Err,
+			})
+			if result.Err == nil {
+				s.built[i] = result.Ensemble
+			}
+		}
+		s.started, s.rebuild = 0, nil
+	}
+	if count%uint64(s.every) == 0 || count < uint64(s.every) {
+		s.started = count
+		s.Resume(count, r)
+	}
+	return dst
+}
+
+// due returns the event count at which the pending rebuild takes effect.
+func (s *Stack) due() uint64 {
+	if s.started < uint64(s.every) {
+		return s.started + drift.Rhythm
+	}
+	return s.started + uint64(s.every)
+}
+
+// pendingAt returns when the rebuild was started that is pending at a count.
+func (s *Stack) pendingAt(count uint64) uint64 {
+	switch every := uint64(s.every); {
+	case len(s.kinds) == 0:
+		return 0
+	case count < every:
+		return count - count%drift.Rhythm
+	default:
+		return count - count%every
+	}
+}
+
+// Resume takes up the rebuild that is pending at an event count, if nobody has: it was
+// started before the Stack was saved.
+func (s *Stack) Resume(count uint64, r task.Runner) {
+	if s.started == 0 || s.rebuild != nil {
+		return
+	}
+	w, kinds := s.window.last(s.rows, int(count-s.started), s.started), s.kinds
+	s.rebuild = task.Begin(r, func() []ensemble.Result { return ensemble.Build(context.Background(), kinds, w) })
+}
+
+// Write appends
+//
+//	uint64 started | stacker | second head | of each kind its ensemble | window
+//
+// where each part but the window is behind its length, a uint64. An ensemble that is not
+// there has the length 0. A second head that is not there has no length.
+func (s *Stack) Write(w *codec.Writer) {
+	w.Uint64(s.started)
+	w.Part64(s.stacker)
+	if s.second != nil {
+		w.Part64(s.second)
+	}
+	for _, e := range s.built {
+		if e == nil {
+			w.Uint64(0)
+		} else {
+			w.Part64(e)
+		}
+	}
+	s.window.write(w)
+}
+
+// Read reads what Write wrote after so many events into a Stack before any event. It
+// refuses what its configuration and so many events cannot have made.
+func (s *Stack) Read(r *codec.Reader, events uint64) {
+	s.started = r.Uint64()
+	if want := s.pendingAt(events); s.started != want {
+		r.Fail("a rebuild started at %d after %d events, want %d", s.started, events, want)
+	}
+	s.stacker = readHead(r, "stacker", s.stacker)
+	if n := s.stacker.Updates(); r.Err() == nil && n > events {
+		r.Fail("stacker of %d events, want at most %d", n, events)
+	}
+	if s.second != nil {
+		s.second = readHead(r, "second head", s.second)
+		if n := s.second.Updates(); r.Err() == nil && n != events {
+			r.Fail("second head of %d events, want %d", n, events)
+		}
+	}
+	for i, kind := range s.kinds {
+		b := r.Part64()
+		if len(b) == 0 {
+			continue
+		}
+		e := new(ensemble.Ensemble)
+		if err := e.UnmarshalBinary(b); err != nil {
+			r.Fail("%s: %w", kind, err)
+		} else if e.Kind() != kind || e.Dim() != s.window.dim {
+			r.Fail("an ensemble %s of %d inputs, want %s of %d", e.Kind(), e.Dim(), kind, s.window.dim)
+		}
+		s.built[i] = e
+	}
+	if len(s.kinds) == 0 {
+		events = 0 // no ensemble, no window
+	}
+	s.window.read(r, events)
+}
+
+// readHead is blr.Read with the head's name in the error.
+func readHead(r *codec.Reader, name string, fresh *blr.Posterior) *blr.Posterior {
+	part := codec.NewReader(r.Part64(), nil)
+	if r.Err() != nil {
+		return fresh
+	}
+	p := new(blr.Posterior)
+	err := p.UnmarshalBinary(part.Rest())
+	if err == nil {
+		err = p.CheckAs(fresh)
+	}
+	if err != nil {
+		r.Fail("%s: %w", name, err)
+		return fresh
+	}
+	return p
+}

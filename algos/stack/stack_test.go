@@ -1,0 +1,168 @@
+package stack
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/ensemble"
+	"hamlet/algos/internal/codec"
+)
+
+const inputs = 2 // of ensembles; the heads have a bias more
+
+// A subject is a head with its stack, taught a stream that no line divides.
+type subject struct {
+	t       *testing.T
+	head    *blr.Posterior
+	stack   *Stack
+	scratch Scratch
+	events  uint64
+	past    []taught
+}
+
+type taught struct{ stacker, second blr.Record }
+
+func newPosterior(t *testing.T, ρ float64) *blr.Posterior {
+	t.Helper()
+	cfg := blr.Config{Dim: 1 + inputs, Precision: []float64{10, 3, 3}}
+	if ρ < 1 {
+		cfg.HalfLife = blr.HalfLife(ρ)
+	}
+	p, err := blr.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newStack(t *testing.T, kinds ...ensemble.Kind) *Stack {
+	return New(Config{Ensembles: kinds, Inputs: inputs, Window: 150, Rebuild: 100, Memory: 0.995, Second: newPosterior(t, 0.98)})
+}
+
+func newSubject(t *testing.T, kinds ...ensemble.Kind) *subject {
+	return &subject{t: t, head: newPosterior(t, 1), stack: newStack(t, kinds...)}
+}
+
+func (s *subject) learn(n int, seed uint64) (rebuilds []Rebuild) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range n {
+		x := []float64{1, r.NormFloat64(), r.NormFloat64()}
+		y := math.Copysign(1, x[1]*x[1]+x[2]*x[2]-1.4)
+		e := Event{X: x, Inputs: x[1:]}
+		e.Mean, e.Variance = s.head.Moments(x)
+		serves := s.stack.Serves()
+		if serves {
+			s.stack.Predict(&s.scratch, e)
+		}
+		var rec taught
+		rec.stacker, rec.second = s.stack.Learn(&s.scratch, e, Row{Label: y, Phi: 0.9, ID: fmt.Sprint("e", s.events), Source: "desk"}, 0.9, serves)
+		// Records refer to scratch memory: who keeps them copies X.
+		rec.stacker.X, rec.second.X = clone(rec.stacker.X), clone(rec.second.X)
+		s.past = append(s.past, rec)
+		s.head.Update(x, y, 0.9)
+		s.events++
+		rebuilds = append(rebuilds, s.stack.Tick(nil, s.events, nil)...)
+	}
+	return rebuilds
+}
+
+func clone(x []float64) []float64 { return append([]float64(nil), x...) }
+
+func written(s *Stack) []byte {
+	w := codec.NewWriter(nil)
+	s.Write(w)
+	b, err := w.Finish()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Saved and read wherever, with a rebuild pending or not, a Stack goes on bit for bit.
+func TestReadGoesOn(t *testing.T) {
+	kinds := []ensemble.Kind{ensemble.AnyBoost, ensemble.AdaBoost}
+	straight, broken := newSubject(t, kinds...), newSubject(t, kinds...)
+	rebuilds := 0
+	for i := range 60 {
+		rebuilds += len(straight.learn(9, uint64(i)))
+		broken.learn(9, uint64(i))
+		b := written(broken.stack)
+		if !bytes.Equal(b, written(straight.stack)) {
+			t.Fatalf("after %d events: read, it went on differently", broken.events)
+		}
+		broken.stack = newStack(t, kinds...)
+		r := codec.NewReader(b, nil)
+		broken.stack.Read(r, broken.events)
+		if err := r.Close(); err != nil {
+			t.Fatalf("after %d events: %v", broken.events, err)
+		}
+	}
+	if want := 2 * (1 + 4); rebuilds != want || !straight.stack.Serves() {
+		t.Errorf("%d rebuilds of 540 events, want %d; serves: %v", rebuilds, want, straight.stack.Serves())
+	}
+}
+
+// Unlearn changes nothing before it is applied, and nothing on an error.
+func TestUnlearnIsAppliedAsAWhole(t *testing.T) {
+	s := newSubject(t, ensemble.AdaBoost)
+	s.learn(230, 1)
+	was := written(s.stack)
+	rec := s.past[220]
+	apply, err := s.stack.Unlearn(rec.stacker, rec.second, 9, s.events+1)
+	if err != nil || !bytes.Equal(written(s.stack), was) {
+		t.Fatalf("before it is applied: %v, or other bytes", err)
+	}
+	apply()
+	if bytes.Equal(written(s.stack), was) || s.stack.window.rows[220].withdrawn != s.events+1 {
+		t.Error("applied, it has changed nothing")
+	}
+	was = written(s.stack)
+	rec.second.H = 0.3
+	if _, err := s.stack.Unlearn(rec.stacker, rec.second, 9, s.events+1); err == nil || !bytes.Equal(written(s.stack), was) {
+		t.Errorf("a record that no head made: error %v, or other bytes", err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *subject)
+		want   string
+	}{
+		"unchanged":                     {func(*subject) {}, ""},
+		"another rebuild":               {func(s *subject) { s.stack.started = 150 }, "a rebuild started at 150"},
+		"no rebuild":                    {func(s *subject) { s.stack.started = 0 }, "a rebuild started at 0"},
+		"a stacker of another prior":    {func(s *subject) { s.stack.stacker = newPosterior(s.t, 1) }, "stacker: "},
+		"a second head of other events": {func(s *subject) { s.stack.second = newPosterior(s.t, 0.98) }, "second head of 0 events, want 230"},
+		"an ensemble of another kind": {func(s *subject) {
+			other := newSubject(s.t, ensemble.AnyBoost)
+			other.learn(230, 1)
+			s.stack.built[0] = other.stack.built[0]
+		}, "an ensemble anyboost"},
+		"a row trusted beyond belief":   {func(s *subject) { s.stack.window.rows[3].Phi = 1.5 }, "slot 3 is not an event"},
+		"an input that is infinite":     {func(s *subject) { s.stack.window.inputs[3] = float32(math.Inf(1)) }, "not finite"},
+		"a ring that goes on elsewhere": {func(s *subject) { s.stack.window.next = 7 }, "goes on at 7"},
+	} {
+		s := newSubject(t, ensemble.AdaBoost)
+		s.learn(230, 1)
+		c.change(s)
+		r := codec.NewReader(written(s.stack), nil)
+		newStack(t, ensemble.AdaBoost).Read(r, s.events)
+		if err := r.Close(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+	s := newSubject(t, ensemble.AdaBoost)
+	s.learn(60, 1)
+	b := written(s.stack)
+	for n := 0; n < len(b); n += 53 {
+		r := codec.NewReader(b[:n], nil)
+		if newStack(t, ensemble.AdaBoost).Read(r, s.events); r.Close() == nil {
+			t.Errorf("%d of %d bytes: no error", n, len(b))
+		}
+	}
+}
