@@ -16,14 +16,9 @@ type ADWINConfig struct {
 	Buckets int     // M, the buckets of each size; 0 is 5, as in the paper's experiments
 }
 
-const (
-	defaultDelta   = 0.002
-	defaultBuckets = 5
-)
-
 func (cfg *ADWINConfig) fill() error {
-	setDefault(&cfg.Delta, defaultDelta)
-	setDefault(&cfg.Buckets, defaultBuckets)
+	setDefault(&cfg.Delta, 0.002)
+	setDefault(&cfg.Buckets, 5)
 	return errors.Join(
 		checkNumber("adwin: delta", cfg.Delta, 1e-300, 1),
 		checkSpan("adwin: buckets", cfg.Buckets, 1),

@@ -48,3 +48,11 @@ func readSpans(r *codec.Reader, dst ...*int) {
 		*d = int(v)
 	}
 }
+
+// checkFilled fails unless cfg is valid and its defaults are filled in.
+func checkFilled[C comparable](r *codec.Reader, cfg C, fill func(*C) error) {
+	filled := cfg
+	if err := fill(&filled); err != nil || filled != cfg {
+		r.Fail("configuration %+v", cfg)
+	}
+}

@@ -18,10 +18,6 @@ type CovariateConfig struct {
 }
 
 const (
-	defaultReference    = 2_000
-	defaultWindow       = 30
-	defaultRobustThresh = 0.65
-
 	// Residuals count as at most so many units: one message moves the level by at most
 	// a tenth.
 	clipResidual = 3
@@ -31,19 +27,18 @@ const (
 	// E|z| = √(2/π) under the standard normal, so that the scale of a normal ln a
 	// is its standard deviation.
 	perDeviation = 1.2533141373155001
-	// In its first events the reference remembers a quarter of them: the leverage
-	// of a head that does not forget falls as 1/t, and a longer memory would lag
-	// behind it more.
+	// In its first events the reference remembers a quarter of them: the leverage of a
+	// head that does not forget falls as 1/t, and a longer memory would lag.
 	youth = 4
 	// Leverages count as between e^±farthestLog.
 	farthestLog = 100
 )
 
 func (cfg *CovariateConfig) fill() error {
-	setDefault(&cfg.Memory, defaultReference)
-	setDefault(&cfg.Window, defaultWindow)
-	setDefault(&cfg.Threshold, defaultRobustThresh)
-	setDefault(&cfg.Quiet, defaultQuiet)
+	setDefault(&cfg.Memory, 2_000)
+	setDefault(&cfg.Window, 30)
+	setDefault(&cfg.Threshold, 0.65)
+	setDefault(&cfg.Quiet, 500)
 	errs := []error{
 		checkSpan("covariate: memory", cfg.Memory, 1),
 		checkSpan("covariate: window", cfg.Window, 1),
@@ -207,19 +202,16 @@ func (c *Covariate) UnmarshalBinary(b []byte) error {
 	r.Uint64To(&q.events)
 	r.FiniteTo(&q.reference, &q.scale, &q.lasting, &q.level)
 	r.Uint64To(&q.since)
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("covariate: %w", err)
-	}
-	filled := q.cfg
-	if err := filled.fill(); err != nil || filled != q.cfg {
-		return fmt.Errorf("covariate: configuration %+v: %w", q.cfg, ErrFormat)
-	}
+	checkFilled(r, q.cfg, (*CovariateConfig).fill)
 	const most = 2 * farthestLog
 	if q.events > mostSeen || q.since > mostSeen {
-		return fmt.Errorf("covariate: %d events, changed at %d: %w", q.events, q.since, ErrFormat)
+		r.Fail("%d events, changed at %d", q.events, q.since)
 	}
 	if !(math.Abs(q.reference) <= most && q.scale >= leastScale && q.scale <= 2*most && math.Abs(q.lasting) <= 1.001*clipResidual && math.Abs(q.level) <= 2.001*clipResidual) {
-		return fmt.Errorf("covariate: reference %v, scale %v, level %v: %w", q.reference, q.scale, q.level, ErrFormat)
+		r.Fail("reference %v, scale %v, level %v", q.reference, q.scale, q.level)
+	}
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("covariate: %w", err)
 	}
 	*c = q
 	return nil

@@ -40,20 +40,6 @@ type LabelNoiseConfig struct {
 }
 
 const (
-	defaultPerClass  = 250
-	defaultRounds    = 10
-	defaultInner     = 5
-	defaultBins      = 64
-	defaultEvery     = 250
-	defaultDrop      = 0.2
-	defaultConfirmed = 0.1
-	defaultFlipRate  = 0.01
-	defaultMedian    = 3_000
-	defaultLag       = 500
-	defaultLeast     = 1_000
-	defaultRecent    = 500
-	defaultPatience  = 20_000
-
 	// A flip rate of greatest likelihood above likelyFactor times FlipRate confirms a
 	// drop. Its search takes at most checkSteps steps.
 	likelyFactor = 4
@@ -70,20 +56,20 @@ const (
 )
 
 func (cfg *LabelNoiseConfig) fill() error {
-	setDefault(&cfg.PerClass, defaultPerClass)
-	setDefault(&cfg.Rounds, defaultRounds)
-	setDefault(&cfg.Inner, defaultInner)
-	setDefault(&cfg.Bins, defaultBins)
-	setDefault(&cfg.Every, defaultEvery)
-	setDefault(&cfg.Drop, defaultDrop)
-	setDefault(&cfg.Confirmed, min(defaultConfirmed, cfg.Drop))
-	setDefault(&cfg.FlipRate, defaultFlipRate)
+	setDefault(&cfg.PerClass, 250)
+	setDefault(&cfg.Rounds, 10)
+	setDefault(&cfg.Inner, 5)
+	setDefault(&cfg.Bins, 64)
+	setDefault(&cfg.Every, 250)
+	setDefault(&cfg.Drop, 0.2)
+	setDefault(&cfg.Confirmed, min(0.1, cfg.Drop))
+	setDefault(&cfg.FlipRate, 0.01)
 	setDefault(&cfg.Clear, cfg.Confirmed/2)
-	setDefault(&cfg.Memory, defaultMedian)
-	setDefault(&cfg.Lag, defaultLag)
-	setDefault(&cfg.Least, defaultLeast)
-	setDefault(&cfg.Recent, defaultRecent)
-	setDefault(&cfg.Settle, defaultPatience)
+	setDefault(&cfg.Memory, 3_000)
+	setDefault(&cfg.Lag, 500)
+	setDefault(&cfg.Least, 1_000)
+	setDefault(&cfg.Recent, 500)
+	setDefault(&cfg.Settle, 20_000)
 
 	var errs []error
 	whole := func(what string, n, low, high int) {

@@ -52,12 +52,9 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 	}
 	w.Float64(c.Drop, c.Confirmed, c.FlipRate, c.Clear, n.flipRate)
 	flags := uint64(0)
-	for _, f := range []struct {
-		set bool
-		bit uint64
-	}{{n.known, flagKnown}, {n.hasRef, flagReference}, {n.pending, flagPending}} {
-		if f.set {
-			flags |= f.bit
+	for bit, set := range []bool{n.known, n.hasRef, n.pending} {
+		if set {
+			flags |= 1 << bit
 		}
 	}
 	w.Uint64(flags)
@@ -115,20 +112,15 @@ func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 	var cfg LabelNoiseConfig
 	readSpans(r, cfg.spans()...)
 	r.FiniteTo(&cfg.Drop, &cfg.Confirmed, &cfg.FlipRate, &cfg.Clear)
+	checkFilled(r, cfg, (*LabelNoiseConfig).fill)
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("label noise: %w", err)
-	}
-	filled := cfg
-	if err := filled.fill(); err != nil || filled != cfg {
-		return fmt.Errorf("label noise: configuration %+v: %w", cfg, ErrFormat)
 	}
 	q := blank(cfg)
 	q.raised = raised
 	q.read(r)
+	q.check(r)
 	if err := r.Close(); err != nil {
-		return fmt.Errorf("label noise: %w", err)
-	}
-	if err := q.consistent(); err != nil {
 		return fmt.Errorf("label noise: %w", err)
 	}
 	if q.hasRef {
@@ -184,34 +176,32 @@ func (s *rows) read(r *codec.Reader) {
 	}
 }
 
-// consistent returns an error if n holds what no sequence of events can leave.
-func (n *LabelNoise) consistent() error {
-	bad := func(what string) error { return fmt.Errorf("%s: %w", what, ErrFormat) }
+// check fails if n holds what no sequence of events can leave.
+func (n *LabelNoise) check(r *codec.Reader) {
 	switch {
 	case !isProbability(n.flipRate), !isProbability(n.likely):
-		return bad("flip rate")
+		r.Fail("flip rate")
 	case n.known != (n.snr > 0) || n.snr < 0 || !n.known && (n.level != 0 || n.grade != 0 || len(n.history) > 0):
-		return bad("SNR")
+		r.Fail("SNR")
 	case n.raised && !n.hasRef, n.hasRef && !n.known, !n.hasRef && n.reference != 0,
 		n.hasRef && len(n.past()) < n.cfg.Least/Rhythm:
-		return bad("reference")
+		r.Fail("reference")
 	case n.pending && (n.started == 0 || n.started%Rhythm != 0):
-		return bad("count of the pending job")
+		r.Fail("count of the pending job")
 	case n.pending && n.upTo[0]+n.upTo[1] != n.started:
-		return bad("events before the pending job")
+		r.Fail("events before the pending job")
 	case !n.pending && (n.started != 0 || n.upTo != [2]uint64{}):
-		return bad("job that is not pending")
+		r.Fail("job that is not pending")
 	case n.since > n.marked:
-		return bad("count of the last change")
+		r.Fail("count of the last change")
 	}
 	for i := range n.classes {
 		seen, upTo := n.classes[i].seen, n.upTo[i]
 		if seen > mostSeen {
-			return bad("events seen")
+			r.Fail("events seen")
 		}
 		if n.pending && (upTo < uint64(n.cfg.PerClass) || upTo > seen || seen-upTo > Rhythm) {
-			return bad("pending job")
+			r.Fail("pending job")
 		}
 	}
-	return nil
 }

@@ -17,24 +17,15 @@ type PageHinkleyConfig struct {
 	Settle    int     // an alarm that lasted so many events takes the new loss for its reference; 0 is 3,000
 }
 
-const (
-	defaultClip      = 3
-	defaultTolerance = 0.02
-	defaultThreshold = 28
-	defaultMemory    = 10_000
-	defaultQuiet     = 500
-	defaultSettle    = 3_000
-
-	mostEvents = 1 << 30 // of any span of events in a configuration
-)
+const mostEvents = 1 << 30 // of any span of events in a configuration
 
 func (cfg *PageHinkleyConfig) fill() error {
-	setDefault(&cfg.Clip, defaultClip)
-	setDefault(&cfg.Tolerance, defaultTolerance)
-	setDefault(&cfg.Threshold, defaultThreshold)
-	setDefault(&cfg.Memory, defaultMemory)
-	setDefault(&cfg.Quiet, defaultQuiet)
-	setDefault(&cfg.Settle, defaultSettle)
+	setDefault(&cfg.Clip, 3)
+	setDefault(&cfg.Tolerance, 0.02)
+	setDefault(&cfg.Threshold, 28)
+	setDefault(&cfg.Memory, 10_000)
+	setDefault(&cfg.Quiet, 500)
+	setDefault(&cfg.Settle, 3_000)
 	return errors.Join(
 		checkNumber("page–hinkley: clip", cfg.Clip, 1e-3, 1e6),
 		checkNumber("page–hinkley: tolerance", cfg.Tolerance, 1e-9, 1e6),
@@ -238,22 +229,19 @@ func (p *PageHinkley) UnmarshalBinary(b []byte) error {
 	r.FiniteTo(&q.mean, &q.excess)
 	r.Uint64To(&q.since, &q.spell)
 	r.FiniteTo(&q.later, &q.spread, &q.square)
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("page–hinkley: %w", err)
-	}
-	filled := q.cfg
-	if err := filled.fill(); err != nil || filled != q.cfg {
-		return fmt.Errorf("page–hinkley: configuration %+v: %w", q.cfg, ErrFormat)
-	}
+	checkFilled(r, q.cfg, (*PageHinkleyConfig).fill)
 	if q.events > mostSeen || q.since > mostSeen {
-		return fmt.Errorf("page–hinkley: a mean of %d events, changed at %d: %w", q.events, q.since, ErrFormat)
+		r.Fail("a mean of %d events, changed at %d", q.events, q.since)
 	}
 	if !(q.mean >= 0 && q.mean <= q.cfg.Clip && q.excess >= 0 && q.excess <= q.cfg.Threshold) ||
 		!(q.later >= 0 && q.later <= float64(q.cfg.Clip*float64(q.cfg.Settle))) ||
 		!(q.spread >= 0 && q.spread <= float64(q.cfg.Clip*q.cfg.Clip)) ||
 		!(q.square >= 0 && q.square <= float64(float64(q.cfg.Clip*q.cfg.Clip)*float64(q.cfg.Settle))) ||
 		q.spell > uint64(q.cfg.Settle) || !q.raised && (q.spell > 0 || math.Float64bits(q.later)|math.Float64bits(q.square) != 0) {
-		return fmt.Errorf("page–hinkley: mean %v, variance %v, excess %v, spell %d: %w", q.mean, q.spread, q.excess, q.spell, ErrFormat)
+		r.Fail("mean %v, variance %v, excess %v, spell %d", q.mean, q.spread, q.excess, q.spell)
+	}
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("page–hinkley: %w", err)
 	}
 	*p = q
 	return nil

@@ -5,50 +5,49 @@ import "errors"
 // errRetuned says that more than thresholds would change.
 var errRetuned = errors.New("drift: an alarm can take other thresholds, but no other windows: its state depends on them")
 
+// retune fills in the defaults of to and puts it in the place of cfg, if the two differ
+// in what thresholds points to alone.
+func retune[C comparable](cfg *C, to C, fill func(*C) error, thresholds func(*C) []*float64) error {
+	if err := fill(&to); err != nil {
+		return err
+	}
+	same := to
+	old := thresholds(cfg)
+	for i, field := range thresholds(&same) {
+		*field = *old[i]
+	}
+	if same != *cfg {
+		return errRetuned
+	}
+	*cfg = to
+	return nil
+}
+
 // Retune gives n the thresholds of cfg: Drop, Confirmed, FlipRate and Clear. They apply
 // from the next Check on. The error says what is wrong with cfg, or that it differs in
 // something else.
 func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
-	if err := cfg.fill(); err != nil {
-		return err
-	}
-	same := cfg
-	same.Drop, same.Confirmed, same.FlipRate, same.Clear = n.cfg.Drop, n.cfg.Confirmed, n.cfg.FlipRate, n.cfg.Clear
-	if same != n.cfg {
-		return errRetuned
-	}
-	n.cfg = cfg
-	return nil
+	return retune(&n.cfg, cfg, (*LabelNoiseConfig).fill, func(c *LabelNoiseConfig) []*float64 {
+		return []*float64{&c.Drop, &c.Confirmed, &c.FlipRate, &c.Clear}
+	})
 }
 
-// Retune gives c the Threshold of cfg, from the next event on. The error says what is
-// wrong with cfg, or that it differs in something else.
+// Retune gives c the Threshold of cfg, from the next event on. Its error is that of
+// [LabelNoise.Retune].
 func (c *Covariate) Retune(cfg CovariateConfig) error {
-	if err := cfg.fill(); err != nil {
-		return err
-	}
-	same := cfg
-	same.Threshold = c.cfg.Threshold
-	if same != c.cfg {
-		return errRetuned
-	}
-	c.cfg = cfg
-	return nil
+	return retune(&c.cfg, cfg, (*CovariateConfig).fill, func(c *CovariateConfig) []*float64 {
+		return []*float64{&c.Threshold}
+	})
 }
 
 // Retune gives p the Threshold of cfg, from the next event on. An excess beyond it
-// counts as the threshold. The error says what is wrong with cfg, or that it differs in
-// something else.
+// counts as the threshold. Its error is that of [LabelNoise.Retune].
 func (p *PageHinkley) Retune(cfg PageHinkleyConfig) error {
-	if err := cfg.fill(); err != nil {
-		return err
+	err := retune(&p.cfg, cfg, (*PageHinkleyConfig).fill, func(c *PageHinkleyConfig) []*float64 {
+		return []*float64{&c.Threshold}
+	})
+	if err == nil {
+		p.excess = min(p.excess, p.cfg.Threshold)
 	}
-	same := cfg
-	same.Threshold = p.cfg.Threshold
-	if same != p.cfg {
-		return errRetuned
-	}
-	p.cfg = cfg
-	p.excess = min(p.excess, cfg.Threshold)
-	return nil
+	return err
 }
