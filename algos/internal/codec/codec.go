@@ -1,28 +1,20 @@
 // Package codec writes and reads the bytes of models: little-endian integers and
 // floats, strings and nested parts behind their lengths.
 //
-// A [Writer] and a [Reader] keep their first error, so that a layout is written
-// down once, field by field, and the error is asked for at the end:
+// A [Writer] and a [Reader] keep their first error, so that code lists a layout's fields
+// and asks for the error at the end:
 //
-//	func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
-//		w := codec.NewWriter(dst)
-//		w.Header("hvib", 1)
-//		w.Zeros(3)
-//		w.Uint32(uint32(len(e.terms)))
-//		w.Float64(e.terms...)
-//		return w.Finish()
-//	}
+//	w := codec.NewWriter(dst)
+//	w.Header("hvib", 1)
+//	w.Uint32(uint32(len(e.terms)))
+//	w.Float64(e.terms...)
+//	return w.Finish()
 //
-//	func (e *Ensemble) UnmarshalBinary(b []byte) error {
-//		r := codec.NewReader(b, ErrFormat)
-//		r.Header("hvib", 1)
-//		r.Zeros(3)
-//		terms := r.Finites(uint64(r.Uint32()))
-//		if err := r.Close(); err != nil {
-//			return err
-//		}
-//		e.terms = terms
-//		return nil
+//	r := codec.NewReader(b, ErrFormat)
+//	r.Header("hvib", 1)
+//	terms := r.Finites(uint64(r.Uint32()))
+//	if err := r.Close(); err != nil {
+//		return err
 //	}
 //
 // # Rules

@@ -40,8 +40,10 @@ func every(w *codec.Writer) {
 	w.Bool(true)
 	w.Bool(false)
 	w.Zeros(1)
-	w.Uint8(4, 5)
-	w.Uint16(6, 7)
+	w.Uint8(4)
+	w.Uint8(5)
+	w.Uint16(6)
+	w.Uint16(7)
 	w.Uint32(8, math.MaxUint32)
 	w.Uint64(9, math.MaxUint64)
 	w.Float32(1.5, -2)
@@ -106,16 +108,21 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// A part's error stays, and nothing is appended after it.
-func TestWriterStopsAtItsFirstError(t *testing.T) {
+// refuses is a part that cannot be written.
+type refuses struct{ error }
+
+func (p refuses) AppendBinary(dst []byte) ([]byte, error) { return dst, p.error }
+
+// A part's error stays, whatever is appended after it.
+func TestWriterKeepsItsFirstError(t *testing.T) {
 	w := codec.NewWriter(nil)
 	w.Uint8(1)
 	w.Part64(raw(nil))
-	before, _ := w.Finish()
 	every(w)
-	after, err := w.Finish()
-	if !errors.Is(err, errFormat) || len(after) != len(before) {
-		t.Errorf("%d bytes, then %d, %v", len(before), len(after), err)
+	w.Append(refuses{errEmpty})
+	w.Part32(refuses{errEmpty})
+	if _, err := w.Finish(); err != errFormat {
+		t.Errorf("%v, want %v", err, errFormat)
 	}
 }
 

@@ -2,13 +2,12 @@ package codec
 
 import (
 	"encoding"
-	"encoding/binary"
 	"fmt"
 	"math"
 )
 
-// A Reader takes fields off the front of a slice of bytes, of which nothing that it
-// returns keeps hold, except Bytes, Part32, Part64 and Rest. After the first error
+// A Reader takes fields off the front of a slice of bytes. What Bytes, Part32, Part64 and
+// Rest return is part of that slice: the caller must not change it. After the first error
 // its methods return zero values.
 type Reader struct {
 	b     []byte // Invariant: what no method has taken. Only take shortens it.
@@ -52,7 +51,7 @@ func (r *Reader) Len() int {
 // Fits reports whether n fields of size bytes each are left. If not, it fails. Use it
 // before an allocation of n.
 func (r *Reader) Fits(n uint64, size int) bool {
-	if r.err == nil && n > uint64(len(r.b)/size) {
+	if n > uint64(len(r.b)/size) {
 		r.Fail("cut short: %d bytes left, want %d times %d", len(r.b), n, size)
 	}
 	return r.err == nil
@@ -92,7 +91,7 @@ func (r *Reader) Zeros(n int) {
 	}
 }
 
-// Bytes returns the next n bytes. They are the caller's to read, not to change.
+// Bytes returns the next n bytes.
 func (r *Reader) Bytes(n uint64) []byte {
 	if !r.Fits(n, 1) {
 		return nil
@@ -123,7 +122,7 @@ func (r *Reader) Bool() bool {
 // Uint16 reads two bytes.
 func (r *Reader) Uint16() uint16 {
 	if b := r.take(2); b != nil {
-		return binary.LittleEndian.Uint16(b)
+		return le.Uint16(b)
 	}
 	return 0
 }
@@ -131,7 +130,7 @@ func (r *Reader) Uint16() uint16 {
 // Uint32 reads four bytes.
 func (r *Reader) Uint32() uint32 {
 	if b := r.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
+		return le.Uint32(b)
 	}
 	return 0
 }
@@ -139,7 +138,7 @@ func (r *Reader) Uint32() uint32 {
 // Uint64 reads eight bytes.
 func (r *Reader) Uint64() uint64 {
 	if b := r.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
+		return le.Uint64(b)
 	}
 	return 0
 }
@@ -180,7 +179,7 @@ func (r *Reader) Fill(dst []float64) {
 	b := r.take(8 * len(dst))
 	finite := 0.0 // NaN after a number that is not finite
 	for i := range dst {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		v := math.Float64frombits(le.Uint64(b[8*i:]))
 		dst[i] = v
 		finite += v - v
 	}
@@ -197,7 +196,7 @@ func (r *Reader) Fill32(dst []float32) {
 	b := r.take(4 * len(dst))
 	var finite float32
 	for i := range dst {
-		v := math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		v := math.Float32frombits(le.Uint32(b[4*i:]))
 		dst[i] = v
 		finite += v - v
 	}
@@ -223,8 +222,7 @@ func (r *Reader) Finites(n uint64) []float64 {
 // Text reads what [Writer.Text] wrote.
 func (r *Reader) Text() string { return string(r.Part32()) }
 
-// Part32 returns the bytes behind a uint32 with their number. They are the caller's
-// to read, not to change.
+// Part32 returns the bytes behind a uint32 with their number.
 func (r *Reader) Part32() []byte { return r.Bytes(uint64(r.Uint32())) }
 
 // Part64 is Part32 with a uint64.
@@ -232,11 +230,9 @@ func (r *Reader) Part64() []byte { return r.Bytes(r.Uint64()) }
 
 // Unmarshal64 reads a part that [Writer.Part64] wrote.
 func (r *Reader) Unmarshal64(part encoding.BinaryUnmarshaler) {
-	b := r.Part64()
-	if r.err != nil {
-		return
-	}
-	if err := part.UnmarshalBinary(b); err != nil {
-		r.Fail("%w", err)
+	if b := r.Part64(); r.err == nil {
+		if err := part.UnmarshalBinary(b); err != nil {
+			r.Fail("%w", err)
+		}
 	}
 }
