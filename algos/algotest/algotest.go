@@ -1,10 +1,14 @@
-// Package algotest holds the laws that every online classifier in algos obeys,
-// as a test suite. A package applies it to itself in one test,
+// Package algotest is a test suite of the laws that every online classifier in algos
+// obeys. A package applies it to itself in one test:
 //
-//	algotest.Run(t, algotest.Subject{Dim: 8, New: …, Restore: …})
+//	algotest.Run(t, algotest.Subject{
+//		Dim:     8,
+//		New:     func() algotest.Classifier { return blr.New(8) },
+//		Restore: restore,
+//		Exempt:  map[algotest.Law]string{algotest.FlippedLabels: "the prior prefers ham"},
+//	})
 //
-// and exempts itself from a law only by naming it with a reason; an exemption
-// from a law that holds is an error as well, so that none outlives its cause.
+// An exemption needs a reason. An exemption from a law that holds is an error.
 package algotest
 
 import (
@@ -24,10 +28,10 @@ type Classifier interface {
 	AppendBinary(dst []byte) ([]byte, error)
 }
 
-// A Subject is what the laws are held against.
+// A Subject is the classifier under test.
 type Subject struct {
 	Dim     int
-	New     func() Classifier                  // one that has learnt nothing; each call makes an equal one
+	New     func() Classifier                  // an untaught one; all are equal
 	Restore func(b []byte) (Classifier, error) // of the bytes that AppendBinary wrote
 	Draw    func(r *rand.Rand, x []float64)    // fills an input; nil draws normals, with zeros and ±1 among them
 	Near    float64                            // how near "to rounding" is, in probability; 0 is 1e−9
@@ -45,8 +49,7 @@ const (
 	InputUntouched Law = "input untouched"
 	// ReadingIsPure: Prob changes no byte of the model.
 	ReadingIsPure Law = "reading is pure"
-	// Concurrent: Prob may run beside itself (telling under -race) and answers
-	// as it does alone.
+	// Concurrent: Prob gives the same answers when several goroutines call it.
 	Concurrent Law = "concurrent reading"
 	// Deterministic: equal events make equal bytes.
 	Deterministic Law = "deterministic"
@@ -83,8 +86,8 @@ var laws = []struct {
 	{RefusesDamage, refusesDamage},
 }
 
-// Run holds every law against s, each in a subtest of its own. It costs some
-// 3,000 updates and as many predictions.
+// Run tests every law on s, each in a subtest. It costs some 3,000 updates and as many
+// predictions.
 func Run(t *testing.T, s Subject) {
 	if s.Draw == nil {
 		s.Draw = drawNormal

@@ -94,7 +94,7 @@ func inputUntouched(s *Subject) error {
 		if !slices.Equal(x, was) {
 			return fmt.Errorf("event %d: x was %v and is now %v", n, was, x)
 		}
-		// A model that kept x would see it change under its feet.
+		// A model that refers to x would see it change.
 		copy(shared, was)
 		reused.Prob(shared)
 		reused.Update(shared, y)
@@ -209,7 +209,7 @@ func continues(s *Subject) error {
 		if err != nil {
 			return fmt.Errorf("save after %d events: %w", stop, err)
 		}
-		prefix := []byte("kept")
+		prefix := []byte("before")
 		if appended, err := c.AppendBinary(prefix); err != nil || !bytes.Equal(appended, append(prefix, saved...)) {
 			return fmt.Errorf("save after %d events does not append to what dst holds (error %v)", stop, err)
 		}

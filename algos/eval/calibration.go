@@ -5,14 +5,13 @@ import (
 	"math"
 )
 
-// A Point is the events that were given the same log-odds of spam, by number of
-// ham and spam; the numbers may be weights.
+// A Point counts the ham and spam that have the same log-odds of spam. The counts may be
+// weights.
 type Point struct{ LogOdds, Ham, Spam float64 }
 
-// A Line is the recalibration of a filter's log-odds z that its labels ask for,
-// logit P(spam) = Intercept + Slope·z. A filter that can be taken at its word has
-// 0 and 1; a slope below 1 says that it is too sure, above 1 that it is not sure
-// enough; an intercept above 0 that there is more spam than it says.
+// A Line is the recalibration of a filter's log-odds z, logit P(spam) = Intercept +
+// Slope·z. A calibrated filter has 0 and 1. A slope below 1 means that it is too sure,
+// above 1 not sure enough; an intercept above 0 means more spam than predicted.
 type Line struct{ Intercept, Slope Measure }
 
 // Calibrate fits the line to points by maximum likelihood (Cox 1958, "Two further
@@ -22,19 +21,16 @@ type Line struct{ Intercept, Slope Measure }
 //
 //	Δb = Σ(y−π)(z−z̄) / Σπ(1−π)(z−z̄)²,   Δa = Σ(y−π) / Σπ(1−π) − z̄·Δb,
 //
-// halved until the likelihood does not fall. It is strictly concave, so that
-// from b = 0 this finds its only maximum, where there is one.
+// halved until the likelihood does not fall. It is strictly concave and has at most one
+// maximum.
 //
-// There is none, and both figures are NaN, if one class is missing or if some
-// threshold has no ham on its one side and no spam on its other, for then the
-// likelihood rises for ever with |b| (Albert and Anderson 1984, "On the existence
-// of maximum likelihood estimates in logistic regression models"): it takes a ham
-// above a spam and a spam above a ham. Infinite log-odds that come true are
-// certain under every b > 0 and do not count; infinite ones that do not are
-// impossible under every b > 0, and there is no line.
+// It has none, and both figures are NaN, if a class is missing or a threshold separates
+// the classes: the likelihood then rises for ever with |b| (Albert and Anderson 1984,
+// "On the existence of maximum likelihood estimates in logistic regression models").
+// Infinite log-odds of the right sign do not count; of the wrong sign they leave no
+// line.
 //
-// points is walked some ten times, in O(n) each; for the same bits it must yield
-// the same points in the same order.
+// Calibrate reads points some ten times, O(n) each. They must come in the same order.
 func Calibrate(points iter.Seq[Point]) Line {
 	none := Line{Measure(math.NaN()), Measure(math.NaN())}
 	ham, spam := span{math.Inf(1), math.Inf(-1)}, span{math.Inf(1), math.Inf(-1)}
@@ -82,18 +78,16 @@ func Calibrate(points iter.Seq[Point]) Line {
 }
 
 const (
-	// Newton doubles the digits with each step near the maximum: a step of 10⁻⁹
-	// leaves an error at the rounding of the sums.
+	// Newton doubles the digits with each step: after one of 10⁻⁹ the error is
+	// rounding.
 	smallStep = 1e-9
 
-	// Classes that barely overlap are the slow case: a step then multiplies the
-	// likelihood's last doubt by about 1/e, and ln 2¹⁰²⁴ = 710 of them leave none
-	// in a float64.
+	// Where the classes barely overlap, a step divides the distance from certainty
+	// by e: ln 2¹⁰²⁴ = 710 of them exhaust a float64.
 	maxNewton   = 710
 	maxHalvings = 64
 
-	// rounding is what a sum of a million losses may be off by, relatively.
-	rounding = 1e-12
+	rounding = 1e-12 // relative error of a sum of a million losses
 )
 
 func small(Δ, v float64) bool { return math.Abs(Δ) <= smallStep*(1+math.Abs(v)) }
@@ -102,7 +96,7 @@ type span struct{ lo, hi float64 }
 
 func (s *span) add(z float64) { s.lo, s.hi = math.Min(s.lo, z), math.Max(s.hi, z) }
 
-// A fit is what a Newton step needs to know about a line.
+// A fit holds the sums of a Newton step from one line.
 type fit struct {
 	loss       float64 // −ln of the likelihood
 	residual   float64 // Σ(y−π)

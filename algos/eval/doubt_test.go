@@ -42,19 +42,19 @@ func TestDoubtsByHand(t *testing.T) {
 // lower end that is an equality. Of 1 in 1 it is 1/(1+z²).
 func TestWilson(t *testing.T) {
 	for _, s := range []SourceDoubt{{"", 1, 1}, {"", 40, 50}, {"", 60, 100_000}, {"", 3, 7}} {
-		p, n := s.shareAtLeast(), float64(s.Learnt)
+		p, n := s.leastFraction(), float64(s.Learnt)
 		share := float64(s.Doubtful) / n
 		if got, want := math.Sqrt(n)*(share-p), z95*math.Sqrt(p*(1-p)); math.Abs(got-want) > 1e-12*(1+want) {
 			t.Errorf("%d of %d: %v, which is %v from the share where %v is asked for", s.Doubtful, s.Learnt, p, got, want)
 		}
 	}
-	if got, want := (SourceDoubt{"", 1, 1}).shareAtLeast(), 1/(1+z95*z95); math.Abs(got-want) > 1e-15 {
+	if got, want := (SourceDoubt{"", 1, 1}).leastFraction(), 1/(1+z95*z95); math.Abs(got-want) > 1e-15 {
 		t.Errorf("one of one: %v, want %v", got, want)
 	}
 }
 
 // Whatever comes, memory is bounded, every label is counted once, and the sources
-// that matter are kept with counts that are right to D/1024.
+// that matter are named with counts that are right to D/1024.
 func TestDoubtsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		many := rapid.IntRange(1, 6000).Draw(t, "sources of one label each")
@@ -82,11 +82,11 @@ func TestDoubtsAreBounded(t *testing.T) {
 				}
 			}
 		}
-		if len(d.kept) > SourcesKept || len(d.at) != len(d.kept) {
-			t.Fatalf("%d sources are kept, %d have a place", len(d.kept), len(d.at))
+		if len(d.named) > SourcesKept || len(d.at) != len(d.named) {
+			t.Fatalf("%d sources are named, %d have a place", len(d.named), len(d.at))
 		}
 		sum := d.Others()
-		for i, k := range d.kept {
+		for i, k := range d.named {
 			sum.Doubtful += k.Doubtful
 			sum.Learnt += k.Learnt
 			if d.at[k.Source] != i {
@@ -100,14 +100,14 @@ func TestDoubtsAreBounded(t *testing.T) {
 			t.Fatalf("sources and others have %d of %d, all %d of %d", sum.Doubtful, sum.Learnt, d.Doubtful(), d.Learnt())
 		}
 		for source, n := range truth {
-			i, kept := d.at[source]
-			if n.doubtful*SourcesKept > d.Doubtful() && !kept {
-				t.Fatalf("%s has %d of %d doubtful labels and is not kept", source, n.doubtful, d.Doubtful())
+			i, named := d.at[source]
+			if n.doubtful*SourcesKept > d.Doubtful() && !named {
+				t.Fatalf("%s has %d of %d doubtful labels and is not named", source, n.doubtful, d.Doubtful())
 			}
-			if kept && (n.doubtful-d.kept[i].Doubtful)*SourcesKept > d.Doubtful() {
-				t.Fatalf("%s is counted %d times, in truth %d, of %d", source, d.kept[i].Doubtful, n.doubtful, d.Doubtful())
+			if named && (n.doubtful-d.named[i].Doubtful)*SourcesKept > d.Doubtful() {
+				t.Fatalf("%s is counted %d times, in truth %d, of %d", source, d.named[i].Doubtful, n.doubtful, d.Doubtful())
 			}
-			if len(truth) <= SourcesKept && (!kept || d.kept[i].SourceDoubt != SourceDoubt{source, n.doubtful, n.learnt}) {
+			if len(truth) <= SourcesKept && (!named || d.named[i].SourceDoubt != SourceDoubt{source, n.doubtful, n.learnt}) {
 				t.Fatalf("%s is not exact", source)
 			}
 		}

@@ -1,45 +1,46 @@
-// Package eval measures a filter by progressive validation: every message is
-// scored first and learnt afterwards, and what it scored is added here with the
-// label that turned out to be true. One pass gives the figures of the TREC spam
-// track (Cormack 2007, "TREC 2007 Spam Track Overview", section 2) and those of
-// a forecast of probabilities.
+// Package eval measures a filter by progressive validation: every message is scored
+// first and learnt afterwards, and its score is added here with its true label. One
+// pass gives the figures of the TREC spam track (Cormack 2007, "TREC 2007 Spam Track
+// Overview", section 2) and those of a forecast of probabilities.
+//
+//	metrics := eval.New()
+//	for _, e := range events {
+//		metrics.Add(e.Spam, model.LogOdds(e)) // before it is learnt
+//		model.Learn(e)
+//	}
+//	s := metrics.Summary()
+//	fmt.Println(s.ROCA, s.LogLoss)
 //
 // With z the log-odds of spam, p = σ(z) and y = 1 for spam, 0 for ham:
 //
-//	Error    share of p ≥ ½ on ham and p < ½ on spam
+//	Error    fraction with p ≥ ½ on ham or p < ½ on spam
 //	LogLoss  mean of −ln p or −ln(1−p), nats, p clipped to [10⁻⁶, 1−10⁻⁶]
 //	Brier    mean of (p − y)²
 //	ROCA     1-ROCA%: 100·P(z of a ham > z of a spam) + 50·P(equal)
-//	LAM      lam%: 100·logit⁻¹(½ logit hm + ½ logit sm), of the shares of ham
+//	LAM      lam%: 100·logit⁻¹(½ logit hm + ½ logit sm), of the fractions of ham
 //	         and of spam misclassified at p ≥ ½
-//	SMAtHM   sm%: 100·share of spam below the lowest threshold that at most
-//	         one ham in a thousand reaches
-//	ECE      expected calibration error, Σ (n_b/n)·|mean p − share of spam|
+//	SMAtHM   sm%: percentage of spam below the lowest threshold that at most one
+//	         ham in a thousand reaches
+//	ECE      expected calibration error, Σ (n_b/n)·|mean p − fraction of spam|
 //	         over 15 bins of equal count
 //	Calibration{Slope,Intercept}
 //	         b and a of the fit logit P(y = 1) = a + bz, see [Calibrate]
 //
-// lam% has no value where nothing, or everything, of a class is misclassified.
-// The track's evaluation program then puts 10⁻³⁸ for the share, so that one
-// lucky class decides the figure; here half a message counts as misclassified,
-// or as right, which is what the same program does for an area of 0 and for the
-// ends of its ROC curve. 1-ROCA% needs no such rule and may be 0.
+// Where none or all of a class is misclassified, lam% counts half a message as
+// misclassified or as right. The track's program takes 10⁻³⁸ there, so that one lucky
+// class decides the figure.
 //
 // # Memory and exactness
 //
-// All figures are exact up to [ExactEvents] events. From then on ROCA, SMAtHM,
-// ECE and the calibration's line come from a histogram of z with fixed bins of 2⁻¹⁰ over ±64 (and one
-// bin beyond at each end), 3 MiB for any number of events, and
-// [Summary.Approximate] is set. Within a bin the order is unknown: a (ham, spam)
-// pair that shares a bin counts one half, so 1-ROCA% is off by at most 50·(share
-// of pairs within one bin); the threshold of SMAtHM falls on an edge of a bin,
-// which misses at most the spam of one bin more than necessary; ECE is off by at
-// most the share of events in the bins that its 14 edges divide; the line is
-// fitted to scores moved by 2⁻¹¹ at most, to the middle of their bin, or from
-// beyond ±64 to there. The other figures stay exact.
+// All figures are exact up to [ExactEvents] events. From then on ROCA, SMAtHM, ECE and
+// the calibration's line come from a histogram of z with bins of 2⁻¹⁰ over ±64, 3 MiB
+// for any number of events, and [Summary.Approximate] is set. A (ham, spam) pair in one
+// bin counts one half: 1-ROCA% is off by at most 50·(fraction of pairs in one bin).
+// SMAtHM misses at most the spam of one bin too many. ECE is off by at most the
+// fraction of events in the bins that its 14 edges divide. The line is fitted to the
+// middles of the bins. The other figures stay exact.
 //
-// [Doubts] is about the labels instead: how many of each source's the model held
-// to be false when it learnt them.
+// [Doubts] counts labels that the model believed to be false, by source.
 package eval
 
 import (
@@ -53,24 +54,24 @@ const ExactEvents = 1 << 20
 // clipLogit is the log-odds of 1 − 10⁻⁶, where log loss stops growing.
 var clipLogit = math.Log((1 - 1e-6) / 1e-6)
 
-// Metrics gathers scored events. The zero value is not ready, use [New].
-// It is not safe for concurrent use; [Metrics.Summary] sorts what it holds.
+// Metrics gathers scored events; [New] makes one. It is not safe for concurrent use.
+//
+// Invariant: exact holds every z and bins is nil up to ExactEvents events; then bins
+// counts them all and exact is empty.
 type Metrics struct {
 	ham, spam           int
 	hamWrong, spamWrong int
 	logLoss, brier      float64 // sums
 
-	exact ranking    // every z, as long as it is exact
-	bins  *histogram // instead of exact, later
+	exact ranking
+	bins  *histogram
 }
 
-// New returns empty metrics. They take 8 bytes an event up to [ExactEvents],
-// and 3 MiB from then on.
+// New returns empty metrics. They take 8 bytes an event up to [ExactEvents], then 3 MiB.
 func New() *Metrics { return &Metrics{} }
 
-// Add counts one event: its true label, and the log-odds of spam that it was
-// given before it was learnt. ±Inf are log-odds; a NaN is a bug of the caller
-// and panics. The cost is O(1), amortised.
+// Add counts one event: its true label and its log-odds of spam before it was learnt,
+// ±Inf allowed. A NaN panics. The cost is O(1), amortised.
 func (m *Metrics) Add(spam bool, logOdds float64) {
 	if math.IsNaN(logOdds) {
 		panic("eval: log-odds are NaN")
@@ -102,8 +103,8 @@ func (m *Metrics) Add(spam bool, logOdds float64) {
 	m.exact.add(spam, logOdds)
 }
 
-// LogLoss returns −ln of the probability that log-odds gave to what came true,
-// in nats, with p clipped as in [Summary].
+// LogLoss returns −ln of the probability of the true label, in nats, with p clipped to
+// [10⁻⁶, 1−10⁻⁶].
 func LogLoss(spam bool, logOdds float64) float64 {
 	if spam {
 		logOdds = -logOdds
@@ -117,8 +118,8 @@ func (m *Metrics) toHistogram() {
 	m.exact = ranking{}
 }
 
-// A Summary is what [Metrics] amount to. Shares are in [0, 1], figures with a %
-// in their name in [0, 100].
+// A Summary holds the figures of [Metrics]: fractions in [0, 1], percentages in
+// [0, 100].
 type Summary struct {
 	Events int `json:"events"`
 	Spam   int `json:"spam"`
@@ -138,10 +139,9 @@ type Summary struct {
 	Approximate bool `json:"approximate"` // ROCA, SMAtHM, ECE and the calibration's line come from the histogram
 }
 
-// Summary computes the figures: O(n log n) as long as they are exact, O(1)
-// afterwards. Without an event all are NaN, without one of the classes those
-// are that compare the two: ROCA, LAM, SMAtHM and the calibration's line, which
-// has no value either where a threshold separates the classes.
+// Summary computes the figures: O(n log n) as long as they are exact, O(1) afterwards.
+// All are NaN without an event. ROCA, LAM, SMAtHM and the calibration's line are NaN
+// without one of the classes, and the line where a threshold separates them.
 func (m *Metrics) Summary() Summary {
 	n := m.ham + m.spam
 	s := Summary{
@@ -157,7 +157,7 @@ func (m *Metrics) Summary() Summary {
 		ties, points = m.bins.ties, m.bins.points
 	}
 	s.ROCA, s.SMAtHM, s.ECE = rank(ties, m.ham, m.spam)
-	line := Calibrate(points) // the scores are sorted now, and in one order however they came
+	line := Calibrate(points) // rank has sorted them: one order, one result
 	s.CalibrationIntercept, s.CalibrationSlope = line.Intercept, line.Slope
 	return s
 }
@@ -176,8 +176,7 @@ func shareLogit(k, n int) float64 {
 	return math.Log(x / (float64(n) - x))
 }
 
-// A Measure is a figure that may have no value, which is NaN here and null in
-// JSON: 1-ROCA% of a stream without ham, say.
+// A Measure is a figure that may have no value: NaN here, null in JSON.
 type Measure float64
 
 // Defined reports whether m has a value.

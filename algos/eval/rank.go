@@ -30,8 +30,7 @@ func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
 		cal                 = calibration{width: ham + spam}
 	)
 	for t := range ties {
-		// A threshold at this score calls everything from here on spam. The first
-		// that at most one ham in a thousand reaches is the lowest such.
+		// A threshold at this score calls everything from here on spam.
 		if !found && (ham-hamBelow)*1000 <= ham {
 			missed, found = spamBelow, true
 		}
@@ -48,10 +47,9 @@ func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
 		Measure(100 * float64(missed) / float64(spam)), ece
 }
 
-// calibration sums n_b·|mean p − share of spam| over bins of equal count. To
-// have such bins, every event counts as 15 crumbs, and a bin holds as many
-// crumbs as there are events. A tie that straddles an edge is divided in
-// proportion, so the sum does not depend on the order of arrival.
+// calibration sums n_b·|mean p − fraction of spam| over bins of equal count. Every event
+// counts as 15 crumbs, and a bin holds as many crumbs as there are events. A tie across
+// an edge is divided in proportion, so the order of arrival does not matter.
 type calibration struct {
 	width   int     // crumbs a bin
 	crumbs  int     // in the bin being filled
@@ -89,8 +87,7 @@ func (r *ranking) add(spam bool, z float64) {
 	}
 }
 
-// ties sorts the scores and yields those that are equal together, in
-// ascending order.
+// ties sorts the scores and yields equal ones together, in ascending order.
 func (r *ranking) ties(yield func(tie) bool) {
 	slices.Sort(r.ham)
 	slices.Sort(r.spam)

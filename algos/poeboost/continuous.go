@@ -31,23 +31,20 @@ type ContinuousConfig struct {
 	Learner Learner   // Newton by default
 	Rate    float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
 
-	// Pooled, for Newton over quantised data, fits the hypotheses of a round to the
-	// means of the bins in the place of the rows, and ranks them by that: with 64
-	// bins and 2,000 rows ten times as fast. The one that is taken is measured on
-	// the rows, so that (6) holds as ever. With a bin for each value it changes
-	// roundings alone.
+	// Pooled fits and ranks the hypotheses of a round on the means of the bins, not on
+	// the rows: ten times as fast with 64 bins and 2,000 rows. The best is measured on
+	// the rows, so (6) holds. It is for Newton over quantised data.
 	Pooled bool
 }
 
 // MaxRate bounds the rate of Step, so that no log-odds leave the range of float64.
 const MaxRate = 0x1p900
 
-// Continuous is POEBoost.CS over univariate logistic regression. A round weighs
-// the examples by (7), fits a hypothesis to every feature and takes the one of
-// least ε_c (32), with P_e = max(ε_c, 10⁻⁶), so that (6) is at most 2 by (30) and
-// (31); the expert (13) joins the product. Of hypotheses whose ε_c differ by no more
-// than rounding, as those of a feature and of its multiples, the first feature's
-// wins. It ends before a round with ε_c ≥ ½ (boost.NoEdge).
+// Continuous is POEBoost.CS over univariate logistic regression. A round weighs the
+// examples by (7), fits a hypothesis to every feature and takes the one of least ε_c
+// (32), the first of those that differ only by rounding. P_e = max(ε_c, 10⁻⁶) keeps (6)
+// at most 2 by (30) and (31); the expert (13) joins the product. Training ends before a
+// round with ε_c ≥ ½ (boost.NoEdge).
 type Continuous struct {
 	sample
 	learner  Learner
@@ -60,7 +57,7 @@ type Continuous struct {
 	log      []ContinuousRound
 }
 
-// A ContinuousRound is what one round found.
+// A ContinuousRound is the result of one round.
 type ContinuousRound struct {
 	Hypothesis      Univariate
 	ConfidenceError float64 // ε_c (32)
@@ -69,15 +66,14 @@ type ContinuousRound struct {
 	State                   // after the round
 }
 
-// An ε_c must be less by more than this to be a better one: as for boost's search,
-// 2⁻⁴⁶ of the total weight.
+// A better ε_c is less by more than tie: as in boost's search, 2⁻⁴⁶ of the total weight.
 const tie = 0x1p-46
 
 // leastErrorRate is the least P_e: no expert adds more than ln(10⁶) to a log-odds.
 const leastErrorRate = 1e-6
 
-// NewContinuous prepares POEBoost.CS on d with labels y = ±1, which are copied.
-// The error joins everything that is wrong with them and cfg.
+// NewContinuous prepares POEBoost.CS on d with labels y = ±1, which are copied. The
+// error joins all that is wrong with y and cfg.
 func NewContinuous(d *boost.Data, y []float64, cfg ContinuousConfig) (*Continuous, error) {
 	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
 	errs := []error{err}
@@ -120,8 +116,8 @@ func (b *Continuous) column(j int) []float64 {
 	return b.columns[j*n : (j+1)*n]
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause between
+// two rounds; a later call goes on from there.
 func (b *Continuous) Train(ctx context.Context) error { return train(ctx, b.Round) }
 
 // Round runs one round and reports whether it did; otherwise Stopped says why
@@ -148,7 +144,7 @@ func (b *Continuous) Round() bool {
 			best, least = j, ε
 		}
 	}
-	if b.pools != nil { // its ε_c on the rows, whatever that of the others is there
+	if b.pools != nil { // ε_c on the rows
 		least = b.features[best].confidenceError(b.column(best), b.y, b.dist)
 	}
 	if 1-2*least <= noEdge {
@@ -172,7 +168,7 @@ func (b *Continuous) Round() bool {
 	return true
 }
 
-// Rounds returns what each round found.
+// Rounds returns the results of all rounds.
 func (b *Continuous) Rounds() []ContinuousRound { return slices.Clone(b.log) }
 
 // Ensemble returns the product of the experts so far.

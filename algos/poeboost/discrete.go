@@ -21,14 +21,14 @@ const (
 	Greedy
 )
 
-// DiscreteConfig says how to run POEBoost.DS. Zero fields mean the defaults given.
+// DiscreteConfig says how to run POEBoost.DS. A zero field means the default.
 type DiscreteConfig struct {
 	Rounds    int       // at most so many, 1 to boost.MaxRounds; 0 is DefaultRounds
 	Weights   []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	ErrorRate ErrorRate // Minimising by default
 
-	// Printed leaves Qᵢ out of the weights, as algorithm 3 is printed. With Greedy
-	// that is AdaBoost, and nothing is guaranteed about the likelihood.
+	// Printed leaves Qᵢ out of the weights, as algorithm 3 is printed. With Greedy that
+	// is AdaBoost, which guarantees nothing about the likelihood.
 	Printed bool
 }
 
@@ -51,7 +51,7 @@ type Discrete struct {
 	log       []DiscreteRound
 }
 
-// A DiscreteRound is what one round found.
+// A DiscreteRound is the result of one round.
 type DiscreteRound struct {
 	Stump      boost.Stump
 	Epsilon    float64 // ε, its weighted error
@@ -62,17 +62,16 @@ type DiscreteRound struct {
 }
 
 const (
-	// The ε from which on a stump counts as perfect.
+	// A stump with an ε up to separated counts as perfect.
 	separated = 1e-10
-	// An edge 1 − 2ε that is no larger counts as none. A hypothesis that is worth
-	// nothing has an ε of ½ on paper, and the sum of N weights that it is here may
-	// be off by N·2⁻⁵³ of the total, its edge by twice that: 2⁻³⁹ for N = 8,192.
-	// That is above the resolution of boost's search, 2⁻⁴⁶, which adds whole numbers.
+	// An edge 1 − 2ε up to noEdge counts as none. A sum of N weights may be off by
+	// N·2⁻⁵³ of the total, its edge by twice that: 2⁻³⁹ for N = 8,192. That is above
+	// the resolution of boost's search, 2⁻⁴⁶.
 	noEdge = 0x1p-39
 )
 
-// NewDiscrete prepares POEBoost.DS on d with labels y = ±1, which are copied. The
-// error joins everything that is wrong with them and cfg.
+// NewDiscrete prepares POEBoost.DS on d with labels y = ±1, which are copied. The error
+// joins all that is wrong with y and cfg.
 func NewDiscrete(d *boost.Data, y []float64, cfg DiscreteConfig) (*Discrete, error) {
 	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
 	if cfg.ErrorRate > Greedy {
@@ -91,8 +90,8 @@ func NewDiscrete(d *boost.Data, y []float64, cfg DiscreteConfig) (*Discrete, err
 	return b, nil
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause between
+// two rounds; a later call goes on from there.
 func (b *Discrete) Train(ctx context.Context) error { return train(ctx, b.Round) }
 
 // Round runs one round and reports whether it did; otherwise Stopped says why
@@ -147,7 +146,7 @@ func (r *DiscreteRound) choose(rate ErrorRate) {
 	r.Constraint = (1-r.Epsilon)/(1-r.ErrorRate) + r.Epsilon/r.ErrorRate
 }
 
-// Rounds returns what each round found.
+// Rounds returns the results of all rounds.
 func (b *Discrete) Rounds() []DiscreteRound { return slices.Clone(b.log) }
 
 // Ensemble returns the product of the experts so far.

@@ -19,7 +19,7 @@ type Ensemble struct {
 	opinions []Opinion // of POEBoost.CS
 }
 
-// A Vote is an expert of POEBoost.DS: log-odds ±2α.
+// A Vote is an expert of POEBoost.DS, of log-odds ±2α.
 type Vote struct {
 	Stump boost.Stump
 	Alpha float64 // α ≥ 0
@@ -50,9 +50,8 @@ func (e *Ensemble) Votes() []Vote { return slices.Clone(e.votes) }
 func (e *Ensemble) Opinions() []Opinion { return slices.Clone(e.opinions) }
 
 // LogOdds returns the log-odds of y = +1 in nats, summed in the order of the
-// rounds: finite for every x, and 0 for an ensemble without experts. A NaN in x is
-// below every threshold of a vote, and the mean for an opinion. It panics if x has
-// not Dim entries.
+// rounds. They are finite for every x, and 0 without experts. A NaN in x is below every
+// threshold of a vote, and the mean for an opinion. It panics if len(x) ≠ Dim.
 func (e *Ensemble) LogOdds(x []float64) float64 {
 	checkInputs(len(x), e.dim)
 	f := 0.0

@@ -1,7 +1,7 @@
-package poeboost
+// Laboratory: formulas of the paper that the boosters use in another form, for hamlet
+// fit and tests. algebra.go explains the arguments.
 
-// Laboratory: formulas of the paper that the boosters use in another form, for tests
-// and hamlet fit. algebra.go explains the arguments.
+package poeboost
 
 // ConfidenceError returns ε_c of (32), the confidence-weighted error of the
 // hypothesis,

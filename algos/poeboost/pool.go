@@ -6,9 +6,8 @@ import (
 	"hamlet/algos/boost"
 )
 
-// A pool is a standardised column divided into bins: the rows of a bin count as
-// one value, their mean. A fit to it costs as many exponentials as there are bins,
-// twice, and not as there are rows.
+// A pool is a standardised column divided into bins: the rows of a bin count as one
+// value, their mean. A fit to it costs two exponentials a bin.
 type pool struct {
 	bins []byte    // of each row
 	u, y []float64 // the examples 2b and 2b+1: the mean of bin b with the labels −1 and +1

@@ -12,14 +12,13 @@ import (
 // DefaultRounds is the number of rounds where a Config has 0.
 const DefaultRounds = 50
 
-// State is how an ensemble does on its training data after a round, by sample
-// weight.
+// State measures an ensemble on its training data, by sample weight.
 type State struct {
 	MeanLogLikelihood float64 // mean of ln P(y | x, h₁…h_j), nats per example
-	TrainError        float64 // share of wrong signs; log-odds 0 count as −1
+	TrainError        float64 // fraction of wrong signs; log-odds 0 count as −1
 }
 
-// sample is what both boosters keep of a training set.
+// sample is a training set, and both boosters' state on it.
 type sample struct {
 	data    *boost.Data
 	y       []float64
@@ -28,12 +27,12 @@ type sample struct {
 	logOdds []float64 // of y = +1, of the ensemble on each row
 	dist    []float64 // D of (7), for the coming round
 	printed bool      // D without Qᵢ
-	rounds  int       // how many are wanted
-	done    int
+	rounds  int       // wanted
+	done    int       // Invariant: done ≤ rounds
 	stop    boost.Stop
 }
 
-// newSample checks what both boosters are given; weights may be nil.
+// newSample checks the arguments of both boosters; weights may be nil.
 func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) {
 	ω, total, err := d.SampleWeights(weights)
 	errs := []error{d.CheckLabels(y), err}
@@ -53,7 +52,7 @@ func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) 
 	}, nil
 }
 
-// weigh sets D to what (7) makes of the log-odds, which are finite.
+// weigh sets D by (7) from the log-odds, which are finite.
 func (s *sample) weigh() {
 	if !closedWeights(s.dist, s.y, s.logOdds, s.weights, s.printed) {
 		panic("poeboost: no weight is left")
@@ -86,15 +85,14 @@ func (s *sample) finished() bool {
 // Stopped returns why training has ended, or boost.Running.
 func (s *sample) Stopped() boost.Stop { return s.stop }
 
-// LogOddsTo writes the ensemble's log-odds of y = +1 on the training data so far
-// to dst, of length N.
+// LogOddsTo writes the ensemble's log-odds of y = +1 on the training data to dst, of
+// length N.
 func (s *sample) LogOddsTo(dst []float64) {
 	checkLengths(len(dst), len(s.logOdds))
 	copy(dst, s.logOdds)
 }
 
-// WeightsTo writes D, the distribution over the examples that the next round
-// would see, to dst, of length N. It sums to 1.
+// WeightsTo writes D of the next round to dst, of length N. It sums to 1.
 func (s *sample) WeightsTo(dst []float64) {
 	checkLengths(len(dst), len(s.dist))
 	copy(dst, s.dist)

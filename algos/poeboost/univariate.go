@@ -12,8 +12,8 @@ import (
 //
 //	P(Z = +1 | x, h) = σ(w·u + b),   u = (x_feature − mean)/sd,
 //
-// with the mean and the population standard deviation of the training data; u = 0
-// for a feature that was constant there, so that only the bias is left of it.
+// with the mean and the population standard deviation of the training data. u is 0 for
+// a feature that was constant there.
 type Univariate struct {
 	Feature      int
 	Mean, SD     float64 // SD is 0 for a constant feature
@@ -58,8 +58,8 @@ func standardise(d *boost.Data) ([]Univariate, []float64) {
 }
 
 // moments returns the mean and the population standard deviation of a column;
-// exactly its value and 0 if it is constant. It works in units of a power of two
-// near the largest value, so that no sum or square leaves the range of float64.
+// exactly its value and 0 if it is constant. Its unit is a power of two near the largest
+// value, so that no sum or square overflows.
 func moments(column []float64) (mean, sd float64) {
 	largest, constant := 0.0, true
 	for _, v := range column {
@@ -97,28 +97,20 @@ func (h *Univariate) step(u, y, d []float64, rate float64) {
 }
 
 const (
-	// penalty is λ of the Newton learner's objective Σ D ln p − λ/2·(w² + b²),
-	// which gives it one maximum where a feature separates the classes.
-	penalty = 1e-6
-	// A step that changes w and b by less of their size is the last: Newton's error
-	// after it is about its square.
-	lastStep = 1e-9
-	// longStep is a change of log-odds after which F has surely risen.
-	longStep = 1.5
-	// passes bounds the passes over the data; from a start in the last round's
-	// maximum they are about three.
-	passes = 200
+	penalty  = 1e-6 // λ: one maximum also where a feature separates the classes
+	lastStep = 1e-9 // relative step after which Newton stops: the error is about its square
+	longStep = 1.5  // largest change of log-odds by which F surely rises
+	passes   = 200  // bound of the passes over the data, usually about three
 )
 
-// newton sets w and b to the maximum of Σ D ln σ(y(wu+b)) − λ/2·(w² + b²), going
-// from where they are. largest is max|u|.
+// newton moves w and b to the maximum of F = Σ D ln σ(y(wu+b)) − λ/2·(w² + b²).
+// largest is max|u|.
 //
-// The objective F is concave, and where a step changes no log-odds by more than r,
-// its second derivative along the step is at most e^{tr} times the first one at
-// t = 0 (F. Bach, Self-concordant analysis for logistic regression, 2010). So a
-// Newton step with slope a = F′(0) has F(1) − F(0) ≥ a(1 − (e^r − r − 1)/r²), more
-// than a/10 for r ≤ 1.5. A longer one is taken if F still rises at its end, and
-// halved until one or the other holds: F never falls.
+// F is concave. Where a step changes no log-odds by more than r, its second derivative
+// along the step is at most e^{tr} times that at t = 0 (F. Bach, Self-concordant
+// analysis for logistic regression, 2010). So a Newton step with slope a = F′(0) has
+// F(1) − F(0) ≥ a(1 − (e^r − r − 1)/r²), more than a/10 for r ≤ 1.5. A longer one is
+// halved until r ≤ 1.5 or F still rises at its end: F never falls.
 func (h *Univariate) newton(u, y, d []float64, largest float64) {
 	w, b := h.Weight, h.Bias
 	at := slopesAt(u, y, d, w, b)

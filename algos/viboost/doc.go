@@ -1,11 +1,20 @@
 // Package viboost is boosting as Bayesian inference about labels of which some are
 // noise: VIBoost, by variational inference, and a Gibbs sampler of the same model.
 //
+//	data, err := boost.Quantise(rows, 64)
+//	b, err := viboost.New(data, y, viboost.Config{Rounds: 50})
+//	if err := b.Train(ctx); err != nil {
+//		return err
+//	}
+//	e := b.Ensemble()
+//	p, snr := e.Prob(x), e.SNR()
+//	b.PhiTo(phi) // the probability that each label is true
+//
 // # Model
 //
 // A label is true or noise. The true label of x is +1 with log-odds
-// F(x) = Σ cₘfₘ(x) over base classifiers f = ±1, a noisy one with log-odds ξ (the
-// noise grade) whatever x is, and a share θ of the labels is true:
+// F(x) = Σ cₘfₘ(x) over base classifiers f = ±1. A noisy one is +1 with log-odds ξ
+// (the noise grade) for every x. A fraction θ of the labels is true:
 //
 //	wₙ ~ Bernoulli(θ),   P(yₙ | wₙ) = σ(yₙF(xₙ)) if wₙ = 1, σ(yₙξ) if not
 //	c ~ v-Log([1,−1], 0, μ₀),  ξ ~ v-Log([1,−1], 0, μ₀′),  θ ~ Beta(ζ₁, ζ₂)
@@ -34,23 +43,20 @@
 // # What the paper leaves open
 //
 // By default the mode is the approximate one (17) with τ = 1, for which ranking the
-// stumps is AdaBoost's search, and E_c is taken at the mode. τ = 1 makes H about
-// half of the log-odds and so Prob under-confident; the noise watch is defined by
-// it. The exact mode, the exact E_c and any τ are there to choose. With the exact
-// E_c every update is coordinate ascent and the evidence lower bound (91) never
-// falls; at the mode it may. (91) holds for the q(c) of the current φ and is
-// computed so, after φ and η. Candidates are stumps at midpoints, polarity +1, the
-// sign in the weight; of equal ones the first wins. A sample weight counts its
-// example that often: it multiplies φₙ and 1−φₙ wherever they are summed.
+// stumps is AdaBoost's search, and E_c is taken at the mode. τ = 1 makes H about half
+// of the log-odds, so Prob is under-confident; the noise watch is defined by it.
+// Config can ask for the exact mode, the exact E_c and any τ. With the exact E_c every
+// update is coordinate ascent and the evidence lower bound (91) never falls; at the
+// mode it may. (91) is computed after φ and η. Candidates are stumps at midpoints,
+// polarity +1, the sign in the weight; of equal ones the first wins. A sample weight
+// multiplies φₙ and 1−φₙ wherever they are summed.
 //
 // # Cost
 //
-// A round is one search (N·D additions), 2N exponentials or N where τ = 1, and two
-// to three operations a row and pass: about two to three times a round of AdaBoost
-// at N = 500, D = 60 and five passes, of which the passes take nearly half and the
-// search a third (Xeon, 2026-11-21, `go test -run - -bench NoiseWatch ./algos/viboost`).
-// It allocates nothing. The exact modes add a Newton's method a pass, the exact
-// E_c and the bound a normalised v-Log, which costs some hundred passes.
+// A round is one search (N·D additions), 2N exponentials or N where τ = 1, and two to
+// three operations a row and pass: two to three rounds of AdaBoost (MEASURED.md). It
+// allocates nothing. The exact modes add a Newton's method a pass; the exact E_c and
+// the bound add a normalised v-Log, which costs some hundred passes.
 //
 // Source: A. Lorbert, D. Blei, R. Schapire, P. Ramadge, A Bayesian boosting model
 // (2012), algorithm 1, S.4 and S.5; algorithm 2 and S.3 for Gibbs.

@@ -8,9 +8,9 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// An Ensemble is what VIBoost leaves: H(x) = Σ αₜhₜ(x), the log-odds that the true
-// label of x is +1, and what was inferred of the labels' noise. It never changes,
-// but by UnmarshalBinary, and may be used concurrently.
+// An Ensemble is the result of VIBoost: H(x) = Σ αₜhₜ(x), the log-odds that the true
+// label of x is +1, and the noise of the labels. Only UnmarshalBinary changes it; it
+// may be used concurrently.
 type Ensemble struct {
 	dim        int
 	terms      []Term
@@ -23,7 +23,7 @@ type Term struct {
 	Alpha float64
 }
 
-// Ensemble returns H and the noise as they are after the rounds so far.
+// Ensemble returns the result of the rounds so far.
 func (b *Booster) Ensemble() *Ensemble {
 	e := &Ensemble{dim: b.data.Dim(), terms: make([]Term, 0, len(b.log)), omega: b.stage.omega, eta: b.stage.eta}
 	for _, r := range b.log {
@@ -54,12 +54,12 @@ func (e *Ensemble) LogOdds(x []float64) float64 {
 	return H
 }
 
-// Prob returns σ(H(x)), the probability that the true label of x is +1. With τ = 1
-// H is about half of what it should be, and the probability too near ½.
+// Prob returns σ(H(x)), the probability that the true label of x is +1. With τ = 1 it
+// is too near ½.
 func (e *Ensemble) Prob(x []float64) float64 { return logistic.Sigmoid(e.LogOdds(x)) }
 
-// SNR returns η₁/η₂ of the training data: about how many of its labels are true
-// for each that is noise. It is 1 before the first round.
+// SNR returns η₁/η₂ of the training data, true labels for each noisy one. It is 1
+// before the first round.
 func (e *Ensemble) SNR() float64 { return e.eta[0] / e.eta[1] }
 
 // NoiseGrade returns ln ω₂/ω₁, the mode of the log-odds that a noisy label is +1.

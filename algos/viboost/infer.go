@@ -1,6 +1,6 @@
-package viboost
+// Laboratory: only hamlet fit runs a stage of inference to convergence.
 
-// Laboratory: one stage of inference run to convergence, and what it shares with Gibbs.
+package viboost
 
 import (
 	"context"

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// A Prior is what is believed before any label: the weight c of a base classifier
-// and the noise grade ξ are v-Log([1,−1], 0, [μ, μ]) with μ = Mu0 and Mu0Prime, and
-// the probability θ that a label is true is Beta(Zeta[0], Zeta[1]). A field that
-// is 0 means 1, the paper's choice.
+// A Prior is the belief before any label. The weight c of a base classifier and the
+// noise grade ξ are v-Log([1,−1], 0, [μ, μ]) with μ = Mu0 and Mu0Prime. The probability
+// θ that a label is true is Beta(Zeta[0], Zeta[1]). A field that is 0 means 1, the
+// paper's choice.
 type Prior struct {
-	Mu0      float64    // μ₀: 2μ₀ phantom examples, on half of which h errs
+	Mu0      float64    // μ₀: 2μ₀ phantom examples; h errs on half of them
 	Mu0Prime float64    // μ₀′: phantom noisy labels of each sign
 	Zeta     [2]float64 // ζ: phantom true labels, phantom noisy ones
 }
@@ -18,7 +18,7 @@ type Prior struct {
 // The parameters of a prior lie between 1/widest and widest.
 const widest = 1e90
 
-// fill puts in the defaults and returns what is wrong with the rest.
+// fill sets the defaults and checks the other fields.
 func (p *Prior) fill() error {
 	var errs []error
 	for _, f := range []struct {

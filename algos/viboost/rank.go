@@ -12,18 +12,17 @@ import (
 //
 //	G(c) = −μ₀ tanh(c/2) + Σ mₙyₙhₙσ(−yₙ(Hₙ+chₙ)),  m = wφ,
 //
-// falls and is 0 at the mode. With aₙ(c) = mₙyₙσ(−yₙ(Hₙ+c)), h = +1 above the cut
-// and −1 below, and aₙ(−c) what h = −1 turns aₙ(c) into, its sum is Σaₙ(c) less
-// what aₙ(c) + aₙ(−c) sum to below the cut. So with S that sum for a cut,
+// falls and is 0 at the mode. With aₙ(c) = mₙyₙσ(−yₙ(Hₙ+c)), h is +1 above the cut and
+// −1 below it, which turns aₙ(c) into aₙ(−c). So the sum is Σaₙ(c) − S(c), S(c) the sum
+// of aₙ(c) + aₙ(−c) below the cut, and
 //
 //	mode > z  ⟺  Σa(z) − S(z) > μ₀ tanh(z/2),
-//	mode < −z ⟺  S(z) − Σa(−z) > μ₀ tanh(z/2),
+//	mode < −z ⟺  S(z) − Σa(−z) > μ₀ tanh(z/2).
 //
-// and one search with the weights a(z) + a(−z) tells for every stump whether its
-// |mode| exceeds z, and by how much in G. From z = 0 the stump that exceeds z by
-// the most gives the next z, its own |mode|, until none exceeds it: Newton's
-// method on an upper envelope, some searches in all in place of a Newton's method
-// for every stump.
+// One search with the weights a(z) + a(−z) tells for every stump whether its |mode|
+// exceeds z, and by how much in G. From z = 0 the stump that exceeds z by the most
+// gives the next z, its |mode|, until none exceeds it: Newton's method on an upper
+// envelope, a handful of searches.
 func (b *Booster) chooseExact() (boost.Candidate, bool) {
 	s := &b.stage
 	z := 0.0
@@ -42,8 +41,7 @@ func (b *Booster) chooseExact() (boost.Candidate, bool) {
 		}
 		unit := boost.Fix(b.signed, b.scaled, s.y)
 		pull := float64(s.prior.Mu0 * (logistic.Sigmoid(z) - logistic.Sigmoid(-z)))
-		// Fixed point and the mode z are good to 10⁻¹² of the total: what
-		// exceeds z by less is equal to it.
+		// Fixed point and z are good to 10⁻¹² of the total: a smaller excess is none.
 		equal := float64(0x1p-40 * total)
 		most := math.Inf(-1)
 		first, found := boost.Candidate{}, false

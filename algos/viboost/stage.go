@@ -8,9 +8,8 @@ import (
 )
 
 // A stage is the model of one round: H and h are given, and q(c)·q(ξ)·q(θ)·Πq(wₙ)
-// approximates the posterior of the weight c of h, the noise grade ξ, the share θ
-// of true labels and the types w. Sample weights count examples: a weight of 2 is
-// the example twice.
+// approximates the posterior of the weight c of h, the noise grade ξ, the fraction θ of
+// true labels and the types w.
 type stage struct {
 	prior  Prior
 	y      []float64 // labels ±1
@@ -52,8 +51,8 @@ func (s *stage) place() {
 	}
 }
 
-// count writes the multiplicities for the current φ (68). Less than v-Log takes is
-// nothing.
+// count writes the multiplicities for the current φ (68), 0 for those too small for
+// v-Log.
 func (s *stage) count() {
 	for i, p := range s.phi {
 		m := p * s.weight[i]
@@ -81,8 +80,8 @@ func (s *stage) noisy() [2]float64 {
 	return ω
 }
 
-// index returns 0 for −1 and 1 for +1. Where a loop sums by the sign of what it
-// reads, an index costs less than a branch that cannot be predicted.
+// index returns 0 for −1 and 1 for +1. In a loop it costs less than a branch that
+// cannot be predicted.
 func index(sign float64) int { return int(1+sign) / 2 }
 
 // trusted returns η for the current φ (82, 83).
@@ -95,7 +94,7 @@ func (s *stage) trusted() [2]float64 {
 	return η
 }
 
-// odds returns what of ln κ (79) depends on the label alone, for y = −1 and +1:
+// odds returns the part of ln κ (79) that depends only on the label, for y = −1 and +1:
 // ψ(η₁) − ψ(η₂) + ψ(ω₀) − ψ(ω₁ or ω₂).
 func (s *stage) odds() [2]float64 {
 	common := digamma(s.eta[0]) - digamma(s.eta[1]) + digamma(s.omega[0]+s.omega[1])

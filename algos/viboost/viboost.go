@@ -11,8 +11,8 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Weighting says which mode of q(c) ranks the stumps, and which becomes the
-// weight of the one that is taken.
+// A Weighting says which mode of q(c) ranks the stumps, and which is the weight of the
+// best.
 type Weighting uint8
 
 const (
@@ -37,7 +37,7 @@ type Config struct {
 	Tau       float64    // τ of (17), 10⁻⁶ to 10⁶; 0 is 1, which the noise watch needs
 	Weighting Weighting  // Approximate
 	Types     TypeUpdate // Modal
-	Bound     bool       // compute the ELBO after each round, which costs many times the rest of it
+	Bound     bool       // compute the ELBO after each round, which costs many rounds
 	Weights   []float64  // how often each row counts, 0 to 10⁶; nil is once
 }
 
@@ -49,7 +49,7 @@ const (
 	mostWeight    = 1e6
 )
 
-// fill puts in the defaults and returns what is wrong with the rest.
+// fill sets the defaults and checks the other fields.
 func (cfg *Config) fill() error {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = defaultRounds
@@ -91,7 +91,7 @@ type Booster struct {
 	search *boost.Search
 	stage  stage
 	total  float64 // Σ sample weights
-	log    []Round
+	log    []Round // of the rounds so far; only Round appends
 	stop   boost.Stop
 
 	signed []int64
@@ -102,8 +102,8 @@ type Booster struct {
 	plain  bool      // no e^(−yH) is
 }
 
-// A Round is what one round found. Omega is that of its last pass; Eta, and
-// LogNorm and ELBO where Config.Bound asks for them, are those of the last φ.
+// A Round is the result of one round. Omega is that of its last pass. Eta, LogNorm and
+// ELBO are those of the last φ; the latter two need Config.Bound.
 type Round struct {
 	Stump      boost.Stump // h, its polarity always +1
 	Alpha      float64     // α, its weight in H, of either sign
@@ -121,8 +121,8 @@ func (r *Round) SNR() float64 { return r.Eta[0] / r.Eta[1] }
 // NoiseGrade returns ln ω₂/ω₁, the mode of the log-odds that a noisy label is +1.
 func (r *Round) NoiseGrade() float64 { return logistic.Log(r.Omega[1] / r.Omega[0]) }
 
-// New prepares boosting on d with labels y = ±1, which are copied. The error joins
-// everything that is wrong with them and cfg.
+// New prepares boosting on d with labels y = ±1, which are copied. The error joins all
+// that is wrong with y and cfg.
 func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 	weights, _, err := d.SampleWeights(cfg.Weights)
 	if err := errors.Join(cfg.fill(), d.CheckLabels(y), err); err != nil {
@@ -145,8 +145,8 @@ func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 	return b, nil
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause
-// between two rounds; what has been learnt stays, and Train may be called again.
+// Train runs all rounds that are left. If ctx is cancelled it returns its cause between
+// two rounds; a later call goes on from there.
 func (b *Booster) Train(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -158,9 +158,8 @@ func (b *Booster) Train(ctx context.Context) error {
 	}
 }
 
-// Round runs one round and reports whether it did; otherwise Stopped says why not.
-// It allocates nothing, once the first round with Config.Bound, Exact or
-// Expectation has made its nodes.
+// Round runs one round and reports whether it did; otherwise Stopped says why not. It
+// allocates nothing, except in the first round with Bound, Exact or Expectation.
 func (b *Booster) Round() bool {
 	if len(b.log) == b.cfg.Rounds {
 		b.stop = boost.Rounds
@@ -212,8 +211,8 @@ func (b *Booster) Round() bool {
 	return true
 }
 
-// farthest is the size of exponents up to which their exponentials are used as they
-// are: products of two, and sums of them over 2³⁰ rows, stay finite.
+// farthest is the largest exponent whose exponential is used directly: products of two,
+// and their sums over 2³⁰ rows, stay finite.
 const farthest = 300
 
 // exponents computes e^(−τyH) and e^(−yH) for the round.
@@ -240,9 +239,8 @@ func (b *Booster) exponents() {
 	}
 }
 
-// choose returns the stump with the largest |mode|. The approximate mode rises
-// with what the stump gets right by the weights wφe^(−τyH), of which right and
-// wrong together are the same for all stumps (103): the largest |edge| wins.
+// choose returns the stump with the largest |mode|. The approximate mode rises with the
+// weight wφe^(−τyH) of the rows that the stump gets right (103): the largest |edge| wins.
 func (b *Booster) choose() (boost.Candidate, bool) {
 	if b.cfg.Weighting == Exact {
 		return b.chooseExact()
@@ -273,9 +271,9 @@ func (b *Booster) logsTo(dst []float64) {
 	}
 }
 
-// weigh returns the mode of q(c) for the current φ, and of the approximate ones
-// ln((μ₀+R)/(μ₀+W))/2τ with R and W the weights of what h gets right and wrong
-// (101). guess is the last one.
+// weigh returns the mode of q(c) for the current φ. The approximate one is
+// ln((μ₀+R)/(μ₀+W))/2τ, R and W the weights of the rows that h gets right and wrong
+// (101). guess is the last mode.
 func (b *Booster) weigh(guess float64) float64 {
 	s := &b.stage
 	if b.cfg.Weighting != Approximate {
@@ -323,14 +321,14 @@ func (b *Booster) classifyAt(α float64) {
 	}
 }
 
-// Stopped returns why training has ended: boost.Rounds or boost.NoCandidate; or
+// Stopped returns why training has ended, boost.Rounds or boost.NoCandidate, else
 // boost.Running.
 func (b *Booster) Stopped() boost.Stop { return b.stop }
 
-// Rounds returns what each round found.
+// Rounds returns the results of all rounds.
 func (b *Booster) Rounds() []Round { return slices.Clone(b.log) }
 
-// Last returns what the last round found, and whether there was one.
+// Last returns the last round's result, and whether there was one.
 func (b *Booster) Last() (Round, bool) {
 	if len(b.log) == 0 {
 		return Round{}, false

@@ -11,8 +11,8 @@ import (
 //
 //	D(a, δ) = ln(1+e^(a+δ)) − ln(1+eᵃ) − σ(a)δ = ln(σ(−a)e^(−σ(a)δ) + σ(a)e^(σ(−a)δ)),
 //
-// none of them negative and D(a, δ) = D(−a, −δ), so that whatever the multiplicities
-// nothing cancels: with e₂(x) = eˣ−1−x, D = ln(1 + σ(−a)e₂(−σ(a)δ) + σ(a)e₂(σ(−a)δ)).
+// none of them negative, so nothing cancels: D(a, δ) = D(−a, −δ), and with
+// e₂(x) = eˣ−1−x, D = ln(1 + σ(−a)e₂(−σ(a)δ) + σ(a)e₂(σ(−a)δ)).
 type anchor struct {
 	d    Density
 	at   float64
@@ -58,7 +58,7 @@ func (c *anchor) rise(t float64) float64 {
 			x := float64(p * δ)
 			D = logistic.Log1p(float64((1-p)*exp2nd(-x)) + float64(p*exp2nd(δ-x)))
 		case math.IsInf(δ, 0):
-			return math.Inf(1) // beyond all numbers, some other term's if not this one's
+			return math.Inf(1)
 		default:
 			D = Softplus(c.base[k]+δ) - c.soft[k] - float64(p*δ)
 		}

@@ -8,17 +8,17 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Density is f(z) = Π (1 + exp[βₖ(z−γₖ)])^−μₖ, not normalised: the parameters of
-// a v-Log distribution, held by the caller and never changed here. Terms with
-// slope or multiplicity 0 are constants, and allowed.
+// A Density is f(z) = Π (1 + exp[βₖ(z−γₖ)])^−μₖ, not normalised: the parameters of a
+// v-Log distribution, which belong to the caller. Terms with slope or multiplicity 0
+// are constants, and allowed.
 type Density struct {
 	Beta  []float64 // slopes β
 	Gamma []float64 // knots γ
 	Mu    []float64 // multiplicities μ ≥ 0
 }
 
-// Slopes other than 0 have magnitudes in [1/largest, largest], multiplicities
-// other than 0 too, knots are at most that far out: products of three stay finite.
+// largest bounds knots; slopes and multiplicities are 0 or have magnitudes in
+// [1/largest, largest]. Products of three stay finite.
 const largest = 1e90
 
 // ErrImproper is the cause of Check's error when f has no finite integral: a
@@ -81,8 +81,7 @@ func Softplus(a float64) float64 {
 	return logistic.Log1p(logistic.Exp(a))
 }
 
-// A sum keeps what each addition rounds away and gives it back at the end
-// (Neumaier 1974): a thousand large terms that nearly cancel lose nothing.
+// A sum also adds up what each addition rounds away (Neumaier 1974).
 type sum struct{ total, lost float64 }
 
 func (s *sum) add(x float64) {

@@ -46,8 +46,7 @@ func New(d Density) (*Distribution, error) {
 	return p, nil
 }
 
-// Reset makes p the distribution of d, as New does, in the memory that p has. On
-// an error p is as before.
+// Reset makes p the distribution of d, in p's memory. On an error p is as before.
 func (p *Distribution) Reset(d Density) error {
 	if err := d.Check(); err != nil {
 		return fmt.Errorf("v-Log: %w", err)
@@ -59,8 +58,8 @@ func (p *Distribution) Reset(d Density) error {
 
 	left, leftHeight := p.anchor.reach(-1, cut)
 	right, rightHeight := p.anchor.reach(+1, cut)
-	// exp(−g̃) lies above the chord of its logarithm, so that the mass is at
-	// least the integral of an exponential to either end.
+	// exp(−g̃) lies above the chord of its logarithm: the mass is at least the
+	// integral of an exponential to either end.
 	least := -left/leftHeight + right/rightHeight
 	steepest := 0.0
 	for k, b := range d.Beta {
@@ -116,8 +115,8 @@ func (p *Distribution) halve(lo, hi, tolerance float64) {
 	p.mass += kronrod
 }
 
-// rule appends the nodes of one panel, weighing what they add to the integral of
-// exp(−g̃), and returns that integral by both rules.
+// rule appends the nodes of one panel, with their parts of the integral of exp(−g̃) as
+// weights, and returns that integral by both rules.
 func (p *Distribution) rule(lo, hi float64) (kronrod, gauss float64) {
 	half, centre := (hi-lo)/2, lo+(hi-lo)/2
 	for i, x := range kronrodNode {
@@ -133,10 +132,10 @@ func (p *Distribution) rule(lo, hi float64) (kronrod, gauss float64) {
 	return kronrod, gauss
 }
 
-// tail returns the mass beyond an offset away from the mode. g̃ is convex, so
-// its tangent bounds it from below and exp(−g̃)/|g′| the mass from above; where
-// the exponentials rule the bound is exact, where a Gaussian rules it is off by
-// σ²/t², at most a ninetieth beyond the cut.
+// tail returns the mass beyond an offset from the mode. g̃ is convex, so its tangent
+// bounds it from below, and exp(−g̃)/|g′| the mass from above. The bound is exact for
+// exponential tails and off by σ²/t² for Gaussian ones, at most a ninetieth beyond the
+// cut.
 func (p *Distribution) tail(t float64) float64 {
 	return logistic.Exp(-p.anchor.rise(t)) / math.Abs(p.anchor.slope(t))
 }
@@ -212,10 +211,10 @@ func (p *Distribution) StatisticsTo(dst []float64) {
 	}
 }
 
-// Kronrod's extension of the Gauss–Legendre rule of 7 points to 15 on [−1, 1]:
-// the zeros of P₇·E₈, with E₈ the Stieltjes polynomial, ∫P₇E₈xᵏ = 0 for k < 8,
-// and the weights that make it exact for xᵏ, k ≤ 14. The Gauss nodes are those
-// with odd index. Computed with 60 digits (mpmath, 2026-11-21).
+// Kronrod's extension of the Gauss–Legendre rule of 7 points to 15 on [−1, 1]: the
+// zeros of P₇·E₈, E₈ the Stieltjes polynomial with ∫P₇E₈xᵏ = 0 for k < 8, and the
+// weights that make it exact for xᵏ, k ≤ 14. The Gauss nodes have odd indices. Computed
+// with 60 digits (mpmath).
 var (
 	kronrodNode = [15]float64{
 		-0.991455371120812639206854697526, -0.949107912342758524526189684048,
