@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 )
 
 const (
-	// fetchWait is the longest that a broker holds a fetch open. New records end it
-	// at once, so it only sets how often we poll a quiet partition.
+	// fetchWait is the longest that a broker holds a fetch open. New records end it at once.
 	fetchWait = 250 * time.Millisecond
 
 	// fetchBytes is the most that one fetch returns: four of the largest batches.
@@ -98,61 +95,18 @@ func lastIn(ctx context.Context, cfg *Config, topic string, partition int, from,
 	}
 }
 
-// recordAt returns the record at an offset, and false if the log has none there.
-// It fetches the one batch with the offset, and retries until ctx ends. An offset
-// outside the log is an error at once; it wraps kafkago.OffsetOutOfRange.
+// recordAt returns the record at an offset, and false if the log has none there. It
+// retries until ctx ends. An offset outside the log is an error at once; it wraps
+// kafkago.OffsetOutOfRange.
 func recordAt(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int, offset int64) (record Record, ok bool, err error) {
 	var outside error // not to be retried
 	err = retry(ctx, cfg, client, fmt.Sprintf("read offset %d of topic %s, partition %d", offset, topic, partition), func(ctx context.Context) error {
-		res, err := client.Fetch(ctx, &kafkago.FetchRequest{
-			Topic: topic, Partition: partition, Offset: offset,
-			MinBytes: 1,
-			MaxBytes: 1, // the broker still returns one whole batch
-			MaxWait:  fetchWait,
-		})
-		if err != nil {
-			return err
-		}
-		if errors.Is(res.Error, kafkago.OffsetOutOfRange) {
-			outside = fmt.Errorf("offset %d: %w", offset, res.Error)
+		record, ok, err = lastIn(ctx, cfg, topic, partition, offset, offset+1, nil)
+		if errors.Is(err, kafkago.OffsetOutOfRange) {
+			outside = fmt.Errorf("offset %d: %w", offset, err)
 			return nil
 		}
-		if res.Error != nil {
-			return res.Error
-		}
-		record, ok, err = findOffset(res.Records, offset)
 		return err
 	})
-	record.Topic, record.Partition = topic, partition
 	return record, ok, errors.Join(err, outside)
-}
-
-// findOffset reads records to their end and returns the one at an offset.
-func findOffset(records kafkago.RecordReader, offset int64) (found Record, ok bool, err error) {
-	for {
-		r, err := records.ReadRecord()
-		if errors.Is(err, io.EOF) {
-			return found, ok, nil
-		}
-		if err != nil {
-			return found, false, err
-		}
-		key, keyErr := readBytes(r.Key)
-		value, valueErr := readBytes(r.Value)
-		if err := errors.Join(keyErr, valueErr); err != nil {
-			return found, false, err
-		}
-		if r.Offset == offset {
-			found, ok = Record{Offset: offset, Key: key, Value: value, Headers: fromHeaders(r.Headers), Time: r.Time}, true
-		}
-	}
-}
-
-// readBytes reads a key or a value and returns its memory to the fetch's pool.
-func readBytes(b kafkago.Bytes) ([]byte, error) {
-	if b == nil {
-		return nil, nil
-	}
-	defer b.Close()
-	return protocol.ReadAll(b)
 }
