@@ -13,8 +13,7 @@ import (
 )
 
 // Ping requests the cluster's metadata once. Its error names the address and the
-// probable cause: no broker, a wrong password, TLS on one side only. If ctx has no
-// deadline, Ping waits for five seconds.
+// probable cause. Without a deadline in ctx it waits for five seconds.
 func Ping(ctx context.Context, cfg Config) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -37,10 +36,8 @@ func Ping(ctx context.Context, cfg Config) error {
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // EnsureTopic creates a topic unless it exists. 0 means the broker's default for
-// replication, the copies of each partition, and for retention, after which
-// records are deleted; a negative retention means never. An existing topic is not
-// changed; another number of partitions is logged. EnsureTopic retries until ctx
-// ends, and returns when the topic can be used.
+// replication and for retention; a negative retention means that records are never
+// deleted. An existing topic is not changed. It retries until ctx ends.
 func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, replication int, retention time.Duration) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -122,8 +119,7 @@ func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic str
 	return first, end, err
 }
 
-// offsetsOf is offsets for one partition. It asks that partition's leader only, so
-// it does not wait for a leader of another one.
+// offsetsOf asks one partition's leader only, so it does not wait for other leaders.
 func offsetsOf(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
 	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
 		firsts, ends, err := listOffsets(ctx, client, topic, partition)
@@ -156,8 +152,7 @@ func listOffsets(ctx context.Context, client *kafkago.Client, topic string, part
 	return first, end, nil
 }
 
-// partitionsOf returns a topic's partitions, ascending, from the transport's
-// cached metadata.
+// partitionsOf returns a topic's partitions, ascending, from the cached metadata.
 func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]int, error) {
 	res, err := client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
 	if err != nil {

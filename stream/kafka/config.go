@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,9 +16,9 @@ import (
 )
 
 const (
-	// metadataTTL bounds the age of the transport's metadata. The transport
-	// refreshes it after half of this time on average, and uses it as the deadline
-	// of the request too. So it must exceed the slowest answer of a busy cluster.
+	// metadataTTL bounds the age of cached metadata. kafka-go also uses it as the
+	// deadline of the metadata request, so it must exceed the slowest answer of a busy
+	// cluster.
 	metadataTTL = 3 * time.Second
 
 	requestTimeout = 10 * time.Second // of one request on an open connection
@@ -32,9 +33,8 @@ type Config struct {
 	SASL     sasl.Mechanism // nil: no authentication
 	Log      *slog.Logger   // nil: silent
 
-	// MaxRecordBytes is the largest record that a Producer accepts: key, value,
-	// headers and framing. The default, 1 MiB − 1 KiB, fits uncompressed into
-	// Kafka's default of message.max.bytes. A broker may accept less.
+	// MaxRecordBytes bounds a record: key, value, headers and framing. The default, 1
+	// MiB − 1 KiB, fits uncompressed into the default of message.max.bytes.
 	MaxRecordBytes int
 }
 
@@ -55,15 +55,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	if len(errs) > 0 {
 		return cfg, fmt.Errorf("kafka configuration: %w", errors.Join(errs...))
 	}
-	if cfg.ClientID == "" {
-		cfg.ClientID = "hamlet"
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.MaxRecordBytes == 0 {
-		cfg.MaxRecordBytes = 1<<20 - 1<<10
-	}
+	cfg.ClientID = cmp.Or(cfg.ClientID, "hamlet")
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.MaxRecordBytes = cmp.Or(cfg.MaxRecordBytes, 1<<20-1<<10)
 	return cfg, nil
 }
 
@@ -94,9 +88,8 @@ func closeIdle(client *kafkago.Client) {
 	client.Transport.(*kafkago.Transport).CloseIdleConnections()
 }
 
-// dialer returns a dialer whose connections close when ctx ends. Without it,
-// kafka-go's readers and groups would close only after their long poll, their
-// join or the timeout of a dead broker.
+// dialer returns a dialer whose connections close when ctx ends. kafka-go itself would
+// wait for the end of a long poll, a join or a timeout.
 func (cfg *Config) dialer(ctx context.Context) *kafkago.Dialer {
 	return &kafkago.Dialer{
 		ClientID:      cfg.ClientID,

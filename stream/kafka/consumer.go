@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,33 +13,28 @@ import (
 )
 
 // A Handler takes the records of one partition during one assignment. One
-// goroutine calls its methods.
-//
-// The contexts of Handle, Idle and Close end ConsumerConfig.Drain after a request
-// to stop, so that the handler can finish. If Handle or Idle returns an error, the
-// handler is dropped and its Close is not called: by then it must hold nothing but
-// memory. An error after a request to stop does not end Run; see [Consumer.Run].
+// goroutine calls its methods. The contexts of Handle, Idle and Close end
+// ConsumerConfig.Drain after a request to stop. A handler whose Handle or Idle failed
+// is dropped without Close, so it must hold nothing but memory.
 type Handler interface {
-	// Position returns the offset to read next. ok is false without a state: the
-	// partition is then read from its beginning. It is called once, first.
+	// Position returns the offset to read next, or false without a state: then the
+	// partition is read from its beginning. It is called once, first.
 	Position() (next int64, ok bool)
 
 	// Follows reports whether last, the log's record at next−1, is the one that the
-	// state absorbed last, by key, value and headers. If not, Run ends with
-	// ErrReplaced. It is called once after Position returned ok, unless the log has
-	// no such record.
+	// state absorbed last, by key, value and headers. It is called once, if there is
+	// a position and the log has that record.
 	Follows(last Record) bool
 
 	// Handle takes records in ascending offset order. It may keep their keys and
-	// values, but not the slice, which is reused.
+	// values, but not the slice.
 	Handle(ctx context.Context, batch []Record) error
 
-	// Idle is called after each PollInterval without a record, so that the handler
-	// can save by time.
+	// Idle is called after each PollInterval without a record.
 	Idle(ctx context.Context) error
 
-	// Close ends the assignment: the partition is revoked, or Run stops. The
-	// handler finishes and saves. No method is called afterwards.
+	// Close finishes and saves: the partition is revoked, or Run stops. It is the last
+	// call.
 	Close(ctx context.Context) error
 }
 
@@ -52,16 +48,15 @@ type ConsumerConfig struct {
 	MaxBatch     int           // most records in one Handle; default 128
 	PollInterval time.Duration // quiet time before Idle; default 1 s
 
-	// SessionTimeout is how long the group waits for a member that vanished before
-	// it reassigns its partitions; default 10 s. Brokers refuse less than 6 s unless
+	// SessionTimeout is how long the group waits for a vanished member before it
+	// reassigns its partitions; default 10 s. Brokers refuse less than 6 s unless
 	// configured otherwise.
 	SessionTimeout time.Duration
 
 	// Drain is the time that a handler has after a request to stop: once for the
-	// batch in hand, and once for Close. Twice Drain must be less than
-	// SessionTimeout, or the group gives the partition away during the last save.
-	// Drain only ends the handler's context, so the handler must bound each of its
-	// own requests by it. Default 2/5 of SessionTimeout.
+	// batch in hand, and once for Close. Twice Drain must be less than SessionTimeout.
+	// A handler must bound each of its own requests by Drain. Default 2/5 of
+	// SessionTimeout.
 	Drain time.Duration
 }
 
@@ -78,18 +73,10 @@ func (cfg ConsumerConfig) withDefaults() (ConsumerConfig, error) {
 	if cfg.MaxBatch < 0 || cfg.PollInterval < 0 || cfg.SessionTimeout < 0 || cfg.Drain < 0 {
 		errs = append(errs, errors.New("max batch, poll interval, session timeout, drain: none may be negative"))
 	}
-	if cfg.MaxBatch == 0 {
-		cfg.MaxBatch = 128
-	}
-	if cfg.PollInterval == 0 {
-		cfg.PollInterval = time.Second
-	}
-	if cfg.SessionTimeout == 0 {
-		cfg.SessionTimeout = 10 * time.Second
-	}
-	if cfg.Drain == 0 {
-		cfg.Drain = cfg.SessionTimeout * 2 / 5
-	}
+	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 128)
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)
+	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, 10*time.Second)
+	cfg.Drain = cmp.Or(cfg.Drain, cfg.SessionTimeout*2/5)
 	if 2*cfg.Drain >= cfg.SessionTimeout {
 		errs = append(errs, fmt.Errorf("drain: twice %v is not less than the session timeout of %v", cfg.Drain, cfg.SessionTimeout))
 	}
@@ -116,13 +103,11 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 }
 
 // Joined reports whether this consumer has become a member of its group since Run
-// was called, with or without a partition. It stays true through rebalances and
-// broker restarts until Run returns.
+// was called, with or without a partition.
 func (c *Consumer) Joined() bool { return c.joined.Load() }
 
 // Run joins the group and reads until ctx ends, then closes every handler, leaves
-// the group and returns nil. It waits for the goroutines that it starts, and may be
-// called again.
+// the group and returns nil. It may be called again.
 //
 // For each assigned partition it calls open, with a context that ends with the
 // assignment, and drives the handler. It waits through broker restarts. It ends
@@ -130,9 +115,9 @@ func (c *Consumer) Joined() bool { return c.joined.Load() }
 // that does not wrap ErrReload, and with ErrGap, ErrBehind, ErrReplaced,
 // ErrUnknownTopic, ErrAuth or ErrTLS.
 //
-// A handler may fail after it was asked to stop, for instance in its last save. If
-// ctx had ended, Run returns these errors joined. If the partition was revoked, Run
-// only logs a warning: the new owner reads from the saved state.
+// If handlers fail after ctx has ended, for instance in their last save, Run returns
+// these errors joined. If they fail after their partition was revoked, Run logs a
+// warning: the new owner reads from the saved state.
 func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, partition int) (Handler, error)) error {
 	parent := ctx
 	ctx, stop := context.WithCancelCause(ctx)
@@ -151,8 +136,7 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	return errors.Join(append([]error{err}, m.late...)...)
 }
 
-// A member is the group membership of one call of Run. Its partition readers share
-// it.
+// A member is the group membership of one call of Run.
 type member struct {
 	cfg     *ConsumerConfig
 	client  *kafkago.Client
@@ -165,15 +149,14 @@ type member struct {
 	late []error // of handlers that failed after Run was asked to stop
 }
 
-// failLate records an error that came too late to stop Run.
+// failLate keeps an error that came too late to stop Run.
 func (m *member) failLate(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.late = append(m.late, err)
 }
 
-// generations takes part in the group's generations until ctx ends, and returns
-// the cause.
+// generations takes part in the group's generations until ctx ends.
 func (m *member) generations(ctx context.Context) error {
 	if err := m.awaitTopic(ctx); err != nil {
 		return err
@@ -230,7 +213,6 @@ func (m *member) groupConfig(dialer *kafkago.Dialer) kafkago.ConsumerGroupConfig
 		Dialer:  dialer,
 		Topics:  []string{m.cfg.Topic},
 		// A rebalance is noticed at a heartbeat, so the other members wait for ours.
-		// A heartbeat is some hundred bytes.
 		HeartbeatInterval: min(500*time.Millisecond, m.cfg.SessionTimeout/6),
 		SessionTimeout:    m.cfg.SessionTimeout,
 		// Members have to close their handlers before they join again.
@@ -245,9 +227,8 @@ func (m *member) groupConfig(dialer *kafkago.Dialer) kafkago.ConsumerGroupConfig
 	}
 }
 
-// awaitCoordinator delays the next generation until the group's coordinator is
-// there. kafka-go drops its member id when a join fails. A broker that comes back
-// gives every known member a new session, so the next join would wait a whole
+// awaitCoordinator delays the next generation until the group's coordinator is there.
+// kafka-go drops its member id when a join fails, and the next join would wait a
 // session timeout for the old id to leave.
 func (m *member) awaitCoordinator(ctx, ended context.Context) {
 	<-ended.Done()
@@ -264,9 +245,8 @@ func (m *member) awaitCoordinator(ctx, ended context.Context) {
 	}
 }
 
-// askCoordinator returns nil if the group's coordinator has loaded the group. It
-// asks for the group's offsets, because a coordinator that still loads the group
-// answers heartbeats, and then the join fails.
+// askCoordinator returns nil if the coordinator has loaded the group. It asks for
+// offsets: a coordinator that still loads the group answers heartbeats.
 func (m *member) askCoordinator(ctx context.Context) error {
 	res, err := m.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: m.cfg.Group, Topics: map[string][]int{m.cfg.Topic: {0}}})
 	if err == nil {
@@ -291,9 +271,8 @@ func (m *member) awaitTopic(ctx context.Context) error {
 	})
 }
 
-// leave ends the generation, which closes the handlers, and leaves the group.
-// kafka-go cannot interrupt a join that waits for other members. It gets the time
-// that these have to drain, and then its connections are closed.
+// leave ends the generation, which closes the handlers, and leaves the group. kafka-go
+// cannot interrupt a join, so its connections are closed after a while.
 func (m *member) leave(group *kafkago.ConsumerGroup, disconnect func()) {
 	defer disconnect()
 	t := time.AfterFunc(2*m.cfg.Drain+requestTimeout, disconnect)

@@ -35,9 +35,8 @@ var (
 	// with an empty state, or go on without them (ConsumerConfig.AcceptGap).
 	ErrGap = errors.New("records lost to retention")
 
-	// ErrBehind: the log ends before the handler's position, so it is another log.
-	// The topic was deleted and created again, the broker lost acknowledged records,
-	// or the address is another cluster's.
+	// ErrBehind: the log ends before the handler's position, so it is another log: the
+	// topic was created again, the broker lost records, or it is another cluster's.
 	ErrBehind = errors.New("log ends before the position")
 
 	// ErrReplaced: the record before the handler's position is not the one that the
@@ -49,10 +48,9 @@ var (
 	ErrReload = errors.New("reload the state")
 )
 
-// permanent decides about retries. It returns nil if the same operation may
-// succeed later, and otherwise an error that says what to do. "Unknown topic" is
-// transient here, because it is also the answer for a topic just created: callers
-// doubt it for a [grace] period.
+// permanent decides about retries: nil if the same operation may succeed later,
+// otherwise an error that says what to do. "Unknown topic" is transient here, because
+// it is also the answer for a new topic; callers doubt it for a [grace] period.
 func permanent(err error) error {
 	var (
 		code kafkago.Error
@@ -78,8 +76,7 @@ func permanent(err error) error {
 	// The same user and password will be refused again.
 	case kafkago.SASLAuthenticationFailed, kafkago.UnsupportedSASLMechanism, kafkago.IllegalSASLState:
 		return fmt.Errorf("%w: %w; check user, password and SASL mechanism", ErrAuth, err)
-	// Rights can change at run time. But a service that waits for that in silence
-	// looks like one that works.
+	// Rights can change, but a service that waits for that in silence seems to work.
 	case kafkago.TopicAuthorizationFailed, kafkago.GroupAuthorizationFailed, kafkago.ClusterAuthorizationFailed:
 		return fmt.Errorf("%w: %w; give the user the rights to read, write and create it", ErrAuth, err)
 	// The same bytes are refused again.
@@ -116,9 +113,7 @@ func explain(cfg *Config, err error) error {
 	case errors.As(err, &dns):
 		return fmt.Errorf("kafka at %s: %w; check the host's name", cfg.addresses(), err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		// A Kafka broker closes the connection when SASL or TLS is missing on our side,
-		// and resets it if it has not read the whole handshake. The embedded broker
-		// also closes it after a wrong password.
+		// A broker closes the connection when SASL or TLS is missing on our side.
 		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); check TLS, SASL, user and password", cfg.addresses(), err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("kafka at %s: no answer in time (%w); check that a Kafka broker listens there, and whether with TLS", cfg.addresses(), err)

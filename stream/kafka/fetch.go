@@ -17,13 +17,12 @@ const (
 	fetchBytes = 4 << 20
 )
 
-// LastRecord returns the newest record of a partition for which wanted returns
-// true (nil: any record), and false if there is none among the last limit offsets.
-// It may call wanted more than once for a record. It retries until ctx ends.
+// LastRecord returns the newest record of a partition for which wanted returns true
+// (nil: any), and false if there is none among the last limit offsets. It may call
+// wanted more than once for a record. It retries until ctx ends.
 //
-// It reads backwards, because the log may end in offsets without a record. Its
-// windows grow from 64 offsets fourfold, so it fetches at most about four times
-// what lies behind the record, each offset once.
+// It reads backwards in windows that grow from 64 offsets fourfold, so it fetches at
+// most about four times what lies behind the record.
 func LastRecord(ctx context.Context, cfg Config, topic string, partition int, limit int64, wanted func(Record) bool) (last Record, ok bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {

@@ -11,13 +11,11 @@ import (
 )
 
 const (
-	// batchBytes ends a handler's batch before MaxBatch does, so that the largest
-	// mails do not make batches of a hundred megabytes.
+	// batchBytes ends a batch before MaxBatch does, if its mails are large.
 	batchBytes = 8 << 20
 
-	// queueRecords is how many records a reader queues for the next batch. The
-	// queue counts records and not bytes, so this bounds it to 16 MiB of the largest
-	// records. The rest of a fetch stays in the connection.
+	// queueRecords is how many records kafka-go queues for the next batch: at most 16
+	// MiB of the largest ones.
 	queueRecords = 16
 
 	// commitEvery is how often a busy partition's offset is committed to the group.
@@ -25,8 +23,7 @@ const (
 )
 
 // readPartition reads one partition while the generation lasts. After ErrReload it
-// opens a new handler. Any other error ends Run, unless the assignment had ended:
-// then the partition's new owner reads again what was not saved.
+// opens a new handler. Any other error ends Run, unless the partition was revoked.
 //
 // kafka-go calls it also for a generation that has ended and does not wait for it.
 func (m *member) readPartition(running, ended context.Context, generation *kafkago.Generation, partition int) {
@@ -63,9 +60,8 @@ func (m *member) readPartition(running, ended context.Context, generation *kafka
 //	 │ failed   └─────────┴─ ctx ended, or the log failed ──> close
 //	 └──> nothing to close
 //
-// locate finds the offset to begin at; read fetches and hands over. Whatever was
-// fetched and not handed over when ctx ends is read again by the next owner.
-// One goroutine uses a partitionReader.
+// Records that were fetched and not handed over when ctx ends are read again by the
+// next owner. One goroutine uses a partitionReader.
 type partitionReader struct {
 	*member
 	generation *kafkago.Generation
@@ -118,8 +114,8 @@ func (r *partitionReader) drain(ctx context.Context) (context.Context, context.C
 	return working, func() { stop(); cancel() }
 }
 
-// read hands records to the handler until ctx ends. The handler's calls get the
-// context working. dropped means that the handler failed and must not be closed.
+// read hands records to the handler until ctx ends. dropped means that the handler
+// failed and must not be closed.
 func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err error) {
 	connected, disconnect := context.WithCancel(ctx)
 	reader := r.newReader(connected)
@@ -180,9 +176,8 @@ type fetcher interface {
 	Stats() kafkago.ReaderStats
 }
 
-// fetch waits up to PollInterval for a record, and appends it and those that have
-// arrived with it. It may return records and the error that came after them. quiet
-// means that neither came.
+// fetch waits up to PollInterval for a record, and appends it and those that arrived
+// with it. It may return records and the error after them. quiet: neither came.
 func (r *partitionReader) fetch(ctx context.Context, reader fetcher, batch []Record) (_ []Record, quiet bool, err error) {
 	poll, cancel := context.WithTimeout(ctx, r.cfg.PollInterval)
 	defer cancel()
@@ -209,7 +204,7 @@ func (r *partitionReader) fetch(ctx context.Context, reader fetcher, batch []Rec
 	}
 }
 
-// newReader returns a kafka-go reader that begins at r.next. Its connections close
+// newReader returns a kafka-go reader that begins at r.next, on connections that close
 // when ctx ends.
 func (r *partitionReader) newReader(ctx context.Context) *kafkago.Reader {
 	reader := kafkago.NewReader(kafkago.ReaderConfig{
@@ -234,9 +229,8 @@ func (r *partitionReader) newReader(ctx context.Context) *kafkago.Reader {
 	return reader
 }
 
-// checkOffsets looks for lost records in the holes between a batch's offsets.
-// kafka-go skips over what retention deleted. Holes of compaction and transactions
-// are no loss. If the log does not begin behind a hole, nothing is lost.
+// checkOffsets looks for lost records in the holes between a batch's offsets. kafka-go
+// skips what retention deleted. If the log begins before a hole, nothing is lost.
 func (r *partitionReader) checkOffsets(ctx context.Context, batch []Record) error {
 	next := r.next
 	for i := range batch {
@@ -274,8 +268,8 @@ func (r *partitionReader) awaitEnd(ctx context.Context) error {
 	}
 }
 
-// commit tells the group how far the handler has come, for lag monitors and
-// people. Nothing reads it back, so a failure is only logged.
+// commit tells the group how far the handler has come. It is for lag monitors, so a
+// failure is only logged.
 func (r *partitionReader) commit() {
 	if r.next == r.committed {
 		return

@@ -10,17 +10,16 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// maxRequestRecords bounds a request beside MaxRecordBytes. Among ten thousand
-// small records the cost of a round trip no longer counts.
+// maxRequestRecords bounds a request beside MaxRecordBytes.
 const maxRequestRecords = 10_000
 
 // compression of produce requests; MEASURED.md has the alternatives.
 const compression = kafkago.Zstd
 
 // A partitionWriter writes to one partition, in order, with at most one request in
-// flight. It has no goroutine of its own. One of the waiting publish calls is the
-// sender: it sends requests from the front of the queue, whoever's records these
-// are, until its own are acknowledged. Then another waiting call becomes the sender.
+// flight. It has no goroutine: one of the waiting publish calls is the sender. It
+// sends from the front of the queue, whoever's records these are, until its own are
+// acknowledged.
 type partitionWriter struct {
 	topicPartition
 	cfg    *Config
@@ -214,8 +213,7 @@ func (w *partitionWriter) finish(b *batch, err error) {
 	w.remove(b)
 }
 
-// remove takes a batch out of the queue. A call that gave up has removed its batch
-// already. The caller holds w.mu.
+// remove takes a batch out of the queue, if it is still there. The caller holds w.mu.
 func (w *partitionWriter) remove(b *batch) {
 	w.queue = slices.DeleteFunc(w.queue, func(q *batch) bool { return q == b })
 }

@@ -80,10 +80,8 @@ func (r *partitionReader) locate(ctx context.Context) error {
 	}
 }
 
-// compareLast asks the handler whether the record before its position is the one
-// that it absorbed last, and returns ErrReplaced if not. If compaction has removed
-// the record, there is nothing to compare. The error wraps kafkago.OffsetOutOfRange
-// if the broker says that the offset is not in the log.
+// compareLast asks the handler whether the record before its position is the one that
+// it absorbed last. If compaction has removed the record, there is nothing to compare.
 func (r *partitionReader) compareLast(ctx context.Context) error {
 	last, ok, err := recordAt(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition, r.next-1)
 	if err != nil || !ok || r.handler.Follows(last) {

@@ -11,11 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Producer publishes records. Its partitioner is murmur2, as in Java's clients,
-// and all in-sync replicas acknowledge. Its methods are safe for concurrent use.
-//
-// It does not linger: a request leaves at once. Records that any goroutine
-// publishes to the same partition meanwhile travel together in the next request.
+// A Producer publishes records, partitioned by murmur2 as in Java's clients and
+// acknowledged by all in-sync replicas. It does not linger: records published while a
+// request is in flight travel together in the next one. Its methods are safe for
+// concurrent use.
 type Producer struct {
 	cfg Config
 
@@ -45,17 +44,14 @@ func NewProducer(cfg Config) (*Producer, error) {
 	return p, nil
 }
 
-// Publish appends the records to the logs of their topics and returns when all
-// are acknowledged. The records of one call that go to one partition keep their
-// order, also through retries. Concurrent calls have no order.
+// Publish appends the records to the logs of their topics and returns when all are
+// acknowledged. The records of one call that go to one partition keep their order,
+// also through retries.
 //
-// It retries through broker restarts until ctx ends. An error says how many
-// records were acknowledged. The others may be stored all the same, because a
-// request was on its way: publish them again only if they may appear twice. Do not
-// reuse their bytes: they may still be read for up to ten seconds.
-//
-// ErrTooLarge, ErrUnknownTopic, ErrAuth and ErrTLS are permanent. A record larger
-// than MaxRecordBytes is ErrTooLarge before anything is sent.
+// It retries through broker restarts until ctx ends. An error says how many records
+// were acknowledged. The others may be stored all the same: publish them again only if
+// they may appear twice, and do not reuse their bytes. ErrTooLarge, ErrUnknownTopic,
+// ErrAuth and ErrTLS are permanent.
 func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -88,8 +84,7 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 }
 
 // Reach returns nil if all partitions of a topic have a leader that answers on
-// the connections that Publish uses. Otherwise it returns why not, when ctx ends or
-// the topic is missing. It logs nothing.
+// Publish's connections, and otherwise, when ctx ends, why not. It logs nothing.
 func (p *Producer) Reach(ctx context.Context, topic string) error {
 	ctx, end, err := p.begin(ctx)
 	if err != nil {

@@ -13,21 +13,20 @@ import (
 
 const (
 	// gracePeriod is how long we doubt "no such topic" and "your position is beyond
-	// the log's end". Both are wrong for a moment after a restart or a creation. A
-	// broker started again after kill −9 gives them for less than 0.4 s (measured,
-	// Kafka 4.3.1).
+	// the log's end", which are wrong for a moment after a restart or a creation. A
+	// broker started again after kill −9 gives them for less than 0.4 s (Kafka 4.3.1).
 	gracePeriod = 2 * time.Second
 
-	// Pauses between attempts. They must not burden a broker that loads its logs,
-	// nor add noticeably to a restart of seconds.
+	// Pauses between attempts: no burden for a broker that loads its logs, and short
+	// against a restart of seconds.
 	minPause, maxPause = 50 * time.Millisecond, 500 * time.Millisecond
 
 	// A condition that lasts is logged after logAfter and then every logEvery.
 	logAfter, logEvery = time.Second, 10 * time.Second
 )
 
-// retry calls attempt, which sends requests with client, until it succeeds, fails
-// permanently, or ctx ends. The error of an ended ctx names the last failure.
+// retry calls attempt until it succeeds, fails permanently, or ctx ends. The error of
+// an ended ctx names the last failure.
 func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string, attempt func(context.Context) error) error {
 	var (
 		warnings rateLimiter
@@ -73,9 +72,8 @@ func (cfg *Config) noTopic() error {
 	return fmt.Errorf("%w: the broker at %s has no topic of that name; create it or correct the name", ErrUnknownTopic, cfg.addresses())
 }
 
-// invalidateMetadata makes a client fetch the cluster's metadata again with its
-// next request, if err says that its metadata may be out of date. Without it, a
-// client would keep the "no leader" that it got while a broker shut down.
+// invalidateMetadata makes a client fetch the metadata again, if err says that it may
+// be out of date.
 func invalidateMetadata(client *kafkago.Client, err error) {
 	for _, outdated := range []error{
 		protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader,
@@ -110,8 +108,7 @@ func wait(ctx context.Context, pause backoff.BackOff) {
 // A grace is the time for which an answer is doubted. Its zero value has not begun.
 type grace struct{ began time.Time }
 
-// over begins the grace period at its first call. Later calls report whether it
-// has passed.
+// over begins the period at its first call. Later calls report whether it has passed.
 func (g *grace) over() bool {
 	if g.began.IsZero() {
 		g.began = time.Now()
@@ -122,17 +119,16 @@ func (g *grace) over() bool {
 
 func (g *grace) reset() { g.began = time.Time{} }
 
-// A rateLimiter limits the log lines about a condition that lasts. It drops those
-// of the first logAfter, in which elections and restarts end, and then allows one
-// every logEvery. One goroutine uses it.
+// A rateLimiter limits the log lines about a condition that lasts: none in the first
+// logAfter, in which elections end, then one every logEvery. One goroutine uses it.
 type rateLimiter struct {
 	began time.Time // of the condition; zero: it does not hold
 	last  time.Time // of the last line
 	times int       // calls of allow since the last line
 }
 
-// allow records that the condition holds. It reports whether to log it, and how
-// often it was recorded since the last line.
+// allow records that the condition holds. It reports whether to log it, and how often
+// it was recorded since the last line.
 func (l *rateLimiter) allow() (times int, ok bool) {
 	now := time.Now()
 	if l.began.IsZero() {
