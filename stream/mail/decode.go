@@ -38,12 +38,11 @@ func (enc encoding) name() string {
 	return [...]string{identity: "binary", base64Encoding: "base64", quotedPrintable: "quoted-printable"}[enc]
 }
 
-// maxLenient bounds the bytes of a message that enmime may decode. It takes some
-// 200 ns for a byte that is out of place, too much for 25 MiB of them.
+// maxLenient bounds the bytes of a message that enmime decodes; see MEASURED.md.
 const maxLenient = 256 << 10
 
-// lenient decodes transfer encodings with errors in them. Its charset detection
-// must stay off: goroutines that race decide it.
+// lenient decodes broken transfer encodings. Its charset detection races, so it is
+// off.
 var lenient = enmime.NewParser(enmime.DisableCharacterDetection(true),
 	enmime.DisableTextConversion(true), enmime.MaxStoredPartErrors(1))
 
@@ -66,10 +65,9 @@ func (s *scanner) appendText(dst []byte, e *entity, body []byte) []byte {
 	return dst
 }
 
-// decodeTransfer undoes a transfer encoding. It tries go-message, which is strict;
-// then, for base64, only the lines up to the first other one; then enmime, which
-// skips errors. What none can decode is returned unchanged. The result may be
-// s.scratch.
+// decodeTransfer undoes a transfer encoding: with go-message, which is strict; then,
+// for base64, up to the first line that is none; then with enmime, which skips errors.
+// What none can decode is returned unchanged. The result may be s.scratch.
 func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 	var header gomessage.Header
 	header.Set("Content-Transfer-Encoding", enc.name())
@@ -96,8 +94,7 @@ func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 	return part.Content
 }
 
-// decodeFast undoes a transfer encoding and skips errors, in linear time. It
-// replaces enmime for a message with many errors.
+// decodeFast undoes a transfer encoding, in linear time and skipping errors.
 func (s *scanner) decodeFast(enc encoding, body []byte) []byte {
 	s.fail("too much broken %s", enc.name())
 	decoded := make([]byte, 0, len(body))
@@ -118,9 +115,8 @@ func (s *scanner) decodeFast(enc encoding, body []byte) []byte {
 	return decoded
 }
 
-// base64End returns the end of the base64 lines at the start of b. Mailing lists
-// append plain footers there. It returns len(b) if b starts with another line, or
-// if all of b is base64.
+// base64End returns the end of the base64 lines at the start of b, after which mailing
+// lists append plain footers. It is len(b) if b starts with another line.
 func base64End(b []byte) int {
 	begun := false
 	for at := 0; at < len(b); {
@@ -148,8 +144,8 @@ func appendAll(dst []byte, r io.Reader) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// isUTF8Charset reports whether [appendUTF8] reads a charset: ASCII, UTF-8 or none.
-// Old mail declares us-ascii and contains windows-1252.
+// isUTF8Charset reports whether [appendUTF8] reads a charset. Old mail declares
+// us-ascii and contains windows-1252.
 func isUTF8Charset(name []byte) bool {
 	return len(name) == 0 || equalFold(name, "utf-8") || equalFold(name, "ascii") || equalFold(name, "us-ascii")
 }
@@ -157,12 +153,11 @@ func isUTF8Charset(name []byte) bool {
 // maxCharset is longer than any charset's name.
 const maxCharset = 64
 
-// asciiPrefixes begin the names of charsets in which a byte below 128 is always
-// that character of ASCII.
+// asciiPrefixes begin the names of charsets that extend ASCII.
 var asciiPrefixes = []string{"iso-8859", "windows-", "iso8859", "cp12", "koi8", "gb2312", "euc-", "ks_c"}
 
-// maxChecked is how much of a converted text is checked for replacement
-// characters. It is the start only, so that it does not matter where Reduce cuts.
+// maxChecked is how much of a converted text is checked for replacement characters:
+// the start, so that it does not matter where Reduce cuts.
 const maxChecked = 8 << 10
 
 // appendCharset appends b converted to UTF-8. If the charset is unknown, or more
@@ -202,9 +197,8 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// appendUTF8 appends b as UTF-8. Bytes that are not valid UTF-8 are read as
-// windows-1252, as browsers do without a declared charset (WHATWG Encoding). No
-// byte is lost.
+// appendUTF8 appends b as UTF-8. Invalid bytes are read as windows-1252, as browsers
+// do without a charset (WHATWG Encoding).
 func appendUTF8(dst, b []byte) []byte {
 	if utf8.Valid(b) {
 		return append(dst, b...)

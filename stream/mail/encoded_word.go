@@ -6,19 +6,18 @@ import (
 	"encoding/hex"
 )
 
-// maxEncodedWord bounds an encoded word. RFC 2047 allows 75 characters; some
-// senders put a whole subject into one.
+// maxEncodedWord bounds an encoded word. RFC 2047 allows 75 characters; some senders
+// write a whole subject.
 const maxEncodedWord = 2 << 10
 
-// An encodedWord is =?charset?encoding?text?= (RFC 2047). mime.WordDecoder is too
-// strict for it: it refuses blanks in the text, and it converts each word by itself.
+// An encodedWord is =?charset?encoding?text?= (RFC 2047). mime.WordDecoder refuses
+// blanks in the text, which many senders write, and converts each word by itself.
 type encodedWord struct {
 	charset, text []byte
 	base64        bool
 }
 
-// cutEncodedWord reads an encoded word at the start of v. It accepts blanks in the
-// text, which RFC 2047 forbids and many senders write.
+// cutEncodedWord reads an encoded word at the start of v.
 func cutEncodedWord(v []byte) (w encodedWord, rest []byte, ok bool) {
 	body := v[len("=?"):min(len(v), maxEncodedWord)]
 	name, body, ok := bytes.Cut(body, []byte("?"))
@@ -41,10 +40,9 @@ func cutEncodedWord(v []byte) (w encodedWord, rest []byte, ok bool) {
 	return w, v[len("=?")+len(name)+len("?q?")+n+len("?="):], true
 }
 
-// appendDecoded appends the unfolded value v with its encoded words decoded. It
-// drops blanks between two of them. It joins neighbours of one charset before it
-// converts them, because a character may be cut between them. The result has no
-// line ends.
+// appendDecoded appends the unfolded value v with its encoded words decoded, without
+// the blanks between two of them and without line ends. It joins neighbours of one
+// charset before it converts them, because a character may be cut between them.
 func appendDecoded(dst, v []byte) []byte {
 	n := len(dst)
 	var (
@@ -112,7 +110,7 @@ func appendBase64(dst, text []byte) []byte {
 }
 
 // appendQuoted appends quoted-printable text decoded. In an encoded word "_" is a
-// blank. A "=" without two hexadecimal digits stays.
+// blank.
 func appendQuoted(dst, text []byte, inWord bool) []byte {
 	for i := 0; i < len(text); i++ {
 		c := [1]byte{text[i]}

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// A field is one header field with its folded lines, or a stray line: one within
-// a header that is not a field.
+// A field is a header field with its folded lines, or a stray line: a line within a
+// header that is not a field.
 type field struct {
 	start, colon, end int // in scanner.raw; the colon of a stray line is −1
 	known             knownField
 }
 
-// A knownField is a field of which the first in a header counts, wherever it
-// stands: fields that say how to read a body and, in the message's own header,
-// fields that a mail program shows first.
+// A knownField is a field of which the first in a header counts, wherever it stands:
+// it says how to read a body, or a mail program shows it.
 type knownField uint8
 
 const (
@@ -76,9 +75,8 @@ func (s *scanner) knownField(seen *[knownFields]bool, f field) knownField {
 }
 
 // scanHeader reads the fields at pos up to the empty line, a boundary or the first
-// line that cannot belong to a header; there the body begins. A stray line with a
-// field after it belongs to the header. Beyond MaxFields only known fields are
-// recorded.
+// line that cannot belong to a header. A stray line with a field after it belongs to
+// it. Beyond MaxFields only known fields are recorded.
 func (s *scanner) scanHeader(e *entity, pos int) structure {
 	var h structure
 	var seen [knownFields]bool
@@ -134,8 +132,8 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 	return h
 }
 
-// fieldFollows reports whether a field begins at p. A line that may be a boundary
-// does not count: a multipart's boundary is unknown before its header has ended.
+// fieldFollows reports whether a field begins at p. A possible boundary does not
+// count: the multipart's is unknown before its header has ended.
 func fieldFollows(raw []byte, p int) bool {
 	return p < len(raw) && raw[p] != '-' && fieldColon(raw[p:lineEnd(raw, p)]) >= 0
 }
@@ -149,9 +147,8 @@ func (s *scanner) atBoundary(p int) bool {
 	return ok
 }
 
-// fieldColon returns the position of the colon after a field's name (RFC 5322,
-// section 2.2), or −1 if the line is no field. Blanks before the colon are obsolete
-// and accepted.
+// fieldColon returns the position of the colon after a field's name (RFC 5322, section
+// 2.2), or −1. It accepts the obsolete blanks before it.
 func fieldColon(line []byte) int {
 	for i, c := range line {
 		switch {
@@ -225,12 +222,10 @@ func (h *structure) classify(e *entity, inDigest bool) (boundary []byte, digest 
 	return boundary, equalFold(t, "multipart/digest")
 }
 
-// maxMediaType bounds a media type. RFC 6838 allows 127 characters for the type
-// and 127 for the subtype.
+// maxMediaType bounds a media type: RFC 6838 allows 127 + 1 + 127 characters.
 const maxMediaType = 255
 
-// removeLineEnds removes the line ends of a folded quoted value and keeps the
-// blanks after them (RFC 5322, section 2.2.3).
+// removeLineEnds unfolds a quoted value (RFC 5322, section 2.2.3).
 func removeLineEnds(v []byte) []byte {
 	if bytes.IndexByte(v, '\n') < 0 {
 		return v
@@ -238,9 +233,8 @@ func removeLineEnds(v []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(v, []byte("\r\n"), nil), []byte("\n"), nil)
 }
 
-// cutMediaType returns the media type, of at most maxMediaType bytes, at the start
-// of a Content-Type, and the parameters. Without the form type/subtype the media
-// type is empty, which means text (RFC 2045, section 5.2).
+// cutMediaType splits a Content-Type into media type and parameters. Without the form
+// type/subtype the media type is empty, which means text (RFC 2045, section 5.2).
 func cutMediaType(v []byte) (mediaType, parameters []byte) {
 	n := indexAny(v, "; \t\r\n(")
 	mediaType, parameters = v[:min(n, maxMediaType)], v[n:]
@@ -250,9 +244,9 @@ func cutMediaType(v []byte) (mediaType, parameters []byte) {
 	return mediaType, parameters
 }
 
-// nextParameter cuts the next "name=value" off v. The value may be quoted, and the
-// semicolon before the name may be missing. What is no parameter is skipped, with
-// an empty name. The rest is always shorter than v.
+// nextParameter cuts the next "name=value" off v, with or without quotes and
+// semicolons. What is no parameter is skipped, with an empty name. The rest is always
+// shorter than v.
 func nextParameter(v []byte) (name, value, rest []byte) {
 	v = bytes.TrimLeft(v, "; \t\r\n")
 	n := indexAny(v, "=; \t\r\n")
@@ -277,8 +271,7 @@ func indexAny(v []byte, chars string) int {
 	return len(v)
 }
 
-// cutQuoted reads a quoted string after its opening quote. It copies the value only
-// if that has a backslash.
+// cutQuoted reads a quoted string after its opening quote.
 func cutQuoted(v []byte) (value, rest []byte) {
 	n := indexAny(v, `"\`)
 	if n == len(v) {
@@ -299,9 +292,8 @@ func cutQuoted(v []byte) (value, rest []byte) {
 	return value, nil
 }
 
-// continuedParameter reads a parameter that is cut into pieces (RFC 2231). It reads
-// the first MaxHead bytes of v, because mime's map of pieces takes many times their
-// size.
+// continuedParameter reads a parameter that is cut into pieces (RFC 2231), from the
+// first MaxHead bytes: mime's map of pieces takes many times their size.
 func continuedParameter(v []byte, name string) []byte {
 	v = v[:min(len(v), MaxHead)]
 	_, parameters, err := mime.ParseMediaType(string(appendUnfolded(nil, v)))
@@ -319,8 +311,7 @@ func (s *scanner) fromLine() []byte {
 	return bytes.TrimRight(s.raw[:min(s.from.end, maxFrom)], "\r\n")
 }
 
-// readHead sets Message.Head and Message.Subject. It reads the header as Reduce
-// would write it.
+// readHead sets Message.Head and Message.Subject from the header as Reduce writes it.
 func (s *scanner) readHead(m *Message) {
 	e := &s.entities[0]
 	head := make([]byte, 0, min(s.from.len()+e.header.len(), MaxHead)+64)
@@ -373,8 +364,8 @@ func appendUnfolded(dst, v []byte) []byte {
 	return dst
 }
 
-// equalFold compares b with an ASCII string. Since the lengths must be equal, no
-// letter outside ASCII can match one.
+// equalFold compares b with an ASCII string. As the lengths must be equal, only ASCII
+// matches.
 func equalFold(b []byte, ascii string) bool {
 	return len(b) == len(ascii) && strings.EqualFold(string(b), ascii)
 }

@@ -8,15 +8,15 @@ import (
 )
 
 // stripHTML appends the text of src. It drops comments, tags, styles and scripts,
-// keeps the targets of href and src between spaces, decodes character references,
-// and folds white space to one space. Of the tags only <p, <br, <td and <div become
-// a space, so that Mo<!--x-->rtgage is one word. A tag without its ">" is text. src
-// must be valid UTF-8; the result is valid too.
+// keeps the targets of href and src between spaces, decodes character references, and
+// folds white space. Of the tags only <p, <br, <td and <div become a space, so that
+// Mo<!--x-->rtgage is one word. A tag without its ">" is text. src must be valid
+// UTF-8.
 //
-// It reads tags as the tokenizer of golang.org/x/net/html does, and the tests
-// compare the two. That tokenizer is several times slower. It is also quadratic for
-// a million attributes before a million tags, because it clears a table of their
-// names after each tag.
+// It reads tags as the tokenizer of golang.org/x/net/html does, and the tests compare
+// the two. That tokenizer is several times slower, and quadratic for a million
+// attributes before a million tags, because it clears a table of their names after
+// each tag.
 func stripHTML(dst, src []byte) []byte {
 	f := folder{dst: dst, start: len(dst)}
 	for len(src) > 0 {
@@ -130,9 +130,8 @@ func (f *folder) startTag(b []byte) (end int) {
 	return at + 1
 }
 
-// contents returns the length of the contents, after the start tag src[:end], that
-// have no tags: those of style and script, which it drops, and those of title and
-// textarea, which it writes.
+// contents returns the length of the contents after the start tag src[:end]: of style
+// and script, which it drops, and of title and textarea, which it writes.
 func (f *folder) contents(src []byte, end int) int {
 	name, rest := src[1:tagName(src, 1)], src[end:]
 	switch {
@@ -340,8 +339,8 @@ func (f *folder) writeReference(ref, rest []byte, attribute bool) {
 	}
 	decoded := html.UnescapeString(string(ref))
 	if last := ref[len(ref)-1]; attribute && last != ';' && ref[1] != '#' {
-		// In an attribute only a whole name counts, and not before "=". If
-		// UnescapeString decoded a part of the name, the result ends as the name does.
+		// In an attribute only a whole name counts, and not before "=". A name decoded
+		// in part ends as before.
 		if len(rest) > 0 && rest[0] == '=' || decoded[len(decoded)-1] == last {
 			f.write(ref)
 			return

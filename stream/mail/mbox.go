@@ -9,15 +9,14 @@ import (
 	"iter"
 )
 
-// Mbox yields the messages of an mbox file in order, each with its "From " line and
-// in a slice of its own. A message starts at a line "From " at the start of the file
-// or after an empty line. That empty line belongs to the format and is left out.
-// ">From " is unquoted as in mboxrd. Text before the first "From " line is a message
-// too, so a file with a single message works.
+// Mbox yields the messages of an mbox file in order, each with its "From " line and in
+// a slice of its own. A message starts at a line "From " at the start of the file or
+// after an empty line, which is left out. ">From " is unquoted as in mboxrd. Text
+// before the first "From " line is a message too.
 //
 // For a message of more than MaxSize bytes it yields an error that wraps
-// [ErrTooLarge], and goes on with the next one. It does not hold the message in
-// memory. Any other error comes from r and is the last.
+// [ErrTooLarge], and goes on, in bounded memory. Any other error comes from r and is
+// the last.
 func Mbox(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		m := mboxReader{r: bufio.NewReaderSize(r, 64<<10)}

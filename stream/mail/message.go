@@ -16,17 +16,16 @@ const (
 	MaxFields = 10000    // header fields of a message and its parts together
 	MaxHead   = 64 << 10 // bytes of Message.Head, and of one header on a wire
 
-	// maxGrowth bounds the decoded text by the size of the message. Neither MIME nor
-	// HTML grows a hundredfold; the bound protects against a faulty decoder.
+	// maxGrowth bounds the decoded text against a faulty decoder. Neither MIME nor
+	// HTML grows a hundredfold.
 	maxGrowth = 100
 )
 
 var (
-	// ErrTooLarge: the message has more than MaxSize bytes. Refuse it to its sender;
-	// retrying cannot help.
+	// ErrTooLarge: the message has more than MaxSize bytes. Refuse it to its sender.
 	ErrTooLarge = errors.New("message is larger than 25 MiB")
 
-	// ErrEmpty: the message is white space only. There is nothing to learn or score.
+	// ErrEmpty: the message is white space only.
 	ErrEmpty = errors.New("message is empty")
 )
 
@@ -53,11 +52,8 @@ type Message struct {
 	Reason string // the first reason why; empty unless Raw
 }
 
-// Parse reads a message of RFC 5322 and MIME, with or without an mbox "From " line,
-// with line ends LF or CRLF. It accepts every input, hostile ones included. Time and
-// memory are linear in its length. It may be called concurrently.
-//
-// Parse(Reduce(raw)) differs from Parse(raw) only where Reduce cut texts or headers.
+// Parse reads a message of RFC 5322 and MIME, with or without an mbox "From " line. It
+// accepts every input. It may be called concurrently.
 func Parse(raw []byte) Message { return parse(raw, maxGrowth) }
 
 func parse(raw []byte, growth int) Message {
@@ -75,7 +71,7 @@ func parse(raw []byte, growth int) Message {
 
 	m := Message{Subject: []byte{}}
 	s.readHead(&m)
-	m.Text = make([]byte, 0, s.textSize())
+	m.Text = make([]byte, 0, min(len(raw), MaxText))
 	budget := growth * len(raw)
 	for i := range s.entities {
 		e := &s.entities[i]
@@ -106,21 +102,6 @@ func parse(raw []byte, growth int) Message {
 	m.Reason = s.reason
 	m.Raw = s.reason != ""
 	return m
-}
-
-// textSize estimates the length of Message.Text, so that it is allocated once.
-func (s *scanner) textSize() int {
-	n := 16
-	for i := range s.entities {
-		e := &s.entities[i]
-		switch e.kind {
-		case textPart:
-			n += e.body.len() + 1
-		case otherPart:
-			n += len(e.mediaType) + 5
-		}
-	}
-	return n
 }
 
 // appendPlaceholder writes the media type in double brackets and lower case.

@@ -12,12 +12,11 @@ const (
 	MaxText    = 64 << 10  // of one text part, still encoded
 	maxGap     = 4 << 10   // of a preamble or an epilogue, which no mail program shows
 
-	// minCut is the smallest bound tried on texts, gaps and part headers before
-	// summary gives up the message's structure. Halving MaxText reaches it in ten steps.
+	// minCut is the smallest bound tried before summary gives up the message's
+	// structure.
 	minCut = 64
 
-	// maxPasses bounds the passes until Reduce changes nothing more. Hardly any
-	// message needs more than two.
+	// maxPasses bounds the passes until Reduce changes nothing more; two usually do.
 	maxPasses = 4
 )
 
@@ -26,14 +25,12 @@ const (
 // whole still exceeds MaxReduced, it cuts texts shorter. A message that is small
 // enough is returned as it is: raw itself.
 //
-// What Reduce keeps it copies byte by byte, in order. A part that was cut keeps its
-// header, and so its type and name, and gets a field X-Hamlet-Bytes with the former
-// length of its body. Reduce writes new bytes only where a copy would lose what a
-// model reads: for a field that is too long, a text behind 64 KiB of padding, and a
+// A part that was cut keeps its header and gets a field X-Hamlet-Bytes with the
+// former length of its body. Reduce copies bytes, except where that would lose what
+// a model reads: for a field that is too long, a text behind 64 KiB of padding, and a
 // structure that alone exceeds MaxReduced.
 //
-// Reduce(Reduce(raw)) equals Reduce(raw). The error is [ErrTooLarge] beyond MaxSize,
-// or [ErrEmpty].
+// Reduce(Reduce(raw)) equals Reduce(raw). The error is [ErrTooLarge] or [ErrEmpty].
 func Reduce(raw []byte) ([]byte, error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("reduce mail of %d bytes: %w", len(raw), ErrTooLarge)
@@ -82,9 +79,8 @@ func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 	return s.summary(raw), true
 }
 
-// edits lists, in order, the edits after which no text and no header of a part is
-// longer than limit. The message's own header may have MaxHead bytes. The texts
-// keep their openings, whatever that takes.
+// edits lists, in order, the edits after which no text and no part's header is longer
+// than limit, but for the openings. The message's own header may have MaxHead bytes.
 func (s *scanner) edits(limit int, openings []opening) []edit {
 	var edits []edit
 	if s.from.len() > maxFrom+1 {
@@ -117,8 +113,7 @@ func (s *scanner) edits(limit int, openings []opening) []edit {
 		if cut {
 			uncutBytes = e.size()
 		}
-		// A part may have an empty line and no field. A message without a field stays
-		// without one.
+		// A message without a field stays without one.
 		mayHaveField := e.header.len() > 0 || i > 0 && e.body.start > e.header.end
 		if e.header.len() > maxHeader || cut && mayHaveField {
 			edits = append(edits, edit{e.header, s.appendHeader(nil, e, maxHeader, uncutBytes)})
@@ -143,9 +138,8 @@ func (s *scanner) cutGap(edits []edit, g span, limit int) []edit {
 	return append(edits, edit{span: span{g.start + length, g.end}})
 }
 
-// cutLines returns the start of b, at most n bytes. It ends at a line end if one is
-// in the second half, because encodings and characters end there too. The line end
-// is left out.
+// cutLines returns the start of b, at most n bytes, up to a line end if one is in the
+// second half: encodings and characters end there too.
 func cutLines(b []byte, n int) []byte {
 	if len(b) <= n {
 		return b

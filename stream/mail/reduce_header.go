@@ -7,33 +7,29 @@ import (
 	"strconv"
 )
 
-// Bounds of the known fields, in bytes. Reduce keeps known fields wherever they
-// stand, so together they must leave room in MaxHead for the fields before them.
+// Bounds of the known fields, in bytes. Together they leave room in MaxHead for other
+// fields.
 const (
 	maxStructural = 4 << 10 // of a field that says how to read a body
 	maxSubject    = 8 << 10 // of the decoded Subject: as much as the expert T reads
 	maxSender     = 4 << 10 // of the decoded From
 
-	// bytesRoom is left free in every header, so that adding a bytesField changes
-	// nothing else.
+	// bytesRoom is left free, so that adding a bytesField changes nothing else.
 	bytesRoom = len(bytesName) + len(": 26214400\r\n")
 )
 
-// A reducedField is a field or a stray line as Reduce writes it. Its line end may
-// be missing.
+// A reducedField is a field or a stray line as Reduce writes it, perhaps without its
+// line end.
 type reducedField struct {
 	text  []byte
 	colon int // in text; −1 for a stray line
 	known knownField
 }
 
-// reducedFields yields, in order, what Reduce keeps of a header in about limit
-// bytes: every known field, within its own bound, and the others from the start
-// while there is room. The first field without room is cut. bytesFields are left
-// out.
-//
-// Parse reads the message's header through it as well, and reducing a reduced
-// header keeps all of it. So both see the same.
+// reducedFields yields, in order, what Reduce keeps of a header in about limit bytes:
+// every known field within its own bound, and others from the start while there is
+// room. It leaves bytesFields out. Parse reads through it too, and it keeps all of a
+// reduced header, so both see the same.
 func (s *scanner) reducedFields(e *entity, limit int) iter.Seq[reducedField] {
 	return func(yield func(reducedField) bool) {
 		fields := s.fields[e.fields.start:e.fields.end]
@@ -106,9 +102,8 @@ func lengthWithEnd(text []byte) int {
 	return len(text)
 }
 
-// cutField returns the start of a field in at most n bytes. It returns nothing if
-// that would not be a field: the cut may fall within the name, or leave what reads
-// as a boundary or as the header's end.
+// cutField returns the start of a field in at most n bytes, or nothing if that would
+// not be a field but a boundary or the header's end.
 func cutField(text []byte, n int) []byte {
 	if n <= 0 || text[0] == '-' || text[0] == '\r' {
 		return nil
@@ -119,8 +114,8 @@ func cutField(text []byte, n int) []byte {
 	return text
 }
 
-// shorten returns a known field within its bound: unchanged if it is short enough,
-// otherwise a new field with the same meaning.
+// shorten returns a known field, or if it is too long, a new one with the same
+// meaning.
 func (s *scanner) shorten(e *entity, f field, limit int) []byte {
 	text := s.raw[f.start:f.end]
 	value := s.raw[f.colon+1 : f.end]

@@ -8,10 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// The expert T reads the first 8,000 bytes of Message.Text. They must not depend
-// on where Reduce cuts a body, or comments, styles and soft line breaks could hide
-// words from it. So reduceText compares the text of a cut body with that of the
-// whole one, and writes a new body where they differ.
+// The expert T reads the first 8,000 bytes of Message.Text. They must not depend on
+// where Reduce cuts, or padding could hide words from it.
 const (
 	openingBytes = 8 << 10  // of Message.Text, kept in any case
 	longerBytes  = 16 << 10 // of a body, tried before a new one is written
@@ -26,8 +24,7 @@ type opening struct {
 	whole bool // the part has no other text
 }
 
-// openings returns the openings of the first entities, up to openingBytes. It
-// returns none if nothing has to be cut.
+// openings returns the openings of the first entities, or none if nothing is cut.
 func (s *scanner) openings() []opening {
 	cut := len(s.raw) > MaxReduced-nearLimit
 	for i := range s.entities {
@@ -56,9 +53,8 @@ func (s *scanner) openings() []opening {
 	return openings
 }
 
-// reduceText returns a body for a text part, of about limit bytes, whose text
-// starts with the opening: the old body cut, or a new one. If neither can, it
-// returns the cut body.
+// reduceText returns a body of about limit bytes whose text starts with the opening:
+// the old body cut, or a new one. If neither can, it returns the cut body.
 func (s *scanner) reduceText(e *entity, limit int, want opening) []byte {
 	body := s.bytes(e.body)
 	lenientBytes := s.lenientBytes
@@ -87,8 +83,8 @@ func (s *scanner) reduceText(e *entity, limit int, want opening) []byte {
 	return cut
 }
 
-// newBodies yields bodies that may start with the opening, in the transfer
-// encoding and the charset that the part's header declares.
+// newBodies yields bodies that may start with the opening, in the part's declared
+// encoding and charset.
 func (s *scanner) newBodies(e *entity, body []byte, want opening) iter.Seq[[]byte] {
 	lenientBytes := s.lenientBytes
 	return func(yield func([]byte) bool) {
@@ -104,10 +100,9 @@ func (s *scanner) newBodies(e *entity, body []byte, want opening) iter.Seq[[]byt
 	}
 }
 
-// escapeHTML returns HTML whose text is text, in which white space must be folded.
-// It consists of letters, digits, character references and line ends. It is ASCII
-// but for U+0080 to U+009F, whose references mean characters of windows-1252: they
-// are written in UTF-8 or, with single, as the single bytes of ISO 8859.
+// escapeHTML returns HTML for folded text, of letters, digits, references and line
+// ends. References to U+0080 to U+009F mean characters of windows-1252, so these are
+// written in UTF-8 or, with single, as the single bytes of ISO 8859.
 func escapeHTML(text []byte, single bool) []byte {
 	var out []byte
 	line := 0
@@ -160,9 +155,9 @@ func (enc encoding) append(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// summary replaces a message whose structure alone exceeds MaxReduced, for instance
-// by a thousand long boundaries. It has the reduced header, as many empty parts and
-// attachments as the facts distinguish, and the start of the text.
+// summary replaces a message whose structure alone exceeds MaxReduced. It has the
+// reduced header, as many empty parts as the facts distinguish, and the start of the
+// text.
 func (s *scanner) summary(raw []byte) []byte {
 	m := Parse(raw)
 	s.scan(raw)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A scanner finds the structure of a message without copying: every entity is two
-// byte ranges, its header and its body. Parse decodes the ranges, Reduce copies
-// them. scan sets all fields. Later only lenientBytes, reason and scratch change.
+// A scanner finds the structure of a message without copying: every entity is two byte
+// ranges, its header and its body. scan sets all fields. Later only lenientBytes,
+// reason and scratch change.
 type scanner struct {
 	raw      []byte
 	from     span            // the mbox "From " line with its line end; may be empty
@@ -149,7 +149,7 @@ func (e *entity) asRawText() {
 }
 
 // finish finds the end of the body of entity k, and closes multiparts until another
-// part begins. It returns its position, and whether there is one.
+// part begins, at pos.
 func (s *scanner) finish(k int) (pos int, more bool) {
 	inBody := true // then in epilogues
 	pos = s.entities[k].body.start
@@ -180,8 +180,7 @@ func (s *scanner) finish(k int) (pos int, more bool) {
 	}
 }
 
-// closeDownTo closes the open multiparts from level on, whose closing boundaries
-// are missing.
+// closeDownTo closes the open multiparts from level on without a closing boundary.
 func (s *scanner) closeDownTo(level int) {
 	for i := len(s.open) - 1; i >= level; i-- {
 		s.fail("multipart without its closing boundary")
