@@ -7,13 +7,12 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// A commandLock lets many commands run at once, or one snapshot while no command
-// runs. miniredis calls its hook before each command and lets the hook handle the
-// command, so run executes the command itself and knows when it ends.
+// A commandLock lets many commands run at once, or one snapshot while no command runs.
+// Its run is miniredis's hook, which executes each command and knows when it ends.
 //
-// The commands within a script come through the hook too, while the script runs.
-// They must not wait for a snapshot that waits for the script. So a waiting snapshot
-// holds nobody up, unlike a writer that waits for a sync.RWMutex.
+// The commands within a script come through the hook too. They must not wait for a
+// snapshot that waits for the script. So a waiting snapshot holds nobody up, unlike a
+// waiting writer of a sync.RWMutex.
 type commandLock struct {
 	server *server.Server
 
@@ -62,8 +61,8 @@ func (l *commandLock) run(peer *server.Peer, cmd string, args ...string) bool {
 	return true
 }
 
-// readOnly are commands that change no data and that miniredis does not list as
-// read-only. The writes of a script are counted command by command.
+// readOnly are commands that change no data and that miniredis does not list. The
+// writes of a script are counted command by command.
 var readOnly = map[string]bool{
 	"PING": true, "HELLO": true, "AUTH": true, "SELECT": true, "CLIENT": true, "ECHO": true, "QUIT": true,
 	"COMMAND": true, "INFO": true, "MULTI": true, "WATCH": true, "UNWATCH": true, "DISCARD": true,

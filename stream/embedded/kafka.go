@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,9 @@ type KafkaOptions struct {
 	Partitions int      // of each of Topics when it is created; default 1
 	Topics     []string // created if they do not exist
 
-	// MaxBytes bounds the compressed log of each partition, to within a segment of
-	// 16 MiB and a second of writing. Beyond it the oldest records are deleted, read
-	// or not; a consumer that has not read them gets kafka.ErrGap. 0: no bound.
+	// MaxBytes bounds the compressed log of each partition, to within a segment of 16
+	// MiB and a second. Beyond it the oldest records are deleted, read or not. 0: no
+	// bound.
 	MaxBytes int64
 }
 
@@ -37,16 +38,9 @@ type Kafka struct {
 	close   func() error
 }
 
-// StartKafka starts a broker and returns when it answers and has its topics. The
-// error names the address if its port is in use, and the directory if another
-// process uses it.
+// StartKafka starts a broker and returns when it answers and has its topics. Its error
+// names an address or a directory in use.
 func StartKafka(opts KafkaOptions) (*Kafka, error) {
-	if opts.Addr == "" {
-		opts.Addr = defaultAddr
-	}
-	if opts.Partitions == 0 {
-		opts.Partitions = 1
-	}
 	dir, unlock, err := openDir(opts.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
@@ -64,7 +58,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	settings := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.ListenFn(func(network, _ string) (net.Listener, error) { // kfake's own address is ignored
-			l, err := listen(network, opts.Addr)
+			l, err := listen(network, cmp.Or(opts.Addr, defaultAddr))
 			if err != nil {
 				return nil, err
 			}
@@ -96,7 +90,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	defer cancel()
 	for _, topic := range opts.Topics {
 		// kfake's option for topics works only in a new directory.
-		if err := kafka.EnsureTopic(ctx, kafka.Config{Brokers: []string{k.addr}}, topic, opts.Partitions, 1, 0); err != nil {
+		if err := kafka.EnsureTopic(ctx, kafka.Config{Brokers: []string{k.addr}}, topic, cmp.Or(opts.Partitions, 1), 1, 0); err != nil {
 			return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.Close())
 		}
 	}
@@ -104,8 +98,8 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 }
 
 const (
-	// maxMessageBytes is a little more than Kafka's default of 1 MiB + 12, so that a
-	// batch of one record of the largest size fits uncompressed.
+	// maxMessageBytes is a little more than Kafka's default, for an uncompressed batch
+	// of one record of the largest size.
 	maxMessageBytes = 1<<20 + 64<<10
 
 	// segmentBytes is the unit in which retention deletes records.
@@ -118,12 +112,11 @@ const (
 // Addr returns the host:port that the broker listens on and advertises.
 func (k *Kafka) Addr() string { return k.addr }
 
-// Close stops the broker, closes its clients' connections, and unlocks the
-// directory.
+// Close stops the broker and unlocks the directory.
 func (k *Kafka) Close() error { return k.close() }
 
-// applyRetention applies the retention every second until ctx ends. kfake itself
-// does so every hour, and only for topics with a retention of their own.
+// applyRetention applies the retention every second until ctx ends; kfake does so
+// every hour.
 func (k *Kafka) applyRetention(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

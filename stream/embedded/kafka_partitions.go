@@ -12,8 +12,8 @@ import (
 // maxPartitions is what Kafka creates in one request.
 const maxPartitions = 10_000
 
-// boundPartitions makes c refuse topics of more than maxPartitions partitions. kfake
-// creates any number and does nothing else meanwhile; two billion need all memory.
+// boundPartitions makes c refuse topics of more than maxPartitions partitions, as
+// Kafka does. kfake would create two billion.
 func boundPartitions(c *kfake.Cluster) {
 	const code = int16(kafkago.InvalidPartitionNumber)
 	reason := fmt.Sprintf("at most %d partitions", maxPartitions)

@@ -11,9 +11,9 @@ import (
 // maxRequestBytes is Kafka's default of socket.request.max.bytes.
 const maxRequestBytes = 100 << 20
 
-// A kafkaListener closes connections that do not speak Kafka's protocol, as Kafka
-// does. kfake trusts the size: "GET /" or a TLS handshake would make it reserve a
-// gigabyte. And a request of an unknown key would end the process.
+// A kafkaListener closes connections that do not speak Kafka's protocol. kfake would
+// reserve a gigabyte for the size in "GET /", and end the process at an unknown API
+// key.
 type kafkaListener struct{ net.Listener }
 
 func (l kafkaListener) Accept() (net.Conn, error) {

@@ -12,10 +12,9 @@ import (
 // removed: that would race with the next owner.
 const lockName = ".lock"
 
-// LockDir creates dir if it is missing and locks it for this process, until unlock
-// is called or the process dies. The error names the directory, and says if another
-// process uses it. The lock is flock's: on a network file system it may not reach
-// other machines.
+// LockDir creates dir if it is missing and locks it with flock until unlock is called
+// or the process dies. The error names the directory, and says if another process uses
+// it.
 func LockDir(dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,8 +29,8 @@ type NATS struct {
 	close  func() error
 }
 
-// StartNATS starts a server and returns when it accepts connections. The error names
-// the address if its port is in use, and the directory if another process uses it.
+// StartNATS starts a server and returns when it accepts connections. Its error names
+// an address or a directory in use.
 func StartNATS(opts NATSOptions) (*NATS, error) {
 	n, err := startNATS(opts)
 	if err != nil {
@@ -39,12 +40,8 @@ func StartNATS(opts NATSOptions) (*NATS, error) {
 }
 
 func startNATS(opts NATSOptions) (*NATS, error) {
-	if opts.Addr == "" {
-		opts.Addr = defaultAddr
-	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Addr = cmp.Or(opts.Addr, defaultAddr)
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	host, port, err := splitAddr(opts.Addr)
 	if err != nil {
 		return nil, err
@@ -93,8 +90,7 @@ func (n *NATS) await(addr string, fatal <-chan string) error {
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
 		select {
 		case reason := <-fatal:
-			// The server's text for a port in use is not for users. Trying the port
-			// ourselves gives a better one.
+			// Trying the port gives a better text if it is in use.
 			l, err := listen("tcp", addr)
 			if err != nil {
 				return err
@@ -112,12 +108,10 @@ func (n *NATS) await(addr string, fatal <-chan string) error {
 // URL returns the server's address as clients take it.
 func (n *NATS) URL() string { return "nats://" + n.addr }
 
-// Close stops the server, closes its clients' connections, and unlocks the directory
-// or removes the temporary one.
+// Close stops the server, and unlocks the directory or removes the temporary one.
 func (n *NATS) Close() error { return n.close() }
 
-// splitAddr splits host:port for the server, whose port 0 means its own default and
-// −1 a free one.
+// splitAddr splits host:port for the server, whose free port is −1.
 func splitAddr(addr string) (host string, port int, err error) {
 	host, name, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,16 +23,12 @@ type RedisOptions struct {
 }
 
 // A Redis is a miniredis whose keys expire by the clock. It supports the commands and
-// the Lua that hamlet uses, not all of Redis. A command has at most 64 MiB.
-//
-// It survives clients that send garbage, stop in the middle of a command or do not
-// read their replies. But any client can change and delete everything, and a script
-// runs until it ends: keep it on loopback.
+// the Lua that hamlet uses. A command has at most 64 MiB. It survives clients that send
+// garbage or do not read their replies, but any client can delete everything.
 //
 // With a directory, it writes a snapshot of all its data within a second of a change,
 // and at Close. A process that dies loses what came after the last snapshot. Then a
-// learner notices the older position in its checkpoint and reads that part of the log
-// again.
+// learner finds an older position in its checkpoint and reads the log from there.
 type Redis struct {
 	mini     *miniredis.Miniredis
 	commands *commandLock
@@ -51,23 +48,18 @@ const (
 	snapshotName     = "redis.snapshot"
 	snapshotInterval = time.Second
 
-	// snapshotPause bounds the fraction of time for snapshots: the next one waits for
-	// this many times the duration of the last.
+	// The next snapshot waits for snapshotPause times the duration of the last.
 	snapshotPause = 4
 )
 
-// StartRedis loads the snapshot, starts a server and returns when it answers. The
-// error names the address if its port is in use, the directory if another process
-// uses it, and the file if the snapshot is damaged.
+// StartRedis loads the snapshot, starts a server and returns when it answers. Its
+// error names an address or a directory in use, or a damaged snapshot.
 func StartRedis(opts RedisOptions) (*Redis, error) {
 	r, err := newRedis(opts)
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
-	if opts.Addr == "" {
-		opts.Addr = defaultAddr
-	}
-	if r.listener, err = listen("tcp", opts.Addr); err != nil {
+	if r.listener, err = listen("tcp", cmp.Or(opts.Addr, defaultAddr)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis: %w", err), r.Close())
 	}
 	r.background.Go(r.accept)
@@ -80,10 +72,7 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{mini: miniredis.NewMiniRedis(), log: opts.Log}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r := &Redis{mini: miniredis.NewMiniRedis(), log: cmp.Or(opts.Log, slog.New(slog.DiscardHandler))}
 	r.mini.ClockTTL(true)
 	if dir != "" {
 		r.path = filepath.Join(dir, snapshotName)
@@ -91,8 +80,7 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 			return nil, errors.Join(err, unlock())
 		}
 	}
-	// A first connection starts miniredis without a listener of its own, so that no
-	// command comes in before the data and the hook are in place.
+	// A connection starts miniredis without a listener, so no command comes too early.
 	first, err := r.mini.Dial()
 	if err != nil {
 		return nil, errors.Join(err, unlock())
@@ -122,12 +110,10 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 // Addr returns the host:port that the server listens on.
 func (r *Redis) Addr() string { return r.listener.Addr().String() }
 
-// Close closes the clients' connections, writes a last snapshot if anything changed,
-// and unlocks the directory.
+// Close writes a last snapshot if anything changed, and unlocks the directory.
 func (r *Redis) Close() error { return r.close() }
 
-// acceptPause is the pause after a failed accept, such as too many open files. It is
-// net/http's longest.
+// acceptPause is the pause after a failed accept, net/http's longest.
 const acceptPause = time.Second
 
 // accept serves connections until the listener is closed.
@@ -171,9 +157,8 @@ func (r *Redis) snapshots() {
 }
 
 // Snapshot writes all data, as it was at one moment between two commands, and returns
-// when it is on disk. Without changes since the last one, or without a directory, it
-// does nothing. Commands wait only while references are collected, not while the file
-// is written.
+// when it is on disk. Without changes or without a directory it does nothing. Commands
+// wait only while references are collected.
 func (r *Redis) Snapshot() error {
 	if r.path == "" {
 		return nil

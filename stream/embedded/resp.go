@@ -8,27 +8,24 @@ import (
 	"time"
 )
 
-// Bounds of a command, far above what hamlet sends: a chunk of a model has 1 MiB, and
-// a commit names some thousand of them.
+// Bounds of a command, far above what hamlet sends.
 const (
 	maxCommandBytes = 64 << 20 // of its arguments; Redis' own bound is 512 MiB each
 	maxCommandArgs  = 1 << 20  // as in Redis
 
-	// maxHeaderLine is the longest line before an argument: a type, a number of at
-	// most 20 characters, CR, LF.
+	// maxHeaderLine is the longest line: a type, at most 20 digits, CR, LF.
 	maxHeaderLine = 23
 )
 
 // writeTimeout is how long a client may take to read the next writeBytes of a reply.
-// miniredis writes replies under the lock of all its data, so a client that does not
-// read would stop all others.
+// miniredis writes replies under the lock of all its data.
 const (
 	writeTimeout = 2 * time.Second
 	writeBytes   = 64 << 10
 )
 
-// A redisConn closes the connection of a client that does not speak Redis' protocol,
-// or does not read its replies.
+// A redisConn closes the connection of a client that does not speak RESP or does not
+// read its replies.
 type redisConn struct{ checkedConn }
 
 func newRedisConn(c net.Conn) *redisConn {

@@ -65,8 +65,7 @@ const (
 // kinds are the types that a snapshot holds, by miniredis's names.
 var kinds = map[string]byte{"string": 's', "hash": 'h', "list": 'l', "set": 't', "zset": 'z'}
 
-// collect returns all data of a Redis in which no command runs. Values are not
-// copied, because Go's strings do not change.
+// collect returns all data of a Redis in which no command runs.
 func collect(m *miniredis.Miniredis, now time.Time) (snapshot, error) {
 	var s snapshot
 	for database := range snapshotDatabases {
@@ -159,8 +158,8 @@ func (s *snapshot) restore(m *miniredis.Miniredis, now time.Time) error {
 	return nil
 }
 
-// write writes the snapshot to a temporary file and renames that to path. So path is
-// complete whenever the process or the machine dies.
+// write replaces the file at path, which is complete whenever the process or the
+// machine dies.
 func (s *snapshot) write(path string) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp") // removeTemporary knows the name
@@ -189,8 +188,7 @@ func (s *snapshot) write(path string) (err error) {
 	return errors.Join(d.Sync(), d.Close()) // or a power failure could undo the renaming
 }
 
-// removeTemporary removes the temporary files of a process that was killed in write.
-// The directory must be locked.
+// removeTemporary removes the files of a process that was killed in write.
 func removeTemporary(path string) error {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(dir)

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -55,15 +56,9 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Token == "" {
 		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
 	}
-	if cfg.MaxInFlight <= 0 {
-		cfg.MaxInFlight = 16
-	}
-	if cfg.Deadline <= 0 {
-		cfg.Deadline = 10 * time.Second
-	}
-	if cfg.ReadTimeout <= 0 {
-		cfg.ReadTimeout = time.Minute
-	}
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
+	cfg.Deadline = cmp.Or(cfg.Deadline, 10*time.Second)
+	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, time.Minute)
 	return &HTTP{cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), slots: make(chan struct{}, cfg.MaxInFlight)}, nil
 }
 

@@ -16,6 +16,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +65,8 @@ type Items = iter.Seq2[source.Item, error]
 // Source publishes a source's events, starting where cfg.Resume says, until the
 // source or ctx ends. After an error the topic holds a prefix of the source.
 func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats, error) {
-	if cfg.Chunk <= 0 {
-		cfg.Chunk = 500
-	}
-	if cfg.Linger <= 0 {
-		cfg.Linger = 20 * time.Millisecond
-	}
+	cfg.Chunk = cmp.Or(cfg.Chunk, 500)
+	cfg.Linger = cmp.Or(cfg.Linger, 20*time.Millisecond)
 	var stats Stats
 	from, err := resumeFrom(cfg, open)
 	if err != nil {
@@ -135,9 +132,8 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 	return nil
 }
 
-// Record encodes an event for a topic, with the key that keeps one recipient's events
-// in order. Kafka sets the time of writing: the event's own time may be years ago, and
-// retention would delete the record at once.
+// Record encodes an event for a topic. Its time is that of writing: with the event's
+// own time, which may be years ago, retention would delete it at once.
 func Record(e *stream.Event, topic string) (kafka.Record, error) {
 	value, headers, err := e.EncodeRecord()
 	if err != nil {
@@ -178,8 +174,8 @@ func (p *publisher) run(ctx context.Context, events <-chan event) error {
 	}
 }
 
-// add adds an event to the chunk, when the rate allows it. An event of the next chunk
-// sends this one first.
+// add adds an event to the chunk, when the rate allows it and the chunk before it is
+// sent.
 func (p *publisher) add(ctx context.Context, e event) error {
 	due := p.start
 	if p.Rate > 0 {

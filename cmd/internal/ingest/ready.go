@@ -7,17 +7,15 @@ import (
 )
 
 const (
-	// probeEvery is how long an answer is reused. Several probes may come every few
-	// seconds; they do not ask Kafka more often than this.
+	// probeEvery is how long an answer is reused.
 	probeEvery = 5 * time.Second
 
-	// probeTimeout bounds the wait for Kafka. By default, Kubernetes waits a second for
-	// a probe and counts a missing answer as a failure.
+	// probeTimeout bounds the wait for Kafka. By default, Kubernetes waits a second
+	// for a probe.
 	probeTimeout = time.Second
 
-	// maxFailures is how many probes in a row must fail before ingest is not ready. One
-	// fails while a broker is slow or a leader changes, and events are sent all the
-	// same. Kubernetes, too, gives up after three.
+	// maxFailures is how many probes in a row must fail before ingest is not ready.
+	// One fails while a leader changes, and events are sent all the same.
 	maxFailures = 3
 )
 

@@ -15,9 +15,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// An End is what a topic ends with: the newest event from a source in each of its
-// partitions. They may be of different sources, because a partition may have no event
-// of the newest one. Ordinals of different sources cannot be compared.
+// An End is what a topic ends with: the newest event from a source in each partition.
+// They may be of different sources, whose ordinals cannot be compared.
 type End struct {
 	Marks      []Mark // at most one for each partition
 	Partitions int
@@ -31,22 +30,21 @@ type Mark struct {
 }
 
 const (
-	// searchQuietly is how many records of a partition FindEnd reads before it logs
-	// that it searches: a second's work. Behind the last event from a source there may
-	// be any number of events over HTTP.
+	// searchQuietly is how many records of a partition FindEnd reads before it logs.
+	// Any number of events over HTTP may stand behind the last one from a source.
 	searchQuietly = 10_000
 
-	// searchLimit is how many of a topic's newest records FindEnd reads in all, at
-	// every start. MEASURED.md has the time that they take.
+	// searchLimit is how many of a topic's newest records FindEnd reads in all; see
+	// MEASURED.md.
 	searchLimit = 10_000_000
 
 	// logEvery is how often a search logs its progress.
 	logEvery = 10 * time.Second
 )
 
-// FindEnd finds the last event from a source in each partition. If it found none, the
-// source would be sent again from its beginning. So it searches ten million records,
-// divided among the partitions, before it gives up with a warning.
+// FindEnd finds the last event from a source in each partition. Without one the source
+// would be sent again. So it searches ten million records, divided among the
+// partitions, before it gives up with a warning.
 func FindEnd(ctx context.Context, cfg kafka.Config, topic string, log *slog.Logger) (*End, error) {
 	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery, log: log}.end(ctx, cfg, topic)
 }
@@ -86,8 +84,8 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 	return found, nil
 }
 
-// hasOrdinal returns a function that reports whether a record has an ordinal, and
-// logs the progress of a search through so many records.
+// hasOrdinal returns a function that reports whether a record has an ordinal, and logs
+// the search's progress.
 func (s search) hasOrdinal(log *slog.Logger, records int64) func(kafka.Record) bool {
 	seen, logged := int64(0), time.Now()
 	return func(r kafka.Record) bool {
@@ -152,9 +150,8 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 	return n, newest, nil
 }
 
-// HoldsOnly reports whether each of a topic's records is an event of a source, sent
-// once or more often. It reads the whole source and keeps two numbers for each event.
-// It reads the topic backwards, to the newest record that is not of the source.
+// HoldsOnly reports whether all of a topic's records are events of a source. It reads
+// the whole source and keeps two numbers for each event.
 func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items) (bool, error) {
 	sent := make(map[int]uint64) // a hash of the id, by ordinal
 	for item, err := range accepted(items) {
