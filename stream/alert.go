@@ -23,7 +23,7 @@ const (
 	AlertCleared = "cleared"
 )
 
-// The bodies of an alert: which half of a model it is about.
+// The bodies of an alert: which sub-model it is about.
 const (
 	AlertText   = "text"   // mail and text
 	AlertVector = "vector" // vectors of named numbers
@@ -32,16 +32,15 @@ const (
 // MostSuspects is how many events an alert names.
 const MostSuspects = 20
 
-// AlertKinds, and the words for states and bodies, in the order of their
-// constants.
+// The words of an alert, in the order of their constants.
 var (
 	AlertKinds  = []string{AlertLabelNoise, AlertCovariate, AlertConcept}
 	alertStates = []string{AlertRaised, AlertCleared}
 	alertBodies = []string{AlertText, AlertVector}
 )
 
-// ErrAlerts is wrapped by a publisher of alerts whose next try would fail as well;
-// the error's text says why and what to do. Any other error may pass: publish again.
+// ErrAlerts says that a publisher would fail again: the error's text says why and
+// what to do. After any other error of a publisher, publish again.
 var ErrAlerts = errors.New("no alert can be published")
 
 // An Alert says that an alarm of a partition's model was raised or cleared:
@@ -55,8 +54,8 @@ var ErrAlerts = errors.New("no alert can be published")
 //	 "body": "text", "reading": "labels went bad",
 //	 "model": "default", "partition": 0, "time": "2026-11-20T10:00:00Z"}
 //
-// The fields from epsilon to sources are those of label noise alone; model,
-// partition and time are there if the alert was published.
+// Only label noise has the fields from epsilon to sources, and only an alert that was
+// published has model, partition and time.
 type Alert struct {
 	Kind      string  // AlertLabelNoise, AlertCovariate, AlertConcept
 	State     string  // AlertRaised, AlertCleared
@@ -66,24 +65,28 @@ type Alert struct {
 	Threshold float64 // label noise: the drop below Reference that applied
 	Labels    *LabelReport
 	Body      string // AlertText, AlertVector
-	Reading   string // what this half's alarms together mean, in words
+	Reading   string // what the alarms of this body mean together, in words
 
-	Model     string    // empty: it was not published
-	Partition int       //
-	Time      time.Time // of its publication, which a copy after a restart has later
+	Model     string // empty: it was not published
+	Partition int
+	Time      time.Time // of its publication; a copy after a restart has a later one
 }
 
 // A LabelReport is what is known about the labels when the alarm for label noise
 // changes.
 type LabelReport struct {
-	Epsilon    float64 // the flip rate of the labels, 0 to 1
-	SNR        float64 // η₁/η₂
-	NoiseGrade float64 // ln ω₂/ω₁
+	Epsilon    float64      `json:"epsilon"`     // the flip rate of the labels, 0 to 1
+	SNR        float64      `json:"snr"`         // η₁/η₂
+	NoiseGrade float64      `json:"noise_grade"` // ln ω₂/ω₁
+	FlipRates  FlipRates    `json:"flip_rates"`
+	Suspects   []Suspect    `json:"suspects"` // the events whose labels are trusted least, at most MostSuspects
+	Sources    []SourceRate `json:"sources"`  // the worst first
+}
 
-	HamCalledSpam, SpamCalledHam float64 // shares by what the labels truly are, 0 to 1
-
-	Suspects []Suspect    // the events whose labels are trusted least, at most MostSuspects
-	Sources  []SourceRate // the worst first
+// FlipRates are the rates of false labels by the true label, 0 to 1.
+type FlipRates struct {
+	HamCalledSpam float64 `json:"ham_called_spam"`
+	SpamCalledHam float64 `json:"spam_called_ham"`
 }
 
 // A Suspect is an event whose label is probably false.
@@ -93,8 +96,7 @@ type Suspect struct {
 	Phi    float64 `json:"phi"` // the probability that the label is true
 }
 
-// A SourceRate is how often labels of one source seem flipped, with the interval
-// that says how many labels that is known from.
+// A SourceRate is the flip rate of one source's labels, with its interval.
 type SourceRate struct {
 	Source   string  `json:"source"`
 	Events   int     `json:"events"`
@@ -103,36 +105,32 @@ type SourceRate struct {
 	High     float64 `json:"hi"`
 }
 
-// MessageID names the alert among all that are published: equal for the copies
-// that a restarted learner publishes, by which they are known. One event changes
-// the alarms of one half only, so the body need not be in it.
+// MessageID names the alert among all that are published. Copies that a restarted
+// learner publishes have the same. The body is not in it, because one event changes
+// the alarms of one body only.
 func (a *Alert) MessageID() string {
 	return fmt.Sprintf("%s.%d.%s.%d", a.Model, a.Partition, a.Kind, a.Event)
 }
 
+// jsonAlert has an alert's fields in the order of the wire. A part that is nil is
+// left out.
 type jsonAlert struct {
-	Kind       string         `json:"kind"`
-	State      string         `json:"state"`
-	Event      uint64         `json:"event"`
-	Level      *float64       `json:"level"`
-	Reference  *float64       `json:"reference"`
-	Threshold  *float64       `json:"threshold"`
-	Epsilon    *float64       `json:"epsilon,omitempty"`
-	SNR        *float64       `json:"snr,omitempty"`
-	NoiseGrade *float64       `json:"noise_grade,omitempty"`
-	FlipRates  *jsonFlipRates `json:"flip_rates,omitempty"`
-	Suspects   *[]Suspect     `json:"suspects,omitempty"`
-	Sources    *[]SourceRate  `json:"sources,omitempty"`
-	Body       string         `json:"body"`
-	Reading    string         `json:"reading"`
-	Model      *string        `json:"model,omitempty"`
-	Partition  *int           `json:"partition,omitempty"`
-	Time       *time.Time     `json:"time,omitempty"`
+	Kind      string  `json:"kind"`
+	State     string  `json:"state"`
+	Event     uint64  `json:"event"`
+	Level     float64 `json:"level"`
+	Reference float64 `json:"reference"`
+	Threshold float64 `json:"threshold"`
+	*LabelReport
+	Body    string `json:"body"`
+	Reading string `json:"reading"`
+	*jsonPublication
 }
 
-type jsonFlipRates struct {
-	HamCalledSpam float64 `json:"ham_called_spam"`
-	SpamCalledHam float64 `json:"spam_called_ham"`
+type jsonPublication struct {
+	Model     string    `json:"model"`
+	Partition int       `json:"partition"`
+	Time      time.Time `json:"time"`
 }
 
 var (
@@ -147,8 +145,8 @@ var (
 )
 
 // UnmarshalJSON is strict, as [DecodeAlert] is.
-func (r *jsonFlipRates) UnmarshalJSON(b []byte) error {
-	type plain jsonFlipRates
+func (r *FlipRates) UnmarshalJSON(b []byte) error {
+	type plain FlipRates
 	return unmarshalPart(b, "flip_rates", flipRateFields, (*plain)(r))
 }
 
@@ -164,8 +162,8 @@ func (s *SourceRate) UnmarshalJSON(b []byte) error {
 	return unmarshalPart(b, "sources", sourceFields, (*plain)(s))
 }
 
-// unmarshalPart reads an object inside an alert, which has each of the fields
-// once and no other.
+// unmarshalPart reads an object inside an alert. It has each of the fields once and
+// no other.
 func unmarshalPart[T any](b []byte, what string, fields []string, v *T) error {
 	names, err := checkFields(b, "object", fields)
 	if err == nil {
@@ -181,37 +179,30 @@ func unmarshalPart[T any](b []byte, what string, fields []string, v *T) error {
 	return nil
 }
 
-// missing returns what names lacks of fields.
+// missing returns the fields that are not in names.
 func missing(names, fields []string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return slices.Contains(names, f) })
 }
 
-// AppendJSON appends a to dst, on one line without its end. What [Alert.Validate]
-// refuses it refuses.
+// AppendJSON appends a to dst, on one line without its end. It is an error if
+// [Alert.Validate] refuses a.
 func (a *Alert) AppendJSON(dst []byte) ([]byte, error) {
 	if err := a.Validate(); err != nil {
 		return dst, fmt.Errorf("alert %s in JSON: %w", clip(a.MessageID()), err)
 	}
 	j := jsonAlert{
 		Kind: a.Kind, State: a.State, Event: a.Event,
-		Level: &a.Level, Reference: &a.Reference, Threshold: &a.Threshold,
+		Level: a.Level, Reference: a.Reference, Threshold: a.Threshold,
 		Body: a.Body, Reading: a.Reading,
 	}
-	if l := a.Labels; l != nil {
-		suspects, sources := l.Suspects, l.Sources
-		if suspects == nil {
-			suspects = []Suspect{} // [] rather than null
-		}
-		if sources == nil {
-			sources = []SourceRate{}
-		}
-		j.Epsilon, j.SNR, j.NoiseGrade = &l.Epsilon, &l.SNR, &l.NoiseGrade
-		j.FlipRates = &jsonFlipRates{HamCalledSpam: l.HamCalledSpam, SpamCalledHam: l.SpamCalledHam}
-		j.Suspects, j.Sources = &suspects, &sources
+	if a.Labels != nil {
+		l := *a.Labels
+		l.Suspects = append([]Suspect{}, l.Suspects...) // [] rather than null
+		l.Sources = append([]SourceRate{}, l.Sources...)
+		j.LabelReport = &l
 	}
 	if a.Model != "" {
-		t := a.Time.UTC()
-		j.Model, j.Partition, j.Time = &a.Model, &a.Partition, &t
+		j.jsonPublication = &jsonPublication{a.Model, a.Partition, a.Time.UTC()}
 	}
 	b, err := json.Marshal(j)
 	if err != nil {
@@ -245,32 +236,31 @@ func decodeAlert(b []byte) (Alert, error) {
 		return Alert{}, fmt.Errorf("missing: %s", strings.Join(lacks, ", "))
 	}
 	var j jsonAlert
+	if slices.Contains(names, labelFields[0]) {
+		j.LabelReport = &LabelReport{}
+	}
+	if slices.Contains(names, publishFields[0]) {
+		j.jsonPublication = &jsonPublication{}
+	}
 	if err := json.Unmarshal(b, &j); err != nil {
 		return Alert{}, plainJSONError(err)
 	}
 	a := Alert{
-		Kind: j.Kind, State: j.State, Event: j.Event, Level: *j.Level, Reference: *j.Reference, Threshold: *j.Threshold,
-		Body: j.Body, Reading: j.Reading,
+		Kind: j.Kind, State: j.State, Event: j.Event, Level: j.Level, Reference: j.Reference, Threshold: j.Threshold,
+		Labels: j.LabelReport, Body: j.Body, Reading: j.Reading,
 	}
-	if j.Epsilon != nil {
-		a.Labels = &LabelReport{
-			Epsilon: *j.Epsilon, SNR: *j.SNR, NoiseGrade: *j.NoiseGrade,
-			HamCalledSpam: j.FlipRates.HamCalledSpam, SpamCalledHam: j.FlipRates.SpamCalledHam,
-			Suspects: *j.Suspects, Sources: *j.Sources,
-		}
-	}
-	if j.Model != nil {
-		if *j.Model == "" {
+	if p := j.jsonPublication; p != nil {
+		if p.Model == "" {
 			return Alert{}, errors.New("model: empty")
 		}
-		a.Model, a.Partition, a.Time = *j.Model, *j.Partition, j.Time.UTC()
+		a.Model, a.Partition, a.Time = p.Model, p.Partition, p.Time.UTC()
 	}
 	return a, a.Validate()
 }
 
-// Validate reports everything that keeps a from the wire, all reasons joined: a
-// word that is none of the contract's, a number that is not finite or no share, a
-// report about labels that is missing or has no business there.
+// Validate reports everything that keeps a from the wire, all reasons joined: an
+// unknown word, a number that is not finite or not from 0 to 1, a report about labels
+// that is missing or out of place.
 func (a *Alert) Validate() error {
 	var errs []error
 	oneOf := func(field, value string, of []string) {
@@ -298,7 +288,7 @@ func (a *Alert) Validate() error {
 	if l := a.Labels; l != nil {
 		finite("snr", l.SNR)
 		finite("noise_grade", l.NoiseGrade)
-		errs = append(errs, l.validateShares()...)
+		errs = append(errs, l.validate()...)
 	}
 	if a.Partition < 0 {
 		errs = append(errs, fmt.Errorf("partition: %d is below 0", a.Partition))
@@ -309,26 +299,26 @@ func (a *Alert) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (l *LabelReport) validateShares() (errs []error) {
-	share := func(field string, v float64) {
+func (l *LabelReport) validate() (errs []error) {
+	probability := func(field string, v float64) {
 		if !(v >= 0 && v <= 1) {
 			errs = append(errs, fmt.Errorf("%s: %v is not from 0 to 1", field, v))
 		}
 	}
-	share("epsilon", l.Epsilon)
-	share("ham_called_spam", l.HamCalledSpam)
-	share("spam_called_ham", l.SpamCalledHam)
+	probability("epsilon", l.Epsilon)
+	probability("ham_called_spam", l.FlipRates.HamCalledSpam)
+	probability("spam_called_ham", l.FlipRates.SpamCalledHam)
 	if len(l.Suspects) > MostSuspects {
 		errs = append(errs, fmt.Errorf("suspects: %d, more than %d", len(l.Suspects), MostSuspects))
 	}
 	for i := range l.Suspects {
-		share(fmt.Sprintf("suspects[%d].phi", i), l.Suspects[i].Phi)
+		probability(fmt.Sprintf("suspects[%d].phi", i), l.Suspects[i].Phi)
 	}
 	for i := range l.Sources {
 		s, field := &l.Sources[i], fmt.Sprintf("sources[%d]", i)
-		share(field+".flip_rate", s.FlipRate)
-		share(field+".lo", s.Low)
-		share(field+".hi", s.High)
+		probability(field+".flip_rate", s.FlipRate)
+		probability(field+".lo", s.Low)
+		probability(field+".hi", s.High)
 		if s.Events < 0 || s.Low > s.High {
 			errs = append(errs, fmt.Errorf("%s: %d events, from %v to %v", field, s.Events, s.Low, s.High))
 		}

@@ -15,7 +15,7 @@ func alerts() []Alert {
 	noise := Alert{
 		Kind: AlertLabelNoise, State: AlertRaised, Event: 6250, Level: -4.109375, Reference: -3.84375, Threshold: 0.2,
 		Labels: &LabelReport{
-			Epsilon: 0.03125, SNR: 8.25, NoiseGrade: -0.4375, HamCalledSpam: 0.1875, SpamCalledHam: 0.015625,
+			Epsilon: 0.03125, SNR: 8.25, NoiseGrade: -0.4375, FlipRates: FlipRates{HamCalledSpam: 0.1875, SpamCalledHam: 0.015625},
 			Suspects: []Suspect{{ID: "a1", Source: "user-reports", Phi: 0.0078125}, {ID: "<b2>", Source: "default", Phi: 0.5}},
 			Sources: []SourceRate{
 				{Source: "user-reports", Events: 130, FlipRate: 0.25, Low: 0.1875, High: 0.3125},
@@ -113,8 +113,8 @@ func TestAlertsThatAreRefused(t *testing.T) {
 		{"snr: +Inf", func(a *Alert) { a.Labels.SNR = math.Inf(1) }},
 		{"noise_grade: NaN", func(a *Alert) { a.Labels.NoiseGrade = math.NaN() }},
 		{"epsilon: NaN", func(a *Alert) { a.Labels.Epsilon = math.NaN() }},
-		{"ham_called_spam: 1.5", func(a *Alert) { a.Labels.HamCalledSpam = 1.5 }},
-		{"spam_called_ham: -1", func(a *Alert) { a.Labels.SpamCalledHam = -1 }},
+		{"ham_called_spam: 1.5", func(a *Alert) { a.Labels.FlipRates.HamCalledSpam = 1.5 }},
+		{"spam_called_ham: -1", func(a *Alert) { a.Labels.FlipRates.SpamCalledHam = -1 }},
 		{"suspects: 21", func(a *Alert) { a.Labels.Suspects = make([]Suspect, 21) }},
 		{"suspects[1].phi: NaN", func(a *Alert) { a.Labels.Suspects[1].Phi = math.NaN() }},
 		{"sources[0].hi: +Inf", func(a *Alert) { a.Labels.Sources[0].High = math.Inf(1) }},

@@ -69,7 +69,7 @@ func (s *Subject) alert(event uint64) stream.Alert {
 	if event%2 == 1 {
 		a.Kind, a.State, a.Body = stream.AlertLabelNoise, stream.AlertCleared, stream.AlertText
 		a.Labels = &stream.LabelReport{
-			Epsilon: .03, SNR: 9, NoiseGrade: -.5, HamCalledSpam: .19, SpamCalledHam: .01,
+			Epsilon: .03, SNR: 9, NoiseGrade: -.5, FlipRates: stream.FlipRates{HamCalledSpam: .19, SpamCalledHam: .01},
 			Suspects: []stream.Suspect{{ID: "a", Source: "desk", Phi: .01}},
 			Sources:  []stream.SourceRate{{Source: "desk", Events: 50, FlipRate: .3, Low: .2, High: .4}},
 		}

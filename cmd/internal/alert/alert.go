@@ -21,8 +21,8 @@ func Log(log *slog.Logger, a *stream.Alert) {
 		"threshold", a.Threshold, "reading", a.Reading,
 	}
 	if l := a.Labels; l != nil {
-		attributes = append(attributes, "flip_rate", l.Epsilon, "ham_called_spam", l.HamCalledSpam,
-			"spam_called_ham", l.SpamCalledHam, "sources", strings.Join(sources(l), ","), "suspects", strings.Join(suspects(l), ","))
+		attributes = append(attributes, "flip_rate", l.Epsilon, "ham_called_spam", l.FlipRates.HamCalledSpam,
+			"spam_called_ham", l.FlipRates.SpamCalledHam, "sources", strings.Join(sources(l), ","), "suspects", strings.Join(suspects(l), ","))
 	}
 	if a.State == stream.AlertRaised {
 		log.Warn("alarm raised", attributes...)
@@ -56,7 +56,7 @@ func Sentence(a *stream.Alert) string {
 	if l == nil || a.State != stream.AlertRaised {
 		return s
 	}
-	s += fmt.Sprintf("; of ham %.1f %% is called spam, of spam %.1f %% ham", 100*l.HamCalledSpam, 100*l.SpamCalledHam)
+	s += fmt.Sprintf("; of ham %.1f %% is called spam, of spam %.1f %% ham", 100*l.FlipRates.HamCalledSpam, 100*l.FlipRates.SpamCalledHam)
 	if len(l.Sources) > 0 {
 		worst := l.Sources[0]
 		s += fmt.Sprintf("; worst source %s: %.1f %% of %d (%.1f to %.1f)",

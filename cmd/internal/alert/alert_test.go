@@ -14,7 +14,7 @@ func noise() stream.Alert {
 		Kind: stream.AlertLabelNoise, State: stream.AlertRaised, Event: 6250, Level: -4, Reference: -3.5, Threshold: .2,
 		Body: stream.AlertText, Reading: "labels went bad",
 		Labels: &stream.LabelReport{
-			Epsilon: .03, SNR: 9, NoiseGrade: -.5, HamCalledSpam: .19, SpamCalledHam: .01,
+			Epsilon: .03, SNR: 9, NoiseGrade: -.5, FlipRates: stream.FlipRates{HamCalledSpam: .19, SpamCalledHam: .01},
 			Suspects: []stream.Suspect{{ID: "a", Source: "bad", Phi: .01}},
 			Sources: []stream.SourceRate{
 				{Source: "bad", Events: 50, FlipRate: .3, Low: .2, High: .4},
