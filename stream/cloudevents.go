@@ -14,8 +14,8 @@ import (
 const (
 	DeadLetterTopic = "hamlet.dead-letters"
 
-	// HeaderOrdinal holds an event's place in the source that ingest read it
-	// from, in decimal, from 0: where ingest goes on after a restart.
+	// HeaderOrdinal holds an event's place in the source that ingest reads, in
+	// decimal, from 0. Ingest continues there after a restart.
 	HeaderOrdinal = "hamlet-ordinal"
 	// HeaderTrueLabel holds the label before ingest flipped it on request. Only
 	// metrics read it.
@@ -37,7 +37,7 @@ const (
 // EventsTopic is the topic that a model's events come in.
 func EventsTopic(model string) string { return "hamlet.events." + model }
 
-// A Header is one header of a Kafka record. A key may stand more than once.
+// A Header is one header of a Kafka record. A key may repeat.
 type Header struct {
 	Key   string
 	Value []byte
@@ -53,9 +53,8 @@ func FindHeader(headers []Header, key string) (string, bool) {
 	return "", false
 }
 
-// EncodeRecord writes e as a Kafka record: the payload in protobuf, complete in
-// itself, and the attributes of CloudEvents 1.0 in binary mode as headers, for
-// whoever routes events without opening them.
+// EncodeRecord returns e as a Kafka record: all of it in protobuf, and the attributes
+// of CloudEvents 1.0 in binary mode as headers, for routing.
 func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 	value, err = e.AppendProto(nil)
 	if err != nil {
@@ -77,11 +76,11 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 	return value, headers, nil
 }
 
-// DecodeRecord reads the event of a Kafka record and validates it. The
-// content-type header says how the payload is written; without one, a payload
-// that starts with a brace is JSON (no message of event.proto starts so) and
-// any other is protobuf. Attributes of CloudEvents fill in what the payload
-// leaves out; where both speak they must agree.
+// DecodeRecord reads the event of a Kafka record and validates it. The content-type
+// header names the payload's encoding. Without one, a payload that starts with a brace
+// is JSON, since no message of event.proto does, and any other is protobuf. Attributes
+// of CloudEvents fill in what the payload leaves out. If both have a value they must
+// agree.
 func DecodeRecord(headers []Header, value []byte) (Event, error) {
 	contentType, ok := FindHeader(headers, headerContentType)
 	if !ok {
@@ -116,26 +115,27 @@ func (e *Event) fillIn(headers []Header) error {
 	if v, ok := FindHeader(headers, headerSpecVersion); ok && v != specVersion {
 		return fmt.Errorf("%s: not %s", headerSpecVersion, specVersion)
 	}
-	if v, ok := FindHeader(headers, headerID); ok {
-		if err := merge(&e.ID, "", v); err != nil {
-			return fmt.Errorf("%s: %w", headerID, err)
+	for _, f := range []struct {
+		header, absent string
+		field          *string
+		escaped        bool // CloudEvents wants a URI reference
+	}{
+		{headerID, "", &e.ID, false},
+		{headerSource, DefaultName, &e.Source, true},
+		{headerTenant, DefaultName, &e.Tenant, false},
+	} {
+		v, _ := FindHeader(headers, f.header)
+		if f.escaped {
+			var err error
+			if v, err = url.PathUnescape(v); err != nil {
+				return fmt.Errorf("%s: a %% that escapes nothing", f.header)
+			}
+		}
+		if err := merge(f.field, f.absent, v); err != nil {
+			return fmt.Errorf("%s: %w", f.header, err)
 		}
 	}
-	if v, ok := FindHeader(headers, headerSource); ok {
-		name, err := url.PathUnescape(v)
-		if err != nil {
-			return fmt.Errorf("%s: a %% that escapes nothing", headerSource)
-		}
-		if err := merge(&e.Source, DefaultName, name); err != nil {
-			return fmt.Errorf("%s: %w", headerSource, err)
-		}
-	}
-	if v, ok := FindHeader(headers, headerTenant); ok {
-		if err := merge(&e.Tenant, DefaultName, v); err != nil {
-			return fmt.Errorf("%s: %w", headerTenant, err)
-		}
-	}
-	if v, ok := FindHeader(headers, headerType); ok && len(v) > len(typePrefix) && v[:len(typePrefix)] == typePrefix {
+	if v, ok := FindHeader(headers, headerType); ok && strings.HasPrefix(v, typePrefix) {
 		if want := typePrefix + e.Action.String() + typeSuffix; v != want {
 			return fmt.Errorf("%s: the event's action makes it %q", headerType, want)
 		}
@@ -150,8 +150,8 @@ func (e *Event) fillIn(headers []Header) error {
 	return nil
 }
 
-// merge takes a header's value where the payload has none (or its default). An
-// empty header says nothing: CloudEvents has no empty attributes.
+// merge sets a field that is absent to a header's value. An empty header counts as
+// absent, because CloudEvents has no empty attributes.
 func merge(field *string, absent, header string) error {
 	if header == "" {
 		return nil
@@ -166,14 +166,14 @@ func merge(field *string, absent, header string) error {
 	return nil
 }
 
-// A DeadLetter says why a record was not learnt and where it lies.
+// A DeadLetter says why a record was not learnt, and where it is.
 type DeadLetter struct {
 	Reason    string
 	Topic     string
 	Partition int
 	Offset    int64
-	Time      time.Time // the record's own; zero if unknown. The dead letter's is when it was refused
-	Truncated int       // the record's length in bytes where it had to be cut, else 0
+	Time      time.Time // the record's own; zero if unknown
+	Truncated int       // the record's length in bytes if it had to be cut, else 0
 }
 
 // Headers of a dead letter, beside those of the record itself.
@@ -209,8 +209,8 @@ func (d DeadLetter) AppendHeaders(headers []Header) []Header {
 	return headers
 }
 
-// ParseDeadLetter reads back what [DeadLetter.AppendHeaders] wrote. A record
-// that was dead-lettered twice yields the latest reason.
+// ParseDeadLetter reads what [DeadLetter.AppendHeaders] wrote. Of several it returns
+// the last.
 func ParseDeadLetter(headers []Header) (DeadLetter, error) {
 	var d DeadLetter
 	var found bool

@@ -1,11 +1,14 @@
-// Package stream is hamlet's wire contract: what an [Event] is, how it is
-// written on Kafka, what a scorer answers ([Verdict]), and what the learner says
-// when it refuses an event ([DeadLetter]), withdraws one ([Receipt]) or holds the
-// stream itself suspicious ([Alert]). It knows encodings and no client library;
-// the adapters are in stream/kafka, stream/nats and stream/mail.
+// Package stream is hamlet's wire contract: what an [Event] is and how Kafka carries
+// it, what a scorer answers ([Verdict]), and what a learner publishes when it refuses
+// an event ([DeadLetter]), withdraws one ([Receipt]) or an alarm changes ([Alert]). It
+// has encodings and no client library; those are in stream/kafka and stream/nats. The
+// laws of a publisher of alerts are in package alerttest.
 //
-// An event's way:
-//
-//	source ─ Event ─ MarshalProto + Headers ─> Kafka ─ Decode ─> Event ─> learner
-//	                                                  └ error ─> DeadLetter ─> hamlet.dead-letters
+//	e := stream.Event{
+//		ID: "a1", Source: "abuse-desk", Tenant: "example.org", Label: stream.Spam,
+//		Body: stream.Body{Kind: stream.Text, Text: "You won a prize"},
+//	}
+//	value, headers, err := e.EncodeRecord() // of a Kafka record
+//	…
+//	e, err = stream.DecodeRecord(headers, value) // err is the reason of a dead letter
 package stream

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of an event's fields, in bytes. An event as a whole must fit in
-// [MaxEventSize], which Kafka, NATS and the embedded brokers carry by default.
+// Limits of an event and of its fields, in bytes. Kafka, NATS and the embedded
+// brokers carry MaxEventSize by default.
 const (
 	MaxEventSize   = 960 << 10
 	MaxIDLength    = 512
@@ -141,8 +141,7 @@ type Event struct {
 	Body   Body
 }
 
-// SortVector brings numbers into the order that [Body] asks for. It returns an
-// error that names a name given twice.
+// SortVector sorts numbers as [Body] wants them. A name given twice is an error.
 func SortVector(v []Number) error {
 	slices.SortStableFunc(v, func(a, b Number) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(v); i++ {
@@ -153,10 +152,10 @@ func SortVector(v []Number) error {
 	return nil
 }
 
-// Validate reports everything that keeps a model from learning from e, all
-// reasons joined: a missing id or label, a field that is too long or holds
-// control characters, a source that looks like an address, a time that the wire
-// cannot hold, a body that is missing or empty, a number that is not finite. It changes nothing.
+// Validate reports everything that keeps a model from learning from e, all reasons
+// joined: a missing id or label, a field that is too long or has control characters, a
+// source that looks like an address, a time that the wire cannot hold, a body that is
+// missing or empty, a number that is not finite.
 func (e *Event) Validate() error {
 	errs := e.validateCommon()
 	if e.ID == "" {
@@ -178,8 +177,8 @@ func (e *Event) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ValidateRequest reports everything that keeps e from being scored. A request
-// needs a body; it has neither label nor action.
+// ValidateRequest reports everything that keeps e from being scored. A request has a
+// body, and neither label nor action.
 func (e *Event) ValidateRequest() error {
 	errs := e.validateCommon()
 	if e.Label != Unlabelled {
@@ -206,7 +205,7 @@ func (e *Event) validateCommon() (errs []error) {
 	if strings.Contains(e.Source, "@") {
 		errs = append(errs, errors.New("source: an opaque name is wanted, not an address"))
 	}
-	// What RFC 3339 and protobuf can write.
+	// The years of RFC 3339 and protobuf.
 	if y := e.Time.UTC().Year(); y < 1 || y > 9999 {
 		errs = append(errs, errors.New("time: outside years 1 to 9999"))
 	}
@@ -249,7 +248,7 @@ func (b *Body) validate() (errs []error) {
 			if i > 0 && n.Name <= b.Vector[i-1].Name {
 				errs = append(errs, fmt.Errorf("vector: name %q is given twice or out of order", clip(n.Name)))
 			}
-			if len(errs) > 3 { // enough to mend it; the reason must fit in a header
+			if len(errs) > 3 { // the reason must fit in a header
 				return errs
 			}
 		}
@@ -271,9 +270,9 @@ func checkName(s string, limit int) error {
 	return nil
 }
 
-// clip shortens what an error quotes: it may come from anybody. Errors go into
-// logs and dead letters, so what may be an address is not shown. Only names and
-// words of our own vocabulary are quoted, never a text.
+// clip shortens what an error quotes, because it may come from anybody. Errors go into
+// logs and dead letters, so what may be an address is not shown. Errors quote names
+// and words of our own vocabulary, never a text.
 func clip(s string) string {
 	const most = 64
 	if strings.Contains(s, "@") {
@@ -285,7 +284,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// word quotes s if it is a misspelt word at most, and else only counts its bytes.
+// word quotes s if it may be a misspelt word. Otherwise it only counts its bytes.
 func word(s string) string {
 	const most = 16
 	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }

@@ -37,11 +37,10 @@ type jsonEvent struct {
 
 var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "label", "mail", "text", "vector"}
 
-// DecodeJSON reads one event. It is strict about form: an unknown field, a name
-// given twice, a wrong type, a second value behind the first or more than one
-// body is an error that names it. Absent source and tenant become
-// [DefaultName]. It doesn't ask whether the event can be learnt or scored:
-// [Event.Validate] and [Event.ValidateRequest] do.
+// DecodeJSON reads one event. It is strict about form: an unknown field, a name given
+// twice, a wrong type, a second value or more than one body is an error that names it.
+// Absent source and tenant become [DefaultName]. Whether the event can be learnt or
+// scored is for [Event.Validate] and [Event.ValidateRequest] to say.
 func DecodeJSON(b []byte) (Event, error) {
 	if _, err := checkFields(b, "event", jsonFields); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)
@@ -57,9 +56,8 @@ func DecodeJSON(b []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeJSONList reads an array of at most limit events, as a batch of score
-// requests is written. An error names the place, counted from 0. It reads no
-// further than the first event that is one too many, or wrong.
+// DecodeJSONList reads an array of at most limit events, a batch of score requests. It
+// stops at the first that is wrong or one too many. The error names its place, from 0.
 func DecodeJSONList(b []byte, limit int) ([]Event, error) {
 	wrap := func(err error) error { return fmt.Errorf("array of events in JSON: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -159,10 +157,9 @@ func orDefault(s string) string {
 	return s
 }
 
-// checkFields looks at the outermost object's names, which encoding/json
-// matches without regard to case and lets repeat, and returns them. It also
-// refuses text that is not UTF-8, where encoding/json would replace what it
-// cannot read. What is read is called what, and known are its names.
+// checkFields returns the names of the outermost object, which the error calls what.
+// It refuses unknown and repeated names, null, and text that is not UTF-8; encoding/json
+// would fold case, accept repeats and replace bytes.
 func checkFields(b []byte, what string, known []string) ([]string, error) {
 	if !utf8.Valid(b) {
 		return nil, errors.New("not UTF-8")
@@ -206,8 +203,8 @@ func checkFields(b []byte, what string, known []string) ([]string, error) {
 	return seen, nil
 }
 
-// plainJSONError says in the wire's words what encoding/json says in Go's. It
-// quotes no values: they may be addresses, texts, or secrets in the wrong place.
+// plainJSONError rewords an error of encoding/json without Go's types. It quotes no
+// values: they may be addresses, texts, or secrets in the wrong place.
 func plainJSONError(err error) error {
 	var (
 		wrong  *json.UnmarshalTypeError
@@ -230,14 +227,14 @@ func plainJSONError(err error) error {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
 		return errors.New("it ends too early")
 	}
-	// What is left comes from the one type that reads itself and is not ours.
+	// time.Time is the only other type that reads itself.
 	return fmt.Errorf("field %q: not a time of RFC 3339, such as 2026-11-20T10:00:00Z", "time")
 }
 
 // A jsonVector is an object of name: number.
 type jsonVector []Number
 
-// A partError says what is wrong with a part of an object that reads itself.
+// A partError is an error in a part that reads itself; it needs no rewording.
 type partError struct{ err error }
 
 func (e *partError) Error() string { return e.err.Error() }

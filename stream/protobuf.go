@@ -13,8 +13,7 @@ import (
 
 //go:generate protoc --go_out=.. --go_opt=module=hamlet event.proto
 
-// ContentTypeProtobuf marks an event as event.proto has it: the form that
-// hamlet writes.
+// ContentTypeProtobuf marks a message of event.proto, the encoding that hamlet writes.
 const ContentTypeProtobuf = "application/protobuf"
 
 // AppendProto appends e in protobuf to dst. Equal events give equal bytes.
@@ -47,9 +46,9 @@ func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeProto reads one event in protobuf, with the strictness of
-// [DecodeJSON]: an unknown field, an unknown action or label, a name given
-// twice or two lists of different length is an error.
+// DecodeProto reads one event in protobuf, as strictly as [DecodeJSON]: an unknown
+// field, action or label, a name given twice, or two lists of different length is an
+// error.
 func DecodeProto(b []byte) (Event, error) {
 	e, err := decodeProto(b)
 	if err != nil {

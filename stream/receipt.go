@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// ReceiptTopic holds what became of withdrawals: a JSON object for each relearn
-// and unlearn that was applied. A learner that was killed may write one twice;
-// the two are equal.
+// ReceiptTopic holds a JSON object for each relearn and unlearn that was applied. A
+// learner that was killed may write one twice; the two are equal.
 const ReceiptTopic = "hamlet.receipts"
 
 // ReceiptTraces are the parts of a model that keep a trace of a withdrawn event.

@@ -23,7 +23,7 @@ const (
 	DecideUnsure Decision = "unsure"
 )
 
-// A Reason is one input's share of the log-odds before moderation, in nats,
+// A Reason is one input's contribution to the log-odds before moderation, in nats,
 // with its posterior standard deviation.
 type Reason struct {
 	Name         string  `json:"name"`
