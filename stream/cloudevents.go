@@ -135,7 +135,7 @@ func (e *Event) fillIn(headers []Header) error {
 			return fmt.Errorf("%s: %w", f.header, err)
 		}
 	}
-	if v, ok := FindHeader(headers, headerType); ok && strings.HasPrefix(v, typePrefix) {
+	if v, ok := FindHeader(headers, headerType); ok && strings.HasPrefix(v, typePrefix) && v != typePrefix {
 		if want := typePrefix + e.Action.String() + typeSuffix; v != want {
 			return fmt.Errorf("%s: the event's action makes it %q", headerType, want)
 		}

@@ -18,31 +18,25 @@ import (
 	"hamlet/stream"
 )
 
-// The stream of alerts. A subscriber sees them all with
-//
-//	nats sub 'hamlet.alerts.>'
+// The stream of alerts. To see them: nats sub 'hamlet.alerts.>'
 const (
 	AlertStream   = "HAMLET_ALERTS"
 	alertPrefix   = "hamlet.alerts."
 	alertSubjects = alertPrefix + ">"
 )
 
-// How the stream is created, and what is asked of one that exists already.
+// How the stream is created, and the least that an existing one must have.
 const (
-	// alertDuplicates is how long a copy of an alert is known. A learner that was
-	// down for longer than that, or learns a log from its beginning that is older,
-	// publishes what it finds there once more.
+	// alertDuplicates is how long the server knows a copy of an alert. A learner that
+	// reads older events again publishes their alerts again.
 	alertDuplicates = 30 * 24 * time.Hour
-	// alertAge is how long alerts are kept: as long as the events that they are
-	// about (COMMANDS.md, "Wire").
+	// alertAge is how long alerts are kept: as long as their events (COMMANDS.md, "Wire").
 	alertAge = 90 * 24 * time.Hour
-	// alertBytes is the most that is kept; the oldest go first. An alert with twenty
-	// suspects and ten sources takes 2 to 4 KB, so this is 16,000 of them.
+	// alertBytes holds 16,000 alerts of 4 KB, with twenty suspects and ten sources each.
 	alertBytes = 64 << 20
 )
 
-// attemptTimeout bounds one attempt at a request to JetStream. An answer takes a
-// disk write or two.
+// attemptTimeout bounds one request to JetStream. An answer takes a disk write or two.
 const attemptTimeout = 2 * time.Second
 
 // AlertSubject returns where a model's alerts of a kind are published:
@@ -55,15 +49,15 @@ type AlertsConfig struct {
 	Log      *slog.Logger // trouble and its end; nil: silent
 }
 
-// An Alerts publishes alerts to JetStream, each once: the server knows a copy by
-// its message id for 30 days. It may be used concurrently.
+// An Alerts publishes alerts to JetStream. The server drops copies. It may be used
+// concurrently.
 type Alerts struct {
 	conn *natsgo.Conn
 	js   jetstream.JetStream
 	cfg  AlertsConfig
 
-	mu    sync.Mutex // held while the stream is looked after
-	known bool       // there is a stream that is as it should be
+	mu    sync.Mutex // held while the stream is checked
+	known bool       // the stream was as it should be, and no publication has failed since
 }
 
 // NewAlerts returns a publisher on conn, which stays the caller's.
@@ -82,10 +76,10 @@ func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 	return &Alerts{conn: conn, js: js, cfg: cfg}, nil
 }
 
-// Prepare creates the stream, or sees to it that the one which exists takes our
-// subjects, knows copies long enough and makes room when it is full; what else an operator chose for it stays.
-// It tries until ctx ends. It is for the start, when a server that answers but has
-// no JetStream is a mistake in its configuration, and an error at once.
+// Prepare creates the stream. It changes an existing one if that does not take our
+// subjects, knows copies too briefly or refuses messages when it is full, and nothing
+// else. It tries until ctx ends. Unlike Publish it takes a server without JetStream for a
+// mistake in its configuration, and returns an error at once.
 func (a *Alerts) Prepare(ctx context.Context) error {
 	return a.retry(ctx, "prepare the stream "+AlertStream, func(ctx context.Context) error {
 		err := a.ensure(ctx)
@@ -97,11 +91,9 @@ func (a *Alerts) Prepare(ctx context.Context) error {
 	})
 }
 
-// Publish writes alerts in order and returns when the server has acknowledged
-// each, or ctx has ended, or an error wrapping [stream.ErrAlerts] says that trying again
-// is no use. Alerts that were published before are acknowledged and not stored
-// again, so that after an error all of them may be given once more. Their Time is
-// set here, to the present.
+// Publish publishes alerts in order, at the present time, and returns when the server
+// has acknowledged each. It tries until ctx ends or the error wraps [stream.ErrAlerts].
+// After an error all may be given again: the server drops copies.
 func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	for i := range alerts {
 		alert := alerts[i]
@@ -122,7 +114,9 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 			}
 			_, err := a.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(AlertStream), jetstream.WithRetryAttempts(0))
 			if err != nil {
-				a.doubt() // the stream may have been deleted
+				a.mu.Lock()
+				a.known = false // the stream may have been deleted
+				a.mu.Unlock()
 			}
 			return err
 		}); err != nil {
@@ -132,13 +126,7 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	return nil
 }
 
-func (a *Alerts) doubt() {
-	a.mu.Lock()
-	a.known = false
-	a.mu.Unlock()
-}
-
-// ensure makes the stream what it should be, unless it was found so before.
+// ensure makes the stream what it should be, unless it is known to be.
 func (a *Alerts) ensure(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,11 +160,11 @@ func (a *Alerts) ensure(ctx context.Context) error {
 	return err
 }
 
-// amend changes in cfg what alerts cannot do with, and says what.
+// amend changes in cfg what alerts cannot use, and returns the names of the changes.
 func amend(cfg *jetstream.StreamConfig) (changes []string) {
 	every := AlertSubject("*", "*")
 	if !slices.ContainsFunc(cfg.Subjects, func(s string) bool { return covers(s, every) }) {
-		// What is narrower goes: a stream's subjects must not overlap.
+		// A stream's subjects must not overlap.
 		cfg.Subjects = slices.DeleteFunc(cfg.Subjects, func(s string) bool { return covers(alertSubjects, s) })
 		cfg.Subjects = append(cfg.Subjects, alertSubjects)
 		changes = append(changes, "subjects")
@@ -200,8 +188,8 @@ func amend(cfg *jetstream.StreamConfig) (changes []string) {
 	return changes
 }
 
-// covers reports whether every subject that matches narrow matches wide. In both *
-// stands for one token and a > at the end for one or more.
+// covers reports whether every subject that matches narrow matches wide. In both, * is
+// one token and a > at the end one or more.
 func covers(wide, narrow string) bool {
 	w, n := strings.Split(wide, "."), strings.Split(narrow, ".")
 	for i, token := range w {
@@ -217,8 +205,8 @@ func covers(wide, narrow string) bool {
 	return len(w) == len(n)
 }
 
-// retry runs attempt until it succeeds, fails for good, or ctx ends. The error of
-// an ended ctx names the last failure.
+// retry runs attempt until it succeeds, fails for good, or ctx ends. The error then
+// names the last failure.
 func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Context) error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
@@ -258,10 +246,9 @@ const (
 	jsUpdateFailed     = 10069
 )
 
-// permanent is the one place that decides about retries: it returns nil if trying
-// err's operation again may help, and otherwise an error that wraps stream.ErrAlerts and
-// says what to do. before is the connection's last error as it was when the
-// operation began.
+// permanent decides about retries. It returns nil if trying again may help, and
+// otherwise an error that wraps [stream.ErrAlerts] and says what to do. before is the
+// connection's last error from before the attempt.
 func (a *Alerts) permanent(err, before error) error {
 	var api *jetstream.APIError
 	switch {
@@ -270,8 +257,7 @@ func (a *Alerts) permanent(err, before error) error {
 	case errors.Is(err, stream.ErrAlerts): // decided where more was known
 		return err
 
-	// The connection will not come back: it was closed by us, or the server refused
-	// our name and password twice.
+	// It was closed by us, or the server refused our name and password twice.
 	case errors.Is(err, natsgo.ErrConnectionClosed):
 		return fmt.Errorf("%w: the connection was closed for good: %w; check the user name, password, token or credentials file", stream.ErrAlerts, err)
 
@@ -285,12 +271,11 @@ func (a *Alerts) permanent(err, before error) error {
 
 	case errors.As(err, &api):
 		switch api.ErrorCode {
-		// Another stream has our subjects. It would store alerts, but it need not
-		// know copies, and nobody would look for them there.
+		// Another stream has our subjects. It need not drop copies, and nobody would
+		// look for alerts there.
 		case jsSubjectsOverlap, jsNotThatStream:
 			return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", stream.ErrAlerts, AlertStream, alertSubjects, err)
-		// The account's or the server's limits, or settings of the stream that an
-		// operator chose: nobody changes them while we wait.
+		// Limits and settings that an operator chose.
 		case jsNoReplicasHere:
 			return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; ask for one (--alert-replicas 1), or name a cluster",
 				stream.ErrAlerts, a.cfg.Replicas, AlertStream, err)
@@ -298,31 +283,29 @@ func (a *Alerts) permanent(err, before error) error {
 			return fmt.Errorf("%w: the server refuses the stream %s: %w; make it by hand, with subjects %s and a duplicate window of 30 days, or raise the limit",
 				stream.ErrAlerts, AlertStream, err, alertSubjects)
 		}
-		// Every other code is about a state that passes: no leader, a full disk, a
-		// stream that was deleted or just created by another learner.
+		// Every other code may pass: no leader, a full disk, a stream that was just
+		// deleted, or created by another learner.
 		return nil
 
-	// A request that a user may not make is not answered: the server says so on the
-	// side, and the request times out.
+	// A request without the right to it gets no answer. The server reports it as the
+	// connection's last error.
 	case errors.Is(err, context.DeadlineExceeded):
 		if last := a.conn.LastError(); denied(last, before) {
 			return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to _INBOX.>",
 				stream.ErrAlerts, last, AlertStream, alertSubjects)
 		}
 	}
-	// What is left is the network, a server that stops or starts, or JetStream
-	// between two leaders.
+	// The network, a server that stops or starts, or JetStream between two leaders.
 	return nil
 }
 
-// violation finds in a server's complaint what was refused to whom.
+// violation finds in a server's error what was refused.
 var violation = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
 
-// denied reports whether last, a connection's last error, is why a request of ours
-// got no answer. A connection keeps its last error until it reconnects, whoever
-// asked and for whatever: what counts is a refusal to let us ask or publish that
-// was not there before. The subscription that answers arrive on is made once a
-// connection, so that its refusal counts however old it is.
+// denied reports whether last, a connection's last error, is why a request got no
+// answer. A connection keeps its last error until it reconnects. So a refusal to
+// publish counts only if it is of our subjects and was not there before. A refusal of
+// the subscription for answers always counts: it is made once a connection.
 func denied(last, before error) bool {
 	if !errors.Is(last, natsgo.ErrPermissionViolation) {
 		return false

@@ -15,15 +15,15 @@ import (
 	"hamlet/stream"
 )
 
-// ErrNoScorer means that no scorer of the model listens on the server: start
-// one, or ask about a model that is served.
+// ErrNoScorer says that no scorer of the model listens on the server: start one, or name
+// a model that is served.
 var ErrNoScorer = errors.New("no scorer answers")
 
-// defaultPatience is how long a client waits for an answer when its context
-// has no deadline: the service's own Timeout and the way there and back.
-const defaultPatience = 10 * time.Second
+// defaultTimeout is how long a client waits if its context has no deadline: the
+// service's Timeout and the way there and back.
+const defaultTimeout = 10 * time.Second
 
-// A Client asks the scorers of one model. It may be used concurrently.
+// A Client sends requests to the scorers of one model. It may be used concurrently.
 type Client struct {
 	conn  *natsgo.Conn
 	model string
@@ -41,11 +41,10 @@ func NewClient(conn *natsgo.Conn, model string) (*Client, error) {
 	return &Client{conn: conn, model: model}, nil
 }
 
-// Score asks about body, which is what contentType says: TypeMail, TypeText, or
-// TypeJSON for an event or an array of events. The verdicts come in the array's
-// order; any other request has one. With explain they have reasons. An error is
-// an [*Error] if the service refused, [ErrNoScorer] if nobody listens, or what
-// the connection or ctx says.
+// Score requests the verdict of body: a mail (TypeMail), a text (TypeText), or an event
+// or an array of them (TypeJSON). The verdicts have the array's order. With explain they
+// have reasons. The error is an [*Error] if the service refused, wraps [ErrNoScorer] if
+// no scorer listens, or is that of the connection or of ctx.
 func (c *Client) Score(ctx context.Context, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
 	endpoint := Score
 	if explain {
@@ -90,7 +89,7 @@ func (c *Client) Info(ctx context.Context) (stream.Info, error) {
 func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, defaultPatience)
+		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
 		defer cancel()
 	}
 	answer, err := c.conn.RequestMsgWithContext(ctx, m)

@@ -17,7 +17,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
-// DefaultURL is where a server listens that was told nothing.
+// DefaultURL is where a server listens by default.
 const DefaultURL = natsgo.DefaultURL
 
 // Config says which server to connect to, and as whom. Of Creds, User and Token
@@ -36,11 +36,9 @@ type Config struct {
 	Log     *slog.Logger  // lost and regained connections; nil: silent
 }
 
-// Connect opens a connection that survives restarts of the server for as long
-// as it takes: it tries again every quarter of a second, for ever. What is
-// published while there is no server is refused with an error rather than
-// buffered, because an answer that arrives minutes later is none. The caller
-// closes the connection, with [Close].
+// Connect opens a connection that reconnects for ever, every quarter of a second. What
+// is published meanwhile is an error; it is not buffered, because nobody waits for an
+// answer that is minutes late. The caller closes the connection with [Close].
 func Connect(cfg Config) (*natsgo.Conn, error) {
 	if cfg.URL == "" {
 		cfg.URL = DefaultURL
@@ -140,9 +138,9 @@ func connectError(at string, err error) error {
 	return fmt.Errorf("connect to nats at %s: %w%s", at, err, advice)
 }
 
-// Redact takes user names, passwords and tokens out of an address, or out of
-// several with commas between, for errors and logs. Of what is no address it
-// leaves nothing, because nobody can say which part of it is secret.
+// Redact removes user names, passwords and tokens from an address, or from several
+// with commas between, for errors and logs. It removes all of what is no address,
+// because any part of it may be secret.
 func Redact(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, s := range list {
@@ -161,9 +159,9 @@ func Redact(urls string) string {
 
 var schemes = []string{"nats", "tls", "ws", "wss"}
 
-// parseAddress reads one server's address as the client library does. Its error
-// does not quote the address, nor what net/url says about it: a password with a
-// slash is a port to it, and one with a % an escape, and it quotes both.
+// parseAddress reads one server's address as the client library does. Its error quotes
+// neither the address nor net/url's error, which would show a part of a password with a
+// slash or a %.
 func parseAddress(s string) (*url.URL, error) {
 	s = strings.TrimSpace(s)
 	if !strings.Contains(s, "://") {
@@ -176,9 +174,8 @@ func parseAddress(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Close drains conn and waits until it is closed: subscriptions end, what they
-// were given is handled, what was published is sent. If ctx ends first the
-// connection is closed as it is, and the error says so.
+// Close drains conn: it ends the subscriptions, waits for their handlers, and sends what
+// was published. If ctx ends first it closes conn at once, and returns an error.
 func Close(ctx context.Context, conn *natsgo.Conn) error {
 	closed := conn.StatusChanged(natsgo.CLOSED)
 	defer conn.RemoveStatusListener(closed)

@@ -1,48 +1,50 @@
-// Package nats is hamlet's side of NATS: a connection with clear errors
-// ([Connect]), the scoring service ([Service]), its client ([Client]) and the
-// publisher of alerts ([Alerts]).
+// Package nats is hamlet's side of NATS: a connection with clear errors ([Connect]), the
+// scoring service ([Service]), its client ([Client]) and the publisher of alerts
+// ([Alerts]).
 //
-// A request carries one message, or a batch of them, and says in its
-// Content-Type header what it is:
+//	conn, err := nats.Connect(nats.Config{URL: "nats://127.0.0.1:4222"})
+//	…
+//	client, err := nats.NewClient(conn, "default")
+//	verdicts, err := client.Score(ctx, mail, nats.TypeMail, false)
+//
+// # Scoring
+//
+// A request carries one message or a batch of them. Its Content-Type header says what:
 //
 //	message/rfc822     a mail                                 → a stream.Verdict
 //	text/plain         a text in UTF-8                        → a stream.Verdict
 //	application/json   an event without label and action      → a stream.Verdict
 //	application/json   an array of such events                → an array, in order
 //
-// on the subjects hamlet.score and hamlet.explain; hamlet.info takes nothing and
-// answers a stream.Info. Those are the default model's subjects; any other's
-// have the model's name behind a dot. Every mail goes through mail.Reduce
-// first, so that what is scored is what would have been learnt.
+// The subjects are hamlet.score and hamlet.explain, and hamlet.info, which takes nothing
+// and answers a stream.Info. Another model than the default has a dot and its name
+// behind them. Every mail goes through mail.Reduce first, so that what is scored is what
+// would have been learnt.
 //
-// An error is a reply with the headers of NATS' services,
+// An error is a reply with an empty body and the headers of NATS' services:
 //
 //	Nats-Service-Error        what was wrong, in a sentence
-//	Nats-Service-Error-Code   400 what was asked is wrong, 413 too large,
-//	                          500 a fault of ours, 503 no model yet or overloaded
+//	Nats-Service-Error-Code   400 the request is wrong, 413 it is too large,
+//	                          500 an internal error, 503 no model yet or overloaded
 //
-// and an empty body.
+// # Alerts
 //
 // An alert is published to JetStream, as a stream.Alert in JSON under
 //
 //	hamlet.alerts.<kind>.<model>
 //
-// in the stream HAMLET_ALERTS, which learners create: kept for 90 days or up to
-// 64 MiB, the oldest go first. Its message id is made of model, partition, kind and
-// event count, and the server knows a copy for 30 days, so that a learner that
-// starts again from its last checkpoint publishes what it finds on the way without
-// anybody seeing it twice. For the same reason a model that was thrown away and is
-// learnt anew under its old name is heard at event counts that the old one did not
-// give an alert at: delete the stream with the model. A server acknowledges before
-// its disk has the message, unless its jetstream section says sync_interval: always.
+// in the stream HAMLET_ALERTS. Learners create it: it keeps 90 days or 64 MiB, and the
+// oldest go first. The message id is made of model, partition, kind and event count. The
+// server knows a copy for 30 days, so that nobody sees an alert twice that a learner
+// publishes again after a restart. Delete the stream's messages with a model: otherwise
+// a new model of the same name is silent at the event counts of the old one's alerts. A
+// server acknowledges before its disk has the message, unless its jetstream section says
+// sync_interval: always.
 //
 // # Invariants
 //
-// The package answers every request that reached it, with a verdict or with an
-// error, also while it stops: first no more is taken, then what was taken is
-// answered, then the answers are flushed.
-//
-// A micro.Request must not answer for itself outside its handler: it notes an
-// error in a field that micro reads when the handler returns. The answers are
-// therefore published, not responded.
+//   - The service answers every request that reached it. When it stops it takes no more,
+//     answers what it has taken, and flushes the answers.
+//   - A micro.Request is not used outside its handler, because micro reads the error that
+//     it notes when the handler returns. Answers are published, not responded.
 package nats

@@ -22,10 +22,10 @@ const (
 
 // The codes of a service error, in the header Nats-Service-Error-Code.
 const (
-	CodeBadRequest  = 400 // what was asked is wrong: asking again won't help
+	CodeBadRequest  = 400 // the request is wrong: repeating it won't help
 	CodeTooLarge    = 413 // the request, or its answer, is too large for the wire
-	CodeInternal    = 500 // a fault of the service's own
-	CodeUnavailable = 503 // no model yet, or overloaded: ask again later
+	CodeInternal    = 500 // an internal error of the service
+	CodeUnavailable = 503 // no model yet, or overloaded: repeat the request later
 )
 
 // An Error is what the service answers instead of a verdict. A [Scorer] returns
@@ -44,14 +44,14 @@ func badRequest(format string, args ...any) *Error {
 
 const possibleTypes = TypeMail + ", " + TypeText + " and " + TypeJSON
 
-// A request is a decoded question: one event, or the events of a batch.
+// A request is a decoded request: one event, or the events of a batch.
 type request struct {
 	events []*stream.Event
-	batch  bool // asked as an array, so answered as one
+	batch  bool // an array, which is answered by an array
 }
 
-// decodeRequest reads a question. Every mail in it is reduced; every event is
-// valid as a score request. maxBatch bounds the events of an array.
+// decodeRequest reads a request, reduces its mails and validates its events, of which an
+// array has at most maxBatch.
 func decodeRequest(contentType string, data []byte, maxBatch int) (request, *Error) {
 	if contentType == "" {
 		return request{}, badRequest("the Content-Type header is missing; possible are %s", possibleTypes)
@@ -106,7 +106,7 @@ func decodeJSON(data []byte, maxBatch int) (request, *Error) {
 	return r, nil
 }
 
-// prepare reduces e's mail and asks whether e can be scored.
+// prepare reduces e's mail and validates e.
 func prepare(e *stream.Event) *Error {
 	if e.Body.Kind == stream.Mail {
 		reduced, err := mail.Reduce(e.Body.Mail)
@@ -140,7 +140,7 @@ func contentType(h natsgo.Header) string {
 // maxErrorText bounds the header that an error becomes.
 const maxErrorText = 1 << 10
 
-// oneLine makes a header's value of an error that errors.Join may have made.
+// oneLine returns an error, whose text may have several lines, as a header's value.
 func oneLine(err error) string {
 	return clipAt(strings.ReplaceAll(err.Error(), "\n", "; "), maxErrorText)
 }

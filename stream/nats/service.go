@@ -18,8 +18,7 @@ import (
 	"hamlet/stream/mail"
 )
 
-// The endpoints of the service, which are also the second word of their
-// subjects.
+// The endpoints of the service, and the second word of their subjects.
 const (
 	Score   = "score"
 	Explain = "explain"
@@ -38,8 +37,8 @@ const serviceVersion = "1.0.0"
 
 var modelName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// Subject returns where an endpoint of a model's service listens:
-// "hamlet.score", or "hamlet.score.billing" for the model billing.
+// Subject returns the subject of an endpoint: "hamlet.score", or "hamlet.score.billing"
+// for the model billing.
 func Subject(endpoint, model string) string {
 	if model == "" || model == DefaultModel {
 		return ServiceName + "." + endpoint
@@ -47,11 +46,10 @@ func Subject(endpoint, model string) string {
 	return ServiceName + "." + endpoint + "." + model
 }
 
-// A Scorer answers the questions that a service is asked. Its methods must be
-// safe for concurrent use and end when ctx does. They return an [*Error] to
-// choose the code of the answer: CodeBadRequest for a body that the model
-// refuses, CodeUnavailable while there is no model. Score returns one verdict a
-// request, in order.
+// A Scorer answers a service's requests. Its methods must be safe for concurrent use and
+// end when ctx does. They return an [*Error] to choose the code of the answer:
+// CodeBadRequest for a body that the model refuses, CodeUnavailable while there is no
+// model. Score returns one verdict for each request, in order.
 type Scorer interface {
 	Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error)
 	Info(ctx context.Context) (stream.Info, error)
@@ -61,7 +59,7 @@ type Scorer interface {
 type Observation struct {
 	Endpoint string        // Score, Explain or Info
 	Code     int           // 200, or the code of the error
-	Messages int           // how many it was about: more than one in a batch, 0 if it could not be read
+	Messages int           // in the request; 0 if it could not be read
 	Waited   time.Duration // from its arrival to the start of the work
 	Took     time.Duration // from its arrival to its answer
 }
@@ -70,37 +68,37 @@ type Observation struct {
 type ServiceConfig struct {
 	Model       string            // the model served; default DefaultModel
 	Concurrency int               // requests worked on at once; default GOMAXPROCS
-	Queue       int               // requests waiting for that; default 64 a worker. One more is answered 503
+	Queue       int               // requests waiting; default 64 a worker. One more is answered 503
 	Timeout     time.Duration     // from arrival to answer, waiting included; default 5 s. Then it is answered 503
 	QueueBytes  int               // of the requests waiting; default 64 MiB, at least MaxBytes. One more is answered 503
 	MaxBytes    int               // of a request; default mail.MaxSize. More is answered 413; a NATS server carries 1 MiB unless told otherwise
 	MaxBatch    int               // events of an array; default 1000. More is answered 400
-	Drain       time.Duration     // for the orderly stop's talk with the server; default 5 s
-	Observe     func(Observation) // told of every answer, from many goroutines; nil: nobody is told
+	Drain       time.Duration     // bounds the orderly stop; default 5 s
+	Observe     func(Observation) // called for every answer, concurrently; may be nil
 	Log         *slog.Logger      // nil: silent
 }
 
-// A Service answers score requests on a connection. Several services of one
-// model, in as many processes as one likes, share its requests.
+// A Service answers score requests on a connection. Services of one model, in any number
+// of processes, share its requests.
 type Service struct {
 	conn   *natsgo.Conn
 	scorer Scorer
 	cfg    ServiceConfig
 	log    *slog.Logger
 
-	gate     sync.RWMutex // held for writing to close the queue, for reading to send to it
-	closed   bool         // under gate
+	queueMu  sync.RWMutex // held to send to queue (for reading) and to close it (for writing)
+	closed   bool         // queue is closed; only stop writes it
 	queue    chan job
-	queued   atomic.Int64 // bytes in queue
+	queued   atomic.Int64 // bytes in queue: at most QueueBytes, plus what concurrent attempts add
 	ready    chan struct{}
 	started  atomic.Bool
 	inFlight atomic.Int64
-	stats    map[string]*endpointStats
+	statsMu  sync.Mutex
+	stats    map[string]*endpointStats // by endpoint; guarded by statsMu
 }
 
-// NewService returns a service of scorer on conn, which stays the caller's to
-// close, after Run has returned. Nothing happens before Run. All that is wrong
-// with cfg is reported at once.
+// NewService returns a service of scorer on conn, which the caller closes after Run has
+// returned. The error reports everything that is wrong with cfg.
 func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, error) {
 	if cfg.Model == "" {
 		cfg.Model = DefaultModel
@@ -203,7 +201,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// serve waits for the end, of ctx or of the connection.
+// serve waits until ctx ends or the connection is closed.
 func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 	if s.subscribed(ctx) {
 		if err := s.refused(); err != nil {
@@ -224,10 +222,9 @@ func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 	}
 }
 
-// refused reports that the server does not let us listen for requests: without
-// this the service would stand there, ready and deaf. The endpoints are subscribed
-// to last, and the complaint about the last of those refused is the connection's
-// last error; one about discovery ($SRV) is only logged.
+// refused returns an error if the server refused a subscription to an endpoint. The
+// endpoints are subscribed to last, so that such a refusal is the connection's last
+// error. One of discovery ($SRV) is only logged.
 func (s *Service) refused() error {
 	last := s.conn.LastError()
 	if !errors.Is(last, natsgo.ErrPermissionViolation) {
@@ -246,9 +243,9 @@ func (s *Service) refused() error {
 	return nil
 }
 
-// subscribed waits until the server has seen the subscriptions, which is when
-// it answers a ping that follows them. While there is no server it waits for
-// one; false means that ctx ended, or the connection for good.
+// subscribed waits until the server answers a ping that follows the subscriptions, and so
+// has seen them. It waits for a server that is down, and returns false if ctx ended or
+// the connection was closed.
 func (s *Service) subscribed(ctx context.Context) bool {
 	changed := s.conn.StatusChanged(natsgo.CONNECTED, natsgo.CLOSED)
 	defer s.conn.RemoveStatusListener(changed)
@@ -271,9 +268,9 @@ func (s *Service) subscribed(ctx context.Context) bool {
 	}
 }
 
-// stop ends the subscriptions and, when their last messages have been taken,
-// the queue. The ping's answer comes behind every message that the server sent
-// before it saw the subscriptions end; the barrier comes behind their handlers.
+// stop ends the subscriptions and, after their last messages, closes the queue. The
+// ping's answer follows every message that the server sent before it saw the
+// subscriptions end, and the barrier follows their handlers.
 func (s *Service) stop(service micro.Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
 	defer cancel()
@@ -293,13 +290,13 @@ func (s *Service) stop(service micro.Service) {
 			s.log.Warn("scoring service: handlers didn't end in time", "timeout", s.cfg.Drain)
 		}
 	}
-	s.gate.Lock()
+	s.queueMu.Lock()
 	s.closed = true
 	close(s.queue)
-	s.gate.Unlock()
+	s.queueMu.Unlock()
 }
 
-// flush sends what the workers have answered last.
+// flush sends the last answers.
 func (s *Service) flush() {
 	if !s.conn.IsConnected() {
 		return

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -17,10 +16,10 @@ import (
 	"hamlet/stream"
 )
 
-// codeOK marks a verdict in an Observation; it isn't on the wire.
+// codeOK is an Observation's code for a verdict. It is not on the wire.
 const codeOK = 200
 
-// A job is one request on its way to a worker.
+// A job is one request for a worker.
 type job struct {
 	endpoint string
 	reply    string
@@ -31,31 +30,24 @@ type job struct {
 	messages int
 }
 
-// endpointStats is what $SRV.STATS shows for an endpoint beside micro's own
-// figures, which end where a request enters the queue.
+// endpointStats are what $SRV.STATS shows of an endpoint in addition to micro's figures,
+// which end where a request enters the queue.
 type endpointStats struct {
-	answered, refused, unavailable, faults atomic.Uint64
-	took                                   atomic.Int64 // ns, of all answers together
+	Answered    uint64        `json:"answered"`    // with a verdict
+	Refused     uint64        `json:"refused"`     // 400, 413
+	Unavailable uint64        `json:"unavailable"` // 503
+	Faults      uint64        `json:"faults"`      // 500, panics among them
+	Took        time.Duration `json:"took_ns"`     // all together
 }
 
-// statsReply is endpointStats in JSON.
-type statsReply struct {
-	Answered    uint64 `json:"answered"`    // with a verdict
-	Refused     uint64 `json:"refused"`     // 400, 413
-	Unavailable uint64 `json:"unavailable"` // 503
-	Faults      uint64 `json:"faults"`      // 500, panics among them
-	TookNS      int64  `json:"took_ns"`     // all together
-}
-
-// take returns an endpoint's handler. micro calls it for one message after the
-// other, so it hands the message to the pool or, if the queue is full, says so
-// at once. Info is answered on the spot: an overloaded service still says what
-// it serves.
+// take returns an endpoint's handler. micro calls it for one message after the other, so
+// it only queues the message, or refuses it if the queue is full. It answers Info itself,
+// so that an overloaded service still says what it serves.
 func (s *Service) take(endpoint string) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		j := job{endpoint: endpoint, reply: r.Reply(), header: r.Headers(), data: r.Data(), arrived: time.Now()}
 		if j.reply == "" {
-			return // published, not asked: nobody waits for an answer
+			return // a publication: nobody waits for an answer
 		}
 		s.inFlight.Add(1)
 		if endpoint == Info {
@@ -72,11 +64,10 @@ func (s *Service) take(endpoint string) micro.Handler {
 	})
 }
 
-// enqueue hands j to the workers, if it fits. A handler calls it while stop may
-// close the queue.
+// enqueue puts j into the queue, if it fits. It may run concurrently with stop.
 func (s *Service) enqueue(j job) bool {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
+	s.queueMu.RLock()
+	defer s.queueMu.RUnlock()
 	if s.closed {
 		return false
 	}
@@ -100,7 +91,7 @@ func (s *Service) work() {
 	}
 }
 
-// do answers one request, come what may.
+// do answers one request.
 func (s *Service) do(j *job) {
 	j.started = time.Now()
 	answer, err := s.answer(j)
@@ -114,8 +105,8 @@ func (s *Service) do(j *job) {
 	s.send(j, codeOK, &natsgo.Msg{Subject: j.reply, Data: answer})
 }
 
-// answer works out the reply. A panic under it becomes an error: one message
-// must not take the service away from all others.
+// answer returns the reply. A panic becomes an error: one message must not end the
+// service for all others.
 func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -165,8 +156,8 @@ func (s *Service) late() *Error {
 	return &Error{Code: CodeUnavailable, Text: fmt.Sprintf("overloaded: no answer within %v; ask again later or run more scorers", s.cfg.Timeout)}
 }
 
-// asError gives a scorer's error its code. What is not meant for the asker is
-// logged and becomes a bare 500.
+// asError gives a scorer's error its code. An error that is not for the client is logged
+// and becomes a 500 without details.
 func (s *Service) asError(j *job, err error) *Error {
 	var e *Error
 	switch {
@@ -188,8 +179,8 @@ func (s *Service) refuse(j *job, e *Error) {
 	s.send(j, e.Code, m)
 }
 
-// send counts an answer and publishes it, in this order: who has an answer
-// finds it counted.
+// send counts an answer and then publishes it, so that a client with an answer finds it
+// counted.
 func (s *Service) send(j *job, code int, m *natsgo.Msg) {
 	s.count(j, code)
 	if err := s.conn.PublishMsg(m); err != nil {
@@ -200,18 +191,20 @@ func (s *Service) send(j *job, code int, m *natsgo.Msg) {
 
 func (s *Service) count(j *job, code int) {
 	took := time.Since(j.arrived)
+	s.statsMu.Lock()
 	stats := s.stats[j.endpoint]
-	switch {
-	case code == codeOK:
-		stats.answered.Add(1)
-	case code == CodeInternal:
-		stats.faults.Add(1)
-	case code == CodeUnavailable:
-		stats.unavailable.Add(1)
+	switch code {
+	case codeOK:
+		stats.Answered++
+	case CodeInternal:
+		stats.Faults++
+	case CodeUnavailable:
+		stats.Unavailable++
 	default:
-		stats.refused.Add(1)
+		stats.Refused++
 	}
-	stats.took.Add(int64(took))
+	stats.Took += took
+	s.statsMu.Unlock()
 	if s.cfg.Observe == nil {
 		return
 	}
@@ -224,12 +217,7 @@ func (s *Service) count(j *job, code int) {
 
 // endpointStats is micro's StatsHandler, whose result micro writes as JSON.
 func (s *Service) endpointStats(e *micro.Endpoint) any {
-	stats := s.stats[e.Name]
-	return statsReply{
-		Answered:    stats.answered.Load(),
-		Refused:     stats.refused.Load(),
-		Unavailable: stats.unavailable.Load(),
-		Faults:      stats.faults.Load(),
-		TookNS:      stats.took.Load(),
-	}
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	return *s.stats[e.Name]
 }
