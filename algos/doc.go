@@ -8,6 +8,7 @@
 //	text               sparse experts over hashed features: normalised AdaGrad, naive Bayes
 //	feature            bytes and named numbers to hashed features and dense facts
 //	dedup              the last events of a stream, known again
+//	sites              the last events as heads absorbed them, to withdraw or refresh
 //	stack              a head, a second head and ensembles, weighted by a stacker
 //	trust              how far a label is believed: flip rates by source, rate of spam
 //	model              a partition's model: the state machine that joins the others

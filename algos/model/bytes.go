@@ -12,6 +12,7 @@ import (
 
 	"hamlet/algos/blr"
 	"hamlet/algos/internal/codec"
+	"hamlet/algos/sites"
 	"hamlet/algos/trust"
 )
 
@@ -27,7 +28,7 @@ import (
 //	  text tables     each text expert's, in the order of the configuration
 //	  vector tables   AdaGrad's and naive Bayes'; none before the first hashed name
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
-//	  text sites      the last events' sites, as drawn in sites.go
+//	  text sites      the last events' sites, as drawn in package sites
 //	  vector sites    the same
 //	  text stack      stacker, second head, ensembles and their window, as drawn in package stack
 //	  vector stack    the same
@@ -128,7 +129,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 				w.Append(e)
 			}
 		case sectionSites:
-			w.Bytes(s.sites.append(nil))
+			s.sites.Write(w)
 		case sectionStack:
 			if s.stack != nil {
 				s.stack.Write(w)
@@ -245,16 +246,17 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 		return nil, nil
 	}
 	s := &submodel{spec: spec, labels: new(trust.Labels), head: new(blr.Posterior), columns: spec.newColumns()}
-	s.sites = emptySites(spec.layout.dim(), spec.stackerInputs(), spec.cfg.SecondHead > 0)
-	if err := s.sites.restore(of(sectionSites)); err != nil {
-		return nil, err
+	r := codec.NewReader(of(sectionSites), nil)
+	s.sites, s.counted = sites.Read(r, spec.shape()), make([]float64, spec.shape().Counters)
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("sites: %w", err)
 	}
-	r := codec.NewReader(of(sectionSubmodel), nil)
+	r = codec.NewReader(of(sectionSubmodel), nil)
 	s.read(r)
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	if n := len(s.sites.ring); uint64(n) != min(s.events, SiteWindow) {
+	if n := s.sites.Len(); uint64(n) != min(s.events, sites.Window) {
 		return nil, fmt.Errorf("%d sites of %d events", n, s.events)
 	}
 	if err := s.restoreExperts(of(sectionTables)); err != nil {
@@ -279,7 +281,14 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 	} else if len(of(sectionAlarms)) > 0 {
 		return nil, errors.New("alarms that its configuration does not have")
 	}
-	return s, s.sites.check(s.head, s.stack)
+	var stacker, second *blr.Posterior
+	if s.stack != nil {
+		stacker, second = s.stack.Stacker(), s.stack.Second()
+	}
+	if err := s.sites.Check(s.head, stacker, second); err != nil {
+		return nil, fmt.Errorf("sites: %w", err)
+	}
+	return s, nil
 }
 
 // write appends events, labels, columns and head.

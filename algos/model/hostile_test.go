@@ -14,6 +14,7 @@ import (
 	"hamlet/algos/blr"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/codec"
+	"hamlet/algos/sites"
 	"hamlet/algos/text"
 )
 
@@ -102,11 +103,17 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 		{"a variance of the standardiser", func(m *Model) {
 			overwrite(t, m.submodels[ofVector].columns, map[int]uint64{16: huge})
 		}, "standardiser: column 0"},
-		{"a site of the future", func(m *Model) { m.submodels[ofVector].sites.ring[7].Fades = 13 }, "sites: slot 7 was made after"},
-		{"a site with a large input", func(m *Model) { m.submodels[ofVector].sites.inputs(5)[1] = 1e30 }, "sites: slot 5"},
-		{"a site of a large answer", func(m *Model) { m.submodels[ofVector].sites.z[619*4+1] = 1e30 }, "sites: slot 619"},
-		{"a site counted more than once", func(m *Model) { m.submodels[ofVector].sites.ring[3].counted = 1e300 }, "sites: slot 3"},
-		{"a site trusted beyond belief", func(m *Model) { m.submodels[ofVector].sites.ring[3].trust = 1.5 }, "sites: slot 3"},
+		{"a site of the future", func(m *Model) {
+			record := m.submodels[ofVector].sites.Head(7)
+			record.Fades = 13
+			m.submodels[ofVector].sites.SetHead(7, record)
+		}, "sites: slot 7 was made after"},
+		{"a site with a large input", func(m *Model) { m.submodels[ofVector].sites.Head(5).X[1] = 1e30 }, "sites: slot 5"},
+		{"a site of a large answer", func(m *Model) {
+			stacker, _ := m.submodels[ofVector].sites.Stack(619)
+			stacker.X[1] = 1e30
+		}, "sites: slot 619"},
+		{"a site counted more than once", func(m *Model) { m.submodels[ofVector].sites.Counted(3)[0] = 1e300 }, "sites: slot 3"},
 		{"a clock beyond 2⁵³", func(m *Model) { m.events, m.unlearnt = 1<<54, 1<<54-620 }, "its counts disagree"},
 	} {
 		m := settled(t, 620)
@@ -124,7 +131,7 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 // have faded 7·10¹¹ times, and a withdrawal would count them all.
 func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
 	m := newOf(t, Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: Alarms{Off: true}, TextHead: Head{HalfLife: 1 << 40}})
-	apply(t, m, letters(SiteWindow+100, 1)...)
+	apply(t, m, letters(sites.Window+100, 1)...)
 	if _, err := Restore(image(t, m)); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +179,8 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 	}
 	few := newOf(t, Config{TableBits: 8, Alarms: Alarms{Off: true}})
 	apply(t, few, circles(1, 1)...)
-	sites, columns := emptySites(MaxDense+4, 3, true), feature.NewStandardiser(MaxDense)
-	sites.add(site{Record: blr.Record{Y: 1, Phi: 1}})
+	ring, columns := sites.New(sites.Shape{Inputs: MaxDense + 4, Stacker: 3, Second: true, Counters: 1}), feature.NewStandardiser(MaxDense)
+	ring.Add(sites.Site{Head: blr.Record{Y: 1, Phi: 1}})
 	columns.Observe(make([]float64, MaxDense))
 	section, err := split(image(t, newOf(t, cfg)))
 	if err != nil {
@@ -185,7 +192,11 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 	if section[sectionSubmodel+1], err = w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	section[sectionSites+1] = sites.append(nil)
+	w = codec.NewWriter(nil)
+	ring.Write(w)
+	if section[sectionSites+1], err = w.Finish(); err != nil {
+		t.Fatal(err)
+	}
 
 	one := newOf(t, Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: Alarms{Off: true}})
 	apply(t, one, letters(1, 1)...)

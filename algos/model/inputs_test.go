@@ -75,9 +75,9 @@ func TestEveryInputIsFilled(t *testing.T) {
 			t.Fatal("read into other features")
 		}
 		d := s.layout.dim()
-		if len(in.x) != d || s.head.Dim() != d || s.stack.Second().Dim() != d || s.sites.dim != d || len(in.inputs) != s.layout.raw {
+		if len(in.x) != d || s.head.Dim() != d || s.stack.Second().Dim() != d || s.sites.Inputs != d || len(in.inputs) != s.layout.raw {
 			t.Fatalf("%d inputs: x %d, head %d, second head %d, sites %d; ensembles %d", d,
-				len(in.x), s.head.Dim(), s.stack.Second().Dim(), s.sites.dim, len(in.inputs))
+				len(in.x), s.head.Dim(), s.stack.Second().Dim(), s.sites.Inputs, len(in.inputs))
 		}
 		at := 0
 		for i, name := range s.layout.names {

@@ -7,6 +7,7 @@ import (
 	"hamlet/algos/dedup"
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
+	"hamlet/algos/sites"
 	"hamlet/algos/trust"
 )
 
@@ -141,10 +142,10 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	s := m.submodel(&ex.Body)
 	if s == nil {
-		return nil, &RefusedError{errUnknown.Error()}
+		return nil, &RefusedError{sites.ErrUnknown.Error()}
 	}
 	in := m.own.reader.read(&ex.Body, s)
-	slot, err := s.sites.find(m.seen.Key(ex.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
+	slot, err := s.sites.Find(m.seen.Key(ex.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -168,9 +169,9 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	}
 	effect.Prediction = predict(s, in)
 	at := s.learn(in, ex, m.policy(kind))
-	effect.Phi, effect.Epsilon = at.trust, s.labels.FlipRate()
-	at.key, at.named, at.body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
-	s.sites.add(at)
+	effect.Phi, effect.Epsilon = at.Trust, s.labels.FlipRate()
+	at.Key, at.Named, at.Body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
+	s.sites.Add(at)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
 		s.refresh()
 	}

@@ -8,6 +8,7 @@ import (
 	"hamlet/algos/ensemble"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/sites"
 	"hamlet/algos/stack"
 	"hamlet/algos/text"
 	"hamlet/algos/trust"
@@ -171,6 +172,19 @@ func (s *spec) stackerInputs() int {
 	return stack.StackerInputs(len(s.ensembles), s.cfg.SecondHead > 0)
 }
 
+// shape is that of the sites.
+func (s *spec) shape() sites.Shape {
+	counters := 0
+	for _, e := range s.entries {
+		if e.Counts {
+			counters++
+		}
+	}
+	return sites.Shape{
+		Inputs: s.layout.dim(), Stacker: s.stackerInputs(), Second: s.cfg.SecondHead > 0, Counters: max(1, counters),
+	}
+}
+
 // newStack returns the stack before any event, nil if the head stands alone.
 func (s *spec) newStack() *stack.Stack {
 	if s.stackerInputs() == 0 {
@@ -193,7 +207,8 @@ type submodel struct {
 	labels  *trust.Labels
 	head    *blr.Posterior
 	experts []text.Expert // one for each entry; vectors have none before the first hashed name
-	sites   sites         // of the last events, which can be withdrawn
+	sites   *sites.Ring   // of the last events, which can be withdrawn
+	counted []float64     // scratch of learn: what the experts that count did
 
 	columns *feature.Standardiser // of the dense names; nil for mail and text
 	monitor *drift.Monitor        // nil: no alarms
@@ -206,7 +221,8 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 		spec:    s,
 		labels:  trust.New(),
 		head:    s.newHead(s.headSpec.Site, float64(s.headSpec.HalfLife)),
-		sites:   newSites(s.layout.dim(), s.stackerInputs(), s.cfg.SecondHead > 0),
+		sites:   sites.New(s.shape()),
+		counted: make([]float64, s.shape().Counters),
 		columns: s.newColumns(),
 		monitor: s.newMonitor(a),
 		stack:   s.newStack(),
@@ -219,22 +235,27 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 
 // learn absorbs a labelled body, read as in and predicted. It returns the event's
 // site, without the hashes that name it and its body; its trust is the probability, by
-// the head alone, that the label is true.
-func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at site) {
+// the head alone, that the label is true. The site is good until the next event.
+func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sites.Site) {
 	y := sign(ex.Spam)
 	w := s.labels.Weigh(logistic.Sigmoid(y*in.head.LogOdds), ex.Source, policy)
-	at.trust = w.Phi
-	at.Record = s.head.Update(in.x, y, w.Head)
+	at.Trust = w.Phi
+	at.Head = s.head.Update(in.x, y, w.Head)
+	at.Counted = s.counted
+	clear(at.Counted)
+	j := 0
 	for k, e := range s.experts {
-		if counted := e.Learn(in.views[k], in.scores[k], ex.Spam, w.Expert); counted > 0 {
-			at.counted = counted
+		counted := e.Learn(in.views[k], in.scores[k], ex.Spam, w.Expert)
+		if s.entries[k].Counts {
+			at.Counted[j] = counted
+			j++
 		}
 	}
 	if s.columns != nil {
 		s.columns.Observe(in.dense)
 	}
 	if s.stack != nil {
-		at.stacker, at.second = s.stack.Learn(&in.scratch, in.event(), stack.Row{Label: y, Phi: w.Phi, ID: ex.ID, Source: ex.Source}, w.Head, in.stacked)
+		at.Stacker, at.Second = s.stack.Learn(&in.scratch, in.event(), stack.Row{Label: y, Phi: w.Phi, ID: ex.ID, Source: ex.Source}, w.Head, in.stacked)
 	}
 	s.labels.Observe(ex.Source, w.Phi, ex.Spam)
 	s.events++

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"hamlet/algos/feature"
+	"hamlet/algos/sites"
 	"hamlet/algos/text"
 )
 
@@ -98,12 +99,9 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 		wantη[j] = τ * before.mean[j]
 	}
 	left := 0
-	for slot := range m.submodels[ofText].sites.ring {
-		if m.submodels[ofText].sites.ring[slot].withdrawn {
-			continue
-		}
+	for slot := range m.submodels[ofText].sites.Standing() {
 		left++
-		rec := m.submodels[ofText].sites.record(slot)
+		rec := m.submodels[ofText].sites.Head(slot)
 		wantΛ.SymRankOne(wantΛ, rec.H, mat.NewVecDense(d, rec.X))
 		for j, x := range rec.X {
 			wantη[j] += rec.Eta * x
@@ -129,14 +127,14 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 // What cannot be withdrawn is refused, changes nothing and ticks nothing.
 func TestWithdrawalsThatAreRefused(t *testing.T) {
 	m := small(t)
-	all := letters(SiteWindow+20, 5)
+	all := letters(sites.Window+20, 5)
 	apply(t, m, all...)
-	apply(t, m, unlearn("u", all[SiteWindow]))
-	other := unlearn("x", all[SiteWindow+1])
-	other.Body = all[SiteWindow+2].Body
-	stranger := unlearn("y", all[SiteWindow+3])
+	apply(t, m, unlearn("u", all[sites.Window]))
+	other := unlearn("x", all[sites.Window+1])
+	other.Body = all[sites.Window+2].Body
+	stranger := unlearn("y", all[sites.Window+3])
 	stranger.Tenant = "another"
-	vector := unlearn("z", all[SiteWindow+4])
+	vector := unlearn("z", all[sites.Window+4])
 	vector.Body = Body{Vector: []feature.Number{{Name: "a", Value: 1}}}
 	was := image(t, m)
 	for _, c := range []struct {
@@ -144,13 +142,13 @@ func TestWithdrawalsThatAreRefused(t *testing.T) {
 		ex   Example
 		want string
 	}{
-		{"unknown", Example{ID: "a", Source: "desk", Tenant: "t", Action: Unlearn, Of: "nobody", Body: all[0].Body}, errUnknown.Error()},
-		{"older than the window", unlearn("b", all[3]), errUnknown.Error()},
-		{"twice", unlearn("c", all[SiteWindow]), errWithdrawn.Error()},
-		{"another body", other, errOtherBody.Error()},
-		{"another tenant's", stranger, errUnknown.Error()},
+		{"unknown", Example{ID: "a", Source: "desk", Tenant: "t", Action: Unlearn, Of: "nobody", Body: all[0].Body}, sites.ErrUnknown.Error()},
+		{"older than the window", unlearn("b", all[3]), sites.ErrUnknown.Error()},
+		{"twice", unlearn("c", all[sites.Window]), sites.ErrWithdrawn.Error()},
+		{"another body", other, sites.ErrOtherBody.Error()},
+		{"another tenant's", stranger, sites.ErrUnknown.Error()},
 		{"unknown action", Example{ID: "q", Tenant: "t", Action: 7, Of: "e9", Body: all[9].Body}, "action 7 is unknown"},
-		{"another kind of body", vector, errUnknown.Error()},
+		{"another kind of body", vector, sites.ErrUnknown.Error()},
 	} {
 		_, err := m.Apply(&c.ex)
 		var refused *RefusedError
@@ -161,7 +159,7 @@ func TestWithdrawalsThatAreRefused(t *testing.T) {
 			t.Fatalf("%s: the model has changed", c.name)
 		}
 	}
-	again := unlearn("u", all[SiteWindow])
+	again := unlearn("u", all[sites.Window])
 	if e, err := m.Apply(&again); err != nil || !e.Duplicate {
 		t.Errorf("the same withdrawal delivered twice: %+v, %v; want a duplicate", e, err)
 	}

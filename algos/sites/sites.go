@@ -1,0 +1,328 @@
+// Package sites remembers the last events of a sub-model as its heads absorbed them, so
+// that one can be withdrawn (unlearnt) or its site solved again. A site is what an
+// event added to a head (package blr).
+//
+//	ring.Add(sites.Site{Key: key, Named: named, Body: body, Head: record, …})
+//	slot, err := ring.Find(key, named, body)
+//	receipt, err := head.Unlearn(ring.Head(slot))
+//	ring.Withdraw(slot)
+//
+// A [Ring] keeps the last [Window] events. It holds for each the names and the body's
+// hash by which a withdrawal finds it, the records of head, stacker and second head,
+// and the weights with which experts counted it.
+//
+// Invariant: records have no inputs of their own; the ring's slices hold them, and the
+// methods Head and Stack put both together.
+package sites
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"hamlet/algos/blr"
+	"hamlet/algos/internal/codec"
+)
+
+// Window is how many events a Ring holds.
+const Window = 2500
+
+// A Site is one event as a sub-model absorbed it.
+type Site struct {
+	Key, Named uint64     // hashes of (tenant, source, id) and of (tenant, id)
+	Body       uint64     // hash of what was read of the body
+	Head       blr.Record // of the head
+	Trust      float64    // probability that the label is true
+	Counted    []float64  // the weight with which each expert that counts did so; 0: it did not
+	Withdrawn  bool
+
+	// Records of the stacker, without X if it did not learn the event, and of the
+	// second head. Label and weight are the head's.
+	Stacker, Second blr.Record
+	stacked         bool // the stacker learnt it
+}
+
+// A Shape says how many numbers a site has.
+type Shape struct {
+	Inputs   int  // of the head and of the second head
+	Stacker  int  // inputs of the stacker, 0: there is none
+	Second   bool // whether there is a second head
+	Counters int  // experts that count, at least 1
+}
+
+// size is how many bytes a site has.
+func (s Shape) size() int {
+	n := 8 * (12 + s.Counters + s.Inputs)
+	if s.Stacker > 0 {
+		n += 8 * (5 + s.Stacker)
+	}
+	if s.Second {
+		n += 8 * 5
+	}
+	return n
+}
+
+// A Ring holds the last sites. The numbers of all slots lie in one slice each.
+type Ring struct {
+	Shape
+	ring          []Site
+	next          int       // where the next site goes: len(ring) until the ring is full
+	x, z, counted []float64 // by slot: the head's inputs, the stacker's, Counted
+}
+
+// New returns an empty Ring that does not allocate while it fills, unless a site is so
+// large that 2,500 of them should not be paid for before they come.
+func New(shape Shape) *Ring {
+	const small = 256
+	r := &Ring{Shape: shape}
+	if shape.Inputs <= small {
+		r.ring = make([]Site, 0, Window)
+		r.x, r.z = make([]float64, 0, Window*shape.Inputs), make([]float64, 0, Window*shape.Stacker)
+		r.counted = make([]float64, 0, Window*shape.Counters)
+	}
+	return r
+}
+
+// Len returns the number of sites.
+func (r *Ring) Len() int { return len(r.ring) }
+
+// Add puts a site in place of the oldest if the ring is full. It copies all of s, whose
+// Counted has r.Counters numbers.
+func (r *Ring) Add(s Site) {
+	if len(r.ring) < Window {
+		r.ring = append(r.ring, Site{})
+		r.x = append(r.x, make([]float64, r.Inputs)...)
+		r.z = append(r.z, make([]float64, r.Stacker)...)
+		r.counted = append(r.counted, make([]float64, r.Counters)...)
+	}
+	copy(r.inputs(r.next), s.Head.X)
+	s.stacked = len(s.Stacker.X) > 0
+	z := r.stackerInputs(r.next)
+	clear(z)
+	copy(z, s.Stacker.X)
+	copy(r.Counted(r.next), s.Counted)
+	s.Head.X, s.Stacker.X, s.Second.X, s.Counted = nil, nil, nil, nil // the slices may move when they grow
+	r.ring[r.next] = s
+	r.next = (r.next + 1) % Window
+}
+
+func (r *Ring) inputs(slot int) []float64        { return r.x[slot*r.Inputs : (slot+1)*r.Inputs] }
+func (r *Ring) stackerInputs(slot int) []float64 { return r.z[slot*r.Stacker : (slot+1)*r.Stacker] }
+
+// Counted returns the weights with which the experts counted a slot's event.
+func (r *Ring) Counted(slot int) []float64 { return r.counted[slot*r.Counters : (slot+1)*r.Counters] }
+
+// Trust returns the label trust of a slot's event.
+func (r *Ring) Trust(slot int) float64 { return r.ring[slot].Trust }
+
+// Since returns how many events came after a slot's.
+func (r *Ring) Since(slot int) int { return (r.next - 1 - slot + Window) % Window }
+
+// Withdraw marks a slot's event as withdrawn.
+func (r *Ring) Withdraw(slot int) { r.ring[slot].Withdrawn = true }
+
+// Head returns the head's record of a slot.
+func (r *Ring) Head(slot int) blr.Record {
+	rec := r.ring[slot].Head
+	rec.X = r.inputs(slot)
+	return rec
+}
+
+// SetHead replaces the head's record of a slot, which keeps its inputs.
+func (r *Ring) SetHead(slot int, rec blr.Record) {
+	rec.X = nil
+	r.ring[slot].Head = rec
+}
+
+// Stack returns the records of the stacker, without X if it did not learn the event,
+// and of the second head.
+func (r *Ring) Stack(slot int) (stacker, second blr.Record) {
+	s := &r.ring[slot]
+	stacker, second = s.Stacker, s.Second
+	if s.stacked {
+		stacker.X = r.stackerInputs(slot)
+	}
+	second.X = r.inputs(slot)
+	stacker.Y, stacker.Phi, second.Y, second.Phi = s.Head.Y, s.Head.Phi, s.Head.Y, s.Head.Phi
+	return stacker, second
+}
+
+// Standing returns the slots of events that have not been withdrawn, oldest first.
+func (r *Ring) Standing() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range r.ring {
+			slot := i
+			if len(r.ring) == Window {
+				slot = (r.next + i) % Window
+			}
+			if !r.ring[slot].Withdrawn && !yield(slot) {
+				return
+			}
+		}
+	}
+}
+
+// Why an event cannot be withdrawn.
+var (
+	ErrUnknown   = errors.New("no event of this id is known: it was never learnt, or is older than the window of withdrawals")
+	ErrWithdrawn = errors.New("the event has been withdrawn already")
+	ErrOtherBody = errors.New("the body is not the one that was learnt")
+)
+
+// Find returns the slot that a withdrawal is about: the newest of this name and body
+// that has not been withdrawn. One of its own source comes before others of its tenant.
+func (r *Ring) Find(key, named, body uint64) (slot int, err error) {
+	found, err := -1, ErrUnknown
+	for back := 1; back <= len(r.ring); back++ {
+		slot := (r.next - back + Window) % Window
+		s := &r.ring[slot]
+		switch {
+		case s.Named != named:
+		case s.Body != body:
+			if err == ErrUnknown {
+				err = ErrOtherBody
+			}
+		case s.Withdrawn:
+			err = ErrWithdrawn
+		case s.Key == key:
+			return slot, nil
+		case found < 0:
+			found = slot
+		}
+	}
+	if found >= 0 {
+		return found, nil
+	}
+	return -1, err
+}
+
+// Write appends the number of the next slot, a uint64, and slot by slot
+//
+//	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn, 2: the stacker learnt it)
+//	| float64 y, φ, H, Eta, R, ξ, trust | float64 × counters counted | uint64 fades | float64 × inputs
+//	| with a stack the stacker's float64 H, Eta, R, ξ | uint64 fades | float64 × its inputs, 0 where it did not
+//	| with a second head its float64 H, Eta, R, ξ | uint64 fades
+func (r *Ring) Write(w *codec.Writer) {
+	w.Uint64(uint64(r.next))
+	for slot := range r.ring {
+		s := &r.ring[slot]
+		flags := uint64(0)
+		if s.Withdrawn {
+			flags = 1
+		}
+		if s.stacked {
+			flags |= 2
+		}
+		w.Uint64(s.Key, s.Named, s.Body, flags)
+		w.Float64(s.Head.Y, s.Head.Phi, s.Head.H, s.Head.Eta, s.Head.R, s.Head.Xi, s.Trust)
+		w.Float64(r.Counted(slot)...)
+		w.Uint64(s.Head.Fades)
+		w.Float64(r.inputs(slot)...)
+		if r.Stacker > 0 {
+			writeRecord(w, &s.Stacker)
+			w.Float64(r.stackerInputs(slot)...)
+		}
+		if r.Second {
+			writeRecord(w, &s.Second)
+		}
+	}
+}
+
+func writeRecord(w *codec.Writer, r *blr.Record) {
+	w.Float64(r.H, r.Eta, r.R, r.Xi)
+	w.Uint64(r.Fades)
+}
+
+const (
+	// mostInput bounds a head's inputs: experts ±10, dense ±3, facts 30, ln(1+v) of a
+	// count 44, the logit of the rate of spam ±4.7.
+	mostInput = 64
+	// mostAnswer bounds a stacker's: log-odds of heads, whose squares stay below what
+	// package blr reads.
+	mostAnswer = 1e15
+	// mostFades is how often blr's heads may have faded, at every 50th event, since
+	// the oldest site of a ring.
+	mostFades = Window / 50
+)
+
+// Read returns the Ring that Write wrote. It allocates what the bytes bear out.
+func Read(from *codec.Reader, shape Shape) *Ring {
+	r := &Ring{Shape: shape}
+	size := shape.size()
+	next := from.Uint64()
+	n := from.Len() / size
+	switch {
+	case from.Err() != nil:
+		return r
+	case from.Len()%size != 0:
+		from.Fail("%d bytes of sites, want %d a site", from.Len(), size)
+		return r
+	case n > Window || n < Window && next != uint64(n) || next >= Window:
+		from.Fail("%d sites of at most %d go on at %d", n, Window, next)
+		return r
+	}
+	r.next, r.ring = int(next), make([]Site, n)
+	r.x, r.z, r.counted = make([]float64, n*shape.Inputs), make([]float64, n*shape.Stacker), make([]float64, n*shape.Counters)
+	for slot := range r.ring {
+		r.readSite(from, slot)
+		if from.Err() != nil {
+			return r
+		}
+	}
+	return r
+}
+
+func (r *Ring) readSite(from *codec.Reader, slot int) {
+	s := &r.ring[slot]
+	var flags uint64
+	from.Uint64To(&s.Key, &s.Named, &s.Body, &flags)
+	s.Withdrawn, s.stacked = flags&1 != 0, flags&2 != 0
+	from.FiniteTo(&s.Head.Y, &s.Head.Phi, &s.Head.H, &s.Head.Eta, &s.Head.R, &s.Head.Xi, &s.Trust)
+	from.Fill(r.Counted(slot))
+	s.Head.Fades = from.Uint64()
+	from.Fill(r.inputs(slot))
+	if r.Stacker > 0 {
+		readRecord(from, &s.Stacker)
+		from.Fill(r.stackerInputs(slot))
+	}
+	if r.Second {
+		readRecord(from, &s.Second)
+	}
+	h := &s.Head
+	ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= 1 &&
+		h.H >= 0 && s.Stacker.H >= 0 && s.Second.H >= 0 && s.Trust >= 0 && s.Trust <= 1 &&
+		within(r.Counted(slot), 0, 1) && within(r.inputs(slot), -mostInput, mostInput) &&
+		within(r.stackerInputs(slot), -mostAnswer, mostAnswer)
+	if !ok {
+		from.Fail("slot %d is not a site", slot)
+	}
+}
+
+func readRecord(from *codec.Reader, r *blr.Record) {
+	from.FiniteTo(&r.H, &r.Eta, &r.R, &r.Xi)
+	r.Fades = from.Uint64()
+}
+
+func within(x []float64, low, high float64) bool {
+	for _, v := range x {
+		if !(v >= low && v <= high) {
+			return false
+		}
+	}
+	return true
+}
+
+// Check refuses sites that were read and that these heads have not made: of their
+// future, or older than the ring. stacker and second are nil where there is none.
+func (r *Ring) Check(head, stacker, second *blr.Posterior) error {
+	fits := func(rec *blr.Record, p *blr.Posterior) bool {
+		return rec.Fades <= p.Fades() && p.Fades()-rec.Fades <= mostFades
+	}
+	for slot := range r.ring {
+		s := &r.ring[slot]
+		if !fits(&s.Head, head) || s.stacked && !fits(&s.Stacker, stacker) || r.Second && !fits(&s.Second, second) {
+			return fmt.Errorf("slot %d was made after %d, %d and %d fadings", slot, s.Head.Fades, s.Stacker.Fades, s.Second.Fades)
+		}
+	}
+	return nil
+}
