@@ -15,9 +15,7 @@ type adaBoostRequest struct {
 }
 
 type adaBoostRound struct {
-	Feature    int     `json:"feature"`
-	Threshold  float64 `json:"threshold"`
-	Polarity   int     `json:"polarity"`
+	stump
 	Epsilon    float64 `json:"epsilon"`
 	Alpha      float64 `json:"alpha"`
 	Z          float64 `json:"z"`
@@ -35,22 +33,15 @@ type adaBoostReply struct {
 }
 
 func adaBoost(ctx context.Context, q *adaBoostRequest) (*adaBoostReply, Classifier, error) {
-	data, err := boost.NewData(q.X)
+	b, err := train(ctx, q.X, q.Y, boost.NewAdaBoost, boost.AdaBoostConfig{Rounds: q.Rounds})
 	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
-	b, err := boost.NewAdaBoost(data, q.Y, boost.AdaBoostConfig{Rounds: q.Rounds})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	n := len(q.X)
 	r := &adaBoostReply{F: make([]float64, n), Margins: make([]float64, n), P: make([]float64, n)}
 	for _, o := range b.Rounds() {
 		r.Rounds = append(r.Rounds, adaBoostRound{
-			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			stump:   stumpOf(o.Stump),
 			Epsilon: o.Epsilon, Alpha: o.Alpha, Z: o.Z,
 			TrainError: o.TrainError, Bound: o.Bound, GammaBound: o.GammaBound,
 		})

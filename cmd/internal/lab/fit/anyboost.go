@@ -16,15 +16,13 @@ type anyBoostRequest struct {
 	Step   string `json:"step" in:"line|theorem"`
 }
 
-// Stopped is in the last round alone. From f = 0 the line search with tanh finds
-// no minimum, whatever the data: it ends after one round with α = 64.
+// Only the last round has Stopped. From f = 0 the line search with tanh never finds a
+// minimum: it ends after one round with α = 64.
 type anyBoostRound struct {
-	Feature   int     `json:"feature"`
-	Threshold float64 `json:"threshold"`
-	Polarity  int     `json:"polarity"`
-	Alpha     float64 `json:"alpha"`
-	Cost      float64 `json:"cost"`
-	Stopped   *string `json:"stopped,omitempty"`
+	stump
+	Alpha   float64 `json:"alpha"`
+	Cost    float64 `json:"cost"`
+	Stopped *string `json:"stopped,omitempty"`
 }
 
 type anyBoostReply struct {
@@ -46,21 +44,14 @@ func anyBoost(ctx context.Context, q *anyBoostRequest) (*anyBoostReply, Classifi
 			return nil, nil, wrong("step", "theorem is not for the cost exp, whose curvature has no bound")
 		}
 	}
-	data, err := boost.NewData(q.X)
+	b, err := train(ctx, q.X, q.Y, boost.NewAnyBoost, cfg)
 	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
-	b, err := boost.NewAnyBoost(data, q.Y, cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	r := &anyBoostReply{F: make([]float64, len(q.X))}
 	for _, o := range b.Rounds() {
 		r.Rounds = append(r.Rounds, anyBoostRound{
-			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			stump: stumpOf(o.Stump),
 			Alpha: o.Alpha, Cost: o.Cost,
 		})
 	}

@@ -49,9 +49,9 @@ type bblrLossReply struct {
 	P         []float64     `json:"p"` // of +1, by row
 }
 
-// Of the log likelihood, without the penalty. Without pseudo counts an example far
-// on the wrong side would have the mixture raised by more than a float64 holds; the
-// largest of them stands for that.
+// A bblrHyperGrad is the gradient of the log likelihood, without the penalty. Without
+// pseudo counts an example far on the wrong side gives the mixture a gradient beyond
+// float64; the largest float64 is replied.
 type bblrHyperGrad struct {
 	Mix   float64 `json:"mix"`
 	Theta float64 `json:"theta"`

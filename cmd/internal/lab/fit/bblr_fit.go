@@ -9,7 +9,7 @@ import (
 
 func init() { registerClassifier("bblr.fit", bblrFit) }
 
-// What the defaults of the constants come from is in package bblr.
+// Package bblr has the origin of the defaults.
 type bblrFitRequest struct {
 	examples
 	tested
@@ -32,7 +32,7 @@ type bblrFitRequest struct {
 	EpsG     float64 `json:"eps_g" default:"1e-4" in:"(0,∞)"`
 }
 
-// Support is there for kernels alone. For them w has a coefficient for each row.
+// Only kernels have support. Their w has a coefficient for each row.
 type bblrFitReply struct {
 	W         []float64 `json:"w"`
 	Gamma     float64   `json:"gamma"`
@@ -119,8 +119,7 @@ var bblrNames = map[string]string{
 	"GradientTolerance": "eps_g", "GaussShare": "pi_g", "GaussSD": "sigma_g", "LaplaceShare": "pi_l", "LaplaceScale": "b_l",
 }
 
-// bblrFields names the fields of the request that a configuration's problems are
-// about.
+// bblrFields names the fields of the request in the errors of a configuration.
 func bblrFields(err error) error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var problems []error
@@ -136,7 +135,7 @@ func bblrFields(err error) error {
 	return err
 }
 
-// bblrData names the field that a fit could not do with.
+// bblrData names the field because of which a fit failed.
 func bblrData(err error) error {
 	switch {
 	case errors.Is(err, bblr.ErrOneClass):

@@ -32,15 +32,8 @@ type bhBoostReply struct {
 }
 
 func bhBoost(ctx context.Context, q *bhBoostRequest) (*bhBoostReply, Classifier, error) {
-	data, err := boost.NewData(q.X)
+	b, err := train(ctx, q.X, q.Y, boost.NewBHBoost, boost.BHBoostConfig{Rounds: q.Rounds, Bins: q.Bins})
 	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
-	b, err := boost.NewBHBoost(data, q.Y, boost.BHBoostConfig{Rounds: q.Rounds, Bins: q.Bins})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	r := &bhBoostReply{F: make([]float64, len(q.X))}

@@ -6,14 +6,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// What the rows of package blr share.
-//
-// Inputs reach up to ±1e30: package blr shortens longer ones, and a reply would
-// then not be about the rows that were sent. A reply holds D×D matrices, so D
-// reaches up to 4,096. x_test is answered with the exact predictive probability,
-// E σ(z) under z ~ N(wᵀx, xᵀVx).
+// What the algorithms of package blr share. x_test is answered with the exact
+// predictive probability, E σ(z) under z ~ N(wᵀx, xᵀVx).
 
-// blrRows are labelled rows, and rows to be classified.
+// blrRows are labelled rows, and rows to classify. Inputs reach up to ±1e30, because
+// package blr shortens longer ones and the reply would be about other rows.
 type blrRows struct {
 	X     [][]float64 `json:"x" shape:"N×D" in:"[-1e30,1e30]"`
 	Y     []float64   `json:"y" shape:"N" in:"±1"`
@@ -22,6 +19,7 @@ type blrRows struct {
 
 func (r *blrRows) testRows() [][]float64 { return r.XTest }
 
+// blrMaxDim bounds D: a reply holds D×D matrices.
 const blrMaxDim = 4096
 
 func (r *blrRows) check() error {
@@ -31,7 +29,7 @@ func (r *blrRows) check() error {
 	return nil
 }
 
-// blrPrior is the precision of each weight before anything is learnt.
+// blrPrior is the precision of each weight in the prior.
 type blrPrior struct {
 	PriorPrecision *float64 `json:"prior_precision" in:"[1e-30,1e30]" default:"null"` // D if not given
 }
@@ -48,7 +46,7 @@ func (p *blrPrior) vector(d int) []float64 {
 	return v
 }
 
-// A belief is N(w, V), as package blr has it.
+// A belief is N(w, V).
 type belief interface {
 	Dim() int
 	MeanTo(dst []float64)

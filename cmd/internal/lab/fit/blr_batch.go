@@ -19,8 +19,8 @@ type blrBatchRequest struct {
 	MaxIterations int     `json:"max_iterations" in:"[1,∞)" default:"100000"`
 }
 
-// bound_trace has the bound after each iteration, its last is bound. A fit that
-// has used up max_iterations is answered as it stands.
+// bound_trace has the bound after each iteration; the last is bound. A fit that reaches
+// max_iterations is no error.
 type blrBatchReply struct {
 	W          []float64   `json:"w"`
 	V          [][]float64 `json:"v"`
@@ -34,7 +34,7 @@ type blrBatchReply struct {
 	Iterations int         `json:"iterations"`
 }
 
-// The same with an α for each weight.
+// A blrARDReply is a blrBatchReply with an α for each weight.
 type blrARDReply struct {
 	W          []float64   `json:"w"`
 	V          [][]float64 `json:"v"`

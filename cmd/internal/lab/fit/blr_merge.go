@@ -24,8 +24,8 @@ type blrMergeReply struct {
 	Eta       []float64   `json:"eta"`
 }
 
-// blrMergeAtOnce is how many numbers the matrices of the parts may hold that wait
-// to be merged. Merging is associative to rounding.
+// blrMergeAtOnce bounds the numbers in the matrices of parts that wait to be merged.
+// Merging is associative to rounding.
 const blrMergeAtOnce = 1 << 24
 
 func blrMerge(ctx context.Context, q *blrMergeRequest) (*blrMergeReply, Classifier, error) {

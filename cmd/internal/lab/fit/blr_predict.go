@@ -11,9 +11,9 @@ import (
 
 func init() { registerClassifier("blr.predict", blrPredict) }
 
-// v is symmetric to 1e-9 of its largest entry, and the mean of its halves
-// counts; it is positive semidefinite to 1e-10 of its diagonal. Without variance,
-// v = 0, every answer but the bounds' is σ(wᵀx), and so are they.
+// v must be symmetric to 1e-9 of its largest entry; v and its transpose are averaged.
+// It must be positive semidefinite to 1e-10 of its diagonal. With v = 0 every answer is
+// σ(wᵀx).
 type blrPredictRequest struct {
 	W     []float64   `json:"w" shape:"D" in:"[-1e30,1e30]"`
 	V     [][]float64 `json:"v" shape:"D×D" in:"[-1e30,1e30]"`
@@ -60,8 +60,8 @@ func blrPredict(ctx context.Context, q *blrPredictRequest) (*blrPredictReply, Cl
 	return r, exactOf(g), nil
 }
 
-// symmetric returns the matrix of rows that must be square, the mean of its
-// halves where they differ by rounding.
+// symmetric returns the mean of a square matrix and its transpose, which may differ by
+// rounding.
 func symmetric(field string, rows [][]float64) (*mat.SymDense, error) {
 	largest := 0.0
 	for _, row := range rows {

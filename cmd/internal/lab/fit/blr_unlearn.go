@@ -9,8 +9,8 @@ import (
 
 func init() { registerClassifier("blr.unlearn", blrUnlearn) }
 
-// No event can be forgotten twice; all of them can, and then the prior is left.
-// The sites are jj, at the fixed point, and stay as they were learnt.
+// No event can be withdrawn twice. If all are, the prior is left. The sites are jj, at
+// the fixed point, and stay as they were learnt.
 type blrUnlearnRequest struct {
 	blrRows
 	Forget []int `json:"forget" shape:"*"`
@@ -33,15 +33,15 @@ func blrUnlearn(ctx context.Context, q *blrUnlearnRequest) (*blrUnlearnReply, Cl
 	if err := q.check(); err != nil {
 		return nil, nil, err
 	}
-	forgotten := make(map[int]bool)
+	withdrawn := make(map[int]bool)
 	for k, n := range q.Forget {
 		if n < 0 || n >= len(q.X) {
 			return nil, nil, wrong(fmt.Sprintf("forget[%d]", k), "%d is not from 0 to %d", n, len(q.X)-1)
 		}
-		if forgotten[n] {
+		if withdrawn[n] {
 			return nil, nil, wrong(fmt.Sprintf("forget[%d]", k), "%d is forgotten already", n)
 		}
-		forgotten[n] = true
+		withdrawn[n] = true
 	}
 	d := len(q.X[0])
 	p, err := blr.New(blr.Config{Dim: d, Precision: q.vector(d), Site: blr.JaakkolaJordan})

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Command is `hamlet fit`, for kong. It has no flags: everything is in the
-// requests.
+// Command is `hamlet fit`. It has no flags: the requests say everything.
 type Command struct{}
 
 // Help is what kong prints below the usage.
 func (Command) Help() string {
-	return `Reads JSON Lines on standard input, a request a line, and writes one reply a line, in order. A request that cannot be answered gets {"error": "…"}, the others are answered all the same, and the exit status is 1.
+	return `Reads JSON Lines on standard input, one request a line, and writes one reply a line, in order. A request that cannot be answered gets {"error": "…"}. The others are still answered, and the exit status is 1.
 
 Examples:
 
@@ -29,8 +28,8 @@ and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and 
   echo '{"algorithm": "blr.site"}' | hamlet fit`
 }
 
-// Run answers the requests on stdin. If any got an error for an answer, the
-// error is a *[FailedError].
+// Run answers the requests on stdin. The error is a *[FailedError] if any request got
+// an error for its reply.
 func (*Command) Run(ctx context.Context, stdin io.Reader, stdout, _ io.Writer) error {
 	return Serve(ctx, stdin, stdout)
 }

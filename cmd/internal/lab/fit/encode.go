@@ -12,11 +12,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// appendReply appends the object that the struct r points to is: its fields in
-// their order, those of embedded structs in their place, named by their json
-// tags. Numbers are in the shortest form that reads back to the same float64. A
-// nil slice is [], a nil pointer null; with ",omitempty" both are left out. NaN
-// and infinities are in no reply: they are an error that names their place.
+// appendReply appends the struct as a JSON object: its fields in order, those of
+// embedded structs in their place. A number has the shortest form that reads back to
+// the same float64. A nil slice is [], a nil pointer null; ",omitempty" leaves both
+// out. NaN and infinities are an error that names their place.
 func appendReply[R any](dst []byte, r *R) ([]byte, error) {
 	return appendObject(dst, reflect.ValueOf(r).Elem())
 }
@@ -109,7 +108,7 @@ func appendValue(dst []byte, v reflect.Value) ([]byte, error) {
 	panic(fmt.Sprintf("fit: no reply holds a %v", v.Type()))
 }
 
-// appendNumbers is appendValue for most of what replies are made of.
+// appendNumbers is appendValue for lists of numbers, without reflection.
 func appendNumbers(dst []byte, list []float64) ([]byte, error) {
 	dst = append(dst, '[')
 	for i, v := range list {
@@ -124,8 +123,8 @@ func appendNumbers(dst []byte, list []float64) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendNumber appends the shortest text that reads back to v, with an exponent
-// where that is how people write it: below 1e-6 and from 1e21 on.
+// appendNumber appends the shortest text that reads back to v, with an exponent below
+// 1e-6 and from 1e21 on.
 func appendNumber(dst []byte, v float64) ([]byte, error) {
 	a := math.Abs(v)
 	switch {
@@ -142,7 +141,7 @@ func appendString(dst []byte, s string) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic(err) // no string is beyond JSON
+		panic(err) // JSON holds every string
 	}
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }

@@ -2,7 +2,7 @@ package fit
 
 import "math/rand/v2"
 
-// Parts of requests that several algorithms share, to be embedded.
+// Parts of requests that several algorithms embed.
 
 // examples are labelled rows.
 type examples struct {
@@ -10,15 +10,15 @@ type examples struct {
 	Y []float64   `json:"y" shape:"N" in:"±1"`
 }
 
-// tested lets a request bring rows to be classified.
+// tested are rows to classify.
 type tested struct {
 	XTest [][]float64 `json:"x_test" shape:"M×D" default:"null"`
 }
 
 func (t *tested) testRows() [][]float64 { return t.XTest }
 
-// seeded gives an algorithm that draws its randomness. The others accept a seed
-// as well, and need not mention it.
+// seeded is the seed of an algorithm that draws random numbers. The others accept a
+// seed without it.
 type seeded struct {
 	Seed uint64 `json:"seed" default:"1"`
 }

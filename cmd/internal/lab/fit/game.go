@@ -12,9 +12,8 @@ type gameRequest struct {
 	A [][]float64 `json:"a" shape:"M×N"`
 }
 
-// The exact value and strategies, rounded to the nearest float64. Where several
-// strategies are optimal the contract does not choose; the reply has those of one
-// vertex, the same for the same game.
+// The exact value and strategies, rounded to the nearest float64. Of several optimal
+// strategies the reply has those of one vertex, the same for the same game.
 type gameReply struct {
 	Value float64   `json:"value"`
 	P     []float64 `json:"p"`

@@ -16,8 +16,8 @@ type informationRequest struct {
 	Q     []float64   `json:"q" shape:"K" in:"[0,1]" default:"null"`
 }
 
-// In bits, but for the coefficient. What a request does not ask for is left out;
-// kl is null where it is infinite.
+// In bits, except the coefficient. A reply holds only what was asked for; kl is null if
+// it is infinite.
 type informationReply struct {
 	HX                *float64  `json:"h_x,omitempty"`
 	HY                *float64  `json:"h_y,omitempty"`

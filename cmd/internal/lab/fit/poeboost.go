@@ -3,7 +3,6 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/boost"
 	"hamlet/algos/poeboost"
 )
 
@@ -20,9 +19,7 @@ type poeBoostDSRequest struct {
 }
 
 type poeBoostDSRound struct {
-	Feature           int     `json:"feature"`
-	Threshold         float64 `json:"threshold"`
-	Polarity          int     `json:"polarity"`
+	stump
 	Epsilon           float64 `json:"epsilon"`
 	Alpha             float64 `json:"alpha"`
 	Constraint        float64 `json:"constraint"`
@@ -37,25 +34,18 @@ type poeBoostDSReply struct {
 }
 
 func poeBoostDS(ctx context.Context, q *poeBoostDSRequest) (*poeBoostDSReply, Classifier, error) {
-	data, err := boost.NewData(q.X)
-	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
 	rate := poeboost.Greedy
 	if q.HalfAlpha {
 		rate = poeboost.Minimising
 	}
-	b, err := poeboost.NewDiscrete(data, q.Y, poeboost.DiscreteConfig{Rounds: q.Rounds, ErrorRate: rate})
+	b, err := train(ctx, q.X, q.Y, poeboost.NewDiscrete, poeboost.DiscreteConfig{Rounds: q.Rounds, ErrorRate: rate})
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	r := &poeBoostDSReply{LogOdds: make([]float64, len(q.X)), D: make([]float64, len(q.X))}
 	for _, o := range b.Rounds() {
 		r.Rounds = append(r.Rounds, poeBoostDSRound{
-			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			stump:   stumpOf(o.Stump),
 			Epsilon: o.Epsilon, Alpha: o.Alpha, Constraint: o.Constraint,
 			MeanLogLikelihood: o.MeanLogLikelihood, TrainError: o.TrainError,
 		})
@@ -92,19 +82,12 @@ type poeBoostCSReply struct {
 }
 
 func poeBoostCS(ctx context.Context, q *poeBoostCSRequest) (*poeBoostCSReply, Classifier, error) {
-	data, err := boost.NewData(q.X)
-	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
 	learner := poeboost.Step
 	if q.Learner == "newton" {
 		learner = poeboost.Newton
 	}
-	b, err := poeboost.NewContinuous(data, q.Y, poeboost.ContinuousConfig{Rounds: q.Rounds, Learner: learner, Rate: q.Rate})
+	b, err := train(ctx, q.X, q.Y, poeboost.NewContinuous, poeboost.ContinuousConfig{Rounds: q.Rounds, Learner: learner, Rate: q.Rate})
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	r := &poeBoostCSReply{LogOdds: make([]float64, len(q.X)), D: make([]float64, len(q.X))}

@@ -30,19 +30,12 @@ type realAdaBoostReply struct {
 }
 
 func realAdaBoost(ctx context.Context, q *realAdaBoostRequest) (*realAdaBoostReply, Classifier, error) {
-	data, err := boost.NewData(q.X)
-	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
 	cfg := boost.RealAdaBoostConfig{Rounds: q.Rounds}
 	if q.Smoothing != nil {
 		cfg.Smoothing = *q.Smoothing
 	}
-	b, err := boost.NewRealAdaBoost(data, q.Y, cfg)
+	b, err := train(ctx, q.X, q.Y, boost.NewRealAdaBoost, cfg)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	r := &realAdaBoostReply{F: make([]float64, len(q.X))}

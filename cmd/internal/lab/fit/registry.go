@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// algorithms holds every row of the table, by name. Rows add themselves in an
-// init of their file and nothing changes it afterwards.
+// algorithms holds every algorithm by name. Only the init functions of their files
+// write it.
 var algorithms = map[string]*algorithm{}
 
 // An algorithm answers requests of one kind.
@@ -21,8 +21,8 @@ type algorithm struct {
 	solve   func(ctx context.Context, given []member) (reply []byte, err error)
 }
 
-// A Classifier says how probable the label +1 is. It is what a row returns
-// beside its reply, so that the door can answer x_test.
+// A Classifier says how probable the label +1 is. An algorithm returns one with its
+// reply, so that x_test can be answered.
 type Classifier interface {
 	Prob(x []float64) float64 // P(y = +1 | x); len(x) is that of the rows of x
 }
@@ -33,9 +33,8 @@ type ClassifierFunc func(x []float64) float64
 // Prob returns f(x).
 func (f ClassifierFunc) Prob(x []float64) float64 { return f(x) }
 
-// register adds an algorithm that maps a request Q to a reply R, both structs as
-// the package doc says. solve may change and keep the request; an error that a
-// field is to blame for is made by wrong.
+// register adds an algorithm that maps a request Q to a reply R, both structs as the
+// package doc says. solve owns the request. It makes errors about a field by wrong.
 func register[Q, R any](name string, solve func(ctx context.Context, q *Q) (*R, error)) {
 	add(newAlgorithm(name, func(ctx context.Context, q *Q) ([]byte, error) {
 		r, err := solve(ctx, q)
@@ -46,9 +45,8 @@ func register[Q, R any](name string, solve func(ctx context.Context, q *Q) (*R, 
 	}))
 }
 
-// registerClassifier is register for an algorithm that can classify: Q embeds
-// tested, and if it holds x_test, the reply ends with p_test, the classifier's
-// answer for each row.
+// registerClassifier is register for an algorithm that can classify: Q embeds tested.
+// With x_test the reply ends with p_test, the classifier's answer for each row.
 func registerClassifier[Q, R any, P interface {
 	*Q
 	testRows() [][]float64
@@ -98,8 +96,8 @@ func add(a *algorithm) {
 // names returns the names of all algorithms in order.
 func names() []string { return slices.Sorted(maps.Keys(algorithms)) }
 
-// answer returns the reply to one request, without the end of its line. The
-// error is for the one who asked; it names the field that it is about.
+// answer returns the reply to one request, without the end of its line. The error names
+// the field that it is about.
 func answer(ctx context.Context, text []byte) ([]byte, error) {
 	given, err := members(text)
 	if err != nil {
@@ -129,15 +127,15 @@ func answer(ctx context.Context, text []byte) ([]byte, error) {
 	return a.solve(ctx, given)
 }
 
-// wrong returns the error that a field of the request is to blame for.
+// wrong returns an error about a field of the request.
 func wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", field, fmt.Errorf(format, args...))
 }
 
-// maxProblems is how many problems of one request are told.
+// maxProblems is how many problems of one request a reply tells.
 const maxProblems = 10
 
-// joined returns one error that tells the problems on one line, nil without any.
+// joined returns one error with the problems on one line, nil without any.
 func joined(problems []error) error {
 	switch n := len(problems); {
 	case n == 0:

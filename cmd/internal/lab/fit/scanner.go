@@ -13,14 +13,14 @@ const maxLine = 256 << 20
 
 var errLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
 
-// A line is one line of input without its end, or why there is none.
+// A line is one line of input without its end, or the reason why there is none.
 type line struct {
 	text []byte
 	err  error
 }
 
-// A scanner reads lines of up to max bytes. A longer one is read to its end in
-// little memory.
+// A scanner reads lines of up to max bytes. It skips longer ones in little memory, which
+// bufio.Scanner cannot.
 type scanner struct {
 	r     *bufio.Reader
 	max   int
@@ -31,8 +31,8 @@ func newScanner(r io.Reader, max int) *scanner {
 	return &scanner{r: bufio.NewReaderSize(r, 64<<10), max: max, first: true}
 }
 
-// next returns the next line, which it does not keep. The error is
-// errLineTooLong, after which there may be more, io.EOF, or the reader's.
+// next returns the next line. Its error is errLineTooLong, after which there may be
+// more, io.EOF, or the reader's.
 func (s *scanner) next() line {
 	var text []byte
 	tooLong, any := false, false

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A schema is what the tags of a request's struct say.
+// A schema holds the fields of a request, as the tags of its struct declare them.
 type schema struct {
 	algorithm string
 	fields    []*field
@@ -21,11 +21,10 @@ type field struct {
 	in       set             // of each number in it
 	words    []string        // of a string: what it may be; the first is the default
 	shape    []string        // of a list: a symbol for each dimension
-	fallback json.RawMessage // what a request says that does not mention it; nil: it must
+	fallback json.RawMessage // its value if it is not given; nil: it must be given
 }
 
-// newSchema reads the tags of struct type t. Every mistake in them is a bug and
-// panics.
+// newSchema reads the tags of struct type t. It panics if one is wrong.
 func newSchema(algorithm string, t reflect.Type) *schema {
 	s := &schema{algorithm: algorithm}
 	for _, sf := range reflect.VisibleFields(t) {
@@ -102,7 +101,7 @@ func (s *schema) field(name string) *field {
 	return nil
 }
 
-// names lists the fields that a request may have besides algorithm.
+// names lists the fields of a request, algorithm left out.
 func (s *schema) names() string {
 	list := make([]string, len(s.fields))
 	for i, f := range s.fields {
@@ -111,8 +110,8 @@ func (s *schema) names() string {
 	return strings.Join(list, ", ")
 }
 
-// decode fills q, an addressable struct of the schema's type, and tells all that
-// is wrong at once, in an order that does not depend on that of the request.
+// decode fills q, an addressable struct of the schema's type. The error tells every
+// mistake, in an order that does not depend on the request's.
 func (s *schema) decode(q reflect.Value, given []member) error {
 	var problems []error
 	values := make(map[string]json.RawMessage, len(given))

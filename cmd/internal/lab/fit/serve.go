@@ -25,9 +25,8 @@ func (e *FailedError) ExitCode() int { return 1 }
 // It returns nil at the end of r if every request could be answered, and a
 // *[FailedError] if it could not.
 //
-// It returns early with what stopped it: an error of r or w, or ctx. A request
-// that ctx interrupts gets no reply. Only then one goroutine may be left behind,
-// in a Read of r that nothing can end but r itself.
+// An error of r or w, or the end of ctx, stops it early. A request that ctx interrupts
+// gets no reply. Only then a goroutine may remain, in a Read that only r can end.
 func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,8 +90,7 @@ func stopped(ctx context.Context) error {
 	return fmt.Errorf("stopped: %w", context.Cause(ctx))
 }
 
-// protect is answer, but a panic, which is a bug of ours, costs one reply and
-// not those of the lines behind it.
+// protect is answer, but a panic, which is a bug of ours, costs only one reply.
 func protect(ctx context.Context, text []byte) (reply []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {

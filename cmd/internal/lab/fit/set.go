@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A set is what a number of a request may be.
+// A set holds the values that a number may have.
 type set struct {
 	text           string // as in the tag
 	lo, hi         float64
@@ -19,7 +19,7 @@ type set struct {
 // anyNumber holds every float64.
 var anyNumber = set{text: "(-∞,∞)", lo: math.Inf(-1), hi: math.Inf(1)}
 
-// parseSet reads an interval, [0,1] or (0,∞), or ±1.
+// parseSet reads an interval such as [0,1] or (0,∞), or ±1.
 func parseSet(text string) (set, error) {
 	if text == "±1" {
 		return set{text: text, lo: -1, hi: 1, label: true}, nil

@@ -3,7 +3,6 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/boost"
 	"hamlet/algos/viboost"
 )
 
@@ -35,12 +34,10 @@ type viBoostRequest struct {
 	TypeUpdate string  `json:"type_update" in:"mode|exact"`
 }
 
-// Omega is that of the last pass, computed from the φ before; eta, log_norm and
-// elbo are those of the last φ, and elbo is (91) in full for that omega.
+// Omega is computed in the last pass, from the φ before it. Eta, log_norm and elbo are
+// of the last φ; elbo is (91) in full for that omega.
 type viBoostRound struct {
-	Feature    int       `json:"feature"`
-	Threshold  float64   `json:"threshold"`
-	Polarity   int       `json:"polarity"` // always 1
+	stump                // polarity is always 1
 	Alpha      float64   `json:"alpha"`
 	Omega      []float64 `json:"omega"`
 	Eta        []float64 `json:"eta"`
@@ -59,10 +56,6 @@ type viBoostReply struct {
 }
 
 func viBoost(ctx context.Context, q *viBoostRequest) (*viBoostReply, Classifier, error) {
-	data, err := boost.NewData(q.X)
-	if err != nil {
-		return nil, nil, wrong("x", "%w", err)
-	}
 	cfg := viboost.Config{Prior: q.prior(), Rounds: q.Rounds, Inner: q.Inner, Tau: q.Tau, Bound: true}
 	switch q.Mode {
 	case "exact":
@@ -73,17 +66,14 @@ func viBoost(ctx context.Context, q *viBoostRequest) (*viBoostReply, Classifier,
 	if q.TypeUpdate == "exact" {
 		cfg.Types = viboost.Expectation
 	}
-	b, err := viboost.New(data, q.Y, cfg)
+	b, err := train(ctx, q.X, q.Y, viboost.New, cfg)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := b.Train(ctx); err != nil {
 		return nil, nil, err
 	}
 	r := &viBoostReply{H: make([]float64, len(q.X)), Phi: make([]float64, len(q.X))}
 	for _, o := range b.Rounds() {
 		r.Rounds = append(r.Rounds, viBoostRound{
-			Feature: o.Stump.Feature, Threshold: o.Stump.Threshold, Polarity: o.Stump.Polarity,
+			stump: stumpOf(o.Stump),
 			Alpha: o.Alpha, Omega: o.Omega[:], Eta: o.Eta[:], SNR: o.SNR(), NoiseGrade: o.NoiseGrade(),
 			ELBO: o.ELBO, LogNorm: o.LogNorm, Inner: q.Inner, TrainError: o.TrainError,
 		})
