@@ -38,8 +38,8 @@ import (
 //	…             8·n·D     u = Vx
 //	…             8·n·D     x
 //
-// V and w are saved although (Λ, η) determine them: made anew they would differ
-// in the last bits, and going on would not be bit-equal.
+// V and w are saved although (Λ, η) determine them: computed again they would differ in
+// the last bits.
 const (
 	magic      = "hblr"
 	version    = 1
@@ -92,11 +92,10 @@ func (p *Posterior) MarshalBinary() ([]byte, error) {
 	return p.AppendBinary(make([]byte, 0, binarySize(uint32(p.dim))+blockSize(uint32(p.dim))*uint64(p.block.n)))
 }
 
-// UnmarshalBinary replaces p, which may be the zero value, by what b holds; it
-// keeps no reference to b. Updates then go on bit for bit as if the posterior
-// had never been saved. If b is of another version, cut short, too long, or
-// holds what no posterior can (a variance that is not positive, a number that
-// is not finite), the error wraps ErrFormat and p is as before.
+// UnmarshalBinary replaces p, which may be the zero value, by what b holds; it keeps no
+// reference to b. Updates then go on bit for bit. If b is of another version or length,
+// or holds what no posterior can (a variance that is not positive, a number that is not
+// finite), the error wraps ErrFormat and p is as before.
 func (p *Posterior) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)

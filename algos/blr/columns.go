@@ -2,10 +2,9 @@
 
 package blr
 
-// Several columns at once. A matrix that is read for every event is read from
-// memory for every event; taken for K events together, a tile of it serves all of
-// them from the cache. The sums keep the order of one column, so that what comes
-// out has the same bits however many columns there are.
+// The kernels here take the columns of K events at once, so that a tile of the matrix
+// serves all of them from the cache. The sums keep the order of one column, so the bits
+// do not depend on the number of columns.
 
 const (
 	// A tile of rowTile × colTile numbers takes 64 KB of the second-level cache;
@@ -17,7 +16,7 @@ const (
 )
 
 // interleave writes vectors of length n to dst four by four, side by side: entry
-// 4j+c of group q is entry j of vector 4q+c, 0 where there is none.
+// 4j+c of group q is entry j of vector 4q+c, 0 beyond the last vector.
 func interleave(dst []float64, vectors [][]float64, n int) {
 	for q := 0; 4*q < len(vectors); q++ {
 		group := dst[4*n*q:][:4*n]
@@ -36,7 +35,7 @@ func interleave(dst []float64, vectors [][]float64, n int) {
 }
 
 // mulColumns sets y = A·x for len(x)/4n groups of four interleaved columns. s is
-// scratch of the size of x; none may alias another. Each column has the bits that
+// scratch of the size of x. They may not alias each other. Each column has the bits that
 // mulVec gives it. n² products a column, four at a time.
 func (a triangle) mulColumns(y, x, s []float64, n int) {
 	size, whole := 4*n, n&^3

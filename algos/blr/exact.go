@@ -12,16 +12,15 @@ import (
 //
 //	J(δ, κ) = −φ·E[ln σ(m′ + √s′·ε)] + ½δ² + ½κ² − ln κ,   ε ~ N(0, 1),
 //
-// which is KL(after‖before) − φ·E[ln σ], up to a constant the KL divergence from
-// the Gaussian to belief times likelihood. −ln σ is convex, so its expectation is
-// convex in (m′, √s′) together, and J strictly so: one minimum, where
+// up to a constant the KL divergence from the Gaussian to belief times likelihood. J is
+// strictly convex, because −ln σ is convex: it has one minimum, where
 //
 //	∂J/∂δ = δ − φ√a·E[σ(−z)]               = 0:  δ√a = r·a
 //	∂J/∂κ = κ − 1/κ + φaκ·E[σ(z)σ(−z)]     = 0:  s′ = a/(1 + a·h)
 //
-// (E[ε·σ(−z)] = −√s′·E[σσ̄] by Stein). It is met by Newton's method from the
-// probit site, which is near, with a step that is halved while it passes the
-// minimum along its line. J there, negated, is the bound of the log evidence.
+// (E[ε·σ(−z)] = −√s′·E[σσ̄] by Stein). Newton's method starts at the probit site and
+// halves a step that passes the minimum along its line. −J there is the bound of the log
+// evidence.
 func solveExactRVGA(m, a, phi float64) Step {
 	if a == 0 {
 		e := slopesAt(m, 0)

@@ -1,8 +1,7 @@
 package blr
 
-// The innermost loops of the triangle's kernels, in Go. On amd64 those of
-// kernel_amd64.s take their place where the CPU has AVX; they give the same bits,
-// and `-tags purego` leaves them out.
+// The innermost loops of the triangle's kernels, in Go. On amd64 with AVX kernel_amd64.s
+// replaces them, with the same bits, except with `-tags purego`.
 
 // symm4Go multiplies four rows of a symmetric matrix, columns j of its upper
 // half, by four columns of x, which lie side by side (x[4j+c] is x_j of column c),

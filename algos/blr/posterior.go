@@ -11,14 +11,14 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// Config describes a prior and how its posterior is kept. Zero fields mean the
-// defaults given with each.
+// Config describes a prior and how its posterior learns. Zero fields mean the defaults
+// given with each.
 type Config struct {
 	Dim       int       // number of inputs D, the constant 1 included; 1 … MaxDim
 	Mean      []float64 // prior mean of each weight; nil is 0
 	Precision []float64 // prior precision (1/variance) of each weight, > 0; nil is 1
 	Site      Site      // RVGA by default
-	Refactor  int       // V is re-made by Cholesky whenever the count of updates is divisible by it; 0 is 1000
+	Refactor  int       // V is computed by Cholesky at counts of updates divisible by it; 0 is 1000
 	HalfLife  float64   // events after which a site counts half, at least 1; 0 is for ever
 
 	// XiTolerance is the paper's stopping rule, for JaakkolaJordan: ξ is iterated from 0

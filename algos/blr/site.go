@@ -39,18 +39,16 @@ type Step struct {
 	R   float64 // w ← w + R·Vx, so that m′ = m + R·a
 	Eta float64 // R + H·m′: Δη = Eta·x
 	Xi  float64 // JaakkolaJordan: where the bound touches, ≥ 0; else 0
-	// The event's part of the log evidence, in nats. JaakkolaJordan: (35), the
-	// bound of ln E[σ(yz)^φ]. ExactRVGA: φ·E[ln σ(yz)] after the event less
-	// KL(after‖before), a bound as well. RVGA: φ·ln σ(y·Moderate(m, a)), which
-	// is none.
+	// The event's part of the log evidence, in nats. JaakkolaJordan: (35), a lower bound
+	// of ln E[σ(yz)^φ]. ExactRVGA: φ·E[ln σ(yz)] after the event − KL(after‖before), a
+	// lower bound too. RVGA: φ·ln σ(y·Moderate(m, a)), no bound.
 	Evidence float64
 }
 
-// Solve returns the site of one event, the likelihood σ(yz)^φ under the belief
-// z ~ N(m, a): m finite, a ≥ 0 in nats², y = ±1, phi in (0, 1]. Both labels are
-// the same problem seen in a mirror, so it is solved for y = +1 at y·m: a model
-// trained on flipped labels from a symmetric prior is the exact mirror image.
-// |m| and a count as at most 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
+// Solve returns the site of one event, the likelihood σ(yz)^φ under the belief z ~ N(m, a):
+// m finite, a ≥ 0 in nats², y = ±1, phi in (0, 1]. It solves for y = +1 at y·m, so that a
+// model trained on flipped labels from a symmetric prior is the exact mirror image. |m|
+// and a count as at most 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
 func (s Site) Solve(m, a, y, phi float64) Step {
 	m, a = min(max(m, -farthest), farthest), min(a, farthest)
 	var st Step
@@ -59,8 +57,10 @@ func (s Site) Solve(m, a, y, phi float64) Step {
 		st = solveJJ(y*m, a, phi)
 	case ExactRVGA:
 		st = solveExactRVGA(y*m, a, phi)
-	default:
+	case RVGA:
 		st = solveRVGA(y*m, a, phi)
+	default:
+		panic(fmt.Sprintf("blr: unknown site %d", s))
 	}
 	st.R *= y
 	st.Eta *= y
@@ -163,8 +163,8 @@ const (
 	siteTolerance = 1e-12
 	// ξ is found to 1e−13: an error of 1e−13 in ξ is at most 3e−15 in λ.
 	xiTolerance = 1e-13
-	// maxSteps lets plain bisection close the widest bracket: vectors are held
-	// below 2¹⁰⁰, so a is below 2²⁰⁰·V and the bracket below 2²⁶⁰ or so.
+	// maxSteps lets plain bisection close the widest bracket: vectors are below 2¹⁰⁰, so a
+	// is below 2²⁰⁰·V and the bracket below 2²⁶⁰ or so.
 	maxSteps = 400
 )
 
@@ -176,7 +176,7 @@ const (
 //
 // λ falls with ξ, so g rises, from g(0) at q = 1 + φa/4 to g(∞) at q = 1; the
 // root of F(ξ) = ξ² − g(ξ) lies between √g(0) and √g(∞) and is found by
-// Newton's method held between the two. The increment of the bound (60) is
+// Newton's method between the two. The increment of the bound (60) is
 //
 //	−½ ln q + (φm − 2φλm² + φ²a/4)/(2q) + φ(ln σ(ξ) − ξ/2 + λξ²).
 func solveJJ(m, a, phi float64) Step {

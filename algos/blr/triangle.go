@@ -6,18 +6,15 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A triangle is the upper half of a symmetric n×n matrix, row after row without
-// gaps: row i holds columns i…n−1. One number stands for both of its places, so
-// the matrix cannot lose its symmetry and an update touches n(n+1)/2 numbers.
+// A triangle is the upper half of a symmetric n×n matrix, row after row without gaps: row
+// i holds columns i…n−1. An update touches n(n+1)/2 numbers, and the matrix cannot lose
+// its symmetry.
 //
 //	a₀₀ a₀₁ a₀₂ … a₀ₙ₋₁ a₁₁ a₁₂ … aₙ₋₁ₙ₋₁
 //
-// The kernels below are loops over contiguous rows. They take four rows at a time
-// to load and store less and to keep four sums going, round every product before
-// it is added, and sum in an order that depends on n alone, so that their bits are
-// the same on every CPU. At n = 57 a product and an update take two fifths of
-// the time of gonum's MulVec and SymRankOne, which use SSE2 on a full matrix
-// (BenchmarkAgainstGonum).
+// The kernels are loops over contiguous rows, four at a time. They round every product
+// before it is added and sum in an order that depends on n alone, so that their bits are
+// the same on every CPU. MEASURED.md compares them with gonum's.
 type triangle []float64
 
 func newTriangle(n int) triangle { return make(triangle, n*(n+1)/2) }
@@ -185,10 +182,9 @@ func dot(x, y []float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// cholesky overwrites r, a copy of the positive definite A, with the upper
-// factor R of A = RᵀR, in n³/6 products. A pivot rᵢᵢ² that rounding has taken
-// below floor[i] > 0, a lower bound that the caller knows, is raised to it, so
-// that the factor always exists. It returns how many were raised.
+// cholesky overwrites r, a copy of the positive definite A, with the upper factor R of
+// A = RᵀR, in n³/6 products. It raises a pivot rᵢᵢ² that rounding has taken below
+// floor[i] > 0 to floor[i], and returns how many it raised.
 func (r triangle) cholesky(floor []float64) (raised int) {
 	n := len(floor)
 	for i := range n {
@@ -243,13 +239,12 @@ func (a triangle) squareOf(t triangle, n int) {
 	}
 }
 
-// invert sets cov = V, mean = Vη and returns ln|V| for the precision Λ = V⁻¹:
-// Λ = RᵀR, T = R⁻¹, V = TTᵀ, w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About n³/2 products.
+// invert sets cov = V, mean = Vη and returns ln|V| for the precision Λ = V⁻¹: Λ = RᵀR,
+// T = R⁻¹, V = TTᵀ, w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About n³/2 products.
 //
-// Each squared pivot of R is the precision of one weight given those after it;
-// floor is what the caller knows it to be at least, and where rounding says
-// otherwise (inputs whose scales lie far apart) the pivot is raised to it. factor
-// and tmp are scratch.
+// Each squared pivot of R is the precision of one weight given those after it, at least
+// floor. A pivot that rounding has taken below floor is raised to it (inputs whose scales
+// lie far apart). factor and tmp are scratch.
 func invert(precision triangle, eta, floor []float64, factor, cov triangle, mean, tmp []float64) (logDet float64, raised int) {
 	n := len(eta)
 	copy(factor, precision)

@@ -62,21 +62,17 @@ func (p *Posterior) checkRecord(rec *Record) error {
 	return nil
 }
 
-// Unlearn withdraws an event: it subtracts the site as it stands now, faded by
-// the forgetting since and refreshed if rec was. To rounding, (Λ, η) are then
-// those of the same sites without this one. (The sites of events learnt after it
-// had been solved in its presence, and stay as they are until a Refresh.) Neither
-// Updates nor the log evidence, the score of predictions that were made, changes.
-//
-// With u = Vx, m = wᵀx, a = xᵀVx and q = 1 − ha,
+// Unlearn subtracts the site of rec, as it stands now, from Λ and η. Sites solved after it
+// stay as they are until a Refresh. Neither Updates nor the log evidence changes. With
+// u = Vx, m = wᵀx, a = xᵀVx and q = 1 − ha,
 //
 //	V ← V + h/q·uuᵀ,   w ← w + ρu,   ρ = (hm − e)/q,   ln|V| ← ln|V| − ln q
 //	KL(before‖after) = ½(−ha − ln q + ρ²aq)
 //
-// for Δη = −e·x: it costs O(D²) and allocates nothing, and one factoring where q
-// is small. V is probed after every withdrawal. The error wraps ErrIndefinite if
-// q shows that the site is not in the belief, and says so of a record that none
-// can be; nothing has changed then. It panics if rec.X has the wrong length.
+// for Δη = −e·x. It costs O(D²) and allocates nothing; where q is small it costs a
+// factoring. It probes V. The error wraps ErrIndefinite if the site is not in the belief,
+// or says why rec can be no record; nothing has changed then. It panics if rec.X has the
+// wrong length.
 func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
 	if err := p.checkRecord(&rec); err != nil {
 		return Receipt{}, err

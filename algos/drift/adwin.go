@@ -136,7 +136,7 @@ func (a *ADWIN) differs() bool {
 	return false
 }
 
-// drop drops the oldest bucket and returns how many numbers it held.
+// drop drops the oldest bucket and returns how many numbers were in it.
 func (a *ADWIN) drop() int {
 	last := len(a.rows) - 1
 	row := a.rows[last]
@@ -146,7 +146,7 @@ func (a *ADWIN) drop() int {
 		a.rows = a.rows[:last]
 		last--
 	}
-	a.window = bucket{} // summed anew, so that errors of rounding leave with the past
+	a.window = bucket{} // summed again, so that old rounding errors go
 	for i := last; i >= 0; i-- {
 		for _, b := range a.rows[i] {
 			a.window = join(a.window, b)

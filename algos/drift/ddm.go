@@ -12,7 +12,7 @@ import (
 type DDMConfig struct {
 	Warning float64 // warning level, in standard deviations; 0 is 2
 	Drift   float64 // drift level, at least Warning; 0 is 3
-	Least   int     // events before anything is said: what the normal approximation needs; 0 is 30
+	Least   int     // no state but InControl before so many events: what the normal approximation needs; 0 is 30
 }
 
 func (cfg *DDMConfig) fill() error {
@@ -36,12 +36,12 @@ type DDMLevel uint8
 const (
 	InControl    DDMLevel = iota
 	Warning               // a change may have begun here: the paper keeps events from here on
-	OutOfControl          // it has: the paper learns anew from what was kept
+	OutOfControl          // it has: the paper learns again from the events since the warning
 )
 
 // A DDM is the drift detection method of Gama, Medas, Castillo and Rodrigues
 // (Learning with drift detection, 2004, section 3), a peer that the alarms are
-// measured against. With p the share of wrong predictions among the n events of
+// measured against. With p the rate of wrong predictions among the n events of
 // a context and s = √(p(1−p)/n), it keeps p and s of where p + s was least, and
 //
 //	p + s > p_min + 2·s_min   is the warning level,
@@ -94,7 +94,7 @@ func (d *DDM) Observe(wrong bool) DDMLevel {
 	return InControl
 }
 
-// Rate returns p, the share of wrong predictions in this context, and its standard
+// Rate returns p, the rate of wrong predictions in this context, and its standard
 // deviation s; both are 0 before the first event.
 func (d *DDM) Rate() (p, s float64) {
 	if d.events == 0 {

@@ -145,7 +145,7 @@ func sourceRates(witnesses []witness) []SourceRate {
 // So midpoints of θ are a quadrature with close nodes where rates are small.
 func flipPosterior(probs []float64) (mean, low, high float64) {
 	const nodes = 512
-	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and π/2nodes
+	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and π/(2·nodes)
 	var rate, density [nodes]float64
 	most := math.Inf(-1)
 	c, before := cosHalf, cosHalf // cos 2θ at this node and the one before

@@ -1,7 +1,7 @@
 package drift
 
-// A Status is what an alarm shows of itself. What its numbers mean, and their
-// units, is said with each alarm.
+// A Status is how an alarm stands. Each alarm documents what its numbers mean and their
+// units.
 type Status struct {
 	Raised    bool
 	Since     uint64 // the event count of the last change of Raised, 0 if there was none
@@ -21,12 +21,11 @@ const (
 	MeaningChanged                  // loss alone
 )
 
-// Diagnose joins the three alarms. Labels that went bad raise the loss too, and are
-// the first thing to see to, because everything else is judged by them. Mail
-// unlike anything learnt raises the loss until it is learnt. What is left is loss
-// alone: the same mail means something else now. The loss is the fastest of the
-// three: after a change MeaningChanged may stand for some hundred events until a
-// slower and more specific alarm says why.
+// Diagnose names the most specific alarm that is raised. Labels that went bad raise the
+// loss too, and come first, because everything else is judged by them. Mail unlike
+// anything learnt raises the loss until it is learnt. Loss alone means that the same mail
+// means something else now. The loss is the fastest alarm: after a change MeaningChanged
+// may stand for some hundred events until a more specific alarm is raised.
 func Diagnose(noise, covariate, concept Status) Diagnosis {
 	switch {
 	case noise.Raised:

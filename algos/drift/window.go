@@ -31,7 +31,7 @@ func (r *rows) add(x []float64) {
 	r.seen++
 }
 
-// held returns how many rows there are.
+// held returns the number of rows.
 func (r *rows) held() int { return int(min(r.seen, uint64(r.limit))) }
 
 // appendLast appends to dst the n rows before row end, oldest first.

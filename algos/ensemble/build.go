@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"hamlet/algos/boost"
 )
@@ -21,7 +22,7 @@ type Window struct {
 // MaxWeight bounds a row's weight; a label trust is at most 1.
 const MaxWeight = 1e6
 
-// A Result is what became of one kind: an ensemble, or why there is none.
+// A Result is the ensemble of one kind, or why it could not be built.
 type Result struct {
 	Ensemble *Ensemble
 	Err      error
@@ -119,25 +120,13 @@ func newSample(w *Window) (*sample, error) {
 		return nil, ErrNoRows
 	case !both[0] || !both[1]:
 		return nil, ErrOneClass
-	case !varies(s.x):
+	case !slices.ContainsFunc(s.x, func(row []float64) bool { return !slices.Equal(row, s.x[0]) }):
 		return nil, ErrConstant
 	}
 	return s, nil
 }
 
-// varies reports whether any row differs from the first.
-func varies(x [][]float64) bool {
-	for _, row := range x[1:] {
-		for j, v := range row {
-			if v != x[0][j] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// data returns the sample in at most so many quantile bins an input.
+// data returns the sample in at most most quantile bins an input.
 func (s *sample) data(most int) (*boost.Data, error) {
 	if d := s.binned[most]; d != nil {
 		return d, nil
