@@ -70,7 +70,7 @@ func (h *header) read(r *codec.Reader) {
 		r.Fail("kind %d for %d numbers and %d rows", h.kind, h.dim, h.rows)
 	}
 	if !(l.Mix >= 0 && l.Mix <= 1 && l.Theta >= 0 && l.Theta <= 1 && l.Gamma > 0) {
-		r.Fail("the likelihood %+v", *l)
+		r.Fail("the likelihood %v, %v, %v", l.Mix, l.Theta, l.Gamma)
 	}
 }
 

@@ -2,6 +2,7 @@ package bblr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -246,6 +247,31 @@ func TestRebuildConfig(t *testing.T) {
 	t.Logf("%d errors, logistic regression %d, without the forged rows %d", got, fooled, clean)
 	if got > clean+n/50 || fooled < clean+n/5 {
 		t.Errorf("%d errors, logistic regression %d, without the forged rows %d", got, fooled, clean)
+	}
+}
+
+// Rebuild is Fit with RebuildConfig, to the bit, and has its errors.
+func TestRebuildIsAFitWithRebuildConfig(t *testing.T) {
+	for seed, scale := range []float64{1, 1e100, 1e160, 0} {
+		x, y := noisySample(uint64(seed), 300, 8, 0.1)
+		weight := make([]float64, len(x))
+		for i, row := range x {
+			weight[i] = float64(i % 5)
+			for j := range row {
+				row[j] *= scale
+			}
+		}
+		if scale == 0 {
+			y = slices.Repeat([]float64{1}, len(x))
+		}
+		want, _, wantErr := Fit(t.Context(), RebuildConfig(8), x, y, weight)
+		got, err := Rebuild(t.Context(), x, y, weight)
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("scale %v: error %v, want %v", scale, err, wantErr)
+		}
+		if err == nil && (!slices.Equal(got.weights, want.weights) || got.bias != want.bias || got.likelihood != want.likelihood) {
+			t.Errorf("scale %v: %+v, want %+v", scale, got, want)
+		}
 	}
 }
 

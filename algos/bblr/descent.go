@@ -18,9 +18,9 @@ type smooth interface {
 // again whenever it leads nowhere, a step is rate·gradient. On the four UCI sets
 // that ends at lower losses than the plain gradient, with a tenth of its steps.
 //
-// gonum's optimize has the same method, but its vector operations are assembly on
-// some CPUs and sum in another order there: the bits of a model would depend on
-// the machine. It serves as an oracle in the tests.
+// gonum's optimize has the same method, but its vector operations sum in another
+// order on some CPUs, so the bits would depend on the machine. The tests compare
+// with it.
 type descent struct {
 	rates                             rates
 	first                             float64 // the share of the first rate that a search begins with
@@ -53,6 +53,13 @@ func (r rates) factors(first float64) func(yield func(t float64) bool) {
 	}
 }
 
+// enough is the part of the improvement that the slope promises which a step must
+// gain: Nocedal and Wright, section 3.1.
+const enough = 1e-4
+
+// maxRates bounds the learning rates of one step; by the default there are 5.
+const maxRates = 2000
+
 // memory is how many differences are kept; Nocedal and Wright (section 7.2) find
 // 3 to 20 satisfactory.
 const memory = 10
@@ -73,18 +80,26 @@ func newDescent(d int) *descent {
 // not even the least rate improves, or after the most steps. The value never
 // exceeds that at the start. The error is ctx's.
 func (l *descent) minimise(ctx context.Context, f smooth, w []float64, r rates) (float64, error) {
+	return l.run(ctx, w, r, f.gradient(l.grad, w), func() []float64 { return l.grad },
+		func(value float64) (float64, bool, error) { return l.search(ctx, f, w, value) })
+}
+
+// run is minimise from the value at w and its gradient in l.grad. slope returns what
+// is to become 0, and search moves along −H·slope.
+func (l *descent) run(ctx context.Context, w []float64, r rates, value float64,
+	slope func() []float64, search func(value float64) (next float64, ok bool, err error)) (float64, error) {
 	l.rates, l.taken, l.first = r, 0, 1
-	value := f.gradient(l.grad, w)
 	little := 0 // steps in a row that gained less than r.gain
 	for range r.most {
 		if err := ctx.Err(); err != nil {
 			return value, err
 		}
-		if !(norm(l.grad) > r.tolerance) {
+		g := slope()
+		if !(norm(g) > r.tolerance) {
 			break
 		}
-		l.aim(l.grad)
-		next, ok, err := l.search(ctx, f, w, value)
+		l.aim(g)
+		next, ok, err := search(value)
 		if err != nil {
 			return value, err
 		}
@@ -140,7 +155,6 @@ func (l *descent) aim(grad []float64) {
 // search puts the first point along the direction that improves enough (Armijo's
 // condition) into trial and its gradient into trialGrad. The error is ctx's.
 func (l *descent) search(ctx context.Context, f smooth, w []float64, value float64) (next float64, ok bool, err error) {
-	const enough = 1e-4 // of the improvement that the slope promises: Nocedal and Wright, section 3.1
 	slope := dot(l.grad, l.direction)
 	if !(slope < 0) {
 		return value, false, nil

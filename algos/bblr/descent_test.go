@@ -335,7 +335,7 @@ func (c *counted) gradient(grad, w []float64) float64 {
 func TestSearchEndsWhereNothingImproves(t *testing.T) {
 	x, y := noisySample(6, 150, 4, 0.2)
 	schedule := Schedule{}.withDefaults()
-	s := newSLA(newProblem(x, y, nil), Counts(75, 75, 150).curve(), 1e-3, schedule)
+	s := newSLA(newProblem(x, y, nil), Counts(75, 75, 150).curve(), 1e-3, schedule.LossTolerance, schedule.rates(150))
 	w := make([]float64, 4)
 	value, err := s.searchRange(t.Context(), w, level{2, 8, 0.2})
 	if err != nil {

@@ -1,3 +1,5 @@
+// Laboratory: the paper's variants of a linear fit, for hamlet fit and the tests.
+
 package bblr
 
 import (
@@ -5,7 +7,145 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
+
+// A Variant is one of the paper's configurations (section 5).
+type Variant int
+
+const (
+	// BBLR2 counts: α and β are the numbers of positives and negatives and n that
+	// of all, so that w = ½ and θ is the fraction of positives. It is the default.
+	BBLR2 Variant = iota
+	// BBLR1 has the fixed prior α = β = 1, n = 100.
+	BBLR1
+	// BBLR3 is BBLR2 with r_γ, γ_MIN, γ_MAX and λ chosen on a held-out fifth (SLAM).
+	BBLR3
+	// BBLR4 is BBLR3 with w, θ and γ then learnt by their gradients, from the rates
+	// of true positives and negatives.
+	BBLR4
+	// Sigmoid is what the paper compares itself with: the loss σ(−γz) of Nguyen and
+	// Sanner (2013), by the same algorithm. Its probability is σ(γz).
+	Sigmoid
+)
+
+var variantNames = [...]string{"BBLR2", "BBLR1", "BBLR3", "BBLR4", "sigmoid"}
+
+// String returns the paper's name.
+func (v Variant) String() string {
+	if v < 0 || int(v) >= len(variantNames) {
+		return fmt.Sprintf("Variant(%d)", int(v))
+	}
+	return variantNames[v]
+}
+
+// A Config says what to fit. Its zero value is the paper's BBLR2.
+type Config struct {
+	Variant Variant
+	// Lambda is λ ≥ 0, half of which weighs |w|², the bias included; 0 is 10⁻³, by
+	// which the paper's logistic regression is reproduced exactly.
+	Lambda float64
+	// Unpenalised makes λ zero, which Lambda cannot say.
+	Unpenalised bool
+	// Raw takes the rows as they are. Otherwise they are standardised (mean 0,
+	// population standard deviation 1; a constant column counts for nothing) and a
+	// bias is added as the last weight.
+	Raw bool
+	// Start is w₀, as long as a row (and one more for the bias); nil is the
+	// logistic regression with the same λ, but at least 10⁻³.
+	Start []float64
+	// Schedule holds the constants of SLA.
+	Schedule
+}
+
+// A Report says how a fit went.
+type Report struct {
+	Lambda    float64  // λ
+	Schedule  Schedule // the constants, with what SLAM chose
+	LossStart float64  // the objective at the start, with the fitted likelihood and λ
+	LossEnd   float64  // the objective at the fitted weights; never above LossStart but for a sparse fit
+	Errors    int      // rows with y·wᵀx ≤ 0
+}
+
+const (
+	defaultLambda = 1e-3
+	leastRidge    = 1e-3 // λ of the logistic regression that a fit starts from
+)
+
+// RebuildConfig is what Rebuild fits, to rows with that many columns.
+func RebuildConfig(columns int) Config {
+	return Config{
+		Lambda: rebuildLambda,
+		Start:  make([]float64, columns+1),
+		Schedule: Schedule{
+			GammaMin: rebuildGamma, GammaMax: rebuildGamma,
+			LossTolerance: rebuildGain, GradientTolerance: rebuildTolerance,
+		},
+	}
+}
+
+// withDefaults returns cfg with its zero fields filled in.
+func (cfg Config) withDefaults() Config {
+	if cfg.Lambda == 0 && !cfg.Unpenalised {
+		cfg.Lambda = defaultLambda
+	}
+	cfg.Schedule = cfg.Schedule.withDefaults()
+	return cfg
+}
+
+// Check reports all that is wrong with cfg.
+func (cfg Config) Check() error {
+	errs := []error{cfg.Schedule.Check()}
+	if cfg.Variant < 0 || int(cfg.Variant) >= len(variantNames) {
+		errs = append(errs, badField("Variant", "%d: want one of %v", int(cfg.Variant), variantNames))
+	}
+	errs = append(errs, checkLambda(cfg.Lambda, cfg.Unpenalised), checkFinite("Start", cfg.Start))
+	return errors.Join(errs...)
+}
+
+func checkLambda(λ float64, none bool) error {
+	switch {
+	case !(λ >= 0 && λ <= math.MaxFloat64):
+		return badField("Lambda", "%v: want at least 0 and finite", λ)
+	case none && λ != 0:
+		return badField("Lambda", "%v and Unpenalised set: want one of them", λ)
+	}
+	return nil
+}
+
+// Fit fits wᵀx as Rebuild does, by the variant and constants of cfg. All variants
+// but BBLR1 and Sigmoid need both labels. An error says what is wrong with cfg or
+// the data, or is ctx's.
+func Fit(ctx context.Context, cfg Config, x [][]float64, y, weight []float64) (*Linear, Report, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, Report{}, err
+	}
+	if err := checkRows(x, y, weight); err != nil {
+		return nil, Report{}, err
+	}
+	cfg = cfg.withDefaults()
+	var s *scaling
+	if !cfg.Raw {
+		var err error
+		if s, err = newScaling(x); err != nil {
+			return nil, Report{}, err
+		}
+		x = s.rows(x, 1)
+	}
+	f := &fitter{Config: cfg, problem: newProblem(x, y, weight)}
+	if cfg.Start != nil && len(cfg.Start) != f.problem.d {
+		panic(fmt.Sprintf("bblr: a start of %d weights for %d", len(cfg.Start), f.problem.d))
+	}
+	w, l, err := f.fit(ctx)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	m, err := newLinear(w, l, s)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	return m, f.report, nil
+}
 
 // A fitter fits one sample, whatever its rows stand for.
 type fitter struct {
@@ -30,24 +170,59 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 		return nil, l, err
 	}
 	l.Gamma = f.Schedule.last()
-	s := newSLA(f.problem, f.curve(l), f.Lambda, f.Schedule)
-	if f.Variant == BBLR4 { // here is but one of the places where learning begins
+	c := l.curve()
+	if f.Variant == Sigmoid {
+		c = sigmoidCurve(l.Gamma)
+	}
+	s := f.newSLA(c)
+	if f.Variant == BBLR4 { // this is only one of the places where learning begins
 		s.blind, s.rates = true, f.Schedule.quick(s.total, f.LossTolerance)
 	}
-	w := append([]float64(nil), w0...)
-	f.report.LossEnd, err = s.anneal(ctx, w)
+	w := slices.Clone(w0)
+	f.report.LossEnd, err = s.anneal(ctx, f.Schedule, w)
 	if err == nil && f.Variant == BBLR4 {
 		l, s, err = f.learn(ctx, l.Gamma, w0, w)
 	}
 	if err != nil {
 		return nil, l, err
 	}
-	f.finish(s.objective, w0, w)
-	return w, l, f.finite()
+	return w, l, f.finish(s.objective, w0, w)
 }
 
-// finish reports on w under the objective that was minimised last.
-func (f *fitter) finish(o *objective, w0, w []float64) {
+// start returns w₀: that of the configuration, or the logistic regression.
+func (f *fitter) start(ctx context.Context) ([]float64, error) {
+	if f.Start != nil {
+		return f.Start, nil
+	}
+	return logisticRegression(ctx, f.problem, max(f.Lambda, leastRidge))
+}
+
+func (f *fitter) newSLA(c curve) *sla {
+	return newSLA(f.problem, c, f.Lambda, f.LossTolerance, f.Schedule.rates(f.problem.total))
+}
+
+// anneal moves w from where it is to a minimum at the last level's γ, by minima at
+// all levels before it (algorithm 1). It returns the value there, which is at most
+// that at the start: if the way over lower levels ends above it, the last level is
+// searched from the start once more.
+func (s *sla) anneal(ctx context.Context, schedule Schedule, w []float64) (value float64, err error) {
+	start := slices.Clone(w)
+	var last level
+	for last = range schedule.levels {
+		if value, err = s.searchRange(ctx, w, last); err != nil {
+			return value, err
+		}
+	}
+	if s.value(start) < value {
+		copy(w, start)
+		return s.searchRange(ctx, w, last)
+	}
+	return value, nil
+}
+
+// finish reports on w under the objective that was minimised last. The error says
+// that its sums have overflowed.
+func (f *fitter) finish(o *objective, w0, w []float64) error {
 	f.report.Lambda, f.report.Schedule = o.lambda, f.Schedule
 	f.report.LossStart, f.report.LossEnd = o.value(w0), o.value(w)
 	f.report.Errors = 0
@@ -56,14 +231,7 @@ func (f *fitter) finish(o *objective, w0, w []float64) {
 			f.report.Errors++
 		}
 	}
-}
-
-// finite says that the fit's sums have overflowed, if they have.
-func (f *fitter) finite() error {
-	if !(math.Abs(f.report.LossStart)+math.Abs(f.report.LossEnd) <= math.MaxFloat64) {
-		return fmt.Errorf("the loss went from %v to %v: the numbers are too large to be summed", f.report.LossStart, f.report.LossEnd)
-	}
-	return nil
+	return checkLosses(f.report.LossStart, f.report.LossEnd)
 }
 
 // mixture returns the variant's likelihood as far as the labels determine it.
@@ -74,42 +242,11 @@ func (f *fitter) mixture() (Likelihood, error) {
 	case BBLR1:
 		return Counts(1, 1, 100), nil
 	}
-	positive, negative := f.problem.classes()
-	if positive == 0 || negative == 0 {
-		return Likelihood{}, ErrOneClass
-	}
-	return Counts(positive, negative, positive+negative), nil
+	return f.problem.counts()
 }
 
-// ErrOneClass says that all rows (that count at all) have one label, where the
-// variant takes its mixture from the numbers of both. Fit BBLR1, or wait for the
-// other label.
-var ErrOneClass = errors.New("all rows have the same label: want both")
-
-// classes returns the weight of either label.
-func (p *problem) classes() (positive, negative float64) {
-	for i, y := range p.y {
-		if y > 0 {
-			positive += p.weight[i]
-		} else {
-			negative += p.weight[i]
-		}
-	}
-	return positive, negative
-}
-
-// curve returns the loss that the variant minimises.
-func (f *fitter) curve(l Likelihood) curve {
-	if f.Variant == Sigmoid {
-		return sigmoidCurve(l.Gamma)
-	}
-	return l.curve()
-}
-
-// start returns w₀: that of the configuration, or the logistic regression.
-func (f *fitter) start(ctx context.Context) ([]float64, error) {
-	if f.Start != nil {
-		return f.Start, nil
-	}
-	return logisticRegression(ctx, f.problem, max(f.Lambda, leastRidge))
+// sigmoidCurve is the loss of Nguyen and Sanner, σ(−v) (equation 10).
+func sigmoidCurve(γ float64) curve {
+	s := side{b: 1, sigmoid: true, flat: math.Inf(1), cut: math.Inf(1)}
+	return curve{plus: s, minus: s, gamma: γ}
 }

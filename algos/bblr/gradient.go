@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: the loss and its gradients at any point, for hamlet fit and the tests.
 
 package bblr
 
@@ -8,19 +8,30 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// TotalLoss returns equation 39, Σ −ln p(y_i | wᵀx_i) + λ/2·|w|², in nats. A row
-// of another length than w is a bug and panics, here and in the gradients.
+// Loss returns −ln p(y | z) for y = ±1 (equations 21 and 22, and with y·z for z
+// also 5 and 6): with w > 0 it saturates, at −ln a or −ln c.
+func (l Likelihood) Loss(z, y float64) float64 {
+	s := l.side(y)
+	loss, _ := s.at(float64(float64(y*l.Gamma) * z))
+	return loss
+}
+
+// each calls visit with the number of each row, the side of its label and y·wᵀx. A
+// row of another length than w is a bug and panics.
+func (l Likelihood) each(x [][]float64, y, w []float64, visit func(i int, s *side, m float64)) {
+	c := curve{plus: l.side(1), minus: l.side(-1)}
+	for i, row := range x {
+		visit(i, c.side(y[i]), float64(y[i]*product(w, row)))
+	}
+}
+
+// TotalLoss returns equation 39, Σ −ln p(y_i | wᵀx_i) + λ/2·|w|², in nats.
 func (l Likelihood) TotalLoss(x [][]float64, y, w []float64, λ float64) float64 {
 	sum := 0.0
-	plus, minus := l.side(1), l.side(-1)
-	for i, row := range x {
-		s := &plus
-		if y[i] < 0 {
-			s = &minus
-		}
-		loss, _ := s.at(float64(float64(y[i]*l.Gamma) * product(w, row)))
+	l.each(x, y, w, func(_ int, s *side, m float64) {
+		loss, _ := s.at(float64(l.Gamma * m))
 		sum += loss
-	}
+	})
 	return sum + float64(0.5*float64(λ*dot(w, w)))
 }
 
@@ -33,18 +44,11 @@ func (l Likelihood) GradientTo(dst []float64, x [][]float64, y, w []float64, λ 
 	for j, v := range w {
 		dst[j] = float64(λ * v)
 	}
-	plus, minus := l.side(1), l.side(-1)
-	for i, row := range x {
-		s := &plus
-		if y[i] < 0 {
-			s = &minus
+	l.each(x, y, w, func(i int, s *side, m float64) {
+		if _, slope := s.at(float64(l.Gamma * m)); slope != 0 {
+			addScaled(dst, float64(slope*float64(y[i]*l.Gamma)), x[i])
 		}
-		scale := float64(y[i] * l.Gamma)
-		_, slope := s.at(float64(scale * product(w, row)))
-		if slope != 0 {
-			addScaled(dst, float64(slope*scale), row)
-		}
-	}
+	})
 }
 
 // A HyperGradient is the gradient of the log likelihood (24), without a prior, by
@@ -60,15 +64,10 @@ type HyperGradient struct {
 // raise the likelihood of an example at γz = −800 by the factor e⁸⁰⁰θ.
 func (l Likelihood) HyperGradient(x [][]float64, y, w []float64) HyperGradient {
 	var g HyperGradient
-	plus, minus := l.side(1), l.side(-1)
-	for i, row := range x {
-		s := &plus
-		if y[i] < 0 {
-			s = &minus
-		}
-		_, _, h := l.partials(s, float64(y[i]*product(w, row)), y[i])
+	l.each(x, y, w, func(i int, s *side, m float64) {
+		_, _, h := l.partials(s, m, y[i])
 		g.add(h, 1)
-	}
+	})
 	return g
 }
 

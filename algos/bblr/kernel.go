@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: kernel classifiers.
 
 package bblr
 
@@ -161,13 +161,12 @@ func (f *fitter) fitKernel(ctx context.Context, sparse bool) ([]float64, Likelih
 		f.Lambda = 0
 		err = newSparsifier(f.problem, l.curve(), f.Schedule).fit(ctx, a)
 	} else {
-		_, err = newSLA(f.problem, l.curve(), f.Lambda, f.Schedule).searchRange(ctx, a, only)
+		_, err = f.newSLA(l.curve()).searchRange(ctx, a, only)
 	}
 	if err != nil {
 		return nil, l, err
 	}
-	f.finish(newObjective(f.problem, l.curve(), f.Lambda), f.Start, a)
-	return a, l, f.finite()
+	return a, l, f.finish(newObjective(f.problem, l.curve(), f.Lambda), f.Start, a)
 }
 
 // A KernelMachine is a fitted kernel classifier. It does not change, and may be

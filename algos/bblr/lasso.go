@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: the descent of the sparse kernel fit.
 
 package bblr
 
@@ -49,46 +49,23 @@ func pseudo(g, v, c float64) float64 {
 
 // minimise is that of descent, of the sum.
 func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (float64, error) {
-	l.rates, l.taken = r, 0
-	value := f.gradient(l.grad, a) + l.norm1(a)
-	for range r.most {
-		if err := ctx.Err(); err != nil {
-			return value, err
-		}
+	slope := func() []float64 {
 		for j, g := range l.grad {
 			l.pseudo[j] = pseudo(g, a[j], l.l1[j])
 		}
-		if !(norm(l.pseudo) > r.tolerance) {
-			break
-		}
-		l.aim(l.pseudo)
-		for j, d := range l.direction {
-			if !(d*l.pseudo[j] < 0) {
-				l.direction[j] = 0
-			}
-		}
-		next, ok, err := l.search(ctx, f, a, value)
-		if err != nil {
-			return value, err
-		}
-		if !ok {
-			if l.taken == 0 {
-				break
-			}
-			l.taken = 0
-			continue
-		}
-		l.remember(a)
-		copy(a, l.trial)
-		l.grad, l.trialGrad = l.trialGrad, l.grad
-		value = next
+		return l.pseudo
 	}
-	return value, nil
+	return l.run(ctx, a, r, f.gradient(l.grad, a)+l.norm1(a), slope,
+		func(value float64) (float64, bool, error) { return l.search(ctx, f, a, value) })
 }
 
 // search is that of descent, within the orthant.
 func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64) (next float64, ok bool, err error) {
-	const enough = 1e-4
+	for j, d := range l.direction {
+		if !(d*l.pseudo[j] < 0) {
+			l.direction[j] = 0
+		}
+	}
 	for t := range l.rates.factors(1) {
 		if err := ctx.Err(); err != nil {
 			return value, false, err

@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: BBLR4, which learns the mixture and γ.
 
 package bblr
 
@@ -39,7 +39,7 @@ func (f *fitter) learn(ctx context.Context, γ float64, w0, w []float64) (Likeli
 	}
 	var s *sla
 	for round := 1; ; round++ {
-		s = newSLA(f.problem, l.curve(), f.Lambda, f.Schedule)
+		s = f.newSLA(l.curve())
 		s.rates = f.Schedule.quick(s.total, f.LossTolerance)
 		found, err := s.searchRange(ctx, w, f.only(l))
 		if err != nil {
@@ -161,5 +161,23 @@ func (p *problem) rates(w []float64, γ float64) Likelihood {
 	l := Rates(rate(1), rate(0))
 	l.Mix = min(l.Mix, 1-half/p.total)
 	l.Gamma = γ
+	return l
+}
+
+// Rates returns the mixture whose extreme probabilities are the rates of a hard
+// classifier (equations 27 to 30): a + b is the true positive rate and 1 − a the
+// true negative rate, so that
+//
+//	w = 2 − (TNR+TPR),   θ = (1−TNR)/(2 − (TNR+TPR)).
+//
+// A perfect classifier makes that 0/0 and one worse than chance makes w > 1:
+// then w is clipped to 1, and θ is the share (1−TNR)/((1−TNR)+(1−TPR)) of its
+// mistakes that concern negatives, ½ without mistakes. γ is 1.
+func Rates(tpr, tnr float64) Likelihood {
+	miss, alarm := 1-tpr, 1-tnr
+	l := Likelihood{Mix: min(miss+alarm, 1), Theta: 0.5, Gamma: 1}
+	if miss+alarm > 0 {
+		l.Theta = alarm / (miss + alarm)
+	}
 	return l
 }

@@ -36,24 +36,6 @@ func Counts(α, β, n float64) Likelihood {
 	return l
 }
 
-// Rates returns the mixture whose extreme probabilities are the rates of a hard
-// classifier (equations 27 to 30): a + b is the true positive rate and 1 − a the
-// true negative rate, so that
-//
-//	w = 2 − (TNR+TPR),   θ = (1−TNR)/(2 − (TNR+TPR)).
-//
-// A perfect classifier makes that 0/0 and one worse than chance makes w > 1:
-// then w is clipped to 1, and θ is the share (1−TNR)/((1−TNR)+(1−TPR)) of its
-// mistakes that concern negatives, ½ without mistakes. γ is 1.
-func Rates(tpr, tnr float64) Likelihood {
-	miss, alarm := 1-tpr, 1-tnr
-	l := Likelihood{Mix: min(miss+alarm, 1), Theta: 0.5, Gamma: 1}
-	if miss+alarm > 0 {
-		l.Theta = alarm / (miss + alarm)
-	}
-	return l
-}
-
 // A returns a = wθ, the least probability of +1.
 func (l Likelihood) A() float64 { return float64(l.Mix * l.Theta) }
 
@@ -79,14 +61,6 @@ func (l Likelihood) LogOdds(z float64) float64 {
 	up, _ := plus.at(u)
 	down, _ := minus.at(-u)
 	return down - up
-}
-
-// Loss returns −ln p(y | z) for y = ±1 (equations 21 and 22, and with y·z for z
-// also 5 and 6): with w > 0 it saturates, at −ln a or −ln c.
-func (l Likelihood) Loss(z, y float64) float64 {
-	s := l.side(y)
-	loss, _ := s.at(float64(float64(y*l.Gamma) * z))
-	return loss
 }
 
 // A side is what the loss of one label is made of: at the margin v = yγz the

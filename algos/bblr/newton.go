@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: logistic regression, from which the paper's variants start.
 
 package bblr
 
@@ -100,7 +100,7 @@ func solve(a, b []float64) bool {
 // λ > 0, which is equation 39 with a mixture of weight 0 and γ = 1: by a descent to
 // a mean gradient of 10⁻⁸, and from there by Newton's method.
 func logisticRegression(ctx context.Context, p *problem, λ float64) ([]float64, error) {
-	o := newObjective(p, logisticCurve(), λ)
+	o := newObjective(p, Likelihood{Theta: 0.5, Gamma: 1}.curve(), λ)
 	w := make([]float64, p.d)
 	_, err := newDescent(p.d).minimise(ctx, o, w, rates{
 		max: 1 / p.total, min: 1e-12 / p.total, shrink: 0.5, tolerance: 1e-8 * p.total, most: maxDescent,

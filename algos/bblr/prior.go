@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: the prior of the sparse kernel fit.
 
 package bblr
 

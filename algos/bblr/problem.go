@@ -1,6 +1,6 @@
 package bblr
 
-import "math"
+import "slices"
 
 // A problem is the labelled rows of a fit, laid out for sums over them. Each row
 // i counts weight_i times; every sum runs over the rows in the order given.
@@ -26,20 +26,17 @@ func newProblem(x [][]float64, y, weight []float64) *problem {
 	return p
 }
 
-// weigh fills in the weights if there are none, and their sum.
+// weigh sets the total weight, and all weights to 1 if there are none.
 func (p *problem) weigh() {
 	if p.weight == nil {
-		p.weight = make([]float64, p.n)
-		for i := range p.weight {
-			p.weight[i] = 1
-		}
+		p.weight = slices.Repeat([]float64{1}, p.n)
 	}
 	for _, v := range p.weight {
 		p.total += v
 	}
 }
 
-// layColumns makes cols of rows.
+// layColumns fills cols from rows.
 func (p *problem) layColumns() {
 	p.cols = make([]float64, p.n*p.d)
 	for i := range p.n {
@@ -52,8 +49,8 @@ func (p *problem) layColumns() {
 func (p *problem) row(i int) []float64    { return p.rows[i*p.d : (i+1)*p.d] }
 func (p *problem) column(j int) []float64 { return p.cols[j*p.n : (j+1)*p.n] }
 
-// margins sets dst_i to y_i·wᵀx_i. Where most weights are 0, as in a sparse kernel
-// fit, it sums over the columns of the others.
+// margins sets dst_i to y_i·wᵀx_i. If fewer than a quarter of the weights are not 0,
+// it sums over their columns.
 func (p *problem) margins(dst, w []float64) {
 	support := 0
 	for _, v := range w {
@@ -96,23 +93,6 @@ func (l Likelihood) curve() curve {
 	return c
 }
 
-// rough is curve with derivatives of 0 wherever the loss, as computed, is constant:
-// rows that lie there, below e⁻⁴⁰ of the others, cost a descent next to nothing.
-func (l Likelihood) rough() curve {
-	c := l.curve()
-	c.plus.cut, c.minus.cut = c.plus.flat, c.minus.flat
-	return c
-}
-
-// logisticCurve is ln(1+e^−v).
-func logisticCurve() curve { return Likelihood{Theta: 0.5, Gamma: 1}.curve() }
-
-// sigmoidCurve is the loss of Nguyen and Sanner, σ(−v) (equation 10).
-func sigmoidCurve(γ float64) curve {
-	s := side{b: 1, sigmoid: true, flat: math.Inf(1), cut: math.Inf(1)}
-	return curve{plus: s, minus: s, gamma: γ}
-}
-
 func (c *curve) side(y float64) *side {
 	if y > 0 {
 		return &c.plus
@@ -121,14 +101,19 @@ func (c *curve) side(y float64) *side {
 }
 
 // An objective is equation 39, Σ weight·loss + λ/2·|w|², or with a prior the
-// negative of 41, Σ weight·loss − Σ ln π(w_j). Like the scratch in it, it belongs
-// to one goroutine.
+// negative of 41, Σ weight·loss − Σ ln π(w_j). It belongs to one goroutine.
 type objective struct {
 	*problem
 	curve
 	lambda float64
-	prior  *GaussLaplace // in the place of λ, for value and probes; gradient leaves it out
-	m      []float64     // scratch: margins before γ, N
+	prior  prior     // nil, or in the place of λ for value and probes; gradient leaves it out
+	m      []float64 // scratch: margins before γ, N
+}
+
+// A prior is a distribution of the coefficients.
+type prior interface {
+	LogDensity(coef []float64) float64
+	logDensity(a float64) float64 // of one; it falls with |a|
 }
 
 func newObjective(p *problem, c curve, λ float64) *objective {

@@ -1,3 +1,5 @@
+// Laboratory: the constants of SLA. Rebuild has its own.
+
 package bblr
 
 import (
@@ -8,7 +10,7 @@ import (
 
 // A Schedule holds the constants of SLA, algorithms 1 and 2. The first seven
 // defaults are those of Nguyen and Sanner, which the paper's appendix A repeats;
-// the others it names without a value, but for r_G.
+// the others it names without a value, except r_G.
 type Schedule struct {
 	Radius        float64 // R₀, how far a coordinate is probed at first; 0 is 8
 	Spacing       float64 // ε_S₀, between probes at first; 0 is 0.2
@@ -28,11 +30,8 @@ type Schedule struct {
 // Bounds that keep a schedule from running for ever. None is near a sensible one:
 // the default takes 3 levels and 40 probes to either side.
 const (
-	maxLevels  = 1000
-	maxSteps   = 100_000
-	maxProbes  = 10_000 // improving probes at one level; the most seen is some 300
-	maxDescent = 1000   // steps of one descent
-	maxRates   = 2000   // learning rates of one step; by the default 5
+	maxLevels = 1000
+	maxSteps  = 100_000
 )
 
 // A FieldError says what is wrong with a field of a configuration.
@@ -47,18 +46,37 @@ func badField(name, format string, args ...any) error {
 	return &FieldError{Field: name, Problem: fmt.Sprintf(format, args...)}
 }
 
+// A constant is a field of a Schedule: its default, and the range (lo, hi] it must
+// lie in.
+type constant struct {
+	name             string
+	field            *float64
+	fallback, lo, hi float64
+}
+
+func (s *Schedule) constants() []constant {
+	const huge = math.MaxFloat64
+	return []constant{
+		{"Radius", &s.Radius, firstRadius, 0, huge},
+		{"Spacing", &s.Spacing, firstSpacing, 0, huge},
+		{"GammaMin", &s.GammaMin, 2, 0, huge},
+		{"GammaMax", &s.GammaMax, 200, 0, huge},
+		{"GammaGrowth", &s.GammaGrowth, 10, 1, huge},
+		{"RadiusShrink", &s.RadiusShrink, 0.5, 0, 1},
+		{"SpacingShrink", &s.SpacingShrink, 0.5, 0, 1},
+		{"RateShrink", &s.RateShrink, rateShrink, 0, 0.99},
+		{"RateMax", &s.RateMax, rateMax, 0, huge},
+		{"RateMin", &s.RateMin, rateMin, 0, huge},
+		{"LossTolerance", &s.LossTolerance, 1e-3, 0, huge},
+		{"GradientTolerance", &s.GradientTolerance, 1e-4, 0, huge},
+	}
+}
+
 // withDefaults returns s with its zero fields filled in.
 func (s Schedule) withDefaults() Schedule {
-	for _, f := range []struct {
-		field    *float64
-		fallback float64
-	}{
-		{&s.Radius, 8}, {&s.Spacing, 0.2}, {&s.GammaMin, 2}, {&s.GammaMax, 200}, {&s.GammaGrowth, 10},
-		{&s.RadiusShrink, 0.5}, {&s.SpacingShrink, 0.5}, {&s.RateShrink, 0.1}, {&s.RateMax, 0.1},
-		{&s.RateMin, 1e-5}, {&s.LossTolerance, 1e-3}, {&s.GradientTolerance, 1e-4},
-	} {
-		if *f.field == 0 {
-			*f.field = f.fallback
+	for _, c := range s.constants() {
+		if *c.field == 0 {
+			*c.field = c.fallback
 		}
 	}
 	return s
@@ -69,23 +87,11 @@ func (s Schedule) withDefaults() Schedule {
 func (s Schedule) Check() error {
 	s = s.withDefaults()
 	var errs []error
-	within := func(name string, v, lo, hi float64) {
-		if !(v > lo && v <= hi) {
-			errs = append(errs, badField(name, "%v: want more than %v and at most %v", v, lo, hi))
+	for _, c := range s.constants() {
+		if v := *c.field; !(v > c.lo && v <= c.hi) {
+			errs = append(errs, badField(c.name, "%v: want more than %v and at most %v", v, c.lo, c.hi))
 		}
 	}
-	within("Radius", s.Radius, 0, math.MaxFloat64)
-	within("Spacing", s.Spacing, 0, math.MaxFloat64)
-	within("GammaMin", s.GammaMin, 0, math.MaxFloat64)
-	within("GammaMax", s.GammaMax, 0, math.MaxFloat64)
-	within("GammaGrowth", s.GammaGrowth, 1, math.MaxFloat64)
-	within("RadiusShrink", s.RadiusShrink, 0, 1)
-	within("SpacingShrink", s.SpacingShrink, 0, 1)
-	within("RateShrink", s.RateShrink, 0, 0.99)
-	within("RateMax", s.RateMax, 0, math.MaxFloat64)
-	within("RateMin", s.RateMin, 0, math.MaxFloat64)
-	within("LossTolerance", s.LossTolerance, 0, math.MaxFloat64)
-	within("GradientTolerance", s.GradientTolerance, 0, math.MaxFloat64)
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
@@ -96,7 +102,7 @@ func (s Schedule) Check() error {
 		errs = append(errs, badField("RateMin", "%v: want at most the first rate, %v", s.RateMin, s.RateMax))
 	}
 	tried := 0
-	for range (rates{max: s.RateMax, min: s.RateMin, shrink: s.RateShrink}).factors(1) {
+	for range s.rates(1).factors(1) {
 		tried++
 	}
 	if tried >= maxRates {
@@ -116,9 +122,6 @@ func (s Schedule) Check() error {
 	}
 	return errors.Join(errs...)
 }
-
-// A level is one turn of algorithm 1's loop.
-type level struct{ gamma, radius, spacing float64 }
 
 // levels yields the levels from γ_MIN up.
 func (s Schedule) levels(yield func(level) bool) {
@@ -145,9 +148,9 @@ func (s Schedule) rates(total float64) rates {
 }
 
 // quick returns the constants of a descent that ends when two steps in a row have
-// gained less than the given nats each. As on a plateau only the penalty is felt,
-// whose own minimum is far beyond the next rise, it begins the search for a rate not
-// at the largest every time but at four times the last.
+// gained less than the given nats each. On a plateau only the penalty has a slope,
+// and its minimum is far beyond the next rise. So the search for a rate begins at
+// four times the last rate, not at the largest.
 func (s Schedule) quick(total, gain float64) rates {
 	r := s.rates(total)
 	r.shrink, r.min, r.gain = 0.25, r.max*0x1p-24, gain

@@ -98,8 +98,8 @@ func TestLearningLowersTheObjective(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := slices.Clone(w0)
-		s := newSLA(f.problem, Counts(40, 40, 80).curve(), f.Lambda, f.Schedule)
-		if _, err := s.anneal(t.Context(), w); err != nil {
+		s := f.newSLA(Counts(40, 40, 80).curve())
+		if _, err := s.anneal(t.Context(), f.Schedule, w); err != nil {
 			t.Fatal(err)
 		}
 		l, end := f.problem.rates(w, f.Schedule.last()), slices.Clone(w)

@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
+// Laboratory: the sparse kernel fit, hard EM under the Gauss–Laplace prior.
 
 package bblr
 
@@ -13,13 +13,14 @@ import (
 // coefficient belongs to the Gaussian, which lets it be, or to the Laplace
 // distribution, which pulls it to 0.
 type sparsifier struct {
-	*objective // with the prior
-	prober     *prober
-	schedule   Schedule
-	gauss      []bool    // by coefficient: it belongs to the Gaussian
-	ridge      []float64 // 1/σ_g² for a coefficient of the Gaussian, else 0
-	l1         []float64 // 1/b_l for one of the Laplace distribution, else 0
-	grad       []float64
+	*objective
+	prior    *GaussLaplace // the objective's
+	prober   *prober
+	schedule Schedule
+	gauss    []bool    // by coefficient: it belongs to the Gaussian
+	ridge    []float64 // 1/σ_g² for a coefficient of the Gaussian, else 0
+	l1       []float64 // 1/b_l for one of the Laplace distribution, else 0
+	grad     []float64
 }
 
 // Where the paper gives no value. The likelihood of equation 41 has no maximum: a
@@ -40,9 +41,10 @@ const (
 
 func newSparsifier(p *problem, c curve, s Schedule) *sparsifier {
 	o := newObjective(p, c, 0)
-	o.prior = &GaussLaplace{GaussShare: 0.5, GaussSD: 1, LaplaceShare: 0.5, LaplaceScale: firstScale}
+	prior := &GaussLaplace{GaussShare: 0.5, GaussSD: 1, LaplaceShare: 0.5, LaplaceScale: firstScale}
+	o.prior = prior
 	return &sparsifier{
-		objective: o, prober: newProber(o, s.LossTolerance), schedule: s, gauss: make([]bool, p.d),
+		objective: o, prior: prior, prober: newProber(o, s.LossTolerance), schedule: s, gauss: make([]bool, p.d),
 		ridge: make([]float64, p.d), l1: make([]float64, p.d), grad: make([]float64, p.d),
 	}
 }

@@ -16,7 +16,7 @@
 //	adaboost       stumps
 //	bhboost        profiles over 16 quantile bins of their own, × .3
 //	viboost        stumps, 5 passes a round, τ = 1
-//	bblr           BBLR2 on standardised inputs, linear, at γ = 2 alone (bblr.RebuildConfig)
+//	bblr           BBLR2 on standardised inputs, linear, at γ = 2 alone (bblr.Rebuild)
 //
 // An [Ensemble] is a function from D inputs to log-odds:
 //

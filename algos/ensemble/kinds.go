@@ -168,7 +168,7 @@ func train[E interface {
 }
 
 func buildLinear(ctx context.Context, s *sample, _ *boost.Data) (function, error) {
-	m, _, err := bblr.Fit(ctx, bblr.RebuildConfig(len(s.x[0])), s.x, s.y, s.ω)
+	m, err := bblr.Rebuild(ctx, s.x, s.y, s.ω)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("stopped within a fit: %w", context.Cause(ctx))

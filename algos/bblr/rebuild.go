@@ -1,0 +1,222 @@
+package bblr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The constants of Rebuild. λ = 3, γ = 2 alone and probes that must gain a whole nat
+// cost a twentieth of the paper's levels of γ and err less often: MEASURED.md.
+const (
+	rebuildLambda    = 3
+	rebuildGamma     = 2
+	rebuildGain      = 1    // nats, of a probe
+	rebuildTolerance = 1e-3 // of the mean gradient's length
+)
+
+// Constants of SLA that Rebuild shares with the defaults of a Schedule.
+const (
+	firstRadius  = 8
+	firstSpacing = 0.2
+	rateShrink   = 0.1
+	rateMax      = 0.1
+	rateMin      = 1e-5
+)
+
+// MaxColumns is how many numbers a row may have, in a fit and in a classifier's
+// bytes.
+const MaxColumns = 1 << 20
+
+// ErrOneClass says that all rows with a weight have one label, where the mixture is
+// taken from the numbers of both. Fit BBLR1, or wait for the other label.
+var ErrOneClass = errors.New("all rows have the same label: want both")
+
+// Rebuild fits BBLR2 to a window of a stream: rows of equal length with labels ±1,
+// each counting weight times; a nil weight is 1 everywhere. It starts from weights
+// of 0, so that the window alone determines the classifier. γ is 2, at which the
+// log-odds still have degrees. Equal arguments give equal bits on every CPU. Nothing
+// of them is kept or changed.
+//
+// An error says what is wrong with the data: no rows, a number that is not finite, a
+// label that is not ±1, a negative weight, only one label (ErrOneClass), or numbers
+// so large that sums overflow. Or it is ctx's, which is asked before every step of a
+// descent and every coordinate of a probe. Lengths that differ are a bug and panic.
+//
+// It costs O(N·D) a step, and few sums of O(N) for each of 80·D probes.
+func Rebuild(ctx context.Context, x [][]float64, y, weight []float64) (*Linear, error) {
+	if err := checkRows(x, y, weight); err != nil {
+		return nil, err
+	}
+	scaled, err := newScaling(x)
+	if err != nil {
+		return nil, err
+	}
+	p := newProblem(scaled.rows(x, 1), y, weight)
+	l, err := p.counts()
+	if err != nil {
+		return nil, err
+	}
+	l.Gamma = rebuildGamma
+	s := newSLA(p, l.curve(), rebuildLambda, rebuildGain, rates{
+		max: rateMax / p.total, min: rateMin / p.total, shrink: rateShrink,
+		tolerance: rebuildTolerance * p.total, most: maxDescent,
+	})
+	w := make([]float64, p.d)
+	start := s.value(w)
+	if _, err := s.searchRange(ctx, w, level{rebuildGamma, firstRadius, firstSpacing}); err != nil {
+		return nil, err
+	}
+	if err := checkLosses(start, s.value(w)); err != nil {
+		return nil, err
+	}
+	return newLinear(w, l, scaled)
+}
+
+// counts returns the mixture of BBLR2: α and β are the weights of the two labels.
+func (p *problem) counts() (Likelihood, error) {
+	var positive, negative float64
+	for i, y := range p.y {
+		if y > 0 {
+			positive += p.weight[i]
+		} else {
+			negative += p.weight[i]
+		}
+	}
+	if positive == 0 || negative == 0 {
+		return Likelihood{}, ErrOneClass
+	}
+	return Counts(positive, negative, positive+negative), nil
+}
+
+// checkLosses says whether the sums of a fit have overflowed.
+func checkLosses(start, end float64) error {
+	if !(math.Abs(start)+math.Abs(end) <= math.MaxFloat64) {
+		return fmt.Errorf("the loss went from %v to %v: the numbers are too large to be summed", start, end)
+	}
+	return nil
+}
+
+func checkFinite(name string, v []float64) error {
+	for j, x := range v {
+		if !(math.Abs(x) <= math.MaxFloat64) {
+			return fmt.Errorf("%s has %v at %d: want finite numbers", name, x, j)
+		}
+	}
+	return nil
+}
+
+// checkRows returns an error for bad numbers in a sample, and panics for bad lengths.
+func checkRows(x [][]float64, y, weight []float64) error {
+	if len(y) != len(x) || weight != nil && len(weight) != len(x) {
+		panic(fmt.Sprintf("bblr: %d rows, %d labels, %d weights", len(x), len(y), len(weight)))
+	}
+	if len(x) == 0 || len(x[0]) == 0 {
+		return errors.New("no data: want at least one row of at least one number")
+	}
+	if len(x[0]) > MaxColumns {
+		return fmt.Errorf("%d columns: a fit takes up to %d", len(x[0]), MaxColumns)
+	}
+	var errs []error
+	total := 0.0
+	for i, row := range x {
+		if len(row) != len(x[0]) {
+			panic(fmt.Sprintf("bblr: row %d has %d numbers and row 0 has %d", i, len(row), len(x[0])))
+		}
+		errs = append(errs, checkFinite(fmt.Sprintf("row %d", i), row))
+		if y[i] != 1 && y[i] != -1 {
+			errs = append(errs, fmt.Errorf("label %d is %v: want 1 or -1", i, y[i]))
+		}
+		if weight == nil {
+			total++
+			continue
+		}
+		if !(weight[i] >= 0 && weight[i] <= math.MaxFloat64) {
+			errs = append(errs, fmt.Errorf("weight %d is %v: want at least 0 and finite", i, weight[i]))
+		}
+		total += weight[i]
+	}
+	if !(total > 0 && total <= math.MaxFloat64) {
+		errs = append(errs, fmt.Errorf("the weights sum to %v: want more than 0 and finite", total))
+	}
+	return errors.Join(errs...)
+}
+
+// A Linear is a fitted linear classifier. It does not change, and may be used
+// concurrently.
+type Linear struct {
+	weights    []float64 // of the numbers as given, not standardised
+	bias       float64
+	likelihood Likelihood
+}
+
+// newLinear returns the classifier with weights w of the rows that s has
+// standardised; s is nil for raw rows.
+func newLinear(w []float64, l Likelihood, s *scaling) (*Linear, error) {
+	m := &Linear{weights: w, likelihood: l}
+	if s != nil {
+		m.weights, m.bias = s.unfold(w)
+		if err := checkFinite("the weights of the rows as given", append(m.weights, m.bias)); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Score returns wᵀx and the bias. x must be as long as a row of the sample. Where
+// the sum overflows for finite x the score is ±MaxFloat64 by its sign, or 0.
+func (m *Linear) Score(x []float64) float64 {
+	s := m.bias + product(m.weights, x)
+	if math.Abs(s) <= math.MaxFloat64 {
+		return s
+	}
+	// A term is below 2²⁰⁴⁸: 2⁻¹¹⁰⁰ of each can be summed. The bias is negligible.
+	small := 0.0
+	for j, v := range x {
+		small += float64(float64(m.weights[j]*0x1p-550) * float64(v*0x1p-550))
+	}
+	switch {
+	case small > 0:
+		return math.MaxFloat64
+	case small < 0:
+		return -math.MaxFloat64
+	}
+	return 0
+}
+
+// Label returns the decision ±1, the sign of Score; 0 counts as −1. It differs from
+// the sign of LogOdds where the classes are of unequal size.
+func (m *Linear) Label(x []float64) float64 { return label(m.Score(x)) }
+
+func label(score float64) float64 {
+	if score > 0 {
+		return 1
+	}
+	return -1
+}
+
+// Prob returns μ, the model's probability of label +1, in [a, a+b].
+func (m *Linear) Prob(x []float64) float64 { return m.likelihood.Prob(m.Score(x)) }
+
+// LogOdds returns ln μ/(1−μ) in nats. It is monotone in Score.
+func (m *Linear) LogOdds(x []float64) float64 { return m.likelihood.LogOdds(m.Score(x)) }
+
+// Dim returns the number of inputs D.
+func (m *Linear) Dim() int { return len(m.weights) }
+
+// Likelihood returns the mixture and the steepness.
+func (m *Linear) Likelihood() Likelihood { return m.likelihood }
+
+// Weights returns a copy of the weights, of the numbers as given, and the bias,
+// which is 0 for rows that were taken raw.
+func (m *Linear) Weights() (w []float64, bias float64) { return slices.Clone(m.weights), m.bias }
+
+// product is dot with a check of the lengths.
+func product(w, x []float64) float64 {
+	if len(x) != len(w) {
+		panic(fmt.Sprintf("bblr: a row of %d numbers for %d weights", len(x), len(w)))
+	}
+	return dot(w, x)
+}
