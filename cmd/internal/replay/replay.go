@@ -1,11 +1,23 @@
-// Package replay runs labelled events through a model without brokers: each is
-// scored first and learnt afterwards, in order, by the very code that serves.
+// Package replay runs labelled events through a model without brokers: each is scored
+// first and learnt afterwards, in order, by the code of the services.
+//
+//	s, err := source.Open(source.Config{Paths: []string{"rows.csv"}})
+//	if err != nil {
+//		return err
+//	}
+//	defer s.Close()
+//	result, m, err := replay.Run(ctx, replay.Config{Model: model.Config{Dense: s.Dense()}, Scores: out}, s.Events())
+//	if err != nil {
+//		return err
+//	}
+//	return result.WriteTable(os.Stdout)
 package replay
 
 import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -28,13 +40,13 @@ import (
 type Config struct {
 	Model         model.Config
 	Delay         int              // an event is learnt after so many further ones were scored
-	TeachFirst    int              // only so many events, from the first on, are learnt; 0: all
-	From          int              // metrics leave so many events out, the first ones
+	TeachFirst    int              // only the first so many events are learnt; 0: all
+	From          int              // metrics leave out the first so many events
 	Scores        io.Writer        // a CSV line for each event, as predicted before it was learnt; may be nil
 	Alerts        io.Writer        // a line of JSON for each change of an alarm; may be nil
-	Runner        model.Runner     // does the slow work beside the stream; nil: in it
-	RebuildFailed func(error)      // called for each ensemble that could not be built anew; may be nil
-	Rejected      func(error)      // called for each item that cannot be learnt from
+	Runner        model.Runner     // runs slow work beside the stream; nil: within it
+	RebuildFailed func(error)      // called for each ensemble that could not be rebuilt; may be nil
+	Rejected      func(error)      // called for each item that cannot be learnt from; may be nil
 	Progress      func(scored int) // called now and then; may be nil
 }
 
@@ -42,9 +54,9 @@ type Config struct {
 // σ(m ∓ Interval90·s).
 const Interval90 = 1.6448536269514722
 
-// Run replays items and returns what came of them, and the model. What is behind
-// the last event by less than Delay is not learnt. An end before that of items,
-// by ctx or by an error among them, leaves whole lines of scores and alerts.
+// Run replays items and returns the result and the model. It does not learn the last
+// Delay events. If ctx or an error among items ends it early, scores and alerts still
+// end with whole lines.
 func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
 	m, err := model.New(cfg.Model)
 	if err != nil {
@@ -52,10 +64,8 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	}
 	r := &replay{cfg: cfg, model: m, predictor: m.NewPredictor(), metrics: eval.New()}
 	if cfg.Scores != nil {
-		r.scores = bufio.NewWriterSize(cfg.Scores, 1<<16)
-		if _, err := r.scores.WriteString("id,label,p,log_odds,lo,hi\n"); err != nil {
-			return nil, nil, fmt.Errorf("write scores: %w", err)
-		}
+		r.scores = csv.NewWriter(bufio.NewWriterSize(cfg.Scores, 1<<16))
+		_ = r.scores.Write([]string{"id", "label", "p", "log_odds", "lo", "hi"}) // flush returns the first error
 	}
 	if cfg.Runner != nil {
 		m.SetRunner(cfg.Runner)
@@ -92,12 +102,13 @@ type replay struct {
 	metrics   *eval.Metrics
 	guess     report.NoChange
 	doubts    eval.Doubts
-	scores    *bufio.Writer
-	alerts    *bufio.Writer
-	line      []byte
-	late      []waiting // scored, not yet learnt
+	scores    *csv.Writer   // nil: not wanted
+	alerts    *bufio.Writer // nil: not wanted
+	record    []string      // scratch: a line of scores
+	line      []byte        // scratch: a line of alerts
 
-	passed int // events that the model did not refuse
+	passed int       // with a delay: events that the model did not refuse
+	late   []waiting // scored, not yet learnt, in order
 
 	scored, taught, rejected, duplicates int
 }
@@ -109,24 +120,24 @@ type parsed struct {
 	rejected error
 }
 
-// A waiting is an event that is learnt once so many have passed.
+// A waiting is an event that is learnt once Delay more have passed.
 type waiting struct {
 	example model.Example
-	since   int // events that had passed with it
+	since   int // passed when it was scored, itself included
 }
 
-// flush writes out what is buffered.
+// flush writes what is buffered. It returns the first error of each output.
 func (r *replay) flush() error {
 	var errs []error
-	for _, w := range []struct {
-		what string
-		to   *bufio.Writer
-	}{{"scores", r.scores}, {"alerts", r.alerts}} {
-		if w.to == nil {
-			continue
+	if r.scores != nil {
+		r.scores.Flush()
+		if err := r.scores.Error(); err != nil {
+			errs = append(errs, fmt.Errorf("write scores: %w", err))
 		}
-		if err := w.to.Flush(); err != nil {
-			errs = append(errs, fmt.Errorf("write %s: %w", w.what, err))
+	}
+	if r.alerts != nil {
+		if err := r.alerts.Flush(); err != nil {
+			errs = append(errs, fmt.Errorf("write alerts: %w", err))
 		}
 	}
 	return errors.Join(errs...)
@@ -157,7 +168,8 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 			case err != nil:
 				return err
 			default:
-				batch = append(batch, parse(&item))
+				e, err := example.Of(&item.Event)
+				batch = append(batch, parsed{example: e, truth: item.Truth, rejected: err})
 			}
 			if len(batch) == size {
 				if err := send(); err != nil {
@@ -181,11 +193,6 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 	return g.Wait()
 }
 
-func parse(item *source.Item) parsed {
-	e, err := example.Of(&item.Event)
-	return parsed{example: e, truth: item.Truth, rejected: err}
-}
-
 func (r *replay) step(p *parsed) {
 	if p.rejected == nil {
 		p.rejected = r.score(p)
@@ -198,8 +205,8 @@ func (r *replay) step(p *parsed) {
 	}
 }
 
-// score predicts p, learns what is due and measures. An error says why the
-// model refuses p; nothing has changed then.
+// score predicts p, learns what is due and measures. On an error the model has refused
+// p, and nothing has changed.
 func (r *replay) score(p *parsed) error {
 	learn := r.cfg.TeachFirst == 0 || r.taught < r.cfg.TeachFirst
 	if learn && r.cfg.Delay == 0 {
@@ -234,13 +241,13 @@ func (r *replay) score(p *parsed) error {
 	return r.catchUp()
 }
 
-// catchUp learns what is due: one event at most, since each has a place of its own.
+// catchUp learns the event that is due. There is at most one, as each has another since.
 func (r *replay) catchUp() error {
 	if len(r.late) == 0 || r.passed-r.late[0].since < r.cfg.Delay {
 		return nil
 	}
 	due := r.late[0].example
-	r.late[0] = waiting{} // let go of its memory
+	r.late[0] = waiting{} // free its memory
 	r.late = r.late[1:]
 	effect, err := r.apply(&due)
 	if err != nil {
@@ -252,8 +259,7 @@ func (r *replay) catchUp() error {
 	return nil
 }
 
-// apply brings e to the model, notes whether its label was doubtful and writes
-// what the alarms say.
+// apply learns e, counts its label if it is doubtful and writes the alerts.
 func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	effect, err := r.model.Apply(e)
 	if err != nil {
@@ -276,7 +282,7 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 		if r.line, err = a.AppendJSON(r.line[:0]); err != nil {
 			panic(err) // convert.Alert returns none that cannot be written
 		}
-		_, _ = r.alerts.Write(append(r.line, '\n')) // Flush returns the first error
+		_, _ = r.alerts.Write(append(r.line, '\n')) // flush returns the first error
 	}
 	return effect, nil
 }
@@ -290,11 +296,9 @@ func (r *replay) measure(p *parsed, prediction model.Prediction) {
 		return
 	}
 	lo, hi := prediction.Interval(Interval90)
-	b := append(r.line[:0], csvField(p.example.ID)...)
-	b = append(append(b, ','), p.truth.String()...)
+	r.record = append(r.record[:0], p.example.ID, p.truth.String())
 	for _, v := range [...]float64{prediction.P(), prediction.LogOdds, lo, hi} {
-		b = strconv.AppendFloat(append(b, ','), v, 'g', -1, 64)
+		r.record = append(r.record, strconv.FormatFloat(v, 'g', -1, 64))
 	}
-	r.line = append(b, '\n')
-	_, _ = r.scores.Write(r.line) // Flush returns the first error
+	_ = r.scores.Write(r.record) // flush returns the first error
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -311,11 +312,24 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// Ids that hold commas or quotes are quoted.
-func TestCSVField(t *testing.T) {
-	for in, want := range map[string]string{"a": "a", "a,b": `"a,b"`, `a"b`: `"a""b"`, "a\nb": "\"a\nb\""} {
-		if got := csvField(in); got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
+// Ids that hold commas, quotes or ends of lines are quoted.
+func TestIDsInScores(t *testing.T) {
+	items := letters(4)
+	ids := []string{"a", "a,b", `a"b`, "a\nb"}
+	for i := range items {
+		items[i].Event.ID = ids[i]
+	}
+	var scores bytes.Buffer
+	if _, _, err := Run(t.Context(), Config{Model: model.Config{TableBits: 8}, Scores: &scores}, each(items, nil)); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&scores).ReadAll()
+	if err != nil || len(records) != 1+len(ids) || strings.Join(records[0], ",") != "id,label,p,log_odds,lo,hi" {
+		t.Fatalf("%v, %v", records, err)
+	}
+	for i, id := range ids {
+		if records[1+i][0] != id {
+			t.Errorf("id %q is written so that it reads %q", id, records[1+i][0])
 		}
 	}
 }
