@@ -1,18 +1,17 @@
 // Laboratory: only hamlet bench mail runs these adapters.
 
 // Package filters holds the adapters through which `hamlet bench mail` runs
-// other filters: scripts that take the five commands of the TREC spam track's
-// jig (Cormack and Lynam 2005, "TREC 2005 Spam Track Overview", section 2),
+// other filters: scripts that take the commands of the TREC spam track's jig
+// (Cormack and Lynam 2005, "TREC 2005 Spam Track Overview", section 2),
 //
 //	ADAPTER initialize
 //	ADAPTER classify FILE          prints class=spam|ham score=S
 //	ADAPTER train spam|ham FILE
 //	ADAPTER finalize
 //
-// (the track's fifth is train with the other class), each run in a working
-// directory of the filter's own. FILE is one message. A higher score is more
-// spam; one in [0, 1] is read as a probability. They are embedded, so that the
-// binary needs no checkout.
+// each run in a working directory of the filter's own. FILE is one message. A higher
+// score means spam; one in [0, 1] is a probability. The adapters are embedded in the
+// binary.
 package filters
 
 import _ "embed"
@@ -22,8 +21,8 @@ import _ "embed"
 //go:embed bogofilter
 var Bogofilter []byte
 
-// Idle is an adapter that does nothing, in as many processes as Bogofilter's
-// takes: what it costs is the price of being run by a jig.
+// Idle is an adapter that does nothing, in as many processes as Bogofilter's: its cost
+// is that of the jig.
 //
 //go:embed idle
 var Idle []byte
