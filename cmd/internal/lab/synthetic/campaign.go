@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A campaign is one spammer's mail over a while.
+// A campaign is the mail of one spammer for one product.
 type campaign struct {
 	number  int
 	product string
@@ -18,11 +18,11 @@ type campaign struct {
 	html, text bool
 	attach     *attachment
 	agent      string
-	poses      bool // as a firm, with that firm's words and look
-	busts      bool // hashes: each letter has a domain and random strings of its own
+	poses      bool // as a firm, with that firm's words
+	busts      bool // hashes: each letter has its own domain and random strings
 }
 
-// A sending is how a campaign's mail reaches its victims.
+// A sending is how a campaign sends its mail.
 type sending uint8
 
 const (
@@ -80,8 +80,8 @@ func (g *Generator) newCampaign(k int) *campaign {
 	return c
 }
 
-// activeCampaign draws one of the campaigns that are on at message n. They begin
-// at even distances and last twice Life, most of it fading.
+// activeCampaign draws one of the campaigns that are active at message n. They begin at
+// even distances and last twice Life, most of it fading.
 func (g *Generator) activeCampaign(n int) *campaign {
 	spacing := max(1, g.cfg.Life/g.cfg.Active)
 	// A letter's campaign is of this age in units of Life: it rises for a tenth
@@ -94,7 +94,7 @@ func (g *Generator) activeCampaign(n int) *campaign {
 // campaignMail writes a message of c.
 func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	r := g.rand
-	// Domains are blocked and replaced, templates reworded, a few times in a life.
+	// Domains and templates change a few times in a life.
 	period := max(1, g.cfg.Life/4)
 	domains := rand.New(rand.NewPCG(c.secret, uint64(n/period)))
 	if c.busts {
@@ -112,7 +112,7 @@ func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	}
 	g.routeSpam(l, c, name, domain)
 
-	// A template is the same words for all, but for those that are spun.
+	// A template has the same words for all letters, except the spun ones.
 	template := rand.New(rand.NewPCG(c.secret, uint64(1+r.IntN(3)+4*(n/period))))
 	s := spun{c.style, template, r}
 	l.subject = s.phrase(2 + template.IntN(5))
@@ -184,8 +184,8 @@ func (g *Generator) routeSpam(l *letter, c *campaign, name, domain string) {
 	l.bare = c.secret>>40%2 == 0
 }
 
-// A spun text takes its words from the template and, now and then, from the
-// message's own random numbers.
+// A spun text takes its words from the template, and one in twelve from the message's
+// own random numbers.
 type spun struct {
 	style
 	template, own *rand.Rand

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Flags are the flags of synthetic mail, for kong to fill: what changes in it, and
-// when. Eval and up embed them.
+// Flags are the flags of synthetic mail, for kong to fill. Eval and up embed them.
 type Flags struct {
 	MailSeed      *uint64  `help:"Seed of the mail." placeholder:"0" group:"Synthetic mail"`
 	NewCampaign   int      `help:"Part of the mail is unlike any before from event N on." placeholder:"N" group:"Synthetic mail"`
@@ -16,7 +15,7 @@ type Flags struct {
 	BadFeedRate   *float64 `help:"Share of its labels that is wrong." placeholder:"0.5" group:"Synthetic mail"`
 }
 
-// Config returns what f asks for. A setting that makes no sense is an error.
+// Config returns the configuration of f. It reports every invalid flag.
 func (f *Flags) Config() (Config, error) {
 	var cfg Config
 	if f.MailSeed != nil {
@@ -49,8 +48,7 @@ func (f *Flags) Config() (Config, error) {
 	return cfg, errors.Join(errs...)
 }
 
-// Given returns the first of the flags that was given, "" if none was: no other
-// mail can follow them.
+// Given returns the first of the flags that was given, "" if none was.
 func (f *Flags) Given() string {
 	for _, flag := range []struct {
 		name  string

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A project is what some people write to each other about for a while. Its
-// words are its own: ham drifts, too.
+// A project is a subject of ham for a while, with words of its own.
 type project struct {
 	name    string
 	members []int // of the people
@@ -17,8 +16,7 @@ type project struct {
 	secret  uint64 // of its threads' ids
 }
 
-// projectSpacing is after how many events a new project begins; it lasts for
-// projectsActive times as many.
+// A project begins every projectSpacing events and lasts projectsActive times as long.
 const (
 	projectSpacing = 400
 	projectsActive = 20

@@ -6,28 +6,26 @@ import (
 	"strings"
 )
 
-// An outbreak is what Config.CampaignAt brings: campaigns of a gang that nobody
-// has met. One campaign of near-equal letters is no news after its third letter
-// has been learnt, and an outbreak is not that. Some of its campaigns run at once
-// and for 1,000 events one ends and another begins every 25; the last ones stay.
-// Each writes in words of its own, every other one in an alphabet that no other
-// mail has; and each letter is sent by another host, links to another domain and
-// carries strings of random letters, put there so that no two letters have one
-// checksum (hash busters; Graham-Cumming, The spammers' compendium, 2003).
+// An outbreak begins at Config.CampaignAt: six campaigns run at once, and for 1,000
+// events one ends and another begins every 25; the last ones stay. (A single campaign of
+// near-equal letters is learnt from three of them.) Each campaign has words of its own,
+// every other one an alphabet that no other mail has. Each letter has its own host,
+// links to its own domain and carries strings of random letters, so that no two letters
+// have one checksum (hash busters; Graham-Cumming, The spammers' compendium, 2003).
 const (
 	outbreakWidth   = 6  // campaigns at once
 	outbreakSpacing = 25 // events
 	outbreakLast    = 1000 / outbreakSpacing
 )
 
-// alphabets are written in by no other mail.
+// No other mail uses these alphabets.
 var alphabets = []string{
 	"абвгдежзийклмнопрстуфхцчшщыьэюя", "αβγδεζηθικλμνξοπρστυφχψω", "աբգդեզէըթժիլխծկհձղճմյնշոչպջռսվտրց",
 	"აბგდევზთიკლმნოპჟრსტუფქღყშჩცძწჭხჯჰ", "אבגדהוזחטיכלמנסעפצקרשת", "अआइईउऊएकखगघचछजझटठडढणतथदधनपफबभमयरलवशषसह",
 	"กขคงจฉชซญณดตถทธนบปผพฟภมยรลวศษสหอ", "가나다라마바사아자차카타파하고노도로모보소오조초코토포호구누두루무",
 }
 
-// outbreakCampaign draws one of the outbreak's campaigns that are on at message n.
+// outbreakCampaign draws one of the outbreak's campaigns that are active at message n.
 func (g *Generator) outbreakCampaign(n int) *campaign {
 	begun := min((n-g.cfg.CampaignAt)/outbreakSpacing, outbreakLast)
 	k := begun + g.rand.IntN(outbreakWidth)

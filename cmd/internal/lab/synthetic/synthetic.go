@@ -1,24 +1,29 @@
 // Laboratory: synthetic mail for experiments and demonstrations.
 
-// Package synthetic makes labelled mail from a seed: an endless stream that
-// looks like what a mail provider sees, for trying hamlet without anybody's
-// letters.
+// Package synthetic makes labelled mail from a seed: an endless stream like that of a
+// mail provider.
 //
-// Spam comes in campaigns. Each has its own product, words, template, sending
-// software, domains that change as they are blocked, and a way of hiding words;
-// it rises, fades and is followed by others. Some of it is sent from broken-into
-// accounts of people who also write ham. Ham is conversations with quotes and
-// replies, notes with links, newsletters, receipts, mailing lists, reports of
-// machines and invitations, in several languages; projects, which people write
-// about, come and go as well, so the words of both classes drift. Advertising
-// and security notices exist in both: no list of words separates the classes,
-// and every new campaign costs a few mistakes.
+//	items, err := synthetic.Items(synthetic.Config{Seed: 1, BadFeedAt: 5000}, 10_000, source.FlipConfig{})
+//	if err != nil {
+//		return err
+//	}
+//	for item, err := range items {
+//		fmt.Println(item.Ordinal, item.Truth, item.Event.Label, err)
+//	}
 //
-// What goes wrong can be injected: labels, what counts as spam, and an outbreak of
-// campaigns unlike any before (outbreak.go).
+// Spam comes in campaigns. Each has its own product, words, template, sending software,
+// changing domains and way of hiding words; it rises and fades. Some is sent from stolen
+// accounts of people who also write ham. Ham is conversations, notes with links,
+// newsletters, receipts, mailing lists, reports of machines and invitations, in several
+// languages. Projects, the subjects of ham, come and go as well, so the words of both
+// classes drift. Both contain advertising and security notices: no list of words
+// separates the classes.
 //
-// The n-th message is a function of the configuration and n alone, whatever was
-// made before it; there is no clock. A message takes some 20 µs.
+// Faults can be injected: wrong labels, another policy, and an outbreak of new campaigns
+// (outbreak.go).
+//
+// The n-th message is a function of the configuration and n alone; there is no clock. A
+// message takes some 20 µs.
 package synthetic
 
 import (
@@ -33,21 +38,20 @@ import (
 	"hamlet/stream/mail"
 )
 
-// A Config says what is made. Events are counted from 0; an event number of 0
-// in the injected faults means never.
+// A Config says what is made. Events count from 0. A fault at event 0 never happens.
 type Config struct {
 	Seed      uint64
-	SpamShare float64 // mean share of spam, which swings about it; default 0.4
+	SpamShare float64 // mean fraction of spam; default 0.4
 	Life      int     // events that a campaign lasts, about; default 3000
-	Active    int     // campaigns that are active at a time, about; default 8
+	Active    int     // campaigns at a time, about; default 8
 
-	Noise float64 // share of all labels that are wrong from the beginning
+	Noise float64 // fraction of all labels that are wrong from the beginning
 
-	CampaignAt    int     // covariate change: from this event on, an outbreak of campaigns as never seen before is CampaignShare of all
-	CampaignShare float64 // default 0.3
+	CampaignAt    int     // covariate change: from this event on there is an outbreak of new campaigns
+	CampaignShare float64 // fraction of mail that is outbreak; default 0.3
 	PolicyAt      int     // concept change: from this event on, newsletters count as spam
 	BadFeedAt     int     // label noise: from this event on, the source BadFeed mislabels
-	BadFeedRate   float64 // this share of what it labels; default 0.5
+	BadFeedRate   float64 // fraction of its labels that are wrong; default 0.5
 }
 
 // BadFeed is the source that Config.BadFeedAt spoils. It labels a quarter of the
@@ -60,7 +64,7 @@ var feeds = []struct {
 	upTo float64
 }{{"abuse-desk", 0.45}, {BadFeed, 0.7}, {"spam-traps", 1}}
 
-// complete fills in the defaults and reports every setting that makes no sense.
+// complete sets the defaults and reports every invalid field.
 func (c *Config) complete() error {
 	var errs []error
 	share := func(name string, v *float64, def float64) {
@@ -119,8 +123,7 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-// Streams of random numbers, one for each kind of thing, so that a message
-// depends on no other.
+// Streams of random numbers, one for each kind, so that no message depends on another.
 const (
 	messageStream = iota + 1
 	peopleStream
@@ -138,8 +141,8 @@ func mix(stream, n int) uint64 {
 	return z ^ z>>31
 }
 
-// Items returns limit events, without an end if limit is 0, with flip's labels
-// flipped besides those that cfg spoils. Reading them again gives the same.
+// Items returns limit events, or endless ones if limit is 0. It flips labels by flip and
+// by cfg. Each iteration yields the same.
 func Items(cfg Config, limit int, flip source.FlipConfig) (iter.Seq2[source.Item, error], error) {
 	err := errors.Join(cfg.complete(), flip.Check())
 	if limit < 0 {
@@ -196,19 +199,19 @@ func (g *Generator) Next() (source.Item, error) {
 	return item, nil
 }
 
-// wrong decides whether a label is told wrong. It always draws twice, so that
-// one fault doesn't move another.
+// wrong decides whether a label is wrong. It always draws twice, so that one fault does
+// not change another.
 func (g *Generator) wrong(n int, feed string) bool {
 	noise, bad := g.rand.Float64(), g.rand.Float64()
 	return noise < g.cfg.Noise ||
 		g.cfg.BadFeedAt > 0 && n >= g.cfg.BadFeedAt && feed == BadFeed && bad < g.cfg.BadFeedRate
 }
 
-// compose writes message n and says what it is.
+// compose writes message n and returns its true label.
 func (g *Generator) compose(n int) (*letter, stream.Label) {
 	r := g.rand
 	l := &letter{date: timeOf(n, r)}
-	l.to = g.people[r.IntN(len(g.people)/4)] // those who are here
+	l.to = g.people[r.IntN(len(g.people)/4)] // the recipients' organisation
 	if g.cfg.CampaignAt > 0 && n >= g.cfg.CampaignAt && r.Float64() < g.cfg.CampaignShare {
 		g.campaignMail(l, n, g.outbreakCampaign(n))
 		return l, stream.Spam
@@ -241,8 +244,8 @@ func (g *Generator) compose(n int) (*letter, stream.Label) {
 	return l, stream.Ham
 }
 
-// shareAt returns the share of spam at message n: it swings by a fifth of itself
-// over three lives of a campaign, up and down in straight lines.
+// shareAt returns the fraction of spam at message n: a triangle wave of ±20 % over three
+// lives of a campaign.
 func (g *Generator) shareAt(n int) float64 {
 	period := 3 * g.cfg.Life
 	phase := float64(n%period) / float64(period)
@@ -260,8 +263,8 @@ func timeOf(n int, r *rand.Rand) time.Time {
 	return began.Add(time.Duration(n)*40*time.Second + time.Duration(r.IntN(40))*time.Second)
 }
 
-// A cache keeps what was made from a number. What lies far behind is forgotten;
-// it can be made again.
+// A cache holds values that are made from a number. It drops all when it is full: they
+// can be made again.
 type cache[T any] struct{ made map[int]T }
 
 func (c *cache[T]) get(k int, make func(int) T) T {
