@@ -9,7 +9,6 @@ import (
 
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
@@ -48,19 +47,10 @@ The model comes out as the services would make it: model_sha256 is the same.`
 }
 
 func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
-	for _, n := range []struct {
-		flag  string
-		value int
-	}{{"--delay", c.Delay}, {"--teach-first", c.TeachFirst}, {"--from", c.From}, {"--generate", c.Generate}} {
-		if n.value < 0 {
-			return cli.Usagef("%s: %d is below zero", n.flag, n.value)
-		}
-	}
-	if err := c.FlipFlags.Check(); err != nil {
+	if err := errors.Join(cli.NotNegative("--delay", c.Delay), cli.NotNegative("--teach-first", c.TeachFirst),
+		cli.NotNegative("--from", c.From), cli.NotNegative("--generate", c.Generate), cli.NotNegative("--limit", c.Limit),
+		c.FlipFlags.Check()); err != nil {
 		return err
-	}
-	if c.Limit < 0 { // a source says so itself
-		return cli.Usagef("--limit: %d is below zero", c.Limit)
 	}
 	table, err := c.tableOutput(stdio)
 	if err != nil {
@@ -71,6 +61,10 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	defer src.close()
+	events, err := src.open()
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
 	modelConfig, err := c.ResearchModel.Config(src.dense)
 	if err != nil {
 		return err
@@ -95,7 +89,7 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
 		Progress: func(n int) { counter.Set(n, src.total()) },
-	}, src.events)
+	}, events)
 	counter.Close()
 	rejections.Close()
 	failures.Close()
@@ -120,68 +114,20 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	return result.WriteTable(table)
 }
 
-// A replayed is what eval replays: a source, or synthetic mail.
-type replayed struct {
-	events ingest.Items
-	dense  []string
-	total  func() int // 0 while unknown
-	close  func() error
-}
-
-// checkSynthetic reports flags of synthetic mail where a source is streamed.
-func checkSynthetic(f *generatorFlags) error {
-	if flag := f.Given(); flag != "" {
-		return cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source; --flip and its kin spoil the labels of either", flag)
-	}
-	return nil
-}
-
-// checkReading reports flags that say how a source is read where synthetic mail is
-// streamed.
-func checkReading(f *source.Flags) error {
-	if flag := f.Given(); flag != "" {
-		return cli.Usagef("%s is about a source, and there is none: synthetic mail comes in its order and with its own sources, user-reports among them", flag)
-	}
-	return nil
-}
-
-func (c *evalCommand) open(stdin io.Reader) (*replayed, error) {
+func (c *evalCommand) open(stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	cfg.Stdin = stdin
 	if c.Generate == 0 {
-		if err := checkSynthetic(&c.Synthetic); err != nil {
-			return nil, err
-		}
-		s, err := source.Open(cfg)
-		if err != nil {
-			return nil, err
-		}
-		return &replayed{
-			events: s.Events(), dense: s.Dense(), close: s.Close,
-			total: func() int { total, _ := s.Total(); return total },
-		}, nil
+		return openSource(cfg, &c.Synthetic)
 	}
 	if len(c.Sources) > 0 {
 		return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and there is %s", c.Sources[0])
-	}
-	if err := checkReading(&c.Flags); err != nil {
-		return nil, err
-	}
-	generate, err := c.Synthetic.generator(cfg.Flip)
-	if err != nil {
-		return nil, &cli.UsageError{Err: err}
 	}
 	n := c.Generate
 	if cfg.Limit > 0 {
 		n = min(n, cfg.Limit)
 	}
-	items, err := generate(n)
-	if err != nil {
-		return nil, &cli.UsageError{Err: err}
-	}
-	return &replayed{
-		events: items, dense: c.Dense, total: func() int { return n }, close: func() error { return nil },
-	}, nil
+	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
 }
 
 // tableOutput returns where the table goes: standard error if a flag's data goes to

@@ -15,14 +15,14 @@ import (
 
 const (
 	demonstrated      = 20_000  // synthetic mails where nothing else is named
-	endlessKafkaBytes = 1 << 30 // kept of an endless stream
-	endlessRate       = 500     // events a second of an endless stream, so that the learner keeps up
+	endlessKafkaBytes = 1 << 30 // that Kafka retains of an endless stream
+	endlessRate       = 500     // events a second of an endless stream; the learner keeps up
 )
 
-// A labelled is what up streams: a source, or the generator.
+// A labelled is what eval and up stream: a source, or the generator.
 type labelled struct {
-	dense []string
-	total int
+	dense []string                     // names of numbers that are inputs of the head
+	total func() int                   // how many events there are; 0 while unknown
 	once  bool                         // it can be read only once
 	open  func() (ingest.Items, error) // nil: nothing to stream
 	close func() error
@@ -30,70 +30,72 @@ type labelled struct {
 	demonstration bool // synthetic mail because nothing else was named
 }
 
-func (l *labelled) Close() error {
-	if l.close == nil {
-		return nil
+// openSource opens a labelled source.
+func openSource(cfg source.Config, synthetic *generatorFlags) (*labelled, error) {
+	if flag := synthetic.Given(); flag != "" {
+		return nil, cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source; --flip and its kin spoil the labels of either", flag)
 	}
-	return l.close()
+	s, err := source.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &labelled{
+		dense: s.Dense(), once: s.Once(), close: s.Close,
+		total: func() int { total, _ := s.Total(); return total },
+		open:  func() (ingest.Items, error) { return s.Events(), nil },
+	}, nil
+}
+
+// openGenerator opens n synthetic mails, or mail without end for n = 0. No flag about
+// a source may be given.
+func openGenerator(f *source.Flags, flip source.FlipConfig, synthetic *generatorFlags, n int) (*labelled, error) {
+	if flag := f.Given(); flag != "" {
+		return nil, cli.Usagef("%s is about a source, and there is none: synthetic mail comes in its order and with its own sources, user-reports among them", flag)
+	}
+	generate, err := synthetic.generator(flip)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return &labelled{
+		dense: f.Dense, total: func() int { return n }, close: func() error { return nil },
+		open: func() (ingest.Items, error) { return generate(n) },
+	}, nil
 }
 
 func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	cfg.Stdin = stdin
-	if !cfg.None() {
-		if c.Generate != nil {
-			return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and one is given")
-		}
-		if err := checkSynthetic(&c.Synthetic); err != nil {
-			return nil, err
-		}
-		s, err := source.Open(cfg)
-		if err != nil {
-			return nil, err
-		}
-		total, known := s.Total()
-		if !known {
-			total = -1
-		}
-		return &labelled{
-			dense: s.Dense(), total: total, once: s.Once(), close: s.Close,
-			open: func() (ingest.Items, error) { return s.Events(), nil },
-		}, nil
+	switch {
+	case !cfg.None() && c.Generate != nil:
+		return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and one is given")
+	case !cfg.None():
+		return openSource(cfg, &c.Synthetic)
+	case !hasGenerator && c.Generate == nil:
+		return &labelled{dense: c.Flags.Dense, total: func() int { return 0 }, close: func() error { return nil }, demonstration: true}, nil
 	}
-	if err := checkReading(&c.Flags); err != nil {
-		return nil, err
-	}
-	if !hasGenerator && c.Generate == nil {
-		return &labelled{dense: c.Flags.Dense, demonstration: true}, nil
-	}
-	limit := demonstrated
+	n := demonstrated
 	if c.Generate != nil {
-		limit = *c.Generate
+		n = *c.Generate
 	}
 	if c.Flags.Limit > 0 {
-		limit = c.Flags.Limit
+		n = c.Flags.Limit
 	}
-	total := limit
-	if limit == 0 {
-		if c.Once {
-			return nil, cli.Usagef("--once needs a stream that ends: --generate 0 never does")
-		}
-		total = -1
-		if c.Rate == 0 {
-			c.Rate = endlessRate
-		}
+	if n == 0 && c.Once {
+		return nil, cli.Usagef("--once needs a stream that ends: --generate 0 never does")
 	}
-	generate, err := c.Synthetic.generator(cfg.Flip)
-	if err != nil {
-		return nil, &cli.UsageError{Err: err}
+	if n == 0 && c.Rate == 0 {
+		c.Rate = endlessRate
 	}
-	open := func() (ingest.Items, error) { return generate(limit) }
-	return &labelled{dense: c.Flags.Dense, total: total, open: open, demonstration: c.Generate == nil}, nil
+	src, err := openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
+	if err == nil {
+		src.demonstration = c.Generate == nil
+	}
+	return src, err
 }
 
-// demonstrate decides whether synthetic mail that nobody asked for is streamed:
-// on fresh brokers of our own, or to go on with what it began there. A model that
-// has learnt real mail must not learn it.
+// demonstrate decides whether synthetic mail that nobody asked for is streamed: into
+// our own brokers, if they hold nothing else. A model that has learnt real mail must
+// not learn it.
 func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Config, own bool, log *slog.Logger, w io.Writer) error {
 	topic := stream.EventsTopic(c.ModelName.Model)
 	if own && hasGenerator {
@@ -112,7 +114,7 @@ func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Co
 		if err != nil {
 			return err
 		}
-		if held > 0 && held == len(end.Marks) { // before that, too, there must be nothing else
+		if held > 0 && held == len(end.Marks) { // nor may there be anything else before those
 			if items, err = src.open(); err != nil {
 				return err
 			}

@@ -63,15 +63,12 @@ With --data it goes on where it was, however it ended.`
 
 // check reports wrong usage that no flag shows by itself.
 func (c *upCommand) check() error {
-	switch {
-	case c.Generate != nil && *c.Generate < 0:
-		return cli.Usagef("--generate: %d is below zero", *c.Generate)
-	case c.From < 0:
-		return cli.Usagef("--from: %d is below zero", c.From)
-	case c.Token != "" && c.HTTP == "":
-		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
-	case c.Limit < 0:
-		return cli.Usagef("--limit: %d is below zero", c.Limit)
+	errs := []error{cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit), settings.CheckRate(c.Rate)}
+	if c.Generate != nil {
+		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
+	}
+	if c.Token != "" && c.HTTP == "" {
+		errs = append(errs, cli.Usagef("--token is for POST /v1/events: give it an address with --http"))
 	}
 	groups := []settings.Checker{&c.FlipFlags, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds}
 	if len(c.Kafka.Kafka) > 0 {
@@ -83,7 +80,7 @@ func (c *upCommand) check() error {
 	if c.NATS.NATS != "" {
 		groups = append(groups, c.NATS)
 	}
-	return errors.Join(settings.Check(groups...), settings.CheckRate(c.Rate))
+	return errors.Join(append(errs, settings.Check(groups...))...)
 }
 
 func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
@@ -98,7 +95,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	defer src.Close()
+	defer src.close()
 	modelConfig, err := c.Model.Config(src.dense)
 	if err != nil {
 		return err
@@ -108,13 +105,12 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	if embeddedKafka {
 		c.Topic.Retention = -1 // what is in --data stays there
 	}
-	brokers, err := c.startBrokers(stdio.Err, log)
+	s := services.New("hamlet-up", c.ModelName.Model, log)
+	defer s.Close()
+	group, err := c.startBrokers(s, stdio.Err, log)
 	if err != nil {
 		return err
 	}
-	defer brokers.close()
-	s := services.New("hamlet-up", c.ModelName.Model, log)
-	defer s.Close()
 	kafkaConfig, producer, err := s.OpenKafka(ctx, c.Kafka, c.Topic)
 	if err != nil {
 		return err
@@ -141,7 +137,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	}
 
 	rejections := &report.Rejections{W: stdio.Err}
-	learning := s.LearnerConfig(c.Learner, kafkaConfig, brokers.group)
+	learning := s.LearnerConfig(c.Learner, kafkaConfig, group)
 	learning.DeadLetters, learning.Alerts, learning.Runner, learning.Store, learning.Model = producer, alerts, s.Runner(), store, modelConfig
 	answers, err := scorer.New(scorer.Config{
 		Conn: conn, Store: store, Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
@@ -161,7 +157,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		HTTP:     serve,
 		Open:     src.open,
 		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Rejected: rejections.Add, Log: log},
-		Progress: up.NewProgress(stdio.Err, src.total),
+		Progress: up.NewProgress(stdio.Err, src.total()),
 		Done: func(r *report.Result) error {
 			rejections.Close()
 			return c.finish(r, src.open != nil, stdio)

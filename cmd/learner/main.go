@@ -55,11 +55,8 @@ const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
 func main() { cli.Main("learner", run) }
 
 func (f *flags) check() error {
-	err := settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner)
-	if f.SessionTimeout < minSession || f.SessionTimeout > maxSession {
-		err = errors.Join(err, cli.Usagef("--session-timeout: %v is not in %v…%v", f.SessionTimeout, minSession, maxSession))
-	}
-	return err
+	return errors.Join(settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner),
+		cli.Range("--session-timeout", f.SessionTimeout, minSession, maxSession))
 }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {

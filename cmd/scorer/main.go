@@ -43,17 +43,12 @@ const (
 
 // check reports every flag outside its range.
 func (f *flags) check() error {
-	var errs []error
+	err := errors.Join(cli.Range("--concurrency", f.Concurrency, 0, maxConcurrency), cli.Range("--queue", f.Queue, 0, maxQueue),
+		settings.Check(f.NATS, f.Redis, f.Thresholds))
 	if f.PollInterval < time.Millisecond {
-		errs = append(errs, cli.Usagef("--poll-interval: %v is below a millisecond", f.PollInterval))
+		err = errors.Join(err, cli.Usagef("--poll-interval: %v is below a millisecond", f.PollInterval))
 	}
-	if f.Concurrency < 0 || f.Concurrency > maxConcurrency {
-		errs = append(errs, cli.Usagef("--concurrency: %d is not in 0…%d", f.Concurrency, maxConcurrency))
-	}
-	if f.Queue < 0 || f.Queue > maxQueue {
-		errs = append(errs, cli.Usagef("--queue: %d is not in 0…%d", f.Queue, maxQueue))
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 func main() { cli.Main("scorer", run) }
@@ -63,7 +58,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if _, err := settings.Parse("scorer", description, &f, args, stdio); err != nil {
 		return err
 	}
-	if err := errors.Join(f.check(), settings.Check(f.NATS, f.Redis, f.Thresholds)); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	log := f.Logger(stdio.Err)

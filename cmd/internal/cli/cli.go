@@ -18,6 +18,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,22 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// Range returns wrong usage if a flag's value is not in least…most.
+func Range[T cmp.Ordered](flag string, value, least, most T) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return Usagef("%s: %v is not in %v…%v", flag, value, least, most)
+}
+
+// NotNegative returns wrong usage if a flag's value is below zero.
+func NotNegative(flag string, value int) error {
+	if value >= 0 {
+		return nil
+	}
+	return Usagef("%s: %d is below zero", flag, value)
+}
 
 // IO is what a command reads and writes: data on Out, progress and logs on Err.
 type IO struct {

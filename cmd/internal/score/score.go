@@ -4,12 +4,9 @@ package score
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -32,13 +29,9 @@ type Command struct {
 	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages one spam gives 0, else one unsure gives 2."`
 	settings.ModelName
 
-	Server    string        `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
-	Creds     string        `name:"nats-creds" help:"Credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
-	User      string        `name:"nats-user" help:"User." placeholder:"USER" group:"NATS"`
-	Password  string        `name:"nats-password" help:"Password." placeholder:"SECRET" group:"NATS"`
-	Token     string        `name:"nats-token" help:"Token." placeholder:"SECRET" group:"NATS"`
-	Authority string        `name:"nats-ca" help:"PEM of the server's authority." type:"existingfile" placeholder:"FILE" group:"NATS"`
-	Timeout   time.Duration `help:"How long to wait for an answer." default:"10s" group:"NATS"`
+	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
+	settings.NATSAccess
+	Timeout time.Duration `help:"How long to wait for an answer." default:"10s" group:"NATS"`
 }
 
 // Help is what kong prints below the flags.
@@ -115,11 +108,11 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if c.Timeout <= 0 {
 		return "", cli.Usagef("--timeout: %v is not above zero", c.Timeout)
 	}
-	if c.Reasons < 0 {
-		return "", cli.Usagef("--reasons: %d is below zero", c.Reasons)
+	if err := cli.NotNegative("--reasons", c.Reasons); err != nil {
+		return "", err
 	}
-	cfg := nats.Config{URL: c.Server, Name: "hamlet-score", Creds: c.Creds, User: c.User, Password: c.Password, Token: c.Token}
-	if cfg.TLS, err = c.tls(); err != nil {
+	cfg, err := c.NATSAccess.Config(c.Server, "hamlet-score", nil)
+	if err != nil {
 		return "", err
 	}
 	conn, err := nats.Connect(cfg)
@@ -154,21 +147,6 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		}
 	}
 	return suspect, out.close()
-}
-
-func (c *Command) tls() (*tls.Config, error) {
-	if c.Authority == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.Authority)
-	if err != nil {
-		return nil, fmt.Errorf("--nats-ca: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--nats-ca: %s holds no certificate in PEM", c.Authority)
-	}
-	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
 // tries is how often a scorer is asked that is overloaded or has no model yet,

@@ -39,10 +39,7 @@ const maxReplicas = 5
 
 // Check reports a flag outside its range.
 func (f Alerts) Check() error {
-	if f.AlertReplicas < 1 || f.AlertReplicas > maxReplicas {
-		return cli.Usagef("--alert-replicas: %d is not in 1…%d", f.AlertReplicas, maxReplicas)
-	}
-	return nil
+	return cli.Range("--alert-replicas", f.AlertReplicas, 1, maxReplicas)
 }
 
 // An AlertSource is the process that publishes alerts.

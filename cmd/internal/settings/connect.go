@@ -67,10 +67,8 @@ type Kafka struct {
 
 // Check reports what Config does not take.
 func (f Kafka) Check() error {
-	if _, err := f.Config("", nil); err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	return nil
+	_, err := f.Config("", nil)
+	return usage(err)
 }
 
 // Config returns the adapter's configuration.
@@ -110,7 +108,12 @@ func (f Kafka) mechanism() (sasl.Mechanism, error) {
 
 // NATS are the flags that reach NATS.
 type NATS struct {
-	NATS         string `name:"nats" help:"URLs of NATS, comma-separated." placeholder:"URL" group:"NATS"`
+	NATS string `name:"nats" help:"URLs of NATS, comma-separated." placeholder:"URL" group:"NATS"`
+	NATSAccess
+}
+
+// NATSAccess are the flags that say who connects to NATS.
+type NATSAccess struct {
 	NATSCreds    string `name:"nats-creds" help:"Credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
 	NATSUser     string `name:"nats-user" help:"NATS user." placeholder:"USER" group:"NATS"`
 	NATSPassword string `name:"nats-password" help:"NATS password." placeholder:"SECRET" group:"NATS"`
@@ -120,22 +123,23 @@ type NATS struct {
 
 // Check reports what Config does not take.
 func (f NATS) Check() error {
-	if _, err := f.Config("", nil); err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	return nil
+	_, err := f.Config("", nil)
+	return usage(err)
 }
 
 // Config returns the adapter's configuration.
 func (f NATS) Config(name string, log *slog.Logger) (nats.Config, error) {
-	cfg := nats.Config{
-		URL: f.NATS, Name: name, Creds: f.NATSCreds, User: f.NATSUser, Password: f.NATSPassword,
-		Token: f.NATSToken, Log: log,
-	}
 	if f.NATS == "" {
-		return cfg, errors.New("no NATS: name its server with --nats nats://HOST:PORT (or HAMLET_NATS); `hamlet up` needs none")
+		return nats.Config{}, errors.New("no NATS: name its server with --nats nats://HOST:PORT (or HAMLET_NATS); `hamlet up` needs none")
 	}
-	var err error
+	return f.NATSAccess.Config(f.NATS, name, log)
+}
+
+// Config returns the adapter's configuration for the servers at url.
+func (f NATSAccess) Config(url, name string, log *slog.Logger) (cfg nats.Config, err error) {
+	cfg = nats.Config{
+		URL: url, Name: name, Creds: f.NATSCreds, User: f.NATSUser, Password: f.NATSPassword, Token: f.NATSToken, Log: log,
+	}
 	cfg.TLS, err = tlsConfig("nats", f.NATSCA != "", f.NATSCA)
 	return cfg, err
 }
@@ -152,10 +156,8 @@ type Redis struct {
 
 // Check reports what Config does not take.
 func (f Redis) Check() error {
-	if _, err := f.Config("", nil); err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	return nil
+	_, err := f.Config("", nil)
+	return usage(err)
 }
 
 // Config returns the adapter's configuration for a model's checkpoints.
@@ -177,6 +179,14 @@ func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	var err error
 	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA)
 	return cfg, err
+}
+
+// usage makes an error wrong usage.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &cli.UsageError{Err: err}
 }
 
 // checkAddress refuses what is not host:port. What looks as if it held a password

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"go/doc/comment"
 	"io"
 	"os"
 	"slices"
@@ -68,29 +69,14 @@ func (keysFlag) BeforeReset(app *kong.Kong) error {
 
 // WriteKeys prints the keys of a model's configuration, with defaults and help.
 func WriteKeys(w io.Writer) error {
+	var parser comment.Parser
+	printer := comment.Printer{TextPrefix: "    ", TextWidth: 76}
 	for _, f := range model.Fields() {
-		text := wrap(f.Help, 72)
-		if _, err := fmt.Fprintf(w, "%s (default %s)\n    %s\n", f.Key, f.Default, strings.Join(text, "\n    ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s (default %s)\n%s", f.Key, f.Default, printer.Text(parser.Parse(f.Help))); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// wrap breaks text into lines of at most so many bytes, if no word is longer.
-func wrap(text string, width int) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case len(line)+1+len(word) > width:
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
 }
 
 // Config returns the model's configuration. Dense are the names that a source or a

@@ -3,7 +3,6 @@ package settings
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -33,25 +32,14 @@ const (
 
 // Check reports every flag outside its range.
 func (f Topic) Check() error {
-	var errs []error
-	if f.Partitions < 1 || f.Partitions > maxPartitions {
-		errs = append(errs, fmt.Errorf("--partitions: %d is not in 1…%d", f.Partitions, maxPartitions))
-	}
+	err := cli.Range("--partitions", f.Partitions, 1, maxPartitions)
 	if f.Replication != -1 && (f.Replication < 1 || f.Replication > maxReplication) {
-		errs = append(errs, fmt.Errorf("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication))
+		err = errors.Join(err, cli.Usagef("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication))
 	}
 	if f.Retention > 0 && f.Retention < minRetention {
-		errs = append(errs, fmt.Errorf("--retention: %v is below %v: events would go before they are learnt; 0 is the brokers' default, below zero is for ever", f.Retention, minRetention))
+		err = errors.Join(err, cli.Usagef("--retention: %v is below %v: events would go before they are learnt; 0 is the brokers' default, below zero is for ever", f.Retention, minRetention))
 	}
-	return wrong(errs)
-}
-
-// wrong makes errs, if any, wrong usage.
-func wrong(errs []error) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return &cli.UsageError{Err: errors.Join(errs...)}
+	return err
 }
 
 // deadLetterRetention is how long dead letters are kept.
@@ -63,13 +51,20 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 	if err := kafka.Ping(ctx, cfg); err != nil {
 		return err
 	}
-	if err := kafka.EnsureTopic(ctx, cfg, stream.EventsTopic(model), f.Partitions, f.Replication, f.Retention); err != nil {
-		return err
+	for _, topic := range []struct {
+		name       string
+		partitions int
+		retention  time.Duration
+	}{
+		{stream.EventsTopic(model), f.Partitions, f.Retention},
+		{stream.ReceiptTopic, 1, f.Retention},
+		{stream.DeadLetterTopic, 1, deadLetterRetention},
+	} {
+		if err := kafka.EnsureTopic(ctx, cfg, topic.name, topic.partitions, f.Replication, topic.retention); err != nil {
+			return err
+		}
 	}
-	if err := kafka.EnsureTopic(ctx, cfg, stream.ReceiptTopic, 1, f.Replication, f.Retention); err != nil {
-		return err
-	}
-	return kafka.EnsureTopic(ctx, cfg, stream.DeadLetterTopic, 1, f.Replication, deadLetterRetention)
+	return nil
 }
 
 // Versions are the flags for how many versions of a model Redis keeps.
@@ -83,14 +78,7 @@ const maxVersions = 100_000
 
 // Check reports every flag outside its range.
 func (f Versions) Check() error {
-	var errs []error
-	if f.KeepVersions < 1 || f.KeepVersions > maxVersions {
-		errs = append(errs, fmt.Errorf("--keep-versions: %d is not in 1…%d", f.KeepVersions, maxVersions))
-	}
-	if f.KeepDaily < 0 || f.KeepDaily > maxVersions {
-		errs = append(errs, fmt.Errorf("--keep-daily: %d is not in 0…%d", f.KeepDaily, maxVersions))
-	}
-	return wrong(errs)
+	return errors.Join(cli.Range("--keep-versions", f.KeepVersions, 1, maxVersions), cli.Range("--keep-daily", f.KeepDaily, 0, maxVersions))
 }
 
 // Apply puts them into a store's configuration.
@@ -114,4 +102,17 @@ func (f Learner) Check() error {
 		return cli.Usagef("--save-every: %v is not above zero", f.SaveEvery)
 	}
 	return nil
+}
+
+// The rates that make sense, in events a second: one in a quarter of an hour, and
+// more than any machine sends.
+const minRate, maxRate = 1e-3, 1e9
+
+// CheckRate reports a value of --rate that is no number of events a second; 0 is
+// without a bound.
+func CheckRate(rate float64) error {
+	if rate == 0 || rate >= minRate && rate <= maxRate {
+		return nil
+	}
+	return cli.Usagef("--rate: %v is neither 0, as fast as it goes, nor in %v…%v events a second", rate, minRate, maxRate)
 }

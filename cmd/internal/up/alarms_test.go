@@ -14,8 +14,8 @@ import (
 	"hamlet/stream"
 )
 
-// Of several partitions the reading to see to first counts.
-func TestReadingOfSeveralPartitions(t *testing.T) {
+// Of several partitions the most urgent diagnosis counts.
+func TestDiagnosisOfSeveralPartitions(t *testing.T) {
 	for _, c := range []struct {
 		partitions []drift.Diagnosis
 		want       drift.Diagnosis
@@ -30,7 +30,7 @@ func TestReadingOfSeveralPartitions(t *testing.T) {
 		for p, r := range c.partitions {
 			status[p] = learner.Status{Reading: r}
 		}
-		if got := reading(status); got != c.want {
+		if got := diagnosis(status); got != c.want {
 			t.Errorf("%v: %v, want %v", c.partitions, got, c.want)
 		}
 	}
@@ -41,25 +41,25 @@ func TestChangesAreShownOnce(t *testing.T) {
 	var b bytes.Buffer
 	r := &run{cfg: Config{Progress: NewProgress(&b, -1), Log: slog.New(slog.DiscardHandler)}}
 	for p, state := range []string{stream.AlertRaised, stream.AlertCleared} {
-		r.heard(&stream.Alert{Kind: stream.AlertConcept, State: state, Event: 7, Body: stream.AlertText, Reading: "nothing", Partition: p})
+		r.alert(&stream.Alert{Kind: stream.AlertConcept, State: state, Event: 7, Body: stream.AlertText, Reading: "nothing", Partition: p})
 	}
-	r.showChanges()
-	r.showChanges()
+	r.showAlerts()
+	r.showAlerts()
 	want := "event 7: concept raised (text: level 0, reference 0, threshold 0): nothing\n" +
 		"partition 1, event 7: concept cleared (text: level 0, reference 0, threshold 0): nothing\n"
 	if b.String() != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", b.String(), want)
 	}
 	r = &run{cfg: Config{Log: slog.New(slog.DiscardHandler)}} // nobody looks on
-	r.heard(&stream.Alert{})
-	r.showChanges()
-	if len(r.changes) != 0 {
+	r.alert(&stream.Alert{})
+	r.showAlerts()
+	if len(r.alerts) != 0 {
 		t.Error("changes that nobody sees pile up")
 	}
 	var line bytes.Buffer
 	p := NewProgress(&line, -1)
 	p.lastLine = p.lastLine.Add(-1e12)
-	p.Draw(Snapshot{Reading: drift.LabelsWentBad})
+	p.Draw(Snapshot{Diagnosis: drift.LabelsWentBad})
 	if !strings.Contains(line.String(), "ALARM: labels went bad") {
 		t.Errorf("the progress says %q", line.String())
 	}
@@ -75,7 +75,7 @@ func TestChangesAreLogged(t *testing.T) {
 	var shown, log bytes.Buffer
 	r := &run{cfg: Config{Progress: NewProgress(&shown, -1), Log: slog.New(slog.NewJSONHandler(&log, nil))}}
 	for i := range changes {
-		r.heard(&changes[i])
+		r.alert(&changes[i])
 	}
 	records := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(records) != len(changes) {
@@ -98,8 +98,8 @@ func TestChangesAreLogged(t *testing.T) {
 	}
 	log.Reset()
 	r.cfg.Progress.line = progress.NewLineOfWidth(&shown, func() int { return 80 })
-	r.heard(&changes[0])
-	r.showChanges()
+	r.alert(&changes[0])
+	r.showAlerts()
 	if log.Len() > 0 || !strings.Contains(shown.String(), "event 7: concept raised") {
 		t.Errorf("a terminal: logged %q, shown %q", log.String(), shown.String())
 	}
@@ -112,7 +112,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	p := NewProgress(&b, 2_000_000)
 	p.line = progress.NewLineOfWidth(&b, func() int { return 200 })
 	p.Draw(Snapshot{
-		Learned: 1_234_567, Duplicates: 12, Dead: 34, Lag: 456_789, Epsilon: 0.1234, Reading: drift.LabelsWentBad,
+		Learned: 1_234_567, Duplicates: 12, Dead: 34, Lag: 456_789, Epsilon: 0.1234, Diagnosis: drift.LabelsWentBad,
 		Summary: eval.Summary{LogLoss: 0.12345, ROCA: 12.345},
 	})
 	text, ok := strings.CutSuffix(strings.TrimPrefix(b.String(), "\r"), "\x1b[K")

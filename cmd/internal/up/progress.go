@@ -47,8 +47,8 @@ func (p *Progress) Draw(s Snapshot) {
 // describe returns the figures of s, the most important first.
 func describe(s Snapshot, rate float64) (parts []string) {
 	add := func(format string, v any) { parts = append(parts, fmt.Sprintf(format, v)) }
-	if s.Reading != drift.Nothing {
-		add("ALARM: %s", s.Reading.String())
+	if s.Diagnosis != drift.Nothing {
+		add("ALARM: %s", s.Diagnosis.String())
 	}
 	add("%.0f/s", rate)
 	add("lag %d", s.Lag)

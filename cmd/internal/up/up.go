@@ -39,9 +39,9 @@ type Config struct {
 	HTTP     func(ctx context.Context, ready func() error) error
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
 	Ingest   ingest.Config
-	From     int                        // metrics leave so many events out, the first ones
+	From     int                        // the metrics leave out the first so many events
 	Once     bool                       // end after the stream
-	Progress *Progress                  // shows changes of alarms as well; they are logged unless it is on a terminal
+	Progress *Progress                  // shows alerts too; off a terminal they are logged
 	Done     func(*report.Result) error // called when the stream has been learnt and saved
 	Log      *slog.Logger
 }
@@ -51,7 +51,7 @@ type Config struct {
 func Run(ctx context.Context, cfg Config) error {
 	r := &run{cfg: cfg, metrics: eval.New(), resumed: map[int]uint64{}}
 	lc := cfg.Learner
-	lc.Observe, lc.Announce = r.observe, r.heard
+	lc.Observe, lc.Announce = r.observe, r.alert
 	l, err := learner.New(lc)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func Run(ctx context.Context, cfg Config) error {
 		var showing sync.WaitGroup
 		showing.Go(func() { r.show(watch) })
 		err := r.stream(ctx)
-		r.noteReading()
+		r.noteDiagnosis()
 		if err == nil && cfg.Once {
 			stopLearning() // it saves at its end
 			select {
@@ -95,7 +95,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		stop()
 		showing.Wait()
-		r.showChanges()
+		r.showAlerts()
 		if err == nil {
 			err = r.finish(ctx)
 		}
@@ -105,16 +105,16 @@ func Run(ctx context.Context, cfg Config) error {
 			r.announce(serving)
 		}
 		if stopped.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // an orderly stop; what the learner could not save is its own to say
+			return nil // an orderly stop; the learner reports what it could not save
 		}
 		return err
 	})
 	return g.Wait()
 }
 
-// ready reports why events can't be learnt or messages not be answered. That there
-// is no model is no such reason before the first event has come: it may be the one
-// that waits for us to be ready.
+// ready reports why events can't be learnt or messages not be answered. A missing
+// model is no reason before the first event: whoever sends it may wait for us to be
+// ready.
 func (r *run) ready() error {
 	err := r.learner.Ready()
 	if err != nil || r.cfg.Answers == nil {
@@ -137,30 +137,30 @@ type run struct {
 	cfg     Config
 	learner *learner.Learner
 	stats   ingest.Stats
-	resumed map[int]uint64 // by partition seen so far: events that its model had learnt before this run
+	resumed map[int]uint64 // by partition: the events its model had learnt before this run; noteResumed writes it
 
 	mu          sync.Mutex
 	metrics     *eval.Metrics
-	guess       report.NoChange
+	noChange    report.NoChange
 	doubts      eval.Doubts
 	first, last time.Time
 	seen        int
 	learned     int
 	duplicates  int
 	dead        int
-	changes     []stream.Alert  // of alarms, not shown yet
-	reading     drift.Diagnosis // when the stream had been learnt
+	alerts      []stream.Alert  // not shown yet; alert adds, showAlerts takes
+	diagnosis   drift.Diagnosis // at the end of the stream; noteDiagnosis writes it
 }
 
-// heard is called by the learner for every change of an alarm. Those who read a
-// log, and no terminal, get its record as from a learner.
-func (r *run) heard(a *stream.Alert) {
+// alert is called by the learner for every change of an alarm. Off a terminal the
+// change is logged as by a learner.
+func (r *run) alert(a *stream.Alert) {
 	if !r.cfg.Progress.OnTerminal() {
 		alert.Log(r.cfg.Log.With("partition", a.Partition), a)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.changes = append(r.changes, *a)
+	r.alerts = append(r.alerts, *a)
 }
 
 // observe is called by the learner for every record.
@@ -179,7 +179,7 @@ func (r *run) observe(a learner.Applied) {
 	case learner.Learned:
 		if r.learned++; r.learned > r.cfg.From {
 			r.metrics.Add(a.Truth == stream.Spam, a.Effect.Prediction.LogOdds)
-			r.guess.Add(a.Truth == stream.Spam)
+			r.noChange.Add(a.Truth == stream.Spam)
 		}
 	case learner.Relearned, learner.Unlearned:
 		r.learned++ // not scored: the model had seen the event
@@ -210,8 +210,7 @@ func (r *run) stream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// On a Kafka that is not our own, other learners of the group may hold some of
-	// the partitions.
+	// On a Kafka that is not our own, other learners may have some partitions.
 	const elsewhereAfter = 20 * time.Second
 	missing := time.Now()
 	return r.await(ctx, func(status map[int]learner.Status) bool {
@@ -265,8 +264,8 @@ func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool)
 	}
 }
 
-// noteResumed keeps what each partition's model had learnt when it was first
-// seen: they come one after the other, some while the stream is learnt.
+// noteResumed notes what each partition's model had learnt when the partition was
+// assigned. Some are assigned while the stream is learnt.
 func (r *run) noteResumed(status map[int]learner.Status) {
 	for p, s := range status {
 		if _, seen := r.resumed[p]; !seen {
@@ -275,11 +274,12 @@ func (r *run) noteResumed(status map[int]learner.Status) {
 	}
 }
 
-// noteReading keeps what the alarms say now: the learner's status ends with it.
-func (r *run) noteReading() {
-	now := reading(r.learner.Status())
+// noteDiagnosis notes what the alarms say, before the learner ends and takes its
+// status with it.
+func (r *run) noteDiagnosis() {
+	now := diagnosis(r.learner.Status())
 	r.mu.Lock()
-	r.reading = now
+	r.diagnosis = now
 	r.mu.Unlock()
 }
 
@@ -296,10 +296,10 @@ func (r *run) finish(ctx context.Context) error {
 	r.mu.Lock()
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
-		ResumedAt: resumed, NoChangeError: r.guess.Error(), Learned: r.learned,
+		ResumedAt: resumed, NoChangeError: r.noChange.Error(), Learned: r.learned,
 	}
 	if !r.cfg.Learner.Model.Alarms.Off {
-		result.Reading = r.reading.String()
+		result.Reading = r.diagnosis.String()
 	}
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
@@ -344,14 +344,13 @@ func ServedSHA256(ctx context.Context, store *redis.Store) ([sha256.Size]byte, e
 	return sha256.Sum256(sums), nil
 }
 
-// show draws the progress twice a second, less often where the figures take
-// long to compute: on a stream of a million events they sort a million scores.
+// show draws the progress twice a second. It takes at most a fiftieth of the time:
+// on a stream of a million events the figures sort a million scores.
 func (r *run) show(ctx context.Context) {
 	if r.cfg.Progress == nil {
 		return
 	}
-	const every, share = 500 * time.Millisecond, 50 // at most 1/share of the time
-	timer := time.NewTimer(every)
+	timer := time.NewTimer(showEvery)
 	defer timer.Stop()
 	defer r.cfg.Progress.Close()
 	for {
@@ -359,43 +358,46 @@ func (r *run) show(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			r.showChanges()
+			r.showAlerts()
 			start := time.Now()
 			r.cfg.Progress.Draw(r.snapshot())
-			timer.Reset(max(every, share*time.Since(start)))
+			timer.Reset(max(showEvery, 50*time.Since(start)))
 		}
 	}
 }
 
-// showChanges writes a line for each change of an alarm since the last time.
-func (r *run) showChanges() {
+// showEvery is how often the progress and new alerts are shown.
+const showEvery = 500 * time.Millisecond
+
+// showAlerts writes a line for each alert since the last time.
+func (r *run) showAlerts() {
 	r.mu.Lock()
-	changes := r.changes
-	r.changes = nil
+	alerts := r.alerts
+	r.alerts = nil
 	r.mu.Unlock()
 	if r.cfg.Progress == nil {
 		return
 	}
-	for i := range changes {
-		line := alert.Sentence(&changes[i])
-		if changes[i].Partition > 0 {
-			line = fmt.Sprintf("partition %d, %s", changes[i].Partition, line)
+	for i := range alerts {
+		line := alert.Sentence(&alerts[i])
+		if alerts[i].Partition > 0 {
+			line = fmt.Sprintf("partition %d, %s", alerts[i].Partition, line)
 		}
 		r.cfg.Progress.Say(line)
 	}
 }
 
-// announce shows changes of alarms until ctx ends.
+// announce shows alerts until ctx ends.
 func (r *run) announce(ctx context.Context) {
-	ticker := time.NewTicker(500 * time.Millisecond)
+	ticker := time.NewTicker(showEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			r.showChanges()
+			r.showAlerts()
 			return
 		case <-ticker.C:
-			r.showChanges()
+			r.showAlerts()
 		}
 	}
 }
@@ -405,7 +407,7 @@ type Snapshot struct {
 	Learned, Duplicates, Dead int
 	Lag                       int64
 	Epsilon                   float64
-	Reading                   drift.Diagnosis // of all partitions the one to see to first
+	Diagnosis                 drift.Diagnosis // the most urgent of all partitions
 	Summary                   eval.Summary
 }
 
@@ -418,13 +420,13 @@ func (r *run) snapshot() Snapshot {
 		s.Lag += max(0, p.End-p.Next)
 		s.Epsilon = max(s.Epsilon, p.Epsilon)
 	}
-	s.Reading = reading(status)
+	s.Diagnosis = diagnosis(status)
 	return s
 }
 
-// reading returns what the alarms of all partitions say: of several readings the
-// one to see to first, which is how drift.Diagnosis orders them.
-func reading(status map[int]learner.Status) drift.Diagnosis {
+// diagnosis returns the most urgent diagnosis of all partitions. The order of
+// drift.Diagnosis is that of urgency.
+func diagnosis(status map[int]learner.Status) drift.Diagnosis {
 	all := drift.Nothing
 	for _, s := range status {
 		if s.Reading != drift.Nothing && (all == drift.Nothing || s.Reading < all) {
