@@ -223,8 +223,8 @@ func anyFlag(*kong.Flag) bool { return true }
 // typedFlag reports whether only a command line sets the flag.
 func typedFlag(f *kong.Flag) bool { return len(f.Envs) == 0 && f.Name != "help" }
 
-// A TypedError names keys of a configuration file that are for the command line
-// alone. It comes as the cause of a UsageError.
+// A TypedError names keys of a configuration file that only the command line may set.
+// It is the cause of a UsageError.
 type TypedError struct {
 	File string
 	Keys []string // as they stand in the file, sorted

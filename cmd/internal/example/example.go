@@ -1,7 +1,8 @@
-// Package example turns what arrives on the wire into what a model takes: a
-// stream.Body into a model.Body, a stream.Event into a model.Example. Learner,
-// scorer and eval all go through it, so that a message is read in one way
-// wherever it is learnt or scored.
+// Package example turns an event of the wire into an example for a model. Learner,
+// scorer and eval all use it, so that each reads a message in the same way.
+//
+//	ex, err := example.Of(&event)
+//	effect, err := m.Apply(&ex)
 package example
 
 import (
@@ -15,42 +16,40 @@ import (
 	"hamlet/stream/mail"
 )
 
-// A Reading says how a mail was read. It is the zero value for a text, a
-// vector, and a mail that parsed in full.
-type Reading struct {
-	Raw    bool   // in whole or part as raw text, because it was broken or beyond a limit
+// A Parsing says how a mail was parsed. It is zero for a text, a vector, and a mail
+// without faults.
+type Parsing struct {
+	Raw    bool   // a part was taken as raw text: it was broken or beyond a limit
 	Reason string // why
 }
 
-// Body returns b as a model takes it. A mail is parsed, which never fails; a
-// text is a message without a head; a vector's numbers must ascend strictly by
-// name, as stream.Body asks. The result may share b's memory. It is an error
-// only if b is of no known kind.
+// Body returns b as a model takes it. A text is a message without a head. The result
+// may share b's memory. The only error is an unknown kind.
 func Body(b *stream.Body) (model.Body, error) {
 	body, _, err := Read(b)
 	return body, err
 }
 
-// Read is Body that also says how a mail was read.
-func Read(b *stream.Body) (model.Body, Reading, error) {
+// Read is Body that also says how a mail was parsed.
+func Read(b *stream.Body) (model.Body, Parsing, error) {
 	switch b.Kind {
 	case stream.Mail:
 		m := mail.Parse(b.Mail)
-		return model.Body{Message: message(&m)}, Reading{Raw: m.Raw, Reason: m.Reason}, nil
+		return model.Body{Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason}, nil
 	case stream.Text:
-		return model.Body{Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}}, Reading{}, nil
+		return model.Body{Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}}, Parsing{}, nil
 	case stream.Vector:
-		v := make([]feature.Number, len(b.Vector)) // never nil: an empty vector is a body, too
+		v := make([]feature.Number, len(b.Vector)) // never nil: an empty vector is a body
 		for i, n := range b.Vector {
 			v[i] = feature.Number{Name: n.Name, Value: n.Value}
 		}
-		return model.Body{Vector: v}, Reading{}, nil
+		return model.Body{Vector: v}, Parsing{}, nil
 	}
-	return model.Body{}, Reading{}, fmt.Errorf("body of kind %d: neither mail nor text nor vector", b.Kind)
+	return model.Body{}, Parsing{}, fmt.Errorf("body of kind %d: neither mail nor text nor vector", b.Kind)
 }
 
-// message carries a parsed mail over field by field. Its subject is never nil:
-// nil is what tells a plain text from a mail without a subject.
+// message converts a parsed mail. Its subject is never nil: nil tells a plain text
+// from a mail without a subject.
 func message(m *mail.Message) *feature.Message {
 	subject := m.Subject
 	if subject == nil {
@@ -67,25 +66,24 @@ func message(m *mail.Message) *feature.Message {
 	}
 }
 
-// ErrUnlabelled is returned by Of for an event without a label: it can be
-// scored but not learnt from.
+// ErrUnlabelled says that an event has no label to learn.
 var ErrUnlabelled = errors.New("no label")
 
-// Of returns the example that e is: to learn, to relearn or to unlearn. It does
-// not look at the time, on which no model depends.
+// Of returns e as an example to learn, relearn or unlearn. It ignores the time: no
+// model depends on it.
 func Of(e *stream.Event) (model.Example, error) {
 	ex, _, err := ReadEvent(e)
 	return ex, err
 }
 
-// ReadEvent is Of that also says how a mail was read.
-func ReadEvent(e *stream.Event) (model.Example, Reading, error) {
+// ReadEvent is Of that also says how a mail was parsed.
+func ReadEvent(e *stream.Event) (model.Example, Parsing, error) {
 	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
-		return model.Example{}, Reading{}, fmt.Errorf("event %q: %w", e.ID, ErrUnlabelled)
+		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, ErrUnlabelled)
 	}
 	body, how, err := Read(&e.Body)
 	if err != nil {
-		return model.Example{}, Reading{}, fmt.Errorf("event %q: %w", e.ID, err)
+		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}
 	return model.Example{
 		ID:     e.ID,

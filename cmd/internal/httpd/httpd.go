@@ -1,6 +1,8 @@
-// Package httpd serves what every hamlet service shows over HTTP: /metrics in
-// Prometheus' format, /healthz (the process lives) and /readyz (it can do its
-// work), and whatever else the service adds.
+// Package httpd serves what every service has over HTTP: /metrics for Prometheus,
+// /healthz (the process lives), /readyz (it can do its work) and the service's own.
+//
+//	s, err := httpd.New(httpd.Config{Addr: ":9101", Registry: httpd.NewRegistry(), Ready: ready, Log: log})
+//	err = s.Run(ctx)
 package httpd
 
 import (
@@ -33,13 +35,13 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// How long a request's header may take to arrive, the request, and from then on the
-// answer to be made and taken. Who stalls, token or not, must not hold a connection
-// for ever: there are only so many. A handler may set deadlines of its own.
+// Timeouts, so that a client that stalls does not hold a connection for ever. A
+// handler may set deadlines of its own.
 const (
-	headerPatience  = 10 * time.Second
-	requestPatience = time.Minute
-	answerPatience  = 2 * time.Minute // ingest waits for a request and for Kafka, 70 s in all
+	headerTimeout = 10 * time.Second
+	readTimeout   = time.Minute
+	writeTimeout  = 2 * time.Minute // ingest waits for a request and for Kafka, 70 s in all
+	drainTimeout  = 5 * time.Second // of requests under way at the end
 )
 
 // A Server listens from New on and serves during Run.
@@ -82,16 +84,16 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	server := &http.Server{
 		Handler:           mux,
-		ReadHeaderTimeout: headerPatience,
-		ReadTimeout:       requestPatience,
-		WriteTimeout:      answerPatience,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
 		if err := server.Shutdown(drain); err != nil {
 			_ = server.Close()

@@ -49,11 +49,11 @@ func TestStalledClientsAreGivenUp(t *testing.T) {
 		reads      bool
 		within     time.Duration
 	}{
-		{"nothing sent", "", true, headerPatience},
-		{"half a header", "GET /healthz HTTP/1.1\r\nHost: x", true, headerPatience},
+		{"nothing sent", "", true, headerTimeout},
+		{"half a header", "GET /healthz HTTP/1.1\r\nHost: x", true, headerTimeout},
 		// The handler answers at once, without the body; the server waits for it.
-		{"half a body", "POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc", true, requestPatience},
-		{"answer not taken", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", false, answerPatience},
+		{"half a body", "POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc", true, readTimeout},
+		{"answer not taken", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", false, writeTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

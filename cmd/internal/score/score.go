@@ -1,5 +1,5 @@
-// Package score is `hamlet score`: it asks a running scorer about messages and
-// prints what it says.
+// Package score is `hamlet score`: it asks a running scorer about messages and prints
+// its answers.
 package score
 
 import (
@@ -57,8 +57,8 @@ const (
 	StatusError  = 3
 )
 
-// An ExitError asks for an exit status. Err is nil if nothing went wrong and the
-// status is an answer; then the text is empty and there is nothing to print.
+// An ExitError asks for an exit status. Err is nil if the status is an answer; then
+// there is nothing to print.
 type ExitError struct {
 	Code int
 	Err  error
@@ -78,10 +78,9 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // ExitCode returns Code.
 func (e *ExitError) ExitCode() int { return e.Code }
 
-// Run asks about all files and prints the answers in their order. A message that
-// can't be asked about is reported and the others are not kept from it; then the
-// error says how many there were. With ExitCode every error is an [*ExitError],
-// and so is an answer other than spam.
+// Run asks about all files and prints the answers in order. It reports a message that
+// can't be scored and goes on; the error at the end says how many there were. With
+// ExitCode every error is an [*ExitError], and so is an answer other than spam.
 func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
 	suspect, err := c.run(ctx, stdin, stdout, stderr)
 	switch {
@@ -149,8 +148,8 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	return suspect, out.close()
 }
 
-// tries is how often a scorer is asked that is overloaded or has no model yet,
-// with pauses of a quarter, a half and one second.
+// tries is how often a scorer that is overloaded or has no model yet is asked, with
+// pauses of a quarter, a half and one second.
 const tries = 4
 
 func (c *Command) ask(ctx context.Context, client *nats.Client, q question) (stream.Verdict, error) {
@@ -170,8 +169,8 @@ func (c *Command) ask(ctx context.Context, client *nats.Client, q question) (str
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(tries))
 }
 
-// final says whether it is of no use to go on to the next message: nobody
-// answers, or ctx has ended.
+// final reports whether the next message would fail too: nobody answers, or ctx has
+// ended.
 func final(err error) bool {
 	var e *nats.Error
 	var skipped *skippedError

@@ -9,8 +9,8 @@ import (
 	"hamlet/cmd/internal/cli"
 )
 
-// Wanted reports whether a command line asks for `score` with --exit-code, also
-// if it can't be parsed for something else.
+// Wanted reports whether a command line asks for `score` with --exit-code, even if it
+// can't be parsed.
 func Wanted(args []string) bool {
 	args = beforeFiles(args)
 	return slices.Contains(args, "score") && slices.ContainsFunc(args, func(arg string) bool {
@@ -26,10 +26,9 @@ func beforeFiles(args []string) []string {
 	return args
 }
 
-// UsageStatus gives an error of parsing args the status that --exit-code
-// promises: a delivery script must not take wrong usage, 2 elsewhere, for
-// "unsure". So it is where a configuration file, in which it may not stand, asks for
-// it. Any other error, and that of any other command, comes back as it is.
+// UsageStatus gives an error of parsing args the status that --exit-code promises. A
+// delivery script must not take wrong usage, 2 elsewhere, for "unsure". The same holds
+// if a configuration file asks for it, where it may not stand. Other errors stay.
 func UsageStatus(args []string, err error) error {
 	var usage *cli.UsageError
 	var typed *cli.TypedError
@@ -44,7 +43,7 @@ func UsageStatus(args []string, err error) error {
 func failed(err error) *ExitError {
 	var usage *cli.UsageError
 	if errors.As(err, &usage) {
-		// The cause is kept as text: who looks for a UsageError would find its status.
+		// Only the text of the cause stays: a UsageError has a status of its own.
 		err = fmt.Errorf("%v (see hamlet score --help)", err)
 	}
 	return &ExitError{Code: StatusError, Err: err}
