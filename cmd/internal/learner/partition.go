@@ -168,7 +168,7 @@ func read(r *kafka.Record) (in incoming) {
 	if in.err != nil {
 		return in
 	}
-	var reading example.Reading
+	var reading example.Parsing
 	in.example, reading, in.err = example.ReadEvent(&in.event)
 	in.raw = reading.Raw
 	return in

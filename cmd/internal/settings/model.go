@@ -35,16 +35,8 @@ func (f *Model) AfterApply(file *modelFile) error {
 	return checkEnvironment()
 }
 
-// A modelFile holds the settings of the configuration file's mapping "model".
-type modelFile struct{ settings []setting }
-
-type setting struct{ key, value string }
-
-// set keeps a setting, in the order of Mapping's calls, if a model takes it.
-func (f *modelFile) set(key, value string) error {
-	f.settings = append(f.settings, setting{key, value})
-	return new(model.Config).Set(key, value)
-}
+// A modelFile is what the configuration file's mapping "model" says.
+type modelFile struct{ model.Config }
 
 // ResearchModel is Model with flags for whoever tries what else a model could be.
 type ResearchModel struct {
@@ -88,11 +80,7 @@ func (f *Model) Config(dense []string) (model.Config, error) { return f.config(d
 func (f *Model) config(dense, research []string) (model.Config, error) {
 	var cfg model.Config
 	if f.file != nil {
-		for _, s := range f.file.settings {
-			if err := cfg.Set(s.key, s.value); err != nil {
-				return cfg, &cli.UsageError{Err: err}
-			}
-		}
+		cfg = f.file.Config
 	}
 	if len(dense) > 0 {
 		cfg.Dense = dense

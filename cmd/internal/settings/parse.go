@@ -30,7 +30,7 @@ func Parse(name, description string, grammar any, args []string, stdio cli.IO) (
 	file := new(modelFile)
 	return cli.Parse(cli.Program{
 		Name: name, Description: description, Version: Version(name), Grammar: grammar, Shared: &Shared{},
-		Mapping: cli.Mapping{Key: "model", Set: file.set, Gone: gone},
+		Mapping: cli.Mapping{Key: "model", Set: file.Set, Gone: gone},
 		Bind:    []any{file},
 	}, args, stdio)
 }
