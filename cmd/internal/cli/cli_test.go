@@ -157,7 +157,7 @@ func TestMapping(t *testing.T) {
 	for _, c := range []struct {
 		text, args, want string
 	}{
-		{"model: {colour: red}\n", "", "model.colour: there is no such key"},
+		{"model: {colour: red}\n", "", "model: colour: there is no such key"},
 		{"model: {size: }\n", "", "model.size: there is no value"},
 		{"old: 3\n", "", "--old is gone, set model.old=3"},
 		{"learner: {old: 3}\n", "", "--old is gone, set model.old=3"},

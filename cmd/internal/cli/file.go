@@ -94,7 +94,7 @@ func (r *fileResolver) apply() error {
 			continue
 		}
 		if err := r.mapping.Set(key, settingText(settings[key])); err != nil {
-			errs = append(errs, fmt.Errorf("configuration file %s: %s.%w", r.path, r.mapping.Key, err))
+			errs = append(errs, fmt.Errorf("configuration file %s: %s: %w", r.path, r.mapping.Key, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -162,7 +162,10 @@ func gone(flag, value string) error {
 	if !ok {
 		return nil
 	}
-	if value == "" {
+	switch {
+	case flag == "spam-share": // it took no value
+		value = "true"
+	case value == "":
 		value = "VALUE"
 	}
 	return cli.Usagef("--%s is not a flag any more: set model.%s in the configuration file, or with eval --set %s=%s", flag, key, key, value)

@@ -139,7 +139,11 @@ func TestGone(t *testing.T) {
 		if !slices.Contains(keys, key) {
 			t.Errorf("--%s: no key %s", flag, key)
 		}
-		want := "--" + flag + " is not a flag any more: set model." + key + " in the configuration file, or with eval --set " + key + "=7"
+		value := "7"
+		if flag == "spam-share" {
+			value = "true"
+		}
+		want := "--" + flag + " is not a flag any more: set model." + key + " in the configuration file, or with eval --set " + key + "=" + value
 		_, err := configure(t, nil, "--"+flag+"=7")
 		_, fileErr := configure(t, nil, write(t, flag+": 7\n"))
 		variable := "HAMLET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))

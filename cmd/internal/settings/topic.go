@@ -20,8 +20,7 @@ type Topic struct {
 }
 
 const (
-	// maxPartitions is what Kafka makes in one request (its records a metadata
-	// operation); the embedded one would make any number, or die in trying.
+	// maxPartitions is what Kafka makes in one request: its records a metadata operation.
 	maxPartitions = 10_000
 
 	maxReplication = math.MaxInt16 // a field of Kafka's protocol
