@@ -58,7 +58,7 @@ func values(t *testing.T, cfg kafka.Config, topic string) []string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	r := &reading{end: end[0], done: cancel}
+	r := &counter{end: end[0], done: cancel}
 	if err := c.Run(ctx, func(context.Context, int) (kafka.Handler, error) { return r, nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -68,17 +68,17 @@ func values(t *testing.T, cfg kafka.Config, topic string) []string {
 	return r.values
 }
 
-type reading struct {
+type counter struct {
 	next, end int64
 	values    []string
 	done      context.CancelFunc
 }
 
-func (r *reading) Position() (int64, bool)     { return 0, true }
-func (*reading) Follows(kafka.Record) bool     { return true }
-func (r *reading) Idle(context.Context) error  { return nil }
-func (r *reading) Close(context.Context) error { return nil }
-func (r *reading) Handle(_ context.Context, batch []kafka.Record) error {
+func (r *counter) Position() (int64, bool)     { return 0, true }
+func (*counter) Follows(kafka.Record) bool     { return true }
+func (r *counter) Idle(context.Context) error  { return nil }
+func (r *counter) Close(context.Context) error { return nil }
+func (r *counter) Handle(_ context.Context, batch []kafka.Record) error {
 	for _, record := range batch {
 		r.values = append(r.values, string(record.Value))
 		r.next = record.Offset + 1
@@ -262,7 +262,7 @@ func TestKafkaSurvivesKill(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		said := 0
+		printed := 0
 		var last string
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			last = lines.Text()
@@ -271,14 +271,14 @@ func TestKafkaSurvivesKill(t *testing.T) {
 			}
 			if n, ok := strings.CutPrefix(last, "acknowledged "); ok {
 				atLeast, _ = strconv.ParseInt(n, 10, 64)
-				if said++; said == 300 {
+				if printed++; printed == 300 {
 					child.Process.Kill() // SIGKILL; what it still says is read
 				}
 			}
 		}
 		child.Wait()
-		if said < 300 {
-			t.Fatalf("round %d: the child ended by itself, last it said %q", round, last)
+		if printed < 300 {
+			t.Fatalf("round %d: the child ended by itself, last it printed %q", round, last)
 		}
 	}
 	_, cfg := startTestKafka(t, KafkaOptions{Dir: dir})
@@ -317,7 +317,7 @@ func BenchmarkStartKafka(b *testing.B) {
 			b.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(b.Context())
-		r := &reading{end: 1, done: cancel}
+		r := &counter{end: 1, done: cancel}
 		if err := c.Run(ctx, func(context.Context, int) (kafka.Handler, error) { return r, nil }); err != nil {
 			b.Fatal(err)
 		}

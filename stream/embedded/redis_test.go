@@ -177,7 +177,7 @@ func TestRedisSnapshotsWhenChanged(t *testing.T) {
 		ok(t, c.Get(t.Context(), "k"))
 		pass(t, 3*snapshotInterval)
 		if got := written(); got != first {
-			t.Error("a snapshot was written anew though nothing changed")
+			t.Error("a snapshot was written though nothing had changed")
 		}
 		if err := errors.Join(c.Close(), r.Close()); err != nil {
 			t.Error(err)
@@ -289,7 +289,7 @@ func TestRedisDamagedSnapshot(t *testing.T) {
 	}
 	for range 2 { // the lock is given back
 		if _, err = StartRedis(RedisOptions{Dir: dir}); err == nil {
-			t.Fatal("it started from half a snapshot")
+			t.Fatal("it started from a cut snapshot")
 		}
 		mustSay(t, err, path, "damaged", "move the file away")
 	}
@@ -306,7 +306,7 @@ func TestRedisSnapshotFails(t *testing.T) {
 	r.mini.DB(0).XAdd("stream", "*", []string{"k", "v"})
 	r.commands.writes++
 	if err := r.Close(); err == nil {
-		t.Error("Close says nothing about a stream that it cannot keep")
+		t.Error("Close reports no stream that a snapshot cannot hold")
 	} else {
 		mustSay(t, err, dir, "key stream", "use a real redis")
 	}

@@ -22,7 +22,7 @@ func TestABeginningThatIsGoneIsSaid(t *testing.T) {
 	select {
 	case <-told:
 	default:
-		t.Error("nothing was said")
+		t.Error("nothing was logged")
 	}
 	if got := k.taken[0][0].Offset; got != 100 {
 		t.Errorf("began at %d, want 100", got)

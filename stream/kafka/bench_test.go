@@ -12,7 +12,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// words returns n bytes that compress as text does, to about a half.
+// words returns n bytes that compress as text does.
 func words(n int, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var b bytes.Buffer

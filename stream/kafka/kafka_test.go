@@ -287,13 +287,13 @@ func TestPositionWinsOverGroupOffset(t *testing.T) {
 	k := newKeeper()
 	consumer := kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}
 	stop := start(t, consumer, k.open("a"))
-	k.until(t, "the first reading", func() bool { return k.count == 100 })
+	k.until(t, "the first run", func() bool { return k.count == 100 })
 	if err := stop(); err != nil { // the group's offset is 100 now
 		t.Fatal(err)
 	}
 	k.change(func() { k.next[0], k.taken[0], k.count = 40, nil, 0 })
 	stop = start(t, consumer, k.open("b"))
-	k.until(t, "the second reading", func() bool { return k.count == 60 })
+	k.until(t, "the second run", func() bool { return k.count == 60 })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -118,11 +118,11 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 			t.Parallel()
 			cfg := c.cfg
 			c.change(&cfg)
-			patience := 30 * time.Second
+			timeout := 30 * time.Second
 			if c.is == context.DeadlineExceeded {
-				patience = time.Second // all of which it takes
+				timeout = time.Second // all of which it takes
 			}
-			err := kafka.Ping(within(t, patience), cfg)
+			err := kafka.Ping(within(t, timeout), cfg)
 			if c.says == "" {
 				if err != nil {
 					t.Error(err)

@@ -73,8 +73,8 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 			return nil, err
 		}
 		if !ok && records > limit {
-			log.Warn("no event of a source is among the partition's newest records, and older ones are not looked through: "+
-				"a source that was sent before them is sent again, and learnt again",
+			log.Warn("no event of a source is among the partition's newest records, and older ones are not searched: "+
+				"a source that was sent before them is sent and learnt again",
 				"looked_through", limit, "records", records)
 		}
 		if mark, isEvent := markOf(record); ok && isEvent {
@@ -162,8 +162,8 @@ func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items)
 	}
 	other := func(r kafka.Record) bool {
 		mark, ok := markOf(r)
-		id, held := sent[mark.Ordinal]
-		return !ok || !held || id != xxhash.Sum64String(mark.ID)
+		id, known := sent[mark.Ordinal]
+		return !ok || !known || id != xxhash.Sum64String(mark.ID)
 	}
 	first, _, err := kafka.Offsets(ctx, cfg, topic)
 	if err != nil {
@@ -187,21 +187,21 @@ func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
 		cfg.Log.Info("the topic holds no event of a source: all of this one is sent", "records", cfg.Resume.Records)
 		return 0, nil
 	case cfg.Once:
-		cfg.Log.Warn("standard input cannot be compared with what the topic holds: all of it is sent")
+		cfg.Log.Warn("standard input cannot be compared with the topic: all of it is sent")
 		return 0, nil
 	}
 	items, err := open()
 	if err != nil {
 		return 0, err
 	}
-	held, mark, err := cfg.Resume.HeldBy(items)
+	n, mark, err := cfg.Resume.HeldBy(items)
 	if err != nil {
 		return 0, err
 	}
-	if held == 0 {
+	if n == 0 {
 		newest := cfg.Resume.Marks[0]
-		cfg.Log.Warn("the topic does not end in this source: all of it is sent. If it is the same source and has changed since, "+
-			"for instance by messages that were deleted, what was learnt before is learnt again",
+		cfg.Log.Warn("the topic does not end in this source: all of it is sent. If messages were deleted from the source, "+
+			"what was learnt before is learnt again",
 			"ordinal", newest.Ordinal, "id", newest.ID)
 		return 0, nil
 	}

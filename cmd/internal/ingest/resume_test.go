@@ -13,12 +13,12 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// send streams a source with what the topic ends with in mind, and returns what
-// was sent and said.
+// send streams a source from where the topic ends, and returns what it
+// sent and logged.
 func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefix string, tenant string) (Stats, string) {
 	t.Helper()
-	var said bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&said, nil))
+	var logged bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logged, nil))
 	end, err := FindEnd(t.Context(), cfg, topic, log)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stats, said.String()
+	return stats, logged.String()
 }
 
 // Ordinals of different sources cannot be compared: an older and longer one that
@@ -49,15 +49,15 @@ func TestAnOlderLongerSourceHidesNoNewerOne(t *testing.T) {
 	if stats, _ := send(t, cfg, producer, 1000, "old", ""); stats.Sent != 900 {
 		t.Fatalf("the old source: sent %d, want 900", stats.Sent)
 	}
-	stats, said := send(t, cfg, producer, 100, "new", "t1") // one key, so one partition
-	if stats.Sent != 90 || !strings.Contains(said, "does not end in this source") {
-		t.Fatalf("the new source: sent %d, want 90; it said %s", stats.Sent, said)
+	stats, logged := send(t, cfg, producer, 100, "new", "t1") // one key, so one partition
+	if stats.Sent != 90 || !strings.Contains(logged, "does not end in this source") {
+		t.Fatalf("the new source: sent %d, want 90; it logged %s", stats.Sent, logged)
 	}
 	// Of the last chunk, from ordinal 64 on, another partition might lack some: 36
 	// items less three rejections.
-	stats, said = send(t, cfg, producer, 100, "new", "t1")
-	if stats.Sent != 33 || !strings.Contains(said, "going on behind it") {
-		t.Errorf("the new source again: sent %d, want its last chunk, 33; it said %s", stats.Sent, said)
+	stats, logged = send(t, cfg, producer, 100, "new", "t1")
+	if stats.Sent != 33 || !strings.Contains(logged, "going on behind it") {
+		t.Errorf("the new source again: sent %d, want its last chunk, 33; it logged %s", stats.Sent, logged)
 	}
 }
 
@@ -83,14 +83,14 @@ func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
 		}
 	}
 	post()
-	stats, said := send(t, cfg, producer, 200, "e", "")
-	if stats.Sent != 180 || !strings.Contains(said, "holds no event of a source") {
-		t.Fatalf("the source: sent %d, want 180; it said %s", stats.Sent, said)
+	stats, logged := send(t, cfg, producer, 200, "e", "")
+	if stats.Sent != 180 || !strings.Contains(logged, "holds no event of a source") {
+		t.Fatalf("the source: sent %d, want 180; it logged %s", stats.Sent, logged)
 	}
 	post()
-	stats, said = send(t, cfg, producer, 300, "e", "")
-	if stats.Sent != 90 || stats.Skipped != 180 || !strings.Contains(said, "going on behind it") {
-		t.Errorf("the source and 100 more: sent %d, skipped %d, want 90 and 180; it said %s", stats.Sent, stats.Skipped, said)
+	stats, logged = send(t, cfg, producer, 300, "e", "")
+	if stats.Sent != 90 || stats.Skipped != 180 || !strings.Contains(logged, "going on behind it") {
+		t.Errorf("the source and 100 more: sent %d, skipped %d, want 90 and 180; it logged %s", stats.Sent, stats.Skipped, logged)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestSearchIsBounded(t *testing.T) {
 		}
 	}
 	for most, marks := range map[int64]int{posted: 0, posted + 1: 1, posted + 9: 1} {
-		var said bytes.Buffer
-		s := search{quietly: 10, limit: most, logEvery: time.Nanosecond, log: slog.New(slog.NewTextHandler(&said, nil))}
+		var logged bytes.Buffer
+		s := search{quietly: 10, limit: most, logEvery: time.Nanosecond, log: slog.New(slog.NewTextHandler(&logged, nil))}
 		end, err := s.end(t.Context(), cfg, topic)
 		if err != nil {
 			t.Fatal(err)
@@ -116,9 +116,9 @@ func TestSearchIsBounded(t *testing.T) {
 		if len(end.Marks) != marks {
 			t.Errorf("among %d: %d marks, want %d", most, len(end.Marks), marks)
 		}
-		if gaveUp := strings.Contains(said.String(), "older ones are not looked through"); gaveUp != (marks == 0) ||
-			!strings.Contains(said.String(), "still looking") {
-			t.Errorf("among %d: it said %s", most, said.String())
+		if gaveUp := strings.Contains(logged.String(), "older ones are not searched"); gaveUp != (marks == 0) ||
+			!strings.Contains(logged.String(), "still looking") {
+			t.Errorf("among %d: it logged %s", most, logged.String())
 		}
 	}
 }
