@@ -46,9 +46,7 @@ type mboxReader struct {
 func (m *mboxReader) next() ([]byte, error) {
 	message := m.from
 	m.from = nil
-	lineStart := len(message) == 0 || endsInNewline(message)
-	afterEmpty := len(message) == 0
-	begun, tooLarge := len(message) > 0, false
+	afterEmpty, tooLarge := len(message) == 0, false // afterEmpty: no line, or an empty one, comes before
 	for m.err == nil {
 		piece, err := m.r.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) { // a long line comes in pieces
@@ -57,7 +55,8 @@ func (m *mboxReader) next() ([]byte, error) {
 		if len(piece) == 0 {
 			break
 		}
-		if lineStart {
+		begun := len(message) > 0
+		if !begun || bytes.HasSuffix(message, []byte("\n")) { // a line starts
 			if afterEmpty && bytes.HasPrefix(piece, fromPrefix) && begun {
 				m.from = bytes.Clone(piece)
 				return finishMessage(message, tooLarge)
@@ -70,17 +69,15 @@ func (m *mboxReader) next() ([]byte, error) {
 				piece = piece[1:]
 			}
 		}
-		begun, lineStart = true, endsInNewline(piece)
 		if tooLarge = tooLarge || len(message)+len(piece) > MaxSize+len("\r\n"); tooLarge {
-			message = nil
-			continue
+			message = message[:0] // only the last piece stays
 		}
 		message = append(message, piece...)
 	}
 	switch {
 	case m.err != nil && !errors.Is(m.err, io.EOF):
 		return nil, m.err
-	case !begun:
+	case len(message) == 0:
 		return nil, io.EOF
 	}
 	return finishMessage(message, tooLarge)
@@ -109,5 +106,3 @@ func isQuotedFrom(line []byte) bool {
 }
 
 func isEmptyLine(b []byte) bool { return string(b) == "\n" || string(b) == "\r\n" }
-
-func endsInNewline(b []byte) bool { return len(b) > 0 && b[len(b)-1] == '\n' }

@@ -113,7 +113,7 @@ func appendMbox(dst, message []byte) []byte {
 		}
 		dst = append(dst, line...)
 	}
-	if !endsInNewline(dst) {
+	if !bytes.HasSuffix(dst, []byte("\n")) {
 		dst = append(dst, '\n')
 	}
 	return append(dst, '\n')
@@ -128,7 +128,7 @@ func TestMboxOfCorpus(t *testing.T) {
 			continue
 		}
 		raw := m.raw
-		if !endsInNewline(raw) {
+		if !bytes.HasSuffix(raw, []byte("\n")) {
 			raw = append(bytes.Clone(raw), '\n')
 		}
 		want = append(want, raw)
@@ -171,4 +171,20 @@ func FuzzMbox(f *testing.F) {
 			t.Errorf("Mbox(%q) yields %d messages, byte by byte %d", in, n, len(slow))
 		}
 	})
+}
+
+// A line that is read in two pieces, the second of which is its line end, is not an
+// empty line: no message starts after it.
+func TestMboxLineInTwoPieces(t *testing.T) {
+	long := strings.Repeat("x", 64<<10)
+	for _, size := range []int{1, MaxSize / len(long)} { // the second message is too large
+		file := "From a\n\n" + strings.Repeat(long+"\n", size) + "From b\n"
+		n := 0
+		for range Mbox(strings.NewReader(file)) {
+			n++
+		}
+		if n != 1 {
+			t.Errorf("%d lines of %d bytes: %d messages, want 1", size, len(long), n)
+		}
+	}
 }
