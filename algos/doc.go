@@ -22,6 +22,7 @@
 //	drift              the three alarms: label noise, covariate, concept; DDM and ADWIN beside them
 //	game, information  zero-sum games; entropies and divergences
 //	internal/logistic  exp, log and σ with the same bits on every CPU
+//	internal/task      slow work in the background, with no bit depending on when it runs
 //	internal/codec     the bytes of models: fields with bounds and one sticky error
 //	algotest           the laws that every classifier obeys, as a test suite
 //

@@ -74,12 +74,12 @@ var FactNames = [FactCount]string{
 func Facts(dst []float64, m *Message) {
 	dst = dst[:FactCount]
 	text := m.Body[:min(len(m.Body), FactBytes)]
-	var counts uint64 // in lanes of 16 bits, enough for FactBytes
+	var counts uint64 // four counters of 16 bits, enough for FactBytes
 	for _, c := range text {
-		counts += factLane[c]
+		counts += factCounters[c]
 	}
-	lane := func(k int) float64 { return float64(counts >> (16 * k) & 0xffff) }
-	upper, lower, digits, signs := lane(0), lane(1), lane(2), lane(3)
+	counter := func(k int) float64 { return float64(counts >> (16 * k) & 0xffff) }
+	upper, lower, digits, signs := counter(0), counter(1), counter(2), counter(3)
 	length := float64(len(text)) + 10
 
 	dst[FactBodyBytes] = (logistic.Log1p(float64(max(m.BodyBytes, 0))) - 7) / 2
@@ -95,20 +95,20 @@ func Facts(dst []float64, m *Message) {
 	dst[FactSigns] = 30 * signs / length
 }
 
-// factLane is a one in the lane of what the facts count: upper case, lower case,
+// factCounters is a one in the counter of what the facts count: upper case, lower case,
 // digits, and the signs ! and $; other bytes are 0.
-var factLane = func() (lane [256]uint64) {
-	for c := range lane {
+var factCounters = func() (one [256]uint64) {
+	for c := range one {
 		switch {
 		case 'A' <= c && c <= 'Z':
-			lane[c] = 1
+			one[c] = 1
 		case 'a' <= c && c <= 'z':
-			lane[c] = 1 << 16
+			one[c] = 1 << 16
 		case '0' <= c && c <= '9':
-			lane[c] = 1 << 32
+			one[c] = 1 << 32
 		case c == '!' || c == '$':
-			lane[c] = 1 << 48
+			one[c] = 1 << 48
 		}
 	}
-	return lane
+	return one
 }()

@@ -73,7 +73,7 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 	}
 	dst.dropZeros()
 	sum := dst.squares()
-	if sum < leastSquares && len(dst.Value) > 0 { // what is left is small beside what has cancelled
+	if sum < leastSquares && len(dst.Value) > 0 { // what is left is small against what has cancelled
 		largest = 0
 		for _, v := range dst.Value {
 			largest = max(largest, math.Abs(v))
@@ -96,14 +96,14 @@ const leastSquares = 0x1p-900
 
 // dropZeros removes the features of value 0, in their order.
 func (s *Sparse) dropZeros() {
-	kept := 0
+	n := 0
 	for k, v := range s.Value {
 		if v != 0 {
-			s.Index[kept], s.Value[kept] = s.Index[k], v
-			kept++
+			s.Index[n], s.Value[n] = s.Index[k], v
+			n++
 		}
 	}
-	s.Index, s.Value = s.Index[:kept], s.Value[:kept]
+	s.Index, s.Value = s.Index[:n], s.Value[:n]
 }
 
 // squares returns Σ v².

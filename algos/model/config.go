@@ -27,9 +27,9 @@ type Config struct {
 	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"24" help:"Binary logarithm of the slots in an expert's table. A slot takes 8 bytes, so 18 makes a mail model of 8 MiB."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
 	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
-	TextExperts     []string `json:"text_experts" shown:"all" help:"Experts that read mail and text: header-words, text-5grams, text-words, opening-4grams."`
+	TextExperts     []string `json:"text_experts" shown:"all" help:"Experts that read mail and text: {experts}."`
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`
-	LabelTrust      string   `json:"label_trust" shown:"all where ensembles run beside dense names, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Experts over hashed names beside dense ones learn in full."`
+	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
 	SpamShare       bool     `json:"spam_share" help:"Give the head of mail and text the recent share of spam as an input. It helps where labels come late."`
 
@@ -37,8 +37,8 @@ type Config struct {
 	VectorHead Head `json:"vector_head"` // of vectors
 
 	// In any order. A nil list means the default, an empty one none.
-	TextEnsembles   []string `json:"text_ensembles" shown:"none" help:"Ensembles rebuilt beside the head of mail and text."`
-	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" help:"Ensembles rebuilt beside the head of vectors."`
+	TextEnsembles   []string `json:"text_ensembles" shown:"none" help:"Ensembles that are rebuilt for mail and text."`
+	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" help:"Ensembles that are rebuilt for vectors."`
 
 	SecondHead float64 `json:"second_head" help:"Forgetting factor an event, 0.5 to 1, of a second head for streams that drift; 0 is none."`
 	Window     int     `json:"window" default:"2000" help:"How many of the latest events an ensemble is built from."`

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hamlet/algos/text"
 )
 
 // A Field describes one field of a Config, for help texts and configuration files.
@@ -27,7 +29,7 @@ func Fields() []Field {
 	return all
 }
 
-// A field is a Field with what its struct tags say besides that. Its type is int,
+// A field is a Field with the rest of what its struct tags say. Its type is int,
 // float64, bool, string or []string.
 type field struct {
 	Field
@@ -51,7 +53,7 @@ func collect(t reflect.Type, prefix string, index []int) (all []field) {
 		fallback := f.Tag.Get("default")
 		d := field{
 			Field: Field{
-				Key: key, Help: f.Tag.Get("help"), Adoptable: f.Tag.Get("adopt") == "yes",
+				Key: key, Help: strings.ReplaceAll(f.Tag.Get("help"), "{experts}", strings.Join(text.Names(), ", ")), Adoptable: f.Tag.Get("adopt") == "yes",
 				Default: cmp.Or(f.Tag.Get("shown"), fallback, format(reflect.Zero(f.Type))),
 			},
 			index: at, fallback: fallback,

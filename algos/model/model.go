@@ -190,7 +190,7 @@ func (m *Model) policy(k kind) trust.Policy {
 		return p
 	}
 	p.Heads = m.cfg.LabelTrust == TrustAll
-	// Beside dense names the experts see what the head does not, and teach it.
+	// With dense names the experts see what the head does not, and teach it.
 	p.Experts = p.Heads && len(m.cfg.Dense) == 0
 	return p
 }
@@ -309,7 +309,7 @@ func (m *Model) Diagnosis() drift.Diagnosis {
 }
 
 // WindowBytes returns how many bytes of the model's are its windows of past
-// events: those that ensembles are rebuilt from and the alarms look back on.
+// events: those that ensembles are rebuilt from, and the alarms use.
 func (m *Model) WindowBytes() (n int) {
 	for _, s := range m.submodels {
 		if s != nil && s.stack != nil {

@@ -1,7 +1,16 @@
-// Package text implements the sparse experts: learners over hashed features
-// that see much, know no doubt, and hand a head their log-odds of spam.
+// Package text implements the experts: learners over hashed features that see much, do
+// not know how sure they are, and give a head their log-odds of spam. All are an
+// [Expert], and [Messages] and [Vectors] register them; the comment there says how to
+// add one:
 //
-// Both kinds hold one table of 2^b pairs of float32, a pair to a feature, so
+//	entry := text.ByName(text.TextWords)
+//	expert := entry.New(18)
+//	entry.Reads.Read(hasher, &view, &text.Parts{Text: body})
+//	score := expert.Score(&view) // score.Inputs go to the head
+//	counted := expert.Learn(&view, score, spam, 1)
+//	expert.Withdraw(&view, spam, counted) // takes it back, if it was counted
+//
+// [AdaGrad] and [NaiveBayes] hold one table of 2^b pairs of float32, a pair to a feature, so
 // that a feature costs one cache line. A message has n features i with values
 // v_i of unit length; binary features are the case v_i = 1/√n, which is the
 // measured recipe, and u_i = v_i/‖v‖ is its generalisation to named numbers:
@@ -31,7 +40,7 @@
 //
 // It also says how unlike all that it learnt a message is, its surprise. A count and
 // a prior of ½ are the precision of a feature's rate, so that 1/(c_i+½), c_i = a_i+b_i,
-// is its leverage; of the message's, the geometric mean is taken, beside that of a
+// is its leverage. The message's is their geometric mean, compared with that of a
 // feature of every message:
 //
 //	S = Σ u_i²·ln((n0+n1+α)/(c_i+½))
@@ -42,8 +51,7 @@
 // has while the table fills, and none when it is full; and the AdaGrad experts' G_i
 // are no counts: they hardly grow with messages that are known already.
 //
-// Experts that learnt different messages answer as one by [ScoreAdaGrads] and
-// [ScoreNaiveBayes].
+// Experts that learnt different messages answer as one by Pool.
 //
 // Sums over features run in the order of the features, in float64; what is
 // stored is rounded to float32: weights to the nearest, counts beyond 2¹⁴ up or down
@@ -51,7 +59,6 @@
 // does learning. Memory is 8·2^b bytes each.
 //
 // Tables of 2^18 slots are the size of a second cache, four of them are not, and
-// features lie all over them: most of the time goes into waiting for lines. So
-// whoever has hashed the features of one expert calls its Prefetch before hashing
-// those of the next, and the lines come meanwhile.
+// features lie all over them. Most of the time goes into waiting for cache lines. So
+// call an expert's Prefetch before hashing the features of the next one.
 package text

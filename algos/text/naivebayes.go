@@ -239,8 +239,8 @@ func plus(c float32, ω float64, draw uint64) float32 {
 		low--
 	}
 	below, above := math.Float32frombits(low), math.Float32frombits(low+1)
-	share := (sum - float64(below)) / (float64(above) - float64(below))
-	if float64(spread(draw)>>11) < float64(share*0x1p53) {
+	upward := (sum - float64(below)) / (float64(above) - float64(below))
+	if float64(spread(draw)>>11) < float64(upward*0x1p53) {
 		return above
 	}
 	return below
