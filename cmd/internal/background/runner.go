@@ -1,7 +1,11 @@
-// Package background computes beside the stream what is slow: ensembles that are
-// rebuilt and SNRs. A model asks for a result at one event count and waits for it
-// at a later one, so that its bytes do not depend on how fast this is; only the
-// wait does, and that is measured.
+// Package background computes what is slow, rebuilds of ensembles and SNRs, while the
+// stream goes on. A model starts the work at one event count and waits for it at a later
+// one, so that its bytes do not depend on the speed of this package. The wait is
+// measured.
+//
+//	runner := background.New(registry)
+//	defer runner.Close()
+//	model.SetRunner(runner)
 package background
 
 import (
@@ -13,14 +17,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Runner is a model.Runner that works in goroutines of its own, at most one a
-// processor at a time. Any number of models may share it.
-//
-// Its queue is as long as what models have asked for and not fetched: a few
-// pieces of work a partition. Work that is waited for before its turn came is
-// done by who waits, so that no wait is longer than one piece of work.
+// A Runner is a model.Runner that works in goroutines of its own, at most GOMAXPROCS at a
+// time. Any number of models may share it. Its queue is bounded by them: each has a few
+// pieces of work at a time. Whoever waits for work that has not begun does it, so that no
+// wait is longer than one piece of work.
 type Runner struct {
-	slots   chan struct{} // taken while work is done
+	slots   chan struct{} // semaphore: one for each worker
 	closed  chan struct{}
 	once    sync.Once
 	workers sync.WaitGroup
@@ -28,8 +30,8 @@ type Runner struct {
 	waits, works prometheus.Histogram
 }
 
-// New returns a runner that registers its metrics with r, or with nobody if r is
-// nil. Who makes it closes it.
+// New returns a runner that registers its metrics with r, if r is not nil. The caller
+// closes it.
 func New(r prometheus.Registerer) *Runner {
 	seconds := func(name, help string) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "hamlet", Name: name, Help: help,
@@ -52,8 +54,8 @@ type task struct {
 	done    chan struct{}
 }
 
-// Go takes work up and returns a function that waits for it. After Close the work
-// is done by who waits.
+// Go queues work and returns a function that waits for it. After Close the waiter does
+// the work.
 func (b *Runner) Go(work func()) (wait func()) {
 	t := &task{done: make(chan struct{})}
 	do := func() {
@@ -66,7 +68,7 @@ func (b *Runner) Go(work func()) (wait func()) {
 	}
 	b.workers.Go(func() {
 		select {
-		case <-b.closed: // even if there is a slot, too
+		case <-b.closed: // also if there is a slot
 			return
 		default:
 		}
@@ -74,7 +76,7 @@ func (b *Runner) Go(work func()) (wait func()) {
 		case b.slots <- struct{}{}:
 			do()
 			<-b.slots
-		case <-t.done: // by who waited
+		case <-t.done: // by the waiter
 		case <-b.closed:
 		}
 	})
@@ -86,8 +88,7 @@ func (b *Runner) Go(work func()) (wait func()) {
 	}
 }
 
-// Close lets no more work begin but what is waited for, and returns when what had
-// begun has ended. No model may ask for work any more.
+// Close lets no queued work begin and returns when all that had begun has ended.
 func (b *Runner) Close() {
 	b.once.Do(func() { close(b.closed) })
 	b.workers.Wait()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,7 +52,7 @@ type partitionModel struct {
 	bytes    []byte     // scratch
 }
 
-// An incoming is a record on its way to the model.
+// An incoming is a decoded record.
 type incoming struct {
 	event   stream.Event
 	example model.Example
@@ -67,8 +68,8 @@ func (p *partitionModel) Follows(last kafka.Record) bool {
 	return p.position.Follows(last.Key, last.Value, chained(last.Headers)...)
 }
 
-// Handle implements kafka.Handler: it applies a batch in order, publishes its
-// dead letters and saves when it is time.
+// Handle implements kafka.Handler: it applies a batch in order, publishes its dead
+// letters, and saves if it is time.
 func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error {
 	return p.orGone(p.handle(ctx, batch))
 }
@@ -110,8 +111,7 @@ func (p *partitionModel) idle(ctx context.Context) error {
 	return p.saveIfDue(ctx)
 }
 
-// Close implements kafka.Handler: it saves what has been learnt, trying until
-// ctx ends.
+// Close implements kafka.Handler: it publishes and saves, trying until ctx ends.
 func (p *partitionModel) Close(ctx context.Context) error {
 	defer p.l.dropStatus(p.partition)
 	if err := p.publishLetters(ctx); err != nil {
@@ -140,18 +140,9 @@ func (p *partitionModel) unsavedError(err error) error {
 
 // decode reads a batch's records on all processors.
 func (p *partitionModel) decode(batch []kafka.Record) {
-	if cap(p.incoming) < len(batch) {
-		p.incoming = make([]incoming, len(batch))
-	}
-	p.incoming = p.incoming[:len(batch)]
+	p.incoming = slices.Grow(p.incoming[:0], len(batch))[:len(batch)]
 	const grain = 16 // records that are worth a goroutine
 	workers := min(runtime.GOMAXPROCS(0), (len(batch)+grain-1)/grain)
-	if workers <= 1 {
-		for i := range batch {
-			p.incoming[i] = read(&batch[i])
-		}
-		return
-	}
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
@@ -174,7 +165,7 @@ func read(r *kafka.Record) (in incoming) {
 	return in
 }
 
-// apply brings one record to the model and counts what became of it.
+// apply applies one record and counts its outcome.
 func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	applied := Applied{Partition: p.partition, Offset: r.Offset, Event: &in.event, Raw: in.raw}
 	err := in.err
@@ -187,7 +178,7 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		applied.Outcome, applied.Reason = DeadLettered, strings.ReplaceAll(err.Error(), "\n", "; ")
 		p.letters = append(p.letters, deadLetter(r, applied.Reason))
 		if p.refused++; p.refused <= 10 || p.refused%1000 == 0 { // a bad feed must not fill the log
-			reason := applied.Reason[:min(len(applied.Reason), 200)] // the whole stands in the letter
+			reason := applied.Reason[:min(len(applied.Reason), 200)] // the letter has all of it
 			p.log.Warn("dead letter", "offset", r.Offset, "reason", reason, "so_far", p.refused)
 		}
 	case applied.Effect.Duplicate:
@@ -257,7 +248,7 @@ func (p *partitionModel) announce(effect *model.Effect, first bool) {
 	}
 }
 
-// chained returns a record's headers as the chain of positions takes them.
+// chained converts a record's headers for a position's chain.
 func chained(headers []kafka.Header) []state.Header {
 	chain := make([]state.Header, len(headers))
 	for i, h := range headers {

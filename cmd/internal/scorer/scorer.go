@@ -1,10 +1,19 @@
 // Package scorer is the loop of the scorer: it keeps the model of the newest
-// checkpoints in memory and answers questions about messages from it, over NATS.
-// It keeps no state of its own; any number of scorers share the load.
+// checkpoints in memory and answers score requests from it, over NATS. It stores
+// nothing; any number of scorers share the requests.
 //
-// The model that is served is never locked and never changed. A loader builds
-// the next one beside it and swaps one pointer, and a request is answered from
-// the model that it found at its start, which the answer names.
+//	s, err := scorer.New(scorer.Config{Conn: conn, Store: store, Model: "default", Log: log})
+//	if err != nil {
+//		return err
+//	}
+//	return s.Run(ctx)
+//
+// # Rules
+//
+//   - A served model is never locked and never changed. A loader builds the next one and
+//     swaps one pointer.
+//   - All verdicts of a request come from one model, which they name.
+//   - Without the store, the last good model is served. Its age is in every verdict.
 package scorer
 
 import (
@@ -35,16 +44,12 @@ type Config struct {
 	Store Store
 	Model string // default nats.DefaultModel
 
-	// SpamAt and HamAt are the thresholds of the verdict: spam from SpamAt on if
-	// the interval lies above ½, ham up to HamAt, unsure between. Defaults .9
-	// and .5; 0 < HamAt ≤ SpamAt ≤ 1.
+	// The thresholds of the verdict, 0 < HamAt ≤ SpamAt ≤ 1: spam from SpamAt if the
+	// interval lies above ½, ham up to HamAt, else unsure. Defaults .9 and .5.
 	SpamAt, HamAt float64
 
-	PollInterval time.Duration // between looks at the store; default 250 ms
-
-	// Service has the bounds of the service; its Model, Observe and Log are
-	// taken from here.
-	Service nats.ServiceConfig
+	PollInterval time.Duration      // between polls of the store; default 250 ms
+	Service      nats.ServiceConfig // bounds of the service; New sets its Model, Observe and Log
 
 	Registerer prometheus.Registerer // nil: no metrics are shown
 	Log        *slog.Logger          // nil: silent
@@ -61,8 +66,7 @@ type Scorer struct {
 	metrics *metrics
 }
 
-// New returns a scorer that does nothing before Run. All that is wrong with cfg
-// is reported at once.
+// New returns a scorer. The error reports everything that is wrong with cfg.
 func New(cfg Config) (*Scorer, error) {
 	if cfg.Model == "" {
 		cfg.Model = nats.DefaultModel
@@ -104,10 +108,9 @@ func New(cfg Config) (*Scorer, error) {
 	return s, nil
 }
 
-// Run serves until ctx ends, and then stops in order: what was taken is
-// answered. It looks at the store once before it takes requests, so that a
-// scorer which joins others doesn't answer that it has no model while they have
-// one; if there is none, that is its answer until there is.
+// Run serves until ctx ends, and then answers the requests that it has taken. It polls
+// the store once before it takes any, so that a scorer that joins others does not refuse
+// what they would answer.
 func (s *Scorer) Run(ctx context.Context) error {
 	s.loader.poll(ctx)
 	if s.loader.current.Load() == nil && ctx.Err() == nil {
@@ -128,12 +131,11 @@ func (s *Scorer) Run(ctx context.Context) error {
 	return nil
 }
 
-// Listening is closed once requests reach the scorer, whether or not there is a
-// model to answer from.
+// Listening is closed once requests reach the scorer, with or without a model.
 func (s *Scorer) Listening() <-chan struct{} { return s.service.Ready() }
 
-// Ready returns nil if the scorer can answer, else what is missing. A model that
-// has grown old because the state can't be read is still an answer.
+// Ready returns nil if the scorer can answer, be it from an old model, and otherwise what
+// is missing.
 func (s *Scorer) Ready() error {
 	select {
 	case <-s.service.Ready():

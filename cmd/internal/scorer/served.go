@@ -19,8 +19,8 @@ import (
 // z90 is the standard normal quantile of 0.95: m ∓ z90·s holds 90 %.
 const z90 = 1.6448536269514722
 
-// A part is one partition's model as it was saved. Nobody applies events to it,
-// so any number of predictors may read it at once.
+// A part is one partition's model as it was saved. It never changes, so any number of
+// predictors may use it concurrently.
 type part struct {
 	partition int
 	version   int64 // of the checkpoint
@@ -55,8 +55,8 @@ func (p *part) is(version int64, c *state.Checkpoint) bool {
 	return p.version == version && p.next == c.Position.Next && p.saved.Equal(c.Saved) && p.sha256 == c.ModelSHA256()
 }
 
-// A served model is what answers are made from: the partition models of one
-// moment. It never changes; a newer one takes its place.
+// A served model is the partition models of one moment. It never changes; a newer one
+// replaces it.
 type served struct {
 	parts []*part // ascending by partition, at least one
 	ref   stream.ModelRef
@@ -91,12 +91,12 @@ func newServed(name string, parts []*part) *served {
 	return s
 }
 
-// age returns the time since the newest of the checkpoints was saved. It isn't
-// negative even if the learner's clock is ahead of ours.
+// age returns the time since the newest checkpoint was saved, 0 if the learner's clock is
+// ahead of ours.
 func (s *served) age(now time.Time) time.Duration { return max(0, now.Sub(s.info.Saved)) }
 
-// score answers the requests in order, all from this one model. It is an error
-// if the model refuses a body or ctx ends.
+// score answers the requests in order. It is an error if the model refuses a body or ctx
+// ends.
 func (s *served) score(ctx context.Context, requests []*stream.Event, explain bool, at thresholds, now time.Time) ([]stream.Verdict, error) {
 	ref := s.ref
 	ref.AgeMS = s.age(now).Milliseconds()
@@ -124,8 +124,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 	return verdicts, nil
 }
 
-// place gives a refusal the code that the wire has for it, and, in a batch, the
-// place of the request that it is about.
+// place gives a refusal its code and, in a batch, the place of its request.
 func place(err error, i, n int) error {
 	var refused *model.RefusedError
 	if !errors.As(err, &refused) {
