@@ -94,17 +94,6 @@ func ParseLabel(s string) (Label, error) {
 	return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
 }
 
-// Sign returns +1 for Spam, −1 for Ham and 0 for Unlabelled: the y of the papers.
-func (l Label) Sign() float64 {
-	switch l {
-	case Spam:
-		return 1
-	case Ham:
-		return -1
-	}
-	return 0
-}
-
 // A Kind says which body an event has.
 type Kind uint8
 

@@ -38,6 +38,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/hex"
@@ -107,22 +108,11 @@ var modelName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
 // New returns a store without connecting; [Store.Ping] tells whether Redis answers.
 func New(cfg Config) (*Store, error) {
-	if cfg.Model == "" {
-		cfg.Model = "default"
-	}
-	if cfg.Keep == 0 {
-		cfg.Keep = 3
-	}
-	if cfg.Daily == 0 {
-		cfg.Daily = 30
-	}
-	cfg.Daily = max(cfg.Daily, 0)
-	if cfg.Grace == 0 {
-		cfg.Grace = 30 * time.Second
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Model = cmp.Or(cfg.Model, "default")
+	cfg.Keep = cmp.Or(cfg.Keep, 3)
+	cfg.Daily = max(cmp.Or(cfg.Daily, 30), 0)
+	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	var errs []error
 	if cfg.Addr == "" {
 		errs = append(errs, errors.New("no address: give host:port"))

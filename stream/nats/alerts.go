@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,10 +66,8 @@ func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 	if cfg.Replicas < 0 || cfg.Replicas > 5 {
 		return nil, fmt.Errorf("alerts: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
 	}
-	setDefault(&cfg.Replicas, 1)
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,9 +33,7 @@ type Client struct {
 // NewClient returns a client for model (empty: the default one) on conn, which
 // stays the caller's.
 func NewClient(conn *natsgo.Conn, model string) (*Client, error) {
-	if model == "" {
-		model = DefaultModel
-	}
+	model = cmp.Or(model, DefaultModel)
 	if !modelName.MatchString(model) {
 		return nil, fmt.Errorf("model name %q: only a-z, 0-9 and - are allowed", clip(model))
 	}

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,19 +41,10 @@ type Config struct {
 // is published meanwhile is an error; it is not buffered, because nobody waits for an
 // answer that is minutes late. The caller closes the connection with [Close].
 func Connect(cfg Config) (*natsgo.Conn, error) {
-	if cfg.URL == "" {
-		cfg.URL = DefaultURL
-	}
-	if cfg.Name == "" {
-		cfg.Name = "hamlet"
-	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = 2 * time.Second
-	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	cfg.URL = cmp.Or(cfg.URL, DefaultURL)
+	cfg.Name = cmp.Or(cfg.Name, "hamlet")
+	cfg.Timeout = cmp.Or(max(cfg.Timeout, 0), 2*time.Second)
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	at := Redact(cfg.URL)
 	for i, address := range strings.Split(cfg.URL, ",") {
 		if _, err := parseAddress(address); err != nil {

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,6 @@ type Service struct {
 	conn   *natsgo.Conn
 	scorer Scorer
 	cfg    ServiceConfig
-	log    *slog.Logger
 
 	queueMu  sync.RWMutex // held to send to queue (for reading) and to close it (for writing)
 	closed   bool         // queue is closed; only stop writes it
@@ -100,9 +100,7 @@ type Service struct {
 // NewService returns a service of scorer on conn, which the caller closes after Run has
 // returned. The error reports everything that is wrong with cfg.
 func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, error) {
-	if cfg.Model == "" {
-		cfg.Model = DefaultModel
-	}
+	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	var errs []error
 	if !modelName.MatchString(cfg.Model) {
 		errs = append(errs, fmt.Errorf("model name %q: only a-z, 0-9 and - are allowed", clip(cfg.Model)))
@@ -122,33 +120,22 @@ func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, 
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scoring service: %w", err)
 	}
-	setDefault(&cfg.Concurrency, runtime.GOMAXPROCS(0))
-	setDefault(&cfg.Queue, 64*cfg.Concurrency)
-	setDefault(&cfg.Timeout, 5*time.Second)
-	setDefault(&cfg.MaxBytes, mail.MaxSize)
-	setDefault(&cfg.QueueBytes, 64<<20)
-	cfg.QueueBytes = max(cfg.QueueBytes, cfg.MaxBytes)
-	setDefault(&cfg.MaxBatch, 1000)
-	setDefault(&cfg.Drain, 5*time.Second)
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, runtime.GOMAXPROCS(0))
+	cfg.Queue = cmp.Or(cfg.Queue, 64*cfg.Concurrency)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, mail.MaxSize)
+	cfg.QueueBytes = max(cmp.Or(cfg.QueueBytes, 64<<20), cfg.MaxBytes)
+	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 1000)
+	cfg.Drain = cmp.Or(cfg.Drain, 5*time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Service{
 		conn:   conn,
 		scorer: scorer,
 		cfg:    cfg,
-		log:    log,
 		queue:  make(chan job, cfg.Queue),
 		ready:  make(chan struct{}),
 		stats:  map[string]*endpointStats{Score: {}, Explain: {}, Info: {}},
 	}, nil
-}
-
-func setDefault[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // Ready is closed once the server knows the service's subscriptions: from then
@@ -174,7 +161,7 @@ func (s *Service) Run(ctx context.Context) error {
 		QueueGroup:  ServiceName,
 		DoneHandler: func(micro.Service) { close(lost) },
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
-			s.log.Warn("scoring service", "subject", err.Subject, "error", err.Description)
+			s.cfg.Log.Warn("scoring service", "subject", err.Subject, "error", err.Description)
 		},
 		StatsHandler: s.endpointStats,
 	})
@@ -208,7 +195,7 @@ func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 			return err
 		}
 		close(s.ready)
-		s.log.Info("scoring service listens", "subject", Subject(Score, s.cfg.Model),
+		s.cfg.Log.Info("scoring service listens", "subject", Subject(Score, s.cfg.Model),
 			"concurrency", s.cfg.Concurrency, "queue", s.cfg.Queue)
 	}
 	select {
@@ -275,11 +262,11 @@ func (s *Service) stop(service micro.Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
 	defer cancel()
 	if err := service.Stop(); err != nil && !errors.Is(err, natsgo.ErrConnectionClosed) {
-		s.log.Warn("scoring service: stop", "error", err)
+		s.cfg.Log.Warn("scoring service: stop", "error", err)
 	}
 	if s.conn.IsConnected() {
 		if err := s.conn.FlushWithContext(ctx); err != nil {
-			s.log.Warn("scoring service: the server didn't confirm the stop; requests on their way to it are lost", "error", err)
+			s.cfg.Log.Warn("scoring service: the server didn't confirm the stop; requests on their way to it are lost", "error", err)
 		}
 	}
 	handled := make(chan struct{})
@@ -287,7 +274,7 @@ func (s *Service) stop(service micro.Service) {
 		select {
 		case <-handled:
 		case <-ctx.Done():
-			s.log.Warn("scoring service: handlers didn't end in time", "timeout", s.cfg.Drain)
+			s.cfg.Log.Warn("scoring service: handlers didn't end in time", "timeout", s.cfg.Drain)
 		}
 	}
 	s.queueMu.Lock()
@@ -304,6 +291,6 @@ func (s *Service) flush() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
 	defer cancel()
 	if err := s.conn.FlushWithContext(ctx); err != nil {
-		s.log.Warn("scoring service: the last answers may be lost", "error", err)
+		s.cfg.Log.Warn("scoring service: the last answers may be lost", "error", err)
 	}
 }

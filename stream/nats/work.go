@@ -110,7 +110,7 @@ func (s *Service) do(j *job) {
 func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", clipAt(fmt.Sprint(p), maxErrorText), "stack", string(debug.Stack()))
+			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", clipAt(fmt.Sprint(p), maxErrorText), "stack", string(debug.Stack()))
 			reply, e = nil, &Error{Code: CodeInternal, Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
 		}
 	}()
@@ -166,7 +166,7 @@ func (s *Service) asError(j *job, err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.late()
 	}
-	s.log.Error("scoring service: request failed", "endpoint", j.endpoint, "error", err)
+	s.cfg.Log.Error("scoring service: request failed", "endpoint", j.endpoint, "error", err)
 	return &Error{Code: CodeInternal, Text: "internal error: the scorer's log says what it was"}
 }
 
@@ -184,7 +184,7 @@ func (s *Service) refuse(j *job, e *Error) {
 func (s *Service) send(j *job, code int, m *natsgo.Msg) {
 	s.count(j, code)
 	if err := s.conn.PublishMsg(m); err != nil {
-		s.log.Warn("scoring service: answer lost", "endpoint", j.endpoint, "error", err)
+		s.cfg.Log.Warn("scoring service: answer lost", "endpoint", j.endpoint, "error", err)
 	}
 	s.inFlight.Add(-1)
 }

@@ -29,6 +29,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,9 +142,7 @@ func New(cfg Config) (*Learner, error) {
 	if cfg.SaveEvery <= 0 {
 		cfg.SaveEvery = 3 * time.Second
 	}
-	if cfg.Metrics == nil {
-		cfg.Metrics = NewMetrics(nil)
-	}
+	cfg.Metrics = cmp.Or(cfg.Metrics, NewMetrics(nil))
 	if cfg.Announce == nil {
 		cfg.Announce = func(a *stream.Alert) { alert.Log(cfg.Log.With("partition", a.Partition), a) }
 	}
@@ -154,15 +153,9 @@ func New(cfg Config) (*Learner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration of model %s: %w", cfg.Name, err)
 	}
-	if cfg.Consumer.PollInterval == 0 {
-		cfg.Consumer.PollInterval = min(cfg.SaveEvery, time.Second)
-	}
-	if cfg.Consumer.SessionTimeout == 0 {
-		cfg.Consumer.SessionTimeout = 10 * time.Second
-	}
-	if cfg.Consumer.Drain == 0 {
-		cfg.Consumer.Drain = cfg.Consumer.SessionTimeout * 2 / 5
-	}
+	cfg.Consumer.PollInterval = cmp.Or(cfg.Consumer.PollInterval, min(cfg.SaveEvery, time.Second))
+	cfg.Consumer.SessionTimeout = cmp.Or(cfg.Consumer.SessionTimeout, 10*time.Second)
+	cfg.Consumer.Drain = cmp.Or(cfg.Consumer.Drain, cfg.Consumer.SessionTimeout*2/5)
 	consumer, err := kafka.NewConsumer(cfg.Consumer)
 	if err != nil {
 		return nil, err

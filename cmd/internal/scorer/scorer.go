@@ -17,6 +17,7 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,13 +30,6 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/nats"
-)
-
-// The defaults of a Config's zero fields.
-const (
-	DefaultSpamAt       = 0.9
-	DefaultHamAt        = 0.5
-	DefaultPollInterval = 250 * time.Millisecond
 )
 
 // A Config says what a scorer serves, and where.
@@ -68,21 +62,11 @@ type Scorer struct {
 
 // New returns a scorer. The error reports everything that is wrong with cfg.
 func New(cfg Config) (*Scorer, error) {
-	if cfg.Model == "" {
-		cfg.Model = nats.DefaultModel
-	}
-	if cfg.SpamAt == 0 {
-		cfg.SpamAt = DefaultSpamAt
-	}
-	if cfg.HamAt == 0 {
-		cfg.HamAt = min(DefaultHamAt, cfg.SpamAt)
-	}
-	if cfg.PollInterval == 0 {
-		cfg.PollInterval = DefaultPollInterval
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Model = cmp.Or(cfg.Model, nats.DefaultModel)
+	cfg.SpamAt = cmp.Or(cfg.SpamAt, 0.9)
+	cfg.HamAt = cmp.Or(cfg.HamAt, min(0.5, cfg.SpamAt))
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, 250*time.Millisecond)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	var errs []error
 	if !(cfg.HamAt > 0 && cfg.HamAt <= cfg.SpamAt && cfg.SpamAt <= 1) || math.IsNaN(cfg.HamAt+cfg.SpamAt) {
 		errs = append(errs, fmt.Errorf("thresholds: ham at %v and spam at %v; 0 < ham ≤ spam ≤ 1 is wanted", cfg.HamAt, cfg.SpamAt))

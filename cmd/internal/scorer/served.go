@@ -62,7 +62,7 @@ type served struct {
 	ref   stream.ModelRef
 	info  stream.Info // without what depends on when it is asked
 
-	joints sync.Pool // of *model.Pool over the parts' models
+	pools sync.Pool // of *model.Pool over the parts' models
 }
 
 // newServed joins parts, which must be ascending by partition and not be empty.
@@ -87,7 +87,7 @@ func newServed(name string, parts []*part) *served {
 	s.ref.SHA256 = hex.EncodeToString(sum[:])
 	s.info.Numerics = parts[0].numerics
 	s.info.Model = s.ref
-	s.joints.New = func() any { return model.NewPool(models...) }
+	s.pools.New = func() any { return model.NewPool(models...) }
 	return s
 }
 
@@ -137,30 +137,22 @@ func place(err error, i, n int) error {
 	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
 }
 
-// predict returns what the partition models, joined as model.Joint has it, say
-// about b, with reasons if they are asked for.
+// predict returns the pooled prediction of the partition models, with reasons if explain.
 func (s *served) predict(b *stream.Body, explain bool) (model.Prediction, []stream.Reason, error) {
 	body, err := example.Body(b)
 	if err != nil {
 		return model.Prediction{}, nil, err
 	}
-	joint := s.joints.Get().(*model.Pool)
-	defer s.joints.Put(joint)
+	pool := s.pools.Get().(*model.Pool)
+	defer s.pools.Put(pool)
 	if !explain {
-		prediction, err := joint.Predict(&body)
+		prediction, err := pool.Predict(&body)
 		return prediction, nil, err
 	}
-	prediction, contributions, err := joint.Explain(&body)
-	return prediction, reasons(contributions), err
-}
-
-func reasons(contributions []model.Contribution) []stream.Reason {
-	if contributions == nil {
-		return nil
+	prediction, contributions, err := pool.Explain(&body)
+	var reasons []stream.Reason
+	for _, c := range contributions {
+		reasons = append(reasons, stream.Reason(c))
 	}
-	out := make([]stream.Reason, len(contributions))
-	for i, c := range contributions {
-		out[i] = stream.Reason{Name: c.Name, Contribution: c.Contribution, SD: c.SD}
-	}
-	return out
+	return prediction, reasons, err
 }
