@@ -18,7 +18,7 @@
 //	population ─┬─> clean streams ───> series ─> thresholds with our number of false alarms ─┐
 //	            └─> fault ─> change ─> series ───────────────────────────────────────────────┴─> delays ─> table, page
 //
-// [Partitions] splits a stream into partitions. It compares the joins of their models
+// [Partitions] splits a stream into partitions. It compares poolings of their models
 // with one model of the whole stream.
 //
 // A measurement, in a few lines:

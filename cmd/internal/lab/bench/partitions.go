@@ -42,18 +42,18 @@ func (Partitions) Help() string {
   hamlet bench partitions --spam Junk/ --ham INBOX/
   hamlet bench partitions --index index.csv corpus.tar.gz --by random --seed 2
 
-What a model loses where its topic has several partitions, and how their models best answer as
-one. Each event is scored by every join of the partition models as they stand, by its own
-partition's model alone, and by one model of the whole stream; then it is learnt by its own
-partition's and by the one model. The joins:
+What does a model lose if its topic has several partitions, and how do the models of the partitions
+best answer as one? Each event is scored by every pooling of these models, by its own partition's
+model alone, and by one model of the whole stream. Then its own partition's model and the one model
+learn it. The poolings:
 
   mean      the mean of the models' log-odds, with the mean of their variances
-  experts   the experts answer from joint tables, and the heads' answers to that are averaged,
-            weighed by the events that each has learnt: what a scorer does
+  experts   the experts are pooled; the heads' answers are averaged, weighted by the events that
+            each has learnt: what a scorer does
   head      the heads are merged by natural parameters, and see the mean of the experts' answers
-  model     joint tables, and one merged head
+  model     the experts are pooled, and the heads merged
 
-A joint table averages AdaGrad's weights by their accumulators and adds naive Bayes' counts up.
+Pooled experts average AdaGrad's weights by their accumulators and add up naive Bayes' counts.
 Intervals are 95 % bootstrap intervals over events; ratios are paired, on the same resamples.`
 }
 
@@ -61,7 +61,7 @@ Intervals are 95 % bootstrap intervals over events; ratios are paired, on the sa
 // and through one model.
 type partitionReplay struct {
 	parts    []*model.Model
-	joint    *model.Pool
+	pool     *model.Pool
 	single   *model.Model
 	of       func(*stream.Event) int // an event's partition
 	truth    []bool
@@ -72,7 +72,7 @@ type partitionReplay struct {
 	progress func(scored int)
 }
 
-// Names of outcomes. The mean of the joins comes before them: ratios are to it.
+// Names of outcomes. The mean of the poolings comes first: ratios are to it.
 const (
 	singleOutcome = "one partition"
 	ownOutcome    = "own partition alone"
@@ -87,13 +87,13 @@ func newPartitionReplay(cfg model.Config, partitions int, of func(*stream.Event)
 		}
 		s.parts = append(s.parts, m)
 	}
-	s.joint = model.NewPool(s.parts...)
+	s.pool = model.NewPool(s.parts...)
 	var err error
 	if s.single, err = model.New(cfg); err != nil {
 		return nil, fmt.Errorf("configuration of the model: %w", err)
 	}
-	for _, join := range model.Poolings {
-		s.outcomes = append(s.outcomes, &outcome{name: string(join), proper: true})
+	for _, pooling := range model.Poolings {
+		s.outcomes = append(s.outcomes, &outcome{name: string(pooling), proper: true})
 	}
 	s.outcomes = append(s.outcomes, &outcome{name: singleOutcome, proper: true}, &outcome{name: ownOutcome, proper: true})
 	return s, nil
@@ -132,8 +132,8 @@ func (s *partitionReplay) step(item *source.Item) error {
 		return err
 	}
 	var answers []model.Prediction
-	for _, join := range model.Poolings {
-		answer, err := s.joint.PredictBy(join, &ex.Body)
+	for _, pooling := range model.Poolings {
+		answer, err := s.pool.PredictBy(pooling, &ex.Body)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", ex.ID, err)
 		}

@@ -54,7 +54,7 @@ func writeTexts(t *testing.T, n int) string {
 	return path
 }
 
-// With one partition all joins are the one model, and the figures those of eval's
+// With one partition all poolings are the one model, and the figures those of eval's
 // kind; with four every event is learnt by one of them.
 func TestPartitions(t *testing.T) {
 	const n = 300
@@ -81,13 +81,13 @@ func TestPartitions(t *testing.T) {
 		if len(got.Partitions) != c.partitions || learnt != n || got.Events != n || got.Spam != n/3 || got.Rejected != 1 {
 			t.Errorf("%d partitions learnt %v of %d events, %d spam, %d rejected", c.partitions, got.Partitions, got.Events, got.Spam, got.Rejected)
 		}
-		if len(got.Joins) != len(model.Poolings)+2 || got.Joins[0].Name != string(model.MeanLogOdds) || got.Joins[0].Ratio != nil {
-			t.Fatalf("joins: %+v", got.Joins)
+		if len(got.Poolings) != len(model.Poolings)+2 || got.Poolings[0].Name != string(model.MeanLogOdds) || got.Poolings[0].Ratio != nil {
+			t.Fatalf("joins: %+v", got.Poolings)
 		}
-		for _, j := range got.Joins[1:] {
-			loss, first := float64(j.LogLoss.Value), float64(got.Joins[0].LogLoss.Value)
+		for _, j := range got.Poolings[1:] {
+			loss, first := float64(j.LogLoss.Value), float64(got.Poolings[0].LogLoss.Value)
 			if same := math.Abs(loss-first) < 1e-9; same != (c.partitions == 1) {
-				t.Errorf("%d partitions: log loss %v by %s, %v by %s", c.partitions, loss, j.Name, first, got.Joins[0].Name)
+				t.Errorf("%d partitions: log loss %v by %s, %v by %s", c.partitions, loss, j.Name, first, got.Poolings[0].Name)
 			}
 			if !(loss > 0 && loss < math.Ln2) {
 				t.Errorf("%d partitions: log loss %v by %s", c.partitions, loss, j.Name)

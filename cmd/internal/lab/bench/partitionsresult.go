@@ -16,8 +16,8 @@ type partitionResult struct {
 	rejected  int
 	resamples int
 	seed      uint64
-	joins     []measured
-	ratios    []estimate // 1-ROCA% of the first join to each further one's
+	poolings  []measured
+	ratios    []estimate // 1-ROCA% of the first pooling to each further one's
 }
 
 func (c *Partitions) measure(ctx context.Context, s *partitionReplay) (*partitionResult, error) {
@@ -41,7 +41,7 @@ func (c *Partitions) measure(ctx context.Context, s *partitionReplay) (*partitio
 		}
 	}
 	for i, o := range s.outcomes {
-		r.joins = append(r.joins, measured{o.name, estimates[i]})
+		r.poolings = append(r.poolings, measured{o.name, estimates[i]})
 	}
 	for _, p := range pairs {
 		r.ratios = append(r.ratios, p.roca)
@@ -61,7 +61,7 @@ func rowOf(f figure) *row {
 	panic("bench: a figure without a row")
 }
 
-// writeTable prints r for people, a line a join.
+// writeTable prints r for people, a line for each pooling.
 func (r *partitionResult) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "%d events, %d spam, %d ham, in %d partitions %s: %v\n\n",
 		r.events, r.spam, r.events-r.spam, len(r.learnt), r.by, r.learnt)
@@ -69,8 +69,8 @@ func (r *partitionResult) writeTable(w io.Writer) error {
 	for _, f := range partitionRows {
 		fmt.Fprintf(t, "\t%s", rowOf(f).name)
 	}
-	fmt.Fprintf(t, "\t1-ROCA%% of %s to it\n", r.joins[0].name)
-	for i, j := range r.joins {
+	fmt.Fprintf(t, "\t1-ROCA%% of %s to it\n", r.poolings[0].name)
+	for i, j := range r.poolings {
 		fmt.Fprint(t, j.name)
 		for _, f := range partitionRows {
 			fmt.Fprintf(t, "\t%s", rowOf(f).text(j.figures[f]))
@@ -89,19 +89,19 @@ func (r *partitionResult) writeTable(w io.Writer) error {
 }
 
 type jsonPartitions struct {
-	Command    string     `json:"command"`
-	By         string     `json:"by"`
-	Partitions []int      `json:"partitions"` // events learnt
-	Events     int        `json:"events"`
-	Spam       int        `json:"spam"`
-	Ham        int        `json:"ham"`
-	Rejected   int        `json:"rejected"`
-	Resamples  int        `json:"resamples"`
-	Seed       uint64     `json:"bootstrap_seed"`
-	Joins      []jsonJoin `json:"joins"`
+	Command    string        `json:"command"`
+	By         string        `json:"by"`
+	Partitions []int         `json:"partitions"` // events learnt
+	Events     int           `json:"events"`
+	Spam       int           `json:"spam"`
+	Ham        int           `json:"ham"`
+	Rejected   int           `json:"rejected"`
+	Resamples  int           `json:"resamples"`
+	Seed       uint64        `json:"bootstrap_seed"`
+	Poolings   []jsonPooling `json:"joins"`
 }
 
-type jsonJoin struct {
+type jsonPooling struct {
 	Name    string        `json:"name"`
 	ROCA    jsonEstimate  `json:"roca"`
 	LogLoss jsonEstimate  `json:"log_loss"`
@@ -116,9 +116,9 @@ func (r *partitionResult) writeJSON(w io.Writer) error {
 		Command: commandLine(), By: r.by, Partitions: r.learnt, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
 		Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed,
 	}
-	for i, j := range r.joins {
+	for i, j := range r.poolings {
 		v := &j.figures
-		line := jsonJoin{
+		line := jsonPooling{
 			Name: j.name, ROCA: toJSON(v[roca]), LogLoss: toJSON(v[logLoss]), Error: toJSON(v[wrongAtHalf]),
 			ECE: toJSON(v[calibration]), Slope: toJSON(v[slope]),
 		}
@@ -126,7 +126,7 @@ func (r *partitionResult) writeJSON(w io.Writer) error {
 			ratio := toJSON(r.ratios[i-1])
 			line.Ratio = &ratio
 		}
-		out.Joins = append(out.Joins, line)
+		out.Poolings = append(out.Poolings, line)
 	}
 	return writeJSON(w, out)
 }
