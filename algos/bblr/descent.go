@@ -11,12 +11,10 @@ type smooth interface {
 }
 
 // A descent is gradient descent with a learning rate that shrinks until a step
-// improves, as SLA wants it ("vanilla", algorithm 2, stage 1), with one thing
-// added: the gradient is multiplied by an estimate of the inverse Hessian from
-// the last steps (limited-memory BFGS; J. Nocedal and S. J. Wright, Numerical
-// Optimization, 2nd ed. 2006, algorithm 7.4). While there is no estimate, and
-// again whenever it leads nowhere, a step is rate·gradient. On the four UCI sets
-// that ends at lower losses than the plain gradient, with a tenth of its steps.
+// improves ("vanilla", algorithm 2, stage 1). The gradient is multiplied by an
+// estimate of the inverse Hessian from the last steps (limited-memory BFGS; J.
+// Nocedal and S. J. Wright, Numerical Optimization, 2nd ed. 2006, algorithm 7.4).
+// While there is no estimate, and whenever it leads nowhere, a step is rate·gradient.
 //
 // gonum's optimize has the same method, but its vector operations sum in another
 // order on some CPUs, so the bits would depend on the machine. The tests compare

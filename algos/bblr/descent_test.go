@@ -243,7 +243,7 @@ func TestScreenIsABound(t *testing.T) {
 			o := newObjective(newProblem(x, y, nil), c, 1e-3)
 			p := newProber(o, 1e-3)
 			size := math.Abs(o.value(w))
-			p.lookFrom(w)
+			p.prepare(w)
 			for j, was := range w {
 				const radius = 5
 				for k := 1; k <= 20; k++ {

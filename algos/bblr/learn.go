@@ -10,20 +10,16 @@ import (
 )
 
 // learn learns the mixture and γ from the rows for BBLR4, together with w, from two
-// starts: w and γ as SLA without probes left them, near a minimum of the 0-1 loss, and
-// w₀ with γ = 1, which is near logistic regression, both with the rates of true
-// positives and negatives as the ends of μ (section 3.2). The lower objective wins and
-// is searched, and what a probe improves is learnt from again; w is set to where that
-// ends. On the UCI sets that is now the one and now the other; the log loss on test
-// rows falls by more than half on breast and by a tenth on pima, and rises by up to a
-// tenth on heart (5 × 5 folds, 2026-11-21).
+// starts: w and γ as SLA without probes left them, and w₀ with γ = 1, which is near
+// logistic regression. Both begin with the rates of true positives and negatives as
+// the ends of μ (section 3.2). The lower objective wins and is searched, and what a
+// probe improves is learnt from again. w is set to where that ends.
 //
-// λ stays what the held-out fifth chose: by the rows themselves it cannot be
-// learnt. The gradient of (39) by λ is |w|²/2, never negative; with the prior's
-// normaliser −(D/2)·ln λ the optimum is λ = D/|w|², but then γ and |w|, which only
-// matter as a product, run to ∞ and 0.
+// λ stays what the held-out fifth chose. The gradient of (39) by λ is |w|²/2, never
+// negative; with the prior's normaliser −(D/2)·ln λ the optimum is λ = D/|w|², but
+// then γ and |w|, which only matter as a product, run to ∞ and 0.
 func (f *fitter) learn(ctx context.Context, γ float64, w0, w []float64) (Likelihood, *sla, error) {
-	const rounds = 2 // of learning and search, at most; more gain hundredths of a nat
+	const rounds = 2 // of learning and search, at most: MEASURED.md
 	other := slices.Clone(w0)
 	l, value, err := f.jointly(ctx, f.problem.rates(w, γ), w)
 	if err != nil {

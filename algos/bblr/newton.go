@@ -14,11 +14,10 @@ const (
 	widestNewton = 256 // columns; a step costs N·D²/2
 )
 
-// polish moves w, which a descent has brought near the minimum of o, the loss of
-// logistic regression with a penalty, to the minimum by Newton's method. A descent
-// alone stops where values no longer differ, at a mean gradient near 10⁻⁸, and long
-// before that on columns of very different scale; at γ = 200 that shows. A step
-// that does not halve the gradient is the last and is not taken. The error is ctx's.
+// polish moves w from near the minimum of o, a logistic regression with a penalty, to
+// the minimum by Newton's method. A descent stops where values no longer differ, at a
+// mean gradient near 10⁻⁸ or far above on columns of very different scale. A step that
+// does not halve the gradient is the last and is not taken. The error is ctx's.
 func (o *objective) polish(ctx context.Context, w []float64) error {
 	if o.d > widestNewton {
 		return nil

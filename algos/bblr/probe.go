@@ -10,9 +10,9 @@ import (
 )
 
 // A prober looks around a point for a better one, a coordinate at a time
-// (algorithm 2, stage 2). At its heart is a cheap lower bound of the objective,
-// by which nearly all of the D·2R/ε points are dismissed without an exponential.
-// The bound decides nothing: what it does not dismiss is computed in full.
+// (algorithm 2, stage 2). A cheap lower bound of the objective dismisses nearly all
+// of the D·2R/ε points. What it does not dismiss is computed in full, so that it
+// decides nothing.
 //
 // A table holds the loss f of each label at margins v = −reach, −reach+h, …,
 // reach. With σ = σ(v) and ρ = bσ/(lo+bσ),
@@ -22,32 +22,30 @@ import (
 // which lies in [−¼, ¼], so that a straight line between two entries errs by at
 // most h²/8·¼. (The sigmoid loss has |f″| ≤ 1/(6√3).) As f falls with v, f(−reach)
 // bounds it from below to the left of the table and f(∞), which is the last entry,
-// to the right. For the same reason an example's loss on a whole interval of steps
-// is at least that at one of its ends, so that an interval costs no more than a
-// point: the steps are dismissed 1, 1, 2, 4, 8, … at a time.
+// to the right. For the same reason an example's loss on an interval of steps is at
+// least that at one of its ends: steps are dismissed 1, 1, 2, 4, 8, … at a time.
 //
-// The examples are summed from the smallest margin on: those that are wrong now
-// hold all that can be gained, and those that are nearly wrong spoil a bad step
-// soonest. The sum ends as soon as the least possible rest exceeds the bound.
+// Examples are summed from the smallest margin on, because those hold what can be
+// gained and spoil a bad step soonest. The sum ends when the least possible rest
+// exceeds the bound.
 //
-// It is a bound of what is computed, too, not only of what it stands for. With u =
-// 2⁻⁵³, margins M = γ(|m| + R|x|) and |f′| ≤ 1, rounding moves the argument of an
-// example's loss by at most 3uM in full and by 6u(M+reach) as a place in the table,
-// so all losses by 9u·Σ weight·(M+reach). Losses and sums of N of them are off by
-// some (N+8)u of themselves, and count only where they are no larger than the goal.
-// The line's margin, with 16u for the one and 10⁻⁹ for the other, covers both for
-// N up to four million.
+// It also bounds what is computed. With u = 2⁻⁵³, margins M = γ(|m| + R|x|) and
+// |f′| ≤ 1, rounding moves the argument of an example's loss by at most 3uM in full
+// and by 6u(M+reach) as a place in the table, so all losses by 9u·Σ weight·(M+reach).
+// Losses and sums of N of them are off by some (N+8)u of themselves, and count only
+// where they are no larger than the goal. The line's margin, with 16u for the one and
+// 10⁻⁹ for the other, covers both for N up to four million.
 type prober struct {
 	*objective
 	cells    float64   // to a unit of v, 1/h
-	half     int       // entries of the table for a label
+	span     int       // entries of the table for a label
 	table    []float64 // of label +1, then of −1
 	slack    float64   // by which all losses together may lie below the lines
 	order    []int     // of the examples, by margin, at times
-	looks    int       // calls of lookFrom
+	prepared int       // calls of prepare
 	at       []float64 // margins γm in that order, as places in the table
 	slope    []float64 // by which a place moves with the step
-	offset   []int     // of the label's half, in that order
+	offset   []int     // of the label's entries, in that order
 	mass     []float64 // weights of the examples, in that order
 	rest     []float64 // from each place on, the least that the examples can lose
 	places   float64   // Σ weight·|at|
@@ -64,7 +62,7 @@ const (
 // tabulate sets f to the losses at v = −reach, −reach+h, …, reach with h = 1/cells,
 // and one more to end with, f(∞) in the last two. From one entry to the next e^−v
 // falls by the factor e^−h and, with p the label's probability and δ = Δp/p, −ln p by
-// ln(1+δ) = δ − δ²/2 + δ³/3 − δ⁴/4 + …, which spares three quarters of the time. Every
+// ln(1+δ) = δ − δ²/2 + δ³/3 − δ⁴/4 + …, in a quarter of the time. Every
 // 64th entry is exact, and those where δ ≥ 2⁻⁹; so what the series leaves out adds up to
 // less than 64·2⁻⁴⁵/5 = 4·10⁻¹³, and rounding, 4u a step in δ, to 3·10⁻¹⁴.
 func (s *side) tabulate(f []float64, cells int) {
@@ -94,18 +92,18 @@ func (s *side) tabulate(f []float64, cells int) {
 }
 
 func newProber(o *objective, εL float64) *prober {
-	// h so that the slack is an eighth of what counts as an improvement: then what
-	// changes nothing, as most does on a plateau, is dismissed as well.
+	// h is such that the slack is an eighth of an improvement. So steps that change
+	// nothing, as most do on a plateau, are dismissed.
 	cells := int(min(max(math.Sqrt(o.total/float64(4*εL)), 32), 1024))
 	p := &prober{
 		objective: o,
 		cells:     float64(cells),
-		half:      2*reach*cells + 2,
+		span:      2*reach*cells + 2,
 		slack:     o.total/float64(32*cells*cells) + float64(o.total*tableError),
 	}
-	p.table = make([]float64, 2*p.half)
-	o.plus.tabulate(p.table[:p.half], cells)
-	o.minus.tabulate(p.table[p.half:], cells)
+	p.table = make([]float64, 2*p.span)
+	o.plus.tabulate(p.table[:p.span], cells)
+	o.minus.tabulate(p.table[p.span:], cells)
 	p.order, p.offset = make([]int, o.n), make([]int, o.n)
 	for i := range p.order {
 		p.order[i] = i
@@ -122,7 +120,7 @@ func newProber(o *objective, εL float64) *prober {
 // objective by at least εL from value, which is that at w, and takes it. The
 // error is ctx's.
 func (p *prober) improve(ctx context.Context, w []float64, value, radius, spacing, εL float64) (bool, error) {
-	p.lookFrom(w)
+	p.prepare(w)
 	steps := stepsWithin(radius, spacing)
 	penalty := p.penalty(w)
 	for j, was := range w {
@@ -174,27 +172,26 @@ func (p *prober) along(col []float64, was, radius, size float64) line {
 	return line{was: was, margin: p.slack + float64(rounding*far) + float64(1e-9*(1+size))}
 }
 
-// lookFrom prepares the tables for the point w.
-func (p *prober) lookFrom(w []float64) {
+// prepare prepares the tables for the point w.
+func (p *prober) prepare(w []float64) {
 	p.margins(p.straight, w)
-	// From one improvement to the next few rows change places, and an old order costs
-	// time alone.
-	if p.looks%16 == 0 {
+	// Few rows change places between improvements, and an old order only costs time.
+	if p.prepared%16 == 0 {
 		slices.SortFunc(p.order, func(a, b int) int {
 			return cmp.Or(cmp.Compare(p.straight[a], p.straight[b]), cmp.Compare(a, b))
 		})
 	}
-	p.looks++
+	p.prepared++
 	p.rest[p.n], p.places = 0, 0
 	for k := p.n - 1; k >= 0; k-- {
 		i := p.order[k]
 		p.offset[k] = 0
 		if p.y[i] < 0 {
-			p.offset[k] = p.half
+			p.offset[k] = p.span
 		}
 		p.at[k] = (float64(p.gamma*p.straight[i]) + reach) * p.cells
 		p.mass[k] = p.weight[i]
-		p.rest[k] = p.rest[k+1] + float64(p.mass[k]*p.table[p.offset[k]+p.half-1])
+		p.rest[k] = p.rest[k+1] + float64(p.mass[k]*p.table[p.offset[k]+p.span-1])
 		p.places += float64(p.mass[k] * math.Abs(p.at[k]))
 	}
 }
@@ -203,7 +200,7 @@ func (p *prober) lookFrom(w []float64) {
 func (p *prober) mayReach(l *line, lo, hi float64) bool {
 	shortest := min(max(-l.was, lo), hi) // the step with the least penalty
 	bound := l.goal - p.penaltyOf(l.was+shortest) + l.margin
-	const block = 16 // examples between two looks at the rest
+	const block = 16 // examples between two comparisons
 	n, top := p.n, 2*reach*p.cells
 	at, slope, offset, mass, rest := p.at[:n], p.slope[:n], p.offset[:n], p.mass[:n], p.rest[:n+1]
 	sum := 0.0

@@ -17,10 +17,9 @@ func (c cost) below(d cost) bool {
 
 // tune chooses λ, r_γ, γ_MIN and γ_MAX on a held-out fifth (SLAM, section 4.1),
 // one after the other: λ among itself and 10⁻², 10⁻¹, 1 and 10, r_γ among itself,
-// 10, 5 and 2, the ends of γ's range by a bracket search from where they are, in
-// factors of 2. Held out is every fifth row of each label, in the order given;
-// the paper does not say which subset it takes. Where a label has fewer than 5
-// rows there is nothing to choose by and all stays as it is.
+// 10, 5 and 2, the ends of γ's range by a bracket search in factors of 2. Every
+// fifth row of each label, in the order given, is held out; the paper does not say
+// which. Where a label has fewer than 5 rows all stays as it is.
 func (f *fitter) tune(ctx context.Context, l Likelihood) error {
 	train, held := f.problem.split(5)
 	if held == nil {
@@ -81,14 +80,10 @@ func (f *fitter) tune(ctx context.Context, l Likelihood) error {
 	return err
 }
 
-// trials are fits in the rough to all but the held-out rows: algorithm 1 with quick
-// descents and without probes. What a probe gains, thousandths of a nat, is far below
-// what moves a held-out error, and a dozen fits to the end cost five times as much
-// and choose no better: on the UCI sets (15 × 5 folds, 2026-11-21) BBLR3 then errs on
-// 19.7 % of the test rows, and on 20.2 % with noise; so it does on 19.8 % and 20.2 %.
-//
-// Trials have most of their way in common: those that differ in r_γ or γ_MAX alone
-// begin with the same levels, which are descended once.
+// trials are short fits to all rows but the held-out ones: algorithm 1 with quick
+// descents and without probes, which gain thousandths of a nat. Whole fits cost five
+// times as much and choose no better (MEASURED.md). Trials that differ in r_γ or γ_MAX
+// alone begin with the same levels, which are descended once.
 type trials struct {
 	*objective // of the rows to fit
 	descent    *descent
@@ -105,14 +100,13 @@ type way struct {
 	w      []float64
 }
 
-// mostWays are remembered; 30 are usual. A schedule of many levels has more, which
-// would take more room than the rows.
+// mostWays bounds the memory for a schedule of many levels; 30 are usual.
 const mostWays = 64
 
 // try returns what the held-out rows say of a fit with λ and the schedule.
 func (t *trials) try(ctx context.Context, λ float64, s Schedule) (cost, error) {
 	t.lambda = λ
-	const enough = 10 // of ε_L, what two steps must gain; with 20, 30 and 50 BBLR3 errs as often
+	const enough = 10 // of ε_L, what two steps must gain
 	r := s.quick(t.total, enough*s.LossTolerance)
 	at := way{lambda: λ, w: t.start}
 	for level := range s.levels {

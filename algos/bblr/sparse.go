@@ -23,12 +23,9 @@ type sparsifier struct {
 	grad     []float64
 }
 
-// Where the paper gives no value. The likelihood of equation 41 has no maximum: a
-// Laplace distribution all of whose coefficients are 0 wants b_l → 0, and a
-// Gaussian of one coefficient may want σ_g → 0. The floors keep both away. On the
-// four UCI sets (5 folds, 2026-11-21) a first b_l of 1 or 2 with floors of 0.05 to
-// 0.2 errs within 3 points and keeps 4 to 19 rows; 0.2 did well with a first b_l of
-// 4 too, and for s² from D/4 to 4D.
+// Where the paper gives no value (MEASURED.md). The likelihood of equation 41 has no
+// maximum: a Laplace distribution all of whose coefficients are 0 wants b_l → 0, and a
+// Gaussian of one coefficient may want σ_g → 0. The floors prevent both.
 const (
 	firstScale = 2    // b_l before there are clusters, when all coefficients are near 0
 	leastScale = 0.2  // of b_l
@@ -51,13 +48,13 @@ func newSparsifier(p *problem, c curve, s Schedule) *sparsifier {
 
 // fit moves a to a minimum. Stage 1 is a descent with the clusters as they are, at
 // first all coefficients that are 0 to the Laplace distribution and the others to
-// the Gaussian; stage 2 hard EM; stage 3 probes under the mixture, the first that
-// improves starting anew, until a round gains less than ε_L.
+// the Gaussian. Stage 2 is hard EM. Stage 3 probes under the mixture; the first probe
+// that improves starts over, until a round gains less than ε_L.
 //
-// Where each coefficient explains but little, for few rows or a narrow kernel, EM
-// can find that none is worth its price. If it leaves less than three quarters of what the
-// first descent had explained, the coefficients are that descent's. In the end
-// those below a thousandth of the largest are 0 as well; most are already, exactly.
+// For few rows or a narrow kernel, EM can find that no coefficient is worth its
+// price. If it leaves less than three quarters of what the first descent explained,
+// that descent's coefficients stay. In the end those below a thousandth of the
+// largest are 0.
 func (s *sparsifier) fit(ctx context.Context, a []float64) error {
 	s.assign(a, func(v float64) bool { return v != 0 })
 	nothing := s.losses(make([]float64, len(a)))
@@ -109,10 +106,9 @@ func (s *sparsifier) losses(a []float64) float64 {
 }
 
 // descend is the model's update: the smooth losses and, by cluster, a²/2σ_g² or
-// |a|/b_l, which is the negative logarithm of the coefficient's own part of the
-// mixture. It descends in the coefficients that are not 0 and as many and ten more
-// of those whose pseudo-gradient is the longest, then looks at all again: most
-// coefficients never leave 0, and a step in few columns is cheap.
+// |a|/b_l, the negative logarithm of the coefficient's own part of the mixture. It
+// descends in the coefficients that are not 0 and as many and ten more of those with
+// the longest pseudo-gradient, then selects again: a step in few columns is cheap.
 func (s *sparsifier) descend(ctx context.Context, a []float64) error {
 	for j, g := range s.gauss {
 		s.l1[j], s.ridge[j] = 1/s.prior.LaplaceScale, 0

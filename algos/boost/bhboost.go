@@ -1,6 +1,7 @@
 package boost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -30,7 +31,7 @@ type BHBoostConfig struct {
 //
 // Bins of equal width are the slides': edges min + (max−min)·k/B, a value on one
 // lies above it. They fail on skewed features; quantile bins do not. A constant
-// feature lies in one bin and takes part: it has the largest BC there is.
+// feature lies in one bin, which has the largest BC there is.
 type BHBoost struct {
 	Booster[BHBoostRound]
 	columns   *binned
@@ -75,7 +76,7 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 		return nil, err
 	}
 
-	b := &BHBoost{Booster: base, shrink: shrink, smoothing: cfg.Smoothing, edges: make([][]float64, d.dim)}
+	b := &BHBoost{Booster: base, shrink: shrink, edges: make([][]float64, d.dim)}
 	b.step = b.round
 	widest := 1
 	if cfg.Quantiles {
@@ -85,15 +86,10 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 			widest = max(widest, len(b.edges[j])+1)
 		}
 	} else {
-		widest = cfg.Bins
-		if widest == 0 {
-			widest = defaultWidths
-		}
+		widest = cmp.Or(cfg.Bins, defaultWidths)
 		b.columns = d.equalWidths(b.edges, widest)
 	}
-	if b.smoothing == 0 {
-		b.smoothing = 1 / (float64(d.rows) * float64(widest))
-	}
+	b.smoothing = cmp.Or(cfg.Smoothing, 1/(float64(d.rows)*float64(widest)))
 	b.pairs = make([]pairs, d.dim)
 	b.scores = make([]float64, 0, b.logSize()*widest)
 	return b, nil

@@ -1,6 +1,7 @@
 package boost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ type hypothesis interface{ addTo(e *Ensemble) }
 // newBooster checks what all boosters are given; the caller joins the error with
 // those of its own fields, and sets step.
 func newBooster[R hypothesis](d *Data, y, weights []float64, rounds int) (Booster[R], error) {
-	if rounds == 0 {
-		rounds = defaultRounds
-	}
+	rounds = cmp.Or(rounds, defaultRounds)
 	ω, total, err := d.SampleWeights(weights)
 	errs := []error{d.CheckLabels(y), err}
 	if rounds < 0 || rounds > MaxRounds {
@@ -155,7 +154,7 @@ func (s *sample) WeightsTo(dst []float64) {
 	copy(dst, s.dist)
 }
 
-// trainError returns the part, by sample weight, of the examples that f gets
+// trainError returns the fraction, by sample weight, of the examples that f gets
 // wrong; f = 0 counts as −1.
 func (s *sample) trainError() float64 {
 	wrong := 0.0
@@ -219,12 +218,7 @@ func (s *sample) add(part []byte, values []float64) (z float64) {
 // leafRange checks how leaves are clipped and shrunk; zeros are the defaults.
 func leafRange(clip, shrink, defaultClip, defaultShrink float64) (float64, float64, error) {
 	var errs []error
-	if clip == 0 {
-		clip = defaultClip
-	}
-	if shrink == 0 {
-		shrink = defaultShrink
-	}
+	clip, shrink = cmp.Or(clip, defaultClip), cmp.Or(shrink, defaultShrink)
 	if !(clip > 0) {
 		errs = append(errs, fmt.Errorf("boost: leaves clipped at ±%v: want a positive number", clip))
 	}

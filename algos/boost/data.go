@@ -1,9 +1,11 @@
 package boost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // MaxBins is the most bins that Quantise makes of a feature: a bin's number
@@ -45,17 +47,15 @@ type sorted interface {
 }
 
 // Quantise prepares x, N rows of D values, for the search by histograms: the
-// values of each feature are divided into at most most bins, 2 to MaxBins, 0 is
-// MaxBins. A feature with no more distinct values than that gets a bin for each,
-// and its candidates are those of NewData. Otherwise the bins hold about equal
-// numbers of rows: a value of N/most rows or more gets a bin to itself, and of the
-// others, from the lowest on, a bin is closed as soon as it holds its share of the
-// rows still to be placed. Candidates are the midpoints between neighbouring bins'
-// nearest values. x is copied, as float64 in either case; errors are those of NewData.
+// values of each feature are divided into at most most bins, 2 to MaxBins; 0 is
+// MaxBins. A feature with no more distinct values than that gets a bin for each.
+// Otherwise the bins hold about equal numbers of rows: a value of N/most rows or more
+// gets its own bin, and of the others, from the lowest on, a bin is closed once it
+// has its part of the rows still to be placed. Candidates are the midpoints between
+// neighbouring bins' nearest values. x is copied, as float64. The error names the
+// rows that are not of the first one's length and values that are NaN or infinite.
 func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
-	if most == 0 {
-		most = MaxBins
-	}
+	most = cmp.Or(most, MaxBins)
 	if most < 2 || most > MaxBins {
 		return nil, fmt.Errorf("boost: %d bins: want 2 to %d, or 0 for %d", most, MaxBins, MaxBins)
 	}
@@ -241,12 +241,8 @@ func (d *Data) CheckLabels(y []float64) error {
 // boosting starts from. The error says which weight is negative or not finite, or
 // that the sum is 0 or lies beyond 2^±900.
 func (d *Data) SampleWeights(weights []float64) (ω []float64, sum float64, err error) {
-	ω = make([]float64, d.rows)
 	if weights == nil {
-		for i := range ω {
-			ω[i] = 1
-		}
-		return ω, float64(d.rows), nil
+		return slices.Repeat([]float64{1}, d.rows), float64(d.rows), nil
 	}
 	if len(weights) != d.rows {
 		return nil, 0, fmt.Errorf("boost: %d sample weights for %d rows", len(weights), d.rows)
@@ -255,11 +251,10 @@ func (d *Data) SampleWeights(weights []float64) (ω []float64, sum float64, err 
 		if !(w >= 0 && w <= math.MaxFloat64) {
 			return nil, 0, fmt.Errorf("boost: sample weight %d is %v: want a finite number that is not negative", i, w)
 		}
-		ω[i] = w
 		sum += w
 	}
 	if !(sum >= 0x1p-900 && sum <= 0x1p900) {
 		return nil, 0, fmt.Errorf("boost: sample weights add up to %v: want a sum from 2⁻⁹⁰⁰ to 2⁹⁰⁰", sum)
 	}
-	return ω, sum, nil
+	return slices.Clone(weights), sum, nil
 }

@@ -12,8 +12,7 @@ import (
 //	f(x) = Σ h(x),   P(y=+1 | x) = 1/(1+e^(−2f(x))),
 //
 // the probability that boosting with the exponential and the logistic cost
-// estimates (slides, 37): what every booster here leaves. It never changes, and
-// may be used concurrently.
+// estimates (slides, 37). It never changes, and may be used concurrently.
 type Ensemble struct {
 	dim      int
 	trees    []Tree

@@ -5,8 +5,7 @@ package boost
 
 // NewData prepares x, N rows of D values, for the exact search. The candidates
 // of a feature are the midpoints (a+b)/2 between its consecutive distinct values
-// (where that rounds to b, a itself). x is copied. The error names the rows that
-// are not of the first one's length and values that are NaN or infinite. It
+// (where that rounds to b, a itself). x is copied; errors are those of Quantise. It
 // costs N·D of memory at 20 bytes each and one radix sort of every column.
 func NewData(x [][]float64) (*Data, error) {
 	d, err := newData(x)

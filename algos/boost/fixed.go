@@ -21,10 +21,8 @@ const (
 
 // Fix writes the signed weights wᵢ·yᵢ to dst in fixed point: whole multiples,
 // rounded towards zero, of a unit that it returns, a power of two below 2⁻⁵⁹ of
-// their total. Sums in fixed point are exact. They do not depend on the order of
-// the examples, equal sets of weights have equal sums, a side without examples
-// weighs exactly 0, and so the exact search and the histograms, which add in
-// different orders, find the same candidates.
+// their total. Sums in fixed point are exact and do not depend on the order of the
+// examples, so the exact search and the histograms find the same candidates.
 //
 // w are the weights, not negative, with a total up to 2⁹⁰⁰; y are ±1. The unit is
 // 0, and dst too, if the total is below 2⁻⁹⁰⁰. Fix panics if a weight is NaN or

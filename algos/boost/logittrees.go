@@ -1,6 +1,7 @@
 package boost
 
 import (
+	"cmp"
 	"errors"
 
 	"hamlet/algos/internal/logistic"
@@ -45,17 +46,12 @@ func (r LogitTreesRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Tree) 
 // NewLogitTrees prepares boosting on d with labels y = ±1, which are copied. The
 // error joins everything that is wrong with them and cfg.
 func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, error) {
-	if cfg.Rounds == 0 {
-		cfg.Rounds = min(max(d.rows/10, 1), 100)
+	depth := 1
+	if d.Quantised() {
+		depth = 2
 	}
-	if cfg.Depth == 0 {
-		cfg.Depth = 1
-		if d.Quantised() {
-			cfg.Depth = 2
-		}
-	}
-	base, err := newBooster[LogitTreesRound](d, y, cfg.Weights, cfg.Rounds)
-	search, depthErr := d.newTreeSearch(cfg.Depth)
+	base, err := newBooster[LogitTreesRound](d, y, cfg.Weights, cmp.Or(cfg.Rounds, min(max(d.rows/10, 1), 100)))
+	search, depthErr := d.newTreeSearch(cmp.Or(cfg.Depth, depth))
 	clip, shrink, leafErr := leafRange(cfg.Clip, cfg.Shrink, 2, 0.3)
 	if err := errors.Join(err, depthErr, leafErr); err != nil {
 		return nil, err
@@ -104,13 +100,4 @@ func (b *LogitTrees) round() bool {
 	}
 	b.log = append(b.log, LogitTreesRound{Tree: t, TrainError: b.trainError()})
 	return true
-}
-
-// Cost returns Σ ω ln(1+e^(−2yf))/Σω so far, in nats.
-func (b *LogitTrees) Cost() float64 {
-	cost := 0.0
-	for i, f := range b.f {
-		cost -= float64(b.weights[i] * logistic.LogSigmoid(2*f*b.y[i]))
-	}
-	return cost / b.total
 }

@@ -10,11 +10,8 @@ type Profile struct {
 	Scores  []float64 // one more than edges
 }
 
-// Bin returns the bin that v falls into.
-func (p *Profile) Bin(v float64) int { return binOf(p.Edges, v) }
-
 // Value returns h(x).
-func (p *Profile) Value(x []float64) float64 { return p.Scores[p.Bin(x[p.Feature])] }
+func (p *Profile) Value(x []float64) float64 { return p.Scores[binOf(p.Edges, x[p.Feature])] }
 
 // binOf returns how many edges are ≤ v.
 func binOf(edges []float64, v float64) int {

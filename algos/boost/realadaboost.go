@@ -1,6 +1,7 @@
 package boost
 
 import (
+	"cmp"
 	"errors"
 	"math"
 )
@@ -50,19 +51,14 @@ func (r RealAdaBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Tree
 // NewRealAdaBoost prepares boosting on d with labels y = ±1, which are copied.
 // The error joins everything that is wrong with them and cfg.
 func NewRealAdaBoost(d *Data, y []float64, cfg RealAdaBoostConfig) (*RealAdaBoost, error) {
-	if cfg.Smoothing == 0 {
-		cfg.Smoothing = 1 / float64(d.rows)
-	}
-	if cfg.Depth == 0 {
-		cfg.Depth = 1
-	}
+	smoothing := cmp.Or(cfg.Smoothing, 1/float64(d.rows))
 	base, err := newBooster[RealAdaBoostRound](d, y, cfg.Weights, cfg.Rounds)
-	search, depthErr := d.newTreeSearch(cfg.Depth)
+	search, depthErr := d.newTreeSearch(cmp.Or(cfg.Depth, 1))
 	clip, shrink, leafErr := leafRange(cfg.Clip, cfg.Shrink, math.MaxFloat64, 1)
-	if err := errors.Join(err, depthErr, checkSmoothing(cfg.Smoothing), leafErr); err != nil {
+	if err := errors.Join(err, depthErr, checkSmoothing(smoothing), leafErr); err != nil {
 		return nil, err
 	}
-	b := &RealAdaBoost{Booster: base, search: search, smoothing: cfg.Smoothing, clip: clip, shrink: shrink}
+	b := &RealAdaBoost{Booster: base, search: search, smoothing: smoothing, clip: clip, shrink: shrink}
 	b.step = b.round
 	return b, nil
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"hamlet/algos/internal/logistic"
 )
 
 // slowSplit is the split with the least Σ√(W⁺W⁻) among the given rows, tried on
@@ -262,4 +264,13 @@ func TestBothSearchesGiveTheSameEnsemble(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Cost returns Σ ω ln(1+e^(−2yf))/Σω so far, in nats.
+func (b *LogitTrees) Cost() float64 {
+	cost := 0.0
+	for i, f := range b.f {
+		cost -= float64(b.weights[i] * logistic.LogSigmoid(2*f*b.y[i]))
+	}
+	return cost / b.total
 }

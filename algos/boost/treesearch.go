@@ -5,10 +5,9 @@ import "fmt"
 // A treeSearch finds the splits of a tree: the root's with the least Σ√(W⁺W⁻)
 // over both sides, and, at depth 2, those of its children in the same way, each
 // among the rows that reach it. A child is divided only if that lowers its
-// Σ√(W⁺W⁻); the root always, if it has a choice, because a root without gain
-// may have children that gain. It costs one pass over the data for the root and
-// one over the rows of the smaller child: the larger child's histograms are the
-// root's less the smaller's, exactly.
+// Σ√(W⁺W⁻), the root always, because its children may gain where it does not. It
+// costs one pass over the data for the root and one over the rows of the smaller
+// child: the larger child's histograms are the root's less the smaller's, exactly.
 type treeSearch struct {
 	data    *Data
 	depth   int
@@ -105,7 +104,7 @@ func (s *treeSearch) divideChildren(t *Tree, w []int64, above int) {
 	d.binned.pairsTo(s.small, s.masked, s.rows)
 	p, n := bySign(w)
 	sp, sn := bySign(s.masked)
-	splits := [2]divide{undivided, undivided}
+	var splits [2]divide
 	features := [2]int{noFeature, noFeature}
 	for _, side := range [2]int{smaller, 1 - smaller} {
 		cp, cn := sp, sn
