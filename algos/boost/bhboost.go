@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // BHBoostConfig says how to boost. Zero fields mean the defaults given.
 type BHBoostConfig struct {
 	Rounds    int       // 1 to MaxRounds; 0 is 50
 	Weights   []float64 // ω, a sample weight for each row, not negative; nil is 1 each
-	Bins      int       // B, bins of equal width per feature, 1 to MaxBins; 0 is 16
-	Quantiles bool      // use the bins of the data, which must be quantised, instead; Bins is then 0
+	Bins      int       // B, bins of equal width per feature, 1 to MaxBins; 0 is 16; not for quantiles
 	Smoothing float64   // e > 0; 0 is 1/(N·B)
 	Shrink    float64   // what scores are multiplied by, in (0, 1]; 0 is 1
 }
@@ -53,45 +51,42 @@ type BHBoostRound struct {
 
 func (r BHBoostRound) addTo(e *Ensemble) { e.profiles = append(e.profiles, r.Profile) }
 
-const defaultWidths = 16
-
-// NewBHBoost prepares boosting on d with labels y = ±1, which are copied. The
-// error joins everything that is wrong with them and cfg.
-func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
-	base, err := newBooster[BHBoostRound](d, y, cfg.Weights, cfg.Rounds)
-	errs := []error{err}
+// NewQuantileBHBoost prepares boosting with the bins of d, which must be quantised,
+// with labels y = ±1, which are copied. The error joins everything that is wrong with
+// them and cfg.
+func NewQuantileBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
+	var err error
 	switch {
-	case cfg.Quantiles && !d.Quantised():
-		errs = append(errs, errors.New("boost: quantile bins need quantised data"))
-	case cfg.Quantiles && cfg.Bins != 0:
-		errs = append(errs, fmt.Errorf("boost: %d bins: the data's quantile bins are used", cfg.Bins))
-	case cfg.Bins < 0 || cfg.Bins > MaxBins:
-		errs = append(errs, fmt.Errorf("boost: %d bins: want 1 to %d, or 0 for %d", cfg.Bins, MaxBins, defaultWidths))
+	case !d.Quantised():
+		err = errors.New("boost: quantile bins need quantised data")
+	case cfg.Bins != 0:
+		err = fmt.Errorf("boost: %d bins: the data's quantile bins are used", cfg.Bins)
 	}
-	if cfg.Smoothing != 0 {
-		errs = append(errs, checkSmoothing(cfg.Smoothing))
+	edges := make([][]float64, d.dim)
+	for j := range edges {
+		edges[j] = edgesAbove(d.Cuts(j))
 	}
-	_, shrink, err := leafRange(0, cfg.Shrink, math.MaxFloat64, 1)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	return newBHBoost(d, y, cfg, d.binned, edges, err)
+}
+
+// newBHBoost prepares boosting with the columns, whose inner edges are given, unless
+// err says what is wrong with them.
+func newBHBoost(d *Data, y []float64, cfg BHBoostConfig, columns *binned, edges [][]float64, err error) (*BHBoost, error) {
+	widest := 1
+	for _, e := range edges {
+		widest = max(widest, len(e)+1)
+	}
+	smoothing := cmp.Or(cfg.Smoothing, 1/(float64(d.rows)*float64(widest)))
+	base, baseErr := newBooster[BHBoostRound](d, y, cfg.Weights, cfg.Rounds)
+	_, shrink, shrinkErr := leafRange(0, cfg.Shrink, math.MaxFloat64, 1)
+	if err := errors.Join(baseErr, err, checkSmoothing(smoothing), shrinkErr); err != nil {
 		return nil, err
 	}
-
-	b := &BHBoost{Booster: base, shrink: shrink, edges: make([][]float64, d.dim)}
-	b.step = b.round
-	widest := 1
-	if cfg.Quantiles {
-		b.columns = d.binned
-		for j := range b.edges {
-			b.edges[j] = edgesAbove(d.Cuts(j))
-			widest = max(widest, len(b.edges[j])+1)
-		}
-	} else {
-		widest = cmp.Or(cfg.Bins, defaultWidths)
-		b.columns = d.equalWidths(b.edges, widest)
+	b := &BHBoost{
+		Booster: base, columns: columns, edges: edges, smoothing: smoothing, shrink: shrink,
+		pairs: make([]pairs, d.dim), scores: make([]float64, 0, base.logSize()*widest),
 	}
-	b.smoothing = cmp.Or(cfg.Smoothing, 1/(float64(d.rows)*float64(widest)))
-	b.pairs = make([]pairs, d.dim)
-	b.scores = make([]float64, 0, b.logSize()*widest)
+	b.step = b.round
 	return b, nil
 }
 
@@ -102,30 +97,6 @@ func edgesAbove(cuts []float64) []float64 {
 		edges[k] = math.Nextafter(c, math.Inf(1))
 	}
 	return edges
-}
-
-// equalWidths divides every feature into n bins of equal width, whose inner edges
-// it writes to edges.
-func (d *Data) equalWidths(edges [][]float64, n int) *binned {
-	bins := make([]byte, len(d.columns))
-	for j := range d.dim {
-		column := d.Column(j)
-		lo, hi := slices.Min(column), slices.Max(column)
-		edges[j] = make([]float64, n-1)
-		for k := range edges[j] {
-			at := float64(k + 1)
-			edge := lo + float64((hi-lo)*at)/float64(n)
-			if !(math.Abs(edge) <= math.MaxFloat64) { // hi−lo or its product overflows
-				part := at / float64(n)
-				edge = float64(lo*(1-part)) + float64(hi*part)
-			}
-			edges[j][k] = edge
-		}
-		for i, v := range column {
-			bins[j*d.rows+i] = byte(binOf(edges[j], v))
-		}
-	}
-	return newBinned(d.rows, bins, func(int) bool { return false })
 }
 
 func (b *BHBoost) round() bool {

@@ -60,7 +60,7 @@ func boosters(t testing.TB, d *Data, y, ω []float64, rounds int) map[string]boo
 	if d.Quantised() {
 		r, err := NewRealAdaBoost(d, y, RealAdaBoostConfig{Rounds: rounds, Weights: ω, Depth: 2, Clip: 2, Shrink: 0.3})
 		add("Real AdaBoost trees", r, err)
-		b, err := NewBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω, Quantiles: true, Shrink: 0.3})
+		b, err := NewQuantileBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω, Shrink: 0.3})
 		add("BHBoost quantiles", b, err)
 	}
 	return all
@@ -216,7 +216,7 @@ func TestConstructorsReportEveryBadField(t *testing.T) {
 			_, err := NewBHBoost(d, []float64{1, -1}, BHBoostConfig{Bins: 256, Smoothing: math.NaN(), Weights: []float64{1, math.Inf(1)}})
 			return err
 		}, []string{"256 bins", "smoothing NaN", "sample weight 1 is +Inf"}},
-		{func() error { _, err := NewBHBoost(d, []float64{1, -1}, BHBoostConfig{Quantiles: true}); return err },
+		{func() error { _, err := NewQuantileBHBoost(d, []float64{1, -1}, BHBoostConfig{}); return err },
 			[]string{"need quantised data"}},
 		{func() error {
 			_, err := NewLogitTrees(d, []float64{1, -1}, LogitTreesConfig{Depth: 3, Rounds: MaxRounds + 1, Weights: []float64{-1, 1}})

@@ -39,7 +39,7 @@ func TestTreesBeatStumpsOnSpambase(t *testing.T) {
 		mustTrain(t, l, err)
 		r, err := NewRealAdaBoost(d, y[:window], RealAdaBoostConfig{Rounds: 100, Depth: 2, Clip: 2, Shrink: 0.3})
 		mustTrain(t, r, err)
-		b, err := NewBHBoost(mustQuantise(t, x[:window], 16), y[:window], BHBoostConfig{Rounds: 100, Quantiles: true, Shrink: 0.3})
+		b, err := NewQuantileBHBoost(mustQuantise(t, x[:window], 16), y[:window], BHBoostConfig{Rounds: 100, Shrink: 0.3})
 		mustTrain(t, b, err)
 		w, err := NewBHBoost(d, y[:window], BHBoostConfig{Rounds: 100, Shrink: 0.3})
 		mustTrain(t, w, err)
