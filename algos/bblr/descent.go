@@ -21,9 +21,9 @@ type smooth interface {
 // with it.
 type descent struct {
 	rates                             rates
-	first                             float64 // the share of the first rate that a search begins with
+	first                             float64 // the fraction of the first rate at which a search begins
 	grad, trial, trialGrad, direction []float64
-	taken                             int               // differences kept so far, all in all
+	taken                             int               // differences taken so far
 	s, y                              [memory][]float64 // differences of points and of gradients, a ring
 	ρ, α                              [memory]float64
 }
@@ -37,7 +37,7 @@ type rates struct {
 	gain      float64 // of two steps in a row that gain less the second is the last; 0 for none
 }
 
-// factors yields the rates of one search, as shares of the largest, from first on.
+// factors yields the rates of one search, as fractions of the largest, from first on.
 func (r rates) factors(first float64) func(yield func(t float64) bool) {
 	return func(yield func(t float64) bool) {
 		least := r.min / r.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
@@ -51,14 +51,14 @@ func (r rates) factors(first float64) func(yield func(t float64) bool) {
 	}
 }
 
-// enough is the part of the improvement that the slope promises which a step must
+// armijo is the part of the improvement that the slope promises which a step must
 // gain: Nocedal and Wright, section 3.1.
-const enough = 1e-4
+const armijo = 1e-4
 
 // maxRates bounds the learning rates of one step; by the default there are 5.
 const maxRates = 2000
 
-// memory is how many differences are kept; Nocedal and Wright (section 7.2) find
+// memory is how many differences are stored; Nocedal and Wright (section 7.2) find
 // 3 to 20 satisfactory.
 const memory = 10
 
@@ -165,7 +165,7 @@ func (l *descent) search(ctx context.Context, f smooth, w []float64, value float
 			l.trial[j] = w[j] + float64(t*d)
 		}
 		next = f.gradient(l.trialGrad, l.trial)
-		if next < value && next <= value+float64(float64(enough*t)*slope) {
+		if next < value && next <= value+float64(float64(armijo*t)*slope) {
 			if l.rates.gain > 0 {
 				l.first = min(1, t/l.rates.shrink)
 			}

@@ -84,7 +84,7 @@ func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64
 			promised += float64(l.pseudo[j] * (v - a[j]))
 		}
 		next = f.gradient(l.trialGrad, l.trial) + l.norm1(l.trial)
-		if next < value && next <= value+float64(enough*promised) {
+		if next < value && next <= value+float64(armijo*promised) {
 			return next, true, nil
 		}
 	}

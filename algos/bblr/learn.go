@@ -21,11 +21,11 @@ import (
 func (f *fitter) learn(ctx context.Context, γ float64, w0, w []float64) (Likelihood, *sla, error) {
 	const rounds = 2 // of learning and search, at most: MEASURED.md
 	other := slices.Clone(w0)
-	l, value, err := f.jointly(ctx, f.problem.rates(w, γ), w)
+	l, value, err := f.descendAll(ctx, f.problem.rates(w, γ), w)
 	if err != nil {
 		return l, nil, err
 	}
-	soft, softValue, err := f.jointly(ctx, f.problem.rates(other, 1), other)
+	soft, softValue, err := f.descendAll(ctx, f.problem.rates(other, 1), other)
 	if err != nil {
 		return l, nil, err
 	}
@@ -45,7 +45,7 @@ func (f *fitter) learn(ctx context.Context, γ float64, w0, w []float64) (Likeli
 			value = found
 			break
 		}
-		if l, value, err = f.jointly(ctx, l, w); err != nil {
+		if l, value, err = f.descendAll(ctx, l, w); err != nil {
 			return l, nil, err
 		}
 	}
@@ -61,15 +61,15 @@ func (f *fitter) only(l Likelihood) level {
 	return level{gamma: l.Gamma, radius: f.Radius, spacing: f.Spacing}
 }
 
-// jointly moves l and w to where equation 39 is lower and returns it: first l alone,
+// descendAll moves l and w to where equation 39 is lower and returns it: first l alone,
 // then both by one descent. There is no minimum to go to: γ → ∞ while γw stays takes
 // the penalty away. So the steps are few.
-func (f *fitter) jointly(ctx context.Context, l Likelihood, w []float64) (Likelihood, float64, error) {
+func (f *fitter) descendAll(ctx context.Context, l Likelihood, w []float64) (Likelihood, float64, error) {
 	const (
 		steps  = 40 // the most; up to 30 are usual
 		enough = 10 // of ε_L, what two of them must gain
 	)
-	j := joint{newObjective(f.problem, l.curve(), f.Lambda)}
+	j := fullObjective{newObjective(f.problem, l.curve(), f.Lambda)}
 	j.margins(j.m, w)
 	v := append(slices.Clone(w), j.at(l)...)
 	r := f.Schedule.quick(j.total, f.LossTolerance)
@@ -84,28 +84,28 @@ func (f *fitter) jointly(ctx context.Context, l Likelihood, w []float64) (Likeli
 	return j.of(v[j.d:]), value, err
 }
 
-// A joint objective is equation 39 as a function of w, logit w, logit θ and ln γ, in
+// A fullObjective is equation 39 as a function of w, logit w, logit θ and ln γ, in
 // this order, all of which may be any numbers. Of fewer, the last three alone, it is
 // that at the margins as they are, without the penalty.
-type joint struct {
+type fullObjective struct {
 	*objective // its curve is set by gradient
 }
 
 // of returns the likelihood with the parameters v. Where the rows can be separated
 // γ has no best value; it ends at e⁴⁰.
-func (joint) of(v []float64) Likelihood {
+func (fullObjective) of(v []float64) Likelihood {
 	const most = 40
 	γ := logistic.Exp(min(max(v[2], -most), most))
 	return Likelihood{Mix: logistic.Sigmoid(v[0]), Theta: logistic.Sigmoid(v[1]), Gamma: γ}
 }
 
 // at returns the parameters of l.
-func (joint) at(l Likelihood) []float64 {
+func (fullObjective) at(l Likelihood) []float64 {
 	return []float64{logistic.Logit(l.Mix), logistic.Logit(l.Theta), logistic.Log(l.Gamma)}
 }
 
 // gradient is equations 25, 26 and 31 to 35 and the chain rule.
-func (j joint) gradient(grad, v []float64) float64 {
+func (j fullObjective) gradient(grad, v []float64) float64 {
 	last := len(v) - 3
 	w, l := v[:last], j.of(v[last:])
 	for k, c := range w {
@@ -167,7 +167,7 @@ func (p *problem) rates(w []float64, γ float64) Likelihood {
 //	w = 2 − (TNR+TPR),   θ = (1−TNR)/(2 − (TNR+TPR)).
 //
 // A perfect classifier makes that 0/0 and one worse than chance makes w > 1:
-// then w is clipped to 1, and θ is the share (1−TNR)/((1−TNR)+(1−TPR)) of its
+// then w is clipped to 1, and θ is the fraction (1−TNR)/((1−TNR)+(1−TPR)) of its
 // mistakes that concern negatives, ½ without mistakes. γ is 1.
 func Rates(tpr, tnr float64) Likelihood {
 	miss, alarm := 1-tpr, 1-tnr

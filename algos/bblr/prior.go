@@ -75,7 +75,7 @@ func (p GaussLaplace) logDensity(a float64) float64 {
 	return most + logistic.Log1p(logistic.Exp(least-most))
 }
 
-// Responsibility returns the share of the Gaussian in the density at a.
+// Responsibility returns the fraction of the Gaussian in the density at a.
 func (p GaussLaplace) Responsibility(a float64) float64 {
 	gauss, laplace := p.parts(a)
 	if gauss == laplace {

@@ -60,7 +60,7 @@ func TestJointGradientIsTheDerivative(t *testing.T) {
 			weight[i] = r.Float64()
 		}
 		p := newProblem(x, y, weight)
-		j := joint{newObjective(p, l.curve(), λ)}
+		j := fullObjective{newObjective(p, l.curve(), λ)}
 		v := append(slices.Clone(w), j.at(l)...)
 		d := len(w)
 		grad, scratch := make([]float64, d+3), make([]float64, d+3)

@@ -66,7 +66,7 @@ func (m *Margins) To(dst []float64) {
 // Min returns the least margin.
 func (m *Margins) Min() float64 { return m.sorted[0] }
 
-// Share returns the share, by sample weight, of the examples whose margin is at
+// Share returns the fraction, by sample weight, of the examples whose margin is at
 // most θ: the cumulative distribution of the margins.
 func (m *Margins) Share(θ float64) float64 {
 	k := sort.Search(len(m.sorted), func(k int) bool { return m.sorted[k] > θ })
