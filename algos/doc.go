@@ -1,36 +1,47 @@
-// Package algos is the mathematics of hamlet: pure packages without network,
-// files, clock, environment or logger. It holds no code itself; this is the map
-// and the notation that all packages share.
+// Package algos is the mathematics of hamlet: pure packages without network, files,
+// clock, environment or logger. It holds no code itself; this is the map and the
+// notation that all packages share.
 //
 // # The map
 //
-//	blr                Bayesian logistic regression, full covariance by Sherman–Morrison
-//	text               sparse experts over hashed features: normalised AdaGrad, naive Bayes
+// A message becomes inputs, a probability and its interval:
+//
 //	feature            bytes and named numbers to hashed features and dense facts
-//	dedup              the last events of a stream, known again
-//	sites              the last events as heads absorbed them, to withdraw or refresh
+//	text               sparse experts over hashed features: normalised AdaGrad, naive Bayes
+//	blr                Bayesian logistic regression, full covariance by Sherman–Morrison
 //	stack              a head, a second head and ensembles, weighted by a stacker
-//	trust              how far a label is believed: flip rates by source, rate of spam
 //	model              a partition's model: the state machine that joins the others
-//	eval               progressive validation: log loss, 1-ROCA%, calibration
+//
+// What a model remembers and watches:
+//
+//	dedup              the keys of the last events, to recognise copies
+//	sites              the last events as heads absorbed them, to withdraw or refresh
+//	trust              the probability that a label is true: flip rates by source, rate of spam
+//	drift              the three alarms: label noise, covariate, concept; DDM and ADWIN beside them
+//
+// Learners of rows in batches:
+//
 //	boost              weak learners; AdaBoost, Real AdaBoost, BHBoost, AnyBoost
-//	vlog               the v-Log distribution
 //	viboost            boosting as Bayesian inference with noisy labels; the Gibbs sampler
 //	poeboost           boosting as a product of experts
 //	bblr               logistic regression on a smooth 0-1 loss
 //	ensemble           any of these boosters rebuilt from a window of the stream
-//	drift              the three alarms: label noise, covariate, concept; DDM and ADWIN beside them
+//
+// What the others use:
+//
+//	vlog               the v-Log distribution
 //	game, information  zero-sum games; entropies and divergences
+//	eval               progressive validation: log loss, 1-ROCA%, calibration
 //	internal/logistic  exp, log and σ with the same bits on every CPU
 //	internal/task      slow work in the background, with no bit depending on when it runs
 //	internal/codec     the bytes of models: fields with bounds and one sticky error
+//	internal/task      slow work that starts at one event count and ends at a later one
 //	algotest           the laws that every classifier obeys, as a test suite
+//	algotest/dataset   the public data sets, for tests
 //
-// An event goes through feature to the experts of text; their log-odds and the
-// dense facts are the input of a head of blr, whose answer, with its doubt, is
-// the model's. The boosters and bblr learn from rows in batches; hamlet fit shows
-// what each of them does. Nothing calls back up, and the packages here import nothing of
-// the module but one another.
+// An event goes through feature to the experts of text. Their log-odds and the dense
+// facts are the input of a head of blr, which answers with a mean and a variance. The
+// packages here import nothing of the module but one another.
 //
 // A file that begins with "Laboratory:" is code that only hamlet fit, hamlet bench and
 // tests reach.
