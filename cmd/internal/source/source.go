@@ -181,14 +181,11 @@ func (s *Source) openFormat() error {
 	if err != nil {
 		return err
 	}
-	if format != FormatCSV {
-		for _, f := range []struct{ flag, value string }{
-			{"--label", s.cfg.Label}, {"--positive", s.cfg.Positive}, {"--drop", s.cfg.Drop},
-		} {
-			if f.value != "" {
-				return usagef("%s is about CSV, but %s is %s; --format csv says otherwise", f.flag, inputs[0].name, format)
-			}
-		}
+	csvOnly := firstGiven([]flag{
+		{"--label", s.cfg.Label != ""}, {"--positive", s.cfg.Positive != ""}, {"--drop", s.cfg.Drop != ""},
+	})
+	if csvOnly != "" && format != FormatCSV {
+		return usagef("%s is about CSV, but %s is %s; --format csv says otherwise", csvOnly, inputs[0].name, format)
 	}
 	switch format {
 	case FormatMail:

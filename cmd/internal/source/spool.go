@@ -15,27 +15,20 @@ const spoolMemory = 256 << 20
 // A spool stores events for reading them in another order. Events are numbered from 0
 // as they were added.
 //
-// Invariant: memory and file together hold ends[len(ends)-1] bytes, and an event lies
-// in one of them. Only add writes them.
+// Invariant: event i is the bytes from ends[i] to ends[i+1] of memory and file, one
+// after the other, and lies in one of them. Only add writes them.
 type spool struct {
 	limit  int // bytes in memory
 	memory []byte
 	file   *os.File // nil until memory is full
 	out    *bufio.Writer
-	ends   []int64 // end of each event; memory comes before the file
-	buf    []byte
+	ends   []int64
+	buf    []byte // scratch
 }
 
-func newSpool() *spool { return &spool{limit: spoolMemory} }
+func newSpool() *spool { return &spool{limit: spoolMemory, ends: []int64{0}} }
 
-func (s *spool) len() int { return len(s.ends) }
-
-func (s *spool) end() int64 {
-	if len(s.ends) == 0 {
-		return 0
-	}
-	return s.ends[len(s.ends)-1]
-}
+func (s *spool) len() int { return len(s.ends) - 1 }
 
 func (s *spool) add(e *stream.Event) error {
 	b, err := e.AppendProto(s.buf[:0])
@@ -43,9 +36,10 @@ func (s *spool) add(e *stream.Event) error {
 		return err
 	}
 	s.buf = b
+	end := s.ends[s.len()] + int64(len(b))
 	if s.file == nil && len(s.memory)+len(b) <= s.limit {
 		s.memory = append(s.memory, b...)
-		s.ends = append(s.ends, s.end()+int64(len(b)))
+		s.ends = append(s.ends, end)
 		return nil
 	}
 	if s.file == nil {
@@ -58,7 +52,7 @@ func (s *spool) add(e *stream.Event) error {
 	if _, err := s.out.Write(b); err != nil {
 		return spoolError(err)
 	}
-	s.ends = append(s.ends, s.end()+int64(len(b)))
+	s.ends = append(s.ends, end)
 	return nil
 }
 
@@ -68,12 +62,9 @@ func spoolError(err error) error {
 
 // at returns event i, which owns its memory.
 func (s *spool) at(i int) (stream.Event, error) {
-	start := int64(0)
-	if i > 0 {
-		start = s.ends[i-1]
-	}
+	start, end := s.ends[i], s.ends[i+1]
 	var b []byte
-	if end := s.ends[i]; end <= int64(len(s.memory)) {
+	if end <= int64(len(s.memory)) {
 		b = s.memory[start:end]
 	} else {
 		if err := s.out.Flush(); err != nil {
