@@ -3,7 +3,7 @@
 // the real protocols. So the quick start and the tests need nothing but Go, and use
 // the same clients as production.
 //
-//	kafka, err := embedded.StartKafka(embedded.KafkaOptions{Dir: "data/kafka", Topics: []string{"events.default"}})
+//	kafka, err := embedded.StartKafka(embedded.KafkaOptions{Dir: "data/kafka", Topics: []string{"hamlet.events.default"}})
 //	if err != nil {
 //		return err
 //	}

@@ -5,7 +5,7 @@
 //
 //	consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
 //		Config: kafka.Config{Brokers: []string{"localhost:9092"}, Log: log},
-//		Topic:  "events.default",
+//		Topic:  "hamlet.events.default",
 //		Group:  "learner",
 //	})
 //	if err != nil {
