@@ -15,7 +15,7 @@ import (
 	"hamlet/algos/model"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // goldenEvents are enough for an ensemble to serve and another to be under way.
 const goldenEvents = 330
@@ -35,8 +35,8 @@ func golden(t testing.TB) *model.Model {
 //
 //	go test ./algos/model -run TestGolden -update
 //
-// It fails where the mathematics or the bytes have changed: then count up
-// mathematics in config.go or version in bytes.go, and write it anew.
+// It fails where the mathematics or the bytes have changed: then raise
+// mathematics in config.go or version in bytes.go, and write it again.
 func TestGolden(t *testing.T) {
 	path := filepath.Join("testdata", "model-v4.golden")
 	made := bytesOf(t, golden(t))

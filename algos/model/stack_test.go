@@ -242,7 +242,7 @@ func builtFrom(t *testing.T, kind ensemble.Kind, w *ensemble.Window) []byte {
 
 // Rows withdrawn before a rebuild starts are not in it: the ensemble is, byte for
 // byte, that of the window without them. One that is under way keeps them, also
-// where it is begun anew from a checkpoint.
+// where it is started again from a checkpoint.
 func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 	kinds := []ensemble.Kind{ensemble.AnyBoost, ensemble.AdaBoost}
 	for _, stop := range []int{0, 49, 100, 131, 300, 331, 399} {

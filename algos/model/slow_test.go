@@ -14,8 +14,8 @@ import (
 	"hamlet/algos/model"
 )
 
-// besides has ensembles and alarms that come often.
-var besides = model.Config{
+// busy has ensembles and alarms that come often.
+var busy = model.Config{
 	TableBits: 8, Dense: []string{"a", "b", "c"}, SecondHead: 0.99, Window: 150, Rebuild: 100,
 	VectorEnsembles: []string{string(ensemble.AnyBoost), string(ensemble.AdaBoost)},
 }
@@ -68,7 +68,7 @@ func TestWhatIsSlowChangesNoBit(t *testing.T) {
 		alerts, rebuilds []string
 	}
 	run := func(t *testing.T, runner model.Runner, stops map[int]bool) (told, []byte) {
-		m := newModel(t, besides)
+		m := newModel(t, busy)
 		m.SetRunner(runner)
 		var out told
 		for i := range events {
@@ -130,11 +130,11 @@ func TestWhatIsSlowChangesNoBit(t *testing.T) {
 }
 
 // What is withdrawn takes no part in later rebuilds, and in one that is under way
-// it does, also when the learner stops in between and starts it anew.
+// it does, also when the learner stops in between and starts it again.
 func TestWithdrawnBetweenStartAndEffect(t *testing.T) {
 	events := rings(400, 400, 3)
 	run := func(stop int) []byte {
-		m := newModel(t, besides)
+		m := newModel(t, busy)
 		for i := range events {
 			apply(t, m, events[i:i+1])
 			if i%90 == 20 {
@@ -162,10 +162,10 @@ func TestWithdrawnBetweenStartAndEffect(t *testing.T) {
 // ENSEMBLES.md: where facts fight an ensemble two levels win. On rings a linear
 // head is no better than the share of spam; with trees beside it most is known.
 func TestEnsembleSeesWhatTheHeadCannot(t *testing.T) {
-	alone := besides
+	alone := busy
 	alone.VectorEnsembles, alone.SecondHead = []string{}, 0
 	events := rings(1500, 1500, 4)
-	with, without := prequential(t, besides, events), prequential(t, alone, events)
+	with, without := prequential(t, busy, events), prequential(t, alone, events)
 	if with.LogLoss > 0.7*without.LogLoss || with.Error > 0.5*without.Error {
 		t.Errorf("log loss %.3f and error %.3f with ensembles, %.3f and %.3f without", with.LogLoss, with.Error, without.LogLoss, without.Error)
 	}
@@ -175,7 +175,7 @@ func TestEnsembleSeesWhatTheHeadCannot(t *testing.T) {
 // and the interval has the head's doubt.
 func TestContributionsOfAStackAddUp(t *testing.T) {
 	for _, second := range []float64{0, 0.98} {
-		cfg := besides
+		cfg := busy
 		cfg.SecondHead = second
 		m := newModel(t, cfg)
 		events := rings(420, 420, 5)
@@ -209,7 +209,7 @@ func TestContributionsOfAStackAddUp(t *testing.T) {
 
 // Mail unlike all before it is in doubt, although an ensemble is sure.
 func TestStackCarriesTheHeadsDoubt(t *testing.T) {
-	m := newModel(t, besides)
+	m := newModel(t, busy)
 	apply(t, m, rings(600, 600, 6))
 	ask := func(c float64) model.Prediction {
 		p, err := m.NewPredictor().Predict(&model.Body{Vector: []feature.Number{
@@ -226,7 +226,7 @@ func TestStackCarriesTheHeadsDoubt(t *testing.T) {
 
 // A rebuild that cannot be leaves the ensemble before it, and says so.
 func TestRebuildThatFailsKeepsTheOld(t *testing.T) {
-	cfg := besides
+	cfg := busy
 	cfg.VectorEnsembles = []string{string(ensemble.AnyBoost)}
 	m := newModel(t, cfg)
 	apply(t, m, rings(300, 300, 7))
@@ -332,7 +332,7 @@ func TestAlarmsStand(t *testing.T) {
 }
 
 func TestAlarmsAreOff(t *testing.T) {
-	cfg := besides
+	cfg := busy
 	cfg.Alarms.Off = true
 	m := newModel(t, cfg)
 	apply(t, m, rings(400, 200, 1))
@@ -382,7 +382,7 @@ func TestWithdrawalReachesTheStack(t *testing.T) {
 // Thresholds of alarms can be changed on a living model; whether there are any
 // cannot.
 func TestAlarmsAreRetuned(t *testing.T) {
-	m := newModel(t, besides)
+	m := newModel(t, busy)
 	apply(t, m, rings(300, 300, 13))
 	cfg := m.Config()
 	cfg.Alarms.Drop, cfg.Alarms.Concept = 0.4, 40 // flip rates of rings are high: Confirmed counts
