@@ -27,7 +27,7 @@ type Config struct {
 	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"24" help:"Binary logarithm of the slots in an expert's table. A slot takes 8 bytes, so 18 makes a mail model of 8 MiB."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
 	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
-	TextExperts     []string `json:"text_experts" shown:"all" help:"Experts that read mail and text: {experts}."`
+	TextExperts     []string `json:"text_experts" shown:"all" each:"expert" help:"Experts that read mail and text"`
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`
 	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
@@ -37,8 +37,8 @@ type Config struct {
 	VectorHead Head `json:"vector_head"` // of vectors
 
 	// In any order. A nil list means the default, an empty one none.
-	TextEnsembles   []string `json:"text_ensembles" shown:"none" help:"Ensembles that are rebuilt for mail and text."`
-	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" help:"Ensembles that are rebuilt for vectors."`
+	TextEnsembles   []string `json:"text_ensembles" shown:"none" each:"ensemble" help:"Ensembles that are rebuilt for mail and text"`
+	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" each:"ensemble" help:"Ensembles that are rebuilt for vectors"`
 
 	SecondHead float64 `json:"second_head" help:"Forgetting factor an event, 0.5 to 1, of a second head for streams that drift; 0 is none."`
 	Window     int     `json:"window" default:"2000" help:"How many of the latest events an ensemble is built from."`
@@ -186,23 +186,16 @@ func (c Config) validate() error {
 	if len(c.Dense) > MaxDense {
 		bad("dense: %d names, more than %d; leave some out, they are hashed then", len(c.Dense), MaxDense)
 	}
-	for _, list := range []struct {
-		key   string
-		names []string
-		why   func(name string) string // "" if a name is right
-	}{
-		{"dense", c.Dense, badDense},
-		{"text_experts", c.TextExperts, badExpert},
-		{"skip_headers", c.SkipHeaders, badHeader},
-		{"text_ensembles", c.TextEnsembles, badEnsemble},
-		{"vector_ensembles", c.VectorEnsembles, badEnsemble},
-	} {
-		for i, name := range list.names {
-			if why := list.why(name); why != "" {
-				bad("%s: %s", list.key, why)
-			} else if slices.Contains(list.names[:i], name) {
-				bad("%s: %q is given twice", list.key, name)
-			}
+	for _, name := range c.Dense {
+		if name == "" {
+			bad("dense: a name is empty")
+		} else if !utf8.ValidString(name) {
+			bad("dense: %q is not UTF-8", name)
+		}
+	}
+	for _, name := range c.SkipHeaders {
+		if name == "" || strings.ContainsAny(name, ": \t\n") {
+			bad("skip_headers: %q is not the name of a header", name)
 		}
 	}
 	if ρ := c.SecondHead; ρ != 0 && !(ρ >= 0.5 && ρ < 1) {
@@ -223,37 +216,6 @@ func (c Config) validate() error {
 			c.Window+c.Rebuild, len(c.Dense), MaxWindowInputs, MaxWindowInputs/len(c.Dense))
 	}
 	return errors.Join(errs...)
-}
-
-func badDense(name string) string {
-	switch {
-	case name == "":
-		return "a name is empty"
-	case !utf8.ValidString(name):
-		return fmt.Sprintf("%q is not UTF-8", name)
-	}
-	return ""
-}
-
-func badHeader(name string) string {
-	if name == "" || strings.ContainsAny(name, ": \t\n") {
-		return fmt.Sprintf("%q is not the name of a header", name)
-	}
-	return ""
-}
-
-func badExpert(name string) string {
-	if text.ByName(name) == nil {
-		return fmt.Sprintf("%q is not one of %s", name, strings.Join(text.Names(), ", "))
-	}
-	return ""
-}
-
-func badEnsemble(name string) string {
-	if !ensemble.Kind(name).Valid() {
-		return fmt.Sprintf("%q is not one of %v", name, ensemble.Kinds())
-	}
-	return ""
 }
 
 // JSON returns c in canonical form: every field filled in, in one order, names sorted

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hamlet/algos/ensemble"
 	"hamlet/algos/text"
 )
 
@@ -25,6 +26,9 @@ func Fields() []Field {
 	all := make([]Field, len(fields))
 	for i, f := range fields {
 		all[i] = f.Field
+		if f.of(&Config{}).Kind() == reflect.Slice && f.words != nil {
+			all[i].Help += ": " + strings.Join(f.words(), ", ") + "."
+		}
 	}
 	return all
 }
@@ -33,10 +37,10 @@ func Fields() []Field {
 // float64, bool, string or []string.
 type field struct {
 	Field
-	index       []int    // for reflect.Value.FieldByIndex
-	fallback    string   // the default, in text; "" where it is the zero value or filled says it
-	least, most int64    // bounds of an int
-	words       []string // what a string may be; nil: anything
+	index       []int           // for reflect.Value.FieldByIndex
+	fallback    string          // the default, in text; "" where it is the zero value or filled says it
+	least, most int64           // bounds of an int
+	words       func() []string // what a string or an element of a list may be; nil: anything
 }
 
 var fields = collect(reflect.TypeFor[Config](), "", nil)
@@ -53,18 +57,32 @@ func collect(t reflect.Type, prefix string, index []int) (all []field) {
 		fallback := f.Tag.Get("default")
 		d := field{
 			Field: Field{
-				Key: key, Help: strings.ReplaceAll(f.Tag.Get("help"), "{experts}", strings.Join(text.Names(), ", ")), Adoptable: f.Tag.Get("adopt") == "yes",
+				Key: key, Help: f.Tag.Get("help"), Adoptable: f.Tag.Get("adopt") == "yes",
 				Default: cmp.Or(f.Tag.Get("shown"), fallback, format(reflect.Zero(f.Type))),
 			},
 			index: at, fallback: fallback,
 			least: bound(f.Tag.Get("min"), math.MinInt64), most: bound(f.Tag.Get("max"), math.MaxInt64),
 		}
 		if words := f.Tag.Get("enum"); words != "" {
-			d.words = strings.Split(words, ",")
+			d.words = func() []string { return strings.Split(words, ",") }
+		}
+		if registry := f.Tag.Get("each"); registry != "" {
+			d.words = registries[registry]
 		}
 		all = append(all, d)
 	}
 	return all
+}
+
+// registries are the lists that a tag each:"…" names.
+var registries = map[string]func() []string{
+	"expert": text.Names,
+	"ensemble": func() (names []string) {
+		for _, kind := range ensemble.Kinds() {
+			names = append(names, string(kind))
+		}
+		return names
+	},
 }
 
 // bound returns the number of a tag, or none if there is no tag.
@@ -179,13 +197,27 @@ func checkTags(c *Config) (errs []error) {
 	for i := range fields {
 		f := &fields[i]
 		switch v := f.of(c); {
-		case f.words != nil && !slices.Contains(f.words, v.String()):
-			errs = append(errs, fmt.Errorf("%s: %q is not one of %s", f.Key, v, strings.Join(f.words, ", ")))
+		case v.Kind() == reflect.Slice:
+			errs = append(errs, f.checkList(v.Interface().([]string))...)
+		case f.words != nil && !slices.Contains(f.words(), v.String()):
+			errs = append(errs, fmt.Errorf("%s: %q is not one of %s", f.Key, v, strings.Join(f.words(), ", ")))
 		case v.Kind() != reflect.Int || v.Int() >= f.least && v.Int() <= f.most:
 		case f.most == math.MaxInt64:
 			errs = append(errs, fmt.Errorf("%s: %d is below %d", f.Key, v.Int(), f.least))
 		default:
 			errs = append(errs, fmt.Errorf("%s: %d is not in %d…%d", f.Key, v.Int(), f.least, f.most))
+		}
+	}
+	return errs
+}
+
+// checkList reports the elements that are not among the words, and repetitions.
+func (f *field) checkList(list []string) (errs []error) {
+	for i, name := range list {
+		if f.words != nil && !slices.Contains(f.words(), name) {
+			errs = append(errs, fmt.Errorf("%s: %q is not one of %s", f.Key, name, strings.Join(f.words(), ", ")))
+		} else if name != "" && slices.Contains(list[:i], name) {
+			errs = append(errs, fmt.Errorf("%s: %q is given twice", f.Key, name))
 		}
 	}
 	return errs
