@@ -22,7 +22,7 @@ var (
 
 	// ErrTransient says that trying again may help: the store could not be reached
 	// or was busy. A deadline that passed counts as well, because it may have been
-	// that of one try. A caller that retries looks at its own context too.
+	// that of one try. A caller that retries checks its own context too.
 	ErrTransient = errors.New("the store cannot be reached")
 )
 

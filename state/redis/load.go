@@ -114,7 +114,7 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 	// A running learner would save its model over either. The list of all partitions
 	// is among the keys of partition 0.
 	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
-		"or, to have the model made anew from the log, delete its keys %s and %s, but not %s, which lists all partitions",
+		"or, to have the log learnt again, delete its keys %s and %s, but not %s, which lists all partitions",
 		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
 }
 

@@ -64,7 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 func (s *Subject) alert(event uint64) stream.Alert {
 	a := stream.Alert{
 		Kind: stream.AlertConcept, State: stream.AlertRaised, Event: event, Level: 25, Reference: .2, Threshold: 24,
-		Body: stream.AlertVector, Reading: "the world changed", Model: s.Model, Partition: 3,
+		Body: stream.AlertVector, Reading: "mail means something else", Model: s.Model, Partition: 3,
 	}
 	if event%2 == 1 {
 		a.Kind, a.State, a.Body = stream.AlertLabelNoise, stream.AlertCleared, stream.AlertText

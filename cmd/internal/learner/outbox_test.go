@@ -246,7 +246,7 @@ func TestAlertsAreBounded(t *testing.T) {
 		t.Errorf("%d alerts are left", len(p.outbox.pending))
 	}
 
-	// One that no waiting mends ends the learner; nothing is lost by it.
+	// A refusal ends the learner; nothing is lost.
 	p.announce(raised(2000), true)
 	go func() { handled <- p.Idle(t.Context()) }()
 	if _, bounded := (<-asked).Deadline(); !bounded {
@@ -294,7 +294,7 @@ func TestAttemptsGrowWithThePauses(t *testing.T) {
 				if heard := len(p.outbox.pending) == 0; heard != c.heard {
 					t.Errorf("published: %v, want %v", heard, c.heard)
 				}
-				// Besides their share of the pauses: the first attempt, of 2 s, and 0.5 s after
+				// Apart from a part of the pauses: the first attempt, of 2 s, and 0.5 s after
 				// each pause below 7.5 s. Pauses begin with 0.25 s, double, and vary by one
 				// half, so that there are at most six of these.
 				if most := 5*time.Second + time.Since(began)/alertPauseRatio; !c.heard && standing > most {

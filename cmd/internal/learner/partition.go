@@ -159,9 +159,9 @@ func read(r *kafka.Record) (in incoming) {
 	if in.err != nil {
 		return in
 	}
-	var reading example.Parsing
-	in.example, reading, in.err = example.ReadEvent(&in.event)
-	in.raw = reading.Raw
+	var parsing example.Parsing
+	in.example, parsing, in.err = example.ReadEvent(&in.event)
+	in.raw = parsing.Raw
 	return in
 }
 

@@ -231,8 +231,8 @@ func (c *clocked) Save(ctx context.Context, partition int, checkpoint *state.Che
 	return c.Store.Save(ctx, partition, checkpoint)
 }
 
-// A look that finds a loss, and the save that mends it, share one grant of time.
-func TestALookAndItsSaveShareADeadline(t *testing.T) {
+// A check that finds a loss, and the save that repairs it, have one deadline.
+func TestACheckAndItsSaveHaveOneDeadline(t *testing.T) {
 	r := newRig(t, 1)
 	cfg := r.config("g")
 	store := &clocked{Store: r.store}

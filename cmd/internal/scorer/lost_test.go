@@ -31,9 +31,9 @@ func TestAVersionNumberUsedAgain(t *testing.T) {
 	}
 }
 
-// A model that is learnt anew, because the state was lost, is served when it has
+// A model that is learnt again, because the state was lost, is served when it has
 // come as far in the log as the one that is served.
-func TestLostStateIsServedUntilItIsLearntAnew(t *testing.T) {
+func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		r := miniredis.RunT(t)
 		store := openStore(t, r)
