@@ -87,11 +87,6 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// MarshalBinary returns the bytes of p. The error is always nil.
-func (p *Posterior) MarshalBinary() ([]byte, error) {
-	return p.AppendBinary(make([]byte, 0, binarySize(uint32(p.dim))+blockSize(uint32(p.dim))*uint64(p.block.n)))
-}
-
 // UnmarshalBinary replaces p, which may be the zero value, by what b holds; it keeps no
 // reference to b. Updates then go on bit for bit. If b is of another version or length,
 // or holds what no posterior can (a variance that is not positive, a number that is not

@@ -168,10 +168,7 @@ func (c *Covariate) Events() uint64 { return c.events }
 //	40      8     events
 //	48      32    μ, s, b, L
 //	80      8     since
-const (
-	covariateMagic = "hdcv"
-	covariateSize  = 88
-)
+const covariateMagic = "hdcv"
 
 // AppendBinary appends the bytes of c. The error is always nil.
 func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
@@ -182,11 +179,6 @@ func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
 	w.Float64(c.reference, c.scale, c.lasting, c.level)
 	w.Uint64(c.since)
 	return w.Finish()
-}
-
-// MarshalBinary returns the bytes of c. The error is always nil.
-func (c *Covariate) MarshalBinary() ([]byte, error) {
-	return c.AppendBinary(make([]byte, 0, covariateSize))
 }
 
 // UnmarshalBinary replaces c, which may be the zero value, by what b holds; it

@@ -98,11 +98,6 @@ func (n *LabelNoise) Size() int {
 	return size
 }
 
-// MarshalBinary returns the bytes of n. The error is always nil.
-func (n *LabelNoise) MarshalBinary() ([]byte, error) {
-	return n.AppendBinary(make([]byte, 0, n.Size()))
-}
-
 // UnmarshalBinary replaces n, which may be the zero value, by what b holds; it
 // keeps no reference to b. The watch then goes on bit for bit as if it had never been
 // saved. Pending returns its pending job. If b is of another version, cut short, too

@@ -194,10 +194,7 @@ func (p *PageHinkley) Events() uint64 { return p.events }
 //	88      8     spell
 //	96      8     sum of the later losses
 //	104     16    s², sum of the later losses' squares
-const (
-	pageHinkleyMagic = "hdph"
-	pageHinkleySize  = 120
-)
+const pageHinkleyMagic = "hdph"
 
 // AppendBinary appends the bytes of p. The error is always nil.
 func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
@@ -208,11 +205,6 @@ func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
 	w.Uint64(p.since, p.spell)
 	w.Float64(p.later, p.spread, p.square)
 	return w.Finish()
-}
-
-// MarshalBinary returns the bytes of p. The error is always nil.
-func (p *PageHinkley) MarshalBinary() ([]byte, error) {
-	return p.AppendBinary(make([]byte, 0, pageHinkleySize))
 }
 
 // UnmarshalBinary replaces p, which may be the zero value, by what b holds; it

@@ -41,9 +41,6 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// MarshalBinary returns the bytes of e. The error says that e is the zero value.
-func (e *Ensemble) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
-
 // UnmarshalBinary replaces e, which may be the zero value, by what b holds; it
 // keeps no reference to b. If b is of another version, cut short, too long, of an
 // unknown kind, or holds what no ensemble of the kind can, the error wraps

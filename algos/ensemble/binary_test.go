@@ -61,7 +61,7 @@ func TestRefusesDamagedBytes(t *testing.T) {
 			refuse(string(e.Kind())+" called "+string(kind), damaged)
 		}
 	}
-	if _, err := new(Ensemble).MarshalBinary(); err == nil {
+	if _, err := new(Ensemble).AppendBinary(nil); err == nil {
 		t.Error("the zero value has bytes")
 	}
 }

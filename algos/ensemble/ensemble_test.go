@@ -236,7 +236,7 @@ func TestNoEdge(t *testing.T) {
 
 func encode(t testing.TB, e *Ensemble) []byte {
 	t.Helper()
-	b, err := e.MarshalBinary()
+	b, err := e.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
