@@ -7,16 +7,16 @@ import (
 	"golang.org/x/net/html"
 )
 
-// stripHTML appends the text of src. It drops comments, tags, styles and scripts,
-// keeps the targets of href and src between spaces, decodes character references, and
-// folds white space. Of the tags only <p, <br, <td and <div become a space, so that
-// Mo<!--x-->rtgage is one word. A tag without its ">" is text. src must be valid
-// UTF-8.
+// stripHTML appends the text of src. It drops comments, tags, styles and scripts.
+// It writes the values of href and src with a space on both sides, decodes character
+// references, and folds white space. Of the tags only <p, <br, <td and <div become a
+// space, so that Mo<!--x-->rtgage is one word. A tag without its ">" is text. src must
+// be valid UTF-8.
 //
 // It reads tags as the tokenizer of golang.org/x/net/html does, and the tests compare
-// the two. That tokenizer is several times slower, and quadratic for a million
-// attributes before a million tags, because it clears a table of their names after
-// each tag.
+// the two. That tokenizer is several times slower. It takes quadratic time if one tag
+// with a million attributes comes before a million tags, because after each tag it
+// clears its table of attribute names.
 func stripHTML(dst, src []byte) []byte {
 	f := folder{dst: dst, start: len(dst)}
 	for len(src) > 0 {
@@ -37,7 +37,7 @@ func stripHTML(dst, src []byte) []byte {
 			} else {
 				end = tagEnd(src)
 			}
-			if end == 0 { // the tag has no ">"
+			if end == 0 { // the tag has no ">": it is text
 				f.write(src)
 				return f.dst
 			}
@@ -60,8 +60,8 @@ const (
 	declaration               // <! or <?, or </ not before a letter
 )
 
-// nextTag returns the position of the next mark-up in b, or len(b). A "<" that
-// begins none is text.
+// nextTag returns the position and the kind of the next markup in b, or len(b). A "<"
+// that begins no markup is text.
 func nextTag(b []byte) (n int, tag markup) {
 	for n < len(b) {
 		i := bytes.IndexByte(b[n:], '<')
@@ -93,12 +93,12 @@ func nextTag(b []byte) (n int, tag markup) {
 	return len(b), 0
 }
 
-// startTag reads the tag at the start of b, writes its targets, and returns its end,
-// or 0 if it has no ">".
+// startTag reads the tag at the start of b, writes the values of its href and src, and
+// returns its end. If the tag has no ">", startTag writes nothing and returns 0.
 func (f *folder) startTag(b []byte) (end int) {
 	at := tagName(b, 1)
 	name := b[1:at]
-	var href, src []byte // the first of each counts
+	var href, src []byte // of each name, the first attribute counts
 	for {
 		at = skipSpace(b, at)
 		if at >= len(b) {
@@ -110,9 +110,9 @@ func (f *folder) startTag(b []byte) (end int) {
 		var key, value []byte
 		key, value, at = attribute(b, at)
 		if value == nil {
-			value = b[:0] // so that a second href does not count
+			value = b[:0] // not nil, so that a later href is ignored
 		}
-		switch { // they are written when the tag is known to end
+		switch { // written below, once the ">" is found
 		case href == nil && equalFold(key, "href"):
 			href = value
 		case src == nil && equalFold(key, "src"):
@@ -130,8 +130,9 @@ func (f *folder) startTag(b []byte) (end int) {
 	return at + 1
 }
 
-// contents returns the length of the contents after the start tag src[:end]: of style
-// and script, which it drops, and of title and textarea, which it writes.
+// contents handles the elements whose contents hold no tags. src[:end] is the start
+// tag. It drops the contents of style and script, and writes those of title and
+// textarea. It returns their length, and 0 for all other elements.
 func (f *folder) contents(src []byte, end int) int {
 	name, rest := src[1:tagName(src, 1)], src[end:]
 	switch {
@@ -160,7 +161,7 @@ func findEndTag(b, name []byte) int {
 	}
 }
 
-// tagEnd returns the end of the end tag at the start of b, or 0 if it has no ">".
+// tagEnd returns where the end tag at the start of b ends, or 0 if it has no ">".
 func tagEnd(b []byte) int {
 	at := tagName(b, len("</"))
 	for {
@@ -175,7 +176,7 @@ func tagEnd(b []byte) int {
 	}
 }
 
-// tagName returns the end of the name at position at.
+// tagName returns where the name that starts at position at ends.
 func tagName(b []byte, at int) int {
 	for at < len(b) && !endsName(b[at]) {
 		at++
@@ -216,8 +217,8 @@ func attribute(b []byte, at int) (key, value []byte, next int) {
 	return key, b[start:at], at
 }
 
-// commentEnd returns the end of the comment at the start of b: after "-->" or
-// "--!>", or of the short forms "<!-->" and "<!--->".
+// commentEnd returns where the comment at the start of b ends: after "-->" or "--!>".
+// "<!-->" and "<!--->" are whole comments.
 func commentEnd(b []byte) int {
 	at := len("<!--")
 	switch {
@@ -238,7 +239,7 @@ func commentEnd(b []byte) int {
 		case bytes.HasPrefix(rest, []byte("!>")):
 			return at + 2
 		}
-		at-- // the second dash may be the first of the next two
+		at-- // in "--->" the second dash begins the "-->"
 	}
 }
 
@@ -262,8 +263,8 @@ func skipSpace(b []byte, at int) int {
 // A folder appends text with white space folded.
 type folder struct {
 	dst   []byte
-	start int  // dst[start:] is what the folder wrote; no space comes first
-	space bool // a space is due before the next word
+	start int  // dst[start:] is what the folder wrote; it never begins with a space
+	space bool // the next word gets a space before it
 }
 
 // write appends b with white space folded.
@@ -287,7 +288,8 @@ func (f *folder) write(b []byte) {
 // writeText appends b with its character references decoded.
 func (f *folder) writeText(b []byte) { f.unescape(b, false) }
 
-// writeTarget appends an attribute's value. "?a=1&copy=2" has no reference in it.
+// writeTarget appends an attribute's value. In "?a=1&copy=2" the "&copy" is text, not
+// a reference to ©.
 func (f *folder) writeTarget(b []byte) { f.unescape(b, true) }
 
 func (f *folder) unescape(b []byte, attribute bool) {
@@ -304,7 +306,7 @@ func (f *folder) unescape(b []byte, attribute bool) {
 	}
 }
 
-// maxReference is longer than any name, &CounterClockwiseContourIntegral; included.
+// maxReference is longer than the longest name, &CounterClockwiseContourIntegral;
 const maxReference = 40
 
 // referenceLen returns the length of a possible character reference at the start
@@ -324,9 +326,9 @@ func referenceLen(b []byte) int {
 	return n
 }
 
-// writeReference appends the characters of ref, which rest follows.
+// writeReference appends the characters that ref stands for. rest is the text after ref.
 func (f *folder) writeReference(ref, rest []byte, attribute bool) {
-	switch string(ref) { // the frequent ones without a copy
+	switch string(ref) { // the frequent ones need no copy
 	case "&":
 		f.write(ref)
 		return
@@ -339,8 +341,8 @@ func (f *folder) writeReference(ref, rest []byte, attribute bool) {
 	}
 	decoded := html.UnescapeString(string(ref))
 	if last := ref[len(ref)-1]; attribute && last != ';' && ref[1] != '#' {
-		// In an attribute only a whole name counts, and not before "=". A name decoded
-		// in part ends as before.
+		// In an attribute a name without ";" counts only if all of ref is the name and
+		// no "=" follows. If only a part was decoded, the last character is still ref's.
 		if len(rest) > 0 && rest[0] == '=' || decoded[len(decoded)-1] == last {
 			f.write(ref)
 			return
@@ -350,7 +352,7 @@ func (f *folder) writeReference(ref, rest []byte, attribute bool) {
 }
 
 // nextSpace returns the position and the size of the first white space in b. A
-// no-break space (&nbsp;) counts.
+// no-break space (&nbsp;) is white space.
 func nextSpace(b []byte) (n, size int) {
 	for i, c := range b {
 		switch {
