@@ -46,9 +46,9 @@ func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeProto reads one event in protobuf, as strictly as [DecodeJSON]: an unknown
-// field, action or label, a name given twice, or two lists of different length is an
-// error.
+// DecodeProto reads one event in protobuf, as strictly as [DecodeJSON]. An unknown
+// field, action or label is an error. So is a vector that repeats a name, or that has
+// more names than values or fewer.
 func DecodeProto(b []byte) (Event, error) {
 	e, err := decodeProto(b)
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// Rejections says on standard error what was rejected, or what else went wrong
-// many times over: the first ten with place and reason, then how many there were.
+// Rejections reports on W what was rejected, or another fault that can repeat often.
+// It prints the first ten errors, and their total number at the end.
 type Rejections struct {
 	W    io.Writer
-	What string // the word for it; "rejected" without one
-	N    int
+	What string // begins each line; "rejected" if empty
+	N    int    // how many so far; only Add raises it
 }
 
 const shownRejections = 10
