@@ -20,7 +20,7 @@ type evalCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
-	Generate  int            `help:"Replay so many in place of a source, as hamlet up does." default:"0" placeholder:"N" group:"Synthetic mail"`
+	evalGenerate
 	Synthetic generatorFlags `embed:""`
 	settings.ResearchModel
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
@@ -39,8 +39,7 @@ func (evalCommand) Help() string {
   hamlet eval --spam Junk/ --ham INBOX/ --scores scores.csv
   hamlet eval --index index.csv corpus.tar.gz --json
   hamlet eval spambase.data --shuffle 7
-  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl
-  hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl
+  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl` + generateExample + `
   hamlet eval spambase.data --set vector_head.site=jj
 
 The model comes out as the services would make it: model_sha256 is the same.`

@@ -26,6 +26,8 @@ const (
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
   hamlet bench alarms                       its alarms beside other detectors of change
   hamlet fit < requests.jsonl               every algorithm behind one door`
+	generateExample = `
+  hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl`
 	faultExamples = `Faults to try the alarms with (in another terminal: nats sub 'hamlet.alerts.>'):
   hamlet up --bad-feed 10000                  one source gives wrong labels
   hamlet up --flip .3 --flip-from 10000 --flip-kind ham     ham is called spam
@@ -55,6 +57,21 @@ const noSource = "no source: hamlet serves what it has learnt (--generate N stre
 
 // hasGenerator says whether this build can make synthetic mail.
 const hasGenerator = true
+
+// upSources are what up streams.
+type upSources struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - (default synthetic mail)."`
+}
+
+// upGenerate says how much synthetic mail up streams.
+type upGenerate struct {
+	Generate *int `help:"So many; 0: no end. Unless given, on fresh brokers." placeholder:"20000" group:"Synthetic mail"`
+}
+
+// evalGenerate says how much synthetic mail eval replays.
+type evalGenerate struct {
+	Generate int `help:"Replay so many in place of a source, as hamlet up does." default:"0" placeholder:"N" group:"Synthetic mail"`
+}
 
 // generatorFlags are the flags of synthetic mail.
 type generatorFlags struct{ synthetic.Flags }

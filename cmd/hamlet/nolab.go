@@ -14,7 +14,7 @@ import (
 
 // This file takes the place of lab.go in a build without the laboratory.
 
-const syntheticExample, labExamples, faultExamples = "", "", ""
+const syntheticExample, labExamples, generateExample, faultExamples = "", "", "", ""
 
 var errNoGenerator = errors.New("--generate: this hamlet was built without its laboratory (-tags nolab): it makes no synthetic mail")
 
@@ -39,6 +39,19 @@ const noSource = "no source: hamlet serves what it has learnt (this build has no
 
 // hasGenerator says whether this build can make synthetic mail.
 const hasGenerator = false
+
+type upSources struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input."`
+}
+
+// upGenerate and evalGenerate keep --generate, to say that it is not in this build.
+type upGenerate struct {
+	Generate *int `hidden:""`
+}
+
+type evalGenerate struct {
+	Generate int `hidden:""`
+}
 
 // generatorFlags are the flags of synthetic mail: none in this build.
 type generatorFlags struct{}

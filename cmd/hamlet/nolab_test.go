@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,22 @@ func TestNoLab(t *testing.T) {
 		err := run(t.Context(), strings.Fields(args), cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs})
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "built without its laboratory") {
 			t.Errorf("hamlet %s: %v, want wrong usage that names the missing laboratory", args, err)
+		}
+	}
+}
+
+// The help shows nothing that this build lacks.
+func TestNoLabHelp(t *testing.T) {
+	for _, command := range []string{"", "up", "eval"} {
+		var out, errs bytes.Buffer
+		args := append(strings.Fields(command), "--help")
+		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}); !errors.Is(err, cli.ErrHelp) {
+			t.Fatalf("%v: %v", args, err)
+		}
+		for _, word := range []string{"generate", "ynthetic", "bench", "fit ", "--new-"} {
+			if strings.Contains(out.String(), word) {
+				t.Errorf("hamlet %s --help shows %q:\n%s", command, word, out.String())
+			}
 		}
 	}
 }

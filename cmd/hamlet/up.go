@@ -22,20 +22,20 @@ import (
 )
 
 type upCommand struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - (default synthetic mail)."`
-	Data    string   `help:"Keep everything here (default in memory)." type:"path" placeholder:"DIR"`
-	Once    bool     `help:"End after the stream and print what eval prints."`
-	JSON    bool     `name:"json" help:"Print the result as JSON."`
-	From    int      `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
-	Rate    float64  `help:"Events a second; 0 is as fast as it goes." default:"0" placeholder:"N"`
-	HTTP    string   `name:"http" help:"Serve /metrics, /healthz, /readyz." placeholder:"ADDR"`
-	Token   string   `help:"Serve POST /v1/events too, with this bearer token." placeholder:"SECRET"`
+	upSources
+	Data  string  `help:"Keep everything here (default in memory)." type:"path" placeholder:"DIR"`
+	Once  bool    `help:"End after the stream and print what eval prints."`
+	JSON  bool    `name:"json" help:"Print the result as JSON."`
+	From  int     `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
+	Rate  float64 `help:"Events a second; 0 is as fast as it goes." default:"0" placeholder:"N"`
+	HTTP  string  `name:"http" help:"Serve /metrics, /healthz, /readyz." placeholder:"ADDR"`
+	Token string  `help:"Serve POST /v1/events too, with this bearer token." placeholder:"SECRET"`
 	settings.ModelName
 	settings.Learner
 	settings.Thresholds
 	source.Flags
 	source.FlipFlags
-	Generate  *int           `help:"So many; 0: no end. Unless given, on fresh brokers." placeholder:"20000" group:"Synthetic mail"`
+	upGenerate
 	Synthetic generatorFlags `embed:""`
 	settings.Model
 	settings.Kafka

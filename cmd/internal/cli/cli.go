@@ -172,8 +172,9 @@ func Status(err error) int {
 // A Program is what Parse reads a command line for.
 type Program struct {
 	Name, Description string
-	Version           string // what --version prints
-	Grammar           any    // a pointer to a struct with kong's tags, which Parse fills
+	Version           string    // what --version prints
+	Grammar           any       // a pointer to a struct with kong's tags, which Parse fills
+	Vars              kong.Vars // for ${…} in the tags
 	// Shared is a pointer to a struct of flags that other programs have. One
 	// configuration file serves all programs, so its keys may name these as well.
 	Shared  any
@@ -187,7 +188,7 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	helped := false
 	file := &fileResolver{name: p.Name, mapping: p.Mapping}
 	if p.Shared != nil {
-		shared, err := kong.New(p.Shared)
+		shared, err := kong.New(p.Shared, p.Vars)
 		if err != nil {
 			return nil, fmt.Errorf("shared flags of %s: %w", p.Name, err)
 		}
@@ -197,6 +198,7 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		kong.Name(p.Name),
 		kong.Description(p.Description),
 		kong.Vars{"version": p.Version},
+		p.Vars,
 		kong.Writers(stdio.Out, stdio.Err),
 		kong.Exit(func(int) { helped = true }),
 		kong.Help(printHelp),

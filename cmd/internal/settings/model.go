@@ -22,7 +22,7 @@ import (
 type Model struct {
 	TableBits   *int     `help:"2^N weights a text expert; 18 is 8 MiB a model." placeholder:"18" group:"Model"`
 	SkipHeaders []string `help:"Headers of mail not to read; from-line is mbox's." placeholder:"NAME" group:"Model"`
-	Ensembles   []string `help:"none, or of anyboost (default for dense vectors), realadaboost, poeboost.ds, poeboost.cs, adaboost, bhboost, viboost and bblr." placeholder:"LIST" group:"Model"`
+	Ensembles   []string `help:"none, or of ${boosters}." placeholder:"LIST" group:"Model"`
 	SecondHead  *float64 `help:"Add a head that forgets by this factor (0.99)." placeholder:"0" group:"Model"`
 	Alarms      *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
 

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -87,6 +88,25 @@ func TestEnsembleFlags(t *testing.T) {
 	cfg, err := configure(t, nil, "--no-alarms", "--set=alarms.drop=.01")
 	if err != nil || cfg.Alarms != (model.Alarms{Off: true}) {
 		t.Errorf("--no-alarms: %+v, %v", cfg.Alarms, err)
+	}
+}
+
+// The help of --ensembles lists every booster, the default first.
+func TestEnsemblesHelp(t *testing.T) {
+	var help strings.Builder
+	var f struct{ Model }
+	if _, err := Parse("test", "x", &f, []string{"--help"}, cli.IO{Out: &help, Err: io.Discard}); !errors.Is(err, cli.ErrHelp) {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(help.String()), " ")
+	for i, k := range ensemble.Kinds() {
+		want := ", " + string(k)
+		if i == 0 {
+			want = "none, or of " + string(k) + " (default for dense vectors), "
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("the help lacks %q:\n%s", want, help.String())
+		}
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"hamlet/algos/ensemble"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 )
@@ -28,10 +30,16 @@ type Shared struct {
 // Parse is [cli.Parse] for one of hamlet's programs.
 func Parse(name, description string, grammar any, args []string, stdio cli.IO) (*kong.Context, error) {
 	file := new(modelFile)
+	var boosters []string
+	for _, kind := range ensemble.Kinds() {
+		boosters = append(boosters, string(kind))
+	}
+	boosters[0] += " (default for dense vectors)"
 	return cli.Parse(cli.Program{
 		Name: name, Description: description, Version: Version(name), Grammar: grammar, Shared: &Shared{},
 		Mapping: cli.Mapping{Key: "model", Set: file.Set, Gone: gone},
 		Bind:    []any{file},
+		Vars:    kong.Vars{"boosters": strings.Join(boosters, ", ")},
 	}, args, stdio)
 }
 
