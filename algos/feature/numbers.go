@@ -71,8 +71,7 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 		}
 		dst.Value[at[p]] += v
 	}
-	dst.dropZeros()
-	sum := dst.squares()
+	sum := dst.dropZeros()
 	if sum < leastSquares && len(dst.Value) > 0 { // what is left is small against what has cancelled
 		largest = 0
 		for _, v := range dst.Value {
@@ -81,8 +80,7 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 		for k := range dst.Value {
 			dst.Value[k] /= largest
 		}
-		dst.dropZeros()
-		sum = dst.squares()
+		sum = dst.dropZeros()
 	}
 	norm := math.Sqrt(sum)
 	for i := range dst.Value {
@@ -94,23 +92,16 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 // digits: numbers below 2⁻¹⁰²² do.
 const leastSquares = 0x1p-900
 
-// dropZeros removes the features of value 0, in their order.
-func (s *Sparse) dropZeros() {
+// dropZeros removes the features of value 0, in their order, and returns Σ v².
+func (s *Sparse) dropZeros() (squares float64) {
 	n := 0
 	for k, v := range s.Value {
 		if v != 0 {
 			s.Index[n], s.Value[n] = s.Index[k], v
 			n++
+			squares += float64(v * v)
 		}
 	}
 	s.Index, s.Value = s.Index[:n], s.Value[:n]
-}
-
-// squares returns Σ v².
-func (s *Sparse) squares() float64 {
-	sum := 0.0
-	for _, v := range s.Value {
-		sum += float64(v * v)
-	}
-	return sum
+	return squares
 }

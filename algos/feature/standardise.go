@@ -1,11 +1,11 @@
 package feature
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
+	"hamlet/algos/internal/codec"
 	"hamlet/algos/internal/logistic"
 )
 
@@ -91,6 +91,8 @@ func (s *Standardiser) Check(rows uint64, most float64) error {
 	return nil
 }
 
+var errFormat = errors.New("standardiser")
+
 const badColumns = "feature: a row has another number of columns than its standardiser"
 
 // Size returns the number of bytes that AppendBinary appends: 8 + 16·d.
@@ -100,32 +102,28 @@ func (s *Standardiser) Size() int { return 8 + 16*len(s.mean) }
 //
 //	rows uint64 | (μ, M float64) of each column
 func (s *Standardiser) AppendBinary(dst []byte) ([]byte, error) {
-	dst = binary.LittleEndian.AppendUint64(dst, s.rows)
+	w := codec.NewWriter(dst)
+	w.Uint64(s.rows)
 	for j := range s.mean {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(s.mean[j]))
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(s.m[j]))
+		w.Float64(s.mean[j], s.m[j])
 	}
-	return dst, nil
+	return w.Finish()
 }
 
 // UnmarshalBinary reads what AppendBinary wrote for as many columns as s has.
 // On an error s is unchanged.
 func (s *Standardiser) UnmarshalBinary(b []byte) error {
-	if len(b) != s.Size() {
-		return fmt.Errorf("standardiser of %d columns: %d bytes, want %d", len(s.mean), len(b), s.Size())
-	}
-	rows := binary.LittleEndian.Uint64(b)
-	mean, m := make([]float64, len(s.mean)), make([]float64, len(s.mean))
-	for j := range mean {
-		mean[j] = math.Float64frombits(binary.LittleEndian.Uint64(b[8+16*j:]))
-		m[j] = math.Float64frombits(binary.LittleEndian.Uint64(b[16+16*j:]))
-		if math.IsInf(mean[j], 0) || !(m[j] >= 0 && m[j] <= math.MaxFloat64) || mean[j] != mean[j] {
-			return errors.New("standardiser: a mean or a variance is not a finite number")
-		}
-		if m[j] > 0 && rows == 0 {
-			return errors.New("standardiser: a variance without a row")
+	r := codec.NewReader(b, errFormat)
+	read := Standardiser{r.Uint64(), make([]float64, len(s.mean)), make([]float64, len(s.mean))}
+	for j := range read.mean {
+		r.FiniteTo(&read.mean[j], &read.m[j])
+		if read.m[j] < 0 || read.m[j] > 0 && read.rows == 0 {
+			r.Fail("M = %v after %d rows", read.m[j], read.rows)
 		}
 	}
-	s.rows, s.mean, s.m = rows, mean, m
+	if err := r.Close(); err != nil {
+		return err
+	}
+	*s = read
 	return nil
 }

@@ -102,13 +102,16 @@ func (r *Reader) Bytes(n uint64) []byte {
 // Rest returns all bytes that are left.
 func (r *Reader) Rest() []byte { return r.take(r.Len()) }
 
-// Uint8 reads a byte.
-func (r *Reader) Uint8() uint8 {
-	if b := r.take(1); b != nil {
-		return b[0]
+// word is take of at most 8 bytes; zeros after an error.
+func (r *Reader) word(n int) []byte {
+	if b := r.take(n); b != nil {
+		return b
 	}
-	return 0
+	return make([]byte, 8)
 }
+
+// Uint8 reads a byte.
+func (r *Reader) Uint8() uint8 { return r.word(1)[0] }
 
 // Bool reads a byte that must be 0 or 1.
 func (r *Reader) Bool() bool {
@@ -120,28 +123,13 @@ func (r *Reader) Bool() bool {
 }
 
 // Uint16 reads two bytes.
-func (r *Reader) Uint16() uint16 {
-	if b := r.take(2); b != nil {
-		return le.Uint16(b)
-	}
-	return 0
-}
+func (r *Reader) Uint16() uint16 { return le.Uint16(r.word(2)) }
 
 // Uint32 reads four bytes.
-func (r *Reader) Uint32() uint32 {
-	if b := r.take(4); b != nil {
-		return le.Uint32(b)
-	}
-	return 0
-}
+func (r *Reader) Uint32() uint32 { return le.Uint32(r.word(4)) }
 
 // Uint64 reads eight bytes.
-func (r *Reader) Uint64() uint64 {
-	if b := r.take(8); b != nil {
-		return le.Uint64(b)
-	}
-	return 0
-}
+func (r *Reader) Uint64() uint64 { return le.Uint64(r.word(8)) }
 
 // Float64 reads a float64: any bits.
 func (r *Reader) Float64() float64 { return math.Float64frombits(r.Uint64()) }
@@ -212,8 +200,7 @@ func (r *Reader) Finites(n uint64) []float64 {
 		return nil
 	}
 	dst := make([]float64, n)
-	r.Fill(dst)
-	if r.err != nil {
+	if r.Fill(dst); r.err != nil {
 		return nil
 	}
 	return dst
@@ -229,10 +216,14 @@ func (r *Reader) Part32() []byte { return r.Bytes(uint64(r.Uint32())) }
 func (r *Reader) Part64() []byte { return r.Bytes(r.Uint64()) }
 
 // Unmarshal64 reads a part that [Writer.Part64] wrote.
-func (r *Reader) Unmarshal64(part encoding.BinaryUnmarshaler) {
-	if b := r.Part64(); r.err == nil {
-		if err := part.UnmarshalBinary(b); err != nil {
-			r.Fail("%w", err)
-		}
+func (r *Reader) Unmarshal64(part encoding.BinaryUnmarshaler) { r.Unmarshal(r.Part64(), part) }
+
+// Unmarshal reads b, which a method of r returned, into part.
+func (r *Reader) Unmarshal(b []byte, part encoding.BinaryUnmarshaler) {
+	if r.err != nil {
+		return
+	}
+	if err := part.UnmarshalBinary(b); err != nil {
+		r.Fail("%w", err)
 	}
 }
