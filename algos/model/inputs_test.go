@@ -125,7 +125,7 @@ func (c counter) Pool(like []text.Expert, v *text.View) text.Score {
 func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	registered := text.Messages
 	defer func() { text.Messages = registered }()
-	text.Messages = append(slices.Clone(registered), text.Entry{
+	text.Messages = append(slices.Clone(registered), &text.Entry{
 		Name: "counter", Reads: text.ByName(text.TextWords).Reads,
 		Inputs: []text.Input{{Name: "counter", Opinion: true}, {Name: "counter: half"}, {Name: "counter: surprise"}},
 		New:    func(bits int) text.Expert { return counter{text.NewNaiveBayes(bits)} }, Size: text.NaiveBayesSize,

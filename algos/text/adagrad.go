@@ -146,14 +146,11 @@ func (c *weight) step(gradient, length float32) {
 // AdaGradSize returns the number of bytes of an AdaGrad's table: 8·2^tableBits.
 func AdaGradSize(tableBits int) int { return 8 << tableBits }
 
-// Size returns the number of bytes that AppendBinary appends.
-func (e *AdaGrad) Size() int { return 8 * len(e.table) }
-
 // AppendBinary appends the table, little endian:
 //
 //	(w, G float32) of each slot, from slot 0
 func (e *AdaGrad) AppendBinary(dst []byte) ([]byte, error) {
-	dst, b := grow(dst, e.Size())
+	dst, b := grow(dst, 8*len(e.table))
 	for i, c := range e.table {
 		binary.LittleEndian.PutUint32(b[8*i:], math.Float32bits(c.w))
 		binary.LittleEndian.PutUint32(b[8*i+4:], math.Float32bits(c.g))
@@ -164,8 +161,8 @@ func (e *AdaGrad) AppendBinary(dst []byte) ([]byte, error) {
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. On an
 // error e is of no more use.
 func (e *AdaGrad) UnmarshalBinary(b []byte) error {
-	if len(b) != e.Size() {
-		return fmt.Errorf("adagrad expert: %d bytes, want %d", len(b), e.Size())
+	if want := 8 * len(e.table); len(b) != want {
+		return fmt.Errorf("adagrad expert: %d bytes, want %d", len(b), want)
 	}
 	for i := range e.table {
 		w := math.Float32frombits(binary.LittleEndian.Uint32(b[8*i:]))

@@ -125,41 +125,34 @@ const (
 // inputs and their prior, explanations, tables and their sizes in checkpoints,
 // withdrawals, pooled answers. Whether a model has the expert by default is
 // Default's to say.
-var Messages = []Entry{
-	{
-		Name: HeaderWords, Reads: headerWords, Inputs: opinion("header words"),
-		New: func(bits int) Expert { return NewAdaGrad(bits, 1) }, Size: AdaGradSize,
-	},
-	{
-		Name: Text5Grams, Reads: text5Grams, Inputs: opinion("text 5-grams"),
-		New: func(bits int) Expert { return NewAdaGrad(bits, 0.5) }, Size: AdaGradSize,
-	},
-	{
-		Name: TextWords, Reads: textWords, Inputs: opinion("text words"),
-		New: func(bits int) Expert { return NewAdaGrad(bits, 1) }, Size: AdaGradSize,
-	},
-	{
-		Name: Opening, Reads: openingGrams, Inputs: opinion("opening 4-grams (naive Bayes)"),
-		New: func(bits int) Expert { return NewNaiveBayes(bits) }, Size: NaiveBayesSize,
-		Surprise: true, Counts: true,
-	},
+var Messages = []*Entry{
+	adaGrad(HeaderWords, headerWords, "header words", 1),
+	adaGrad(Text5Grams, text5Grams, "text 5-grams", 0.5),
+	adaGrad(TextWords, textWords, "text words", 1),
+	naiveBayes(Opening, openingGrams, "opening 4-grams (naive Bayes)"),
 }
 
 // Vectors registers the experts that read the hashed names of vectors. A model has all
 // of them.
-var Vectors = []Entry{
-	{
-		Name: "names", Reads: numbers, Inputs: opinion("hashed names"),
-		New: func(bits int) Expert { return NewAdaGrad(bits, 1) }, Size: AdaGradSize,
-	},
-	{
-		Name: "names-bayes", Reads: numbers, Inputs: opinion("hashed names (naive Bayes)"),
-		New: func(bits int) Expert { return NewNaiveBayes(bits) }, Size: NaiveBayesSize,
-		Surprise: true, Counts: true,
-	},
+var Vectors = []*Entry{
+	adaGrad("names", numbers, "hashed names", 1),
+	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)"),
 }
 
-func opinion(name string) []Input { return []Input{{Name: name, Opinion: true}} }
+func adaGrad(name string, reads *List, input string, rate float64) *Entry {
+	return &Entry{
+		Name: name, Reads: reads, Inputs: []Input{{Name: input, Opinion: true}},
+		New: func(bits int) Expert { return NewAdaGrad(bits, rate) }, Size: AdaGradSize,
+	}
+}
+
+func naiveBayes(name string, reads *List, input string) *Entry {
+	return &Entry{
+		Name: name, Reads: reads, Inputs: []Input{{Name: input, Opinion: true}},
+		New: func(bits int) Expert { return NewNaiveBayes(bits) }, Size: NaiveBayesSize,
+		Surprise: true, Counts: true,
+	}
+}
 
 // Default returns the names of the experts that read mail and text unless a
 // configuration says otherwise.
@@ -167,17 +160,17 @@ func Default() []string { return []string{HeaderWords, Text5Grams, TextWords, Op
 
 // Names returns the names of all experts that read mail and text.
 func Names() (all []string) {
-	for i := range Messages {
-		all = append(all, Messages[i].Name)
+	for _, e := range Messages {
+		all = append(all, e.Name)
 	}
 	return all
 }
 
 // ByName returns the entry of an expert that reads mail and text, nil if there is none.
 func ByName(name string) *Entry {
-	for i := range Messages {
-		if Messages[i].Name == name {
-			return &Messages[i]
+	for _, e := range Messages {
+		if e.Name == name {
+			return e
 		}
 	}
 	return nil

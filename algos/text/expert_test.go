@@ -10,7 +10,7 @@ import (
 	"hamlet/algos/text"
 )
 
-func entries() []text.Entry { return slices.Concat(text.Messages, text.Vectors) }
+func entries() []*text.Entry { return slices.Concat(text.Messages, text.Vectors) }
 
 // What a registration says is what the expert does. An expert of a new type passes
 // this without a word about it here.

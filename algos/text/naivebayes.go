@@ -259,14 +259,11 @@ func spread(v uint64) uint64 {
 // 16 + 8·2^tableBits.
 func NaiveBayesSize(tableBits int) int { return 16 + 8<<tableBits }
 
-// Size returns the number of bytes that AppendBinary appends.
-func (e *NaiveBayes) Size() int { return 16 + 8*len(e.table) }
-
 // AppendBinary appends, little endian:
 //
 //	n0, n1 float64 | (a, b float32) of each slot, from slot 0
 func (e *NaiveBayes) AppendBinary(dst []byte) ([]byte, error) {
-	dst, b := grow(dst, e.Size())
+	dst, b := grow(dst, 16+8*len(e.table))
 	binary.LittleEndian.PutUint64(b, math.Float64bits(e.ham))
 	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(e.spam))
 	b = b[16:]
@@ -280,8 +277,8 @@ func (e *NaiveBayes) AppendBinary(dst []byte) ([]byte, error) {
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. On an
 // error e is of no more use.
 func (e *NaiveBayes) UnmarshalBinary(b []byte) error {
-	if len(b) != e.Size() {
-		return fmt.Errorf("naive Bayes expert: %d bytes, want %d", len(b), e.Size())
+	if want := 16 + 8*len(e.table); len(b) != want {
+		return fmt.Errorf("naive Bayes expert: %d bytes, want %d", len(b), want)
 	}
 	// A model counts events; what float64 holds exactly is far beyond them.
 	const most = 1 << 53
