@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -49,7 +48,6 @@ const (
 	magic   = "hamletPM"
 	version = 4
 
-	aboutOffset = 32 // in the model's section
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
 
@@ -78,6 +76,10 @@ type about struct {
 	Numerics string     `json:"numerics"`
 	Config   Config     `json:"config"`
 	Adopted  []Adoption `json:"adopted,omitempty"`
+}
+
+func (m *Model) about() ([]byte, error) {
+	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
 }
 
 // AppendBinary appends m's bytes, as drawn above. It costs a copy of the tables:
@@ -112,7 +114,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 		return m.seen.Append(dst), nil
 	case sectionModel:
 		w.Uint64(m.events, m.spam, m.unlearnt, uint64(m.seen.Next()))
-		text, err := json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
+		text, err := m.about()
 		if err != nil {
 			return nil, err
 		}
@@ -165,12 +167,15 @@ func restore(b []byte) (*Model, error) {
 		return nil, err
 	}
 
-	s := section[sectionModel]
-	if len(s) < aboutOffset {
-		return nil, errors.New("its event count is missing")
+	r := codec.NewReader(section[sectionModel], nil)
+	var events, spam, unlearnt, next uint64
+	r.Uint64To(&events, &spam, &unlearnt, &next)
+	text := r.Rest()
+	if r.Err() != nil {
+		return nil, fmt.Errorf("its counts: %w", r.Err())
 	}
 	var a about
-	dec := json.NewDecoder(bytes.NewReader(s[aboutOffset:]))
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&a); err != nil {
 		return nil, fmt.Errorf("its configuration: %w", err)
@@ -180,13 +185,11 @@ func restore(b []byte) (*Model, error) {
 		return nil, fmt.Errorf("its configuration: %w", err)
 	}
 	m.numerics, m.adoptions = a.Numerics, a.Adopted
-	m.events = binary.LittleEndian.Uint64(s)
-	m.spam = binary.LittleEndian.Uint64(s[8:])
-	m.unlearnt = binary.LittleEndian.Uint64(s[16:])
-	if canonical, err := m.appendSection(nil, sectionModel); err != nil || !bytes.Equal(canonical[aboutOffset:], s[aboutOffset:]) {
+	m.events, m.spam, m.unlearnt = events, spam, unlearnt
+	if canonical, err := m.about(); err != nil || !bytes.Equal(canonical, text) {
 		return nil, errors.New("its configuration is not in canonical form")
 	}
-	if err := m.seen.Restore(section[sectionSeen], binary.LittleEndian.Uint64(s[24:])); err != nil {
+	if err := m.seen.Restore(section[sectionSeen], next); err != nil {
 		return nil, err
 	}
 
@@ -252,8 +255,7 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 		return nil, fmt.Errorf("sites: %w", err)
 	}
 	r = codec.NewReader(of(sectionSubmodel), nil)
-	s.read(r)
-	if r.Err() != nil {
+	if s.read(r); r.Err() != nil {
 		return nil, r.Err()
 	}
 	if n := s.sites.Len(); uint64(n) != min(s.events, sites.Window) {
@@ -263,27 +265,21 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 		return nil, err
 	}
 	// From here on heads are allocated, of as many inputs as the one that was read.
-	if s.stack = spec.newStack(); s.stack != nil {
-		r := codec.NewReader(of(sectionStack), nil)
-		s.stack.Read(r, s.events)
-		if err := r.Close(); err != nil {
-			return nil, fmt.Errorf("stack: %w", err)
-		}
-	} else if len(of(sectionStack)) > 0 {
-		return nil, errors.New("a stack that its configuration does not have")
-	}
-	if s.monitor = spec.newMonitor(a); s.monitor != nil {
-		r := codec.NewReader(of(sectionAlarms), nil)
-		s.monitor.Read(r, s.events)
-		if err := r.Close(); err != nil {
-			return nil, fmt.Errorf("alarms: %w", err)
-		}
-	} else if len(of(sectionAlarms)) > 0 {
-		return nil, errors.New("alarms that its configuration does not have")
-	}
 	var stacker, second *blr.Posterior
-	if s.stack != nil {
+	r = codec.NewReader(of(sectionStack), nil)
+	if s.stack = spec.newStack(); s.stack != nil {
+		s.stack.Read(r, s.events)
 		stacker, second = s.stack.Stacker(), s.stack.Second()
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	r = codec.NewReader(of(sectionAlarms), nil)
+	if s.monitor = spec.newMonitor(a); s.monitor != nil {
+		s.monitor.Read(r, s.events)
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("alarms: %w", err)
 	}
 	if err := s.sites.Check(s.head, stacker, second); err != nil {
 		return nil, fmt.Errorf("sites: %w", err)
@@ -309,12 +305,12 @@ func (s *submodel) read(r *codec.Reader) {
 	}
 	s.labels.Read(r, s.events)
 	if s.columns != nil {
-		unmarshal(r, r.Bytes(uint64(s.columns.Size())), s.columns)
-		if err := s.columns.Check(s.events, mostSignedLog); r.Err() == nil && err != nil {
+		r.Unmarshal(r.Bytes(uint64(s.columns.Size())), s.columns)
+		if err := s.columns.Check(s.events, mostSignedLog); err != nil {
 			r.Fail("%w", err)
 		}
 	}
-	unmarshal(r, r.Rest(), s.head)
+	r.Unmarshal(r.Rest(), s.head)
 	if r.Err() != nil {
 		return
 	}
@@ -348,14 +344,4 @@ func (s *submodel) restoreExperts(tables []byte) error {
 		tables = tables[n:]
 	}
 	return nil
-}
-
-// unmarshal reads b, which r returned, into part.
-func unmarshal(r *codec.Reader, b []byte, part encoding.BinaryUnmarshaler) {
-	if r.Err() != nil {
-		return
-	}
-	if err := part.UnmarshalBinary(b); err != nil {
-		r.Fail("%w", err)
-	}
 }

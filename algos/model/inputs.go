@@ -76,10 +76,10 @@ func vectorInputs(cfg Config) []group {
 			}
 		},
 	}}
-	groups = append(groups, expertInputs(vectorExperts(), vectorVariance)...)
+	groups = append(groups, expertInputs(text.Vectors, vectorVariance)...)
 	return append(groups, group{
 		names: []string{"count of hashed names"}, variance: vectorVariance,
-		fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.hashedNames },
+		fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.nameCount },
 	})
 }
 
@@ -119,11 +119,6 @@ func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 // A prior is N(mean, diag(1/precision)) over a head's inputs.
 type prior struct{ mean, precision []float64 }
 
-func (p *prior) add(mean, variance float64) {
-	p.mean = append(p.mean, mean)
-	p.precision = append(p.precision, 1/variance)
-}
-
 // A layout is a head's inputs: the groups, and what follows from them.
 type layout struct {
 	groups []group
@@ -137,7 +132,8 @@ func newLayout(groups []group) *layout {
 	for _, g := range groups {
 		for _, name := range g.names {
 			l.names = append(l.names, name)
-			l.prior.add(g.mean, g.variance)
+			l.prior.mean = append(l.prior.mean, g.mean)
+			l.prior.precision = append(l.prior.precision, 1/g.variance)
 			if !g.constant {
 				l.raw++
 			}

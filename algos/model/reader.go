@@ -24,9 +24,9 @@ type features struct {
 	views  []*text.View // of each expert: that of its list
 	scores []text.Score // of each expert; zero where there is none yet
 
-	facts       [feature.FactCount]float64 // of a message
-	dense       []float64                  // of a vector: the dense numbers, ±ln(1+|v|)
-	hashedNames float64                    // of a vector: ln(1+count of names that are not dense)
+	facts     [feature.FactCount]float64 // of a message
+	dense     []float64                  // of a vector: the dense numbers, ±ln(1+|v|)
+	nameCount float64                    // of a vector: ln(1+count of names that are not dense)
 
 	x      []float64 // the head's inputs
 	inputs []float64 // those of ensembles and of the label-noise alarm
@@ -169,7 +169,7 @@ func (r *reader) split(v []feature.Number, in *features) {
 			present++
 		}
 	}
-	in.hashedNames = logistic.Log1p(float64(present))
+	in.nameCount = logistic.Log1p(float64(present))
 }
 
 // bodyHash names what was read of b, which was read last. A withdrawal must bring the

@@ -69,7 +69,7 @@ func newSpecs(cfg Config) (specs [kinds]*spec) {
 	}
 	specs[ofVector] = &spec{
 		cfg: cfg, kind: ofVector, headSpec: cfg.VectorHead, ensembles: kindsOf(cfg.VectorEnsembles), memory: vectorMemory,
-		entries: vectorExperts(), layout: newLayout(vectorInputs(cfg)),
+		entries: text.Vectors, layout: newLayout(vectorInputs(cfg)),
 	}
 	for _, s := range specs {
 		s.surprise = slices.IndexFunc(s.entries, func(e *text.Entry) bool { return e.Surprise })
@@ -80,17 +80,10 @@ func newSpecs(cfg Config) (specs [kinds]*spec) {
 	return specs
 }
 
-// textExperts and vectorExperts are the experts of each sub-model.
+// textExperts are the experts of the sub-model of mail and text.
 func textExperts(cfg Config) (entries []*text.Entry) {
 	for _, name := range cfg.TextExperts {
 		entries = append(entries, text.ByName(name))
-	}
-	return entries
-}
-
-func vectorExperts() (entries []*text.Entry) {
-	for i := range text.Vectors {
-		entries = append(entries, &text.Vectors[i])
 	}
 	return entries
 }
@@ -111,12 +104,9 @@ func (s *spec) tablesSize() (n int) {
 	return n
 }
 
-// newHead returns a head before any event, of the site and prior of s.
+// newHead returns a head before any event, with the prior of s.
 func (s *spec) newHead(site string, halfLife float64) *blr.Posterior {
-	return newHead(s.layout.prior, site, halfLife)
-}
-
-func newHead(p prior, site string, halfLife float64) *blr.Posterior {
+	p := s.layout.prior
 	head, err := blr.New(blr.Config{
 		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: siteByName[site], HalfLife: halfLife,
 	})
