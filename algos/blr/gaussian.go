@@ -11,16 +11,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Gaussian is a belief β ~ N(w, V) that learns nothing more: a batch fit's, or
-// one written down elsewhere. It may be read concurrently.
+// A Gaussian is a belief β ~ N(w, V) that never changes: the result of a batch fit, or
+// parameters from elsewhere. Its methods may run concurrently.
 type Gaussian struct {
 	mean []float64 // w
 	cov  triangle  // V, positive semidefinite
 }
 
-// NewGaussian returns N(w, V). V is len(w)×len(w) and positive semidefinite to
-// rounding: V plus 1e−10 of its diagonal must have a Cholesky factor, and an
-// input without variance has no covariance. The error joins all that is wrong.
+// NewGaussian returns N(w, V). V is len(w)×len(w) and positive semidefinite up to
+// rounding: with its diagonal multiplied by 1 + 1e−10 it must have a Cholesky factor. If
+// the variance of an input is 0, its covariances must be 0. The error joins all faults.
 func NewGaussian(w []float64, v *mat.SymDense) (*Gaussian, error) {
 	n := len(w)
 	if n < 1 || n > MaxDim || v.IsEmpty() || v.SymmetricDim() != n {
@@ -87,9 +87,9 @@ func (g *Gaussian) CovarianceTo(dst *mat.SymDense) { g.cov.copyTo(dst, len(g.mea
 // Moments returns the mean m = wᵀx and the variance a = xᵀVx of the log-odds, in
 // nats and nats². It panics if len(x) ≠ D or an entry is not finite.
 //
-// An x so far out that either would be beyond 2¹⁰⁰⁰ is shortened until neither is:
-// both are finite, and so far out what they say of a probability depends on m/√a
-// alone, which stays what it is.
+// If |m| or a would exceed 2¹⁰⁰⁰, Moments returns those of x divided by a power of two, so
+// that both are finite. For an x this long a probability depends only on m/√a, and the
+// division does not change m/√a.
 func (g *Gaussian) Moments(x []float64) (m, a float64) {
 	g.checkLength(len(x))
 	scale := scaleOf(x)
@@ -97,7 +97,7 @@ func (g *Gaussian) Moments(x []float64) (m, a float64) {
 		return g.moments(x)
 	}
 	m, a = g.moments(scaled(x, scale))
-	for ; scale < 1; scale *= 2 { // all exact but among subnormals
+	for ; scale < 1; scale *= 2 { // doubling is exact, except for subnormal numbers
 		m2, a2 := 2*m, 4*a
 		if !(math.Abs(m2) <= farthestMoment && a2 <= farthestMoment) {
 			break
@@ -111,10 +111,10 @@ func (g *Gaussian) moments(x []float64) (m, a float64) {
 	return inOrder(g.mean, x), max(g.cov.quadratic(x), 0)
 }
 
-// Moments beyond it are those of a shorter x.
+// farthestMoment is the largest |m| or a that Moments returns.
 const farthestMoment = 0x1p1000
 
-// Prob returns Exact of the moments, the probability that x has label +1.
+// Prob returns the probability that x has label +1: Exact of its Moments.
 func (g *Gaussian) Prob(x []float64) float64 { return Exact(g.Moments(x)) }
 
 func (g *Gaussian) checkLength(n int) {

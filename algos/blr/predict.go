@@ -7,8 +7,8 @@ import (
 )
 
 // Moments returns the mean m = wᵀx and the variance a = xᵀVx of the log-odds
-// z = βᵀx, in nats and nats². It panics if len(x) ≠ D or an entry is not
-// finite. For a vector beyond 2¹⁰⁰ either may be infinite. D²/2 products.
+// z = βᵀx, in nats and nats². It panics if len(x) ≠ D or an entry is not finite. If an
+// entry exceeds 2¹⁰⁰, m and a may be infinite. It costs D²/2 products.
 func (p *Posterior) Moments(x []float64) (m, a float64) {
 	p.checkLength(len(x))
 	if scale := scaleOf(x); scale != 1 {
@@ -36,7 +36,7 @@ func scaled(x []float64, scale float64) []float64 {
 func (p *Posterior) Prob(x []float64) float64 {
 	p.checkLength(len(x))
 	if scale := scaleOf(x); scale != 1 {
-		// So far out the moderated log-odds no longer depend on the length.
+		// For an x this long the moderated log-odds no longer depend on its length.
 		x = scaled(x, scale)
 	}
 	return logistic.Sigmoid(Moderate(p.moments(x)))

@@ -8,15 +8,16 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// HalfLife returns the half-life in events of a posterior that forgets at rate ρ
-// an event, 0 < ρ < 1: ρ^HalfLife = ½.
+// HalfLife returns the half-life in events of a posterior whose evidence decays by the
+// factor ρ with each event, 0 < ρ < 1: ρ^HalfLife = ½.
 func HalfLife(ρ float64) float64 { return -math.Ln2 / logistic.Log(ρ) }
 
-// sane bounds the weights and evidences that are read. Learnt weights are below 1,000.
+// sane bounds the weights and the log evidence of a restored posterior. Weights that were
+// learnt are below 1,000.
 const sane = 1e30
 
-// Read reads a posterior behind its length, which [codec.Writer.Part64] wrote, and
-// fails as CheckAs does.
+// Read reads a posterior that [codec.Writer.Part64] wrote: its length, then its bytes. If
+// CheckAs refuses the posterior, r fails.
 func Read(r *codec.Reader, fresh *Posterior) *Posterior {
 	p := new(Posterior)
 	r.Unmarshal64(p)
@@ -28,11 +29,11 @@ func Read(r *codec.Reader, fresh *Posterior) *Posterior {
 	return p
 }
 
-// CheckAs refuses a posterior that is not configured as fresh, or whose numbers no
-// learning leads to. It costs what Check costs.
+// CheckAs returns an error if p and fresh have different configurations, or if p holds
+// numbers that learning cannot produce. It costs as much as Check.
 func (p *Posterior) CheckAs(fresh *Posterior) error {
 	if !p.Alike(fresh) {
-		return fmt.Errorf("a head of %d inputs and site %v that the configuration does not make: one with another prior, half-life or site", p.Dim(), p.Site())
+		return fmt.Errorf("a head of %d inputs and site %v does not match the configuration: its prior, half-life or site is another", p.Dim(), p.Site())
 	}
 	for j, w := range p.mean {
 		if !(math.Abs(w) <= sane) {

@@ -7,11 +7,11 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// Update absorbs one event: inputs x, label y = ±1, its likelihood raised to the power
-// phi in (0, 1]. It costs O(D²) and allocates nothing. It neither keeps nor changes x;
-// the record refers to it. It panics before any change if len(x) ≠ D, an entry is not
-// finite, y is not ±1 or phi not in (0, 1]. A vector with an entry beyond 2¹⁰⁰ is
-// shortened by a power of two, and the record holds the shortened copy.
+// Update learns one event: inputs x and label y = ±1. It raises the likelihood to the
+// power phi in (0, 1]. It costs O(D²) and allocates nothing. It does not change x. The
+// posterior does not refer to x afterwards, but the record does. Update panics before any
+// change if len(x) ≠ D, an entry is not finite, y is not ±1 or phi is not in (0, 1]. If an
+// entry exceeds 2¹⁰⁰, Update divides x by a power of two, and the record holds that copy.
 func (p *Posterior) Update(x []float64, y, phi float64) Record {
 	p.checkLength(len(x))
 	scale := scaleOf(x)
@@ -33,8 +33,8 @@ func checkLabel(y, phi float64) {
 	}
 }
 
-// momentsAlong returns m = wᵀx and a = xᵀVx for p.u = Vx. If rounding has cost V its
-// sign it computes V and p.u again.
+// momentsAlong returns m = wᵀx and a = xᵀVx; p.u holds Vx. If rounding made a negative,
+// it computes V and p.u again.
 func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
 	a = dot(x, p.u)
 	if !(a >= 0) {
@@ -46,7 +46,7 @@ func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
 	return inOrder(p.mean, x), a
 }
 
-// absorb learns the event for p.u = Vx.
+// absorb learns the event; p.u holds Vx.
 func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
 	st := p.solve(m, a, y, phi)
 	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.Fades()}
@@ -90,7 +90,7 @@ func (p *Posterior) solve(m, a, y, phi float64) Step {
 	return st
 }
 
-// Fades returns how often the sites have faded.
+// Fades returns how often forget has run.
 func (p *Posterior) Fades() uint64 {
 	if p.halfLife == 0 {
 		return 0
@@ -98,7 +98,7 @@ func (p *Posterior) Fades() uint64 {
 	return p.updates / forgetEvery
 }
 
-// scaleOf returns the power of two that brings x within ±longest, mostly 1. It panics if
+// scaleOf returns the power of two that brings x within ±longest, usually 1. It panics if
 // an entry is not finite.
 func scaleOf(x []float64) float64 {
 	largest := 0.0
@@ -128,8 +128,8 @@ func inOrder(x, y []float64) float64 {
 	return s
 }
 
-// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, 0 for x = 0, of the matrices as written. It
-// overwrites p.u.
+// residual returns |xᵀV(Λx) − xᵀx|/xᵀx, and 0 for x = 0. It ignores updates that wait in
+// p.block. It overwrites p.u.
 func (p *Posterior) residual(x []float64) float64 {
 	xx := dot(x, x)
 	if xx == 0 {
@@ -142,9 +142,9 @@ func (p *Posterior) residual(x []float64) float64 {
 	return math.Abs(dot(p.u, λx)-xx) / xx
 }
 
-// forget lets the sites fade by a power prior, Λ ← kΛ + (1−k)Λ₀ and η likewise: what has
-// been learnt returns to the prior, never beyond it. (Dividing V by ρ lets the variance
-// of a silent input grow without bound.) V is stale until remake.
+// forget moves the posterior towards the prior, as a power prior does: Λ ← kΛ + (1−k)Λ₀,
+// and η in the same way. It never moves beyond the prior. (If V were divided by ρ, the
+// variance of an input that is always 0 would grow without bound.) V is wrong until remake.
 func (p *Posterior) forget() {
 	for i := range p.precision {
 		p.precision[i] = float64(p.precision[i] * p.keep)
