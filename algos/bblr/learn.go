@@ -9,17 +9,20 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// learn learns the mixture and γ from the rows for BBLR4, together with w, from two
-// starts: w and γ as SLA without probes left them, and w₀ with γ = 1, which is near
-// logistic regression. Both begin with the rates of true positives and negatives as
-// the ends of μ (section 3.2). The lower objective wins and is searched, and what a
-// probe improves is learnt from again. w is set to where that ends.
+// learn fits the mixture, γ and w to the rows, for BBLR4. It runs two descents. One
+// starts at the w and γ of SLA without probes. The other starts at w₀ with γ = 1, which
+// is near logistic regression. At both starts a and a+b, the extremes of μ, come from
+// the true positive and true negative rates (section 3.2). The descent that ends lower
+// goes on: probes search around it, and after a gain of ε_L there is one more descent
+// and search. If w₀ is still better, the last search starts from w₀. w is set to the
+// result.
 //
-// λ stays what the held-out fifth chose. The gradient of (39) by λ is |w|²/2, never
-// negative; with the prior's normaliser −(D/2)·ln λ the optimum is λ = D/|w|², but
-// then γ and |w|, which only matter as a product, run to ∞ and 0.
+// λ is not learnt: SLAM chose it on the held-out fifth. The derivative of
+// (39) by λ is |w|²/2 ≥ 0, so that 0 would be best. With the prior's normaliser,
+// −(D/2)·ln λ, the optimum is D/|w|². But then γ → ∞ and |w| → 0, because only their
+// product matters.
 func (f *fitter) learn(ctx context.Context, γ float64, w0, w []float64) (Likelihood, *sla, error) {
-	const rounds = 2 // of learning and search, at most: MEASURED.md
+	const rounds = 2 // of a descent and a search, at most: MEASURED.md
 	other := slices.Clone(w0)
 	l, value, err := f.descendAll(ctx, f.problem.rates(w, γ), w)
 	if err != nil {
@@ -56,18 +59,18 @@ func (f *fitter) learn(ctx context.Context, γ float64, w0, w []float64) (Likeli
 	return l, s, err
 }
 
-// only is the single level that is searched at a γ that was learnt.
+// only returns the one level to search when γ is learnt and not raised in steps.
 func (f *fitter) only(l Likelihood) level {
 	return level{gamma: l.Gamma, radius: f.Radius, spacing: f.Spacing}
 }
 
-// descendAll moves l and w to where equation 39 is lower and returns it: first l alone,
-// then both by one descent. There is no minimum to go to: γ → ∞ while γw stays takes
-// the penalty away. So the steps are few.
+// descendAll lowers equation 39: first it changes l alone, then l and w together. It
+// sets w, and returns l and the value. Equation 39 has no minimum in (γ, w): if γ → ∞
+// at constant γw, the penalty goes to 0. So the number of steps is small.
 func (f *fitter) descendAll(ctx context.Context, l Likelihood, w []float64) (Likelihood, float64, error) {
 	const (
-		steps  = 40 // the most; up to 30 are usual
-		enough = 10 // of ε_L, what two of them must gain
+		steps  = 40 // at most; fits usually take up to 30
+		enough = 10 // it ends when two steps in a row gain less than 10·ε_L each
 	)
 	j := fullObjective{newObjective(f.problem, l.curve(), f.Lambda)}
 	j.margins(j.m, w)
@@ -84,27 +87,28 @@ func (f *fitter) descendAll(ctx context.Context, l Likelihood, w []float64) (Lik
 	return j.of(v[j.d:]), value, err
 }
 
-// A fullObjective is equation 39 as a function of w, logit w, logit θ and ln γ, in
-// this order, all of which may be any numbers. Of fewer, the last three alone, it is
-// that at the margins as they are, without the penalty.
+// A fullObjective is equation 39 as a function of the coefficients, logit Mix, logit θ
+// and ln γ, in this order. Each of them may be any real number. If the coefficients are
+// left out, the margins j.m stay as they are and there is no penalty.
 type fullObjective struct {
-	*objective // its curve is set by gradient
+	*objective // only gradient sets its curve
 }
 
-// of returns the likelihood with the parameters v. Where the rows can be separated
-// γ has no best value; it ends at e⁴⁰.
+// of returns the likelihood with the parameters v = (logit Mix, logit θ, ln γ). If a
+// plane separates the labels, a larger γ is always better; so γ is at most e⁴⁰.
 func (fullObjective) of(v []float64) Likelihood {
 	const most = 40
 	γ := logistic.Exp(min(max(v[2], -most), most))
 	return Likelihood{Mix: logistic.Sigmoid(v[0]), Theta: logistic.Sigmoid(v[1]), Gamma: γ}
 }
 
-// at returns the parameters of l.
+// at is the inverse of of: it returns the parameters of l.
 func (fullObjective) at(l Likelihood) []float64 {
 	return []float64{logistic.Logit(l.Mix), logistic.Logit(l.Theta), logistic.Log(l.Gamma)}
 }
 
-// gradient is equations 25, 26 and 31 to 35 and the chain rule.
+// gradient returns the value at v and sets grad to the gradient, by equations 25, 26
+// and 31 to 35 and the chain rule.
 func (j fullObjective) gradient(grad, v []float64) float64 {
 	last := len(v) - 3
 	w, l := v[:last], j.of(v[last:])
@@ -132,9 +136,9 @@ func (j fullObjective) gradient(grad, v []float64) float64 {
 	return sum + float64(0.5*float64(j.lambda*dot(w, w)))
 }
 
-// rates returns the likelihood between the rates of true positives and negatives of
-// w, each short of 1 by half a row's weight, because a mixture without plateaus would
-// never get them back.
+// rates returns Rates of the linear classifier w, with γ. It keeps both rates half
+// the mean weight of a row away from 0 and 1. A rate of 1 would mean no plateau, and no
+// descent from there would find one.
 func (p *problem) rates(w []float64, γ float64) Likelihood {
 	m := make([]float64, p.n)
 	p.margins(m, w)
@@ -151,7 +155,7 @@ func (p *problem) rates(w []float64, γ float64) Likelihood {
 	}
 	half := float64(0.5 * p.total / float64(p.n))
 	rate := func(class int) float64 {
-		least := min(half, all[class]/2) // all rows of a label may weigh less
+		least := min(half, all[class]/2) // the rows of a label may weigh less than half in all
 		return min(max(right[class], least), all[class]-least) / all[class]
 	}
 	l := Rates(rate(1), rate(0))
@@ -166,9 +170,9 @@ func (p *problem) rates(w []float64, γ float64) Likelihood {
 //
 //	w = 2 − (TNR+TPR),   θ = (1−TNR)/(2 − (TNR+TPR)).
 //
-// A perfect classifier makes that 0/0 and one worse than chance makes w > 1:
-// then w is clipped to 1, and θ is the fraction (1−TNR)/((1−TNR)+(1−TPR)) of its
-// mistakes that concern negatives, ½ without mistakes. γ is 1.
+// w is the Mix of the likelihood, not the coefficients. θ is the fraction of the two
+// error rates that is the false positive rate, and ½ for a perfect classifier, where the
+// equation is 0/0. A classifier worse than chance would have w > 1: w is then 1. γ is 1.
 func Rates(tpr, tnr float64) Likelihood {
 	miss, alarm := 1-tpr, 1-tnr
 	l := Likelihood{Mix: min(miss+alarm, 1), Theta: 0.5, Gamma: 1}

@@ -2,19 +2,19 @@ package bblr
 
 import "slices"
 
-// A problem is the labelled rows of a fit, laid out for sums over them. Each row
-// i counts weight_i times; every sum runs over the rows in the order given.
+// A problem is the labelled rows of a fit, stored so that sums over rows and over
+// columns are fast. Row i counts weight_i times. Every sum runs in the rows' order.
 type problem struct {
 	n, d   int
 	rows   []float64 // N×D by rows
-	cols   []float64 // D×N by rows: column j of x lies together
+	cols   []float64 // D×N by rows: the transpose of rows, so that a column of x is contiguous
 	y      []float64
 	weight []float64
 	total  float64 // Σ weight
 }
 
-// newProblem copies x; it keeps y and weight, which nobody changes. A nil weight
-// is 1 everywhere.
+// newProblem copies x. It stores y and weight without a copy: nobody may change them
+// later. A nil weight is 1 for each row.
 func newProblem(x [][]float64, y, weight []float64) *problem {
 	p := &problem{n: len(x), d: len(x[0]), y: y, weight: weight}
 	p.rows = make([]float64, p.n*p.d)
@@ -36,7 +36,7 @@ func (p *problem) weigh() {
 	}
 }
 
-// layColumns fills cols from rows.
+// layColumns sets cols to the transpose of rows.
 func (p *problem) layColumns() {
 	p.cols = make([]float64, p.n*p.d)
 	for i := range p.n {
@@ -49,8 +49,8 @@ func (p *problem) layColumns() {
 func (p *problem) row(i int) []float64    { return p.rows[i*p.d : (i+1)*p.d] }
 func (p *problem) column(j int) []float64 { return p.cols[j*p.n : (j+1)*p.n] }
 
-// margins sets dst_i to y_i·wᵀx_i. If fewer than a quarter of the weights are not 0,
-// it sums over their columns.
+// margins sets dst_i to y_i·wᵀx_i. If more than three quarters of the coefficients w
+// are 0, it adds up only the columns of the others.
 func (p *problem) margins(dst, w []float64) {
 	support := 0
 	for _, v := range w {
@@ -80,7 +80,8 @@ func (p *problem) margins(dst, w []float64) {
 	}
 }
 
-// A curve is a loss of the margin v = yγz, one side for each label.
+// A curve is the loss as a function of the margin v = yγz. Each label has its own
+// function, a side.
 type curve struct {
 	plus, minus side
 	gamma       float64
@@ -100,20 +101,21 @@ func (c *curve) side(y float64) *side {
 	return &c.minus
 }
 
-// An objective is equation 39, Σ weight·loss + λ/2·|w|², or with a prior the
-// negative of 41, Σ weight·loss − Σ ln π(w_j). It belongs to one goroutine.
+// An objective is the function of w that a fit minimises. Without a prior it is
+// equation 39, Σ weight·loss + λ/2·|w|². With a prior it is the negative of equation
+// 41, Σ weight·loss − Σ ln π(w_j). It belongs to one goroutine.
 type objective struct {
 	*problem
 	curve
 	lambda float64
-	prior  prior     // nil, or in the place of λ for value and probes; gradient leaves it out
-	m      []float64 // scratch: margins before γ, N
+	prior  prior     // if not nil, value and penaltyOf use it and not λ; gradient ignores it
+	m      []float64 // scratch of length N: y_i·wᵀx_i, not yet multiplied by γ
 }
 
 // A prior is a distribution of the coefficients.
 type prior interface {
 	LogDensity(coef []float64) float64
-	logDensity(a float64) float64 // of one; it falls with |a|
+	logDensity(a float64) float64 // of one coefficient; it decreases with |a|
 }
 
 func newObjective(p *problem, c curve, λ float64) *objective {
@@ -133,7 +135,7 @@ func (o *objective) penalty(w []float64) float64 {
 	return float64(0.5 * float64(o.lambda*dot(w, w)))
 }
 
-// penaltyOf returns what one coefficient adds to the penalty. It rises with |v|.
+// penaltyOf returns what a coefficient v adds to the penalty. It increases with |v|.
 func (o *objective) penaltyOf(v float64) float64 {
 	if o.prior != nil {
 		return -o.prior.logDensity(v)
@@ -141,7 +143,7 @@ func (o *objective) penaltyOf(v float64) float64 {
 	return float64(0.5 * float64(o.lambda*float64(v*v)))
 }
 
-// sum returns the objective without the penalty at the margins o.m.
+// sum returns the sum of the losses at the margins o.m: the objective without penalty.
 func (o *objective) sum() float64 {
 	sum := 0.0
 	for i, m := range o.m {
@@ -151,8 +153,8 @@ func (o *objective) sum() float64 {
 	return sum
 }
 
-// gradient returns the objective at w and sets grad to its gradient, both with
-// the penalty of λ alone.
+// gradient returns equation 39 at w and sets grad to its gradient. It ignores the
+// prior: the penalty is λ/2·|w|².
 func (o *objective) gradient(grad, w []float64) float64 {
 	for j := range grad {
 		grad[j] = float64(o.lambda * w[j])
