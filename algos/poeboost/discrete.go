@@ -10,38 +10,40 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// An ErrorRate says which P_e in [ε, ½] (16) an expert of POEBoost.DS gets.
+// An ErrorRate is the rule that chooses P_e of an expert of POEBoost.DS. (6) allows P_e
+// from ε, the weighted error, to ½ (16).
 type ErrorRate uint8
 
 const (
-	// Minimising is √ε/(√ε + √(1−ε)), which makes (6) least.
+	// Minimising is √ε/(√ε + √(1−ε)), which minimises the left side of (6).
 	Minimising ErrorRate = iota
 	// Greedy is ε, the paper's choice: the most confident expert that (6) admits.
-	// (6) is then exactly 2 and no gain is guaranteed.
+	// The left side of (6) is then exactly 2, and no gain is guaranteed.
 	Greedy
 )
 
 // DiscreteConfig says how to run POEBoost.DS. A zero field means the default.
 type DiscreteConfig struct {
-	Rounds    int       // at most so many, 1 to boost.MaxRounds; 0 is DefaultRounds
+	Rounds    int       // the most rounds to run, 1 to boost.MaxRounds; 0 is DefaultRounds
 	Weights   []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	ErrorRate ErrorRate // Minimising by default
 
-	// Printed leaves Qᵢ out of the weights, as algorithm 3 is printed. With Greedy that
-	// is AdaBoost, which guarantees nothing about the likelihood.
+	// Printed leaves Qᵢ out of the weights, as algorithm 3 in the paper does. With Greedy
+	// that is AdaBoost, and the likelihood may fall.
 	Printed bool
 }
 
-// Discrete is POEBoost.DS, algorithm 3 with the Qᵢ of (8), over stumps. A round
-// weighs the examples by (7), takes the stump h of least weighted error ε, gives it
-// a P_e in [ε, ½] and lets the expert
+// Discrete is POEBoost.DS over stumps: algorithm 3 with the Qᵢ of (8). Each round
 //
-//	P(y | x, h) = 1 − P_e where h(x) = y, else P_e
+//   - weighs the examples by (7),
+//   - finds the stump h with the smallest weighted error ε,
+//   - chooses P_e in [ε, ½] by the ErrorRate,
+//   - adds the expert P(y | x, h) = 1 − P_e if h(x) = y, else P_e, to the product. This
+//     adds 2αh(x) to the log-odds, α = ½ ln((1−P_e)/P_e).
 //
-// join the product, which adds 2αh(x) to the log-odds, α = ½ ln((1−P_e)/P_e).
-//
-// It ends before a round with ε ≥ ½ (boost.NoEdge) and after one with ε ≤ 1e−10
-// (boost.Separated), which counts as 1e−10 in P_e: ε = 0 would make α infinite.
+// Training ends if the best stump has ε ≥ ½ (boost.NoEdge); that stump is not added. It
+// also ends after a round with ε ≤ 1e−10 (boost.Separated). P_e is then computed from
+// 1e−10, because ε = 0 would make α infinite.
 type Discrete struct {
 	sample
 	errorRate ErrorRate
@@ -62,16 +64,16 @@ type DiscreteRound struct {
 }
 
 const (
-	// A stump with an ε up to separated counts as perfect.
+	// A stump with ε ≤ separated counts as perfect.
 	separated = 1e-10
-	// An edge 1 − 2ε up to noEdge counts as none. A sum of N weights may be off by
-	// N·2⁻⁵³ of the total, its edge by twice that: 2⁻³⁹ for N = 8,192. That is above
-	// the resolution of boost's search, 2⁻⁴⁶.
+	// An edge 1 − 2ε ≤ noEdge counts as 0. The relative rounding error of a sum of N
+	// weights is at most N·2⁻⁵³, and that of the edge twice as much: 2⁻³⁹ for N = 8,192.
+	// That is coarser than the resolution of boost's search, 2⁻⁴⁶.
 	noEdge = 0x1p-39
 )
 
 // NewDiscrete prepares POEBoost.DS on d with labels y = ±1, which are copied. The error
-// joins all that is wrong with y and cfg.
+// joins all faults of y and cfg.
 func NewDiscrete(d *boost.Data, y []float64, cfg DiscreteConfig) (*Discrete, error) {
 	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
 	if cfg.ErrorRate > Greedy {
@@ -90,12 +92,12 @@ func NewDiscrete(d *boost.Data, y []float64, cfg DiscreteConfig) (*Discrete, err
 	return b, nil
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause between
-// two rounds; a later call goes on from there.
+// Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
+// and returns the cause; a later call continues with the next round.
 func (b *Discrete) Train(ctx context.Context) error { return train(ctx, b.Round) }
 
-// Round runs one round and reports whether it did; otherwise Stopped says why
-// not. It costs one search and some 2N exponentials, and allocates nothing.
+// Round runs one round. It returns false if training has ended; [Discrete.Stopped] says
+// why. It costs one search and some 2N exponentials, and allocates nothing.
 func (b *Discrete) Round() bool {
 	if b.finished() {
 		return false
@@ -135,7 +137,7 @@ func (b *Discrete) Round() bool {
 	return true
 }
 
-// choose sets P_e, α and (6), given ε.
+// choose sets P_e, α and the left side of (6) from ε.
 func (r *DiscreteRound) choose(rate ErrorRate) {
 	ε := max(r.Epsilon, separated)
 	r.ErrorRate, r.Alpha = ε, -logistic.Logit(ε)/2
