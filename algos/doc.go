@@ -33,7 +33,6 @@
 //	game, information  zero-sum games; entropies and divergences
 //	eval               progressive validation: log loss, 1-ROCA%, calibration
 //	internal/logistic  exp, log and σ with the same bits on every CPU
-//	internal/task      slow work in the background, with no bit depending on when it runs
 //	internal/codec     the bytes of models: fields with bounds and one sticky error
 //	internal/task      slow work that starts at one event count and ends at a later one
 //	algotest           the laws that every classifier obeys, as a test suite

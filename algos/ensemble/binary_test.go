@@ -2,9 +2,9 @@ package ensemble
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -52,8 +52,7 @@ func TestRefusesDamagedBytes(t *testing.T) {
 			refuse(string(e.Kind()), damaged)
 		}
 		for j, kind := range Kinds() {
-			// The trees of the first two kinds, and stumps among them, are of one form.
-			if j == i || j < 2 && (i < 2 || e.Kind() == AdaBoost) {
+			if j == i || slices.Contains(factsOf(t, e.Kind()).readAs, kind) {
 				continue
 			}
 			damaged := bytes.Clone(b)
@@ -69,18 +68,13 @@ func TestRefusesDamagedBytes(t *testing.T) {
 // Answers that float64 does not hold are refused, whatever the booster's own
 // package says of its numbers.
 func TestRefusesAnswersBeyondRange(t *testing.T) {
-	le := binary.LittleEndian
-	huge := math.Float64bits(math.MaxFloat64)
 	for _, e := range buildAll(t, drawWindow(7, 60, 4)) {
-		b := encode(t, e)
-		switch e.Kind() {
-		case AnyBoost, RealAdaBoost, AdaBoost, BHBoost, VIBoost:
-			le.PutUint64(b[len(b)-8:], huge) // the last leaf, score or α
-		case BBLR:
-			le.PutUint64(b[16+16:], 0) // the mixture's weight: nothing saturates
-		default:
-			continue // whose numbers have narrow bounds
+		exceed := factsOf(t, e.Kind()).exceed
+		if exceed == nil {
+			continue
 		}
+		b := encode(t, e)
+		exceed(b)
 		if err := new(Ensemble).UnmarshalBinary(b); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: the error %v, want one that wraps %v", e.Kind(), err, ErrFormat)
 		}

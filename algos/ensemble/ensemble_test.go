@@ -219,15 +219,14 @@ func TestNoEdge(t *testing.T) {
 		}
 	}
 	for i, r := range Build(t.Context(), Kinds(), w) {
-		switch k := Kinds()[i]; k {
-		case AdaBoost, POEBoostDS, POEBoostCS:
-			if !errors.Is(r.Err, ErrNoEdge) {
-				t.Errorf("%s: the error %v, want one that wraps %v", k, r.Err, ErrNoEdge)
-			}
-		case AnyBoost, RealAdaBoost: // which divide twice
-			if r.Err != nil {
-				t.Errorf("%s: %v", k, r.Err)
-			} else if z := r.Ensemble.LogOdds([]float64{0, 0}); !(z > 0) {
+		k := Kinds()[i]
+		switch facts := factsOf(t, k); {
+		case facts.noEdge && !errors.Is(r.Err, ErrNoEdge):
+			t.Errorf("%s: the error %v, want one that wraps %v", k, r.Err, ErrNoEdge)
+		case facts.cutsTwice && r.Err != nil:
+			t.Errorf("%s: %v", k, r.Err)
+		case facts.cutsTwice:
+			if z := r.Ensemble.LogOdds([]float64{0, 0}); !(z > 0) {
 				t.Errorf("%s: log-odds %v of (0, 0), want more than 0", k, z)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"hamlet/algos/viboost"
 )
 
-// A Kind names a booster, as hamlet fit names it.
+// A Kind names a booster in --ensembles, in configurations and in bytes.
 type Kind string
 
 const (
@@ -65,10 +65,18 @@ type booster struct {
 // boosters are all kinds. The place of a kind is its code in the bytes: append new
 // ones.
 //
-// A new booster takes its constant above, an entry here, and its golden file
-// (go test ./algos/ensemble -run 'TestGolden$' -update). Configuration, bytes, errors
-// and tests take their lists of kinds from here. Prose that lists the kinds: doc.go,
-// the help of --ensembles in cmd/internal/settings, README.md.
+// A new booster takes, in this order:
+//
+//   - its algorithm, in a package that has boosters, mostly algos/boost ("A booster of
+//     one's own" in its doc; realadaboost.go is a short one to start from);
+//   - its constant above and an entry here, at the end, with 64 bins if it makes cuts
+//     and a check that refuses bytes that its build cannot make;
+//   - its facts in kinds_test.go, which fails without them, and its golden file
+//     (go test ./algos/ensemble -run 'TestGolden$' -update);
+//   - a line in the tables of this package's doc and of MEASURED.md.
+//
+// Configurations, help texts, bytes and errors follow from the entry. Models that do
+// not name the booster do not change.
 var boosters = [...]booster{
 	{
 		kind: AnyBoost, bins: bins, read: reader(checkTrees),

@@ -22,12 +22,12 @@ type Expert interface {
 	Pool(like []Expert, v *View) Score
 
 	// Learn learns v with its label and the weight ω in (0, 1]. was is what Score
-	// said of v. It returns the weight that Withdraw takes back, 0 if there is
-	// nothing to take back.
+	// said of v. It returns the weight that Withdraw takes back, in [0, 1], 0 if there
+	// is nothing to take back. grid makes sums of weights in float32 exact.
 	Learn(v *View, was Score, spam bool, ω float64) (counted float64)
 
-	// Withdraw takes back what Learn counted. An expert whose learning is not a sum
-	// keeps a trace of the event, and does nothing here.
+	// Withdraw takes back what Learn counted, to the last bit. An expert whose learning
+	// is not a sum keeps a trace of the event, and does nothing here.
 	Withdraw(v *View, spam bool, counted float64)
 
 	encoding.BinaryAppender    // Entry.Size bytes
@@ -40,7 +40,7 @@ const MaxInputs = 3
 // A Score is an expert's answer to one event.
 type Score struct {
 	LogOdds float64            // s: what the expert learns from, nats
-	Inputs  [MaxInputs]float64 // what it says to the head: as many as Entry.Inputs has
+	Inputs  [MaxInputs]float64 // what it says to the head, as many as Entry.Inputs has; each within ±10 (clip)
 
 	// Surprise is how unlike all that the expert learnt the event is, in nats; 0 from
 	// an expert whose Entry has no surprise.
@@ -50,7 +50,7 @@ type Score struct {
 // Parts are the parts of a body that lists read. Those that a body does not have are
 // empty.
 type Parts struct {
-	Head, Text []byte           // H and T of a message (package feature)
+	Head, Text []byte           // H and T of a message (package feature): T begins with the subject, at most 8,000 bytes
 	Numbers    []feature.Number // of a vector: those with hashed names
 }
 
@@ -61,7 +61,9 @@ type View struct {
 }
 
 // A List says how a body is read into a View. Experts whose entries point to one List
-// share its View, so that a body is hashed once for all of them.
+// share its View, so that a body is hashed once for all of them. The View is used
+// again: Read overwrites what the last body left. An index means what the list and its
+// experts agree on; the hasher's are below 2^tableBits.
 type List struct {
 	Read func(h *feature.Hasher, v *View, p *Parts)
 }
@@ -120,8 +122,9 @@ const (
 )
 
 // Messages registers the experts that read mail and text. To add one, write a type
-// that is an Expert and add its entry here, at the end. All else follows from the
-// entry: the names that a configuration takes and their order in its help, the head's
+// that is an Expert (naivebayes.go is one that counts, adagrad.go one that does not)
+// and add its entry here, at the end. Laws that every entry obeys are in
+// expert_test.go. All else follows from the entry: the names that a configuration takes and their order in its help, the head's
 // inputs and their prior, explanations, tables and their sizes in checkpoints,
 // withdrawals, pooled answers. Whether a model has the expert by default is
 // Default's to say.

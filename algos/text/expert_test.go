@@ -28,8 +28,9 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(5, 6))
 			h := feature.NewHasher(bits)
+			scratch := new(text.View)
 			view := func() *text.View {
-				words := make([]byte, 60)
+				words := make([]byte, 1+r.IntN(120))
 				numbers := []feature.Number{}
 				for i := range words {
 					words[i] = "abc  "[r.IntN(5)]
@@ -37,8 +38,11 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 				for range 8 {
 					numbers = append(numbers, feature.Number{Name: string(rune('a' + r.IntN(26))), Value: r.NormFloat64()})
 				}
-				v := new(text.View)
-				e.Reads.Read(h, v, &text.Parts{Head: words, Text: words, Numbers: numbers})
+				v, parts := new(text.View), &text.Parts{Head: words, Text: words, Numbers: numbers}
+				e.Reads.Read(h, v, parts)
+				if e.Reads.Read(h, scratch, parts); !slices.Equal(scratch.Index, v.Index) || !slices.Equal(scratch.Value, v.Value) {
+					t.Fatal("a view that is used again holds more than the body")
+				}
 				return v
 			}
 			image := func(e text.Expert) []byte {
@@ -69,6 +73,14 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 				if alone := expert.Pool([]text.Expert{expert}, v); abs(alone.LogOdds-was.LogOdds) > 1e-9*(1+abs(was.LogOdds)) {
 					t.Fatalf("pooled alone it says %+v, else %+v", alone, was)
 				}
+				if empty := expert.Pool([]text.Expert{expert, fresh}, v); abs(empty.LogOdds-was.LogOdds) > 1e-9*(1+abs(was.LogOdds)) {
+					t.Fatalf("pooled with one that learnt nothing it says %+v, else %+v", empty, was)
+				}
+				for _, input := range was.Inputs {
+					if !(abs(input) <= 10) {
+						t.Fatalf("the input %v is beyond ±10", input)
+					}
+				}
 				for _, rest := range was.Inputs[len(e.Inputs):] {
 					if rest != 0 {
 						t.Fatalf("more inputs than %d: %+v", len(e.Inputs), was)
@@ -76,7 +88,14 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 				}
 				surprised = surprised || was.Surprise != 0
 				spam := r.IntN(2) == 0
-				all = append(all, learnt{v, spam, expert.Learn(v, was, spam, 0.75)})
+				counted := expert.Learn(v, was, spam, 0.75)
+				if !(counted >= 0 && counted <= 1) {
+					t.Fatalf("the weight %v to withdraw is not in 0…1", counted)
+				}
+				all = append(all, learnt{v, spam, counted})
+			}
+			if v := view(); fresh.Pool([]text.Expert{fresh, expert}, v).LogOdds == fresh.Score(v).LogOdds {
+				t.Error("pooled with one that learnt, an expert says what it says alone")
 			}
 			if surprised != e.Surprise {
 				t.Errorf("surprised: %v, its entry says %v", surprised, e.Surprise)
