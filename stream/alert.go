@@ -293,10 +293,7 @@ func (a *Alert) Validate() error {
 	if a.Partition < 0 {
 		errs = append(errs, fmt.Errorf("partition: %d is below 0", a.Partition))
 	}
-	if y := a.Time.UTC().Year(); y < 1 || y > 9999 {
-		errs = append(errs, errors.New("time: outside years 1 to 9999"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkTime(a.Time))...)
 }
 
 func (l *LabelReport) validate() (errs []error) {

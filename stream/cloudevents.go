@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"mime"
@@ -67,12 +68,12 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 	add(headerContentType, ContentTypeProtobuf)
 	add(headerSpecVersion, specVersion)
 	add(headerID, e.ID)
-	add(headerSource, url.PathEscape(orDefault(e.Source))) // CloudEvents wants a URI reference
+	add(headerSource, url.PathEscape(cmp.Or(e.Source, DefaultName))) // CloudEvents wants a URI reference
 	add(headerType, typePrefix+e.Action.String()+typeSuffix)
 	if !e.Time.IsZero() {
 		add(headerTime, e.Time.UTC().Format(time.RFC3339Nano))
 	}
-	add(headerTenant, orDefault(e.Tenant))
+	add(headerTenant, cmp.Or(e.Tenant, DefaultName))
 	return value, headers, nil
 }
 
@@ -153,14 +154,11 @@ func (e *Event) fillIn(headers []Header) error {
 // merge sets a field that is absent to a header's value. An empty header counts as
 // absent, because CloudEvents has no empty attributes.
 func merge(field *string, absent, header string) error {
-	if header == "" {
-		return nil
-	}
-	if *field == absent {
+	switch {
+	case header == "" || *field == header:
+	case *field == absent:
 		*field = header
-		return nil
-	}
-	if *field != header {
+	default:
 		return errors.New("the event itself says otherwise")
 	}
 	return nil

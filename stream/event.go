@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -33,30 +34,23 @@ const (
 	Unlearn               // withdraw the event Of
 )
 
+var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn"}
+
 // String returns the action's name on the wire.
 func (a Action) String() string {
-	switch a {
-	case Learn:
-		return "learn"
-	case Relearn:
-		return "relearn"
-	case Unlearn:
-		return "unlearn"
+	if a > Unlearn {
+		return fmt.Sprintf("Action(%d)", uint8(a))
 	}
-	return fmt.Sprintf("Action(%d)", uint8(a))
+	return actionNames[a]
 }
 
 // ParseAction reads an action's name; the empty name is Learn.
 func ParseAction(s string) (Action, error) {
-	switch s {
-	case "", "learn":
-		return Learn, nil
-	case "relearn":
-		return Relearn, nil
-	case "unlearn":
-		return Unlearn, nil
+	i := slices.Index(actionNames[:], cmp.Or(s, actionNames[Learn]))
+	if i < 0 {
+		return 0, fmt.Errorf("action: %s is not one of %s", word(s), strings.Join(actionNames[:], ", "))
 	}
-	return 0, fmt.Errorf("action: %s is not one of learn, relearn, unlearn", word(s))
+	return Action(i), nil
 }
 
 // A Label says what a message is.
@@ -68,30 +62,23 @@ const (
 	Spam
 )
 
+var labelNames = [...]string{Unlabelled: "", Ham: "ham", Spam: "spam"}
+
 // String returns the label's name on the wire; it is empty for Unlabelled.
 func (l Label) String() string {
-	switch l {
-	case Unlabelled:
-		return ""
-	case Ham:
-		return "ham"
-	case Spam:
-		return "spam"
+	if l > Spam {
+		return fmt.Sprintf("Label(%d)", uint8(l))
 	}
-	return fmt.Sprintf("Label(%d)", uint8(l))
+	return labelNames[l]
 }
 
 // ParseLabel reads "spam", "ham" or, for a score request, "".
 func ParseLabel(s string) (Label, error) {
-	switch s {
-	case "":
-		return Unlabelled, nil
-	case "ham":
-		return Ham, nil
-	case "spam":
-		return Spam, nil
+	i := slices.Index(labelNames[:], s)
+	if i < 0 {
+		return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
 	}
-	return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
+	return Label(i), nil
 }
 
 // A Kind says which body an event has.
@@ -194,9 +181,8 @@ func (e *Event) validateCommon() (errs []error) {
 	if strings.Contains(e.Source, "@") {
 		errs = append(errs, errors.New("source: an opaque name is wanted, not an address"))
 	}
-	// The years of RFC 3339 and protobuf.
-	if y := e.Time.UTC().Year(); y < 1 || y > 9999 {
-		errs = append(errs, errors.New("time: outside years 1 to 9999"))
+	if err := checkTime(e.Time); err != nil {
+		errs = append(errs, err)
 	}
 	if e.Action > Unlearn {
 		errs = append(errs, fmt.Errorf("action: unknown value %d", e.Action))
@@ -245,6 +231,14 @@ func (b *Body) validate() (errs []error) {
 		errs = append(errs, errors.New("body: exactly one of mail, text and vector is wanted"))
 	}
 	return errs
+}
+
+// checkTime accepts the years of RFC 3339 and protobuf.
+func checkTime(t time.Time) error {
+	if y := t.UTC().Year(); y < 1 || y > 9999 {
+		return errors.New("time: outside years 1 to 9999")
+	}
+	return nil
 }
 
 func checkName(s string, limit int) error {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -119,18 +120,13 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (j *jsonEvent) event() (Event, error) {
-	e := Event{ID: j.ID, Source: orDefault(j.Source), Tenant: orDefault(j.Tenant), Of: j.Of}
-	var errs []error
-	var err error
+	e := Event{ID: j.ID, Source: cmp.Or(j.Source, DefaultName), Tenant: cmp.Or(j.Tenant, DefaultName), Of: j.Of}
 	if j.Time != nil {
 		e.Time = j.Time.UTC()
 	}
-	if e.Action, err = ParseAction(j.Action); err != nil {
-		errs = append(errs, err)
-	}
-	if e.Label, err = ParseLabel(j.Label); err != nil {
-		errs = append(errs, err)
-	}
+	var errs [3]error
+	e.Action, errs[0] = ParseAction(j.Action)
+	e.Label, errs[1] = ParseLabel(j.Label)
 	bodies := 0
 	if j.Mail != nil {
 		bodies++
@@ -145,16 +141,9 @@ func (j *jsonEvent) event() (Event, error) {
 		e.Body = Body{Kind: Vector, Vector: *j.Vector}
 	}
 	if bodies > 1 {
-		errs = append(errs, errors.New("body: only one of mail, text and vector may be given"))
+		errs[2] = errors.New("body: only one of mail, text and vector may be given")
 	}
-	return e, errors.Join(errs...)
-}
-
-func orDefault(s string) string {
-	if s == "" {
-		return DefaultName
-	}
-	return s
+	return e, errors.Join(errs[:]...)
 }
 
 // checkFields returns the names of the outermost object, which the error calls what.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -66,7 +67,7 @@ func decodeProto(b []byte) (Event, error) {
 		return Event{}, unknownField(u)
 	}
 	e := Event{
-		ID: m.Id, Source: orDefault(m.Source), Tenant: orDefault(m.Tenant), Of: m.Of,
+		ID: m.Id, Source: cmp.Or(m.Source, DefaultName), Tenant: cmp.Or(m.Tenant, DefaultName), Of: m.Of,
 		Action: Action(m.Action), Label: Label(m.Label),
 	}
 	if m.Action < 0 || m.Action > eventpb.Action_ACTION_UNLEARN {

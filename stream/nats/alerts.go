@@ -298,25 +298,31 @@ func (a *Alerts) permanent(err, before error) error {
 	return nil
 }
 
-// violation finds in a server's error what was refused.
-var violation = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
+var permissionsViolation = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
+
+// violation returns what a server refused by err, Publish or Subscription, and its
+// subject. It returns "" for any other error.
+func violation(err error) (operation, subject string) {
+	if !errors.Is(err, natsgo.ErrPermissionViolation) {
+		return "", ""
+	}
+	m := permissionsViolation.FindStringSubmatch(err.Error())
+	if m == nil {
+		return "", ""
+	}
+	return m[1], m[2]
+}
 
 // denied reports whether last, a connection's last error, is why a request got no
 // answer. A connection keeps its last error until it reconnects. So a refusal to
 // publish counts only if it is of our subjects and was not there before. A refusal of
 // the subscription for answers always counts: it is made once a connection.
 func denied(last, before error) bool {
-	if !errors.Is(last, natsgo.ErrPermissionViolation) {
-		return false
+	operation, subject := violation(last)
+	if operation == "Subscription" {
+		return strings.HasPrefix(subject, natsgo.InboxPrefix)
 	}
-	m := violation.FindStringSubmatch(last.Error())
-	switch {
-	case m == nil:
-		return false
-	case m[1] == "Subscription":
-		return strings.HasPrefix(m[2], natsgo.InboxPrefix)
-	}
-	ours := strings.HasPrefix(m[2], "$JS.API.STREAM.") && strings.HasSuffix(m[2], "."+AlertStream) ||
-		strings.HasPrefix(m[2], alertPrefix)
+	ours := strings.HasPrefix(subject, "$JS.API.STREAM.") && strings.HasSuffix(subject, "."+AlertStream) ||
+		strings.HasPrefix(subject, alertPrefix)
 	return ours && last != before
 }

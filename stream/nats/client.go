@@ -56,18 +56,16 @@ func (c *Client) Score(ctx context.Context, body []byte, contentType string, exp
 	if err != nil {
 		return nil, err
 	}
+	verdicts := make([]stream.Verdict, 1)
 	if bytes.HasPrefix(data, []byte{'['}) {
-		var list []stream.Verdict
-		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, fmt.Errorf("ask on %s: the answer is no array of verdicts: %w", m.Subject, err)
-		}
-		return list, nil
+		err = json.Unmarshal(data, &verdicts)
+	} else {
+		err = json.Unmarshal(data, &verdicts[0])
 	}
-	var one stream.Verdict
-	if err := json.Unmarshal(data, &one); err != nil {
-		return nil, fmt.Errorf("ask on %s: the answer is no verdict: %w", m.Subject, err)
+	if err != nil {
+		return nil, fmt.Errorf("ask on %s: the answer has no verdicts: %w", m.Subject, err)
 	}
-	return []stream.Verdict{one}, nil
+	return verdicts, nil
 }
 
 // Info asks which model is served. Of several scorers one answers.

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -39,7 +38,7 @@ type Config struct {
 
 // Connect opens a connection that reconnects for ever, every quarter of a second. What
 // is published meanwhile is an error; it is not buffered, because nobody waits for an
-// answer that is minutes late. The caller closes the connection with [Close].
+// answer that is minutes late. The caller closes the connection.
 func Connect(cfg Config) (*natsgo.Conn, error) {
 	cfg.URL = cmp.Or(cfg.URL, DefaultURL)
 	cfg.Name = cmp.Or(cfg.Name, "hamlet")
@@ -78,22 +77,20 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 			log.Warn("nats error", "subject", subject, "error", err)
 		}),
 	}
-	ways := 0
+	var identity []natsgo.Option
 	if cfg.Creds != "" {
-		ways++
-		options = append(options, natsgo.UserCredentials(cfg.Creds))
+		identity = append(identity, natsgo.UserCredentials(cfg.Creds))
 	}
 	if cfg.User != "" || cfg.Password != "" {
-		ways++
-		options = append(options, natsgo.UserInfo(cfg.User, cfg.Password))
+		identity = append(identity, natsgo.UserInfo(cfg.User, cfg.Password))
 	}
 	if cfg.Token != "" {
-		ways++
-		options = append(options, natsgo.Token(cfg.Token))
+		identity = append(identity, natsgo.Token(cfg.Token))
 	}
-	if ways > 1 {
+	if len(identity) > 1 {
 		return nil, fmt.Errorf("connect to nats at %s: only one of a credentials file, a user and a token may be given", at)
 	}
+	options = append(options, identity...)
 	if cfg.TLS != nil {
 		options = append(options, natsgo.Secure(cfg.TLS))
 	}
@@ -107,10 +104,6 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 // connectError says what to do about err.
 func connectError(at string, err error) error {
 	advice := ""
-	var (
-		dns     *net.DNSError
-		unknown x509.UnknownAuthorityError
-	)
 	switch {
 	case errors.Is(err, natsgo.ErrNoServers):
 		return fmt.Errorf("connect to nats at %s: no server answers there; start one or give another address: %w", at, err)
@@ -120,9 +113,9 @@ func connectError(at string, err error) error {
 		advice = "; the server wants TLS: use a tls:// address"
 	case errors.Is(err, natsgo.ErrSecureConnWanted):
 		advice = "; the server speaks no TLS: use a nats:// address"
-	case errors.As(err, &unknown):
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "; name the authority that signed the server's certificate"
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		advice = "; check the host's name"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		advice = "; check the path of the credentials file"
@@ -164,28 +157,4 @@ func parseAddress(s string) (*url.URL, error) {
 		return nil, errors.New("write it as nats://host:port, or with tls, ws or wss for nats; in a user name, password or token write special characters as %XX, or set them apart from the address")
 	}
 	return u, nil
-}
-
-// Close drains conn: it ends the subscriptions, waits for their handlers, and sends what
-// was published. If ctx ends first it closes conn at once, and returns an error.
-func Close(ctx context.Context, conn *natsgo.Conn) error {
-	closed := conn.StatusChanged(natsgo.CLOSED)
-	defer conn.RemoveStatusListener(closed)
-	if conn.IsClosed() {
-		return nil
-	}
-	if err := conn.Drain(); err != nil {
-		conn.Close()
-		if errors.Is(err, natsgo.ErrConnectionClosed) || errors.Is(err, natsgo.ErrConnectionReconnecting) {
-			return nil // nobody is there to drain to
-		}
-		return fmt.Errorf("drain the nats connection: %w", err)
-	}
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		conn.Close()
-		return fmt.Errorf("drain the nats connection: %w", context.Cause(ctx))
-	}
 }

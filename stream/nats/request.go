@@ -87,13 +87,13 @@ func decodeJSON(data []byte, maxBatch int) (request, *Error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte{'['}) {
 		e, err := stream.DecodeJSON(data)
 		if err != nil {
-			return request{}, badRequest("%s", oneLine(err))
+			return request{}, badRequest("%s", oneLine(err.Error()))
 		}
 		return single(&e)
 	}
 	list, err := stream.DecodeJSONList(data, maxBatch)
 	if err != nil {
-		return request{}, badRequest("%s", oneLine(err))
+		return request{}, badRequest("%s", oneLine(err.Error()))
 	}
 	r := request{batch: true, events: make([]*stream.Event, len(list))}
 	for i := range list {
@@ -112,14 +112,14 @@ func prepare(e *stream.Event) *Error {
 		reduced, err := mail.Reduce(e.Body.Mail)
 		switch {
 		case errors.Is(err, mail.ErrTooLarge):
-			return &Error{Code: CodeTooLarge, Text: oneLine(err)}
+			return &Error{Code: CodeTooLarge, Text: oneLine(err.Error())}
 		case err != nil:
-			return badRequest("%s", oneLine(err))
+			return badRequest("%s", oneLine(err.Error()))
 		}
 		e.Body.Mail = reduced
 	}
 	if err := e.ValidateRequest(); err != nil {
-		return badRequest("%s", oneLine(err))
+		return badRequest("%s", oneLine(err.Error()))
 	}
 	return nil
 }
@@ -140,9 +140,9 @@ func contentType(h natsgo.Header) string {
 // maxErrorText bounds the header that an error becomes.
 const maxErrorText = 1 << 10
 
-// oneLine returns an error, whose text may have several lines, as a header's value.
-func oneLine(err error) string {
-	return clipAt(strings.ReplaceAll(err.Error(), "\n", "; "), maxErrorText)
+// oneLine returns an error's text, which may have several lines, as a header's value.
+func oneLine(text string) string {
+	return clipAt(strings.ReplaceAll(text, "\n", "; "), maxErrorText)
 }
 
 func clip(s string) string { return clipAt(s, 64) }

@@ -214,15 +214,12 @@ func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 // error. One of discovery ($SRV) is only logged.
 func (s *Service) refused() error {
 	last := s.conn.LastError()
-	if !errors.Is(last, natsgo.ErrPermissionViolation) {
-		return nil
-	}
-	m := violation.FindStringSubmatch(last.Error())
-	if m == nil || m[1] != "Subscription" {
+	operation, refused := violation(last)
+	if operation != "Subscription" {
 		return nil
 	}
 	for _, endpoint := range []string{Score, Explain, Info} {
-		if subject := Subject(endpoint, s.cfg.Model); m[2] == subject {
+		if subject := Subject(endpoint, s.cfg.Model); refused == subject {
 			return fmt.Errorf("scoring service: the user may not listen on %s: allow it to subscribe to %s.> and $SRV.>, "+
 				"and to publish to %s>: %w", subject, ServiceName, natsgo.InboxPrefix, last)
 		}
@@ -239,19 +236,17 @@ func (s *Service) subscribed(ctx context.Context) bool {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
 		err := s.conn.FlushWithContext(attempt)
-		if err == nil {
-			cancel()
-			return true
-		}
-		if ctx.Err() != nil || s.conn.IsClosed() {
-			cancel()
-			return false
-		}
-		select {
-		case <-changed:
-		case <-attempt.Done():
+		failed := err != nil && ctx.Err() == nil && !s.conn.IsClosed()
+		if failed {
+			select {
+			case <-changed:
+			case <-attempt.Done():
+			}
 		}
 		cancel()
+		if !failed {
+			return err == nil
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -91,7 +90,6 @@ func (s *Service) work() {
 	}
 }
 
-// do answers one request.
 func (s *Service) do(j *job) {
 	j.started = time.Now()
 	answer, err := s.answer(j)
@@ -173,7 +171,7 @@ func (s *Service) asError(j *job, err error) *Error {
 // refuse answers j with an error.
 func (s *Service) refuse(j *job, e *Error) {
 	m := &natsgo.Msg{Subject: j.reply, Header: natsgo.Header{
-		micro.ErrorHeader:     []string{clipAt(strings.ReplaceAll(e.Text, "\n", "; "), maxErrorText)},
+		micro.ErrorHeader:     []string{oneLine(e.Text)},
 		micro.ErrorCodeHeader: []string{strconv.Itoa(e.Code)},
 	}}
 	s.send(j, e.Code, m)

@@ -52,11 +52,7 @@ func connect(t testing.TB, url string) *natsgo.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := nats.Close(patience(t), conn); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(conn.Close)
 	return conn
 }
 
