@@ -23,6 +23,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // A Window holds the last keys that were added. One goroutine uses it.
@@ -77,14 +78,13 @@ func (w *Window) find(k uint64) int {
 func (w *Window) Add(k uint64) {
 	if len(w.ring) < w.limit {
 		w.ring = append(w.ring, k)
-		if 2*len(w.ring) > len(w.index) {
-			w.reindex()
-		} else {
-			w.index[w.find(k)] = k
-		}
 	} else {
 		w.drop(w.ring[w.next])
 		w.ring[w.next] = k
+	}
+	if 2*len(w.ring) > len(w.index) {
+		w.reindex()
+	} else {
 		w.index[w.find(k)] = k
 	}
 	w.next = (w.next + 1) % w.limit
@@ -114,19 +114,13 @@ func (w *Window) reindex() {
 
 // Resize changes the limit, at least 1, and keeps the latest keys that fit.
 func (w *Window) Resize(limit int) {
-	keys := make([]uint64, 0, min(limit, len(w.ring)))
-	oldest := 0
+	keys := w.ring // oldest first
 	if len(w.ring) == w.limit {
-		oldest = w.next
+		keys = slices.Concat(w.ring[w.next:], w.ring[:w.next])
 	}
-	for i := max(0, len(w.ring)-limit); i < len(w.ring); i++ {
-		keys = append(keys, w.ring[(oldest+i)%len(w.ring)])
-	}
+	keys = slices.Clone(keys[max(0, len(keys)-limit):])
 	w.limit, w.ring, w.next = limit, keys, len(keys)%limit
-	w.index = nil
-	if len(keys) > 0 {
-		w.reindex()
-	}
+	w.reindex()
 }
 
 // Append appends the ring slot by slot, a uint64 each, little endian. Next is not

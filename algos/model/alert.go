@@ -32,6 +32,6 @@ type Rebuild struct {
 	stack.Rebuild
 }
 
-// A Runner computes beside the stream what is slow: rebuilds and SNRs. A model
-// without a Runner does the work where it would wait for it.
+// A Runner computes what is slow, rebuilds and SNRs, in the background. A model without a
+// Runner does the work where it would wait for it.
 type Runner = task.Runner

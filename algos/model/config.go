@@ -67,9 +67,6 @@ type Alarms struct {
 	Concept   float64 `json:"concept" adopt:"yes" shown:"28" help:"Concept is raised when the log loss has exceeded its running mean by this many nats in all (Page-Hinkley)."`
 }
 
-// DefaultTableBits is the default of Config.TableBits.
-const DefaultTableBits = 18
-
 // The largest configuration that New accepts. A head of 4,096 inputs takes three
 // triangles of 64 MiB and some 50 ms an event.
 const (
@@ -86,27 +83,22 @@ const (
 	MaxWindowInputs = 1 << 25
 )
 
-// FromLine stands for the mbox "From " line in Config.SkipHeaders.
-const FromLine = "from-line"
-
-// The values of Config.LabelTrust.
+// The words of a Config.
 const (
-	TrustText = "text" // the heads and experts of mail and text weigh each label by its trust
-	TrustAll  = "all"  // those of vectors, too
-	TrustNone = "none" // every label counts in full
-)
-
-// The values of Config.TrustBy.
-const (
-	TrustBySource = "source"
-	TrustByAll    = "all"
-)
-
-// The sites of Head.Site, package blr's.
-const (
-	SiteRVGA           = "rvga"
+	SiteRVGA           = "rvga" // of Head.Site, package blr's
 	SiteJaakkolaJordan = "jj"
 	SiteExactRVGA      = "exact-rvga"
+
+	TrustText = "text" // of Config.LabelTrust: the heads and experts of mail and text weigh each label by its trust
+	TrustAll  = "all"  // those of vectors, too
+	TrustNone = "none" // every label counts in full
+
+	TrustBySource = "source" // of Config.TrustBy
+	TrustByAll    = "all"
+
+	FromLine = "from-line" // in Config.SkipHeaders, the mbox "From " line
+
+	DefaultTableBits = 18 // Config.TableBits
 )
 
 var siteByName = map[string]blr.Site{
@@ -218,8 +210,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// JSON returns c in canonical form: every field filled in, in one order, names sorted
-// where their order means nothing. Equal configurations have equal bytes.
+// JSON returns c in canonical form: every field filled in, names sorted where their
+// order means nothing. Equal configurations have equal bytes.
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {

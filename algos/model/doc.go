@@ -24,47 +24,40 @@
 //
 // # An event
 //
-// [Model.Apply] takes an event, in this order:
+// Model.Apply takes an event, in this order:
 //
 //  1. A copy of an event of the duplicate window changes nothing (package dedup).
-//  2. A relearn or unlearn withdraws the event that it is about (package sites): the
-//     head, the stack and the experts that count take back what they added. Later
-//     rebuilds leave it out. The [Receipt] says what went, and what leaves a trace.
+//  2. A relearn or unlearn withdraws the event that it is about (package sites) from
+//     head, stack and the experts that count. The Receipt says what leaves a trace.
 //  3. The reader reads the body into the head's inputs (inputs.go lists them).
 //  4. The head, or the stack once every ensemble is there, predicts.
 //  5. The label gets its trust φ by that prediction and by its source's flip rate
 //     (package trust), and head, experts and stack learn it with that weight.
 //  6. Ensembles that are due take effect or are rebuilt. The alarms see the event.
 //
-// Labels are weighted for mail and text, and for dense vectors that have ensembles: the
-// stacker makes good what that costs. On other vectors every label counts in full,
+// On vectors every label counts in full unless there are dense names and ensembles,
 // because hard streams look like wrong labels (Config.LabelTrust).
+//
+// A rebuild takes some 20 ms and an alarm's SNR 2 ms. A Runner computes them in the
+// background, from one event count to a later one, which waits for it. What is pending
+// is computed again from the windows in the bytes (Model.SetRunner).
 //
 // # Adding to it
 //
-//   - a text expert: one [text.Entry] in package text
+//   - a text expert: one text.Entry in package text
 //   - a booster: one registration in package ensemble
 //   - an input of a head: one group in inputs.go
-//   - a field of the configuration: one field of [Config], with its tags
-//
-// # Slow work
-//
-// A rebuild takes some 20 ms and an alarm's SNR 2 ms. A [Runner] computes them beside the
-// stream: started at one event count, in effect at a later one, and waited for if late.
-// What is pending is not in the bytes. It can be computed again from the windows there,
-// and [Model.SetRunner] does so after a Restore.
+//   - a field of the configuration: one field of Config, with its tags
 //
 // # Invariants
 //
 //   - A model is a pure function of its configuration, its numerics and the events
-//     applied, in order. Time, batches, predictions, saving and restoring have no
-//     part in it. [Model.AppendBinary] of equal models gives equal bytes.
+//     applied, in order. Equal models have equal bytes.
 //   - The clock is the event count. Copies within the duplicate window and refused
 //     events do not tick it and change nothing.
-//   - Nothing here takes its exponentials and logarithms from package math, fuses a
-//     product into a sum, or ranges over a map.
+//   - Nothing here takes its exponentials and logarithms from package math,
+//     fuses a product into a sum, or ranges over a map.
 //
 // A mail costs some tens of microseconds, most of it random access to tables. A vector
-// of 57 dense numbers costs O(57²). MEASURED.md has the measurements behind the
-// defaults: which head, which ensembles, what the alarms find, pools of partitions.
+// of 57 dense numbers costs O(57²). MEASURED.md has the measurements behind the defaults.
 package model

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -95,19 +96,17 @@ func (m *Model) Check(b *Body) error {
 
 // quote shortens what an error quotes: it may come from anybody.
 func quote(name string) string {
-	const most = 64
-	if len(name) > most {
-		name = name[:most] + "…"
+	if len(name) > 64 {
+		name = name[:64] + "…"
 	}
 	return strconv.Quote(name)
 }
 
-// Apply predicts ex, then learns it; or withdraws the event that ex is about, and
-// learns ex in its place if the action says so. The result depends on nothing but m's
-// bytes and ex. A copy of an event within the duplicate window changes nothing; nor
-// does an event that is refused, with a *RefusedError. Each event that is applied ticks
-// the event count by one. Apply refers to memory of ex until the next event, and
-// keeps its ID and Source. Learning allocates nothing in the steady state.
+// Apply predicts ex and learns it, or withdraws the event that ex is about, or both. The
+// result depends on nothing but m's bytes and ex. A copy of an event within the duplicate
+// window changes nothing; nor does an event that is refused, with a *RefusedError. Apply
+// refers to memory of ex until the next event, and keeps its ID and Source. Learning
+// allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
@@ -159,10 +158,11 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 // learn reads ex, predicts it, learns it, and keeps its site for a withdrawal.
 func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	kind := kindOf(&ex.Body)
-	if m.submodels[kind] == nil {
-		m.submodels[kind] = newSubmodel(m.specs[kind], m.cfg.Alarms)
-	}
 	s := m.submodels[kind]
+	if s == nil {
+		s = newSubmodel(m.specs[kind], m.cfg.Alarms)
+		m.submodels[kind] = s
+	}
 	in := m.own.reader.read(&ex.Body, s)
 	if s.experts == nil && len(in.views[0].Index) > 0 {
 		s.experts = s.newExperts() // they say 0 to this event, as in has it
@@ -183,20 +183,16 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 
 // policy says how a kind of body takes its labels.
 func (m *Model) policy(k kind) trust.Policy {
-	p := trust.Policy{BySource: m.cfg.TrustBy == TrustBySource}
-	if k == ofText {
-		p.Heads = m.cfg.LabelTrust != TrustNone
-		p.Experts = p.Heads
-		return p
+	weighed := m.cfg.LabelTrust == TrustAll || k == ofText && m.cfg.LabelTrust == TrustText
+	return trust.Policy{
+		Heads: weighed,
+		// With dense names the experts see what the head of vectors does not, and teach it.
+		Experts:  weighed && (k == ofText || len(m.cfg.Dense) == 0),
+		BySource: m.cfg.TrustBy == TrustBySource,
 	}
-	p.Heads = m.cfg.LabelTrust == TrustAll
-	// With dense names the experts see what the head does not, and teach it.
-	p.Experts = p.Heads && len(m.cfg.Dense) == 0
-	return p
 }
 
-// tick shows an event that s has learnt, the model's next, to what looks back on the
-// stream: ensembles and alarms.
+// tick shows an event that s has learnt to its ensembles and alarms.
 func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	body := bodies[s.kind]
 	if s.stack != nil {
@@ -248,20 +244,17 @@ func CurrentNumerics() string { return numerics() }
 // Epsilon returns the flip rate of the labels: that of mail and text or that of
 // vectors, whichever is higher. Before the first event it is 0.1, where it starts.
 func (m *Model) Epsilon() float64 {
-	ε := 0.0
+	ε := 0.0 // no flip rate is 0
 	for _, s := range m.submodels {
 		if s != nil {
 			ε = max(ε, s.labels.FlipRate())
 		}
 	}
-	if ε == 0 {
-		return trust.FirstFlipRate
-	}
-	return ε
+	return cmp.Or(ε, trust.FirstFlipRate)
 }
 
-// SetRunner lets r do the model's slow work beside the stream. It changes when
-// that is computed, and no bit of what the model becomes.
+// SetRunner lets r do the model's slow work in the background. It changes no bit of what
+// the model becomes.
 func (m *Model) SetRunner(r Runner) {
 	m.runner = r
 	for _, s := range m.submodels {
@@ -308,8 +301,8 @@ func (m *Model) Diagnosis() drift.Diagnosis {
 	return drift.Nothing
 }
 
-// WindowBytes returns how many bytes of the model's are its windows of past
-// events: those that ensembles are rebuilt from, and the alarms use.
+// WindowBytes returns how many of the model's bytes are the windows of events that
+// ensembles are rebuilt from and the alarms use.
 func (m *Model) WindowBytes() (n int) {
 	for _, s := range m.submodels {
 		if s != nil && s.stack != nil {

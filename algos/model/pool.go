@@ -21,9 +21,7 @@ import (
 // Models that read bodies in different ways (table bits, experts, skipped headers,
 // dense names) answer each for itself, with equal weights. A model that has learnt no
 // body of the kind asked about has weight 0, unless that holds for all of them. A pool
-// of one model answers as it does alone.
-//
-// MEASURED.md compares it with other ways.
+// of one model answers as it does alone. MEASURED.md compares it with other ways.
 type Pool struct {
 	models     []*Model
 	predictors []*Predictor

@@ -52,6 +52,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
@@ -148,12 +149,7 @@ func (s *Stack) WindowSize() int { return s.window.size() }
 
 // Serves reports whether every ensemble is there.
 func (s *Stack) Serves() bool {
-	for _, e := range s.built {
-		if e == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(s.built, nil)
 }
 
 // An Event is what a Stack sees of an event: the inputs of the heads, those of
@@ -170,10 +166,9 @@ type Scratch struct {
 	parts  []blr.Contribution
 }
 
-// Predict returns (1), and leaves in scratch what Learn and Contributions need. It
+// Predict returns (1), and leaves in c what Learn and Contributions need. It
 // allocates nothing in the steady state.
-func (s *Stack) Predict(scratch *Scratch, e Event) (mean, variance float64) {
-	c := scratch
+func (s *Stack) Predict(c *Scratch, e Event) (mean, variance float64) {
 	c.z = append(c.z[:0], 1, e.Mean)
 	if s.second != nil {
 		c.second[0], c.second[1] = s.second.Moments(e.X)
@@ -203,8 +198,7 @@ func doubt(b1, a1, b2, a2 float64) float64 {
 // Predict returned, then each ensemble. own are the head's own contributions. The bias
 // has the stacker's. Standard deviations are what the heads say, joined as in (1), and
 // for the rest the stacker's.
-func (s *Stack) Contributions(dst []blr.Contribution, scratch *Scratch, x []float64, own []blr.Contribution) []blr.Contribution {
-	c := scratch
+func (s *Stack) Contributions(dst []blr.Contribution, c *Scratch, x []float64, own []blr.Contribution) []blr.Contribution {
 	var second []blr.Contribution
 	if s.second != nil {
 		c.parts = s.second.Contributions(c.parts[:0], x)
@@ -275,18 +269,17 @@ type Rebuild struct {
 }
 
 // Tick does what is due at an event count: a rebuild takes effect, another is started.
-// It appends what became of the ensembles. r computes rebuilds beside the stream; nil
-// computes them here.
+// It appends what became of the ensembles. r computes rebuilds in the
+// background; nil computes them here.
 func (s *Stack) Tick(dst []Rebuild, count uint64, r task.Runner) []Rebuild {
 	if len(s.kinds) == 0 || count%drift.Rhythm != 0 {
 		return dst
 	}
 	if s.started > 0 && s.due() == count {
 		s.Resume(count, r)
+		rows := int(min(s.started, uint64(s.rows)))
 		for i, result := range s.rebuild.Result() {
-			dst = append(dst, Rebuild{
-				Ensemble: string(s.kinds[i]), Started: s.started, Rows: int(min(s.started, uint64(s.rows))), Err: result.Err,
-			})
+			dst = append(dst, Rebuild{string(s.kinds[i]), s.started, rows, result.Err})
 			if result.Err == nil {
 				s.built[i] = result.Ensemble
 			}
@@ -310,14 +303,14 @@ func (s *Stack) due() uint64 {
 
 // pendingAt returns when the rebuild was started that is pending at a count.
 func (s *Stack) pendingAt(count uint64) uint64 {
-	switch every := uint64(s.every); {
+	every := uint64(s.every)
+	switch {
 	case len(s.kinds) == 0:
 		return 0
 	case count < every:
-		return count - count%drift.Rhythm
-	default:
-		return count - count%every
+		every = drift.Rhythm
 	}
+	return count - count%every
 }
 
 // Resume takes up the rebuild that is pending at an event count, if nobody has: it was
@@ -360,12 +353,12 @@ func (s *Stack) Read(r *codec.Reader, events uint64) {
 		r.Fail("a rebuild started at %d after %d events, want %d", s.started, events, want)
 	}
 	s.stacker = readHead(r, "stacker", s.stacker)
-	if n := s.stacker.Updates(); r.Err() == nil && n > events {
+	if n := s.stacker.Updates(); n > events {
 		r.Fail("stacker of %d events, want at most %d", n, events)
 	}
 	if s.second != nil {
 		s.second = readHead(r, "second head", s.second)
-		if n := s.second.Updates(); r.Err() == nil && n != events {
+		if n := s.second.Updates(); n != events {
 			r.Fail("second head of %d events, want %d", n, events)
 		}
 	}
@@ -388,14 +381,13 @@ func (s *Stack) Read(r *codec.Reader, events uint64) {
 	s.window.read(r, events)
 }
 
-// readHead is blr.Read with the head's name in the error.
+// readHead reads a head of the configuration of fresh, which it returns on an error.
 func readHead(r *codec.Reader, name string, fresh *blr.Posterior) *blr.Posterior {
-	part := codec.NewReader(r.Part64(), nil)
+	b, p := r.Part64(), new(blr.Posterior)
 	if r.Err() != nil {
 		return fresh
 	}
-	p := new(blr.Posterior)
-	err := p.UnmarshalBinary(part.Rest())
+	err := p.UnmarshalBinary(b)
 	if err == nil {
 		err = p.CheckAs(fresh)
 	}

@@ -1,12 +1,11 @@
-// Package task lets work that is slow run beside the stream, without any bit of a
-// model depending on when or where it runs: it begins at one event count, and its
-// result takes effect at a later one, which waits for it.
+// Package task runs slow work in the background, without any bit of a model depending on
+// when or where it runs: it begins at one event count, and its result takes effect at a
+// later one, which waits for it.
 package task
 
-// A Runner computes beside the stream what is slow. Go starts the work, in a
-// goroutine or not, and returns a function that waits until it is done. The
-// goroutine that applies events calls that function once. Work depends on nothing
-// that the model changes later.
+// A Runner does slow work. Go starts it, in a goroutine or not, and returns a function
+// that waits until it is done. The goroutine that applies events calls that function
+// once. Work depends on nothing that the model changes later.
 type Runner interface {
 	Go(work func()) (wait func())
 }
