@@ -94,7 +94,7 @@ func small(Δ, v float64) bool { return math.Abs(Δ) <= smallStep*(1+math.Abs(v)
 
 type span struct{ lo, hi float64 }
 
-func (s *span) add(z float64) { s.lo, s.hi = math.Min(s.lo, z), math.Max(s.hi, z) }
+func (s *span) add(z float64) { s.lo, s.hi = min(s.lo, z), max(s.hi, z) }
 
 // A fit holds the sums of a Newton step from one line.
 type fit struct {
@@ -166,8 +166,7 @@ func (h *histogram) points(yield func(Point) bool) {
 			continue
 		}
 		z := -binnedLimit + (float64(i)-0.5)/binsPerUnit
-		z = math.Min(math.Max(z, -binnedLimit), binnedLimit)
-		if !yield(Point{LogOdds: z, Ham: float64(b.ham), Spam: float64(b.spam)}) {
+		if !yield(Point{min(max(z, -binnedLimit), binnedLimit), float64(b.ham), float64(b.spam)}) {
 			return
 		}
 	}

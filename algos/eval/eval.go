@@ -109,12 +109,17 @@ func LogLoss(spam bool, logOdds float64) float64 {
 	if spam {
 		logOdds = -logOdds
 	}
-	return softplus(clip(logOdds))
+	return softplus(min(max(logOdds, -clipLogit), clipLogit))
 }
 
 func (m *Metrics) toHistogram() {
-	m.bins = newHistogram()
-	m.bins.addRanking(&m.exact)
+	m.bins = &histogram{bins: make([]tie, binCount)}
+	for _, z := range m.exact.ham {
+		m.bins.add(false, z)
+	}
+	for _, z := range m.exact.spam {
+		m.bins.add(true, z)
+	}
 	m.exact = ranking{}
 }
 
@@ -172,7 +177,7 @@ func lam(hw, h, sw, s int) Measure {
 
 // shareLogit returns logit(k/n), with half an event for k = 0 and k = n.
 func shareLogit(k, n int) float64 {
-	x := math.Min(math.Max(float64(k), 0.5), float64(n)-0.5)
+	x := min(max(float64(k), 0.5), float64(n)-0.5)
 	return math.Log(x / (float64(n) - x))
 }
 
@@ -200,14 +205,8 @@ func (m *Measure) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func ratio(sum float64, n int) Measure {
-	if n == 0 {
-		return Measure(math.NaN())
-	}
-	return Measure(sum / float64(n))
-}
-
-func clip(z float64) float64 { return math.Min(math.Max(z, -clipLogit), clipLogit) }
+// ratio is NaN without an event: 0/0.
+func ratio(sum float64, n int) Measure { return Measure(sum / float64(n)) }
 
 // sigmoid returns 1/(1+e⁻ᶻ) without overflow.
 func sigmoid(z float64) float64 {
@@ -220,5 +219,5 @@ func sigmoid(z float64) float64 {
 
 // softplus returns ln(1+eᶻ) without overflow.
 func softplus(z float64) float64 {
-	return math.Max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
+	return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
 }

@@ -19,9 +19,6 @@ const calibrationBins = 15
 // rank computes 1-ROCA%, sm% at 0.1 % hm and ECE in one walk over all events,
 // given from the lowest score to the highest.
 func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
-	if ham+spam == 0 {
-		return Measure(math.NaN()), Measure(math.NaN()), Measure(math.NaN())
-	}
 	var (
 		spamBelow, hamBelow int
 		wrong               float64 // pairs in the wrong order
@@ -39,7 +36,7 @@ func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
 		hamBelow += t.ham
 		cal.add(t)
 	}
-	ece = Measure(cal.mean())
+	ece = Measure(cal.gaps / float64(calibrationBins*cal.width)) // 0/0 without an event
 	if ham == 0 || spam == 0 {
 		return Measure(math.NaN()), Measure(math.NaN()), ece
 	}
@@ -73,9 +70,6 @@ func (c *calibration) add(t tie) {
 	}
 }
 
-// mean returns the gap a crumb over all events.
-func (c *calibration) mean() float64 { return c.gaps / float64(calibrationBins*c.width) }
-
 // A ranking holds every score.
 type ranking struct{ ham, spam []float64 }
 
@@ -92,11 +86,12 @@ func (r *ranking) ties(yield func(tie) bool) {
 	slices.Sort(r.ham)
 	slices.Sort(r.spam)
 	for i, j := 0, 0; i < len(r.ham) || j < len(r.spam); {
-		var z float64
-		if j == len(r.spam) || i < len(r.ham) && r.ham[i] <= r.spam[j] {
+		z := math.Inf(1)
+		if i < len(r.ham) {
 			z = r.ham[i]
-		} else {
-			z = r.spam[j]
+		}
+		if j < len(r.spam) {
+			z = min(z, r.spam[j])
 		}
 		var t tie
 		for ; i < len(r.ham) && r.ham[i] == z; i++ {
@@ -123,8 +118,6 @@ const (
 // edge, so the threshold p ≥ ½ is one.
 type histogram struct{ bins []tie }
 
-func newHistogram() *histogram { return &histogram{bins: make([]tie, binCount)} }
-
 func (h *histogram) add(spam bool, z float64) {
 	i := 0
 	switch {
@@ -141,15 +134,6 @@ func (h *histogram) add(spam bool, z float64) {
 		b.spam++
 	} else {
 		b.ham++
-	}
-}
-
-func (h *histogram) addRanking(r *ranking) {
-	for _, z := range r.ham {
-		h.add(false, z)
-	}
-	for _, z := range r.spam {
-		h.add(true, z)
 	}
 }
 

@@ -152,7 +152,11 @@ func (l *Labels) Weigh(q float64, source string, p Policy) Weights {
 func (l *Labels) Observe(source string, φ float64, spam bool) {
 	l.flipRate = NextFlipRate(l.flipRate, φ, l.observed)
 	l.sources.observe(source, φ, l.observed)
-	l.spamRate = nextSpamRate(l.spamRate, spam)
+	y := 0.0
+	if spam {
+		y = 1
+	}
+	l.spamRate += float64(spamRateStep * (y - l.spamRate)) // (4)
 	l.observed++
 }
 
@@ -184,15 +188,6 @@ const (
 	firstSpamRate = 0.5
 	spamRateFloor = 0.01 // bounds the input at ±4.6
 )
-
-// nextSpamRate is π of equation (4).
-func nextSpamRate(π float64, spam bool) float64 {
-	y := 0.0
-	if spam {
-		y = 1
-	}
-	return π + float64(spamRateStep*(y-π))
-}
 
 // SpamRateLogit returns ln((π+.01)/(1−π+.01)), in ±4.62 and 0 before the first
 // label.
