@@ -46,15 +46,12 @@ func (e *NaiveBayes) Score(f *View) Score {
 	if len(f.Index) == 0 {
 		return Score{}
 	}
-	var s, mean float64
-	if f.Value == nil {
-		n := float64(len(f.Index))
-		s, mean = e.sumBinary(f.Index)
-		s, mean = s/math.Sqrt(n), mean/n
-	} else {
-		s, mean = e.sum(f.Sparse)
+	if f.Value != nil {
+		return e.Pool([]Expert{e}, f)
 	}
-	return e.scored(s, mean)
+	n := float64(len(f.Index))
+	s, scales := e.sumBinary(f.Index)
+	return e.scored(s/math.Sqrt(n), scales/n)
 }
 
 // scored returns the Score of the log-odds s and the mean scale of counts.
@@ -115,22 +112,6 @@ func (e *NaiveBayes) sumBinary(index []uint32) (s, scales float64) {
 		}
 	}
 	return sum + logistic.Log(product) + float64(float64(seen)*e.prior()), float64(places)
-}
-
-// sum returns Σ|u_i| times the log-odds and Σu_i² times the scale of counts.
-func (e *NaiveBayes) sum(f feature.Sparse) (s, scales float64) {
-	overall, prior := shrinkage/(e.ham+e.spam+1), e.prior()
-	for k, i := range f.Index {
-		c, u := e.table[slot(i, f.Value[k])], f.Value[k]
-		a, b := float64(c.ham), float64(c.spam)
-		scales += float64(float64(u*u) * float64(scale(a+b)))
-		if a+b == 0 {
-			continue
-		}
-		r := float64(overall * (a + b))
-		s += float64(math.Abs(u) * (logistic.Log((b+r)/(a+r)) + prior))
-	}
-	return s, scales
 }
 
 // unseen is added to a feature's count: what was never seen has the doubt of a
