@@ -366,7 +366,7 @@ func TestExactRVGACurvatureIsAtMostAQuarter(t *testing.T) {
 	}
 }
 
-// Reference: TEXT.md "Label trust": the site is the fixed point of
+// Reference: site.go: the site is the fixed point of
 // k = 1/√(1+πs′/8), p = σ(km′), h = φkp(1−p), m′ = m + aφ(y₊−p), s′ = a/(1+ah),
 // met to 1e−9 over the whole range, also where the plain iteration swings.
 func TestRVGAMeetsTheRecipesEquations(t *testing.T) {

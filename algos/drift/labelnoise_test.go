@@ -121,7 +121,7 @@ func (s *script) play(n int) (changes []uint64) {
 	return changes
 }
 
-// ENSEMBLES.md, "The noise watch": an SNR at every 250th event and at every 50th
+// The doc of LabelNoise: an SNR at every 250th event and at every 50th
 // while ε > .01, none before N/2 of each class, in force 50 events later.
 func TestRhythm(t *testing.T) {
 	s := newScript(LabelNoiseConfig{})

@@ -53,7 +53,7 @@ func (t tally) String() (s string) {
 	return s
 }
 
-// ENSEMBLES.md, "The noise watch", on shuffles of spambase changed at event 2,600:
+// MEASURED.md, on shuffles of spambase changed at event 2,600:
 // label noise is raised by flips and by nothing else, concept by mirrored features,
 // covariate by inputs of another scale. BenchmarkSpambaseTable has 20 shuffles.
 func TestSpambaseTable(t *testing.T) {

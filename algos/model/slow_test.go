@@ -59,7 +59,7 @@ func (b background) Go(work func()) (wait func()) {
 	}
 }
 
-// DESIGN.md, section 1: whenever the slow work is computed, wherever a learner
+// Whenever the slow work is computed, wherever a learner
 // stops and goes on from its checkpoint, the bytes are the same; and so are the
 // alerts and rebuilds that events report.
 func TestWhatIsSlowChangesNoBit(t *testing.T) {
@@ -159,7 +159,7 @@ func TestWithdrawnBetweenStartAndEffect(t *testing.T) {
 	}
 }
 
-// ENSEMBLES.md: where facts fight an ensemble two levels win. On rings a linear
+// Where facts fight an ensemble two levels win. On rings a linear
 // head is no better than the share of spam; with trees beside it most is known.
 func TestEnsembleSeesWhatTheHeadCannot(t *testing.T) {
 	alone := busy
@@ -171,7 +171,7 @@ func TestEnsembleSeesWhatTheHeadCannot(t *testing.T) {
 	}
 }
 
-// DESIGN.md, "The window, the ensembles, the alarms": contributions stay additive,
+// Contributions stay additive,
 // and the interval has the head's doubt.
 func TestContributionsOfAStackAddUp(t *testing.T) {
 	for _, second := range []float64{0, 0.98} {

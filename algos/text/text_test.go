@@ -148,7 +148,7 @@ func example(r *rand.Rand, valued bool) (f feature.Sparse, spam bool) {
 	return f, spam
 }
 
-// Reference: TEXT.md's two learners, float32 tables aside: 1,000 messages.
+// Reference: the formulas in the package's doc, float32 tables aside: 1,000 messages.
 func TestExpertsEqualTheirFormulas(t *testing.T) {
 	for _, kind := range kinds {
 		for _, valued := range []bool{false, true} {

@@ -31,7 +31,7 @@ const (
 	// alertDuplicates is how long the server knows a copy of an alert. A learner that
 	// reads older events again publishes their alerts again.
 	alertDuplicates = 30 * 24 * time.Hour
-	// alertAge is how long alerts are kept: as long as their events (COMMANDS.md, "Wire").
+	// alertAge is how long alerts are kept: as long as their events.
 	alertAge = 90 * 24 * time.Hour
 	// alertBytes holds 16,000 alerts of 4 KB, with twenty suspects and ten sources each.
 	alertBytes = 64 << 20
