@@ -42,7 +42,7 @@ func (evalCommand) Help() string {
   hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl` + generateExample + `
   hamlet eval spambase.data --set vector_head.site=jj
 
-The model comes out as the services would make it: model_sha256 is the same.`
+The services make the same model from the same events: model_sha256 is equal.`
 }
 
 func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {

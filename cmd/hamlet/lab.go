@@ -23,12 +23,12 @@ const (
 	syntheticExample = `
   hamlet up                                 synthetic mail, then scoring`
 	labExamples = `
-  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   beside another filter
-  hamlet bench alarms                       its alarms beside other detectors of change
-  hamlet fit < requests.jsonl               every algorithm behind one door`
+  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   compare with bogofilter
+  hamlet bench alarms                       compare its alarms with other detectors
+  hamlet fit < requests.jsonl               run any algorithm on a few rows`
 	generateExample = `
   hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl`
-	faultExamples = `Faults to try the alarms with (in another terminal: nats sub 'hamlet.alerts.>'):
+	faultExamples = `Faults that raise alarms (in another terminal: nats sub 'hamlet.alerts.>'):
   hamlet up --bad-feed 10000                  one source gives wrong labels
   hamlet up --flip .3 --flip-from 10000 --flip-kind ham     ham is called spam
   hamlet up --new-campaign 10000 --campaign-share .5        new kinds of spam
@@ -39,8 +39,8 @@ const (
 
 // laboratory holds the commands that only the laboratory has.
 type laboratory struct {
-	Bench bench.Command `cmd:"" help:"Measurements beside peers."`
-	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a handful of rows: JSON Lines in, JSON Lines out."`
+	Bench bench.Command `cmd:"" help:"Compare hamlet with other filters and detectors."`
+	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a few rows: JSON Lines in, JSON Lines out."`
 }
 
 // run runs the command that kong chose, such as "fit" or "bench mail <source>".
@@ -65,12 +65,12 @@ type upSources struct {
 
 // upGenerate says how much synthetic mail up streams.
 type upGenerate struct {
-	Generate *int `help:"So many; 0: no end. Unless given, on fresh brokers." placeholder:"20000" group:"Synthetic mail"`
+	Generate *int `help:"N mails; 0: no end. By default only on new brokers." placeholder:"20000" group:"Synthetic mail"`
 }
 
 // evalGenerate says how much synthetic mail eval replays.
 type evalGenerate struct {
-	Generate int `help:"Replay so many in place of a source, as hamlet up does." default:"0" placeholder:"N" group:"Synthetic mail"`
+	Generate int `help:"Replay N synthetic mails and no source." default:"0" placeholder:"N" group:"Synthetic mail"`
 }
 
 // generatorFlags are the flags of synthetic mail.

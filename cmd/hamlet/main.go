@@ -16,12 +16,12 @@ const description = `hamlet: to be or not to be spam, and how sure.
 ` + syntheticExample + `
   hamlet up --spam spam.mbox --ham ham.mbox your own mail, then scoring over NATS
   hamlet eval --spam Junk/ --ham INBOX/     how well it would have done
-  hamlet score message.eml                  ask the running one` + labExamples + `
+  hamlet score message.eml                  score with the running hamlet` + labExamples + `
 
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, by default with own brokers."`
+	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
 	Eval  evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
 	Score score.Command `cmd:"" help:"Ask a scorer about messages."`
 	laboratory

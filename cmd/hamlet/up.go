@@ -44,9 +44,9 @@ type upCommand struct {
 	settings.Alerts
 	settings.Redis
 	settings.Versions
-	ListenKafka string `help:"Of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
-	ListenNATS  string `name:"listen-nats" help:"Of the embedded NATS, or any port." placeholder:"127.0.0.1:4222" group:"NATS"`
-	ListenRedis string `help:"Of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
+	ListenKafka string `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
+	ListenNATS  string `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
+	ListenRedis string `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
 	cli.LogFlags
 }
 
@@ -57,8 +57,8 @@ func (upCommand) Help() string {
   hamlet up --index index.csv corpus.tar.gz --once       as hamlet eval does
   hamlet up --kafka k:9092 --nats nats://n:4222 --redis r:6379 --http :80
 
-` + faultExamples + `It streams the sources, shows figures and alarms, then serves until it is stopped.
-With --data it goes on where it was, however it ended.`
+` + faultExamples + `It learns from the sources, then answers score requests until it is stopped.
+With --data it continues where it ended, even after a crash.`
 }
 
 // check reports wrong usage that no flag shows by itself.

@@ -32,7 +32,8 @@ Examples:
   curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
     -d '{"id":"a1","label":"spam","text":"You won"}' localhost:9100/v1/events
 
-A source that is streamed again goes on where the topic ends; --no-resume sends all of it.`
+If the topic ends in an event of the source, ingest continues after that event.
+With --no-resume it sends the whole source.`
 
 type flags struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input; .gz and .zst are unpacked."`
@@ -41,11 +42,11 @@ type flags struct {
 	settings.ModelName
 	settings.Kafka
 	settings.Topic
-	Resume   bool          `help:"Go on where the topic ends, if it ends in this source." default:"true" negatable:""`
+	Resume   bool          `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
 	Rate     float64       `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
 	HTTP     string        `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with --token, POST /v1/events." placeholder:"ADDR"`
 	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
-	InFlight int           `help:"Requests to POST /v1/events at once; further ones get 429." default:"16" placeholder:"N"`
+	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"16" placeholder:"N"`
 	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"10s" placeholder:"D"`
 	cli.LogFlags
 	cli.ProgramFlags

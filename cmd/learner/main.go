@@ -23,16 +23,16 @@ Examples:
 A model is a pure function of its partition's log. Kill the learner at any time, start it
 again, start several: the model is the same, to the bit.
 
-It watches the stream too, for wrong labels, new kinds of mail, and mail that changed its
-meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
+It also watches the stream for wrong labels, for new kinds of mail, and for mail that
+changed its meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
   nats sub 'hamlet.alerts.>'
 
-What else a model can be made of is set below "model" in the configuration file:
-hamlet eval --keys lists the keys.`
+All other settings of a model are keys below "model" in the configuration file.
+hamlet eval --keys lists them.`
 
 type flags struct {
 	settings.ModelName
-	Dense []string `help:"Names of a vector that enter the head one by one; all others are hashed." placeholder:"NAME" group:"Model"`
+	Dense []string `help:"Names of a vector that enter the head directly; all others are hashed." placeholder:"NAME" group:"Model"`
 	settings.Kafka
 	settings.Redis
 	settings.NATS
@@ -42,7 +42,7 @@ type flags struct {
 	settings.Versions
 	settings.Learner
 	Group          string        `help:"Kafka consumer group (default hamlet.learner.MODEL)." placeholder:"NAME" group:"Kafka"`
-	SessionTimeout time.Duration `help:"Give a silent learner's partitions to another after this." default:"10s" placeholder:"D" group:"Kafka"`
+	SessionTimeout time.Duration `help:"If a learner is silent this long, others get its partitions." default:"10s" placeholder:"D" group:"Kafka"`
 	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
 	cli.LogFlags
 	cli.ProgramFlags

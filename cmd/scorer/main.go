@@ -29,8 +29,8 @@ type flags struct {
 	settings.Redis
 	settings.Thresholds
 	PollInterval time.Duration `help:"How often to look for a newer model." default:"250ms" placeholder:"D"`
-	Concurrency  int           `help:"Requests worked on at once; 0 is one a processor." default:"0" placeholder:"N"`
-	Queue        int           `help:"Requests that may wait; 0 is 64 for each worked on. Further ones get error 503." default:"0" placeholder:"N"`
+	Concurrency  int           `help:"Requests to answer at the same time; 0: one per CPU." default:"0" placeholder:"N"`
+	Queue        int           `help:"Requests that may wait; 0: 64 times --concurrency. Further ones get error 503." default:"0" placeholder:"N"`
 	HTTP         string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
 	cli.LogFlags
 	cli.ProgramFlags

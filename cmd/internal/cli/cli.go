@@ -217,7 +217,7 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 			f.PlaceHolder = f.Default
 		}
 	}
-	parser.Model.HelpFlag.Help = "Print this. What stands in small letters or digits behind = is the default."
+	parser.Model.HelpFlag.Help = "Print this help. Behind =, small letters or digits are the default value."
 	if err := file.find(args); err != nil {
 		return nil, &UsageError{err}
 	}

@@ -27,6 +27,6 @@ func (f LogFlags) Logger(w io.Writer) *slog.Logger {
 // ProgramFlags are the flags of every program: its configuration file, which Parse
 // has read by then, and its version.
 type ProgramFlags struct {
-	Config  string           `help:"YAML, by flag name. HAMLET_SAVE_EVERY is --save-every and wins over the file, a flag over both." placeholder:"FILE"`
+	Config  string           `help:"YAML; keys are flag names. HAMLET_SAVE_EVERY for --save-every overrides it, a flag overrides both." placeholder:"FILE"`
 	Version kong.VersionFlag `help:"Print the version." env:"-"`
 }

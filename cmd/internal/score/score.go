@@ -22,11 +22,11 @@ import (
 type Command struct {
 	Files []string `arg:"" name:"file" help:"A message, an mbox file, a Maildir, a directory or tar of messages, or - for a message or mbox on standard input."`
 
-	Format   string `help:"mail, text (a file is one text) or jsonl (an event a line)." enum:"mail,text,jsonl" default:"mail" env:"HAMLET_SCORE_FORMAT"`
+	Format   string `help:"mail, text (a file is one text) or jsonl (one event per line)." enum:"mail,text,jsonl" default:"mail" env:"HAMLET_SCORE_FORMAT"`
 	Text     bool   `help:"The same as --format text." env:"-"`
 	Reasons  int    `help:"How many reasons to print for people." default:"3"`
 	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, model; or file and error."`
-	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. Of several messages one spam gives 0, else one unsure gives 2."`
+	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. With several messages: 0 if any is spam, else 2 if any is unsure."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`

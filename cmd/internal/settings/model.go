@@ -20,10 +20,10 @@ import (
 // bench, by ResearchModel. A learner that finds a model made with other settings refuses
 // to go on.
 type Model struct {
-	TableBits   *int     `help:"2^N weights a text expert; 18 is 8 MiB a model." placeholder:"18" group:"Model"`
-	SkipHeaders []string `help:"Headers of mail not to read; from-line is mbox's." placeholder:"NAME" group:"Model"`
-	Ensembles   []string `help:"none, or of ${boosters}." placeholder:"LIST" group:"Model"`
-	SecondHead  *float64 `help:"Add a head that forgets by this factor (0.99)." placeholder:"0" group:"Model"`
+	TableBits   *int     `help:"2^N weights per text expert; 18: 8 MiB per model." placeholder:"18" group:"Model"`
+	SkipHeaders []string `help:"Mail headers to ignore; from-line is mbox's own." placeholder:"NAME" group:"Model"`
+	Ensembles   []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
+	SecondHead  *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
 	Alarms      *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
 
 	file *modelFile // what the configuration file says; AfterApply sets it
@@ -185,8 +185,8 @@ func checkEnvironment() error {
 
 // Thresholds are the flags that turn a probability into a verdict.
 type Thresholds struct {
-	SpamAt float64 `help:"Spam from this p on, if the interval is above ½." default:"0.9" placeholder:"P"`
-	HamAt  float64 `help:"Ham up to this p; unsure between the two." default:"0.5" placeholder:"P"`
+	SpamAt float64 `help:"Spam if p is at least this and its interval above ½." default:"0.9" placeholder:"P"`
+	HamAt  float64 `help:"Ham if p is at most this. Between the two: unsure." default:"0.5" placeholder:"P"`
 }
 
 // Check reports thresholds that are no probabilities in order.

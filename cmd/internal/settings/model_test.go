@@ -102,7 +102,7 @@ func TestEnsemblesHelp(t *testing.T) {
 	for i, k := range ensemble.Kinds() {
 		want := ", " + string(k)
 		if i == 0 {
-			want = "none, or of " + string(k) + " (default for dense vectors), "
+			want = "none, or a list of: " + string(k) + " (default for dense vectors), "
 		}
 		if !strings.Contains(text, want) {
 			t.Errorf("the help lacks %q:\n%s", want, help.String())

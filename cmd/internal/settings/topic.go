@@ -16,7 +16,7 @@ import (
 type Topic struct {
 	Partitions  int           `help:"Partitions of a new events topic, a model each." default:"1" placeholder:"N" group:"Kafka"`
 	Replication int           `help:"Replicas of new topics; -1: brokers' choice." default:"-1" placeholder:"N" group:"Kafka"`
-	Retention   time.Duration `help:"Keep events; 0: brokers' choice, -1s: always." default:"2160h" placeholder:"D" group:"Kafka"`
+	Retention   time.Duration `help:"Age limit of events; 0: brokers' own, -1s: none." default:"2160h" placeholder:"D" group:"Kafka"`
 }
 
 const (
@@ -68,8 +68,8 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 
 // Versions are the flags for how many versions of a model Redis keeps.
 type Versions struct {
-	KeepVersions int `help:"Keep this many versions of the model," default:"3" placeholder:"N" group:"Redis"`
-	KeepDaily    int `help:"and one a day for this many days." default:"30" placeholder:"N" group:"Redis"`
+	KeepVersions int `help:"Keep the newest N versions of the model." default:"3" placeholder:"N" group:"Redis"`
+	KeepDaily    int `help:"Also keep one version a day for N days." default:"30" placeholder:"N" group:"Redis"`
 }
 
 // maxVersions is far more than a Redis holds of models of megabytes.
@@ -91,8 +91,8 @@ func (f Versions) Apply(cfg *redis.Config) {
 // Learner are the flags of learning that hamlet up has too.
 type Learner struct {
 	SaveEvery   time.Duration `help:"Save what was learnt at least this often." default:"3s" placeholder:"D"`
-	AdoptConfig bool          `help:"Go on with a model made with other settings."`
-	AcceptGap   bool          `help:"Go on although records not yet learnt are deleted."`
+	AdoptConfig bool          `help:"Continue a model that was made with other settings."`
+	AcceptGap   bool          `help:"Continue even if records not yet learnt are deleted."`
 }
 
 // Check reports every flag outside its range.

@@ -3,22 +3,22 @@ package source
 // Flags are the flags of a labelled source, for kong to fill. Eval, up and
 // ingest embed them.
 type Flags struct {
-	Format   string       `placeholder:"FORMAT" enum:",mail,text,csv,svmlight,jsonl" default:"" help:"mail, text, csv, svmlight or jsonl, if unclear." group:"Labelled source"`
+	Format   string       `placeholder:"FORMAT" enum:",mail,text,csv,svmlight,jsonl" default:"" help:"mail, text, csv, svmlight or jsonl (default: guess)." group:"Labelled source"`
 	Spam     []string     `placeholder:"PATH" sep:"none" help:"Spam: mbox, Maildir, directory or tar. May repeat." group:"Labelled source"`
-	Ham      []string     `placeholder:"PATH" sep:"none" help:"The same of ham. All mail is merged by time." group:"Labelled source"`
-	Index    string       `placeholder:"FILE" help:"Lines 'label,path' in the order of the stream." group:"Labelled source"`
+	Ham      []string     `placeholder:"PATH" sep:"none" help:"Ham, likewise. All mail is merged in order of time." group:"Labelled source"`
+	Index    string       `placeholder:"FILE" help:"File of lines 'label,path', in stream order." group:"Labelled source"`
 	Label    string       `placeholder:"last" help:"CSV: the column of the label, name or number." group:"Labelled source"`
 	Positive string       `placeholder:"VALUE" help:"CSV: the label of spam (default spam, 1 and +1)." group:"Labelled source"`
 	Drop     string       `placeholder:"COLUMNS" help:"CSV: columns to leave out, such as an id." group:"Labelled source"`
-	Dense    []string     `placeholder:"NAME" help:"Inputs of the head; other names are hashed." group:"Labelled source"`
-	Shuffle  *int64       `placeholder:"SEED" help:"Reorder the events by this seed." group:"Labelled source"`
+	Dense    []string     `placeholder:"NAME" help:"Names that enter the head directly; others hashed." group:"Labelled source"`
+	Shuffle  *int64       `placeholder:"SEED" help:"Shuffle the events with this seed." group:"Labelled source"`
 	Limit    int          `placeholder:"N" help:"Stop after N events." group:"Labelled source"`
 	Source   []Assignment `placeholder:"NAME[=SHARE]" sep:"none" help:"Assign sources by a hash of the id. May repeat." group:"Labelled source"`
 }
 
 // FlipFlags are the flags that make labels wrong, for kong to fill.
 type FlipFlags struct {
-	Flip       *float64 `placeholder:"RATE" help:"Teach this share of the labels flipped." group:"Labelled source"`
+	Flip       *float64 `placeholder:"RATE" help:"Flip this fraction of the labels that are learnt." group:"Labelled source"`
 	FlipFrom   *int     `placeholder:"1" help:"Flip from this event on." group:"Labelled source"`
 	FlipKind   string   `placeholder:"uniform" enum:",uniform,spam,ham" default:"" help:"uniform, spam (called ham) or ham (called spam)." group:"Labelled source"`
 	FlipSource string   `placeholder:"NAME" help:"Flip only this source's labels." group:"Labelled source"`

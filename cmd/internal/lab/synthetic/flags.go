@@ -8,8 +8,8 @@ import (
 // Flags are the flags of synthetic mail, for kong to fill. Eval and up embed them.
 type Flags struct {
 	MailSeed      *uint64  `help:"Seed of the mail." placeholder:"0" group:"Synthetic mail"`
-	NewCampaign   int      `help:"Part of the mail is unlike any before from event N on." placeholder:"N" group:"Synthetic mail"`
-	CampaignShare *float64 `help:"Share of that mail." placeholder:"0.3" group:"Synthetic mail"`
+	NewCampaign   int      `help:"From event N on, part of the mail is of a new kind." placeholder:"N" group:"Synthetic mail"`
+	CampaignShare *float64 `help:"Fraction of mail that is of the new kind." placeholder:"0.3" group:"Synthetic mail"`
 	NewPolicy     int      `help:"Newsletters count as spam from event N on." placeholder:"N" group:"Synthetic mail"`
 	BadFeed       int      `help:"Source user-reports gives wrong labels from N on." placeholder:"N" group:"Synthetic mail"`
 	BadFeedRate   *float64 `help:"Share of its labels that is wrong." placeholder:"0.5" group:"Synthetic mail"`
