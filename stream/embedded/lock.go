@@ -23,11 +23,8 @@ func LockDir(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)
 	}
-	for {
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
 	}
 	if err != nil {
 		f.Close()

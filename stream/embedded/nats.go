@@ -31,15 +31,12 @@ type NATS struct {
 
 // StartNATS starts a server and returns when it accepts connections. Its error names
 // an address or a directory in use.
-func StartNATS(opts NATSOptions) (*NATS, error) {
-	n, err := startNATS(opts)
-	if err != nil {
-		return nil, fmt.Errorf("start nats: %w", err)
-	}
-	return n, nil
-}
-
-func startNATS(opts NATSOptions) (*NATS, error) {
+func StartNATS(opts NATSOptions) (_ *NATS, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start nats: %w", err)
+		}
+	}()
 	opts.Addr = cmp.Or(opts.Addr, defaultAddr)
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	host, port, err := splitAddr(opts.Addr)

@@ -165,11 +165,9 @@ func (r *Redis) Snapshot() error {
 	}
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	var (
-		covers uint64
-		s      snapshot
-		err    error
-	)
+	var covers uint64
+	var s snapshot
+	var err error
 	r.commands.exclusive(func(writes uint64) {
 		if covers = writes; covers != r.saved {
 			s, err = collect(r.mini, time.Now())
@@ -185,7 +183,6 @@ func (r *Redis) Snapshot() error {
 	return nil
 }
 
-// load restores the snapshot, if there is one.
 func (r *Redis) load() error {
 	b, err := os.ReadFile(r.path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -79,7 +79,11 @@ func (c *respChecker) check(p []byte) error {
 		c.seen++
 		p = p[1:]
 		if c.line[c.seen-1] != '\n' {
-			if want := c.lineType(); c.line[0] != want {
+			want := byte('$')
+			if c.args == 0 {
+				want = '*'
+			}
+			if c.line[0] != want {
 				return fmt.Errorf("redis: %q where %q begins a command or an argument", c.line[0], want)
 			}
 			continue
@@ -90,14 +94,6 @@ func (c *respChecker) check(p []byte) error {
 		c.seen = 0
 	}
 	return nil
-}
-
-// lineType returns the first character of the next line.
-func (c *respChecker) lineType() byte {
-	if c.args == 0 {
-		return '*'
-	}
-	return '$'
 }
 
 // header reads a line: the number of a command's arguments, or an argument's length.

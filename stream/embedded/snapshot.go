@@ -84,13 +84,10 @@ func collect(m *miniredis.Miniredis, now time.Time) (snapshot, error) {
 	return s, nil
 }
 
-// collect sets the key's items.
 func (k *snapshotKey) collect(db *miniredis.RedisDB) error {
-	var (
-		names  []string
-		scores map[string]float64
-		err    error
-	)
+	var names []string
+	var scores map[string]float64
+	var err error
 	switch k.kind {
 	case 's':
 		names = make([]string, 1)
@@ -200,7 +197,6 @@ func removeTemporary(path string) error {
 	return err
 }
 
-// encode writes the file's bytes.
 func (s *snapshot) encode(w io.Writer) error {
 	sum := xxhash.New()
 	buffered := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,7 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	client := cfg.client(name)
 	defer closeIdle(client)
 
-	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: replication}
-	if replication == 0 {
-		topic.ReplicationFactor = -1
-	}
+	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: cmp.Or(replication, -1)}
 	if retention != 0 {
 		ms := int64(-1)
 		if retention > 0 {
@@ -158,22 +156,20 @@ func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range res.Topics {
-		if t.Name != topic {
-			continue
-		}
-		if t.Error != nil {
-			return nil, t.Error
-		}
-		ids := make([]int, len(t.Partitions))
-		for i, p := range t.Partitions {
-			ids[i] = p.ID
-		}
-		if len(ids) == 0 {
-			return nil, kafkago.LeaderNotAvailable
-		}
-		slices.Sort(ids)
-		return ids, nil
+	i := slices.IndexFunc(res.Topics, func(t kafkago.Topic) bool { return t.Name == topic })
+	if i < 0 {
+		return nil, kafkago.UnknownTopicOrPartition
 	}
-	return nil, kafkago.UnknownTopicOrPartition
+	if err := res.Topics[i].Error; err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, p := range res.Topics[i].Partitions {
+		ids = append(ids, p.ID)
+	}
+	if len(ids) == 0 {
+		return nil, kafkago.LeaderNotAvailable
+	}
+	slices.Sort(ids)
+	return ids, nil
 }

@@ -149,13 +149,6 @@ type member struct {
 	late []error // of handlers that failed after Run was asked to stop
 }
 
-// failLate keeps an error that came too late to stop Run.
-func (m *member) failLate(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.late = append(m.late, err)
-}
-
 // generations takes part in the group's generations until ctx ends.
 func (m *member) generations(ctx context.Context) error {
 	if err := m.awaitTopic(ctx); err != nil {
@@ -179,9 +172,7 @@ func (m *member) generations(ctx context.Context) error {
 			if p := permanent(err); p != nil {
 				return fmt.Errorf("join group %s: %w", m.cfg.Group, p)
 			}
-			if n, ok := warnings.allow(); ok {
-				m.cfg.Log.Warn("kafka: joining the group again", "group", m.cfg.Group, "error", err, "times", n)
-			}
+			warnings.warn(m.cfg.Log, "kafka: joining the group again", "group", m.cfg.Group, "error", err)
 			continue
 		}
 		warnings.reset()
@@ -239,9 +230,7 @@ func (m *member) awaitCoordinator(ctx, ended context.Context) {
 			return
 		}
 		invalidateMetadata(m.client, err)
-		if n, ok := warnings.allow(); ok {
-			m.cfg.Log.Warn("kafka: waiting for the group's coordinator", "group", m.cfg.Group, "brokers", m.cfg.addresses(), "error", err, "times", n)
-		}
+		warnings.warn(m.cfg.Log, "kafka: waiting for the group's coordinator", "group", m.cfg.Group, "brokers", m.cfg.addresses(), "error", err)
 	}
 }
 

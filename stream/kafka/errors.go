@@ -52,20 +52,15 @@ var (
 // otherwise an error that says what to do. "Unknown topic" is transient here, because
 // it is also the answer for a new topic; callers doubt it for a [grace] period.
 func permanent(err error) error {
-	var (
-		code kafkago.Error
-		cert *tls.CertificateVerificationError
-		rec  tls.RecordHeaderError
-		host x509.HostnameError
-	)
+	var code kafkago.Error
 	switch {
 	case err == nil:
 		return nil
 	// Nobody replaces a certificate while we wait, and waiting would hide the error.
-	case errors.As(err, &cert), errors.As(err, &host):
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)):
 		return fmt.Errorf("%w: %w; give the authority that signed the broker's certificate, and an address that it names", ErrTLS, err)
 	// The broker answered the TLS handshake in plain text.
-	case errors.As(err, &rec):
+	case errors.As(err, new(tls.RecordHeaderError)):
 		return fmt.Errorf("%w: the broker speaks plain text at this port; turn TLS off or use its TLS port", ErrTLS)
 	case !errors.As(err, &code):
 		// The network, a broker that stops or starts, or kafka-go's cached metadata
@@ -105,12 +100,11 @@ func unknownTopic(err error) bool {
 
 // explain adds the probable cause to the error of a first contact.
 func explain(cfg *Config, err error) error {
-	var dns *net.DNSError
 	permanent := permanent(err)
 	switch {
 	case permanent != nil:
 		return fmt.Errorf("kafka at %s: %w", cfg.addresses(), permanent)
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		return fmt.Errorf("kafka at %s: %w; check the host's name", cfg.addresses(), err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		// A broker closes the connection when SASL or TLS is missing on our side.

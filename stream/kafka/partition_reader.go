@@ -40,7 +40,9 @@ func (m *member) readPartition(running, ended context.Context, generation *kafka
 		switch {
 		case err == nil:
 		case running.Err() != nil && !errors.Is(err, ErrReload):
-			m.failLate(fmt.Errorf("topic %s, partition %d: %w", m.cfg.Topic, partition, err))
+			m.mu.Lock()
+			m.late = append(m.late, fmt.Errorf("topic %s, partition %d: %w", m.cfg.Topic, partition, err))
+			m.mu.Unlock()
 		case ctx.Err() != nil:
 			m.cfg.Log.Warn("kafka: a handler did not finish before its partition was revoked", "topic", m.cfg.Topic, "partition", partition, "error", err)
 		case errors.Is(err, ErrReload):
@@ -163,9 +165,7 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 			reader.Close()
 			reader = r.newReader(connected)
 		default: // the reader retries by itself, at most once a second
-			if n, ok := r.warnings.allow(); ok {
-				r.cfg.Log.Warn("kafka: reading again", "topic", r.cfg.Topic, "partition", r.partition, "next", r.next, "error", fetchErr, "times", n)
-			}
+			r.warnings.warn(r.cfg.Log, "kafka: reading again", "topic", r.cfg.Topic, "partition", r.partition, "next", r.next, "error", fetchErr)
 		}
 	}
 }
@@ -182,10 +182,10 @@ func (r *partitionReader) fetch(ctx context.Context, reader fetcher, batch []Rec
 	poll, cancel := context.WithTimeout(ctx, r.cfg.PollInterval)
 	defer cancel()
 	m, err := reader.FetchMessage(poll)
-	switch {
-	case err != nil && err == poll.Err(): // not errors.Is: the reader may fail at the same moment
+	if err != nil && err == poll.Err() { // not errors.Is: the reader may fail at the same moment
 		return batch, true, nil
-	case err != nil:
+	}
+	if err != nil {
 		return batch, false, err
 	}
 	bytes := 0

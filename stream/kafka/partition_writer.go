@@ -101,9 +101,7 @@ func (w *partitionWriter) send(ctx context.Context, own *batch) (last error) {
 		}
 		last = err
 		invalidateMetadata(w.client, err)
-		if n, ok := w.warnings.allow(); ok {
-			w.cfg.Log.Warn("kafka: publishing again", "topic", w.topic, "partition", w.partition, "error", err, "times", n)
-		}
+		w.warnings.warn(w.cfg.Log, "kafka: publishing again", "topic", w.topic, "partition", w.partition, "error", err)
 		wait(ctx, pause)
 	}
 }

@@ -134,12 +134,10 @@ func (p *Producer) begin(parent context.Context) (ctx context.Context, end func(
 func (p *Producer) client(topic string) *kafkago.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	client := p.clients[topic]
-	if client == nil {
-		client = p.cfg.client(topic)
-		p.clients[topic] = client
+	if p.clients[topic] == nil {
+		p.clients[topic] = p.cfg.client(topic)
 	}
-	return client
+	return p.clients[topic]
 }
 
 // writer returns the one writer of a partition.
@@ -147,12 +145,10 @@ func (p *Producer) writer(at topicPartition) *partitionWriter {
 	client := p.client(at.topic)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := p.writers[at]
-	if w == nil {
-		w = newPartitionWriter(at, &p.cfg, client)
-		p.writers[at] = w
+	if p.writers[at] == nil {
+		p.writers[at] = newPartitionWriter(at, &p.cfg, client)
 	}
-	return w
+	return p.writers[at]
 }
 
 // route splits records by partition and keeps their order.

@@ -48,21 +48,14 @@ func (r *Record) encode() kafkago.Record {
 
 // fromMessage returns the record that a kafka-go reader returned.
 func fromMessage(m *kafkago.Message) Record {
-	return Record{
+	r := Record{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
-		Key: m.Key, Value: m.Value, Headers: fromHeaders(m.Headers), Time: m.Time, HighWatermark: m.HighWaterMark,
+		Key: m.Key, Value: m.Value, Time: m.Time, HighWatermark: m.HighWaterMark,
 	}
-}
-
-func fromHeaders(from []kafkago.Header) []Header {
-	if len(from) == 0 {
-		return nil
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, Header(h))
 	}
-	headers := make([]Header, len(from))
-	for i, h := range from {
-		headers[i] = Header(h)
-	}
-	return headers
+	return r
 }
 
 // PartitionOf returns the partition, 0 to partitions−1, of records with this key,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -42,7 +44,8 @@ func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string
 			return struct{}{}, backoff.Permanent(p)
 		}
 		invalidateMetadata(client, err)
-		if !unknownTopic(err) {
+		unknown := unknownTopic(err)
+		if !unknown {
 			missing.reset()
 		} else if missing.over() {
 			return struct{}{}, backoff.Permanent(cfg.noTopic())
@@ -51,11 +54,8 @@ func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string
 			return struct{}{}, err
 		}
 		last = err
-		if unknownTopic(err) {
-			return struct{}{}, err // this ends soon, with an error of its own
-		}
-		if n, ok := warnings.allow(); ok {
-			cfg.Log.Warn("kafka: trying again", "doing", what, "brokers", cfg.addresses(), "error", err, "times", n)
+		if !unknown { // an unknown topic ends soon, with an error of its own
+			warnings.warn(cfg.Log, "kafka: trying again", "doing", what, "brokers", cfg.addresses(), "error", err)
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(newPause()), backoff.WithMaxElapsedTime(0))
@@ -75,19 +75,15 @@ func (cfg *Config) noTopic() error {
 // invalidateMetadata makes a client fetch the metadata again, if err says that it may
 // be out of date.
 func invalidateMetadata(client *kafkago.Client, err error) {
-	for _, outdated := range []error{
+	if slices.ContainsFunc([]error{
 		protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader,
 		kafkago.UnknownTopicOrPartition, kafkago.LeaderNotAvailable, kafkago.NotLeaderForPartition,
 		kafkago.BrokerNotAvailable, kafkago.ReplicaNotAvailable, kafkago.FencedLeaderEpoch, kafkago.UnknownLeaderEpoch,
-	} {
-		if errors.Is(err, outdated) {
-			closeIdle(client) // the transport has no other way
-			return
-		}
+	}, func(outdated error) bool { return errors.Is(err, outdated) }) {
+		closeIdle(client) // the transport has no other way
 	}
 }
 
-// newPause returns the sequence of pauses between attempts.
 func newPause() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier = minPause, maxPause, 2
@@ -140,6 +136,13 @@ func (l *rateLimiter) allow() (times int, ok bool) {
 	}
 	times, l.times, l.last = l.times, 0, now
 	return times, true
+}
+
+// warn logs the condition if it is time, with how often it held since the last line.
+func (l *rateLimiter) warn(log *slog.Logger, message string, attributes ...any) {
+	if times, ok := l.allow(); ok {
+		log.Warn(message, append(attributes, "times", times)...)
+	}
 }
 
 // reset records that the condition is over.
