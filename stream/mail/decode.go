@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,7 +34,6 @@ func parseEncoding(v []byte) encoding {
 	return identity
 }
 
-// name returns a name for a header.
 func (enc encoding) name() string {
 	return [...]string{identity: "binary", base64Encoding: "base64", quotedPrintable: "quoted-printable"}[enc]
 }
@@ -180,12 +180,7 @@ func appendCharset(dst, name, b []byte) []byte {
 }
 
 func extendsASCII(charset []byte) bool {
-	for _, prefix := range asciiPrefixes {
-		if hasPrefixFold(charset, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(asciiPrefixes, func(prefix string) bool { return hasPrefixFold(charset, prefix) })
 }
 
 func isASCII(b []byte) bool {

@@ -24,15 +24,9 @@ func cutEncodedWord(v []byte) (w encodedWord, rest []byte, ok bool) {
 	if !ok || len(name) == 0 || len(body) < 2 || body[1] != '?' || bytes.ContainsAny(name, " \t=") {
 		return w, nil, false
 	}
-	switch body[0] {
-	case 'b', 'B':
-		w.base64 = true
-	case 'q', 'Q':
-	default:
-		return w, nil, false
-	}
+	w.base64 = body[0]|0x20 == 'b'
 	n := bytes.Index(body[2:], []byte("?="))
-	if n < 0 {
+	if n < 0 || !w.base64 && body[0]|0x20 != 'q' {
 		return w, nil, false
 	}
 	w.text = body[2 : 2+n]
@@ -73,7 +67,12 @@ func appendDecoded(dst, v []byte) []byte {
 		if !adjacent {
 			dst = appendUTF8(dst, v[:i])
 		}
-		charset, pending = w.charset, w.appendBytes(pending)
+		charset = w.charset
+		if w.base64 {
+			pending = appendBase64(pending, w.text)
+		} else {
+			pending = appendQuoted(pending, w.text, true)
+		}
 		v, after = rest, true
 	}
 	flush()
@@ -84,14 +83,6 @@ func appendDecoded(dst, v []byte) []byte {
 		}
 	}
 	return dst
-}
-
-// appendBytes appends the decoded text of w, still in its charset.
-func (w *encodedWord) appendBytes(dst []byte) []byte {
-	if w.base64 {
-		return appendBase64(dst, w.text)
-	}
-	return appendQuoted(dst, w.text, true)
 }
 
 // appendBase64 appends base64 decoded. It skips characters outside the alphabet.

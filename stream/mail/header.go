@@ -107,10 +107,9 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 			body = p
 			break
 		}
-		f := field{start: p, colon: -1, end: end}
-		if colon >= 0 {
-			f.colon = p + colon
-		} else {
+		f := field{start: p, colon: p + colon, end: end}
+		if colon < 0 {
+			f.colon = -1
 			s.fail("header line that is not a field")
 		}
 		f.known = s.knownField(&seen, f)

@@ -21,7 +21,7 @@ func stripHTML(dst, src []byte) []byte {
 	f := folder{dst: dst, start: len(dst)}
 	for len(src) > 0 {
 		n, tag := nextTag(src)
-		f.writeText(src[:n])
+		f.unescape(src[:n], false)
 		if src = src[n:]; len(src) == 0 {
 			break
 		}
@@ -63,16 +63,14 @@ const (
 // nextTag returns the position and the kind of the next markup in b, or len(b). A "<"
 // that begins no markup is text.
 func nextTag(b []byte) (n int, tag markup) {
-	for n < len(b) {
+	for {
 		i := bytes.IndexByte(b[n:], '<')
-		if i < 0 {
-			break
+		if i < 0 || n+i+1 == len(b) {
+			return len(b), 0
 		}
 		n += i
 		rest := b[n+1:]
 		switch {
-		case len(rest) == 0:
-			return len(b), 0
 		case isLetter(rest[0]):
 			return n, startTag
 		case rest[0] == '!':
@@ -90,7 +88,6 @@ func nextTag(b []byte) (n int, tag markup) {
 		}
 		n++
 	}
-	return len(b), 0
 }
 
 // startTag reads the tag at the start of b, writes the values of its href and src, and
@@ -123,7 +120,7 @@ func (f *folder) startTag(b []byte) (end int) {
 	for _, target := range [...][]byte{href, src} {
 		if len(target) > 0 {
 			f.space = true
-			f.writeTarget(target)
+			f.unescape(target, true)
 			f.space = true
 		}
 	}
@@ -140,7 +137,7 @@ func (f *folder) contents(src []byte, end int) int {
 		return findEndTag(rest, name)
 	case equalFold(name, "title"), equalFold(name, "textarea"):
 		n := findEndTag(rest, name)
-		f.writeText(rest[:n])
+		f.unescape(rest[:n], false)
 		return n
 	}
 	return 0
@@ -285,13 +282,8 @@ func (f *folder) write(b []byte) {
 	}
 }
 
-// writeText appends b with its character references decoded.
-func (f *folder) writeText(b []byte) { f.unescape(b, false) }
-
-// writeTarget appends an attribute's value. In "?a=1&copy=2" the "&copy" is text, not
-// a reference to ©.
-func (f *folder) writeTarget(b []byte) { f.unescape(b, true) }
-
+// unescape appends b with its character references decoded. In an attribute's value
+// "?a=1&copy=2" the "&copy" is text, not a reference to ©.
 func (f *folder) unescape(b []byte, attribute bool) {
 	for {
 		i := bytes.IndexByte(b, '&')

@@ -146,5 +146,4 @@ func (s *scanner) release() {
 	scanners.Put(s)
 }
 
-// isBlank reports whether b is white space only.
 func isBlank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }

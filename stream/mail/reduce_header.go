@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"iter"
+	"slices"
 	"strconv"
 )
 
@@ -175,12 +176,10 @@ func encodedField(name string, value []byte, limit int) []byte {
 	value = clip(appendDecoded(nil, value[:min(len(value), MaxHead)]), limit)
 	const piece = 45 // makes words of 72 characters; RFC 2047 allows 75
 	out := []byte(name)
-	for len(value) > 0 {
-		n := min(piece, len(value))
+	for part := range slices.Chunk(value, piece) {
 		out = append(out, "\n =?utf-8?b?"...)
-		out = base64.StdEncoding.AppendEncode(out, value[:n])
+		out = base64.StdEncoding.AppendEncode(out, part)
 		out = append(out, "?="...)
-		value = value[n:]
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"iter"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -108,13 +109,11 @@ func escapeHTML(text []byte, single bool) []byte {
 	line := 0
 	for _, r := range string(text) {
 		switch {
-		case r < utf8.RuneSelf && (isAlphanumeric(byte(r))), r == 0:
-			out = append(out, byte(r))
 		case r == ' ' && len(out)-line >= lineLength:
 			out = append(out, '\n')
 			line = len(out)
-		case r == ' ':
-			out = append(out, ' ')
+		case r < utf8.RuneSelf && isAlphanumeric(byte(r)), r == 0, r == ' ':
+			out = append(out, byte(r))
 		case 0x80 <= r && r < 0xA0 && single:
 			out = append(out, byte(r))
 		case 0x80 <= r && r < 0xA0:
@@ -131,10 +130,8 @@ func (enc encoding) append(dst, b []byte) []byte {
 	switch enc {
 	case base64Encoding:
 		const piece = lineLength / 4 * 3
-		for len(b) > 0 {
-			n := min(piece, len(b))
-			dst = append(base64.StdEncoding.AppendEncode(dst, b[:n]), '\n')
-			b = b[n:]
+		for line := range slices.Chunk(b, piece) {
+			dst = append(base64.StdEncoding.AppendEncode(dst, line), '\n')
 		}
 		return bytes.TrimSuffix(dst, []byte("\n"))
 	case quotedPrintable:

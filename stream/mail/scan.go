@@ -205,10 +205,7 @@ func (m *openMultipart) close(s *scanner) {
 // nextBoundary finds the next line, from the line start pos on, that is a boundary
 // of an open multipart. Among equal boundaries the innermost counts.
 func (s *scanner) nextBoundary(pos int) (line span, level int, final, ok bool) {
-	if len(s.open) == 0 {
-		return
-	}
-	for {
+	for len(s.open) > 0 {
 		if bytes.HasPrefix(s.raw[pos:], []byte("--")) {
 			if level, final, ok = s.matchBoundary(pos); ok {
 				return span{pos, lineEnd(s.raw, pos)}, level, final, true
@@ -216,10 +213,11 @@ func (s *scanner) nextBoundary(pos int) (line span, level int, final, ok bool) {
 		}
 		i := bytes.Index(s.raw[pos:], []byte("\n--"))
 		if i < 0 {
-			return
+			break
 		}
 		pos += i + 1
 	}
+	return span{}, 0, false, false
 }
 
 // matchBoundary compares the line at pos, which starts with two dashes, with the
@@ -269,11 +267,9 @@ func lineEnd(b []byte, pos int) int {
 // beforeLineEnd returns the position before the line end that precedes pos. That
 // line end belongs to the boundary (RFC 2046, section 5.1.1).
 func (s *scanner) beforeLineEnd(pos int) int {
-	if pos > 0 && s.raw[pos-1] == '\n' {
-		pos--
-		if pos > 0 && s.raw[pos-1] == '\r' {
-			pos--
-		}
+	before, found := bytes.CutSuffix(s.raw[:pos], []byte("\n"))
+	if found {
+		before = bytes.TrimSuffix(before, []byte("\r"))
 	}
-	return pos
+	return len(before)
 }
