@@ -20,15 +20,8 @@ type Chunk struct {
 // alias c.Model. An empty model has none; equal ones appear once for each place.
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	m := &Manifest{
-		Schema:   c.Schema,
-		Numerics: c.Numerics,
-		Config:   slices.Clone(c.Config),
-		Epoch:    c.Epoch,
-		Events:   c.Events,
-		Position: c.Position,
-		Saved:    c.Saved,
-		Model:    c.ModelSHA256(),
-		Length:   int64(len(c.Model)),
+		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Events: c.Events,
+		Position: c.Position, Saved: c.Saved, Model: c.ModelSHA256(), Length: int64(len(c.Model)),
 	}
 	chunks := make([]Chunk, 0, chunkCount(m.Length))
 	for data := range slices.Chunk(c.Model, ChunkSize) {
@@ -67,14 +60,8 @@ func Join(m *Manifest, data [][]byte) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%w: the model's hash is %x, not %x", ErrCorrupt, got, m.Model)
 	}
 	return &Checkpoint{
-		Schema:   m.Schema,
-		Numerics: m.Numerics,
-		Config:   slices.Clone(m.Config),
-		Epoch:    m.Epoch,
-		Events:   m.Events,
-		Position: m.Position,
-		Model:    model,
-		Saved:    m.Saved,
+		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config), Epoch: m.Epoch, Events: m.Events,
+		Position: m.Position, Model: model, Saved: m.Saved,
 	}, nil
 }
 

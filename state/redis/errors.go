@@ -20,18 +20,14 @@ import (
 // of a server that is busy. What only people can repair, such as a wrong password,
 // lasts, and so does a cancelled context.
 func transient(err error) bool {
-	var (
-		network     net.Error
-		certificate *tls.CertificateVerificationError
-		record      tls.RecordHeaderError
-		name        *net.DNSError
-	)
+	var network net.Error
+	var name *net.DNSError
 	switch {
 	case err == nil,
-		errors.Is(err, context.Canceled), // the caller does not want it any more
-		errors.Is(err, redis.ErrClosed),  // the store was closed
-		errors.As(err, &certificate),     // TLS is set wrongly, on either side
-		errors.As(err, &record):
+		errors.Is(err, context.Canceled),                       // the caller does not want it any more
+		errors.Is(err, redis.ErrClosed),                        // the store was closed
+		errors.As(err, new(*tls.CertificateVerificationError)), // TLS is set wrongly, on either side
+		errors.As(err, new(tls.RecordHeaderError)):
 		return false
 	case errors.As(err, &name):
 		return !name.IsNotFound // a name that does not exist is a misprint
@@ -46,16 +42,10 @@ func transient(err error) bool {
 		redis.IsClusterDownError(err), redis.IsTryAgainError(err),
 		redis.IsNoReplicasError(err),
 		redis.IsMaxClientsError(err), // connections come and go
-		redis.IsOOMError(err):        // memory is freed when graces end
+		redis.IsOOMError(err),        // memory is freed when graces end
+		replied(err, "BUSY "),        // another script is running
+		replied(err, "MISCONF "):     // its disk is full
 		return true
-	}
-	for _, prefix := range []string{
-		"BUSY ",    // another script is running
-		"MISCONF ", // its disk is full
-	} {
-		if replied(err, prefix) {
-			return true
-		}
 	}
 	return false
 }
@@ -67,8 +57,11 @@ func replied(err error, prefix string) bool {
 }
 
 // explain says what was being done, at which address, and what to do about it. An
-// error that may pass wraps [state.ErrTransient].
+// error that may pass wraps [state.ErrTransient]. It returns nil for nil.
 func (s *Store) explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	explained := s.advise(doing, err)
 	if transient(err) {
 		return state.Transient(explained)
@@ -77,10 +70,7 @@ func (s *Store) explain(doing string, err error) error {
 }
 
 func (s *Store) advise(doing string, err error) error {
-	var (
-		dial        *net.OpError
-		certificate x509.UnknownAuthorityError
-	)
+	var dial *net.OpError
 	advice := ""
 	switch {
 	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt), errors.Is(err, context.Canceled):
@@ -103,7 +93,7 @@ func (s *Store) advise(doing string, err error) error {
 		advice = fmt.Sprintf("it has no database %d: give a smaller number", s.cfg.DB)
 	case errors.As(err, new(tls.RecordHeaderError)):
 		advice = "it does not speak TLS at this port: correct the address or switch TLS off"
-	case errors.As(err, &certificate):
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "its certificate is signed by nobody we know: give the right CA"
 	case errors.Is(err, io.EOF) && s.cfg.TLS == nil:
 		advice = "it hung up: if it wants TLS, switch TLS on; else try again"

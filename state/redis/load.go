@@ -62,9 +62,7 @@ func (s *Store) loadPointer(ctx context.Context, partition int, which state.Poin
 	if !errors.Is(err, state.ErrNone) {
 		return first, err
 	}
-	newest, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: s.key(partition, "versions"), Start: 0, Stop: 0, Rev: true,
-	}).Result()
+	newest, err := s.client.ZRangeArgs(ctx, s.newestVersions(partition, 0)).Result()
 	if err != nil {
 		return 0, err
 	}
@@ -74,6 +72,12 @@ func (s *Store) loadPointer(ctx context.Context, partition int, which state.Poin
 	s.cfg.Log.Warn("redis lost a pointer: taking the newest version instead; is it evicting keys?",
 		"model", s.cfg.Model, "partition", partition, "pointer", which.String(), "version", newest[0])
 	return parseVersion(newest[0])
+}
+
+// newestVersions asks for the versions kept, newest first, up to the place stop; −1 is
+// the last.
+func (s *Store) newestVersions(partition, stop int) redis.ZRangeArgs {
+	return redis.ZRangeArgs{Key: s.key(partition, "versions"), Start: 0, Stop: stop, Rev: true}
 }
 
 // A version is a checkpoint as it was read.
@@ -89,9 +93,7 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 	if err == nil || !errors.Is(err, state.ErrCorrupt) {
 		return v, err
 	}
-	kept, listErr := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: s.key(partition, "versions"), Start: 0, Stop: -1, Rev: true,
-	}).Result()
+	kept, listErr := s.client.ZRangeArgs(ctx, s.newestVersions(partition, -1)).Result()
 	if listErr != nil {
 		return version{}, listErr
 	}

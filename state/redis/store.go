@@ -159,16 +159,11 @@ func New(cfg Config) (*Store, error) {
 }
 
 // Close ends the connections.
-func (s *Store) Close() error {
-	return s.client.Close()
-}
+func (s *Store) Close() error { return s.client.Close() }
 
 // Ping reports whether Redis answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return s.explain("ping", err)
-	}
-	return nil
+	return s.explain("ping", s.client.Ping(ctx).Err())
 }
 
 // Take makes the caller the partition's only writer and returns its epoch, which
@@ -176,10 +171,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // [state.ErrStale] from now on.
 func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error) {
 	epoch, err = s.client.Incr(ctx, s.key(partition, "epoch")).Result()
-	if err != nil {
-		return 0, s.explain(s.doing("take", partition), err)
-	}
-	return epoch, nil
+	return epoch, s.explain(s.doing("take", partition), err)
 }
 
 // Heading describes what a pointer names, by a GET and an HMGET. Before the first
@@ -200,9 +192,7 @@ func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer)
 			return h, fmt.Errorf("%s: %w: version %d has the next offset %q", doing, state.ErrCorrupt, h.Version, next)
 		}
 	}
-	if identity, ok := fields[1].(string); ok {
-		h.Identity = identity
-	}
+	h.Identity, _ = fields[1].(string)
 	return h, nil
 }
 

@@ -30,9 +30,7 @@ type VersionInfo struct {
 func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, error) {
 	doing := s.doing("list the versions of", partition)
 	pipe := s.client.Pipeline()
-	list := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: s.key(partition, "versions"), Start: 0, Stop: -1, Rev: true,
-	})
+	list := pipe.ZRangeArgs(ctx, s.newestVersions(partition, -1))
 	head := pipe.Get(ctx, s.key(partition, "head"))
 	served := pipe.Get(ctx, s.key(partition, "served"))
 	pinned := pipe.Get(ctx, s.key(partition, "pinned"))
@@ -67,15 +65,8 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 			continue
 		}
 		infos = append(infos, VersionInfo{
-			Version: number,
-			Epoch:   m.Epoch,
-			Events:  m.Events,
-			Next:    m.Position.Next,
-			Saved:   m.Saved,
-			SHA256:  m.Model,
-			Pinned:  pinned.Val() == version,
-			Head:    head.Val() == version,
-			Served:  served.Val() == version,
+			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Saved: m.Saved, SHA256: m.Model,
+			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
 		})
 	}
 	return infos, nil
@@ -111,11 +102,7 @@ return 1`)
 
 // Unpin moves served to the head again. Without a pin it does nothing.
 func (s *Store) Unpin(ctx context.Context, partition int) error {
-	err := unpin.Run(ctx, s.client, []string{
+	return s.explain(s.doing("unpin", partition), unpin.Run(ctx, s.client, []string{
 		s.key(partition, "pinned"), s.key(partition, "head"), s.key(partition, "served"),
-	}).Err()
-	if err != nil {
-		return s.explain(s.doing("unpin", partition), err)
-	}
-	return nil
+	}).Err())
 }

@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,14 +125,14 @@ func (p *partitionModel) Close(ctx context.Context) error {
 		return nil
 	}
 	err := retry(ctx, p.log, "save at the end", func() error { return p.saveOrRetake(ctx) })
-	if errors.Is(err, state.ErrStale) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, state.ErrStale):
 		p.log.Warn("another learner holds the partition: nothing was saved, and nothing is lost", "error", err)
 		return nil
 	}
-	if err != nil {
-		return p.unsavedError(err)
-	}
-	return nil
+	return p.unsavedError(err)
 }
 
 func (p *partitionModel) unsavedError(err error) error {
@@ -258,12 +259,9 @@ func chained(headers []kafka.Header) []state.Header {
 }
 
 func truth(r *kafka.Record, label stream.Label) stream.Label {
-	if text, ok := stream.FindHeader(r.Headers, stream.HeaderTrueLabel); ok {
-		if l, err := stream.ParseLabel(text); err == nil && l != stream.Unlabelled {
-			return l
-		}
-	}
-	return label
+	text, _ := stream.FindHeader(r.Headers, stream.HeaderTrueLabel)
+	given, _ := stream.ParseLabel(text)
+	return cmp.Or(given, label)
 }
 
 func (p *partitionModel) publishStatus() {

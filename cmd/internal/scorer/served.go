@@ -39,14 +39,8 @@ func newPart(partition int, version int64, c *state.Checkpoint) (*part, error) {
 		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
 	}
 	return &part{
-		partition: partition,
-		version:   version,
-		sha256:    c.ModelSHA256(),
-		next:      c.Position.Next,
-		events:    c.Events,
-		saved:     c.Saved,
-		numerics:  c.Numerics,
-		model:     m,
+		partition: partition, version: version, sha256: c.ModelSHA256(), next: c.Position.Next,
+		events: c.Events, saved: c.Saved, numerics: c.Numerics, model: m,
 	}, nil
 }
 
@@ -112,13 +106,8 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		lo, hi := prediction.Interval(z90)
 		p := prediction.P()
 		verdicts[i] = stream.Verdict{
-			ID:       request.ID,
-			P:        p,
-			LogOdds:  prediction.LogOdds,
-			Interval: [2]float64{lo, hi},
-			Decision: stream.Decide(p, lo, at.spam, at.ham),
-			Reasons:  reasons,
-			Model:    ref,
+			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
+			Decision: stream.Decide(p, lo, at.spam, at.ham), Reasons: reasons, Model: ref,
 		}
 	}
 	return verdicts, nil
