@@ -149,10 +149,9 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 
 // Restore returns the model that has the bytes b, of which it keeps nothing.
 // Going on from it is bit-equal to never having stopped, if its Numerics are
-// CurrentNumerics. Nothing is allocated for a length that b does not bear out. What
-// has the right checksums is held against itself as well, so that bytes which no
-// learner wrote are an error here and no panic in Apply: counts against the events of
-// their sub-model, heads by [blr.Posterior.Check].
+// CurrentNumerics. Nothing is allocated for a length that b does not bear out. Bytes that
+// no learner wrote are an error here, also with right checksums, and no panic in Apply:
+// counts are compared with events, and heads checked by [blr.Posterior.Check].
 func Restore(b []byte) (*Model, error) {
 	m, err := restore(b)
 	if err != nil {
@@ -336,12 +335,9 @@ func (s *submodel) restoreExperts(tables []byte) error {
 		return fmt.Errorf("tables of %d bytes, want %d", len(tables), s.tablesSize())
 	}
 	s.experts = s.newExperts()
+	r := codec.NewReader(tables, nil)
 	for k, e := range s.experts {
-		n := s.entries[k].Size(s.cfg.TableBits)
-		if err := e.UnmarshalBinary(tables[:n]); err != nil {
-			return fmt.Errorf("expert %s: %w", s.entries[k].Name, err)
-		}
-		tables = tables[n:]
+		r.Unmarshal(r.Bytes(uint64(s.entries[k].Size(s.cfg.TableBits))), e)
 	}
-	return nil
+	return r.Close()
 }

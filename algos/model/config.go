@@ -73,9 +73,8 @@ const (
 	MaxDense  = 4096
 	MaxWindow = 1 << 16 // of Config.Window and Config.Rebuild
 
-	// MaxDenseByDefault is how many dense names there may be for ensembles to run that
-	// nobody asked for, and for the noise monitor to have a head of its own: forgetting
-	// costs O(D³) at every 50th event.
+	// MaxDenseByDefault bounds the dense names with which ensembles run by default and the
+	// noise monitor has a head of its own: forgetting costs O(D³) at every 50th event.
 	MaxDenseByDefault = 512
 
 	// MaxWindowInputs bounds (Window+Rebuild)·len(Dense) where ensembles of vectors run:

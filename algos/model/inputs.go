@@ -142,7 +142,6 @@ func newLayout(groups []group) *layout {
 	return l
 }
 
-// dim is the number of inputs.
 func (l *layout) dim() int { return len(l.names) }
 
 // fill writes the head's inputs into in.x and what ensembles see of them into

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/internal/codec"
@@ -252,8 +253,6 @@ func Read(from *codec.Reader, shape Shape) *Ring {
 	next := from.Uint64()
 	n := from.Len() / size
 	switch {
-	case from.Err() != nil:
-		return r
 	case from.Len()%size != 0:
 		from.Fail("%d bytes of sites, want %d a site", from.Len(), size)
 		return r
@@ -265,9 +264,6 @@ func Read(from *codec.Reader, shape Shape) *Ring {
 	r.x, r.z, r.counted = make([]float64, n*shape.Inputs), make([]float64, n*shape.Stacker), make([]float64, n*shape.Counters)
 	for slot := range r.ring {
 		r.readSite(from, slot)
-		if from.Err() != nil {
-			return r
-		}
 	}
 	return r
 }
@@ -289,11 +285,10 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 		readRecord(from, &s.Second)
 	}
 	h := &s.Head
-	ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= 1 &&
+	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= 1 &&
 		h.H >= 0 && s.Stacker.H >= 0 && s.Second.H >= 0 && s.Trust >= 0 && s.Trust <= 1 &&
 		within(r.Counted(slot), 0, 1) && within(r.inputs(slot), -mostInput, mostInput) &&
-		within(r.stackerInputs(slot), -mostAnswer, mostAnswer)
-	if !ok {
+		within(r.stackerInputs(slot), -mostAnswer, mostAnswer); !ok {
 		from.Fail("slot %d is not a site", slot)
 	}
 }
@@ -304,12 +299,7 @@ func readRecord(from *codec.Reader, r *blr.Record) {
 }
 
 func within(x []float64, low, high float64) bool {
-	for _, v := range x {
-		if !(v >= low && v <= high) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x, func(v float64) bool { return v < low || v > high }) // Fill has refused NaN
 }
 
 // Check refuses sites that were read and that these heads have not made: of their
