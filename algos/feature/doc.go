@@ -30,10 +30,8 @@
 // Hashing takes time linear in the text, some 2.5 ns a byte for words and pairs
 // and 3 ns for n-grams (one core of a 2026 server, SpamAssassin), and allocates
 // nothing once its scratch has grown to the longest text. No step branches on
-// the text but where a word is longer than eight bytes: words begin and end,
-// and features come again, too irregularly to be guessed, and a wrong guess costs
-// more than hashing a feature. What was seen is a bit a slot, 32 KiB for 2^18
-// slots, which stay in the first cache.
+// the text but where a word is longer than eight bytes: a wrong guess of the
+// processor costs more than hashing a feature.
 //
 // Nothing here depends on time, randomness or the order of a map, and the bits
 // are the same on every CPU: what is hashed and standardised changes a model.

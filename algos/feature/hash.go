@@ -14,9 +14,8 @@ const (
 )
 
 // Sparse holds the features of one message for one expert: indices into its
-// table, no index twice. Value is nil if the features are binary; each then
-// stands for 1/√n, n = len(Index). Otherwise it holds their values, brought to
-// unit length: Σ v² = 1. So binary features are the case v = 1/√n.
+// table, no index twice. Value has their values, brought to unit length: Σ v² = 1.
+// It is nil if the features are binary; each then stands for 1/√n, n = len(Index).
 type Sparse struct {
 	Index []uint32
 	Value []float64

@@ -46,9 +46,8 @@
 //	S = Σ u_i²·ln((n0+n1+α)/(c_i+½))
 //
 // in nats: about 0 for what all messages hold, ln((n0+n1+α)/½) for what none held.
-// The logarithm of c_i+½ is Mitchell's, which is too low by at most .06 nats. The sum
-// of leverages itself would be that of the few features never seen, which any message
-// has while the table fills, and none when it is full; and the AdaGrad experts' G_i
+// The logarithm of c_i+½ is Mitchell's, which is too low by at most .06 nats. A sum
+// of leverages would be that of the few features never seen. The AdaGrad experts' G_i
 // are no counts: they hardly grow with messages that are known already.
 //
 // Experts that learnt different messages answer as one by Pool.
@@ -58,7 +57,6 @@
 // so that they are right on the average. Scoring costs O(n) and allocates nothing, so
 // does learning. Memory is 8·2^b bytes each.
 //
-// Tables of 2^18 slots are the size of a second cache, four of them are not, and
-// features lie all over them. Most of the time goes into waiting for cache lines. So
-// call an expert's Prefetch before hashing the features of the next one.
+// Most of the time goes into waiting for cache lines. So call an expert's Prefetch
+// before hashing the features of the next one.
 package text
