@@ -37,9 +37,6 @@ func NewStandardiser(d int) *Standardiser {
 	return &Standardiser{mean: make([]float64, d), m: make([]float64, d)}
 }
 
-// Columns returns d.
-func (s *Standardiser) Columns() int { return len(s.mean) }
-
 // leastVariance is the least that counts as one: the smallest normal number. M and
 // M/n below it have lost digits, or are 0 although rows have differed.
 const leastVariance = 0x1p-1022
