@@ -158,7 +158,7 @@ func (p *Pool) read(b *Body) *features {
 	return in
 }
 
-// average weights the answers, at least one.
+// average returns the weighted mean of the answers, at least one.
 func average(answers []answer) Prediction {
 	total := totalWeight(answers)
 	var mean, variance float64
