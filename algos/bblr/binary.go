@@ -83,9 +83,6 @@ func (m *Linear) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// MarshalBinary returns the bytes of m. The error is always nil.
-func (m *Linear) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) }
-
 // UnmarshalBinary replaces m, which may be the zero value, by what b holds; it
 // keeps no reference to b. An error wraps ErrFormat and leaves m as it was.
 func (m *Linear) UnmarshalBinary(b []byte) error {

@@ -28,9 +28,6 @@ func (k *KernelMachine) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// MarshalBinary returns the bytes of k. The error is always nil.
-func (k *KernelMachine) MarshalBinary() ([]byte, error) { return k.AppendBinary(nil) }
-
 // UnmarshalBinary replaces k, which may be the zero value, by what b holds; it
 // keeps no reference to b. An error wraps ErrFormat and leaves k as it was.
 func (k *KernelMachine) UnmarshalBinary(b []byte) error {

@@ -57,9 +57,6 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// MarshalBinary returns the bytes of e. The error is always nil.
-func (e *Ensemble) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
-
 // UnmarshalBinary replaces e, which may be the zero value, by what b holds; it
 // keeps no reference to b. If b is of another version, cut short, too long, or
 // holds what no ensemble can (a feature beyond D, edges that descend, a number

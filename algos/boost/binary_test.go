@@ -36,7 +36,7 @@ func known(t testing.TB) *Ensemble {
 // Regenerate with: go test hamlet/algos/boost -run TestGolden -update
 func TestGoldenBytes(t *testing.T) {
 	file := filepath.Join("testdata", "ensemble_v1.bin")
-	got, err := known(t).MarshalBinary()
+	got, err := known(t).AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestGoldenBytes(t *testing.T) {
 	if err := e.UnmarshalBinary(want); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := e.MarshalBinary(); !bytes.Equal(again, want) {
+	if again, _ := e.AppendBinary(nil); !bytes.Equal(again, want) {
 		t.Error("read and written again, the golden bytes differ")
 	}
 	x := []float64{0.3, -1, 0.5, 2, 0}
@@ -69,7 +69,7 @@ func TestGoldenBytes(t *testing.T) {
 }
 
 func TestUnmarshalRefusesDamage(t *testing.T) {
-	good, _ := known(t).MarshalBinary()
+	good, _ := known(t).AppendBinary(nil)
 	le := binary.LittleEndian
 	trees := int(le.Uint32(good[12:]))
 	profile := headerSize + trees*treeSize
@@ -93,11 +93,11 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		"one byte short": func(b []byte) []byte { return b[:len(b)-1] },
 	} {
 		e := known(t)
-		before, _ := e.MarshalBinary()
+		before, _ := e.AppendBinary(nil)
 		if err := e.UnmarshalBinary(damage(bytes.Clone(good))); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if after, _ := e.MarshalBinary(); !bytes.Equal(before, after) {
+		if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
 			t.Errorf("%s: the refused bytes changed the ensemble", name)
 		}
 	}
@@ -109,17 +109,17 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	good, _ := known(f).MarshalBinary()
+	good, _ := known(f).AppendBinary(nil)
 	f.Add(good)
 	f.Add(good[:headerSize])
-	empty, _ := (&Ensemble{dim: 3}).MarshalBinary()
+	empty, _ := (&Ensemble{dim: 3}).AppendBinary(nil)
 	f.Add(empty)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var e Ensemble
 		if err := e.UnmarshalBinary(b); err != nil {
 			return
 		}
-		again, err := e.MarshalBinary()
+		again, err := e.AppendBinary(nil)
 		if err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("read %d bytes, wrote %d others (error %v)", len(b), len(again), err)
 		}

@@ -62,9 +62,6 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// MarshalBinary returns the bytes of e. The error is always nil.
-func (e *Ensemble) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
-
 // UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It
 // keeps no reference to b. The error wraps ErrFormat, and e is as before, if b is of
 // another version, cut short, too long, or holds a feature that is no input, a number

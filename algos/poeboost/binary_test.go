@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // appendEvents appends an ensemble's length and bytes, and labelled events.
 func appendEvents(dst []byte, e *poeboost.Ensemble, x [][]float64, y []float64) ([]byte, error) {
 	le := binary.LittleEndian
-	b, err := e.MarshalBinary()
+	b, err := e.AppendBinary(nil)
 	dst = le.AppendUint32(dst, uint32(len(b)))
 	dst = append(dst, b...)
 	for i, row := range x {
@@ -56,7 +56,7 @@ func readEvents(e *poeboost.Ensemble, b []byte) (x [][]float64, y []float64, err
 }
 
 func mustMarshal(e *poeboost.Ensemble) []byte {
-	b, err := e.MarshalBinary()
+	b, err := e.AppendBinary(nil)
 	if err != nil {
 		panic(err)
 	}

@@ -294,8 +294,8 @@ func TestCancelledBetweenRounds(t *testing.T) {
 		if err := parts.Train(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		a, _ := whole.Ensemble().MarshalBinary()
-		b, _ := parts.Ensemble().MarshalBinary()
+		a, _ := whole.Ensemble().AppendBinary(nil)
+		b, _ := parts.Ensemble().AppendBinary(nil)
 		if !slices.Equal(a, b) {
 			t.Errorf("%s: the ensemble differs from one that was never stopped", k.name)
 		}
@@ -319,7 +319,7 @@ func TestQuantisedDataMakeTheSameEnsemble(t *testing.T) {
 			if err := b.Train(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if bytes[i], err = b.Ensemble().MarshalBinary(); err != nil {
+			if bytes[i], err = b.Ensemble().AppendBinary(nil); err != nil {
 				t.Fatal(err)
 			}
 		}

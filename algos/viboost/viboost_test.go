@@ -208,8 +208,8 @@ func TestCancelledBetweenRounds(t *testing.T) {
 	if err := b.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := b.Ensemble().MarshalBinary()
-	want, _ := mustTrain(t, d, y, Config{Rounds: 20}).Ensemble().MarshalBinary()
+	got, _ := b.Ensemble().AppendBinary(nil)
+	want, _ := mustTrain(t, d, y, Config{Rounds: 20}).Ensemble().AppendBinary(nil)
 	if !bytes.Equal(got, want) {
 		t.Error("an interrupted training ends elsewhere")
 	}
@@ -232,8 +232,8 @@ func TestBinsGiveTheSameEnsemble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := mustTrain(t, mustData(t, x), y, cfg).Ensemble().MarshalBinary()
-		b, _ := mustTrain(t, q, y, cfg).Ensemble().MarshalBinary()
+		a, _ := mustTrain(t, mustData(t, x), y, cfg).Ensemble().AppendBinary(nil)
+		b, _ := mustTrain(t, q, y, cfg).Ensemble().AppendBinary(nil)
 		if !bytes.Equal(a, b) {
 			t.Errorf("%s: bins and order give different ensembles", name)
 		}
@@ -294,7 +294,7 @@ func FuzzUnmarshal(f *testing.F) {
 			}
 			return
 		}
-		if again, _ := e.MarshalBinary(); !bytes.Equal(again, b) {
+		if again, _ := e.AppendBinary(nil); !bytes.Equal(again, b) {
 			t.Fatalf("read %x, wrote %x", b, again)
 		}
 		if e.Dim() < 1000 {
