@@ -1,5 +1,3 @@
-// Laboratory: the product updates its posteriors one by one, with blocks of 1.
-
 package blr
 
 // A block holds the events since V and Λ were last written, at most K of them. In it
@@ -12,7 +10,8 @@ package blr
 //
 // V₀x can be computed for all known events of a block in one pass over V₀, and the sums
 // are added to the matrices once in K events. V₀x has the same bits whether it is computed
-// alone or with others, so the posterior's bits depend on the events and K alone.
+// alone or with others, so the posterior's bits depend on the events and K alone. With
+// K = 1, which the product uses, the block is always empty.
 type block struct {
 	size int // K, at least 1
 	n    int // events in it, below K

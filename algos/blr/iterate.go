@@ -1,5 +1,3 @@
-// Laboratory: only hamlet fit, hamlet bench and tests reach this file.
-
 package blr
 
 import (

@@ -34,34 +34,20 @@
 // its past. An SNR that is started at one event count takes effect 50 events later,
 // so that it can be computed in the background.
 //
-// [Report] names suspects, sources and the flip rate of each class, by what a head
-// with forgetting gave to the labels. The noise grade is reported too, but does not
-// reliably name the forged side.
-//
 // # Covariate
 //
 // V is the covariance of the head's belief. The leverage a = xᵀVx is known before the
 // label, and large where nothing like x was learnt (Belsley, Kuh and Welsch,
-// Regression diagnostics, 1980, section 2.1). The level of [Covariate] is how far ln a
-// of the last 30 events lies above Huber's location of the past, in robust units.
-// Inputs that shrink or vanish have less leverage and raise nothing here.
-//
-// A head whose inputs are experts' log-odds is blind to new words: experts that know
-// none of them answer 0, x is small, and so is a. There the surprise of naive Bayes
-// takes the place of ln a: ln of the geometric mean of 1/(counts+½) over a message's
-// features (package text), over 60 events, because a campaign is a part of the mail.
+// Regression diagnostics, 1980, section 2.1). A head over experts' log-odds is blind to
+// new words: x is small there, and so is a. The surprise of naive Bayes then takes the
+// place of ln a (package text), over 60 events, because a campaign is a part of the mail.
 //
 // # Concept
 //
-// The test of Page (1954) and Hinkley (1971) on the log loss, clipped at 3, of a head
-// without forgetting ([PageHinkley]). It is the fastest and the least specific alarm:
-// flipped labels raise it first.
+// [PageHinkley] tests the log loss, clipped at 3, of a head without forgetting. It is the
+// fastest and the least specific alarm: flipped labels raise it first.
 //
-// # The laboratory
-//
-// [DDM] and [ADWIN] are what others raise an alarm by. They watch the error or the
-// loss alone and say that something changed, not what. They are written from their
-// papers for comparison (hamlet bench alarms) and are no part of a model.
+// [DDM] and [ADWIN] are peers for comparison (hamlet bench alarms) and no part of a model.
 //
 // # Invariants
 //

@@ -15,7 +15,7 @@ const MostSuspects = 20
 type Report struct {
 	Status   Status
 	SNR      float64 // of the latest result, 0 before the first
-	Grade    float64 // noise grade of it: above 0, VIBoost's noise is labelled spam
+	Grade    float64 // its noise grade, above 0 if VIBoost's noise is labelled spam; no proof of the forged side
 	FlipRate float64 // ε, the latest
 
 	// The flip rates f₀ and f₁ of the last Recent events: what part of the true ham is
