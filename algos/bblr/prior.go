@@ -16,7 +16,7 @@ import (
 //
 //	π_g·N(a; 0, σ_g²) + π_l·(1/2b_l)·e^{−|a|/b_l}.
 //
-// Its first parameter is the standard deviation, as in equation 43; equation 41
+// The second argument of N is the standard deviation, as in equation 43; equation 41
 // prints the variance.
 type GaussLaplace struct {
 	GaussShare   float64 // π_g ≥ 0
@@ -25,7 +25,7 @@ type GaussLaplace struct {
 	LaplaceScale float64 // b_l > 0, the mean of |a|
 }
 
-// Check reports all that is wrong with p.
+// Check reports every invalid field of p.
 func (p GaussLaplace) Check() error {
 	var errs []error
 	for _, f := range []struct {
@@ -57,7 +57,7 @@ func (p GaussLaplace) parts(a float64) (gauss, laplace float64) {
 }
 
 // LogDensity returns Σ ln(π_g·N + π_l·L) over the coefficients (the second sum of
-// equation 41), from the parts' logarithms, so that neither underflows.
+// equation 41). It adds logarithms, so that neither part underflows.
 func (p GaussLaplace) LogDensity(coef []float64) float64 {
 	sum := 0.0
 	for _, a := range coef {
@@ -75,11 +75,11 @@ func (p GaussLaplace) logDensity(a float64) float64 {
 	return most + logistic.Log1p(logistic.Exp(least-most))
 }
 
-// Responsibility returns the fraction of the Gaussian in the density at a.
+// Responsibility returns the Gaussian part of the density at a, divided by the density.
 func (p GaussLaplace) Responsibility(a float64) float64 {
 	gauss, laplace := p.parts(a)
 	if gauss == laplace {
-		return 0.5 // both may be −∞, whose difference is no number
+		return 0.5 // both may be −∞, and −∞ − (−∞) is NaN
 	}
 	return logistic.Sigmoid(gauss - laplace)
 }
