@@ -191,8 +191,7 @@ func (a *Alert) AppendJSON(dst []byte) ([]byte, error) {
 		return dst, fmt.Errorf("alert %s in JSON: %w", clip(a.MessageID()), err)
 	}
 	j := jsonAlert{
-		Kind: a.Kind, State: a.State, Event: a.Event,
-		Level: a.Level, Reference: a.Reference, Threshold: a.Threshold,
+		Kind: a.Kind, State: a.State, Event: a.Event, Level: a.Level, Reference: a.Reference, Threshold: a.Threshold,
 		Body: a.Body, Reading: a.Reading,
 	}
 	if a.Labels != nil {

@@ -128,6 +128,9 @@ func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, 
 	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 1000)
 	cfg.Drain = cmp.Or(cfg.Drain, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Observe == nil {
+		cfg.Observe = func(Observation) {}
+	}
 	return &Service{
 		conn:   conn,
 		scorer: scorer,

@@ -203,9 +203,6 @@ func (s *Service) count(j *job, code int) {
 	}
 	stats.Took += took
 	s.statsMu.Unlock()
-	if s.cfg.Observe == nil {
-		return
-	}
 	waited := took
 	if !j.started.IsZero() {
 		waited = j.started.Sub(j.arrived)

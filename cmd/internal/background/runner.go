@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // A Runner is a model.Runner that works in goroutines of its own, at most GOMAXPROCS at a
@@ -33,19 +34,16 @@ type Runner struct {
 // New returns a runner that registers its metrics with r, if r is not nil. The caller
 // closes it.
 func New(r prometheus.Registerer) *Runner {
+	factory := promauto.With(r)
 	seconds := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "hamlet", Name: name, Help: help,
+		return factory.NewHistogram(prometheus.HistogramOpts{Namespace: "hamlet", Name: name, Help: help,
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9)}) // 0.1 ms to 6.6 s
 	}
-	b := &Runner{
+	return &Runner{
 		slots: make(chan struct{}, runtime.GOMAXPROCS(0)), closed: make(chan struct{}),
 		waits: seconds("rebuild_wait_seconds", "How long the stream stood still for the result of a rebuild or an SNR."),
 		works: seconds("background_seconds", "How long a rebuild or an SNR was computed."),
 	}
-	if r != nil {
-		r.MustRegister(b.waits, b.works)
-	}
-	return b
 }
 
 // A task is a piece of work. Whoever claims it does it.

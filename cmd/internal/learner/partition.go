@@ -61,10 +61,8 @@ type incoming struct {
 	err     error
 }
 
-// Position implements kafka.Handler.
 func (p *partitionModel) Position() (int64, bool) { return p.position.Next, p.known }
 
-// Follows implements kafka.Handler.
 func (p *partitionModel) Follows(last kafka.Record) bool {
 	return p.position.Follows(last.Key, last.Value, chained(last.Headers)...)
 }
@@ -75,7 +73,6 @@ func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error
 	return p.orGone(p.handle(ctx, batch))
 }
 
-// Idle implements kafka.Handler.
 func (p *partitionModel) Idle(ctx context.Context) error { return p.orGone(p.idle(ctx)) }
 
 // orGone removes the partition from the status and the metrics after an error: the

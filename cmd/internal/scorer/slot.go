@@ -65,10 +65,8 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 		l.relearn(partition, s, named)
 		return nil
 	}
-	var (
-		checkpoint *state.Checkpoint
-		version    int64
-	)
+	var checkpoint *state.Checkpoint
+	var version int64
 	if err == nil {
 		load, cancel := context.WithTimeout(ctx, loadTimeout)
 		defer cancel()
