@@ -83,7 +83,7 @@ func apply(b *testing.B) func(*stream.Event) {
 		b.Fatal(err)
 	}
 	return func(e *stream.Event) {
-		ex, err := example.Of(e)
+		ex, _, err := example.Of(e)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func BenchmarkPathOverHashing(b *testing.B) {
 	}
 	var mails []read
 	eachMail(b, func(e *stream.Event) {
-		ex, err := example.Of(e)
+		ex, _, err := example.Of(e)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -221,7 +221,7 @@ func joined(t *testing.T, path string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ex, err := example.Of(&item.Event)
+		ex, _, err := example.Of(&item.Event)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,13 +186,13 @@ type Program struct {
 // returns the command that was chosen. The error is ErrHelp or a *UsageError.
 func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	helped := false
-	file := &fileResolver{name: p.Name, mapping: p.Mapping}
+	file := &fileResolver{name: p.Name}
 	if p.Shared != nil {
 		shared, err := kong.New(p.Shared, p.Vars)
 		if err != nil {
 			return nil, fmt.Errorf("shared flags of %s: %w", p.Name, err)
 		}
-		file.shared = flagNames(shared.Model.Node, anyFlag)
+		file.shared, _ = flagNames(shared.Model.Node)
 	}
 	parser, err := kong.New(p.Grammar,
 		kong.Name(p.Name),
@@ -218,15 +218,19 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		}
 	}
 	parser.Model.HelpFlag.Help = "Print this help. Behind =, small letters or digits are the default value."
-	if err := file.find(args); err != nil {
+	if err := file.load(args, p.Mapping); err != nil {
 		return nil, &UsageError{err}
 	}
-	if err := errors.Join(p.Mapping.checkArgs(args), file.check(parser.Model)); err != nil {
+	if err := file.Validate(parser.Model); err != nil { // before --help ends the run
 		return nil, &UsageError{err}
 	}
 	ctx, err := parser.Parse(args)
 	if helped {
 		return nil, ErrHelp
+	}
+	var usage *UsageError
+	if errors.As(err, &usage) { // a flag's own words, without kong's around them
+		return nil, usage
 	}
 	if err != nil {
 		return nil, &UsageError{err}

@@ -113,13 +113,13 @@ func TestMistakesInAFile(t *testing.T) {
 }
 
 // A mapping of the file is passed on in text; its key "name" and a bare value are the
-// flag's. What is gone is wrong usage wherever it stands.
+// flag's.
 func TestMapping(t *testing.T) {
 	type modelled struct {
 		Model string `help:"Name." default:"default"`
 		ProgramFlags
 	}
-	read := func(text string, args ...string) (g modelled, got map[string]string, err error) {
+	read := func(text string) (g modelled, got map[string]string, err error) {
 		got = map[string]string{}
 		_, err = Parse(Program{Name: "learner", Grammar: &g, Mapping: Mapping{
 			Key: "model",
@@ -130,13 +130,7 @@ func TestMapping(t *testing.T) {
 				got[key] = value
 				return nil
 			},
-			Gone: func(flag, value string) error {
-				if flag != "old" {
-					return nil
-				}
-				return fmt.Errorf("--old is gone, set model.old=%s", value)
-			},
-		}}, append(args, "--config", write(t, text)), IO{strings.NewReader(""), io.Discard, io.Discard})
+		}}, []string{"--config", write(t, text)}, IO{strings.NewReader(""), io.Discard, io.Discard})
 		return g, got, err
 	}
 	for _, c := range []struct {
@@ -154,23 +148,14 @@ func TestMapping(t *testing.T) {
 			t.Errorf("%q: model %q, settings %v, error %v; want %q, %v", c.text, g.Model, got, err, c.name, c.want)
 		}
 	}
-	for _, c := range []struct {
-		text, args, want string
-	}{
-		{"model: {colour: red}\n", "", "model: colour: there is no such key"},
-		{"model: {size: }\n", "", "model.size: there is no value"},
-		{"old: 3\n", "", "--old is gone, set model.old=3"},
-		{"learner: {old: 3}\n", "", "--old is gone, set model.old=3"},
-		{"{}\n", "--old 3", "--old is gone, set model.old=3"},
-		{"{}\n", "--old=3", "--old is gone, set model.old=3"},
+	for _, c := range []struct{ text, want string }{
+		{"model: {colour: red}\n", "model: colour: there is no such key"},
+		{"model: {size: }\n", "model.size: there is no value"},
 	} {
-		_, _, err := read(c.text, strings.Fields(c.args)...)
+		_, _, err := read(c.text)
 		if Status(err) != StatusUsage || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q %s: %v, want wrong usage with %q", c.text, c.args, err, c.want)
+			t.Errorf("%q: %v, want wrong usage with %q", c.text, err, c.want)
 		}
-	}
-	if g, _, err := read("{}\n", "--model", "x", "--", "--old"); err == nil || strings.Contains(err.Error(), "gone") {
-		t.Errorf("behind --: %+v, %v", g, err)
 	}
 }
 

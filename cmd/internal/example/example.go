@@ -1,7 +1,7 @@
 // Package example turns an event of the wire into an example for a model. Learner,
 // scorer and eval all use it, so that each reads a message in the same way.
 //
-//	ex, err := example.Of(&event)
+//	ex, _, _, err := example.Of(&event)
 //	effect, err := m.Apply(&ex)
 package example
 
@@ -23,15 +23,9 @@ type Parsing struct {
 	Reason string // why
 }
 
-// Body returns b as a model takes it. A text is a message without a head. The result
-// may share b's memory. The only error is an unknown kind.
-func Body(b *stream.Body) (model.Body, error) {
-	body, _, err := Read(b)
-	return body, err
-}
-
-// Read is Body that also says how a mail was parsed.
-func Read(b *stream.Body) (model.Body, Parsing, error) {
+// Body returns b as a model takes it, and how a mail was parsed. A text is a message
+// without a head. The result may share b's memory. The only error is an unknown kind.
+func Body(b *stream.Body) (model.Body, Parsing, error) {
 	switch b.Kind {
 	case stream.Mail:
 		m := mail.Parse(b.Mail)
@@ -69,19 +63,13 @@ func message(m *mail.Message) *feature.Message {
 // ErrUnlabelled says that an event has no label to learn.
 var ErrUnlabelled = errors.New("no label")
 
-// Of returns e as an example to learn, relearn or unlearn. It ignores the time: no
-// model depends on it.
-func Of(e *stream.Event) (model.Example, error) {
-	ex, _, err := ReadEvent(e)
-	return ex, err
-}
-
-// ReadEvent is Of that also says how a mail was parsed.
-func ReadEvent(e *stream.Event) (model.Example, Parsing, error) {
+// Of returns e as an example to learn, relearn or unlearn, and how a mail was parsed. It
+// ignores the time: no model depends on it.
+func Of(e *stream.Event) (model.Example, Parsing, error) {
 	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, ErrUnlabelled)
 	}
-	body, how, err := Read(&e.Body)
+	body, how, err := Body(&e.Body)
 	if err != nil {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}

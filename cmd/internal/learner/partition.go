@@ -158,7 +158,7 @@ func read(r *kafka.Record) (in incoming) {
 		return in
 	}
 	var parsing example.Parsing
-	in.example, parsing, in.err = example.ReadEvent(&in.event)
+	in.example, parsing, in.err = example.Of(&in.event)
 	in.raw = parsing.Raw
 	return in
 }

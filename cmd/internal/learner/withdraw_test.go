@@ -51,7 +51,7 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ex, err := example.Of(&e)
+		ex, _, err := example.Of(&e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -168,7 +168,7 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 			case err != nil:
 				return err
 			default:
-				e, err := example.Of(&item.Event)
+				e, _, err := example.Of(&item.Event)
 				batch = append(batch, parsed{example: e, truth: item.Truth, rejected: err})
 			}
 			if len(batch) == size {

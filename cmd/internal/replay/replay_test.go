@@ -59,7 +59,7 @@ func newModel(t *testing.T, cfg model.Config) (*model.Model, func(*source.Item))
 	}
 	return m, func(item *source.Item) {
 		t.Helper()
-		e, err := example.Of(&item.Event)
+		e, _, err := example.Of(&item.Event)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestSchedule(t *testing.T) {
 			}
 			for i, line := range lines[1:] {
 				known(i)
-				e, err := example.Of(&items[i].Event)
+				e, _, err := example.Of(&items[i].Event)
 				if err != nil {
 					t.Fatal(err)
 				}

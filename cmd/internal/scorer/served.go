@@ -128,7 +128,7 @@ func place(err error, i, n int) error {
 
 // predict returns the pooled prediction of the partition models, with reasons if explain.
 func (s *served) predict(b *stream.Body, explain bool) (model.Prediction, []stream.Reason, error) {
-	body, err := example.Body(b)
+	body, _, err := example.Body(b)
 	if err != nil {
 		return model.Prediction{}, nil, err
 	}

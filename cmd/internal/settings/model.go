@@ -1,11 +1,10 @@
 package settings
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"go/doc/comment"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,6 +24,7 @@ type Model struct {
 	Ensembles   []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
 	SecondHead  *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
 	Alarms      *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
+	goneFlags
 
 	file *modelFile // what the configuration file says; AfterApply sets it
 }
@@ -32,7 +32,7 @@ type Model struct {
 // AfterApply is called by kong once the flags are read.
 func (f *Model) AfterApply(file *modelFile) error {
 	f.file = file
-	return checkEnvironment()
+	return nil
 }
 
 // A modelFile is what the configuration file's mapping "model" says.
@@ -132,55 +132,41 @@ func (f *Model) apply(cfg *model.Config) error {
 	return nil
 }
 
-// keyOf has, for each flag that is gone, the key of the configuration that took its
-// place.
-var keyOf = map[string]string{
-	"duplicate-window": "duplicate_window",
-	"text-experts":     "text_experts",
-	"label-trust":      "label_trust",
-	"trust-by":         "trust_by",
-	"spam-share":       "spam_share",
-	"text-site":        "text_head.site",
-	"text-half-life":   "text_head.half_life",
-	"text-refresh":     "text_head.refresh",
-	"vector-site":      "vector_head.site",
-	"vector-half-life": "vector_head.half_life",
-	"vector-refresh":   "vector_head.refresh",
-	"ensemble-window":  "window",
-	"rebuild-every":    "rebuild",
-	"alarm-drop":       "alarms.drop",
-	"alarm-confirmed":  "alarms.confirmed",
-	"alarm-flip-rate":  "alarms.flip_rate",
-	"alarm-clear":      "alarms.clear",
-	"alarm-covariate":  "alarms.covariate",
-	"alarm-concept":    "alarms.concept",
+// goneFlags are flags that were there once. Each is wrong usage that names the key of
+// the configuration that took its place.
+type goneFlags struct {
+	DuplicateWindow goneFlag `hidden:"" key:"duplicate_window"`
+	TextExperts     goneFlag `hidden:"" key:"text_experts"`
+	LabelTrust      goneFlag `hidden:"" key:"label_trust"`
+	TrustBy         goneFlag `hidden:"" key:"trust_by"`
+	SpamShare       goneFlag `hidden:"" key:"spam_share" was:"true"`
+	TextSite        goneFlag `hidden:"" key:"text_head.site"`
+	TextHalfLife    goneFlag `hidden:"" key:"text_head.half_life"`
+	TextRefresh     goneFlag `hidden:"" key:"text_head.refresh"`
+	VectorSite      goneFlag `hidden:"" key:"vector_head.site"`
+	VectorHalfLife  goneFlag `hidden:"" key:"vector_head.half_life"`
+	VectorRefresh   goneFlag `hidden:"" key:"vector_head.refresh"`
+	EnsembleWindow  goneFlag `hidden:"" key:"window"`
+	RebuildEvery    goneFlag `hidden:"" key:"rebuild"`
+	AlarmDrop       goneFlag `hidden:"" key:"alarms.drop"`
+	AlarmConfirmed  goneFlag `hidden:"" key:"alarms.confirmed"`
+	AlarmFlipRate   goneFlag `hidden:"" key:"alarms.flip_rate"`
+	AlarmClear      goneFlag `hidden:"" key:"alarms.clear"`
+	AlarmCovariate  goneFlag `hidden:"" key:"alarms.covariate"`
+	AlarmConcept    goneFlag `hidden:"" key:"alarms.concept"`
 }
 
-// gone returns what took the place of a flag, or nil if the flag is not gone.
-func gone(flag, value string) error {
-	key, ok := keyOf[flag]
-	if !ok {
-		return nil
-	}
-	switch {
-	case flag == "spam-share": // it took no value
-		value = "true"
-	case value == "":
-		value = "VALUE"
-	}
-	return cli.Usagef("--%s is not a flag any more: set model.%s in the configuration file, or with eval --set %s=%s", flag, key, key, value)
-}
+type goneFlag struct{}
 
-// checkEnvironment reports variables of flags that are gone.
-func checkEnvironment() error {
-	var errs []error
-	for flag := range keyOf {
-		name := "HAMLET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		if value, ok := os.LookupEnv(name); ok {
-			errs = append(errs, fmt.Errorf("%s: %w", name, gone(flag, value)))
-		}
+// Decode implements [kong.MapperValue]: kong calls it where the flag is given. The tag
+// "was" is the value of a flag that took none.
+func (goneFlag) Decode(ctx *kong.DecodeContext) error {
+	key, value := ctx.Value.Tag.Get("key"), ctx.Value.Tag.Get("was")
+	if given := ctx.Scan.Peek(); value == "" && !given.IsEOL() && !strings.HasPrefix(given.String(), "--") {
+		value = strings.ReplaceAll(strings.Trim(given.String(), "[]"), " ", ",") // a list of the file is [a b]
 	}
-	return errors.Join(errs...)
+	value = cmp.Or(value, "VALUE")
+	return cli.Usagef("--%s is not a flag any more: set model.%s in the configuration file, or with eval --set %s=%s", ctx.Value.Name, key, key, value)
 }
 
 // Thresholds are the flags that turn a probability into a verdict.

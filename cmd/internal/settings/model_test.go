@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"hamlet/algos/ensemble"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
@@ -155,7 +157,18 @@ func TestGone(t *testing.T) {
 	for _, f := range model.Fields() {
 		keys = append(keys, f.Key)
 	}
-	for flag, key := range keyOf {
+	parser, err := kong.New(&goneFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(flag, key, value string) string {
+		return "--" + flag + " is not a flag any more: set model." + key + " in the configuration file, or with eval --set " + key + "=" + value
+	}
+	for _, f := range parser.Model.Flags {
+		flag, key := f.Name, f.Tag.Get("key")
+		if flag == "help" {
+			continue
+		}
 		if !slices.Contains(keys, key) {
 			t.Errorf("--%s: no key %s", flag, key)
 		}
@@ -163,7 +176,7 @@ func TestGone(t *testing.T) {
 		if flag == "spam-share" {
 			value = "true"
 		}
-		want := "--" + flag + " is not a flag any more: set model." + key + " in the configuration file, or with eval --set " + key + "=" + value
+		want := said(flag, key, value)
 		_, err := configure(t, nil, "--"+flag+"=7")
 		_, fileErr := configure(t, nil, write(t, flag+": 7\n"))
 		variable := "HAMLET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
@@ -176,6 +189,20 @@ func TestGone(t *testing.T) {
 			if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
 				t.Errorf("--%s: %v, want wrong usage with %q", flag, err, want)
 			}
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--text-site", "jj"}, said("text-site", "text_head.site", "jj")},
+		{[]string{"--text-site"}, said("text-site", "text_head.site", "VALUE")},
+		{[]string{"--text-site", "--no-alarms"}, said("text-site", "text_head.site", "VALUE")},
+		{[]string{"--spam-share"}, said("spam-share", "spam_share", "true")},
+		{[]string{write(t, "test: {text-experts: [a, b]}\n")}, said("text-experts", "text_experts", "a,b")},
+	} {
+		if _, err := configure(t, nil, c.args...); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want wrong usage with %q", c.args, err, c.want)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func Parse(name, description string, grammar any, args []string, stdio cli.IO) (
 	boosters[0] += " (default for dense vectors)"
 	return cli.Parse(cli.Program{
 		Name: name, Description: description, Version: Version(name), Grammar: grammar, Shared: &Shared{},
-		Mapping: cli.Mapping{Key: "model", Set: file.Set, Gone: gone},
+		Mapping: cli.Mapping{Key: "model", Set: file.Set},
 		Bind:    []any{file},
 		Vars:    kong.Vars{"boosters": strings.Join(boosters, ", ")},
 	}, args, stdio)

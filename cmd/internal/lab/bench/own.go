@@ -67,7 +67,7 @@ func (h *ownFilter) take(s step, atOnce bool, out *outcome) (bool, error) {
 		return learnt, nil
 	}
 	start := time.Now()
-	ex, err := example.Of(&m.event)
+	ex, _, err := example.Of(&m.event)
 	if err != nil {
 		return false, err
 	}

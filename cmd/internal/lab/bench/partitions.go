@@ -127,7 +127,7 @@ func (s *partitionReplay) step(item *source.Item) error {
 	if item.Event.Action != stream.Learn {
 		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it", item.Ordinal+1)
 	}
-	ex, err := example.Of(&item.Event)
+	ex, _, err := example.Of(&item.Event)
 	if err != nil {
 		return err
 	}

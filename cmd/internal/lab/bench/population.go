@@ -62,7 +62,7 @@ func newSet(name string, cfg source.Config, modelConfig func(dense []string) (mo
 		}
 		var ex model.Example
 		if err == nil {
-			ex, err = example.Of(&item.Event)
+			ex, _, err = example.Of(&item.Event)
 		}
 		if err == nil {
 			if refused := m.Check(&ex.Body); refused != nil {
@@ -145,7 +145,8 @@ func (w *population) open(seed uint64, from int, f *fault) (next func() (model.E
 			if err != nil {
 				return model.Example{}, err
 			}
-			return example.Of(&item.Event)
+			ex, _, err := example.Of(&item.Event)
+			return ex, err
 		}, nil
 	}
 	r := rand.New(rand.NewPCG(seed, drawStream+uint64(from)))

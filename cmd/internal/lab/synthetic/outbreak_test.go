@@ -62,7 +62,7 @@ func TestOutbreakRaisesCovariate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ex, err := example.Of(&item.Event)
+				ex, _, err := example.Of(&item.Event)
 				if err != nil {
 					t.Fatal(err)
 				}
