@@ -39,8 +39,8 @@ var (
 	alertBodies = []string{AlertText, AlertVector}
 )
 
-// ErrAlerts says that a publisher would fail again: the error's text says why and
-// what to do. After any other error of a publisher, publish again.
+// ErrAlerts says that a publisher would fail again. The error's text says why and what
+// to do, and a learner ends with it. After any other error, publish again.
 var ErrAlerts = errors.New("no alert can be published")
 
 // An Alert says that an alarm of a partition's model was raised or cleared:

@@ -133,7 +133,9 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	for i := range alerts {
-		fmt.Fprintf(stdio.Err, "  alerts %s\n", alerts[i].Hint)
+		if alerts[i].Hint != "" {
+			fmt.Fprintf(stdio.Err, "  alerts %s\n", alerts[i].Hint)
+		}
 	}
 
 	rejections := &report.Rejections{W: stdio.Err}

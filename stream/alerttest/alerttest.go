@@ -22,7 +22,9 @@ import (
 	"hamlet/stream"
 )
 
-// A Publisher publishes alerts in order and returns when all are acknowledged.
+// A Publisher publishes alerts in order and returns when all are acknowledged. While
+// its server cannot be reached it tries again until ctx ends. It drops copies as far
+// back as it can know them; after a restart a copy may come through.
 type Publisher interface {
 	Publish(ctx context.Context, alerts ...stream.Alert) error
 }

@@ -12,9 +12,10 @@ import (
 	"hamlet/stream"
 )
 
-// An AlertPublisher publishes alerts and returns when they are acknowledged. An
-// alert may be given again. An error that wraps stream.ErrAlerts is final. Package
-// alerttest has the laws.
+// An AlertPublisher publishes alerts and returns when they are acknowledged. While
+// that fails it tries again until ctx ends: the outbox relies on it. An alert may be
+// given again. An error that wraps stream.ErrAlerts is final: the learner ends with it.
+// Package alerttest has the laws.
 type AlertPublisher interface {
 	Publish(ctx context.Context, alerts ...stream.Alert) error
 }

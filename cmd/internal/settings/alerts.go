@@ -18,12 +18,15 @@ import (
 // alertChannels lists the ways in which alerts leave a process. To add one, say a
 // webhook:
 //
-//   - write its publisher, with a test that runs alerttest.Run on it;
+//   - write its publisher in a package below stream, say stream/webhook, with a test
+//     that runs alerttest.Run on it;
 //   - add its flags to [Alerts], and their bounds to Check;
-//   - add the function that opens it to this list, and its flags to COMMANDS.md.
+//   - add the function that opens it to this list; it returns nil if its channel is
+//     not configured;
+//   - name its flags in the tables of wrong usage of cmd/learner and cmd/hamlet
+//     (usage_test.go), in deploy/hamlet.yaml, README.md and CHANGELOG.md.
 //
-// The learner and up publish to all that are open; nothing else needs a change. A
-// function returns nil if its channel is not configured, and says so in the log.
+// The learner and up publish to all channels that are open.
 var alertChannels = []func(ctx context.Context, f Alerts, from AlertSource) (*alert.Channel, error){
 	openNATSAlerts,
 }
@@ -71,6 +74,9 @@ func (f Alerts) Channels(ctx context.Context, from AlertSource) (alert.Channels,
 			return nil, err
 		}
 	}
+	if len(channels) == 0 {
+		from.Log.Warn("alerts are logged and counted, not published: name a NATS server with --nats for that")
+	}
 	return channels, nil
 }
 
@@ -84,7 +90,6 @@ func openNATSAlerts(ctx context.Context, f Alerts, from AlertSource) (*alert.Cha
 	conn, closeConn := from.Conn, func() {}
 	if conn == nil {
 		if from.NATS.NATS == "" {
-			from.Log.Warn("alerts are logged and counted, not published: name a NATS server with --nats for that")
 			return nil, nil
 		}
 		cfg, err := from.NATS.Config(from.Name, from.Log)
