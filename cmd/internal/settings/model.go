@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"hamlet/algos/ensemble"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 )
@@ -120,14 +121,20 @@ func (f *Model) apply(cfg *model.Config) error {
 	if f.Alarms != nil {
 		cfg.Alarms.Off = !*f.Alarms
 	}
-	switch {
-	case len(f.Ensembles) == 0:
-	case !slices.Contains(f.Ensembles, "none"):
-		cfg.TextEnsembles, cfg.VectorEnsembles = f.Ensembles, f.Ensembles
-	case len(f.Ensembles) > 1:
-		return cli.Usagef("--ensembles: none, or a list without it")
-	default:
+	if slices.Equal(f.Ensembles, []string{"none"}) {
 		cfg.TextEnsembles, cfg.VectorEnsembles = []string{}, []string{}
+		return nil
+	}
+	for _, kind := range f.Ensembles {
+		switch {
+		case kind == "none":
+			return cli.Usagef("--ensembles: none, or a list without it")
+		case !ensemble.Kind(kind).Valid():
+			return cli.Usagef("--ensembles: %q is not one of %v", kind, ensemble.Kinds())
+		}
+	}
+	if len(f.Ensembles) > 0 {
+		cfg.TextEnsembles, cfg.VectorEnsembles = f.Ensembles, f.Ensembles
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestEnsembleFlags(t *testing.T) {
 	}
 	for _, c := range []struct{ arg, want string }{
 		{"--ensembles=none,bblr", "none, or a list without it"},
-		{"--ensembles=forest", `"forest" is not one of`},
+		{"--ensembles=forest", `--ensembles: "forest" is not one of`},
 		{"--set=rebuild=70", "rebuild: 70"},
 		{"--set=window=1", "window: 1"},
 		{"--second-head=2", "second_head: ρ = 2"},
