@@ -7,7 +7,7 @@ import (
 )
 
 // The bytes of a fitted classifier, version 1. Integers and float64 bits are
-// little-endian; there are no more and no fewer bytes than drawn.
+// little-endian. No bytes follow.
 //
 //	offset  size   field
 //	0       4      "hbbl"
@@ -15,7 +15,7 @@ import (
 //	5       1      0 linear, 1 kernel, 2 kernel with standardised rows
 //	6       2      zero
 //	8       4      D, the numbers of a row
-//	12      4      K, the rows kept; 0 for a linear one
+//	12      4      K, the number of support rows; 0 if linear
 //	16      8      w of the mixture
 //	24      8      θ
 //	32      8      γ
@@ -25,11 +25,11 @@ import (
 //	48      8·D    weights
 //
 //	kernel, then
-//	48      8·D    kind 2 alone: centres of the columns
-//	…       8·D    kind 2 alone: inverses of their standard deviations
-//	…       4·K    places of the rows kept in the sample, rising
+//	48      8·D    only kind 2: centres of the columns
+//	…       8·D    only kind 2: inverses of their standard deviations
+//	…       4·K    sample indices of the support rows, ascending
 //	…       8·K    coefficients
-//	…       8·K·D  rows
+//	…       8·K·D  support rows
 const (
 	magic      = "hbbl"
 	version    = 1
@@ -38,12 +38,11 @@ const (
 	kindLinear, kindKernel, kindScaledKernel = 0, 1, 2
 )
 
-// ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not a
-// classifier of that kind, of a version that this program reads. Take another
-// copy, or fit again.
+// ErrFormat is wrapped by every error of UnmarshalBinary: the bytes are not a
+// classifier of this kind in a known version. Use another copy, or fit again.
 var ErrFormat = errors.New("not the bytes of a bblr classifier")
 
-// A header is what the bytes of every classifier begin with.
+// A header is the fixed start of every classifier's bytes.
 type header struct {
 	kind       byte
 	dim, rows  uint32
@@ -83,8 +82,8 @@ func (m *Linear) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces m, which may be the zero value, by what b holds; it
-// keeps no reference to b. An error wraps ErrFormat and leaves m as it was.
+// UnmarshalBinary replaces m, which may be the zero value, by the classifier in b.
+// It keeps no reference to b. An error wraps ErrFormat and leaves m unchanged.
 func (m *Linear) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	var h header

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A smooth function of d coordinates: gradient sets grad and returns the value.
+// A smooth is a function of d coordinates. gradient sets grad and returns the
+// value.
 type smooth interface {
 	gradient(grad, w []float64) float64
 }
@@ -14,35 +15,36 @@ type smooth interface {
 // improves ("vanilla", algorithm 2, stage 1). The gradient is multiplied by an
 // estimate of the inverse Hessian from the last steps (limited-memory BFGS; J.
 // Nocedal and S. J. Wright, Numerical Optimization, 2nd ed. 2006, algorithm 7.4).
-// While there is no estimate, and whenever it leads nowhere, a step is rate·gradient.
+// Without an estimate, or after one that did not improve, a step is rate·gradient.
 //
 // gonum's optimize has the same method, but its vector operations sum in another
 // order on some CPUs, so the bits would depend on the machine. The tests compare
 // with it.
 type descent struct {
 	rates                             rates
-	first                             float64 // the fraction of the first rate at which a search begins
+	first                             float64 // where a search begins, as a fraction of rates.max
 	grad, trial, trialGrad, direction []float64
-	taken                             int               // differences taken so far
-	s, y                              [memory][]float64 // differences of points and of gradients, a ring
+	taken                             int               // differences stored so far; the next goes to taken % memory
+	s, y                              [memory][]float64 // rings of differences of points and of gradients
 	ρ, α                              [memory]float64
 }
 
 // rates are the constants of a descent.
 type rates struct {
-	max, min  float64 // the learning rate at first, and the least that is tried
-	shrink    float64 // its factor
-	tolerance float64 // of the gradient's length
-	most      int     // steps at most
-	gain      float64 // of two steps in a row that gain less the second is the last; 0 for none
+	max, min  float64 // the first and the least learning rate of a search
+	shrink    float64 // from one learning rate to the next
+	tolerance float64 // the gradient's length at a minimum
+	most      int     // the limit of steps
+	gain      float64 // a descent ends after two steps in a row that gain less; 0 disables this
 }
 
-// factors yields the rates of one search, as fractions of the largest, from first on.
+// factors yields the rates of one search as fractions of max: first, first·shrink,
+// ….
 func (r rates) factors(first float64) func(yield func(t float64) bool) {
 	return func(yield func(t float64) bool) {
 		least := r.min / r.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵
 		t := first
-		for range maxRates { // t may underflow to 0, or stay at the least number above it
+		for range maxRates { // t may underflow to 0 or stay at the least positive number
 			if !(t >= least && t > 0 && yield(t)) {
 				return
 			}
@@ -51,11 +53,11 @@ func (r rates) factors(first float64) func(yield func(t float64) bool) {
 	}
 }
 
-// armijo is the part of the improvement that the slope promises which a step must
+// armijo is the fraction of the improvement predicted by the slope that a step must
 // gain: Nocedal and Wright, section 3.1.
 const armijo = 1e-4
 
-// maxRates bounds the learning rates of one step; by the default there are 5.
+// maxRates bounds the learning rates of one step; the default has 5.
 const maxRates = 2000
 
 // memory is how many differences are stored; Nocedal and Wright (section 7.2) find
@@ -74,16 +76,16 @@ func newDescent(d int) *descent {
 }
 
 // minimise moves w to a local minimum of f and returns the value there. It ends
-// when the gradient is no longer than the tolerance, when steps gain too little or
-// not even the least rate improves, or after the most steps. The value never
-// exceeds that at the start. The error is ctx's.
+// when the gradient is within the tolerance, when steps gain too little, when no
+// rate improves, or after r.most steps. The value never exceeds the first one. The
+// error is ctx's.
 func (l *descent) minimise(ctx context.Context, f smooth, w []float64, r rates) (float64, error) {
 	return l.run(ctx, w, r, f.gradient(l.grad, w), func() []float64 { return l.grad },
 		func(value float64) (float64, bool, error) { return l.search(ctx, f, w, value) })
 }
 
-// run is minimise from the value at w and its gradient in l.grad. slope returns what
-// is to become 0, and search moves along −H·slope.
+// run is minimise, given the value at w and its gradient in l.grad. slope returns
+// the gradient to bring to 0; search moves along −H·slope.
 func (l *descent) run(ctx context.Context, w []float64, r rates, value float64,
 	slope func() []float64, search func(value float64) (next float64, ok bool, err error)) (float64, error) {
 	l.rates, l.taken, l.first = r, 0, 1
@@ -124,7 +126,8 @@ func (l *descent) run(ctx context.Context, w []float64, r rates, value float64,
 	return value, nil
 }
 
-// aim sets the direction −H·grad by the two loops; H is rates.max·I at first.
+// aim sets the direction −H·grad by the two-loop recursion; without differences H
+// is rates.max·I.
 func (l *descent) aim(grad []float64) {
 	for j, g := range grad {
 		l.direction[j] = -g
@@ -150,8 +153,8 @@ func (l *descent) aim(grad []float64) {
 	}
 }
 
-// search puts the first point along the direction that improves enough (Armijo's
-// condition) into trial and its gradient into trialGrad. The error is ctx's.
+// search sets trial to the first point along the direction that meets Armijo's
+// condition, and trialGrad to its gradient. The error is ctx's.
 func (l *descent) search(ctx context.Context, f smooth, w []float64, value float64) (next float64, ok bool, err error) {
 	slope := dot(l.grad, l.direction)
 	if !(slope < 0) {
@@ -175,8 +178,7 @@ func (l *descent) search(ctx context.Context, f smooth, w []float64, value float
 	return value, false, nil
 }
 
-// remember keeps the difference between trial and w where the curvature along it
-// is positive.
+// remember stores trial − w if the curvature along it is positive.
 func (l *descent) remember(w []float64) {
 	k := l.taken % memory
 	s, y := l.s[k], l.y[k]

@@ -14,18 +14,18 @@ import (
 type Variant int
 
 const (
-	// BBLR2 counts: α and β are the numbers of positives and negatives and n that
-	// of all, so that w = ½ and θ is the fraction of positives. It is the default.
+	// BBLR2, the default, has the numbers of positives and negatives as α and β,
+	// and n = α+β. So w = ½ and θ is the fraction of positives.
 	BBLR2 Variant = iota
 	// BBLR1 has the fixed prior α = β = 1, n = 100.
 	BBLR1
 	// BBLR3 is BBLR2 with r_γ, γ_MIN, γ_MAX and λ chosen on a held-out fifth (SLAM).
 	BBLR3
-	// BBLR4 is BBLR3 with w, θ and γ then learnt by their gradients, from the rates
-	// of true positives and negatives.
+	// BBLR4 is BBLR3 and then learns w, θ and γ by their gradients. It starts from
+	// the true positive and true negative rates.
 	BBLR4
-	// Sigmoid is what the paper compares itself with: the loss σ(−γz) of Nguyen and
-	// Sanner (2013), by the same algorithm. Its probability is σ(γz).
+	// Sigmoid is the paper's baseline: the loss σ(−γz) of Nguyen and Sanner (2013),
+	// minimised by the same algorithm. Its probability is σ(γz).
 	Sigmoid
 )
 
@@ -42,17 +42,17 @@ func (v Variant) String() string {
 // A Config says what to fit. Its zero value is the paper's BBLR2.
 type Config struct {
 	Variant Variant
-	// Lambda is λ ≥ 0, half of which weighs |w|², the bias included; 0 is 10⁻³, by
-	// which the paper's logistic regression is reproduced exactly.
+	// Lambda is λ ≥ 0 of the penalty λ/2·|w|², which includes the bias. 0 means
+	// 10⁻³, which reproduces the paper's logistic regression exactly.
 	Lambda float64
-	// Unpenalised makes λ zero, which Lambda cannot say.
+	// Unpenalised sets λ to 0; a Lambda of 0 means the default.
 	Unpenalised bool
-	// Raw takes the rows as they are. Otherwise they are standardised (mean 0,
-	// population standard deviation 1; a constant column counts for nothing) and a
-	// bias is added as the last weight.
+	// Raw fits the rows unchanged, without a bias. Otherwise columns get mean 0 and
+	// population standard deviation 1, constant ones become 0, and the last weight
+	// is a bias.
 	Raw bool
-	// Start is w₀, as long as a row (and one more for the bias); nil is the
-	// logistic regression with the same λ, but at least 10⁻³.
+	// Start is w₀, as long as a row, plus 1 for the bias. nil means the logistic
+	// regression with the same λ, or 10⁻³ if that is larger.
 	Start []float64
 	// Schedule holds the constants of SLA.
 	Schedule
@@ -61,9 +61,9 @@ type Config struct {
 // A Report says how a fit went.
 type Report struct {
 	Lambda    float64  // λ
-	Schedule  Schedule // the constants, with what SLAM chose
+	Schedule  Schedule // the constants, including those that SLAM chose
 	LossStart float64  // the objective at the start, with the fitted likelihood and λ
-	LossEnd   float64  // the objective at the fitted weights; never above LossStart but for a sparse fit
+	LossEnd   float64  // the objective at the fitted weights; at most LossStart, except in a sparse fit
 	Errors    int      // rows with y·wᵀx ≤ 0
 }
 
@@ -72,7 +72,7 @@ const (
 	leastRidge    = 1e-3 // λ of the logistic regression that a fit starts from
 )
 
-// RebuildConfig is what Rebuild fits, to rows with that many columns.
+// RebuildConfig returns the constants of Rebuild for rows of that many columns.
 func RebuildConfig(columns int) Config {
 	return Config{
 		Lambda: rebuildLambda,
@@ -113,7 +113,7 @@ func checkLambda(λ float64, none bool) error {
 	return nil
 }
 
-// Fit fits wᵀx as Rebuild does, by the variant and constants of cfg. All variants
+// Fit fits wᵀx as Rebuild does, with the variant and constants of cfg. All variants
 // but BBLR1 and Sigmoid need both labels. An error says what is wrong with cfg or
 // the data, or is ctx's.
 func Fit(ctx context.Context, cfg Config, x [][]float64, y, weight []float64) (*Linear, Report, error) {
@@ -147,7 +147,7 @@ func Fit(ctx context.Context, cfg Config, x [][]float64, y, weight []float64) (*
 	return m, f.report, nil
 }
 
-// A fitter fits one sample, whatever its rows stand for.
+// A fitter fits one problem, linear or kernel.
 type fitter struct {
 	Config
 	problem *problem
@@ -175,7 +175,7 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 		c = sigmoidCurve(l.Gamma)
 	}
 	s := f.newSLA(c)
-	if f.Variant == BBLR4 { // this is only one of the places where learning begins
+	if f.Variant == BBLR4 { // learn starts from this w and from w₀
 		s.blind, s.rates = true, f.Schedule.quick(s.total, f.LossTolerance)
 	}
 	w := slices.Clone(w0)
@@ -189,7 +189,7 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 	return w, l, f.finish(s.objective, w0, w)
 }
 
-// start returns w₀: that of the configuration, or the logistic regression.
+// start returns w₀: cfg.Start or the logistic regression.
 func (f *fitter) start(ctx context.Context) ([]float64, error) {
 	if f.Start != nil {
 		return f.Start, nil
@@ -201,10 +201,9 @@ func (f *fitter) newSLA(c curve) *sla {
 	return newSLA(f.problem, c, f.Lambda, f.LossTolerance, f.Schedule.rates(f.problem.total))
 }
 
-// anneal moves w from where it is to a minimum at the last level's γ, by minima at
-// all levels before it (algorithm 1). It returns the value there, which is at most
-// that at the start: if the way over lower levels ends above it, the last level is
-// searched from the start once more.
+// anneal moves w to a minimum at each level's γ in turn (algorithm 1) and returns
+// the value at the last. If that exceeds the value at the start, it searches the
+// last level again from the start.
 func (s *sla) anneal(ctx context.Context, schedule Schedule, w []float64) (value float64, err error) {
 	start := slices.Clone(w)
 	var last level
@@ -220,8 +219,8 @@ func (s *sla) anneal(ctx context.Context, schedule Schedule, w []float64) (value
 	return value, nil
 }
 
-// finish reports on w under the objective that was minimised last. The error says
-// that its sums have overflowed.
+// finish sets the report for w under o, the objective minimised last. An error
+// means that sums have overflowed.
 func (f *fitter) finish(o *objective, w0, w []float64) error {
 	f.report.Lambda, f.report.Schedule = o.lambda, f.Schedule
 	f.report.LossStart, f.report.LossEnd = o.value(w0), o.value(w)
@@ -234,7 +233,7 @@ func (f *fitter) finish(o *objective, w0, w []float64) error {
 	return checkLosses(f.report.LossStart, f.report.LossEnd)
 }
 
-// mixture returns the variant's likelihood as far as the labels determine it.
+// mixture returns the variant's likelihood before any learning, with γ = 1.
 func (f *fitter) mixture() (Likelihood, error) {
 	switch f.Variant {
 	case Sigmoid:

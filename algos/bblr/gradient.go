@@ -8,16 +8,16 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// Loss returns −ln p(y | z) for y = ±1 (equations 21 and 22, and with y·z for z
-// also 5 and 6): with w > 0 it saturates, at −ln a or −ln c.
+// Loss returns −ln p(y | z) for y = ±1 (equations 21 and 22; also 5 and 6, in y·z).
+// With w > 0 it saturates at −ln a or −ln c.
 func (l Likelihood) Loss(z, y float64) float64 {
 	s := l.side(y)
 	loss, _ := s.at(float64(float64(y*l.Gamma) * z))
 	return loss
 }
 
-// each calls visit with the number of each row, the side of its label and y·wᵀx. A
-// row of another length than w is a bug and panics.
+// each calls visit with each row's index, the side of its label, and y·wᵀx. It
+// panics if a row is not as long as w.
 func (l Likelihood) each(x [][]float64, y, w []float64, visit func(i int, s *side, m float64)) {
 	c := curve{plus: l.side(1), minus: l.side(-1)}
 	for i, row := range x {
@@ -36,7 +36,7 @@ func (l Likelihood) TotalLoss(x [][]float64, y, w []float64, λ float64) float64
 }
 
 // GradientTo sets dst, as long as w, to the gradient of TotalLoss by w: minus
-// equations 25 and 26 plus λw. It may not share memory with w or x.
+// equations 25 and 26 plus λw. dst may not share memory with w or x.
 func (l Likelihood) GradientTo(dst []float64, x [][]float64, y, w []float64, λ float64) {
 	if len(dst) != len(w) {
 		panic(fmt.Sprintf("bblr: a gradient of %d entries for %d weights", len(dst), len(w)))
@@ -51,17 +51,16 @@ func (l Likelihood) GradientTo(dst []float64, x [][]float64, y, w []float64, λ 
 	})
 }
 
-// A HyperGradient is the gradient of the log likelihood (24), without a prior, by
-// the likelihood's own parameters.
+// A HyperGradient is the gradient of the log likelihood (equation 24), without a
+// prior, by the parameters of the likelihood.
 type HyperGradient struct {
 	Mix   float64 // equations 31 and 32
 	Theta float64 // 33; 0 where Mix is 0
 	Gamma float64 // 34 and 35
 }
 
-// HyperGradient returns equations 31 to 35 at wᵀx_i. A term is infinite where the
-// truth exceeds what a float64 holds: without a plateau, a = 0, a mixture would
-// raise the likelihood of an example at γz = −800 by the factor e⁸⁰⁰θ.
+// HyperGradient returns equations 31 to 35 at wᵀx_i. A term too large for float64
+// is infinite: at a = 0 and γz = −800, ∂ln p/∂w is about e⁸⁰⁰θ.
 func (l Likelihood) HyperGradient(x [][]float64, y, w []float64) HyperGradient {
 	var g HyperGradient
 	l.each(x, y, w, func(i int, s *side, m float64) {
@@ -78,9 +77,9 @@ func (g *HyperGradient) add(h HyperGradient, weight float64) {
 	g.Gamma += float64(weight * h.Gamma)
 }
 
-// partials returns the loss −ln p(y | m) at the margin m = yz, where s is the side of
-// y, its derivative by γm, and those of ln p. With σ = σ(γm), and θ or 1−θ for the label y in the
-// place of θ,
+// partials returns the loss −ln p(y | m) at the margin m = yz, its derivative by
+// γm, and the derivatives of ln p by the parameters. s is the side of y. With σ =
+// σ(γm), and 1−θ instead of θ for y = −1,
 //
 //	p = wθ + (1−w)σ,   ∂p/∂w = θ − σ,   ∂p/∂θ = ±w,   ∂p/∂γ = (1−w)·σ(1−σ)·m.
 func (l Likelihood) partials(s *side, m, y float64) (loss, slope float64, g HyperGradient) {

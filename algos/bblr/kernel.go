@@ -12,27 +12,26 @@ import (
 )
 
 // A KernelConfig says what kernel classifier to fit (section 3.4). Its zero value
-// is the dense one with unit variance in each of D standardised dimensions.
+// is a dense one over standardised rows with s² = D.
 type KernelConfig struct {
 	// Bandwidth is s² in K(x, x') = exp(−|x−x'|²/2s²); 0 is D, the mean squared
 	// distance of a standardised row from the centre.
 	Bandwidth float64
-	// Sparse takes the Gauss–Laplace prior of section 5.4 in the place of λ and
-	// keeps only the rows whose coefficients it leaves.
+	// Sparse uses the Gauss–Laplace prior of section 5.4 instead of λ. The
+	// classifier stores only rows with coefficients other than 0.
 	Sparse bool
-	// Lambda, Unpenalised, Raw and Start are those of [Config], of the coefficients;
-	// there is no bias, and a nil Start is 0.
+	// Lambda, Unpenalised, Raw and Start are as in [Config], for the coefficients.
+	// There is no bias, and a nil Start is 0.
 	Lambda      float64
 	Unpenalised bool
 	Raw         bool
 	Start       []float64
-	// Schedule holds the constants of SLA; γ stays at its GammaMin, whatever its
-	// GammaMax.
+	// Schedule holds the constants of SLA. γ is GammaMin; GammaMax is ignored.
 	Schedule
 }
 
-// MaxKernelRows is how many rows a kernel fit takes; its matrix has the square of
-// that many numbers, 512 MiB.
+// MaxKernelRows bounds the rows N of a kernel fit, whose matrix has N² numbers: up
+// to 512 MiB.
 const MaxKernelRows = 8192
 
 // Check reports all that is wrong with cfg.
@@ -59,9 +58,9 @@ func Kernel(x, xʹ []float64, bandwidth float64) float64 {
 	return logistic.Exp(-sum / 2 / bandwidth)
 }
 
-// Gram returns the matrix of the kernel between all rows of x. With it a kernel
-// classifier is a linear one, of which a row's numbers are its kernels with all
-// rows (equations 36 to 38). The error is ctx's, which is asked before every row.
+// Gram returns the matrix of the kernel between all rows of x. A kernel classifier
+// is a linear classifier of the rows of this matrix (equations 36 to 38). The error
+// is ctx's, checked before every row.
 func Gram(ctx context.Context, x [][]float64, bandwidth float64) ([][]float64, error) {
 	all := make([]float64, len(x)*len(x))
 	k := make([][]float64, len(x))
@@ -79,13 +78,12 @@ func Gram(ctx context.Context, x [][]float64, bandwidth float64) ([][]float64, e
 	return k, nil
 }
 
-// FitKernel fits f(x) = Σ a_j·K(x, x_j) to rows with labels ±1 as Fit fits wᵀx,
-// with the mixture of BBLR2 at γ = GammaMin, by one descent and its probes. The
-// report's errors are those of f, its losses those of equation 39 with λ, which
-// is 0 for a sparse fit.
+// FitKernel fits f(x) = Σ a_j·K(x, x_j) to rows with labels ±1, with the mixture of
+// BBLR2, at one level of SLA with γ = GammaMin. The report counts the errors of f.
+// Its losses are equation 39 with λ, which is 0 for a sparse fit.
 //
-// Errors are those of Fit; both labels are needed, and no more than MaxKernelRows
-// rows. A step costs O(N²).
+// Errors are those of Fit. It needs both labels and at most MaxKernelRows rows. A
+// step costs O(N²).
 func FitKernel(ctx context.Context, cfg KernelConfig, x [][]float64, y, weight []float64) (*KernelMachine, Report, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, Report{}, err
@@ -134,8 +132,8 @@ func FitKernel(ctx context.Context, cfg KernelConfig, x [][]float64, y, weight [
 	return k, f.report, nil
 }
 
-// gramProblem is the problem whose rows are those of the kernel's matrix, which
-// are its columns as well.
+// gramProblem returns the problem with the rows of the kernel's matrix. The matrix
+// is symmetric, so cols is rows.
 func gramProblem(ctx context.Context, x [][]float64, y, weight []float64, bandwidth float64) (*problem, error) {
 	k, err := Gram(ctx, x, bandwidth)
 	if err != nil {
@@ -148,7 +146,7 @@ func gramProblem(ctx context.Context, x [][]float64, y, weight []float64, bandwi
 	return p, nil
 }
 
-// fitKernel is fit for a problem of a kernel's matrix.
+// fitKernel is fit for the problem of a kernel's matrix.
 func (f *fitter) fitKernel(ctx context.Context, sparse bool) ([]float64, Likelihood, error) {
 	l, err := f.mixture()
 	if err != nil {
@@ -169,16 +167,16 @@ func (f *fitter) fitKernel(ctx context.Context, sparse bool) ([]float64, Likelih
 	return a, l, f.finish(newObjective(f.problem, l.curve(), f.Lambda), f.Start, a)
 }
 
-// A KernelMachine is a fitted kernel classifier. It does not change, and may be
-// asked concurrently. An answer costs O(D) and an exponential for each row kept.
+// A KernelMachine is a fitted kernel classifier. It does not change and may be used
+// concurrently. A call costs O(D) and an exponential for each support row.
 type KernelMachine struct {
 	dim        int
 	bandwidth  float64
-	scaling    *scaling // nil for rows that were taken raw
+	scaling    *scaling // nil after a raw fit
 	likelihood Likelihood
-	support    []int     // the rows kept, by their place in the sample
+	support    []int     // sample indices of the support rows, ascending
 	coef       []float64 // their a_j, none 0
-	rows       []float64 // themselves, standardised, one behind the other
+	rows       []float64 // the support rows, K×D, standardised unless scaling is nil
 }
 
 // Score returns f(x) = Σ a_j·K(x, x_j). x must be as long as a row of the sample.
@@ -210,8 +208,8 @@ func (k *KernelMachine) LogOdds(x []float64) float64 { return k.likelihood.LogOd
 // Likelihood returns the mixture and the steepness.
 func (k *KernelMachine) Likelihood() Likelihood { return k.likelihood }
 
-// Support returns the places in the sample of the rows that were kept, in order,
-// and their coefficients, none of them 0.
+// Support returns the sample indices of the support rows, ascending, and their
+// coefficients, none of them 0.
 func (k *KernelMachine) Support() (rows []int, coef []float64) {
 	return append([]int(nil), k.support...), append([]float64(nil), k.coef...)
 }

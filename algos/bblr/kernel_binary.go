@@ -28,8 +28,8 @@ func (k *KernelMachine) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces k, which may be the zero value, by what b holds; it
-// keeps no reference to b. An error wraps ErrFormat and leaves k as it was.
+// UnmarshalBinary replaces k, which may be the zero value, by the classifier in b.
+// It keeps no reference to b. An error wraps ErrFormat and leaves k unchanged.
 func (k *KernelMachine) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	var h header

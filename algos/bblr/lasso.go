@@ -11,8 +11,8 @@ import (
 // are exactly 0 (orthant-wise limited-memory quasi-Newton; G. Andrew and J. Gao
 // 2007). A descent on the sum itself stalls at the kinks.
 //
-// The pseudo-gradient has at each coordinate the one-sided derivative that is
-// nearest to 0; steps stay in the orthant that it points into.
+// At each coordinate the pseudo-gradient is the one-sided derivative nearest to 0.
+// Steps stay in the orthant that its negative points into.
 type lasso struct {
 	*descent
 	l1     []float64
@@ -31,8 +31,8 @@ func (l *lasso) norm1(a []float64) float64 {
 	return sum
 }
 
-// pseudo returns the pseudo-gradient of f(a) + c·|a| by a coordinate v, where that
-// of f is g.
+// pseudo returns the pseudo-gradient of f(a) + c·|a| at a = v, where f has the
+// derivative g.
 func pseudo(g, v, c float64) float64 {
 	switch {
 	case v > 0:
@@ -47,7 +47,7 @@ func pseudo(g, v, c float64) float64 {
 	return 0
 }
 
-// minimise is that of descent, of the sum.
+// minimise is descent.minimise for f(a) + Σ l1_j·|a_j|.
 func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (float64, error) {
 	slope := func() []float64 {
 		for j, g := range l.grad {
@@ -59,7 +59,7 @@ func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (f
 		func(value float64) (float64, bool, error) { return l.search(ctx, f, a, value) })
 }
 
-// search is that of descent, within the orthant.
+// search is descent.search within the orthant.
 func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64) (next float64, ok bool, err error) {
 	for j, d := range l.direction {
 		if !(d*l.pseudo[j] < 0) {

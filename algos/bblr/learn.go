@@ -12,10 +12,9 @@ import (
 // learn fits the mixture, γ and w to the rows, for BBLR4. It runs two descents. One
 // starts at the w and γ of SLA without probes. The other starts at w₀ with γ = 1, which
 // is near logistic regression. At both starts a and a+b, the extremes of μ, come from
-// the true positive and true negative rates (section 3.2). The descent that ends lower
-// goes on: probes search around it, and after a gain of ε_L there is one more descent
-// and search. If w₀ is still better, the last search starts from w₀. w is set to the
-// result.
+// the true positive and true negative rates (section 3.2). Probes search around the
+// lower end; after a gain of ε_L there is one more descent and search. If w₀ is still
+// better, the last search starts from w₀. w is set to the result.
 //
 // λ is not learnt: SLAM chose it on the held-out fifth. The derivative of
 // (39) by λ is |w|²/2 ≥ 0, so that 0 would be best. With the prior's normaliser,

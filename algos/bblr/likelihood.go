@@ -12,9 +12,9 @@ import (
 //	p(y = +1 | z) = μ = a + b·σ(γz),   p(y = −1 | z) = c + b·σ(−γz),
 //	a = wθ,   b = 1−w,   c = 1−a−b = w(1−θ),
 //
-// where w, the weight of the Beta prior in the mixture, is called Mix here,
-// because w is also the paper's letter for the coefficients, and θ is the prior's
-// mean. μ lies in [a, a+b] and never comes nearer to certainty than that.
+// w is the weight of the Beta prior in the mixture and θ the prior's mean. The code
+// calls w Mix, because the paper also writes w for the coefficients. μ lies in [a,
+// a+b].
 type Likelihood struct {
 	Mix   float64 // w, in [0, 1]; at 0 this is logistic regression
 	Theta float64 // θ_B, in [0, 1]
@@ -22,12 +22,12 @@ type Likelihood struct {
 }
 
 // Counts returns the mixture of a Beta prior with pseudo counts α and β and n
-// examples (equation 16): w = (α+β)/(α+β+n) and θ = α/(α+β). Without pseudo
-// counts w is 0, and θ, which then has no effect, ½. The three are finite, not
-// negative and not all zero; NaN comes back if they are. γ is 1.
+// examples (equation 16): w = (α+β)/(α+β+n) and θ = α/(α+β). Without pseudo counts
+// w is 0 and θ, which has no effect, is ½. All must be finite and not negative; if
+// all are 0, w is NaN. γ is 1.
 func Counts(α, β, n float64) Likelihood {
 	if α+β+n > math.MaxFloat64 {
-		α, β, n = α/4, β/4, n/4 // exact, and leaves every ratio as it is
+		α, β, n = α/4, β/4, n/4 // exact; no ratio changes
 	}
 	l := Likelihood{Mix: (α + β) / (α + β + n), Theta: 0.5, Gamma: 1}
 	if α+β > 0 {
@@ -63,16 +63,16 @@ func (l Likelihood) LogOdds(z float64) float64 {
 	return down - up
 }
 
-// A side is what the loss of one label is made of: at the margin v = yγz the
-// label's probability is lo + b·σ(v), and the other's hi + b·σ(−v).
+// A side is the loss of one label. At the margin v = yγz the label's probability is
+// lo + b·σ(v), and the other label's is hi + b·σ(−v).
 type side struct {
 	lo, b, hi float64
 	logB      float64 // ln b, used only where lo is 0
-	sigmoid   bool    // the loss σ(−v) instead
+	sigmoid   bool    // the loss is σ(−v) instead
 
-	flat      float64 // where |v| exceeds it the loss, as computed, is one of these:
-	high, low float64 // its plateaus for v → −∞ and v → ∞
-	cut       float64 // where |v| exceeds it the derivative counts as 0, which it is by far
+	flat      float64 // for |v| > flat the computed loss is high or low
+	high, low float64 // the plateaus for v → −∞ and v → ∞
+	cut       float64 // for |v| > cut the derivative is taken as 0
 }
 
 func (l Likelihood) side(y float64) side {
@@ -83,10 +83,10 @@ func (l Likelihood) side(y float64) side {
 	return s
 }
 
-// levelOff notes the plateaus, for losses of many margins: most of them lie there
-// when γ is large, and need no logarithm. They begin where rounding leaves nothing of
-// b·e^−|v| beside either, so no bit changes: at 40 if both are of b's size, at 80 if
-// they are 10¹⁷ times smaller; smaller ones count as none.
+// levelOff sets flat, high and low. They save most logarithms when γ is large and
+// change no bit: the plateaus begin where b·e^−|v|, added to lo or hi, rounds away.
+// That is at 40 if both are of b's size and at 80 if they are 10¹⁷ times smaller;
+// for smaller ones flat stays infinite.
 func (s *side) levelOff() {
 	for far := 40.0; far <= 80 && s.lo > 0; far += 10 {
 		if least := float64(s.b * logistic.Exp(-far)); s.lo+least == s.lo && s.hi+least == s.hi {
@@ -99,9 +99,8 @@ func (s *side) levelOff() {
 }
 
 // at returns the loss −ln(lo + b·σ(v)) and its derivative −b·σ(v)σ(−v)/(lo +
-// b·σ(v)) by v. Neither loses digits nor overflows anywhere: with lo = 0 the loss
-// is −ln b − ln σ(v), with lo > 0 it is bounded, and where the probability is
-// near 1 it is taken from its complement.
+// b·σ(v)) by v. Neither loses digits or overflows. With lo = 0 the loss is −ln b −
+// ln σ(v); with lo > 0 it is bounded; for p near 1 it is computed from 1−p.
 func (s *side) at(v float64) (loss, slope float64) {
 	switch {
 	case v > s.cut:

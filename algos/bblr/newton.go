@@ -14,10 +14,10 @@ const (
 	widestNewton = 256 // columns; a step costs N·D²/2
 )
 
-// polish moves w from near the minimum of o, a logistic regression with a penalty, to
-// the minimum by Newton's method. A descent stops where values no longer differ, at a
-// mean gradient near 10⁻⁸ or far above on columns of very different scale. A step that
-// does not halve the gradient is the last and is not taken. The error is ctx's.
+// polish moves w to the minimum of o, a penalised logistic regression, by Newton's
+// method. w must be near it. A descent stops where values no longer differ, at a
+// mean gradient near 10⁻⁸ or, if columns differ much in scale, far above. polish
+// ends before a step that does not halve the gradient. The error is ctx's.
 func (o *objective) polish(ctx context.Context, w []float64) error {
 	if o.d > widestNewton {
 		return nil
@@ -71,8 +71,8 @@ func (o *objective) hessianTo(h, w []float64) {
 	}
 }
 
-// solve replaces b by a⁻¹b for the symmetric a whose lower triangle is given, by its
-// Cholesky factor, which takes its place. It reports whether there is one.
+// solve replaces b by a⁻¹b and the lower triangle of the symmetric a by its
+// Cholesky factor. It returns false if a is not positive definite.
 func solve(a, b []float64) bool {
 	d := len(b)
 	for j := range d {
@@ -95,9 +95,9 @@ func solve(a, b []float64) bool {
 	return true
 }
 
-// logisticRegression returns the w that minimises Σ ln(1+e^−ywᵀx) + λ/2·|w|² with
-// λ > 0, which is equation 39 with a mixture of weight 0 and γ = 1: by a descent to
-// a mean gradient of 10⁻⁸, and from there by Newton's method.
+// logisticRegression returns the w that minimises Σ ln(1+e^−ywᵀx) + λ/2·|w|², λ >
+// 0: equation 39 with Mix 0 and γ = 1. It descends to a mean gradient of 10⁻⁸ and
+// then calls polish.
 func logisticRegression(ctx context.Context, p *problem, λ float64) ([]float64, error) {
 	o := newObjective(p, Likelihood{Theta: 0.5, Gamma: 1}.curve(), λ)
 	w := make([]float64, p.d)

@@ -9,62 +9,60 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A prober looks around a point for a better one, a coordinate at a time
-// (algorithm 2, stage 2). A cheap lower bound of the objective dismisses nearly all
-// of the D·2R/ε points. What it does not dismiss is computed in full, so that it
-// decides nothing.
+// A prober searches around a point for a better one, a coordinate at a time
+// (algorithm 2, stage 2). A cheap lower bound of the objective rules out nearly all
+// of the D·2R/ε points. The others are computed in full, so the bound never changes
+// the result.
 //
 // A table holds the loss f of each label at margins v = −reach, −reach+h, …,
 // reach. With σ = σ(v) and ρ = bσ/(lo+bσ),
 //
 //	f″ = (1−σ)·ρ·(σ − (1−σ)(1−ρ)),
 //
-// which lies in [−¼, ¼], so that a straight line between two entries errs by at
-// most h²/8·¼. (The sigmoid loss has |f″| ≤ 1/(6√3).) As f falls with v, f(−reach)
-// bounds it from below to the left of the table and f(∞), which is the last entry,
-// to the right. For the same reason an example's loss on an interval of steps is at
-// least that at one of its ends: steps are dismissed 1, 1, 2, 4, 8, … at a time.
+// which lies in [−¼, ¼]. So linear interpolation errs by at most h²/8·¼. (The
+// sigmoid loss has |f″| ≤ 1/(6√3).) f falls with v: it is at least f(−reach) left
+// of the table and at least f(∞), the last entry, right of it. On an interval of
+// steps an example's loss is least at one end, so steps are ruled out 1, 1, 2, 4,
+// 8, … at a time.
+// Examples are summed in ascending order of margin: a bad step costs most at small
+// margins. The sum ends once it and the least losses of the rest exceed the goal.
 //
-// Examples are summed from the smallest margin on, because those hold what can be
-// gained and spoil a bad step soonest. The sum ends when the least possible rest
-// exceeds the bound.
-//
-// It also bounds what is computed. With u = 2⁻⁵³, margins M = γ(|m| + R|x|) and
-// |f′| ≤ 1, rounding moves the argument of an example's loss by at most 3uM in full
-// and by 6u(M+reach) as a place in the table, so all losses by 9u·Σ weight·(M+reach).
-// Losses and sums of N of them are off by some (N+8)u of themselves, and count only
-// where they are no larger than the goal. The line's margin, with 16u for the one and
-// 10⁻⁹ for the other, covers both for N up to four million.
+// The bound allows for rounding. With u = 2⁻⁵³, margins M = γ(|m| + R|x|) and |f′|
+// ≤ 1, rounding moves the argument of an example's loss by at most 3uM in full and
+// by 6u(M+reach) in the table. So the losses together move by at most 9u·Σ
+// weight·(M+reach). A sum of N losses has a relative error of about (N+8)u.
+// line.margin covers both for N up to four million: 16u for the first, 10⁻⁹ for the
+// second.
 type prober struct {
 	*objective
-	cells    float64   // to a unit of v, 1/h
-	span     int       // entries of the table for a label
+	cells    float64   // table entries per unit of v, 1/h
+	span     int       // table entries per label
 	table    []float64 // of label +1, then of −1
-	slack    float64   // by which all losses together may lie below the lines
-	order    []int     // of the examples, by margin, at times
+	slack    float64   // the largest error of the table in the sum of all losses
+	order    []int     // the examples by margin, as of the last sort
 	prepared int       // calls of prepare
-	at       []float64 // margins γm in that order, as places in the table
-	slope    []float64 // by which a place moves with the step
-	offset   []int     // of the label's entries, in that order
-	mass     []float64 // weights of the examples, in that order
-	rest     []float64 // from each place on, the least that the examples can lose
+	at       []float64 // by order: γm as a position in the table
+	slope    []float64 // by order: how far at moves per unit of step
+	offset   []int     // by order: where the label's table begins
+	mass     []float64 // by order: the example's weight
+	rest     []float64 // rest[k]: the least total loss of the examples order[k:]
 	places   float64   // Σ weight·|at|
-	straight []float64 // margins m in the order of the problem
+	straight []float64 // margins m in the rows' order
 }
 
 const (
-	reach    = 24      // e⁻²⁴ = 4·10⁻¹¹ is left of a plateau's approach
+	reach    = 24      // the approach to a plateau is down to e⁻²⁴ = 4·10⁻¹¹ there
 	rounding = 0x1p-49 // 16u
 
 	tableError = 1e-12 // of an entry: see tabulate
 )
 
-// tabulate sets f to the losses at v = −reach, −reach+h, …, reach with h = 1/cells,
-// and one more to end with, f(∞) in the last two. From one entry to the next e^−v
-// falls by the factor e^−h and, with p the label's probability and δ = Δp/p, −ln p by
-// ln(1+δ) = δ − δ²/2 + δ³/3 − δ⁴/4 + …, in a quarter of the time. Every
-// 64th entry is exact, and those where δ ≥ 2⁻⁹; so what the series leaves out adds up to
-// less than 64·2⁻⁴⁵/5 = 4·10⁻¹³, and rounding, 4u a step in δ, to 3·10⁻¹⁴.
+// tabulate sets f to the losses at v = −reach, −reach+h, …, reach−h with h =
+// 1/cells, and its last two entries to f(∞). Let p be the label's probability and δ
+// = Δp/p. From entry to entry e^−v falls by the factor e^−h, and −ln p by ln(1+δ) =
+// δ − δ²/2 + δ³/3 − δ⁴/4 + …, a quarter of the cost of a logarithm. Entries are
+// exact if δ ≥ 2⁻⁹, and every 64th. So the error of the series is below 64·2⁻⁴⁵/5 =
+// 4·10⁻¹³, and of rounding (4u a step in δ) 3·10⁻¹⁴.
 func (s *side) tabulate(f []float64, cells int) {
 	last := len(f) - 2
 	f[last], _ = s.at(math.Inf(1))
@@ -92,8 +90,8 @@ func (s *side) tabulate(f []float64, cells int) {
 }
 
 func newProber(o *objective, εL float64) *prober {
-	// h is such that the slack is an eighth of an improvement. So steps that change
-	// nothing, as most do on a plateau, are dismissed.
+	// h makes the slack εL/8, so that steps that change nothing, as on a plateau,
+	// are ruled out.
 	cells := int(min(max(math.Sqrt(o.total/float64(4*εL)), 32), 1024))
 	p := &prober{
 		objective: o,
@@ -115,10 +113,9 @@ func newProber(o *objective, εL float64) *prober {
 	return p
 }
 
-// improve looks for the first coordinate, in order, and the first step of
-// spacing, −spacing, 2·spacing, −2·spacing, … up to radius that lowers the
-// objective by at least εL from value, which is that at w, and takes it. The
-// error is ctx's.
+// improve moves w to the first probe that lowers the objective by at least εL from
+// value, the objective at w. It tries the coordinates in order, each with steps of
+// spacing, −spacing, 2·spacing, −2·spacing, … up to radius. The error is ctx's.
 func (p *prober) improve(ctx context.Context, w []float64, value, radius, spacing, εL float64) (bool, error) {
 	p.prepare(w)
 	steps := stepsWithin(radius, spacing)
@@ -157,8 +154,8 @@ func stepsWithin(radius, spacing float64) int { return int(radius/spacing + 1e-9
 // A line is the objective along one coordinate.
 type line struct {
 	was    float64 // the coordinate now
-	goal   float64 // for the losses and the coordinate's own penalty to reach
-	margin float64 // by which the bound may exceed what is computed
+	goal   float64 // the losses plus the coordinate's penalty must not exceed it
+	margin float64 // how far the bound may exceed the computed sum
 }
 
 // along prepares the line of a column, for steps up to radius and goals up to size.
@@ -175,7 +172,7 @@ func (p *prober) along(col []float64, was, radius, size float64) line {
 // prepare prepares the tables for the point w.
 func (p *prober) prepare(w []float64) {
 	p.margins(p.straight, w)
-	// Few rows change places between improvements, and an old order only costs time.
+	// The order changes little between improvements; an old one only costs time.
 	if p.prepared%16 == 0 {
 		slices.SortFunc(p.order, func(a, b int) int {
 			return cmp.Or(cmp.Compare(p.straight[a], p.straight[b]), cmp.Compare(a, b))

@@ -13,8 +13,8 @@ type problem struct {
 	total  float64 // Σ weight
 }
 
-// newProblem copies x. It stores y and weight without a copy: nobody may change them
-// later. A nil weight is 1 for each row.
+// newProblem copies x. It does not copy y and weight, which must not change later.
+// A nil weight is 1 for each row.
 func newProblem(x [][]float64, y, weight []float64) *problem {
 	p := &problem{n: len(x), d: len(x[0]), y: y, weight: weight}
 	p.rows = make([]float64, p.n*p.d)

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// The constants of Rebuild. λ = 3, γ = 2 alone and probes that must gain a whole nat
-// cost a twentieth of the paper's levels of γ and err less often: MEASURED.md.
+// The constants of Rebuild. A fit costs a twentieth of one with the paper's
+// constants and errs less often: MEASURED.md.
 const (
 	rebuildLambda    = 3
 	rebuildGamma     = 2
-	rebuildGain      = 1    // nats, of a probe
+	rebuildGain      = 1    // nats that a probe must gain
 	rebuildTolerance = 1e-3 // of the mean gradient's length
 )
 
@@ -26,26 +26,25 @@ const (
 	rateMin      = 1e-5
 )
 
-// MaxColumns is how many numbers a row may have, in a fit and in a classifier's
-// bytes.
+// MaxColumns bounds the length of a row, in a fit and in a classifier's bytes.
 const MaxColumns = 1 << 20
 
-// ErrOneClass says that all rows with a weight have one label, where the mixture is
-// taken from the numbers of both. Fit BBLR1, or wait for the other label.
+// ErrOneClass says that all rows of positive weight have one label; the mixture
+// needs the counts of both. Fit BBLR1, or wait for the other label.
 var ErrOneClass = errors.New("all rows have the same label: want both")
 
-// Rebuild fits BBLR2 to a window of a stream: rows of equal length with labels ±1,
-// each counting weight times; a nil weight is 1 everywhere. It starts from weights
-// of 0, so that the window alone determines the classifier. γ is 2, at which the
-// log-odds still have degrees. Equal arguments give equal bits on every CPU. Nothing
-// of them is kept or changed.
+// Rebuild fits BBLR2 to a window of a stream: rows of equal length with labels ±1
+// and weights, 1 each if nil. It starts from coefficients of 0, so only the window
+// determines the classifier. γ is 2: a larger one would leave almost only two
+// values of the log-odds. Equal arguments give equal bits on every CPU; they are
+// neither kept nor changed.
 //
-// An error says what is wrong with the data: no rows, a number that is not finite, a
-// label that is not ±1, a negative weight, only one label (ErrOneClass), or numbers
-// so large that sums overflow. Or it is ctx's, which is asked before every step of a
-// descent and every coordinate of a probe. Lengths that differ are a bug and panic.
+// An error says what is wrong with the data: no rows, a number that is not finite,
+// a label that is not ±1, a negative weight, only one label (ErrOneClass), or sums
+// that overflow. Or it is ctx's, checked before every step and every probed
+// coordinate. Rebuild panics if lengths differ.
 //
-// It costs O(N·D) a step, and few sums of O(N) for each of 80·D probes.
+// A step costs O(N·D). Each of the 80·D probes costs at most a few sums over N.
 func Rebuild(ctx context.Context, x [][]float64, y, weight []float64) (*Linear, error) {
 	if err := checkRows(x, y, weight); err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func (p *problem) counts() (Likelihood, error) {
 	return Counts(positive, negative, positive+negative), nil
 }
 
-// checkLosses says whether the sums of a fit have overflowed.
+// checkLosses returns an error if the sums of a fit have overflowed.
 func checkLosses(start, end float64) error {
 	if !(math.Abs(start)+math.Abs(end) <= math.MaxFloat64) {
 		return fmt.Errorf("the loss went from %v to %v: the numbers are too large to be summed", start, end)
@@ -147,13 +146,13 @@ func checkRows(x [][]float64, y, weight []float64) error {
 // A Linear is a fitted linear classifier. It does not change, and may be used
 // concurrently.
 type Linear struct {
-	weights    []float64 // of the numbers as given, not standardised
+	weights    []float64 // for rows as given, not standardised
 	bias       float64
 	likelihood Likelihood
 }
 
-// newLinear returns the classifier with weights w of the rows that s has
-// standardised; s is nil for raw rows.
+// newLinear returns the classifier with weights w for rows that s has standardised,
+// or for raw rows if s is nil.
 func newLinear(w []float64, l Likelihood, s *scaling) (*Linear, error) {
 	m := &Linear{weights: w, likelihood: l}
 	if s != nil {
@@ -165,14 +164,15 @@ func newLinear(w []float64, l Likelihood, s *scaling) (*Linear, error) {
 	return m, nil
 }
 
-// Score returns wᵀx and the bias. x must be as long as a row of the sample. Where
-// the sum overflows for finite x the score is ±MaxFloat64 by its sign, or 0.
+// Score returns wᵀx + bias. x must be as long as a row of the sample. If the sum
+// overflows for finite x, the score is ±MaxFloat64 with the sum's sign, or 0.
 func (m *Linear) Score(x []float64) float64 {
 	s := m.bias + product(m.weights, x)
 	if math.Abs(s) <= math.MaxFloat64 {
 		return s
 	}
-	// A term is below 2²⁰⁴⁸: 2⁻¹¹⁰⁰ of each can be summed. The bias is negligible.
+	// A term is below 2²⁰⁴⁸: scaled by 2⁻¹¹⁰⁰, the terms can be summed. The bias is
+	// negligible.
 	small := 0.0
 	for j, v := range x {
 		small += float64(float64(m.weights[j]*0x1p-550) * float64(v*0x1p-550))
@@ -186,8 +186,8 @@ func (m *Linear) Score(x []float64) float64 {
 	return 0
 }
 
-// Label returns the decision ±1, the sign of Score; 0 counts as −1. It differs from
-// the sign of LogOdds where the classes are of unequal size.
+// Label returns the decision ±1, the sign of Score; 0 counts as −1. It may differ
+// from the sign of LogOdds if the classes are of unequal size.
 func (m *Linear) Label(x []float64) float64 { return label(m.Score(x)) }
 
 func label(score float64) float64 {
@@ -209,8 +209,8 @@ func (m *Linear) Dim() int { return len(m.weights) }
 // Likelihood returns the mixture and the steepness.
 func (m *Linear) Likelihood() Likelihood { return m.likelihood }
 
-// Weights returns a copy of the weights, of the numbers as given, and the bias,
-// which is 0 for rows that were taken raw.
+// Weights returns a copy of the weights for rows as given, and the bias, which is 0
+// after a raw fit.
 func (m *Linear) Weights() (w []float64, bias float64) { return slices.Clone(m.weights), m.bias }
 
 // product is dot with a check of the lengths.

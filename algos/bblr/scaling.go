@@ -6,14 +6,13 @@ import (
 )
 
 // A scaling standardises columns: (x − center)·inverse, with the mean and the
-// inverse of the population standard deviation. A column without spread has
-// inverse 0 and so counts for nothing.
+// inverse of the population standard deviation. A constant column has inverse 0 and
+// becomes 0.
 type scaling struct {
 	center, inverse []float64
 }
 
-// newScaling measures the columns of x. The error says that numbers are so large
-// that their squares overflow.
+// newScaling measures the columns of x. An error means that their squares overflow.
 func newScaling(x [][]float64) (*scaling, error) {
 	n, d := float64(len(x)), len(x[0])
 	s := &scaling{center: make([]float64, d), inverse: make([]float64, d)}
@@ -45,14 +44,14 @@ func newScaling(x [][]float64) (*scaling, error) {
 func (s *scaling) to(dst, x []float64) {
 	for j, v := range x {
 		if s.inverse[j] == 0 {
-			dst[j] = 0 // where the difference overflows as well
+			dst[j] = 0 // even if the difference overflows
 			continue
 		}
 		dst[j] = float64((v - s.center[j]) * s.inverse[j])
 	}
 }
 
-// rows returns standardised copies with the given further numbers behind each.
+// rows returns standardised copies of x, each followed by the numbers more.
 func (s *scaling) rows(x [][]float64, more ...float64) [][]float64 {
 	scaled := make([][]float64, len(x))
 	for i, row := range x {
@@ -62,8 +61,8 @@ func (s *scaling) rows(x [][]float64, more ...float64) [][]float64 {
 	return scaled
 }
 
-// unfold turns weights of standardised numbers and a bias, the last of w, into
-// those of the numbers as they are.
+// unfold converts weights for standardised rows, with the bias last, into weights
+// and bias for rows as given.
 func (s *scaling) unfold(w []float64) (weights []float64, bias float64) {
 	d := len(s.center)
 	weights, bias = make([]float64, d), w[d]

@@ -9,26 +9,26 @@ import (
 )
 
 // A Schedule holds the constants of SLA, algorithms 1 and 2. The first seven
-// defaults are those of Nguyen and Sanner, which the paper's appendix A repeats;
-// the others it names without a value, except r_G.
+// defaults are those of Nguyen and Sanner, which the paper's appendix A repeats.
+// For the others, except r_G, appendix A gives no values.
 type Schedule struct {
-	Radius        float64 // R₀, how far a coordinate is probed at first; 0 is 8
-	Spacing       float64 // ε_S₀, between probes at first; 0 is 0.2
+	Radius        float64 // R₀, how far from a coordinate the first level probes; 0 is 8
+	Spacing       float64 // ε_S₀, between the probes of the first level; 0 is 0.2
 	GammaMin      float64 // γ_MIN, the first steepness; 0 is 2
-	GammaMax      float64 // γ_MAX, none above it is tried; 0 is 200
+	GammaMax      float64 // γ_MAX, the largest steepness allowed; 0 is 200
 	GammaGrowth   float64 // r_γ > 1, γ's factor; 0 is 10. (The paper calls it a reduction.)
 	RadiusShrink  float64 // r_R in (0, 1], the radius's factor; 0 is ½
 	SpacingShrink float64 // r_ε in (0, 1], the spacing's factor; 0 is ½
 
 	RateShrink        float64 // r_G in (0, 1), the learning rate's factor; 0 is 0.1
-	RateMax           float64 // r_GMAX, the first learning rate, of the mean gradient; 0 is 0.1
-	RateMin           float64 // r_GMIN, the last; 0 is 10⁻⁵
-	LossTolerance     float64 // ε_L, what counts as an improvement by a probe, in nats; 0 is 10⁻³
+	RateMax           float64 // r_GMAX, the first learning rate, for the mean gradient; 0 is 0.1
+	RateMin           float64 // r_GMIN, the least learning rate; 0 is 10⁻⁵
+	LossTolerance     float64 // ε_L, the least improvement of a probe, in nats; 0 is 10⁻³
 	GradientTolerance float64 // ε_G, the length of the mean gradient at a minimum; 0 is 10⁻⁴
 }
 
-// Bounds that keep a schedule from running for ever. None is near a sensible one:
-// the default takes 3 levels and 40 probes to either side.
+// Bounds on how long a schedule runs. The default has 3 levels and 40 probes to
+// either side.
 const (
 	maxLevels = 1000
 	maxSteps  = 100_000
@@ -82,8 +82,7 @@ func (s Schedule) withDefaults() Schedule {
 	return s
 }
 
-// Check reports all that is wrong with s, its defaults filled in, each a
-// *[FieldError] in what errors.Join made.
+// Check fills in the defaults of s and joins a *[FieldError] for each bad field.
 func (s Schedule) Check() error {
 	s = s.withDefaults()
 	var errs []error
@@ -139,7 +138,7 @@ func (s Schedule) last() (γ float64) {
 	return γ
 }
 
-// rates returns the descent's constants for an objective of that total weight.
+// rates returns the descent's constants for an objective of the given total weight.
 func (s Schedule) rates(total float64) rates {
 	return rates{
 		max: s.RateMax / total, min: s.RateMin / total, shrink: s.RateShrink,

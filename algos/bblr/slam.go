@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// A cost is what a held-out part says of a fit: errors, and of equal errors the
-// log loss.
+// A cost holds the errors and the log loss on held-out rows. Fewer errors are
+// better, then less loss.
 type cost struct{ errors, loss float64 }
 
 func (c cost) below(d cost) bool {
 	return c.errors < d.errors || c.errors == d.errors && c.loss < d.loss
 }
 
-// tune chooses λ, r_γ, γ_MIN and γ_MAX on a held-out fifth (SLAM, section 4.1),
-// one after the other: λ among itself and 10⁻², 10⁻¹, 1 and 10, r_γ among itself,
-// 10, 5 and 2, the ends of γ's range by a bracket search in factors of 2. Every
-// fifth row of each label, in the order given, is held out; the paper does not say
-// which. Where a label has fewer than 5 rows all stays as it is.
+// tune chooses λ, r_γ, γ_MIN and γ_MAX in turn on a held-out fifth (SLAM, section
+// 4.1). It tries 10⁻², 10⁻¹, 1 and 10 for λ, 10, 5 and 2 for r_γ, and a bracket
+// search in factors of 2 for the ends of γ's range. Every fifth row of each label
+// is held out; the paper does not say which. If a label has fewer than 5 rows,
+// nothing changes.
 func (f *fitter) tune(ctx context.Context, l Likelihood) error {
 	train, held := f.problem.split(5)
 	if held == nil {
@@ -80,33 +80,33 @@ func (f *fitter) tune(ctx context.Context, l Likelihood) error {
 	return err
 }
 
-// trials are short fits to all rows but the held-out ones: algorithm 1 with quick
-// descents and without probes, which gain thousandths of a nat. Whole fits cost five
-// times as much and choose no better (MEASURED.md). Trials that differ in r_γ or γ_MAX
-// alone begin with the same levels, which are descended once.
+// trials are short fits to the other rows: algorithm 1 with quick descents and
+// without probes, which gain only thousandths of a nat. Whole fits cost five times
+// as much and choose no better (MEASURED.md). Trials with equal λ and first levels
+// share the descents of those levels.
 type trials struct {
 	*objective // of the rows to fit
 	descent    *descent
 	likelihood Likelihood
 	held       *problem
-	start      []float64 // w₀, of all
+	start      []float64 // w₀ of every trial
 	ways       []way
 }
 
-// A way is where a trial was at the end of one of its levels.
+// A way is the result of a trial after one of its levels.
 type way struct {
 	lambda float64
-	gammas []float64 // its levels up to there
+	gammas []float64 // γ of the levels up to this one
 	w      []float64
 }
 
 // mostWays bounds the memory for a schedule of many levels; 30 are usual.
 const mostWays = 64
 
-// try returns what the held-out rows say of a fit with λ and the schedule.
+// try returns the cost on the held-out rows of a fit with λ and s.
 func (t *trials) try(ctx context.Context, λ float64, s Schedule) (cost, error) {
 	t.lambda = λ
-	const enough = 10 // of ε_L, what two steps must gain
+	const enough = 10 // a descent ends when two steps in a row gain less than 10·ε_L each
 	r := s.quick(t.total, enough*s.LossTolerance)
 	at := way{lambda: λ, w: t.start}
 	for level := range s.levels {
@@ -129,7 +129,7 @@ func (t *trials) try(ctx context.Context, λ float64, s Schedule) (cost, error) 
 	return t.held.cost(at.w, l), nil
 }
 
-// known returns where a way with the λ and the levels of at has ended, or nil.
+// known returns the w of a stored way with the λ and the levels of at, or nil.
 func (t *trials) known(at way) []float64 {
 	for _, w := range t.ways {
 		if w.lambda == at.lambda && slices.Equal(w.gammas, at.gammas) {
@@ -139,8 +139,8 @@ func (t *trials) known(at way) []float64 {
 	return nil
 }
 
-// split holds out every k-th row of each label; held is nil where a label has
-// fewer than k.
+// split holds out every k-th row of each label. held is nil if a label has fewer
+// than k.
 func (p *problem) split(k int) (train, held *problem) {
 	var seen, out [2]int
 	take := [2]*problem{{d: p.d}, {d: p.d}}
@@ -184,8 +184,8 @@ func (p *problem) cost(w []float64, l Likelihood) (c cost) {
 	return c
 }
 
-// rough is curve with derivatives of 0 wherever the loss, as computed, is constant.
-// Rows there, below e⁻⁴⁰ of the others, cost a descent next to nothing.
+// rough is curve with derivative 0 where the computed loss is constant. There the
+// derivative is below e⁻⁴⁰, and the rows cost a descent almost nothing.
 func (l Likelihood) rough() curve {
 	c := l.curve()
 	c.plus.cut, c.minus.cut = c.plus.flat, c.minus.flat

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// A sparsifier minimises the negative of equation 41 by algorithm 3, hard EM: each
-// coefficient belongs to the Gaussian, which lets it be, or to the Laplace
+// A sparsifier minimises the negative of equation 41 by algorithm 3, hard EM. Each
+// coefficient belongs to the Gaussian, which shrinks it little, or to the Laplace
 // distribution, which pulls it to 0.
 type sparsifier struct {
 	*objective
@@ -23,14 +23,14 @@ type sparsifier struct {
 	grad     []float64
 }
 
-// Where the paper gives no value (MEASURED.md). The likelihood of equation 41 has no
-// maximum: a Laplace distribution all of whose coefficients are 0 wants b_l → 0, and a
-// Gaussian of one coefficient may want σ_g → 0. The floors prevent both.
+// The paper gives no values for these (MEASURED.md). The likelihood of equation 41
+// has no maximum: it may grow without bound as b_l → 0 if all Laplace coefficients
+// are 0, and as σ_g → 0 with one Gaussian coefficient. The floors prevent both.
 const (
 	firstScale = 2    // b_l before there are clusters, when all coefficients are near 0
-	leastScale = 0.2  // of b_l
-	leastSD    = 0.1  // of σ_g
-	threshold  = 1e-3 // of the largest |a_j|, below which a coefficient counts as 0
+	leastScale = 0.2  // the floor of b_l
+	leastSD    = 0.1  // the floor of σ_g
+	threshold  = 1e-3 // a coefficient below this fraction of the largest becomes 0
 	mostRounds = 20   // of hard EM, and of all three stages
 
 	mostSelections = 50 // of coefficients within one descent; 2 to 10 are usual
@@ -46,15 +46,14 @@ func newSparsifier(p *problem, c curve, s Schedule) *sparsifier {
 	}
 }
 
-// fit moves a to a minimum. Stage 1 is a descent with the clusters as they are, at
-// first all coefficients that are 0 to the Laplace distribution and the others to
-// the Gaussian. Stage 2 is hard EM. Stage 3 probes under the mixture; the first probe
-// that improves starts over, until a round gains less than ε_L.
+// fit moves a to a minimum in rounds of three stages, until a round gains less than
+// ε_L. Stage 1 descends with fixed clusters; at first the coefficients that are 0
+// are Laplace, the others Gaussian. Stage 2 is hard EM. Stage 3 probes under the
+// mixture; a probe that improves starts the next round.
 //
-// For few rows or a narrow kernel, EM can find that no coefficient is worth its
-// price. If it leaves less than three quarters of what the first descent explained,
-// that descent's coefficients stay. In the end those below a thousandth of the
-// largest are 0.
+// For few rows or a narrow kernel, EM can set all coefficients to 0. If less than
+// three quarters of the first descent's gain in loss is left, its coefficients are
+// used. At the end, coefficients below a thousandth of the largest become 0.
 func (s *sparsifier) fit(ctx context.Context, a []float64) error {
 	s.assign(a, func(v float64) bool { return v != 0 })
 	nothing := s.losses(make([]float64, len(a)))
@@ -105,10 +104,10 @@ func (s *sparsifier) losses(a []float64) float64 {
 	return s.sum()
 }
 
-// descend is the model's update: the smooth losses and, by cluster, a²/2σ_g² or
-// |a|/b_l, the negative logarithm of the coefficient's own part of the mixture. It
-// descends in the coefficients that are not 0 and as many and ten more of those with
-// the longest pseudo-gradient, then selects again: a step in few columns is cheap.
+// descend is the model's update. It minimises the losses plus, by cluster, a²/2σ_g²
+// or |a|/b_l, the negative log density of the coefficient's part of the mixture.
+// Steps in few columns are cheap: it descends in the k coefficients that are not 0
+// and the k+10 others of largest pseudo-gradient, then selects again.
 func (s *sparsifier) descend(ctx context.Context, a []float64) error {
 	for j, g := range s.gauss {
 		s.l1[j], s.ridge[j] = 1/s.prior.LaplaceScale, 0
@@ -154,7 +153,7 @@ func (s *sparsifier) selection(a []float64) []int {
 	return chosen
 }
 
-// descendIn is descend in the chosen coefficients, where all others are 0.
+// descendIn descends in the chosen coefficients; all others are 0.
 func (s *sparsifier) descendIn(ctx context.Context, a []float64, chosen []int, r rates) error {
 	p := &problem{n: s.n, d: len(chosen), y: s.y, weight: s.weight, total: s.total}
 	p.cols = make([]float64, p.n*p.d)
@@ -176,8 +175,7 @@ func (s *sparsifier) descendIn(ctx context.Context, a []float64, chosen []int, r
 	return err
 }
 
-// A ridged objective has a penalty of its own, ridge_j·a_j²/2, for each
-// coefficient.
+// A ridged adds the penalty ridge_j·a_j²/2 for each coefficient to an objective.
 type ridged struct {
 	*objective
 	ridge []float64
@@ -193,8 +191,8 @@ func (o ridged) gradient(grad, a []float64) float64 {
 	return value
 }
 
-// cluster is hard EM: hyperparameters from clusters, the model from them, clusters
-// from both, until no cluster changes.
+// cluster is hard EM. It updates the prior, the coefficients and the clusters in
+// turn until no cluster changes.
 func (s *sparsifier) cluster(ctx context.Context, a []float64) error {
 	s.assign(a, func(v float64) bool { return v != 0 })
 	for range mostRounds {
@@ -209,8 +207,7 @@ func (s *sparsifier) cluster(ctx context.Context, a []float64) error {
 	return nil
 }
 
-// isGauss is the posterior's decision. A coefficient that is 0 is not the
-// Gaussian's, however broad the other is.
+// isGauss reports whether a belongs to the Gaussian by its posterior. 0 never does.
 func (s *sparsifier) isGauss(a float64) bool { return a != 0 && s.prior.Responsibility(a) > 0.5 }
 
 // assign sets the clusters and reports whether one has changed.
@@ -223,9 +220,9 @@ func (s *sparsifier) assign(a []float64, gauss func(float64) bool) (changed bool
 	return changed
 }
 
-// learnPrior sets the prior to the most probable for the clusters, above the
-// floors; the shares are counted with one more of each. A distribution without a
-// coefficient keeps its width, or it could never win one back.
+// learnPrior fits the prior to the clusters by maximum likelihood, above the
+// floors. The shares count one more of each. A distribution without coefficients
+// keeps its width; otherwise it could never regain one.
 func (s *sparsifier) learnPrior(a []float64) {
 	var gauss, laplace int
 	squares, lengths := 0.0, 0.0

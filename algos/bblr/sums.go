@@ -2,7 +2,8 @@ package bblr
 
 import "math"
 
-// dot returns Σ a_j·b_j: four partial sums over j mod 4, then those in order.
+// dot returns Σ a_j·b_j as (s0+s1) + (s2+s3), where s_k sums the terms with j mod 4
+// = k.
 func dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64
@@ -19,8 +20,8 @@ func dot(a, b []float64) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// dot2 returns dot(w, a) and dot(w, b), to the bit, in less time than both: the
-// eight sums do not wait for one another, and w is read once.
+// dot2 returns the bits of dot(w, a) and dot(w, b). It is faster than two calls:
+// its eight sums are independent, and it reads w once.
 func dot2(w, a, b []float64) (wa, wb float64) {
 	a, b = a[:len(w)], b[:len(w)]
 	var a0, a1, a2, a3, b0, b1, b2, b3 float64
@@ -51,8 +52,8 @@ func addScaled(dst []float64, s float64, x []float64) {
 	}
 }
 
-// A rowSum adds scaled rows to dst in the order of the calls, as addScaled would and
-// to the bit, but four at a time: dst is read and written once for them.
+// A rowSum adds scaled rows to dst with the same bits as addScaled in the order of
+// the calls. It adds four at a time, to read and write dst less often.
 type rowSum struct {
 	dst     []float64
 	scale   [4]float64
@@ -60,7 +61,7 @@ type rowSum struct {
 	pending int
 }
 
-// add adds scale·row, now or at the latest with finish.
+// add adds scale·row, at the latest in finish.
 func (s *rowSum) add(scale float64, row []float64) {
 	s.scale[s.pending], s.row[s.pending] = scale, row
 	if s.pending++; s.pending < len(s.row) {
