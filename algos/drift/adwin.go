@@ -26,8 +26,8 @@ func (cfg *ADWINConfig) fill() error {
 }
 
 // An ADWIN is the adaptive window of Bifet and Gavaldà (Learning from
-// time-changing data with adaptive windowing, 2007), a peer that the alarms are
-// measured against. It keeps the longest window W of the latest numbers in
+// time-changing data with adaptive windowing, 2007), to compare the alarms
+// with. It keeps the longest window W of the latest numbers in
 // [0, 1] in which no two parts, the older W₀ and the newer W₁, have means that
 // differ by more than
 //
@@ -35,13 +35,13 @@ func (cfg *ADWINConfig) fill() error {
 //
 // (eq. 3.1; δ' = δ/ln n corrects for looking at O(ln n) cuts), and drops its
 // oldest part until that holds. The window is an exponential histogram
-// (ADWIN2, section 4): buckets of 1, 2, 4, … numbers, at most M of a size, the two
-// oldest of which become one of the next size; cuts are looked at between
-// buckets. A number costs O(M ln n) in time, the window as much in memory.
+// (ADWIN2, section 4): buckets of 1, 2, 4, … numbers, at most M of each size. The two
+// oldest of a full size become one of the next. Cuts lie between buckets. A number
+// costs O(M ln n) time, the window O(M ln n) memory.
 type ADWIN struct {
 	cfg    ADWINConfig
-	rows   [][]bucket // rows[i] holds those of 2ⁱ numbers, the oldest first
-	window bucket     // all of them together
+	rows   [][]bucket // rows[i] holds the buckets of 2ⁱ numbers, oldest first
+	window bucket     // all buckets joined
 }
 
 // A bucket is a run of numbers.
@@ -61,8 +61,7 @@ func join(a, b bucket) bucket {
 	return bucket{a.n + b.n, a.sum + b.sum, a.square + b.square + float64(d*d*share)}
 }
 
-// NewADWIN returns a detector before any number. The error joins every field that
-// is wrong.
+// NewADWIN returns a detector before any number. The error names every wrong field.
 func NewADWIN(cfg ADWINConfig) (*ADWIN, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -70,10 +69,10 @@ func NewADWIN(cfg ADWINConfig) (*ADWIN, error) {
 	return &ADWIN{cfg: cfg}, nil
 }
 
-// A Cut is what a number did to the window of an ADWIN.
+// A Cut is how a number changed the window of an ADWIN.
 type Cut struct {
 	Dropped int     // numbers that the window lost; 0: no change was found
-	Rise    float64 // by how much the window's mean is higher for it
+	Rise    float64 // increase of the window's mean by the cut
 }
 
 // Observe takes the next number. It panics if x is not in [0, 1].

@@ -13,8 +13,7 @@ var ErrFormat = errors.New("not the bytes of an alarm")
 const (
 	version = 1
 
-	// mostSeen bounds counts of events: no stream has 2⁵³, and sums of two, or one
-	// more, stay far from 2⁶⁴.
+	// mostSeen bounds counts of events, so that sums of them do not overflow.
 	mostSeen = 1 << 53
 )
 

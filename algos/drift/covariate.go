@@ -13,24 +13,23 @@ import (
 type CovariateConfig struct {
 	Memory    int     // events that the reference remembers; 0 is 2,000
 	Window    int     // events that the level remembers; 0 is 30
-	Threshold float64 // of the level, in robust units of one event; 0 is 0.65
-	Quiet     int     // no alarm before so many events; 0 is 500
+	Threshold float64 // of the level, in units of s; 0 is 0.65
+	Quiet     int     // no alarm in the first Quiet events; 0 is 500
 }
 
 const (
-	// Residuals count as at most so many units: one message moves the level by at most
-	// a tenth.
+	// Residuals are clipped at ±3 units: one message moves the level by at most a tenth.
 	clipResidual = 3
-	// The scale is at least a tenth of a nat: a leverage that moves by less than 10 %
-	// is like the past, even if the past was constant.
+	// The scale is at least a tenth of a nat: a change of the leverage by less than 10 %
+	// is normal, even if the past was constant.
 	leastScale = 0.1
 	// E|z| = √(2/π) under the standard normal, so that the scale of a normal ln a
 	// is its standard deviation.
 	perDeviation = 1.2533141373155001
-	// In its first events the reference remembers a quarter of them: the leverage of a
+	// After t events the reference remembers at most about t/4 of them. The leverage of a
 	// head that does not forget falls as 1/t, and a longer memory would lag.
 	youth = 4
-	// Leverages count as between e^±farthestLog.
+	// Logarithms of leverages are clipped at ±farthestLog.
 	farthestLog = 100
 )
 
@@ -52,9 +51,9 @@ func (cfg *CovariateConfig) fill() error {
 }
 
 // A Covariate is the alarm for mail unlike anything learnt. The head's leverage
-// of an event, a = xᵀVx, is the variance of its log-odds before it is learnt: the
-// directions that many events have shown are narrow in V, new ones are as wide as
-// the prior. With ℓ = ln a, a reference μ, a scale s and
+// of an event, a = xᵀVx, is the variance of its log-odds before it is learnt. V is small
+// along directions that many events have shown, and as wide as the prior along new
+// ones. With ℓ = ln a, a reference μ, a scale s and
 //
 //	d = clip((ℓ − μ)/s, ±3)
 //
@@ -64,7 +63,7 @@ func (cfg *CovariateConfig) fill() error {
 //	μ ← μ + r·s·d,   b ← b + r·(d − b),   r = max(1/Memory, 4/(4+t))
 //	s ← max(0.1, s + r·(1.2533·min(|ℓ−μ|, 3s) − s))
 //
-// after t events, the last with the old μ. μ is Huber's location of ln a in the past
+// after t events; the last line uses the old μ. μ is Huber's location of ln a in the past
 // (Huber, Robust estimation of a location parameter, 1964) by stochastic approximation.
 // s is a standard deviation from absolute deviations. L is how far the last Window
 // events lie above that past, in units of one event's spread. The width of the prior
@@ -72,12 +71,12 @@ func (cfg *CovariateConfig) fill() error {
 // most, so that only a run of them raises the alarm. On a stationary stream L has mean 0
 // and a standard deviation of about √(1/2Window) = 0.1.
 //
-// A model may give another logarithm of how little is known of an event in the place of
-// ln a, such as the surprise of naive Bayes (package text): see [Covariate.ObserveLog].
+// A model may give the surprise of naive Bayes (package text) in the place of ln a: see
+// [Covariate.ObserveLog].
 //
 // It is raised when L > Threshold and clears when L ≤ Threshold/2. Falling leverage
-// raises nothing. μ and s go on while it is raised, so that it ends after some Memory
-// events even if the new mail is never learnt.
+// raises nothing. μ and s also change while it is raised. So it clears after about
+// Memory events even if the new mail is never learnt.
 //
 // Its Status has L as level, in units of s, and μ, in nats, as reference.
 type Covariate struct {
@@ -91,8 +90,7 @@ type Covariate struct {
 	since     uint64
 }
 
-// NewCovariate returns the alarm before any event. The error joins every field
-// that is wrong.
+// NewCovariate returns the alarm before any event. The error names every wrong field.
 func NewCovariate(cfg CovariateConfig) (*Covariate, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -101,8 +99,8 @@ func NewCovariate(cfg CovariateConfig) (*Covariate, error) {
 }
 
 // Observe takes the leverage a = xᵀVx of event number count, from before it was learnt.
-// It reports whether the alarm was raised or cleared by it. It panics if a is NaN or
-// negative. 0 and +Inf count as e^∓100. O(1).
+// It reports whether a raised or cleared the alarm. It panics if a is NaN or negative.
+// 0 and +Inf count as e^∓100. O(1).
 func (c *Covariate) Observe(count uint64, a float64) (changed bool) {
 	if !(a >= 0) {
 		panic(fmt.Sprintf("drift: a leverage of %v", a))
@@ -110,8 +108,8 @@ func (c *Covariate) Observe(count uint64, a float64) (changed bool) {
 	return c.ObserveLog(count, logistic.Log(a))
 }
 
-// ObserveLog is Observe of a leverage whose logarithm in nats is ℓ, or of a
-// surprise in its place. It panics if ℓ is NaN, and counts it as ±100 beyond. O(1).
+// ObserveLog is Observe for ℓ = ln a in nats, or for a surprise ℓ. It panics if ℓ is NaN
+// and clips it at ±100. O(1).
 func (c *Covariate) ObserveLog(count uint64, ℓ float64) (changed bool) {
 	if math.IsNaN(ℓ) {
 		panic("drift: a leverage without a logarithm")
@@ -155,8 +153,7 @@ func (c *Covariate) Status() Status {
 // Events returns how many events have been observed.
 func (c *Covariate) Events() uint64 { return c.events }
 
-// The bytes of a Covariate, version 1: 88, no more and no less. Integers and
-// float64 bits are little-endian.
+// The 88 bytes of a Covariate, version 1. Integers and float64 bits are little-endian.
 //
 //	offset  size  field
 //	0       4     "hdcv"
@@ -181,10 +178,9 @@ func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces c, which may be the zero value, by what b holds; it
-// keeps no reference to b. Observe then goes on bit for bit as if the alarm had
-// never been saved. If b is of another version, has another length or holds what
-// no alarm can, the error wraps ErrFormat and c is as before.
+// UnmarshalBinary sets c, which may be the zero value, to the alarm in b. It keeps no
+// reference to b. The alarm continues, to the bit, as if it had never been saved. If b
+// is invalid, the error wraps ErrFormat and c is unchanged.
 func (c *Covariate) UnmarshalBinary(b []byte) error {
 	var q Covariate
 	r, raised := newReader(b, covariateMagic)

@@ -12,7 +12,7 @@ import (
 type DDMConfig struct {
 	Warning float64 // warning level, in standard deviations; 0 is 2
 	Drift   float64 // drift level, at least Warning; 0 is 3
-	Least   int     // no state but InControl before so many events: what the normal approximation needs; 0 is 30
+	Least   int     // events before the first other level than InControl, for the normal approximation; 0 is 30
 }
 
 func (cfg *DDMConfig) fill() error {
@@ -30,38 +30,34 @@ func (cfg *DDMConfig) fill() error {
 	return err
 }
 
-// A DDMLevel is what a DDM says of a stream.
+// A DDMLevel is a DDM's judgement of a stream.
 type DDMLevel uint8
 
 const (
 	InControl    DDMLevel = iota
 	Warning               // a change may have begun here: the paper keeps events from here on
-	OutOfControl          // it has: the paper learns again from the events since the warning
+	OutOfControl          // a change has happened: the paper learns again from the events since the warning
 )
 
 // A DDM is the drift detection method of Gama, Medas, Castillo and Rodrigues
-// (Learning with drift detection, 2004, section 3), a peer that the alarms are
-// measured against. With p the rate of wrong predictions among the n events of
-// a context and s = √(p(1−p)/n), it keeps p and s of where p + s was least, and
+// (Learning with drift detection, 2004, section 3), to compare the alarms with.
+// With p the rate of wrong predictions among the n events of a context and
+// s = √(p(1−p)/n), it keeps the p and s for which p + s was least, and
 //
 //	p + s > p_min + 2·s_min   is the warning level,
 //	p + s > p_min + 3·s_min   the drift level.
 //
-// While a model learns p falls, and the minimum with it; if it fits the stream
-// no longer p rises. Two departures, because where p = 0 there is s = 0 too, and
-// both levels would be reached by an event that nothing is wrong with, or by the
-// first wrong one: the comparisons are strict, where the paper has ≥, and no
-// minimum is taken before the first wrong prediction of a context.
-//
-// It says what it says until [DDM.Reset], by which its owner begins a new context.
+// While a model learns, p and the minimum fall. If the model no longer fits, p rises.
+// Two things differ from the paper, because p = 0 makes s = 0 and then any event would
+// reach both levels. The comparisons are strict (the paper has ≥). No minimum is taken
+// before the first wrong prediction of a context. [DDM.Reset] begins a new context.
 type DDM struct {
 	cfg           DDMConfig
 	events, wrong int
 	least, spread float64 // p_min, s_min
 }
 
-// NewDDM returns a detector before any event. The error joins every field that is
-// wrong.
+// NewDDM returns a detector before any event. The error names every wrong field.
 func NewDDM(cfg DDMConfig) (*DDM, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -71,8 +67,7 @@ func NewDDM(cfg DDMConfig) (*DDM, error) {
 	return d, nil
 }
 
-// Observe takes whether an event was predicted wrong, and returns the level after
-// it. O(1).
+// Observe takes whether an event was predicted wrong. It returns the level. O(1).
 func (d *DDM) Observe(wrong bool) DDMLevel {
 	d.events++
 	if wrong {
@@ -104,7 +99,7 @@ func (d *DDM) Rate() (p, s float64) {
 	return p, math.Sqrt(p * (1 - p) / float64(d.events))
 }
 
-// Reset begins a new context: what was seen is forgotten.
+// Reset begins a new context, without events.
 func (d *DDM) Reset() {
 	d.events, d.wrong = 0, 0
 	d.least, d.spread = math.Inf(1), 0

@@ -7,8 +7,8 @@
 //	Covariate    the head's leverage xᵀVx, or surprise        the mail changed
 //	PageHinkley  the log loss of predictions (concept)        the world changed
 //
-// Each alarm has a level, a reference and a threshold ([Status]). It clears at another
-// level than it is raised at (hysteresis), and learns as normal what lasts, so that
+// Each alarm has a level, a reference and a threshold ([Status]). It is raised at one level
+// and cleared at another (hysteresis). It learns a lasting change as the new normal, so
 // every alarm ends. [Diagnose] makes one [Diagnosis] of the three:
 //
 //	concept, err := drift.NewPageHinkley(drift.PageHinkleyConfig{})
@@ -26,9 +26,9 @@
 //
 // VIBoost (package viboost; Lorbert, Blei, Schapire and Ramadge, A Bayesian boosting
 // model, 2012) infers how many labels are true for each that is noise: SNR = η₁/η₂,
-// at most N+1 on N events. It asks whether labels agree with inputs by any short sum
-// of stumps. So the SNR stays where it was when concept or inputs change and the
-// labels stay consistent. It falls when labels do not follow from inputs. The window
+// at most N+1 on N events. The SNR is high if a short sum of stumps explains the labels.
+// So it does not change when concept or inputs change and the labels stay
+// consistent. It falls when labels do not follow from inputs. The window
 // is the last N/2 events of each class, because on a plain window the SNR falls with
 // the rarer class. With s = ln SNR − ln N, [LabelNoise] compares s with the median of
 // its past. An SNR that is started at one event count takes effect 50 events later,
@@ -47,7 +47,7 @@
 // [PageHinkley] tests the log loss, clipped at 3, of a head without forgetting. It is the
 // fastest and the least specific alarm: flipped labels raise it first.
 //
-// [DDM] and [ADWIN] are peers for comparison (hamlet bench alarms) and no part of a model.
+// [DDM] and [ADWIN] serve comparisons (hamlet bench alarms) and are no part of a model.
 //
 // # Invariants
 //

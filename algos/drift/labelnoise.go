@@ -10,7 +10,7 @@ import (
 	"hamlet/algos/boost"
 )
 
-// Rhythm divides the event counts at which the noise watch acts: there results take
+// Rhythm divides the event counts at which the label-noise alarm acts: results take
 // effect, the rule is applied and SNRs are started.
 const Rhythm = 50
 
@@ -23,7 +23,7 @@ type LabelNoiseConfig struct {
 
 	Rounds int // T of VIBoost, 1 to 1,000; 0 is 10
 	Inner  int // passes a round, 1 to 1,000; 0 is 5
-	Bins   int // at most so many quantile bins of an input, cut from the window itself; 0 is 64
+	Bins   int // the most quantile bins of an input, cut from the window; 0 is 64
 
 	Every     int     // an SNR is started at counts divisible by it, a multiple of Rhythm; 0 is 250
 	Drop      float64 // raised when s lies more than this below its reference, in nats; 0 is 0.2
@@ -31,12 +31,12 @@ type LabelNoiseConfig struct {
 	FlipRate  float64 // above it SNRs are started at every 50th count; 0 is 0.01
 	Clear     float64 // cleared when s lies less than this below it; below Confirmed; 0 is Confirmed/2
 
-	Memory int // the reference is the median of so many events, a multiple of Rhythm; 0 is 3,000
-	Lag    int // but of the latest so many, a multiple of Rhythm; 0 is 500
-	Least  int // and of no fewer, a multiple of Rhythm, at most Memory − Lag; 0 is 1,000
+	Memory int // the reference is the median of this many events, a multiple of Rhythm; 0 is 3,000
+	Lag    int // the latest events that it leaves out, a multiple of Rhythm; 0 is 500
+	Least  int // the fewest events that it needs, a multiple of Rhythm, at most Memory − Lag; 0 is 1,000
 
-	Recent int // events behind flip rates, suspects and sources; 0 is 500
-	Settle int // an alarm that lasted so many events ends, and a new reference is learnt; 0 is 20,000
+	Recent int // events for flip rates, suspects and sources; 0 is 500
+	Settle int // after this many events an alarm ends, and a new reference is learnt; 0 is 20,000
 }
 
 const (
@@ -45,9 +45,9 @@ const (
 	likelyFactor = 4
 	checkSteps   = 25
 
-	// A drop raises the alarm only if it is also so many times the spread of s.
+	// A drop raises the alarm only if it is also above leastSpreads times the spread of s.
 	leastSpreads = 3.5
-	normalMAD    = 1.4826 // a normal's standard deviation, of its median absolute deviation
+	normalMAD    = 1.4826 // a normal's standard deviation over its median absolute deviation
 
 	mostSpan   = 1 << 16
 	mostDim    = 1 << 20
@@ -104,22 +104,21 @@ func (cfg *LabelNoiseConfig) fill() error {
 
 // A LabelNoise is the alarm for labels gone bad. Its level is s = ln SNR − ln N with
 // SNR = η₁/η₂ of VIBoost on the last N/2 events of each class. Its reference is the
-// median of s over the past, the drop their difference. It is raised when
+// median of past s. The drop is the reference minus the level. It is raised when
 //
 //	drop > .2,   or   drop > .1 while ε > .01 or max(f₀, f₁) > .04,
 //
 // and drop > 3.5·σ. Here ε is the flip rate of a head on the same inputs that forgets
 // (ρ = .998). f₀ and f₁ are the flip rates of greatest likelihood of the recent events
-// by true label ([LabelNoise.Report]). ε rises sooner where labels of both classes are
-// flipped. Where those of one class are flipped only f stays up: the head learns part
-// of them.
+// by true label ([LabelNoise.Report]). If labels of both classes are flipped, ε rises
+// sooner. If those of one class are, only f stays high: the head learns part of them.
 //
-// σ is the spread of the s behind the reference, 1.4826 times their median absolute
-// deviation. It stops false alarms where labels are hard or wrong at a constant rate.
+// σ is the spread of the past s, 1.4826 times their median absolute deviation. It stops
+// false alarms if labels are hard or wrong at a constant rate.
 //
-// The alarm clears when the drop falls below .05. The reference is the median of the s
-// in force at each 50th event of the last 3,000 except the latest 500. There must be
-// at least 1,000 events of them. The reference stands still while the alarm is raised.
+// The alarm clears when the drop falls below .05. The past is the s at each 50th event of
+// the last 3,000 except the latest 500, at least 1,000 events. The reference does not
+// change while the alarm is raised.
 //
 // An SNR takes milliseconds, so the owner computes it in the background. At every event
 // count divisible by Rhythm, after Observe, the owner calls
@@ -140,7 +139,7 @@ type LabelNoise struct {
 	recent   recent
 	flipRate float64 // ε, the latest
 
-	// The latest result that tells something. Finish writes it. Invariant: known ⇔ snr > 0.
+	// The latest result that is Known. Finish writes it. Invariant: known ⇔ snr > 0.
 	known bool
 	snr   float64
 	grade float64
@@ -162,8 +161,7 @@ type LabelNoise struct {
 	upTo    [2]uint64 // classes' seen at that count
 }
 
-// NewLabelNoise returns the alarm before any event. The error joins every field
-// that is wrong.
+// NewLabelNoise returns the alarm before any event. The error names every wrong field.
 func NewLabelNoise(cfg LabelNoiseConfig) (*LabelNoise, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -227,8 +225,8 @@ func (n *LabelNoise) Pending() (Job, bool) {
 	return j, true
 }
 
-// Finish puts the result of the pending job into force. The owner calls it at the count
-// at which the result is due, before Check. It panics on another result.
+// Finish applies the result of the pending job. The owner calls it at the count at which
+// the result is due, before Check. It panics on the result of another job.
 func (n *LabelNoise) Finish(r Result) {
 	if !n.pending || r.Count != n.started || r.Known && !(r.SNR > 0) {
 		panic(fmt.Sprintf("drift: result %+v, pending %v since %d", r, n.pending, n.started))
@@ -239,9 +237,9 @@ func (n *LabelNoise) Finish(r Result) {
 	}
 }
 
-// Check applies the rule at a count divisible by Rhythm and reports whether the
-// alarm was raised or cleared by it. It panics if count is not divisible or not after
-// the last Check, or if a result is due and missing.
+// Check applies the rule at a count divisible by Rhythm. It reports whether the rule
+// raised or cleared the alarm. It panics if count is not divisible or not after the last
+// Check, or if a result is due and missing.
 func (n *LabelNoise) Check(count uint64) (changed bool) {
 	if count%Rhythm != 0 || count <= n.marked {
 		panic(fmt.Sprintf("drift: label noise checked at count %d, last at %d", count, n.marked))
@@ -348,8 +346,7 @@ func (n *LabelNoise) Clock() (seen, checked uint64) {
 	return n.classes[0].seen + n.classes[1].seen, n.marked
 }
 
-// Due returns the event count at which the pending result takes effect, and
-// whether there is one.
+// Due returns the event count at which the pending result takes effect, if there is one.
 func (n *LabelNoise) Due() (count uint64, pending bool) {
 	return n.started + Rhythm, n.pending
 }

@@ -20,21 +20,21 @@ import (
 //	136     8     flags: 1 a result is known, 2 there is a reference, 4 a job is pending
 //	144     32    SNR, noise grade, s, reference
 //	176     16    since, count of the last Check
-//	192     24    count of the pending job's start, ham and spam seen by then: their sum
-//	216     8     H, s in the history
-//	224     8·H   them, the latest last
-//	        then of ham, and then of spam,
+//	192     24    pending job: count at its start, ham seen then, spam seen then
+//	216     8     H, length of the history
+//	224     8·H   the history of s, the latest last
+//	        for ham, then for spam:
 //	        8     events seen
-//	        4·D·min(seen, PerClass + 50)  their last rows, oldest first, float32
-//	        then
-//	        8     E, recent events
-//	        then of each, oldest first,
+//	        4·D·min(seen, PerClass + 50)  the last rows, oldest first, float32
+//	        once:
+//	        8     E, number of recent events
+//	        for each recent event, oldest first:
 //	        8     label
-//	        8     q, what the head gave to the label
-//	        4, n  length of the id, and it
-//	        4, n  length of the source, and it
-//	        then
-//	        8     max(f₀, f₁) at the last Check, 0 where the drop was below Clear
+//	        8     q, the head's probability of the label
+//	        4, n  length of the id, the id
+//	        4, n  length of the source, the source
+//	        once:
+//	        8     max(f₀, f₁) at the last Check, 0 if the drop was below Clear
 const labelNoiseMagic = "hdln"
 
 const (
@@ -98,10 +98,9 @@ func (n *LabelNoise) Size() int {
 	return size
 }
 
-// UnmarshalBinary replaces n, which may be the zero value, by what b holds; it
-// keeps no reference to b. The watch then goes on bit for bit as if it had never been
-// saved. Pending returns its pending job. If b is of another version, cut short, too
-// long or holds what no alarm can, the error wraps ErrFormat and n is as before.
+// UnmarshalBinary sets n, which may be the zero value, to the alarm in b. It keeps no
+// reference to b. The alarm continues, to the bit, as if it had never been saved. Pending
+// returns its pending job. If b is invalid, the error wraps ErrFormat and n is unchanged.
 func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 	r, raised := newReader(b, labelNoiseMagic)
 	var cfg LabelNoiseConfig
@@ -171,7 +170,7 @@ func (s *rows) read(r *codec.Reader) {
 	}
 }
 
-// check fails if n holds what no sequence of events can leave.
+// check fails if no sequence of events leads to the state of n.
 func (n *LabelNoise) check(r *codec.Reader) {
 	switch {
 	case !isProbability(n.flipRate), !isProbability(n.likely):

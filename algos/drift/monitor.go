@@ -17,26 +17,24 @@ const (
 	KindConcept    = "concept"
 )
 
-// MonitorMemory is ρ an event of the head that the label-noise alarm should ask.
-// With ρ = 1 a change of concept looks like noise: a head that does not forget goes
-// on contradicting the new labels.
+// MonitorMemory is ρ per event of the label-noise alarm's own head. With ρ = 1 a change
+// of concept looks like noise: the head continues to contradict the new labels.
 const MonitorMemory = 0.998
 
-// SurpriseWindow is the covariate alarm's window in events where it looks at
-// surprises. A campaign is a part of the mail, while inputs that are rescaled are
-// so in every event.
+// SurpriseWindow is the covariate alarm's window in events if it watches surprises. It is
+// longer because only some of the mail belongs to a campaign.
 const SurpriseWindow = 60
 
 // A MonitorConfig says what a Monitor is made of.
 type MonitorConfig struct {
-	// Head is the label-noise alarm's own head, before any event: it has the inputs
-	// of the head that is monitored, and forgets at MonitorMemory. Nil takes the
-	// answers of the head that is monitored.
+	// Head is the label-noise alarm's own head, before any event. It has the inputs of
+	// the monitored head and forgets at MonitorMemory. If nil, the alarm uses the
+	// monitored head's answers.
 	Head *blr.Posterior
 
-	// Surprise makes the covariate alarm look at an expert's surprise instead of the
+	// Surprise makes the covariate alarm watch an expert's surprise instead of the
 	// head's leverage. A head over experts does not see new words: the experts'
-	// log-odds lie near 0 then, and so does the leverage.
+	// log-odds are then near 0, and so is the leverage.
 	Surprise bool
 
 	Noise     LabelNoiseConfig
@@ -61,17 +59,16 @@ type Change struct {
 	Report *Report // of label noise, else nil
 }
 
-// An Alarm is how one alarm stands.
+// An Alarm is the status of one alarm.
 type Alarm struct {
 	Kind   string
 	Status Status
 }
 
-// A Monitor watches one head with all three alarms. Covariate and concept look at
-// what that head said. Label noise asks a head of its own, which weighs labels by
-// their trust: one that learns them in full takes flips of one class for the new
-// concept within 300 events. One goroutine uses a Monitor. Its clock is the number
-// of events observed.
+// A Monitor watches one head with all three alarms. Covariate and concept use that head's
+// answers. Label noise has its own head, which weights labels by their trust: without
+// the weights, a head learns flips of one class as a new concept within 300 events. Only
+// one goroutine may use a Monitor. Its clock is the number of events observed.
 type Monitor struct {
 	head     *blr.Posterior // nil: none
 	flipRate float64        // ε by that head. Invariant: trust.IsFlipRate
@@ -81,7 +78,7 @@ type Monitor struct {
 	covariate *Covariate
 	concept   *PageHinkley
 
-	snr *task.Task[Result] // the pending SNR; nil: none, or nobody has taken it up
+	snr *task.Task[Result] // the pending SNR; nil: none, or Resume must start it
 }
 
 // NewMonitor returns a Monitor before any event. It reports every bad field.
@@ -94,8 +91,8 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 	return m, errors.Join(err1, err2, err3)
 }
 
-// Observe takes an event that makes the event count count. It appends the alarms
-// that changed to dst. r computes SNRs beside the stream; nil computes them here.
+// Observe takes event number count. It appends the alarms that changed to dst. r computes
+// SNRs in the background; if r is nil, Observe computes them itself.
 func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Runner) []Change {
 	logOdds := o.LogOdds
 	if m.head != nil {
@@ -138,7 +135,7 @@ func (m *Monitor) checkNoise(dst []Change, count uint64, r task.Runner) []Change
 	before := m.noise.Status()
 	if m.noise.Check(count) {
 		report := m.noise.Report()
-		if !report.Status.Known { // it has lasted: the reference is given up, and this was it
+		if !report.Status.Known { // Check has dropped the reference after Settle events: report it
 			report.Status.Reference = before.Reference
 		}
 		dst = append(dst, Change{Kind: KindLabelNoise, Status: report.Status, Report: &report})
@@ -149,8 +146,7 @@ func (m *Monitor) checkNoise(dst []Change, count uint64, r task.Runner) []Change
 	return dst
 }
 
-// Resume starts the SNR that is pending in a Monitor that has been read, if nobody
-// has started it.
+// Resume starts the pending SNR, if there is one, unless it runs already. Call it after Read.
 func (m *Monitor) Resume(r task.Runner) {
 	if m.snr != nil {
 		return
@@ -160,8 +156,7 @@ func (m *Monitor) Resume(r task.Runner) {
 	}
 }
 
-// Retune gives the alarms the thresholds of cfg, whose other fields must be those
-// that m was made with.
+// Retune gives the alarms the thresholds of cfg. Its other fields must be those of m.
 func (m *Monitor) Retune(cfg MonitorConfig) error {
 	fresh, err := NewMonitor(cfg)
 	if err != nil {
@@ -171,7 +166,7 @@ func (m *Monitor) Retune(cfg MonitorConfig) error {
 		m.concept.Retune(fresh.concept.Config()))
 }
 
-// Alarms returns how the alarms stand: label noise, covariate, concept.
+// Alarms returns the status of label noise, covariate and concept, in this order.
 func (m *Monitor) Alarms() [3]Alarm {
 	return [3]Alarm{{KindLabelNoise, m.noise.Status()}, {KindCovariate, m.covariate.Status()}, {KindConcept, m.concept.Status()}}
 }
@@ -181,15 +176,14 @@ func (m *Monitor) Diagnosis() Diagnosis {
 	return Diagnose(m.noise.Status(), m.covariate.Status(), m.concept.Status())
 }
 
-// WindowSize returns how many of the bytes are the label-noise alarm's window.
+// WindowSize returns the size of the label-noise alarm in bytes; most of it is the window.
 func (m *Monitor) WindowSize() int { return m.noise.Size() }
 
 // Write appends
 //
 //	float64 ε | head | label noise | covariate | concept
 //
-// where each of the last four is behind its length, a uint64. The head is missing
-// where there is none.
+// The last four each follow their length, a uint64. The head may be missing.
 func (m *Monitor) Write(w *codec.Writer) {
 	w.Float64(m.flipRate)
 	if m.head != nil {
@@ -200,8 +194,8 @@ func (m *Monitor) Write(w *codec.Writer) {
 	w.Part64(m.concept)
 }
 
-// Read reads what Write wrote after so many events into a Monitor before any event.
-// It refuses what its configuration and so many events cannot have made.
+// Read reads what Write wrote after the given number of events; m is new. r fails if m's
+// configuration and that many events cannot have made the bytes.
 func (m *Monitor) Read(r *codec.Reader, events uint64) {
 	m.flipRate = r.Float64()
 	if !trust.IsFlipRate(m.flipRate) {
@@ -243,7 +237,7 @@ func (m *Monitor) checkEvents(r *codec.Reader, kind string, seen, changed, event
 	}
 }
 
-// configs returns what the alarms have been made with.
+// configs returns the alarms' configurations.
 func (m *Monitor) configs() (c struct {
 	noise     LabelNoiseConfig
 	covariate CovariateConfig

@@ -7,17 +7,17 @@ import (
 )
 
 // A PageHinkleyConfig tunes the concept alarm. Zero fields mean the defaults given.
-// MEASURED.md has what several thresholds find and how often they are wrong.
+// MEASURED.md has the delays and false alarms of several thresholds.
 type PageHinkleyConfig struct {
-	Clip      float64 // losses count as at most so many nats; 0 is 3
-	Tolerance float64 // δ, nats an event above the mean that are no change; 0 is 0.02
+	Clip      float64 // a larger loss counts as Clip nats; 0 is 3
+	Tolerance float64 // δ, nats an event: a smaller rise of the loss is no change; 0 is 0.02
 	Threshold float64 // λ, nats; 0 is 28
-	Memory    int     // the mean is that of about so many events; 0 is 10,000
-	Quiet     int     // U stays 0 for so many events; 0 is 500
-	Settle    int     // an alarm that lasted so many events takes the new loss for its reference; 0 is 3,000
+	Memory    int     // the mean is over about this many events; 0 is 10,000
+	Quiet     int     // U stays 0 for the first Quiet events; 0 is 500
+	Settle    int     // after this many events an alarm ends, and the new loss is the reference; 0 is 3,000
 }
 
-const mostEvents = 1 << 30 // of any span of events in a configuration
+const mostEvents = 1 << 30 // bounds every span of events in a configuration
 
 func (cfg *PageHinkleyConfig) fill() error {
 	setDefault(&cfg.Clip, 3)
@@ -63,30 +63,27 @@ func checkSpan(what string, n, low int) error {
 //	m ← m + x − x̄ − δ,   U = m − min m = max(0, U + x − x̄ − δ),
 //	δ = Tolerance · max(1, s²/¼),
 //
-// with s² the variance of x about x̄. It is raised when U > λ: when the loss has lain
-// above its mean, by more than the tolerance, for an excess of λ nats in all. (Page,
-// Continuous inspection schemes, 1954; Hinkley, Inference about the change-point from
-// cumulative sum tests, 1971; the two forms of U are equal.) There are three departures:
+// with s² the variance of x about x̄. It is raised when U > λ: the losses have exceeded
+// x̄ + δ by λ nats in sum. (Page, Continuous inspection schemes, 1954; Hinkley, Inference
+// about the change-point from cumulative sum tests, 1971; the two forms of U are equal.)
+// Three things differ from the papers:
 //
-//   - x̄ and s² are means of the last Memory events or so, with weights that fall off.
+//   - x̄ and s² are weighted means of about the last Memory events.
 //   - Nothing is raised before Quiet events, while the model learns.
 //   - δ grows with the variance. An excursion of a walk with drift −δ and variance s²
-//     exceeds λ with a probability near e^(−2δλ/s²). With one δ for all, a stream of many
-//     false labels, whose losses vary by 1 and more, would raise it again and again. ¼ is
-//     a little more than the variance of a clean pass over spambase (.2), for which λ was
-//     measured.
+//     exceeds λ with a probability near e^(−2δλ/s²). With a constant δ, a stream with many
+//     false labels (variance 1 and more) would raise it often. ¼ is a little more than the
+//     variance of a clean pass over spambase (.2), for which λ was measured.
 //
-// While it is raised, x̄ stands still and U counts as at most λ. It clears when U ≤ λ/2,
-// after λ/2δ events as good as before, fewer if they are better. A loss that stays
-// higher becomes the new reference: after Settle events x̄ and s² become those of the
-// later part of these events, U becomes 0 and the alarm clears. So no alarm lasts longer
-// than Settle events.
+// While it is raised, x̄ does not change and U is at most λ. It clears when U ≤ λ/2: after
+// λ/2δ events as good as before, fewer if they are better. It also clears after Settle
+// events: U becomes 0, and x̄ and s² become those of the events after the first Settle/2.
 //
 // Its Status has U as level and λ as threshold, both in nats summed over events,
 // and x̄, in nats an event, as reference.
 type PageHinkley struct {
 	cfg    PageHinkleyConfig
-	events uint64  // behind x̄: those observed while it was not raised
+	events uint64  // in x̄: those observed while it was not raised
 	mean   float64 // x̄
 	spread float64 // s²
 	excess float64 // U
@@ -107,8 +104,7 @@ func (p *PageHinkley) tolerance() float64 {
 	return float64(p.cfg.Tolerance * max(1, p.spread/calmVariance))
 }
 
-// NewPageHinkley returns the alarm before any event. The error joins every field
-// that is wrong.
+// NewPageHinkley returns the alarm before any event. The error names every wrong field.
 func NewPageHinkley(cfg PageHinkleyConfig) (*PageHinkley, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -116,9 +112,8 @@ func NewPageHinkley(cfg PageHinkleyConfig) (*PageHinkley, error) {
 	return &PageHinkley{cfg: cfg}, nil
 }
 
-// Observe takes the log loss, in nats, of event number count, and reports whether the
-// alarm was raised or cleared by it. A loss above Clip, +Inf too, counts as Clip. It
-// panics if the loss is NaN or negative. O(1).
+// Observe takes the log loss, in nats, of event number count. It reports whether the loss
+// raised or cleared the alarm. It panics if the loss is NaN or negative. O(1).
 func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
 	if !(loss >= 0) {
 		panic(fmt.Sprintf("drift: a log loss of %v", loss))
@@ -174,12 +169,10 @@ func (p *PageHinkley) Status() Status {
 	}
 }
 
-// Events returns how many events the mean has seen: at most all that have been
-// observed, of raised spans the last one's at most.
+// Events returns the number of events in the mean, at most the number observed.
 func (p *PageHinkley) Events() uint64 { return p.events }
 
-// The bytes of a PageHinkley, version 1: 120, no more and no less. Integers and
-// float64 bits are little-endian.
+// The 120 bytes of a PageHinkley, version 1. Integers and float64 bits are little-endian.
 //
 //	offset  size  field
 //	0       4     "hdph"
@@ -207,10 +200,9 @@ func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces p, which may be the zero value, by what b holds; it
-// keeps no reference to b. Observe then goes on bit for bit as if the alarm had
-// never been saved. If b is of another version, has another length or holds what
-// no alarm can, the error wraps ErrFormat and p is as before.
+// UnmarshalBinary sets p, which may be the zero value, to the alarm in b. It keeps no
+// reference to b. The alarm continues, to the bit, as if it had never been saved. If b
+// is invalid, the error wraps ErrFormat and p is unchanged.
 func (p *PageHinkley) UnmarshalBinary(b []byte) error {
 	var q PageHinkley
 	r, raised := newReader(b, pageHinkleyMagic)

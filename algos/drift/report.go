@@ -18,12 +18,12 @@ type Report struct {
 	Grade    float64 // its noise grade, above 0 if VIBoost's noise is labelled spam; no proof of the forged side
 	FlipRate float64 // ε, the latest
 
-	// The flip rates f₀ and f₁ of the last Recent events: what part of the true ham is
-	// labelled spam, and of the true spam ham.
+	// The flip rates f₀ and f₁ of the last Recent events: the fraction of true ham that is
+	// labelled spam, and of true spam that is labelled ham.
 	HamCalledSpam, SpamCalledHam float64
 
-	Suspects []Suspect    // the least trusted of them, least first, at most MostSuspects
-	Sources  []SourceRate // of them, the worst first
+	Suspects []Suspect    // the least trusted recent events, least first, at most MostSuspects
+	Sources  []SourceRate // of the recent events, the worst first
 }
 
 // A Suspect is an event whose label is probably false.
@@ -32,14 +32,13 @@ type Suspect struct {
 	Label, Phi float64
 }
 
-// A SourceRate is how often one source's labels of the last Recent events were flipped,
-// if each was with the same probability e. With q what the head gave to a label, their
-// likelihood is
+// A SourceRate estimates the rate e at which one source flipped labels in the last Recent
+// events. With q the head's probability of a label, the likelihood of e is
 //
 //	∏ (1−e)·q + e·(1−q).
 //
 // With Jeffreys' prior Beta(½, ½) the posterior has the mean Rate and the central 90 %
-// from Low to High. It is wide if there are few labels or if the head cannot tell.
+// from Low to High. The interval is wide if there are few labels or the head is unsure.
 // Labels that the head gets wrong count as flips.
 type SourceRate struct {
 	Source          string
@@ -47,11 +46,11 @@ type SourceRate struct {
 	Rate, Low, High float64
 }
 
-// Report returns what is known now. It costs a few milliseconds and changes nothing.
+// Report costs a few milliseconds and changes nothing.
 //
 // The flip rates by true label, f₀ = ham called spam and f₁ = spam called ham, are those
-// of greatest likelihood for the last Recent events. With q what the head gave to the
-// label y before it learnt it, and ȳ the other label,
+// of greatest likelihood for the last Recent events. With q the head's probability of the
+// label y before it learnt the event, and ȳ the other label,
 //
 //	φ = q(1−f_y) / (q(1−f_y) + (1−q)f_ȳ)
 //
@@ -59,11 +58,10 @@ type SourceRate struct {
 //
 //	f₀ = Σ_spam(1−φ) / (Σ_spam(1−φ) + Σ_ham φ + 1)
 //
-// and f₁ likewise, sums over the labels given. The 1, one more true label of each class,
-// is the prior (1−f)df: without it a class that does not occur could have any rate. The
-// posterior is log-concave, so that expectation maximisation finds its one maximum. (An
-// online φ does not serve here: its ε has not risen yet.) Sources are in falling order
-// of Low, then by name.
+// and f₁ likewise. The sums are over the labels given. The 1 is the prior (1−f)df: one more
+// true label of each class. Without it, a class that does not occur could have any rate. The
+// posterior is log-concave, so expectation maximisation finds its one maximum. (The online
+// φ does not help: its ε has not risen yet.) Sources fall in Low; equal ones go by name.
 func (n *LabelNoise) Report() Report {
 	r := Report{Status: n.Status(), SNR: n.snr, Grade: n.grade, FlipRate: n.flipRate}
 	witnesses := n.recent.oldest()
@@ -90,7 +88,7 @@ const reportSteps = 1000
 // most steps steps.
 func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 	const (
-		start = 0.1 // a rate of 0 would stay there
+		start = 0.1 // a rate that starts at 0 stays 0
 		still = 1e-7
 	)
 	f, phi = [2]float64{start, start}, make([]float64, len(witnesses))
@@ -116,7 +114,7 @@ func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 }
 
 func sourceRates(witnesses []witness) []SourceRate {
-	at := map[string]int{} // where a source is in rates; never ranged over
+	at := map[string]int{} // index of a source in rates; never ranged over
 	var rates []SourceRate
 	var probs [][]float64
 	for _, w := range witnesses {
@@ -140,9 +138,9 @@ func sourceRates(witnesses []witness) []SourceRate {
 	return rates
 }
 
-// flipPosterior returns mean, 5 % and 95 % quantile of the rate e at which labels were
-// flipped, given what the head gave to them. In θ, e = sin²θ, Jeffreys' prior is flat.
-// So midpoints of θ are a quadrature with close nodes where rates are small.
+// flipPosterior returns the mean and the 5 % and 95 % quantiles of the flip rate e, given the
+// head's probabilities of the labels. In θ, e = sin²θ, Jeffreys' prior is flat. So
+// midpoints of θ are a quadrature with close nodes at small rates.
 func flipPosterior(probs []float64) (mean, low, high float64) {
 	const nodes = 512
 	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and π/(2·nodes)

@@ -10,12 +10,12 @@ import (
 
 // A Job is an SNR to be computed: a copy of the class-balanced window at one event
 // count. It shares no memory with its alarm and never changes. Run may be called from
-// any goroutine, and again.
+// any goroutine, any number of times.
 type Job struct {
 	count               uint64
 	dim, perClass       int
 	rounds, inner, bins int
-	data                []float32 // perClass rows of ham, then as many of spam, oldest first
+	data                []float32 // perClass rows of ham, then perClass rows of spam, oldest first
 }
 
 // A Result is the outcome of a Job.

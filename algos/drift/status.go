@@ -8,7 +8,7 @@ type Status struct {
 	Known     bool   // whether there is a level and a reference yet
 	Level     float64
 	Reference float64
-	Threshold float64 // of what is compared: see each alarm
+	Threshold float64 // each alarm says what it compares with this
 }
 
 // A Diagnosis says in words what the three alarms together mean.
@@ -21,11 +21,10 @@ const (
 	MeaningChanged                  // loss alone
 )
 
-// Diagnose names the most specific alarm that is raised. Labels that went bad raise the
-// loss too, and come first, because everything else is judged by them. Mail unlike
-// anything learnt raises the loss until it is learnt. Loss alone means that the same mail
-// means something else now. The loss is the fastest alarm: after a change MeaningChanged
-// may stand for some hundred events until a more specific alarm is raised.
+// Diagnose names the most specific alarm that is raised. Bad labels come first: they raise
+// the loss too, and the other alarms depend on them. New kinds of mail raise the loss until
+// they are learnt. If only the loss is high, the same mail means something else now. The loss
+// is the fastest alarm: a more specific one may follow some hundred events later.
 func Diagnose(noise, covariate, concept Status) Diagnosis {
 	switch {
 	case noise.Raised:

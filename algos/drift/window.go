@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// rows are the last inputs of one class, in float32. Row i, counted from the
-// first ever, is at slot i modulo limit.
+// rows are the last inputs of one class. Event i of the class is at slot i modulo limit.
 type rows struct {
 	dim, limit int
 	seen       uint64
@@ -42,14 +41,13 @@ func (r *rows) appendLast(dst []float32, end uint64, n int) []float32 {
 	return dst
 }
 
-// An Event is what the noise watch needs of a labelled event.
+// An Event is what the label-noise alarm needs of a labelled event.
 type Event struct {
-	// X are the inputs, of length Dim, finite. Numbers beyond float32 count as its
-	// largest. Only their order matters, so give columns as they are: running
-	// standardisation would move old rows against new.
+	// X are the inputs, of length Dim, finite, clipped to float32. Only their order
+	// matters. Do not standardise them: that would shift old rows against new ones.
 	X        []float64
 	Label    float64 // as given: +1 is spam, −1 ham
-	Prob     float64 // q in [0, 1], what a head with forgetting gave to the label before it learnt it
+	Prob     float64 // q in [0, 1], the label's probability by a head with forgetting, before the event
 	FlipRate float64 // ε in [0, 1] of the same head, after this event
 	ID       string
 	Source   string // who gave the label
@@ -80,18 +78,17 @@ func class(label float64) int {
 	return 0
 }
 
-// A witness is what names suspects and sources: the part of a recent event that a
-// report needs.
+// A witness is the part of a recent event that a report needs.
 type witness struct {
 	label, prob float64
 	id, source  string
 }
 
-// recent are the last limit events, a ring once it is full.
+// recent is a ring of the last limit events.
 type recent struct {
 	limit int
 	ring  []witness
-	next  int // the oldest, once it is full
+	next  int // index of the oldest event in a full ring, else 0
 }
 
 func (r *recent) add(w witness) {
