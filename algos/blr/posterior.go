@@ -87,7 +87,7 @@ type Posterior struct {
 	factor triangle  // scratch of factorings
 }
 
-// New returns the prior of cfg. The error joins every field that is wrong.
+// New returns the prior of cfg. The error names every wrong field.
 func New(cfg Config) (*Posterior, error) {
 	var errs []error
 	if cfg.Dim < 1 || cfg.Dim > MaxDim {
