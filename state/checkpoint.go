@@ -1,11 +1,10 @@
-// Package state defines what is stored of a partition's model: a [Checkpoint], which
-// is the model's bytes together with the position in the log whose records they have
-// absorbed. The two are saved in one write, because an update is not idempotent: a
-// model with a wrong position would learn records twice or lose them.
+// Package state defines a [Checkpoint]: the bytes of a partition's model and its
+// position in the log. Both are saved in one write. A model with a wrong position would
+// learn records twice or lose them.
 //
-// The package also has the words of a store ([Pointer], [Heading], the errors), whose
-// laws are in package storetest. Package redis is one. None of them knows models;
-// they see bytes.
+// [Pointer], [Heading] and the errors belong to the contract of a store. Package
+// storetest tests the contract; package redis is a store. To all of them a model is
+// bytes.
 //
 // A checkpoint is stored in two parts: chunks of [ChunkSize] bytes of the model, each
 // named by its SHA-256, and a [Manifest] of a few hundred bytes. A chunk that did not
@@ -41,7 +40,7 @@ type Checkpoint struct {
 	Events   uint64    // events applied: the model's clock
 	Position Position  // the records absorbed
 	Model    []byte    // the model, opaque here
-	Saved    time.Time // decides which versions are kept, never what they hold
+	Saved    time.Time // decides which versions a store keeps; not part of the model
 }
 
 // ModelSHA256 returns the SHA-256 of the model's bytes, which names the model.

@@ -17,7 +17,7 @@ type Chunk struct {
 }
 
 // Split returns a checkpoint's manifest and its model's chunks in order. The chunks
-// alias c.Model. An empty model has none; equal ones appear once for each place.
+// alias c.Model. An empty model has no chunks. Equal chunks are not merged.
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	m := &Manifest{
 		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Events: c.Events,

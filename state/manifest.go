@@ -35,9 +35,8 @@ import (
 //	      32K  names of the chunks, in order
 //	      32   SHA-256 of all bytes before
 //
-// and nothing may follow. Each manifest has one encoding. Version 1, which is read as
-// well, lacks the 32 bytes at 72; a position read from it does not know its last
-// record.
+// Nothing may follow. Each manifest has one encoding. UnmarshalBinary also reads
+// version 1, which lacks the 32 bytes at 72: there Position.Before equals Chain.
 type Manifest struct {
 	Schema   int
 	Numerics string
@@ -92,7 +91,7 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 // The error wraps [ErrCorrupt], except for a version that this program does not know.
 // On an error m is unchanged.
 func (m *Manifest) UnmarshalBinary(b []byte) error {
-	if len(b) < manifestHeader || !bytes.HasPrefix(b, []byte(manifestMagic)) { // the shortest of version 1 has that many
+	if len(b) < manifestHeader || !bytes.HasPrefix(b, []byte(manifestMagic)) { // version 1 has at least as many, with its hash
 		return fmt.Errorf("%w: %d bytes that are not a manifest", ErrCorrupt, len(b))
 	}
 	version := binary.BigEndian.Uint32(b[8:])

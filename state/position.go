@@ -15,7 +15,7 @@ import (
 type Position struct {
 	Next   int64             // the next offset to read
 	Chain  [sha256.Size]byte // hash chain of the records consumed
-	Before [sha256.Size]byte // the chain before the last of them; Chain itself if that is not known
+	Before [sha256.Size]byte // the chain before the last record; equal to Chain if unknown
 }
 
 // A Header is one of a record's headers, in the order of the record.
@@ -62,9 +62,9 @@ func (p Position) Advance(offset int64, key, value []byte, headers ...Header) Po
 	return next
 }
 
-// Follows reports whether a log that holds this record at offset Next−1 can be the
-// one that was read: whether its last record read was this one. It is true if that is
-// unknown: at the beginning of a log, and for a position of a version 1 manifest.
+// Follows reports whether this record, at offset Next−1, is the last one read. If it is
+// not, the log is another one. It is true if the last record is unknown: at the
+// beginning of a log, and for a position of a version 1 manifest.
 func (p Position) Follows(key, value []byte, headers ...Header) bool {
 	if p.Next == 0 || p.Before == p.Chain {
 		return true

@@ -12,21 +12,21 @@ var (
 	// further: drop the model and load the head, or stop.
 	ErrStale = errors.New("stale checkpoint")
 
-	// ErrLost says that a checkpoint is stale because the store lost its data:
-	// whoever has the model takes the partition again and saves it again.
+	// ErrLost says that a checkpoint is stale because the store lost its data: its
+	// writer should take the partition and save the model again.
 	ErrLost = errors.New("the store lost the state")
 
 	// ErrCorrupt says that stored bytes are not what was saved: read an older
 	// version. Nothing of the corrupt one may be used.
 	ErrCorrupt = errors.New("corrupt checkpoint")
 
-	// ErrTransient says that trying again may help: the store could not be reached
-	// or was busy. A deadline that passed counts as well, because it may have been
-	// that of one try. A caller that retries checks its own context too.
+	// ErrTransient says that trying again may help: the store could not be reached or
+	// was busy. A passed deadline is transient too: it may be that of one attempt. A
+	// caller that retries checks its own context too.
 	ErrTransient = errors.New("the store cannot be reached")
 )
 
-// Transient returns err as one that wraps [ErrTransient] too, with the same text.
+// Transient returns an error with err's text that also wraps [ErrTransient].
 func Transient(err error) error { return transient{err} }
 
 type transient struct{ error }

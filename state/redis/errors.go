@@ -16,21 +16,21 @@ import (
 	"hamlet/state"
 )
 
-// transient decides which errors wrap [state.ErrTransient]: those of a network or
-// of a server that is busy. What only people can repair, such as a wrong password,
-// lasts, and so does a cancelled context.
+// transient reports whether an error is of the network or of a busy server. An error
+// that only people can repair, such as a wrong password, is not transient. A cancelled
+// context is not transient either.
 func transient(err error) bool {
 	var network net.Error
 	var name *net.DNSError
 	switch {
 	case err == nil,
-		errors.Is(err, context.Canceled),                       // the caller does not want it any more
+		errors.Is(err, context.Canceled),                       // the caller gave up
 		errors.Is(err, redis.ErrClosed),                        // the store was closed
 		errors.As(err, new(*tls.CertificateVerificationError)), // TLS is set wrongly, on either side
 		errors.As(err, new(tls.RecordHeaderError)):
 		return false
 	case errors.As(err, &name):
-		return !name.IsNotFound // a name that does not exist is a misprint
+		return !name.IsNotFound // the name is probably misspelt
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), // the server went away
 		errors.Is(err, net.ErrClosed),
 		errors.As(err, &network), // refused, reset, timed out
@@ -42,7 +42,7 @@ func transient(err error) bool {
 		redis.IsClusterDownError(err), redis.IsTryAgainError(err),
 		redis.IsNoReplicasError(err),
 		redis.IsMaxClientsError(err), // connections come and go
-		redis.IsOOMError(err),        // memory is freed when graces end
+		redis.IsOOMError(err),        // memory is freed when unused chunks expire
 		replied(err, "BUSY "),        // another script is running
 		replied(err, "MISCONF "):     // its disk is full
 		return true
@@ -56,8 +56,8 @@ func replied(err error, prefix string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), prefix)
 }
 
-// explain says what was being done, at which address, and what to do about it. An
-// error that may pass wraps [state.ErrTransient]. It returns nil for nil.
+// explain adds the operation, the address and advice. The error wraps
+// [state.ErrTransient] if err is transient. It returns nil for nil.
 func (s *Store) explain(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -104,9 +104,8 @@ func (s *Store) advise(doing string, err error) error {
 	return fmt.Errorf("%s: redis at %s: %s (%w)", doing, s.cfg.Addr, advice, err)
 }
 
-// SetLogger logs what the client library reports, such as each failed attempt to
-// connect, at level Debug. It holds for the whole process; without it the library
-// writes to stderr.
+// SetLogger sends the client library's messages to log at level Debug, for the whole
+// process. Without it the library writes to stderr.
 func SetLogger(log *slog.Logger) {
 	redis.SetLogger(libraryLog{log})
 }

@@ -17,8 +17,8 @@ import (
 // are, the error wraps [state.ErrCorrupt]. Before the first save it wraps
 // [state.ErrNone].
 //
-// After a corrupt head, [Store.Save] of this store may go below the head's offset,
-// and replaces that head.
+// If the head is corrupt, this store's next [Store.Save] replaces it, also with a
+// smaller offset.
 func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error) {
 	doing := s.doing("load "+which.String()+" of", partition)
 	first, err := s.loadPointer(ctx, partition, which)
@@ -74,8 +74,8 @@ func (s *Store) loadPointer(ctx context.Context, partition int, which state.Poin
 	return parseVersion(newest[0])
 }
 
-// newestVersions asks for the versions kept, newest first, up to the place stop; −1 is
-// the last.
+// newestVersions returns a query for the kept versions, newest first, up to index stop
+// (−1: all).
 func (s *Store) newestVersions(partition, stop int) redis.ZRangeArgs {
 	return redis.ZRangeArgs{Key: s.key(partition, "versions"), Start: 0, Stop: stop, Rev: true}
 }
@@ -113,8 +113,8 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 		}
 		bad = number
 	}
-	// A running learner would save its model over either. The list of all partitions
-	// is among the keys of partition 0.
+	// A running learner would overwrite a backup. The list of all partitions is a key
+	// of partition 0.
 	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
 		"or, to have the log learnt again, delete its keys %s and %s, but not %s, which lists all partitions",
 		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
@@ -145,7 +145,7 @@ func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (v
 }
 
 // fetch returns chunks in order, nil for one that Redis lacks. It reads a few at a
-// time, because a read's deadline is that of the whole pipeline.
+// time, because one deadline covers a whole pipeline.
 func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([][]byte, error) {
 	data := make([][]byte, 0, len(names))
 	for window := range slices.Chunk(names, pipelined) {

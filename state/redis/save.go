@@ -22,9 +22,9 @@ var commitSource string
 
 var commit = redis.NewScript(commitSource)
 
-// sum returns the SHA-1 of a chunk in Redis, "" if there is none. Redis computes no
-// SHA-256. It guards against decay, not against an attacker, who could write
-// manifests as well. 1 MiB takes 2 ms.
+// sum returns the SHA-1 of a chunk in Redis, "" if there is none. Redis has no SHA-256.
+// It detects damage. It does not stop an attacker, who could write manifests too. 1 MiB
+// takes 2 ms.
 const sum = `
 local chunk = redis.call('GET', KEYS[1])
 if not chunk then return '' end
@@ -32,11 +32,11 @@ return redis.sha1hex(chunk)`
 
 const (
 	pipelined   = 8 // chunks in one pipeline: 8 MiB in flight
-	commitTries = 5 // rounds of uploading what went missing meanwhile
+	commitTries = 5 // rounds of uploading missing chunks
 
-	// compareEvery is the number of saves between comparisons of trusted chunks. One
-	// that never changes and decays in Redis would be part of every version to come.
-	// At a save in 3 s that is once a minute, for 2 ms of Redis' time a chunk.
+	// compareEvery is the number of saves between comparisons of trusted chunks.
+	// Without one, a damaged chunk that never changes would be in every later version.
+	// With a save each 3 s that is once a minute. It takes Redis 2 ms a chunk.
 	compareEvery = 20
 )
 
@@ -44,11 +44,11 @@ const (
 // chunks that Redis lacks, in commands of at most 1 MiB, so that Redis answers others
 // in between.
 //
-// The checkpoint's epoch must be the one that [Store.Take] last returned to anybody,
-// and its offset not before the head's. Otherwise nothing changes and the error wraps
+// The epoch must be the last one that [Store.Take] returned to any client. The offset
+// must not be below the head's. Otherwise nothing changes and the error wraps
 // [state.ErrStale], and [state.ErrLost] too if Redis lost the epoch. Saving the head
-// again, after a try without a reply, returns the head; it restores what Redis lost
-// of it and its place in [Store.Partitions]. A zero Saved means now.
+// again returns its version. It restores lost chunks and the partition's place in
+// [Store.Partitions]. A zero Saved means now.
 func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error) {
 	doing := s.doing("save", partition)
 	m, chunks := state.Split(c)
@@ -107,13 +107,13 @@ func (s *Store) commitKeys(partition int) []string {
 	return append(keys, s.key(0, "partitions"))
 }
 
-// commitArgs returns the script's arguments but for the chunks' names.
+// commitArgs returns the script's arguments except the chunks' names.
 func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 	manifest, err := m.AppendBinary(nil)
 	if err != nil {
 		return nil, err
 	}
-	// Two tries at one save differ only in the time.
+	// A save that is tried again differs only in the time.
 	timeless := *m
 	timeless.Saved = time.Time{}
 	b, err := timeless.AppendBinary(nil)
@@ -137,9 +137,8 @@ func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 	}, nil
 }
 
-// repair compares chunks in Redis with what they should be and overwrites those that
-// differ. It skips trusted chunks, except at every compareEvery-th save, and chunks
-// that Redis lacks.
+// repair overwrites chunks in Redis that differ from these. It skips chunks that Redis
+// lacks and, except at every compareEvery-th save, trusted chunks.
 func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk) error {
 	s.mu.Lock()
 	w := s.cache(partition)
@@ -194,7 +193,7 @@ func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk)
 	return nil
 }
 
-// trust notes the chunks of a whole version, and the corrupt head if there is one.
+// trust records the chunks of a verified version, and the corrupt head if there is one.
 func (s *Store) trust(partition int, names []chunkName, corrupt int64) {
 	trusted := make(map[chunkName]bool, len(names))
 	for _, name := range names {
@@ -206,7 +205,7 @@ func (s *Store) trust(partition int, names []chunkName, corrupt int64) {
 	w.trusted, w.corrupt = trusted, corrupt
 }
 
-// distinct returns the chunks without those whose name came before.
+// distinct returns the first chunk of each name.
 func distinct(chunks []state.Chunk) []state.Chunk {
 	seen := make(map[chunkName]bool, len(chunks))
 	return slices.DeleteFunc(chunks, func(c state.Chunk) bool {

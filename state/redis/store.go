@@ -14,7 +14,7 @@
 //	last             counter of versions
 //	head             the newest version
 //	served           the version that scorers answer from: the head, unless pinned
-//	pinned           the version that served is held at, if any
+//	pinned           the version that an operator pinned, if any
 //	versions         sorted set of the versions kept
 //	version:<n>      hash: manifest (see [state.Manifest]) and, for the script and for people,
 //	                 epoch, next, events, sha256, day, identity and the names of the chunks
@@ -67,7 +67,7 @@ type Config struct {
 	Model    string      // [a-z0-9-]+; default "default"
 
 	Keep  int           // newest versions kept; default 3
-	Daily int           // days of which the first version is kept as well; default 30, negative none
+	Daily int           // number of days whose first version is kept too; default 30, negative: none
 	Grace time.Duration // how long readers may take to load a version, and a save to upload one; default 30 s
 
 	Log *slog.Logger // nil: silent
@@ -83,11 +83,11 @@ type Store struct {
 	caches map[int]*partitionCache // by partition
 }
 
-// A partitionCache is what a store knows of a partition that it saves. The store's mu
-// guards it.
+// A partitionCache is what a store knows about a partition that it saves. The store's
+// mu guards it.
 type partitionCache struct {
-	// trusted are the chunks of the version last saved or loaded: Redis held them as
-	// their names say. Only trust replaces it.
+	// trusted holds the chunks of the version last saved or loaded. Their bytes in
+	// Redis matched their names. Only trust sets it.
 	trusted map[chunkName]bool
 	saves   int   // since all chunks were compared; below compareEvery
 	corrupt int64 // the head that Load found corrupt and no save has replaced yet; 0: none
@@ -149,7 +149,7 @@ func New(cfg Config) (*Store, error) {
 			// A write has up to eight chunks.
 			ReadTimeout:  10 * time.Second,
 			WriteTimeout: 10 * time.Second,
-			// Commands that some servers lack.
+			// These need commands that some servers lack.
 			Protocol:                 2,
 			DisableIdentity:          true,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -166,9 +166,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.explain("ping", s.client.Ping(ctx).Err())
 }
 
-// Take makes the caller the partition's only writer and returns its epoch, which
-// goes into the checkpoints that it saves. Whoever held the partition before gets
-// [state.ErrStale] from now on.
+// Take makes the caller the partition's only writer and returns its epoch, which goes
+// into the checkpoints that it saves. The previous writer gets [state.ErrStale] from
+// then on.
 func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error) {
 	epoch, err = s.client.Incr(ctx, s.key(partition, "epoch")).Result()
 	return epoch, s.explain(s.doing("take", partition), err)
@@ -232,7 +232,7 @@ func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	return partitions, nil
 }
 
-// doing says what is done to a partition, for errors.
+// doing describes an operation on a partition, for errors.
 func (s *Store) doing(what string, partition int) string {
 	return fmt.Sprintf("%s partition %d of model %s", what, partition, s.cfg.Model)
 }

@@ -19,13 +19,13 @@ type VersionInfo struct {
 	Next    int64     // next offset of the log
 	Saved   time.Time // UTC
 	SHA256  [32]byte  // of the model
-	Pinned  bool      // served is held at it
+	Pinned  bool      // an operator pinned it
 	Head    bool      // it is the newest
 	Served  bool      // scorers answer from it
 }
 
-// Versions returns the versions kept of a partition, newest first. It logs one whose
-// manifest cannot be read, and leaves it out. Before the first save the error wraps
+// Versions returns a partition's kept versions, newest first. It logs and leaves out a
+// version whose manifest cannot be read. Before the first save the error wraps
 // [state.ErrNone].
 func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, error) {
 	doing := s.doing("list the versions of", partition)
@@ -78,8 +78,8 @@ redis.call('SET', KEYS[2], ARGV[1])
 redis.call('SET', KEYS[3], ARGV[1])
 return 1`)
 
-// Pin holds served at a version, and keeps that version, until [Store.Unpin]. If the
-// version is no longer kept the error wraps [state.ErrNone].
+// Pin points served at a version, and keeps that version, until [Store.Unpin]. If the
+// version is no longer kept, the error wraps [state.ErrNone].
 func (s *Store) Pin(ctx context.Context, partition int, version int64) error {
 	doing := s.doing(fmt.Sprintf("pin version %d of", version), partition)
 	done, err := pin.Run(ctx, s.client, []string{

@@ -6,9 +6,8 @@
 //		return func() storetest.Store { return open(t, server) }
 //	})
 //
-// What a store does with bytes that were damaged is not here, because damage is
-// done in its own format. Its own tests show that it returns [state.ErrCorrupt], or
-// an older version, and never wrong bytes.
+// Damaged bytes are not tested here, because they depend on a store's format. A store's
+// own tests show that it returns [state.ErrCorrupt] or an older version.
 package storetest
 
 import (
@@ -41,7 +40,7 @@ type Store interface {
 	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
 	// Partitions returns the partitions that have a checkpoint, ascending.
 	Partitions(ctx context.Context) ([]int, error)
-	// Pin holds Served at a version. If the store does not keep it the error wraps
+	// Pin points Served at a version. If the store does not keep it, the error wraps
 	// state.ErrNone.
 	Pin(ctx context.Context, partition int, version int64) error
 	// Unpin moves Served to the head again.
@@ -153,8 +152,8 @@ func empty(t *testing.T, open func() Store) {
 	}
 }
 
-// Every client loads what one has saved, in every field; the argument stays as it
-// was. A zero time of saving becomes the present. A model may be empty.
+// Every client loads a checkpoint with all fields as saved. Save does not change its
+// argument. A zero Saved becomes the present. A model may be empty.
 func roundTrip(t *testing.T, open func() Store) {
 	s := open()
 	epoch := take(t, s, 0)
@@ -180,7 +179,7 @@ func roundTrip(t *testing.T, open func() Store) {
 	}
 }
 
-// Each Take of a partition returns a larger epoch, from 1, whoever asks.
+// Each Take of a partition returns a larger epoch, from 1, for any client.
 func epochs(t *testing.T, open func() Store) {
 	a, b := open(), open()
 	last := int64(0)
@@ -233,8 +232,7 @@ func noWayBack(t *testing.T, open func() Store) {
 	wantLoaded(t, s, 0, state.Head, save(t, s, 0, again), again)
 }
 
-// Saving what is the head already returns the head: a writer whose reply was lost
-// tries again, at a later time.
+// Saving the head again returns its version. A writer that got no reply does that.
 func repeated(t *testing.T, open func() Store) {
 	s := open()
 	c := checkpoint(take(t, s, 0), 5)
@@ -247,8 +245,7 @@ func repeated(t *testing.T, open func() Store) {
 	wantLoaded(t, s, 0, state.Head, version, c)
 }
 
-// Versions grow. Two checkpoints have the same identity if they differ in the time
-// of saving alone.
+// Versions grow. Two checkpoints that differ only in Saved have the same identity.
 func headings(t *testing.T, open func() Store) {
 	s := open()
 	epoch := take(t, s, 0)
@@ -291,7 +288,7 @@ func served(t *testing.T, open func() Store) {
 	wantLoaded(t, s, 0, state.Served, three, third)
 }
 
-// What is done to one partition changes no other.
+// An operation on one partition changes no other.
 func partitions(t *testing.T, open func() Store) {
 	s := open()
 	want := map[int]*state.Checkpoint{}
@@ -307,8 +304,8 @@ func partitions(t *testing.T, open func() Store) {
 	}
 }
 
-// Under a cancelled context nothing is done, and the error is the context's: trying
-// again is no use. A deadline that passed may have been that of one try.
+// Under a cancelled context nothing is done. The error is the context's and not
+// transient. A passed deadline is transient: it may be that of one attempt.
 func ended(t *testing.T, open func() Store) {
 	s := open()
 	epoch := take(t, s, 0)
