@@ -48,9 +48,9 @@ var (
 	ErrReload = errors.New("reload the state")
 )
 
-// permanent decides about retries: nil if the same operation may succeed later,
-// otherwise an error that says what to do. "Unknown topic" is transient here, because
-// it is also the answer for a new topic; callers doubt it for a [grace] period.
+// permanent returns nil if the same operation may succeed later, otherwise an error
+// that says what to do. Unknown topic counts as transient, because a new topic gets it
+// too. Callers retry it for a [grace] period.
 func permanent(err error) error {
 	var code kafkago.Error
 	switch {
@@ -87,8 +87,8 @@ func permanent(err error) error {
 		kafkago.InvalidGroupId, kafkago.InvalidSessionTimeout, kafkago.UnsupportedCompressionType:
 		return err
 	}
-	// Every other code is about a state of the cluster that passes: elections,
-	// loading, too few in-sync replicas, a full disk.
+	// Every other code is a passing state of the cluster: elections, loading, too few
+	// in-sync replicas, a full disk.
 	return nil
 }
 
@@ -98,7 +98,7 @@ func unknownTopic(err error) bool {
 		errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
-// explain adds the probable cause to the error of a first contact.
+// explain adds the probable cause to the error of a first request.
 func explain(cfg *Config, err error) error {
 	permanent := permanent(err)
 	switch {

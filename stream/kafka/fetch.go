@@ -21,8 +21,8 @@ const (
 // (nil: any), and false if there is none among the last limit offsets. It may call
 // wanted more than once for a record. It retries until ctx ends.
 //
-// It reads backwards in windows that grow from 64 offsets fourfold, so it fetches at
-// most about four times what lies behind the record.
+// It reads backwards in windows of 64, 256, … offsets. So it fetches at most about four
+// times the records that follow the result.
 func LastRecord(ctx context.Context, cfg Config, topic string, partition int, limit int64, wanted func(Record) bool) (last Record, ok bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {

@@ -177,7 +177,7 @@ type fetcher interface {
 }
 
 // fetch waits up to PollInterval for a record, and appends it and those that arrived
-// with it. It may return records and the error after them. quiet: neither came.
+// with it. It may return both records and an error. quiet means that neither came.
 func (r *partitionReader) fetch(ctx context.Context, reader fetcher, batch []Record) (_ []Record, quiet bool, err error) {
 	poll, cancel := context.WithTimeout(ctx, r.cfg.PollInterval)
 	defer cancel()

@@ -10,15 +10,15 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// maxRequestRecords bounds a request beside MaxRecordBytes.
+// maxRequestRecords bounds a request in addition to MaxRecordBytes.
 const maxRequestRecords = 10_000
 
 // compression of produce requests; MEASURED.md has the alternatives.
 const compression = kafkago.Zstd
 
 // A partitionWriter writes to one partition, in order, with at most one request in
-// flight. It has no goroutine: one of the waiting publish calls is the sender. It
-// sends from the front of the queue, whoever's records these are, until its own are
+// flight. It has no goroutine: one of the waiting publish calls is the sender. The
+// sender sends the front of the queue, its own or others' records, until its own are
 // acknowledged.
 type partitionWriter struct {
 	topicPartition
@@ -106,8 +106,8 @@ func (w *partitionWriter) send(ctx context.Context, own *batch) (last error) {
 	}
 }
 
-// request sends the front of the queue once. An error means that the same records
-// are to be sent again after a pause.
+// request sends the front of the queue once. After an error the caller pauses and calls
+// it again.
 func (w *partitionWriter) request(ctx context.Context) error {
 	records, parts := w.next()
 	if len(records) == 0 {

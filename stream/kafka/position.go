@@ -38,9 +38,9 @@ func place(next int64, ok bool, first, end int64) placement {
 //	within      -> the position if the handler Follows, else ErrReplaced
 //	beyondEnd   -> asked again during the grace period, then ErrBehind
 //
-// If the record of within is out of range when we fetch it, we ask again too. A
-// broker that recovers its log shows an early end for a moment, and retention may
-// come between two requests.
+// locate also asks again if the record of within is out of range. A broker that
+// recovers its log shows an early end for a moment, and retention may delete the
+// record.
 func (r *partitionReader) locate(ctx context.Context) error {
 	next, ok := r.handler.Position()
 	r.next = next

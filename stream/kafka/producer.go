@@ -22,7 +22,7 @@ type Producer struct {
 	close   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	closed  bool           // set by Close; calls grows only before
+	closed  bool           // set by Close; no call begins after it
 	calls   sync.WaitGroup // Publish and Reach calls in progress
 	clients map[string]*kafkago.Client
 	writers map[topicPartition]*partitionWriter
@@ -83,8 +83,8 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	return group.Wait()
 }
 
-// Reach returns nil if all partitions of a topic have a leader that answers on
-// Publish's connections, and otherwise, when ctx ends, why not. It logs nothing.
+// Reach waits until the leaders of all partitions of a topic answer on Publish's
+// connections. When ctx ends first, the error says why. It logs nothing.
 func (p *Producer) Reach(ctx context.Context, topic string) error {
 	ctx, end, err := p.begin(ctx)
 	if err != nil {

@@ -24,8 +24,8 @@ type Record struct {
 	HighWatermark int64 // the log's end when the record was fetched
 }
 
-// size is an upper bound of the record's bytes in a record batch. RECORD v2 has at
-// most 35 bytes of varints beside key and value, and 10 for each header.
+// size is an upper bound of the record's bytes in a record batch. RECORD v2 adds at
+// most 35 bytes of varints to key and value, and 10 for each header.
 func (r *Record) size() int {
 	n := 35 + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {

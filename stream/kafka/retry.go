@@ -19,8 +19,8 @@ const (
 	// broker started again after kill −9 gives them for less than 0.4 s (Kafka 4.3.1).
 	gracePeriod = 2 * time.Second
 
-	// Pauses between attempts: no burden for a broker that loads its logs, and short
-	// against a restart of seconds.
+	// Pauses between attempts: no burden for a broker that loads its logs, and shorter
+	// than a restart.
 	minPause, maxPause = 50 * time.Millisecond, 500 * time.Millisecond
 
 	// A condition that lasts is logged after logAfter and then every logEvery.
@@ -101,7 +101,7 @@ func wait(ctx context.Context, pause backoff.BackOff) {
 	}
 }
 
-// A grace is the time for which an answer is doubted. Its zero value has not begun.
+// A grace is the period in which an error is retried. Its zero value has not begun.
 type grace struct{ began time.Time }
 
 // over begins the period at its first call. Later calls report whether it has passed.
