@@ -65,9 +65,9 @@ func (s *scanner) appendText(dst []byte, e *entity, body []byte) []byte {
 	return dst
 }
 
-// decodeTransfer undoes a transfer encoding: with go-message, which is strict; then,
-// for base64, up to the first line that is none; then with enmime, which skips errors.
-// What none can decode is returned unchanged. The result may be s.scratch.
+// decodeTransfer undoes a transfer encoding. It tries go-message, which is strict, then
+// base64 up to the first line that is not base64, then enmime, which skips errors. If
+// all fail, it returns body. The result may be s.scratch.
 func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 	var header gomessage.Header
 	header.Set("Content-Transfer-Encoding", enc.name())
@@ -115,8 +115,8 @@ func (s *scanner) decodeFast(enc encoding, body []byte) []byte {
 	return decoded
 }
 
-// base64End returns the end of the base64 lines at the start of b, after which mailing
-// lists append plain footers. It is len(b) if b starts with another line.
+// base64End returns the end of the base64 lines at the start of b. Mailing lists append
+// plain footers there. It is len(b) if b does not start with base64.
 func base64End(b []byte) int {
 	begun := false
 	for at := 0; at < len(b); {
@@ -137,7 +137,7 @@ func base64End(b []byte) int {
 	return len(b)
 }
 
-// appendAll appends what r has, up to its end or error.
+// appendAll appends what r yields before its end or an error.
 func appendAll(dst []byte, r io.Reader) ([]byte, error) {
 	buffer := bytes.NewBuffer(dst)
 	_, err := buffer.ReadFrom(r)

@@ -14,8 +14,8 @@ type field struct {
 	known             knownField
 }
 
-// A knownField is a field of which the first in a header counts, wherever it stands:
-// it says how to read a body, or a mail program shows it.
+// A knownField says how to read a body, or a mail program shows it. The first one in a
+// header counts, wherever it stands.
 type knownField uint8
 
 const (
@@ -61,7 +61,7 @@ type structure struct {
 // maxName bounds a known field's name and the blanks after it.
 const maxName = 256
 
-// knownField returns what f is if it is the first of its name.
+// knownField returns the known field that f is, if f is the first of its name.
 func (s *scanner) knownField(seen *[knownFields]bool, f field) knownField {
 	if f.colon < 0 || f.colon-f.start > maxName {
 		return otherField
@@ -74,9 +74,9 @@ func (s *scanner) knownField(seen *[knownFields]bool, f field) knownField {
 	return k
 }
 
-// scanHeader reads the fields at pos up to the empty line, a boundary or the first
-// line that cannot belong to a header. A stray line with a field after it belongs to
-// it. Beyond MaxFields only known fields are recorded.
+// scanHeader reads the fields at pos up to the empty line, a boundary or the first line
+// that cannot belong to a header. A stray line before a field belongs to the header.
+// Beyond MaxFields only known fields are recorded.
 func (s *scanner) scanHeader(e *entity, pos int) structure {
 	var h structure
 	var seen [knownFields]bool
@@ -170,8 +170,8 @@ func (s *scanner) name(f field) []byte {
 	return bytes.TrimRight(s.raw[f.start:f.colon], " \t")
 }
 
-// classify sets what e is by its header. An entity without a usable Content-Type
-// is text, and in a digest a message (RFC 2046, section 5.1.5).
+// classify sets e's kind from its header. An entity without a usable Content-Type is
+// text; in a digest it is a message (RFC 2046, section 5.1.5).
 func (h *structure) classify(e *entity, inDigest bool) (boundary []byte, digest bool) {
 	e.encoding = parseEncoding(h.values[encodingField])
 	e.declared = e.encoding
@@ -244,8 +244,8 @@ func cutMediaType(v []byte) (mediaType, parameters []byte) {
 }
 
 // nextParameter cuts the next "name=value" off v, with or without quotes and
-// semicolons. What is no parameter is skipped, with an empty name. The rest is always
-// shorter than v.
+// semicolons. It skips what is not a parameter and returns an empty name. The rest is
+// always shorter than v.
 func nextParameter(v []byte) (name, value, rest []byte) {
 	v = bytes.TrimLeft(v, "; \t\r\n")
 	n := indexAny(v, "=; \t\r\n")
@@ -262,7 +262,7 @@ func nextParameter(v []byte) (name, value, rest []byte) {
 	return name, rest[:n], rest[n:]
 }
 
-// indexAny is bytes.IndexAny, and len(v) if none of the characters is in v.
+// indexAny is bytes.IndexAny, but len(v) if none of the characters is in v.
 func indexAny(v []byte, chars string) int {
 	if n := bytes.IndexAny(v, chars); n >= 0 {
 		return n

@@ -11,8 +11,8 @@ import (
 
 // Mbox yields the messages of an mbox file in order, each with its "From " line and in
 // a slice of its own. A message starts at a line "From " at the start of the file or
-// after an empty line, which is left out. ">From " is unquoted as in mboxrd. Text
-// before the first "From " line is a message too.
+// after an empty line. That empty line is left out. ">From " is unquoted as in mboxrd.
+// Text before the first "From " line is a message too.
 //
 // For a message of more than MaxSize bytes it yields an error that wraps
 // [ErrTooLarge], and goes on, in bounded memory. Any other error comes from r and is
@@ -35,7 +35,7 @@ func Mbox(r io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// An mboxReader splits an mbox into messages, line by line. next changes it.
+// An mboxReader splits an mbox into messages, line by line. Only next changes it.
 type mboxReader struct {
 	r    *bufio.Reader
 	from []byte // the start of the next message's "From " line, already read

@@ -46,7 +46,7 @@ type Message struct {
 	BodyBytes   int  // bytes of the parts' bodies, before Reduce
 	HTML        bool // there is a text/html part
 	Parts       int  // parts that are not multiparts; 1 for a simple message
-	Attachments int  // of these, those that are not text, or whose Content-Disposition is attachment
+	Attachments int  // parts that are not text, or whose Content-Disposition is attachment
 
 	Raw    bool   // something was read as raw text, or left out
 	Reason string // the first reason why; empty unless Raw
@@ -104,7 +104,7 @@ func parse(raw []byte, growth int) Message {
 	return m
 }
 
-// appendPlaceholder writes the media type in double brackets and lower case.
+// appendPlaceholder writes the media type in lower case and double brackets.
 func appendPlaceholder(dst, mediaType []byte) []byte {
 	dst = append(dst, "[["...)
 	n := len(dst)

@@ -16,7 +16,7 @@ const (
 	// structure.
 	minCut = 64
 
-	// maxPasses bounds the passes until Reduce changes nothing more; two usually do.
+	// maxPasses bounds the passes until Reduce changes nothing; two are usually enough.
 	maxPasses = 4
 )
 
@@ -79,8 +79,8 @@ func (s *scanner) reduce(raw []byte) (out []byte, changed bool) {
 	return s.summary(raw), true
 }
 
-// edits lists, in order, the edits after which no text and no part's header is longer
-// than limit, but for the openings. The message's own header may have MaxHead bytes.
+// edits returns, in order, the edits that cut each text and each part's header to
+// limit, but keep the openings. The message's own header may have MaxHead bytes.
 func (s *scanner) edits(limit int, openings []opening) []edit {
 	var edits []edit
 	if s.from.len() > maxFrom+1 {
@@ -113,7 +113,7 @@ func (s *scanner) edits(limit int, openings []opening) []edit {
 		if cut {
 			uncutBytes = e.size()
 		}
-		// A message without a field stays without one.
+		// A message without header fields gets none.
 		mayHaveField := e.header.len() > 0 || i > 0 && e.body.start > e.header.end
 		if e.header.len() > maxHeader || cut && mayHaveField {
 			edits = append(edits, edit{e.header, s.appendHeader(nil, e, maxHeader, uncutBytes)})

@@ -55,7 +55,7 @@ func (s *scanner) openings() []opening {
 }
 
 // reduceText returns a body of about limit bytes whose text starts with the opening:
-// the old body cut, or a new one. If neither can, it returns the cut body.
+// the cut old body or a new one. If neither starts so, it returns the cut body.
 func (s *scanner) reduceText(e *entity, limit int, want opening) []byte {
 	body := s.bytes(e.body)
 	lenientBytes := s.lenientBytes
@@ -103,7 +103,7 @@ func (s *scanner) newBodies(e *entity, body []byte, want opening) iter.Seq[[]byt
 
 // escapeHTML returns HTML for folded text, of letters, digits, references and line
 // ends. References to U+0080 to U+009F mean characters of windows-1252, so these are
-// written in UTF-8 or, with single, as the single bytes of ISO 8859.
+// written in UTF-8 or, if single is set, as single bytes of ISO 8859.
 func escapeHTML(text []byte, single bool) []byte {
 	var out []byte
 	line := 0
@@ -153,8 +153,8 @@ func (enc encoding) append(dst, b []byte) []byte {
 }
 
 // summary replaces a message whose structure alone exceeds MaxReduced. It has the
-// reduced header, as many empty parts as the facts distinguish, and the start of the
-// text.
+// reduced header, empty parts up to the counts that the model reads, and the start of
+// the text.
 func (s *scanner) summary(raw []byte) []byte {
 	m := Parse(raw)
 	s.scan(raw)
@@ -173,7 +173,7 @@ func (s *scanner) summary(raw []byte) []byte {
 	part := func(header string) {
 		out = fmt.Appendf(out, "--%s\n%s", boundary, header)
 	}
-	const counted = 3 // the facts count no further
+	const counted = 3 // the model's inputs count no further
 	attachments := min(m.Attachments, counted)
 	for range attachments {
 		part("Content-Type: text/plain\nContent-Disposition: attachment\n\n\n")
