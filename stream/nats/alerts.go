@@ -28,8 +28,8 @@ const (
 
 // How the stream is created, and the least that an existing one must have.
 const (
-	// alertDuplicates is how long the server knows a copy of an alert. A learner that
-	// reads older events again publishes their alerts again.
+	// alertDuplicates is how long the server recognises a copy of an alert. A learner
+	// that reads older events again publishes their alerts again.
 	alertDuplicates = 30 * 24 * time.Hour
 	// alertAge is how long alerts are kept: as long as their events.
 	alertAge = 90 * 24 * time.Hour
@@ -58,10 +58,10 @@ type Alerts struct {
 	cfg  AlertsConfig
 
 	mu    sync.Mutex // held while the stream is checked
-	known bool       // the stream was as it should be, and no publication has failed since
+	known bool       // the stream was right, and no publication has failed since
 }
 
-// NewAlerts returns a publisher on conn, which stays the caller's.
+// NewAlerts returns a publisher on conn, which the caller closes.
 func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 	if cfg.Replicas < 0 || cfg.Replicas > 5 {
 		return nil, fmt.Errorf("alerts: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
@@ -75,10 +75,9 @@ func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 	return &Alerts{conn: conn, js: js, cfg: cfg}, nil
 }
 
-// Prepare creates the stream. It changes an existing one if that does not take our
-// subjects, knows copies too briefly or refuses messages when it is full, and nothing
-// else. It tries until ctx ends. Unlike Publish it takes a server without JetStream for a
-// mistake in its configuration, and returns an error at once.
+// Prepare creates the stream. It corrects an existing one that lacks our subjects,
+// recognises copies too briefly or refuses messages when full. It tries until ctx ends.
+// Unlike Publish, it fails at once if the server has no JetStream.
 func (a *Alerts) Prepare(ctx context.Context) error {
 	return a.retry(ctx, "prepare the stream "+AlertStream, func(ctx context.Context) error {
 		err := a.ensure(ctx)
@@ -92,7 +91,7 @@ func (a *Alerts) Prepare(ctx context.Context) error {
 
 // Publish publishes alerts in order, at the present time, and returns when the server
 // has acknowledged each. It tries until ctx ends or the error wraps [stream.ErrAlerts].
-// After an error all may be given again: the server drops copies.
+// After an error publish all again: the server drops copies.
 func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	for i := range alerts {
 		alert := alerts[i]
@@ -125,7 +124,7 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	return nil
 }
 
-// ensure makes the stream what it should be, unless it is known to be.
+// ensure creates or corrects the stream, unless known is set.
 func (a *Alerts) ensure(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,7 +174,7 @@ func amend(cfg *jetstream.StreamConfig) (changes []string) {
 	if cfg.Duplicates < alertDuplicates {
 		cfg.Duplicates = alertDuplicates
 		changes = append(changes, "duplicate window")
-		if cfg.MaxAge > 0 && cfg.MaxAge < alertDuplicates { // a copy is known as long as the message is kept, at most
+		if cfg.MaxAge > 0 && cfg.MaxAge < alertDuplicates { // the window may not exceed the age
 			cfg.MaxAge = alertDuplicates
 			changes = append(changes, "age")
 		}
@@ -245,9 +244,9 @@ const (
 	jsUpdateFailed     = 10069
 )
 
-// permanent decides about retries. It returns nil if trying again may help, and
-// otherwise an error that wraps [stream.ErrAlerts] and says what to do. before is the
-// connection's last error from before the attempt.
+// permanent returns nil if trying again may help. Otherwise its error wraps
+// [stream.ErrAlerts] and says what to do. before is the connection's last error before
+// the attempt.
 func (a *Alerts) permanent(err, before error) error {
 	var api *jetstream.APIError
 	switch {
@@ -314,9 +313,9 @@ func violation(err error) (operation, subject string) {
 }
 
 // denied reports whether last, a connection's last error, is why a request got no
-// answer. A connection keeps its last error until it reconnects. So a refusal to
-// publish counts only if it is of our subjects and was not there before. A refusal of
-// the subscription for answers always counts: it is made once a connection.
+// answer. A connection keeps its last error until it reconnects. So a refused
+// publication counts only if it is new and of our subjects. A refused subscription for
+// answers always counts: a connection makes it once.
 func denied(last, before error) bool {
 	operation, subject := violation(last)
 	if operation == "Subscription" {

@@ -21,7 +21,7 @@ import (
 var ErrNoScorer = errors.New("no scorer answers")
 
 // defaultTimeout is how long a client waits if its context has no deadline: the
-// service's Timeout and the way there and back.
+// service's Timeout plus the network.
 const defaultTimeout = 10 * time.Second
 
 // A Client sends requests to the scorers of one model. It may be used concurrently.
@@ -30,8 +30,8 @@ type Client struct {
 	model string
 }
 
-// NewClient returns a client for model (empty: the default one) on conn, which
-// stays the caller's.
+// NewClient returns a client for model (empty: the default one) on conn, which the
+// caller closes.
 func NewClient(conn *natsgo.Conn, model string) (*Client, error) {
 	model = cmp.Or(model, DefaultModel)
 	if !modelName.MatchString(model) {

@@ -36,9 +36,9 @@ type Config struct {
 	Log     *slog.Logger  // lost and regained connections; nil: silent
 }
 
-// Connect opens a connection that reconnects for ever, every quarter of a second. What
-// is published meanwhile is an error; it is not buffered, because nobody waits for an
-// answer that is minutes late. The caller closes the connection.
+// Connect opens a connection that reconnects for ever, every quarter of a second.
+// Publishing while it is disconnected is an error. Nothing is buffered, because nobody
+// waits for an answer that is minutes late. The caller closes the connection.
 func Connect(cfg Config) (*natsgo.Conn, error) {
 	cfg.URL = cmp.Or(cfg.URL, DefaultURL)
 	cfg.Name = cmp.Or(cfg.Name, "hamlet")
@@ -123,9 +123,9 @@ func connectError(at string, err error) error {
 	return fmt.Errorf("connect to nats at %s: %w%s", at, err, advice)
 }
 
-// Redact removes user names, passwords and tokens from an address, or from several
-// with commas between, for errors and logs. It removes all of what is no address,
-// because any part of it may be secret.
+// Redact removes user names, passwords and tokens from an address, or from several with
+// commas between, for errors and logs. It removes a text that is not an address as a
+// whole, because any part may be secret.
 func Redact(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, s := range list {

@@ -16,10 +16,10 @@
 //	application/json   an event without label and action      → a stream.Verdict
 //	application/json   an array of such events                → an array, in order
 //
-// The subjects are hamlet.score and hamlet.explain, and hamlet.info, which takes nothing
-// and answers a stream.Info. Another model than the default has a dot and its name
-// behind them. Every mail goes through mail.Reduce first, so that what is scored is what
-// would have been learnt.
+// The subjects are hamlet.score, hamlet.explain and hamlet.info. hamlet.info takes
+// nothing and answers a stream.Info. Models other than the default append a dot and
+// their name. Every mail goes through mail.Reduce first, as it does before it is
+// learnt.
 //
 // An error is a reply with an empty body and the headers of NATS' services:
 //
@@ -34,12 +34,12 @@
 //	hamlet.alerts.<kind>.<model>
 //
 // in the stream HAMLET_ALERTS. Learners create it: it keeps 90 days or 64 MiB, and the
-// oldest go first. The message id is made of model, partition, kind and event count. The
-// server knows a copy for 30 days, so that nobody sees an alert twice that a learner
-// publishes again after a restart. Delete the stream's messages with a model: otherwise
-// a new model of the same name is silent at the event counts of the old one's alerts. A
-// server acknowledges before its disk has the message, unless its jetstream section says
-// sync_interval: always.
+// oldest go first. The message id is made of model, partition, kind and event count.
+// The server recognises copies for 30 days: a restarted learner may publish an alert
+// again. Delete the stream's messages with a model: otherwise a new model of the same
+// name is silent at the event counts of the old one's alerts. A server acknowledges
+// before its disk has the message, unless its jetstream section says sync_interval:
+// always.
 //
 // # Invariants
 //

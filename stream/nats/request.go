@@ -50,8 +50,8 @@ type request struct {
 	batch  bool // an array, which is answered by an array
 }
 
-// decodeRequest reads a request, reduces its mails and validates its events, of which an
-// array has at most maxBatch.
+// decodeRequest reads a request, reduces its mails and validates its events. An array
+// may have maxBatch events.
 func decodeRequest(contentType string, data []byte, maxBatch int) (request, *Error) {
 	if contentType == "" {
 		return request{}, badRequest("the Content-Type header is missing; possible are %s", possibleTypes)
@@ -124,7 +124,7 @@ func prepare(e *stream.Event) *Error {
 	return nil
 }
 
-// contentType finds the header however its name is written: NATS keeps case.
+// contentType finds the header in upper or lower case: NATS keeps case.
 func contentType(h natsgo.Header) string {
 	if v := h.Get("Content-Type"); v != "" {
 		return v
@@ -137,7 +137,7 @@ func contentType(h natsgo.Header) string {
 	return ""
 }
 
-// maxErrorText bounds the header that an error becomes.
+// maxErrorText bounds an error's text in a header, in bytes.
 const maxErrorText = 1 << 10
 
 // oneLine returns an error's text, which may have several lines, as a header's value.

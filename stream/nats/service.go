@@ -148,9 +148,9 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // InFlight returns how many requests have been taken and not yet answered.
 func (s *Service) InFlight() int { return int(s.inFlight.Load()) }
 
-// Run serves until ctx ends and then stops in order: it takes no more, answers
-// what it has taken, and returns nil once the answers are on their way. A
-// service runs once. It is an error if the connection is closed under it.
+// Run serves until ctx ends and then stops in order: it takes no more, answers what it
+// has taken, and returns nil once the answers are on their way. A service runs once. If
+// the connection is closed meanwhile, Run returns an error.
 func (s *Service) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("scoring service: it runs or has run already")
@@ -213,8 +213,8 @@ func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
 }
 
 // refused returns an error if the server refused a subscription to an endpoint. The
-// endpoints are subscribed to last, so that such a refusal is the connection's last
-// error. One of discovery ($SRV) is only logged.
+// endpoints are subscribed to last, so that this refusal is the connection's last
+// error. A refusal of discovery ($SRV) is only logged.
 func (s *Service) refused() error {
 	last := s.conn.LastError()
 	operation, refused := violation(last)

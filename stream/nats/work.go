@@ -39,8 +39,8 @@ type endpointStats struct {
 	Took        time.Duration `json:"took_ns"`     // all together
 }
 
-// take returns an endpoint's handler. micro calls it for one message after the other, so
-// it only queues the message, or refuses it if the queue is full. It answers Info itself,
+// take returns an endpoint's handler. micro calls it for one message at a time, so it
+// only queues the message, or refuses it if the queue is full. It answers Info itself,
 // so that an overloaded service still says what it serves.
 func (s *Service) take(endpoint string) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
