@@ -61,7 +61,7 @@ type Alert struct {
 	State     string  // AlertRaised, AlertCleared
 	Event     uint64  // the model's event count when it happened, from 1
 	Level     float64 // label noise: ln SNR − ln N
-	Reference float64 // label noise: the running median of that
+	Reference float64 // label noise: the running median of Level
 	Threshold float64 // label noise: the drop below Reference that applied
 	Labels    *LabelReport
 	Body      string // AlertText, AlertVector
@@ -105,15 +105,13 @@ type SourceRate struct {
 	High     float64 `json:"hi"`
 }
 
-// MessageID names the alert among all that are published. Copies that a restarted
-// learner publishes have the same. The body is not in it, because one event changes
-// the alarms of one body only.
+// MessageID identifies the alert. Copies that a restarted learner publishes have the
+// same ID. It lacks the body, because one event changes the alarms of one body only.
 func (a *Alert) MessageID() string {
 	return fmt.Sprintf("%s.%d.%s.%d", a.Model, a.Partition, a.Kind, a.Event)
 }
 
-// jsonAlert has an alert's fields in the order of the wire. A part that is nil is
-// left out.
+// jsonAlert has an alert's fields in wire order. Nil parts are left out.
 type jsonAlert struct {
 	Kind      string  `json:"kind"`
 	State     string  `json:"state"`
@@ -162,8 +160,7 @@ func (s *SourceRate) UnmarshalJSON(b []byte) error {
 	return unmarshalPart(b, "sources", sourceFields, (*plain)(s))
 }
 
-// unmarshalPart reads an object inside an alert. It has each of the fields once and
-// no other.
+// unmarshalPart reads an object inside an alert. It must have each field exactly once.
 func unmarshalPart[T any](b []byte, what string, fields []string, v *T) error {
 	names, err := checkFields(b, "object", fields)
 	if err == nil {
@@ -184,7 +181,7 @@ func missing(names, fields []string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return slices.Contains(names, f) })
 }
 
-// AppendJSON appends a to dst, on one line without its end. It is an error if
+// AppendJSON appends a to dst on one line, without a newline. It is an error if
 // [Alert.Validate] refuses a.
 func (a *Alert) AppendJSON(dst []byte) ([]byte, error) {
 	if err := a.Validate(); err != nil {
@@ -257,9 +254,9 @@ func decodeAlert(b []byte) (Alert, error) {
 	return a, a.Validate()
 }
 
-// Validate reports everything that keeps a from the wire, all reasons joined: an
-// unknown word, a number that is not finite or not from 0 to 1, a report about labels
-// that is missing or out of place.
+// Validate returns all reasons why a cannot be published, joined: an unknown word, a
+// number that is not finite or not from 0 to 1, a label report that is missing or out
+// of place.
 func (a *Alert) Validate() error {
 	var errs []error
 	oneOf := func(field, value string, of []string) {

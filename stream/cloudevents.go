@@ -174,7 +174,7 @@ type DeadLetter struct {
 	Truncated int       // the record's length in bytes if it had to be cut, else 0
 }
 
-// Headers of a dead letter, beside those of the record itself.
+// Headers that a dead letter adds to those of its record.
 const (
 	headerReason          = "hamlet-reason"
 	headerOriginTopic     = "hamlet-origin-topic"
@@ -207,8 +207,8 @@ func (d DeadLetter) AppendHeaders(headers []Header) []Header {
 	return headers
 }
 
-// ParseDeadLetter reads what [DeadLetter.AppendHeaders] wrote. Of several it returns
-// the last.
+// ParseDeadLetter reads what [DeadLetter.AppendHeaders] wrote. If there are several, it
+// returns the last.
 func ParseDeadLetter(headers []Header) (DeadLetter, error) {
 	var d DeadLetter
 	var found bool

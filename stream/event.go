@@ -109,7 +109,7 @@ type Body struct {
 type Event struct {
 	ID     string    // names the event within its tenant and source
 	Time   time.Time // when it happened, UTC; zero if unknown; no model depends on it
-	Source string    // who says so: an opaque name, never an address
+	Source string    // who gave the label: an opaque name, never an address
 	Tenant string    // whose mail it is
 	Action Action
 	Of     string // the event that Relearn and Unlearn are about
@@ -128,10 +128,10 @@ func SortVector(v []Number) error {
 	return nil
 }
 
-// Validate reports everything that keeps a model from learning from e, all reasons
-// joined: a missing id or label, a field that is too long or has control characters, a
-// source that looks like an address, a time that the wire cannot hold, a body that is
-// missing or empty, a number that is not finite.
+// Validate returns all reasons why a model cannot learn e, joined: a missing id or
+// label, a field that is too long or has control characters, a source that looks like
+// an address, a time that the wire cannot hold, a body that is missing or empty, a
+// number that is not finite.
 func (e *Event) Validate() error {
 	errs := e.validateCommon()
 	if e.ID == "" {
@@ -153,7 +153,7 @@ func (e *Event) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ValidateRequest reports everything that keeps e from being scored. A request has a
+// ValidateRequest returns all reasons why e cannot be scored, joined. A request has a
 // body, and neither label nor action.
 func (e *Event) ValidateRequest() error {
 	errs := e.validateCommon()
@@ -253,9 +253,9 @@ func checkName(s string, limit int) error {
 	return nil
 }
 
-// clip shortens what an error quotes, because it may come from anybody. Errors go into
-// logs and dead letters, so what may be an address is not shown. Errors quote names
-// and words of our own vocabulary, never a text.
+// clip shortens a name for an error. Errors go into logs and dead letters, so clip
+// hides a name that may be an address. Errors quote names and our own keywords, never a
+// text.
 func clip(s string) string {
 	const most = 64
 	if strings.Contains(s, "@") {

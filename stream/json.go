@@ -40,8 +40,8 @@ var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "lab
 
 // DecodeJSON reads one event. It is strict about form: an unknown field, a name given
 // twice, a wrong type, a second value or more than one body is an error that names it.
-// Absent source and tenant become [DefaultName]. Whether the event can be learnt or
-// scored is for [Event.Validate] and [Event.ValidateRequest] to say.
+// Absent source and tenant become [DefaultName]. [Event.Validate] and
+// [Event.ValidateRequest] check whether it can be learnt or scored.
 func DecodeJSON(b []byte) (Event, error) {
 	if _, err := checkFields(b, "event", jsonFields); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)
@@ -58,7 +58,7 @@ func DecodeJSON(b []byte) (Event, error) {
 }
 
 // DecodeJSONList reads an array of at most limit events, a batch of score requests. It
-// stops at the first that is wrong or one too many. The error names its place, from 0.
+// stops at the first event that is wrong or beyond limit; the error has its index.
 func DecodeJSONList(b []byte, limit int) ([]Event, error) {
 	wrap := func(err error) error { return fmt.Errorf("array of events in JSON: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -93,7 +93,7 @@ func DecodeJSONList(b []byte, limit int) ([]Event, error) {
 	return events, nil
 }
 
-// AppendJSON appends e to dst, on one line without its end.
+// AppendJSON appends e to dst on one line, without a newline.
 func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	j := jsonEvent{ID: e.ID, Source: e.Source, Tenant: e.Tenant, Of: e.Of, Label: e.Label.String()}
 	if !e.Time.IsZero() {
@@ -146,8 +146,8 @@ func (j *jsonEvent) event() (Event, error) {
 	return e, errors.Join(errs[:]...)
 }
 
-// checkFields returns the names of the outermost object, which the error calls what.
-// It refuses unknown and repeated names, null, and text that is not UTF-8; encoding/json
+// checkFields returns the field names of the outermost object. Errors call it what. It
+// refuses unknown and repeated names, null, and text that is not UTF-8; encoding/json
 // would fold case, accept repeats and replace bytes.
 func checkFields(b []byte, what string, known []string) ([]string, error) {
 	if !utf8.Valid(b) {
@@ -216,14 +216,14 @@ func plainJSONError(err error) error {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
 		return errors.New("it ends too early")
 	}
-	// time.Time is the only other type that reads itself.
+	// time.Time is the only other type with an UnmarshalJSON.
 	return fmt.Errorf("field %q: not a time of RFC 3339, such as 2026-11-20T10:00:00Z", "time")
 }
 
 // A jsonVector is an object of name: number.
 type jsonVector []Number
 
-// A partError is an error in a part that reads itself; it needs no rewording.
+// A partError is an error of our own UnmarshalJSON; it needs no rewording.
 type partError struct{ err error }
 
 func (e *partError) Error() string { return e.err.Error() }

@@ -48,8 +48,8 @@ func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 }
 
 // DecodeProto reads one event in protobuf, as strictly as [DecodeJSON]. An unknown
-// field, action or label is an error. So is a vector that repeats a name, or that has
-// more names than values or fewer.
+// field, action or label is an error. So is a vector that repeats a name, or whose
+// names and values differ in number.
 func DecodeProto(b []byte) (Event, error) {
 	e, err := decodeProto(b)
 	if err != nil {

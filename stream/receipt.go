@@ -40,7 +40,7 @@ type Receipt struct {
 	After  string `json:"after_sha256"`
 }
 
-// AppendJSON appends r to dst, on one line without its end.
+// AppendJSON appends r to dst on one line, without a newline.
 func (r *Receipt) AppendJSON(dst []byte) ([]byte, error) {
 	b, err := json.Marshal(r)
 	if err != nil {

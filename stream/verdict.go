@@ -34,7 +34,7 @@ type Reason struct {
 // A ModelRef names the model that gave an answer.
 type ModelRef struct {
 	Name      string  `json:"name"`
-	SHA256    string  `json:"sha256"`    // of the model's bytes; with several partitions, over theirs in order
+	SHA256    string  `json:"sha256"`    // of the model's bytes; with several partitions, of their SHA-256s in order
 	Positions []int64 `json:"positions"` // the next offset of each partition, in order
 	AgeMS     int64   `json:"age_ms"`    // since the newest of its checkpoints was saved
 }

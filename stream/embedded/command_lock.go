@@ -11,7 +11,7 @@ import (
 // Its run is miniredis's hook, which executes each command and knows when it ends.
 //
 // The commands within a script come through the hook too. They must not wait for a
-// snapshot that waits for the script. So a waiting snapshot holds nobody up, unlike a
+// snapshot that waits for the script. So a waiting snapshot blocks no command, unlike a
 // waiting writer of a sync.RWMutex.
 type commandLock struct {
 	server *server.Server

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxPartitions is what Kafka creates in one request.
+// maxPartitions is the most that Kafka creates in one request.
 const maxPartitions = 10_000
 
 // boundPartitions makes c refuse topics of more than maxPartitions partitions, as

@@ -24,11 +24,11 @@ func (l kafkaListener) Accept() (net.Conn, error) {
 	return &checkedConn{Conn: c, check: new(requestChecker).check}, nil
 }
 
-// A requestChecker checks a stream of requests: a size of 4 bytes, big-endian, and
-// then as many bytes, of which the first 2 are the API key. check changes it.
+// A requestChecker checks a stream of requests. A request is a size of 4 bytes,
+// big-endian, and that many bytes. The first 2 are the API key. Only check changes it.
 type requestChecker struct {
 	head [sizeBytes + keyBytes]byte
-	seen int   // bytes of head that have arrived; all of them: rest counts down
+	seen int   // bytes of head that have arrived; once it is full, rest counts down
 	rest int64 // bytes of the request after its head; set with the size
 }
 

@@ -22,7 +22,7 @@ type NATSOptions struct {
 }
 
 // A NATS is one NATS server with JetStream, which writes to disk before it
-// acknowledges. A message has at most 1 MiB, as by default.
+// acknowledges. A message has at most 1 MiB, NATS' default.
 type NATS struct {
 	server *server.Server
 	addr   string
@@ -123,8 +123,8 @@ func splitAddr(addr string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// natsLog passes on the server's log. After a fatal error the server expects its
-// process to end. Instead the first one goes to fatal.
+// natsLog passes on the server's log. A fatal error does not end the process: the first
+// one goes to fatal.
 type natsLog struct {
 	log   *slog.Logger
 	fatal chan<- string // has room for one

@@ -113,7 +113,7 @@ func (r *Redis) Addr() string { return r.listener.Addr().String() }
 // Close writes a last snapshot if anything changed, and unlocks the directory.
 func (r *Redis) Close() error { return r.close() }
 
-// acceptPause is the pause after a failed accept, net/http's longest.
+// acceptPause is the pause after a failed accept, as long as net/http's longest.
 const acceptPause = time.Second
 
 // accept serves connections until the listener is closed.

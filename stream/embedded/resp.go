@@ -47,10 +47,10 @@ func (c *redisConn) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// A respChecker checks a stream of commands in RESP: *n, then n arguments as $length
-// and as many bytes. miniredis trusts the numbers: it would reserve any length, and a
+// A respChecker checks a stream of commands in RESP: *n, then n arguments, each $length
+// and that many bytes. miniredis trusts the numbers: it would reserve any length, and a
 // command without arguments, or with a length that overflows, would end the process.
-// check changes it:
+// Only check changes it:
 //
 //	state     args  rest  next byte
 //	command   0     0     of the line *n

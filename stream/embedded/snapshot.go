@@ -155,11 +155,10 @@ func (s *snapshot) restore(m *miniredis.Miniredis, now time.Time) error {
 	return nil
 }
 
-// write replaces the file at path, which is complete whenever the process or the
-// machine dies.
+// write replaces the file at path. The file stays complete if the machine dies.
 func (s *snapshot) write(path string) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp") // removeTemporary knows the name
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp") // removeTemporary expects this name
 	if err != nil {
 		return err
 	}
