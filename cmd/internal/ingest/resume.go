@@ -49,7 +49,7 @@ func FindEnd(ctx context.Context, cfg kafka.Config, topic string, log *slog.Logg
 	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery, log: log}.end(ctx, cfg, topic)
 }
 
-// A search is FindEnd's, with its limits.
+// A search has the limits of a FindEnd.
 type search struct {
 	quietly  int64 // records of a partition
 	limit    int64 // records of the topic

@@ -12,8 +12,8 @@ import (
 
 // sourceMetrics count labels by source, in a bounded number of series. A source gets
 // series of its own with its tenth doubtful label, if fewer than fifty have them, and
-// keeps them until the process ends. All else is counted as otherSources. So many or
-// invented sources cost nothing, and a counter never falls.
+// keeps them until the process ends. The other sources are counted together as
+// otherSources. So the number of series is bounded, and no counter falls.
 type sourceMetrics struct {
 	doubtful, learnt *prometheus.CounterVec
 

@@ -5,9 +5,9 @@
 //	                 in parallel  in order
 //
 // Kafka assigns partitions to a [Learner]. Each has a model of its own, which one
-// goroutine owns. The model and its position in the log are saved in one write.
-// After a crash the log is read again from that position, and the bytes come out the
-// same, because a model is a pure function of its log.
+// goroutine owns. The model and its position in the log are saved in one write. After a
+// crash the log is read again from that position. The model's bytes are the same,
+// because a model is a pure function of its log.
 //
 //	l, err := learner.New(learner.Config{
 //		Consumer: kafka.ConsumerConfig{Config: brokers, Topic: stream.EventsTopic("default"), Group: "hamlet.learner.default"},
@@ -113,16 +113,16 @@ type Status struct {
 	Next     int64     // next offset to read
 	End      int64     // the log's end, as of the last fetch
 	Events   uint64    // the model's event count
-	Resumed  uint64    // of them, those learnt before the partition was taken
+	Resumed  uint64    // events learnt before the partition was taken
 	Epsilon  float64   // the model's estimate of the labels' flip rate
 	Version  int64     // of the last save; 0 before it
 	SHA256   [32]byte  // of the model as last saved
 	SavedEnd int64     // Next at the last save
-	Saved    time.Time // when
+	Saved    time.Time // of the last save
 
 	Alarms        []model.Alarm   // as they stand
 	Reading       drift.Diagnosis // what they mean together
-	WindowBytes   int             // of the model: its windows of past events
+	WindowBytes   int             // of the model's windows of past events
 	PendingAlerts int             // not acknowledged yet; saves wait for them
 }
 
@@ -208,8 +208,7 @@ func (l *Learner) firstTime(partition int, offset int64) bool {
 	return true
 }
 
-// Ready reports whether the group has taken the learner in. One without a partition
-// is ready.
+// Ready returns nil if the learner is a member of its group, also without a partition.
 func (l *Learner) Ready() error {
 	if !l.consumer.Joined() {
 		return errors.New("not yet a member of the consumer group")

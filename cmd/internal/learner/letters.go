@@ -13,8 +13,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// deadLetter returns the record that a refused one becomes. Its time is the present:
-// retention would delete it at once by the record's own, which may be months old.
+// deadLetter returns the dead letter of a refused record. Its time is the present. The
+// record's own time may be months old, and retention would delete the letter.
 func deadLetter(r *kafka.Record, reason string) kafka.Record {
 	d := stream.DeadLetter{Reason: reason, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Time}
 	return kafka.Record{Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers)}

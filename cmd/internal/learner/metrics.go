@@ -13,8 +13,8 @@ import (
 	"hamlet/stream"
 )
 
-// Metrics are what a learner shows to Prometheus. Those of alarms, windows and
-// rebuilds are about models, not about one learner, and are named so.
+// Metrics are what a learner shows to Prometheus. Metrics of alarms, windows and
+// rebuilds have names of models, not of learners.
 type Metrics struct {
 	records, doubted, alerts, rebuilds  *prometheus.CounterVec
 	rawMail, logLoss, scored, wrong     prometheus.Counter
@@ -138,8 +138,8 @@ func (m *Metrics) stands(partition string, a *model.Alarm) {
 	}
 }
 
-// begin makes every series of counts that a model of cfg may need, at 0, because
-// Prometheus sees no increase in a series that begins with 1.
+// begin creates all counters that a model of cfg may need, at 0. Prometheus sees no
+// increase in a series that begins with 1.
 func (m *Metrics) begin(partition int, cfg model.Config) {
 	p := strconv.Itoa(partition)
 	for o := Learned; o <= Unlearned; o++ {

@@ -23,8 +23,7 @@ import (
 // schema is the version of the layout of a checkpoint's model bytes.
 const schema = 1
 
-// A partitionModel is one partition's model at work: a kafka.Handler. One
-// goroutine drives it.
+// A partitionModel is one partition's model as a kafka.Handler. One goroutine uses it.
 type partitionModel struct {
 	l         *Learner
 	partition int
@@ -35,7 +34,7 @@ type partitionModel struct {
 	position state.Position // the records that model has absorbed
 	known    bool           // position is from a checkpoint or a record, not the log's beginning
 
-	// Of saving.go. unsaved: model differs from the last save, or the store lost that.
+	// For saving.go. unsaved: model differs from the last save, or the store lost it.
 	unsaved   bool
 	lastSave  time.Time // of the last attempt; before it, of the first batch
 	lastCheck time.Time // of the last check that the store holds what was saved
@@ -75,8 +74,8 @@ func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error
 
 func (p *partitionModel) Idle(ctx context.Context) error { return p.orGone(p.idle(ctx)) }
 
-// orGone removes the partition from the status and the metrics after an error: the
-// consumer drops the handler then, without Close.
+// orGone removes the partition from the status and the metrics after an error. The
+// consumer then drops the handler without Close.
 func (p *partitionModel) orGone(err error) error {
 	if err != nil {
 		p.l.dropStatus(p.partition)
@@ -218,9 +217,9 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 	return effect, err
 }
 
-// announce takes over an event's changes of alarms and its rebuilds. They are
-// logged and counted if the event is read for the first time in this process, and
-// published in any case: the process before may have ended in between.
+// announce takes over an event's changes of alarms and its rebuilds. They are logged
+// and counted if the event is read for the first time in this process, and published in
+// any case: an earlier process may have died before it published.
 func (p *partitionModel) announce(effect *model.Effect, first bool) {
 	for i := range effect.Alerts {
 		a := convert.Alert(&effect.Alerts[i])

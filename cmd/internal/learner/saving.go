@@ -16,9 +16,8 @@ import (
 // still holds what was saved.
 const checkEvery = 10
 
-// maxSaveTime bounds one turn of checking and saving, and so does the consumer's
-// drain: a turn that hangs must not outlast what the group grants a partition that
-// it takes away.
+// maxSaveTime bounds one check and save, and so does the consumer's drain. A save that
+// hangs must end before the group gives the partition to another learner.
 const maxSaveTime = 10 * time.Second
 
 // saveIfDue saves when SaveEvery has passed since the last attempt and no alert is
@@ -55,9 +54,9 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 	return err
 }
 
-// lost checks from time to time whether the store still holds what was saved last,
-// or anything later. The next event may be days away, and until then nobody could
-// score from a store that was emptied or set back.
+// lost checks from time to time whether the store still holds what was saved last, or
+// anything later. A store may have been emptied or set back. Without a check scorers
+// would lack the model until the next event, perhaps for days.
 func (p *partitionModel) lost(ctx context.Context) bool {
 	if p.status.Version == 0 || time.Since(p.lastCheck) < checkEvery*p.l.cfg.SaveEvery {
 		return false

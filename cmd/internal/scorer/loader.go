@@ -21,16 +21,16 @@ type Store interface {
 	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
 }
 
-// How long the store may take to list the partitions, or to name one's version, and
-// to load one checkpoint.
+// askTimeout bounds a request for the partitions or for one version's number.
+// loadTimeout bounds the load of one checkpoint.
 const (
 	askTimeout  = 5 * time.Second
 	loadTimeout = 30 * time.Second
 )
 
-// A loader keeps the served model up to date. It polls the version of every
-// partition, loads those that changed, and publishes all by one pointer. What is
-// served stays if anything fails.
+// A loader keeps the served model up to date. It polls the version of every partition,
+// loads those that changed, and publishes all by one pointer. If anything fails, the
+// served model stays.
 type loader struct {
 	store   Store
 	name    string // of the model
@@ -78,8 +78,8 @@ func (l *loader) poll(ctx context.Context) {
 	l.stale.Store(err != nil || !whole)
 }
 
-// refresh follows every partition's pointer. One that fails delays no other. The
-// error, the first, means that the store could not be asked.
+// refresh follows every partition's pointer. One that fails delays no other. It returns
+// the first error that means that the store could not be asked.
 func (l *loader) refresh(ctx context.Context) error {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -45,7 +45,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// register shows m and what can be read off s itself.
+// register registers m, and metrics that are read from s.
 func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: name, Help: help}, value)

@@ -34,7 +34,7 @@ import (
 
 // A Config says what a scorer serves, and where.
 type Config struct {
-	Conn  *natsgo.Conn // stays the caller's to close, after Run
+	Conn  *natsgo.Conn // the caller closes it after Run
 	Store Store
 	Model string // default nats.DefaultModel
 
@@ -93,8 +93,8 @@ func New(cfg Config) (*Scorer, error) {
 }
 
 // Run serves until ctx ends, and then answers the requests that it has taken. It polls
-// the store once before it takes any, so that a scorer that joins others does not refuse
-// what they would answer.
+// the store first, so that a new scorer does not refuse requests that others could
+// answer.
 func (s *Scorer) Run(ctx context.Context) error {
 	s.loader.poll(ctx)
 	if s.loader.current.Load() == nil && ctx.Err() == nil {
@@ -118,8 +118,8 @@ func (s *Scorer) Run(ctx context.Context) error {
 // Listening is closed once requests reach the scorer, with or without a model.
 func (s *Scorer) Listening() <-chan struct{} { return s.service.Ready() }
 
-// Ready returns nil if the scorer can answer, be it from an old model, and otherwise what
-// is missing.
+// Ready returns nil if the scorer can answer, even from an old model. Otherwise the
+// error says what is missing.
 func (s *Scorer) Ready() error {
 	select {
 	case <-s.service.Ready():

@@ -54,7 +54,7 @@ func (p *part) is(version int64, c *state.Checkpoint) bool {
 type served struct {
 	parts []*part // ascending by partition, at least one
 	ref   stream.ModelRef
-	info  stream.Info // without what depends on when it is asked
+	info  stream.Info // without the fields that depend on the present time
 
 	pools sync.Pool // of *model.Pool over the parts' models
 }
@@ -113,7 +113,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 	return verdicts, nil
 }
 
-// place gives a refusal its code and, in a batch, the place of its request.
+// place gives a refusal its code and, in a batch, the index of its request.
 func place(err error, i, n int) error {
 	var refused *model.RefusedError
 	if !errors.As(err, &refused) {

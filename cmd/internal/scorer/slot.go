@@ -37,7 +37,7 @@ type slot struct {
 type standing uint8
 
 const (
-	following  standing = iota // part is what the store names, or the best that could be made of it
+	following  standing = iota // part is the checkpoint that the store names, or the best that could be loaded
 	missing                    // the store has lost the partition: part is served on
 	relearning                 // the store lost its data, and its new model is behind part: part is served on
 )
@@ -46,9 +46,8 @@ const (
 func (s *slot) whole() bool { return s.bad == nil && s.standing == following }
 
 // follow loads what a partition's pointer names, if it has moved. The error wraps
-// state.ErrNone if the store has lost the pointer; any other means that the store
-// could not be asked. A checkpoint that cannot be served is no error but the slot's
-// bad.
+// state.ErrNone if the store has lost the pointer; any other means that the store could
+// not be asked. A checkpoint that cannot be served sets s.bad and is no error.
 func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -82,8 +81,8 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	s.standing, s.tried, s.newest = following, named, max(s.newest, named.Version)
 	s.bad = s.take(partition, named, version, checkpoint, err)
 	if err != nil && !errors.Is(err, state.ErrCorrupt) {
-		// Only the next checkpoint repairs a corrupt one. What else is wrong may be
-		// repaired in place, such as a right that this scorer lacks.
+		// Only the next checkpoint repairs a corrupt one. Another fault may be repaired
+		// in place, such as a missing access right.
 		s.tried = state.Heading{}
 	}
 	if s.bad != nil && before == nil {
@@ -94,8 +93,8 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	return nil
 }
 
-// take makes the part of a checkpoint that was loaded with the given error. It
-// returns why that is not what the store names.
+// take makes s.part from a loaded checkpoint. err is the load's error. It returns an
+// error unless the part is the version that the store names.
 func (s *slot) take(partition int, named state.Heading, version int64, c *state.Checkpoint, err error) error {
 	if err != nil {
 		return err
@@ -115,8 +114,8 @@ func (s *slot) take(partition int, named state.Heading, version int64, c *state.
 
 // replaced reports whether the store lost its data, so that what it names belongs to
 // another history than the slot's part. Within one history the head's version never
-// goes back, and a number never names two versions. The head is asked for only if
-// the pointer went back. A head that is not there, or is no version, says nothing.
+// goes back, and a number never names two versions. The head is asked for only if the
+// pointer went back. A missing or invalid head decides nothing.
 func (l *loader) replaced(ctx context.Context, partition int, s *slot, named state.Heading) (bool, error) {
 	if s.standing != following {
 		return true, nil
