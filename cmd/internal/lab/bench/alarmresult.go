@@ -12,35 +12,35 @@ import (
 // An alarmResult is the comparison of all detectors.
 type alarmResult struct {
 	plan
-	command     string // that made it
+	command     string // the command line
 	populations []string
 	trials      []trial
 
-	streams, clean, counted int // clean streams, their events, and those on which false alarms count
-	before                  int // events before faults on which false alarms count, too
-	target                  int // false alarms of ours
+	streams, clean, counted int // clean streams, their events, and the events on which false alarms count
+	before                  int // events before faults on which false alarms also count
+	target                  int // false alarms of the model
 	took                    time.Duration
 	detectors               []detector
 }
 
 // A detector is one alarm and its figures.
 type detector struct {
-	name, on  string // on: what it watches
-	parameter string // what its threshold is; "" without one
+	name, on  string // on: the input that it watches
+	parameter string // meaning of its threshold; "" without one
 	threshold float64
-	own       bool // the model's
+	own       bool // it is one of the model's alarms
 
 	falseAlarms int // on the clean streams
-	beforehand  int // in the streams for the faults, before these begin
+	beforehand  int // in the streams with faults, before the faults begin
 	findings    []finding
-	others      []detector // the same at other thresholds
+	others      []detector // the same detector at other thresholds
 }
 
 // A finding is a detector's result in one trial.
 type finding struct {
-	delays []float64 // by seed, events; +Inf: not raised
+	delays []float64 // in events, by seed; +Inf: not raised
 	raised int
-	delay  estimate // the median of all; +Inf: more than the horizon
+	delay  estimate // the median; +Inf: beyond the horizon
 }
 
 // rate returns alarms per 100,000 events with the exact 95 % interval.
@@ -95,7 +95,7 @@ func (r *alarmResult) lines() (lines []line) {
 		add(about, "per 100,000", func(d *detector) string { return rateText(rate(alarms(d), events).value) })
 		add("", "95 %", func(d *detector) string {
 			if d.on == "" {
-				return "–" // a baseline's is what it is
+				return "–" // the rate of a baseline is exact
 			}
 			return span(rate(alarms(d), events), rateText)
 		})
@@ -116,7 +116,7 @@ func (r *alarmResult) lines() (lines []line) {
 	return lines
 }
 
-// span writes an interval, once if its ends read the same.
+// span writes an interval. Ends with the same text are written once.
 func span(e estimate, text func(float64) string) string {
 	lo, hi := text(e.lo), text(e.hi)
 	if lo == hi {
@@ -162,7 +162,7 @@ func (r *alarmResult) summary() string {
 		r.clean, r.streams, strings.Join(r.populations, ", "), r.seeds, r.took.Round(time.Second))
 }
 
-// notes say what the figures are.
+// notes explain the figures.
 func (r *alarmResult) notes() []string {
 	own := rate(r.target, r.counted)
 	tuned := fmt.Sprintf("Ours have the thresholds of the services. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, as long as it gave no more false alarms on the same %d events than ours together: %d. Between two steps there may be more.",
@@ -184,8 +184,8 @@ func (r *alarmResult) notes() []string {
 	}
 }
 
-// The object that --json prints. Rates are per 100,000 events, delays in events
-// and null where there is none within the horizon.
+// jsonAlarms is the output of --json. Rates are per 100,000 events. Delays are in
+// events, and null beyond the horizon.
 type jsonAlarms struct {
 	Command     string         `json:"command"`
 	Sets        []string       `json:"sets"`

@@ -87,7 +87,7 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.Report != "" { // before the measurement, which takes a while
+	if c.Report != "" { // fail before the long measurement
 		if err := os.MkdirAll(c.Report, 0o755); err != nil {
 			return fmt.Errorf("--report: %w", err)
 		}

@@ -37,7 +37,7 @@ type pageLine struct {
 	Cells       []string
 }
 
-// A pageMark says which line or mark is whose.
+// A pageMark is an entry of the legend.
 type pageMark struct {
 	Name, Color, Dashes string
 	Line                bool
@@ -50,11 +50,11 @@ type mark struct {
 	dashes []vg.Length
 	line   bool
 	glyph  draw.GlyphDrawer
-	svg    string // the glyph about the origin, in the legend
+	svg    string // the glyph in the legend, centred at the origin
 }
 
-// markOf returns how a detector is drawn: peer i by a line of the palette with a round
-// mark, our own alarm nth by a black mark of its shape.
+// markOf returns how a detector is drawn. Peer i has a line of the palette and a round
+// mark; the model's nth alarm has a black mark of its own shape.
 func markOf(i int, own bool, nth int) mark {
 	if own {
 		shapes := []struct {
@@ -74,7 +74,7 @@ func markOf(i int, own bool, nth int) mark {
 		svg: fmt.Sprintf(`<circle r="3.5" fill="%s"/>`, hexOf(style.color))}
 }
 
-// drawn calls f for each detector but the baselines, which lie far off the plot.
+// drawn calls f for each detector except the baselines, which lie far outside the plot.
 func (r *alarmResult) drawn(f func(d *detector, m mark)) {
 	peer, own := 0, 0
 	for i := range r.detectors {
@@ -124,7 +124,7 @@ func (r *alarmResult) writePage(dir string) error {
 func (r *alarmResult) delayChart(k int) *chart {
 	c := newChart("false alarms per 100,000 events", "median delay, events")
 	half := 0.5 * 1e5 / float64(r.counted)
-	top := 1.25 * float64(r.horizon) // where no alarm in time is drawn
+	top := 1.25 * float64(r.horizon) // y of a detector without an alarm in time
 	least, most := float64(r.horizon)/100, 100*half
 	shownRate := func(v float64) float64 { return max(v, half) }
 	shownDelay := func(v float64) float64 {
@@ -150,15 +150,15 @@ func (r *alarmResult) delayChart(k int) *chart {
 		c.cross(d.name, m, point{shownRate(at.value), shownDelay(f.value)},
 			[2]float64{shownRate(at.lo), shownRate(at.hi)}, [2]float64{shownDelay(f.lo), shownDelay(f.hi)})
 	})
-	logAxis(&c.plot.X, half/1.3, most*1.3) // marks on the edges are drawn in full
+	logAxis(&c.plot.X, half/1.3, most*1.3) // room for marks at the edges
 	logAxis(&c.plot.Y, max(least/1.3, 0.8), top*1.2)
 	edgeTick(&c.plot.X, half, "0", func(v float64) bool { return v > 1.5*half })
 	edgeTick(&c.plot.Y, top, fmt.Sprintf(">%d", r.horizon), func(v float64) bool { return v < float64(r.horizon) })
 	return c
 }
 
-// edgeTick labels values that are drawn at an edge because they are off the scale. Of
-// the axis's ticks it leaves those for which keep is true.
+// edgeTick adds a tick for values that are off the scale and drawn at its edge. It keeps
+// the other ticks for which keep is true.
 func edgeTick(a *plot.Axis, at float64, label string, keep func(float64) bool) {
 	ticks := plot.ConstantTicks{{Value: at, Label: label}}
 	for _, t := range a.Tick.Marker.Ticks(a.Min, a.Max) {

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// An estimate is a value and its 95 % bootstrap interval; NaN where there is
-// none.
+// An estimate is a value and its 95 % bootstrap interval. NaN means undefined.
 type estimate struct{ value, lo, hi float64 }
 
-// A comparison is hamlet against another filter, as ratios of hamlet's figure to
-// the other's, on the same resamples.
+// A comparison holds ratios of hamlet's figures to another filter's, on the same
+// resamples.
 type comparison struct {
 	other     string
 	roca, cpu estimate
@@ -23,12 +22,12 @@ type comparison struct {
 
 // bootstrap measures the rankings with percentile intervals (Efron and Tibshirani
 // 1993, chapters 8 and 13). All rankings are of the same n messages. A resample is n
-// draws with replacement, the same for every ranking, so that ratios are paired.
-// Resample r draws from PCG(seed, r), so the result does not depend on how many run
-// at once. A resample without a value of a figure does not count for it. The cost is
-// O(n) per resample and ranking.
+// draws with replacement, the same for every ranking, so ratios are paired. Resample r
+// draws from PCG(seed, r), so concurrency does not affect the result. A figure's
+// interval leaves out resamples where it is undefined. The cost is O(n) per resample and
+// ranking.
 //
-// The interval of the calibration error lies high, because resampling adds noise.
+// The interval of the calibration error is biased upwards: resampling adds noise.
 func bootstrap(ctx context.Context, rankings []*ranking, resamples int, seed uint64) ([][figures]estimate, []comparison, error) {
 	n := len(rankings[0].rows)
 	ones := make([]int32, n)
@@ -86,7 +85,7 @@ func resample(weights []int32, seed, r uint64) {
 	}
 }
 
-// interval takes the 2.5 and the 97.5 % quantile of a figure over the resamples.
+// interval returns value with a figure's 2.5 % and 97.5 % quantiles over the resamples.
 func interval(value float64, drawn [][]values, of func([]values) float64) estimate {
 	sample := make([]float64, 0, len(drawn))
 	for _, v := range drawn {

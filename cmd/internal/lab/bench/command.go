@@ -101,7 +101,7 @@ func (a Adapter) MarshalText() ([]byte, error) { return []byte(a.Name + "=" + a.
 
 const hamlet = "hamlet" // hamlet's name in the table
 
-// maxResamples is a thousand times what a 95 % interval needs: more is a typing error.
+// maxResamples is a thousand times what a 95 % interval needs. More is a typing error.
 const maxResamples = 1_000_000
 
 // Run replays the mailbox and prints the comparison.
@@ -120,7 +120,7 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Report != "" { // before the replay, which takes a while
+	if c.Report != "" { // fail before the long replay
 		if err := os.MkdirAll(c.Report, 0o755); err != nil {
 			return fmt.Errorf("--report: %w", err)
 		}
@@ -206,7 +206,7 @@ func (c *Mail) check() error {
 
 const bogofilter = "bogofilter"
 
-// start initializes the other filters. closeAll ends them and is never nil.
+// start initializes the other filters. closeAll ends them; it is never nil.
 func (c *Mail) start(ctx context.Context, r *mailReplay) (closeAll func() error, err error) {
 	var started []*externalFilter
 	closeAll = func() error {

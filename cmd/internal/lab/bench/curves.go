@@ -6,8 +6,8 @@ import "math"
 type point struct{ x, y float64 }
 
 // rocCurve returns the percentages of ham lost and of spam missed at every threshold,
-// from the highest. None counts as half a message, which a logarithmic scale can show.
-// Points closer than the eye can see are left out.
+// from the highest. Zero messages count as half a message, for the logarithmic scale.
+// Points too close to the previous one to be seen are left out.
 func (s *ranking) rocCurve() []point {
 	ham, spam := 0, 0
 	for i := range s.rows {
@@ -22,7 +22,7 @@ func (s *ranking) rocCurve() []point {
 	}
 	fraction := func(k, n int) float64 { return 100 * max(float64(k), 0.5) / float64(n) }
 	curve := []point{{fraction(0, ham), fraction(spam, spam)}}
-	const seen = 1.005 // half a percent of a value is less than a line's width
+	const seen = 1.005 // 0.5 % of a value is less than a line's width
 	hamAbove, spamAbove := 0, 0
 	for i := len(s.rows) - 1; i >= 0; i-- {
 		if s.rows[i].spam {
@@ -44,24 +44,24 @@ func (s *ranking) rocCurve() []point {
 	return curve
 }
 
-// appendTie draws the line between two thresholds where ham and spam have one score
-// between them. It is straight, so bent on logarithmic scales.
+// appendTie appends the straight line between the points before and after a score that
+// ham and spam share. Logarithmic scales bend it, so it needs several points.
 func appendTie(curve []point, from, to point) []point {
 	for k := -12; k <= 12; k++ {
-		t := 1 / (1 + math.Exp(-float64(k)/1.5)) // closer at both ends
+		t := 1 / (1 + math.Exp(-float64(k)/1.5)) // points are denser at both ends
 		curve = append(curve, point{from.x + t*(to.x-from.x), from.y + t*(to.y-from.y)})
 	}
 	return curve
 }
 
-// learningPoints is about how many points a learning curve has.
+// learningPoints is the approximate number of points of a learning curve.
 const learningPoints = 150
 
 // A learning holds a filter's figures over all messages so far, as curves.
 type learning struct{ roca, wrong []point }
 
-// learningCurve measures the first n messages for growing n, even on a logarithmic
-// scale. Figures are in %. 1-ROCA% begins with the first message of the second class.
+// learningCurve measures the first n messages for growing n, evenly spaced on a
+// logarithmic scale. Figures are in %. 1-ROCA% begins once both classes have a message.
 // The cost is O(n) per point.
 func learningCurve(truth []bool, o *outcome) (l learning) {
 	s := newRanking(truth, o, 0)
@@ -88,7 +88,7 @@ func learningCurve(truth []bool, o *outcome) (l learning) {
 	return l
 }
 
-// firstLearning is where learning curves begin: fewer messages say nothing.
+// Learning curves begin after firstLearning messages; fewer are too noisy.
 const firstLearning = 20
 
 // A bin is the messages whose probability of spam lies between two edges.
@@ -99,7 +99,8 @@ type bin struct {
 	lo, hi   float64 // 95 % interval of the fraction
 }
 
-// reliabilityEdges are about even in log-odds. A few thousand messages fill the bins.
+// reliabilityEdges are about evenly spaced in log-odds. A few thousand messages fill all
+// bins.
 var reliabilityEdges = []float64{0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999}
 
 // reliability bins the messages by probability; empty bins are left out.

@@ -1,4 +1,4 @@
-// Laboratory: measurements beside other filters and other detectors of change.
+// Laboratory: comparisons with other filters and other detectors of change.
 
 // Package bench is `hamlet bench`. Each of its commands prints one table and the
 // command that made it.
@@ -27,9 +27,9 @@
 //	hamlet bench alarms --events 100000 --seeds 10
 //	hamlet bench partitions --index index.csv corpus.tar.gz
 //
-// Rules: the same data and seeds give the same figures, times aside. Intervals are
-// 95 %. Ratios of two filters are paired on the same resamples. A filter's time
-// never holds another's: hamlet runs alone, the others after it.
+// Rules: the same data and seeds give the same figures, except times. Intervals are
+// 95 %. Ratios of two filters are paired on the same resamples. hamlet runs alone, and
+// the others after it, so that times do not overlap.
 //
 // MEASURED.md holds figures, each with its command and date.
 package bench

@@ -18,8 +18,8 @@ import (
 )
 
 // An externalFilter is another filter behind the commands of the TREC spam track:
-// initialize, classify, train, finalize. They run one at a time, in a directory of
-// their own.
+// initialize, classify, train, finalize. They run one at a time, in their own
+// directory.
 type externalFilter struct {
 	name    string
 	command []string // the adapter and its first arguments
@@ -52,8 +52,7 @@ func newScript(name string, script []byte, timeout time.Duration) (*externalFilt
 	return o, nil
 }
 
-// idleCost measures the CPU time per message of an adapter that starts a program for
-// each command and does nothing else.
+// idleCost measures the CPU time per message of the adapter filters.Idle.
 func idleCost(ctx context.Context, timeout time.Duration) (cost time.Duration, err error) {
 	o, err := newScript("idle", filters.Idle, timeout)
 	if err != nil {
@@ -81,7 +80,7 @@ func (o *externalFilter) initialize(ctx context.Context) error {
 	return err
 }
 
-// finalize ends what the filter has started, also after ctx has ended.
+// finalize runs the filter's command finalize, even after ctx has ended.
 func (o *externalFilter) finalize(ctx context.Context) error {
 	_, _, err := o.run(context.WithoutCancel(ctx), "", "finalize")
 	return err
@@ -113,7 +112,7 @@ func (o *externalFilter) classify(ctx context.Context, m *message) (verdict, tim
 	return v, cpu, nil
 }
 
-// train teaches the source's label, true or not.
+// train teaches the source's label, even a wrong one.
 func (o *externalFilter) train(ctx context.Context, m *message) (time.Duration, error) {
 	file, err := o.write(m)
 	if err != nil {
@@ -127,7 +126,7 @@ func (o *externalFilter) train(ctx context.Context, m *message) (time.Duration, 
 	return cpu, err
 }
 
-// write puts the message where the filter can read it.
+// write writes the message to a file for the filter.
 func (o *externalFilter) write(m *message) (string, error) {
 	file := filepath.Join(o.dir, "hamlet-bench-message")
 	if err := os.WriteFile(file, m.raw, 0o600); err != nil {
@@ -136,12 +135,11 @@ func (o *externalFilter) write(m *message) (string, error) {
 	return file, nil
 }
 
-// maxOutput is how many bytes of an adapter's output, and of its errors, a tail holds.
+// maxOutput is how many bytes of an adapter's stdout or stderr a tail holds.
 const maxOutput = 4 << 10
 
 // run executes one command. The duration is the CPU time, user and system, of the
-// adapter and of all processes that it waited for. Processes in the background are
-// not in it.
+// adapter and of all processes that it waited for.
 func (o *externalFilter) run(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
 	asked := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no end after %v (--filter-timeout)", o.timeout))

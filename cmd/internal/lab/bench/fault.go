@@ -14,26 +14,26 @@ import (
 type fault struct {
 	name, meaning string
 
-	// generator switches the fault on in the generator, from event at on.
+	// generator makes the generator's fault begin at event at.
 	generator func(cfg *synthetic.Config, at int)
-	// of returns the change of the population's events; nil: it has no such fault.
+	// of returns the change of a population's events, or nil if the fault does not apply.
 	of func(w *population, r *rand.Rand) change
 }
 
-// A change alters one event, whose body it shares with others. False leaves the event
-// out.
+// A change alters one event. It must not write to the body, which events share. False
+// drops the event.
 type change func(ex *model.Example) (keep bool)
 
 const (
-	badRate       = 0.5 // of the bad source's labels that are wrong; the generator's default
+	badRate       = 0.5 // fraction of the bad source's labels that are wrong; the generator's default
 	remainingSpam = 0.25
 	scale         = 3
 	mirrored      = 20  // columns
-	mirrorAmong   = 100 // of the most frequent
+	mirrorAmong   = 100 // they are chosen among the most frequent
 )
 
-// faults are what the alarms are tried on: four of bad labels, one of new mail, one of
-// what counts as spam. The last two are everyday changes, which no alarm is for.
+// faults are four of bad labels, one of new mail and one of spam policy. The last two
+// entries are everyday changes, which should raise no alarm.
 var faults = []fault{
 	{name: "5 % flips", meaning: "one label in twenty is wrong", of: flips(0.05)},
 	{name: "10 % flips", meaning: "one in ten", of: flips(0.10)},
@@ -94,9 +94,9 @@ func flips(rate float64) func(*population, *rand.Rand) change {
 	}
 }
 
-// policy mirrors columns of a set of vectors that are not negative and not 0 in one row
-// in a hundred to one in two, such as counts of words. A column becomes 0 where it was
-// not. Elsewhere it becomes its greatest value, a tenth of that for dense columns.
+// policy mirrors columns of a set of vectors: values other than 0 become 0, and 0 becomes
+// the column's greatest value, for dense columns a tenth of it. It takes columns that are
+// never negative, and not 0 in 1 % to 50 % of the rows, such as counts of words.
 func policy(w *population, r *rand.Rand) change {
 	if w.set == nil {
 		return keepAll

@@ -16,9 +16,9 @@ type figure int
 const (
 	roca        figure = iota // 1-ROCA%
 	lamPercent                // lam%, by the filter's own class
-	missed                    // spam missed, %, where one ham in a thousand is lost
-	wrongClass                // fraction whose class is wrong
-	wrongAtHalf               // fraction on the wrong side of a probability of one half
+	missed                    // % of spam missed if one ham in a thousand is lost
+	wrongClass                // fraction with the wrong class
+	wrongAtHalf               // fraction on the wrong side of p = ½
 	logLoss                   // nats
 	calibration               // expected calibration error, 15 bins of equal count
 	slope                     // of the labels' logit on the log-odds
@@ -26,8 +26,8 @@ const (
 	figures                   // their number
 )
 
-// A values holds one value a figure; NaN where there is none: 1-ROCA% without
-// ham, log loss of scores that are no probabilities.
+// A values holds one value per figure. NaN means undefined: 1-ROCA% without ham, log
+// loss of scores that are no probabilities.
 type values [figures]float64
 
 // An outcome is a filter's answers, by the index of the message.
@@ -46,23 +46,22 @@ func (o *outcome) add(spam bool, logOdds float64) {
 	o.cpu = append(o.cpu, 0)
 }
 
-// A scored is a message after it was classified.
+// A scored is a classified message.
 type scored struct {
 	index                 int // of the message
 	spam                  bool
 	wrong, wrongAtHalf    bool
-	last                  bool // of those with this score
+	last                  bool // of the messages with this score
 	p, logOdds, loss, cpu float64
 }
 
-// A ranking is an outcome sorted by score. Every resample of the messages is measured
-// in one walk over it.
+// A ranking is an outcome sorted by score. One pass over it measures a resample.
 type ranking struct {
 	rows   []scored // from the lowest score to the highest
 	proper bool
 }
 
-// newRanking sorts the messages from index from on: O(n log n).
+// newRanking sorts the messages with index ≥ from: O(n log n).
 func newRanking(truth []bool, o *outcome, from int) *ranking {
 	s := &ranking{rows: make([]scored, 0, len(truth)-from), proper: o.proper}
 	for i := from; i < len(truth); i++ {
@@ -82,9 +81,9 @@ func newRanking(truth []bool, o *outcome, from int) *ranking {
 // calibrationBins is the number of bins of the calibration error, as in eval.
 const calibrationBins = 15
 
-// measure returns the figures of a sample in which message i occurs weights[i]
-// times. They are those of eval.Metrics over the sample, but for lam% and the
-// error, which go by the filter's class. The cost is O(n).
+// measure returns the figures of a sample in which message i occurs weights[i] times.
+// They equal those of eval.Metrics, except that lam% and the error use the filter's
+// class. The cost is O(n).
 func (s *ranking) measure(weights []int32) values {
 	var ham, spam, hamWrong, spamWrong, halfWrong int
 	var loss, cpu float64
@@ -130,7 +129,7 @@ func (s *ranking) measure(weights []int32) values {
 	return v
 }
 
-// points yields the messages of a sample as eval takes them.
+// points yields the messages of a sample for package eval.
 func (s *ranking) points(weights []int32) iter.Seq[eval.Point] {
 	return func(yield func(eval.Point) bool) {
 		for i := range s.rows {
@@ -169,7 +168,7 @@ func (s *ranking) rank(v *values, weights []int32, ham, spam int) {
 		if !r.last || tiedHam+tiedSpam == 0 {
 			continue
 		}
-		// A threshold at this score is the lowest that so little ham reaches.
+		// This score is the lowest threshold that loses at most one ham in a thousand.
 		if !found && (ham-hamBelow)*1000 <= ham {
 			lost, found = spamBelow, true
 		}
@@ -185,9 +184,8 @@ func (s *ranking) rank(v *values, weights []int32, ham, spam int) {
 	}
 }
 
-// A binner sums |Σp − Σy| over bins of equal count. Every message counts as 15 units
-// and a bin holds as many units as there are messages, so that the bins are equal. A
-// tie across an edge is divided in proportion.
+// A binner sums |Σp − Σy| over 15 bins of equal count. For n messages, each counts as 15
+// units and a bin holds n units. A tie across an edge is divided in proportion.
 type binner struct {
 	width, filled int
 	p, spam, gaps float64
@@ -208,8 +206,8 @@ func (b *binner) add(n, spam int, p float64) {
 	}
 }
 
-// lam returns lam% where hw of h ham and sw of s spam are misclassified. None counts
-// as half a message, all as half a message less.
+// lam returns lam% if hw of h ham and sw of s spam are misclassified. Counts are limited
+// to ½ … h−½ and ½ … s−½.
 func lam(hw, h, sw, s int) float64 {
 	logit := func(k, n int) float64 {
 		x := min(max(float64(k), 0.5), float64(n)-0.5)

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// poisson returns the exact central 95 % interval of the mean of a count that came
-// out as k (Garwood, Fiducial limits for the Poisson distribution, 1936): the means
-// of which k or more, and k or fewer, has a probability of 2.5 %.
+// poisson returns the exact central 95 % interval of a Poisson mean, given the count k
+// (Garwood, Fiducial limits for the Poisson distribution, 1936). At lo, P(count ≥ k) is
+// 2.5 %; at hi, P(count ≤ k) is 2.5 %.
 func poisson(k int) (lo, hi float64) {
 	if k > 0 {
 		lo = mathext.GammaIncRegInv(float64(k), 0.025)
@@ -19,8 +19,7 @@ func poisson(k int) (lo, hi float64) {
 }
 
 // median returns the median of delays with its 95 % bootstrap interval. A delay of +Inf
-// did not end; where that is half of them, so is the median. Resample r draws from
-// PCG(seed, r).
+// means that no alarm was raised. Resample r draws from PCG(seed, r).
 func median(delays []float64, resamples int, seed uint64) estimate {
 	sample := slices.Clone(delays)
 	middle := func() float64 {
@@ -41,6 +40,6 @@ func median(delays []float64, resamples int, seed uint64) estimate {
 	return e
 }
 
-// chance is the probability that an alarm which is raised at random, at a rate per
-// event, is raised within so many events.
+// chance is the probability that a random alarm, with a rate per event, is raised within
+// a number of events.
 func chance(rate float64, events int) float64 { return -math.Expm1(-rate * float64(events)) }

@@ -9,10 +9,10 @@ import (
 	"hamlet/cmd/internal/example"
 )
 
-// A parsedMessage is a message as hamlet's model takes it.
+// A parsedMessage is a message as input of hamlet's model.
 type parsedMessage struct {
 	example model.Example
-	learnt  bool // in the call that classified it
+	learnt  bool // by the call that classified it
 }
 
 // An ownFilter is hamlet, in this process.
@@ -23,8 +23,8 @@ type ownFilter struct {
 	parsing, modelling time.Duration // wall time
 }
 
-// newOwnFilter returns a hamlet that has learnt nothing. It does its slow work in
-// the stream, so that none of it falls into the other filters' time.
+// newOwnFilter returns a hamlet that has learnt nothing. Its slow work is synchronous,
+// so it does not overlap with other filters.
 func newOwnFilter(cfg model.Config) (*ownFilter, error) {
 	m, err := model.New(cfg)
 	if err != nil {
@@ -33,9 +33,9 @@ func newOwnFilter(cfg model.Config) (*ownFilter, error) {
 	return &ownFilter{model: m, predictor: m.NewPredictor()}, nil
 }
 
-// step classifies a message, or teaches it. If teaching follows at once, one call
-// of the model does both, as in the services. step returns false for a copy, and
-// false with an error for a message that the model refuses.
+// step classifies or teaches a message. If teaching follows at once, one call of the
+// model does both, as in the services. step returns false for a duplicate, and false
+// with an error for a message that the model refuses.
 //
 // It adds the CPU time of the whole process, garbage collection included, to out.
 func (h *ownFilter) step(s step, atOnce bool, out *outcome) (bool, error) {
@@ -53,7 +53,7 @@ func (h *ownFilter) step(s step, atOnce bool, out *outcome) (bool, error) {
 func (h *ownFilter) take(s step, atOnce bool, out *outcome) (bool, error) {
 	m := s.m
 	if s.teach {
-		learnt := m.index >= 0 // otherwise it was refused or a copy
+		learnt := m.index >= 0 // else it was refused or a duplicate
 		if learnt && !m.parsed.learnt {
 			start := time.Now()
 			effect, err := h.model.Apply(&m.parsed.example)
@@ -97,7 +97,7 @@ func (h *ownFilter) take(s step, atOnce bool, out *outcome) (bool, error) {
 func processTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0 // only a wrong argument makes it fail
+		return 0 // it fails only with a wrong argument
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -30,7 +30,7 @@ type pageData struct {
 	Charts  []pageChart
 }
 
-// A pageKey says which line is whose.
+// A pageKey is an entry of the legend.
 type pageKey struct{ Name, Color, Dashes string }
 
 type pageRow struct {
@@ -45,7 +45,7 @@ type pageChart struct {
 	SVG            template.HTML
 }
 
-// writePage writes index.html into dir: one file that needs no other.
+// writePage writes index.html, a self-contained file, into dir.
 func (r *result) writePage(dir string) error {
 	data := pageData{Summary: r.summary(), Notes: strings.Split(r.notes(), "\n")}
 	for i, f := range r.filters {
@@ -99,8 +99,7 @@ func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, 
 // dashesOf writes dashes as the attribute stroke-dasharray.
 func dashesOf(dashes []vg.Length) string { return strings.Trim(fmt.Sprint(dashes), "[]") }
 
-// standalone takes the prologue off a drawing, names it, and asks for fonts that
-// are everywhere.
+// standalone removes the prologue of an SVG, adds a title, and sets common fonts.
 func standalone(svg, title string) string {
 	if i := strings.Index(svg, "<svg"); i >= 0 {
 		svg = svg[i:]

@@ -72,7 +72,7 @@ type partitionReplay struct {
 	progress func(scored int)
 }
 
-// Names of outcomes. The mean of the poolings comes first: ratios are to it.
+// Names of outcomes. The mean is the first pooling; ratios compare it with the others.
 const (
 	singleOutcome = "one partition"
 	ownOutcome    = "own partition alone"
@@ -121,8 +121,7 @@ func (s *partitionReplay) run(ctx context.Context, items iter.Seq2[source.Item, 
 	return nil
 }
 
-// step scores an item, then teaches it. An error says why the models refuse it; they
-// are unchanged then.
+// step scores an item, then teaches it. After an error the models are unchanged.
 func (s *partitionReplay) step(item *source.Item) error {
 	if item.Event.Action != stream.Learn {
 		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it", item.Ordinal+1)

@@ -17,7 +17,7 @@ type partitionResult struct {
 	resamples int
 	seed      uint64
 	poolings  []measured
-	ratios    []estimate // 1-ROCA% of the first pooling to each further one's
+	ratios    []estimate // 1-ROCA% of the first pooling over that of each other one
 }
 
 func (c *Partitions) measure(ctx context.Context, s *partitionReplay) (*partitionResult, error) {
@@ -61,7 +61,7 @@ func rowOf(f figure) *row {
 	panic("bench: a figure without a row")
 }
 
-// writeTable prints r for people, a line for each pooling.
+// writeTable prints r as a table, a line for each pooling.
 func (r *partitionResult) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "%d events, %d spam, %d ham, in %d partitions %s: %v\n\n",
 		r.events, r.spam, r.events-r.spam, len(r.learnt), r.by, r.learnt)
@@ -108,7 +108,7 @@ type jsonPooling struct {
 	Error   jsonEstimate  `json:"error"`
 	ECE     jsonEstimate  `json:"ece"`
 	Slope   jsonEstimate  `json:"calibration_slope"`
-	Ratio   *jsonEstimate `json:"mean_to_it,omitempty"` // 1-ROCA% of the mean to this one's
+	Ratio   *jsonEstimate `json:"mean_to_it,omitempty"` // 1-ROCA% of the mean over that of this one
 }
 
 func (r *partitionResult) writeJSON(w io.Writer) error {

@@ -9,15 +9,14 @@ import (
 	"hamlet/algos/drift"
 )
 
-// A watcher takes an event, counted from 1, and reports whether it raises the
-// alarm.
+// A watcher takes an event, counted from 1. It reports whether it raises the alarm.
 type watcher func(count int, wrong bool, loss float64) (raises bool)
 
-// A peer is a detector of change from the literature. One threshold trades false alarms
-// for delays: the greater it is, the fewer the alarms and the longer the delays.
+// A peer is a detector of change from the literature. A higher threshold means fewer
+// alarms and longer delays.
 type peer struct {
 	name, on  string
-	parameter string // what the threshold is
+	parameter string // meaning of the threshold
 	low, high float64
 	watch     func(threshold float64) (watcher, error)
 }
@@ -85,8 +84,7 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// together is the span of events in which alarms count as one. DDM and ADWIN may raise
-// the same alarm again and again.
+// Alarms within together events count as one. DDM and ADWIN may repeat an alarm.
 const together = 500
 
 // raises replays a peer over a series and returns the events at which it raises an
@@ -105,10 +103,10 @@ func (p *peer) raises(s *series, threshold float64) ([]int, error) {
 	return at, nil
 }
 
-// alarmsAfter counts the alarms after event learnt, up to event end. An alarm and all
-// that are raised within the events together from it on count as one.
+// alarmsAfter counts the alarms after event learnt, up to event end. Alarms within
+// together events of one that was counted do not count.
 func alarmsAfter(raises []int, learnt, end int) (n int) {
-	open := learnt // raises up to this event belong to the alarm counted last
+	open := learnt // raises up to this event do not count
 	for _, at := range raises {
 		if at > open && at <= end {
 			n++
@@ -128,8 +126,8 @@ func (p *peer) replay(ctx context.Context, streams []*series, threshold float64)
 	return all, err
 }
 
-// alarms counts the false alarms over clean streams, those of the first learnt
-// events left out.
+// alarms counts the false alarms over clean streams, without those of the first learnt
+// events.
 func (p *peer) alarms(ctx context.Context, clean []*series, learnt int, threshold float64) (n int, err error) {
 	all, err := p.replay(ctx, clean, threshold)
 	for i := range all {
@@ -138,20 +136,19 @@ func (p *peer) alarms(ctx context.Context, clean []*series, learnt int, threshol
 	return n, err
 }
 
-// tuneSteps is how often the last step of √2 is halved: to within a thousandth.
+// tuneSteps is how often the last step of √2 is halved: to a precision of 0.1 %.
 const tuneSteps = 9
 
-// tune returns the lowest threshold with no more than target false alarms, there and at
-// all thresholds tried above it, and their number. It tries from the highest down,
-// because false alarms need not fall with the threshold: a DDM that alarms while the
-// model learns resets itself and may be quiet later. So there may be more of them
-// between two thresholds that were tried. If the highest gives more, it is returned.
+// tune returns the lowest threshold with at most target false alarms, there and at all
+// thresholds tried above it, and their number. It tries from the highest down, because
+// false alarms are not monotonic: a DDM that alarms while the model learns resets itself
+// and may be quiet later. If even the highest gives more alarms, tune returns it.
 func (p *peer) tune(ctx context.Context, clean []*series, learnt, target int) (threshold float64, alarms int, err error) {
 	threshold = p.high
 	if alarms, err = p.alarms(ctx, clean, learnt, threshold); err != nil || alarms > target {
 		return threshold, alarms, err
 	}
-	loud := 0.0 // a threshold below that gives more
+	loud := 0.0 // a lower threshold that gives more alarms
 	try := func(t float64) error {
 		n, err := p.alarms(ctx, clean, learnt, t)
 		if n > target {
@@ -168,7 +165,7 @@ func (p *peer) tune(ctx context.Context, clean []*series, learnt, target int) (t
 	}
 	for range tuneSteps {
 		if loud == 0 {
-			break // the lowest is quiet enough
+			break // the lowest threshold meets the target
 		}
 		if err := try(math.Sqrt(loud * threshold)); err != nil {
 			return 0, 0, err

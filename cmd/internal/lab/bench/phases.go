@@ -9,8 +9,8 @@ import (
 	"hamlet/cmd/internal/progress"
 )
 
-// phases shows the progress of a long measurement: a counter on a terminal, elsewhere
-// a line every ten seconds.
+// phases shows the progress of a long measurement: on a terminal by a counter, elsewhere
+// by a line every ten seconds.
 type phases struct {
 	w        io.Writer
 	terminal bool
@@ -18,7 +18,7 @@ type phases struct {
 
 func newPhases(w io.Writer) *phases { return &phases{w, progress.IsTerminal(w)} }
 
-// begin shows how much of the total is done, until end is called.
+// begin shows done of total until end is called.
 func (s *phases) begin(name string, total int, done *atomic.Int64) (end func()) {
 	fmt.Fprintf(s.w, "%s\n", name)
 	every := 10 * time.Second

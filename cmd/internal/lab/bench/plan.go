@@ -11,20 +11,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A plan says how much is measured.
+// A plan holds the sizes of the measurement.
 type plan struct {
 	events, seeds int
 	seed          uint64
 	resamples     int
 	length        int // of a clean stream
-	learnt        int // events of a stream, its first, whose alarms do not count
+	learnt        int // first events of a stream, whose alarms do not count
 	faultAt       int // events before a fault
 	horizon       int // events after it in which an alarm counts
 }
 
-// The sizes of a plan. A clean stream is short, because a model knows a data set by
-// heart after a while. Alarms in the first 1,500 events do not count: the model has not
-// learnt enough.
+// Clean streams are short, because a model learns a data set by heart after a while.
+// Alarms before event learntBy do not count: the model has not learnt enough.
 const (
 	cleanLength = 20_000
 	learntBy    = 1_500
@@ -36,19 +35,18 @@ const (
 type recording struct {
 	clean  []*series
 	faulty [][]*series // by trial, then by seed
-	trials []trial     // what the faulty streams are
+	trials []trial     // of the faulty streams
 }
 
 // A trial is one fault in one population.
 type trial struct {
-	set        int // which of the populations
+	set        int // index of the population
 	population string
 	fault      *fault
 }
 
-// record runs the models, first over the clean streams, then over the faults. Each
-// population gives the same number of clean events. Streams run at once, and no result
-// depends on that.
+// record runs the models over the clean streams, then over the faults. Each population
+// gives the same number of clean events. Concurrency does not affect the results.
 func (p *plan) record(ctx context.Context, populations []*population, show *phases) (*recording, error) {
 	rec := new(recording)
 	each := p.events / len(populations)
@@ -95,7 +93,7 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 	return rec, nil
 }
 
-// eachOf calls f for 0 to n−1, as many at once as there are cores.
+// eachOf calls f for 0 to n−1, on all cores.
 func eachOf(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -163,8 +161,8 @@ func (p *plan) measure(ctx context.Context, populations []*population, curves bo
 	return out, nil
 }
 
-// replayPeer tunes a peer and tries it on every fault, with curves also at thresholds
-// around the tuned one.
+// replayPeer tunes a peer and replays it over every fault, with curves also at other
+// thresholds.
 func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, target int, curves bool) (detector, error) {
 	threshold, _, err := peer.tune(ctx, rec.clean, p.learnt, target)
 	if err != nil {
@@ -202,7 +200,7 @@ func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, targe
 	return d, nil
 }
 
-// Steps of 2^¼ of the thresholds on a curve, below and above the tuned one.
+// A curve has this many thresholds, 2^¼ apart, below and above the tuned one.
 const curveBelow, curveAbove = 11, 4
 
 // judge counts a detector's false alarms and its delays.
@@ -215,7 +213,7 @@ func (p *plan) judge(rec *recording, d detector, raises func(*series) []int) det
 		var f finding
 		for _, s := range rec.faulty[k] {
 			at := raises(s)
-			if !counted[t.set] { // before the fault all trials of a seed are one stream
+			if !counted[t.set] { // before the fault, all trials of a seed have the same events
 				d.beforehand += alarmsAfter(at, p.learnt, p.faultAt)
 			}
 			delay := math.Inf(1)

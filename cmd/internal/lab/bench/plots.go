@@ -14,8 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// palette is that of Okabe and Ito, which the colour-blind can tell apart, and
-// dashes for paper.
+// palette has the colours of Okabe and Ito, for the colour-blind, and dashes for paper.
 var palette = []struct {
 	color  color.RGBA
 	dashes []vg.Length
@@ -35,7 +34,7 @@ const (
 	plotHeight = 4.0 * vg.Inch
 )
 
-// A chart is a plot on its way to SVG.
+// A chart is a plot that will be rendered as SVG.
 type chart struct {
 	plot *plot.Plot
 	err  error // the first
@@ -102,8 +101,7 @@ func toXYs(curve []point) plotter.XYs {
 	return xys
 }
 
-// svg renders the chart as an element that can stand in a page; title is for
-// those who cannot see it.
+// svg renders the chart as an element of a page. title is for screen readers.
 func (c *chart) svg(title string) (string, error) {
 	if c.err != nil {
 		return "", c.err
@@ -117,8 +115,8 @@ func (c *chart) svg(title string) (string, error) {
 	return standalone(b.String(), title), nil
 }
 
-// rocChart shows ham lost against spam missed, both on logarithmic scales: that
-// is where filters differ.
+// rocChart shows ham lost against spam missed. Logarithmic scales show how filters
+// differ.
 func (r *result) rocChart() *chart {
 	c := newChart("ham lost, %", "spam missed, %")
 	least := 100.0
@@ -152,7 +150,7 @@ func (r *result) learningCharts() (area, wrong *chart) {
 			}
 		}
 		if most == 0 {
-			least, most = 0.1, 100 // no error at all
+			least, most = 0.1, 100 // without any error
 		}
 		floor := decadeBelow(least)
 		for f, o := range r.outcomes {
@@ -173,8 +171,8 @@ func (r *result) learningCharts() (area, wrong *chart) {
 // The ends of the reliability diagram's axes.
 const leastShown, mostShown = 0.0003, 0.9997
 
-// reliabilityChart shows the fraction of spam where a filter said p, on log-odds
-// scales, with 95 % intervals. It returns nil if no filter gives probabilities.
+// reliabilityChart shows the fraction of spam against a filter's probability, on
+// log-odds scales, with 95 % intervals. It returns nil if no filter gives probabilities.
 func (r *result) reliabilityChart() *chart {
 	c := newChart("probability that was given", "fraction of spam")
 	diagonal := []point{{leastShown, leastShown}, {mostShown, mostShown}}

@@ -17,13 +17,13 @@ import (
 	"hamlet/stream"
 )
 
-// A population gives labelled events without end: the generator of synthetic mail, or
-// draws with replacement from a data set.
+// A population gives endless labelled events: from the generator of synthetic mail, or
+// by draws with replacement from a data set.
 type population struct {
 	name    string
 	model   model.Config
-	set     []model.Example // what is drawn from; nil for the generator
-	bad     string          // the source that one of the faults spoils
+	set     []model.Example // the data set; nil for the generator
+	bad     string          // the source that one of the faults mislabels
 	columns []column        // of a set of vectors
 }
 
@@ -33,8 +33,7 @@ func newGenerator(cfg model.Config) *population {
 	return &population{name: generatorName, model: cfg, bad: synthetic.BadFeed}
 }
 
-// newSet reads a data set. Like eval it rejects rows that no model of the
-// configuration takes.
+// newSet reads a data set. Like eval it rejects rows that the model refuses.
 func newSet(name string, cfg source.Config, modelConfig func(dense []string) (model.Config, error), rejected func(error)) (_ *population, err error) {
 	src, err := source.Open(cfg)
 	if err != nil {
@@ -94,19 +93,19 @@ func setName(path string) string {
 	}
 }
 
-// A labeller is a source for events of a data set that carry none.
+// A labeller is a source for events of a data set without one.
 type labeller struct {
 	name string
-	upTo float64 // it labels the events whose draw from [0,1) is below upTo
+	upTo float64 // it labels events whose draw from [0,1) is below upTo
 }
 
-// labellers are nearly those of the generator.
+// labellers resemble those of the generator.
 var labellers = []labeller{{"abuse-desk", 0.45}, {synthetic.BadFeed, 0.7}, {"spam-traps", 1}}
 
-// unnamed reports whether an event of a set carries no source.
+// unnamed reports whether an event of a set has no source.
 func unnamed(ex *model.Example) bool { return ex.Source == "" || ex.Source == stream.DefaultName }
 
-// hears reports whether a source labels any of the events that open gives.
+// hears reports whether a source labels any event of the population.
 func (w *population) hears(name string) bool {
 	labels := slices.ContainsFunc(labellers, func(l labeller) bool { return l.name == name })
 	return slices.ContainsFunc(w.set, func(ex model.Example) bool {
@@ -114,7 +113,7 @@ func (w *population) hears(name string) bool {
 	})
 }
 
-// distinguish numbers the names that several populations have.
+// distinguish numbers populations of the same name.
 func distinguish(populations []*population) {
 	taken := map[string]bool{}
 	for _, w := range populations {
@@ -126,9 +125,9 @@ func distinguish(populations []*population) {
 	}
 }
 
-// open returns a function that gives the events of a seed's stream, beginning with
-// number from: 0, or where the fault begins. The caller must not change what an event
-// points to. The fault may be nil.
+// open returns a function that gives the events of a seed's stream from number from on:
+// 0, or where the fault begins. The caller must not change what an event points to. The
+// fault may be nil.
 func (w *population) open(seed uint64, from int, f *fault) (next func() (model.Example, error), err error) {
 	if w.set == nil {
 		cfg := synthetic.Config{Seed: seed}
@@ -153,7 +152,7 @@ func (w *population) open(seed uint64, from int, f *fault) (next func() (model.E
 	n := from
 	return func() (model.Example, error) {
 		ex := w.set[r.IntN(len(w.set))]
-		ex.ID = strconv.Itoa(n) // copies of a row are not copies of an event
+		ex.ID = strconv.Itoa(n) // so that copies of a row are distinct events
 		n++
 		u := r.Float64()
 		for _, l := range labellers {
@@ -165,7 +164,7 @@ func (w *population) open(seed uint64, from int, f *fault) (next func() (model.E
 	}, nil
 }
 
-// Streams of random numbers beside a seed.
+// Streams of random numbers of a seed.
 const (
 	drawStream  = 1 << 32
 	faultStream = 2 << 32

@@ -9,7 +9,7 @@ import (
 // Envelope-To, To, Cc) of a message contains the text, in any case.
 func isTo(raw []byte, text string) bool {
 	text = strings.ToLower(text)
-	delivery := false // a header of delivery, maybe folded
+	delivery := false // inside a header of delivery, which may be folded
 	for len(raw) > 0 {
 		line, rest, _ := bytes.Cut(raw, []byte{'\n'})
 		raw = rest

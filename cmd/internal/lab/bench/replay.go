@@ -14,22 +14,22 @@ import (
 	"hamlet/stream"
 )
 
-// A message is one of the mailbox, with each filter's state of it.
+// A message is one message of the mailbox, with the filters' state.
 type message struct {
 	ordinal    int    // in the source, from 0
-	place      int    // among those that can be classified at all, from 0
-	index      int    // among those that were classified, from 0; -1 until hamlet has taken it
-	raw        []byte // as the other filters read it
+	place      int    // among those that can be classified, from 0
+	index      int    // among those that hamlet accepted, from 0; -1 until then
+	raw        []byte // the bytes for the other filters
 	event      stream.Event
 	truth      bool // spam
-	taughtSpam bool // what the filters are told
+	taughtSpam bool // the label that filters learn
 	parsed     parsedMessage
 }
 
 // A schedule says which messages are taught, and when.
 type schedule struct {
-	delay      int    // taught after so many further ones were classified
-	teachFirst int    // only so many, from the first on, are taught; 0: all
+	delay      int    // messages classified before this one is taught
+	teachFirst int    // only this many first messages are taught; 0: all
 	recipient  string // only mail to this recipient is taught; "": all
 }
 
@@ -38,14 +38,14 @@ func (s *schedule) teaches(m *message) bool {
 	return (s.teachFirst == 0 || m.place < s.teachFirst) && (s.recipient == "" || isTo(m.raw, s.recipient))
 }
 
-// A step is one thing to do with a message: to classify it, or to teach it.
+// A step classifies a message or teaches it.
 type step struct {
 	m     *message
 	teach bool
 }
 
-// blockSize is how many steps a filter takes before the next has its turn. It bounds
-// the memory, and no other process runs in hamlet's time.
+// blockSize is how many steps a filter takes in a row. Blocks bound the memory and keep
+// other filters from running during hamlet's steps.
 const blockSize = 256
 
 // A mailReplay is the replay of one mailbox through all filters.
@@ -64,8 +64,8 @@ type mailReplay struct {
 	processed int        // messages scheduled
 }
 
-// run replays items through hamlet and the other filters, in blocks. Each filter takes
-// its steps in the order of the schedule.
+// run replays items through hamlet and the other filters in blocks, each filter in the
+// order of the schedule.
 func (r *mailReplay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
 	steps := make([]step, 0, 2*blockSize)
 	for item, err := range items {
@@ -106,7 +106,7 @@ func (r *mailReplay) run(ctx context.Context, items iter.Seq2[source.Item, error
 	return r.block(ctx, steps)
 }
 
-// block runs the steps through hamlet alone, then through the others at once.
+// block runs the steps through hamlet alone, then through the others concurrently.
 func (r *mailReplay) block(ctx context.Context, steps []step) error {
 	own := r.outcomes[0]
 	start := time.Now()
@@ -149,7 +149,7 @@ func (r *mailReplay) reject(err error) {
 }
 
 // steps runs the filter through steps. The time of teaching counts for the message
-// that is taught.
+// taught.
 func (o *externalFilter) steps(ctx context.Context, steps []step, out *outcome) error {
 	start := time.Now()
 	for _, s := range steps {

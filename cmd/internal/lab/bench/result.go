@@ -17,7 +17,7 @@ import (
 
 // A result is the measurement of all filters.
 type result struct {
-	command  string // that made it
+	command  string // the command line
 	mode     string
 	events   int // measured
 	spam     int
@@ -110,7 +110,7 @@ func commandLine() string {
 	return strings.Join(words, " ")
 }
 
-// A row is how a figure is shown.
+// A row describes how a figure is shown.
 type row struct {
 	figure  figure
 	name    string
@@ -141,7 +141,7 @@ func (r *row) text(e estimate) string {
 	return fmt.Sprintf("%s%s (%s to %s)", f(e.value), r.unit, f(e.lo), f(e.hi))
 }
 
-// ratioText writes a ratio, below a tenth as 1/n.
+// ratioText writes a ratio; below 0.1 as 1/n.
 func ratioText(e estimate) string {
 	if math.IsNaN(e.value) {
 		return "–"
@@ -207,8 +207,8 @@ func (r *result) notes() string {
 	return strings.Join(append(lines, "Made by: "+r.command), "\n")
 }
 
-// jsonResult is what --json prints. Shares are in [0, 1], figures with a % in
-// their name in [0, 100].
+// jsonResult is the output of --json. Fractions are in [0, 1]; figures with % in their
+// name are in [0, 100].
 type jsonResult struct {
 	Command   string       `json:"command"`
 	Mode      string       `json:"mode"`
@@ -238,12 +238,12 @@ type jsonFilter struct {
 }
 
 type jsonRatio struct {
-	Filter string       `json:"filter"` // hamlet's figures over this one's
+	Filter string       `json:"filter"` // hamlet's figures over those of this filter
 	ROCA   jsonEstimate `json:"roca"`
 	CPU    jsonEstimate `json:"cpu_seconds"`
 }
 
-// A jsonEstimate is null in each part that has no value.
+// A jsonEstimate has null for each undefined part.
 type jsonEstimate struct {
 	Value eval.Measure `json:"value"`
 	Lo    eval.Measure `json:"lo"`

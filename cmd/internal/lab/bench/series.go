@@ -13,9 +13,9 @@ import (
 	"hamlet/algos/model"
 )
 
-// A series is a record of the model over a stream: whether it was wrong about each
-// event and its loss, before it learnt the event's label, and when its own alarms were
-// raised. Other detectors are replayed over it, so that the model runs only once.
+// A series records a model over a stream: whether its prediction of each event was
+// wrong, the loss, and the model's alarms. Predictions come before learning. Other
+// detectors are replayed over a series, so the model runs only once.
 type series struct {
 	wrong  []bool
 	loss   []float64 // nats
@@ -32,7 +32,7 @@ const (
 
 var ownKinds = [ownAlarms]string{drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept}
 
-// own returns when one of the model's alarms was raised, or any of them for ownAlarms.
+// own returns when one of the model's alarms was raised; for ownAlarms, any of them.
 func (s *series) own(alarm int) []int {
 	if alarm < ownAlarms {
 		return s.raised[alarm]
@@ -42,7 +42,7 @@ func (s *series) own(alarm int) []int {
 	return all
 }
 
-// record applies n events to m and appends what m answered.
+// record applies n events to m and appends its answers.
 func (s *series) record(ctx context.Context, m *model.Model, next func() (model.Example, error), alter change, n int, done *atomic.Int64) error {
 	for k := 0; k < n; {
 		if k%64 == 0 && ctx.Err() != nil {
@@ -60,7 +60,7 @@ func (s *series) record(ctx context.Context, m *model.Model, next func() (model.
 			return fmt.Errorf("event %d: %w", len(s.loss)+1, err)
 		}
 		if effect.Duplicate {
-			continue // the generator has made the same message twice
+			continue // a duplicate from the generator
 		}
 		z := effect.Prediction.LogOdds
 		s.wrong = append(s.wrong, (z >= 0) != ex.Spam)
@@ -95,9 +95,9 @@ func (w *population) clean(ctx context.Context, seed uint64, n int, done *atomic
 	return s, nil
 }
 
-// faulty records a stream of a seed up to event at. From there it goes on with each of
-// the faults in turn, for n events, from a copy of the model. Each series holds the
-// events from the first on. A fault that the population does not have gets nil.
+// faulty records a stream of a seed up to event at. For each fault it goes on for n
+// events with a copy of the model. Each series begins with the first event. A fault that
+// does not apply to the population gets nil.
 func (w *population) faulty(ctx context.Context, seed uint64, at, n int, done *atomic.Int64) ([]*series, error) {
 	m, err := model.New(w.model)
 	if err != nil {

@@ -24,7 +24,7 @@ type adaBoostRound struct {
 	GammaBound float64 `json:"gamma_bound"`
 }
 
-// Margins are 0 where no round was run.
+// Margins are 0 if no round was run.
 type adaBoostReply struct {
 	Rounds  []adaBoostRound `json:"rounds"`
 	F       []float64       `json:"f"`

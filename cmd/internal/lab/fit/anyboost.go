@@ -16,8 +16,8 @@ type anyBoostRequest struct {
 	Step   string `json:"step" in:"line|theorem"`
 }
 
-// Only the last round has Stopped. From f = 0 the line search with tanh never finds a
-// minimum: it ends after one round with α = 64.
+// Only the last round has Stopped. With tanh the line search from f = 0 finds no
+// minimum; the fit ends after one round with α = 64.
 type anyBoostRound struct {
 	stump
 	Alpha   float64 `json:"alpha"`

@@ -13,8 +13,8 @@ func init() {
 	register("bblr.prior", bblrPrior)
 }
 
-// betaBernoulli is the likelihood. Pseudo counts of 0 are logistic regression, for
-// which theta, without any effect, is replied as ½.
+// betaBernoulli is the likelihood. Pseudo counts of 0 mean logistic regression. Theta
+// then has no effect, and the reply has ½.
 type betaBernoulli struct {
 	Alpha  float64 `json:"alpha" default:"1" in:"[0,∞)"`
 	Beta   float64 `json:"beta" default:"1" in:"[0,∞)"`
@@ -50,8 +50,8 @@ type bblrLossReply struct {
 }
 
 // A bblrHyperGrad is the gradient of the log likelihood, without the penalty. Without
-// pseudo counts an example far on the wrong side gives the mixture a gradient beyond
-// float64; the largest float64 is replied.
+// pseudo counts, a badly misclassified example can make the mixture's gradient overflow.
+// The reply then has the largest float64.
 type bblrHyperGrad struct {
 	Mix   float64 `json:"mix"`
 	Theta float64 `json:"theta"`
@@ -107,7 +107,7 @@ func bblrKernel(ctx context.Context, q *bblrKernelRequest) (*bblrKernelReply, er
 	return r, nil
 }
 
-// bandwidthOf returns s² as given, or D.
+// bandwidthOf returns the given s², by default D.
 func bandwidthOf(given *float64, x [][]float64) float64 {
 	if given != nil {
 		return *given

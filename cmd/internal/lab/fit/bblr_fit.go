@@ -32,7 +32,7 @@ type bblrFitRequest struct {
 	EpsG     float64 `json:"eps_g" default:"1e-4" in:"(0,∞)"`
 }
 
-// Only kernels have support. Their w has a coefficient for each row.
+// Support is only for kernels, whose w has a coefficient for each row.
 type bblrFitReply struct {
 	W         []float64 `json:"w"`
 	Gamma     float64   `json:"gamma"`
@@ -111,7 +111,7 @@ func (q *bblrFitRequest) schedule() bblr.Schedule {
 	}
 }
 
-// bblrNames are the fields of requests by those of package bblr.
+// bblrNames maps names of fields of package bblr to those of requests.
 var bblrNames = map[string]string{
 	"Lambda": "lambda", "Bandwidth": "bandwidth", "Radius": "r0", "Spacing": "eps_s0", "GammaMin": "gamma_min",
 	"GammaMax": "gamma_max", "GammaGrowth": "r_gamma", "RadiusShrink": "r_r", "SpacingShrink": "r_eps",
@@ -119,7 +119,7 @@ var bblrNames = map[string]string{
 	"GradientTolerance": "eps_g", "GaussShare": "pi_g", "GaussSD": "sigma_g", "LaplaceShare": "pi_l", "LaplaceScale": "b_l",
 }
 
-// bblrFields names the fields of the request in the errors of a configuration.
+// bblrFields replaces names of package bblr in an error by those of the request.
 func bblrFields(err error) error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var problems []error
@@ -135,7 +135,7 @@ func bblrFields(err error) error {
 	return err
 }
 
-// bblrData names the field because of which a fit failed.
+// bblrData adds the field that made a fit fail to its error.
 func bblrData(err error) error {
 	switch {
 	case errors.Is(err, bblr.ErrOneClass):

@@ -15,8 +15,8 @@ type bhBoostRequest struct {
 	Bins   int `json:"bins" default:"16" in:"[1,255]"`
 }
 
-// A constant feature has all its edges at its value and all its rows in the last
-// bin; it wins where every feature is constant.
+// A constant feature has all edges at its value and all rows in the last bin. It is
+// chosen only if every feature is constant.
 type bhBoostRound struct {
 	Feature    int       `json:"feature"`
 	Edges      []float64 `json:"edges"`

@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// What the algorithms of package blr share. x_test is answered with the exact
-// predictive probability, E σ(z) under z ~ N(wᵀx, xᵀVx).
+// Common parts of the algorithms of package blr. p_test is the exact predictive
+// probability, E σ(z) under z ~ N(wᵀx, xᵀVx).
 
-// blrRows are labelled rows, and rows to classify. Inputs reach up to ±1e30, because
-// package blr shortens longer ones and the reply would be about other rows.
+// blrRows are labelled rows, and rows to classify. Inputs beyond ±1e30 are refused:
+// package blr would shorten such rows.
 type blrRows struct {
 	X     [][]float64 `json:"x" shape:"N×D" in:"[-1e30,1e30]"`
 	Y     []float64   `json:"y" shape:"N" in:"±1"`
@@ -31,7 +31,7 @@ func (r *blrRows) check() error {
 
 // blrPrior is the precision of each weight in the prior.
 type blrPrior struct {
-	PriorPrecision *float64 `json:"prior_precision" in:"[1e-30,1e30]" default:"null"` // D if not given
+	PriorPrecision *float64 `json:"prior_precision" in:"[1e-30,1e30]" default:"null"` // default: D
 }
 
 // vector returns the precision of all d weights.

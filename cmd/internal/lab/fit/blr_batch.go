@@ -19,7 +19,7 @@ type blrBatchRequest struct {
 	MaxIterations int     `json:"max_iterations" in:"[1,∞)" default:"100000"`
 }
 
-// bound_trace has the bound after each iteration; the last is bound. A fit that reaches
+// bound_trace has the bound after each iteration; bound is the last. Reaching
 // max_iterations is no error.
 type blrBatchReply struct {
 	W          []float64   `json:"w"`
@@ -76,7 +76,7 @@ func (q *blrBatchRequest) fit(ctx context.Context, ard bool) (*blr.Batch, error)
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	// The precision that a fit begins with.
+	// r is the initial precision.
 	if r := q.A0 / q.B0; r < 1e-30 || r > 1e30 {
 		return nil, wrong("a0", "a0/b0 is %v, which is not in [1e-30,1e30]", r)
 	}

@@ -8,9 +8,9 @@ import (
 
 func init() { registerClassifier("blr.incremental", blrIncremental) }
 
-// xi_tolerance is for the site jj; 0 is the fixed point. With block K, V and the
-// precision are written once in K events, with the same results to rounding. Blocks
-// above 64 are 64.
+// xi_tolerance is for the site jj; 0 asks for the fixed point. With block K ≤ 64, V and
+// the precision are updated once in K events; results differ only by rounding. Larger
+// blocks count as 64.
 type blrIncrementalRequest struct {
 	blrRows
 	blrPrior
@@ -19,7 +19,7 @@ type blrIncrementalRequest struct {
 	Block       int     `json:"block" in:"[1,∞)" default:"1"`
 }
 
-// The lists by event hold values after it. w_trace has w.
+// Lists with an entry per event hold the values after that event.
 type blrIncrementalReply struct {
 	W           []float64   `json:"w"`
 	V           [][]float64 `json:"v"`

@@ -9,8 +9,8 @@ import (
 
 func init() { registerClassifier("blr.merge", blrMerge) }
 
-// cuts ascend, and every part has a row; without cuts there is one part. The
-// sites are jj, at the fixed point.
+// cuts ascend, and every part has a row. Without cuts there is one part. The sites are
+// jj at the fixed point.
 type blrMergeRequest struct {
 	blrRows
 	Cuts []int `json:"cuts" shape:"*"`
@@ -24,8 +24,8 @@ type blrMergeReply struct {
 	Eta       []float64   `json:"eta"`
 }
 
-// blrMergeAtOnce bounds the numbers in the matrices of parts that wait to be merged.
-// Merging is associative to rounding.
+// blrMergeAtOnce bounds the numbers in the matrices of parts that are not yet merged.
+// Merging is associative up to rounding.
 const blrMergeAtOnce = 1 << 24
 
 func blrMerge(ctx context.Context, q *blrMergeRequest) (*blrMergeReply, Classifier, error) {

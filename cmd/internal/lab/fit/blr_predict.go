@@ -11,9 +11,8 @@ import (
 
 func init() { registerClassifier("blr.predict", blrPredict) }
 
-// v must be symmetric to 1e-9 of its largest entry; v and its transpose are averaged.
-// It must be positive semidefinite to 1e-10 of its diagonal. With v = 0 every answer is
-// σ(wᵀx).
+// v must be symmetric to 1e-9 of its largest entry, and positive semidefinite to 1e-10
+// of its diagonal. v and its transpose are averaged. With v = 0, p = σ(wᵀx).
 type blrPredictRequest struct {
 	W     []float64   `json:"w" shape:"D" in:"[-1e30,1e30]"`
 	V     [][]float64 `json:"v" shape:"D×D" in:"[-1e30,1e30]"`
@@ -22,7 +21,7 @@ type blrPredictRequest struct {
 
 func (q *blrPredictRequest) testRows() [][]float64 { return q.XTest }
 
-// Lists by row. p_test, which follows, is exact.
+// Lists have an entry per row. p_test, at the end of the reply, is exact.
 type blrPredictReply struct {
 	BoundPlus  []float64 `json:"bound_plus"`
 	BoundMinus []float64 `json:"bound_minus"`

@@ -8,9 +8,9 @@ import (
 
 func init() { register("blr.site", blrSite) }
 
-// A blrSiteRequest is one event, σ(y·z) under the belief z ~ N(m, a), in nats
-// and nats². At a = 0 the belief is certain: ξ = |m|, and the bound is ln σ(ym).
-// Moments beyond 1e100 have squares beyond float64 and are refused.
+// A blrSiteRequest is one event, σ(y·z) under the belief z ~ N(m, a), in nats and
+// nats². At a = 0, ξ = |m| and the bound is ln σ(ym). Squares of moments beyond 1e100
+// overflow float64, so they are refused.
 type blrSiteRequest struct {
 	M float64 `json:"m" in:"[-1e100,1e100]"`
 	A float64 `json:"a" in:"[0,1e100]"`

@@ -9,8 +9,8 @@ import (
 
 func init() { registerClassifier("blr.unlearn", blrUnlearn) }
 
-// No event can be withdrawn twice. If all are, the prior is left. The sites are jj, at
-// the fixed point, and stay as they were learnt.
+// No event can be withdrawn twice. Withdrawing all leaves the prior. The sites are jj at
+// the fixed point; withdrawing others does not change them.
 type blrUnlearnRequest struct {
 	blrRows
 	Forget []int `json:"forget" shape:"*"`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Command is `hamlet fit`. It has no flags: the requests say everything.
+// Command is `hamlet fit`. It has no flags.
 type Command struct{}
 
 // Help is what kong prints below the usage.
@@ -28,8 +28,8 @@ and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and 
   echo '{"algorithm": "blr.site"}' | hamlet fit`
 }
 
-// Run answers the requests on stdin. The error is a *[FailedError] if any request got
-// an error for its reply.
+// Run answers the requests on stdin. The error is a *[FailedError] if any reply is an
+// error.
 func (*Command) Run(ctx context.Context, stdin io.Reader, stdout, _ io.Writer) error {
 	return Serve(ctx, stdin, stdout)
 }

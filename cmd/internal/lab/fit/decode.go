@@ -12,14 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// A member is a name of an object with the text of its value.
+// A member is a name in an object and the JSON text of its value.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// members returns the members of the object that text is, in its order, a repeated
-// name twice.
+// members returns the members of the JSON object text, in order, duplicates included.
 func members(text []byte) ([]member, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not JSON: not UTF-8")
@@ -50,8 +49,8 @@ func members(text []byte) ([]member, error) {
 	return list, nil
 }
 
-// notJSON says what is wrong with text, and in which field. Numbers that other
-// languages write and JSON lacks (NaN, Infinity) end here.
+// notJSON returns the syntax error of text, in the named field. Examples are NaN and
+// Infinity, which JSON lacks.
 func notJSON(text []byte, field string) error {
 	err := json.Unmarshal(text, new(json.RawMessage))
 	var syntax *json.SyntaxError
@@ -93,7 +92,7 @@ func describe(v any) string {
 	return "null"
 }
 
-// clip shortens what a request wrote for an error.
+// clip shortens part of a request for an error.
 func clip(s string) string {
 	const most = 40
 	if utf8.RuneCountInString(s) <= most {
@@ -165,10 +164,10 @@ func (f *field) number(v any) (float64, error) {
 	return x, f.in.check(x, text)
 }
 
-// maxWhole is the largest number up to which a float64 holds every whole one.
+// A float64 holds every whole number up to maxWhole.
 const maxWhole = 1 << 53
 
-// whole reads a number without a fraction; 50.0 and 5e1 are 50.
+// whole reads a whole number; 50.0 and 5e1 are 50.
 func (f *field) whole(v any) (int, error) {
 	x, err := f.number(v)
 	n := int(x)
@@ -176,13 +175,13 @@ func (f *field) whole(v any) (int, error) {
 	case err != nil:
 	case x != math.Trunc(x):
 		err = fmt.Errorf("%s is not a whole number", clip(fmt.Sprint(v)))
-	case float64(n) != x || math.Abs(x) > maxWhole: // the first where an int has 32 bits
+	case float64(n) != x || math.Abs(x) > maxWhole: // n differs from x where an int has 32 bits
 		err = fmt.Errorf("%s is beyond the whole numbers that a float64 can tell apart", clip(fmt.Sprint(v)))
 	}
 	return n, err
 }
 
-// natural is whole for numbers from 0 to 2⁶⁴−1.
+// natural reads a whole number from 0 to 2⁶⁴−1.
 func (f *field) natural(v any) (uint64, error) {
 	if text, ok := v.(json.Number); ok {
 		if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
@@ -196,7 +195,7 @@ func (f *field) natural(v any) (uint64, error) {
 	return uint64(n), err
 }
 
-// word reads one of the field's words. One that is a number needs no quotes.
+// word reads one of the field's words. A word that is a number needs no quotes.
 func (f *field) word(v any) (string, error) {
 	s, ok := v.(string)
 	if text, number := v.(json.Number); number {
@@ -228,7 +227,7 @@ func (e *entryError) Error() string {
 
 func (e *entryError) Unwrap() error { return e.err }
 
-// list reads an array, each entry by read.
+// list reads an array, and each entry with read.
 func list[T any](v any, read func(v any) (T, error)) ([]T, error) {
 	entries, ok := v.([]any)
 	if !ok {
@@ -264,18 +263,18 @@ func (f *field) matrix(v any, known sizes) ([][]float64, error) {
 	return rows, known.set(f.shape[1], len(rows[0]), f.name, "columns")
 }
 
-// sizes holds what the letters of the shapes stand for in one request.
+// sizes maps the letters of the shapes to their sizes in one request.
 type sizes map[string]size
 
-// A size is a number with the words for where it comes from.
+// A size is a number with a description of its origin.
 type size struct {
 	n  int
 	of string
 }
 
-// set gives symbol the size n of a field, counted in what, unless it has another
-// already. "*" stands for any size, also none; a number for itself; anything
-// else for the same size, at least 1, wherever it occurs.
+// set checks that symbol allows size n of a field, counted in units of what. "*" allows
+// any size, also 0; a number only itself. Any other symbol needs the same size ≥ 1 in
+// the whole request, which its first use sets.
 func (s sizes) set(symbol string, n int, field, what string) error {
 	if symbol == "*" {
 		return nil

@@ -1,4 +1,4 @@
-// Laboratory: one door to every algorithm, for notebooks and cross-checks.
+// Laboratory: access to every algorithm, for notebooks and cross-checks.
 
 // Package fit is `hamlet fit`. It reads JSON Lines, one request a line, and writes
 // one reply a line:
@@ -40,10 +40,10 @@
 //	in:"[0,1)"        the range of each of its numbers: an interval, or ±1
 //	in:"approx|exact" the words of a string
 //	shape:"N×D"       the sizes of a list. A letter is one size ≥ 1 in the whole
-//	                  request, 2 is two, * is any size, also none
+//	                  request, 2 is two, * is any size, also 0
 //
-// The function checks what tags cannot say, before it computes, and returns
-// wrong("cuts", "…"). It passes ctx to whatever takes long. It draws from the
+// The function first checks what tags cannot express and returns wrong("cuts", "…").
+// It passes ctx to calls that take long. It draws from the
 // source of an embedded seeded struct. A panic is a bug.
 //
 // A reply is a struct of float64, int, bool, string, structs, and pointers and
@@ -52,19 +52,18 @@
 //
 // # Testing an algorithm
 //
-// Put requests into testdata/<algorithm>.jsonl: small ones, every option once,
-// degenerate data, some mistakes. Then make the replies and read them:
+// Put small requests into testdata/<algorithm>.jsonl: every option once, degenerate
+// data, some mistakes. Then make the replies and read them:
 //
 //	go test ./cmd/internal/lab/fit -run TestGolden/adaboost -update
 //
-// TestLaws derives from these requests that the order of fields and explicit
-// defaults change no byte, and that every mistake is refused by name. Tests in
-// <algorithm>_test.go show that the numbers are right.
+// From these requests TestLaws checks that the order of fields and explicit defaults
+// change no byte, and that errors name every mistake. Tests in <algorithm>_test.go show
+// that the numbers are right.
 //
 // # Why there is a schema of our own
 //
-// encoding/json reads the requests, token by token. It does no more, because its
-// struct decoding matches names in any case, keeps the last of repeated names,
-// takes null for every type, and stops at the first mistake. No decoder knows
-// defaults, ranges and shapes; the schema does.
+// encoding/json only splits the requests into tokens. Its struct decoding matches names
+// in any case, uses the last of repeated names, takes null for every type, and stops at
+// the first mistake. It does not know defaults, ranges and shapes; the schema does.
 package fit

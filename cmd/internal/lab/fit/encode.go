@@ -12,10 +12,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// appendReply appends the struct as a JSON object: its fields in order, those of
-// embedded structs in their place. A number has the shortest form that reads back to
-// the same float64. A nil slice is [], a nil pointer null; ",omitempty" leaves both
-// out. NaN and infinities are an error that names their place.
+// appendReply appends the struct r as a JSON object, by the rules in the package doc.
+// Embedded structs are inlined. Numbers have the shortest form that reads back to the
+// same float64.
 func appendReply[R any](dst []byte, r *R) ([]byte, error) {
 	return appendObject(dst, reflect.ValueOf(r).Elem())
 }
@@ -67,7 +66,7 @@ func appendObject(dst []byte, v reflect.Value) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendValue's error begins with the place within the value.
+// appendValue appends v. Its error begins with the place within v.
 func appendValue(dst []byte, v reflect.Value) ([]byte, error) {
 	switch v.Kind() {
 	case reflect.Float64:
@@ -141,7 +140,7 @@ func appendString(dst []byte, s string) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic(err) // JSON holds every string
+		panic(err) // JSON can encode every string
 	}
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }

@@ -12,8 +12,8 @@ type gameRequest struct {
 	A [][]float64 `json:"a" shape:"M×N"`
 }
 
-// The exact value and strategies, rounded to the nearest float64. Of several optimal
-// strategies the reply has those of one vertex, the same for the same game.
+// Value and strategies are exact, rounded to the nearest float64. If several strategies
+// are optimal, the reply has one vertex, the same for the same game.
 type gameReply struct {
 	Value float64   `json:"value"`
 	P     []float64 `json:"p"`

@@ -9,15 +9,15 @@ import (
 
 func init() { register("information", informationOf) }
 
-// Either joint, or p and q.
+// A request has either joint, or p and q.
 type informationRequest struct {
 	Joint [][]float64 `json:"joint" shape:"Y×X" in:"[0,1]" default:"null"`
 	P     []float64   `json:"p" shape:"K" in:"[0,1]" default:"null"`
 	Q     []float64   `json:"q" shape:"K" in:"[0,1]" default:"null"`
 }
 
-// In bits, except the coefficient. A reply holds only what was asked for; kl is null if
-// it is infinite.
+// Values are in bits, except the coefficient. Fields that do not apply are left out. kl
+// is null if it is infinite.
 type informationReply struct {
 	HX                *float64  `json:"h_x,omitempty"`
 	HY                *float64  `json:"h_y,omitempty"`

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// algorithms holds every algorithm by name. Only the init functions of their files
-// write it.
+// algorithms holds every algorithm by name. Only init functions write it.
 var algorithms = map[string]*algorithm{}
 
 // An algorithm answers requests of one kind.
@@ -21,20 +20,20 @@ type algorithm struct {
 	solve   func(ctx context.Context, given []member) (reply []byte, err error)
 }
 
-// A Classifier says how probable the label +1 is. An algorithm returns one with its
-// reply, so that x_test can be answered.
+// A Classifier predicts labels. An algorithm returns one with its reply, for x_test.
 type Classifier interface {
-	Prob(x []float64) float64 // P(y = +1 | x); len(x) is that of the rows of x
+	Prob(x []float64) float64 // P(y = +1 | x); x has as many entries as a training row
 }
 
-// A ClassifierFunc is a function that is a Classifier.
+// A ClassifierFunc implements Classifier by a function.
 type ClassifierFunc func(x []float64) float64
 
 // Prob returns f(x).
 func (f ClassifierFunc) Prob(x []float64) float64 { return f(x) }
 
-// register adds an algorithm that maps a request Q to a reply R, both structs as the
-// package doc says. solve owns the request. It makes errors about a field by wrong.
+// register adds an algorithm that maps a request Q to a reply R, both structs by the
+// rules of the package doc. solve owns the request; its errors about fields come from
+// wrong.
 func register[Q, R any](name string, solve func(ctx context.Context, q *Q) (*R, error)) {
 	add(newAlgorithm(name, func(ctx context.Context, q *Q) ([]byte, error) {
 		r, err := solve(ctx, q)
@@ -45,8 +44,8 @@ func register[Q, R any](name string, solve func(ctx context.Context, q *Q) (*R, 
 	}))
 }
 
-// registerClassifier is register for an algorithm that can classify: Q embeds tested.
-// With x_test the reply ends with p_test, the classifier's answer for each row.
+// registerClassifier is like register, for an algorithm that can classify. Q embeds
+// tested. With x_test the reply ends with p_test, a probability for each row.
 func registerClassifier[Q, R any, P interface {
 	*Q
 	testRows() [][]float64
@@ -96,8 +95,7 @@ func add(a *algorithm) {
 // names returns the names of all algorithms in order.
 func names() []string { return slices.Sorted(maps.Keys(algorithms)) }
 
-// answer returns the reply to one request, without the end of its line. The error names
-// the field that it is about.
+// answer returns the reply to one request, without a newline. The error names the field.
 func answer(ctx context.Context, text []byte) ([]byte, error) {
 	given, err := members(text)
 	if err != nil {
@@ -132,10 +130,10 @@ func wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", field, fmt.Errorf(format, args...))
 }
 
-// maxProblems is how many problems of one request a reply tells.
+// maxProblems bounds the problems that a reply lists.
 const maxProblems = 10
 
-// joined returns one error with the problems on one line, nil without any.
+// joined returns one error with all problems on one line, or nil.
 func joined(problems []error) error {
 	switch n := len(problems); {
 	case n == 0:

@@ -8,19 +8,18 @@ import (
 	"io"
 )
 
-// maxLine bounds a request: some ten million numbers.
+// maxLine bounds a request: about ten million numbers.
 const maxLine = 256 << 20
 
 var errLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
 
-// A line is one line of input without its end, or the reason why there is none.
+// A line is one line of input without its newline, or an error.
 type line struct {
 	text []byte
 	err  error
 }
 
-// A scanner reads lines of up to max bytes. It skips longer ones in little memory, which
-// bufio.Scanner cannot.
+// A scanner reads lines of up to max bytes. Unlike bufio.Scanner it can skip longer ones.
 type scanner struct {
 	r     *bufio.Reader
 	max   int
@@ -31,8 +30,8 @@ func newScanner(r io.Reader, max int) *scanner {
 	return &scanner{r: bufio.NewReaderSize(r, 64<<10), max: max, first: true}
 }
 
-// next returns the next line. Its error is errLineTooLong, after which there may be
-// more, io.EOF, or the reader's.
+// next returns the next line. After errLineTooLong it may be called again. Other errors
+// are io.EOF or the reader's.
 func (s *scanner) next() line {
 	var text []byte
 	tooLong, any := false, false

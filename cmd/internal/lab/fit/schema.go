@@ -17,11 +17,11 @@ type schema struct {
 // A field is one name of a request.
 type field struct {
 	name     string
-	index    []int           // in the struct; nil for seed where the algorithm draws nothing
+	index    []int           // in the struct; nil for seed if the algorithm draws nothing
 	in       set             // of each number in it
 	words    []string        // of a string: what it may be; the first is the default
 	shape    []string        // of a list: a symbol for each dimension
-	fallback json.RawMessage // its value if it is not given; nil: it must be given
+	fallback json.RawMessage // default value; nil: the field must be given
 }
 
 // newSchema reads the tags of struct type t. It panics if one is wrong.
@@ -101,7 +101,7 @@ func (s *schema) field(name string) *field {
 	return nil
 }
 
-// names lists the fields of a request, algorithm left out.
+// names lists the fields of a request, without algorithm.
 func (s *schema) names() string {
 	list := make([]string, len(s.fields))
 	for i, f := range s.fields {
@@ -110,7 +110,7 @@ func (s *schema) names() string {
 	return strings.Join(list, ", ")
 }
 
-// decode fills q, an addressable struct of the schema's type. The error tells every
+// decode fills q, an addressable struct of the schema's type. The error lists every
 // mistake, in an order that does not depend on the request's.
 func (s *schema) decode(q reflect.Value, given []member) error {
 	var problems []error

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// A FailedError says that every line was answered, some of them with an error.
+// A FailedError reports that some lines were answered with an error.
 type FailedError struct {
 	Failed, Requests int
 }
@@ -26,7 +26,7 @@ func (e *FailedError) ExitCode() int { return 1 }
 // *[FailedError] if it could not.
 //
 // An error of r or w, or the end of ctx, stops it early. A request that ctx interrupts
-// gets no reply. Only then a goroutine may remain, in a Read that only r can end.
+// gets no reply. A goroutine may then remain in r.Read until that returns.
 func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -90,7 +90,7 @@ func stopped(ctx context.Context) error {
 	return fmt.Errorf("stopped: %w", context.Cause(ctx))
 }
 
-// protect is answer, but a panic, which is a bug of ours, costs only one reply.
+// protect calls answer. It turns a panic, which is a bug in hamlet, into an error.
 func protect(ctx context.Context, text []byte) (reply []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -12,7 +12,7 @@ import (
 type set struct {
 	text           string // as in the tag
 	lo, hi         float64
-	openLo, openHi bool // without the end itself
+	openLo, openHi bool // the end itself is excluded
 	label          bool // -1 or 1, nothing between
 }
 
@@ -56,7 +56,7 @@ func (s set) has(v float64) bool {
 	return v >= s.lo && v <= s.hi
 }
 
-// check says that s has v, a number that the request spells as text.
+// check returns an error if s lacks v, a number that the request spells as text.
 func (s set) check(v float64, text json.Number) error {
 	switch {
 	case s.has(v):

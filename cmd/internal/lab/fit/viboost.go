@@ -34,8 +34,8 @@ type viBoostRequest struct {
 	TypeUpdate string  `json:"type_update" in:"mode|exact"`
 }
 
-// Omega is computed in the last pass, from the φ before it. Eta, log_norm and elbo are
-// of the last φ; elbo is (91) in full for that omega.
+// The last pass computes omega from the previous φ. Eta, log_norm and elbo belong to the
+// last φ; elbo is the whole of (91) for that omega.
 type viBoostRound struct {
 	stump                // polarity is always 1
 	Alpha      float64   `json:"alpha"`
@@ -90,8 +90,7 @@ type viBoostStageRequest struct {
 	HPrev []float64 `json:"h_prev" shape:"N" in:"[-1e90,1e90]"`
 }
 
-// Elbo and elbo_trace both hold the prior's normalisers; elbo is the last of the
-// trace.
+// Elbo is the last of elbo_trace. Both include the prior's normalisers.
 type viBoostStageReply struct {
 	ELBO      float64   `json:"elbo"`
 	ELBOTrace []float64 `json:"elbo_trace"`
@@ -113,11 +112,11 @@ type gibbsRequest struct {
 	seeded
 	F      [][]float64 `json:"f" shape:"M×N" in:"±1"`
 	Y      []float64   `json:"y" shape:"N" in:"±1"`
-	Sweeps int         `json:"sweeps" default:"2000" in:"[1,1099511627776]"` // kept, after the burn-in
+	Sweeps int         `json:"sweeps" default:"2000" in:"[1,1099511627776]"` // after the burn-in
 	BurnIn int         `json:"burn_in" default:"200" in:"[0,1099511627776]"`
 }
 
-// Xi, theta and w are averages of their conditional means, c and c2 of draws.
+// Xi, theta and w average their conditional means; c and c2 average draws.
 type gibbsReply struct {
 	C     []float64 `json:"c"`
 	C2    []float64 `json:"c2"`

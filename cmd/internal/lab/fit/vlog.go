@@ -20,8 +20,7 @@ type vLogDensity struct {
 	Mu    []float64 `json:"mu" shape:"K" in:"[0,∞)"`
 }
 
-// density returns the parameters once they can be normalised. The error names
-// beta, gamma or mu.
+// density checks that the density can be normalised. The error names beta, gamma or mu.
 func (q *vLogDensity) density() (vlog.Density, error) {
 	d := vlog.Density{Beta: q.Beta, Gamma: q.Gamma, Mu: q.Mu}
 	err := d.Check()
@@ -40,9 +39,9 @@ type vLogRequest struct {
 	Tau []float64 `json:"tau" shape:"T" default:"[1]" in:"(0,∞)"`
 }
 
-// Densities and moments are those of the normalised density; log_norm is ln of
-// the integral of the product (1), terms with slope 0 included. approx_mode is
-// left out unless all slopes, those of terms with mu 0 too, are of one magnitude.
+// Densities and moments belong to the normalised density. log_norm is ln of the integral
+// of the product (1), with terms of slope 0. approx_mode is left out unless all slopes,
+// also of terms with mu 0, have one magnitude.
 type vLogReply struct {
 	LogNorm    float64   `json:"log_norm"`
 	Mode       float64   `json:"mode"`

@@ -12,14 +12,14 @@ type campaign struct {
 	number  int
 	product string
 	style   style
-	secret  uint64 // of its templates
+	secret  uint64 // seed of its templates
 	sender  sending
 	disguise
 	html, text bool
 	attach     *attachment
 	agent      string
-	poses      bool // as a firm, with that firm's words
-	busts      bool // hashes: each letter has its own domain and random strings
+	poses      bool // as a firm, in the firm's words
+	busts      bool // checksums: each letter has its own domain and random strings
 }
 
 // A sending is how a campaign sends its mail.
@@ -27,7 +27,7 @@ type sending uint8
 
 const (
 	botnet      sending = iota // any computer, any name
-	bulkSender                 // a rented account at one who sends for honest firms, too
+	bulkSender                 // a rented account at a sender that also serves honest firms
 	stolen                     // accounts of people who write ham
 	ownMachines                // a few machines under changing domains
 )
@@ -81,11 +81,11 @@ func (g *Generator) newCampaign(k int) *campaign {
 }
 
 // activeCampaign draws one of the campaigns that are active at message n. They begin at
-// even distances and last twice Life, most of it fading.
+// equal intervals and last up to twice Life.
 func (g *Generator) activeCampaign(n int) *campaign {
 	spacing := max(1, g.cfg.Life/g.cfg.Active)
-	// A letter's campaign is of this age in units of Life: it rises for a tenth
-	// and fades like 1/√age, until it ends short of 2.
+	// The campaign's age in units of Life. Its volume rises until 0.1, then falls like
+	// 1/√age until 1.95.
 	u, v := g.rand.Float64(), g.rand.Float64()
 	age := float64(0.1*u) + float64(1.85*float64(v*v))
 	return g.campaigns.get((n-int(age*float64(g.cfg.Life))+2*g.cfg.Life)/spacing, g.newCampaign)
@@ -112,7 +112,7 @@ func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	}
 	g.routeSpam(l, c, name, domain)
 
-	// A template has the same words for all letters, except the spun ones.
+	// All letters of a template have the same words, except the spun ones.
 	template := rand.New(rand.NewPCG(c.secret, uint64(1+r.IntN(3)+4*(n/period))))
 	s := spun{c.style, template, r}
 	l.subject = s.phrase(2 + template.IntN(5))
@@ -126,7 +126,7 @@ func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	}
 	link := fmt.Sprintf("https://%s/%s?%x", domain, pick(template, c.style.topic), r.Uint32())
 	if c.sender == stolen && r.IntN(2) == 0 {
-		link = friendlyLink(r) // which leads on
+		link = friendlyLink(r) // which redirects to the campaign's site
 	}
 	for i := range paragraphs {
 		g.text = s.paragraph(g.text, 1+template.IntN(3))
@@ -158,7 +158,7 @@ func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 	}
 }
 
-// routeSpam gives a message of c its sender and its way.
+// routeSpam sets the sender and the hops of a message of c.
 func (g *Generator) routeSpam(l *letter, c *campaign, name, domain string) {
 	r := g.rand
 	switch c.sender {
@@ -177,15 +177,15 @@ func (g *Generator) routeSpam(l *letter, c *campaign, name, domain string) {
 		l.hops, l.ip = []string{l.from.host}, address(r)
 		l.authentic = pick(r, []string{"fail", "none", "pass", "softfail"})
 		if r.IntN(3) == 0 {
-			l.hops = append(l.hops, "smtp."+pick(r, providers)) // a forged one
+			l.hops = append(l.hops, "smtp."+pick(r, providers)) // forged
 		}
 	}
 	l.encoding = encoding(min(2, c.secret>>32%6/2))
 	l.bare = c.secret>>40%2 == 0
 }
 
-// A spun text takes its words from the template, and one in twelve from the message's
-// own random numbers.
+// A spun text draws one phrase or sentence in twelve at random, and the rest from the
+// template.
 type spun struct {
 	style
 	template, own *rand.Rand
@@ -209,8 +209,7 @@ func (s *spun) paragraph(dst []byte, n int) []byte {
 	return append(dst[:len(dst)-1], "\n\n"...)
 }
 
-// hide applies a campaign's disguise to words of text. Entities are for text
-// that is only HTML.
+// hide disguises words of text. It uses entities only if the message is only HTML.
 func (d disguise) hide(text []byte, r *rand.Rand, onlyHTML bool) []byte {
 	if d == plainWords || d == commentsInWords || d == entities && !onlyHTML {
 		return text
@@ -239,7 +238,7 @@ func (d disguise) hide(text []byte, r *rand.Rand, onlyHTML bool) []byte {
 	return out
 }
 
-// breakWords puts HTML comments into words, where no tag is.
+// breakWords puts HTML comments into words outside tags.
 func breakWords(html []byte, r *rand.Rand) []byte {
 	out := make([]byte, 0, len(html)*5/4)
 	inTag := false

@@ -28,7 +28,7 @@ func (f *Flags) Config() (Config, error) {
 		}
 		return max(0, n-1)
 	}
-	// A share says how strong a change is; 0 is the default of Config.
+	// share returns the strength of a change; 0 means the default of Config.
 	share := func(flag string, v *float64, of string, n int) float64 {
 		switch {
 		case v == nil:

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A project is a subject of ham for a while, with words of its own.
+// A project is a temporary subject of ham, with its own words.
 type project struct {
 	name    string
 	members []int // of the people
 	style   style
 	list    string // its mailing list
-	secret  uint64 // of its threads' ids
+	secret  uint64 // seed of its threads
 }
 
 // A project begins every projectSpacing events and lasts projectsActive times as long.
@@ -48,14 +48,14 @@ func (g *Generator) activeProject(n int) *project {
 	})
 }
 
-// route sends l the way a person's mail goes.
+// route makes l a message that p sends from their usual host.
 func (l *letter) route(p person, r *rand.Rand) {
 	l.from = p
 	l.hops = []string{p.host}
 	if r.IntN(2) == 0 {
 		l.hops = append(l.hops, fmt.Sprintf("[10.%d.%d.%d]", r.IntN(256), r.IntN(256), r.IntN(256)))
 	}
-	h := mix(len(p.host), int(p.host[5])) // a host has an address of its own
+	h := mix(len(p.host), int(p.host[5])) // each host has one address
 	l.ip = fmt.Sprintf("203.0.%d.%d", h%250, h>>8%250)
 	l.authentic = pick(r, []string{"pass", "pass", "pass", "pass", "none", "softfail"})
 	l.encoding = encoding(min(2, r.IntN(8)/3))
@@ -69,7 +69,7 @@ func (g *Generator) personMail(l *letter, p *project) {
 	}
 }
 
-// conversation is a letter between people, as often as not an answer.
+// conversation writes a letter between people; two in three are answers.
 func (g *Generator) conversation(l *letter, p *project) {
 	r := g.rand
 	g.personMail(l, p)
@@ -122,7 +122,7 @@ func (g *Generator) sign(dst []byte, l *letter) []byte {
 	return fmt.Appendf(dst, "%s\n", first)
 }
 
-// quote appends what is answered, which is the thread's own first letter.
+// quote appends the thread's first letter as a quotation.
 func (g *Generator) quote(dst []byte, p *project, topic *rand.Rand) []byte {
 	author := g.people[p.members[topic.IntN(len(p.members))]]
 	dst = fmt.Appendf(dst, "On Monday %s wrote:\n", author.name)
@@ -134,8 +134,8 @@ func (g *Generator) quote(dst []byte, p *project, topic *rand.Rand) []byte {
 	return append(dst, '\n')
 }
 
-// note is a line or two between friends, often with a link: what spam from a
-// broken-into account looks like.
+// note writes one line between friends, often with a link. Spam from stolen accounts
+// looks like it.
 func (g *Generator) note(l *letter, n int) {
 	r := g.rand
 	p := g.activeProject(n)
@@ -150,13 +150,12 @@ func (g *Generator) note(l *letter, n int) {
 	l.text = g.sign(append(g.text, '\n'), l)
 }
 
-// friendlyLink is a link into one of the places where everybody keeps things.
+// friendlyLink makes a link to a site where people share files.
 func friendlyLink(r *rand.Rand) string {
 	return fmt.Sprintf("https://%s.example/%s/%d", pick(r, []string{"photos", "news", "videos", "maps", "docs"}), pick(r, personal), r.IntN(1e6))
 }
 
-// inquiry comes from somebody who never wrote before: a question about an
-// offer, an application, a complaint.
+// inquiry writes a message from a stranger.
 func (g *Generator) inquiry(l *letter) {
 	r := g.rand
 	first, last := pick(r, firstNames), pick(r, lastNames)
@@ -192,16 +191,16 @@ type firm struct {
 	style        style
 	esp          string // who sends its newsletters
 	html         bool
-	secret       uint64 // of its newsletters
+	secret       uint64 // seed of its newsletters
 }
 
-// firmSpacing is after how many events a firm that nobody knew appears.
+// A new firm appears every firmSpacing events.
 const (
 	firmSpacing = 900
 	firmsActive = 50
 )
 
-// bulk senders serve firms, and the odd spammer.
+// Bulk senders serve firms and some spammers.
 var bulkSenders = []string{"bulkpost.example", "sendwell.example", "mailrocket.example"}
 
 func (g *Generator) activeFirm(n int) *firm {
@@ -225,7 +224,7 @@ func (g *Generator) activeFirm(n int) *firm {
 	})
 }
 
-// routeBulk sends l through one who sends for many.
+// routeBulk sends l through the bulk sender esp.
 func (l *letter) routeBulk(name, local, domain, esp string, r *rand.Rand) {
 	l.from = person{name: name, address: local + "@" + domain, host: "out." + esp}
 	node := r.IntN(40)
@@ -235,7 +234,7 @@ func (l *letter) routeBulk(name, local, domain, esp string, r *rand.Rand) {
 	l.fields = append(l.fields, fmt.Sprintf("List-Unsubscribe: <https://%s/u/%x>", domain, r.Uint32()), "Precedence: bulk")
 }
 
-// newsletter is advertising that was asked for.
+// newsletter writes advertising that the reader subscribed to.
 func (g *Generator) newsletter(l *letter, n int) {
 	r := g.rand
 	f := g.activeFirm(n)
@@ -254,7 +253,7 @@ func (g *Generator) newsletter(l *letter, n int) {
 	}
 }
 
-// receipt is what a shop or a bank writes after something happened.
+// receipt writes a shop's or a bank's notice.
 func (g *Generator) receipt(l *letter, n int) {
 	r := g.rand
 	f := g.activeFirm(n)
@@ -277,7 +276,7 @@ func (g *Generator) receipt(l *letter, n int) {
 	}
 }
 
-// mailingList is a letter to a project's list.
+// mailingList writes a letter to a project's list.
 func (g *Generator) mailingList(l *letter, n int) {
 	p := g.activeProject(n)
 	g.conversation(l, p)
@@ -289,7 +288,7 @@ func (g *Generator) mailingList(l *letter, n int) {
 	l.html = nil
 }
 
-// report is written by a machine.
+// report writes a machine's report.
 func (g *Generator) report(l *letter, n int) {
 	r := g.rand
 	host := fmt.Sprintf("%s%d.%s", pick(r, []string{"db", "web", "build", "backup"}), r.IntN(12), here)
@@ -304,7 +303,7 @@ func (g *Generator) report(l *letter, n int) {
 	l.text = g.text
 }
 
-// invitation asks to a meeting, with its calendar entry.
+// invitation writes an invitation to a meeting, with a calendar entry.
 func (g *Generator) invitation(l *letter, n int) {
 	r := g.rand
 	p := g.activeProject(n)
@@ -315,7 +314,7 @@ func (g *Generator) invitation(l *letter, n int) {
 	l.attachments = []attachment{{"invite.ics", "text/calendar", 300}}
 }
 
-// asHTML marks text up, an empty line becoming a paragraph.
+// asHTML converts text to HTML. An empty line begins a paragraph.
 func (g *Generator) asHTML(text []byte) []byte {
 	g.html = append(g.html[:0], "<html><head><style>p{margin:1em}</style></head><body>\n<p>"...)
 	for line := range bytes.Lines(text) {

@@ -14,11 +14,11 @@ import (
 // A person writes and receives mail.
 type person struct {
 	name, address string
-	host          string // that their mail is sent by
+	host          string // sends their mail
 	agent         string
 }
 
-const here = "example.org" // whose mail it is
+const here = "example.org" // the recipients' domain
 
 var (
 	providers = []string{"mailhaus.example", "post.example", "fastbox.example", "univ.example", here, here}
@@ -57,21 +57,21 @@ const (
 	base64Encoding
 )
 
-// A letter is a message before it is written down.
+// A letter is a message before it is encoded.
 type letter struct {
 	from, to    person
 	subject     string
 	date        time.Time
 	skew        time.Duration // how far the sender's clock is off
-	hops        []string      // hosts it came through, the last one first, ours left out
-	ip          string        // that our server saw
-	authentic   string        // what our server found: "pass", "fail", "none"
+	hops        []string      // hosts that it passed, last first, without ours
+	ip          string        // address that our server saw
+	authentic   string        // our server's check of the sender: "pass", "fail", "none"
 	fields      []string      // further header fields
-	id, reply   string        // message ids without their brackets
+	id, reply   string        // message ids without brackets
 	text, html  []byte
 	encoding    encoding
 	attachments []attachment
-	bare        bool // without the courtesies of a mail program
+	bare        bool // lacks the optional headers of a mail program
 }
 
 func messageID(r *rand.Rand, host string) string {
@@ -84,7 +84,7 @@ func address(r *rand.Rand) string {
 
 const mailDate = "Mon, 2 Jan 2006 15:04:05 -0700"
 
-// append writes the message with the headers of every hop.
+// append appends the message with the headers of every hop.
 func (l *letter) append(dst []byte, r *rand.Rand) []byte {
 	b := bytes.NewBuffer(dst)
 	at := l.date
@@ -119,7 +119,7 @@ func (l *letter) append(dst []byte, r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// encoded writes a field's text as RFC 2047 has it, where that is needed.
+// encoded encodes a field's text by RFC 2047 if necessary.
 func encoded(s string) string {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -170,7 +170,7 @@ func (l *letter) part(b *bytes.Buffer, mediaType string, content []byte) {
 	case quotedPrintable:
 		b.WriteString("quoted-printable\n\n")
 		w := quotedprintable.NewWriter(b)
-		w.Write(content) // a Buffer takes everything
+		w.Write(content) // a Buffer never fails
 		w.Close()
 	case base64Encoding:
 		b.WriteString("base64\n\n")

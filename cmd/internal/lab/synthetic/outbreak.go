@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// An outbreak begins at Config.CampaignAt: six campaigns run at once, and for 1,000
-// events one ends and another begins every 25; the last ones stay. (A single campaign of
-// near-equal letters is learnt from three of them.) Each campaign has words of its own,
-// every other one an alphabet that no other mail has. Each letter has its own host,
-// links to its own domain and carries strings of random letters, so that no two letters
-// have one checksum (hash busters; Graham-Cumming, The spammers' compendium, 2003).
+// An outbreak begins at Config.CampaignAt. Six campaigns run at once. For 1,000 events,
+// one ends and another begins every 25 events; the last six stay. (The model learns a
+// single campaign from three letters.) Each campaign has its own words; every second one
+// has an alphabet that no other mail uses. Each letter has its own host and domain, and
+// random strings against checksums (hash busters; Graham-Cumming, The spammers'
+// compendium, 2003).
 const (
 	outbreakWidth   = 6  // campaigns at once
 	outbreakSpacing = 25 // events
@@ -29,7 +29,7 @@ var alphabets = []string{
 func (g *Generator) outbreakCampaign(n int) *campaign {
 	begun := min((n-g.cfg.CampaignAt)/outbreakSpacing, outbreakLast)
 	k := begun + g.rand.IntN(outbreakWidth)
-	return g.campaigns.get(-1-k, g.newOutbreakCampaign) // others are numbered from 0
+	return g.campaigns.get(-1-k, g.newOutbreakCampaign) // other campaigns are numbered from 0
 }
 
 func (g *Generator) newOutbreakCampaign(number int) *campaign {

@@ -38,24 +38,24 @@ import (
 	"hamlet/stream/mail"
 )
 
-// A Config says what is made. Events count from 0. A fault at event 0 never happens.
+// A Config configures the stream. Events count from 0. A fault at event 0 is off.
 type Config struct {
 	Seed      uint64
 	SpamShare float64 // mean fraction of spam; default 0.4
-	Life      int     // events that a campaign lasts, about; default 3000
-	Active    int     // campaigns at a time, about; default 8
+	Life      int     // about how many events a campaign lasts; default 3000
+	Active    int     // about how many campaigns run at once; default 8
 
 	Noise float64 // fraction of all labels that are wrong from the beginning
 
-	CampaignAt    int     // covariate change: from this event on there is an outbreak of new campaigns
-	CampaignShare float64 // fraction of mail that is outbreak; default 0.3
+	CampaignAt    int     // covariate change: an outbreak of new campaigns begins at this event
+	CampaignShare float64 // fraction of mail that belongs to the outbreak; default 0.3
 	PolicyAt      int     // concept change: from this event on, newsletters count as spam
 	BadFeedAt     int     // label noise: from this event on, the source BadFeed mislabels
 	BadFeedRate   float64 // fraction of its labels that are wrong; default 0.5
 }
 
-// BadFeed is the source that Config.BadFeedAt spoils. It labels a quarter of the
-// events.
+// BadFeed is the source that mislabels from Config.BadFeedAt on. It labels a quarter of
+// the events.
 const BadFeed = "user-reports"
 
 // The sources and their shares of the events.
@@ -132,8 +132,8 @@ const (
 	firmStream
 )
 
-// mix turns a stream and a number into the second half of a PCG's seed
-// (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+// mix maps a stream and a number to the second word of a PCG's seed (the finaliser of
+// SplitMix64, Steele, Lea and Flood 2014).
 func mix(stream, n int) uint64 {
 	z := uint64(stream)<<56 + uint64(n)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -141,8 +141,8 @@ func mix(stream, n int) uint64 {
 	return z ^ z>>31
 }
 
-// Items returns limit events, or endless ones if limit is 0. It flips labels by flip and
-// by cfg. Each iteration yields the same.
+// Items returns limit events, or endless ones if limit is 0. cfg and flip make some
+// labels wrong. Each iteration yields the same events.
 func Items(cfg Config, limit int, flip source.FlipConfig) (iter.Seq2[source.Item, error], error) {
 	err := errors.Join(cfg.complete(), flip.Check())
 	if limit < 0 {
@@ -167,10 +167,10 @@ func Items(cfg Config, limit int, flip source.FlipConfig) (iter.Seq2[source.Item
 	}, nil
 }
 
-// Seek makes message n, from 0, the next one.
+// Seek makes Next return message n, counted from 0.
 func (g *Generator) Seek(n int) { g.next = n }
 
-// Next returns the next message, reduced as any mail is. It owns its memory.
+// Next returns the next message, reduced like any mail. The item owns its memory.
 func (g *Generator) Next() (source.Item, error) {
 	n := g.next
 	g.next++
@@ -200,7 +200,7 @@ func (g *Generator) Next() (source.Item, error) {
 }
 
 // wrong decides whether a label is wrong. It always draws twice, so that one fault does
-// not change another.
+// not affect the other.
 func (g *Generator) wrong(n int, feed string) bool {
 	noise, bad := g.rand.Float64(), g.rand.Float64()
 	return noise < g.cfg.Noise ||
@@ -256,15 +256,14 @@ func (g *Generator) shareAt(n int) float64 {
 	return g.cfg.SpamShare * swing
 }
 
-// The stream begins at an arbitrary date, with a message every 40 seconds or so.
+// The stream begins at an arbitrary date. A message comes about every 40 seconds.
 var began = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 
 func timeOf(n int, r *rand.Rand) time.Time {
 	return began.Add(time.Duration(n)*40*time.Second + time.Duration(r.IntN(40))*time.Second)
 }
 
-// A cache holds values that are made from a number. It drops all when it is full: they
-// can be made again.
+// A cache holds values that can be made again from a number. It drops all when full.
 type cache[T any] struct{ made map[int]T }
 
 func (c *cache[T]) get(k int, make func(int) T) T {

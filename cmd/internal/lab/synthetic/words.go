@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Words of languages. Function words are what any text is mostly made of; the
-// others are shared by spam and ham, each of which takes some of them.
+// The languages' words are mostly function words. Spam and ham draw from the same
+// subject words.
 var (
 	english = strings.Fields(`the of and to in is you that it he was for on are as with his they at be this have from or one had by
 		word but not what all were we when your can said there use an each which she do how their if will up other about out many then
@@ -79,7 +79,7 @@ func coinedWords(r *rand.Rand, n int) []string {
 	return words
 }
 
-// sample takes n words of a list at random, repetition not excluded.
+// sample draws n words of a list, with replacement.
 func sample(r *rand.Rand, words []string, n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -88,8 +88,8 @@ func sample(r *rand.Rand, words []string, n int) []string {
 	return out
 }
 
-// A style is what a text is made of: function words of a language and, for the
-// given share of the words, its subject's.
+// A style is the vocabulary of a text: a fraction share of its words is drawn from
+// topic, the rest from language.
 type style struct {
 	language []string
 	topic    []string
