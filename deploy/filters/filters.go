@@ -9,9 +9,8 @@
 //	ADAPTER train spam|ham FILE
 //	ADAPTER finalize
 //
-// each run in a working directory of the filter's own. FILE is one message. A higher
-// score means spam; one in [0, 1] is a probability. The adapters are embedded in the
-// binary.
+// each run in the filter's own working directory. FILE is one message. Higher scores mean
+// spam; scores in [0, 1] are probabilities. The binary embeds the adapters.
 package filters
 
 import _ "embed"
@@ -21,8 +20,8 @@ import _ "embed"
 //go:embed bogofilter
 var Bogofilter []byte
 
-// Idle is an adapter that does nothing, in as many processes as Bogofilter's: its cost
-// is that of the jig.
+// Idle is an adapter that does nothing. It starts as many processes as Bogofilter's, so
+// its cost is that of the jig.
 //
 //go:embed idle
 var Idle []byte

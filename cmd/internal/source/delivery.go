@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// deliveryTime returns when a message was delivered, in UTC: by the topmost Received
-// header, else the Date header, else an mbox's "From " line. It returns the zero time
-// where none of them says.
+// deliveryTime returns when a message was delivered, in UTC, by its topmost Received
+// header, else its Date header, else an mbox's "From " line, else the zero time.
 func deliveryTime(raw []byte) time.Time {
 	var from, date string
 	rest := raw
@@ -50,8 +49,8 @@ func deliveryTime(raw []byte) time.Time {
 	return time.Time{}
 }
 
-// nextHeader takes one header, unfolded, from b. The name is empty at the end of the
-// headers. A line without a colon has the name "?".
+// nextHeader cuts one header from b and unfolds it. The name is empty at the end of the
+// headers, and "?" for a line without a colon.
 func nextHeader(b []byte) (name, value string, rest []byte) {
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -78,7 +77,7 @@ var (
 	zoneName = regexp.MustCompile(` [A-Za-z][A-Za-z ]*$`)
 )
 
-// dateLayouts are dates that mail programs have written against RFC 5322.
+// dateLayouts are formats of dates in mail that violate RFC 5322.
 var dateLayouts = []string{
 	"2 Jan 2006 15:04:05 -0700",
 	"2 Jan 2006 15:04 -0700",
@@ -96,7 +95,7 @@ var dateLayouts = []string{
 }
 
 // parseDate reads a date in mail, also a malformed one. A date without a zone is UTC.
-// It returns the zero time for what is no date, or lies outside 1970 to 2100.
+// It returns the zero time for other text, and for years outside 1970 to 2100.
 func parseDate(s string) time.Time {
 	if len(s) > 200 {
 		return time.Time{}
@@ -126,17 +125,17 @@ func parseDate(s string) time.Time {
 	}
 }
 
-// zones are the names that RFC 5322 (§4.3) defines. By it every other name is +0000.
+// zones are the names that RFC 5322 (§4.3) defines. It reads every other name as +0000.
 var zones = map[string]string{
 	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }
 
-// lastWord is a zone's name at the end of a date, behind the time. A comment may follow.
+// lastWord matches a zone's name after the time. A comment may follow.
 var lastWord = regexp.MustCompile(`[0-9]\s+([A-Za-z][A-Za-z0-9/_]*)(\s*\(.*)?$`)
 
-// withOffset replaces the name of a zone by its offset. Package time would look the
-// name up in the zone of the machine that it runs on.
+// withOffset replaces the name of a zone by its offset. Package time knows only the names
+// of the machine's local zone.
 func withOffset(s string) string {
 	m := lastWord.FindStringSubmatchIndex(s)
 	if m == nil {

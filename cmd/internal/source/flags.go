@@ -25,9 +25,8 @@ type FlipFlags struct {
 	Seed       *int64   `placeholder:"0" help:"Seed of the flips." group:"Labelled source"`
 }
 
-// Check reports a flag that says how labels are flipped without --flip; --flip 0 counts
-// as given. --seed and --flip-kind uniform pass: they let one run the same command with
-// and without flips.
+// Check reports flags about flips that lack --flip; --flip 0 suffices. It allows --seed
+// and --flip-kind uniform, so that one command line works with and without --flip.
 func (f *FlipFlags) Check() error {
 	if f.Flip != nil {
 		return nil
@@ -47,7 +46,7 @@ type flag struct {
 	given bool
 }
 
-// firstGiven returns the name of the first flag that was given, "" if none was.
+// firstGiven returns the name of the first flag that was given, or "".
 func firstGiven(flags []flag) string {
 	for _, f := range flags {
 		if f.given {
@@ -57,7 +56,7 @@ func firstGiven(flags []flag) string {
 	return ""
 }
 
-// Config returns the configuration that f and flip ask for, over the given paths.
+// Config returns the configuration that f and flip set, for the given paths.
 func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 	return Config{
 		Paths: paths, Format: f.Format,
@@ -68,8 +67,8 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 	}
 }
 
-// Given returns the first flag that was given of those that only a source follows, ""
-// if none was. --dense and --limit are not among them: synthetic mail takes them, too.
+// Given returns the first given flag that only a source takes, or "". Synthetic mail
+// also takes --dense and --limit.
 func (f *Flags) Given() string {
 	return firstGiven([]flag{
 		{"--format", f.Format != ""}, {"--spam", len(f.Spam) > 0}, {"--ham", len(f.Ham) > 0}, {"--index", f.Index != ""},
@@ -78,7 +77,7 @@ func (f *Flags) Given() string {
 	})
 }
 
-// config returns the flips that f asks for.
+// config returns the flips that f sets.
 func (f *FlipFlags) config() FlipConfig {
 	cfg := FlipConfig{Kind: f.FlipKind, Source: f.FlipSource}
 	if f.Flip != nil {

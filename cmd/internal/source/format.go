@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// formatOf returns the format of all inputs: the given one, or what their names and
-// contents tell.
+// formatOf returns the format of all inputs: the given one, or that of their names and
+// contents.
 func formatOf(inputs []*input, given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -37,7 +37,7 @@ func formatOf(inputs []*input, given string) (string, error) {
 	return format, nil
 }
 
-// formatOfName tells a format by a file's extension.
+// formatOfName returns the format of a file's extension.
 func formatOfName(path string) string {
 	switch formatExt(path) {
 	case ".csv":
@@ -52,13 +52,13 @@ func formatOfName(path string) string {
 	return ""
 }
 
-// formatExt returns a file's extension in lower case, without that of compression.
+// formatExt returns a file's extension in lower case. It ignores .gz and .zst.
 func formatExt(name string) string {
 	name = strings.ToLower(name)
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 }
 
-// formatOfContent tells a format by the first bytes of a file, or returns "".
+// formatOfContent returns the format of a file by its first bytes, or "".
 func formatOfContent(head []byte) string {
 	if isTar(head) || bytes.HasPrefix(head, []byte("From ")) {
 		return FormatMail
@@ -87,8 +87,8 @@ func isTar(head []byte) bool {
 	return len(head) >= 512 && bytes.Equal(head[257:262], []byte("ustar"))
 }
 
-// firstLines returns the first complete lines that are not blank, at most n; a
-// single line need not be complete.
+// firstLines returns the first complete lines that are not blank, at most n. A single
+// line may be incomplete.
 func firstLines(head []byte, n int) (rows []string) {
 	text := strings.TrimPrefix(string(head), "\ufeff")
 	for len(rows) < n && text != "" {
@@ -127,8 +127,8 @@ func isSVMLightLine(s string) bool {
 	return isNumber(fields[0])
 }
 
-// isTable reports whether rows look like numbers in columns: the second row, or
-// the only one, has as many fields as the first, at least two, and a number.
+// isTable reports whether rows look like numbers in columns. The second or only row must
+// have a number, and as many fields as the first, at least two.
 func isTable(rows []string) bool {
 	split := newSplitter(separatorOf(rows[0])).split
 	row, err := split(rows[0])
@@ -150,8 +150,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// parseNumber reads a decimal number. It accepts NaN and ±Inf, which the event's
-// validation refuses by name.
+// parseNumber reads a decimal number. It accepts NaN and ±Inf; the event's validation
+// refuses them with the name of the column.
 func parseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "xX_") {
 		return 0, fmt.Errorf("%s is not a number", word(s))
@@ -163,9 +163,8 @@ func parseNumber(s string) (float64, error) {
 	return v, nil
 }
 
-// word quotes s in an error if it is a word, a number or at most three bytes. Of any
-// other value it only counts the bytes: it may be mail or an address, and errors go into
-// logs.
+// word quotes s for an error if it is a word, a number or at most three bytes. For other
+// values it tells only their size: they may be mail or addresses, and errors are logged.
 func word(s string) string {
 	const least, most = 3, 16
 	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }

@@ -15,9 +15,9 @@ import (
 	"hamlet/stream"
 )
 
-// ID returns the id of an item that carries none: the first 12 bytes, in hex, of a
-// SHA-256 over the item's ordinal in its source, its label and its body. The
-// generator of synthetic mail follows the same rule.
+// ID returns the id of an item without one: the first 12 bytes, in hex, of a SHA-256
+// over the item's ordinal in its source, its label and its body. Synthetic mail has ids
+// by the same rule.
 func ID(ordinal int, e *stream.Event) string {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(ordinal))
 	b = append(b, byte(e.Label), byte(e.Body.Kind))
@@ -33,7 +33,7 @@ func ID(ordinal int, e *stream.Event) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// uniform maps an id to [0, 1), as a function of salt, seed and id.
+// uniform hashes salt, seed and id to [0, 1).
 func uniform(salt string, seed int64, id string) float64 {
 	var d xxhash.Digest
 	d.Reset()
@@ -43,8 +43,8 @@ func uniform(salt string, seed int64, id string) float64 {
 	return float64(d.Sum64()>>11) / (1 << 53)
 }
 
-// A FlipConfig says which labels are flipped. Whether an event's is one of them is a
-// function of the seed and the event's id.
+// A FlipConfig says which labels are flipped. The draw for an event depends only on the
+// seed and the event's id.
 type FlipConfig struct {
 	Rate   float64 // probability in [0, 1]
 	From   int     // the first event that may be flipped, counted from 1; 0: the first
@@ -68,10 +68,10 @@ func (f *FlipConfig) check() (errs []error) {
 	return errs
 }
 
-// Check reports every setting that makes no sense.
+// Check reports every invalid setting.
 func (f *FlipConfig) Check() error { return errors.Join(f.check()...) }
 
-// Apply flips the label of e if f asks for it; e is the n-th event, counted from 1.
+// Apply flips the label of e, the n-th event counted from 1, if f says so.
 func (f *FlipConfig) Apply(e *stream.Event, n int) {
 	switch {
 	case f.Rate == 0 || n < f.From || e.Label == stream.Unlabelled:
@@ -90,11 +90,11 @@ func (f *FlipConfig) Apply(e *stream.Event, n int) {
 	}
 }
 
-// An Assignment gives a source a share of the events that carry none. It is
-// written NAME or NAME=SHARE; names without a share divide what is left equally.
+// An Assignment gives a source a fraction of the events that have no source. It is
+// written NAME or NAME=SHARE. Names without a share divide the rest equally.
 type Assignment struct {
 	Name  string
-	Share float64 // in (0, 1]; 0: what is left, divided
+	Share float64 // fraction in (0, 1]; 0: an equal part of the rest
 }
 
 // UnmarshalText reads NAME or NAME=SHARE.
@@ -144,8 +144,8 @@ func checkAssignments(list []Assignment) (errs []error) {
 	return errs
 }
 
-// assign returns the source of the event with this id: the default name where no
-// share covers it.
+// assign returns the source of the event with this id, or the default name if no share
+// covers it.
 func assign(list []Assignment, id string) string {
 	if len(list) == 0 {
 		return stream.DefaultName

@@ -17,7 +17,7 @@ type indexLine struct {
 	place  string
 	label  stream.Label
 	path   string
-	member bool // of an archive; else path is a file
+	member bool // of an archive; otherwise path is a file
 	err    error
 }
 
@@ -44,7 +44,7 @@ func parseIndexLine(line string) (label stream.Label, path string, err error) {
 	return label, path, nil
 }
 
-// openIndex reads the index and finds every message that it names.
+// openIndex reads the index and finds every message in it.
 func (s *Source) openIndex() error {
 	list, err := readIndex(s.cfg.Index)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Source) openIndex() error {
 	return nil
 }
 
-// readIndex reads the lines of an index. A line that cannot be read stays in the
-// list with its error, and becomes a rejection.
+// readIndex reads the lines of an index. A malformed line stays in the list with its
+// error and becomes a rejection.
 func readIndex(name string) ([]indexLine, error) {
 	if _, err := filesUnder(name); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func readIndex(name string) ([]indexLine, error) {
 	return list, nil
 }
 
-// memberNames lists the archives' members. Those of a pipe are found out later.
+// memberNames lists the archives' members. It does not read pipes.
 func memberNames(archives []*input) (map[string]bool, error) {
 	names := map[string]bool{}
 	list := func(in *input) error {
@@ -149,8 +149,8 @@ func memberNames(archives []*input) (map[string]bool, error) {
 	return names, nil
 }
 
-// resolve finds what each line of the index names: a member, or a file. What is
-// neither may still be a member of a pipe.
+// resolve finds the member or the file of each line of the index. Another path may be a
+// member of a pipe.
 func resolve(list []indexLine, members map[string]bool, folders []string, piped bool, index string) error {
 	missing, first := 0, ""
 	for i := range list {
@@ -193,7 +193,7 @@ func resolve(list []indexLine, members map[string]bool, folders []string, piped 
 	return fmt.Errorf("%s, which is neither a member of the tar nor a file under %s: correct %s, or give the tar that belongs to it", first, where, index)
 }
 
-// existing returns path if there is a file, else "".
+// existing returns path if it is a file, else "".
 func existing(path string) string {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return ""
@@ -241,17 +241,17 @@ func readFileDraft(entry *indexLine) (draft, error) {
 	return mailDraft(Message{in.name, raw}, entry.label)
 }
 
-// A memberReader finds members of archives in any order, in one pass. It spools a
-// member that it meets before its turn; in the archive's own order there is none.
+// A memberReader finds members of archives in any order, in one pass. It spools members
+// that come before their turn, which archives in the order of the index do not have.
 type memberReader struct {
 	next    func() (member, error, bool) // the archives' members in their order
 	stop    func()
-	wanted  map[string]int // how often each member is still to be found
+	wanted  map[string]int // how often find will still return each member
 	spooled map[string]spooledMember
 	spool   *spool
 }
 
-// A spooledMember is a place in the spool, or the reason why it cannot be learnt from.
+// A spooledMember is a number in the spool, or the reason for a rejection.
 type spooledMember struct {
 	place int
 	err   error
@@ -283,8 +283,8 @@ func newMemberReader(list []indexLine, archives []*input) *memberReader {
 	return m
 }
 
-// find returns the message of an index's line. Of two members of one name the first
-// counts.
+// find returns the message of an index's line. Of members with the same name it takes
+// the first.
 func (m *memberReader) find(entry *indexLine) (draft, error) {
 	m.wanted[entry.path]--
 	for {
@@ -320,7 +320,7 @@ func (m *memberReader) find(entry *indexLine) (draft, error) {
 	}
 }
 
-// put spools a member for its turn, or the rejection that stands for it.
+// put spools a member, or its rejection.
 func (m *memberReader) put(name string, e *stream.Event, err error) error {
 	var r *Rejection
 	switch {

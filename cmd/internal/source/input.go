@@ -18,26 +18,25 @@ import (
 	"hamlet/cmd/internal/cli"
 )
 
-// usagef returns the error of wrong usage, which has an exit status of its own.
+// usagef returns an error of wrong usage, which has its own exit status.
 func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
-// headSize is how many bytes of an input Open examines.
+// Open examines the first headSize bytes of an input.
 const headSize = 256 << 10
 
-// An input is one file, or a stream that can be read once, unpacked.
+// An input is one file, or a stream that can be read once. Reading it decompresses.
 type input struct {
 	name   string // as the user wrote it, for messages
 	path   string
 	stream io.Reader // standard input or a pipe; nil: the file at path
-	file   *os.File  // the pipe, ours to close
+	file   *os.File  // the pipe, which Source.Close closes
 
-	// unpacked's results for stream, once it has been opened. Only unpacked sets them.
+	// Results of unpacked for an opened stream. Only unpacked sets them.
 	peeked *bufio.Reader
 	closer func()
 }
 
-// inputs returns the files that paths stand for, and everything that is wrong with
-// them.
+// inputs returns the files of paths. The error lists all problems.
 func (s *Source) inputs(paths []string) (list []*input, err error) {
 	var errs []error
 	for _, path := range paths {
@@ -47,8 +46,7 @@ func (s *Source) inputs(paths []string) (list []*input, err error) {
 	return list, errors.Join(errs...)
 }
 
-// inputsOf returns the files that path stands for. Those of a directory come in the
-// order of their names.
+// inputsOf returns the files of path. Those of a directory are sorted by name.
 func (s *Source) inputsOf(path string) ([]*input, error) {
 	if path == "-" {
 		for _, in := range s.once {
@@ -85,8 +83,8 @@ func (s *Source) readOnce(in *input) []*input {
 	return []*input{in}
 }
 
-// filesUnder returns path itself or, if it is a directory, the regular files under it
-// by name, without hidden ones. What cannot be read, or is empty, is an error.
+// filesUnder returns path itself or, if it is a directory, the regular files under it,
+// sorted by name, without hidden ones. Unreadable or empty paths are an error.
 func filesUnder(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -130,15 +128,15 @@ func filesUnder(path string) ([]string, error) {
 	return names, nil
 }
 
-// isRegular reports whether name, or what it links to, is a regular file. Pipes and
-// devices may have no end.
+// isRegular reports whether name, after links, is a regular file. Pipes and devices may
+// never end.
 func isRegular(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// plain returns an error of package os without its operation and path, which our own
-// message names.
+// plain returns an error of package os without its operation and path, because our
+// messages name the path.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -147,8 +145,7 @@ func plain(err error) error {
 	return err
 }
 
-// open returns the input's bytes, unpacked. For a stream it returns the same reader
-// every time.
+// open returns the input's bytes, decompressed. A stream has the same reader every time.
 func (in *input) open() (*bufio.Reader, func(), error) {
 	r, closer, err := in.unpacked()
 	if err != nil {
@@ -157,7 +154,7 @@ func (in *input) open() (*bufio.Reader, func(), error) {
 	return r, closer, err
 }
 
-// unpacked is open, with errors that do not name the input.
+// unpacked is like open, but its errors do not name the input.
 func (in *input) unpacked() (*bufio.Reader, func(), error) {
 	if in.stream != nil {
 		if in.peeked == nil {
@@ -192,8 +189,8 @@ func (in *input) close() error {
 	return nil
 }
 
-// head returns the first bytes, at most headSize. It waits only for the first line of
-// a pipe.
+// head returns the first bytes, at most headSize. On a pipe it waits only for the first
+// line.
 func (in *input) head() ([]byte, error) {
 	r, closer, err := in.open()
 	if err != nil {
@@ -221,7 +218,7 @@ func (in *input) head() ([]byte, error) {
 	return slices.Clone(b), nil
 }
 
-// unpack decompresses gzip and Zstandard, which it tells by their first bytes.
+// unpack decompresses gzip and Zstandard, recognised by their first bytes.
 func unpack(r io.Reader) (*bufio.Reader, func(), error) {
 	packed := bufio.NewReaderSize(r, 64<<10)
 	magic, _ := packed.Peek(4)

@@ -14,12 +14,12 @@ import (
 // maxLine bounds a line: the largest mail, 25 MB, in base64 within an event.
 const maxLine = 36 << 20
 
-// ErrLineTooLong says that a line was skipped; the next may be read.
+// ErrLineTooLong means that a line was skipped; the next may be read.
 var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
 
-// Lines yields the lines of r without their ends, each valid until the next one. It
-// skips a line of more than most bytes and yields [ErrLineTooLong] in its place. Any
-// other error ends the reading. A byte order mark before the first line is dropped.
+// Lines yields the lines of r without newlines, each valid until the next one. It skips
+// a line of more than most bytes and yields [ErrLineTooLong] for it. Any other error is
+// the last. A byte order mark before the first line is dropped.
 func Lines(r io.Reader, most int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		buffered, ok := r.(*bufio.Reader)
@@ -46,8 +46,7 @@ func Lines(r io.Reader, most int) iter.Seq2[[]byte, error] {
 	}
 }
 
-// nextLine appends the next line to buf, its end included. It returns io.EOF where
-// there is none.
+// nextLine appends the next line to buf, with its newline, or returns io.EOF.
 func nextLine(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 	length := 0
 	for {
@@ -67,13 +66,13 @@ func nextLine(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 	}
 }
 
-// errSkip says that a line holds no item.
+// errSkip means that a line holds no item.
 var errSkip = errors.New("no item")
 
 // A lineParser reads one line into an event without an id. It must not keep line.
 type lineParser func(line []byte) (stream.Event, error)
 
-// eachLine reads the inputs one after the other, an item a line. It skips blank lines.
+// eachLine reads the inputs in order, one item per line. It skips blank lines.
 func eachLine(inputs []*input, parse lineParser) drafts {
 	return func(yield func(draft, error) bool) {
 		for _, in := range inputs {

@@ -21,8 +21,8 @@ import (
 	"hamlet/stream/mail"
 )
 
-// maxMessage is one byte more than mail.Reduce takes: enough for it to see that
-// a message is too large, and no more of it.
+// maxMessage is one byte more than mail.Reduce accepts, so that it can refuse larger
+// messages.
 const maxMessage = mail.MaxSize + 1
 
 // A Message is a mail as a mailbox stores it.
@@ -66,8 +66,8 @@ func (s *Source) openMailbox(path string) (*mailbox, error) {
 	return &mailbox{files: files(names), single: true}, nil
 }
 
-// maildirOrTree returns the messages of a Maildir, delivered and seen ones, by
-// name; of any other directory all files under it.
+// maildirOrTree returns the files in new and cur of a Maildir, sorted by name. Of any
+// other directory it returns all files.
 func maildirOrTree(dir string) ([]string, error) {
 	subs := []string{filepath.Join(dir, "cur"), filepath.Join(dir, "new")}
 	if slices.ContainsFunc(subs, func(sub string) bool { info, err := os.Stat(sub); return err != nil || !info.IsDir() }) {
@@ -88,7 +88,7 @@ func maildirOrTree(dir string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, &EmptyError{dir, "the Maildir is empty"}
 	}
-	// A name begins with the time of delivery; cur and new together are in order.
+	// A name begins with the time of delivery.
 	slices.SortFunc(names, func(a, b string) int {
 		return strings.Compare(filepath.Base(a), filepath.Base(b))
 	})
@@ -110,7 +110,7 @@ func (b *mailbox) messages(yield func(Message, error) bool) {
 // file yields the messages of one file.
 func (b *mailbox) file(in *input) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		// One message among many that cannot be read does not stop the others.
+		// An unreadable message among many does not stop the others.
 		fail := func(err error) {
 			if b.single && ownFault(err) {
 				yield(Message{}, &Rejection{Place: in.name, Err: err})
@@ -161,18 +161,18 @@ func (b *mailbox) file(in *input) iter.Seq2[Message, error] {
 	}
 }
 
-// ownFault reports whether a message would fail the same way in every run: it is
-// gone, or not ours to read, or its packing is broken. Any other error of the system
-// (too many open files, a disk, a network file system) may pass. It must not reject
-// the message: later runs would take the message for done.
+// ownFault reports whether a message fails in every run: it is gone, permission is
+// denied, or its compression is broken. Other errors of the system (too many open files,
+// a disk, a network file system) may pass. They must not reject the message, because
+// later runs would skip it as done.
 func ownFault(err error) bool {
 	var system syscall.Errno
 	return !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// movedTo returns where a message of a Maildir lies that is no longer at path. A mail
-// program moves it from new to cur and changes the flags in its name, behind ":2,".
-// It returns "" if the message is gone, or path is in no Maildir.
+// movedTo finds a message of a Maildir that is no longer at path. Mail programs move it
+// from new to cur and change the flags after ":2," in its name. It returns "" if the
+// message is gone, or path is in no Maildir.
 func movedTo(path string) (string, error) {
 	dir, name := filepath.Split(path)
 	dir = filepath.Clean(dir)
@@ -248,7 +248,7 @@ func members(archive string, r io.Reader) iter.Seq2[member, error] {
 	}
 }
 
-// memberName is a member's name as an index may have it.
+// memberName normalises a member's name, as an index may write it.
 func memberName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
 // mailDraft reduces a message to an event without an id.
@@ -262,7 +262,7 @@ func mailDraft(m Message, label stream.Label) (draft, error) {
 	return draft{e, m.Place}, nil
 }
 
-// openMail opens what --spam, --ham and --index name.
+// openMail opens the mail of --spam, --ham or --index.
 func (s *Source) openMail() error {
 	if s.cfg.Index != "" {
 		if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 {
@@ -299,8 +299,8 @@ type labelledBox struct {
 }
 
 // merged reads all boxes and yields their messages by time of delivery. A message
-// whose time is unknown takes that of the one before it in its box. Equal times stay in
-// the order of the command line. Rejections come first.
+// without a time gets that of its predecessor in the box. Equal times stay in the order
+// of the command line. Rejections come first.
 func (s *Source) merged(boxes []labelledBox) drafts {
 	return func(yield func(draft, error) bool) {
 		all := newSpool()

@@ -10,7 +10,7 @@ import (
 	"hamlet/stream/mail"
 )
 
-// parseText reads "label<TAB>text". Bytes that aren't UTF-8 become U+FFFD.
+// parseText reads "label<TAB>text". Invalid UTF-8 becomes U+FFFD.
 func parseText(line []byte) (stream.Event, error) {
 	name, text, ok := strings.Cut(string(line), "\t")
 	if !ok {
@@ -36,7 +36,7 @@ func parseLabel(s string) (stream.Label, error) {
 	return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
 }
 
-// parseJSONL reads an event in JSON. A mail in it is reduced like any other.
+// parseJSONL reads an event in JSON, and reduces a mail in it.
 func parseJSONL(line []byte) (stream.Event, error) {
 	e, err := stream.DecodeJSON(line)
 	if err != nil {
@@ -50,12 +50,12 @@ func parseJSONL(line []byte) (stream.Event, error) {
 	return e, nil
 }
 
-// internedIndices bounds the names of svmlight's indices that are stored.
+// internedIndices bounds the stored names of svmlight's indices.
 const internedIndices = 1 << 20
 
 // svmLight reads rows of SVMlight: "label index:value … # comment". The name of a
-// number is its index in decimal. An index that a row leaves out is 0; the row's event
-// says so of a dense input.
+// number is its index in decimal. A missing index means 0; fill adds it to the event if
+// it is a dense input.
 type svmLight struct {
 	dense []string
 	names map[uint64]string
@@ -125,6 +125,6 @@ func (p *svmLight) fill(b *stream.Body) {
 		}
 	}
 	if err := stream.SortVector(b.Vector); err != nil {
-		panic(err) // no name is there twice
+		panic(err) // names are distinct
 	}
 }

@@ -2,9 +2,9 @@
 // JSON Lines, from files, directories, archives and standard input.
 //
 //	paths ─> format's reader ─> event without id ─> id, source, checks ─> shuffle ─> limit ─> flips ─> Item
-//	              └── cannot be learnt from ───────────┴─> *Rejection, and the stream goes on
+//	              └── cannot be learnt from ───────────┴─> *Rejection; the stream continues
 //
-// To read a table and print what its rows say:
+// To read a table and print its rows:
 //
 //	s, err := source.Open(source.Config{Paths: []string{"rows.csv"}, Positive: "yes"})
 //	if err != nil {
@@ -19,8 +19,8 @@
 // ids included: an id hashes the item's ordinal in the data, its label and its body.
 // Nothing here reads a clock.
 //
-// A source is streamed. Only --shuffle, and mail that is merged by time of delivery,
-// is spooled: the first 256 MiB in memory and the rest in a temporary file.
+// A source is streamed. Only --shuffle, and the merging of mail by time of delivery,
+// spool it: the first 256 MiB in memory and the rest in a temporary file.
 package source
 
 import (
@@ -47,23 +47,23 @@ const (
 
 var formats = []string{FormatMail, FormatText, FormatCSV, FormatSVMLight, FormatJSONL}
 
-// A Config says what to read and how. A zero field has the meaning beside it.
+// A Config says what to read and how. Comments give the meaning of zero fields.
 type Config struct {
 	Paths  []string // files, directories, or "-" for Stdin
-	Format string   // one of the formats; empty: told from names and contents
+	Format string   // one of the formats; empty: recognised by names and contents
 
 	Spam, Ham []string // mail: paths of spam and of ham, merged by time of delivery
 	Index     string   // mail: a file of lines "label,path", in the order of the stream
 
 	Label    string   // csv: the label's column, a name or a number from 1; empty: the last
-	Positive string   // csv: the labels that mean spam, with commas between; empty: spam, 1 and +1
-	Drop     string   // csv: columns to leave out, names or numbers, with commas between
+	Positive string   // csv: labels that mean spam, separated by commas; empty: spam, 1 and +1
+	Drop     string   // csv: columns to leave out, names or numbers, separated by commas
 	Dense    []string // names of dense inputs; empty: all columns of a CSV, else none
 
 	Shuffle *int64       // seed of a permutation of the events; nil: in order
-	Limit   int          // stop after so many events; 0: never
-	Assign  []Assignment // sources for events that carry none
-	Flip    FlipConfig   // wrong labels on purpose
+	Limit   int          // number of events; 0: all
+	Assign  []Assignment // sources for events without one
+	Flip    FlipConfig   // deliberately wrong labels
 
 	Stdin io.Reader // what "-" is; nil: os.Stdin
 }
@@ -75,33 +75,33 @@ func (c *Config) None() bool {
 
 // An Item is one event of a source.
 type Item struct {
-	Ordinal int          // place in the stream from 0, rejected items counted
-	Event   stream.Event // what the learner is taught
-	Truth   stream.Label // the true label; Event.Label differs where it was flipped
+	Ordinal int          // place in the stream from 0, including rejected items
+	Event   stream.Event // what the learner learns
+	Truth   stream.Label // the true label; Event.Label may be flipped
 }
 
-// A Rejection is an item that cannot be learnt from. The stream goes on after it.
+// A Rejection is an item that cannot be learnt from. The stream continues after it.
 type Rejection struct {
 	Ordinal int    // place in the stream from 0
 	Place   string // "file:line", a file, a member of an archive
-	Err     error  // what is wrong with it
+	Err     error  // the reason
 }
 
 func (r *Rejection) Error() string { return r.Place + ": " + r.Err.Error() }
 func (r *Rejection) Unwrap() error { return r.Err }
 
-// An EmptyError says that a source holds nothing at all.
+// An EmptyError means that a source holds nothing.
 type EmptyError struct {
 	Place string
-	What  string // is empty
+	What  string // what is empty
 }
 
 func (e *EmptyError) Error() string {
 	return e.Place + ": " + e.What + ", there is nothing to learn from"
 }
 
-// drafts is what a format's reader yields: an event without an id for each item, or a
-// *Rejection. Any other error is the last.
+// drafts yields a format's items: each a draft or a *Rejection. Any other error is the
+// last.
 type drafts = iter.Seq2[draft, error]
 
 // A draft is an event without an id.
@@ -119,22 +119,22 @@ func isRejection(err error) bool {
 	return errors.As(err, &r)
 }
 
-// A Source is labelled data that can be read. Open sets its fields; while reading, only
-// the counts and consumed change.
+// A Source is labelled data that can be read. Open sets its fields. Reading changes only
+// the counts and consumed.
 type Source struct {
 	cfg    Config
 	dense  []string
 	drafts drafts
-	once   []*input // standard input and pipes, which can be read only once
+	once   []*input // standard input and pipes; they can be read only once
 
-	total    atomic.Int64 // items of the stream; −1 while it is unknown
+	total    atomic.Int64 // items of the stream; −1: unknown
 	rejected atomic.Int64 // items of the last reading
 	consumed bool         // Events has read an input of once
 }
 
-// Open checks all that cfg names, without reading it through. It reports everything
-// that is wrong at once: what is missing, unreadable or empty, a format that it cannot
-// tell, columns that don't exist or aren't numbers.
+// Open checks the data that cfg names, without reading all of it. It reports all problems
+// at once: missing, unreadable or empty files, unknown formats, and columns that don't
+// exist or aren't numbers.
 func Open(cfg Config) (*Source, error) {
 	if cfg.Stdin == nil {
 		cfg.Stdin = os.Stdin
@@ -165,7 +165,7 @@ func Open(cfg Config) (*Source, error) {
 // Once reports whether the source can be read only once: standard input or a pipe.
 func (s *Source) Once() bool { return len(s.once) > 0 }
 
-// openFormat chooses the reader by the format.
+// openFormat chooses the format's reader.
 func (s *Source) openFormat() error {
 	if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 || s.cfg.Index != "" {
 		if s.cfg.Format != "" && s.cfg.Format != FormatMail {
@@ -208,17 +208,17 @@ func (s *Source) openFormat() error {
 	return nil
 }
 
-// Dense returns the names of the dense inputs: those of the configuration. If it names
-// none, they are all columns of a CSV that are neither label nor dropped, in their
-// order; other formats have none.
+// Dense returns the names of the dense inputs in the configuration. By default they are
+// all columns of a CSV that are neither label nor dropped, in order; other formats have
+// none.
 func (s *Source) Dense() []string { return slices.Clone(s.dense) }
 
-// Rejected returns how many items the last run of Events has rejected so far. It may
-// be called while another goroutine reads.
+// Rejected returns how many items the last run of Events has rejected so far. It is safe
+// while another goroutine reads.
 func (s *Source) Rejected() int { return int(s.rejected.Load()) }
 
-// Total returns how many items Events yields, rejected ones counted, once that is
-// known. It may be called while another goroutine reads.
+// Total returns how many items Events yields, including rejected ones, if known. It is
+// safe while another goroutine reads.
 func (s *Source) Total() (n int, known bool) {
 	n = int(s.total.Load())
 	if n < 0 {
@@ -239,10 +239,9 @@ func (s *Source) Close() error {
 	return errors.Join(errs...)
 }
 
-// Events reads the source from its beginning. It yields items in order, each owning
-// its memory, and a *[Rejection] for each item that cannot be learnt from. Any other
-// error is the last. It may be called again after the end, unless the source can be
-// read only [Source.Once].
+// Events reads the source from its beginning. It yields items in order, which own their
+// memory, or a *[Rejection]. Any other error is the last. It may be called again after
+// the end, unless the source can be read only [Source.Once].
 func (s *Source) Events() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if len(s.once) > 0 {
@@ -314,8 +313,8 @@ func (s *Source) complete(e *stream.Event, ordinal int) error {
 	return checkSize(e)
 }
 
-// checkSize refuses what no broker would carry, here and not only in ingest, so
-// that eval learns from the same events as the services.
+// checkSize refuses events that are too large for a broker, so that eval learns from the
+// same events as the services.
 func checkSize(e *stream.Event) error {
 	size := len(e.Body.Mail) + len(e.Body.Text)
 	for _, n := range e.Body.Vector {
@@ -331,7 +330,7 @@ func checkSize(e *stream.Event) error {
 	return nil
 }
 
-// shuffled yields the rejections in order, then the events as the seed has it.
+// shuffled yields the rejections in order, then the events permuted by the seed.
 func (s *Source) shuffled(yield func(stream.Event, error) bool) {
 	all := newSpool()
 	defer all.close()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A splitter cuts rows into fields by RFC 4180, a line a row. The separator may also
-// be a blank: any run of blanks and tabs counts as one.
+// A splitter cuts rows into fields by RFC 4180, one row per line. The separator may also
+// be a blank: a run of blanks and tabs counts as one separator.
 type splitter struct {
 	separator rune
 	row       strings.Reader
@@ -19,14 +19,14 @@ func newSplitter(separator rune) *splitter {
 	s := &splitter{separator: separator}
 	s.csv = csv.NewReader(&s.row)
 	s.csv.Comma = separator
-	s.csv.TrimLeadingSpace = separator != '\t' // a tab is space, too
+	s.csv.TrimLeadingSpace = separator != '\t' // a tab counts as space
 	s.csv.FieldsPerRecord = -1
 	s.csv.ReuseRecord = true
 	return s
 }
 
-// separatorOf returns what separates the fields of a row: the first of ; tab and ,
-// that stands outside quotes, else a blank.
+// separatorOf returns a row's separator: the first of ; tab and , that occurs outside
+// quotes, else a blank.
 func separatorOf(row string) rune {
 	outside := ""
 	for i, part := range strings.Split(row, `"`) {
@@ -42,8 +42,8 @@ func separatorOf(row string) rune {
 	return ' '
 }
 
-// split returns a row's fields without quotes and the blanks around them. They are
-// valid until the next call.
+// split returns a row's fields without quotes and surrounding blanks. They are valid
+// until the next call.
 func (s *splitter) split(row string) ([]string, error) {
 	if s.separator == ' ' {
 		row = strings.TrimRight(strings.ReplaceAll(row, "\t", " "), " ")
@@ -52,7 +52,7 @@ func (s *splitter) split(row string) ([]string, error) {
 	fields, err := s.csv.Read()
 	if err != nil {
 		var syntax *csv.ParseError
-		if errors.As(err, &syntax) { // its line is always the first
+		if errors.As(err, &syntax) { // its line is always 1
 			err = fmt.Errorf("byte %d: %w", syntax.Column, syntax.Err)
 		}
 		return nil, err

@@ -12,11 +12,10 @@ import (
 // messages. The rest goes to a temporary file.
 const spoolMemory = 256 << 20
 
-// A spool stores events for reading them in another order. Events are numbered from 0
-// as they were added.
+// A spool stores events for reading them in another order. add numbers them from 0.
 //
-// Invariant: event i is the bytes from ends[i] to ends[i+1] of memory and file, one
-// after the other, and lies in one of them. Only add writes them.
+// Invariant: event i is the bytes from ends[i] to ends[i+1] of memory followed by file.
+// It lies in one of them. Only add writes them.
 type spool struct {
 	limit  int // bytes in memory
 	memory []byte
@@ -46,7 +45,7 @@ func (s *spool) add(e *stream.Event) error {
 		if s.file, err = os.CreateTemp("", "hamlet-source-*"); err != nil {
 			return spoolError(err)
 		}
-		os.Remove(s.file.Name()) // the system frees it when it is closed, or we are killed
+		os.Remove(s.file.Name()) // the system frees it at the end of the process at the latest
 		s.out = bufio.NewWriterSize(s.file, 1<<20)
 	}
 	if _, err := s.out.Write(b); err != nil {

@@ -12,18 +12,18 @@ import (
 	"hamlet/stream"
 )
 
-// A table is how a CSV is to be read, found from its first rows.
+// A table is the layout of a CSV, found from its first rows.
 type table struct {
 	rows    *splitter
 	header  []string // the first row, if it names the columns
 	columns []string // names of all columns
 	label   int      // index of the label's column
 
-	inputs []tableInput // the columns that are learnt from, by name, as an event's vector is sorted
-	dense  []string     // their names, or those that --dense chose, in the file's order
+	inputs []tableInput // the columns to learn from, sorted by name like an event's vector
+	dense  []string     // names of all inputs, or those of --dense, in the file's order
 
 	positive []string
-	anyOther bool // every other label is ham: --positive was given
+	anyOther bool // all other labels are ham, because --positive was given
 }
 
 type tableInput struct {
@@ -31,7 +31,7 @@ type tableInput struct {
 	column int
 }
 
-// openTable finds out from its first rows how in is to be read.
+// openTable finds the layout of in from its first rows.
 func openTable(in *input, cfg *Config) (*table, error) {
 	head, err := in.head()
 	if err != nil {
@@ -85,8 +85,8 @@ func newTable(rows []string, cfg *Config) (*table, error) {
 	return t, t.checkFirst(row)
 }
 
-// nameColumns takes the names of the header. A column without one is called by its
-// number, from 1.
+// nameColumns takes the names from the header. A column without a name gets its number,
+// from 1.
 func (t *table) nameColumns(n int) error {
 	var errs []error
 	for i := range n {
@@ -102,10 +102,10 @@ func (t *table) nameColumns(n int) error {
 	return errors.Join(errs...)
 }
 
-// choose finds the column of the label and those that are learnt from.
+// choose finds the column of the label and the columns to learn from.
 func (t *table) choose(cfg *Config) error {
 	var errs []error
-	// find returns the column that a flag names, or notes what is wrong with it.
+	// find returns the column that a flag names, or adds to errs.
 	find := func(flag, name string) (column int, ok bool) {
 		column, err := t.find(name)
 		if err != nil {
@@ -152,7 +152,7 @@ func (t *table) choose(cfg *Config) error {
 	return errors.Join(errs...)
 }
 
-// find returns the column of this name or, where no column is called so, number.
+// find returns the column of this name or, if there is none, of this number.
 func (t *table) find(name string) (int, error) {
 	if i := slices.Index(t.columns, name); i >= 0 {
 		return i, nil
@@ -189,7 +189,7 @@ func (t *table) checkFirst(row []string) error {
 	return errors.Join(errs...)
 }
 
-// parse reads one row. It skips the header, also where a later file repeats it.
+// parse reads one row. It skips the header, also in later files.
 func (t *table) parse(line []byte) (stream.Event, error) {
 	fields, err := t.rows.split(string(line))
 	switch {
@@ -217,8 +217,8 @@ func (t *table) parse(line []byte) (stream.Event, error) {
 	return e, nil
 }
 
-// labelOf reads a label, as text or as a number. With --positive every label that it
-// does not name is ham.
+// labelOf reads a label, as text or as a number. With --positive all labels not named
+// there are ham.
 func (t *table) labelOf(s string) (stream.Label, error) {
 	switch {
 	case sameLabel(s, t.positive):

@@ -20,8 +20,8 @@ type fault struct {
 	of func(w *population, r *rand.Rand) change
 }
 
-// A change alters one event. It must not write to the body, which events share. False
-// drops the event.
+// A change alters one event. It replaces the vector or message of the body, because
+// events share them. False drops the event.
 type change func(ex *model.Example) (keep bool)
 
 const (
