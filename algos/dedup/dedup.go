@@ -1,5 +1,5 @@
-// Package dedup knows the last events of a stream again, so that a copy of one
-// changes nothing: a log that is delivered at least once brings copies.
+// Package dedup recognises copies of the last events of a stream. A log that is
+// delivered at least once brings copies.
 //
 //	seen := dedup.New(100_000)
 //	key := seen.Key(tenant, source, id)
@@ -9,13 +9,11 @@
 //	… // learn the event
 //	seen.Add(key)
 //
-// A [Window] is a ring of 64-bit keys, which is what is saved, and a hash index
-// over it. It takes two different events for one with a probability of
-// limit/2⁶⁴, 5·10⁻¹⁵ an event at a limit of 100,000. Has and Add cost O(1) and
-// allocate nothing once the window is full.
+// A [Window] is a ring of 64-bit keys with a hash index. Only the ring is saved. A
+// new event is mistaken for a copy with probability limit/2⁶⁴: 5·10⁻¹⁵ at a limit of
+// 100,000. Has and Add cost O(1) and allocate nothing once the window is full.
 //
-// Invariant: the ring's keys are different and not 0, and the index holds exactly
-// them.
+// Invariant: the ring's keys differ and are not 0. The index holds exactly these keys.
 package dedup
 
 import (
@@ -26,22 +24,20 @@ import (
 	"slices"
 )
 
-// A Window holds the last keys that were added. One goroutine uses it.
+// A Window holds the last keys that were added. It is not safe for concurrent use.
 type Window struct {
 	limit   int      // the most keys, at least 1
 	ring    []uint64 // grows to limit, then the oldest is overwritten
 	next    int      // where the next key goes: len(ring) until the ring is full
 	index   []uint64 // open addressing, at most half full; 0 is an empty slot
-	scratch []byte   // of Key
+	scratch []byte   // Key's buffer
 }
 
-// New returns an empty Window of at most limit keys, limit ≥ 1. It allocates as
-// keys come.
+// New returns an empty Window of at most limit keys, limit ≥ 1. It grows as keys are added.
 func New(limit int) *Window { return &Window{limit: limit} }
 
-// Key names something by its parts: the first 8 bytes, little endian, of the
-// SHA-256 of all parts, each after its length as a uint32. 0 stands for no key,
-// and becomes 1. Key changes nothing but scratch memory.
+// Key returns the first 8 bytes, little endian, of the SHA-256 of all parts, each
+// preceded by its length as a uint32. It returns 1 in place of 0, which means no key.
 func (w *Window) Key(parts ...string) uint64 {
 	b := w.scratch[:0]
 	for _, s := range parts {
@@ -64,7 +60,7 @@ func (w *Window) Has(k uint64) bool {
 	return len(w.index) > 0 && w.index[w.find(k)] == k
 }
 
-// find returns k's slot in the index, or the empty one where it would go.
+// find returns k's slot in the index, or the empty slot where k would go.
 func (w *Window) find(k uint64) int {
 	mask := len(w.index) - 1
 	for p := int(k) & mask; ; p = (p + 1) & mask {
@@ -74,7 +70,7 @@ func (w *Window) find(k uint64) int {
 	}
 }
 
-// Add enters a key that the window does not have. A full window drops the oldest.
+// Add adds a key that the window does not hold. A full window drops its oldest key.
 func (w *Window) Add(k uint64) {
 	if len(w.ring) < w.limit {
 		w.ring = append(w.ring, k)
@@ -104,7 +100,7 @@ func (w *Window) drop(k uint64) {
 	}
 }
 
-// reindex makes an index for the ring's keys, a quarter to half full.
+// reindex builds an index of the ring's keys that is a quarter to half full.
 func (w *Window) reindex() {
 	w.index = make([]uint64, 1<<bits.Len(uint(2*len(w.ring))))
 	for _, k := range w.ring {
@@ -123,8 +119,8 @@ func (w *Window) Resize(limit int) {
 	w.reindex()
 }
 
-// Append appends the ring slot by slot, a uint64 each, little endian. Next is not
-// among the bytes: whoever saves the window saves it too.
+// Append appends the ring's slots in order, each a little-endian uint64. The caller must
+// save Next separately.
 func (w *Window) Append(dst []byte) []byte {
 	for _, k := range w.ring {
 		dst = binary.LittleEndian.AppendUint64(dst, k)
@@ -132,9 +128,8 @@ func (w *Window) Append(dst []byte) []byte {
 	return dst
 }
 
-// Restore replaces the keys by those that Append wrote, with next the slot where
-// the next key goes. It refuses what no window can have written; w is of no more
-// use then.
+// Restore replaces the keys by those that Append wrote. next is the saved Next. Bytes
+// that no window can have written are an error, after which w must not be used.
 func (w *Window) Restore(b []byte, next uint64) error {
 	n := len(b) / 8
 	if len(b)%8 != 0 || n > w.limit {

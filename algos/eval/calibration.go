@@ -5,32 +5,28 @@ import (
 	"math"
 )
 
-// A Point counts the ham and spam that have the same log-odds of spam. The counts may be
-// weights.
+// A Point counts the ham and spam with one value of the log-odds. Counts may be weights.
 type Point struct{ LogOdds, Ham, Spam float64 }
 
-// A Line is the recalibration of a filter's log-odds z, logit P(spam) = Intercept +
-// Slope·z. A calibrated filter has 0 and 1. A slope below 1 means that it is too sure,
-// above 1 not sure enough; an intercept above 0 means more spam than predicted.
+// A Line recalibrates a filter's log-odds z: logit P(spam) = Intercept + Slope·z. A
+// calibrated filter has 0 and 1. A slope below 1 means overconfidence, above 1
+// underconfidence. An intercept above 0 means more spam than predicted.
 type Line struct{ Intercept, Slope Measure }
 
 // Calibrate fits the line to points by maximum likelihood (Cox 1958, "Two further
 // applications of a model for binary regression", Biometrika 45). With
-// π = σ(a + bz) a Newton step is, in coordinates whose origin is the mean z̄ of z
-// by the weights π(1−π), where the Hessian is diagonal,
+// π = σ(a + bz), and z̄ the mean of z with weights π(1−π), a Newton step is
 //
 //	Δb = Σ(y−π)(z−z̄) / Σπ(1−π)(z−z̄)²,   Δa = Σ(y−π) / Σπ(1−π) − z̄·Δb,
 //
-// halved until the likelihood does not fall. It is strictly concave and has at most one
-// maximum.
+// halved until the likelihood does not fall. The likelihood is strictly concave.
 //
-// It has none, and both figures are NaN, if a class is missing or a threshold separates
-// the classes: the likelihood then rises for ever with |b| (Albert and Anderson 1984,
-// "On the existence of maximum likelihood estimates in logistic regression models").
-// Infinite log-odds of the right sign do not count; of the wrong sign they leave no
-// line.
+// Both figures are NaN if a class is missing or a threshold separates the classes: the
+// likelihood then has no maximum (Albert and Anderson 1984, "On the existence of maximum
+// likelihood estimates in logistic regression models"). Infinite log-odds of the right
+// sign are ignored; one of the wrong sign makes both figures NaN.
 //
-// Calibrate reads points some ten times, O(n) each. They must come in the same order.
+// Calibrate iterates over points some ten times. They must always have the same order.
 func Calibrate(points iter.Seq[Point]) Line {
 	none := Line{Measure(math.NaN()), Measure(math.NaN())}
 	ham, spam := span{math.Inf(1), math.Inf(-1)}, span{math.Inf(1), math.Inf(-1)}
@@ -78,12 +74,11 @@ func Calibrate(points iter.Seq[Point]) Line {
 }
 
 const (
-	// Newton doubles the digits with each step: after one of 10⁻⁹ the error is
-	// rounding.
+	// A Newton step doubles the correct digits. After a step of 10⁻⁹ only rounding is left.
 	smallStep = 1e-9
 
-	// Where the classes barely overlap, a step divides the distance from certainty
-	// by e: ln 2¹⁰²⁴ = 710 of them exhaust a float64.
+	// If the classes barely overlap, a step divides 1−π by about e. ln 2¹⁰²⁴ = 710 of
+	// these exhaust a float64.
 	maxNewton   = 710
 	maxHalvings = 64
 
@@ -96,13 +91,13 @@ type span struct{ lo, hi float64 }
 
 func (s *span) add(z float64) { s.lo, s.hi = min(s.lo, z), max(s.hi, z) }
 
-// A fit holds the sums of a Newton step from one line.
+// A fit holds the sums of a Newton step from the line (a, b).
 type fit struct {
 	loss       float64 // −ln of the likelihood
 	residual   float64 // Σ(y−π)
 	moment     float64 // Σ(y−π)z
 	curvature  float64 // Σπ(1−π)
-	centre     float64 // z̄, by the weights π(1−π)
+	centre     float64 // z̄, the mean of z with weights π(1−π)
 	dispersion float64 // Σπ(1−π)(z−z̄)²
 }
 
@@ -116,12 +111,12 @@ func fitOf(points iter.Seq[Point], a, b float64) (f fit) {
 		e := math.Exp(-math.Abs(t))
 		near, far := 1/(1+e), e/(1+e) // σ(|t|) and σ(−|t|)
 		l := math.Log1p(e)
-		right, wrong := p.Spam, p.Ham // by the side of ½ on which t lies
+		right, wrong := p.Spam, p.Ham // counts of the label that t predicts, and of the other
 		if t < 0 {
 			right, wrong = wrong, right
 		}
 		f.loss += n*l + wrong*math.Abs(t)
-		r := right*far - wrong*near // of the side's label
+		r := right*far - wrong*near // for the predicted label
 		if t < 0 {
 			r = -r
 		}
@@ -158,8 +153,7 @@ func (r *ranking) points(yield func(Point) bool) {
 	}
 }
 
-// points yields the bins that hold something, at their middle; the outermost at
-// ±64.
+// points yields the middles of the bins that are not empty; ±64 for the two outermost.
 func (h *histogram) points(yield func(Point) bool) {
 	for i, b := range h.bins {
 		if b.ham+b.spam == 0 {

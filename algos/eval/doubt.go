@@ -9,24 +9,23 @@ import (
 // SourcesKept is the number of sources that [Doubts] counts by name.
 const SourcesKept = 1024
 
-// A SourceDoubt counts a source's labels that were learnt, and those of them that the
-// model believed to be false.
+// A SourceDoubt counts a source's learnt labels, and how many of them the model doubted.
 type SourceDoubt struct {
 	Source   string `json:"source"`
 	Doubtful int    `json:"doubtful"`
 	Learnt   int    `json:"learnt"`
 }
 
-// Doubts counts, by source, the labels that were learnt with a trust φ (the probability
-// that the label is true) below one half. The zero value is ready; it is not safe for
-// concurrent use.
+// Doubts counts, by source, the doubtful labels: those learnt with a trust φ (the
+// probability that the label is true) below ½. The zero value is ready to use. Doubts is
+// not safe for concurrent use.
 //
-// Counts are exact up to [SourcesKept] sources. Then a new source replaces the one of
-// the lowest rank with its first doubtful label, by Space-Saving (Metwally, Agrawal and
-// El Abbadi 2005, "Efficient computation of frequent and top-k elements in data
-// streams"): it inherits the rank, plus one. So of D doubtful labels every source with
-// more than D/1024 has a name, and its count is short by no more than that. All other
-// labels are in [Doubts.Others].
+// Counts are exact up to [SourcesKept] sources. Beyond, it uses Space-Saving (Metwally,
+// Agrawal and El Abbadi 2005, "Efficient computation of frequent and top-k elements in
+// data streams"): a new source's first doubtful label replaces the source of lowest rank
+// and inherits that rank, plus one. So every source with more than D/1024 of all D
+// doubtful labels is listed, and its count is at most D/1024 too low. [Doubts.Others]
+// counts all other labels.
 type Doubts struct {
 	all, others SourceDoubt
 	named       []namedSource
@@ -35,11 +34,11 @@ type Doubts struct {
 
 type namedSource struct {
 	SourceDoubt
-	rank int // doubtful labels, and the rank that was inherited
+	rank int // doubtful labels plus the inherited rank
 }
 
-// Add counts a label that was learnt with trust φ, and returns the counts of its source:
-// zeros if it is not counted by name. O(1), or O(SourcesKept) where a source is replaced.
+// Add counts a label learnt with trust φ. It returns the counts of its source, or zeros if
+// the source is not listed. O(1), or O(SourcesKept) if it replaces a source.
 func (d *Doubts) Add(source string, φ float64) SourceDoubt {
 	doubtful := 0
 	if φ < 0.5 {
@@ -76,7 +75,7 @@ func (d *Doubts) Add(source string, φ float64) SourceDoubt {
 	return s.SourceDoubt
 }
 
-// fewest returns the place of the lowest rank; of equals the first.
+// fewest returns the index of the lowest rank, the first of equals.
 func (d *Doubts) fewest() int {
 	least := 0
 	for i := range d.named {
@@ -87,22 +86,22 @@ func (d *Doubts) fewest() int {
 	return least
 }
 
-// Doubtful returns the number of labels with φ below one half, of all sources.
+// Doubtful returns the number of doubtful labels of all sources.
 func (d *Doubts) Doubtful() int { return d.all.Doubtful }
 
 // Learnt returns the number of labels of all sources.
 func (d *Doubts) Learnt() int { return d.all.Learnt }
 
-// Others returns the counts of sources without a name.
+// Others returns the counts of the sources that are not listed.
 func (d *Doubts) Others() SourceDoubt { return d.others }
 
 // z95 is the normal's 95 % quantile.
 const z95 = 1.6448536269514722
 
-// Worst returns at most n of the sources that have doubtful labels, worst first: by the
-// lower end of Wilson's 90 % interval for the fraction of doubtful labels (Wilson 1927,
-// "Probable inference, the law of succession, and statistical inference"), by their
-// number, by name.
+// Worst returns at most n sources with doubtful labels, worst first. It sorts by the lower
+// end of Wilson's 90 % interval for the fraction of doubtful labels (Wilson 1927,
+// "Probable inference, the law of succession, and statistical inference"), then by their
+// number, then by name.
 func (d *Doubts) Worst(n int) []SourceDoubt {
 	worst := []SourceDoubt{} // never nil: JSON says [], not null
 	for i := range d.named {

@@ -1,7 +1,6 @@
-// Package eval measures a filter by progressive validation: every message is scored
-// first and learnt afterwards, and its score is added here with its true label. One
-// pass gives the figures of the TREC spam track (Cormack 2007, "TREC 2007 Spam Track
-// Overview", section 2) and those of a forecast of probabilities.
+// Package eval measures a filter by progressive validation: each message is scored before
+// it is learnt. One pass gives the figures of the TREC spam track (Cormack 2007, "TREC
+// 2007 Spam Track Overview", section 2) and those of a probability forecast.
 //
 //	metrics := eval.New()
 //	for _, e := range events {
@@ -26,19 +25,18 @@
 //	Calibration{Slope,Intercept}
 //	         b and a of the fit logit P(y = 1) = a + bz, see [Calibrate]
 //
-// Where none or all of a class is misclassified, lam% counts half a message as
-// misclassified or as right. The track's program takes 10⁻³⁸ there, so that one lucky
-// class decides the figure.
+// If none of a class is misclassified, lam% counts half a message as misclassified; if
+// all, half a message as right. The track's program uses 10⁻³⁸, so that one class without
+// errors decides the figure.
 //
 // # Memory and exactness
 //
-// All figures are exact up to [ExactEvents] events. From then on ROCA, SMAtHM, ECE and
-// the calibration's line come from a histogram of z with bins of 2⁻¹⁰ over ±64, 3 MiB
-// for any number of events, and [Summary.Approximate] is set. A (ham, spam) pair in one
-// bin counts one half: 1-ROCA% is off by at most 50·(fraction of pairs in one bin).
-// SMAtHM misses at most the spam of one bin too many. ECE is off by at most the
-// fraction of events in the bins that its 14 edges divide. The line is fitted to the
-// middles of the bins. The other figures stay exact.
+// All figures are exact up to [ExactEvents] events. Beyond, [Summary.Approximate] is set,
+// and ROCA, SMAtHM, ECE and the calibration line come from a histogram of z: 3 MiB, bins
+// of 2⁻¹⁰ over ±64. A (ham, spam) pair in one bin counts ½, so 1-ROCA% is off by at most
+// 50·(fraction of these pairs). SMAtHM is too high by at most one bin's spam. ECE is off by
+// at most the fraction of events in the bins that its 14 edges divide. The line is fitted
+// to the middles of the bins. The other figures stay exact.
 //
 // [Doubts] counts labels that the model believed to be false, by source.
 package eval
@@ -54,10 +52,10 @@ const ExactEvents = 1 << 20
 // clipLogit is the log-odds of 1 − 10⁻⁶, where log loss stops growing.
 var clipLogit = math.Log((1 - 1e-6) / 1e-6)
 
-// Metrics gathers scored events; [New] makes one. It is not safe for concurrent use.
+// Metrics accumulates scored events. It is not safe for concurrent use.
 //
-// Invariant: exact holds every z and bins is nil up to ExactEvents events; then bins
-// counts them all and exact is empty.
+// Invariant: up to ExactEvents events, exact holds every z and bins is nil. Beyond, bins
+// counts all events and exact is empty.
 type Metrics struct {
 	ham, spam           int
 	hamWrong, spamWrong int
@@ -70,8 +68,8 @@ type Metrics struct {
 // New returns empty metrics. They take 8 bytes an event up to [ExactEvents], then 3 MiB.
 func New() *Metrics { return &Metrics{} }
 
-// Add counts one event: its true label and its log-odds of spam before it was learnt,
-// ±Inf allowed. A NaN panics. The cost is O(1), amortised.
+// Add counts one event by its true label and its log-odds before it was learnt. ±Inf is
+// allowed; NaN panics. The cost is O(1), amortised.
 func (m *Metrics) Add(spam bool, logOdds float64) {
 	if math.IsNaN(logOdds) {
 		panic("eval: log-odds are NaN")
@@ -144,9 +142,9 @@ type Summary struct {
 	Approximate bool `json:"approximate"` // ROCA, SMAtHM, ECE and the calibration's line come from the histogram
 }
 
-// Summary computes the figures: O(n log n) as long as they are exact, O(1) afterwards.
-// All are NaN without an event. ROCA, LAM, SMAtHM and the calibration's line are NaN
-// without one of the classes, and the line where a threshold separates them.
+// Summary computes the figures: O(n log n) while they are exact, O(1) beyond. All are NaN
+// without an event. ROCA, LAM, SMAtHM and the calibration line are NaN if a class is
+// missing. The line is also NaN if a threshold separates the classes.
 func (m *Metrics) Summary() Summary {
 	n := m.ham + m.spam
 	s := Summary{
@@ -162,12 +160,12 @@ func (m *Metrics) Summary() Summary {
 		ties, points = m.bins.ties, m.bins.points
 	}
 	s.ROCA, s.SMAtHM, s.ECE = rank(ties, m.ham, m.spam)
-	line := Calibrate(points) // rank has sorted them: one order, one result
+	line := Calibrate(points) // rank has sorted them, so the sums are reproducible
 	s.CalibrationIntercept, s.CalibrationSlope = line.Intercept, line.Slope
 	return s
 }
 
-// lam returns lam% of hw of h ham and sw of s spam misclassified.
+// lam returns lam% if hw of h ham and sw of s spam are misclassified.
 func lam(hw, h, sw, s int) Measure {
 	if h == 0 || s == 0 {
 		return Measure(math.NaN())
@@ -175,13 +173,13 @@ func lam(hw, h, sw, s int) Measure {
 	return Measure(100 * sigmoid((shareLogit(hw, h)+shareLogit(sw, s))/2))
 }
 
-// shareLogit returns logit(k/n), with half an event for k = 0 and k = n.
+// shareLogit returns logit(k/n), with k limited to [½, n−½].
 func shareLogit(k, n int) float64 {
 	x := min(max(float64(k), 0.5), float64(n)-0.5)
 	return math.Log(x / (float64(n) - x))
 }
 
-// A Measure is a figure that may have no value: NaN here, null in JSON.
+// A Measure is a figure. NaN, null in JSON, means that it has no value.
 type Measure float64
 
 // Defined reports whether m has a value.

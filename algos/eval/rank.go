@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// A tie is a set of events that no threshold separates: those of one score, or
-// those of one bin of the histogram.
+// A tie is the events with one score, or in one bin of the histogram.
 type tie struct {
 	ham, spam int
 	p         float64 // sum of the probabilities
@@ -16,13 +15,13 @@ type tie struct {
 // calibrationBins is the number of bins of equal count of ECE.
 const calibrationBins = 15
 
-// rank computes 1-ROCA%, sm% at 0.1 % hm and ECE in one walk over all events,
-// given from the lowest score to the highest.
+// rank computes 1-ROCA%, sm% at 0.1 % hm and ECE in one pass. ties come in ascending order
+// of the score.
 func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
 	var (
 		spamBelow, hamBelow int
 		wrong               float64 // pairs in the wrong order
-		missed              = spam  // with a threshold above all scores
+		missed              = spam  // the threshold is above all scores
 		found               bool
 		cal                 = calibration{width: ham + spam}
 	)
@@ -44,11 +43,11 @@ func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
 		Measure(100 * float64(missed) / float64(spam)), ece
 }
 
-// calibration sums n_b·|mean p − fraction of spam| over bins of equal count. Every event
-// counts as 15 crumbs, and a bin holds as many crumbs as there are events. A tie across
-// an edge is divided in proportion, so the order of arrival does not matter.
+// calibration sums n_b·|mean p − fraction of spam| over bins of equal count. An event is
+// 15 crumbs; a bin holds one crumb for each event. A tie across an edge is divided in
+// proportion, so the order of events does not matter.
 type calibration struct {
-	width   int     // crumbs a bin
+	width   int     // crumbs in a full bin
 	crumbs  int     // in the bin being filled
 	p, spam float64 // sums over it
 	gaps    float64 // Σ |p − spam| of the full bins
@@ -109,13 +108,13 @@ func (r *ranking) ties(yield func(tie) bool) {
 
 const (
 	binsPerUnit = 1 << 10
-	binnedLimit = 64 // |z| beyond it shares a bin
+	binnedLimit = 64 // one bin holds all z beyond it on each side
 	binCount    = 2*binnedLimit*binsPerUnit + 2
 )
 
-// A histogram counts scores in bins of log-odds. Bin 0 holds z < −64, the last
-// z ≥ 64, and bin i between them [−64 + (i−1)/1024, −64 + i/1024); 0 is an
-// edge, so the threshold p ≥ ½ is one.
+// A histogram counts scores in bins of log-odds. Bin 0 holds z < −64, the last bin z ≥ 64,
+// and bin i between them [−64 + (i−1)/1024, −64 + i/1024). 0, the threshold p ≥ ½, is an
+// edge.
 type histogram struct{ bins []tie }
 
 func (h *histogram) add(spam bool, z float64) {
@@ -137,7 +136,7 @@ func (h *histogram) add(spam bool, z float64) {
 	}
 }
 
-// ties yields the bins that hold something, in ascending order.
+// ties yields the bins that are not empty, in ascending order.
 func (h *histogram) ties(yield func(tie) bool) {
 	for _, b := range h.bins {
 		if b.ham+b.spam > 0 && !yield(b) {

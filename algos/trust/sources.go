@@ -11,24 +11,23 @@ import (
 // The constants of equation (3).
 const (
 	sourceShrinkage = 20   // κ
-	sourceMemory    = 0.99 // that of the common rate, 1 − slowestRate
+	sourceMemory    = 0.99 // as for the common rate: 1 − slowestRate
 )
 
-// maxSources is how many sources have rates of their own: those that labelled
-// last. They take 128 KiB of a model's bytes. A new source in a full table costs a
-// scan of it, some microseconds.
+// maxSources is how many sources have their own rate: the ones that labelled last. They
+// take 128 KiB of a model's bytes. Adding to a full table scans it: some microseconds.
 const maxSources = 4096
 
 // A sourceRate is what is known about one source.
 type sourceRate struct {
 	key    uint64  // hash of its name
-	last   uint64  // number of its last label among those of all sources, from 0
+	last   uint64  // index of its last label among all labels, from 0
 	doubts float64 // d_s
 	labels float64 // n_s
 }
 
-// sources are the flip rates by source. Invariant: at[known[i].key] = i for all i,
-// and at holds nothing else.
+// sources are the flip rates by source. Invariant: at holds exactly at[known[i].key] = i
+// for all i.
 type sources struct {
 	known []sourceRate
 	at    map[uint64]int
@@ -57,8 +56,7 @@ func (t *sources) observe(name string, φ float64, label uint64) {
 	s.labels = float64(sourceMemory*s.labels) + 1
 }
 
-// place makes room for a source. In a full table it takes the place of the source
-// that has been silent longest.
+// place adds a source. In a full table it replaces the one that has been silent longest.
 func (t *sources) place(key uint64) int {
 	if t.at == nil {
 		t.at = map[uint64]int{}
@@ -94,7 +92,7 @@ func (t *sources) write(w *codec.Writer) {
 	}
 }
 
-// read replaces t by what write wrote after so many labels.
+// read reads what write wrote after the given number of labels.
 func (t *sources) read(r *codec.Reader, labels uint64) {
 	n := r.Uint64()
 	if n > maxSources || n > labels {

@@ -1,5 +1,5 @@
-// Package trust estimates how far a label can be believed. Labels come from
-// users, traps and desks, and some are wrong.
+// Package trust estimates the probability that a label is true. Labels come from users,
+// spam traps and support desks, and some are wrong.
 //
 // # Trust of a label
 //
@@ -12,36 +12,33 @@
 //
 //	ε ← ε + max(0.01, 1/(t+50))·(1−φ−ε),  0.0003 ≤ ε ≤ ½  (2)
 //
-// t labels were observed before. ε starts at 0.1. From a start of 0.01 it can
-// settle where no label is wrong and q saturates.
+// t is the number of labels observed before. ε starts at 0.1. From a start of 0.01 it
+// can settle where every label seems right and q saturates.
 //
-// The package assumes that more labels are true than false: a stream with all
-// labels reversed has the same likelihood. Without the bound ε ≤ ½ there is a
-// second fixed point at ε = 1, where right labels are refused for ever. The floor
-// of φ is the way out of it. Where half of the labels contradict the model, the
-// model is as suspect as they are, and they count in full. At usual flip rates
-// the floor does nothing: it is 10⁻⁶ at ε = .1.
+// The package assumes that most labels are true, because reversing all labels gives the
+// same likelihood. Without ε ≤ ½, ε = 1 is a second fixed point, where true labels
+// count nothing for ever. The floor of φ leads out of it: where half of the labels
+// contradict the model, labels count in full. At ε = 0.1 the floor is only 10⁻⁶.
 //
 // # Sources
 //
-// Each source s of labels has a flip rate of its own. κ = 20 labels' worth of the
-// common rate ε pull it towards ε:
+// Each source s of labels has its own flip rate ε_s. It is pulled towards the common
+// rate ε as if by κ = 20 labels:
 //
 //	d_s ← 0.99·d_s + (1−φ),  n_s ← 0.99·n_s + 1,  at each label of source s    (3)
 //	ε_s = (κ·ε + d_s) / (κ + n_s),  ε_s ≥ 0.0003
 //
-// A label counts half after 69 others of its source. A new source starts at the
-// common rate. While there is one source its rate is the common one. The table
-// holds 4,096 sources; a new one replaces the source that has been silent longest.
+// A label's weight halves after 69 more labels of its source. A new source starts at the
+// common rate, and a single source always has it. The table holds 4,096 sources; a new
+// one replaces the source that has been silent longest.
 //
 // # Rate of spam
 //
-// π is the recent rate of spam among the labels, from ½:
+// π is the recent rate of spam among the labels. It starts at ½:
 //
 //	π ← π + 0.01·(y − π),  y = 1 for spam and 0 for ham      (4)
 //
-// [Labels.SpamRateLogit] gives it to a head as an input, for streams whose labels
-// come late.
+// [Labels.SpamRateLogit] is an input of a head, for streams whose labels come late.
 //
 // # Use
 //
@@ -71,13 +68,12 @@ const (
 	expertFactor   = 5
 	expertFlipRate = 0.45
 
-	// leastTrust keeps φ above 0, where (1) rounds to 0: a site of the head needs
-	// a positive weight.
+	// leastTrust keeps φ above 0 where (1) underflows. The head needs a positive weight.
 	leastTrust = 1e-12
 )
 
-// Phi is φ of equation (1): ε is the flip rate of the label's source, and common
-// that of all labels, which the floor is made of.
+// Phi is φ of equation (1). ε is the flip rate of the label's source. The floor uses
+// common, the flip rate of all labels.
 func Phi(q, ε, common float64) float64 {
 	right, wrong := float64((1-ε)*q), float64(ε*(1-q))
 	return max(leastTrust, floor(common), right/(right+wrong))
@@ -92,8 +88,8 @@ func floor(ε float64) float64 {
 	return f
 }
 
-// NextFlipRate is ε of equation (2) after a label of trust φ, the first of which
-// has labels = 0.
+// NextFlipRate is ε of equation (2) after a label of trust φ. labels is t, the number of
+// labels before it.
 func NextFlipRate(ε, φ float64, labels uint64) float64 {
 	rate := max(slowestRate, 1/(float64(labels)+warmUp))
 	return min(max(leastFlipRate, ε+float64(rate*(1-φ-ε))), mostFlipRate)
@@ -102,23 +98,23 @@ func NextFlipRate(ε, φ float64, labels uint64) float64 {
 // IsFlipRate reports whether NextFlipRate can have returned ε.
 func IsFlipRate(ε float64) bool { return ε >= leastFlipRate && ε <= mostFlipRate }
 
-// A Policy says who learns a label by its trust, and by whose flip rate.
+// A Policy says which learners weight a label by its trust, and which flip rate they use.
 type Policy struct {
-	Heads    bool // the heads; else they learn every label in full
-	Experts  bool // the experts; else they learn every label in full
-	BySource bool // φ and the experts' weight use the rate of the source; else the common one
+	Heads    bool // the heads weight labels; false: they learn every label in full
+	Experts  bool // the same for the experts
+	BySource bool // φ and the experts' weight use the source's flip rate; false: the common rate
 }
 
-// Weights are what a label counts.
+// Weights say how much a label counts.
 type Weights struct {
 	Phi    float64 // probability that the label is true
-	Head   float64 // for the heads: the power of its likelihood
+	Head   float64 // for the heads: the exponent of its likelihood
 	Expert float64 // for the experts
 }
 
-// Labels is what is known about the labels of one kind of body.
+// Labels holds the statistics of the labels of one kind of body.
 type Labels struct {
-	observed uint64  // labels; only Observe and Restore write this and the rest
+	observed uint64  // number of labels; only Observe and Read write these fields
 	flipRate float64 // ε. Invariant: IsFlipRate
 	spamRate float64 // π, in (0, 1)
 	sources  sources
@@ -130,9 +126,9 @@ func New() *Labels { return &Labels{flipRate: FirstFlipRate, spamRate: firstSpam
 // FlipRate is ε.
 func (l *Labels) FlipRate() float64 { return l.flipRate }
 
-// Weigh returns what a label of a source counts, to which the head alone gave the
-// probability q before it learnt it. It changes nothing. The head always uses the
-// common rate: see MEASURED.md, sources that each bring one kind of mail.
+// Weigh returns the weights of a label of a source, and changes nothing. q is the
+// probability that the head alone gave the label before learning it. The head always
+// uses the common rate: see MEASURED.md, sources that each bring one kind of mail.
 func (l *Labels) Weigh(q float64, source string, p Policy) Weights {
 	common, ε := l.flipRate, l.flipRate
 	if p.BySource {
@@ -170,7 +166,7 @@ func (l *Labels) Write(w *codec.Writer) {
 	l.sources.write(w)
 }
 
-// Read replaces l by what Write wrote after so many labels.
+// Read reads what Write wrote after the given number of labels.
 func (l *Labels) Read(r *codec.Reader, labels uint64) {
 	*l = Labels{observed: labels, flipRate: r.Float64(), spamRate: r.Float64()}
 	if !IsFlipRate(l.flipRate) {
@@ -189,8 +185,7 @@ const (
 	spamRateFloor = 0.01 // bounds the input at ±4.6
 )
 
-// SpamRateLogit returns ln((π+.01)/(1−π+.01)), in ±4.62 and 0 before the first
-// label.
+// SpamRateLogit returns ln((π+.01)/(1−π+.01)), within ±4.62; 0 before the first label.
 func (l *Labels) SpamRateLogit() float64 {
 	return logistic.Log((l.spamRate + spamRateFloor) / (1 - l.spamRate + spamRateFloor))
 }
