@@ -6,28 +6,26 @@ import (
 	"slices"
 )
 
-// The range of a table's size, as a power of two. 24 is what an index may take
-// of a vector's 32-bit cells.
+// The range of log₂ of a table's slots. places stores an index in 24 bits of a cell.
 const (
 	MinTableBits = 8
 	MaxTableBits = 24
 )
 
-// Sparse holds the features of one message for one expert: indices into its
-// table, no index twice. Value has their values, brought to unit length: Σ v² = 1.
-// It is nil if the features are binary; each then stands for 1/√n, n = len(Index).
+// Sparse holds the features of one message for one expert: distinct indices into its
+// table. Value holds their values, scaled to Σ v² = 1. A nil Value means binary features,
+// each of value 1/√len(Index).
 type Sparse struct {
 	Index []uint32
 	Value []float64
 }
 
-// A Hasher turns bytes and names into indices of a table of 2^bits slots. It
-// holds nothing but scratch, a bit for each slot and what grows to the longest
-// message seen, and serves one goroutine.
+// A Hasher turns bytes and names into indices of a table of 2^bits slots. It holds only
+// buffers: one bit per slot, and the folded text. It is not safe for concurrent use.
 type Hasher struct {
 	shift   uint
-	present bitmap // the indices of the message at hand; all zero between messages
-	folded  []byte // the text at hand, folded
+	present bitmap // the indices of the current message; empty between messages
+	folded  []byte // the current text, folded
 	bounds  []uint32
 	numbers places
 }
@@ -41,23 +39,23 @@ func NewHasher(tableBits int) *Hasher {
 	return &Hasher{shift: uint(64 - tableBits), present: make(bitmap, 1<<(tableBits-6))}
 }
 
-// A bitmap is a set of indices, a bit each: 32 KiB for 2^18, which stay in the
-// first cache, where a table of the indices themselves does not.
+// A bitmap is a set of indices, one bit each. For 2^18 slots it takes 32 KiB, which fit
+// into the L1 cache.
 type bitmap []uint64
 
-// sieve moves the first occurrences of the indices to the front, in their order,
-// and returns them. b is empty before and after. It does not branch on whether
-// an index is new, which would be guessed wrong every few features.
+// sieve removes repeated indices in place, keeps the order, and returns the rest. b is
+// empty before and after. It does not branch on whether an index is new: that branch
+// would be mispredicted every few features.
 func (b bitmap) sieve(index []uint32) []uint32 {
 	k := 0
 	for _, i := range index {
 		word := b[i>>6]
 		b[i>>6] = word | 1<<(i&63)
-		index[k] = i // in the place of the next, if it is known
+		index[k] = i // the next index overwrites it if i is not new
 		k += int(^word >> (i & 63) & 1)
 	}
 	index = index[:k]
-	if 8*len(index) > len(b) { // then it is faster to clear b as a whole
+	if 8*len(index) > len(b) { // clearing all of b is faster then
 		clear(b)
 		return index
 	}
@@ -67,7 +65,7 @@ func (b bitmap) sieve(index []uint32) []uint32 {
 	return index
 }
 
-// mix spreads a feature's 64 bits over the whole hash.
+// mix hashes a feature's 64 bits.
 func mix(v uint64) uint64 {
 	v *= 0x9e3779b97f4a7c15
 	v ^= v >> 32
@@ -75,9 +73,9 @@ func mix(v uint64) uint64 {
 	return v
 }
 
-// Grams appends the indices of text's byte n-grams, each once, in the order of
-// their first occurrence; a text shorter than n has none. It panics if n is not
-// in [1, 8]. It allocates nothing once dst and h have grown to the message.
+// Grams appends the indices of text's byte n-grams, each once, in the order of first
+// occurrence. It panics if n is not in [1, 8]. It allocates nothing once dst and h are
+// large enough.
 func (h *Hasher) Grams(dst []uint32, text []byte, n int) []uint32 {
 	if n < 1 || n > 8 {
 		panic(fmt.Sprintf("feature: %d-grams", n))
@@ -97,11 +95,11 @@ func (h *Hasher) Grams(dst []uint32, text []byte, n int) []uint32 {
 	return dst[:start+len(h.present.sieve(index))]
 }
 
-// wordLoad is how many bytes are read at once. What is folded is followed by as
-// many, so that one may begin to read anywhere.
+// wordLoad is how many bytes are loaded at once. Folded text is followed by wordLoad
+// more bytes, so that a load may start at any byte.
 const wordLoad = 8
 
-// appendLower appends text with ASCII letters in lower case, and wordLoad bytes.
+// appendLower appends text with ASCII letters in lower case. dst has wordLoad more bytes.
 func appendLower(dst, text []byte) []byte {
 	n := len(text)
 	dst = slices.Grow(dst, n+wordLoad)[:n+wordLoad]
@@ -115,9 +113,8 @@ func appendLower(dst, text []byte) []byte {
 	return dst
 }
 
-// lower8 folds eight bytes of ASCII to lower case. A byte without its top bit,
-// plus 63, has it from 'A' on, and plus 37 from after 'Z'; neither sum reaches
-// into the next byte.
+// lower8 folds the ASCII letters of eight bytes to lower case. A 7-bit value plus 63 has
+// its top bit set from 'A' on, plus 37 from after 'Z'. Neither sum carries.
 func lower8(v uint64) uint64 {
 	const every, top = 0x0101010101010101, 0x8080808080808080
 	low := v &^ top

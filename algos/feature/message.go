@@ -10,20 +10,19 @@ const (
 	FactBytes = 3000 // of the stripped text, for the facts that count characters
 )
 
-// A Message is a mail or a plain text, taken apart. Nothing here changes it or
-// keeps its memory.
+// A Message is a parsed mail or a plain text. This package does not change or retain it.
 type Message struct {
-	// Head is H before it is cut: the mbox "From " line if present, then
-	// "name: value\n" of every header, names in lower case, values unfolded,
-	// Subject and From decoded. It is empty for plain text.
+	// Head is the whole of H: the mbox "From " line if present, then "name: value\n" for
+	// each header. Names are in lower case, values unfolded, Subject and From decoded.
+	// It is empty for plain text.
 	Head []byte
 
-	// Subject is the decoded subject; nil for plain text, and only for that.
+	// Subject is the decoded subject; nil if and only if the message is plain text.
 	Subject []byte
 
 	Body      []byte // the stripped text
 	BodyBytes int    // bytes of the body before stripping
-	HTML      bool   // a part is HTML
+	HTML      bool   // some part is HTML
 
 	Parts, Attachments int
 }
@@ -68,9 +67,9 @@ var FactNames = [FactCount]string{
 //	min(v, 3)/3       for v = parts, and attachments (a negative v counts as 0)
 //	3·upper/(upper+lower+10) − ½,  5·digits/(len+10),  30·(count of ! and $)/(len+10)
 //
-// the last three over the first FactBytes bytes of the stripped text, len being
-// how many these are, upper and lower ASCII letters. It panics if dst is
-// shorter, costs O(FactBytes) and allocates nothing.
+// The last three count in the first FactBytes bytes of the stripped text; len is their
+// number, upper and lower count ASCII letters. Facts panics if dst is shorter than 8. It
+// costs O(FactBytes) and allocates nothing.
 func Facts(dst []float64, m *Message) {
 	dst = dst[:FactCount]
 	text := m.Body[:min(len(m.Body), FactBytes)]
@@ -95,8 +94,8 @@ func Facts(dst []float64, m *Message) {
 	dst[FactSigns] = 30 * signs / length
 }
 
-// factCounters is a one in the counter of what the facts count: upper case, lower case,
-// digits, and the signs ! and $; other bytes are 0.
+// factCounters maps a byte to 1 in its 16-bit counter: upper case, lower case, digits, or
+// the signs ! and $. Other bytes map to 0.
 var factCounters = func() (one [256]uint64) {
 	for c := range one {
 		switch {

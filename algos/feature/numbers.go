@@ -13,17 +13,17 @@ type Number struct {
 	Value float64
 }
 
-// places says where in a Sparse an index stands, by open addressing: the low 24
-// bits of a cell are an index, the high 8 the generation that entered it. A
-// vector is a generation, so that nothing has to be cleared but at every 255th.
+// places maps an index to its position in a Sparse, by open addressing. The low 24 bits
+// of a cell are an index, the high 8 the generation that wrote it. Each vector is one
+// generation, so the cells are cleared only once in 255 vectors.
 type places struct {
 	cells      []uint32
 	at         []uint32 // cells[p] is Sparse.Index[at[p]]
 	generation uint32
 }
 
-// begin opens a new generation for at most n features, and returns the mask of
-// the part of p.cells that it uses and its tag.
+// begin starts a generation of at most n features. It returns the mask of the cells that
+// the generation uses, and its tag.
 func (p *places) begin(n int) (mask, tag uint32) {
 	size := 1 << bits.Len(uint(2*n+1))
 	p.generation++
@@ -37,10 +37,10 @@ func (p *places) begin(n int) (mask, tag uint32) {
 	return uint32(size - 1), p.generation << MaxTableBits
 }
 
-// Numbers replaces dst by the hashed names of numbers with their values,
-// brought to unit length; dst.Value is not nil. A value of 0 is the same as a
-// missing name. The values of names that share an index are added up, and where
-// they cancel there is no feature. All values must be finite. Cost O(len(numbers)).
+// Numbers replaces dst by the hashed names of numbers and their values, scaled to unit
+// length. dst.Value is never nil then. A value of 0 is the same as a missing name. Values
+// with the same index are added; a sum of 0 gives no feature. All values must be finite.
+// Cost O(len(numbers)).
 func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 	mask, tag := h.numbers.begin(len(numbers))
 	cells, at := h.numbers.cells, h.numbers.at
@@ -72,7 +72,7 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 		dst.Value[at[p]] += v
 	}
 	sum := dst.dropZeros()
-	if sum < leastSquares && len(dst.Value) > 0 { // what is left is small against what has cancelled
+	if sum < leastSquares && len(dst.Value) > 0 { // almost everything cancelled: scale again
 		largest = 0
 		for _, v := range dst.Value {
 			largest = max(largest, math.Abs(v))
@@ -88,8 +88,7 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 	}
 }
 
-// leastSquares is a sum of squares up to which the largest of them may have lost
-// digits: numbers below 2⁻¹⁰²² do.
+// leastSquares: in a smaller sum of squares, the squares may be below 2⁻¹⁰²² and inexact.
 const leastSquares = 0x1p-900
 
 // dropZeros removes the features of value 0, in their order, and returns Σ v².

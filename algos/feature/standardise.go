@@ -9,16 +9,15 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// SignedLog returns sign(v)·ln(1+|v|): near 0 it is v, for large |v| it grows
-// with the number of digits, so that heavy-tailed columns keep a variance.
+// SignedLog returns sign(v)·ln(1+|v|). It is about v near 0 and grows with the number of
+// digits for large |v|, so that heavy-tailed columns have a useful variance.
 // SignedLog(−0) is −0, ±Inf stays ±Inf and NaN stays NaN.
 func SignedLog(v float64) float64 {
 	return math.Copysign(logistic.Log1p(math.Abs(v)), v)
 }
 
-// clipAt bounds a standardised value. A column that was constant for long and then moves
-// would enter with any size, and one far value would outvote the rest. MEASURED.md
-// compares values.
+// clipAt bounds a standardised value. Without it, a column that moves after a long
+// constant run could outweigh all others. MEASURED.md compares values.
 const clipAt = 3
 
 // A Standardiser brings each of d columns to mean 0 and variance 1 by their
@@ -29,21 +28,21 @@ const clipAt = 3
 // Standardise may be called concurrently with itself, but not with Observe.
 type Standardiser struct {
 	rows    uint64
-	mean, m []float64 // μ and M, a column each
+	mean, m []float64 // μ and M, one element per column
 }
 
-// NewStandardiser returns a Standardiser for d columns that has seen nothing.
+// NewStandardiser returns a Standardiser for d columns, before any row.
 func NewStandardiser(d int) *Standardiser {
 	return &Standardiser{mean: make([]float64, d), m: make([]float64, d)}
 }
 
-// leastVariance is the least that counts as one: the smallest normal number. M and
-// M/n below it have lost digits, or are 0 although rows have differed.
+// leastVariance is the smallest normal number. Below it M and M/n are inexact, and can be
+// 0 although rows differ.
 const leastVariance = 0x1p-1022
 
 // Standardise writes (v − μ)/√variance, clipped at ±3, into dst, which may be
-// v. A column without variance so far, or with one below 2⁻¹⁰²², is 0. It panics if
-// dst or v has not d columns; v must be finite. It changes nothing.
+// v. A column with a variance below 2⁻¹⁰²² is 0. Standardise panics if dst or v does not
+// have d columns; v must be finite. It does not change s.
 func (s *Standardiser) Standardise(dst, v []float64) {
 	if len(dst) != len(s.mean) || len(v) != len(s.mean) {
 		panic(badColumns)
@@ -59,8 +58,8 @@ func (s *Standardiser) Standardise(dst, v []float64) {
 	}
 }
 
-// Observe counts a row in. It panics if v has not d columns; v must be finite,
-// and its differences too.
+// Observe adds a row. It panics if v does not have d columns. v and its differences from
+// the means must be finite.
 func (s *Standardiser) Observe(v []float64) {
 	if len(v) != len(s.mean) {
 		panic(badColumns)
@@ -74,8 +73,8 @@ func (s *Standardiser) Observe(v []float64) {
 	}
 }
 
-// Check returns an error if s cannot be what so many rows of values within ±most
-// leave: bytes may have been tampered with.
+// Check returns an error if the given number of rows, with all values within ±most,
+// cannot lead to s. Restored bytes may be corrupt or forged.
 func (s *Standardiser) Check(rows uint64, most float64) error {
 	if s.rows != rows {
 		return fmt.Errorf("standardiser of %d rows, want %d", s.rows, rows)
@@ -107,8 +106,8 @@ func (s *Standardiser) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary reads what AppendBinary wrote for as many columns as s has.
-// On an error s is unchanged.
+// UnmarshalBinary reads what AppendBinary wrote for the same number of columns. On an
+// error s is unchanged.
 func (s *Standardiser) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, errFormat)
 	read := Standardiser{r.Uint64(), make([]float64, len(s.mean)), make([]float64, len(s.mean))}

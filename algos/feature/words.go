@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// wordBytes is how much of a word counts.
+// wordBytes is how many bytes of a word are hashed.
 const wordBytes = 30
 
 // FNV-1a, in 64 bits (Fowler, Noll and Vo).
@@ -15,10 +15,9 @@ const (
 	fnvPrime  = 0x100000001b3
 )
 
-// Words appends the indices of text's words and of the pairs of neighbouring
-// words, each once, in the order of their first occurrence. What stands between
-// two words does not count. It allocates nothing once dst and h have grown to
-// the message.
+// Words appends the indices of text's words and of the pairs of neighbouring words, each
+// once, in the order of first occurrence. It ignores the bytes between words. It
+// allocates nothing once dst and h are large enough.
 func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
 	bounds := h.words(text)
 	start := len(dst)
@@ -40,8 +39,8 @@ func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
 	return dst[:start+len(h.present.sieve(index[:k]))]
 }
 
-// words folds text into h.folded, and returns where in it each word begins and
-// ends: two numbers a word. It does not branch on what the text holds.
+// words folds text into h.folded. It returns two offsets per word: its begin and its end.
+// It does not branch on the bytes of text.
 func (h *Hasher) words(text []byte) []uint32 {
 	n := len(text)
 	h.folded = slices.Grow(h.folded[:0], n+wordLoad)[:n+wordLoad]
@@ -60,10 +59,9 @@ func (h *Hasher) words(text []byte) []uint32 {
 	return bounds[:k+int(inside)]
 }
 
-// wordHash returns the FNV-1a hash of the first length bytes of b, at most
-// wordBytes of them; b has wordLoad bytes more. It makes the hashes of the first
-// one to eight bytes and then chooses: most words are that short, and a loop
-// that ends where the word does is guessed wrong at almost each.
+// wordHash returns the FNV-1a hash of the first min(length, wordBytes) bytes of b. b has
+// wordLoad more bytes. It computes the hashes of the first one to eight bytes and picks
+// one: a loop up to the word's end would mispredict its last branch at most words.
 func wordHash(b []byte, length int) uint64 {
 	var hashes [wordLoad]uint64
 	v, hash := binary.LittleEndian.Uint64(b), uint64(fnvOffset)
@@ -92,7 +90,7 @@ func wordHash(b []byte, length int) uint64 {
 	return hash
 }
 
-// wordByte folds the bytes of words to lower case, and all others to 0.
+// wordByte maps a byte of a word to lower case, and any other byte to 0.
 var wordByte = func() (fold [256]uint8) {
 	for c := range fold {
 		l := uint8(c)

@@ -21,9 +21,7 @@ const steady = 1e-6
 // A weight is one feature's entry: the weight and the sum of its squared gradients.
 type weight struct{ w, g float32 }
 
-// An AdaGrad is a logistic regression over hashed features with a step size of
-// its own per weight. Score may be called concurrently with itself, but not with
-// Learn.
+// An AdaGrad is a logistic regression over hashed features with a step size per weight.
 type AdaGrad struct {
 	rate  float64
 	table []weight
@@ -51,14 +49,14 @@ func (e *AdaGrad) Score(f *View) Score {
 	return adaGradScore(s, known, n)
 }
 
-// adaGradScore scales the log-odds s of n features, known of which were seen before.
+// adaGradScore scales the log-odds s of n features. known of them were seen before.
 func adaGradScore(s, known, n float64) Score {
 	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s * math.Sqrt((known+1)/(n+1)))}}
 }
 
-// Pool implements [Expert]. A weight is the mean of theirs by the sums of squared
-// gradients behind them, w_i = Σ G_ik·w_ik / Σ G_ik, and G_i = Σ G_ik. So a feature
-// that one of them has seen keeps its weight.
+// Pool implements [Expert]. A pooled weight is the mean of the experts' weights, weighted
+// by their sums of squared gradients: w_i = Σ G_ik·w_ik / Σ G_ik, G_i = Σ G_ik. A feature
+// that only one expert has seen keeps its weight.
 func (e *AdaGrad) Pool(like []Expert, f *View) Score {
 	n := float64(len(f.Index))
 	if n == 0 {
@@ -91,7 +89,7 @@ func (e *AdaGrad) sumBinary(index []uint32) (s, known float64) {
 	for _, i := range index {
 		c := table[i]
 		s += float64(c.w)
-		b := math.Float32bits(c.g) // g ≥ 0: some bit is set where g > 0
+		b := math.Float32bits(c.g) // g ≥ 0, so some bit is set if and only if g > 0
 		seen += (b | -b) >> 31
 	}
 	return s, float64(seen)
@@ -109,7 +107,7 @@ func (e *AdaGrad) sum(f feature.Sparse) (s, known float64) {
 	return s, known
 }
 
-// Learn implements [Expert]: it takes one step, which nothing takes back.
+// Learn implements [Expert]. It takes one gradient step, which cannot be withdrawn.
 func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted float64) {
 	if len(f.Index) == 0 {
 		return 0
@@ -134,7 +132,7 @@ func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted floa
 	return 0
 }
 
-// Withdraw implements [Expert]: a trace of the event stays in the weights.
+// Withdraw implements [Expert]. It does nothing: the event's step stays in the weights.
 func (e *AdaGrad) Withdraw(*View, bool, float64) {}
 
 // step adds a gradient's square and moves the weight by length/√(G + 10⁻⁶).
@@ -158,8 +156,8 @@ func (e *AdaGrad) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// UnmarshalBinary reads what AppendBinary wrote for a table of e's size. On an
-// error e is of no more use.
+// UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
+// must not be used.
 func (e *AdaGrad) UnmarshalBinary(b []byte) error {
 	if want := 8 * len(e.table); len(b) != want {
 		return fmt.Errorf("adagrad expert: %d bytes, want %d", len(b), want)

@@ -6,28 +6,26 @@ import (
 	"hamlet/algos/feature"
 )
 
-// An Expert learns what an event's features say. It reads a View and gives a head up
-// to MaxInputs numbers. All its methods but Learn, Withdraw and UnmarshalBinary may be
-// called concurrently with themselves and with one another.
+// An Expert learns from an event's features. It gives a head up to MaxInputs numbers.
+// All methods but Learn, Withdraw and UnmarshalBinary may be called concurrently.
 type Expert interface {
-	// Prefetch asks for the memory that Score will read. It changes nothing.
+	// Prefetch starts loading the memory that Score will read into the cache.
 	Prefetch(v *View)
 
-	// Score answers v. A view without features is answered by the zero Score.
+	// Score returns the answer to v: the zero Score if v has no features.
 	Score(v *View) Score
 
-	// Pool answers v as one expert would that had learnt what all of like have
-	// learnt. They come from one Entry and have tables of one size, and the receiver
-	// is one of them. It changes none.
+	// Pool returns the answer of one expert that had learnt what all experts of like
+	// learnt. like includes the receiver; all have the same Entry and table size.
 	Pool(like []Expert, v *View) Score
 
-	// Learn learns v with its label and the weight ω in (0, 1]. was is what Score
-	// said of v. It returns the weight that Withdraw takes back, in [0, 1], 0 if there
-	// is nothing to take back. grid makes sums of weights in float32 exact.
+	// Learn learns v with its label and the weight ω in (0, 1]. was is Score's answer
+	// to v. It returns the weight in [0, 1] to pass to Withdraw; 0: nothing to withdraw.
+	// grid rounds weights so that their float32 sums are exact.
 	Learn(v *View, was Score, spam bool, ω float64) (counted float64)
 
-	// Withdraw takes back what Learn counted, to the last bit. An expert whose learning
-	// is not a sum keeps a trace of the event, and does nothing here.
+	// Withdraw undoes a Learn exactly. It does nothing in an expert whose learning is
+	// not a sum.
 	Withdraw(v *View, spam bool, counted float64)
 
 	encoding.BinaryAppender    // Entry.Size bytes
@@ -39,16 +37,15 @@ const MaxInputs = 3
 
 // A Score is an expert's answer to one event.
 type Score struct {
-	LogOdds float64            // s: what the expert learns from, nats
-	Inputs  [MaxInputs]float64 // what it says to the head, as many as Entry.Inputs has; each within ±10 (clip)
+	LogOdds float64            // s, in nats; Learn computes its step from it
+	Inputs  [MaxInputs]float64 // the head's inputs, len(Entry.Inputs) of them; each within ±10 (clip)
 
-	// Surprise is how unlike all that the expert learnt the event is, in nats; 0 from
-	// an expert whose Entry has no surprise.
+	// Surprise is how unlike all learnt events this one is, in nats; 0 without
+	// Entry.Surprise.
 	Surprise float64
 }
 
-// Parts are the parts of a body that lists read. Those that a body does not have are
-// empty.
+// Parts are the parts of a body that lists read. Missing parts are empty.
 type Parts struct {
 	Head, Text []byte           // H and T of a message (package feature): T begins with the subject, at most 8,000 bytes
 	Numbers    []feature.Number // of a vector: those with hashed names
@@ -60,15 +57,14 @@ type View struct {
 	Bytes          []byte // of a message: the part that the features come from; valid until the next body is read
 }
 
-// A List says how a body is read into a View. Experts whose entries point to one List
-// share its View, so that a body is hashed once for all of them. The View is used
-// again: Read overwrites what the last body left. An index means what the list and its
-// experts agree on; the hasher's are below 2^tableBits.
+// A List reads a body into a View. Experts whose entries point to the same List share its
+// View, so that a body is hashed once for all of them. Read overwrites the View. A
+// hasher's indices are below 2^tableBits.
 type List struct {
 	Read func(h *feature.Hasher, v *View, p *Parts)
 }
 
-// openingBytes is how much of T the list of openings reads.
+// openingBytes is how many bytes of T openingGrams reads.
 const openingBytes = 2000
 
 // The lists.
@@ -93,7 +89,7 @@ func (v *View) grams(h *feature.Hasher, part []byte, n int) {
 // An Input is one input that an expert gives to a head.
 type Input struct {
 	Name    string // what an explanation calls it
-	Opinion bool   // log-odds of spam: the head's prior expects the mean of all opinions; else 0 is expected
+	Opinion bool   // log-odds of spam: the head's prior averages all opinions; else the prior weight is 0
 }
 
 // An Entry registers an expert.
@@ -104,12 +100,12 @@ type Entry struct {
 	New    func(tableBits int) Expert
 	Size   func(tableBits int) int // bytes that AppendBinary appends
 
-	// Surprise: Score.Surprise says how unlike all that was learnt an event is. The
-	// covariate alarm looks at the first such expert of a model without dense names.
+	// Surprise: the expert sets Score.Surprise. The covariate alarm watches the first
+	// expert with a surprise, in models without dense names.
 	Surprise bool
 
-	// Counts: Learn returns a weight that Withdraw takes back. A model keeps it for
-	// each event that can be withdrawn.
+	// Counts: Learn returns a weight for Withdraw. The model stores it for each event
+	// that can be withdrawn.
 	Counts bool
 }
 
@@ -121,13 +117,11 @@ const (
 	Opening     = "opening-4grams"
 )
 
-// Messages registers the experts that read mail and text. To add one, write a type
-// that is an Expert (naivebayes.go is one that counts, adagrad.go one that does not)
-// and add its entry here, at the end. Laws that every entry obeys are in
-// expert_test.go. All else follows from the entry: the names that a configuration takes and their order in its help, the head's
-// inputs and their prior, explanations, tables and their sizes in checkpoints,
-// withdrawals, pooled answers. Whether a model has the expert by default is
-// Default's to say.
+// Messages registers the experts that read mail and text. To add one, write a type that
+// implements Expert (naivebayes.go counts, adagrad.go does not) and append its entry
+// here. expert_test.go tests every entry. The entry determines everything else: the
+// configuration's names and help, the head's inputs and prior, explanations, checkpoints,
+// withdrawals and pooled answers. Default lists the experts that a model has by default.
 var Messages = []*Entry{
 	adaGrad(HeaderWords, headerWords, "header words", 1),
 	adaGrad(Text5Grams, text5Grams, "text 5-grams", 0.5),

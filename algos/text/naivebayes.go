@@ -18,18 +18,17 @@ const (
 	// nearError is the margin, in nats, up to which a message is learnt.
 	nearError = 7
 
-	// A product of ratios outside (1/productBound, productBound) is moved into a
-	// sum of logarithms. One ratio lies between 10/(n0+n1+11) and its inverse,
-	// so that a product stays far from the ends of float64.
+	// A product of ratios outside (1/productBound, productBound) is added to a sum of
+	// logarithms. One ratio lies between 10/(n0+n1+11) and its inverse, so that a
+	// product never overflows or underflows.
 	productBound = 1e20
 )
 
 // A count is one feature's entry: the weighted ham and spam messages that hold it.
 type count struct{ ham, spam float32 }
 
-// A NaiveBayes compares the rates at which spam and ham hold each feature, both
-// shrunk to the feature's overall rate. Score may be called concurrently with
-// itself, but not with Learn.
+// A NaiveBayes compares the rates of each feature in spam and in ham. Both are shrunk to
+// the feature's overall rate.
 type NaiveBayes struct {
 	ham, spam float64 // n0, n1: weighted messages learnt
 	table     []count
@@ -40,8 +39,8 @@ func NewNaiveBayes(tableBits int) *NaiveBayes {
 	return &NaiveBayes{table: make([]count, 1<<tableBits)}
 }
 
-// Score implements [Expert]. It says 0 to features that were never seen, and its
-// surprise is highest then. Indices must be below 2^tableBits.
+// Score implements [Expert]. If no feature was seen before, the log-odds are 0 and the
+// surprise is highest. Indices must be below 2^tableBits.
 func (e *NaiveBayes) Score(f *View) Score {
 	if len(f.Index) == 0 {
 		return Score{}
@@ -59,12 +58,12 @@ func (e *NaiveBayes) scored(s, mean float64) Score {
 	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s)}, Surprise: e.surprise(mean)}
 }
 
-// Pool implements [Expert]: counts are sums.
+// Pool implements [Expert]. It adds the experts' counts.
 func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
 	if len(f.Index) == 0 {
 		return Score{}
 	}
-	var all NaiveBayes // its totals
+	var all NaiveBayes // only its totals are used
 	for _, other := range like {
 		all.ham += other.(*NaiveBayes).ham
 		all.spam += other.(*NaiveBayes).spam
@@ -114,16 +113,14 @@ func (e *NaiveBayes) sumBinary(index []uint32) (s, scales float64) {
 	return sum + logistic.Log(product) + float64(float64(seen)*e.prior()), float64(places)
 }
 
-// unseen is added to a feature's count: what was never seen has the doubt of a
-// count of ½ (the prior of Krichevsky and Trofimov, The performance of universal
-// encoding, 1981).
+// unseen is added to a feature's count (the prior of Krichevsky and Trofimov, The
+// performance of universal encoding, 1981).
 const unseen = 0.5
 
-// The logarithms of counts are read off their bits: the exponent and, as a
-// fraction, the upper bits of the mantissa of c are 2²⁰·(log₂ c + 1023), too low by
-// .0861·2²⁰ at most and not at all at powers of two (Mitchell, Computer multiplication
-// and division using binary logarithms, 1962). A feature's costs two additions then,
-// and integers have one sum in whatever order.
+// The upper 32 bits of a float64 c are about 2²⁰·(log₂ c + 1023): exact at powers of two,
+// at most .0861·2²⁰ too low elsewhere (Mitchell, Computer multiplication and division
+// using binary logarithms, 1962). So a feature's logarithm costs two additions, and the
+// sum of these integers does not depend on their order.
 const (
 	scaleUnit = 1 << 20
 	scaleBias = 1023
@@ -142,7 +139,7 @@ func (e *NaiveBayes) prior() float64 {
 	return logistic.Log((e.ham + shrinkage) / (e.spam + shrinkage))
 }
 
-// slot is where a feature with value v is counted.
+// slot returns the slot that counts feature i with value v.
 func slot(i uint32, v float64) uint32 {
 	if v < 0 {
 		return i ^ 1
@@ -150,8 +147,8 @@ func slot(i uint32, v float64) uint32 {
 	return i
 }
 
-// Learn implements [Expert]. It counts f, with ω rounded to a multiple of 2⁻¹⁰, if
-// the margin of was is at most 7, and returns ω then.
+// Learn implements [Expert]. If the margin of was is at most 7, it counts f with ω rounded
+// to a multiple of 2⁻¹⁰, and returns ω.
 func (e *NaiveBayes) Learn(f *View, was Score, spam bool, ω float64) (counted float64) {
 	margin := -was.LogOdds
 	if spam {
@@ -164,16 +161,16 @@ func (e *NaiveBayes) Learn(f *View, was Score, spam bool, ω float64) (counted f
 	return ω
 }
 
-// Withdraw implements [Expert]: exactly while no count has passed 2¹⁴, on the average
-// beyond. Nothing may be left of a feature that no other message had: rates are
-// shrunk in proportion, so that a residue of 10⁻⁸ would speak as loudly as a thousand
-// messages. No count falls below 0.
+// Withdraw implements [Expert]. It is exact while no count has passed 2¹⁴, and unbiased
+// beyond. A feature that no other message had must return to 0: shrinkage is in
+// proportion, so a residue of 10⁻⁸ would count like a thousand messages. No count falls
+// below 0.
 func (e *NaiveBayes) Withdraw(f *View, spam bool, counted float64) {
 	e.count(f.Sparse, spam, -grid(counted))
 }
 
-// grid rounds a weight to a multiple of 2⁻¹⁰, and up to that at least, so that
-// sums of weights are exact in float32 up to 2¹⁴ messages.
+// grid rounds a weight to a multiple of 2⁻¹⁰, at least 2⁻¹⁰, so that sums of weights are
+// exact in float32 up to 2¹⁴ messages.
 func grid(ω float64) float64 { return float64(max(1, int(float64(1024*ω)+0.5))) / 1024 }
 
 // count adds ω, a multiple of 2⁻¹⁰ in [−1, 1], to the total of a class and to the
@@ -200,15 +197,13 @@ func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 	}
 }
 
-// plus returns c + ω, at least 0. A float32 holds that exactly up to 2¹⁴; beyond, it
-// is one of the two next to it, with the chances that make it right on the average
-// (stochastic rounding: Connolly, Higham and Mary, Stochastic rounding and its
-// probabilistic error analysis, 2021, §2; for counters Morris, Counting large numbers
-// of events in small registers, 1978). Rounded to the nearest, sums of .97 are
-// 3 % too large at 2²⁰, and at 2²⁴ counts stand still while the totals go on, until
-// features of every message are evidence. A count of 2ᵏ, k ≥ 24, is off by
-// √(2ᵏ·2ᵏ⁻²³), 3·10⁻⁴ of itself, or less. The chance is taken from the totals and
-// the slot: equal models go on equally.
+// plus returns max(0, c+ω), exact up to 2¹⁴ and stochastically rounded beyond: its
+// expectation is exact (Connolly, Higham and Mary, Stochastic rounding and its
+// probabilistic error analysis, 2021, §2; for counters Morris, Counting large numbers of
+// events in small registers, 1978). Rounding to the nearest would make sums of .97 3 % too
+// large at 2²⁰, and counts would stop growing at 2²⁴ while the totals grow. A count of 2ᵏ,
+// k ≥ 24, is off by at most √(2ᵏ·2ᵏ⁻²³), 3·10⁻⁴ of itself. draw replaces a random number;
+// it depends on totals and slot only, so that equal models stay equal.
 func plus(c float32, ω float64, draw uint64) float32 {
 	sum := max(0, float64(c)+ω) // exact
 	near := float32(sum)
@@ -228,7 +223,7 @@ func plus(c float32, ω float64, draw uint64) float32 {
 }
 
 // spread is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast splittable
-// pseudorandom number generators, 2014): neighbours come out unlike.
+// pseudorandom number generators, 2014).
 func spread(v uint64) uint64 {
 	v += 0x9e3779b97f4a7c15
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
@@ -255,13 +250,13 @@ func (e *NaiveBayes) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// UnmarshalBinary reads what AppendBinary wrote for a table of e's size. On an
-// error e is of no more use.
+// UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
+// must not be used.
 func (e *NaiveBayes) UnmarshalBinary(b []byte) error {
 	if want := 16 + 8*len(e.table); len(b) != want {
 		return fmt.Errorf("naive Bayes expert: %d bytes, want %d", len(b), want)
 	}
-	// A model counts events; what float64 holds exactly is far beyond them.
+	// A float64 counts exactly up to here.
 	const most = 1 << 53
 	e.ham = math.Float64frombits(binary.LittleEndian.Uint64(b))
 	e.spam = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))

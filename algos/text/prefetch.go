@@ -1,16 +1,14 @@
 package text
 
-// Prefetch tells the processor that the entries of these features are wanted
-// soon, so that they come from far caches while something else is computed. It
-// changes nothing, whatever the indices, and does nothing where there is no
-// kernel for it: not on amd64, or with the build tag purego.
+// Prefetch implements [Expert]. It has no effect except on amd64 without the build tag
+// purego. Any index is safe.
 func (e *AdaGrad) Prefetch(f *View) {
 	if len(f.Index) > 0 {
 		prefetchWeights(&e.table[0], &f.Index[0], len(f.Index))
 	}
 }
 
-// Prefetch is [AdaGrad.Prefetch] for counts.
+// Prefetch implements [Expert] like [AdaGrad.Prefetch].
 func (e *NaiveBayes) Prefetch(f *View) {
 	if len(f.Index) > 0 {
 		prefetchCounts(&e.table[0], &f.Index[0], len(f.Index))

@@ -2,8 +2,7 @@
 
 package text
 
-// Both ask for the lines of table's entries at n indices; a weight and a count
-// are eight bytes.
+// Both prefetch the cache lines of table's entries at n indices. Entries have 8 bytes.
 
 //go:noescape
 func prefetchWeights(table *weight, index *uint32, n int)
