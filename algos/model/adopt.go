@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// maxAdoptions bounds what is recorded. Two learners of different configurations that
-// take turns adopt at every turn, and a configuration of 4,096 dense names is some 50 KB.
+// maxAdoptions bounds the record. Two learners that alternate with different
+// configurations adopt every time, and one with 4,096 dense names takes some 50 KB.
 const maxAdoptions = 32
 
-// An Adoption records that a model went on under another configuration or with other
-// numerics. It answers why a model says other things than a replay of its log.
+// An Adoption records a change of a model's configuration or numerics. It explains why a
+// model differs from a replay of its log.
 type Adoption struct {
-	Events   uint64 `json:"events"`   // the event count when it happened
-	Config   Config `json:"config"`   // until then
-	Numerics string `json:"numerics"` // until then
+	Events   uint64 `json:"events"`   // the event count at the change
+	Config   Config `json:"config"`   // before the change
+	Numerics string `json:"numerics"` // before the change
 }
 
-// Adopt makes m go on under cfg and with this program's numerics. The model records
-// what was before, the last 32 times; if nothing differs, nothing. Only fields that are
-// Adoptable may differ: they need neither a table nor a head made again. A shorter
-// DuplicateWindow keeps the latest events; a longer one cannot recover older ones. Other
-// differences are an error that names them, and m is unchanged.
+// Adopt changes m to cfg and to this program's numerics, and records the last 32 changes.
+// Only Adoptable fields may differ: they need no new table or head. Other differences are
+// an error that names them, and m is unchanged. A shorter DuplicateWindow keeps the latest
+// events; a longer one cannot recover older ones.
 func (m *Model) Adopt(cfg Config) error {
 	cfg = cfg.filled()
 	if err := cfg.validate(); err != nil {
@@ -52,11 +51,11 @@ func (m *Model) Adopt(cfg Config) error {
 	return nil
 }
 
-// Adoptions returns what m has adopted, in order, the last 32 times.
+// Adoptions returns the last 32 changes by Adopt, in order.
 func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 
-// mathematics is the version of everything that turns a log into a model's bytes.
-// Whoever changes a formula, a constant or an order of summation there raises it.
+// mathematics is the version of all code that turns a log into a model's bytes. Raise it
+// when you change a formula, a constant or an order of summation there.
 const mathematics = 10
 
 func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }

@@ -12,26 +12,25 @@ const (
 	BodyVector = "vector" // vectors of named numbers
 )
 
-// An Alert is a change of state of one alarm: it was raised or cleared by an
-// event. It is a function of the log, so that a model restored from an earlier
-// checkpoint reports it again, equal in every field.
+// An Alert says that an event raised or cleared an alarm. It depends only on the log: a
+// model restored from an earlier checkpoint reports the same Alert again.
 type Alert struct {
 	Kind      string          // drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept
 	Body      string          // BodyText, BodyVector
-	Raised    bool            // or cleared
-	Event     uint64          // the model's event count when it happened
-	Status    drift.Status    // each alarm of package drift says what its numbers are; Since counts events of this kind of body
-	Report    *drift.Report   // label noise only: what is known about the labels; else nil
-	Diagnosis drift.Diagnosis // what all alarms of this kind of body mean, after the change
+	Raised    bool            // false: cleared
+	Event     uint64          // the model's event count then
+	Status    drift.Status    // see the alarms of package drift; Since counts events of this kind of body
+	Report    *drift.Report   // statistics of the labels; nil unless Kind is label noise
+	Diagnosis drift.Diagnosis // what all alarms of this kind of body mean now
 }
 
-// A Rebuild is an ensemble of one sub-model that was rebuilt, or could not be. Its event
-// counts are that sub-model's.
+// A Rebuild reports that one sub-model's ensemble was rebuilt or could not be. Its event
+// counts are the sub-model's.
 type Rebuild struct {
 	Body string
 	stack.Rebuild
 }
 
-// A Runner computes what is slow, rebuilds and SNRs, in the background. A model without a
-// Runner does the work where it would wait for it.
+// A Runner computes rebuilds and SNRs in the background. Without a Runner the model
+// computes them itself when it needs the result.
 type Runner = task.Runner

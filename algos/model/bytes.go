@@ -21,11 +21,11 @@ import (
 //	   0  "hamletPM"
 //	   8  uint32 version = 4
 //	  12  uint32 number of sections = 12
-//	  16  uint64 length of each section; 0: there is none
+//	  16  uint64 length of each section; 0: section absent
 //	 112  uint64 xxhash64 of bytes 0 to 111
 //	sections, in this order, without gaps
 //	  text tables     each text expert's, in the order of the configuration
-//	  vector tables   AdaGrad's and naive Bayes'; none before the first hashed name
+//	  vector tables   AdaGrad's and naive Bayes'; absent before the first hashed name
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
 //	  text sites      the last events' sites, as drawn in package sites
 //	  vector sites    the same
@@ -40,10 +40,9 @@ import (
 //	trailer
 //	  uint64 xxhash64 of all before it
 //
-// What is large and of fixed size comes first, at offsets that depend on the
-// configuration and on which sub-models there are, so that parts that have not
-// changed keep their place. Equal models have equal bytes and the reverse; all
-// that a model's future depends on is in them.
+// Large sections of fixed size come first. Their offsets depend only on the configuration
+// and on which sub-models exist, so unchanged parts keep their offsets. Models are equal
+// if and only if their bytes are. The bytes hold all that a model's future depends on.
 const (
 	magic   = "hamletPM"
 	version = 4
@@ -51,15 +50,15 @@ const (
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
 
-	// mostEvents is the end of the clock: beyond, counts are no longer exact in float64.
+	// mostEvents is the largest event count. Beyond, float64 counts inexactly.
 	mostEvents = 1 << 53
 
-	// mostSignedLog bounds dense inputs before they are standardised: ln(1+v) of the
-	// largest float64 is 709.78.
+	// mostSignedLog bounds dense inputs before standardisation: ln(1+v) of the largest
+	// float64 is 709.78.
 	mostSignedLog = 710
 )
 
-// The sections. Those of a sub-model have one number for each kind of body, text first.
+// The section numbers. A constant of a sub-model is the number for text; vectors have the next.
 const (
 	sectionTables   = 0
 	sectionSeen     = 2
@@ -71,7 +70,7 @@ const (
 	sectionCount    = 12
 )
 
-// about is the part of the bytes that is text.
+// about is the JSON in the model section.
 type about struct {
 	Numerics string     `json:"numerics"`
 	Config   Config     `json:"config"`
@@ -82,8 +81,8 @@ func (m *Model) about() ([]byte, error) {
 	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
 }
 
-// AppendBinary appends m's bytes, as drawn above. It costs a copy of the tables:
-// some milliseconds by default.
+// AppendBinary appends m's bytes in the format above. Copying the tables takes some
+// milliseconds with the default configuration.
 func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, headerSize)...)
@@ -147,11 +146,10 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 	return w.Finish()
 }
 
-// Restore returns the model that has the bytes b, of which it keeps nothing.
-// Going on from it is bit-equal to never having stopped, if its Numerics are
-// CurrentNumerics. Nothing is allocated for a length that b does not bear out. Bytes that
-// no learner wrote are an error here, also with right checksums, and no panic in Apply:
-// counts are compared with events, and heads checked by [blr.Posterior.Check].
+// Restore returns the model with the bytes b. It does not retain b. If its Numerics are
+// CurrentNumerics, the model continues bit for bit as if it had never stopped. Bytes that
+// no learner wrote are an error even if their checksums are right, and never make Apply
+// panic. No length in b is trusted before it is checked.
 func Restore(b []byte) (*Model, error) {
 	m, err := restore(b)
 	if err != nil {
@@ -237,8 +235,8 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 	return section, nil
 }
 
-// restoreSubmodel reads a sub-model, nil if there is none. It allocates nothing before
-// the lengths are known to be true.
+// restoreSubmodel reads a sub-model, nil if absent. It checks lengths before it
+// allocates.
 func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*submodel, error) {
 	of := func(first int) []byte { return section[first+int(spec.kind)] }
 	if len(of(sectionSubmodel)) == 0 {
@@ -263,7 +261,7 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 	if err := s.restoreExperts(of(sectionTables)); err != nil {
 		return nil, err
 	}
-	// From here on heads are allocated, of as many inputs as the one that was read.
+	// The head has been read and checked, so other heads of its size can be allocated.
 	var stacker, second *blr.Posterior
 	r = codec.NewReader(of(sectionStack), nil)
 	if s.stack = spec.newStack(); s.stack != nil {
@@ -313,7 +311,7 @@ func (s *submodel) read(r *codec.Reader) {
 	if r.Err() != nil {
 		return
 	}
-	if s.head.Dim() != s.layout.dim() { // before a head of that many inputs is made to compare
+	if s.head.Dim() != s.layout.dim() { // checked before newHead allocates
 		r.Fail("a head of %d inputs, want %d", s.head.Dim(), s.layout.dim())
 		return
 	}
@@ -325,8 +323,7 @@ func (s *submodel) read(r *codec.Reader) {
 	}
 }
 
-// restoreExperts reads the experts' tables. Those of vectors may be missing: they come
-// with the first hashed name.
+// restoreExperts reads the experts' tables. Vectors have none before the first hashed name.
 func (s *submodel) restoreExperts(tables []byte) error {
 	if s.kind == ofVector && len(tables) == 0 {
 		return nil

@@ -16,13 +16,12 @@ import (
 	"hamlet/algos/text"
 )
 
-// A Config says what a model is. It is part of the model's bytes. A zero field means
-// its default.
+// A Config configures a model. It is part of the model's bytes. A zero field means its
+// default.
 //
-// Each field is declared here and nowhere else: the tags hold its key, default, bounds
-// and help, and adopt:"yes" where a model that has learnt may go on with another value
-// ([Model.Adopt]). [Fields], [Config.Set], [Config.Differences] and the commands' help
-// and configuration file follow from them. What a tag cannot say, filled and validate do.
+// The tags of a field hold its key, default, bounds and help. adopt:"yes" lets
+// [Model.Adopt] change it. [Fields], [Config.Set], [Config.Differences], the commands'
+// help and the configuration file use the tags. filled and validate hold all other rules.
 type Config struct {
 	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"24" help:"Binary logarithm of the slots in an expert's table. A slot takes 8 bytes, so 18 makes a mail model of 8 MiB."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
@@ -36,7 +35,7 @@ type Config struct {
 	TextHead   Head `json:"text_head"`   // of mail and text
 	VectorHead Head `json:"vector_head"` // of vectors
 
-	// In any order. A nil list means the default, an empty one none.
+	// In any order. A nil list means the default; an empty list means no ensembles.
 	TextEnsembles   []string `json:"text_ensembles" shown:"none" each:"ensemble" help:"Ensembles that are rebuilt for mail and text"`
 	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" each:"ensemble" help:"Ensembles that are rebuilt for vectors"`
 
@@ -54,9 +53,9 @@ type Head struct {
 	Refresh  int    `json:"refresh" min:"0" help:"After how many events the head solves its last 2,500 sites again; 0 is never."`
 }
 
-// Alarms says when the alarms are raised, and whether there are any. The defaults are
-// package drift's, whose MEASURED.md has their false alarms. Only thresholds can be
-// adopted: alarms that were off have seen nothing.
+// Alarms configures the alarms. The defaults are package drift's; its MEASURED.md has
+// their rates of false alarms. Adopt can change thresholds but not Off: alarms that were
+// off have no state.
 type Alarms struct {
 	Off       bool    `json:"off" help:"No alarms. They take a second head and 170 KB of the model."`
 	Drop      float64 `json:"drop" adopt:"yes" shown:"0.2" help:"Label noise is raised when ln SNR lies this far below its running median, in nats."`
@@ -73,23 +72,23 @@ const (
 	MaxDense  = 4096
 	MaxWindow = 1 << 16 // of Config.Window and Config.Rebuild
 
-	// MaxDenseByDefault bounds the dense names with which ensembles run by default and the
-	// noise monitor has a head of its own: forgetting costs O(D³) at every 50th event.
+	// Up to MaxDenseByDefault dense names, ensembles run by default and the label-noise
+	// monitor has its own head. Its forgetting costs O(D³) at every 50th event.
 	MaxDenseByDefault = 512
 
-	// MaxWindowInputs bounds (Window+Rebuild)·len(Dense) where ensembles of vectors run:
-	// numbers of 4 bytes that are part of every save, 128 MiB.
+	// MaxWindowInputs bounds (Window+Rebuild)·len(Dense) with ensembles of vectors. Every
+	// save contains these numbers, 4 bytes each: 128 MiB.
 	MaxWindowInputs = 1 << 25
 )
 
-// The words of a Config.
+// Values of a Config's fields.
 const (
 	SiteRVGA           = "rvga" // of Head.Site, package blr's
 	SiteJaakkolaJordan = "jj"
 	SiteExactRVGA      = "exact-rvga"
 
-	TrustText = "text" // of Config.LabelTrust: the heads and experts of mail and text weigh each label by its trust
-	TrustAll  = "all"  // those of vectors, too
+	TrustText = "text" // of Config.LabelTrust: weight labels of mail and text by their trust
+	TrustAll  = "all"  // and labels of vectors
 	TrustNone = "none" // every label counts in full
 
 	TrustBySource = "source" // of Config.TrustBy
@@ -104,7 +103,7 @@ var siteByName = map[string]blr.Site{
 	SiteRVGA: blr.RVGA, SiteJaakkolaJordan: blr.JaakkolaJordan, SiteExactRVGA: blr.ExactRVGA,
 }
 
-// filled returns a with the defaults of package drift in place of zero fields.
+// filled replaces zero fields by the defaults of package drift.
 func (a Alarms) filled() (Alarms, error) {
 	if a.Off {
 		return Alarms{Off: true}, nil
@@ -124,8 +123,8 @@ func (a Alarms) filled() (Alarms, error) {
 	}, nil
 }
 
-// filled returns c with defaults in place of zero fields and with names in canonical
-// order. It shares no memory with c.
+// filled replaces zero fields by their defaults and puts names in canonical order. The
+// result shares no memory with c.
 func (c Config) filled() Config {
 	fillDefaults(&c)
 	c.SecondHead += 0 // −0 is 0
@@ -156,7 +155,7 @@ func (c Config) filled() Config {
 	return c
 }
 
-// inOrder returns a copy of kinds in the order of package ensemble, unknown ones last;
+// inOrder returns a copy of kinds in the order of ensemble.Kinds, unknown ones last. It is
 // never nil.
 func inOrder(kinds []string) []string {
 	kinds = append([]string{}, kinds...)
@@ -214,7 +213,7 @@ func (c Config) validate() error {
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {
-		panic(err) // a NaN or ±Inf, which New would have refused
+		panic(err) // a NaN or ±Inf; New refuses them
 	}
 	return b
 }

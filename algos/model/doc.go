@@ -7,11 +7,11 @@
 //	vector ──┬─> dense names ─> sign·ln(1+|v|) ─> running standardisation ─┐
 //	         └─> other names ─> AdaGrad, naive Bayes; ln(1+their count) ───┴─> head ─> p, interval, why
 //
-// The experts (package text) see much and do not know how sure they are. A head (package
-// blr) sees few numbers and knows. Mail and text have one sub-model, vectors have
-// another; a sub-model is made for its first event. A stack (package stack) may weight
-// the head, a second head that forgets, and ensembles rebuilt from a window. Three
-// alarms (package drift) watch each head.
+// The experts (package text) learn from many features, without an uncertainty. A head
+// (package blr) has few inputs and computes its uncertainty. Mail and text have one
+// sub-model, vectors another; its first event creates it. A stack (package stack) may
+// combine the head, a second head that forgets, and ensembles rebuilt from a window.
+// Three alarms (package drift) watch each head.
 //
 // # Use
 //
@@ -20,27 +20,27 @@
 //	p, why, err := m.NewPredictor().Explain(&body)
 //	lo, hi := p.Interval(1.645)
 //	b, err := m.AppendBinary(nil) // a checkpoint
-//	m, err = model.Restore(b)     // goes on bit for bit
+//	m, err = model.Restore(b)     // continues bit for bit
 //
 // # An event
 //
-// Model.Apply takes an event, in this order:
+// Model.Apply handles an event in this order:
 //
-//  1. A copy of an event of the duplicate window changes nothing (package dedup).
-//  2. A relearn or unlearn withdraws the event that it is about (package sites) from
-//     head, stack and the experts that count. The Receipt says what leaves a trace.
-//  3. The reader reads the body into the head's inputs (inputs.go lists them).
-//  4. The head, or the stack once every ensemble is there, predicts.
-//  5. The label gets its trust φ by that prediction and by its source's flip rate
-//     (package trust), and head, experts and stack learn it with that weight.
-//  6. Ensembles that are due take effect or are rebuilt. The alarms see the event.
+//  1. A copy of an event in the duplicate window changes nothing (package dedup).
+//  2. A relearn or unlearn withdraws the event Of (package sites) from the head, the stack
+//     and the experts that count. Receipt lists what cannot be withdrawn.
+//  3. The reader turns the body into the head's inputs (inputs.go lists them).
+//  4. The head predicts, or the stack once every ensemble is built.
+//  5. Package trust computes the label's trust φ from the prediction and the source's flip
+//     rate. Head, experts and stack learn the label with that weight.
+//  6. Ensembles that are due are rebuilt or take effect. The alarms observe the event.
 //
 // On vectors every label counts in full unless there are dense names and ensembles,
 // because hard streams look like wrong labels (Config.LabelTrust).
 //
 // A rebuild takes some 20 ms and an alarm's SNR 2 ms. A Runner computes them in the
-// background, from one event count to a later one, which waits for it. What is pending
-// is computed again from the windows in the bytes (Model.SetRunner).
+// background; a fixed later event waits for the result. After Restore, pending work is
+// computed again from the windows in the bytes (Model.SetRunner).
 //
 // # Adding to it
 //
@@ -53,10 +53,10 @@
 //
 //   - A model is a pure function of its configuration, its numerics and the events
 //     applied, in order. Equal models have equal bytes.
-//   - The clock is the event count. Copies within the duplicate window and refused
-//     events do not tick it and change nothing.
-//   - Nothing here takes its exponentials and logarithms from package math,
-//     fuses a product into a sum, or ranges over a map.
+//   - The clock is the event count. Copies within the duplicate window and refused events
+//     change nothing and are not counted.
+//   - No code here uses math.Exp or math.Log, fuses a product into a sum, or depends on
+//     map order.
 //
 // A mail costs some tens of microseconds, most of it random access to tables. A vector
 // of 57 dense numbers costs O(57²). MEASURED.md has the measurements behind the defaults.

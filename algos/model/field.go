@@ -17,8 +17,8 @@ import (
 type Field struct {
 	Key       string // as in the JSON of a Config, with dots: "vector_head.site"
 	Help      string
-	Default   string // what the zero value means, in words where it depends on other fields
-	Adoptable bool   // Model.Adopt takes another value
+	Default   string // what the zero value means; a description if it depends on other fields
+	Adoptable bool   // Model.Adopt can change it
 }
 
 // Fields returns all fields of a Config, in its order.
@@ -33,14 +33,14 @@ func Fields() []Field {
 	return all
 }
 
-// A field is a Field with the rest of what its struct tags say. Its type is int,
-// float64, bool, string or []string.
+// A field is a Field with the rest of its struct tags. Its type is int, float64, bool,
+// string or []string.
 type field struct {
 	Field
 	index       []int           // for reflect.Value.FieldByIndex
-	fallback    string          // the default, in text; "" where it is the zero value or filled says it
+	fallback    string          // the default, as text; "": the zero value, or filled sets it
 	least, most int64           // bounds of an int
-	words       func() []string // what a string or an element of a list may be; nil: anything
+	words       func() []string // the valid values of a string or list element; nil: any
 }
 
 var fields = collect(reflect.TypeFor[Config](), "", nil)
@@ -74,7 +74,7 @@ func collect(t reflect.Type, prefix string, index []int) (all []field) {
 	return all
 }
 
-// registries are the lists that a tag each:"…" names.
+// registries maps a tag each:"…" to the valid elements of a list.
 var registries = map[string]func() []string{
 	"expert": text.Names,
 	"ensemble": func() (names []string) {
@@ -85,7 +85,7 @@ var registries = map[string]func() []string{
 	},
 }
 
-// bound returns the number of a tag, or none if there is no tag.
+// bound returns the number in a tag, or none if the tag is empty.
 func bound(tag string, none int64) int64 {
 	if tag == "" {
 		return none
@@ -108,9 +108,9 @@ func find(key string) (*field, error) {
 	return &fields[i], nil
 }
 
-// Set sets the field of that key to a value in text: a number, true or false, a word, or
-// a list with commas between, of which "none" is the empty one. An error names the key
-// and what is wrong with the text. Bounds are left to New.
+// Set parses value into the field of that key: a number, true or false, a word, or a
+// comma-separated list; "none" is the empty list. An error names the key and the problem.
+// New checks bounds.
 func (c *Config) Set(key, value string) error {
 	f, err := find(key)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Config) Set(key, value string) error {
 	return nil
 }
 
-// Get returns the value of the field of that key in the form that Set takes.
+// Get returns the value of the field of that key in the format of Set.
 func (c Config) Get(key string) (string, error) {
 	f, err := find(key)
 	if err != nil {
@@ -180,7 +180,7 @@ func format(v reflect.Value) string {
 	}
 }
 
-// fillDefaults puts the defaults of the tags in place of zero fields.
+// fillDefaults replaces zero fields by the defaults of their tags.
 func fillDefaults(c *Config) {
 	for i := range fields {
 		f := &fields[i]
@@ -192,7 +192,7 @@ func fillDefaults(c *Config) {
 	}
 }
 
-// checkTags holds a filled Config against the bounds and words of the tags.
+// checkTags checks a filled Config against the bounds and words of the tags.
 func checkTags(c *Config) (errs []error) {
 	for i := range fields {
 		f := &fields[i]
@@ -223,12 +223,11 @@ func (f *field) checkList(list []string) (errs []error) {
 	return errs
 }
 
-// Differences names each field in which c, the configuration here, differs from that of
-// a model, with both values: "table_bits: 18 here, 20 in the model". Zero fields count
-// as their defaults. It is empty if they agree.
+// Differences returns one string for each field in which c and a model's configuration
+// differ: "table_bits: 18 here, 20 in the model". Zero fields count as their defaults.
 func (c Config) Differences(model Config) []string { return c.differences(model, false) }
 
-// differences leaves out what can be adopted if fixed.
+// differences is Differences. If fixed, it omits Adoptable fields.
 func (c Config) differences(model Config, fixed bool) (all []string) {
 	c, model = c.filled(), model.filled()
 	for i := range fields {
@@ -246,8 +245,7 @@ func (c Config) differences(model Config, fixed bool) (all []string) {
 	return all
 }
 
-// abridged says how many names a long list has, and quotes up to three that the other
-// list lacks.
+// abridged formats a long list: its length, and up to three names that other lacks.
 func abridged(list, other reflect.Value) string {
 	names, others := list.Interface().([]string), other.Interface().([]string)
 	var only []string

@@ -5,35 +5,34 @@ import (
 	"hamlet/algos/text"
 )
 
-// A group is a run of neighbouring inputs of a head, which are alike. The groups of a
-// head are listed once, in textInputs and vectorInputs. Names, prior, sizes and places
-// of the inputs are computed from the list, for the head, its second head, ensembles,
-// alarms, explanations and pooled answers. To add inputs, add a group.
+// A group is a run of similar inputs of a head. textInputs and vectorInputs list a head's
+// groups. The inputs' names, prior, sizes and offsets are computed from the list, for the
+// heads, ensembles, alarms, explanations and pooled answers. To add inputs, add a group.
 type group struct {
-	names          []string // what an explanation calls them: one name an input
-	mean, variance float64  // of the prior of each one's weight
+	names          []string // one per input, for explanations
+	mean, variance float64  // prior of each input's weight
 
-	// fill writes the inputs of the body at hand into dst. s is nil before the
-	// sub-model's first event; all inputs but the body's own are 0 then.
+	// fill writes the current body's inputs into dst. s is nil before the sub-model's
+	// first event; inputs that depend on s are 0 then.
 	fill func(dst []float64, in *features, s *submodel)
 
-	// raw returns what ensembles and the label-noise alarm see in place of the
-	// inputs; nil: the inputs themselves.
+	// raw returns the inputs of ensembles and of the label-noise alarm; nil: the same
+	// as the head's.
 	raw func(in *features) []float64
 
-	constant bool // the bias: ensembles do not see it
+	constant bool // the bias: not an input of ensembles
 	expert   bool // an expert's answer: pooled answers replace it
 }
 
-// The priors of the heads. Pulled towards the mean of the k opinions, a head beats that
-// mean from the first message; left free it loses to it. (Measured: SpamAssassin in time
-// order, three shuffles, sms.)
+// The priors of the heads. A prior around the mean of the k opinions makes a head better
+// than that mean from the first message; a prior around 0 makes it worse. (Measured:
+// SpamAssassin in time order, three shuffles, sms.)
 const (
-	opinionMean     = 0.8 // of an opinion's weight, times k
-	opinionVariance = 0.4 // times k
-	textBias        = 0.1 // variances
-	textFact        = 0.4
-	vectorVariance  = 0.3 // of the bias, the dense inputs and the count of names
+	opinionMean     = 0.8 // k times the mean of an opinion's weight
+	opinionVariance = 0.4 // k times its variance
+	textBias        = 0.1 // variance
+	textFact        = 0.4 // variance
+	vectorVariance  = 0.3 // variance of the bias, the dense inputs and the count of names
 )
 
 // textInputs lists x = [1, experts, facts, rate of spam].
@@ -66,8 +65,7 @@ func textInputs(cfg Config) []group {
 func vectorInputs(cfg Config) []group {
 	groups := []group{bias(vectorVariance), {
 		names: cfg.Dense, variance: vectorVariance,
-		// Trees only ask for the order of a column's values, which running
-		// standardisation would mix up.
+		// Trees use the order of a column's values. Running standardisation changes it.
 		raw: func(in *features) []float64 { return in.dense },
 		fill: func(dst []float64, in *features, s *submodel) {
 			clear(dst)
@@ -90,8 +88,8 @@ func bias(variance float64) group {
 	}
 }
 
-// expertInputs lists the inputs of the experts, each a group. Those that are no
-// opinions have the prior variance other.
+// expertInputs makes a group of each input of the experts. other is the prior variance of
+// inputs that are not opinions.
 func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 	opinions := 0.0
 	for _, e := range experts {
@@ -119,12 +117,12 @@ func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 // A prior is N(mean, diag(1/precision)) over a head's inputs.
 type prior struct{ mean, precision []float64 }
 
-// A layout is a head's inputs: the groups, and what follows from them.
+// A layout is a head's groups and what is computed from them.
 type layout struct {
 	groups []group
 	names  []string
 	prior  prior
-	raw    int // how many numbers ensembles and the label-noise alarm see
+	raw    int // number of inputs of ensembles and of the label-noise alarm
 }
 
 func newLayout(groups []group) *layout {
@@ -144,8 +142,8 @@ func newLayout(groups []group) *layout {
 
 func (l *layout) dim() int { return len(l.names) }
 
-// fill writes the head's inputs into in.x and what ensembles see of them into
-// in.inputs, rounded to float32 as their windows keep it.
+// fill writes the head's inputs into in.x and the ensembles' inputs into in.inputs. The
+// latter are rounded to float32, as in the ensembles' windows.
 func (l *layout) fill(in *features, s *submodel) {
 	x, inputs := in.x, in.inputs
 	for i := range l.groups {
@@ -166,7 +164,7 @@ func (l *layout) fill(in *features, s *submodel) {
 	}
 }
 
-// fillExperts replaces the experts' inputs in x by what in has.
+// fillExperts replaces the experts' inputs in x by those of in.
 func (l *layout) fillExperts(x []float64, in *features) {
 	for i := range l.groups {
 		g := &l.groups[i]

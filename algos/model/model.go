@@ -12,9 +12,8 @@ import (
 	"hamlet/algos/trust"
 )
 
-// A Model is one partition's model. One goroutine owns it; Predictors made by
-// NewPredictor may run at once, each in a goroutine of its own, while nobody
-// applies, adopts or restores.
+// A Model is the model of one partition. It is not safe for concurrent use. Between calls
+// of Apply, Adopt and SetRunner, Predictors may run concurrently, one in each goroutine.
 type Model struct {
 	cfg       Config
 	numerics  string
@@ -24,11 +23,11 @@ type Model struct {
 	// Restore write these.
 	events, spam, unlearnt uint64
 	seen                   *dedup.Window
-	submodels              [kinds]*submodel // nil before their first event
+	submodels              [kinds]*submodel // nil before its first event
 
 	specs  [kinds]*spec
 	own    *Predictor // Apply's
-	runner Runner     // nil: slow work is done where it is waited for
+	runner Runner     // nil: slow work runs when its result is needed
 }
 
 // New returns a model that has learnt nothing. It reports every bad field of cfg.
@@ -43,50 +42,50 @@ func New(cfg Config) (*Model, error) {
 	return m, nil
 }
 
-// A Body is what is learnt or scored: exactly one of its fields is not nil.
+// A Body is a message or a vector: exactly one field is not nil.
 type Body struct {
 	Message *feature.Message
 	Vector  []feature.Number // strictly ascending by name
 }
 
-// An Action is what an event asks for.
+// An Action is the kind of an event.
 type Action uint8
 
 const (
 	Learn   Action = iota // learn the body
-	Relearn               // withdraw the event Of, which had this body, and learn it again
-	Unlearn               // withdraw the event Of, which had this body
+	Relearn               // withdraw the event Of, which has this body, and learn it again
+	Unlearn               // withdraw the event Of, which has this body
 )
 
 // An Example is a labelled body. Tenant, Source and ID together name it.
 type Example struct {
 	ID, Source, Tenant string
 	Action             Action
-	Of                 string // Relearn and Unlearn: the id of the event that they are about, of the same tenant
+	Of                 string // Relearn and Unlearn: the ID of the event to withdraw, of the same tenant
 	Spam               bool
 	Body               Body
 }
 
-// An Effect is what an event did.
+// An Effect is the result of an event.
 type Effect struct {
-	Duplicate  bool       // known already: nothing has changed, and the rest is zero
-	Prediction Prediction // Learn and Relearn: before learning, and after what was withdrawn
+	Duplicate  bool       // a copy: it changed nothing, and all other fields are zero
+	Prediction Prediction // Learn and Relearn: after withdrawing, before learning
 	Phi        float64    // Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
 	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
 	Receipt    *Receipt   // Relearn and Unlearn: what was withdrawn
-	Alerts     []Alert    // alarms that the event raised or cleared; mostly none
-	Rebuilds   []Rebuild  // ensembles that take effect now, or failed to; mostly none
+	Alerts     []Alert    // alarms that the event raised or cleared
+	Rebuilds   []Rebuild  // ensembles that take effect now, or could not be rebuilt
 }
 
-// A RefusedError says why a body can neither be learnt nor scored. The event
-// belongs to the dead letters: a model of this configuration will never take it.
+// A RefusedError says why a body can neither be learnt nor scored. The event is a dead
+// letter: a model of this configuration will always refuse it.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }
 
-// Check returns what Apply and Predict would refuse b for, a *RefusedError: not
-// exactly one of message and vector, a number that is not finite, names that do
-// not ascend strictly, a dense name missing.
+// Check returns a *RefusedError if Apply and Predict would refuse b: not exactly one of
+// message and vector, a number that is not finite, names not strictly ascending, or a
+// missing dense name.
 func (m *Model) Check(b *Body) error {
 	if reason := check(b, m.cfg.Dense); reason != "" {
 		return &RefusedError{reason}
@@ -94,7 +93,7 @@ func (m *Model) Check(b *Body) error {
 	return nil
 }
 
-// quote shortens what an error quotes: it may come from anybody.
+// quote quotes a name for an error, shortened: it is untrusted input.
 func quote(name string) string {
 	if len(name) > 64 {
 		name = name[:64] + "…"
@@ -102,10 +101,10 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// Apply predicts ex and learns it, or withdraws the event that ex is about, or both. The
-// result depends on nothing but m's bytes and ex. A copy of an event within the duplicate
-// window changes nothing; nor does an event that is refused, with a *RefusedError. Apply
-// refers to memory of ex until the next event, and keeps its ID and Source. Learning
+// Apply withdraws the event ex.Of, or predicts and learns ex, or both, as ex.Action says.
+// The result depends only on m's bytes and ex. A copy of an event within the duplicate
+// window changes nothing. A refused event changes nothing and returns a *RefusedError. m
+// refers to ex's memory until the next event, and retains its ID and Source. Learning
 // allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {
@@ -137,7 +136,7 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	return effect, nil
 }
 
-// withdraw takes the event that ex is about out of its sub-model, or refuses.
+// withdraw withdraws the event ex.Of from its sub-model, or returns a *RefusedError.
 func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	s := m.submodel(&ex.Body)
 	if s == nil {
@@ -155,7 +154,7 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	return &receipt, nil
 }
 
-// learn reads ex, predicts it, learns it, and keeps its site for a withdrawal.
+// learn predicts and learns ex, and stores its site for a withdrawal.
 func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	kind := kindOf(&ex.Body)
 	s := m.submodels[kind]
@@ -165,7 +164,7 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	}
 	in := m.own.reader.read(&ex.Body, s)
 	if s.experts == nil && len(in.views[0].Index) > 0 {
-		s.experts = s.newExperts() // they say 0 to this event, as in has it
+		s.experts = s.newExperts() // they score this event 0, as in already says
 	}
 	effect.Prediction = predict(s, in)
 	at := s.learn(in, ex, m.policy(kind))
@@ -181,18 +180,18 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	m.tick(s, in, ex, effect)
 }
 
-// policy says how a kind of body takes its labels.
+// policy returns how a kind of body weights its labels.
 func (m *Model) policy(k kind) trust.Policy {
 	weighed := m.cfg.LabelTrust == TrustAll || k == ofText && m.cfg.LabelTrust == TrustText
 	return trust.Policy{
 		Heads: weighed,
-		// With dense names the experts see what the head of vectors does not, and teach it.
+		// With dense names the experts see names that the head does not, and correct it.
 		Experts:  weighed && (k == ofText || len(m.cfg.Dense) == 0),
 		BySource: m.cfg.TrustBy == TrustBySource,
 	}
 }
 
-// tick shows an event that s has learnt to its ensembles and alarms.
+// tick passes an event that s has learnt to its ensembles and alarms.
 func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	body := bodies[s.kind]
 	if s.stack != nil {
@@ -218,31 +217,30 @@ func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	}
 }
 
-// submodel returns what knows bodies like b; nil before its first event.
+// submodel returns the sub-model of b's kind, nil before its first event.
 func (m *Model) submodel(b *Body) *submodel { return m.submodels[kindOf(b)] }
 
 // Events returns the number of events applied: the model's clock.
 func (m *Model) Events() uint64 { return m.events }
 
-// Unlearnt returns how many of them withdrew an event and learnt none.
+// Unlearnt returns the number of Unlearn events.
 func (m *Model) Unlearnt() uint64 { return m.unlearnt }
 
-// Spam returns how many of them were labelled spam; withdrawn ones count still.
+// Spam returns the number of events labelled spam, including withdrawn ones.
 func (m *Model) Spam() uint64 { return m.spam }
 
 // Config returns the configuration with its defaults filled in.
 func (m *Model) Config() Config { return m.cfg.filled() }
 
-// Numerics returns the version of the mathematics and the architecture that made
-// the model, such as "1 amd64". A restored model keeps that of its bytes until
-// it adopts this program's.
+// Numerics returns the version of the mathematics and the architecture that made the
+// model, for example "1 amd64". Restore reads them from the bytes; Adopt changes them.
 func (m *Model) Numerics() string { return m.numerics }
 
-// CurrentNumerics returns the numerics with which this program makes models.
+// CurrentNumerics returns the numerics of this program.
 func CurrentNumerics() string { return numerics() }
 
-// Epsilon returns the flip rate of the labels: that of mail and text or that of
-// vectors, whichever is higher. Before the first event it is 0.1, where it starts.
+// Epsilon returns the higher of the labels' flip rates for mail and text and for vectors.
+// Before the first event it is 0.1.
 func (m *Model) Epsilon() float64 {
 	ε := 0.0 // no flip rate is 0
 	for _, s := range m.submodels {
@@ -253,8 +251,8 @@ func (m *Model) Epsilon() float64 {
 	return cmp.Or(ε, trust.FirstFlipRate)
 }
 
-// SetRunner lets r do the model's slow work in the background. It changes no bit of what
-// the model becomes.
+// SetRunner lets r do the model's slow work in the background. It does not change the
+// model's future bytes.
 func (m *Model) SetRunner(r Runner) {
 	m.runner = r
 	for _, s := range m.submodels {
@@ -267,14 +265,14 @@ func (m *Model) SetRunner(r Runner) {
 	}
 }
 
-// An Alarm is how one alarm stands.
+// An Alarm is the state of one alarm.
 type Alarm struct {
 	Kind, Body string
 	Status     drift.Status
 }
 
-// Alarms returns the alarms as they stand, of the kinds of bodies that were learnt, in
-// the order text, vector and label noise, covariate, concept.
+// Alarms returns the alarms of each sub-model, text first, in the order label noise,
+// covariate, concept.
 func (m *Model) Alarms() (all []Alarm) {
 	for k, s := range m.submodels {
 		if s == nil || s.monitor == nil {
@@ -287,8 +285,8 @@ func (m *Model) Alarms() (all []Alarm) {
 	return all
 }
 
-// Diagnosis returns what the alarms mean: those of mail and text, or if these say
-// nothing those of vectors.
+// Diagnosis returns the diagnosis of mail and text, or if that is drift.Nothing the
+// diagnosis of vectors.
 func (m *Model) Diagnosis() drift.Diagnosis {
 	for _, s := range m.submodels {
 		if s == nil || s.monitor == nil {
@@ -301,8 +299,8 @@ func (m *Model) Diagnosis() drift.Diagnosis {
 	return drift.Nothing
 }
 
-// WindowBytes returns how many of the model's bytes are the windows of events that
-// ensembles are rebuilt from and the alarms use.
+// WindowBytes returns how many of the model's bytes are the ensembles' and alarms' windows
+// of events.
 func (m *Model) WindowBytes() (n int) {
 	for _, s := range m.submodels {
 		if s != nil && s.stack != nil {

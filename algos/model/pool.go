@@ -8,38 +8,36 @@ import (
 	"hamlet/algos/text"
 )
 
-// A Pool asks the models of several partitions as one. It serves one goroutine,
-// while nobody applies events to the models.
+// A Pool combines the answers of several partitions' models. It is not safe for concurrent
+// use, nor while events are applied to the models.
 //
-// The experts of all models answer together ([text.Expert.Pool]): a word that one
-// partition knows is known. Their answers go to the head of each model, and to its
-// stack where it has one; dense inputs enter as that model standardises them. The
-// answers before moderation, and their variances, are averaged, each weighted by the
-// events that its sub-model has learnt, and the pooled answer is moderated from the two
-// means.
+// Each expert's answer is pooled over all models ([text.Expert.Pool]), so that a word that
+// one partition has seen is known. Each model's head and stack use the pooled answers;
+// each model standardises the dense inputs itself. Means and variances of the log-odds are
+// averaged, weighted by the events that the sub-model has learnt, and then moderated.
 //
-// Models that read bodies in different ways (table bits, experts, skipped headers,
-// dense names) answer each for itself, with equal weights. A model that has learnt no
-// body of the kind asked about has weight 0, unless that holds for all of them. A pool
-// of one model answers as it does alone. MEASURED.md compares it with other ways.
+// Models that read bodies differently (table bits, experts, skipped headers, dense names)
+// answer separately, with equal weights. A model that has not learnt this kind of body has
+// weight 0, unless no model has. A pool of one model answers as that model. MEASURED.md
+// compares other ways to pool.
 type Pool struct {
 	models     []*Model
 	predictors []*Predictor
-	alike      bool // all read bodies in one way
+	alike      bool // all models read bodies in the same way
 
-	submodels []*submodel // those that know the body at hand; only find writes it
+	submodels []*submodel // of the current body's kind; only find writes it
 	experts   []text.Expert
 	answers   []answer
 }
 
-// An answer is one model's, and how much it counts.
+// An answer is one model's prediction, with its weight.
 type answer struct {
 	Prediction
 	contributions []Contribution
 	weight        float64
 }
 
-// NewPool returns a Pool of models. It panics if there is none.
+// NewPool returns a Pool of models. It panics without a model.
 func NewPool(models ...*Model) *Pool {
 	if len(models) == 0 {
 		panic("model: a pool of no models")
@@ -54,7 +52,7 @@ func NewPool(models ...*Model) *Pool {
 	return p
 }
 
-// Predict returns what the models together think of b, or a *RefusedError.
+// Predict returns the models' pooled prediction for b, or a *RefusedError.
 func (p *Pool) Predict(b *Body) (Prediction, error) {
 	if len(p.models) == 1 {
 		return p.predictors[0].Predict(b)
@@ -65,9 +63,9 @@ func (p *Pool) Predict(b *Body) (Prediction, error) {
 	return average(p.answers), nil
 }
 
-// Explain is Predict with the contributions of the inputs, largest absolute value
-// first: their means, and the roots of their mean variances, over the models, 0
-// where one has no such input, so that their sum is Mean, to rounding.
+// Explain is Predict with the inputs' contributions, largest absolute value first. They
+// are weighted means over the models; an input that a model lacks counts 0. SD is the root
+// of the mean variance. The contributions sum to Mean, up to rounding.
 func (p *Pool) Explain(b *Body) (Prediction, []Contribution, error) {
 	if len(p.models) == 1 {
 		return p.predictors[0].Explain(b)
@@ -78,7 +76,7 @@ func (p *Pool) Explain(b *Body) (Prediction, []Contribution, error) {
 	return average(p.answers), averageContributions(p.answers), nil
 }
 
-// ask leaves the models' answers in p.answers: at least one.
+// ask sets p.answers to the models' answers, at least one.
 func (p *Pool) ask(b *Body, explain bool) error {
 	p.answers = p.answers[:0]
 	if !p.alike || !p.find(b) {
@@ -102,8 +100,8 @@ func (p *Pool) ask(b *Body, explain bool) error {
 	return nil
 }
 
-// askEach asks each model as it is, with equal weights, except those that know no
-// body like b where others do. What one of them refuses, all do.
+// askEach asks each model separately, with equal weights. If some models have learnt
+// bodies of b's kind, it asks only those. It fails if any model refuses b.
 func (p *Pool) askEach(b *Body, explain bool) error {
 	known := p.find(b)
 	for _, one := range p.predictors {
@@ -127,8 +125,7 @@ func (p *Pool) askEach(b *Body, explain bool) error {
 	return nil
 }
 
-// find collects the sub-models that know bodies like b, and reports whether there is
-// one.
+// find collects the sub-models of b's kind. It reports whether it found any.
 func (p *Pool) find(b *Body) bool {
 	p.submodels = p.submodels[:0]
 	for _, m := range p.models {
@@ -139,8 +136,8 @@ func (p *Pool) find(b *Body) bool {
 	return len(p.submodels) > 0
 }
 
-// read reads b, and lets the experts of all sub-models answer together. The inputs
-// that depend on a sub-model are left to layout.fill.
+// read reads b and pools the experts of all sub-models. It does not fill the head's
+// inputs: they depend on the sub-model.
 func (p *Pool) read(b *Body) *features {
 	in := p.predictors[0].reader.features(b, nil)
 	for k := range in.scores {
@@ -158,7 +155,7 @@ func (p *Pool) read(b *Body) *features {
 	return in
 }
 
-// average returns the weighted mean of the answers, at least one.
+// average returns the weighted mean of at least one answer.
 func average(answers []answer) Prediction {
 	total := totalWeight(answers)
 	var mean, variance float64
@@ -170,7 +167,7 @@ func average(answers []answer) Prediction {
 	return moderated(mean, variance)
 }
 
-// averageContributions averages the contributions of one name.
+// averageContributions averages the contributions by name.
 func averageContributions(answers []answer) []Contribution {
 	total := totalWeight(answers)
 	var all []Contribution // SD holds the mean of variances until the end

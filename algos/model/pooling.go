@@ -6,8 +6,8 @@ import (
 	"hamlet/algos/blr"
 )
 
-// A Pooling is a way in which the models of several partitions can answer as one. All
-// but PooledExperts are for experiments: hamlet bench partitions compares them.
+// A Pooling is a way to combine the answers of several partitions' models. All but
+// PooledExperts are for experiments: hamlet bench partitions compares them.
 type Pooling string
 
 const (
@@ -17,12 +17,12 @@ const (
 	MergedModel   Pooling = "model"   // the merged heads, with the experts pooled
 )
 
-// Poolings are all of them.
+// Poolings lists all Poolings.
 var Poolings = []Pooling{MeanLogOdds, PooledExperts, MergedHead, MergedModel}
 
-// PredictBy is Predict by one of the Poolings. It merges heads at each call, O(D³)
-// for D inputs, and leaves stacks out of merged ones. The models must have one
-// configuration: an error that is not a *RefusedError says that they have not.
+// PredictBy is Predict with the given Pooling. Merging heads costs O(D³) for D inputs at
+// each call and ignores stacks. It is an error, not a *RefusedError, if the models read
+// bodies differently.
 func (p *Pool) PredictBy(pooling Pooling, b *Body) (Prediction, error) {
 	if pooling == PooledExperts {
 		return p.Predict(b)

@@ -9,10 +9,9 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Prediction is what a model thinks of a body: the log-odds of spam are
-// Gaussian with mean Mean and variance Variance, and LogOdds are the log-odds of
-// the probability that follows from it, moderated by the doubt:
-// Mean/√(1+π·Variance/8). All in nats. LogOdds also rank better than Mean.
+// A Prediction is a Gaussian of the log-odds of spam, in nats, with its Mean and Variance.
+// LogOdds is the log-odds of the predicted probability, moderated by the variance:
+// Mean/√(1+π·Variance/8). It also ranks better than Mean.
 type Prediction struct {
 	LogOdds, Mean, Variance float64
 }
@@ -20,8 +19,8 @@ type Prediction struct {
 // P returns the probability of spam.
 func (p Prediction) P() float64 { return logistic.Sigmoid(p.LogOdds) }
 
-// Interval returns the central interval of the probability of spam that reaches
-// z standard deviations of the log-odds to each side: z = 1.645 covers 90 %.
+// Interval returns the interval of the probability of spam at ±z standard deviations of
+// the log-odds. z = 1.645 covers 90 %.
 func (p Prediction) Interval(z float64) (lo, hi float64) {
 	s := float64(z * math.Sqrt(p.Variance))
 	return logistic.Sigmoid(p.Mean - s), logistic.Sigmoid(p.Mean + s)
@@ -34,19 +33,19 @@ type Contribution struct {
 	Contribution, SD float64
 }
 
-// A Predictor asks a model. It holds the scratch that reading a body takes, so
-// that it allocates nothing in the steady state, and serves one goroutine.
+// A Predictor predicts by a model. It owns the buffers for reading a body, and allocates
+// nothing in the steady state. It is not safe for concurrent use.
 type Predictor struct {
 	m             *Model
 	reader        *reader
 	contributions []blr.Contribution // scratch of explain
 }
 
-// NewPredictor returns a Predictor of m that sees what m learns.
+// NewPredictor returns a Predictor of m. It always uses m's current state.
 func (m *Model) NewPredictor() *Predictor { return &Predictor{m: m, reader: newReader(m.specs)} }
 
-// Predict returns what the model thinks of b, or a *RefusedError. It changes
-// nothing that any model's bytes or answers depend on.
+// Predict returns the model's prediction for b, or a *RefusedError. It does not change the
+// model.
 func (p *Predictor) Predict(b *Body) (Prediction, error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, err
@@ -55,8 +54,8 @@ func (p *Predictor) Predict(b *Body) (Prediction, error) {
 	return predict(s, p.reader.read(b, s)), nil
 }
 
-// Explain is Predict with the contributions of the head's inputs and of the
-// ensembles, largest absolute value first. Their sum is Mean, to rounding.
+// Explain is Predict with the contributions of the head's inputs and of the ensembles,
+// largest absolute value first. They sum to Mean, up to rounding.
 func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, nil, err
@@ -89,7 +88,7 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 	}
 	all := make([]Contribution, len(names))
 	for j, c := range contributions {
-		all[j] = Contribution{Name: names[j], Contribution: c.Mean + 0, SD: c.SD} // +0: no −0 for people
+		all[j] = Contribution{Name: names[j], Contribution: c.Mean + 0, SD: c.SD} // +0 turns −0 into 0
 	}
 	slices.SortStableFunc(all, func(a, b Contribution) int {
 		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
@@ -97,8 +96,8 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 	return prediction, all
 }
 
-// predict returns the answer of the stack of s, or else of its head, or of the prior
-// where s is nil. It leaves in in what the head said, and whether the stack was asked.
+// predict returns the prediction of s's stack if it serves, else of its head; of the prior
+// if s is nil. It sets in.head and in.stacked.
 func predict(s *submodel, in *features) Prediction {
 	var mean, variance float64
 	if s != nil {
@@ -118,7 +117,7 @@ func predict(s *submodel, in *features) Prediction {
 	return moderated(s.stack.Predict(&in.scratch, in.event()))
 }
 
-// moderated is the Prediction of log-odds of this mean and variance.
+// moderated returns the Prediction with this mean and variance.
 func moderated(mean, variance float64) Prediction {
 	return Prediction{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
 }

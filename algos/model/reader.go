@@ -16,34 +16,34 @@ import (
 	"hamlet/algos/text"
 )
 
-// features are a body as one sub-model sees it. All of it is scratch of one reader,
-// overwritten by the next body of its kind.
+// features is one sub-model's view of a body. It is a buffer of one reader; the next body
+// of its kind overwrites it.
 type features struct {
 	spec   *spec
-	lists  []list       // each that an expert reads, once
-	views  []*text.View // of each expert: that of its list
-	scores []text.Score // of each expert; zero where there is none yet
+	lists  []list       // the distinct lists of the experts
+	views  []*text.View // each expert's view, that of its list
+	scores []text.Score // each expert's score; zero while it does not exist
 
 	facts     [feature.FactCount]float64 // of a message
 	dense     []float64                  // of a vector: the dense numbers, ±ln(1+|v|)
 	nameCount float64                    // of a vector: ln(1+count of names that are not dense)
 
 	x      []float64 // the head's inputs
-	inputs []float64 // those of ensembles and of the label-noise alarm
+	inputs []float64 // the inputs of ensembles and of the label-noise alarm
 
-	head    Prediction // what the head said alone
-	stacked bool       // whether the stack was asked
+	head    Prediction // the head's own prediction
+	stacked bool       // the stack predicted
 	scratch stack.Scratch
 }
 
-// A list is one that experts read, with what it read.
+// A list is a text.List with its view of the current body.
 type list struct {
 	*text.List
 	view    *text.View
-	readers []int // the experts
+	readers []int // the experts that use it
 }
 
-// event is what a stack sees of the body.
+// event returns the stack's inputs.
 func (in *features) event() stack.Event {
 	return stack.Event{X: in.x, Inputs: in.inputs, Mean: in.head.Mean, Variance: in.head.Variance}
 }
@@ -70,17 +70,16 @@ func newFeatures(s *spec) *features {
 	return in
 }
 
-// A reader reads bodies. It holds the scratch that this takes, and serves one
-// goroutine.
+// A reader turns bodies into features. It is not safe for concurrent use.
 type reader struct {
 	hasher  *feature.Hasher
 	skip    []string // headers that are not read, sorted
 	of      [kinds]*features
-	parts   text.Parts // of the body at hand
-	header  []byte     // memory of parts: H without the headers that are skipped
+	parts   text.Parts // of the current body
+	header  []byte     // H without the skipped headers
 	text    []byte     // T
 	hashed  []feature.Number
-	scratch []byte // of bodyHash
+	scratch []byte // bodyHash's buffer
 }
 
 func newReader(specs [kinds]*spec) *reader {
@@ -92,7 +91,7 @@ func newReader(specs [kinds]*spec) *reader {
 	return r
 }
 
-// read brings b, which has passed Check, before s, nil before its first event.
+// read returns the features of b, scored by s. b must pass Check. s may be nil.
 func (r *reader) read(b *Body, s *submodel) *features {
 	in := r.features(b, s)
 	clear(in.scores)
@@ -105,8 +104,7 @@ func (r *reader) read(b *Body, s *submodel) *features {
 	return in
 }
 
-// features reads what b says of itself, and asks for the memory that the experts of s
-// will read.
+// features reads b without scoring it, and prefetches the tables of s's experts.
 func (r *reader) features(b *Body, s *submodel) *features {
 	in := r.of[kindOf(b)]
 	if b.Message != nil {
@@ -121,14 +119,14 @@ func (r *reader) features(b *Body, s *submodel) *features {
 		l.Read(r.hasher, l.view, &r.parts)
 		if s != nil && s.experts != nil {
 			for _, k := range l.readers {
-				s.experts[k].Prefetch(l.view) // the memory comes while the next list is hashed
+				s.experts[k].Prefetch(l.view) // loads while the next list is hashed
 			}
 		}
 	}
 	return in
 }
 
-// head returns H, without the headers that are skipped. It is ours or m's.
+// head returns H without the skipped headers. It aliases r's or m's memory.
 func (r *reader) head(m *feature.Message) []byte {
 	if len(r.skip) == 0 {
 		return m.H()
@@ -172,8 +170,8 @@ func (r *reader) split(v []feature.Number, in *features) {
 	in.nameCount = logistic.Log1p(float64(present))
 }
 
-// bodyHash names what was read of b, which was read last. A withdrawal must bring the
-// same body: so it undoes what was counted and nothing else.
+// bodyHash hashes what was read of b, the last body read. A withdrawal must have the same
+// body, so that it undoes exactly what was counted.
 func (r *reader) bodyHash(b *Body) uint64 {
 	if b.Message != nil {
 		return xxhash.Sum64(r.parts.Head) ^ bits.RotateLeft64(xxhash.Sum64(r.parts.Text), 1)
@@ -187,7 +185,7 @@ func (r *reader) bodyHash(b *Body) uint64 {
 	return xxhash.Sum64(r.scratch)
 }
 
-// check is Model.Check without the type of its error.
+// check returns the reason of Model.Check's error, "" for none.
 func check(b *Body, dense []string) (reason string) {
 	switch {
 	case (b.Message == nil) == (b.Vector == nil):

@@ -23,7 +23,7 @@ const (
 	kinds
 )
 
-// bodies are the kinds' names, for users.
+// bodies are the names of the kinds.
 var bodies = [kinds]string{ofText: BodyText, ofVector: BodyVector}
 
 // kindOf returns the kind of b, which has passed Check.
@@ -34,21 +34,21 @@ func kindOf(b *Body) kind {
 	return ofVector
 }
 
-// A spec is what a configuration says of one sub-model. It never changes: what can be
-// adopted is not in it.
+// A spec is the configuration of one sub-model. It is immutable; adoptable fields are not
+// read from it.
 type spec struct {
 	cfg       Config
 	kind      kind
 	headSpec  Head
 	ensembles []ensemble.Kind
-	memory    float64       // ρ an event of the stacker
+	memory    float64       // the stacker's forgetting factor ρ per event
 	entries   []*text.Entry // of the experts
-	surprise  int           // the expert whose surprise the covariate alarm looks at, or noExpert
+	surprise  int           // index of the expert whose surprise the covariate alarm watches, or noExpert
 	layout    *layout
 }
 
-// The stackers' ρ. Mail has experts that learn all the time, so that little moves
-// between its head and an ensemble. Vectors may move. (Package stack has figures.)
+// The stackers' ρ. Mail's experts learn all the time, so the best weights of its head and
+// ensembles change little. Those of vectors may change. (Package stack has figures.)
 const textMemory, vectorMemory = 0.999, 0.995
 
 func kindsOf(names []string) (all []ensemble.Kind) {
@@ -58,8 +58,8 @@ func kindsOf(names []string) (all []ensemble.Kind) {
 	return all
 }
 
-// noExpert is spec.surprise where the covariate alarm looks at the head's leverage:
-// where no expert has a surprise, or there are dense names.
+// noExpert is spec.surprise if no expert has a surprise, or with dense names: the covariate
+// alarm watches the head's leverage then.
 const noExpert = -1
 
 func newSpecs(cfg Config) (specs [kinds]*spec) {
@@ -80,7 +80,7 @@ func newSpecs(cfg Config) (specs [kinds]*spec) {
 	return specs
 }
 
-// textExperts are the experts of the sub-model of mail and text.
+// textExperts returns the experts of mail and text.
 func textExperts(cfg Config) (entries []*text.Entry) {
 	for _, name := range cfg.TextExperts {
 		entries = append(entries, text.ByName(name))
@@ -96,7 +96,7 @@ func (s *spec) newExperts() (experts []text.Expert) {
 	return experts
 }
 
-// tablesSize is how many bytes the experts have.
+// tablesSize returns the size of the experts' tables in bytes.
 func (s *spec) tablesSize() (n int) {
 	for _, e := range s.entries {
 		n += e.Size(s.cfg.TableBits)
@@ -104,7 +104,7 @@ func (s *spec) tablesSize() (n int) {
 	return n
 }
 
-// newHead returns a head before any event, with the prior of s.
+// newHead returns a new head with the prior of s.
 func (s *spec) newHead(site string, halfLife float64) *blr.Posterior {
 	p := s.layout.prior
 	head, err := blr.New(blr.Config{
@@ -140,8 +140,7 @@ func (s *spec) monitorConfig(a Alarms) drift.MonitorConfig {
 	return c
 }
 
-// newMonitor returns the alarms before any event, nil if there are none. a is their
-// configuration now: thresholds can be adopted.
+// newMonitor returns new alarms with the current thresholds a, nil if they are off.
 func (s *spec) newMonitor(a Alarms) *drift.Monitor {
 	if a.Off {
 		return nil
@@ -157,12 +156,12 @@ func (s *spec) newMonitor(a Alarms) *drift.Monitor {
 	return m
 }
 
-// stackerInputs is the number of inputs of the stacker, 0 without a stack.
+// stackerInputs returns the number of the stacker's inputs, 0 without a stack.
 func (s *spec) stackerInputs() int {
 	return stack.StackerInputs(len(s.ensembles), s.cfg.SecondHead > 0)
 }
 
-// shape is that of the sites.
+// shape returns the shape of the sites.
 func (s *spec) shape() sites.Shape {
 	counters := 0
 	for _, e := range s.entries {
@@ -175,7 +174,7 @@ func (s *spec) shape() sites.Shape {
 	}
 }
 
-// newStack returns the stack before any event, nil if the head stands alone.
+// newStack returns a new stack, nil if the head predicts alone.
 func (s *spec) newStack() *stack.Stack {
 	if s.stackerInputs() == 0 {
 		return nil
@@ -189,20 +188,19 @@ func (s *spec) newStack() *stack.Stack {
 	return stack.New(c)
 }
 
-// A submodel is what a model knows about one kind of body. It is made for the first
-// event of its kind.
+// A submodel is the part of a model for one kind of body. Its first event creates it.
 type submodel struct {
 	*spec
-	events  uint64 // learnt; Invariant: labels, head, columns, monitor and stack have each seen as many
+	events  uint64 // learnt; Invariant: labels, head, columns, monitor and stack have seen exactly these
 	labels  *trust.Labels
 	head    *blr.Posterior
 	experts []text.Expert // one for each entry; vectors have none before the first hashed name
 	sites   *sites.Ring   // of the last events, which can be withdrawn
-	counted []float64     // scratch of learn: what the experts that count did
+	counted []float64     // learn's buffer: Learn's result for each expert that counts
 
 	columns *feature.Standardiser // of the dense names; nil for mail and text
 	monitor *drift.Monitor        // nil: no alarms
-	stack   *stack.Stack          // nil: the head answers alone
+	stack   *stack.Stack          // nil: the head predicts alone
 }
 
 // newSubmodel returns a sub-model before its first event, with the alarms a.
@@ -223,9 +221,9 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 	return m
 }
 
-// learn absorbs a labelled body, read as in and predicted. It returns the event's
-// site, without the hashes that name it and its body; its trust is the probability, by
-// the head alone, that the label is true. The site is good until the next event.
+// learn learns a labelled body that predict has predicted from in. It returns the event's
+// site without Key, Named and Body. The site's trust is φ by the head alone. The site is
+// valid until the next event.
 func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sites.Site) {
 	y := sign(ex.Spam)
 	w := s.labels.Weigh(logistic.Sigmoid(y*in.head.LogOdds), ex.Source, policy)
@@ -252,7 +250,7 @@ func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sit
 	return at
 }
 
-// sign is the label as a number: 1 for spam, −1 for ham.
+// sign returns the label as a number: 1 for spam, −1 for ham.
 func sign(spam bool) float64 {
 	if spam {
 		return 1

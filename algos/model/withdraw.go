@@ -6,24 +6,23 @@ import (
 	"hamlet/algos/blr"
 )
 
-// A Receipt says what a withdrawal took out of a model: the head's site, and what
-// experts had counted. Stacker and second head let go of it as the head does. An
-// ensemble has it until one is built from a window without it.
+// A Receipt says what a withdrawal removed from a model: the head's site and the experts'
+// counts. Stacker and second head remove their sites too. An ensemble keeps the event
+// until it is rebuilt from a window without it.
 //
-// A trace stays where learning is not a sum: in the AdaGrad experts (it can be most of
-// what was learnt: six copies of one spam withdrawn left its experts at +4), the running
-// standardisation, the flip rates, the log evidence, the alarms, and in what later events
-// were predicted as when they were learnt.
+// The event's effect remains in the AdaGrad experts, the running standardisation, the flip
+// rates, the log evidence, the alarms and the predictions of later events. In the AdaGrad
+// experts it can be large: withdrawing six copies of one spam left them at +4.
 type Receipt struct {
-	Site    blr.Receipt // of the head: the site as it stood, KL before‖after, change of ln|V|
+	Site    blr.Receipt // the head's site before the withdrawal, KL before‖after, change of ln|V|
 	Trust   float64     // the label trust that the event had
 	Spam    bool        // the label that was withdrawn
-	Counted float64     // the largest weight with which an expert had counted it; 0: none did
-	Since   int         // how many events of this kind came after it
+	Counted float64     // the largest weight with which an expert counted it; 0: none did
+	Since   int         // number of later events of this kind
 }
 
-// withdraw takes the event in slot out of the sub-model: the head's site as it stands
-// now, and what experts counted. It changes nothing if it returns an error.
+// withdraw removes the event in slot from the sub-model: its current sites and the
+// experts' counts. After an error nothing has changed.
 func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
 	r := Receipt{Trust: s.sites.Trust(slot), Since: s.sites.Since(slot)}
 	apply := func() {}
@@ -56,8 +55,8 @@ func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
 	return r, nil
 }
 
-// refresh solves the sites that stand once more, oldest first, under the belief of
-// today. A site that cannot be solved stays as it is.
+// refresh solves the standing sites again under the current posterior, oldest first. A
+// site that cannot be solved stays unchanged.
 func (s *submodel) refresh() {
 	for slot := range s.sites.Standing() {
 		record := s.sites.Head(slot)
