@@ -38,8 +38,7 @@ type rates struct {
 	gain      float64 // a descent ends after two steps in a row that gain less; 0 disables this
 }
 
-// factors yields the rates of one search as fractions of max: first, first·shrink,
-// ….
+// factors yields the rates of one search, as fractions of max, from first down.
 func (r rates) factors(first float64) func(yield func(t float64) bool) {
 	return func(yield func(t float64) bool) {
 		least := r.min / r.max * (1 - 1e-9) // .1·.1⁴ may fall short of 10⁻⁵

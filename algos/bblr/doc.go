@@ -48,7 +48,7 @@
 // hard EM (algorithm 3).
 //
 // The label is the sign of wᵀx; the paper does not define it. The rule μ > ½ fails:
-// it gives all rows one label if a ≥ ½ or a+b ≤ ½.
+// it is constant if a ≥ ½ or a+b ≤ ½, and unequal classes shift it.
 //
 // # Departures from the print
 //

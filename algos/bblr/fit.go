@@ -72,7 +72,7 @@ const (
 	leastRidge    = 1e-3 // λ of the logistic regression that a fit starts from
 )
 
-// RebuildConfig returns the constants of Rebuild for rows of that many columns.
+// RebuildConfig returns Rebuild's constants, for rows of that many columns.
 func RebuildConfig(columns int) Config {
 	return Config{
 		Lambda: rebuildLambda,

@@ -2,8 +2,8 @@ package bblr
 
 import "math"
 
-// dot returns Σ a_j·b_j as (s0+s1) + (s2+s3), where s_k sums the terms with j mod 4
-// = k.
+// dot returns Σ a_j·b_j. It adds four partial sums over j mod 4 as (s0+s1) +
+// (s2+s3).
 func dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64

@@ -8,7 +8,7 @@ import (
 
 // AdaBoostConfig says how to boost. Zero fields mean the defaults given.
 type AdaBoostConfig struct {
-	Rounds  int       // at most this many, 1 to MaxRounds; 0 is 50
+	Rounds  int       // the limit of rounds, 1 to MaxRounds; 0 is 50
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 }
 
@@ -18,8 +18,9 @@ type AdaBoostConfig struct {
 //	ε = Σ Dᵢ [h(xᵢ) ≠ yᵢ],   α = ½ ln((1−ε)/ε),
 //	Dᵢ ← Dᵢ e^(−α yᵢ h(xᵢ))/Z,   Z = Σ Dᵢ e^(−α yᵢ h(xᵢ)).
 //
-// It ends before a round with ε ≥ ½ to within 1e−14 (NoEdge) and after one with
-// ε ≤ 1e−10, which counts as 1e−10 in α (Separated): ε = 0 would make α infinite.
+// Training ends before a round with ε ≥ ½ to within 1e−14 (NoEdge). It ends after
+// one with ε ≤ 1e−10 (Separated); α then uses 1e−10, because ε = 0 would make α
+// infinite.
 type AdaBoost struct {
 	Booster[AdaBoostRound]
 	search *Search
@@ -41,11 +42,11 @@ type AdaBoostRound struct {
 
 func (r AdaBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Stump.times(r.Alpha)) }
 
-// separated is the ε up to which a hypothesis counts as perfect.
+// separated is the largest ε of a hypothesis that counts as perfect.
 const separated = 1e-10
 
-// NewAdaBoost prepares boosting on d with labels y = ±1, which are copied. The
-// error joins everything that is wrong with them and cfg.
+// NewAdaBoost prepares boosting on d with labels y = ±1, which it copies. The error
+// joins all that is wrong with y and cfg.
 func NewAdaBoost(d *Data, y []float64, cfg AdaBoostConfig) (*AdaBoost, error) {
 	base, err := newBooster[AdaBoostRound](d, y, cfg.Weights, cfg.Rounds)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 type Step uint8
 
 const (
-	// LineStep goes to where the cost along h is least: the root of its derivative
-	// in α.
+	// LineStep minimises the cost along h: α is the root of its derivative.
 	LineStep Step = iota
 	// TheoremStep is α = −⟨∇C, h⟩/(L‖h‖²), with which the cost converges (slides,
-	// 60). As ‖h‖ = 1 and L = max|C″|, that is mean(−C′yh)/max|C″|; not for ExpCost.
+	// 60). Since ‖h‖ = 1 and L = max|C″|, α is mean(−C′yh)/max|C″|. ExpCost has no
+	// such L.
 	TheoremStep
 )
 
 // AnyBoostConfig says how to boost. Zero fields mean the defaults given.
 type AnyBoostConfig struct {
-	Rounds  int       // at most so many, 1 to MaxRounds; 0 is 50
+	Rounds  int       // the limit of rounds, 1 to MaxRounds; 0 is 50
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Cost    Cost      // ExpCost by default
 	Step    Step      // LineStep by default
@@ -40,15 +40,14 @@ type AnyBoostConfig struct {
 // which is the stump of least weighted error under D ∝ −ωC′(yf), and adds α·h.
 // With the exponential cost and line search it is AdaBoost.
 //
-// It ends before a round whose −⟨∇C, h⟩ is not positive (NoDescent). The line
-// search takes the root of the cost's derivative between 0 and the first of 1, 2,
-// 4, … 64 where that is positive; if it is nowhere, h makes no mistake that
-// counts, α is 64 and training ends (NoMinimum). C(f+αh) is convex in α for
-// ExpCost (the root in closed form) and LogitCost (safeguarded Newton); for
-// TanhCost it need not be, and the root is the one that bisection finds. From
-// f = 0 the cost tanh has no such root, because sech² is even: its derivative,
-// −sech²α·⟨−∇C, h⟩, is negative for every α. So line search with TanhCost ends
-// after one round; the theorem's step is the one to use.
+// Training ends before a round whose −⟨∇C, h⟩ is not positive (NoDescent). The line
+// search finds the root of the cost's derivative between 0 and the first of 1, 2,
+// 4, … 64 where it is positive. If it is positive at none, α is 64 and training
+// ends (NoMinimum). C(f+αh) is convex in α for ExpCost (root in closed form) and
+// LogitCost (safeguarded Newton). With TanhCost there may be several roots; bisection
+// finds one. At f = 0 it has none, because sech² is even: the derivative −sech²α·⟨−∇C, h⟩
+// is negative for every α. So line search with TanhCost ends after one round; use
+// TheoremStep.
 type AnyBoost struct {
 	Booster[AnyBoostRound]
 	cost    Cost
@@ -70,11 +69,11 @@ type AnyBoostRound struct {
 
 func (r AnyBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Stump.times(r.Alpha)) }
 
-// The longest step of the line search.
+// longestStep is the largest α of the line search.
 const longestStep = 64
 
-// NewAnyBoost prepares boosting on d with labels y = ±1, which are copied. The
-// error joins everything that is wrong with them and cfg.
+// NewAnyBoost prepares boosting on d with labels y = ±1, which it copies. The error
+// joins all that is wrong with y and cfg.
 func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
 	base, err := newBooster[AnyBoostRound](d, y, cfg.Weights, cfg.Rounds)
 	errs := []error{err}
@@ -99,7 +98,7 @@ func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
 	return b, nil
 }
 
-// descend sets slope, scale and D by f.
+// descend computes slope, scale and D from f.
 func (b *AnyBoost) descend() {
 	b.scale = 0
 	for i, f := range b.f {
@@ -151,8 +150,8 @@ func (b *AnyBoost) round() bool {
 	return true
 }
 
-// expStep returns the α at which wrong·e^α = right·e^(−α); longestStep and false
-// if that lies beyond.
+// expStep returns the α at which wrong·e^α = right·e^(−α), or longestStep and false
+// if α would be longer.
 func expStep(right, wrong float64) (float64, bool) {
 	if wrong == 0 {
 		return longestStep, false
@@ -164,8 +163,8 @@ func expStep(right, wrong float64) (float64, bool) {
 	return α, true
 }
 
-// lineStep returns the root of the cost's derivative in α; longestStep and false
-// if it is positive at none of 1, 2, 4, … longestStep.
+// lineStep returns the root of the cost's derivative in α, or longestStep and false
+// if the derivative is positive at none of 1, 2, 4, … longestStep.
 func (b *AnyBoost) lineStep() (float64, bool) {
 	hi := 1.0
 	for ; ; hi *= 2 {
@@ -198,15 +197,15 @@ func (b *AnyBoost) lineStep() (float64, bool) {
 			}
 		}
 		if next <= lo || next >= hi {
-			break // neighbours
+			break // no float64 between lo and hi
 		}
 		α = next
 	}
 	return α, true
 }
 
-// along returns the first and second derivative of C(f+αh) in α; the second for
-// LogitCost alone.
+// along returns the first and second derivative of C(f+αh) in α; g2 is set only for
+// LogitCost.
 func (b *AnyBoost) along(α float64) (g, g2 float64) {
 	if b.cost == LogitCost {
 		for i, m := range b.margin {

@@ -16,20 +16,20 @@ type BHBoostConfig struct {
 	Shrink    float64   // what scores are multiplied by, in (0, 1]; 0 is 1
 }
 
-// BHBoost boosts with real-valued scores over the bins of one feature (Lin, Liu
-// and Fuh, Fast object detection with occlusions, ECCV 2004; slides, 43–53; the
-// features are the projections). With p⁺ₖ and p⁻ₖ the weights under D of the two
-// classes in bin k, together 1, a round takes the feature with the least
-// Bhattacharyya coefficient and scores its bins,
+// BHBoost boosts with real-valued scores over the bins of one feature (Lin, Liu and
+// Fuh, Fast object detection with occlusions, ECCV 2004; slides, 43–53). Let p⁺ₖ
+// and p⁻ₖ be the weights under D of the two classes in bin k, with total 1. A round
+// takes the feature with the least Bhattacharyya coefficient BC and scores its
+// bins,
 //
 //	BC = Σₖ √(p⁺ₖp⁻ₖ),   sₖ = ½ ln((p⁺ₖ+e)/(p⁻ₖ+e)),   D ← D e^(−yh)/Z.
 //
-// Without smoothing Z = 2·BC. With e > 0 the score of a bin without one of the
-// classes is finite, and that of an empty bin 0.
+// Without smoothing Z = 2·BC. With e > 0, scores are finite; that of an empty bin
+// is 0.
 //
-// Bins of equal width are the slides': edges min + (max−min)·k/B, a value on one
-// lies above it. They fail on skewed features; quantile bins do not. A constant
-// feature lies in one bin, which has the largest BC there is.
+// The slides have bins of equal width: edges min + (max−min)·k/B, a value on an
+// edge lies above it. They fail on skewed features; quantile bins do not. A
+// constant feature has one bin, and so the largest BC possible.
 type BHBoost struct {
 	Booster[BHBoostRound]
 	columns   *binned
@@ -37,7 +37,7 @@ type BHBoost struct {
 	smoothing float64
 	shrink    float64
 	pairs     []pairs
-	scores    []float64 // of all rounds; a round's Profile has a part of it
+	scores    []float64 // of all rounds; a Profile's Scores are a slice of it
 }
 
 // A BHBoostRound is what one round found.
@@ -51,9 +51,8 @@ type BHBoostRound struct {
 
 func (r BHBoostRound) addTo(e *Ensemble) { e.profiles = append(e.profiles, r.Profile) }
 
-// NewQuantileBHBoost prepares boosting with the bins of d, which must be quantised,
-// with labels y = ±1, which are copied. The error joins everything that is wrong with
-// them and cfg.
+// NewQuantileBHBoost prepares boosting with the bins of d, which must be quantised.
+// It copies the labels y = ±1. The error joins all that is wrong with d, y and cfg.
 func NewQuantileBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 	var err error
 	switch {
@@ -69,8 +68,8 @@ func NewQuantileBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, erro
 	return newBHBoost(d, y, cfg, d.binned, edges, err)
 }
 
-// newBHBoost prepares boosting with the columns, whose inner edges are given, unless
-// err says what is wrong with them.
+// newBHBoost prepares boosting with the columns and their inner edges. It joins
+// err, what is wrong with them, to its own error.
 func newBHBoost(d *Data, y []float64, cfg BHBoostConfig, columns *binned, edges [][]float64, err error) (*BHBoost, error) {
 	widest := 1
 	for _, e := range edges {
@@ -90,7 +89,7 @@ func newBHBoost(d *Data, y []float64, cfg BHBoostConfig, columns *binned, edges 
 	return b, nil
 }
 
-// edgesAbove returns the smallest numbers above each cut: x > cut is x ≥ edge.
+// edgesAbove returns the smallest number above each cut: x > cut is x ≥ edge.
 func edgesAbove(cuts []float64) []float64 {
 	edges := make([]float64, len(cuts))
 	for k, c := range cuts {
@@ -107,7 +106,7 @@ func (b *BHBoost) round() bool {
 	feature, least := 0, math.Inf(1)
 	for j := range b.pairs {
 		if len(b.edges[j]) == 0 && b.columns == b.data.binned {
-			b.pairs[j] = pairs{p, n} // a constant column, which is not summed
+			b.pairs[j] = pairs{p, n} // pairsTo skips constant columns
 		}
 		bc := 0.0
 		for k := range len(b.edges[j]) + 1 {

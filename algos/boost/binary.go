@@ -8,8 +8,8 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// The bytes of an Ensemble, version 1. Integers and float64 bits are
-// little-endian; there is nothing behind the last hypothesis.
+// The bytes of an Ensemble, version 1. Integers and float64 bits are little-endian.
+// No bytes follow the last hypothesis.
 //
 //	offset   size       field
 //	0        4          "hbst"
@@ -32,8 +32,8 @@ const (
 	leastProfile = 4 + 4 + 8 // without edges
 )
 
-// ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not an
-// ensemble of a version that this program reads. Build another.
+// ErrFormat is wrapped by every error of UnmarshalBinary: the bytes are not an
+// ensemble in a known version. Build another.
 var ErrFormat = errors.New("not the bytes of a boosted ensemble")
 
 // AppendBinary appends the bytes of e. The error is always nil.
@@ -57,10 +57,10 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces e, which may be the zero value, by what b holds; it
-// keeps no reference to b. If b is of another version, cut short, too long, or
-// holds what no ensemble can (a feature beyond D, edges that descend, a number
-// that is not finite), the error wraps ErrFormat and e is as before.
+// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It
+// keeps no reference to b. If b has another version, another length, or impossible
+// content (a feature ≥ D, descending edges, a number that is not finite), the error
+// wraps ErrFormat and e is unchanged.
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)

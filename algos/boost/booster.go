@@ -15,8 +15,8 @@ import (
 type Stop uint8
 
 const (
-	Running     Stop = iota // it has not
-	Rounds                  // all rounds that were asked for are done
+	Running     Stop = iota // it has not ended
+	Rounds                  // all requested rounds are done
 	NoCandidate             // every feature is constant
 	NoEdge                  // the best hypothesis has ε ≥ ½
 	Separated               // the last hypothesis had ε ≤ 1e−10
@@ -29,8 +29,8 @@ func (s Stop) String() string {
 	return [...]string{"running", "rounds", "no candidate", "no edge", "separated", "no descent", "no minimum"}[s]
 }
 
-// An edge of at most this many units of fixed point counts as 0. A stump that was
-// the last round's has ε = ½ on paper and ½ ± 1e−16 in floating point.
+// An edge of at most noEdge units of fixed point counts as 0. The last round's
+// stump has ε = ½ in theory and ½ ± 1e−16 in floating point.
 const noEdge = tie
 
 const (
@@ -40,7 +40,7 @@ const (
 	defaultRounds = 50
 )
 
-// A Booster is what all boosters have in common; R is what one round found.
+// A Booster is the common part of all boosters; R is the record of one round.
 type Booster[R hypothesis] struct {
 	sample
 	log  []R         // the rounds done
@@ -50,8 +50,8 @@ type Booster[R hypothesis] struct {
 // A hypothesis is what a round adds to f.
 type hypothesis interface{ addTo(e *Ensemble) }
 
-// newBooster checks what all boosters are given; the caller joins the error with
-// those of its own fields, and sets step.
+// newBooster checks the arguments that all boosters share. The caller adds the
+// errors of its own fields and sets step.
 func newBooster[R hypothesis](d *Data, y, weights []float64, rounds int) (Booster[R], error) {
 	rounds = cmp.Or(rounds, defaultRounds)
 	ω, total, err := d.SampleWeights(weights)
@@ -72,8 +72,8 @@ func newBooster[R hypothesis](d *Data, y, weights []float64, rounds int) (Booste
 	return Booster[R]{sample: s, log: make([]R, 0, s.logSize())}, nil
 }
 
-// Round runs one round and reports whether it did. Otherwise Stopped says why
-// not. It allocates nothing in the first 8,192 rounds.
+// Round runs one round. It returns false if training has ended; Stopped says why.
+// It allocates nothing in the first 8,192 rounds.
 func (b *Booster[R]) Round() bool {
 	if b.finished() || !b.step() {
 		return false
@@ -90,8 +90,8 @@ func (b *Booster[R]) finished() bool {
 	return b.stop != Running
 }
 
-// Train runs the rounds that are left. If ctx is cancelled it returns the cause
-// between two rounds. What has been learnt stays, and Train may be called again.
+// Train runs the remaining rounds. If ctx is cancelled, it stops between two rounds
+// and returns the cause. The rounds done are kept, and Train may be called again.
 func (b *Booster[R]) Train(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -115,21 +115,21 @@ func (b *Booster[R]) Ensemble() *Ensemble {
 	return e
 }
 
-// A sample is a training set and what the rounds so far make of it.
+// A sample is a training set and the state of boosting after the rounds so far.
 type sample struct {
 	data    *Data
 	y       []float64
 	weights []float64 // ω
 	total   float64   // Σω
-	dist    []float64 // D, the distribution of the coming round
+	dist    []float64 // D, the distribution of the next round
 	f       []float64 // f(xᵢ) so far
 	signed  []int64   // Dy in fixed point
 	bound   float64   // ∏Z so far
-	rounds  int       // how many are wanted
+	rounds  int       // the number requested
 	stop    Stop
 }
 
-// logSize returns for how many rounds memory is allocated beforehand.
+// logSize returns the number of rounds to allocate memory for.
 func (s *sample) logSize() int { return min(s.rounds, 1<<13) }
 
 // end ends training before a round is done.
@@ -141,14 +141,14 @@ func (s *sample) end(why Stop) bool {
 // Stopped returns why training has ended, or Running.
 func (s *sample) Stopped() Stop { return s.stop }
 
-// FTo writes f(xᵢ) of the examples so far to dst, of length N.
+// FTo writes f(xᵢ) of each example to dst, of length N.
 func (s *sample) FTo(dst []float64) {
 	s.data.check(len(dst))
 	copy(dst, s.f)
 }
 
-// WeightsTo writes D, the distribution over the examples that the next round
-// would use, to dst, of length N. It sums to 1.
+// WeightsTo writes D, the distribution over the examples for the next round, to
+// dst, of length N. It sums to 1.
 func (s *sample) WeightsTo(dst []float64) {
 	s.data.check(len(dst))
 	copy(dst, s.dist)
@@ -160,7 +160,7 @@ func (s *sample) trainError() float64 {
 	wrong := 0.0
 	count := [2]float64{0, 1}
 	for i, f := range s.f {
-		k := 0 // no branch, because none could be predicted
+		k := 0 // an index, because a branch would be unpredictable
 		if (f > 0) != (s.y[i] > 0) {
 			k = 1
 		}
@@ -180,7 +180,7 @@ func class(y float64) int {
 // A partition has the weights W⁻ and W⁺ under D of each part.
 type partition [MaxBins + 1][2]float64
 
-// divide sets p to the weights of the parts that the rows lie in.
+// divide sets p to the weights of the parts; part[i] is the part of row i.
 func (s *sample) divide(p *partition, part []byte) {
 	*p = partition{}
 	for i, k := range part {
@@ -215,7 +215,7 @@ func (s *sample) add(part []byte, values []float64) (z float64) {
 	return z
 }
 
-// leafRange checks how leaves are clipped and shrunk; zeros are the defaults.
+// leafRange checks clip and shrink of the leaves; 0 means the default.
 func leafRange(clip, shrink, defaultClip, defaultShrink float64) (float64, float64, error) {
 	var errs []error
 	clip, shrink = cmp.Or(clip, defaultClip), cmp.Or(shrink, defaultShrink)

@@ -9,14 +9,14 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Cost is a function C of the margin z = yf(x) that AnyBoost lowers in the
-// mean. All fall monotonically, so −C′ > 0 and weights D ∝ −C′ are positive.
+// A Cost is a function C of the margin z = yf(x); AnyBoost lowers its mean. All
+// fall with z, so −C′ > 0 and the weights D ∝ −C′ are positive.
 type Cost uint8
 
 const (
 	ExpCost   Cost = iota // C = e^(−z): AdaBoost's
 	LogitCost             // C = ln(1+e^(−2z)): the negative log likelihood of P = 1/(1+e^(−2f))
-	TanhCost              // C = 1−tanh z: bounded, so that a hopeless example loses its weight
+	TanhCost              // C = 1−tanh z: bounded, so examples with very negative margins lose weight
 )
 
 // String returns "exp", "logit" or "tanh".
@@ -50,9 +50,9 @@ func (c Cost) Slope(z float64) float64 {
 	return logistic.Exp(-z)
 }
 
-// Curvature returns max|C″|, the Lipschitz constant of C′: 1 for LogitCost, where
-// C″ = 4σ(2z)σ(−2z), and 4/√27 for TanhCost, where C″ = 2 tanh z·sech²z is
-// greatest at tanh z = 1/√3. ExpCost has none: it is +Inf.
+// Curvature returns max|C″|, the Lipschitz constant of C′. It is 1 for LogitCost,
+// where C″ = 4σ(2z)σ(−2z). It is 4/√27 for TanhCost, where C″ = 2 tanh z·sech²z is
+// greatest at tanh z = 1/√3. It is +Inf for ExpCost.
 func (c Cost) Curvature() float64 {
 	switch c {
 	case LogitCost:

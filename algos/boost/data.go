@@ -8,21 +8,20 @@ import (
 	"slices"
 )
 
-// MaxBins is the most bins that Quantise makes of a feature: a bin's number
-// fits a byte, and a feature of at most MaxBins distinct values loses nothing.
+// MaxBins bounds the bins of a feature in Quantise, so that a bin's number fits a
+// byte. A feature of at most MaxBins distinct values loses nothing.
 const MaxBins = 255
 
 // MaxRows bounds the rows of a data set.
 const MaxRows = 1 << 30
 
-// wrongValues is how many bad values of a data set an error names.
+// wrongValues is about how many bad values of a data set an error names.
 const wrongValues = 8
 
-// Data holds the inputs of N examples with D features as the searches want
-// them: columns contiguous, the candidate thresholds of each feature, and for
-// every column a bin for each row (Quantise) or its rows in ascending order
-// (NewData). It is made once per data set and never changes. Any number of
-// searches and boosters may share it, also concurrently.
+// Data holds N examples of D features in columns, with the candidate thresholds of
+// each feature. Each column also has a bin for each row (Quantise) or its rows in
+// ascending order (NewData). Data never changes; searches and boosters may share
+// it, also concurrently.
 //
 // A candidate is a feature and one of its cuts; it divides the rows into those
 // with x_feature ≤ threshold and those above.
@@ -30,15 +29,15 @@ type Data struct {
 	rows, dim int
 	columns   []float64 // column j is columns[j·rows : (j+1)·rows]
 
-	cuts  []float64 // the thresholds of all features, ascending within each
-	first []int     // those of feature j are cuts[first[j]:first[j+1]]
+	cuts  []float64 // the thresholds of all features, ascending for each
+	first []int     // feature j has cuts[first[j]:first[j+1]]
 
-	// One of them is not nil.
-	binned *binned // Quantise: bin b of a column is above b of its cuts
+	// Exactly one of them is not nil.
+	binned *binned // Quantise: bin b lies above the first b cuts of its column
 	sorted sorted  // NewData
 }
 
-// sorted is how data from NewData are searched.
+// sorted searches data from NewData.
 type sorted interface {
 	// belowTo writes Σ w over the rows at or below each cut of a feature to dst.
 	belowTo(dst []int64, feature int, w []int64)
@@ -46,14 +45,13 @@ type sorted interface {
 	divide(feature int, w []int64) divide
 }
 
-// Quantise prepares x, N rows of D values, for the search by histograms: the
-// values of each feature are divided into at most most bins, 2 to MaxBins; 0 is
-// MaxBins. A feature with no more distinct values than that gets a bin for each.
-// Otherwise the bins hold about equal numbers of rows: a value of N/most rows or more
-// gets its own bin, and of the others, from the lowest on, a bin is closed once it
-// has its part of the rows still to be placed. Candidates are the midpoints between
-// neighbouring bins' nearest values. x is copied, as float64. The error names the
-// rows that are not of the first one's length and values that are NaN or infinite.
+// Quantise prepares x, N rows of D values, for the search by histograms. It divides
+// the values of each feature into at most most bins, 2 to MaxBins; 0 means MaxBins.
+// A feature with at most that many distinct values gets a bin for each. Otherwise a
+// value of N/most rows or more gets its own bin; the others fill the other bins
+// about evenly, in ascending order. Candidates are the midpoints between
+// neighbouring bins' nearest values. x is copied, as float64. The error names rows
+// of another length than the first, and values that are NaN or infinite.
 func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	most = cmp.Or(most, MaxBins)
 	if most < 2 || most > MaxBins {
@@ -87,7 +85,7 @@ func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	return d, nil
 }
 
-// addCut adds the candidate of a feature between places end−1 and end of its order.
+// addCut adds the candidate between places end−1 and end of a feature's order.
 func (d *Data) addCut(feature int, order []int32, end int) {
 	column := d.Column(feature)
 	d.cuts = append(d.cuts, midpoint(column[order[end-1]], column[order[end]]))
@@ -123,7 +121,7 @@ func newData[T float32 | float64](x [][]T) (*Data, error) {
 	return d, errors.Join(errs...)
 }
 
-// runsOf appends to dst, for each run of equal values, where it ends in order.
+// runsOf appends to dst the end in order of each run of equal values.
 func runsOf(dst []int, column []float64, order []int32) []int {
 	for k := 1; k < len(order); k++ {
 		if column[order[k-1]] < column[order[k]] {
@@ -133,8 +131,8 @@ func runsOf(dst []int, column []float64, order []int32) []int {
 	return append(dst, len(order))
 }
 
-// quantiles returns, for each of at most bins bins, where it ends: some of the
-// ends of runs, the last always among them. It overwrites runs.
+// quantiles returns the ends of at most bins bins. They are a subset of runs with
+// its last element. It overwrites runs.
 func quantiles(runs []int, bins int) []int {
 	if len(runs) <= bins {
 		return runs
@@ -180,8 +178,7 @@ func quantiles(runs []int, bins int) []int {
 	return append(ends, rows)
 }
 
-// midpoint returns a threshold t with a ≤ t < b: (a+b)/2 where rounding and the
-// range of float64 allow.
+// midpoint returns a threshold t with a ≤ t < b: (a+b)/2, or a if that rounds to b.
 func midpoint(a, b float64) float64 {
 	m := (a + b) / 2
 	if math.IsInf(m, 0) {
@@ -210,13 +207,13 @@ func (d *Data) Cuts(feature int) []float64 {
 	return d.cuts[d.first[feature]:d.first[feature+1]:d.first[feature+1]]
 }
 
-// Candidates returns how many pairs of a feature and a threshold there are.
+// Candidates returns the number of pairs of a feature and a threshold.
 func (d *Data) Candidates() int { return len(d.cuts) }
 
-// Quantised reports whether the data are in bins, as Quantise leaves them.
+// Quantised reports whether d is from Quantise.
 func (d *Data) Quantised() bool { return d.binned != nil }
 
-// check panics unless n, the length of a vector over the examples, is N.
+// check panics unless n, the length of a vector, is N.
 func (d *Data) check(n int) {
 	if n != d.rows {
 		panic(fmt.Sprintf("boost: a vector of length %d for %d rows", n, d.rows))
@@ -236,10 +233,9 @@ func (d *Data) CheckLabels(y []float64) error {
 	return nil
 }
 
-// SampleWeights returns a copy of the weights ω of the examples, and their sum;
-// nil weights are 1 each. Divided by the sum they are the distribution that
-// boosting starts from. The error says which weight is negative or not finite, or
-// that the sum is 0 or lies beyond 2^±900.
+// SampleWeights returns a copy of the weights ω of the examples, and their sum. nil
+// means 1 each. The error says which weight is negative or not finite, or that the
+// sum is 0 or beyond 2^±900.
 func (d *Data) SampleWeights(weights []float64) (ω []float64, sum float64, err error) {
 	if weights == nil {
 		return slices.Repeat([]float64{1}, d.rows), float64(d.rows), nil

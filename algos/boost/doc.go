@@ -1,6 +1,6 @@
-// Package boost implements boosting over simple rules of thumb: the data and the
-// weak learners that every booster of hamlet shares, and AdaBoost, Real AdaBoost,
-// BHBoost and AnyBoost.
+// Package boost implements boosting over simple rules: the data and the weak
+// learners that hamlet's boosters share, and AdaBoost, Real AdaBoost, BHBoost and
+// AnyBoost.
 //
 //	d, err := boost.Quantise(x, 64) // once per data set
 //	if err != nil {
@@ -15,26 +15,25 @@
 //
 // # Data and candidates
 //
-// Columns are contiguous, and either divided into at most 255 bins (Quantise) or
-// sorted (NewData). A candidate is a feature and a threshold t, the midpoint between
-// neighbouring values; it asks x_feature > t. Features are taken in order,
-// thresholds ascending, and of equal candidates the first wins.
+// Columns are contiguous. Quantise divides them into at most 255 bins; NewData
+// sorts them. A candidate is a feature and a threshold t, the midpoint between
+// neighbouring values; it asks x_feature > t. Features are tried in order,
+// thresholds ascending; the first of equal candidates wins.
 //
 // With labels yᵢ = ±1 and weights wᵢ, the edge of a hypothesis h is
 //
 //	edge = Σ wᵢ yᵢ h(xᵢ),   weighted error ε = Σ wᵢ [h(xᵢ) ≠ yᵢ] = (Σ wᵢ − edge)/2
 //
-// and for the stump h = +1 above t, −1 at or below it, edge = S − 2·S(t), where
-// S = Σ wᵢyᵢ and S(t) is the part of it at or below t. So one pass of additions
-// over a column yields all its candidates. Weights are in fixed point (Fix), so sums
-// are exact and both searches find the same stump wherever they have the same
-// candidates: where every feature has at most 255 distinct values. A round costs N·D
-// additions and allocates nothing.
+// For the stump h = +1 above t, −1 at or below it, edge = S − 2·S(t), where S = Σ
+// wᵢyᵢ and S(t) is its part at or below t. So one pass of additions over a column
+// yields all its edges. Weights are in fixed point (Fix), so sums are exact. Both
+// searches find the same stump if no feature has more than 255 distinct values. A
+// round costs N·D additions and allocates nothing.
 //
 // # Boosters
 //
-// All leave an Ensemble f(x) = Σ h(x) with P(y=+1 | x) = 1/(1+e^(−2f)). [Booster] has
-// what they share. D is a distribution over the examples, D₁ ∝ ω, the sample weights.
+// All return an Ensemble f(x) = Σ h(x) with P(y=+1 | x) = 1/(1+e^(−2f)). They share
+// [Booster]. D is a distribution over the examples, D₁ ∝ ω, the sample weights.
 //
 //	AdaBoost      stumps ±α, α = ½ ln((1−ε)/ε); D ← D e^(−αyh)/Z
 //	RealAdaBoost  partitions of least Σ√(W⁺W⁻), values ½ ln((W⁺+s)/(W⁻+s)); stumps or trees of depth 2
@@ -45,15 +44,14 @@
 // Sources: the lecture slides "Boosting" (numbers below are theirs); Schapire and
 // Singer 1999 for confidence-rated values; Schapire, Freund, Bartlett and Lee 1998
 // for Margins; Mason, Baxter, Bartlett and Frean 1999 for AnyBoost. Departures from
-// the slides: ε = 0 and ε ≥ ½ end training (7); D in AnyBoost is C′(yᵢfᵢ)/ΣC′(yⱼfⱼ),
-// positive and a distribution (59), and C(f) the mean of C(yf) (57); scores are
-// smoothed and have no 1/α (51, 53); Z in (52) has a sum for the printed product.
-//
-// # A booster of one's own
+// the slides: ε = 0 and ε ≥ ½ end training (7). In AnyBoost D is
+// C′(yᵢfᵢ)/ΣC′(yⱼfⱼ), a positive distribution (59), and C(f) is the mean of C(yf)
+// (57). Scores are smoothed and have no 1/α (51, 53). Z in (52) has a sum, not the
+// printed product.
+// # Writing a booster
 //
 // Fix the round's signed weights, take the largest |edge| from Search.Best, and use
-// Data.SignsTo and Data.Stump, as AdaBoost does. Best serves whatever ranks by the
-// edge or its size; Search.Below gives the sums at each cut for anything else. Sum
-// numbers that are reported or enter a model (an ε, a leaf) again over the rows, in
-// the order given, not from fixed point.
+// Data.SignsTo and Data.Stump, as AdaBoost does. For criteria other than |edge|,
+// Search.Below gives the sums at each cut. Compute numbers that are reported or
+// enter a model (ε, a leaf) from the rows in order, not from fixed point.
 package boost

@@ -11,8 +11,8 @@ import (
 //
 //	f(x) = Σ h(x),   P(y=+1 | x) = 1/(1+e^(−2f(x))),
 //
-// the probability that boosting with the exponential and the logistic cost
-// estimates (slides, 37). It never changes, and may be used concurrently.
+// the probability of boosting with the exponential and the logistic cost (slides,
+// 37). It never changes and may be used concurrently.
 type Ensemble struct {
 	dim      int
 	trees    []Tree
@@ -25,7 +25,7 @@ func (e *Ensemble) Dim() int { return e.dim }
 // Len returns the number of weak hypotheses.
 func (e *Ensemble) Len() int { return len(e.trees) + len(e.profiles) }
 
-// Trees returns the hypotheses that are trees; stumps are trees of depth 1, with
+// Trees returns the hypotheses that are trees. Stumps are trees of depth 1 with
 // leaves ±α.
 func (e *Ensemble) Trees() []Tree { return slices.Clone(e.trees) }
 

@@ -1,12 +1,12 @@
-// Laboratory: sorted columns, whose candidates are all midpoints. NewData makes them
-// for hamlet fit and the tests.
+// Laboratory: sorted columns, for hamlet fit and the tests. All midpoints are
+// candidates.
 
 package boost
 
-// NewData prepares x, N rows of D values, for the exact search. The candidates
-// of a feature are the midpoints (a+b)/2 between its consecutive distinct values
-// (where that rounds to b, a itself). x is copied; errors are those of Quantise. It
-// costs N·D of memory at 20 bytes each and one radix sort of every column.
+// NewData prepares x, N rows of D values, for the exact search. The candidates of a
+// feature are the midpoints (a+b)/2 between its consecutive distinct values, or a
+// if that rounds to b. x is copied; errors are those of Quantise. It takes 20 bytes
+// for each of N·D values and one radix sort of every column.
 func NewData(x [][]float64) (*Data, error) {
 	d, err := newData(x)
 	if err != nil {
@@ -32,8 +32,8 @@ func NewData(x [][]float64) (*Data, error) {
 // exact has the rows of each column in ascending order.
 type exact struct {
 	data  *Data
-	order []int32 // those of column j are order[j·rows : (j+1)·rows]
-	ends  []int   // beside Data.cuts, how many rows lie at or below the cut
+	order []int32 // column j is order[j·rows : (j+1)·rows]
+	ends  []int   // by index of Data.cuts, the number of rows at or below the cut
 }
 
 func (e *exact) column(feature int) []int32 {

@@ -2,7 +2,7 @@ package boost
 
 import "slices"
 
-// binned are columns of bin numbers, and how each is best summed.
+// binned holds columns of bin numbers, and which of them are dense or sparse.
 type binned struct {
 	rows   int
 	bins   []byte // column j is bins[j·rows : (j+1)·rows]
@@ -10,9 +10,8 @@ type binned struct {
 	sparse []sparseColumn
 }
 
-// A sparseColumn lists the rows that are not in a column's dominant bin. The
-// weight in that bin is the total less that of the others, exactly, because
-// weights are in fixed point.
+// A sparseColumn lists the rows outside a column's dominant bin. The weight in that
+// bin is the total minus the others, exactly, because weights are in fixed point.
 type sparseColumn struct {
 	feature  int
 	dominant byte
@@ -21,11 +20,11 @@ type sparseColumn struct {
 	bins     []byte  // of those rows
 }
 
-// sparseFrom is the fraction of the rows in one bin from which on a column is
-// summed by the other rows (MEASURED.md).
+// A column is sparse if at least this fraction of its rows is in one bin
+// (MEASURED.md).
 const sparseFrom = 0.6
 
-// newBinned takes bins, whose columns it examines, except those without a choice.
+// newBinned keeps bins. Columns that are constant enter neither dense nor sparse.
 func newBinned(rows int, bins []byte, constant func(feature int) bool) *binned {
 	b := &binned{rows: rows, bins: bins}
 	for j := range len(bins) / rows {
@@ -46,7 +45,7 @@ func newBinned(rows int, bins []byte, constant func(feature int) bool) *binned {
 	return b
 }
 
-// newSparseColumn lists the n rows that are not in the dominant bin.
+// newSparseColumn lists the n rows outside the dominant bin.
 func newSparseColumn(feature int, column []byte, dominant, n int) sparseColumn {
 	s := sparseColumn{
 		feature: feature, dominant: byte(dominant), used: int(slices.Max(column)) + 1,
@@ -69,13 +68,13 @@ func (b *binned) column(feature int) []byte {
 // A histogram holds the weight in each bin of one column.
 type histogram [MaxBins + 1]int64
 
-// group is how many columns are summed in one pass over the weights. Additions to
-// one histogram wait for each other where neighbouring rows share a bin; those to
-// four histograms overlap.
+// group is the number of columns summed in one pass over the weights. Additions to
+// one histogram wait for each other if neighbouring rows share a bin; additions to
+// four overlap.
 const group = 4
 
-// each calls visit with the histogram of w of every column that has a choice,
-// not in order. hist is scratch.
+// each calls visit with the histogram of w of every column that is not constant, in
+// any order. hist is scratch.
 func (b *binned) each(hist *[group]histogram, w []int64, visit func(feature int, h *histogram)) {
 	dense := b.dense
 	for ; len(dense) >= group; dense = dense[group:] {
@@ -119,7 +118,7 @@ func (h *histogram) fill(bins []byte, w []int64) {
 	}
 }
 
-// fillSparse does so for a sparse column; total is the weight of all rows.
+// fillSparse is fill for a sparse column; total is the weight of all rows.
 func (h *histogram) fillSparse(s *sparseColumn, w []int64, total int64) {
 	*h = histogram{}
 	bins := s.bins[:len(s.rows)]
@@ -129,7 +128,7 @@ func (h *histogram) fillSparse(s *sparseColumn, w []int64, total int64) {
 	h[s.dominant] = total - sum(h[:s.used])
 }
 
-// accumulate turns the weights of the bins into those at or below each cut.
+// accumulate replaces the weights of the bins by the weights at or below each cut.
 func (h *histogram) accumulate(cuts int) []int64 {
 	at := int64(0)
 	below := h[:cuts]

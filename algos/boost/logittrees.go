@@ -7,13 +7,13 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// LogitTreesConfig says how to boost. Zero fields mean the defaults given, which
-// are those of the live ensemble.
+// LogitTreesConfig says how to boost. Zero fields mean the defaults, those of the
+// live ensemble.
 type LogitTreesConfig struct {
 	Rounds  int       // 1 to MaxRounds; 0 is N/10, at least 1 and at most 100
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Depth   int       // of the trees: 1 or, over quantised data, 2; 0 is 2 over quantised data, else 1
-	Clip    float64   // leaves are cut off at ±Clip; 0 is 2
+	Clip    float64   // leaves lie in ±Clip; 0 is 2
 	Shrink  float64   // what a tree's leaves are multiplied by, in (0, 1]; 0 is 0.3
 }
 
@@ -23,9 +23,9 @@ type LogitTreesConfig struct {
 //
 //	shrink · clip(G/(H+1)),   G = Σ ω(y₊−p),   H = Σ ω·2p(1−p)
 //
-// over its rows, −½ΣωyC′ and ½ΣωC″ (Friedman, Hastie and Tibshirani,
-// Additive logistic regression, Annals of Statistics 28, 2000, section 4), the 1
-// in H a Gaussian prior on the leaf. Depth 2 pays only with such leaves and with
+// over its rows: G = −½ΣωyC′ and H = ½ΣωC″ (Friedman, Hastie and Tibshirani,
+// Additive logistic regression, Annals of Statistics 28, 2000, section 4). The 1 is
+// a Gaussian prior on the leaf. Depth 2 improves results only with such leaves and
 // shrinkage.
 type LogitTrees struct {
 	Booster[LogitTreesRound]
@@ -43,8 +43,8 @@ type LogitTreesRound struct {
 
 func (r LogitTreesRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Tree) }
 
-// NewLogitTrees prepares boosting on d with labels y = ±1, which are copied. The
-// error joins everything that is wrong with them and cfg.
+// NewLogitTrees prepares boosting on d with labels y = ±1, which it copies. The
+// error joins all that is wrong with y and cfg.
 func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, error) {
 	depth := 1
 	if d.Quantised() {

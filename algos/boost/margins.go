@@ -16,13 +16,13 @@ import (
 //
 //	y f(x)/Σ|α|  ∈ [−1, 1],
 //
-// positive where the vote is right, and of a size that says how clearly (slides,
-// 21; Schapire, Freund, Bartlett and Lee, Boosting the margin, Annals of
-// Statistics 26, 1998). Without rounds all are 0.
+// positive where the vote is right, and larger where it is clearer (slides, 21;
+// Schapire, Freund, Bartlett and Lee, Boosting the margin, Annals of Statistics 26,
+// 1998). Without rounds all are 0.
 type Margins struct {
 	values []float64 // by row
 	sorted []float64
-	share  []float64 // beside sorted: the sample weight up to and including it, over all
+	share  []float64 // share[k]: the fraction of sample weight of sorted[:k+1]
 	alphas float64   // Σ|α|
 	logZ   float64   // Σ ln Z
 	dim    int
@@ -76,24 +76,24 @@ func (m *Margins) Share(θ float64) float64 {
 	return m.share[k-1]
 }
 
-// Bound returns e^(θΣα)·∏Z, which Share(θ) never exceeds (Schapire et al. 1998,
-// theorem 5: ∏ 2√(ε^(1−θ)(1−ε)^(1+θ))). It falls exponentially in the rounds as
-// long as θ is less than about half their edges.
+// Bound returns e^(θΣα)·∏Z ≥ Share(θ) (Schapire et al. 1998, theorem 5: ∏
+// 2√(ε^(1−θ)(1−ε)^(1+θ))). It falls exponentially with the rounds while θ is less
+// than about half their edges.
 func (m *Margins) Bound(θ float64) float64 {
 	return logistic.Exp(float64(θ*m.alphas) + m.logZ)
 }
 
-// ErrorBound returns what the error on new examples exceeds with probability at
-// most δ, for θ in (0, 1] chosen beforehand and sample weights of 1 (slides, 21,
-// with the constants that its Õ hides),
+// ErrorBound returns a bound that the error on new examples exceeds with
+// probability at most δ. θ in (0, 1] must be chosen beforehand and sample weights
+// be 1. It is (slides, 21, with the constants that their Õ hides)
 //
 //	Share(θ) + (2/θ)√(2 ln(2ND)/N) + √(ln(1/δ)/2N)
 //
 // (Koltchinskii and Panchenko, Empirical margin distributions, Annals of
-// Statistics 30, 2002, theorem 2, and Massart's lemma: N points are divided by
-// stumps over D features in at most 2ND ways.) It does not depend on the number
-// of rounds. Above 1 it says nothing, as is the rule for small N. It panics if θ
-// or δ is outside (0, 1].
+// Statistics 30, 2002, theorem 2, and Massart's lemma: stumps over D features
+// divide N points in at most 2ND ways.) It does not depend on the number of rounds.
+// A bound above 1, usual for small N, says nothing. ErrorBound panics if θ or δ is
+// outside (0, 1].
 func (m *Margins) ErrorBound(θ, δ float64) float64 {
 	if !(θ > 0 && θ <= 1 && δ > 0 && δ <= 1) {
 		panic(fmt.Sprintf("boost: margin %v, probability %v: want both in (0, 1]", θ, δ))

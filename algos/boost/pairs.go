@@ -2,8 +2,8 @@ package boost
 
 import "math"
 
-// A pairs is a histogram by class: the weight of the positive examples in bin b
-// stands at 2b, that of the negative ones, as a negative number, at 2b+1.
+// A pairs is a histogram by class: entry 2b has the weight of the positive examples
+// in bin b, entry 2b+1 that of the negative ones as a negative number.
 type pairs [2 * (MaxBins + 1)]int64
 
 // slot returns where a row of bin b and signed weight v is counted.
@@ -11,7 +11,7 @@ func slot(b byte, v int64) int {
 	return (int(b)<<1 | int(uint64(v)>>63)) & (2*(MaxBins+1) - 1)
 }
 
-// bySign returns the weight of each class, that of the negative one negative.
+// bySign returns the sums of the positive and of the negative weights.
 func bySign(w []int64) (positive, negative int64) {
 	for _, v := range w {
 		if v < 0 {
@@ -23,9 +23,8 @@ func bySign(w []int64) (positive, negative int64) {
 	return positive, negative
 }
 
-// pairsTo writes to dst[j] the histogram by class of each column that has a
-// choice. dst has an entry per column. If rows is not nil, it lists the only rows
-// whose w is not 0.
+// pairsTo writes the histogram by class of each column j that is not constant to
+// dst[j]. If rows is not nil, it lists all rows whose w is not 0.
 func (b *binned) pairsTo(dst []pairs, w []int64, rows []int32) {
 	dense := b.dense
 	for ; len(dense) >= group; dense = dense[group:] {
@@ -82,28 +81,28 @@ func (b *binned) sparsePairsTo(dst []pairs, w []int64) {
 	}
 }
 
-// subtract takes the first bins of part away.
+// subtract subtracts the first bins of part.
 func (h *pairs) subtract(part *pairs, bins int) {
 	for k, v := range part[:2*bins] {
 		h[k] -= v
 	}
 }
 
-// root2 returns √(p·n) for the weights of the two classes in one part, the
-// negative one as a negative number.
+// root2 returns √(p·|n|) for the weights p ≥ 0 and n ≤ 0 of the two classes in one
+// part.
 func root2(p, n int64) float64 { return math.Sqrt(float64(p) * -float64(n)) }
 
-// A divide is the best way found to divide a column: the one with the least
-// Σ√(W⁺W⁻) over both sides, in units of fixed point.
+// A divide is the best cut found in a column: the one with the least Σ√(W⁺W⁻) over
+// both sides, in units of fixed point.
 type divide struct {
 	cut  int
 	cost float64
 }
 
-// undivided stands for a column without a choice.
+// undivided stands for a constant column.
 var undivided = divide{cut: -1, cost: math.Inf(1)}
 
-// A divider looks for it among the cuts of one column.
+// A divider finds the best cut of one column.
 type divider struct {
 	p, n  int64 // the weights of the two classes in all rows
 	slack float64
@@ -115,9 +114,9 @@ func newDivider(p, n int64) divider {
 	return divider{p: p, n: n, slack: float64(tieIn(p - n)), limit: math.Inf(1), best: undivided}
 }
 
-// parts returns W⁺W⁻ below and above a cut with the weights lp and ln at or below
-// it. As (√a+√b)² ≥ a+b, only a cut with a+b < limit needs to be weighed: most
-// are refused without a square root.
+// parts returns W⁺W⁻ below and above a cut, from the weights lp and ln at or below
+// it. Since (√a+√b)² ≥ a+b, only cuts with a+b < limit need weigh and its square
+// roots.
 func (d *divider) parts(lp, ln int64) (a, b float64) {
 	return float64(float64(lp) * -float64(ln)), float64(float64(d.p-lp) * -float64(d.n-ln))
 }
@@ -130,8 +129,8 @@ func (d *divider) weigh(cut int, a, b float64) {
 	}
 }
 
-// divideBins finds the best cut of a column by its histogram by class. An empty
-// bin adds nothing that the cut before it did not have.
+// divideBins finds the best cut of a column from its histogram by class. It skips
+// empty bins, whose cuts divide as the one before.
 func divideBins(h *pairs, cuts int) divide {
 	var p, n int64
 	for k := 0; k < 2*cuts+2; k += 2 {
@@ -154,12 +153,12 @@ func divideBins(h *pairs, cuts int) divide {
 	return d.best
 }
 
-// tieIn returns by how much candidates may differ that count as equal, for a
-// total weight in fixed point: 2⁻⁴⁶ of it.
+// tieIn returns the largest difference between candidates that count as equal: 2⁻⁴⁶
+// of the total weight in fixed point.
 func tieIn(total int64) int64 { return total >> (fixedBits - tieBits) }
 
-// least returns the best of the columns' divisions: within 2⁻⁴⁶ of the total
-// weight, the first. It is false if no column has a choice.
+// least returns the column with the best cut, the first within 2⁻⁴⁶ of the total
+// weight. It returns false if all columns are constant.
 func least(columns []divide, total int64) (feature int, best divide, ok bool) {
 	best = undivided
 	slack := float64(tieIn(total))

@@ -1,9 +1,7 @@
 package boost
 
-// A Profile is a weak hypothesis over bins of one feature: h(x) = Scores[k], k
-// the number of edges that are not above x_feature. A value on an edge lies above
-// it; values beyond the outer edges, and NaN, fall into the end bins (NaN into
-// the first).
+// A Profile is a weak hypothesis over bins of one feature: h(x) = Scores[k], where
+// k is the number of edges ≤ x_feature. A NaN falls into the first bin.
 type Profile struct {
 	Feature int
 	Edges   []float64 // inner edges, not descending

@@ -12,24 +12,23 @@ type RealAdaBoostConfig struct {
 	Weights   []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Smoothing float64   // s > 0; 0 is 1/N
 	Depth     int       // of the trees: 1 or, over quantised data, 2; 0 is 1
-	Clip      float64   // leaves are cut off at ±Clip; 0 is no limit
+	Clip      float64   // leaves lie in ±Clip; 0 is no limit
 	Shrink    float64   // what a tree's leaves are multiplied by, in (0, 1]; 0 is 1
 }
 
 // RealAdaBoost is Schapire and Singer's algorithm (Improved boosting algorithms
 // using confidence-rated predictions, Machine Learning 37, 1999, section 4) over
-// hypotheses that partition the domain. From D₁ ∝ ω, a round takes the partition
-// with the least Σ√(W⁺W⁻) over its parts, W± the weight of each class in a part
-// under D, gives each part the value
+// hypotheses that partition the domain. W± are the weights under D of the classes
+// in a part. From D₁ ∝ ω, a round takes the partition with the least Σ√(W⁺W⁻),
+// gives each part the value
 //
 //	½ ln((W⁺+s)/(W⁻+s)),
 //
-// and multiplies D by e^(−yh)/Z. Without smoothing Z would be 2Σ√(W⁺W⁻), the least
-// that values on these parts can reach. With depth 2 the partition is grown
-// greedily: the root's split by that rule, then each child's.
-//
-// Rounds go on after the classes are separated, since smoothing keeps the values
-// finite; training ends early only where every feature is constant.
+// and multiplies D by e^(−yh)/Z. Without smoothing Z is 2Σ√(W⁺W⁻), the least
+// possible with these parts. At depth 2 the partition is greedy: the root is split
+// by that rule, then each child.
+// Rounds continue after the classes are separated, since smoothing keeps values
+// finite. Training ends early only if every feature is constant.
 type RealAdaBoost struct {
 	Booster[RealAdaBoostRound]
 	search    *treeSearch
@@ -48,8 +47,8 @@ type RealAdaBoostRound struct {
 
 func (r RealAdaBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Tree) }
 
-// NewRealAdaBoost prepares boosting on d with labels y = ±1, which are copied.
-// The error joins everything that is wrong with them and cfg.
+// NewRealAdaBoost prepares boosting on d with labels y = ±1, which it copies. The
+// error joins all that is wrong with y and cfg.
 func NewRealAdaBoost(d *Data, y []float64, cfg RealAdaBoostConfig) (*RealAdaBoost, error) {
 	smoothing := cmp.Or(cfg.Smoothing, 1/float64(d.rows))
 	base, err := newBooster[RealAdaBoostRound](d, y, cfg.Weights, cfg.Rounds)

@@ -3,8 +3,8 @@ package boost
 import "math"
 
 // A sorter sorts columns by least-significant-digit radix sort, eight bits at a
-// time. It is stable, its cost is linear, and digits in which all values agree
-// are skipped: of numbers that were once float32, three or four of the eight.
+// time. It is stable and linear. It skips digits in which all values agree: three
+// or four of the eight for numbers that were float32.
 type sorter struct {
 	keys, nextKeys []uint64
 	rows, nextRows []int32
@@ -18,8 +18,8 @@ func newSorter(rows int) *sorter {
 	}
 }
 
-// sort returns the rows of column by ascending value, equal values in the order
-// given. The answer holds until the next call. Values are finite; −0 equals 0.
+// sort returns the rows of column by ascending value; equal values keep their
+// order. The result is valid until the next call. Values are finite; −0 equals 0.
 func (s *sorter) sort(column []float64) []int32 {
 	keys, rows := s.keys[:len(column)], s.rows[:len(column)]
 	s.counts = [8][256]int32{}
@@ -63,9 +63,9 @@ func (s *sorter) sort(column []float64) []int32 {
 	return s.rows
 }
 
-// sortKey maps finite numbers to integers in the same order. Negative numbers are
-// negated rather than complemented, so that low bits that are 0 stay 0: the digits
-// that float32 leaves empty agree whatever the signs.
+// sortKey maps finite numbers to integers in the same order. It negates negative
+// numbers and does not complement them, so low bits of 0 stay 0 and their digits
+// can be skipped.
 func sortKey(v float64) uint64 {
 	const zero = 1 << 63
 	b := math.Float64bits(v + 0) // −0 becomes 0

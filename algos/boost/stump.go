@@ -21,8 +21,8 @@ func (h Stump) Value(x []float64) float64 {
 	return float64(-h.Polarity)
 }
 
-// A Candidate is a place where a search may cut: cut number Cut of Feature, whose
-// threshold is Data.Cuts(Feature)[Cut].
+// A Candidate is cut number Cut of Feature; its threshold is
+// Data.Cuts(Feature)[Cut].
 type Candidate struct {
 	Feature, Cut int
 	// Edge is Σ wᵢyᵢh(xᵢ) of the stump with polarity +1, in units of Fix. With
@@ -30,7 +30,7 @@ type Candidate struct {
 	Edge int64
 }
 
-// Stump returns the hypothesis of the candidate whose edge is not negative.
+// Stump returns the candidate's stump with the polarity whose edge is not negative.
 func (d *Data) Stump(c Candidate) Stump {
 	h := Stump{Feature: c.Feature, Threshold: d.Cuts(c.Feature)[c.Cut], Polarity: 1}
 	if c.Edge < 0 {
@@ -63,7 +63,7 @@ func (d *Data) marginsTo(dst []float64, c Candidate, y, w []float64) (h Stump, r
 	for i, v := range dst {
 		m := v * float64(h.Polarity) * y[i]
 		dst[i] = m
-		// Products with 0 and 1 in the place of a branch that could not be predicted.
+		// Products with 0 and 1, because a branch would be unpredictable.
 		is := (1 + m) / 2
 		right += float64(w[i] * is)
 		wrong += float64(w[i] * (1 - is))
@@ -71,11 +71,11 @@ func (d *Data) marginsTo(dst []float64, c Candidate, y, w []float64) (h Stump, r
 	return h, right, wrong
 }
 
-// A Search finds candidates over one Data. It owns the scratch, so that a search
-// allocates nothing, and serves one goroutine.
+// A Search finds candidates in one Data. It owns its scratch, so searches allocate
+// nothing. One goroutine may use it at a time.
 type Search struct {
 	data    *Data
-	below   []int64     // one column's sums, a number per cut
+	below   []int64     // one column's sums by cut
 	leaders []Candidate // the best candidate of each feature
 	hist    [group]histogram
 }
@@ -92,12 +92,11 @@ func (d *Data) NewSearch() *Search {
 	return &Search{data: d, below: make([]int64, longest), leaders: make([]Candidate, d.dim)}
 }
 
-// Best returns the candidate whose stump, in the better of its polarities, has
-// the least weighted error, that is the largest |Edge|. w are signed weights as
-// Fix leaves them. Of equal candidates (within 2⁻⁴⁶ of the total weight) the
-// first feature's first threshold wins. It is false if there is no candidate:
-// every feature is constant. One pass over the data: N·D additions, fewer where
-// one bin dominates a column; nothing is allocated.
+// Best returns the candidate with the largest |Edge|: in the better polarity, its
+// stump has the least weighted error. w are signed weights from Fix. Of equal
+// candidates (within 2⁻⁴⁶ of the total weight) the first feature's first threshold
+// wins. It returns false if every feature is constant. It costs N·D additions,
+// fewer if one bin dominates a column, and allocates nothing.
 func (s *Search) Best(w []int64) (Candidate, bool) {
 	d := s.data
 	d.check(len(w))
@@ -124,8 +123,8 @@ func (s *Search) Best(w []int64) (Candidate, bool) {
 }
 
 // Below returns, for each cut of a feature, Σ w over the rows at or below it. The
-// edge of a candidate with polarity +1 is then Σw − 2·below. The answer holds
-// until the search is used again. It costs N additions.
+// edge of a candidate with polarity +1 is then Σw − 2·below. The result is valid
+// until the next use of the search. It costs N additions.
 func (s *Search) Below(feature int, w []int64) []int64 {
 	d := s.data
 	d.check(len(w))

@@ -1,12 +1,12 @@
 package boost
 
-// noFeature stands for the feature of a node that does not divide.
+// noFeature is the Feature of a node that does not divide.
 const noFeature = -1
 
 // A Split divides inputs into those with x_feature ≤ threshold, on the left, and
 // those above it. A NaN goes left.
 type Split struct {
-	Feature   int // −1: the node does not divide, all go left
+	Feature   int // −1: the node does not divide; all inputs go left
 	Threshold float64
 }
 
@@ -17,9 +17,9 @@ func (s Split) above(x []float64) int {
 	return 0
 }
 
-// A Tree is a weak hypothesis with real values: a root, its two children, and
-// four leaves, those of the left child first. Depth 1 is a root whose children do
-// not divide; both leaves of such a child are equal.
+// A Tree is a weak hypothesis with real values: a root, its two children, and four
+// leaves, the left child's first. At depth 1 the children do not divide; the two
+// leaves of such a child are equal.
 type Tree struct {
 	Root     Split
 	Children [2]Split
@@ -42,8 +42,8 @@ func (h Stump) times(α float64) Tree {
 	return stub(h.Feature, h.Threshold, -α, α)
 }
 
-// rowsOf returns the leaf whose rows give leaf k its value. That is k, but for the
-// second leaf of a child that does not divide, which has no rows.
+// rowsOf returns the leaf whose rows determine leaf k. That is k, except for the
+// second leaf of a child that does not divide: it has no rows.
 func (t *Tree) rowsOf(k int) int {
 	if t.Children[k/2].Feature < 0 {
 		return k &^ 1

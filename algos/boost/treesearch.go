@@ -2,19 +2,18 @@ package boost
 
 import "fmt"
 
-// A treeSearch finds the splits of a tree: the root's with the least Σ√(W⁺W⁻)
-// over both sides, and, at depth 2, those of its children in the same way, each
-// among the rows that reach it. A child is divided only if that lowers its
-// Σ√(W⁺W⁻), the root always, because its children may gain where it does not. It
-// costs one pass over the data for the root and one over the rows of the smaller
-// child: the larger child's histograms are the root's less the smaller's, exactly.
+// A treeSearch finds the splits of a tree. The root's split has the least Σ√(W⁺W⁻)
+// over both sides; at depth 2 so has each child's among its rows. A child divides
+// only if that lowers its Σ√(W⁺W⁻); the root always divides, because its children
+// may gain. It costs one pass over the data and one over the rows of the smaller
+// child: the larger child's histograms are the root's minus the smaller's, exactly.
 type treeSearch struct {
 	data    *Data
 	depth   int
 	leaf    []byte   // the leaf of each row in the tree found last
 	columns []divide // the best division of each column
 
-	// Depth 2 and quantised data.
+	// root needs quantised data; the others need depth 2 as well.
 	root, small []pairs // histograms by class of the root and the smaller child
 	masked      []int64 // the weights of the smaller child's rows, 0 elsewhere
 	rows        []int32 // of the smaller child
@@ -40,8 +39,8 @@ func (d *Data) newTreeSearch(depth int) (*treeSearch, error) {
 	return s, nil
 }
 
-// find returns the tree, its leaves 0, for signed weights in fixed point. It is
-// false if every feature is constant. s.leaf then has the leaf of each row.
+// find returns the tree with leaves 0, and sets s.leaf. It returns false if every
+// feature is constant. w are signed weights in fixed point.
 func (s *treeSearch) find(w []int64) (Tree, bool) {
 	d := s.data
 	p, n := bySign(w)
@@ -70,8 +69,8 @@ func (s *treeSearch) find(w []int64) (Tree, bool) {
 	return t, true
 }
 
-// divideRows sets the leaves of a tree of depth 1 and returns how many rows lie
-// above the cut. Leaf 2 is the right side's, until a child divides.
+// divideRows assigns the rows to leaf 0 or, above the cut, leaf 2. It returns the
+// number of rows above.
 func (s *treeSearch) divideRows(feature, cut int) (above int) {
 	d := s.data
 	threshold := d.Cuts(feature)[cut]
@@ -85,8 +84,8 @@ func (s *treeSearch) divideRows(feature, cut int) (above int) {
 	return above
 }
 
-// divideChildren finds the splits of t's children and moves rows to leaves 1 and
-// 3 by them.
+// divideChildren finds the splits of t's children and moves rows above them to
+// leaves 1 and 3.
 func (s *treeSearch) divideChildren(t *Tree, w []int64, above int) {
 	d := s.data
 	smaller := 0

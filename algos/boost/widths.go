@@ -21,8 +21,8 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 	return newBHBoost(d, y, cfg, columns, edges, nil)
 }
 
-// equalWidths divides every feature into n bins of equal width, whose inner edges
-// it writes to edges.
+// equalWidths divides every feature into n bins of equal width and sets edges to
+// their inner edges.
 func (d *Data) equalWidths(edges [][]float64, n int) *binned {
 	bins := make([]byte, len(d.columns))
 	for j := range d.dim {
