@@ -63,8 +63,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Which labels are flipped is wrong usage where none is; a rate of 0 that is given
-// is a rate, for whoever tries several, and a seed alone asks for nothing.
+// Flags that select labels to flip need --flip. --flip 0 suffices, and a seed alone is
+// allowed.
 func TestFlagsOfFlipsNeedARate(t *testing.T) {
 	for _, args := range []string{"--flip-from 0", "--flip-from 10", "--flip-kind ham", "--flip-source desk", "--seed 0", "--flip-kind uniform"} {
 		alone := args != "--seed 0" && args != "--flip-kind uniform"

@@ -8,8 +8,8 @@ import (
 	"hamlet/stream"
 )
 
-// check requires of a parsed line that only the id and what validation asks of
-// a body may be wrong with it.
+// check requires that a parsed line fails only by its missing id or by the validation of
+// the body.
 func check(t *testing.T, e stream.Event) {
 	if e.Label == stream.Unlabelled || e.Body.Kind == stream.NoBody {
 		t.Fatalf("parsed without label or body: %+v", e)

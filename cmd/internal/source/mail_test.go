@@ -180,8 +180,8 @@ func TestHugeMessage(t *testing.T) {
 	}
 }
 
-// The time of delivery decides the order of merged mail, so it must not depend
-// on the zone of the machine: package time looks names of zones up there.
+// The time of delivery orders merged mail, so it must not depend on the machine's zone,
+// in which package time looks up names of zones.
 func TestDeliveryTime(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()
@@ -217,8 +217,8 @@ func testDeliveryTime(t *testing.T) {
 	}
 }
 
-// A Maildir may hold what is no message, and lose messages while it is read; the
-// others are learnt, those too that somebody reads meanwhile.
+// A Maildir may hold other files, and lose messages while it is read. The other messages
+// are learnt, also those that a mail program moves meanwhile.
 func TestMaildirWithWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	for _, sub := range []string{"cur", "new", "tmp"} {
@@ -283,8 +283,8 @@ func TestMaildirWithWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// An error of the system is not the message's: it ends the run. A rejection would
-// let the next run go on behind the message.
+// An error of the system ends the run. After a rejection the next run would skip the
+// message.
 func TestMaildirOnAFailingSystem(t *testing.T) {
 	for name, fail := range map[string]func(path string) error{ // errors that a test can have, for EMFILE and EIO
 		"open": func(path string) error { return os.Symlink(path, path) }, // ELOOP

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What stands where a label or a number is wanted may be mail: a rejection does
-// not say it, and of a misspelt word it does.
+// Text in place of a label or a number may be mail. A rejection quotes only single words.
 func TestRejectionsTellNoMail(t *testing.T) {
 	for _, c := range []struct{ name, text, says string }{
 		{"a.txt", "joe.doe@example.org\tlunch\n", "a value of 19 bytes is neither spam nor ham"},

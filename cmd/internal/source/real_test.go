@@ -111,7 +111,7 @@ func TestSpamAssassin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// In another order than the archive's, every message is found nevertheless.
+	// Every message is found, also if the index has another order than the archive.
 	cfg.Index = f.Name()
 	s, err := Open(cfg)
 	if err != nil {

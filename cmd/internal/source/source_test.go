@@ -31,8 +31,8 @@ func write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-// read returns all items of a source and its rejections as text, in which the
-// directory of the test is gone.
+// read returns all items of a source, and its rejections as text without the test's
+// directory.
 func read(t *testing.T, cfg Config) (items []Item, rejections []string) {
 	t.Helper()
 	s, err := Open(cfg)
@@ -242,7 +242,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// A pipe's first line is enough to begin with: the rest may take its time.
+// Open needs only the first line of a pipe.
 func TestPipeBeginsWithItsFirstLine(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -430,7 +430,7 @@ func TestAssignments(t *testing.T) {
 			t.Errorf("%q is an assignment", bad)
 		}
 	}
-	// An event that says its source keeps it.
+	// An event with a source keeps it.
 	path := write(t, t.TempDir(), "e.jsonl", `{"id":"1","label":"ham","text":"x","source":"mine"}`+"\n"+`{"label":"ham","text":"x"}`+"\n")
 	items, _ := read(t, Config{Paths: []string{path}, Assign: []Assignment{{Name: "given"}}})
 	if items[0].Event.Source != "mine" || items[1].Event.Source != "given" || items[0].Event.ID != "1" || items[1].Event.ID == "" {
@@ -491,7 +491,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// A stream that breaks off in the middle ends with an error, not with less.
+// A truncated stream ends with an error.
 func TestTruncatedArchive(t *testing.T) {
 	packed := gzipped(t, strings.Repeat("ham\thello there\nspam\tbuy\n", 1000)+"ham\tlast\n")
 	s, err := Open(Config{Paths: []string{write(t, t.TempDir(), "a.gz", packed[:len(packed)-12])}, Format: "text"})

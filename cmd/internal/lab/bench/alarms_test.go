@@ -35,8 +35,8 @@ func alarms(ctx context.Context, args ...string) (stdout, stderr string, err err
 	return out.String(), errs.String(), err
 }
 
-// csvRows writes a CSV of two inputs that the label decides and a few counts that say
-// nothing, mostly 0.
+// csvRows writes a CSV of two inputs that depend on the label and a few random counts,
+// mostly 0.
 func csvRows(t *testing.T, n int) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 9))
@@ -53,8 +53,7 @@ func csvRows(t *testing.T, n int) string {
 	return path
 }
 
-// The whole command, on a set and small: all detectors, the faults that the set
-// has, and a page.
+// The whole command, on a small set: all detectors, the faults that apply, and a page.
 func TestAlarms(t *testing.T) {
 	set := csvRows(t, 300)
 	page := filepath.Join(t.TempDir(), "page")
@@ -111,7 +110,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// Wrong usage is said before anything runs.
+// Wrong usage is reported before anything runs.
 func TestAlarmsUsage(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -139,8 +138,8 @@ func TestAlarmsUsage(t *testing.T) {
 // small is a plan that takes a second.
 var small = plan{events: 2_400, seeds: 2, seed: 1, resamples: 20, length: 1_200, learnt: 500, faultAt: 700, horizon: 300}
 
-// The same streams give the same result, however many run at once; and a stream
-// with a fault is, up to the fault, that without.
+// Concurrency does not affect the result. Until its fault, a stream equals the stream
+// without fault.
 func TestAlarmsAreReproducible(t *testing.T) {
 	w := newGenerator(model.Config{TableBits: 10})
 	first := (*recording)(nil)
@@ -199,7 +198,7 @@ func TestSeriesHoldsOwnAlarms(t *testing.T) {
 	}
 }
 
-// Each fault does what it says to some 4,000 events, and to none that it shares.
+// Each fault changes about 4,000 events as described, but not the shared bodies.
 func TestFaults(t *testing.T) {
 	v := func(c float64) []feature.Number {
 		return []feature.Number{{Name: "a", Value: 1}, {Name: "c", Value: c}}
@@ -256,7 +255,7 @@ func TestFaults(t *testing.T) {
 				tripled++
 			}
 		}
-		// Shares of some 4,000 draws are within 4 standard deviations.
+		// Fractions of about 4,000 draws are within 4 standard deviations.
 		near := func(what string, got, of, want float64) {
 			if sd := math.Sqrt(want * (1 - want) / of); math.Abs(got/of-want) > 4*sd {
 				t.Errorf("%s: %s is %.4f, want %.4f ± %.4f", f.name, what, got/of, want, 4*sd)
@@ -294,8 +293,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A set none of whose events has the bad source is not tried with it: no alarm could
-// be right there.
+// The fault of a bad source does not apply to a set without events of that source.
 func TestBadSourceThatSaysNothing(t *testing.T) {
 	events := func(sources ...string) (set []model.Example) {
 		for _, s := range sources {
@@ -344,7 +342,7 @@ func TestBadSourceThatSaysNothing(t *testing.T) {
 	}
 }
 
-// Two sets of one name are two: told apart, and each counted before its faults.
+// Two sets of one name get different names, and both count before their faults.
 func TestSetsOfOneName(t *testing.T) {
 	set := csvRows(t, 300)
 	other := filepath.Join(t.TempDir(), filepath.Base(set))
@@ -395,7 +393,7 @@ func TestSetsOfOneName(t *testing.T) {
 	}
 }
 
-// Names that are hashed are mirrored by being there or not.
+// Hashed names are mirrored by adding and removing them.
 func TestPolicyOfHashedNames(t *testing.T) {
 	var set []model.Example
 	for i := range 100 {

@@ -12,10 +12,9 @@ import (
 	"hamlet/algos/eval"
 )
 
-// drawOutcome draws messages and what a filter makes of them, with ties and
-// scores that are certain. Scores are whole multiples of 2⁻¹⁰: classes that overlap
-// by less have calibration slopes in which the order of summation can be seen, or
-// none in one order and one in another.
+// drawOutcome draws messages and a filter's answers, with ties and scores of 0 and 1.
+// Scores are multiples of 2⁻¹⁰: if classes overlap by less, the calibration slope
+// depends on the order of summation.
 func drawOutcome(t *rapid.T) (truth []bool, o *outcome) {
 	n := rapid.IntRange(2, 80).Draw(t, "n")
 	o = &outcome{proper: true}
@@ -29,8 +28,7 @@ func drawOutcome(t *rapid.T) (truth []bool, o *outcome) {
 	return truth, o
 }
 
-// slowly measures a sample the obvious way: each message is written out as often
-// as it was drawn, and eval sums up.
+// slowly measures a sample by eval, with each message repeated as often as it was drawn.
 func slowly(truth []bool, o *outcome, weights []int32) (eval.Summary, float64) {
 	m := eval.New()
 	var cpu, n float64
@@ -80,7 +78,7 @@ func TestResamplesAgainstEval(t *testing.T) {
 	})
 }
 
-// The filter's own class decides lam% and the error, not its score.
+// The filter's class decides lam% and the error, not its score.
 func TestOwnClass(t *testing.T) {
 	truth := []bool{true, true, false, false}
 	o := &outcome{logOdds: []float64{3, 1, -1, -2}, spam: []bool{true, false, false, false}, cpu: make([]time.Duration, 4), proper: true}
@@ -95,7 +93,7 @@ func TestOwnClass(t *testing.T) {
 	}
 }
 
-// Scores that are no probabilities rank, and have neither loss nor calibration.
+// Scores that are no probabilities have a ranking, but neither loss nor calibration.
 func TestScoresThatAreNoProbabilities(t *testing.T) {
 	o := &outcome{logOdds: []float64{0.2, 7}, spam: []bool{false, true}, cpu: make([]time.Duration, 2)}
 	o.probabilities()
@@ -110,8 +108,7 @@ func TestScoresThatAreNoProbabilities(t *testing.T) {
 	}
 }
 
-// The intervals, and the paired ratio among them, agree with resamples written
-// out one by one and sorted.
+// The intervals, also of the paired ratio, agree with explicit resamples.
 func TestBootstrapAgainstOracle(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const n, resamples, seed = 120, 200, 9
@@ -158,7 +155,7 @@ func TestBootstrapAgainstOracle(t *testing.T) {
 	check("ratio of CPU time", pairs[0].cpu, cpu)
 }
 
-// A resample without spam has no area; it does not count, and nothing is NaN.
+// A resample without spam has no area and does not count; nothing is NaN.
 func TestFewMessages(t *testing.T) {
 	o := &outcome{logOdds: []float64{-1, 1}, spam: []bool{false, true}, cpu: make([]time.Duration, 2), proper: true}
 	all, _, err := bootstrap(t.Context(), []*ranking{newRanking([]bool{false, true}, o, 0)}, 50, 1)

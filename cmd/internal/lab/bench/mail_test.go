@@ -16,8 +16,8 @@ import (
 	"hamlet/cmd/internal/settings"
 )
 
-// adapter is a filter for sh that says spam if its word list holds the subject,
-// and writes down what it is asked.
+// adapter is a filter for sh. It answers spam if its word list holds the subject, and
+// logs its commands.
 const adapter = `#!/bin/sh
 log=LOG
 subject=$(sed -n 's/^Subject: //p' "${3:-${2:-/dev/null}}")
@@ -77,7 +77,7 @@ func (b box) calls(t *testing.T) string {
 	return strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "; ")
 }
 
-// Every mode, as the filter sees it.
+// The commands that a filter gets in every mode.
 func TestSchedules(t *testing.T) {
 	for _, c := range []struct {
 		args, want string
@@ -139,8 +139,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What goes wrong with a filter names the filter, the command and the message,
-// and repeats what the filter said; a filter that was started is ended.
+// Errors of a filter name the filter, the command and the message, and quote its stderr.
+// A filter that was started is finalized.
 func TestFailures(t *testing.T) {
 	b := newBox(t)
 	script := func(classify string) string {
@@ -246,8 +246,8 @@ func TestIsTo(t *testing.T) {
 	}
 }
 
-// The adapter of bogofilter, over a program that answers as bogofilter does: the
-// status is the class, and 2, unsure, is delivered.
+// The adapter of bogofilter with a fake bogofilter. The status is the class; 2, unsure,
+// is delivered.
 func TestBogofilterAdapter(t *testing.T) {
 	const program = `#!/bin/sh
 while [ $# -gt 1 ]; do

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The page has a table, four curves, and nothing that is fetched.
+// The page has a table and four curves, and fetches nothing.
 func TestPage(t *testing.T) {
 	b := newBox(t)
 	dir := filepath.Join(t.TempDir(), "new", "page")
@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A mailbox of one class has no ROC curve, and still a page.
+// A mailbox of one class has a page without a ROC curve.
 func TestPageOfOneClass(t *testing.T) {
 	b := newBox(t)
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestROCCurve(t *testing.T) {
 	}
 }
 
-// The learning curve ends where the table is.
+// The learning curve ends at the figures of the table.
 func TestLearningCurve(t *testing.T) {
 	var truth []bool
 	o := &outcome{proper: true}

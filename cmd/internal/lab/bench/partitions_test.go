@@ -31,8 +31,8 @@ func benchPartitions(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-// writeTexts writes n labelled texts whose words tell spam from ham mostly, and a
-// line that is neither.
+// writeTexts writes n labelled texts with words that mostly separate spam from ham, and
+// a malformed line.
 func writeTexts(t *testing.T, n int) string {
 	t.Helper()
 	var b strings.Builder
@@ -54,8 +54,8 @@ func writeTexts(t *testing.T, n int) string {
 	return path
 }
 
-// With one partition all poolings are the one model, and the figures those of eval's
-// kind; with four every event is learnt by one of them.
+// With one partition all poolings equal the one model. With four, exactly one learns
+// each event.
 func TestPartitions(t *testing.T) {
 	const n = 300
 	path := writeTexts(t, n)
@@ -96,7 +96,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// One recipient's mail stays together; what has none goes where its tenant's does.
+// A recipient's mail is in one partition; mail without a recipient is in its tenant's.
 func TestPartitionsByRecipient(t *testing.T) {
 	b := newBox(t)
 	out, err := benchPartitions(t, "--index", b.index, "--json")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// coins is a series whose predictions are wrong at one rate and, from an event on,
-// at another; the loss follows.
+// coins is a series whose rate of wrong predictions changes at an event, and the loss
+// with it.
 func coins(seed uint64, n int, rate float64, from int, other float64) *series {
 	r := rand.New(rand.NewPCG(seed, 8))
 	s := new(series)
@@ -25,8 +25,8 @@ func coins(seed uint64, n int, rate float64, from int, other float64) *series {
 	return s
 }
 
-// A tuned threshold gives no more alarms than asked for, and one a little lower
-// more; the fewer are asked for, the higher it is; and it still finds a change.
+// A tuned threshold gives at most target alarms, and a slightly lower one gives more. A
+// lower target gives a higher threshold. The detector still finds a change.
 func TestTuneHitsItsTarget(t *testing.T) {
 	var clean []*series
 	for seed := range uint64(12) {
@@ -66,21 +66,21 @@ func TestTuneHitsItsTarget(t *testing.T) {
 			}
 		}
 	}
-	// Not monotone: quiet from 4 on and again below 2. The 4 is meant.
+	// Not monotonic: quiet from 4 on and again below 2. tune must return 4.
 	twofold := peer{name: "twofold", low: 1, high: 64, watch: func(threshold float64) (watcher, error) {
 		return func(count int, _ bool, _ float64) bool { return count == 900 && threshold >= 2 && threshold < 4 }, nil
 	}}
 	if threshold, alarms, err := twofold.tune(t.Context(), clean[:1], 500, 0); err != nil || threshold < 4 || threshold > 4.01 || alarms != 0 {
 		t.Errorf("twofold: %d alarms at %v, %v; want none at 4", alarms, threshold, err)
 	}
-	// Quiet everywhere: the lowest that is tried.
+	// Quiet everywhere: tune returns the lowest threshold.
 	mute := peer{name: "mute", low: 1, high: 10, watch: func(float64) (watcher, error) {
 		return func(int, bool, float64) bool { return false }, nil
 	}}
 	if threshold, _, err := mute.tune(t.Context(), clean[:1], 500, 0); err != nil || threshold < 1 || threshold > math.Sqrt2 {
 		t.Errorf("mute: a threshold of %v, %v", threshold, err)
 	}
-	// Where nothing is quiet enough the highest threshold is what there is.
+	// If no threshold meets the target, tune returns the highest.
 	loud := peer{name: "loud", low: 1, high: 10, watch: func(float64) (watcher, error) {
 		return func(int, bool, float64) bool { return true }, nil
 	}}
@@ -89,8 +89,8 @@ func TestTuneHitsItsTarget(t *testing.T) {
 	}
 }
 
-// What is raised all the time counts once in 500 events, and never as nothing: a
-// detector that began before the events that count must not be quiet for it.
+// A permanent alarm counts once in 500 events, even if it began before the events that
+// count.
 func TestAlarmsAfter(t *testing.T) {
 	var always []int
 	for i := 1; i <= 3_000; i++ {
@@ -132,7 +132,7 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// Delays that did not end count as longer than all others.
+// Infinite delays count as longer than all others.
 func TestMedian(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// The table and its notes, of a result made by hand.
+// The table and the notes of a result made by hand.
 func TestAlarmTable(t *testing.T) {
 	never := math.Inf(1)
 	find := func(raised int, value, lo, hi float64) []finding {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The oracles of the bblr rows are equations 16 to 44 as they are printed, with the
-// slips corrected, in the obvious order and with the standard library's functions.
+// The oracles of the bblr rows are equations 16 to 44 as printed, with misprints
+// corrected, computed directly by the standard library's functions.
 
 // bblrLossOf is equation 39 with μ = a + bσ(γ·score).
 func bblrLossOf(mix, theta, gamma, lambda float64, scores, y, w []float64) float64 {
@@ -40,7 +40,7 @@ func bblrScores(x [][]float64, w []float64) []float64 {
 
 func bblrEqual(got, want float64) bool { return math.Abs(got-want) <= 1e-9*(1+math.Abs(want)) }
 
-// bblrSlope is the derivative of f at 0 by differences, to some 1e-10.
+// bblrSlope is the derivative of f at 0 by differences, to about 1e-10.
 func bblrSlope(f func(t float64) float64) float64 {
 	const h = 1e-4
 	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
@@ -200,8 +200,8 @@ func bblrRidge(t *testing.T, x [][]float64, y []float64, lambda float64) []float
 	return w
 }
 
-// What bblr.fit says of itself is true of the weights that it replies, and without
-// w0 it starts at the logistic regression with its λ, or 1e-3 if that is less.
+// The figures of bblr.fit's reply agree with its weights. Without w0 it starts at the
+// logistic regression with λ, or 1e-3 if λ is less.
 func TestBBLRFit(t *testing.T) {
 	x, y, _ := bblrSample(4, 60, 3)
 	test, _, _ := bblrSample(5, 10, 3)
@@ -248,8 +248,8 @@ func TestBBLRFit(t *testing.T) {
 	}
 }
 
-// The same for the kernels, whose w is the coef of bblr.kernel and which start at 0
-// and stay at gamma_min.
+// The same for kernels. Their w is the coef of bblr.kernel; they start at 0 and stay at
+// gamma_min.
 func TestBBLRFitKernel(t *testing.T) {
 	const s2 = 2
 	x, y, _ := bblrSample(4, 60, 3)

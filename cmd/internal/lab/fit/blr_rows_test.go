@@ -86,8 +86,8 @@ type pTest struct {
 	P []float64 `json:"p_test"`
 }
 
-// Reference: the definition of the site, which its h and r must satisfy at every
-// event under moments taken by an inverse.
+// Reference: the site's definition. h and r must satisfy it at every event, with moments
+// computed by an inverse.
 func TestIncrementalRVGAIsItsDefinition(t *testing.T) {
 	const d = 4
 	x, y := sample(9, 40, d)
@@ -233,7 +233,7 @@ func TestARDEqualsTheMatrices(t *testing.T) {
 	}
 }
 
-// Reference: eq. 35 as an integral, and each approximation as it is defined.
+// Reference: eq. 35 as an integral, and the definition of each approximation.
 func TestPredictEqualsTheIntegrals(t *testing.T) {
 	w := []float64{0.5, -1}
 	v := [][]float64{{2, 0.3}, {0.3, 1}}
@@ -266,7 +266,7 @@ func TestPredictEqualsTheIntegrals(t *testing.T) {
 	}
 }
 
-// Parts learnt apart and merged: Λ₀ + Σ(Λₖ − Λ₀), whatever the number of parts.
+// Merged parts have Λ₀ + Σ(Λₖ − Λ₀), for any number of parts.
 func TestMergeAddsNaturalParameters(t *testing.T) {
 	x, y := sample(5, 30, 3)
 	for _, cuts := range [][]int{{}, {10}, {1, 2, 29}} {
@@ -296,7 +296,7 @@ func TestMergeAddsNaturalParameters(t *testing.T) {
 	}
 }
 
-// Withdrawing a site subtracts it; the receipt tells what that changed.
+// Withdrawing a site subtracts it; the receipt reports the change.
 func TestUnlearnSubtractsSites(t *testing.T) {
 	const d = 3
 	x, y := sample(6, 30, d)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// What is wrong with a request is told by name, all of it, in an order of its own.
+// The error names all mistakes of a request, in an order independent of the request's.
 func TestErrors(t *testing.T) {
 	withSum(t)
 	for _, c := range []struct{ request, want string }{
@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A request with a thousand faults gets an answer that one can read.
+// The error of a request with a thousand mistakes stays readable.
 func TestManyErrors(t *testing.T) {
 	withSum(t)
 	var b strings.Builder
@@ -78,7 +78,7 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
-// Different ways to write a value are the same value.
+// Different spellings of a value give the same value.
 func TestSpellings(t *testing.T) {
 	withSum(t)
 	for _, pair := range [][2]string{
@@ -144,7 +144,7 @@ func TestBadTagsPanic(t *testing.T) {
 	}
 }
 
-// The shortest text that reads back is what encoding/json prints, too.
+// encoding/json also prints the shortest text that reads back.
 func TestNumbersReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	values := []float64{0, math.Copysign(0, -1), 1, 1e-6, 9.99e-7, 1e20, 1e21, 123456789012345680000, 0.1, 1.0 / 3,
@@ -178,8 +178,8 @@ func TestNumbersReadBack(t *testing.T) {
 	}
 }
 
-// FuzzLine: whatever a line holds, it gets one line of valid JSON, and the parts
-// that the door finds in it are those that encoding/json finds.
+// FuzzLine: every line gets one line of valid JSON, and members finds what encoding/json
+// finds.
 func FuzzLine(f *testing.F) {
 	withSum(f)
 	for _, name := range names() {
@@ -218,8 +218,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// BenchmarkDecode reads a matrix of 20 MB; encoding/json beside it, which checks
-// less.
+// BenchmarkDecode reads a matrix of 20 MB, also with encoding/json, which checks less.
 func BenchmarkDecode(b *testing.B) {
 	x := make([][]float64, 2000)
 	for i := range x {

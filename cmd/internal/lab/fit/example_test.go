@@ -9,7 +9,7 @@ import (
 	"hamlet/cmd/internal/lab/fit"
 )
 
-// The order of the lines is kept, and a bad one costs only itself.
+// Replies come in the order of the lines. A bad line does not affect the others.
 func ExampleServe() {
 	requests := `{"algorithm": "blr.predict", "w": [2, 1], "v": [[1, 0], [0, 1]], "x_test": [[1, 0]]}
 {"algorithm": "blr.unlearn", "x": [[1, 2], [1]], "y": [1, 0], "forget": []}

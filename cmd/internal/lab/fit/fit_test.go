@@ -76,7 +76,7 @@ func reply[R any](t testing.TB, request string) *R {
 	return r
 }
 
-// line writes a request: its fields by turns a name and a value.
+// line writes a request from alternating names and values.
 func requestLine(t testing.TB, algorithm string, fields ...any) string {
 	t.Helper()
 	b := fmt.Appendf(nil, `{"algorithm":%q`, algorithm)

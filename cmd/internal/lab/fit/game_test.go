@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The strategies that are printed prove the value that is printed, on games whose
-// entries come from few numbers, so that most are degenerate.
+// The strategies of a reply prove its value. The games have few different entries, so
+// most are degenerate.
 func TestGameProvesItself(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	for range 100 {

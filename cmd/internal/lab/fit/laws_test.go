@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// write puts members together again.
+// write joins members to an object.
 func write(list []member) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -25,8 +25,7 @@ func write(list []member) string {
 	return b.String() + "}"
 }
 
-// with returns the request with one field set to value, or taken away if value
-// is empty.
+// with returns the request with one field set to value, or removed if value is empty.
 func with(list []member, name, value string) []member {
 	list = slices.DeleteFunc(slices.Clone(list), func(m member) bool { return m.name == name })
 	if value != "" {
@@ -44,7 +43,7 @@ func valueOf(list []member, name string) []byte {
 	return nil
 }
 
-// What holds for every algorithm, on the requests of its golden file.
+// Laws of every algorithm, on the requests of its golden file.
 func TestLaws(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +72,8 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// The order of the fields, the space between them and asking again change no
-// byte of the reply, nor of an error.
+// The order of fields, space between them and repetition change no byte of a reply or
+// an error.
 func lawOfOrder(t *testing.T, list []member, want string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -93,7 +92,7 @@ func lawOfOrder(t *testing.T, list []member, want string) {
 	}
 }
 
-// A default that is spelt out changes nothing; any seed is accepted.
+// An explicit default changes nothing; any seed is accepted.
 func lawOfDefaults(t *testing.T, s *schema, list []member, want string) {
 	t.Helper()
 	for _, f := range s.fields {
@@ -255,7 +254,7 @@ func entriesOf(t *testing.T, raw []byte) []json.RawMessage {
 	return list
 }
 
-// x_test is answered with one probability a row, and must have x's columns.
+// x_test gets one probability per row, and must have x's columns.
 func lawOfTests(t *testing.T, list []member) {
 	t.Helper()
 	row := ""
@@ -269,7 +268,7 @@ func lawOfTests(t *testing.T, list []member) {
 	near := "[0" + strings.Repeat(",0", strings.Count(row, ",")) + "]"
 	text, failed := ask(t, write(with(list, "x_test", "["+row+","+far+","+near+"]")))
 	if failed && strings.Contains(text, "x_test") {
-		// Rows so far out may be refused, if by their name.
+		// Extreme rows may be refused, if the error names them.
 		text, failed = ask(t, write(with(list, "x_test", "["+row+","+near+","+near+"]")))
 	}
 	var r struct {

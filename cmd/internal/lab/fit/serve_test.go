@@ -14,7 +14,7 @@ import (
 	"hamlet/cmd/internal/cli"
 )
 
-// A sumRequest is of an algorithm for the tests of the door.
+// A sumRequest is a request to an algorithm for these tests.
 type sumRequest struct {
 	examples
 	tested
@@ -122,7 +122,7 @@ func TestServeWithoutFaults(t *testing.T) {
 	}
 }
 
-// A reply comes before the next request is there.
+// A reply is written before the next request arrives.
 func TestServeTalks(t *testing.T) {
 	withSum(t)
 	in, ask := io.Pipe()
@@ -142,7 +142,7 @@ func TestServeTalks(t *testing.T) {
 	}
 }
 
-// Cancelled while it waits for a line, or within one: it ends, and says so.
+// Serve returns an error if it is cancelled while it waits for a line or within one.
 func TestServeStops(t *testing.T) {
 	withSum(t)
 	for _, line := range []string{"", strings.Replace(sumLine, `"y"`, `"fail":"wait","y"`, 1) + "\n"} {
@@ -178,7 +178,7 @@ func TestServeSaysWhatBroke(t *testing.T) {
 	}
 }
 
-// Lines of any length up to the bound; a longer one costs only itself.
+// Lines have any length up to the bound; a longer one does not affect the others.
 func TestScanner(t *testing.T) {
 	const most = 1 << 20
 	exact, long := strings.Repeat("a", most), strings.Repeat("b", most+1)

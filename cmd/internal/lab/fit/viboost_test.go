@@ -54,7 +54,7 @@ func TestVLogSamplesFollowTheCDF(t *testing.T) {
 	}
 }
 
-// drawLabelled returns rows whose labels a first feature explains, but for noise.
+// drawLabelled returns rows whose first feature explains the labels, except for noise.
 func drawLabelled(seed uint64, n int) (x [][]float64, y []float64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range n {
@@ -64,8 +64,8 @@ func drawLabelled(seed uint64, n int) (x [][]float64, y []float64) {
 	return x, y
 }
 
-// What a round of viboost says fits together: eqs. 17, 82, 83 and 91 with the
-// values of the reply itself, and p_test is σ of the log-odds.
+// The values in a round of viboost satisfy eqs. 17, 82, 83 and 91, and p_test is σ of
+// the log-odds.
 func TestVIBoostReplyFitsTogether(t *testing.T) {
 	const n = 30
 	x, y := drawLabelled(1, n)

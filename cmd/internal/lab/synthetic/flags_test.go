@@ -36,7 +36,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Every flag can be told, also one with the value that it has without.
+// Given finds every flag, also one that is given its default.
 func TestGiven(t *testing.T) {
 	if flag := new(Flags).Given(); flag != "" {
 		t.Errorf("%s was given by nobody", flag)

@@ -48,7 +48,7 @@ func TestOutbreakIsUnheardOf(t *testing.T) {
 	}
 }
 
-// The alarm that an outbreak is for is raised by it, and by it alone.
+// Only an outbreak raises the alarm for new mail.
 func TestOutbreakRaisesCovariate(t *testing.T) {
 	const n, at = 2300, 2000
 	for _, seed := range []uint64{1, 2, 3} {
