@@ -24,8 +24,7 @@ type BatchConfig struct {
 	// .001 % of the bound, stops weights .003 to .04 from the fixed point and
 	// with ARD up to 6.6.)
 	Tolerance float64
-	// MaxIterations ends it in any case; 0 is 100,000. ARD creeps for 10⁴ on
-	// nearly separable data.
+	// MaxIterations is 100,000 if 0. ARD takes 10⁴ on nearly separable data.
 	MaxIterations int
 }
 
@@ -42,7 +41,7 @@ const (
 type Batch struct {
 	Gaussian
 	LogDetV    float64   // ln|V|
-	EAlpha     []float64 // E(α) = AN/BN, that in V⁻¹ (15, 42)
+	EAlpha     []float64 // E(α) = AN/BN, as in V⁻¹ (15, 42)
 	AN         float64   // (20, 44)
 	BN         []float64 // (21, 45)
 	Bound      float64   // (30, 50), in nats: a lower bound of ln p(Y|X)
@@ -55,9 +54,9 @@ type Batch struct {
 // FitBatch fits the events x[n], y[n] = ±1 and returns when the fit has
 // converged, has used up its iterations or, with ctx.Err(), was cancelled. All
 // rows of x have one length D; nothing is added to them. An iteration costs N·D²
-// products. The error joins all that is wrong with the arguments.
+// products. The error names all faults of the arguments.
 //
-// From ξ = 0 and E(α) = a₀/b₀, with the V and w of both, an iteration sets
+// The first V and w are those of ξ = 0 and E(α) = a₀/b₀. An iteration sets
 //
 //	ξₙ² = xₙᵀVxₙ + (wᵀxₙ)²                              (31)
 //	b_N = b₀ + ½(wᵀw + tr V), or per weight b₀ + ½(wᵢ² + Vᵢᵢ)   (21, 45)
@@ -68,8 +67,8 @@ type Batch struct {
 //	½wᵀV⁻¹w + ½ln|V| + Σₙ(ln σ(ξₙ) − ξₙ/2 + λ(ξₙ)ξₙ²)
 //	+ Σᵢ(a₀ ln b₀ − lnΓ(a₀) − b₀E(αᵢ) − a_N ln b_Nᵢ + lnΓ(a_N) + a_N)   (30, 50)
 //
-// there, which is right because the E(α) inside V is that of the same a_N and
-// b_N. (The author's scripts use the V before it in their first value.)
+// there: the E(α) in V is that of the same a_N and b_N. (The author's scripts use
+// the previous V in their first value.)
 func FitBatch(ctx context.Context, x [][]float64, y []float64, cfg BatchConfig) (*Batch, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -122,8 +121,7 @@ func (cfg *BatchConfig) fill() error {
 	return errors.Join(errs...)
 }
 
-// checkExamples joins what makes x and y no training data; of wrong rows it
-// names the first few.
+// checkExamples returns the faults of x and y, about ten at most.
 func checkExamples(x [][]float64, y []float64) error {
 	if len(x) == 0 || len(x[0]) == 0 || len(x[0]) > MaxDim {
 		return fmt.Errorf("blr: %d events: want at least one, with 1 to %d inputs", len(x), MaxDim)
@@ -151,7 +149,7 @@ func checkExamples(x [][]float64, y []float64) error {
 	return errors.Join(errs...)
 }
 
-// A batchFit is a Batch under way.
+// A batchFit is an unfinished Batch.
 type batchFit struct {
 	x     [][]float64
 	cfg   BatchConfig
@@ -211,7 +209,7 @@ func (f *batchFit) solve() {
 	f.batch.LogDetV, _ = invert(f.precision, f.eta, f.alpha, f.factor, f.batch.cov, f.batch.mean, f.u)
 }
 
-// refresh sets ξ and λ, and returns by how much a ξ has moved at most.
+// refresh sets ξ and λ, and returns the largest change of a ξ.
 func (f *batchFit) refresh() (moved float64) {
 	for n, row := range f.x {
 		m := inOrder(f.batch.mean, row)
@@ -245,13 +243,12 @@ func (f *batchFit) reweigh() {
 	}
 }
 
-// roundingOfBound is how far, relative to the sum of its terms' sizes, rounding
-// may take the bound below the one before.
+// roundingOfBound is how far rounding may lower the bound, relative to the sum of its
+// terms' sizes.
 const roundingOfBound = 1e-13
 
-// bound evaluates (30) or (50). Near the fixed point it rises by less than the
-// rounding of its terms; the bound before, a true one as well, then stands. A
-// fall beyond rounding is not hidden.
+// bound evaluates (30) or (50). Near the fixed point rounding may lower it: then it keeps
+// the previous bound, which is valid too. It does not hide a larger fall.
 func (f *batchFit) bound() {
 	b := f.batch
 	quad := float64(0.5 * inOrder(f.eta, b.mean))
@@ -275,8 +272,8 @@ func (f *batchFit) bound() {
 
 const halfLog2π = 0.91893853320467274178
 
-// logGamma returns ln Γ(x), x > 0: Stirling's series from x + n ≥ 12 on, where
-// its term left out is below 1e−16, and Γ(x) = Γ(x+n)/(x(x+1)…(x+n−1)).
+// logGamma returns ln Γ(x), x > 0: Stirling's series at x + n ≥ 12, whose first omitted
+// term is below 1e−16, and Γ(x) = Γ(x+n)/(x(x+1)…(x+n−1)).
 func logGamma(x float64) float64 {
 	shift := 0.0
 	for ; x < 12; x++ {

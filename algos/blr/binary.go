@@ -7,9 +7,8 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// The bytes of a Posterior, version 1. Integers and float64 bits are
-// little-endian; D inputs and n events in an unfinished block make
-// 88 + 32·D + 8·D(D+1) + 16·n(D+1) bytes, no more and no less.
+// The bytes of a Posterior, version 1. Integers and float64 bits are little-endian. D inputs
+// and n events in an unfinished block make 88 + 32·D + 8·D(D+1) + 16·n(D+1) bytes.
 //
 //	offset        size      field
 //	0             4         "hblr"
@@ -32,7 +31,7 @@ import (
 //	88 + 16·D     8·D       η
 //	88 + 24·D     8·D       w
 //	88 + 32·D     4·D(D+1)  Λ, upper triangle by rows
-//	…             4·D(D+1)  V, the same, both without the events in the block
+//	…             4·D(D+1)  V, likewise; Λ and V lack the events in the block
 //	…             8·n       g of each event in the block: V is this + Σ g·uuᵀ
 //	…             8·n       h: Λ is this + Σ h·xxᵀ
 //	…             8·n·D     u = Vx
@@ -87,10 +86,10 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces p, which may be the zero value, by what b holds; it keeps no
-// reference to b. Updates then go on bit for bit. If b is of another version or length,
-// or holds what no posterior can (a variance that is not positive, a number that is not
-// finite), the error wraps ErrFormat and p is as before.
+// UnmarshalBinary sets p, which may be the zero value, to the posterior in b. It keeps no
+// reference to b. Later updates give the same bits as without saving. If b has a wrong
+// version or length, or a number that is not finite, or a variance that is not positive,
+// the error wraps ErrFormat and p is unchanged.
 func (p *Posterior) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)

@@ -19,7 +19,7 @@ type block struct {
 	g, h []float64 // K
 	u, x []float64 // K rows of D
 
-	// Scratch: columns of V₀x under way, four by four, and packed vectors.
+	// Scratch: interleaved columns of x and V₀x, and packed vectors.
 	known, product, sums []float64
 }
 
@@ -86,7 +86,7 @@ func (p *Posterior) vx(u, x []float64) {
 	p.block.deflate(u, x)
 }
 
-// write ends the block.
+// write adds the block's events to V and Λ and empties the block.
 func (p *Posterior) write() {
 	b := &p.block
 	if b.n == 0 {
@@ -98,8 +98,7 @@ func (p *Posterior) write() {
 	p.writes++
 }
 
-// add adds h·xxᵀ to Λ, for which V changes by g·uuᵀ, g = −h/(1+ha), now or when
-// the block ends.
+// add adds h·xxᵀ to Λ and g·uuᵀ to V, g = −h/(1+ha), now or in the next write.
 func (p *Posterior) add(x, u []float64, h, g float64) {
 	b := &p.block
 	if b.size == 1 {
@@ -114,12 +113,12 @@ func (p *Posterior) add(x, u []float64, h, g float64) {
 	b.n++
 }
 
-// UpdateMany absorbs the events xs one after the other, with the bits of as many Updates,
-// and appends their records to dst. With Config.Block above 1 it multiplies V by all
+// UpdateMany absorbs the events xs in order, to the same bits as Update does, and
+// appends their records to dst. With Config.Block above 1 it multiplies V by all
 // events of a block at once. For each event label gets its number and the moments m and a
 // of its log-odds under the belief before it, and returns y and phi. label may not touch
 // p. UpdateMany panics before any change if an event has a wrong length or an entry that
-// is not finite, and at its turn on a label that is none.
+// is not finite. It panics at an invalid label when it reaches the event.
 func (p *Posterior) UpdateMany(dst []Record, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Record {
 	vectors := make([][]float64, len(xs))
 	for k, x := range xs {

@@ -20,16 +20,14 @@ const (
 	largestPrecision = 0x1p300
 )
 
-// Check returns an error, which wraps ErrFormat, if the parts of p contradict one another
-// as no sequence of events and corrections lets them: bytes may have been tampered with.
-// It checks
+// Check returns an error, which wraps ErrFormat, if the parts of p contradict one another:
+// its bytes were not written by AppendBinary. It checks
 //
 //	τⱼ ≤ Λⱼⱼ,  Λᵢⱼ² ≤ Λᵢᵢ·Λⱼⱼ,  Vⱼⱼ ≤ 1/τⱼ,  Vᵢⱼ² ≤ Vᵢᵢ·Vⱼⱼ,  VΛx = x,  Λw = η,
 //	−Σ ln Λⱼⱼ ≤ ln|V| ≤ Σ ln Vⱼⱼ
 //
 // for two vectors x with entries ±√Vⱼⱼ, at the cost of ten products of a matrix and a
-// vector. Inputs should lie within some orders of magnitude of each other; otherwise
-// sound posteriors may fail.
+// vector. Sound posteriors may fail if the inputs' scales differ by many orders of magnitude.
 func (p *Posterior) Check() error {
 	n := p.dim
 	precision, cov := p.precisionNow(), p.covarianceNow()
@@ -89,7 +87,7 @@ func (p *Posterior) Check() error {
 }
 
 // minors reports whether |aᵢⱼ| ≤ √(aᵢᵢ·aⱼⱼ), up to boundSlack, for all i and j of a
-// matrix with a positive diagonal; if not, i and j are where.
+// matrix with a positive diagonal. If not, it returns the first i and j that fail.
 func (a triangle) minors(n int) (i, j int, ok bool) {
 	roots := make([]float64, n)
 	for i := range roots {

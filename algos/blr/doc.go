@@ -56,8 +56,8 @@
 // probability Prob, [Interval], [Bounds] (the paper's (35)). Contributions split m and a
 // among inputs. With a half-life of H events the sites fade by a power prior: ρ = 2^(−1/H),
 // and every 50th update is followed by Λ ← ρ⁵⁰Λ + (1−ρ⁵⁰)Λ₀, η likewise. Refresh and Sweep
-// solve sites again under the belief of today, Unlearn subtracts a site, [Merge] adds the
-// sites of posteriors that learnt apart.
+// solve sites again under the current belief, Unlearn subtracts a site, [Merge] adds the
+// sites of posteriors that learnt different events.
 //
 // # Invariants
 //

@@ -77,5 +77,5 @@ func solveExactRVGA(m, a, phi float64) Step {
 func curvature(phi float64, e slopes) float64 { return min(float64(phi*e.curve), 0.25*phi) }
 
 // exactTolerance is the relative size of the last step of Newton's method. It
-// converges quadratically, so that what is left after it is rounding.
+// converges quadratically, so only rounding errors remain.
 const exactTolerance = 1e-10

@@ -41,7 +41,7 @@ func (p *Posterior) GroupContributions(mean []float64, cov *mat.SymDense, x []fl
 			j := i + k
 			h, c := group[j], float64(float64(xi*v)*x[j])
 			if g == h && i != j {
-				c *= 2 // (i, j) and (j, i) fall into the same place
+				c *= 2 // (i, j) and (j, i) are the same element
 			}
 			cov.SetSym(g, h, cov.At(g, h)+c)
 		}

@@ -8,8 +8,8 @@ import (
 
 // iterateJJ follows the paper's script for y = +1: from ξ = 0 it iterates (31)
 // until the bound (60) changes relatively by less than tolerance, at most 100
-// times. ηw = ηᵀw and logDet = ln|V| are those of the belief before the event,
-// with which (60) at ξ is, multiplied out,
+// times. ηw = ηᵀw and logDet = ln|V| are those of the belief before the event.
+// Multiplied out, (60) at ξ is
 //
 //	½(ηᵀw + r·m + (φ/2)(m + r·a)) + ½(ln|V| − ln q) + φ(ln σ(ξ) − ξ/2 + λξ²).
 func iterateJJ(m, a, phi, ηw, logDet, tolerance float64) Step {
@@ -39,7 +39,7 @@ func iterateJJ(m, a, phi, ηw, logDet, tolerance float64) Step {
 func validTolerance(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 // Lambda returns λ(ξ) = tanh(ξ/2)/(4ξ), half the curvature of the bound that
-// touches at ±ξ, ξ ≥ 0: 1/8 at 0, falling, 1/(4ξ) far out.
+// touches at ±ξ, ξ ≥ 0. It falls from 1/8 at 0, and tends to 1/(4ξ).
 func Lambda(ξ float64) float64 {
 	λ, _ := lambda(ξ)
 	return λ

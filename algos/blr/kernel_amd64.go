@@ -2,8 +2,7 @@
 
 package blr
 
-// hasAVX decides who does the work, never what comes out: the kernels of
-// kernel_amd64.s give the bits of those in kernel_generic.go.
+// hasAVX chooses the kernels of kernel_amd64.s. They give the bits of kernel_generic.go.
 var hasAVX = supportsAVX()
 
 //go:noescape

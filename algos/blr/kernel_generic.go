@@ -3,9 +3,8 @@ package blr
 // The innermost loops of the triangle's kernels, in Go. On amd64 with AVX kernel_amd64.s
 // replaces them, with the same bits, except with `-tags purego`.
 
-// symm4Go multiplies four rows of a symmetric matrix, columns j of its upper
-// half, by four columns of x, which lie side by side (x[4j+c] is x_j of column c),
-// and the same numbers as columns by the rows' own inputs xi:
+// symm4Go multiplies four rows of a triangle, columns j, by four interleaved columns of
+// x (x[4j+c] is x_j of column c). As columns it multiplies them by the rows' inputs xi:
 //
 //	s[4r+c] += Σ_j rᵣ[j]·x_j[c],   y_j[c] += (r₀[j]·xi₀[c] + r₁[j]·xi₁[c]) + (r₂[j]·xi₂[c] + r₃[j]·xi₃[c])
 //

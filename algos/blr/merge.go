@@ -9,11 +9,11 @@ import (
 //
 //	Λ = Λ₀ + Σₖ(Λₖ − Λ₀),   η = η₀ + Σₖ(ηₖ − η₀):
 //
-// the prior counts once, each site once. For given sites it is the sequential posterior
-// to rounding. Sites solved apart differ by .01 to .02 in p for four parts, with equal
-// error rates; a Sweep over the records of all brings them together. Merge only parts
-// whose inputs have one coordinate system: with running standardisation or experts of
-// their own, average log-odds.
+// the prior counts once, each site once. With equal sites it is the sequential posterior
+// to rounding. Sites solved separately change p by .01 to .02 for four parts, but not the
+// error rate; a Sweep over all records removes the difference. Merge only parts with the
+// same input coordinates. If parts have their own standardisation or experts, average
+// their log-odds instead.
 //
 // The parts stay as they are. Updates, corrections and log evidence are sums. The error
 // says which configurations differ. With a half-life each part's sites have faded by its

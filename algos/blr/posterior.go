@@ -19,11 +19,11 @@ type Config struct {
 	Precision []float64 // prior precision (1/variance) of each weight, > 0; nil is 1
 	Site      Site      // RVGA by default
 	Refactor  int       // V is computed by Cholesky at counts of updates divisible by it; 0 is 1000
-	HalfLife  float64   // events after which a site counts half, at least 1; 0 is for ever
+	HalfLife  float64   // events in which a site loses half its weight, at least 1; 0: sites never fade
 
 	// XiTolerance is the paper's stopping rule, for JaakkolaJordan: ξ is iterated from 0
-	// until (60) changes relatively by less, at most 100 times. 1e−5 reproduces the
-	// paper. 0, the default, solves for ξ.
+	// until the relative change of (60) is smaller, at most 100 times. 1e−5 reproduces
+	// the paper. 0, the default, solves for ξ.
 	XiTolerance float64
 
 	// Block is K, how many events are written to V and Λ together, 1 to MaxBlock; 0 is
@@ -38,17 +38,16 @@ const (
 
 	defaultRefactor = 1000
 	// With a half-life, sites fade at every 50th update, because it costs a factoring.
-	// Half-lives that pay are 150 events and more.
+	// Useful half-lives are 150 events and more.
 	forgetEvery = 50
 	// V is probed at every 64th update: two products in 64 events cost 2 %.
 	probeEvery = 64
 	// V is computed again if its residual is larger. In 100,000 updates with scaled
 	// inputs it stays below 1e−12.
 	probeTolerance = 1e-8
-	// After an event with h·a beyond it the rest of V along Vx has lost six of its
-	// sixteen digits.
+	// After an event with a larger h·a, V along Vx has lost six of its sixteen digits.
 	cancellation = 1e6
-	// Vectors with an entry beyond are shortened; a = xᵀVx then stays finite.
+	// Vectors with a larger entry are scaled down, so that a = xᵀVx stays finite.
 	longest = 0x1p100
 )
 
@@ -197,8 +196,8 @@ func (p *Posterior) LogDetV() float64 { return p.logDetV }
 
 // LogEvidence returns the running log evidence ln p(y₁ … yₙ | X) in nats: the sum of
 // Step.Evidence. With JaakkolaJordan it is (60), a lower bound. With the other sites it
-// is no bound: ExactRVGA sums bounds given approximate beliefs, RVGA the score of the
-// predictions made on the way. Forgetting and withdrawals do not change it.
+// is no bound: ExactRVGA sums bounds under approximate beliefs, RVGA sums the log scores
+// of its predictions. Forgetting and withdrawals do not change it.
 func (p *Posterior) LogEvidence() float64 { return p.logEvidence }
 
 // Factorings counts how often V was computed by Cholesky: on schedule, and because it

@@ -4,10 +4,9 @@ package blr
 
 import "fmt"
 
-// SetSite makes later events and refreshes use another site. A Sweep over the records
-// brings the sites absorbed to the new one: learnt with JaakkolaJordan, whose intervals
-// are far too narrow where p saturates, a sweep under RVGA corrects them. It panics on an
-// unknown site. A tolerance for ξ ends with JaakkolaJordan.
+// SetSite makes later events and refreshes use another site. A Sweep then changes the
+// absorbed sites too. A sweep under RVGA corrects the intervals of JaakkolaJordan, which
+// are far too narrow where p saturates. It panics on an unknown site.
 func (p *Posterior) SetSite(site Site) {
 	if site > ExactRVGA {
 		panic(fmt.Sprintf("blr: unknown site %d", site))
@@ -24,8 +23,8 @@ func (p *Posterior) SetSite(site Site) {
 //	k = (a₀ + D/2) / (b₀ + ½ Σⱼ τⱼ((wⱼ−w₀ⱼ)² + Vⱼⱼ)),   a₀ = 10⁻², b₀ = 10⁻⁴,
 //
 // and then sweeps over recs. That is one step of expectation maximisation on the
-// evidence; three rounds are enough in practice. A prior far from the truth makes a
-// belief too sure of itself (MEASURED.md).
+// evidence; three rounds are enough in practice. A prior far from the truth makes the
+// belief overconfident (MEASURED.md).
 //
 // It returns k and what Sweep returns. The result merges only with posteriors that have
 // the same prior.
@@ -55,9 +54,9 @@ func (p *Posterior) FitPrior(recs []Record) (k, moved float64, err error) {
 }
 
 // Sweep refreshes the sites of all recs in order and computes V again at the end. moved is
-// the largest distance that an event's own refresh moved its mean log-odds, in nats. Three
-// sweeps bring an incremental fit to the log loss of the batch fit. An error leaves the
-// sites before it refreshed, those after it as they were.
+// the largest change of an event's mean log-odds by its own refresh, in nats. Three sweeps
+// bring an incremental fit to the log loss of the batch fit. On an error, the sites of the
+// records before it are refreshed.
 func (p *Posterior) Sweep(recs []Record) (moved float64, err error) {
 	for i := range recs {
 		d, err := p.refresh(&recs[i])

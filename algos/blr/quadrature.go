@@ -19,10 +19,10 @@ import (
 // keeps both below 5e−17: exp(−2π²/0.4) = 4e−22, times exp(π²/2s²) = 7e4 at
 // s = 2/3; exp(−2π²/0.36) = 2e−24.
 //
-// A Gaussian is nil beyond 9 s. e^{±z} shifts the mass of σ·Gaussian by up to s²
-// towards 0, and the range goes as far. That is 30 nodes for s ≤ 2/3 and 45·s above.
+// A Gaussian is negligible beyond 9 s. e^{±z} shifts the mass of σ·Gaussian by up to s²
+// towards 0, so the range is wider by that. It has 30 nodes for s ≤ 2/3 and 45·s above.
 // For large s the sum is over the difference of σ and its probit twin Φ(z/c), c = √(8/π),
-// which is nil for |z| > 40: 201 nodes. The twin has closed forms,
+// which is negligible for |z| > 40: 201 nodes. The twin has closed forms,
 //
 //	E[Φ(z/c)] = Φ(m/τ),   E[(z+cε)₊] = m·Φ(m/τ) + τ·ϕ(m/τ),   τ = √(c²+s²),
 //
@@ -33,7 +33,7 @@ const (
 	gaussStep  = 0.6
 	reach      = 9.0 // standard deviations
 	window     = 40.0
-	wideS      = 6.0  // from here on a twin pays
+	wideS      = 6.0  // above it the twin is cheaper
 	wildS      = 40.0 // where |m| > s²/2 leaves a result below e^−200
 )
 
@@ -66,7 +66,7 @@ func centred(m, s float64) nodes {
 	return nodes{step: widestStep, lo: int(min(max(lo, -n), n)), hi: int(max(min(hi, n), -n))}
 }
 
-// wide reports whether the twin is summed.
+// wide reports whether to sum the difference from the twin.
 func wide(m, s float64) bool {
 	return s > wildS || s > wideS && math.Abs(m) <= float64(0.5*float64(s*s))
 }
@@ -78,9 +78,9 @@ func (n nodes) weight(u, s float64) float64 {
 
 // Exact returns E[σ(z)], z ~ N(m, a), the probability of label +1, by
 // quadrature: its error is below 1e−14, and relative to the result below 1e−12
-// down to e^−200. a ≥ 0; at a = 0 it is σ(m). Exact(−m, a) is the complement
-// with its own digits. It costs 30 exponentials for a ≤ ½, some 400 at worst for
-// a ≤ 36 and again 200 beyond.
+// down to e^−200. a ≥ 0; at a = 0 it is σ(m). Exact(−m, a) is the complement to
+// full precision. It costs 30 exponentials for a ≤ ½, at most about 400 for
+// a ≤ 36 and 200 beyond.
 func Exact(m, a float64) float64 {
 	if m > 0 {
 		return 1 - Exact(-m, a)
@@ -177,8 +177,8 @@ func normalPDF(x float64) float64 {
 	return float64(1 / math.Sqrt(2*math.Pi) * logistic.Exp(float64(-0.5*float64(x*x))))
 }
 
-// normalCDF returns Φ(x) = ½ erfc(−x/√2), in the lower tail to (4+x²)·2e−16
-// relative, which is what the rounding of x leaves.
+// normalCDF returns Φ(x) = ½ erfc(−x/√2). The rounding of x makes the relative error
+// in the lower tail (4+x²)·2e−16.
 func normalCDF(x float64) float64 {
 	if x > 0 {
 		return 1 - normalCDF(-x)
@@ -191,7 +191,7 @@ func normalCDF(x float64) float64 {
 //
 //	erfc(x) = (x/π)·e^{−x²} ∫ e^{−t²}/(t²+x²) dt
 //
-// and what the poles at ±ix add, 2/(1−e^{2πx/h}) where they lie within π/h (C.
+// plus the part of the poles at ±ix, 2/(1−e^{2πx/h}), for x < π/h (C.
 // Chiarella and A. Reichel, On the evaluation of integrals related to the error
 // function, 1968). The rest is below e^{−π²/h²} = 7e−18, relative.
 func erfc(x float64) float64 {

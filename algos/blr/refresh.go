@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// Refresh solves the site of an absorbed event again, under the belief of today. With
-// the site as it stands, (h, e), out of the belief, xᵀβ ~ N(m₋, a₋),
+// Refresh solves the site of an absorbed event again, under the current belief. Without
+// the event's old site (h, e), the belief is xᵀβ ~ N(m₋, a₋),
 //
-//	a₋ = a/(1−ha),   m₋ = (m − ea)/(1−ha),
+//	a₋ = a/(1−ha),   m₋ = (m − ea)/(1−ha).
 //
-// and the site is solved under that, raised to φ times what forgetting has left of it.
-// The difference is one rank-1 step. For JaakkolaJordan it maximises the bound (11) over
+// The new site is solved under that, to the power φ times what forgetting has left of it.
+// The change is one rank-1 step. For JaakkolaJordan it maximises the bound (11) over
 // ξ and q(β) together; for R-VGA it is a coordinate step of Gaussian variational
 // inference. MEASURED.md says why it helps.
 //
-// rec becomes the record of the new site, with today's Phi and Fades. moved is by how
-// much the mean log-odds of x moved, in nats. It costs O(D²) and no allocation, and one
-// factoring where 1−ha is small. On an error, which is as Unlearn's, nothing has changed.
+// rec becomes the record of the new site, with its Phi and Fades. moved is the change of
+// x's mean log-odds, in nats. It costs O(D²) without allocation, and one factoring if 1−ha
+// is small. Errors are those of Unlearn; then nothing has changed.
 func (p *Posterior) Refresh(rec *Record) (moved float64, err error) {
 	moved, err = p.refresh(rec)
 	if err == nil {
@@ -42,7 +42,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	p.vx(p.u, x)
 	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
 	rest := 1 - float64(h*a)
-	// Without the site there is no more variance than the prior's, as for Unlearn.
+	// Without the site the variance is at most the prior's, as in Unlearn.
 	prior, was := p.priorVariance(x), m
 	if rest < thinnest {
 		if _, err := p.withdrawThin(x, h, eta); err != nil {
@@ -56,7 +56,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	}
 	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), rec.Y, phi)
 	dh, de := st.H-h, st.Eta-eta
-	st.R, st.Evidence = rec.R, rec.Evidence // of the day it was learnt
+	st.R, st.Evidence = rec.R, rec.Evidence // as when it was learnt
 	rec.Step, rec.Phi, rec.Fades = st, phi, p.Fades()
 	if a == 0 {
 		return 0, nil

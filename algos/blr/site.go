@@ -47,8 +47,8 @@ type Step struct {
 
 // Solve returns the site of one event, the likelihood σ(yz)^φ under the belief z ~ N(m, a):
 // m finite, a ≥ 0 in nats², y = ±1, phi in (0, 1]. It solves for y = +1 at y·m, so that a
-// model trained on flipped labels from a symmetric prior is the exact mirror image. |m|
-// and a count as at most 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
+// model trained on flipped labels from a symmetric prior is the exact mirror image. Larger
+// |m| and a count as 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
 func (s Site) Solve(m, a, y, phi float64) Step {
 	m, a = min(max(m, -farthest), farthest), min(a, farthest)
 	var st Step
@@ -71,7 +71,7 @@ func (s Site) Solve(m, a, y, phi float64) Step {
 //
 //	m′ = m + aφ·E[σ(−z)],   s′ = a/(1 + a·h),   h = φ·E[σ(z)σ(−z)],   z ~ N(m′, s′)
 //
-// (Lambert, Bonnabel and Bach 2022, theorem 1, in the one direction that moves),
+// (Lambert, Bonnabel and Bach 2022, theorem 1, along x),
 // with the probit approximation k = 1/√(1+πs′/8), E[σ(−z)] ≈ σ(−t), t = k·m′,
 // and h = −φ·∂E[σ(−z)]/∂m′ = φkσ(t)σ(−t).
 //
@@ -80,14 +80,13 @@ func (s Site) Solve(m, a, y, phi float64) Step {
 //
 //	f(k) = ck³ + (1+b)k² − ck − 1 = 0,
 //
-// which is convex for k > 0 with f(k₀) ≤ 0 ≤ f(1), k₀ = 1/√(1+b): Newton from
-// above meets its root from above. What remains is one equation in t,
+// which is convex for k > 0 with f(k₀) ≤ 0 ≤ f(1), k₀ = 1/√(1+b): Newton's method from
+// above decreases to the root. One equation in t remains,
 //
 //	R(t) = t − k(t)·m′(t) = 0,   R′ = 1 + kc − m′·k(1−k²)/f′(k)·c(1−2σ(t)),
 //
 // solved by Newton's method between bounds: k lies in [k₀, 1] and m′ in
-// [m, m + aφ], which brackets t and so holds h as well. One exponential a step,
-// four or five steps.
+// [m, m + aφ], which brackets t. It takes four or five steps of one exponential.
 func solveRVGA(m, a, phi float64) Step {
 	aφ := float64(a * phi)
 	b := float64(math.Pi / 8 * a)
@@ -101,7 +100,7 @@ func solveRVGA(m, a, phi float64) Step {
 	k, tail, curve := k0, 0.0, 0.0
 	for range maxSteps {
 		e := logistic.Exp(-math.Abs(t))
-		p, q := 1/(1+e), e/(1+e) // σ(t) and σ(−t), each with its digits
+		p, q := 1/(1+e), e/(1+e) // σ(t) and σ(−t), each to full precision
 		if t < 0 {
 			p, q = q, p
 		}

@@ -150,7 +150,7 @@ func (a triangle) addOuter(g float64, x []float64) {
 	}
 }
 
-// axpy4 sets y −= c0·r0 + … + c3·r3, one product after the other.
+// axpy4 sets y −= (c0·r0 + c1·r1) + (c2·r2 + c3·r3).
 func axpy4(y []float64, c0, c1, c2, c3 float64, r0, r1, r2, r3 []float64) {
 	r0, r1, r2, r3 = r0[:len(y)], r1[:len(y)], r2[:len(y)], r3[:len(y)]
 	for j := range y {
@@ -243,8 +243,8 @@ func (a triangle) squareOf(t triangle, n int) {
 // T = R⁻¹, V = TTᵀ, w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About n³/2 products.
 //
 // Each squared pivot of R is the precision of one weight given those after it, at least
-// floor. A pivot that rounding has taken below floor is raised to it (inputs whose scales
-// lie far apart). factor and tmp are scratch.
+// floor. A pivot that rounding has taken below floor is raised to it, which happens if the
+// inputs' scales differ much. factor and tmp are scratch.
 func invert(precision triangle, eta, floor []float64, factor, cov triangle, mean, tmp []float64) (logDet float64, raised int) {
 	n := len(eta)
 	copy(factor, precision)

@@ -17,25 +17,25 @@ var ErrIndefinite = errors.New("the site is not in the belief")
 
 // A Receipt says what a withdrawal did to the belief.
 type Receipt struct {
-	H, Eta  float64 // the site as it stood: −H·xxᵀ and −Eta·x were added to Λ and η
-	R       float64 // what was left of R, the step in w when it was learnt
+	H, Eta  float64 // the withdrawn site: H·xxᵀ and Eta·x were subtracted from Λ and η
+	R       float64 // the step in w when it was learnt, as faded as the site
 	Xi      float64 // JaakkolaJordan: its ξ
 	KL      float64 // KL(before‖after), in nats
 	LogDetV float64 // by how much ln|V| grew
 }
 
 const (
-	// A withdrawal that leaves less than this of the precision along x, 1 − ha, has lost
-	// four digits in V, which is then computed again.
+	// If a withdrawal leaves a smaller part 1 − ha of the precision along x, V has lost
+	// four digits and is computed again.
 	thinnest = 1e-4
-	// beyondPrior lets rounding take the variance along x above the prior's.
+	// Rounding may raise the variance along x above the prior's by this part.
 	beyondPrior = 1e-6
 	// The shift of a site is at most 1.5φ: r ≤ φ and |h·m′| ≤ φ/2, since h/φ is a
 	// symmetric falling density at m′ (for JaakkolaJordan the shift is φ/2).
 	mostShift = 2
 )
 
-// standing returns what is left of the site of rec, which forgetting lets fade.
+// standing returns the site of rec after forgetting, and the part left of it.
 func (p *Posterior) standing(rec *Record) (h, eta, left float64) {
 	left = 1
 	for n := rec.Fades; n < p.Fades() && left > 0; n++ {
@@ -62,17 +62,16 @@ func (p *Posterior) checkRecord(rec *Record) error {
 	return nil
 }
 
-// Unlearn subtracts the site of rec, as it stands now, from Λ and η. Sites solved after it
-// stay as they are until a Refresh. Neither Updates nor the log evidence changes. With
+// Unlearn subtracts what forgetting has left of the site of rec from Λ and η. Later sites
+// change only in a Refresh. Neither Updates nor the log evidence changes. With
 // u = Vx, m = wᵀx, a = xᵀVx and q = 1 − ha,
 //
 //	V ← V + h/q·uuᵀ,   w ← w + ρu,   ρ = (hm − e)/q,   ln|V| ← ln|V| − ln q
 //	KL(before‖after) = ½(−ha − ln q + ρ²aq)
 //
-// for Δη = −e·x. It costs O(D²) and allocates nothing; where q is small it costs a
-// factoring. It probes V. The error wraps ErrIndefinite if the site is not in the belief,
-// or says why rec can be no record; nothing has changed then. It panics if rec.X has the
-// wrong length.
+// for Δη = −e·x. It costs O(D²) without allocation; if q is small, it costs a factoring.
+// It probes V. The error wraps ErrIndefinite if the site is not in the belief, or says why
+// rec is invalid; then nothing has changed. It panics if rec.X has the wrong length.
 func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
 	if err := p.checkRecord(&rec); err != nil {
 		return Receipt{}, err
@@ -82,8 +81,8 @@ func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
 	p.vx(p.u, x)
 	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
 	rest := 1 - float64(h*a)
-	// Λ without the site is still the prior's and a sum of other sites, so that
-	// a/q cannot be above the prior's variance of xᵀβ.
+	// Without the site, Λ is the prior's plus other sites. So a/q is at most the prior's
+	// variance of xᵀβ.
 	prior := p.priorVariance(x)
 	receipt := Receipt{H: h, Eta: eta, R: float64(rec.R * left), Xi: rec.Xi}
 	before := p.logDetV
@@ -130,16 +129,15 @@ func (p *Posterior) addSite(x []float64, h, eta, m, a float64) {
 	p.logDetV -= logistic.Log1p(ha)
 }
 
-// withdrawThin withdraws a site from which nearly all precision along x comes, by Λ and η,
-// and computes V again. It returns the variance along x, or ErrIndefinite if Λ without
-// the site lies below the prior's by more than rounding.
+// withdrawThin withdraws a site that gives nearly all precision along x: it changes Λ and
+// η and computes V from them. It returns the variance along x, or ErrIndefinite if Λ
+// without the site is below the prior's by more than rounding.
 func (p *Posterior) withdrawThin(x []float64, h, eta float64) (a float64, err error) {
 	n := p.dim
 	before := p.precisionNow()
 	rest := slices.Clone(before)
 	rest.addOuter(-h, x)
-	// A factor exists with pivots above the prior's precision once Λ's rounding
-	// has been added.
+	// With Λ's rounding added, every pivot must be at least the prior's precision.
 	copy(p.factor, rest)
 	for i := range n {
 		p.factor.row(n, i)[0] += float64(float64(1e-15*float64(n)) * before.at(n, i, i))
