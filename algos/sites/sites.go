@@ -1,18 +1,18 @@
-// Package sites remembers the last events of a sub-model as its heads absorbed them, so
-// that one can be withdrawn (unlearnt) or its site solved again. A site is what an
-// event added to a head (package blr).
+// Package sites keeps the last events of a sub-model as its heads absorbed them, so that
+// each can be withdrawn (unlearnt) or its site solved again. A site is what an event
+// added to a head (package blr).
 //
 //	ring.Add(sites.Site{Key: key, Named: named, Body: body, Head: record, …})
 //	slot, err := ring.Find(key, named, body)
 //	receipt, err := head.Unlearn(ring.Head(slot))
 //	ring.Withdraw(slot)
 //
-// A [Ring] keeps the last [Window] events. It holds for each the names and the body's
-// hash by which a withdrawal finds it, the records of head, stacker and second head,
-// and the weights with which experts counted it.
+// A [Ring] keeps the last [Window] events: for each the hashes by which a withdrawal finds
+// it, the records of head, stacker and second head, and the weights with which experts
+// counted it.
 //
-// Invariant: records have no inputs of their own; the ring's slices hold them, and the
-// methods Head and Stack put both together.
+// Invariant: the records in a Ring have no inputs. The ring's slices hold them; Head and
+// Stack return records with inputs.
 package sites
 
 import (
@@ -31,14 +31,14 @@ const Window = 2500
 // A Site is one event as a sub-model absorbed it.
 type Site struct {
 	Key, Named uint64     // hashes of (tenant, source, id) and of (tenant, id)
-	Body       uint64     // hash of what was read of the body
+	Body       uint64     // hash of the part of the body that was read
 	Head       blr.Record // of the head
 	Trust      float64    // probability that the label is true
-	Counted    []float64  // the weight with which each expert that counts did so; 0: it did not
+	Counted    []float64  // the weight with which each counting expert counted it; 0: not at all
 	Withdrawn  bool
 
-	// Records of the stacker, without X if it did not learn the event, and of the
-	// second head. Label and weight are the head's.
+	// Records of the stacker, without X if the stacker did not learn the event, and of the
+	// second head. Both have the label and the weight of Head.
 	Stacker, Second blr.Record
 	stacked         bool // the stacker learnt it
 }
@@ -51,7 +51,7 @@ type Shape struct {
 	Counters int  // experts that count, at least 1
 }
 
-// size is how many bytes a site has.
+// size returns the number of bytes of a site.
 func (s Shape) size() int {
 	n := 8 * (12 + s.Counters + s.Inputs)
 	if s.Stacker > 0 {
@@ -71,8 +71,7 @@ type Ring struct {
 	x, z, counted []float64 // by slot: the head's inputs, the stacker's, Counted
 }
 
-// New returns an empty Ring that does not allocate while it fills, unless a site is so
-// large that 2,500 of them should not be paid for before they come.
+// New returns an empty Ring. With at most 256 inputs it allocates all its memory at once.
 func New(shape Shape) *Ring {
 	const small = 256
 	r := &Ring{Shape: shape}
@@ -87,8 +86,8 @@ func New(shape Shape) *Ring {
 // Len returns the number of sites.
 func (r *Ring) Len() int { return len(r.ring) }
 
-// Add puts a site in place of the oldest if the ring is full. It copies all of s, whose
-// Counted has r.Counters numbers.
+// Add adds a site. In a full ring it replaces the oldest. It copies all of s, whose Counted
+// has r.Counters numbers.
 func (r *Ring) Add(s Site) {
 	if len(r.ring) < Window {
 		r.ring = append(r.ring, Site{})
@@ -129,7 +128,7 @@ func (r *Ring) Head(slot int) blr.Record {
 	return rec
 }
 
-// SetHead replaces the head's record of a slot, which keeps its inputs.
+// SetHead replaces the head's record of a slot, but not its inputs.
 func (r *Ring) SetHead(slot int, rec blr.Record) {
 	rec.X = nil
 	r.ring[slot].Head = rec
@@ -170,8 +169,8 @@ var (
 	ErrOtherBody = errors.New("the body is not the one that was learnt")
 )
 
-// Find returns the slot that a withdrawal is about: the newest of this name and body
-// that has not been withdrawn. One of its own source comes before others of its tenant.
+// Find returns the newest slot of this name and body that has not been withdrawn. Events of
+// the same source (key) come before other events of the tenant (named).
 func (r *Ring) Find(key, named, body uint64) (slot int, err error) {
 	found, err := -1, ErrUnknown
 	for back := 1; back <= len(r.ring); back++ {
@@ -201,7 +200,7 @@ func (r *Ring) Find(key, named, body uint64) (slot int, err error) {
 //
 //	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn, 2: the stacker learnt it)
 //	| float64 y, φ, H, Eta, R, ξ, trust | float64 × counters counted | uint64 fades | float64 × inputs
-//	| with a stack the stacker's float64 H, Eta, R, ξ | uint64 fades | float64 × its inputs, 0 where it did not
+//	| with a stacker its float64 H, Eta, R, ξ | uint64 fades | float64 × its inputs, 0 if it did not learn it
 //	| with a second head its float64 H, Eta, R, ξ | uint64 fades
 func (r *Ring) Write(w *codec.Writer) {
 	w.Uint64(uint64(r.next))
@@ -238,15 +237,15 @@ const (
 	// mostInput bounds a head's inputs: experts ±10, dense ±3, facts 30, ln(1+v) of a
 	// count 44, the logit of the rate of spam ±4.7.
 	mostInput = 64
-	// mostAnswer bounds a stacker's: log-odds of heads, whose squares stay below what
-	// package blr reads.
+	// mostAnswer bounds a stacker's inputs, log-odds of heads: package blr reads their
+	// squares.
 	mostAnswer = 1e15
-	// mostFades is how often blr's heads may have faded, at every 50th event, since
-	// the oldest site of a ring.
+	// mostFades is how often blr's heads, which fade at every 50th event, may have faded
+	// since the oldest site of a ring.
 	mostFades = Window / 50
 )
 
-// Read returns the Ring that Write wrote. It allocates what the bytes bear out.
+// Read returns the Ring that Write wrote. It allocates no more than the bytes need.
 func Read(from *codec.Reader, shape Shape) *Ring {
 	r := &Ring{Shape: shape}
 	size := shape.size()
@@ -302,8 +301,8 @@ func within(x []float64, low, high float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return v < low || v > high }) // Fill has refused NaN
 }
 
-// Check refuses sites that were read and that these heads have not made: of their
-// future, or older than the ring. stacker and second are nil where there is none.
+// Check returns an error if a site was made after more fadings than its head has had, or
+// too long ago for the ring. stacker and second are nil if there is none.
 func (r *Ring) Check(head, stacker, second *blr.Posterior) error {
 	fits := func(rec *blr.Record, p *blr.Posterior) bool {
 		return rec.Fades <= p.Fades() && p.Fades()-rec.Fades <= mostFades

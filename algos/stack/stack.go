@@ -14,20 +14,18 @@
 //
 //	m_B   with variance   a_B + b_A²a_A + 2b_A·b_2·min(a_A, a_2) + b_2²a_2       (1)
 //
-// so that the heads' doubt reaches the interval. The heads learnt the same events, one
-// of them with the older faded. Of two estimates of which one is efficient the
-// covariance is that one's variance, the smaller (Hausman, Specification tests in
-// econometrics, 1978).
+// so that the interval includes the heads' doubt. Both heads learnt the same events. The
+// covariance of an efficient estimate and another one is the efficient one's variance,
+// which is the smaller (Hausman, Specification tests in econometrics, 1978).
 //
-// The stack serves once every ensemble is there. Until then the head answers alone.
+// The stack serves once every ensemble has been built. Until then the head answers alone.
 //
 // # Rebuilds
 //
-// At each event count that is divisible by R, and by 50 before the first, ensembles
-// are built from the last W events as they stand then, weighted by their trust. They
-// take effect at the next such count. So ensembles answer only events that they never
-// saw. An ensemble that cannot be built, as from a window of one class, leaves the one
-// before it in effect.
+// At each event count divisible by R, and before R by 50, ensembles are built from the last
+// W events, weighted by their trust. They take effect at the next of these counts. So
+// ensembles answer only events that they never saw. If an ensemble cannot be built (from
+// a window of one class, for example), the previous one stays in effect.
 //
 // # Use
 //
@@ -61,25 +59,25 @@ import (
 	"hamlet/algos/internal/task"
 )
 
-// The stacker's prior: the head and the others start with one half each. An
-// ensemble's log-odds are clipped.
+// The stacker's prior: the head starts with the weight ½, the others with ½ together. The
+// log-odds of ensembles are clipped.
 const (
 	biasVariance, headVariance, otherVariance = 0.1, 0.25, 0.25
 	headWeight                                = 0.5 // mean weight of the head, and of the others together
 	clipAt                                    = 6   // nats
 )
 
-// A Config says what a Stack is made of.
+// A Config describes a Stack.
 type Config struct {
 	Ensembles []ensemble.Kind
-	Inputs    int            // of an ensemble
+	Inputs    int            // number of inputs of an ensemble
 	Window    int            // W
 	Rebuild   int            // R, a multiple of drift.Rhythm
 	Memory    float64        // ρ an event of the stacker
 	Second    *blr.Posterior // the second head before any event; nil: none
 }
 
-// StackerInputs is the length of z, 0 where a head stands alone.
+// StackerInputs returns the length of z, 0 for a head alone.
 func StackerInputs(ensembles int, second bool) int {
 	switch {
 	case second:
@@ -90,8 +88,8 @@ func StackerInputs(ensembles int, second bool) int {
 	return 0
 }
 
-// A Stack is the stacker, with what it joins to a head. One goroutine changes it;
-// Predict may run concurrently with itself, each call with a Scratch of its own.
+// A Stack is the stacker with the second head and the ensembles. One goroutine changes it.
+// Predict may run concurrently with itself if each call has its own Scratch.
 type Stack struct {
 	kinds  []ensemble.Kind
 	rows   int // W
@@ -102,9 +100,9 @@ type Stack struct {
 	stacker *blr.Posterior // B
 	built   []*ensemble.Ensemble
 
-	// started is the event count at which the pending rebuild was started; 0: none
-	// pends. Invariant: pendingAt(the event count). rebuild is its work; nil: none
-	// pends, or nobody has taken it up.
+	// started is the event count at which the pending rebuild was started; 0: none is
+	// pending. Invariant: pendingAt(the event count). rebuild is its work; nil: none is
+	// pending, or Resume must start it.
 	started uint64
 	rebuild *task.Task[[]ensemble.Result]
 }
@@ -121,7 +119,7 @@ func New(cfg Config) *Stack {
 	}
 	stacker, err := blr.New(blr.Config{Dim: n, Mean: mean, Precision: precision, Site: blr.RVGA, HalfLife: blr.HalfLife(cfg.Memory)})
 	if err != nil {
-		panic(err) // the prior is ours
+		panic(err) // the prior above is valid
 	}
 	return &Stack{
 		kinds: cfg.Ensembles, rows: cfg.Window, every: cfg.Rebuild,
@@ -144,22 +142,22 @@ func (s *Stack) Second() *blr.Posterior { return s.second }
 // Stacker returns B.
 func (s *Stack) Stacker() *blr.Posterior { return s.stacker }
 
-// WindowSize returns how many of the bytes are the window.
+// WindowSize returns the number of bytes that Write appends for the window.
 func (s *Stack) WindowSize() int { return s.window.size() }
 
-// Serves reports whether every ensemble is there.
+// Serves reports whether every ensemble has been built.
 func (s *Stack) Serves() bool {
 	return !slices.Contains(s.built, nil)
 }
 
-// An Event is what a Stack sees of an event: the inputs of the heads, those of
-// ensembles, and the mean and variance of the head's log-odds.
+// An Event holds the inputs X of the heads, the Inputs of ensembles, and the mean and
+// variance of the head's log-odds.
 type Event struct {
 	X, Inputs      []float64
 	Mean, Variance float64
 }
 
-// Scratch is memory of one goroutine for Predict and what follows it.
+// Scratch is memory of one goroutine for Predict, Learn and Contributions.
 type Scratch struct {
 	z, b   []float64  // of the stacker: its input, its mean
 	second [2]float64 // m and a of the second head
@@ -194,10 +192,10 @@ func doubt(b1, a1, b2, a2 float64) float64 {
 	return float64(float64(b1*b1)*a1) + float64(float64(2*b1*b2)*min(a1, a2)) + float64(float64(b2*b2)*a2)
 }
 
-// Contributions appends to dst what each input of the head adds to the mean that
-// Predict returned, then each ensemble. own are the head's own contributions. The bias
-// has the stacker's. Standard deviations are what the heads say, joined as in (1), and
-// for the rest the stacker's.
+// Contributions appends to dst what each input of the head, then each ensemble, adds to the
+// mean that Predict returned. own are the head's own contributions. Standard deviations
+// of inputs are the heads', combined as in (1); those of ensembles are the stacker's. The
+// constant includes the stacker's constant.
 func (s *Stack) Contributions(dst []blr.Contribution, c *Scratch, x []float64, own []blr.Contribution) []blr.Contribution {
 	var second []blr.Contribution
 	if s.second != nil {
@@ -221,8 +219,8 @@ func (s *Stack) Contributions(dst []blr.Contribution, c *Scratch, x []float64, o
 }
 
 // Learn absorbs an event with the weight that the head gives it. served says whether
-// Predict was asked; scratch is as it left it. It returns the records of the stacker,
-// without X if it was not asked, and of the second head, if there is one.
+// Predict was called for it with scratch. Learn returns the records of the stacker, without
+// X if it was not, and of the second head, if there is one.
 func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, served bool) (stacker, second blr.Record) {
 	if served {
 		stacker = s.stacker.Update(scratch.z, row.Label, weight)
@@ -236,9 +234,9 @@ func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, served
 	return stacker, second
 }
 
-// Unlearn withdraws an event of the given records, as Learn returned them, that back
-// others came after. next is the next event count. Nothing changes before apply is
-// called, and nothing changes at all on an error. A withdrawal is rare and costs copies.
+// Unlearn withdraws an event that was followed by back others, with its records from Learn.
+// next is the next event count. Only apply changes s. Unlearn copies the heads, because
+// withdrawals are rare.
 func (s *Stack) Unlearn(stacker, second blr.Record, back int, next uint64) (apply func(), err error) {
 	b, two := s.stacker, s.second
 	if len(stacker.X) > 0 {
@@ -259,8 +257,8 @@ func (s *Stack) Unlearn(stacker, second blr.Record, back int, next uint64) (appl
 	}, nil
 }
 
-// A Rebuild is an ensemble that was built from the window, or could not be: then the one
-// before it stays in effect.
+// A Rebuild says whether an ensemble was built from the window. If not, the previous one
+// stays in effect.
 type Rebuild struct {
 	Ensemble string // its kind, such as "anyboost"
 	Started  uint64 // the event count at which the window was copied
@@ -268,9 +266,8 @@ type Rebuild struct {
 	Err      error  // nil: it takes effect with the next event
 }
 
-// Tick does what is due at an event count: a rebuild takes effect, another is started.
-// It appends what became of the ensembles. r computes rebuilds in the
-// background; nil computes them here.
+// Tick does what is due at an event count: a rebuild takes effect, another is started. It
+// appends the outcomes to dst. r computes rebuilds in the background; if nil, Tick does.
 func (s *Stack) Tick(dst []Rebuild, count uint64, r task.Runner) []Rebuild {
 	if len(s.kinds) == 0 || count%drift.Rhythm != 0 {
 		return dst
@@ -301,7 +298,7 @@ func (s *Stack) due() uint64 {
 	return s.started + uint64(s.every)
 }
 
-// pendingAt returns when the rebuild was started that is pending at a count.
+// pendingAt returns the event count at which the rebuild pending at count was started.
 func (s *Stack) pendingAt(count uint64) uint64 {
 	every := uint64(s.every)
 	switch {
@@ -313,8 +310,8 @@ func (s *Stack) pendingAt(count uint64) uint64 {
 	return count - count%every
 }
 
-// Resume takes up the rebuild that is pending at an event count, if nobody has: it was
-// started before the Stack was saved.
+// Resume starts the work of the rebuild pending at an event count, unless it runs already.
+// Call it after Read.
 func (s *Stack) Resume(count uint64, r task.Runner) {
 	if s.started == 0 || s.rebuild != nil {
 		return
@@ -327,8 +324,8 @@ func (s *Stack) Resume(count uint64, r task.Runner) {
 //
 //	uint64 started | stacker | second head | of each kind its ensemble | window
 //
-// where each part but the window is behind its length, a uint64. An ensemble that is not
-// there has the length 0. A second head that is not there has no length.
+// where each part but the window follows its length, a uint64. A missing ensemble has the
+// length 0, a missing second head has none.
 func (s *Stack) Write(w *codec.Writer) {
 	w.Uint64(s.started)
 	w.Part64(s.stacker)
@@ -345,8 +342,8 @@ func (s *Stack) Write(w *codec.Writer) {
 	s.window.write(w)
 }
 
-// Read reads what Write wrote after so many events into a Stack before any event. It
-// refuses what its configuration and so many events cannot have made.
+// Read reads what Write wrote after the given number of events; s is new. r fails if s's
+// configuration and that many events cannot have made the bytes.
 func (s *Stack) Read(r *codec.Reader, events uint64) {
 	s.started = r.Uint64()
 	if want := s.pendingAt(events); s.started != want {
@@ -381,7 +378,7 @@ func (s *Stack) Read(r *codec.Reader, events uint64) {
 	s.window.read(r, events)
 }
 
-// readHead reads a head of the configuration of fresh, which it returns on an error.
+// readHead reads a head configured as fresh. On an error it returns fresh.
 func readHead(r *codec.Reader, name string, fresh *blr.Posterior) *blr.Posterior {
 	b, p := r.Part64(), new(blr.Posterior)
 	if r.Err() != nil {

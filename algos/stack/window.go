@@ -5,9 +5,8 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// A window is what ensembles are rebuilt from: a ring of the last events. It holds W+R
-// of them, so that the W of the time when a rebuild was started are still there when it
-// takes effect.
+// A window is a ring of the last W+R events, from which ensembles are rebuilt. A rebuild
+// uses the W events before its start. The ring still has them when the rebuild takes effect.
 type window struct {
 	dim, limit int
 	rows       []slot
@@ -15,7 +14,7 @@ type window struct {
 	next       int       // where the next event goes: len(rows) until the ring is full
 }
 
-// A Row is an event as an ensemble learns it, besides its inputs.
+// A Row is an event as an ensemble learns it, without its inputs.
 type Row struct {
 	Label, Phi float64 // ±1; the label's trust
 	ID, Source string
@@ -23,10 +22,10 @@ type Row struct {
 
 type slot struct {
 	Row
-	withdrawn uint64 // the event count that would have come next when it was withdrawn, 0: it stands
+	withdrawn uint64 // the next event count at its withdrawal; 0: it was not withdrawn
 }
 
-// add puts an event in place of the oldest if the ring is full. It copies x.
+// add adds an event. In a full ring it replaces the oldest. It copies x.
 func (w *window) add(r Row, x []float64) {
 	if len(w.rows) < w.limit {
 		w.rows = append(w.rows, slot{})
@@ -40,20 +39,19 @@ func (w *window) add(r Row, x []float64) {
 	w.next = (w.next + 1) % w.limit
 }
 
-// at is the slot of the event that back others came after.
+// at returns the slot of the event that was followed by back others.
 func (w *window) at(back int) int { return (w.next - 1 - back + 2*w.limit) % w.limit }
 
-// withdraw marks the event that back others came after, if it is still there; next is
-// the next event count. A rebuild that was started before that has the event.
+// withdraw marks the event that was followed by back others, if the ring still has it. next
+// is the next event count: rebuilds started before it keep the event.
 func (w *window) withdraw(back int, next uint64) {
 	if back < len(w.rows) {
 		w.rows[w.at(back)].withdrawn = next
 	}
 }
 
-// last returns a copy of the n events, or as many as there were, that were the latest
-// since events ago. Events withdrawn by then weigh nothing; count is the event count of
-// that time.
+// last returns a copy of the n latest events at event count count, which is since events
+// ago, or of all if there were fewer. Events withdrawn by then have weight 0.
 func (w *window) last(n, since int, count uint64) *ensemble.Window {
 	n = min(n, len(w.rows)-since)
 	out := &ensemble.Window{
@@ -100,7 +98,7 @@ func (w *window) write(to *codec.Writer) {
 	}
 }
 
-// read reads what write wrote after so many events.
+// read reads what write wrote after the given number of events.
 func (w *window) read(r *codec.Reader, events uint64) {
 	next, n := r.Uint64(), min(events, uint64(w.limit))
 	if next != events%uint64(w.limit) {
