@@ -7,17 +7,16 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// The bytes of an Ensemble, version 1. Integers are little-endian; there are no
-// more and no fewer bytes than drawn.
+// The bytes of an Ensemble, version 1. Integers are little-endian.
 //
 //	offset  size  field
 //	0       4     "hens"
 //	4       1     version, 1
-//	5       1     kind, its place in boosters from 0
+//	5       1     kind: its index in boosters
 //	6       2     zero
 //	8       4     D
 //	12      4     L
-//	16      L     the bytes of the booster's own ensemble, as its package draws them
+//	16      L     the bytes of the booster's own ensemble, as its package documents them
 const (
 	magic   = "hens"
 	version = 1
@@ -27,7 +26,7 @@ const (
 // ensemble of a version that this program reads. Build another.
 var ErrFormat = errors.New("not the bytes of an ensemble")
 
-// AppendBinary appends the bytes of e. The error says that e is the zero value.
+// AppendBinary appends the bytes of e. It returns an error if e is the zero value.
 func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	if e.function == nil {
 		return dst, errors.New("write an ensemble: it was not built: want one of Build")
@@ -41,10 +40,9 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces e, which may be the zero value, by what b holds; it
-// keeps no reference to b. If b is of another version, cut short, too long, of an
-// unknown kind, or holds what no ensemble of the kind can, the error wraps
-// ErrFormat and e is as before.
+// UnmarshalBinary sets e, which may be the zero value, to the ensemble in b. It keeps no
+// reference to b. If b is invalid or of an unknown kind or version, the error wraps
+// ErrFormat and e is unchanged.
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)

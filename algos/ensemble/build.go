@@ -16,7 +16,7 @@ type Window struct {
 	Dim     int
 	Inputs  []float32 // n × Dim, row-major, finite
 	Labels  []float64 // n, ±1
-	Weights []float64 // n, ω, 0 to MaxWeight: the label trust φ; a row of weight 0 takes no part
+	Weights []float64 // n, ω, 0 to MaxWeight: the label trust φ; rows of weight 0 are left out
 }
 
 // MaxWeight bounds a row's weight; a label trust is at most 1.
@@ -28,8 +28,8 @@ type Result struct {
 	Err      error
 }
 
-// Why a window makes no ensemble. No error is a fault of the program: keep the old
-// ensemble and try again with the next window.
+// Why no ensemble can be built from a window. Keep the old ensemble and try again with the
+// next window.
 var (
 	ErrNoRows   = errors.New("no row has a weight above 0")
 	ErrOneClass = errors.New("all rows that count have one label: want both")
@@ -37,13 +37,13 @@ var (
 	ErrNoEdge   = errors.New("no hypothesis is better than a coin")
 )
 
-// Build cuts bins from the window, once for all kinds, and builds an ensemble of
-// each. Result i is that of kind i. If one fails the others are built all the same.
-// Each is a function of the window and its kind alone, to the last bit on every CPU.
+// Build cuts bins from the window, once for all kinds, and builds an ensemble of each kind.
+// Result i is that of kind i. If one fails, the others are still built. Each depends
+// only on the window and its kind, to the last bit on every CPU.
 //
-// An error wraps ErrNoRows, ErrOneClass, ErrConstant or ErrNoEdge; or it names a bad
-// number of the window or an unknown kind; or it is the cause of ctx's end, which
-// Build checks between rounds. It panics if the lengths of w's slices do not agree.
+// An error wraps ErrNoRows, ErrOneClass, ErrConstant, ErrNoEdge or the cause of ctx's end,
+// or it names a bad number of the window or an unknown kind. Build checks ctx between
+// rounds. It panics if the lengths of w's slices do not agree.
 func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 	results := make([]Result, len(kinds))
 	s, err := newSample(w)
@@ -68,15 +68,15 @@ func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 	return results
 }
 
-// A sample is the part of a window that counts, as the boosters take it.
+// A sample holds the rows of a window with weight above 0, as boosters need them.
 type sample struct {
 	x      [][]float64
 	y, ω   []float64
-	binned map[int]*boost.Data // by the most bins of an input; cut when first asked for
+	binned map[int]*boost.Data // by the most bins of an input; data fills it
 }
 
-// newSample leaves out the rows without weight and says whether the rest can be
-// learnt from.
+// newSample leaves out the rows of weight 0. It returns an error if no ensemble can be
+// built from the rest.
 func newSample(w *Window) (*sample, error) {
 	n := len(w.Labels)
 	if w.Dim < 1 || len(w.Inputs) != n*w.Dim || len(w.Weights) != n {
@@ -138,7 +138,7 @@ func (s *sample) data(most int) (*boost.Data, error) {
 	return d, err
 }
 
-// rounds returns the rounds that a booster of at most so many gets.
+// rounds returns the number of rounds of a booster that has at most most.
 func (s *sample) rounds(most int) int { return min(max(len(s.y)/rowsPerRound, 1), most) }
 
 // build runs the booster of one kind.

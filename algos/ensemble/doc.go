@@ -31,9 +31,8 @@
 //	}
 //	z := r.Ensemble.LogOdds([]float64{4, 1})
 //
-// The scale of the log-odds differs by kind (VIBoost's are half of what they should
-// be), so a stacker must weigh them. The owner must ask an ensemble only about
-// events that its window did not hold.
+// The scale of the log-odds differs by kind (VIBoost's are half the true ones), so a
+// stacker must weight them. Ask an ensemble only about events that its window did not hold.
 //
 // A new booster is one entry of the table in kinds.go. MEASURED.md says what each
 // kind gains and costs.
@@ -42,8 +41,8 @@
 //
 //   - An ensemble is a function of its kind and of the window's rows of weight above
 //     0, to the last bit on every CPU.
-//   - The order of rows and of inputs changes roundings alone, except between equal
-//     candidates: there the first input's is taken.
+//   - The order of rows and of inputs changes only rounding errors. Of equal candidates
+//     the first input's is taken.
 //   - Thresholds are midpoints between numbers of float32. A value and its rounding to
 //     float32 get the same answer, except a value exactly between two of them.
 //   - The scale of the weights matters to anyboost (a leaf's prior is worth one

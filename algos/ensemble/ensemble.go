@@ -7,9 +7,9 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// An Ensemble is one booster's answer to a window: a function from inputs to
-// log-odds. Only UnmarshalBinary changes it. It may be used concurrently. The zero
-// value knows nothing and is there to be unmarshalled into.
+// An Ensemble is a function from inputs to log-odds that one booster made from a window.
+// Only UnmarshalBinary changes it. It may be used concurrently. The zero value is good
+// only for UnmarshalBinary.
 type Ensemble struct {
 	kind     Kind
 	dim      int // Invariant: function.Dim(), 0 without a function
@@ -30,8 +30,8 @@ func (e *Ensemble) Kind() Kind { return e.kind }
 func (e *Ensemble) Dim() int { return e.dim }
 
 // LogOdds returns the ensemble's log-odds of y = +1 in nats: finite for finite x.
-// It allocates nothing and panics if len(x) ≠ D. VIBoost's are about half of what
-// they should be (τ = 1): a stacker must weigh the ensembles.
+// It allocates nothing and panics if len(x) ≠ D. VIBoost's are about half the true
+// log-odds (τ = 1): a stacker must weight the ensembles.
 func (e *Ensemble) LogOdds(x []float64) float64 {
 	if len(x) != e.dim || e.function == nil {
 		panic(fmt.Sprintf("ensemble: %d inputs for an ensemble of %d", len(x), e.dim))

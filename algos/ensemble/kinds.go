@@ -28,13 +28,13 @@ const (
 	BBLR         Kind = "bblr"         // linear, on standardised inputs
 )
 
-// What each kind is built with. MEASURED.md has what other choices came to.
+// What each kind is built with. MEASURED.md has the results of other choices.
 const (
 	bins        = 64 // of an input, at most, for trees, stumps and the pooled rows of POEBoost.CS
 	profileBins = 16 // of BHBoost
 
-	// At most so many rounds, and at most one for each rowsPerRound rows: the few rows
-	// of a young stream are not learnt by heart.
+	// At most this many rounds, and at most one for each rowsPerRound rows, so that the few
+	// rows of a young stream are not overfitted.
 	rounds        = 100
 	opinionRounds = 50 // of POEBoost.CS, which costs more a round
 	rowsPerRound  = 10
@@ -47,30 +47,29 @@ const (
 	innerPasses = 5 // of VIBoost in a round, as in package drift
 )
 
-// A booster is all that the program knows of a kind.
+// A booster describes a kind.
 type booster struct {
 	kind Kind
 
 	// bins is the most quantile bins of an input; 0 if build takes no d.
 	bins int
 
-	// build trains on s, of which d holds the inputs in bins. It asks ctx between rounds.
+	// build trains on s; d holds its inputs in bins. It checks ctx between rounds.
 	build func(ctx context.Context, s *sample, d *boost.Data) (function, error)
 
-	// read reads what the function's AppendBinary wrote, and refuses all that build
+	// read reads what the function's AppendBinary wrote. It returns an error for what build
 	// cannot return: hypotheses of another kind, answers beyond float64.
 	read func(b []byte) (function, error)
 }
 
-// boosters are all kinds. The place of a kind is its code in the bytes: append new
-// ones.
+// boosters are all kinds. The index of a kind is its code in the bytes.
 //
-// A new booster takes, in this order:
+// A new booster needs, in this order:
 //
-//   - its algorithm, in a package that has boosters, mostly algos/boost ("A booster of
-//     one's own" in its doc; realadaboost.go is a short one to start from);
-//   - its constant above and an entry here, at the end, with 64 bins if it makes cuts
-//     and a check that refuses bytes that its build cannot make;
+//   - its algorithm, in a package of boosters, mostly algos/boost ("A booster of
+//     one's own" in its doc; realadaboost.go is a short example);
+//   - its constant above and an entry at the end of this table, with 64 bins if it makes
+//     cuts, and a check that refuses bytes that its build cannot make;
 //   - its facts in kinds_test.go, which fails without them, and its golden file
 //     (go test ./algos/ensemble -run 'TestGolden$' -update);
 //   - a line in the tables of this package's doc and of MEASURED.md.
@@ -147,13 +146,13 @@ func Kinds() []Kind {
 // Valid reports whether k is one of Kinds.
 func (k Kind) Valid() bool { return k.code() >= 0 }
 
-// code returns the place of k in boosters, −1 if it has none.
+// code returns the index of k in boosters, or −1.
 func (k Kind) code() int {
 	return slices.IndexFunc(boosters[:], func(b booster) bool { return b.kind == k })
 }
 
-// train runs a booster that New… returned with err. The ensemble of one that
-// found nothing in its first round is an error.
+// train runs b, which a constructor returned with err. It returns ErrNoEdge if the first
+// round finds no hypothesis.
 func train[E interface {
 	function
 	Len() int
@@ -189,7 +188,7 @@ func buildLinear(ctx context.Context, s *sample, _ *boost.Data) (function, error
 	return m, nil
 }
 
-// reader returns what reads an E and refuses it where check returns an error.
+// reader returns a function that reads an E and checks it.
 func reader[E any, P interface {
 	*E
 	function
@@ -204,13 +203,13 @@ func reader[E any, P interface {
 	}
 }
 
-// largest bounds the answers of an ensemble, so that none is beyond float64. The most
-// that Build makes is 2·rounds leaves of some hundreds.
+// largest bounds the answers of an ensemble, so that all are finite. Build makes at most
+// 2·rounds leaves of some hundreds.
 const largest = math.MaxFloat64 / 4
 
 var errOtherKind = errors.New("the hypotheses are those of another kind")
 
-// checkSize refuses answers that may be as large as most.
+// checkSize returns an error if answers up to most are too large.
 func checkSize(most float64) error {
 	if !(most <= largest) {
 		return fmt.Errorf("answers up to %v: want at most %v", most, largest)
@@ -271,8 +270,7 @@ func checkTerms(e *viboost.Ensemble) error {
 	return checkSize(sum)
 }
 
-// checkLinear refuses a mixture that is certain of one label: its log-odds are
-// infinite far out.
+// checkLinear refuses a mixture whose log-odds are infinite for large inputs.
 func checkLinear(m *bblr.Linear) error {
 	l := m.Likelihood()
 	return checkSize(largestOf([]float64{l.LogOdds(math.MaxFloat64), l.LogOdds(-math.MaxFloat64)}))
