@@ -2,7 +2,7 @@
 // floats, strings and nested parts behind their lengths.
 //
 // A [Writer] and a [Reader] keep their first error, so that code lists a layout's fields
-// and asks for the error at the end:
+// and checks the error at the end:
 //
 //	w := codec.NewWriter(dst)
 //	w.Header("hvib", 1)
@@ -21,7 +21,6 @@
 //
 //   - After an error a Reader's methods return zero values. A loop over a number
 //     that was read must stop then; [Reader.Fits] bounds such a number first.
-//   - Nothing is allocated for a length that the bytes do not bear out.
-//   - The drawing of the bytes stands in a comment beside the type that has them.
-//     A layout that changes is a new version.
+//   - A Reader never allocates more than the bytes that are left can fill.
+//   - The type that has a layout documents it. A changed layout is a new version.
 package codec

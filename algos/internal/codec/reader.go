@@ -10,12 +10,12 @@ import (
 // Rest return is part of that slice: the caller must not change it. After the first error
 // its methods return zero values.
 type Reader struct {
-	b     []byte // Invariant: what no method has taken. Only take shortens it.
+	b     []byte // Invariant: the bytes that are left. Only take shortens it.
 	err   error  // the first error; only Fail sets it
 	cause error
 }
 
-// NewReader returns a Reader of b. Every error of it wraps cause, unless cause is nil.
+// NewReader returns a Reader of b. All its errors wrap cause, unless cause is nil.
 func NewReader(b []byte, cause error) *Reader { return &Reader{b: b, cause: cause} }
 
 // Err returns the first error.
@@ -29,7 +29,7 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// Fail makes the error that fmt.Errorf would be the Reader's, unless it has one.
+// Fail sets the Reader's error, formatted as by fmt.Errorf, unless it already has one.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err != nil {
 		return
@@ -102,7 +102,7 @@ func (r *Reader) Bytes(n uint64) []byte {
 // Rest returns all bytes that are left.
 func (r *Reader) Rest() []byte { return r.take(r.Len()) }
 
-// word is take of at most 8 bytes; zeros after an error.
+// word takes n ≤ 8 bytes. After an error it returns zeros.
 func (r *Reader) word(n int) []byte {
 	if b := r.take(n); b != nil {
 		return b
@@ -131,7 +131,7 @@ func (r *Reader) Uint32() uint32 { return le.Uint32(r.word(4)) }
 // Uint64 reads eight bytes.
 func (r *Reader) Uint64() uint64 { return le.Uint64(r.word(8)) }
 
-// Float64 reads a float64: any bits.
+// Float64 reads a float64, which may be NaN or infinite.
 func (r *Reader) Float64() float64 { return math.Float64frombits(r.Uint64()) }
 
 // Finite reads a float64 that must be finite.
@@ -158,8 +158,7 @@ func (r *Reader) FiniteTo(dst ...*float64) {
 	}
 }
 
-// Fill reads len(dst) float64 into dst. Each must be finite. On an error dst holds
-// anything.
+// Fill reads len(dst) float64 into dst. Each must be finite. An error leaves dst undefined.
 func (r *Reader) Fill(dst []float64) {
 	if !r.Fits(uint64(len(dst)), 8) {
 		return
@@ -209,10 +208,10 @@ func (r *Reader) Finites(n uint64) []float64 {
 // Text reads what [Writer.Text] wrote.
 func (r *Reader) Text() string { return string(r.Part32()) }
 
-// Part32 returns the bytes behind a uint32 with their number.
+// Part32 reads a length, a uint32, and returns that many bytes.
 func (r *Reader) Part32() []byte { return r.Bytes(uint64(r.Uint32())) }
 
-// Part64 is Part32 with a uint64.
+// Part64 is Part32 with a length of type uint64.
 func (r *Reader) Part64() []byte { return r.Bytes(r.Uint64()) }
 
 // Unmarshal64 reads a part that [Writer.Part64] wrote.

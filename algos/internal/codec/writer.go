@@ -17,8 +17,7 @@ type Writer struct {
 // NewWriter returns a Writer that appends to dst.
 func NewWriter(dst []byte) *Writer { return &Writer{b: dst} }
 
-// Finish returns dst and all that was appended to it. After an error the bytes
-// are of no use.
+// Finish returns dst with all that was appended, and the first error.
 func (w *Writer) Finish() ([]byte, error) { return w.b, w.err }
 
 // Header appends the magic, without a length, and a byte with the version.
@@ -75,7 +74,7 @@ func (w *Writer) Float64(vs ...float64) {
 	}
 }
 
-// Text appends s behind its length, a uint32.
+// Text appends the length of s, a uint32, and s.
 func (w *Writer) Text(s string) {
 	w.Uint32(uint32(len(s)))
 	w.b = append(w.b, s...)
@@ -92,7 +91,7 @@ func (w *Writer) Append(part encoding.BinaryAppender) {
 	}
 }
 
-// Part32 appends the bytes of part behind their length, a uint32.
+// Part32 appends the length of part's bytes, a uint32, and the bytes.
 func (w *Writer) Part32(part encoding.BinaryAppender) {
 	w.Uint32(0)
 	at := len(w.b)
@@ -100,7 +99,7 @@ func (w *Writer) Part32(part encoding.BinaryAppender) {
 	le.PutUint32(w.b[at-4:], uint32(len(w.b)-at))
 }
 
-// Part64 appends the bytes of part behind their length, a uint64.
+// Part64 appends the length of part's bytes, a uint64, and the bytes.
 func (w *Writer) Part64(part encoding.BinaryAppender) {
 	w.Uint64(0)
 	at := len(w.b)

@@ -163,9 +163,8 @@ func Log1p(x float64) float64 {
 }
 
 // Sigmoid returns σ(z) = 1/(1+e⁻ᶻ), the probability whose log-odds are z. Its
-// relative precision holds in the lower tail down to e^−745; in the upper one
-// it is 1 from z = 37 on, and Sigmoid(−z) is the complement that keeps its
-// digits.
+// relative precision holds in the lower tail down to e^−745. In the upper tail it is 1
+// from z = 37 on; use Sigmoid(−z) for a precise complement.
 func Sigmoid(z float64) float64 {
 	if z >= 0 {
 		return 1 / (1 + Exp(-z))

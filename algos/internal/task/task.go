@@ -1,16 +1,15 @@
-// Package task runs slow work in the background, without any bit of a model depending on
-// when or where it runs: it begins at one event count, and its result takes effect at a
-// later one, which waits for it.
+// Package task runs slow work in the background. Work begins at one event count. Its result
+// takes effect at a later one, which waits for it. So no bit depends on the work's speed.
 package task
 
-// A Runner does slow work. Go starts it, in a goroutine or not, and returns a function
-// that waits until it is done. The goroutine that applies events calls that function
-// once. Work depends on nothing that the model changes later.
+// A Runner does slow work. Go starts it, in a goroutine or not, and returns a function that
+// waits until it is done. The goroutine that applies events calls wait once. Work must
+// not depend on anything that the model changes later.
 type Runner interface {
 	Go(work func()) (wait func())
 }
 
-// A Task is work whose result is wanted later.
+// A Task is work whose result is needed later.
 type Task[T any] struct {
 	result T
 	wait   func()
