@@ -68,7 +68,7 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// Many columns at once have the bits of one at a time, for every remainder and
+// Many columns at once give the same bits as single columns, for every remainder and
 // across the edges of tiles.
 func TestColumnsGiveTheSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
@@ -196,7 +196,7 @@ func TestCuttingChangesNoBit(t *testing.T) {
 					if !bytes.Equal(b, want[at]) {
 						t.Fatalf("after %d events, the last %d fetched together, the bytes differ", at, k)
 					}
-					if r.IntN(3) == 0 { // stop, and go on from the bytes
+					if r.IntN(3) == 0 { // stop, and continue from the bytes
 						p = &Posterior{}
 						if err := p.UnmarshalBinary(b); err != nil {
 							t.Fatal(err)

@@ -171,7 +171,7 @@ func TestEvidenceIncrementsAreTheBound(t *testing.T) {
 	}
 }
 
-// slowXi iterates eq. 31 as printed, until it stands still.
+// slowXi iterates eq. 31 as printed, until ξ does not change.
 func slowXi(m, a, y, phi float64) float64 {
 	ξ := 0.0
 	for range 100_000 {
@@ -224,7 +224,7 @@ func TestLambdaSeries(t *testing.T) {
 	}
 }
 
-// Reference: STYLE §3: |z| = 800 is dull, for both sites and both labels.
+// Reference: STYLE §3: |z| = 800 gives finite numbers, for both sites and both labels.
 func TestFarOutIsDull(t *testing.T) {
 	for _, site := range sites {
 		for _, m := range []float64{-1e6, -800, 800, 1e6} {

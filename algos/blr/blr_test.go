@@ -53,7 +53,7 @@ func TestPriorIsServed(t *testing.T) {
 	}
 }
 
-// What cannot be learnt panics with a word about it, and has changed nothing.
+// An invalid event panics with a message and changes nothing.
 func TestRefusalsChangeNothing(t *testing.T) {
 	p := mustNew(t, Config{Dim: 3})
 	p.Update([]float64{1, 2, 3}, 1, 1)
@@ -239,7 +239,7 @@ func TestAnyFiniteSize(t *testing.T) {
 	}
 }
 
-// A V that has gone wrong is found by the probe and made anew from (Λ, η).
+// The probe finds a wrong V and computes it again from (Λ, η).
 func TestProbeRepairs(t *testing.T) {
 	p := mustNew(t, Config{Dim: 5})
 	s := newStream(9, 5)
@@ -337,7 +337,7 @@ func goldenPosterior(t testing.TB, site Site) *Posterior {
 	return p
 }
 
-// goldenBlock has forgotten, withdrawn, refreshed, and stands inside a block.
+// goldenBlock has forgotten, withdrawn and refreshed sites, and its block is not empty.
 func goldenBlock(t testing.TB) *Posterior {
 	p := mustNew(t, Config{Dim: 5, Site: JaakkolaJordan, Block: 16, HalfLife: 60, XiTolerance: 1e-5})
 	s := newStream(12, 5)

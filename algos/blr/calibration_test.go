@@ -46,7 +46,7 @@ func (s *simulation) learn(p *Posterior, n int) []Record {
 	return recs
 }
 
-// covered returns the share of n new events whose true p the 90 % interval holds.
+// covered returns the fraction of n new events whose 90 % interval contains the true p.
 func (s *simulation) covered(p *Posterior, n int) float64 {
 	hits := 0
 	for range n {

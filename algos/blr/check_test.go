@@ -23,7 +23,7 @@ func walked(t testing.TB, cfg Config, seed uint64) *Posterior {
 		for j := range x {
 			x[j] = 10 * r.NormFloat64()
 		}
-		x[0], x[1] = 1, x[2] // two columns that are one
+		x[0], x[1] = 1, x[2] // two equal columns
 		y := 1.0
 		if x[3]+r.NormFloat64() < 0 {
 			y = -1
@@ -61,7 +61,7 @@ func TestCheckPassesWhatWasLearnt(t *testing.T) {
 	}
 }
 
-// Each part is held against the others: a hundredth of what it could be is seen.
+// Check compares each part with the others: it sees a change of a hundredth.
 func TestCheckRefusesContradictions(t *testing.T) {
 	const n = 6
 	good := walked(t, Config{Dim: n}, 1)

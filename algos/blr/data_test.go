@@ -82,7 +82,7 @@ func (s *split) loss(prob func(x []float64) float64) float64 {
 	return sum / float64(len(s.xTest))
 }
 
-// flat is a prior of one precision.
+// flat returns a prior with equal precisions.
 func flat(dim int, precision float64) []float64 {
 	all := make([]float64, dim)
 	for j := range all {

@@ -111,7 +111,7 @@ func TestWhatEachPredictionIsWorth(t *testing.T) {
 	}
 }
 
-// ±800 and beyond are dull for every answer.
+// Every function is finite at ±800 and beyond.
 func TestPredictFarOut(t *testing.T) {
 	for _, m := range []float64{-1e300, -1e6, -800, 0, 800, 1e6, 1e300} {
 		for _, a := range []float64{0, 1e-300, 1e-9, 1, 800, 1e9, 1e100} {

@@ -161,8 +161,8 @@ func TestRefreshRefusesAWithdrawnSite(t *testing.T) {
 	}
 }
 
-// Where a site holds nearly all that is known along x, refreshing it is the same
-// as learning its event last.
+// If a site has nearly all precision along x, to refresh it is the same as to learn
+// its event last.
 func TestRefreshThin(t *testing.T) {
 	for _, site := range sites {
 		for _, size := range []float64{1e3, 1e5} {
@@ -179,7 +179,7 @@ func TestRefreshThin(t *testing.T) {
 				t.Fatalf("%v, size %g: %v", site, size, err)
 			}
 			last := want.Update(rec.X, rec.Y, rec.Phi)
-			// Λ held 0.25·size², whose rounding is what is left of it.
+			// Λ had the term 0.25·size², whose rounding error remains.
 			tolerance := 1e-15 * size * size
 			if math.Abs(rec.H-last.H) > tolerance*last.H || relative(rec.Eta, last.Eta) > tolerance {
 				t.Errorf("%v, size %g: site (%v, %v), want (%v, %v)", site, size, rec.H, rec.Eta, last.H, last.Eta)

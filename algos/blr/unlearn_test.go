@@ -179,7 +179,7 @@ func TestReceipt(t *testing.T) {
 	}
 }
 
-// What is not in the belief cannot be taken from it, and nothing changes.
+// Unlearn refuses a site that is not in the belief, and nothing changes.
 func TestUnlearnRefuses(t *testing.T) {
 	p, s := mustNew(t, Config{Dim: 3, HalfLife: 100}), newStream(73, 3)
 	var last Record
@@ -223,8 +223,8 @@ func TestUnlearnRefuses(t *testing.T) {
 	}
 }
 
-// Withdrawing what holds nearly all that is known along x makes V anew. A site
-// so far out has no curvature of its own: this one was put there.
+// Withdrawing a site with nearly all precision along x computes V again. The test sets
+// the site's curvature, because an event this far out has none.
 func TestUnlearnThin(t *testing.T) {
 	for _, size := range []float64{1e3, 1e5, 1e7} {
 		p := mustNew(t, Config{Dim: 3})
@@ -238,7 +238,7 @@ func TestUnlearnThin(t *testing.T) {
 		if err != nil {
 			t.Fatalf("size %g: %v", size, err)
 		}
-		// Λ held 0.25·size², whose rounding is what is left of it.
+		// Λ had the term 0.25·size², whose rounding error remains.
 		tolerance := 1e-15 * size * size
 		for i := range p.precision {
 			if math.Abs(p.precision[i]-before.precision[i]) > tolerance {

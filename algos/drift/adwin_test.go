@@ -151,8 +151,8 @@ func TestADWINStationary(t *testing.T) {
 	t.Error("a mean of .4 for .1 was not found in 400")
 }
 
-// Equal numbers are no change, a smaller δ cuts later, Reset forgets, and what is
-// no number from 0 to 1 is our bug.
+// Equal numbers are no change, a smaller δ cuts later, Reset empties the window, and
+// a number outside 0 to 1 panics.
 func TestADWINDegenerate(t *testing.T) {
 	found := 0
 	for _, δ := range []float64{.3, 1e-3, 1e-30} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the watch costs an event at 60 inputs, its SNRs included, at both rhythms,
+// The alarm's cost per event at 60 inputs, with its SNRs, at both rhythms,
 // beside the head A on the same inputs, in one run: at most 15 µs at the default
 // rhythm, mostly the SNRs'. Size is what it costs in a checkpoint.
 func BenchmarkNoiseWatch(b *testing.B) {

@@ -40,7 +40,7 @@ func newStage() *stage {
 	}
 }
 
-// play lets n events pass; it uses no function whose bits depend on the CPU.
+// play feeds n events; it uses no function whose bits depend on the CPU.
 func (s *stage) play(n int) {
 	for range n {
 		s.count++
@@ -250,7 +250,8 @@ func TestUnmarshalHoldsCountsTogether(t *testing.T) {
 	}
 }
 
-// fuzzAlarm holds that what can be read is written again as it was, and runs.
+// fuzzAlarm checks that bytes that can be read are written back unchanged, and that the
+// alarm runs.
 func fuzzAlarm(f *testing.F, name string, run func(a alarm)) {
 	s := newStage()
 	s.noise = mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, PerClass: 2, Rounds: 2, Recent: 3})) // few bytes to mutate

@@ -34,8 +34,8 @@ func TestDDMByHand(t *testing.T) {
 	}
 }
 
-// A share of wrong predictions that rises is found, whatever falls is not, and a
-// new context begins where Reset was called.
+// A DDM finds a rising rate of wrong predictions, not a falling one. Reset begins a
+// new context.
 func TestDDMFindsARise(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	d := mustNew(NewDDM(DDMConfig{}))

@@ -95,7 +95,7 @@ func newScript(cfg LabelNoiseConfig) *script {
 	return &script{n: mustNew(NewLabelNoise(cfg)), r: rand.New(rand.NewPCG(2, 2))}
 }
 
-// play lets n events pass and returns the counts at which the state changed.
+// play feeds n events and returns the counts at which the state changed.
 func (s *script) play(n int) (changes []uint64) {
 	for range n {
 		s.count++
@@ -207,7 +207,7 @@ func TestReferenceIsTheMedian(t *testing.T) {
 	}
 }
 
-// An alarm that lasts ends after Settle events, and the reference is learnt anew.
+// An alarm ends after Settle events, and a new reference is learnt.
 func TestSettles(t *testing.T) {
 	s := newScript(LabelNoiseConfig{Settle: 5_000})
 	s.play(4_000)
@@ -221,8 +221,8 @@ func TestSettles(t *testing.T) {
 	}
 }
 
-// Constant inputs tell nothing: no result is known, no alarm. Duplicate rows, and
-// labels that the inputs decide or that are coin tosses, give finite numbers.
+// Constant inputs give no result and no alarm. Duplicate rows, labels that the inputs
+// decide and random labels give finite numbers.
 func TestDegenerateWindows(t *testing.T) {
 	for name, x := range map[string]func(r *rand.Rand, y float64) float64{
 		"constant":  func(*rand.Rand, float64) float64 { return 3 },
@@ -254,7 +254,7 @@ func TestDegenerateWindows(t *testing.T) {
 	}
 }
 
-// What only a bug in the owner can do panics.
+// Calls out of order panic.
 func TestOwnersBugs(t *testing.T) {
 	good := Event{X: []float64{1, 2}, Label: 1, Prob: 1}
 	for name, bug := range map[string]func(n *LabelNoise){

@@ -103,7 +103,7 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 	}
 }
 
-// The covariate alarm looks at the leverage, or with Surprise at that alone.
+// The covariate alarm uses the leverage, or with Surprise only the surprise.
 func TestMonitorLooksAtLeverageOrSurprise(t *testing.T) {
 	for _, surprise := range []bool{false, true} {
 		m, raised := newMonitor(t, surprise), false
@@ -118,7 +118,7 @@ func TestMonitorLooksAtLeverageOrSurprise(t *testing.T) {
 	}
 }
 
-// Bytes that are sound part by part, and that no Monitor has written.
+// Read refuses bytes whose parts are each valid but do not fit together.
 func TestMonitorReadRefuses(t *testing.T) {
 	const events = 620
 	const precision = 88 + 32*monitored
