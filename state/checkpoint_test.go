@@ -60,7 +60,7 @@ func TestAdvanceIsTheFormula(t *testing.T) {
 	})
 }
 
-// What tells two logs apart changes the chain: where a key ends, an offset, the order.
+// Any difference of two logs changes the chain: where a key ends, an offset, the order.
 func TestAdvanceTellsLogsApart(t *testing.T) {
 	seen := map[Position]string{}
 	for name, p := range map[string]Position{

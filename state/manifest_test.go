@@ -64,8 +64,8 @@ func TestManifestGolden(t *testing.T) {
 	}
 }
 
-// A manifest of version 1 stays readable for ever, and takes any record for its
-// last: it does not know. The file was made by the program that wrote version 1.
+// A manifest of version 1 stays readable for ever. Any record follows its position. The
+// file was made by the program that wrote version 1.
 func TestManifestOfVersion1(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "manifest-v1.golden"))
 	if err != nil {
@@ -146,9 +146,9 @@ func TestManifestTime(t *testing.T) {
 	}
 }
 
-// Decoding never panics, and what it accepts encodes to the same bytes, or, of
-// version 1, to bytes that decode to the same. The sum at the end would reject
-// nearly all that a fuzzer makes, so it is put right.
+// Decoding never panics, and what it accepts encodes to the same bytes, or, of version
+// 1, to bytes that decode to the same. The test corrects the hash at the end, which
+// would reject nearly all of a fuzzer's inputs.
 func FuzzManifest(f *testing.F) {
 	for _, c := range []*Checkpoint{sample(), {}, {Model: []byte("x"), Config: []byte("{}")}} {
 		m, _ := Split(c)

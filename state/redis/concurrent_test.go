@@ -50,8 +50,8 @@ func TestReadersAmidTrimming(t *testing.T) {
 	})
 }
 
-// Two writers race for real: whoever took last wins, the other is told so, and
-// nothing of the loser's is left in the head.
+// Two writers race. The last one to take the partition wins. The other one gets an
+// error, and nothing of it is in the head.
 func TestWritersRace(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		var writers sync.WaitGroup
@@ -100,8 +100,8 @@ func TestWritersRace(t *testing.T) {
 	})
 }
 
-// The connection breaks after any number of bytes of Redis' replies. Whatever the
-// first try came to, the second one succeeds, and there is one version.
+// The connection breaks after any number of bytes of Redis' replies. The second attempt
+// always succeeds, and there is one version.
 func TestSaveSurvivesBrokenConnections(t *testing.T) {
 	m := miniredis.RunT(t)
 	srv := connect(t, m.Addr(), m.FastForward)
@@ -147,8 +147,8 @@ func saveThrough(t *testing.T, addr, model string, c *state.Checkpoint) error {
 	return err
 }
 
-// cutAfter listens, passes connections on to addr, and breaks them all after so
-// many bytes of replies, as a network does that goes away.
+// cutAfter is a proxy to addr that breaks all connections after a number of bytes of
+// replies.
 func cutAfter(t *testing.T, addr string, replies int) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -27,8 +27,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	guarded := miniredis.RunT(t)
 	guarded.RequireUserAuth("learner", "right")
 	open := miniredis.RunT(t)
-	// Nobody listens where a connection begins, and nobody else gets its port while
-	// it lasts if it asked for an address of its own.
+	// No server listens at the local address of a connection, and no one else gets its
+	// port while the connection lasts.
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	nobody, err := from.Dial("tcp", open.Addr())
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 type server struct {
 	addr  string
 	model string
-	plain *redis.Client              // to look past the store
+	plain *redis.Client              // to read and write keys directly
 	pass  func(period time.Duration) // lets time pass, as far as it makes keys expire
 }
 
@@ -60,7 +60,7 @@ func connect(t testing.TB, addr string, pass func(time.Duration)) server {
 	return srv
 }
 
-// age brings the end of every key that has one nearer.
+// age shortens the time to live of every key that has one.
 func (srv server) age(t testing.TB, period time.Duration) {
 	t.Helper()
 	ctx := context.Background()
@@ -103,7 +103,7 @@ func (srv server) keys(t testing.TB, pattern string) []string {
 	return keys
 }
 
-// open returns a store on the server, with what a test wants to change.
+// open returns a store on the server, with a test's changes to its Config.
 func (srv server) open(t testing.TB, change func(*Config)) *Store {
 	t.Helper()
 	cfg := Config{Addr: srv.addr, Model: srv.model}

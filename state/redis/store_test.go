@@ -130,7 +130,7 @@ func TestSaveAgain(t *testing.T) {
 		if third := save(t, s, other); third == first {
 			t.Error("the same position under another configuration was taken for the same save")
 		}
-		// The chunks are shared, not counted twice for one version.
+		// Equal chunks are shared and counted once for a version.
 		want := map[string]int{}
 		for _, c := range mustSplit(checkpoint(epoch, 10, "a")) {
 			want[fmt.Sprintf("%x", c.Name)] = 2
@@ -194,7 +194,7 @@ func TestSaveUploadsWhatChanged(t *testing.T) {
 		before := map[string]bool{}
 		for _, key := range srv.keys(t, "0:chunk:*") {
 			before[key] = true
-			// Whoever writes it again brings the mark's removal.
+			// Writing the chunk again would remove this time to live.
 			if err := srv.plain.Expire(t.Context(), key, time.Hour).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -311,7 +311,7 @@ func TestLoadInWindows(t *testing.T) {
 	})
 }
 
-// A widest is a client's hook that notes the largest pipeline.
+// A widest is a client's hook that records the largest pipeline.
 type widest struct{ commands int }
 
 func (w *widest) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -323,8 +323,8 @@ func (w *widest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// Damage in Redis: the reader falls back, says so, and the writer can go on from
-// there and mends what it can.
+// After damage in Redis, Load returns an older version and logs that. The writer goes
+// on from there and repairs what it can.
 func TestLoadFallsBack(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, srv server, s *Store){
 		"chunk lost": func(t *testing.T, srv server, s *Store) {
@@ -359,7 +359,7 @@ func TestLoadFallsBack(t *testing.T) {
 				}
 				mustContain(t, log.String(), "level=WARN", "version=3", "before=2", "corrupt")
 
-				// It comes from behind the head, and makes the same bytes again.
+				// It begins before the head and makes the same bytes again.
 				save(t, s, checkpoint(epoch, 25, "a"))
 				save(t, s, checkpoint(epoch, 30, "ac"))
 				fresh := srv.open(t, nil)
@@ -372,7 +372,7 @@ func TestLoadFallsBack(t *testing.T) {
 	}
 }
 
-// A chunk that decayed is written anew by the next save that names it.
+// The next save that names a damaged chunk writes it again.
 func TestSaveMends(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
@@ -395,8 +395,8 @@ func TestSaveMends(t *testing.T) {
 	})
 }
 
-// A chunk that never changes, and that is altered while its writer lives, is
-// written anew as well, within so many saves.
+// A chunk that never changes, and that is damaged while its writer runs, is written
+// again within compareEvery saves.
 func TestSaveMendsInTime(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
@@ -442,8 +442,7 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// Keys that are deleted as Load advises are all of the partition's, and none of
-// another one's.
+// Load's advice deletes all keys of the partition, and none of another one.
 func TestMadeAnewAsAdvised(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
@@ -491,7 +490,7 @@ func TestMadeAnewAsAdvised(t *testing.T) {
 	})
 }
 
-// What is trimmed while somebody reads it can still be read, until the grace ends.
+// A trimmed version can still be read until the grace ends.
 func TestTrimmingSparesReaders(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
