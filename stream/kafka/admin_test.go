@@ -124,7 +124,7 @@ func TestLastRecordWanted(t *testing.T) {
 			t.Errorf("among the last %d: offset %d, %v, %v; want %d", c.most, r.Offset, ok, err, c.want)
 		}
 	}
-	// Far behind the end, over several windows, each bound to the offset.
+	// The wanted record is several windows before the end.
 	if err := p.Publish(t.Context(), numbered(name, n, 1500, 9)...); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,7 @@ func TestLastRecordWanted(t *testing.T) {
 	}
 }
 
-// A cluster that takes the better part of a second for each answer is slow, not
-// out of reach.
+// A cluster that takes nearly a second for each answer is slow, not unreachable.
 func TestSlowCluster(t *testing.T) {
 	t.Parallel()
 	var busy sync.RWMutex
@@ -183,7 +182,7 @@ type slowConn struct {
 	cut  context.CancelFunc
 }
 
-// Write takes its time, unless the connection is closed.
+// Write is slow, unless the connection is closed.
 func (c *slowConn) Write(b []byte) (int, error) {
 	c.busy.RLock()
 	defer c.busy.RUnlock()

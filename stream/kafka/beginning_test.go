@@ -7,8 +7,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// Who has absorbed nothing begins with what is left of the log, and is told that
-// it is not all.
+// A handler without a position begins with the rest of the log. A warning says that
+// records are missing.
 func TestABeginningThatIsGoneIsSaid(t *testing.T) {
 	cfg, name := withoutBeginning(t)
 	told := make(chan struct{}, 1)

@@ -12,7 +12,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// words returns n bytes that compress as text does.
+// words returns n bytes that compress like text.
 func words(n int, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var b bytes.Buffer
@@ -134,7 +134,7 @@ func BenchmarkWriteToRead(b *testing.B) {
 	b.ReportMetric(float64(first.Microseconds())/1000, "ms-to-first")
 }
 
-// A signal handler says when records arrived.
+// A signal handler reports the arrival of records.
 type signal chan<- struct{}
 
 func (s signal) Position() (int64, bool)     { return 0, false }

@@ -21,7 +21,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// hooked is a keeper's handler with a Handle of the test's own in front.
+// hooked is a keeper's handler that calls a test's Handle first.
 func (k *keeper) hooked(who string, handle func(ctx context.Context, partition int, batch []kafka.Record) error) func(context.Context, int) (kafka.Handler, error) {
 	open := k.open(who)
 	return func(ctx context.Context, partition int) (kafka.Handler, error) {
@@ -220,8 +220,8 @@ func compacted(t *testing.T, cfg kafka.Config, name string) {
 	}
 }
 
-// A partition whose leader cannot be reached is no reason not to read the others,
-// also when they have holes that must be told from gaps.
+// If one partition's leader cannot be reached, the others are read, even if they have
+// holes that must be distinguished from gaps.
 func TestOthersReadWithoutALeader(t *testing.T) {
 	var listening atomic.Int64
 	var deafness atomic.Bool
@@ -270,7 +270,7 @@ func TestOthersReadWithoutALeader(t *testing.T) {
 	}
 }
 
-// A deaf listener hangs up on everybody from a certain moment.
+// A deaf listener closes every connection from a certain moment on.
 type deaf struct {
 	net.Listener
 	now *atomic.Bool
@@ -388,7 +388,7 @@ func TestJoinedWithoutPartition(t *testing.T) {
 	ended := make(chan error, 2)
 	both := make([]*kafka.Consumer, 2)
 	for i := range both {
-		// The group says that it gives partitions at the latest in this line.
+		// When this line is logged, the group has assigned its partitions.
 		assigned := make(chan struct{}, 10)
 		log := slog.New(lineHandler{"kafka: partitions assigned", assigned})
 		base := cfg
@@ -424,7 +424,7 @@ func TestJoinedWithoutPartition(t *testing.T) {
 	}
 }
 
-// A lineHandler tells of each line in the log with a certain message.
+// A lineHandler reports each log line with a certain message.
 type lineHandler struct {
 	message string
 	seen    chan<- struct{}
@@ -443,8 +443,8 @@ func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// withoutBeginning starts a broker with a topic of one partition whose first hundred
-// records retention has removed, and which has ten behind them.
+// withoutBeginning starts a broker with a topic of one partition. Retention has removed
+// its first hundred records; ten are left.
 func withoutBeginning(t *testing.T) (cfg kafka.Config, name string) {
 	t.Helper()
 	fake, cfg := fakeCluster(t)
@@ -465,7 +465,7 @@ func withoutBeginning(t *testing.T) (cfg kafka.Config, name string) {
 	return cfg, name
 }
 
-// fakeCluster starts a kfake of the test's own, for what only it can do.
+// fakeCluster starts a kfake for one test, for features that only kfake has.
 func fakeCluster(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, kafka.Config) {
 	t.Helper()
 	fake, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)

@@ -19,8 +19,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// The tests run on the embedded broker; HAMLET_KAFKA=host:port runs those that
-// do not stop it on a real one as well.
+// The tests run on the embedded broker. With HAMLET_KAFKA=host:port, those that do not
+// stop the broker run on a real one too.
 func TestMain(m *testing.M) {
 	leak.Main(m)
 }
@@ -94,7 +94,7 @@ func numbered(topic string, first, n, keys int) []kafka.Record {
 	return records
 }
 
-// A keeper is the saved state of a topic: what survives handlers.
+// A keeper is the saved state of a topic, which outlives handlers.
 type keeper struct {
 	mu    sync.Mutex
 	next  map[int]int64
@@ -180,7 +180,7 @@ func (h *handler) Follows(last kafka.Record) bool {
 	return same
 }
 
-// sameContent compares what a record is about; a nil key or value is an empty one.
+// sameContent compares key, value and headers. A nil key or value equals an empty one.
 func sameContent(a, b *kafka.Record) bool {
 	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
 		slices.EqualFunc(a.Headers, b.Headers, func(a, b kafka.Header) bool {

@@ -11,8 +11,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// An assignment of a generation that has ended opens no handler: nobody would
-// wait for it.
+// A generation that has ended opens no handler, because nobody would wait for it.
 func TestAssignmentOfAnEndedGeneration(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -23,7 +22,7 @@ func TestAssignmentOfAnEndedGeneration(t *testing.T) {
 	m.readPartition(t.Context(), ended, nil, 0)
 }
 
-// A failing reader fails at the moment at which the poll ends.
+// A failing reader fails at the moment when the poll ends.
 type failing struct{ err error }
 
 func (f failing) Stats() kafkago.ReaderStats { return kafkago.ReaderStats{} }

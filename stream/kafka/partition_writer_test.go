@@ -10,7 +10,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// Each call doubts for itself whether a topic is there.
+// Each call has its own grace period for an unknown topic.
 func TestDoubtIsNotInherited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPartitionWriter(topicPartition{}, &Config{}, nil)

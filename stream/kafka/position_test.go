@@ -15,8 +15,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// A topic that was deleted, created again and filled beyond the position is
-// another log, though it has the same offsets.
+// A topic that was deleted, created again and filled beyond the position is another
+// log, although it has the same offsets.
 func TestReplacedTopic(t *testing.T) {
 	_, cfg := fakeCluster(t)
 	const name = "t"
@@ -65,8 +65,8 @@ func remove(t *testing.T, cfg kafka.Config, name string) {
 	}
 }
 
-// The record before the position is asked about as it was handed over, whatever
-// is in it and wherever in its batch it is, once for each assignment.
+// Follows gets the record before the position as Handle got it, once for each
+// assignment, with any content and anywhere in its batch.
 func TestFollowsTheSameLog(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
@@ -109,7 +109,7 @@ func TestFollowsTheSameLog(t *testing.T) {
 	}
 }
 
-// What retention has taken cannot be compared, and is no reason to stop.
+// A record that retention deleted cannot be compared, so the consumer goes on.
 func TestFollowsAfterRetention(t *testing.T) {
 	cfg, name := withoutBeginning(t)
 	k := newKeeper()
@@ -124,7 +124,7 @@ func TestFollowsAfterRetention(t *testing.T) {
 	}
 }
 
-// Nor can what compaction has taken.
+// The same holds for a record that compaction removed.
 func TestFollowsAfterCompaction(t *testing.T) {
 	fake, cfg := fakeCluster(t)
 	const name = "compacted"
@@ -163,8 +163,7 @@ func TestFollowsAfterCompaction(t *testing.T) {
 	}
 }
 
-// A broker that hangs up, or that says for a moment that it has no such offset, is
-// asked again.
+// The request is repeated after a closed connection or a passing out-of-range error.
 func TestFollowsWhenTheBrokerIsBackAgain(t *testing.T) {
 	fake, cfg := fakeCluster(t)
 	const name = "t"

@@ -145,7 +145,7 @@ func TestUnknownTopic(t *testing.T) {
 	}
 }
 
-// A topic created after the producer has cached the cluster's picture must do.
+// A topic can be created after the producer has cached the cluster's metadata.
 func TestTopicCreatedLater(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
@@ -194,7 +194,7 @@ func TestPublishConcurrently(t *testing.T) {
 	}
 }
 
-// One caller's end must not take another's records with it.
+// A cancelled call must not remove another call's records.
 func TestCancelledPublishLeavesOthersAlone(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
@@ -329,7 +329,7 @@ func ExampleProducer() {
 	// Output: acknowledged: true
 }
 
-// Whether a topic can be reached is asked over the connections that there are.
+// Reach uses the existing connections.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	var dialled atomic.Int64
@@ -354,8 +354,8 @@ func TestReach(t *testing.T) {
 	for range 20 {
 		reach()
 	}
-	// Two ends of two partitions are asked for at a time; none asks on a new connection
-	// once there are as many.
+	// Reach sends four requests at a time: two ends of two partitions. It opens no more
+	// connections than that.
 	if n := dialled.Load(); n > before+4 {
 		t.Errorf("%d connections, %d more than before; want at most 4 more", n, n-before)
 	}

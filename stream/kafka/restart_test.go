@@ -13,8 +13,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// The broker goes away and comes back on its port, three times, under a producer
-// and a consumer. What was acknowledged is in the log, in order, and is read.
+// The broker restarts three times on its port while a producer and a consumer run.
+// Acknowledged records are in the log, in order, and are read.
 func TestBrokerRestarts(t *testing.T) {
 	dir := t.TempDir()
 	addr := loopback.Hold(t)
@@ -100,7 +100,7 @@ func TestBrokerRestarts(t *testing.T) {
 	t.Logf("%d records, %d of them twice", len(k.taken[0]), twice)
 }
 
-// A broker that lost everything is not the one that the state came from.
+// A broker that lost all records ends Run with ErrBehind.
 func TestBrokerComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	options := embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}}

@@ -15,7 +15,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// A closer's Close fails as often as it is told to.
+// A closer's Close fails a set number of times.
 type closer struct {
 	kafka.Handler
 	close func(context.Context) error
@@ -25,9 +25,8 @@ func (c closer) Close(ctx context.Context) error {
 	return errors.Join(c.close(ctx), c.Handler.Close(ctx))
 }
 
-// A save that fails when a partition is taken away is no reason to leave the
-// group: the next owner reads the log from the state that is saved, and the
-// process that failed would fail all others, one rebalance each.
+// A save that fails when a partition is revoked does not end Run: the next owner reads
+// the log from the saved state. If it did, each rebalance could end another process.
 func TestCloseErrorSurvivesRebalance(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 2)
@@ -105,15 +104,15 @@ func TestDrainPassed(t *testing.T) {
 	}
 }
 
-// An unhurried handler's Close looks at no deadline: the one that a short Drain
-// gives it may have passed before it runs.
+// An unhurried handler's Close ignores its deadline, which may have passed before it
+// runs.
 type unhurried struct{ kafka.Handler }
 
 func (u unhurried) Close(ctx context.Context) error {
 	return u.Handler.Close(context.WithoutCancel(ctx))
 }
 
-// What a handler holds when it is asked to stop is finished, under a deadline.
+// After a request to stop, a handler finishes its batch, under a deadline.
 func TestDrain(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
@@ -181,7 +180,7 @@ func (i idler) Idle(ctx context.Context) error {
 	return nil
 }
 
-// Stopping is prompt though the broker is gone and the group waits for it.
+// Stopping is prompt even if the broker is gone and the group waits for it.
 func TestStopWithoutBroker(t *testing.T) {
 	broker, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
