@@ -81,7 +81,7 @@ func checkReduce(t *testing.T, raw []byte) {
 	if len(raw) < maxGap { // nothing is cut, and only what is not text goes
 		want, got := Parse(raw), Parse(reduced)
 		if bytes.Contains(bytes.ToLower(raw), []byte("x-hamlet-bytes")) {
-			// A forged record goes, and a stray line before it with it.
+			// A forged record is removed, with a stray line before it.
 			got.Raw, got.Reason = want.Raw, want.Reason
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -18,8 +18,7 @@ const (
 	modelText = 8000
 )
 
-// A view is what a model learns from, but for the counts that Reduce may lose
-// where it gives a structure up.
+// A view is what a model learns from, except the counts that summary may lose.
 type view struct{ Head, Subject, Text string }
 
 func viewOf(m Message) view {
@@ -38,7 +37,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkView checks that Reduce takes nothing from a model that it reads.
+// checkView checks that Reduce removes nothing that a model reads.
 func checkView(t failer, raw []byte) {
 	t.Helper()
 	reduced, err := Reduce(raw)
@@ -144,8 +143,7 @@ func TestSubjectFarDown(t *testing.T) {
 	}
 }
 
-// TestForgedRecords checks that no forged record leaves the range of what a
-// message can hold.
+// TestForgedRecords checks that a forged record cannot exceed MaxSize.
 func TestForgedRecords(t *testing.T) {
 	for _, c := range []struct {
 		raw  []byte
@@ -166,7 +164,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// TestSummary checks that a structure given up leaves the facts as they count.
+// TestSummary checks that summary keeps the counts that a model reads.
 func TestSummary(t *testing.T) {
 	raw := manyParts(400, func(i int) string {
 		boundary := fmt.Sprint(i, strings.Repeat("x", 900))

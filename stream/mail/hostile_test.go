@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// repeat fills n bytes with what f gives.
+// repeat fills n bytes with f's results.
 func repeat(n int, f func(i int) string) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {
@@ -100,10 +100,9 @@ func nested(depth int) []byte {
 	return b.Bytes()
 }
 
-// TestHostileWork checks that work does not grow with the square of the length.
-// Where it is linear, 1 MiB takes 20 ms at the most; a million steps of 1 ns
-// for every byte would take a quarter of an hour. Between the two there is room
-// for a busy machine and the race detector.
+// TestHostileWork checks that work does not grow with the square of the length. Linear
+// work takes at most 20 ms for 1 MiB. Quadratic work of 1 ns a step would take a
+// quarter of an hour. The limit allows for a busy machine and the race detector.
 func TestHostileWork(t *testing.T) {
 	const limit = 20 * time.Second
 	for name, raw := range hostile(1 << 20) {

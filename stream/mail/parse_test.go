@@ -219,8 +219,8 @@ func outlineByLibrary(raw []byte) (outline, error) {
 	return o, err
 }
 
-// TestCorpusAgainstLibrary compares the structure and the plain texts with
-// go-message, wherever that reads a message to its end.
+// TestCorpusAgainstLibrary compares structure and plain texts with go-message, for all
+// messages that go-message can read.
 func TestCorpusAgainstLibrary(t *testing.T) {
 	compared, refused := 0, 0
 	for _, m := range corpus(t) {
