@@ -149,8 +149,7 @@ func TestAlertsAreStoredOnce(t *testing.T) {
 	}
 }
 
-// Publishing waits for a server that is not there, and says so when its time is
-// over.
+// Publish waits for a server, and its error says so when ctx ends.
 func TestAlertsWaitForTheServer(t *testing.T) {
 	dir, port := t.TempDir(), heldPort(t)
 	s := startJetStream(t, dir, port, nil)
@@ -201,8 +200,7 @@ func TestAlertsAfterTheStreamWasDeleted(t *testing.T) {
 	}
 }
 
-// A stream that somebody else made gets what alerts cannot do without, and keeps
-// the rest.
+// Prepare changes an existing stream only where alerts need it.
 func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
 	conn := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
 	js, err := jetstream.New(conn)
@@ -267,7 +265,7 @@ func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
 	}
 }
 
-// What no waiting will mend is an error at once, which says what to do.
+// A lasting fault is an error at once, which says what to do.
 func TestAlertsThatCannotBePublished(t *testing.T) {
 	user := func(name string, publish, subscribe []string) *server.User {
 		return &server.User{Username: name, Password: "x", Permissions: &server.Permissions{
@@ -357,8 +355,7 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 	}
 }
 
-// What a server refuses the connection otherwise, or refused it before, is not why
-// an answer is late.
+// A refusal of other subjects, or an earlier one, does not explain a late answer.
 func TestAlertsBesideOtherRefusals(t *testing.T) {
 	s := startJetStream(t, t.TempDir(), server.RANDOM_PORT, func(o *server.Options) {
 		o.Users = []*server.User{{Username: "u", Password: "x", Permissions: &server.Permissions{
@@ -406,7 +403,7 @@ func TestAlertsBesideOtherRefusals(t *testing.T) {
 		})
 	}
 
-	// A fresh refusal of what it asks is, however little time there was after it.
+	// A new refusal of our subjects does, even without time left.
 	other := alert(1)
 	other.Model = "billing"
 	refused := make(chan struct{})
@@ -417,7 +414,7 @@ func TestAlertsBesideOtherRefusals(t *testing.T) {
 	}
 }
 
-// A deadline is a context whose time is over when an event comes.
+// A deadline is a context that ends at an event.
 type deadline struct {
 	context.Context
 	over <-chan struct{}
@@ -434,7 +431,7 @@ func (d deadline) Err() error {
 	}
 }
 
-// Publishers at once make one stream and each alert once.
+// Concurrent publishers create one stream and store each alert once.
 func TestAlertsFromSeveralLearners(t *testing.T) {
 	s := startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil)
 	const learners, n = 4, 10

@@ -16,10 +16,10 @@ import (
 // 4 KiB, about what SpamAssassin's mean is.
 var benchmarkMail = []byte(letter + strings.Repeat("The quick brown fox jumps over the lazy dog.\r\n", 88))
 
-// BenchmarkRoundTrip asks the service, with a scorer that does nothing, and a
-// bare subscription that echoes, in turn: on one server, over the same
-// connections, in the same milliseconds. What score costs more is what the
-// service costs: micro, the queue, reducing the mail, JSON.
+// BenchmarkRoundTrip asks the service, with a scorer that does nothing, and a bare
+// subscription that echoes, in turn: on one server, over the same connections, in the
+// same milliseconds. The difference is the cost of the service: micro, the queue,
+// reducing the mail, JSON.
 func BenchmarkRoundTrip(b *testing.B) {
 	server := startServer(b)
 	serving, asking := connect(b, server), connect(b, server)
@@ -44,8 +44,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	report(b, "echo", echoes)
 }
 
-// BenchmarkScore and BenchmarkEcho are the two halves of BenchmarkRoundTrip on
-// their own.
+// BenchmarkScore and BenchmarkEcho are the two parts of BenchmarkRoundTrip.
 func BenchmarkScore(b *testing.B) {
 	server := startServer(b)
 	serve(b, connect(b, server), scorer{}, nats.ServiceConfig{})

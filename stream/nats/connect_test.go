@@ -60,7 +60,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	}
 }
 
-// What is no address may still hold a password, in any part of it.
+// A text that is not an address may contain a password anywhere.
 func TestErrorsKeepPasswords(t *testing.T) {
 	for _, address := range []string{
 		"nats://user:s3cret@127.0.0.1:notaport",

@@ -18,9 +18,9 @@ import (
 
 var models atomic.Int64
 
-// The publisher of alerts obeys the laws of all publishers: on a server in this
-// process and, if the environment variable HAMLET_NATS names one, on a real one.
-// There each law has a model of its own, because the stream holds others' alerts.
+// The publisher of alerts obeys the laws of all publishers: on a server in this process
+// and, if the environment variable HAMLET_NATS names one, on a real one. There each law
+// uses its own model, because the stream has other alerts too.
 func TestAlertsLaws(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		alerttest.Run(t, func(t *testing.T) alerttest.Subject {

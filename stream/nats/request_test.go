@@ -6,9 +6,9 @@ import (
 	"hamlet/stream"
 )
 
-// FuzzDecodeRequest: nothing that arrives makes the decoder panic, what it
-// takes is valid to the last event and stays within its bound, and what it
-// refuses has a code of the contract and a text that fits in a header.
+// FuzzDecodeRequest: no input makes the decoder panic. All events that it accepts are
+// valid, at most maxBatch. An error has a documented code and a text that fits in a
+// header.
 func FuzzDecodeRequest(f *testing.F) {
 	for _, seed := range []struct{ contentType, data string }{
 		{"message/rfc822", "From: a@example.org\r\nSubject: hello\r\n\r\nHow are you?\r\n"},

@@ -276,7 +276,7 @@ func TestOverloadOfBytes(t *testing.T) {
 	}
 }
 
-// What waited longer than the timeout isn't worked on any more.
+// A request that waited longer than the timeout is not processed.
 func TestLateRequestsAreShed(t *testing.T) {
 	// A machine that takes longer than this to begin with a request sheds the first
 	// one, too: then the time for it was too short.
