@@ -37,7 +37,7 @@ func alerts() []Alert {
 	return []Alert{noise, eval, concept, covariate}
 }
 
-// The golden file is what subscribers parse. It is written anew by
+// Subscribers parse the golden file's format. To rewrite it:
 //
 //	UPDATE=1 go test -run TestAlertGolden ./stream
 func TestAlertGolden(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMessageIDsOfAlerts(t *testing.T) {
 	}
 }
 
-// What is no finite number, or no share, never reaches the wire.
+// A number that is not finite or not from 0 to 1 is never published.
 func TestAlertsThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		want   string

@@ -48,8 +48,8 @@ func TestHeadersFillInAndMustAgree(t *testing.T) {
 	}
 }
 
-// Who names no source and no tenant comes from the default ones, also by way of
-// a record, and an empty attribute is none.
+// An event without source and tenant gets the default ones, also in a record. An empty
+// attribute counts as absent.
 func TestDefaultsOfRecords(t *testing.T) {
 	e := Event{ID: "a", Label: Ham, Body: Body{Kind: Text, Text: "x"}}
 	value, headers, err := e.EncodeRecord()
@@ -98,7 +98,7 @@ func TestDeadLetterTwice(t *testing.T) {
 	}
 }
 
-// Reasons go into logs and topics that more people read than the mail.
+// Reasons go into logs and topics, which more people read than the mail.
 func TestReasonsQuoteNoValues(t *testing.T) {
 	const secret = "ann@example.org"
 	full := `{"id":"b","source":"s","tenant":"t","label":"ham","text":"x"}`

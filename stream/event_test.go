@@ -118,7 +118,7 @@ func TestDecodeJSONList(t *testing.T) {
 	for in, want := range map[string]string{
 		`[]`:                          "",
 		` [` + one + `,` + one + `] `: "",
-		// What is behind the limit is not looked at.
+		// Elements beyond the limit are not decoded.
 		`[` + one + `,` + one + `,` + one + `,***`: "more than 2 events",
 		`[` + one + `,{}`:                          "ends too early",
 		`[` + one + `,{"x":1},***`:                 `[1]: event in JSON: unknown field "x"`,
@@ -187,8 +187,8 @@ func TestValidateNamesEverything(t *testing.T) {
 	}
 }
 
-// A time is refused where it comes in, not by the learner long after the answer
-// 202: what is valid goes through every encoding.
+// A bad time is refused by Validate, not by the learner after the answer 202. A valid
+// time survives every encoding.
 func TestTimesOfTheWire(t *testing.T) {
 	for text, valid := range map[string]bool{
 		"0000-12-31T23:59:59Z":      false,

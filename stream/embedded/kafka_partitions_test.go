@@ -9,7 +9,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// A misprint in a number of partitions is refused, each time; the broker goes on.
+// A huge number of partitions is refused each time, and the broker goes on.
 func TestKafkaRefusesTooManyPartitions(t *testing.T) {
 	t.Parallel()
 	k, cfg := startTestKafka(t, KafkaOptions{Topics: []string{"events"}})

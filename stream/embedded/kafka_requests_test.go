@@ -10,8 +10,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// garbage is what reaches an open port: other protocols, and requests of Kafka's
-// that are none.
+// garbage is what an open port may receive: other protocols, and broken requests of
+// Kafka's.
 var garbage = map[string]string{
 	"HTTP":            "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	"TLS":             "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -62,8 +62,8 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// FuzzRequests: what is let through does not depend on how the bytes were cut,
-// and a stream of good requests passes.
+// FuzzRequests: the accepted bytes do not depend on how they were cut, and good
+// requests pass.
 func FuzzRequests(f *testing.F) {
 	f.Add([]byte(request+request), uint8(3))
 	for _, sent := range garbage {
@@ -74,8 +74,8 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// sameForEveryCut fails t if what follow says of the bytes sent to a new C, or what
-// it leaves behind, depends on how they were cut, or on a good message before them.
+// sameForEveryCut fails t if follow's results for a new C, or the C itself afterwards,
+// depend on how the bytes were cut, or on a good message before them.
 func sameForEveryCut[C comparable](t *testing.T, good string, sent []byte, cut int, follow func(*C, []byte) error) {
 	t.Helper()
 	var whole, pieces, behind C

@@ -155,7 +155,7 @@ func TestKafkaErrorsSayWhatToDo(t *testing.T) {
 		t.Errorf("port taken: %v", err)
 	}
 	dir := t.TempDir()
-	// A start that fails gives the directory back.
+	// A start that fails unlocks the directory.
 	if _, err = StartKafka(KafkaOptions{Dir: dir, Addr: taken.Addr().String()}); err == nil {
 		t.Error("started on a port that is taken")
 	}
@@ -217,12 +217,12 @@ func TestLockDir(t *testing.T) {
 	}
 }
 
-// killDir, in the environment, makes this test binary the process to be killed.
+// The environment variable killDir makes this test binary the process to be killed.
 const killDir = "HAMLET_TEST_KILL_DIR"
 
-// TestKafkaToBeKilled is the process that TestKafkaSurvivesKill starts. It
-// publishes consecutive numbers, says which are acknowledged, and goes on until
-// it is killed; in any other run it does nothing.
+// TestKafkaToBeKilled is the process that TestKafkaSurvivesKill starts. It publishes
+// consecutive numbers and prints the acknowledged ones until it is killed. In any other
+// run it does nothing.
 func TestKafkaToBeKilled(t *testing.T) {
 	dir := os.Getenv(killDir)
 	if dir == "" {
@@ -272,7 +272,7 @@ func TestKafkaSurvivesKill(t *testing.T) {
 			if n, ok := strings.CutPrefix(last, "acknowledged "); ok {
 				atLeast, _ = strconv.ParseInt(n, 10, 64)
 				if printed++; printed == 300 {
-					child.Process.Kill() // SIGKILL; what it still says is read
+					child.Process.Kill() // SIGKILL; its last output is still read
 				}
 			}
 		}
@@ -297,7 +297,7 @@ func TestKafkaSurvivesKill(t *testing.T) {
 	t.Logf("%d records, %d acknowledged, over three kills", len(got), atLeast)
 }
 
-// BenchmarkStartKafka measures from nothing to the first record of a group.
+// BenchmarkStartKafka measures the time from the start to a group's first record.
 func BenchmarkStartKafka(b *testing.B) {
 	for b.Loop() {
 		k, err := StartKafka(KafkaOptions{Topics: []string{"t"}})

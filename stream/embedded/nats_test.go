@@ -57,7 +57,7 @@ func TestNATSAnswers(t *testing.T) {
 	}
 }
 
-// What JetStream acknowledged is there after a restart, and known as a duplicate.
+// An acknowledged message survives a restart, and a copy of it is still a duplicate.
 func TestNATSKeepsStreams(t *testing.T) {
 	dir := t.TempDir()
 	ctx := t.Context()

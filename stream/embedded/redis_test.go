@@ -77,7 +77,7 @@ func ok(t *testing.T, commands ...redis.Cmder) {
 	}
 }
 
-// Every type comes back after a restart, with what time it has left.
+// Every type is there after a restart, with the rest of its time to live.
 func TestRedisKeepsData(t *testing.T) {
 	dir := t.TempDir()
 	ctx := t.Context()
@@ -185,7 +185,7 @@ func TestRedisSnapshotsWhenChanged(t *testing.T) {
 	})
 }
 
-// pass lets the time of a synctest bubble go by.
+// pass advances the clock of a synctest bubble.
 func pass(t *testing.T, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -193,7 +193,7 @@ func pass(t *testing.T, d time.Duration) {
 	synctest.Wait()
 }
 
-// Snapshots fall between commands, never amid a script, while writers go on.
+// Snapshots are taken between commands, never within a script, while writers go on.
 func TestRedisSnapshotIsOneMoment(t *testing.T) {
 	dir := t.TempDir()
 	r := startTestRedis(t, RedisOptions{Dir: dir})
@@ -259,8 +259,8 @@ func TestRedisErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// A damaged snapshot is an error that names the file, whatever byte is wrong, and
-// is left as it is.
+// Any wrong byte in a snapshot is an error that names the file. The file is not
+// changed.
 func TestRedisDamagedSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	r := startTestRedis(t, RedisOptions{Dir: dir})
@@ -331,7 +331,7 @@ func FuzzRedisSnapshot(f *testing.F) {
 		f.Add(b.Bytes()[:b.Len()-8])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// A fuzzer would not find a sum that fits.
+		// A fuzzer would not find the right sum.
 		b := binary.BigEndian.AppendUint64(bytes.Clone(body), xxhash.Sum64(body))
 		var s snapshot
 		if err := s.UnmarshalBinary(b); err != nil {
@@ -371,7 +371,7 @@ func BenchmarkRedisSnapshot(b *testing.B) {
 	}
 }
 
-// What a process that was killed was writing is removed by the next one.
+// A killed process's unfinished file is removed by the next process.
 func TestRedisRemovesUnfinishedSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, "redis.snapshot.123.tmp")

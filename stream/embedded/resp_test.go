@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// noCommands are what reaches an open port: other protocols, and what looks like
-// Redis' and is not.
+// noCommands are what an open port may receive: other protocols, and broken Redis
+// commands.
 var noCommands = map[string]string{
 	"HTTP":                 "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	"TLS":                  "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -68,7 +68,7 @@ func TestRedisClosesConnectionsThatSpeakNoRedis(t *testing.T) {
 	}
 }
 
-// One client that asks and does not read must not stop the others.
+// A client that does not read its replies must not stop the others.
 func TestRedisGivesUpOnClientsThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, end := net.Pipe()
@@ -96,8 +96,8 @@ func TestRedisGivesUpOnClientsThatDoNotRead(t *testing.T) {
 	})
 }
 
-// A command that waits, and one that makes what no snapshot can hold, are refused:
-// the snapshot of the others' data succeeds.
+// Commands that wait, or make values that no snapshot can hold, are refused. So the
+// snapshot succeeds.
 func TestRedisRefusesWhatWouldHarmOthers(t *testing.T) {
 	t.Parallel()
 	r := startTestRedis(t, RedisOptions{Dir: t.TempDir()})
@@ -121,8 +121,8 @@ func TestRedisRefusesWhatWouldHarmOthers(t *testing.T) {
 	}
 }
 
-// FuzzCommands: what is let through does not depend on how the bytes were cut, and
-// a stream of good commands passes.
+// FuzzCommands: the accepted bytes do not depend on how they were cut, and good
+// commands pass.
 func FuzzCommands(f *testing.F) {
 	f.Add([]byte(ping+ping), uint8(3))
 	f.Add([]byte("*2\r\n$3\r\nGET\r\n$0\r\n\r\n"+ping), uint8(0))

@@ -36,7 +36,7 @@ import (
 //	                      sorted set:        4+ member, 8 score (IEEE 754)
 //	end  8    xxHash64 of all bytes before
 //
-// and nothing may follow. Fields and members ascend, so a snapshot has one encoding.
+// Nothing may follow. Fields and members ascend, so a snapshot has one encoding.
 type snapshot struct {
 	keys []snapshotKey
 }

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// slow leaves a goroutine that ends later than goleak looks.
+// slow leaves a goroutine that runs longer than goleak waits.
 type slow struct{ after time.Duration }
 
 func (s slow) Run() int {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A port that is held is refused, listened on, closed and listened on again.
+// A held port refuses connections. A server can listen on it, close and listen again.
 func TestServersInTurn(t *testing.T) {
 	addr := Hold(t)
 	for range 3 {
@@ -35,8 +35,8 @@ func TestServersInTurn(t *testing.T) {
 	}
 }
 
-// A connection that goes out does not get the port, not even one that asks for it:
-// over a free port it would be connected with itself.
+// An outgoing connection does not get the port, even if it asks for it. With a free
+// port it would connect to itself.
 func TestNobodyElseGetsIt(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux gives a port twice to who names it and never to who does not")
