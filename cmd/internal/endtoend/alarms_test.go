@@ -22,9 +22,9 @@ import (
 // denseNames are the columns of writeNoisy's file.
 const denseNames = "x0,x1,x2,x3,x4,x5,x6,x7"
 
-// writeNoisy writes n rows of numbers as CSV, of which from row from on 40 % of
-// the ham is called spam. The classes differ by 1.6 standard deviations in four of
-// eight columns.
+// writeNoisy writes n rows of numbers as CSV. From row from on, 40 % of the ham is
+// labelled spam. The classes differ by 1.6 standard deviations in four of eight
+// columns.
 func writeNoisy(t *testing.T, n, from int) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(11, 12))
@@ -112,8 +112,8 @@ func publishedAlerts(t *testing.T, model string) []stream.Alert {
 	return alerts
 }
 
-// kill −9 of a learner while ensembles are rebuilt, SNRs computed and alarms
-// raised: the model is eval's, and JetStream holds each of eval's alerts once.
+// After kill −9 of a learner that rebuilds ensembles, computes SNRs and raises alarms,
+// the model is eval's and JetStream has each of eval's alerts once.
 func TestKillLearnerDuringRebuilds(t *testing.T) {
 	const n, from, kills = 4000, 2500, 6
 	model, file := modelName(t), writeNoisy(t, n, from)
@@ -185,7 +185,7 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 	}
 }
 
-// hamlet up publishes what eval says, and shows it.
+// hamlet up publishes and shows eval's alerts.
 func TestUpPublishesAlerts(t *testing.T) {
 	const n, from = 2600, 1700
 	model, file := modelName(t), writeNoisy(t, n, from)
@@ -214,8 +214,8 @@ func TestUpPublishesAlerts(t *testing.T) {
 	}
 }
 
-// A learner whose NATS is down starts, learns and saves what no alert waits in; one
-// whose NATS has no JetStream says what to do and ends.
+// A learner without NATS learns, and saves until an alert waits. A learner whose NATS
+// has no JetStream fails with advice.
 func TestLearnerWithoutJetStream(t *testing.T) {
 	model, file := modelName(t), writeMail(t, 100)
 	mustOutput(t, "ingest", ingestFlags(model, file)...)

@@ -68,7 +68,7 @@ func testMain(m *testing.M) int {
 		defer r.Close()
 		kafkaAddr, natsURL, redisAddr = k.Addr(), n.URL(), r.Addr()
 	}
-	// What the commands are told, they are told by flags.
+	// The commands are configured by flags only.
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "HAMLET_") {
 			os.Unsetenv(name)
@@ -77,7 +77,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// modelName returns a model of a test's own.
+// modelName returns a name that only this test uses.
 func modelName(t *testing.T) string {
 	name := strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
 	return name + "-" + run
@@ -116,7 +116,7 @@ func start(t *testing.T, name string, args ...string) *process {
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended is in ProcessState
+		_ = p.cmd.Wait() // ProcessState has the result
 	}()
 	t.Cleanup(func() {
 		p.kill()

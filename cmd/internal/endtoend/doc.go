@@ -1,5 +1,4 @@
-// Package endtoend holds the tests of the whole way: the commands, built and run
-// as processes, between a labelled message and a score. They run against brokers
-// in process or, where HAMLET_KAFKA, HAMLET_NATS and HAMLET_REDIS name them,
-// against real ones; the tests are the same.
+// Package endtoend tests the commands together, as processes, from a labelled message
+// to a score. The brokers are embedded, or the real ones that HAMLET_KAFKA, HAMLET_NATS
+// and HAMLET_REDIS name.
 package endtoend

@@ -2,7 +2,7 @@
 
 package endtoend
 
-// Under the race detector the commands are built with it, too, and slow.
+// With the race detector the commands are built with it too, and are slow.
 func init() {
 	buildFlags = append(buildFlags, "-race")
 	mortal = []string{"--session-timeout", "8s"}

@@ -29,7 +29,7 @@ func produce(t *testing.T, records ...kafka.Record) {
 	}
 }
 
-// deadLetters reads what a topic's records became in the dead-letter topic.
+// deadLetters reads the dead letters of a topic's records.
 func deadLetters(t *testing.T, topic string) map[int64]stream.DeadLetter {
 	t.Helper()
 	out := map[int64]stream.DeadLetter{}
@@ -62,8 +62,8 @@ func vectorProto(id, name string, value float64) []byte {
 	return append(append(e, 0x52, byte(len(v))), v...)
 }
 
-// What no model may learn from ends in the dead-letter topic with its reason and
-// origin; the stream goes on; the counters add up to the offsets.
+// A bad record goes to the dead-letter topic with its reason and origin. Learning goes
+// on, and the counters add up to the offsets.
 func TestWhatCannotBeLearnt(t *testing.T) {
 	model := modelName(t)
 	topic := stream.EventsTopic(model)
@@ -123,7 +123,7 @@ func TestWhatCannotBeLearnt(t *testing.T) {
 	}
 }
 
-// Mail that is broken is read as raw text, learnt and counted.
+// Broken mail is read as raw text, learnt and counted.
 func TestBrokenMailIsLearnt(t *testing.T) {
 	model := modelName(t)
 	random := make([]byte, 5000)
@@ -159,7 +159,7 @@ func TestBrokenMailIsLearnt(t *testing.T) {
 	learner.stop()
 }
 
-// The HTTP endpoint answers 202 only for what Kafka has, and says what is wrong.
+// The HTTP endpoint answers 202 only for events that Kafka has; errors say why.
 func TestEventsOverHTTP(t *testing.T) {
 	model := modelName(t)
 	ingest := start(t, "ingest", "--model", model, "--kafka", kafkaAddr, "--http", "127.0.0.1:0", "--token", "secret")

@@ -46,15 +46,15 @@ func writeMail(t *testing.T, n int) string {
 	return path
 }
 
-// learnerFlags are what a learner of a test's model is started with. Two fifths of
-// its session are what it has for its last save when it is stopped.
+// learnerFlags are the flags of a test's learner. When it is stopped, its last save may
+// take two fifths of its session timeout.
 func learnerFlags(model string, more ...string) []string {
 	return append([]string{"--model", model, "--kafka", kafkaAddr, "--redis", redisAddr, "--table-bits", "14",
 		"--http", "127.0.0.1:0", "--session-timeout", "60s"}, more...)
 }
 
-// mortal makes a learner's session short, so that its partition comes free soon
-// after it was killed.
+// mortal makes a learner's session short, so that Kafka frees its partition soon after
+// a kill.
 var mortal = []string{"--session-timeout", "3s"}
 
 func ingestFlags(model, file string, more ...string) []string {
@@ -82,9 +82,8 @@ func savedSHA256(t *testing.T, model string) string {
 	return fmt.Sprintf("%x", c.ModelSHA256())
 }
 
-// A message goes the whole way: in through ingest, over Kafka into the learner,
-// over Redis into the scorer, and a NATS request gets the probability that the
-// model gives which learnt it. The model is the one that eval makes.
+// Messages go through ingest, Kafka, the learner, Redis and the scorer. A NATS request
+// gets the probability that the learner's model gives. The model equals eval's.
 func TestFromLabelToScore(t *testing.T) {
 	const n = 1200
 	model, file := modelName(t), writeMail(t, n)
@@ -183,7 +182,7 @@ func TestKillUp(t *testing.T) {
 	}
 }
 
-// up --once prints what eval prints, whatever the flags.
+// up --once prints the same as eval, with any flags.
 func TestUpIsEval(t *testing.T) {
 	file := writeMail(t, 800)
 	withdrawals := filepath.Join(t.TempDir(), "withdrawals.jsonl")
@@ -219,7 +218,7 @@ not an event
 	}
 }
 
-// A source that cannot be learnt from at all is a failure, for both alike.
+// eval and up both fail on a source without a single good event.
 func TestNothingToLearnFrom(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bad.jsonl")
 	if err := os.WriteFile(file, []byte("{}\n{}\n"), 0o600); err != nil {
@@ -245,8 +244,7 @@ func TestStopIngest(t *testing.T) {
 func TestExampleConfiguration(t *testing.T) {
 	model, file := modelName(t), writeMail(t, 20)
 	const example = "../../../deploy/hamlet.yaml"
-	// What another flag would not be said about unless every value of the file can
-	// be read.
+	// This error comes only after every value of the file was read.
 	for _, c := range []struct {
 		name, wrong string
 		args        []string
@@ -260,7 +258,7 @@ func TestExampleConfiguration(t *testing.T) {
 			t.Errorf("%s: status %d, %s\nwant 2 and %q", c.name, status, stderr, want)
 		}
 	}
-	// Started, with the servers of this test in place of those that it names.
+	// The services start with this test's servers.
 	own := []string{"--config", example, "--model", model, "--http", "127.0.0.1:0"}
 	for _, c := range []struct {
 		name string

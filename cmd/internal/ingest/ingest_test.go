@@ -62,8 +62,8 @@ func cluster(t *testing.T, partitions int) (kafka.Config, *kafka.Producer) {
 
 var errCrash = errors.New("crash")
 
-// A dying publisher writes so many records and then only every third of the
-// chunk in hand: what a process leaves behind that is killed.
+// A dying publisher writes a number of records, then every third one of its chunk, and
+// fails: the topic looks as after a kill.
 type dying struct {
 	*kafka.Producer
 	left int
@@ -85,9 +85,8 @@ func (d *dying) Publish(ctx context.Context, records ...kafka.Record) error {
 	return errCrash
 }
 
-// After crashes at any place, the topic holds every event of the source, and the
-// first copies of each key's are in the source's order; with one partition all
-// are, and there is no copy.
+// After crashes at any place, the topic has every event of the source. The first copies
+// of a key's events are in order. With one partition there are no copies.
 func TestResumeAfterCrashes(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		t.Run(fmt.Sprintf("partitions=%d", partitions), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// Readiness follows Kafka, and asks it no more often than it must.
+// Readiness follows Kafka and probes it at most once in probeEvery.
 func TestReadinessFollowsKafka(t *testing.T) {
 	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{topic}})
 	if err != nil {
@@ -31,7 +31,7 @@ func TestReadinessFollowsKafka(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.timeout = time.Millisecond // the answer is no, however long it is waited for
+	r.timeout = time.Millisecond // any wait is too short
 	for range maxFailures {
 		if err := r.err; err != nil {
 			t.Errorf("unready too early: %v", err)
@@ -47,7 +47,7 @@ func TestReadinessFollowsKafka(t *testing.T) {
 func TestReadinessIsAskedForOnceAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
-		answers := []bool{false, true, false, false, true, false, false, false, false, true} // of one asking after the other
+		answers := []bool{false, true, false, false, true, false, false, false, false, true} // to consecutive probes
 		asked := 0
 		r := NewReadiness(func(ctx context.Context) error {
 			if asked++; answers[asked-1] {

@@ -13,8 +13,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// send streams a source from where the topic ends, and returns what it
-// sent and logged.
+// send ingests a source from the topic's end on, and returns its Stats and log.
 func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefix string, tenant string) (Stats, string) {
 	t.Helper()
 	var logged bytes.Buffer
@@ -42,8 +41,8 @@ func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefi
 	return stats, logged.String()
 }
 
-// Ordinals of different sources cannot be compared: an older and longer one that
-// other partitions end with does not hide the newest.
+// Ordinals of different sources cannot be compared. A longer, older source at the end
+// of other partitions does not hide the newest source.
 func TestAnOlderLongerSourceHidesNoNewerOne(t *testing.T) {
 	cfg, producer := cluster(t, 4)
 	if stats, _ := send(t, cfg, producer, 1000, "old", ""); stats.Sent != 900 {
@@ -53,8 +52,8 @@ func TestAnOlderLongerSourceHidesNoNewerOne(t *testing.T) {
 	if stats.Sent != 90 || !strings.Contains(logged, "does not end in this source") {
 		t.Fatalf("the new source: sent %d, want 90; it logged %s", stats.Sent, logged)
 	}
-	// Of the last chunk, from ordinal 64 on, another partition might lack some: 36
-	// items less three rejections.
+	// Another partition may lack events of the last chunk, which begins at ordinal 64:
+	// 36 items less three rejections.
 	stats, logged = send(t, cfg, producer, 100, "new", "t1")
 	if stats.Sent != 33 || !strings.Contains(logged, "going on behind it") {
 		t.Errorf("the new source again: sent %d, want its last chunk, 33; it logged %s", stats.Sent, logged)
@@ -94,7 +93,7 @@ func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
 	}
 }
 
-// The search for the last event from a source says how far it is, and gives up.
+// The search for a source's last event logs its progress and gives up.
 func TestSearchIsBounded(t *testing.T) {
 	cfg, producer := cluster(t, 1)
 	if stats, _ := send(t, cfg, producer, 10, "e", ""); stats.Sent != 9 {

@@ -27,10 +27,9 @@ func noisy() model.Config {
 	}
 }
 
-// vectors returns n labelled vectors, of which from event from on 30 % of the ham
-// is called spam, the alerts that a model says of them in order, and the model.
-// The two classes differ by 1.6 standard deviations, so that one in twenty labels
-// looks wrong by nature.
+// vectors returns n labelled vectors, a model that learnt them, and its alerts in
+// order. From event from on, 30 % of the ham is labelled spam. The classes differ by
+// 1.6 standard deviations, so one in twenty true labels looks wrong.
 func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.Alert, *model.Model) {
 	t.Helper()
 	m, err := model.New(noisy())
@@ -80,8 +79,8 @@ func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.
 	return records, alerts, m
 }
 
-// A late runner does no work before it is waited for: the slowest machine that
-// there can be. An early one does it at once.
+// A late runner does no work before somebody waits for it, like a very slow machine. An
+// early runner does it at once.
 type late struct{}
 
 func (late) Go(work func()) (wait func()) { return work }
@@ -90,10 +89,10 @@ type early struct{}
 
 func (early) Go(work func()) (wait func()) { work(); return func() {} }
 
-// A gate does work in a goroutine, each piece when it is let through.
+// A gate is a runner that does each task when the test allows it.
 type gate struct {
-	asked chan struct{} // a piece of work is waited for
-	pass  chan struct{} // closed: all may pass
+	asked chan struct{} // the model waits for a task
+	pass  chan struct{} // closed: all tasks may run
 	group *sync.WaitGroup
 }
 
@@ -113,8 +112,7 @@ func (g gate) Go(work func()) (wait func()) {
 	}
 }
 
-// Whatever does the slow work, and whenever it gets to it, the model's bytes and
-// its alerts are those of the model that did it in the stream.
+// The model's bytes and alerts do not depend on where and when the slow work is done.
 func TestSlowRunner(t *testing.T) {
 	r, n := newRig(t, 1), newNATSRig(t)
 	const events, from = 2600, 1800
@@ -134,7 +132,7 @@ func TestSlowRunner(t *testing.T) {
 			r.forget()
 			cfg := r.config("g-" + c.name)
 			cfg.Model, cfg.Runner, cfg.Alerts = noisy(), c.runner, n.publisher()
-			cfg.Name = c.name // messages of its own: the stream knows copies of another's
+			cfg.Name = c.name // own message ids, or the stream would drop the alerts as copies
 			r.learn(cfg, events)
 			if c := r.head(); c.ModelSHA256() != want {
 				t.Error("the model differs")
@@ -159,7 +157,7 @@ func messageIDs(alerts []stream.Alert) (ids []string) {
 	return ids
 }
 
-// A mortal store takes no more saves once its learner is dead.
+// A mortal store refuses saves after its learner is dead.
 type mortal struct {
 	Store
 	mu   sync.Mutex
@@ -183,16 +181,15 @@ func (s *mortal) Save(ctx context.Context, partition int, c *state.Checkpoint) (
 	return s.Store.Save(ctx, partition, c)
 }
 
-// A learner dies while an event waits for a rebuild or an SNR that is under way.
-// The next one goes on from a checkpoint in which that is begun and not done: it
-// begins it anew, the bytes are the same, and each alert is stored once though
-// both published it.
+// A learner dies while an event waits for a running rebuild or SNR. The next learner
+// starts this task again from the checkpoint. The bytes are the same, and each alert is
+// stored once although both published it.
 func TestDeathDuringARebuild(t *testing.T) {
 	r, n := newRig(t, 1), newNATSRig(t)
 	const events, from = 2600, 1800
 	records, alerts, m := vectors(t, r.topic, events, from)
 	r.produce(records...)
-	for _, stop := range []int{2, 4, 3, 5, 4} { // which of its waits it dies in
+	for _, stop := range []int{2, 4, 3, 5, 4} { // the number of the wait in which it dies
 		store := &mortal{Store: r.store}
 		cfg := r.config("g")
 		cfg.Model, cfg.Alerts, cfg.Store, cfg.SaveEvery = noisy(), n.publisher(), store, 1

@@ -13,8 +13,8 @@ import (
 	"hamlet/stream"
 )
 
-// However many sources there are, they have at most 51 series a metric, every
-// label is counted once, and a source that gives many doubtful labels has its own.
+// Any number of sources has at most 51 series a metric. Every label is counted once. A
+// source with many doubtful labels has its own series.
 func TestSourceSeriesAreBounded(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry)
@@ -23,7 +23,7 @@ func TestSourceSeriesAreBounded(t *testing.T) {
 		a.Effect.Phi = φ
 		m.applied(&a)
 	}
-	// The name under which the others are counted belongs to no source.
+	// No source can have the name of the other sources' series.
 	if named := (&stream.Event{ID: "a", Source: otherSources, Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}); named.Validate() == nil {
 		t.Errorf("%s may be the name of a source", otherSources)
 	}
@@ -63,7 +63,7 @@ func TestSourceSeriesAreBounded(t *testing.T) {
 	if series[doubted] != maxNamed+1 || series[labels] != maxNamed+1 {
 		t.Errorf("%d and %d series, want %d sources and the others", series[doubted], series[labels], maxNamed)
 	}
-	// Named with its tenth doubtful label: that and fifteen more, and as many trusted ones.
+	// Named from its tenth doubtful label on: 16 doubtful labels, 16 trusted ones.
 	if forger[doubted] != 16 || forger[labels] != 32 {
 		t.Errorf("the forger has %v of %v labels by name, want 16 of 32", forger[doubted], forger[labels])
 	}

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// patience is what no learner needs, however slow its machine.
+// patience is more time than any learner needs on a slow machine.
 const patience = 2 * time.Minute
 
 // A rig is a Kafka, a Redis and a topic.
@@ -192,8 +192,8 @@ func sum(t *testing.T, m *model.Model) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// The one rule: the model does not depend on how many fetches brought the log,
-// on copies in it, or on restarts.
+// The model does not depend on the size of fetches, on copies in the log, or on
+// restarts.
 func TestModelIsAFunctionOfTheLog(t *testing.T) {
 	r := newRig(t, 1)
 	const n = 600
@@ -249,9 +249,8 @@ func (r *rig) forget() {
 	}
 }
 
-// A learner with another configuration refuses, names the differences, and goes
-// on only when told to.
-// What cannot be adopted is not offered.
+// A learner with another configuration refuses, names the differences, and goes on only
+// with AdoptConfig. What cannot be adopted is not offered.
 func TestAnotherConfigurationIsRefused(t *testing.T) {
 	r := newRig(t, 1)
 	records, _ := texts(t, r.topic, 50)
@@ -330,8 +329,8 @@ func TestSavingWaitsForRedis(t *testing.T) {
 	}
 }
 
-// Of two learners on one partition the one that took it later saves; the other
-// reloads, and nothing is learnt twice.
+// Of two learners on one partition, the later one saves. The other reloads. Nothing is
+// learnt twice.
 func TestZombieLosesTheRace(t *testing.T) {
 	r := newRig(t, 1)
 	const n = 400

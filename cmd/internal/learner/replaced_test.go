@@ -22,8 +22,8 @@ func (r *rig) client() *kafkago.Client {
 	return &kafkago.Client{Addr: kafkago.TCP(r.kafka.Brokers...), Transport: transport}
 }
 
-// A model is a function of one log: one that was put in its place, with the same
-// offsets and more, is not learnt on top of it.
+// A learner does not learn another log on top of its model, even if that has the same
+// offsets.
 func TestAReplacedTopicIsRefused(t *testing.T) {
 	r := newRig(t, 1)
 	records, m := texts(t, r.topic, 300)
@@ -61,7 +61,7 @@ func TestAReplacedTopicIsRefused(t *testing.T) {
 		}
 	}
 
-	// The same records in a topic created anew are the same log.
+	// A new topic with the same records counts as the same log.
 	if _, err := r.client().DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{r.topic}}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +75,7 @@ func TestAReplacedTopicIsRefused(t *testing.T) {
 	}
 }
 
-// Retention that has taken everything the model has seen, and nothing else, is no
-// reason to stop.
+// A learner goes on if retention deleted only records that its model has learnt.
 func TestRetentionUpToThePosition(t *testing.T) {
 	r := newRigWith(t, 1, embedded.KafkaOptions{MaxBytes: 1 << 30}) // so that retention is applied
 	const n = 300

@@ -21,7 +21,7 @@ import (
 
 const rulesFile = "../../../deploy/prometheus/hamlet.rules.yml"
 
-// The alerting rules of deploy speak of metrics and labels that there are.
+// The alerting rules in deploy use existing metrics and labels.
 func TestAlertingRules(t *testing.T) {
 	b, err := os.ReadFile(rulesFile)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestAlertingRules(t *testing.T) {
 	}
 }
 
-// A rule is one of the file.
+// A rule is one rule of the file.
 type rule struct{ Alert, Record, Expr, For string }
 
 func alertingRules(t *testing.T) (out []rule) {
@@ -88,9 +88,8 @@ func alertingRules(t *testing.T) (out []rule) {
 	return out
 }
 
-// An alarm may be over before the next scrape. A rule that waits for minutes must
-// not wait for one to stand so long, but for its having been raised in a window
-// that is longer.
+// An alarm may be over before the next scrape. So a rule with "for" must test whether
+// an alarm was raised within a longer window, not whether it stands.
 func TestRulesDoNotMissAShortAlarm(t *testing.T) {
 	windows := map[string]time.Duration{} // of recorded alarms
 	about := map[string]bool{}            // kinds that rules are about
@@ -128,8 +127,8 @@ func TestRulesDoNotMissAShortAlarm(t *testing.T) {
 	}
 }
 
-// What rules take the increase of is there, at 0, before there is anything to
-// count: Prometheus sees no increase in a series that begins with 1.
+// Counters whose increase rules use start at 0: Prometheus sees no increase in a series
+// that begins with 1.
 func TestCountersBeginAtZero(t *testing.T) {
 	r := newRig(t, 1)
 	registry := prometheus.NewRegistry()
@@ -167,8 +166,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 	}
 }
 
-// The commands that the page for labels names pin what is served, and let it
-// follow again.
+// The documented commands for bad labels pin the served version and unpin it.
 func TestThePageTellsHowToPin(t *testing.T) {
 	b, err := os.ReadFile(rulesFile)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"hamlet/state/redis"
 )
 
-// A Redis that was emptied, or set back to an older snapshot, has the model again
-// though no event comes.
+// A Redis that was emptied, or restored from an older snapshot, gets the model again
+// without a new event.
 func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 	r := newRig(t, 1)
 	const n = 200
@@ -85,8 +85,7 @@ func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 	}
 }
 
-// A Redis that is emptied while events come gets the model that is in memory,
-// not one that begins anew.
+// A Redis that is emptied while events come gets the model in memory, not an empty one.
 func TestLostStateCostsNoModel(t *testing.T) {
 	r := newRig(t, 1)
 	const n = 200
@@ -139,8 +138,8 @@ func TestLostStateCostsNoModel(t *testing.T) {
 	}
 }
 
-// taught returns partition 0's model after it has learnt and saved n texts, and
-// would look and save at every turn.
+// taught returns partition 0's model after it has learnt and saved n texts. It checks
+// and saves at every turn.
 func (r *rig) taught(cfg Config, n int) *partitionModel {
 	r.t.Helper()
 	cfg.SaveEvery = time.Nanosecond
@@ -179,8 +178,8 @@ func (r *rig) lose(pattern string) {
 	}
 }
 
-// A partition that Redis does not list any more, though its model is there, is
-// listed again though no event comes.
+// A partition that Redis lost from its list, but not its model, is listed again without
+// a new event.
 func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 	r := newRig(t, 1)
 	p := r.taught(r.config("g"), 20)
@@ -199,7 +198,7 @@ func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 	}
 }
 
-// A clocked store notes by when each answer of a *redis.Store is wanted.
+// A clocked store records the deadline of each call of a *redis.Store.
 type clocked struct {
 	*redis.Store
 	asked  []string

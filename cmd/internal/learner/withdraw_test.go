@@ -15,9 +15,9 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// Unlearning and relearning go the whole way: the model is the one that applies
-// the same events without Kafka, each withdrawal has one receipt, and what cannot
-// be withdrawn is a dead letter with its reason.
+// After unlearn and relearn events the model equals one that applied them without
+// Kafka. Each withdrawal has one receipt. An event that cannot be withdrawn becomes a
+// dead letter with the reason.
 func TestWithdrawalsThroughKafka(t *testing.T) {
 	r := newRig(t, 1)
 	if err := kafka.EnsureTopic(t.Context(), r.kafka, stream.ReceiptTopic, 1, 0, time.Hour); err != nil {

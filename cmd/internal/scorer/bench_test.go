@@ -18,10 +18,10 @@ import (
 	"hamlet/stream/nats"
 )
 
-// BenchmarkRoundTrip asks a scorer with a model of the default size about real
-// mail, and a bare subscription that echoes it, in turn: on one server, over
-// the same connections, in the same milliseconds. It reports the median and the
-// 99th percentile of each, beside what parsing and predicting alone cost.
+// BenchmarkRoundTrip sends real mail in turn to a scorer with a model of the default
+// size and to a subscription that echoes it. Both use one server and the same
+// connections. It reports the median and 99th percentile of each, and the cost of
+// parsing and predicting alone.
 func BenchmarkRoundTrip(b *testing.B) {
 	mails, m := taught(b, 1500)
 	r := miniredis.RunT(b)

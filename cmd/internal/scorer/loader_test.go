@@ -18,7 +18,7 @@ import (
 	"hamlet/stream"
 )
 
-// newTestLoader returns a loader that only looks when it is told to, and its log.
+// newTestLoader returns a loader that polls only on request, and its log.
 func newTestLoader(t *testing.T, r *miniredis.Miniredis) (*loader, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -39,8 +39,7 @@ func predicted(t *testing.T, l *loader) stream.Verdict {
 	return verdicts[0]
 }
 
-// Checkpoints of which no byte is left whole leave the old model in place, and
-// that is logged once.
+// If all checkpoints are damaged, the old model stays in place. This is logged once.
 func TestCorruptCheckpoint(t *testing.T) {
 	r := miniredis.RunT(t)
 	teacher := newTeacher(t, openStore(t, r), 0)
@@ -111,7 +110,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A state that was wiped leaves the model in place, and calls it stale.
+// After the store was wiped, the model stays in place and is called stale.
 func TestWipedState(t *testing.T) {
 	r := miniredis.RunT(t)
 	teacher := newTeacher(t, openStore(t, r), 0)
@@ -126,7 +125,7 @@ func TestWipedState(t *testing.T) {
 	}
 }
 
-// Served is what a pin says, whatever the head does.
+// The pinned version is served, even if the head moves.
 func TestPinnedVersion(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)

@@ -10,8 +10,8 @@ import (
 	"hamlet/state/redis"
 )
 
-// A Redis that lost its data while nobody looked may give a number again: what
-// it names now is served.
+// A Redis that lost its data between polls may reuse a number. The new version is
+// served.
 func TestAVersionNumberUsedAgain(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
@@ -31,8 +31,8 @@ func TestAVersionNumberUsedAgain(t *testing.T) {
 	}
 }
 
-// A model that is learnt again, because the state was lost, is served when it has
-// come as far in the log as the one that is served.
+// After a loss, a relearnt model is served once it is as far in the log as the served
+// one.
 func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		r := miniredis.RunT(t)
@@ -89,8 +89,8 @@ func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 	}
 }
 
-// A model that the learner has put back before the scorer looked again is a new
-// history: pins within it count at once.
+// If the learner restores a lost model between polls, this is a new history. Pins in it
+// count at once.
 func TestPinAfterALossThatNobodySaw(t *testing.T) {
 	for _, damaged := range []bool{false, true} { // what was named before the loss
 		r := miniredis.RunT(t)
@@ -131,8 +131,8 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 	}
 }
 
-// Pins that go back and forth are no new history: after them a loss is known by
-// the largest number that was ever followed.
+// Pins that go back and forth are no new history. After them a loss is recognised by
+// the largest number ever followed.
 func TestALossBehindPins(t *testing.T) {
 	r := miniredis.RunT(t)
 	store, err := redis.New(redis.Config{Addr: r.Addr(), Keep: 10})

@@ -19,8 +19,7 @@ func versionKeys(r *miniredis.Miniredis, partition int) (keys []string) {
 	return keys
 }
 
-// A partition that a newer learner has written in a layout that this scorer does
-// not read holds up no other.
+// A partition in a newer layout that this scorer cannot read delays no other partition.
 func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
@@ -53,7 +52,7 @@ func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 		t.Errorf("logged %d times, want once:\n%s", n, log)
 	}
 
-	// What is mended in place is served without another save.
+	// A checkpoint that is repaired in place is served without another save.
 	for key, manifest := range whole {
 		r.HSet(key, "manifest", manifest)
 	}
@@ -63,7 +62,7 @@ func TestOnePartitionHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// An older version in place of one that is not whole is called stale.
+// An older version in place of a damaged one is called stale.
 func TestAnOlderVersionIsStale(t *testing.T) {
 	r := miniredis.RunT(t)
 	teacher := newTeacher(t, openStore(t, r), 0)

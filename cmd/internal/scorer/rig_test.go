@@ -171,7 +171,7 @@ func (l *teacher) learn(n int) {
 	}
 }
 
-// save notes what the model says about the question, then saves it, and returns
+// save records the model's prediction for the question, saves the model, and returns
 // its SHA-256.
 func (l *teacher) save() string {
 	l.t.Helper()

@@ -73,8 +73,8 @@ func TestNoModelYet(t *testing.T) {
 	}
 }
 
-// Every answer, while models are swapped as fast as they can be saved, is that
-// of the model which it names.
+// While models are swapped as fast as they can be saved, every answer is right for the
+// model that it names.
 func TestAnswersWhileModelsAreSwapped(t *testing.T) {
 	url, r := startNATS(t), miniredis.RunT(t)
 	l := newTeacher(t, openStore(t, r), 0)
@@ -112,8 +112,8 @@ func TestAnswersWhileModelsAreSwapped(t *testing.T) {
 	t.Logf("%d answers, %.0f swaps a second", answers.Load(), swaps/took.Seconds())
 }
 
-// Without Redis the last good model is served, and says how old it is; with
-// Redis back the next one is.
+// Without Redis the last good model is served with its age. When Redis is back, the
+// next model is served.
 func TestRedisStops(t *testing.T) {
 	url, r := startNATS(t), restartable(t)
 	l := newTeacher(t, openStore(t, r), 0)
@@ -223,7 +223,7 @@ func counted(t *testing.T, r *prometheus.Registry, name string) (sum float64) {
 	return 0
 }
 
-// What a model refuses is the asker's mistake, in a batch with its place.
+// A body that the model refuses is a bad request; in a batch the error has its index.
 func TestRefusedBodies(t *testing.T) {
 	url, r := startNATS(t), miniredis.RunT(t)
 	l := newTeacher(t, openStore(t, r), 0)

@@ -12,7 +12,7 @@ import (
 	"hamlet/state"
 )
 
-// A scripted store says about its one partition, 0, what a test wants.
+// A scripted store has one partition, 0, and answers what a test sets.
 type scripted struct {
 	model        []byte
 	listed       bool
@@ -147,7 +147,7 @@ func TestSlotTransitions(t *testing.T) {
 	}
 }
 
-// What only people can repair, and may repair in place, is tried at every poll.
+// A fault that people may repair in place is tried again at every poll.
 func TestSlotTriesAgain(t *testing.T) {
 	store := &scripted{}
 	store.save(1, 10)
