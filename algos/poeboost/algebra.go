@@ -7,14 +7,13 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// The algebra of one expert joining an ensemble, a function for each formula. d are the
-// weights of the examples, which sum to 1; pCorrect is P(Z = yᵢ | xᵢ, h), the
-// hypothesis's probability of the true label; pE is P_e in (0, 1); expert is
-// P(yᵢ | xᵢ, h), and prev is P(yᵢ | xᵢ, h₁…h_{j−1}), of the ensemble before. All vectors
-// have the length of the first, or the function panics. dst may be any of the arguments.
+// The formulas for adding one expert to an ensemble, one function each. d are the weights
+// of the examples and sum to 1. pCorrect is P(Z = yᵢ | xᵢ, h). pE is P_e in (0, 1). expert
+// is P(yᵢ | xᵢ, h). prev is P(yᵢ | xᵢ, h₁…h_{j−1}), of the ensemble before. The functions
+// panic if the lengths differ. dst may be any of the arguments.
 
-// ExpertTo writes (13) to dst: a hypothesis whose answer is distorted with
-// probability P_e, whatever x is, gives the true label
+// ExpertTo writes (13) to dst, the probability of the true label by a hypothesis whose
+// answer is flipped with probability P_e for every x:
 //
 //	P(y | x, h) = (1 − P_e)·P(Z=y | x, h) + P_e·P(Z=ȳ | x, h).
 func ExpertTo(dst, pCorrect []float64, pE float64) {
@@ -24,10 +23,9 @@ func ExpertTo(dst, pCorrect []float64, pE float64) {
 	}
 }
 
-// Constraint returns the left side of (6), Σ Dᵢ/P(yᵢ | xᵢ, h). Where it is at most
-// 2, the likelihood of the training data does not fall when the expert joins.
-// Examples without weight do not count; +Inf if the expert gives one with weight
-// no chance.
+// Constraint returns the left side of (6), Σ Dᵢ/P(yᵢ | xᵢ, h), over the examples with
+// D > 0. If it is at most 2, adding the expert does not lower the likelihood of the
+// training data. It is +Inf if P = 0 for one of these examples.
 func Constraint(d, expert []float64) float64 {
 	checkLengths(len(d), len(expert))
 	sum := 0.0
@@ -39,13 +37,12 @@ func Constraint(d, expert []float64) float64 {
 	return sum
 }
 
-// MinimisingError returns the P_e that makes (6) least for a hypothesis of
-// certainties with the weighted error ε,
+// MinimisingError returns the P_e that minimises (6) for a hypothesis that answers ±1 with
+// the weighted error ε,
 //
 //	√ε/(√ε + √(1−ε)),
 //
-// where (6) is 1 + 2√(ε(1−ε)), against exactly 2 at P_e = ε. Its α is half of
-// that of P_e = ε.
+// where (6) is 1 + 2√(ε(1−ε)). At P_e = ε it is 2, and α twice as large.
 func MinimisingError(ε float64) float64 {
 	wrong, right := math.Sqrt(ε), math.Sqrt(1-ε)
 	return wrong / (wrong + right)
@@ -70,11 +67,9 @@ func normalise(d []float64) bool {
 //
 //	Dᵢ ∝ ωᵢ·σ(−yᵢFᵢ),
 //
-// the recursion (8) multiplied out, with sample weights ω (nil is 1 each). F may be so
-// large that every σ underflows: only the differences between the margins yF matter
-// then. It returns false, and dst is of no use, if no weight is left: no ω is positive,
-// or a margin is infinite. With printed, Qᵢ is left out as in algorithm 3 and
-// Dᵢ ∝ ωᵢ·e^{−yᵢFᵢ/2}.
+// the closed form of (8), with sample weights ω (nil is 1 each). It works even if every σ
+// underflows. It returns false, and dst is undefined, if no ω is positive or a margin is
+// infinite. printed omits Qᵢ as in algorithm 3: Dᵢ ∝ ωᵢ·e^{−yᵢFᵢ/2}.
 func closedWeights(dst, y, logOdds, ω []float64, printed bool) bool {
 	checkLengths(len(dst), len(y))
 	checkLengths(len(y), len(logOdds))

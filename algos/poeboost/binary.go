@@ -8,9 +8,8 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// The bytes of an Ensemble, version 1. Integers and float64 bits are
-// little-endian; M votes make 16 + 24·M bytes and M opinions 16 + 48·M, no more and
-// no less.
+// The bytes of an Ensemble, version 1, little endian: exactly 16 + 24·M bytes for M votes,
+// 16 + 48·M for M opinions.
 //
 //	offset  size  field
 //	0       4     "hpoe"
@@ -40,8 +39,8 @@ const (
 	mostAlpha = 12 // ½ ln(10¹⁰) = 11.5, of a stump without errors
 )
 
-// ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not an
-// ensemble of a version that this program reads. Use another copy.
+// ErrFormat is the cause of every error of UnmarshalBinary: the bytes are damaged or of
+// another version.
 var ErrFormat = errors.New("not the bytes of a poeboost ensemble")
 
 // AppendBinary appends the bytes of e. The error is always nil.
@@ -62,10 +61,10 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It
-// keeps no reference to b. The error wraps ErrFormat, and e is as before, if b is of
-// another version, cut short, too long, or holds a feature that is no input, a number
-// that is not finite, an α outside [0, 12] or a P_e outside (0, ½].
+// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It does
+// not retain b. The error wraps ErrFormat, and e is unchanged, if b has another version, a
+// wrong length, a feature that is not an input, a number that is not finite, an α outside
+// [0, 12] or a P_e outside (0, ½].
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)

@@ -18,15 +18,15 @@ const (
 	// Newton maximises the weighted likelihood Σ D ln p, with the penalty
 	// ½·10⁻⁶·(weight² + bias²).
 	Newton Learner = iota
-	// Step takes one gradient step of Σ D ln p from 0, as in section 6 of the paper,
-	// which does not say how long.
+	// Step takes one gradient step of Σ D ln p from 0, as in section 6 of the paper. The
+	// paper does not give its length.
 	Step
 )
 
 // ContinuousConfig says how to run POEBoost.CS. Zero fields mean the defaults
 // given.
 type ContinuousConfig struct {
-	Rounds  int       // at most so many, 1 to boost.MaxRounds; 0 is DefaultRounds
+	Rounds  int       // the most rounds to run, 1 to boost.MaxRounds; 0 is DefaultRounds
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Learner Learner   // Newton by default
 	Rate    float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
@@ -40,11 +40,11 @@ type ContinuousConfig struct {
 // MaxRate bounds the rate of Step, so that no log-odds leave the range of float64.
 const MaxRate = 0x1p900
 
-// Continuous is POEBoost.CS over univariate logistic regression. A round weighs the
-// examples by (7), fits a hypothesis to every feature and takes the one of least ε_c
-// (32), the first of those that differ only by rounding. P_e = max(ε_c, 10⁻⁶) keeps (6)
-// at most 2 by (30) and (31); the expert (13) joins the product. Training ends before a
-// round with ε_c ≥ ½ (boost.NoEdge).
+// Continuous is POEBoost.CS over univariate logistic regression. A round weights the
+// examples by (7), fits a hypothesis to every feature and takes the one with the smallest
+// ε_c (32); up to rounding, the first wins. P_e = max(ε_c, 10⁻⁶), so (6) is at most 2 by
+// (30) and (31). The expert (13) is added to the product. Training ends before a round
+// with ε_c ≥ ½ (boost.NoEdge).
 type Continuous struct {
 	sample
 	learner  Learner
@@ -72,8 +72,8 @@ const tie = 0x1p-46
 // leastErrorRate is the least P_e: no expert adds more than ln(10⁶) to a log-odds.
 const leastErrorRate = 1e-6
 
-// NewContinuous prepares POEBoost.CS on d with labels y = ±1, which are copied. The
-// error joins all that is wrong with y and cfg.
+// NewContinuous prepares POEBoost.CS on d with labels y = ±1, which are copied. The error
+// joins all faults of y and cfg.
 func NewContinuous(d *boost.Data, y []float64, cfg ContinuousConfig) (*Continuous, error) {
 	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
 	errs := []error{err}
@@ -116,13 +116,13 @@ func (b *Continuous) column(j int) []float64 {
 	return b.columns[j*n : (j+1)*n]
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause between
-// two rounds; a later call goes on from there.
+// Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
+// and returns the cause; a later call continues with the next round.
 func (b *Continuous) Train(ctx context.Context) error { return train(ctx, b.Round) }
 
-// Round runs one round and reports whether it did; otherwise Stopped says why
-// not. It costs N exponentials for each feature with Step, some four times as many
-// with Newton, and allocates nothing.
+// Round runs one round. It returns false if training has ended; [Continuous.Stopped] says
+// why. It costs N exponentials per feature with Step, some four times as many with Newton,
+// and allocates nothing.
 func (b *Continuous) Round() bool {
 	if b.finished() {
 		return false

@@ -13,26 +13,26 @@
 //
 // # Model
 //
-// Each expert h_j gives both labels a probability, and the ensemble gives them the
-// normalised product (1). Its log-odds are the sum of the experts',
+// Each expert h_j gives both labels a probability. The ensemble's probability is their
+// normalised product (1), so its log-odds are the sum of the experts' log-odds,
 //
 //	F(x) = Σ_j ln P(+1 | x, h_j)/P(−1 | x, h_j),   P(y | x, h₁…h_M) = σ(yF(x)).
 //
-// An expert is a hypothesis Z about the label that is distorted with probability
-// P_e (13): P(y|x,h) = (1−P_e)·P(Z=y|x,h) + P_e·P(Z=ȳ|x,h).
+// An expert is a hypothesis Z about the label, flipped with probability P_e (13):
+// P(y|x,h) = (1−P_e)·P(Z=y|x,h) + P_e·P(Z=ȳ|x,h).
 //
 // # The constraint
 //
-// Let Dᵢ, the weight of example i, be proportional to the probability with which
-// the ensemble so far is mistaken about it (7). By Jensen's inequality the
-// likelihood does not fall when an expert joins with
+// Let Dᵢ, the weight of example i, be proportional to the current ensemble's probability
+// of its wrong label (7). By Jensen's inequality, adding an expert does not lower the
+// likelihood if
 //
 //	Σ Dᵢ/P(yᵢ | xᵢ, h) ≤ 2                                   (6)
 //
-// For hypotheses that are certain (POEBoost.DS, type Discrete) that is ε ≤ P_e ≤ ½,
-// ε the weighted error (16). For hypotheses that give probabilities (POEBoost.CS,
-// type Continuous) chords of a convex function bound (6) from above (30), and the
-// bound is at most 2 for ε_c ≤ P_e ≤ ½, ε_c a confidence-weighted error (32).
+// For hypotheses that answer ±1 (POEBoost.DS, type Discrete) that means ε ≤ P_e ≤ ½, ε the
+// weighted error (16). For hypotheses that give probabilities (POEBoost.CS, type
+// Continuous) chords of a convex function bound (6) from above (30). The bound is at most
+// 2 for ε_c ≤ P_e ≤ ½, ε_c a confidence-weighted error (32).
 //
 // # Weights
 //
@@ -43,16 +43,15 @@
 //
 // # Where this departs from the print
 //
-//   - Algorithms 2 and 3 leave Qᵢ out. Then (7) does not hold, no likelihood is
-//     guarded, and POEBoost.DS is AdaBoost (DiscreteConfig.Printed shows that).
-//   - The paper's P_e = ε makes (6) exactly 2: no gain is guaranteed. The default
-//     here is the value that makes (6) least, √ε/(√ε+√(1−ε)), half of the α: its
-//     likelihood of unseen data is better (MEASURED.md). Greedy is the paper's.
+//   - Algorithms 2 and 3 omit Qᵢ. Then (7) does not hold, the likelihood may fall, and
+//     POEBoost.DS is AdaBoost (DiscreteConfig.Printed).
+//   - The paper's P_e = ε (Greedy) makes (6) exactly 2: no gain is guaranteed. The default
+//     minimises (6): √ε/(√ε+√(1−ε)), half of the α. It predicts unseen data better
+//     (MEASURED.md).
 //   - ε = 0 would give an infinite α (18): it counts as 10⁻¹⁰, and training ends.
 //     P_e of POEBoost.CS is at least 10⁻⁶.
-//   - (32) is 0/0 where the hypothesis says ½ of everything, and is ½ then.
-//   - POEBoost.CS predicts by the product of its experts (24), (25); there is no α
-//     that would make (26) of it.
+//   - (32) is 0/0 if the hypothesis always answers ½; ε_c is ½ then.
+//   - POEBoost.CS predicts by (24), (25), not (26): its experts have no α.
 //   - Section 6 gives neither the length of the single gradient step nor a
 //     standardisation: features are standardised here, a step has length 1, and
 //     Newton, the default, fits the hypothesis to convergence instead (MEASURED.md).

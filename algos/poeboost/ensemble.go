@@ -11,22 +11,21 @@ import (
 //
 //	P(y | x, h₁…h_M) = ∏ P(y | x, h_j) / (∏ P(y | x, h_j) + ∏ P(ȳ | x, h_j)),
 //
-// whose log-odds are the sum of theirs. It never changes, and may be used
-// concurrently.
+// whose log-odds are the sum of the experts' log-odds. Only UnmarshalBinary changes it.
 type Ensemble struct {
 	dim      int
 	votes    []Vote    // of POEBoost.DS
 	opinions []Opinion // of POEBoost.CS
 }
 
-// A Vote is an expert of POEBoost.DS, of log-odds ±2α.
+// A Vote is an expert of POEBoost.DS with log-odds ±2α.
 type Vote struct {
 	Stump boost.Stump
 	Alpha float64 // α ≥ 0
 }
 
-// An Opinion is an expert of POEBoost.CS: a hypothesis that is distorted with
-// probability ErrorRate, P_e in (0, ½].
+// An Opinion is an expert of POEBoost.CS: a hypothesis flipped with probability ErrorRate,
+// P_e in (0, ½].
 type Opinion struct {
 	Univariate
 	ErrorRate float64

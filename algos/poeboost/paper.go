@@ -8,10 +8,8 @@ package poeboost
 //
 //	ε_c = Σ_{p ≤ ½} D(1−2p) / Σ D|1−2p|,   p = pCorrect.
 //
-// For a hypothesis of certainties, p in {0, 1}, it is the weighted error ε. A
-// hypothesis that leaves everything open, p = ½, is 0/0 there and gets ½: it is
-// of no use. (The print has the same denominator in another form, for weights
-// that sum to 1; here they need not.)
+// For p in {0, 1} it is the weighted error ε. If p = ½ everywhere, it is 0/0 and returned
+// as ½. (The paper's form of the denominator needs weights that sum to 1; this does not.)
 func ConfidenceError(d, pCorrect []float64) float64 {
 	checkLengths(len(d), len(pCorrect))
 	wrong, all := 0.0, 0.0
@@ -30,14 +28,12 @@ func ConfidenceError(d, pCorrect []float64) float64 {
 	return wrong / all
 }
 
-// Bound returns the right side of (30), which is at least Constraint of the same
-// expert: 1/P is convex in p = pCorrect, and the bound is the two chords over
-// [0, ½] and [½, 1],
+// Bound returns the right side of (30), an upper bound of Constraint for the same expert.
+// 1/P is convex in p = pCorrect; the bound is its two chords over [0, ½] and [½, 1],
 //
 //	Σ_{p ≤ ½} D[2(2 − 1/P_e)p + 1/P_e] + Σ_{p > ½} D[2(1/(1−P_e) − 2)p + 4 − 1/(1−P_e)].
 //
-// It is at most 2 exactly for ε_c ≤ P_e ≤ ½ (31). That needs weights which sum
-// to 1.
+// If the weights sum to 1, it is at most 2 exactly for ε_c ≤ P_e ≤ ½ (31).
 func Bound(d, pCorrect []float64, pE float64) float64 {
 	checkLengths(len(d), len(pCorrect))
 	wrong, right := 1/pE, 1/(1-pE)
@@ -54,9 +50,8 @@ func Bound(d, pCorrect []float64, pE float64) float64 {
 	return sum
 }
 
-// WeightsTo writes (7) to dst: Dᵢ is proportional to the probability 1 − prev
-// with which the ensemble is mistaken about example i. It returns false, and dst
-// is of no use, if the ensemble is certain of every label.
+// WeightsTo writes (7) to dst: Dᵢ ∝ 1 − prevᵢ, the ensemble's probability of the wrong
+// label. It returns false, and dst is undefined, if 1 − prev is 0 for every example.
 func WeightsTo(dst, prev []float64) bool {
 	checkLengths(len(dst), len(prev))
 	for i, p := range prev {
@@ -65,13 +60,12 @@ func WeightsTo(dst, prev []float64) bool {
 	return normalise(dst)
 }
 
-// NextWeightsTo writes (8) to dst: the weights after an expert has joined,
+// NextWeightsTo writes (8) to dst, the weights after an expert was added,
 //
 //	Dᵢ ← P(ȳᵢ | xᵢ, h)·Dᵢ/Qᵢ,   Qᵢ = P(yᵢ | xᵢ, h)·prevᵢ + P(ȳᵢ | xᵢ, h)·(1 − prevᵢ),
 //
-// normalised. Algorithms 2 and 3 are printed without Qᵢ (9), which takes (7) from
-// one ensemble to the next; without it, POEBoost.DS is AdaBoost. It returns false
-// if no weight is left.
+// normalised. (Algorithms 2 and 3 omit Qᵢ (9), which makes POEBoost.DS AdaBoost.) It
+// returns false if no weight is positive.
 func NextWeightsTo(dst, d, expert, prev []float64) bool {
 	checkLengths(len(dst), len(d))
 	checkLengths(len(d), len(expert))
@@ -88,7 +82,7 @@ func NextWeightsTo(dst, d, expert, prev []float64) bool {
 }
 
 // ClosedWeightsTo writes (7) to dst from the ensemble's log-odds, as the boosters do. It
-// returns false, and dst is of no use, if no weight is left.
+// returns false, and dst is undefined, if no weight is positive.
 func ClosedWeightsTo(dst, y, logOdds, ω []float64) bool {
 	return closedWeights(dst, y, logOdds, ω, false)
 }

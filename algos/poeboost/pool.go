@@ -6,8 +6,8 @@ import (
 	"hamlet/algos/boost"
 )
 
-// A pool is a standardised column divided into bins: the rows of a bin count as one
-// value, their mean. A fit to it costs two exponentials a bin.
+// A pool is a standardised column in bins. The mean of a bin replaces its rows. A fit
+// costs two exponentials per bin.
 type pool struct {
 	bins []byte    // of each row
 	u, y []float64 // the examples 2b and 2b+1: the mean of bin b with the labels −1 and +1
@@ -24,7 +24,6 @@ func newPools(d *boost.Data, u []float64) []pool {
 		k := 2 * (len(cuts) + 1)
 		p := pool{bins: make([]byte, n), u: make([]float64, k), y: make([]float64, k), d: make([]float64, k)}
 		for i, v := range d.Column(j) {
-			// The first cut that is not below v: v ≤ cut lies at or below it.
 			b, _ := slices.BinarySearch(cuts, v)
 			p.bins[i] = byte(b)
 			p.u[2*b] += u[j*n+i]

@@ -9,7 +9,7 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// DefaultRounds is the number of rounds where a Config has 0.
+// DefaultRounds is the number of rounds if a Config has 0.
 const DefaultRounds = 50
 
 // State measures an ensemble on its training data, by sample weight.
@@ -18,16 +18,16 @@ type State struct {
 	TrainError        float64 // fraction of wrong signs; log-odds 0 count as −1
 }
 
-// sample is a training set, and both boosters' state on it.
+// sample is a training set with the state that both boosters share.
 type sample struct {
 	data    *boost.Data
 	y       []float64
 	weights []float64 // ω, in [0, 1]
 	total   float64   // Σω
 	logOdds []float64 // of y = +1, of the ensemble on each row
-	dist    []float64 // D of (7), for the coming round
+	dist    []float64 // D of (7), for the next round
 	printed bool      // D without Qᵢ
-	rounds  int       // wanted
+	rounds  int       // the most rounds to run
 	done    int       // Invariant: done ≤ rounds
 	stop    boost.Stop
 }
@@ -98,7 +98,7 @@ func (s *sample) WeightsTo(dst []float64) {
 	copy(dst, s.dist)
 }
 
-// train runs rounds until step has none or ctx is cancelled.
+// train calls step until it returns false or ctx is cancelled.
 func train(ctx context.Context, step func() bool) error {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -97,10 +97,10 @@ func (h *Univariate) step(u, y, d []float64, rate float64) {
 }
 
 const (
-	penalty  = 1e-6 // λ: one maximum also where a feature separates the classes
+	penalty  = 1e-6 // λ: a maximum exists even if a feature separates the classes
 	lastStep = 1e-9 // relative step after which Newton stops: the error is about its square
-	longStep = 1.5  // largest change of log-odds by which F surely rises
-	passes   = 200  // bound of the passes over the data, usually about three
+	longStep = 1.5  // up to this change of log-odds, F is sure to rise
+	passes   = 200  // the most passes over the data; usually three
 )
 
 // newton moves w and b to the maximum of F = Σ D ln σ(y(wu+b)) − λ/2·(w² + b²).
