@@ -7,8 +7,7 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// The bytes of an Ensemble, version 1. Integers and float64 bits are
-// little-endian; T terms make 48 + 20·T bytes, no more and no less.
+// The bytes of an Ensemble, version 1, little endian: exactly 48 + 20·T for T terms.
 //
 //	offset   size  field
 //	0        4     "hvib"
@@ -27,8 +26,8 @@ const (
 	termSize = 20
 )
 
-// ErrFormat is the cause of every error of UnmarshalBinary: the bytes are not an
-// ensemble of a version that this program reads. Use another copy.
+// ErrFormat is the cause of every error of UnmarshalBinary: the bytes are damaged or of
+// another version.
 var ErrFormat = errors.New("not the bytes of a viboost ensemble")
 
 // AppendBinary appends the bytes of e. The error is always nil.
@@ -45,10 +44,10 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It
-// keeps no reference to b. The error wraps ErrFormat, and e is as before, if b is of
-// another version, cut short, too long, or holds a feature beyond D, an ω or η that is
-// not positive, or a number that is not finite.
+// UnmarshalBinary replaces e, which may be the zero value, by the ensemble in b. It does
+// not retain b. The error wraps ErrFormat, and e is unchanged, if b has another version, a
+// wrong length, a feature ≥ D, an ω or η that is not positive, or a number that is not
+// finite.
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)

@@ -8,9 +8,8 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// An Ensemble is the result of VIBoost: H(x) = Σ αₜhₜ(x), the log-odds that the true
-// label of x is +1, and the noise of the labels. Only UnmarshalBinary changes it; it
-// may be used concurrently.
+// An Ensemble is the result of VIBoost: the noise of the labels, and H(x) = Σ αₜhₜ(x), the
+// log-odds that the true label of x is +1. Only UnmarshalBinary changes it.
 type Ensemble struct {
 	dim        int
 	terms      []Term

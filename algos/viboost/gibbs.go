@@ -92,7 +92,7 @@ func checkAnswers(f [][]float64, n int) error {
 	return nil
 }
 
-// gibbs is the state of the chain and the sums of what it passed.
+// gibbs is the state of the chain, with sums over its sweeps.
 type gibbs struct {
 	prior Prior
 	f     [][]float64
@@ -206,7 +206,7 @@ func (g *gibbs) drawTypes() {
 	g.sumTheta += η[0] / (η[0] + η[1])
 }
 
-// forget drops what has been summed.
+// forget resets the sums.
 func (g *gibbs) forget() {
 	clear(g.sumC)
 	clear(g.sumC2)

@@ -11,8 +11,8 @@ import (
 
 // A Fit is a stage of variational inference run to convergence.
 type Fit struct {
-	// ELBO is a lower bound of the log evidence ln p(y | h, H), in nats: (91) with
-	// the prior's normalisers. Trace has it after each pass; it never falls.
+	// ELBO is a lower bound of the log evidence ln p(y | h, H), in nats: (91) with the
+	// prior's normalisers. Trace holds it after each pass and never falls.
 	ELBO  float64
 	Trace []float64
 	Phi   []float64  // q(wₙ = 1)

@@ -11,8 +11,7 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Weighting says which mode of q(c) ranks the stumps, and which is the weight of the
-// best.
+// A Weighting says which mode of q(c) ranks the stumps and which is the best's weight.
 type Weighting uint8
 
 const (
@@ -25,20 +24,20 @@ const (
 type TypeUpdate uint8
 
 const (
-	Modal       TypeUpdate = iota // at the mode, as in algorithm 1: the ELBO may fall now and then
-	Expectation                   // by quadrature under q(c) at the φ before: a normalised v-Log a pass
+	Modal       TypeUpdate = iota // at the mode, as in algorithm 1: the ELBO may fall
+	Expectation                   // by quadrature under q(c) at the previous φ: one normalised v-Log per pass
 )
 
 // A Config says how to boost. Zero fields mean the defaults given.
 type Config struct {
 	Prior
-	Rounds    int        // at most so many, 1 to boost.MaxRounds; 0 is 50
+	Rounds    int        // the most rounds to run, 1 to boost.MaxRounds; 0 is 50
 	Inner     int        // passes of α, ω, φ, η in a round; 0 is 10
 	Tau       float64    // τ of (17), 10⁻⁶ to 10⁶; 0 is 1, which the noise watch needs
 	Weighting Weighting  // Approximate
 	Types     TypeUpdate // Modal
 	Bound     bool       // compute the ELBO after each round, which costs many rounds
-	Weights   []float64  // how often each row counts, 0 to 10⁶; nil is once
+	Weights   []float64  // weight of each row, 0 to 10⁶; nil is 1 each
 }
 
 const (
@@ -84,7 +83,7 @@ func (cfg *Config) fill() error {
 	return errors.Join(errs...)
 }
 
-// A Booster runs VIBoost (algorithm 1) over stumps. It serves one goroutine.
+// A Booster runs VIBoost (algorithm 1) over stumps. It is not safe for concurrent use.
 type Booster struct {
 	cfg    Config
 	data   *boost.Data
@@ -122,13 +121,13 @@ func (r *Round) SNR() float64 { return r.Eta[0] / r.Eta[1] }
 func (r *Round) NoiseGrade() float64 { return logistic.Log(r.Omega[1] / r.Omega[0]) }
 
 // New prepares boosting on d with labels y = ±1, which are copied. The error joins all
-// that is wrong with y and cfg.
+// faults of y and cfg.
 func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 	weights, _, err := d.SampleWeights(cfg.Weights)
 	if err := errors.Join(cfg.fill(), d.CheckLabels(y), err); err != nil {
 		return nil, err
 	}
-	copy(weights, cfg.Weights) // in their own unit: they count examples
+	copy(weights, cfg.Weights) // not normalised: they count examples
 	n := d.Rows()
 	b := &Booster{
 		cfg: cfg, data: d, search: d.NewSearch(),
@@ -145,8 +144,8 @@ func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 	return b, nil
 }
 
-// Train runs all rounds that are left. If ctx is cancelled it returns its cause between
-// two rounds; a later call goes on from there.
+// Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
+// and returns the cause; a later call continues with the next round.
 func (b *Booster) Train(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -158,8 +157,8 @@ func (b *Booster) Train(ctx context.Context) error {
 	}
 }
 
-// Round runs one round and reports whether it did; otherwise Stopped says why not. It
-// allocates nothing, except in the first round with Bound, Exact or Expectation.
+// Round runs one round. It returns false if training has ended; [Booster.Stopped] says
+// why. It allocates only in the first round, with Bound, Exact or Expectation.
 func (b *Booster) Round() bool {
 	if len(b.log) == b.cfg.Rounds {
 		b.stop = boost.Rounds
@@ -211,8 +210,8 @@ func (b *Booster) Round() bool {
 	return true
 }
 
-// farthest is the largest exponent whose exponential is used directly: products of two,
-// and their sums over 2³⁰ rows, stay finite.
+// farthest is the largest exponent whose exponential is used directly. Sums of products of
+// two exponentials over 2³⁰ rows stay finite.
 const farthest = 300
 
 // exponents computes e^(−τyH) and e^(−yH) for the round.
@@ -328,7 +327,7 @@ func (b *Booster) Stopped() boost.Stop { return b.stop }
 // Rounds returns the results of all rounds.
 func (b *Booster) Rounds() []Round { return slices.Clone(b.log) }
 
-// Last returns the last round's result, and whether there was one.
+// Last returns the last round's result; false: no round has run.
 func (b *Booster) Last() (Round, bool) {
 	if len(b.log) == 0 {
 		return Round{}, false
