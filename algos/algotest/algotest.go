@@ -1,5 +1,4 @@
-// Package algotest is a test suite of the laws that every online classifier in algos
-// obeys. A package applies it to itself in one test:
+// Package algotest tests the laws that every online classifier in algos obeys:
 //
 //	algotest.Run(t, algotest.Subject{
 //		Dim:     8,
@@ -17,12 +16,11 @@ import (
 )
 
 // A Classifier learns labelled vectors one at a time. Its inputs have the length
-// Subject.Dim, its labels are ±1. An adapter in the caller's test makes other
-// shapes (named numbers, messages, weights of trust) fit.
+// Subject.Dim, its labels are ±1. Other inputs need an adapter in the caller's test.
 type Classifier interface {
 	// Prob returns the probability of label +1.
 	Prob(x []float64) float64
-	// Update absorbs one labelled vector.
+	// Update learns one labelled vector.
 	Update(x []float64, y float64)
 	// AppendBinary appends all that later answers depend on.
 	AppendBinary(dst []byte) ([]byte, error)
@@ -31,10 +29,10 @@ type Classifier interface {
 // A Subject is the classifier under test.
 type Subject struct {
 	Dim     int
-	New     func() Classifier                  // an untaught one; all are equal
+	New     func() Classifier                  // a new classifier; all are equal
 	Restore func(b []byte) (Classifier, error) // of the bytes that AppendBinary wrote
 	Draw    func(r *rand.Rand, x []float64)    // fills an input; nil draws normals, with zeros and ±1 among them
-	Near    float64                            // how near "to rounding" is, in probability; 0 is 1e−9
+	Near    float64                            // tolerance for rounding, in probability; 0 means 1e−9
 	Exempt  map[Law]string                     // laws that do not apply, each with the reason
 }
 
@@ -42,8 +40,8 @@ type Subject struct {
 type Law string
 
 const (
-	// Probability: Prob is in [0, 1] and never NaN, also for inputs of 10⁶ times
-	// and a millionth of the usual size, and for 0.
+	// Probability: Prob is in [0, 1] and never NaN, also for inputs scaled by 10⁶, 10⁻⁶
+	// and 0.
 	Probability Law = "probability"
 	// InputUntouched: neither Prob nor Update changes or keeps x.
 	InputUntouched Law = "input untouched"
@@ -53,8 +51,7 @@ const (
 	Concurrent Law = "concurrent reading"
 	// Deterministic: equal events make equal bytes.
 	Deterministic Law = "deterministic"
-	// Learns: on a stream with a linear truth the second half's log loss is well
-	// below that of a coin.
+	// Learns: after 300 events of a linear truth the log loss is at most 0.9·ln 2.
 	Learns Law = "learns"
 	// PermutedInputs: a model whose inputs are permuted gives the same
 	// probabilities to rounding.
@@ -62,8 +59,8 @@ const (
 	// FlippedLabels: a model that learnt −y gives 1 − p to rounding. It holds
 	// for a prior that is symmetric in the labels.
 	FlippedLabels Law = "flipped labels"
-	// Continues: save, restore and go on is bit-equal to never having stopped,
-	// at any point of the stream, the first included.
+	// Continues: a saved and restored model continues bit for bit as if it had never
+	// stopped, at several points of the stream, also before the first event.
 	Continues Law = "save, restore, continue"
 	// RefusesDamage: Restore returns an error, and does not panic, for bytes cut
 	// short anywhere or with one byte more.

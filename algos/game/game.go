@@ -1,7 +1,6 @@
 // Laboratory: only hamlet fit (game) solves games.
 
-// Package game solves finite two-person zero-sum games, and holds boosting's
-// place among them.
+// Package game solves finite two-person zero-sum games, boosting among them.
 //
 // A game is a matrix A. The row player picks a row i, the column player a column
 // j, and the row player gains a_ij, which the other loses. With mixed strategies
@@ -41,10 +40,9 @@
 //
 // If the guess fails (ties that rounding has broken, entries that lie hundreds of
 // orders of magnitude apart) the simplex method runs once more, in integers. So
-// degenerate games, dominated and duplicate rows, constant matrices and single
-// rows or columns are no special cases. Where several strategies are optimal,
-// which of them is returned is fixed by A and the same on every machine, but has
-// no further meaning.
+// degenerate games, dominated and duplicate rows, constant matrices and single rows or
+// columns are no special cases. If several strategies are optimal, A alone determines
+// which is returned, on every machine.
 package game
 
 import (
@@ -64,7 +62,7 @@ type Solution struct {
 	Q     []float64 // of the column player, who loses at most Value with it
 }
 
-// An Exact is a Solution as it is, in rational numbers.
+// An Exact is a Solution in rational numbers.
 type Exact struct {
 	Value *big.Rat
 	P, Q  []*big.Rat
@@ -117,7 +115,7 @@ func SolveExact(ctx context.Context, a [][]float64) (Exact, error) {
 	return g.solution(w), nil
 }
 
-// check reports all that keeps a from being a game.
+// check reports all faults of a.
 func check(a [][]float64) error {
 	if len(a) == 0 || len(a[0]) == 0 {
 		return errors.New("a game without entries: want at least one row and one column")

@@ -13,9 +13,8 @@ type Joint struct {
 	x, y []float64   // the marginals
 }
 
-// NewJoint copies p, whose rows are the values of Y and columns those of X. The
-// error joins all that keeps p from being a distribution: no entries, rows of
-// different lengths, what Check reports, by row and column.
+// NewJoint copies p: rows are values of Y, columns values of X. The error joins all faults:
+// no entries, rows of different lengths, what Check reports, by row and column.
 func NewJoint(p [][]float64) (*Joint, error) {
 	if len(p) == 0 || len(p[0]) == 0 {
 		return nil, errors.New("a joint distribution without entries")

@@ -8,9 +8,8 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Density is f(z) = Π (1 + exp[βₖ(z−γₖ)])^−μₖ, not normalised: the parameters of a
-// v-Log distribution, which belong to the caller. Terms with slope or multiplicity 0
-// are constants, and allowed.
+// A Density is f(z) = Π (1 + exp[βₖ(z−γₖ)])^−μₖ, not normalised. The caller owns the
+// slices. Terms with slope or multiplicity 0 are allowed and constant.
 type Density struct {
 	Beta  []float64 // slopes β
 	Gamma []float64 // knots γ
@@ -81,7 +80,7 @@ func Softplus(a float64) float64 {
 	return logistic.Log1p(logistic.Exp(a))
 }
 
-// A sum also adds up what each addition rounds away (Neumaier 1974).
+// A sum compensates the rounding error of each addition (Neumaier 1974).
 type sum struct{ total, lost float64 }
 
 func (s *sum) add(x float64) {

@@ -29,7 +29,7 @@ type node struct{ t, weight float64 }
 
 const (
 	cut          = 45   // the range ends where exp(−g̃) is 3·10⁻²⁰ or less
-	agreement    = 1e-9 // of the two rules, as a share of the mass
+	agreement    = 1e-9 // largest difference of the two rules, as a fraction of the mass
 	leastPanels  = 4    // on either side of the mode
 	mostPanels   = 400  // on either side before any is halved
 	mostNodes    = 1e6  // no panel is halved beyond
@@ -46,7 +46,7 @@ func New(d Density) (*Distribution, error) {
 	return p, nil
 }
 
-// Reset makes p the distribution of d, in p's memory. On an error p is as before.
+// Reset makes p the distribution of d, in p's memory. On an error p is unchanged.
 func (p *Distribution) Reset(d Density) error {
 	if err := d.Check(); err != nil {
 		return fmt.Errorf("v-Log: %w", err)

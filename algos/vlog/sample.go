@@ -10,9 +10,8 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Sampler draws from a Density by rejection. The zero value wants a Reset; one
-// Sampler serves any number of densities in turn, and allocates only while K
-// grows. It must not be used concurrently.
+// A Sampler draws from a Density by rejection. Call Reset before using the zero value, and
+// for each new density. It allocates only while K grows. It is not safe for concurrent use.
 type Sampler struct {
 	anchor anchor
 
@@ -35,8 +34,8 @@ func NewSampler(d Density) (*Sampler, error) {
 	return s, nil
 }
 
-// Reset makes s a sampler of d. A dozen passes over the K terms. On an error s is
-// as before.
+// Reset makes s a sampler of d, in a dozen passes over the K terms. On an error s is
+// unchanged.
 func (s *Sampler) Reset(d Density) error {
 	if err := d.Check(); err != nil {
 		return fmt.Errorf("v-Log: %w", err)
