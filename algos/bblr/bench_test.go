@@ -17,9 +17,8 @@ func withBias(x [][]float64) [][]float64 {
 	return rows
 }
 
-// compare measures fit in logistic regressions by gonum's L-BFGS of the rows. The
-// two take turns, and of the regressions as many at a time as take about as long as
-// a fit: what else the machine does must fall on both alike.
+// compare measures fit in units of logistic regressions by gonum's L-BFGS. The two
+// take turns of about equal length, so other load on the machine slows both alike.
 func compare(b *testing.B, rows [][]float64, y []float64, fit func() error) {
 	regressions := func(n int) time.Duration {
 		start := time.Now()

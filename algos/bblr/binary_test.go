@@ -94,7 +94,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Bytes that no classifier wrote are refused and leave what was there.
+// Invalid bytes are refused and leave the classifier unchanged.
 func TestDamagedBytes(t *testing.T) {
 	for name, c := range golden(t) {
 		good := encode(t, c)
@@ -133,7 +133,7 @@ func TestDamagedBytes(t *testing.T) {
 	}
 }
 
-// Rows kept for nothing and columns of negative spread are of no fit.
+// Support rows with coefficient 0 and negative standard deviations are refused.
 func TestKernelBytesThatMeanNothing(t *testing.T) {
 	c := golden(t)["sparse-kernel"].(*KernelMachine)
 	for what, spoil := range map[string]func(k *KernelMachine){

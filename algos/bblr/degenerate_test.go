@@ -80,7 +80,7 @@ func TestSeparableRowsAreSeparated(t *testing.T) {
 	})
 }
 
-// One label is enough for a fixed prior and no other: the rest say so.
+// Only a fixed prior can be fitted to one label; the others return ErrOneClass.
 func TestOneClass(t *testing.T) {
 	x := [][]float64{{1, 2}, {2, 1}, {0, 3}}
 	for _, label := range []float64{1, -1} {
@@ -96,7 +96,7 @@ func TestOneClass(t *testing.T) {
 			}
 		})
 	}
-	// A label whose rows weigh nothing is not there.
+	// A label whose rows have weight 0 counts as missing.
 	_, _, err := Fit(t.Context(), Config{}, x, []float64{1, 1, -1}, []float64{1, 1, 0})
 	if !errors.Is(err, ErrOneClass) {
 		t.Errorf("with weight 0: %v", err)
@@ -113,7 +113,7 @@ func TestOneRow(t *testing.T) {
 	}
 }
 
-// What the world can get wrong is told, all at once.
+// Errors in the data are all reported together.
 func TestBadData(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	_, _, err := Fit(t.Context(), Config{}, [][]float64{{1, nan}, {inf, 2}, {1, 2}}, []float64{1, 0, nan}, []float64{1, -1, inf})
@@ -140,7 +140,7 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// Every bad field of a configuration is told at once.
+// Every bad field of a configuration is reported.
 func TestBadConfig(t *testing.T) {
 	err := Config{
 		Variant: 9, Lambda: -1, Start: []float64{math.NaN()},
@@ -172,8 +172,8 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// Rows so far out that sums overflow have the score of their side, and a column
-// that was constant in the sample counts for nothing however far out it is.
+// Rows whose sums overflow get a score of the right sign. A column that was
+// constant in the sample never matters.
 func TestScoresFarOut(t *testing.T) {
 	const far = math.MaxFloat64
 	m := &Linear{weights: []float64{4, -4, 1e-300}, bias: 1, likelihood: Counts(1, 1, 100)}
@@ -201,7 +201,7 @@ func TestScoresFarOut(t *testing.T) {
 	}
 }
 
-// A label all of whose rows weigh next to nothing has rates all the same.
+// A label whose rows have almost no weight still has rates.
 func TestLabelOfLittleWeight(t *testing.T) {
 	x, y := noisySample(3, 40, 2, 0.1)
 	for _, light := range []float64{1e-3, 1e-9, 1e-300, math.SmallestNonzeroFloat64} {
@@ -224,8 +224,8 @@ func TestLabelOfLittleWeight(t *testing.T) {
 	}
 }
 
-// What a window is rebuilt with is as robust: a tenth of forged labels on rows far
-// out turn logistic regression away from the truth, and cost it next to nothing.
+// Rebuild is robust: forged labels on a tenth of the rows, far out, mislead
+// logistic regression and cost Rebuild almost nothing.
 func TestRebuildConfig(t *testing.T) {
 	const n = 2000
 	x, y := noisySample(n, n, 10, 0)
@@ -282,7 +282,7 @@ func TestTooManyColumns(t *testing.T) {
 	}
 }
 
-// Wrong lengths are our bugs.
+// Wrong lengths panic.
 func TestWrongLengthsPanic(t *testing.T) {
 	x, y := noisySample(1, 20, 2, 0.1)
 	m, _, err := Fit(t.Context(), Config{}, x, y, nil)
@@ -347,8 +347,7 @@ func TestWeightsAreCopies(t *testing.T) {
 	}
 }
 
-// Fits change nothing that they are given, and the same arguments make the same
-// bytes.
+// Fits do not change their arguments; equal arguments give equal bytes.
 func TestArgumentsAreUntouched(t *testing.T) {
 	x, y := noisySample(9, 50, 3, 0.1)
 	weight := make([]float64, len(x))

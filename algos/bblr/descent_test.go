@@ -76,8 +76,8 @@ func TestLogisticRegressionIsGonums(t *testing.T) {
 	}
 }
 
-// Also where columns of very different scale stop a descent early: on the UCI sets
-// as they are, a bias beside them, no gradient is left but what rounding makes.
+// The same on the raw UCI sets with a bias, whose columns differ much in scale: the
+// remaining gradient is rounding.
 func TestLogisticRegressionOfRawRows(t *testing.T) {
 	for _, s := range uci {
 		x, y := load(t, s.name)
@@ -126,8 +126,8 @@ func TestLassoIsOptimal(t *testing.T) {
 	}
 }
 
-// The sparse fit's descent, in a few columns at a time, ends where a lasso in all
-// of them would be content.
+// The sparse fit's descent, a few columns at a time, ends at a lasso's optimum in
+// all columns.
 func TestSelectionLosesNothing(t *testing.T) {
 	x, y := noisySample(5, 90, 3, 0.1)
 	p, err := gramProblem(t.Context(), x, y, nil, 3)
@@ -165,8 +165,8 @@ func plainImprove(o *objective, w []float64, value, radius, spacing, εL float64
 	return false
 }
 
-// The screen decides nothing: a prober finds the point that probing every point in
-// full finds, for every loss, weight and penalty.
+// A prober finds the same point as probing every point in full, for every loss,
+// weight and penalty.
 func FuzzProbes(f *testing.F) {
 	f.Add(uint64(1), uint8(20), uint8(3), 2.0, 0.5, 0.3, 1e-3, uint8(0))
 	f.Add(uint64(2), uint8(60), uint8(2), 200.0, 0.02, 0.5, 0.1, uint8(1))
@@ -350,7 +350,7 @@ func TestSearchEndsWhereNothingImproves(t *testing.T) {
 	}
 }
 
-// A fit stops when its context does, in every phase, and says so.
+// A fit stops in every phase when its context does, and returns its error.
 func TestCancelled(t *testing.T) {
 	x, y := noisySample(1, 60, 3, 0.1)
 	ctx, cancel := context.WithCancel(t.Context())

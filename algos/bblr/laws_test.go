@@ -17,9 +17,9 @@ const (
 	inputs  = 5
 )
 
-// A windowed classifier is fitted anew to the last events at every 40th, as the
-// stream does; before the first fit it knows nothing. Where a variant needs both
-// labels and has one, it keeps what it has.
+// A windowed classifier is fitted to the last events at every 40th, as the stream
+// does. Before the first fit it knows nothing. A variant that needs both labels and
+// has one keeps its last fit.
 type windowed struct {
 	fit    func(x [][]float64, y []float64) (classifier, error)
 	empty  classifier

@@ -17,8 +17,8 @@ func finite(v ...float64) bool {
 	return true
 }
 
-// At |γz| = 800 everything is dull: losses are plateaus, gradients 0, and without
-// a plateau the loss is 800 and its slope −1.
+// At |γz| = 800 losses are plateaus and gradients 0; without a plateau the loss is
+// 800 and its slope −1.
 func TestFarOut(t *testing.T) {
 	for _, l := range []Likelihood{
 		Counts(1, 1, 100), Counts(40, 60, 100), {Mix: 1e-300, Theta: 0.5, Gamma: 1}, {Mix: 1, Theta: 0.3, Gamma: 1},

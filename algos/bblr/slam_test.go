@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A trial that goes part of its way where another has been ends as one that goes all
-// of it itself, to the bit.
+// A trial that reuses another's levels gives the same bits as one that runs them
+// all.
 func TestTrialsShareTheirWays(t *testing.T) {
 	x, y := noisySample(2, 120, 6, 0.1)
 	p := newProblem(x, y, nil)

@@ -205,8 +205,7 @@ func TestKernelsAndSparseKernels(t *testing.T) {
 	}
 }
 
-// A kernel so narrow that no coefficient explains much, or few rows, do not make the
-// prior take everything.
+// A narrow kernel or few rows do not make the prior set all coefficients to 0.
 func TestSparseKernelOfLittleData(t *testing.T) {
 	x, y := load(t, "heart")
 	for _, c := range []struct {

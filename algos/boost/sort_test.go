@@ -44,8 +44,8 @@ func TestSorter(t *testing.T) {
 	}
 }
 
-// What float32 leaves empty of a float64 stays empty in the key, so that the sort
-// skips three digits of eight.
+// The bits that a float32 leaves 0 in a float64 are 0 in the key, so the sort skips
+// three digits of eight.
 func TestSortKeyKeepsLowZeros(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for range 1_000 {

@@ -139,8 +139,7 @@ func speedTask(zeros bool) ([][]float64, []float64) {
 // AdaBoost over stumps, 10,000 × 57, T = 200: a round of ours against one that
 // sorts every column again (in 8 rounds) and one that sorted them beforehand. The
 // rounds take turns and the fastest of each kind counts, since the machine is
-// shared. All must find the same stumps. Preparation is not in a round; it is
-// reported beside.
+// shared. All must find the same stumps. Preparation is reported separately.
 func BenchmarkStumps(b *testing.B) {
 	for _, zeros := range []bool{false, true} {
 		name := "dense"
@@ -238,9 +237,9 @@ func BenchmarkRebuild(b *testing.B) {
 	}
 }
 
-// What a row of a column costs in a histogram, by the share of the rows in the
-// column's dominant bin, when all rows are summed and when the others are: where
-// the two meet is sparseFrom.
+// The cost of a row of a column in a histogram, by the fraction of rows in the
+// dominant bin: summing all rows against only the others. sparseFrom is where they
+// are equal.
 func BenchmarkHistograms(b *testing.B) {
 	const rows, dim = 2000, 56
 	for _, share := range []float64{0.3, 0.5, 0.6, 0.7, 0.9} {

@@ -209,8 +209,8 @@ func TestDepthTwoLearnsExclusiveOr(t *testing.T) {
 	}
 }
 
-// Where every feature has at most 255 distinct values both searches give the same
-// ensemble, to the last bit.
+// If every feature has at most 255 distinct values, both searches give the same
+// ensemble to the last bit.
 func TestBothSearchesGiveTheSameEnsemble(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 41))
