@@ -14,7 +14,7 @@ import (
 	"hamlet/algos/viboost"
 )
 
-// A Kind names a booster in --ensembles, in configurations and in bytes.
+// A Kind names a booster in --ensembles and in configurations.
 type Kind string
 
 const (

@@ -26,7 +26,7 @@ type Config struct {
 	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"24" help:"Binary logarithm of the slots in an expert's table. A slot takes 8 bytes, so 18 makes a mail model of 8 MiB."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
 	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
-	TextExperts     []string `json:"text_experts" shown:"all" each:"expert" help:"Experts that read mail and text"`
+	TextExperts     []string `json:"text_experts" each:"expert" some:"yes" help:"Experts that read mail and text"`
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`
 	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
@@ -72,8 +72,9 @@ const (
 	MaxDense  = 4096
 	MaxWindow = 1 << 16 // of Config.Window and Config.Rebuild
 
-	// Up to MaxDenseByDefault dense names, ensembles run by default and the label-noise
-	// monitor has its own head. Its forgetting costs O(D³) at every 50th event.
+	// Up to MaxDenseByDefault dense names, ensembles run by default. Up to as many inputs
+	// without the bias, the label-noise monitor has its own head. Its forgetting costs
+	// O(D³) at every 50th event.
 	MaxDenseByDefault = 512
 
 	// MaxWindowInputs bounds (Window+Rebuild)·len(Dense) with ensembles of vectors. Every

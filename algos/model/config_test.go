@@ -55,6 +55,21 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 	}
 }
 
+// A configuration may come from damaged bytes. The time to refuse a list grows with its
+// length, not with its square: this would take minutes.
+func TestLongListsAreRefused(t *testing.T) {
+	names := make([]string, 500_000)
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	if _, err := model.New(model.Config{Dense: names}); err == nil || !strings.Contains(err.Error(), "more than 4096") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := model.New(model.Config{SkipHeaders: append(names, names[7])}); err == nil || !strings.Contains(err.Error(), `"7" is given twice`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // The bounds in a tag are those of package feature.
 func TestTableBitsAreTheHashers(t *testing.T) {
 	for bits, want := range map[int]bool{
@@ -118,6 +133,9 @@ func TestFields(t *testing.T) {
 		if err := new(model.Config).Set(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), bad[0]) {
 			t.Errorf("%s = %s: error %v", bad[0], bad[1], err)
 		}
+	}
+	if err := new(model.Config).Set("text_experts", "none"); err == nil || !strings.Contains(err.Error(), "at least one of header-words") {
+		t.Errorf("no experts: error %v", err)
 	}
 	var none model.Config
 	if err := none.Set("vector_ensembles", "none"); err != nil || none.VectorEnsembles == nil || len(none.VectorEnsembles) > 0 {

@@ -29,6 +29,9 @@ func Fields() []Field {
 		if f.of(&Config{}).Kind() == reflect.Slice && f.words != nil {
 			all[i].Help += ": " + strings.Join(f.words(), ", ") + "."
 		}
+		if c := (Config{}).filled(); f.some {
+			all[i].Default = format(f.of(&c))
+		}
 	}
 	return all
 }
@@ -41,6 +44,7 @@ type field struct {
 	fallback    string          // the default, as text; "": the zero value, or filled sets it
 	least, most int64           // bounds of an int
 	words       func() []string // the valid values of a string or list element; nil: any
+	some        bool            // an empty list means the default, so Set refuses it
 }
 
 var fields = collect(reflect.TypeFor[Config](), "", nil)
@@ -62,6 +66,7 @@ func collect(t reflect.Type, prefix string, index []int) (all []field) {
 			},
 			index: at, fallback: fallback,
 			least: bound(f.Tag.Get("min"), math.MinInt64), most: bound(f.Tag.Get("max"), math.MaxInt64),
+			some: f.Tag.Get("some") == "yes",
 		}
 		if words := f.Tag.Get("enum"); words != "" {
 			d.words = func() []string { return strings.Split(words, ",") }
@@ -109,15 +114,19 @@ func find(key string) (*field, error) {
 }
 
 // Set parses value into the field of that key: a number, true or false, a word, or a
-// comma-separated list; "none" is the empty list. An error names the key and the problem.
-// New checks bounds.
+// comma-separated list; "none" is the empty list. Names that hold a comma, or are "none",
+// have no such format. An error names the key and the problem. New checks bounds.
 func (c *Config) Set(key, value string) error {
 	f, err := find(key)
 	if err != nil {
 		return err
 	}
-	if err := parse(f.of(c), value); err != nil {
+	to := f.of(c)
+	if err := parse(to, value); err != nil {
 		return fmt.Errorf("%s: %w", key, err)
+	}
+	if f.some && to.Len() == 0 {
+		return fmt.Errorf("%s: at least one of %s is wanted", key, strings.Join(f.words(), ", "))
 	}
 	return nil
 }
@@ -213,12 +222,14 @@ func checkTags(c *Config) (errs []error) {
 
 // checkList reports the elements that are not among the words, and repetitions.
 func (f *field) checkList(list []string) (errs []error) {
-	for i, name := range list {
+	seen := make(map[string]bool, len(list))
+	for _, name := range list {
 		if f.words != nil && !slices.Contains(f.words(), name) {
 			errs = append(errs, fmt.Errorf("%s: %q is not one of %s", f.Key, name, strings.Join(f.words(), ", ")))
-		} else if name != "" && slices.Contains(list[:i], name) {
+		} else if name != "" && seen[name] {
 			errs = append(errs, fmt.Errorf("%s: %q is given twice", f.Key, name))
 		}
+		seen[name] = true
 	}
 	return errs
 }

@@ -104,7 +104,7 @@ func quote(name string) string {
 // Apply withdraws the event ex.Of, or predicts and learns ex, or both, as ex.Action says.
 // The result depends only on m's bytes and ex. A copy of an event within the duplicate
 // window changes nothing. A refused event changes nothing and returns a *RefusedError. m
-// refers to ex's memory until the next event, and retains its ID and Source. Learning
+// refers to ex's body until the next one of its kind, and retains its ID and Source. Learning
 // allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {

@@ -58,8 +58,8 @@ func kindsOf(names []string) (all []ensemble.Kind) {
 	return all
 }
 
-// noExpert is spec.surprise if no expert has a surprise, or with dense names: the covariate
-// alarm watches the head's leverage then.
+// noExpert is spec.surprise if no expert has a surprise, and for vectors with dense names:
+// the covariate alarm watches the head's leverage then.
 const noExpert = -1
 
 func newSpecs(cfg Config) (specs [kinds]*spec) {

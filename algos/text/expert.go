@@ -101,7 +101,7 @@ type Entry struct {
 	Size   func(tableBits int) int // bytes that AppendBinary appends
 
 	// Surprise: the expert sets Score.Surprise. The covariate alarm watches the first
-	// expert with a surprise, in models without dense names.
+	// expert with a surprise. For vectors with dense names it watches the leverage.
 	Surprise bool
 
 	// Counts: Learn returns a weight for Withdraw. The model stores it for each event

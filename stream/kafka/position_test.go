@@ -109,6 +109,28 @@ func TestFollowsTheSameLog(t *testing.T) {
 	}
 }
 
+// A consumer with a position starts although the first broker that it names is down.
+func TestFollowsWithTheFirstBrokerDown(t *testing.T) {
+	_, cfg := fakeCluster(t)
+	const name = "first-down"
+	ensure(t, cfg, name, 1)
+	if err := newProducer(t, cfg).Publish(t.Context(), numbered(name, 0, 10, 1)...); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Brokers = append([]string{"127.0.0.1:1"}, cfg.Brokers...)
+	k := newKeeper()
+	k.next[0] = 5
+	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, k.open("a"))
+	k.until(t, "the rest", func() bool { return k.count == 5 && len(k.asked[0]) == 1 })
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	last, ok, err := kafka.LastRecord(t.Context(), cfg, name, 0, 100, nil)
+	if err != nil || !ok || last.Offset != 9 {
+		t.Errorf("the last record is %d (%v, %v), want 9", last.Offset, ok, err)
+	}
+}
+
 // A record that retention deleted cannot be compared, so the consumer goes on.
 func TestFollowsAfterRetention(t *testing.T) {
 	cfg, name := withoutBeginning(t)

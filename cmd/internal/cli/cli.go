@@ -25,6 +25,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,30 +95,32 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 }
 
 // An interruptedError is the error of a command that a signal ended. Its text says
-// so once, and adds what went wrong apart from that.
+// so once, and adds what was left undone or went wrong.
 type interruptedError struct{ err error }
 
 func (e *interruptedError) Unwrap() error { return e.err }
 
 func (e *interruptedError) Error() string {
-	if rest := errors.Join(failures(e.err)...); rest != nil {
-		return fmt.Sprintf("interrupted: %v", rest)
+	parts := []error{e.err}
+	if joined, ok := e.err.(interface{ Unwrap() []error }); ok && errors.Join(joined.Unwrap()...).Error() == e.err.Error() {
+		parts = joined.Unwrap()
 	}
-	return "interrupted"
+	parts = slices.DeleteFunc(slices.Clone(parts), saysOnlyInterrupted)
+	if len(parts) == 0 {
+		return "interrupted"
+	}
+	return fmt.Sprintf("interrupted: %v", errors.Join(parts...))
 }
 
-// failures returns the errors that are joined in err and are no interruption.
-func failures(err error) (rest []error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			rest = append(rest, failures(e)...)
-		}
-		return rest
+// saysOnlyInterrupted reports whether the text of err is that of its innermost error, a
+// cancellation.
+func saysOnlyInterrupted(err error) bool {
+	root := err
+	for next := errors.Unwrap(root); next != nil; next = errors.Unwrap(root) {
+		root = next
 	}
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return []error{err}
+	_, several := root.(interface{ Unwrap() []error })
+	return !several && errors.Is(root, context.Canceled) && strings.TrimPrefix(err.Error(), "stopped: ") == root.Error()
 }
 
 // ends returns the signals that ask a command to end. A terminal that goes, or a

@@ -211,6 +211,9 @@ func TestInterrupted(t *testing.T) {
 		{errors.Join(stopped, nil), "interrupted", 1},
 		{errors.Join(stopped, errors.New("the disk is full")), "interrupted: the disk is full", 1},
 		{errors.Join(stopped, ownStatus(3)), "interrupted: own", 3},
+		{fmt.Errorf("publish dead letters: %w", context.Canceled), "interrupted: publish dead letters: context canceled", 1},
+		{errors.Join(stopped, fmt.Errorf("%w: %w; check the password", errors.New("not authorised"), context.Canceled)),
+			"interrupted: not authorised: context canceled; check the password", 1},
 	} {
 		err := error(&interruptedError{c.err})
 		if err.Error() != c.want || Status(err) != c.status {

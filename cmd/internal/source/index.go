@@ -118,7 +118,7 @@ func readIndex(name string) ([]indexLine, error) {
 	return list, nil
 }
 
-// memberNames lists the archives' members. It does not read pipes.
+// memberNames lists the archives' members. It does not list the members of a pipe.
 func memberNames(archives []*input) (map[string]bool, error) {
 	names := map[string]bool{}
 	list := func(in *input) error {
