@@ -101,15 +101,23 @@ type interruptedError struct{ err error }
 func (e *interruptedError) Unwrap() error { return e.err }
 
 func (e *interruptedError) Error() string {
-	parts := []error{e.err}
-	if joined, ok := e.err.(interface{ Unwrap() []error }); ok && errors.Join(joined.Unwrap()...).Error() == e.err.Error() {
-		parts = joined.Unwrap()
-	}
-	parts = slices.DeleteFunc(slices.Clone(parts), saysOnlyInterrupted)
-	if len(parts) == 0 {
+	rest := slices.DeleteFunc(joined(e.err), saysOnlyInterrupted)
+	if len(rest) == 0 {
 		return "interrupted"
 	}
-	return fmt.Sprintf("interrupted: %v", errors.Join(parts...))
+	return fmt.Sprintf("interrupted: %v", errors.Join(rest...))
+}
+
+// joined returns the errors that errors.Join made err of, or err.
+func joined(err error) (all []error) {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(several.Unwrap()...).Error() != err.Error() {
+		return []error{err}
+	}
+	for _, e := range several.Unwrap() {
+		all = append(all, joined(e)...)
+	}
+	return all
 }
 
 // saysOnlyInterrupted reports whether the text of err is that of its innermost error, a

@@ -209,6 +209,7 @@ func TestInterrupted(t *testing.T) {
 	}{
 		{stopped, "interrupted", 1},
 		{errors.Join(stopped, nil), "interrupted", 1},
+		{errors.Join(errors.Join(stopped), nil), "interrupted", 1},
 		{errors.Join(stopped, errors.New("the disk is full")), "interrupted: the disk is full", 1},
 		{errors.Join(stopped, ownStatus(3)), "interrupted: own", 3},
 		{fmt.Errorf("publish dead letters: %w", context.Canceled), "interrupted: publish dead letters: context canceled", 1},
