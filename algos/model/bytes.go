@@ -241,7 +241,7 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 	of := func(first int) []byte { return section[first+int(spec.kind)] }
 	if len(of(sectionSubmodel)) == 0 {
 		if len(of(sectionTables))+len(of(sectionSites))+len(of(sectionStack))+len(of(sectionAlarms)) > 0 {
-			return nil, errors.New("there is none, but its tables, sites, stack or alarms")
+			return nil, errors.New("tables, sites, stack or alarms of a sub-model that is absent")
 		}
 		return nil, nil
 	}
@@ -298,7 +298,7 @@ func (s *submodel) write(w *codec.Writer) {
 func (s *submodel) read(r *codec.Reader) {
 	s.events = r.Uint64()
 	if s.events == 0 {
-		r.Fail("it has learnt nothing: there is none before its first event")
+		r.Fail("it has no events; the first event creates a sub-model")
 	}
 	s.labels.Read(r, s.events)
 	if s.columns != nil {

@@ -39,7 +39,7 @@ type Config struct {
 	TextEnsembles   []string `json:"text_ensembles" shown:"none" each:"ensemble" help:"Ensembles that are rebuilt for mail and text"`
 	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" each:"ensemble" help:"Ensembles that are rebuilt for vectors"`
 
-	SecondHead float64 `json:"second_head" help:"Forgetting factor an event, 0.5 to 1, of a second head for streams that drift; 0 is none."`
+	SecondHead float64 `json:"second_head" help:"Forgetting factor an event, 0.5 to 1, of a second head for streams that drift; 0 means no second head."`
 	Window     int     `json:"window" default:"2000" help:"How many of the latest events an ensemble is built from."`
 	Rebuild    int     `json:"rebuild" default:"500" help:"After how many events ensembles are rebuilt; a multiple of 50."`
 
@@ -190,7 +190,7 @@ func (c Config) validate() error {
 		}
 	}
 	if ρ := c.SecondHead; ρ != 0 && !(ρ >= 0.5 && ρ < 1) {
-		bad("second_head: ρ = %v is not in ½…1, and not 0, which is none", ρ)
+		bad("second_head: ρ = %v is neither 0 (no second head) nor in [½, 1)", ρ)
 	}
 	if c.Window < drift.Rhythm || c.Window > MaxWindow {
 		bad("window: %d is not in %d…%d", c.Window, drift.Rhythm, MaxWindow)

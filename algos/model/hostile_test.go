@@ -143,13 +143,13 @@ func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
 	}
 }
 
-// A half comes into being with its first event. One without would weigh nothing in a
-// Joint: two of them answered 0/0.
-func TestRestoreRefusesHalvesOfNoEvents(t *testing.T) {
+// The first event creates a sub-model. A Pool would weight one without events by 0: two
+// such sub-models answered 0/0.
+func TestRestoreRefusesSubmodelsOfNoEvents(t *testing.T) {
 	texts, vectors := newOf(t, Config{TableBits: 8}), newOf(t, Config{TableBits: 8, Dense: []string{"a", "b"}})
 	texts.submodels[ofText], vectors.submodels[ofVector] = newSubmodel(texts.specs[ofText], texts.cfg.Alarms), newSubmodel(vectors.specs[ofVector], vectors.cfg.Alarms)
 	for _, m := range []*Model{texts, vectors} {
-		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "sub-model: it has learnt nothing") {
+		if _, err := Restore(image(t, m)); err == nil || !strings.Contains(err.Error(), "sub-model: it has no events") {
 			t.Errorf("error %v", err)
 		}
 	}
