@@ -17,7 +17,7 @@ type LogitTreesConfig struct {
 	Shrink  float64   // what a tree's leaves are multiplied by, in (0, 1]; 0 is 0.3
 }
 
-// LogitTrees is AnyBoost with the logistic cost C(z) = ln(1+e^(−2z)) over trees
+// LogitTrees lowers the logistic cost C(z) = ln(1+e^(−2z)) of the margins z = yf by trees
 // with real-valued leaves. With p = σ(2f) and y₊ = (1+y)/2, a round grows a tree
 // by Σ√(W⁺W⁻) under D ∝ −ωC′ ∝ ω·|y₊−p| and gives each leaf one damped Newton step,
 //

@@ -81,7 +81,7 @@ func TestRoundsOfYoungStreams(t *testing.T) {
 	for _, c := range []struct{ rows, rounds int }{{2, 1}, {50, 5}, {499, 49}, {1000, 100}, {2000, 100}} {
 		w := drawWithoutTies(15, c.rows, 3)
 		w.Labels[0], w.Labels[1] = 1, -1
-		r := Build(t.Context(), []Kind{AnyBoost}, w)[0]
+		r := Build(t.Context(), []Kind{LogitTrees}, w)[0]
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

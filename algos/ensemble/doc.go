@@ -9,7 +9,7 @@
 // [Build] leaves out the rows of weight 0 and cuts each input into at most 64
 // quantile bins, once for all kinds. It trains T = min(100, n/10) rounds:
 //
-//	anyboost       the logistic cost over trees of depth 2: leaves G/(H+1), clipped at ±2, × .3
+//	logit-trees    the logistic cost over trees of depth 2: leaves G/(H+1), clipped at ±2, × .3
 //	realadaboost   trees of depth 2 by Σ√(W⁺W⁻), leaves ½ ln((W⁺+s)/(W⁻+s)), × .3
 //	poeboost.ds    a product of experts, each a stump, with Qᵢ and the minimising P_e
 //	poeboost.cs    a product of logistic regressions on one input; T ≤ 50, rows pooled by bin
@@ -25,7 +25,7 @@
 //		Labels:  []float64{-1, 1, -1, 1},
 //		Weights: []float64{1, 1, 1, 0.5},
 //	}
-//	r := ensemble.Build(ctx, []ensemble.Kind{ensemble.AnyBoost}, w)[0]
+//	r := ensemble.Build(ctx, []ensemble.Kind{ensemble.LogitTrees}, w)[0]
 //	if r.Err != nil {
 //		return r.Err // ErrNoRows, ErrOneClass, ErrConstant, ErrNoEdge, …
 //	}
@@ -45,7 +45,7 @@
 //     the first input's is taken.
 //   - Thresholds are midpoints between numbers of float32. A value and its rounding to
 //     float32 get the same answer, except a value exactly between two of them.
-//   - The scale of the weights matters to anyboost (a leaf's prior is worth one
-//     example), viboost (phantom examples) and bblr (a penalty). It does not matter to
+//   - The scale of the weights matters to logit-trees (a leaf's prior is worth
+//     one example), viboost (phantom examples) and bblr (a penalty). It does not matter to
 //     the others.
 package ensemble

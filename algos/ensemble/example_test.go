@@ -22,7 +22,7 @@ func Example() {
 		w.Inputs = append(w.Inputs, x, float32(i%7))
 		w.Labels, w.Weights = append(w.Labels, y), append(w.Weights, trust)
 	}
-	r := ensemble.Build(context.Background(), []ensemble.Kind{ensemble.AnyBoost}, w)[0]
+	r := ensemble.Build(context.Background(), []ensemble.Kind{ensemble.LogitTrees}, w)[0]
 	if r.Err != nil {
 		fmt.Println(r.Err)
 		return
@@ -30,5 +30,5 @@ func Example() {
 	e := r.Ensemble
 	fmt.Printf("%s: P(spam) = %.2f at 10 and %.2f at 15\n", e.Kind(), e.Prob([]float64{10, 3}), e.Prob([]float64{15, 3}))
 	// Output:
-	// anyboost: P(spam) = 0.01 at 10 and 0.99 at 15
+	// logit-trees: P(spam) = 0.01 at 10 and 0.99 at 15
 }

@@ -18,7 +18,7 @@ import (
 type Kind string
 
 const (
-	AnyBoost     Kind = "anyboost"     // the logistic cost over trees of depth 2, shrunk: boost.LogitTrees
+	LogitTrees   Kind = "logit-trees"  // the logistic cost over trees of depth 2, shrunk
 	RealAdaBoost Kind = "realadaboost" // trees of depth 2, shrunk
 	POEBoostDS   Kind = "poeboost.ds"  // stumps, with Qᵢ and the minimising P_e
 	POEBoostCS   Kind = "poeboost.cs"  // univariate logistic regressions by Newton
@@ -39,7 +39,7 @@ const (
 	opinionRounds = 50 // of POEBoost.CS, which costs more a round
 	rowsPerRound  = 10
 
-	// Real values of trees and profiles are shrunk. AnyBoost's Newton steps are
+	// Real values of trees and profiles are shrunk. Newton steps of logit-trees are
 	// clipped before.
 	shrink   = 0.3
 	leafClip = 2
@@ -78,7 +78,7 @@ type booster struct {
 // not name the booster do not change.
 var boosters = [...]booster{
 	{
-		kind: AnyBoost, bins: bins, read: reader(checkTrees),
+		kind: LogitTrees, bins: bins, read: reader(checkTrees),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
 				Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: shrink})
@@ -141,6 +141,18 @@ func Kinds() []Kind {
 		kinds[i] = boosters[i].kind
 	}
 	return kinds
+}
+
+// formerly maps names that kinds once had to their names now. Configurations accept both.
+var formerly = map[string]Kind{"anyboost": LogitTrees}
+
+// KindOf returns the kind of a name, or of a name that it once had: "anyboost" is
+// LogitTrees. A name of no kind is returned as it is; Valid refuses it.
+func KindOf(name string) Kind {
+	if k, ok := formerly[name]; ok {
+		return k
+	}
+	return Kind(name)
 }
 
 // Valid reports whether k is one of Kinds.

@@ -28,11 +28,11 @@ func lastIsHuge(b []byte) {
 func nothingSaturates(b []byte) { binary.LittleEndian.PutUint64(b[16+16:], 0) }
 
 var factsByKind = map[Kind]facts{
-	AnyBoost:     {readAs: []Kind{RealAdaBoost}, exceed: lastIsHuge, cutsTwice: true},
-	RealAdaBoost: {readAs: []Kind{AnyBoost}, exceed: lastIsHuge, cutsTwice: true},
+	LogitTrees:   {readAs: []Kind{RealAdaBoost}, exceed: lastIsHuge, cutsTwice: true},
+	RealAdaBoost: {readAs: []Kind{LogitTrees}, exceed: lastIsHuge, cutsTwice: true},
 	POEBoostDS:   {noEdge: true},
 	POEBoostCS:   {noEdge: true},
-	AdaBoost:     {readAs: []Kind{AnyBoost, RealAdaBoost}, exceed: lastIsHuge, noEdge: true}, // stumps are trees
+	AdaBoost:     {readAs: []Kind{LogitTrees, RealAdaBoost}, exceed: lastIsHuge, noEdge: true}, // stumps are trees
 	BHBoost:      {exceed: lastIsHuge},
 	VIBoost:      {exceed: lastIsHuge},
 	BBLR:         {exceed: nothingSaturates},

@@ -85,7 +85,7 @@ func TestLaws(t *testing.T) {
 	const dim = 4
 	for _, k := range Kinds() {
 		exempt := map[algotest.Law]string{}
-		if k == AnyBoost || k == RealAdaBoost {
+		if k == LogitTrees || k == RealAdaBoost {
 			exempt[algotest.PermutedInputs] = "within a child of some rows several inputs divide alike, and the first is taken"
 		}
 		t.Run(string(k), func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestOrderChangesRoundingsAlone(t *testing.T) {
 }
 
 // How much all weights are is nothing to the boosters that start from a
-// distribution. To the others it is: AnyBoost's leaves have the prior of one example,
+// distribution. To the others it is: The leaves of logit-trees have the prior of one example,
 // VIBoost its phantom examples, BBLR a penalty. There, as for all but those that
 // smooth by 1/N, twice the weight is every row twice.
 func TestScaledWeights(t *testing.T) {
@@ -188,7 +188,7 @@ func TestScaledWeights(t *testing.T) {
 	for i, e := range buildAll(t, w) {
 		k := e.Kind()
 		exact := bytes.Equal(encode(t, e), encode(t, ofDouble[i]))
-		if scaled := k == AnyBoost || k == VIBoost || k == BBLR; exact == scaled {
+		if scaled := k == LogitTrees || k == VIBoost || k == BBLR; exact == scaled {
 			t.Errorf("%s: twice the weights make the same bytes: %v, want %v", k, exact, !scaled)
 		} else if far := alike(e, ofThird[i], w, same); !scaled && !(far <= 1e-9) {
 			t.Errorf("%s: a third of the weights changes log-odds by %v, want at most 1e-9", k, far)

@@ -81,6 +81,17 @@ func (m *Model) about() ([]byte, error) {
 	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
 }
 
+// canonical reports whether text is a as json.Marshal writes it, with m's configuration and
+// record. Ensembles in text may have former names; canonical gives them their present names
+// in a.
+func (a *about) canonical(text []byte, m *Model) bool {
+	asRead, err1 := json.Marshal(a)
+	a.Config.rename()
+	renamed, err2 := json.Marshal(a)
+	own, err3 := m.about()
+	return errors.Join(err1, err2, err3) == nil && bytes.Equal(asRead, text) && bytes.Equal(renamed, own)
+}
+
 // AppendBinary appends m's bytes in the format above. Copying the tables takes some
 // milliseconds with the default configuration.
 func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
@@ -149,7 +160,9 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 // Restore returns the model with the bytes b. It does not retain b. If its Numerics are
 // CurrentNumerics, the model continues bit for bit as if it had never stopped. Bytes that
 // no learner wrote are an error even if their checksums are right, and never make Apply
-// panic. No length in b is trusted before it is checked.
+// panic. No length in b is trusted before it is checked. If b calls an ensemble
+// by a former name (ensemble.KindOf), the model and its bytes from then on have the present
+// name.
 func Restore(b []byte) (*Model, error) {
 	m, err := restore(b)
 	if err != nil {
@@ -183,7 +196,7 @@ func restore(b []byte) (*Model, error) {
 	}
 	m.numerics, m.adoptions = a.Numerics, a.Adopted
 	m.events, m.spam, m.unlearnt = events, spam, unlearnt
-	if canonical, err := m.about(); err != nil || !bytes.Equal(canonical, text) {
+	if !a.canonical(text, m) {
 		return nil, errors.New("its configuration is not in canonical form")
 	}
 	if err := m.seen.Restore(section[sectionSeen], next); err != nil {

@@ -64,6 +64,40 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A model whose bytes call an ensemble by its former name goes on under the present one.
+// The name is all that is forgiven.
+func TestRestoreTakesFormerNames(t *testing.T) {
+	m := golden(t)
+	now := bytesOf(t, m)
+	former := renamed(now, `"logit-trees"`, `"anyboost"`)
+	old, err := model.Restore(former)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(bytesOf(t, old), now) {
+		t.Error("restored from bytes with the former name, it has other bytes than with the present one")
+	}
+	if err := old.Adopt(m.Config()); err != nil || len(old.Adoptions()) != 0 {
+		t.Errorf("the present name counts as a change: %v, %d adoptions", err, len(old.Adoptions()))
+	}
+	for _, c := range [][2]string{{`["logit-trees"]`, `["anyboost" ]`}, {`"logit-trees"`, `"xgboost"`}, {`"logit-trees"`, `"anyboost","logit-trees"`}} {
+		if _, err := model.Restore(renamed(now, c[0], c[1])); err == nil {
+			t.Errorf("%s for %s: no error", c[1], c[0])
+		}
+	}
+}
+
+// renamed returns the bytes b with the first old in the last section replaced by new.
+func renamed(b []byte, old, new string) []byte {
+	const lastLength = headerSize - 16
+	n := binary.LittleEndian.Uint64(b[lastLength:])
+	at := len(b) - 8 - int(n)
+	section := bytes.Replace(b[at:len(b)-8], []byte(old), []byte(new), 1)
+	b = append(append(bytes.Clone(b[:at]), section...), make([]byte, 8)...)
+	binary.LittleEndian.PutUint64(b[lastLength:], uint64(len(section)))
+	return sound(b)
+}
+
 // A save appends, and what is behind the tables does not move them.
 func TestTablesKeepTheirPlace(t *testing.T) {
 	m := newModel(t, small)

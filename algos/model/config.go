@@ -37,7 +37,7 @@ type Config struct {
 
 	// In any order. A nil list means the default; an empty list means no ensembles.
 	TextEnsembles   []string `json:"text_ensembles" shown:"none" each:"ensemble" help:"Ensembles that are rebuilt for mail and text"`
-	VectorEnsembles []string `json:"vector_ensembles" shown:"anyboost with 1 to 512 dense names, else none" each:"ensemble" help:"Ensembles that are rebuilt for vectors"`
+	VectorEnsembles []string `json:"vector_ensembles" shown:"logit-trees with 1 to 512 dense names, else none" each:"ensemble" help:"Ensembles that are rebuilt for vectors"`
 
 	SecondHead float64 `json:"second_head" help:"Forgetting factor an event, 0.5 to 1, of a second head for streams that drift; 0 means no second head."`
 	Window     int     `json:"window" default:"2000" help:"How many of the latest events an ensemble is built from."`
@@ -133,7 +133,7 @@ func (c Config) filled() Config {
 		c.TextExperts = text.Default()
 	}
 	if c.VectorEnsembles == nil && len(c.Dense) > 0 && len(c.Dense) <= MaxDenseByDefault {
-		c.VectorEnsembles = []string{string(ensemble.AnyBoost)}
+		c.VectorEnsembles = []string{string(ensemble.LogitTrees)}
 	}
 	if c.LabelTrust == "" {
 		c.LabelTrust = TrustText
@@ -144,6 +144,7 @@ func (c Config) filled() Config {
 	if a, err := c.Alarms.filled(); err == nil {
 		c.Alarms = a
 	}
+	c.rename()
 	c.TextEnsembles, c.VectorEnsembles = inOrder(c.TextEnsembles), inOrder(c.VectorEnsembles)
 	c.TextExperts = slices.Clone(c.TextExperts)
 	c.SkipHeaders = append([]string{}, c.SkipHeaders...)
@@ -154,6 +155,16 @@ func (c Config) filled() Config {
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
 	return c
+}
+
+// rename gives ensembles their present names, in lists of its own.
+func (c *Config) rename() {
+	for _, list := range []*[]string{&c.TextEnsembles, &c.VectorEnsembles} {
+		*list = slices.Clone(*list)
+		for i, name := range *list {
+			(*list)[i] = string(ensemble.KindOf(name))
+		}
+	}
 }
 
 // inOrder returns a copy of kinds in the order of ensemble.Kinds, unknown ones last. It is

@@ -147,11 +147,25 @@ func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
 		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
-		`"text_ensembles":[],"vector_ensembles":["anyboost"],"second_head":0,"window":2000,"rebuild":500,` +
+		`"text_ensembles":[],"vector_ensembles":["logit-trees"],"second_head":0,"window":2000,"rebuild":500,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`
 	c := model.Config{Dense: []string{"b", "a"}}
 	if got := string(c.JSON()); got != want {
 		t.Errorf("JSON %s, want %s", got, want)
+	}
+	former := model.Config{Dense: []string{"b", "a"}, VectorEnsembles: []string{"anyboost"}}
+	if got := string(former.JSON()); got != want {
+		t.Errorf("with a former name: JSON %s, want %s", got, want)
+	}
+	if former.VectorEnsembles[0] != "anyboost" {
+		t.Error("JSON has renamed its owner's ensembles")
+	}
+	if d := former.Differences(c); len(d) > 0 {
+		t.Errorf("with a former name: differences %q", d)
+	}
+	former.VectorEnsembles = []string{"anyboost", "logit-trees"}
+	if _, err := model.New(former); err == nil || !strings.Contains(err.Error(), `"logit-trees" is given twice`) {
+		t.Errorf("both names of one ensemble: error %v", err)
 	}
 	if c.Dense[0] != "b" {
 		t.Error("JSON has sorted its owner's names")
@@ -182,7 +196,7 @@ func TestNewBoundsWhatEnsemblesKeep(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprint(i)
 	}
-	cfg := model.Config{TableBits: 8, Dense: names, Window: model.MaxWindow, VectorEnsembles: []string{"anyboost"}}
+	cfg := model.Config{TableBits: 8, Dense: names, Window: model.MaxWindow, VectorEnsembles: []string{"logit-trees"}}
 	if _, err := model.New(cfg); err == nil || !strings.Contains(err.Error(), "window + rebuild: 66036 events of 600 dense names") ||
 		!strings.Contains(err.Error(), "take at most 55924 events") {
 		t.Errorf("%d names in a window of %d: %v", len(cfg.Dense), cfg.Window, err)

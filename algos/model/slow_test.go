@@ -17,7 +17,7 @@ import (
 // busy has ensembles and alarms that come often.
 var busy = model.Config{
 	TableBits: 8, Dense: []string{"a", "b", "c"}, SecondHead: 0.99, Window: 150, Rebuild: 100,
-	VectorEnsembles: []string{string(ensemble.AnyBoost), string(ensemble.AdaBoost)},
+	VectorEnsembles: []string{string(ensemble.LogitTrees), string(ensemble.AdaBoost)},
 }
 
 // rings are labelled vectors that no line divides: spam lies around ham. From
@@ -227,7 +227,7 @@ func TestStackCarriesTheHeadsDoubt(t *testing.T) {
 // A rebuild that cannot be leaves the ensemble before it, and says so.
 func TestRebuildThatFailsKeepsTheOld(t *testing.T) {
 	cfg := busy
-	cfg.VectorEnsembles = []string{string(ensemble.AnyBoost)}
+	cfg.VectorEnsembles = []string{string(ensemble.LogitTrees)}
 	m := newModel(t, cfg)
 	apply(t, m, rings(300, 300, 7))
 	served := func() string {
@@ -236,7 +236,7 @@ func TestRebuildThatFailsKeepsTheOld(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range all {
-			if c.Name == "ensemble: anyboost" {
+			if c.Name == "ensemble: logit-trees" {
 				return fmt.Sprint(c.Contribution != 0)
 			}
 		}
@@ -253,7 +253,7 @@ func TestRebuildThatFailsKeepsTheOld(t *testing.T) {
 		for _, r := range effect.Rebuilds {
 			if r.Err != nil {
 				failed++
-				if r.Ensemble != "anyboost" || r.Body != model.BodyVector || r.Started%100 != 0 {
+				if r.Ensemble != "logit-trees" || r.Body != model.BodyVector || r.Started%100 != 0 {
 					t.Errorf("%+v", r)
 				}
 			}

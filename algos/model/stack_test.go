@@ -156,7 +156,7 @@ func serve(h *submodel, names []string, in *features) (out served) {
 // sums, of 13² terms, are off by some 170·2⁻⁵³ = 2e−14 of what their terms' sizes add
 // up to, which is at most ten times one and the result, on both sides: under 1e−12.
 func TestServedIsWhatThePartsSay(t *testing.T) {
-	three := []ensemble.Kind{ensemble.AnyBoost, ensemble.RealAdaBoost, ensemble.AdaBoost}
+	three := []ensemble.Kind{ensemble.LogitTrees, ensemble.RealAdaBoost, ensemble.AdaBoost}
 	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-12*(1+math.Abs(want)) }
 	for _, tt := range []struct {
 		second float64
@@ -244,7 +244,7 @@ func builtFrom(t *testing.T, kind ensemble.Kind, w *ensemble.Window) []byte {
 // byte, that of the window without them. One that is under way keeps them, also
 // where it is started again from a checkpoint.
 func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
-	kinds := []ensemble.Kind{ensemble.AnyBoost, ensemble.AdaBoost}
+	kinds := []ensemble.Kind{ensemble.LogitTrees, ensemble.AdaBoost}
 	for _, stop := range []int{0, 49, 100, 131, 300, 331, 399} {
 		t.Run(fmt.Sprintf("stop=%d", stop), func(t *testing.T) {
 			m, events := newOf(t, besideCircles(0, kinds...)), circles(500, 4)
@@ -371,7 +371,7 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 	for _, tt := range []struct {
 		second float64
 		kinds  []ensemble.Kind
-	}{{0, []ensemble.Kind{ensemble.AnyBoost}}, {0.97, nil}, {0.97, []ensemble.Kind{ensemble.AnyBoost, ensemble.AdaBoost}}} {
+	}{{0, []ensemble.Kind{ensemble.LogitTrees}}, {0.97, nil}, {0.97, []ensemble.Kind{ensemble.LogitTrees, ensemble.AdaBoost}}} {
 		t.Run(fmt.Sprintf("second=%v/%v", tt.second, tt.kinds), func(t *testing.T) {
 			m, events := newOf(t, besideCircles(tt.second, tt.kinds...)), circles(620, 5)
 			var joint, second []sited

@@ -260,7 +260,7 @@ func (s *Stack) Unlearn(stacker, second blr.Record, back int, next uint64) (appl
 // A Rebuild says whether an ensemble was built from the window. If not, the previous one
 // stays in effect.
 type Rebuild struct {
-	Ensemble string // its kind, such as "anyboost"
+	Ensemble string // its kind, such as "logit-trees"
 	Started  uint64 // the event count at which the window was copied
 	Rows     int    // of the window
 	Err      error  // nil: it takes effect with the next event

@@ -85,7 +85,7 @@ func written(s *Stack) []byte {
 
 // Saved and read wherever, with a rebuild pending or not, a Stack goes on bit for bit.
 func TestReadGoesOn(t *testing.T) {
-	kinds := []ensemble.Kind{ensemble.AnyBoost, ensemble.AdaBoost}
+	kinds := []ensemble.Kind{ensemble.LogitTrees, ensemble.AdaBoost}
 	straight, broken := newSubject(t, kinds...), newSubject(t, kinds...)
 	rebuilds := 0
 	for i := range 60 {
@@ -139,10 +139,10 @@ func TestReadRefuses(t *testing.T) {
 		"a stacker of another prior":    {func(s *subject) { s.stack.stacker = newPosterior(s.t, 1) }, "stacker: "},
 		"a second head of other events": {func(s *subject) { s.stack.second = newPosterior(s.t, 0.98) }, "second head of 0 events, want 230"},
 		"an ensemble of another kind": {func(s *subject) {
-			other := newSubject(s.t, ensemble.AnyBoost)
+			other := newSubject(s.t, ensemble.LogitTrees)
 			other.learn(230, 1)
 			s.stack.built[0] = other.stack.built[0]
-		}, "an ensemble anyboost"},
+		}, "an ensemble logit-trees"},
 		"a row trusted beyond belief":   {func(s *subject) { s.stack.window.rows[3].Phi = 1.5 }, "slot 3 is not an event"},
 		"an input that is infinite":     {func(s *subject) { s.stack.window.inputs[3] = float32(math.Inf(1)) }, "not finite"},
 		"a ring that goes on elsewhere": {func(s *subject) { s.stack.window.next = 7 }, "goes on at 7"},

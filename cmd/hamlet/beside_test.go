@@ -51,7 +51,7 @@ func BenchmarkBesideTheHead(b *testing.B) {
 	for range b.N {
 		none := cost("--no-alarms", "--ensembles", "none", "--config", trustAll)
 		alarms := cost("--ensembles", "none", "--config", trustAll)
-		ensembles := cost("--no-alarms", "--ensembles", "anyboost")
+		ensembles := cost("--no-alarms", "--ensembles", "logit-trees")
 		without = append(without, none)
 		watch, watchRatio = append(watch, alarms-none), append(watchRatio, (alarms-none)/none)
 		rebuilds, rebuildRatio = append(rebuilds, ensembles-none), append(rebuildRatio, (ensembles-none)/none)

@@ -44,7 +44,7 @@ const (
 var goldenCommands = []string{
 	"--index DATA/spamassassin/index.csv DATA/spamassassin/spamassassin.tar.gz",
 	"--index DATA/spamassassin/index.csv DATA/spamassassin/spamassassin.tar.gz --shuffle 1 --flip .1 --seed 5 --skip-headers from-line,return-path,delivered-to,received,delivery-date",
-	"--index DATA/spamassassin/index.csv DATA/spamassassin/spamassassin.tar.gz --limit 2000 --ensembles viboost,anyboost --second-head .99 --set spam_share=true --delay 50",
+	"--index DATA/spamassassin/index.csv DATA/spamassassin/spamassassin.tar.gz --limit 2000 --ensembles viboost,logit-trees --second-head .99 --set spam_share=true --delay 50",
 	"DATA/sms/SMSSpamCollection",
 	"DATA/sms/SMSSpamCollection --shuffle 2 --set text_head.site=jj --set text_head.half_life=2000 --set text_head.refresh=500 --table-bits 16 --set text_experts=text-words,opening-4grams",
 	"DATA/sms/SMSSpamCollection --flip .3 --flip-from 2000 --source good=.8 --source bad=.2 --flip-source bad --set trust_by=all --ensembles bhboost --set duplicate_window=100",

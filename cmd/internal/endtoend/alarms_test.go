@@ -121,7 +121,7 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 	if err := os.WriteFile(config, []byte("model: {rebuild: 250}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"--ensembles", "anyboost,adaboost", "--second-head", "0.99", "--config", config}
+	flags := []string{"--ensembles", "logit-trees,adaboost", "--second-head", "0.99", "--config", config}
 	want, sha256 := evalAlerts(t, append(flags, "--table-bits", "14", file)...)
 	raised := 0
 	for i := range want {

@@ -23,7 +23,7 @@ import (
 func noisy() model.Config {
 	return model.Config{
 		TableBits: 8, DuplicateWindow: 5000, Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
-		VectorEnsembles: []string{"anyboost", "adaboost"}, Window: 400, Rebuild: 200,
+		VectorEnsembles: []string{"logit-trees", "adaboost"}, Window: 400, Rebuild: 200,
 	}
 }
 

@@ -396,15 +396,15 @@ func TestAlarmMetrics(t *testing.T) {
 	}})
 	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText, Partition: 3}
 	m.alert(&alert)
-	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "anyboost"}})
-	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "anyboost", Err: errors.New("x")}})
+	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "logit-trees"}})
+	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "logit-trees", Err: errors.New("x")}})
 	m.applied(&Applied{Partition: 3, Outcome: Learned, Effect: model.Effect{Epsilon: .25, Phi: 1},
 		Event: &stream.Event{Label: stream.Spam, Body: stream.Body{Kind: stream.Vector}}})
 	want := map[string]float64{
 		"hamlet_alarm{text,label-noise,3}": 1, "hamlet_alarm{vector,concept,3}": 0,
 		"hamlet_alarm_level{text,label-noise,3}": -4, "hamlet_alarm_reference{text,label-noise,3}": -3.5,
 		"hamlet_alarm_threshold{text,label-noise,3}": .2, "hamlet_window_bytes{3}": 7, "hamlet_alerts_pending{3}": 2,
-		"hamlet_alerts_total{text,concept,3,raised}": 1, "hamlet_rebuilds_total{anyboost,ok}": 1, "hamlet_rebuilds_total{anyboost,failed}": 1,
+		"hamlet_alerts_total{text,concept,3,raised}": 1, "hamlet_rebuilds_total{logit-trees,ok}": 1, "hamlet_rebuilds_total{logit-trees,failed}": 1,
 		"hamlet_flip_rate{vector,3}": .25,
 	}
 	got := gathered(t, registry)

@@ -136,7 +136,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 	defer beside.Close()
 	cfg := r.config("g")
 	cfg.Metrics = NewMetrics(registry)
-	cfg.Model.TextEnsembles = []string{"anyboost", "viboost"}
+	cfg.Model.TextEnsembles = []string{"logit-trees", "viboost"}
 	opened(t, cfg)
 	got := gathered(t, registry)
 	there := map[string]bool{}
@@ -157,7 +157,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 	}
 	for _, series := range []string{
 		"hamlet_alerts_total{text,concept,0,raised}", "hamlet_alerts_total{vector,label-noise,0,cleared}", "hamlet_alerts_total{text,covariate,0,raised}",
-		"hamlet_rebuilds_total{anyboost,failed}", "hamlet_rebuilds_total{viboost,ok}",
+		"hamlet_rebuilds_total{logit-trees,failed}", "hamlet_rebuilds_total{viboost,ok}",
 		"hamlet_learner_records_total{dead-letter,0}", "hamlet_learner_doubted_labels_total{ham}",
 	} {
 		if _, ok := got[series]; !ok {

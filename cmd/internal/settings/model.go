@@ -129,7 +129,7 @@ func (f *Model) apply(cfg *model.Config) error {
 		switch {
 		case kind == "none":
 			return cli.Usagef("--ensembles: none, or a list without it")
-		case !ensemble.Kind(kind).Valid():
+		case !ensemble.KindOf(kind).Valid():
 			return cli.Usagef("--ensembles: %q is not one of %v", kind, ensemble.Kinds())
 		}
 	}

@@ -67,6 +67,13 @@ func TestEnsembleFlags(t *testing.T) {
 			t.Errorf("%s: text %q, vectors %q, want %q", c.args, cfg.TextEnsembles, cfg.VectorEnsembles, c.want)
 		}
 	}
+	former, err := configure(t, nil, "--ensembles=anyboost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if present, err := configure(t, nil, "--ensembles=logit-trees"); err != nil || string(former.JSON()) != string(present.JSON()) {
+		t.Errorf("anyboost is %s, logit-trees is %s (%v)", former.JSON(), present.JSON(), err)
+	}
 	for _, c := range []struct{ arg, want string }{
 		{"--ensembles=none,bblr", "none, or a list without it"},
 		{"--ensembles=forest", `--ensembles: "forest" is not one of`},
