@@ -3,7 +3,8 @@
 //
 // A [Message] is read as two byte strings,
 //
-//	H  its headers (with the mbox "From " line, if there is one), the first 3,000 bytes
+//	H  its headers (with the mbox "From " line, if there is one) without the marks of
+//	   filters, the first 3,000 bytes of what is left
 //	T  "subject: …\n\n" and its stripped text, the first 8,000 bytes; for plain text, the text
 //
 // and as eight facts ([Facts]). A [Hasher] turns a byte string into the indices of its
@@ -20,6 +21,35 @@
 // A named number is dense or hashed. Dense numbers are inputs of the head. They pass
 // through [SignedLog] and a [Standardiser], whose running means and variances are part of
 // the model. [Hasher.Numbers] hashes the other names and keeps their values.
+//
+// # Marks of filters
+//
+// A mark is a field in which a filter, or a mailbox, has written its judgement of the
+// message. A model that read marks would learn its own verdicts, and other filters', from
+// the Junk folder. So marks are not in H, neither to score nor to learn. This is part of
+// the mathematics and no setting. The marks are removed before H is cut: a message with
+// marks and the same message without them have the same features, and a message can be
+// withdrawn as a mailbox keeps it. The list is in marks.go; names are in lower case:
+//
+//	x-hamlet*                     hamlet's own
+//	x-…spam…                      X-Spam-*, X-Rspamd-*, X-DSPAM-*, X-Microsoft-Antispam*,
+//	                              X-Forefront-Antispam-*, X-GMX-Antispam and many others
+//	x-…phish…, x-…mailscanner…    verdicts; all fields of MailScanner, with any organisation
+//	x-bogosity, x-crm114-*, …     filters whose names have none of these words
+//	x-ms-exchange-organization-scl…, -pcl…, spamdiagnostic…    Exchange
+//	x-barracuda-*, ironport-*, x-pstn-*, x-clx-*, x-purgate*, … gateways, with all their fields
+//	x-keywords, x-gmail-labels, x-mozilla-keys, x-label, x-folder    where a user, a program
+//	                              or a filter has filed the message
+//	authentication-results        if a method names hamlet or spam ("x-hamlet=spam"), or if
+//	                              the authserv-id is "hamlet"; also its forms for ARC and
+//	                              for former results. The whole field is a mark.
+//
+// No message says which server wrote a field. So "hamlet's own" results are all that carry
+// hamlet's name, forged ones included; a forged mark tells the model nothing. Whatever of
+// hamlet's writes Authentication-Results must name its method "x-hamlet…". Facts about the
+// transport stay: SPF, DKIM, DMARC, lists of addresses, checksums (DCC, Pyzor), greylisting,
+// virus scanners. So do the mailbox's flags (Status, X-Status, X-Mozilla-Status): they say
+// what was read, not what was judged. A subject that a filter has rewritten is not restored.
 //
 // # Cost
 //

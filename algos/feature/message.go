@@ -1,11 +1,17 @@
 package feature
 
-import "hamlet/algos/internal/logistic"
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"hamlet/algos/internal/logistic"
+)
 
 // How many bytes of a message are read. Measured on the SpamAssassin mail: more
 // of either costs time and gains nothing.
 const (
-	HeadBytes = 3000 // of H
+	HeadBytes = 3000 // of H, which has no marks of filters
 	TextBytes = 8000 // of T
 	FactBytes = 3000 // of the stripped text, for the facts that count characters
 )
@@ -14,7 +20,7 @@ const (
 type Message struct {
 	// Head is the whole of H: the mbox "From " line if present, then "name: value\n" for
 	// each header. Names are in lower case, values unfolded, Subject and From decoded.
-	// It is empty for plain text.
+	// It is empty for plain text. AppendH leaves out the marks of filters.
 	Head []byte
 
 	// Subject is the decoded subject; nil if and only if the message is plain text.
@@ -27,8 +33,42 @@ type Message struct {
 	Parts, Attachments int
 }
 
-// H returns the bytes of m's headers that are read. The result shares m's memory.
-func (m *Message) H() []byte { return m.Head[:min(len(m.Head), HeadBytes)] }
+// FromLine is the mbox "From " line among the names to skip.
+const FromLine = "from-line"
+
+// AppendH appends H, the bytes of m's headers that are read: at most HeadBytes of the
+// lines that are neither marks of filters nor skipped. skip has names in lower case,
+// sorted. It costs one search for line ends and one copy.
+func (m *Message) AppendH(dst []byte, skip []string) []byte {
+	head, limit := m.Head, len(dst)+HeadBytes
+	kept := 0 // head[kept:at] is to be copied
+	at := 0
+	for at < len(head) && len(dst)+at-kept < limit {
+		end := len(head)
+		if n := bytes.IndexByte(head[at:], '\n'); n >= 0 {
+			end = at + n + 1
+		}
+		if line := head[at:end]; isMark(line) || len(skip) > 0 && skips(skip, line) {
+			dst = append(dst, head[kept:at]...)
+			kept = end
+		}
+		at = end
+	}
+	dst = append(dst, head[kept:at]...)
+	return dst[:min(len(dst), limit)]
+}
+
+// skips reports whether the name of line's field is in skip.
+func skips(skip []string, line []byte) bool {
+	name, _, _ := bytes.Cut(line, []byte{':'})
+	if bytes.HasPrefix(line, []byte("From ")) {
+		name = []byte(FromLine)
+	}
+	_, found := slices.BinarySearchFunc(skip, name, func(s string, name []byte) int {
+		return strings.Compare(s, string(name))
+	})
+	return found
+}
 
 // AppendT appends T, the bytes of m's text that are read: at most TextBytes.
 func (m *Message) AppendT(dst []byte) []byte {

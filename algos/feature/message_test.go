@@ -30,7 +30,7 @@ func TestTextOfAMail(t *testing.T) {
 		}
 	}
 	long := feature.Message{Head: make([]byte, 5000)}
-	if got := len(long.H()); got != feature.HeadBytes {
+	if got := len(long.AppendH(nil, nil)); got != feature.HeadBytes {
 		t.Errorf("%d bytes of a long head, want %d", got, feature.HeadBytes)
 	}
 }

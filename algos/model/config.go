@@ -13,6 +13,7 @@ import (
 	"hamlet/algos/blr"
 	"hamlet/algos/drift"
 	"hamlet/algos/ensemble"
+	"hamlet/algos/feature"
 	"hamlet/algos/text"
 )
 
@@ -95,7 +96,7 @@ const (
 	TrustBySource = "source" // of Config.TrustBy
 	TrustByAll    = "all"
 
-	FromLine = "from-line" // in Config.SkipHeaders, the mbox "From " line
+	FromLine = feature.FromLine // in Config.SkipHeaders, the mbox "From " line
 
 	DefaultTableBits = 18 // Config.TableBits
 )

@@ -1,12 +1,10 @@
 package model
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -76,7 +74,7 @@ type reader struct {
 	skip    []string // headers that are not read, sorted
 	of      [kinds]*features
 	parts   text.Parts // of the current body
-	header  []byte     // H without the skipped headers
+	header  []byte     // H
 	text    []byte     // T
 	hashed  []feature.Number
 	scratch []byte // bodyHash's buffer
@@ -109,7 +107,8 @@ func (r *reader) features(b *Body, s *submodel) *features {
 	in := r.of[kindOf(b)]
 	if b.Message != nil {
 		r.text = b.Message.AppendT(r.text[:0])
-		r.parts = text.Parts{Head: r.head(b.Message), Text: r.text}
+		r.header = b.Message.AppendH(r.header[:0], r.skip)
+		r.parts = text.Parts{Head: r.header, Text: r.text}
 		feature.Facts(in.facts[:], b.Message)
 	} else {
 		r.split(b.Vector, in)
@@ -124,31 +123,6 @@ func (r *reader) features(b *Body, s *submodel) *features {
 		}
 	}
 	return in
-}
-
-// head returns H without the skipped headers. It aliases r's or m's memory.
-func (r *reader) head(m *feature.Message) []byte {
-	if len(r.skip) == 0 {
-		return m.H()
-	}
-	r.header = r.header[:0]
-	for rest := m.Head; len(rest) > 0 && len(r.header) < feature.HeadBytes; {
-		line := rest
-		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
-			line = rest[:end+1]
-		}
-		rest = rest[len(line):]
-		name, _, _ := bytes.Cut(line, []byte{':'})
-		if bytes.HasPrefix(line, []byte("From ")) {
-			name = []byte(FromLine)
-		}
-		if _, skipped := slices.BinarySearchFunc(r.skip, name, func(s string, name []byte) int {
-			return strings.Compare(s, string(name))
-		}); !skipped {
-			r.header = append(r.header, line...)
-		}
-	}
-	return r.header[:min(len(r.header), feature.HeadBytes)]
 }
 
 // split writes the dense numbers of v into in and the others into r.hashed.

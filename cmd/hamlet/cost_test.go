@@ -152,7 +152,7 @@ func BenchmarkPathOverHashing(b *testing.B) {
 		if _, err := m.Apply(&ex); err != nil {
 			b.Fatal(err)
 		}
-		mails = append(mails, read{ex.Body, ex.Body.Message.H(), ex.Body.Message.AppendT(nil)})
+		mails = append(mails, read{ex.Body, ex.Body.Message.AppendH(nil, nil), ex.Body.Message.AppendT(nil)})
 	})
 
 	const opening = 2000 // bytes of T, as the fourth expert reads them
