@@ -52,12 +52,13 @@
 //
 // # Prediction and correction
 //
-// For an x, everything follows from the moments m and a: [Exact], [Moderate] and its
-// probability Prob, [Interval], [Bounds] (the paper's (35)). Contributions split m and a
-// among inputs. With a half-life of H events the sites fade by a power prior: ρ = 2^(−1/H),
-// and every 50th update is followed by Λ ← ρ⁵⁰Λ + (1−ρ⁵⁰)Λ₀, η likewise. Refresh and Sweep
-// solve sites again under the current belief, Unlearn subtracts a site, [Merge] adds the
-// sites of posteriors that learnt different events.
+// For an x, everything follows from the moments m and a: [Predictive] (the log-odds of
+// E[σ(z)]), its approximation [Moderate] with the probability Prob, [Exact], [Interval],
+// [Bounds] (the paper's (35)). Contributions split m and a among inputs. With a half-life
+// of H events the sites fade by a power prior: ρ = 2^(−1/H), and every 50th update is
+// followed by Λ ← ρ⁵⁰Λ + (1−ρ⁵⁰)Λ₀, η likewise. Refresh and Sweep solve sites again under
+// the current belief, Unlearn subtracts a site, [Merge] adds the sites of posteriors that
+// learnt different events.
 //
 // # Invariants
 //

@@ -195,33 +195,58 @@ func normalCDF(x float64) float64 {
 // Chiarella and A. Reichel, On the evaluation of integrals related to the error
 // function, 1968). The rest is below e^{−π²/h²} = 7e−18, relative.
 func erfc(x float64) float64 {
-	const h = 0.5
 	if x > 40 {
 		return 0 // it is below 10⁻⁶⁹⁴
 	}
-	x2 := float64(x * x)
 	if x < 0.5 {
-		term, sum := x, x
-		for k := 1; k < 16; k++ {
-			term *= -x2 / float64(k)
-			sum += term / float64(2*k+1)
-		}
-		return 1 - float64(2/math.Sqrt(math.Pi)*sum)
+		return 1 - erf(x)
 	}
-	sum := 0.0
-	for k := len(gaussTable) - 1; k >= 0; k-- {
-		t := h * float64(k+1)
-		sum += gaussTable[k] / (float64(t*t) + x2)
-	}
-	sum = 1/x2 + 2*sum
 	// e^{−x²} with the digits that squaring x rounds away.
 	head := math.Float64frombits(math.Float64bits(x) &^ (1<<27 - 1))
 	e := float64(logistic.Exp(-float64(head*head)) * logistic.Exp(-float64((x-head)*(x+head))))
-	r := float64(float64(h/math.Pi*x) * float64(e*sum))
-	if x < math.Pi/h {
-		r += 2 / (1 - logistic.Exp(2*math.Pi/h*x))
+	r := float64(float64(erfcStep/math.Pi*x) * float64(e*erfcSum(x)))
+	if x < math.Pi/erfcStep {
+		r += 2 / (1 - logistic.Exp(2*math.Pi/erfcStep*x))
 	}
 	return r
+}
+
+const erfcStep = 0.5
+
+// erfcSum returns Σ e^{−t²}/(t²+x²) over t = kh for all integers k.
+func erfcSum(x float64) float64 {
+	x2, sum := float64(x*x), 0.0
+	for k := len(gaussTable) - 1; k >= 0; k-- {
+		t := erfcStep * float64(k+1)
+		sum += gaussTable[k] / (float64(t*t) + x2)
+	}
+	return 1/x2 + 2*sum
+}
+
+// erfcx returns e^{x²}·erfc(x), x ≥ 0, which never underflows: it tends to 1/(√π·x). Its
+// relative error is some 1e−15.
+func erfcx(x float64) float64 {
+	switch {
+	case x < 0.5:
+		return float64(logistic.Exp(float64(x*x)) * (1 - erf(x)))
+	case x > 1e8: // x² may overflow, and the next term, 1/(2x²), is below rounding
+		return 1 / math.Sqrt(math.Pi) / x
+	}
+	r := float64(float64(erfcStep/math.Pi*x) * erfcSum(x))
+	if x < math.Pi/erfcStep {
+		r += 2 * logistic.Exp(float64(x*x)) / (1 - logistic.Exp(2*math.Pi/erfcStep*x))
+	}
+	return r
+}
+
+// erf returns erf(x) for 0 ≤ x < ½ by its Taylor series.
+func erf(x float64) float64 {
+	x2, term, sum := float64(x*x), x, x
+	for k := 1; k < 16; k++ {
+		term *= -x2 / float64(k)
+		sum += term / float64(2*k+1)
+	}
+	return float64(2 / math.Sqrt(math.Pi) * sum)
 }
 
 // gaussTable holds e^{−k²/4} for k = 1 … 13, where it is 4e−19.
