@@ -8,7 +8,7 @@ type Verdict struct {
 	ID       string     `json:"id,omitempty"` // the request's, where it had one
 	P        float64    `json:"p"`            // probability of spam
 	LogOdds  float64    `json:"log_odds"`     // logit of P, nats
-	Interval [2]float64 `json:"interval"`     // central 90 % interval of the probability
+	Interval [2]float64 `json:"interval"`     // central 90 % interval of the probability, widened to contain P where it does not
 	Decision Decision   `json:"verdict"`
 	Reasons  []Reason   `json:"reasons,omitempty"` // explain only, largest first
 	Model    ModelRef   `json:"model"`
@@ -23,8 +23,8 @@ const (
 	DecideUnsure Decision = "unsure"
 )
 
-// A Reason is one input's contribution to the log-odds before moderation, in nats,
-// with its posterior standard deviation.
+// A Reason is one input's contribution to the mean of the log-odds, in nats, with its
+// standard deviation. P is the mean, and Interval the interval, of that same belief.
 type Reason struct {
 	Name         string  `json:"name"`
 	Contribution float64 `json:"contribution"`

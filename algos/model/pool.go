@@ -14,7 +14,8 @@ import (
 // Each expert's answer is pooled over all models ([text.Expert.Pool]), so that a word that
 // one partition has seen is known. Each model's head and stack use the pooled answers;
 // each model standardises the dense inputs itself. Means and variances of the log-odds are
-// averaged, weighted by the events that the sub-model has learnt, and then moderated.
+// averaged, weighted by the events that the sub-model has learnt. The answer is the
+// predictive probability of that belief.
 //
 // Models that read bodies differently (table bits, experts, skipped headers, dense names)
 // answer separately, with equal weights. A model that has not learnt this kind of body has
@@ -164,7 +165,7 @@ func average(answers []answer) Prediction {
 		mean += float64(part * a.Mean)
 		variance += float64(part * a.Variance)
 	}
-	return moderated(mean, variance)
+	return expect(mean, variance)
 }
 
 // averageContributions averages the contributions by name.

@@ -87,7 +87,7 @@ func TestPoolOfVectorsIsTheWeighedMean(t *testing.T) {
 			t.Fatal(err)
 		}
 		mean, variance := 0.75*l.Mean+0.25*r.Mean, 0.75*l.Variance+0.25*r.Variance
-		if !nearly(got.Mean, mean, 1e-12) || !nearly(got.Variance, variance, 1e-12) || !nearly(got.LogOdds, blr.Moderate(mean, variance), 1e-12) {
+		if !nearly(got.Mean, mean, 1e-12) || !nearly(got.Variance, variance, 1e-12) || !nearly(got.LogOdds, blr.Predictive(mean, variance), 1e-9) {
 			t.Errorf("vector %d: %+v, want mean %v, variance %v of %+v and %+v", i, got, mean, variance, l, r)
 		}
 	}

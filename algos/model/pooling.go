@@ -55,5 +55,5 @@ func (p *Pool) PredictBy(pooling Pooling, b *Body) (Prediction, error) {
 		in := p.read(b)
 		in.spec.layout.fillExperts(x, in)
 	}
-	return moderated(head.Moments(x)), nil
+	return inflated(head.Moments(x)), nil
 }

@@ -29,8 +29,8 @@ type features struct {
 	x      []float64 // the head's inputs
 	inputs []float64 // the inputs of ensembles and of the label-noise alarm
 
-	head    Prediction // the head's own prediction
-	stacked bool       // the stack predicted
+	head    belief // of the head alone
+	stacked bool   // the stack predicted
 	scratch stack.Scratch
 }
 

@@ -33,9 +33,11 @@ func (o *sourceOracle) observe(source string, effect model.Effect) {
 	o.labels[source] = 0.99*o.labels[source] + 1
 }
 
-// believed is equation (1), φ of a label that was predicted so.
+// believed is equation (1), φ of a label that was predicted so. q is the moderated
+// probability by the head's own variance, without the answer's inflation.
 func believed(effect model.Effect, spam bool, ε, common float64) float64 {
-	q := 1 / (1 + math.Exp(-effect.Prediction.LogOdds))
+	p := effect.Prediction
+	q := 1 / (1 + math.Exp(-p.Mean/math.Sqrt(1+math.Pi*(p.Variance/1.5)/8)))
 	if !spam {
 		q = 1 - q
 	}
