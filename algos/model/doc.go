@@ -30,7 +30,8 @@
 //  2. A relearn or unlearn withdraws the event Of (package sites) from the head, the stack
 //     and the experts that count. Receipt lists what cannot be withdrawn.
 //  3. The reader turns the body into the head's inputs (inputs.go lists them).
-//  4. The head predicts, or the stack once every ensemble is built.
+//  4. The head predicts, or the stack once every ensemble is built and its gate, if it has
+//     one, is open.
 //  5. Package trust computes the label's trust φ from the head's moderated answer and the flip
 //     rates. Heads and stacker learn the label with one weight, experts with another.
 //  6. Ensembles that are due are rebuilt or take effect. The alarms observe the event.

@@ -9,6 +9,7 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 	"hamlet/algos/sites"
+	"hamlet/algos/stack"
 	"hamlet/algos/trust"
 )
 
@@ -280,6 +281,27 @@ func (m *Model) Alarms() (all []Alarm) {
 		}
 		for _, a := range s.monitor.Alarms() {
 			all = append(all, Alarm{a.Kind, bodies[k], a.Status})
+		}
+	}
+	return all
+}
+
+// A Gate is the state of a sub-model's gate: whether its stack answers in place of the head.
+type Gate struct {
+	Body   string
+	Events uint64 // that the sub-model has learnt
+	stack.Gate
+}
+
+// Gates returns the gates of the sub-models that have one: that of mail and text if there
+// is an ensemble or a second head beside its head.
+func (m *Model) Gates() (all []Gate) {
+	for k, s := range m.submodels {
+		if s == nil || s.stack == nil {
+			continue
+		}
+		if g, ok := s.stack.Gate(); ok {
+			all = append(all, Gate{bodies[k], s.events, g})
 		}
 	}
 	return all

@@ -118,7 +118,7 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 }
 
 // predict returns the prediction of s's stack if it serves, else of its head; of the prior
-// if s is nil. It sets in.head and in.stacked.
+// if s is nil. It sets in.head and in.stacked, and in.joint if in.stacked.
 func predict(s *submodel, in *features) Prediction {
 	var mean, variance float64
 	if s != nil {
@@ -133,9 +133,16 @@ func predict(s *submodel, in *features) Prediction {
 	in.head = belief{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
 	in.stacked = s != nil && s.stack != nil && s.stack.Serves()
 	if in.stacked {
-		mean, variance = s.stack.Predict(&in.scratch, in.event())
+		return s.join(in)
 	}
 	return inflated(mean, variance)
+}
+
+// join returns the prediction of s's stack, which must be ready, for in, which predict has
+// predicted. It sets in.joint.
+func (s *submodel) join(in *features) Prediction {
+	in.joint = inflated(s.stack.Predict(&in.scratch, in.event()))
+	return in.joint
 }
 
 // inflated returns the Prediction of a belief with this mean and the variance a.

@@ -29,8 +29,9 @@ type features struct {
 	x      []float64 // the head's inputs
 	inputs []float64 // the inputs of ensembles and of the label-noise alarm
 
-	head    belief // of the head alone
-	stacked bool   // the stack predicted
+	head    belief     // of the head alone
+	joint   Prediction // the stack's, if it was asked
+	stacked bool       // the stack's prediction was served
 	scratch stack.Scratch
 }
 

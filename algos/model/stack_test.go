@@ -168,10 +168,17 @@ func TestServedIsWhatThePartsSay(t *testing.T) {
 			cfg.TextEnsembles = cfg.VectorEnsembles
 			m := newOf(t, cfg)
 			apply(t, m, circles(430, 1)...)
-			apply(t, m, letters(230, 1)...)
+			apply(t, m, lengths(230, 1)...)
 			p := m.NewPredictor()
+			if gates := m.Gates(); len(gates) != 1 || gates[0].Open != (tt.kinds != nil) {
+				t.Fatalf("gates %+v: open only with ensembles", gates)
+			}
+			events := circles(470, 2)[430:]
+			if tt.kinds != nil { // else mail's stack does not serve
+				events = slices.Concat(events, lengths(270, 2)[230:])
+			}
 			clipped := 0
-			for _, ex := range slices.Concat(circles(470, 2)[430:], letters(270, 2)[230:]) {
+			for _, ex := range events {
 				got, parts, err := p.Explain(&ex.Body)
 				if err != nil {
 					t.Fatal(err)

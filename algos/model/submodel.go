@@ -181,6 +181,7 @@ func (s *spec) newStack() *stack.Stack {
 	}
 	c := stack.Config{
 		Ensembles: s.ensembles, Inputs: s.layout.raw, Window: s.cfg.Window, Rebuild: s.cfg.Rebuild, Memory: s.memory,
+		Gated: s.kind == ofText,
 	}
 	if ρ := s.cfg.SecondHead; ρ > 0 {
 		c.Second = s.newHead(s.headSpec.Site, blr.HalfLife(ρ))
@@ -242,11 +243,16 @@ func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sit
 	if s.columns != nil {
 		s.columns.Observe(in.dense)
 	}
+	s.events++
 	if s.stack != nil {
-		at.Stacker, at.Second = s.stack.Learn(&in.scratch, in.event(), stack.Row{Label: y, Phi: w.Phi, ID: ex.ID, Source: ex.Source}, w.Head, in.stacked)
+		if s.stack.Ready() && !in.stacked { // its gate is closed: it answers only to learn
+			s.join(in)
+		}
+		answers := stack.Answers{Head: inflated(in.head.Mean, in.head.Variance).LogOdds, Stack: in.joint.LogOdds}
+		row := stack.Row{Label: y, Phi: w.Phi, ID: ex.ID, Source: ex.Source}
+		at.Stacker, at.Second = s.stack.Learn(&in.scratch, in.event(), row, w.Head, answers, s.events)
 	}
 	s.labels.Observe(ex.Source, w.Phi, ex.Spam)
-	s.events++
 	return at
 }
 

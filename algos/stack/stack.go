@@ -18,7 +18,15 @@
 // covariance of an efficient estimate and another one is the efficient one's variance,
 // which is the smaller (Hausman, Specification tests in econometrics, 1978).
 //
-// The stack serves once every ensemble has been built. Until then the head answers alone.
+// The stack is ready once every ensemble has been built. Until then the head answers alone.
+//
+// # The gate
+//
+// A stack of mail and text is gated: it answers only while a [Gate] is open, which has seen
+// its answers to be better than the head's. While the gate is closed, the answer is the
+// head's to the last bit, and the stack goes on learning.
+// The gate governs all of the stack, a second head included. A stack of vectors is not
+// gated, as MEASURED.md explains.
 //
 // # Rebuilds
 //
@@ -30,11 +38,11 @@
 // # Use
 //
 //	s := stack.New(cfg)
-//	if s.Serves() {
+//	if s.Ready() {
 //		mean, variance = s.Predict(&scratch, stack.Event{X: x, Inputs: inputs, Mean: m, Variance: a})
 //	}
-//	s.Learn(&scratch, event, row, weight, served)
 //	count++
+//	s.Learn(&scratch, event, row, weight, answers, count)
 //	rebuilds := s.Tick(nil, count, runner)
 //
 // # Invariants
@@ -74,6 +82,7 @@ type Config struct {
 	Window    int            // W
 	Rebuild   int            // R, a multiple of drift.Rhythm
 	Memory    float64        // ρ an event of the stacker
+	Gated     bool           // whether a gate decides if the stack serves
 	Second    *blr.Posterior // the second head before any event; nil: none
 }
 
@@ -99,6 +108,8 @@ type Stack struct {
 	second  *blr.Posterior // nil: none
 	stacker *blr.Posterior // B
 	built   []*ensemble.Ensemble
+	gated   bool
+	gate    Gate // zero if not gated
 
 	// started is the event count at which the pending rebuild was started; 0: none is
 	// pending. Invariant: pendingAt(the event count). rebuild is its work; nil: none is
@@ -126,6 +137,7 @@ func New(cfg Config) *Stack {
 		window:  window{dim: cfg.Inputs, limit: cfg.Window + cfg.Rebuild},
 		second:  cfg.Second,
 		stacker: stacker,
+		gated:   cfg.Gated,
 		built:   make([]*ensemble.Ensemble, len(cfg.Ensembles)),
 	}
 }
@@ -145,10 +157,15 @@ func (s *Stack) Stacker() *blr.Posterior { return s.stacker }
 // WindowSize returns the number of bytes that Write appends for the window.
 func (s *Stack) WindowSize() int { return s.window.size() }
 
-// Serves reports whether every ensemble has been built.
-func (s *Stack) Serves() bool {
-	return !slices.Contains(s.built, nil)
-}
+// Ready reports whether every ensemble has been built, so that Predict may be called.
+func (s *Stack) Ready() bool { return !slices.Contains(s.built, nil) }
+
+// Serves reports whether the stack answers in place of the head: it is ready, and its gate
+// is open if it has one.
+func (s *Stack) Serves() bool { return s.Ready() && (s.gate.Open || !s.gated) }
+
+// Gate returns the gate. ok is false if the stack has none.
+func (s *Stack) Gate() (g Gate, ok bool) { return s.gate, s.gated }
 
 // An Event holds the inputs X of the heads, the Inputs of ensembles, and the mean and
 // variance of the head's log-odds.
@@ -218,12 +235,20 @@ func (s *Stack) Contributions(dst []blr.Contribution, c *Scratch, x []float64, o
 	return append(dst, stacked[len(stacked)-len(s.built):]...)
 }
 
-// Learn absorbs an event with the weight that the head gives it. served says whether
-// Predict was called for it with scratch. Learn returns the records of the stacker, without
-// X if it was not, and of the second head, if there is one.
-func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, served bool) (stacker, second blr.Record) {
-	if served {
+// Answers are what the head and the stack each answer to an event: log-odds of spam in
+// nats, as they are served.
+type Answers struct{ Head, Stack float64 }
+
+// Learn absorbs event number count, which counts from 1, with the weight that the head
+// gives it. If s was ready, Predict must have been called for the event with scratch, and
+// answers have its outcome. Else answers are not read. Learn returns the records of the
+// stacker, without X if s was not ready, and of the second head, if there is one.
+func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, a Answers, count uint64) (stacker, second blr.Record) {
+	if s.Ready() {
 		stacker = s.stacker.Update(scratch.z, row.Label, weight)
+		if s.gated {
+			s.gate.observe(a, row.Label, row.Phi, count)
+		}
 	}
 	if s.second != nil {
 		second = s.second.Update(e.X, row.Label, weight)
@@ -322,12 +347,15 @@ func (s *Stack) Resume(count uint64, r task.Runner) {
 
 // Write appends
 //
-//	uint64 started | stacker | second head | of each kind its ensemble | window
+//	uint64 started | gate | stacker | second head | of each kind its ensemble | window
 //
-// where each part but the window follows its length, a uint64. A missing ensemble has the
-// length 0, a missing second head has none.
+// where each part but gate and window follows its length, a uint64. A missing ensemble has
+// the length 0. A missing gate or second head has none.
 func (s *Stack) Write(w *codec.Writer) {
 	w.Uint64(s.started)
+	if s.gated {
+		s.gate.write(w)
+	}
 	w.Part64(s.stacker)
 	if s.second != nil {
 		w.Part64(s.second)
@@ -348,6 +376,9 @@ func (s *Stack) Read(r *codec.Reader, events uint64) {
 	s.started = r.Uint64()
 	if want := s.pendingAt(events); s.started != want {
 		r.Fail("a rebuild started at %d after %d events, want %d", s.started, events, want)
+	}
+	if s.gated {
+		s.gate.read(r)
 	}
 	s.stacker = readHead(r, "stacker", s.stacker)
 	if n := s.stacker.Updates(); n > events {
@@ -372,6 +403,7 @@ func (s *Stack) Read(r *codec.Reader, events uint64) {
 		}
 		s.built[i] = e
 	}
+	s.gate.check(r, events, s.Ready())
 	if len(s.kinds) == 0 {
 		events = 0 // no ensemble, no window
 	}

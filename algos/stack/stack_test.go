@@ -41,7 +41,7 @@ func newPosterior(t *testing.T, ρ float64) *blr.Posterior {
 }
 
 func newStack(t *testing.T, kinds ...ensemble.Kind) *Stack {
-	return New(Config{Ensembles: kinds, Inputs: inputs, Window: 150, Rebuild: 100, Memory: 0.995, Second: newPosterior(t, 0.98)})
+	return New(Config{Ensembles: kinds, Inputs: inputs, Window: 150, Rebuild: 100, Memory: 0.995, Gated: true, Second: newPosterior(t, 0.98)})
 }
 
 func newSubject(t *testing.T, kinds ...ensemble.Kind) *subject {
@@ -55,12 +55,12 @@ func (s *subject) learn(n int, seed uint64) (rebuilds []Rebuild) {
 		y := math.Copysign(1, x[1]*x[1]+x[2]*x[2]-1.4)
 		e := Event{X: x, Inputs: x[1:]}
 		e.Mean, e.Variance = s.head.Moments(x)
-		serves := s.stack.Serves()
-		if serves {
-			s.stack.Predict(&s.scratch, e)
+		answers := Answers{Head: e.Mean}
+		if s.stack.Ready() {
+			answers.Stack, _ = s.stack.Predict(&s.scratch, e)
 		}
 		var rec taught
-		rec.stacker, rec.second = s.stack.Learn(&s.scratch, e, Row{Label: y, Phi: 0.9, ID: fmt.Sprint("e", s.events), Source: "desk"}, 0.9, serves)
+		rec.stacker, rec.second = s.stack.Learn(&s.scratch, e, Row{Label: y, Phi: 0.9, ID: fmt.Sprint("e", s.events), Source: "desk"}, 0.9, answers, s.events+1)
 		// Records refer to scratch memory: who keeps them copies X.
 		rec.stacker.X, rec.second.X = clone(rec.stacker.X), clone(rec.second.X)
 		s.past = append(s.past, rec)
@@ -105,6 +105,36 @@ func TestReadGoesOn(t *testing.T) {
 	if want := 2 * (1 + 4); rebuilds != want || !straight.stack.Serves() {
 		t.Errorf("%d rebuilds of 540 events, want %d; serves: %v", rebuilds, want, straight.stack.Serves())
 	}
+	if g, ok := straight.stack.Gate(); !ok || !g.Open || g.Since < 100 {
+		t.Errorf("gate %+v, %v: it has not moved while the stack was saved and read", g, ok)
+	}
+}
+
+// Without a gate a Stack serves as soon as it is ready, and what it learns is the same.
+func TestWithoutAGate(t *testing.T) {
+	gated, free := newSubject(t, ensemble.AdaBoost), newSubject(t, ensemble.AdaBoost)
+	free.stack.gated = false
+	waited := 0
+	for i := range 40 {
+		gated.learn(10, uint64(i))
+		free.learn(10, uint64(i))
+		if free.stack.Serves() != free.stack.Ready() || free.stack.Ready() != gated.stack.Ready() {
+			t.Fatalf("after %d events: free serves %v, ready %v", free.events, free.stack.Serves(), free.stack.Ready())
+		}
+		if gated.stack.Ready() && !gated.stack.Serves() {
+			waited++
+		}
+	}
+	if waited == 0 || !gated.stack.Serves() {
+		t.Errorf("the gate was closed at %d times; serves: %v", waited, gated.stack.Serves())
+	}
+	if g, ok := free.stack.Gate(); ok || g != (Gate{}) {
+		t.Errorf("without a gate there is %+v, %v", g, ok)
+	}
+	gated.stack.gated = false
+	if !bytes.Equal(written(gated.stack), written(free.stack)) {
+		t.Error("the gate has changed what the stack learnt")
+	}
 }
 
 // Unlearn changes nothing before it is applied, and nothing on an error.
@@ -117,7 +147,11 @@ func TestUnlearnIsAppliedAsAWhole(t *testing.T) {
 	if err != nil || !bytes.Equal(written(s.stack), was) {
 		t.Fatalf("before it is applied: %v, or other bytes", err)
 	}
+	gate, _ := s.stack.Gate()
 	apply()
+	if g, _ := s.stack.Gate(); g != gate || g == (Gate{}) {
+		t.Errorf("a withdrawal has moved the gate from %+v to %+v", gate, g)
+	}
 	if bytes.Equal(written(s.stack), was) || s.stack.window.rows[220].withdrawn != s.events+1 {
 		t.Error("applied, it has changed nothing")
 	}
@@ -143,6 +177,8 @@ func TestReadRefuses(t *testing.T) {
 			other.learn(230, 1)
 			s.stack.built[0] = other.stack.built[0]
 		}, "an ensemble logit-trees"},
+		"a gate open and far behind":    {func(s *subject) { s.stack.gate.Open, s.stack.gate.Lead = true, -1 }, "gate: "},
+		"a lead that no stack has":      {func(s *subject) { s.stack.gate.Lead = math.NaN() }, "gate: "},
 		"a row trusted beyond belief":   {func(s *subject) { s.stack.window.rows[3].Phi = 1.5 }, "slot 3 is not an event"},
 		"an input that is infinite":     {func(s *subject) { s.stack.window.inputs[3] = float32(math.Inf(1)) }, "not finite"},
 		"a ring that goes on elsewhere": {func(s *subject) { s.stack.window.next = 7 }, "goes on at 7"},

@@ -122,6 +122,7 @@ type Status struct {
 
 	Alarms        []model.Alarm   // as they stand
 	Reading       drift.Diagnosis // what they mean together
+	Gates         []model.Gate    // of its stacks
 	WindowBytes   int             // of the model's windows of past events
 	PendingAlerts int             // not acknowledged yet; saves wait for them
 }

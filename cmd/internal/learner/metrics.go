@@ -22,6 +22,7 @@ type Metrics struct {
 	next, lag, events, epsilon, unsaved *prometheus.GaugeVec // by partition
 	windowBytes, pendingAlerts          *prometheus.GaugeVec // by partition
 	flipRate                            *prometheus.GaugeVec // by partition and body
+	gateOpen, gateLead                  *prometheus.GaugeVec // by partition and body
 	alarm, level, reference, threshold  *prometheus.GaugeVec // by partition, kind and body
 	saves                               prometheus.Histogram
 	bytes                               prometheus.Gauge
@@ -69,6 +70,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.reference = gauge("hamlet_alarm_reference", "What the level is compared with; of label noise its running median.", "kind", "body")
 	m.threshold = gauge("hamlet_alarm_threshold", "What raises the alarm; of label noise the drop below the reference.", "kind", "body")
 	m.flipRate = gauge("hamlet_flip_rate", "The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
+	m.gateOpen = gauge("hamlet_gate_open", "1 while the ensembles or second head of mail and text take part in its answers, 0 while the head answers alone.", "body")
+	m.gateLead = gauge("hamlet_gate_lead_nats", "By how much they have lowered the recent log loss; below 0 they would have raised it.", "body")
 	m.windowBytes = gauge("hamlet_window_bytes", "Bytes of the model that are its windows of past events.")
 	m.pendingAlerts = gauge("hamlet_alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
 	m.alerts = counters("hamlet_alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "partition", "kind", "body", "state")
@@ -108,6 +111,11 @@ func (m *Metrics) status(partition int, s Status) {
 	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
 	m.pendingAlerts.WithLabelValues(p).Set(float64(s.PendingAlerts))
+	for i := range s.Gates {
+		g := &s.Gates[i]
+		m.gateOpen.WithLabelValues(p, g.Body).Set(oneIf(g.Open))
+		m.gateLead.WithLabelValues(p, g.Body).Set(g.Lead)
+	}
 	for i := range s.Alarms {
 		m.stands(p, &s.Alarms[i])
 	}
@@ -126,16 +134,19 @@ func (m *Metrics) saved(took time.Duration, bytes int) {
 }
 
 func (m *Metrics) stands(partition string, a *model.Alarm) {
-	raised := 0.0
-	if a.Status.Raised {
-		raised = 1
-	}
-	m.alarm.WithLabelValues(partition, a.Kind, a.Body).Set(raised)
+	m.alarm.WithLabelValues(partition, a.Kind, a.Body).Set(oneIf(a.Status.Raised))
 	if a.Status.Known {
 		m.level.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Level)
 		m.reference.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Reference)
 		m.threshold.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Threshold)
 	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // begin creates all counters that a model of cfg may need, at 0. Prometheus sees no

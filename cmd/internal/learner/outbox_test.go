@@ -386,14 +386,14 @@ func (f publishFunc) Publish(ctx context.Context, alerts ...stream.Alert) error 
 	return f(ctx, alerts...)
 }
 
-// Alarms and rebuilds show in the metrics, and go from there with the partition.
+// Alarms, gates and rebuilds show in the metrics, and go from there with the partition.
 func TestAlarmMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
 	m.status(3, Status{WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
 		{Kind: drift.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
 		{Kind: drift.KindConcept, Body: model.BodyVector},
-	}})
+	}, Gates: []model.Gate{{Body: model.BodyText, Gate: stack.Gate{Open: true, Lead: -1.5}}}})
 	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText, Partition: 3}
 	m.alert(&alert)
 	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "logit-trees"}})
@@ -405,7 +405,7 @@ func TestAlarmMetrics(t *testing.T) {
 		"hamlet_alarm_level{text,label-noise,3}": -4, "hamlet_alarm_reference{text,label-noise,3}": -3.5,
 		"hamlet_alarm_threshold{text,label-noise,3}": .2, "hamlet_window_bytes{3}": 7, "hamlet_alerts_pending{3}": 2,
 		"hamlet_alerts_total{text,concept,3,raised}": 1, "hamlet_rebuilds_total{logit-trees,ok}": 1, "hamlet_rebuilds_total{logit-trees,failed}": 1,
-		"hamlet_flip_rate{vector,3}": .25,
+		"hamlet_flip_rate{vector,3}": .25, "hamlet_gate_open{text,3}": 1, "hamlet_gate_lead_nats{text,3}": -1.5,
 	}
 	got := gathered(t, registry)
 	for name, v := range want {

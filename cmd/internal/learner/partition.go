@@ -263,6 +263,7 @@ func truth(r *kafka.Record, label stream.Label) stream.Label {
 func (p *partitionModel) publishStatus() {
 	p.status.Next, p.status.Events, p.status.Epsilon = p.position.Next, p.model.Events(), p.model.Epsilon()
 	p.status.Alarms, p.status.Reading, p.status.WindowBytes = p.model.Alarms(), p.model.Diagnosis(), p.model.WindowBytes()
+	p.status.Gates = p.model.Gates()
 	p.status.PendingAlerts = len(p.outbox.pending)
 	p.l.setStatus(p.partition, p.status)
 }

@@ -86,6 +86,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	if !m.Config().Alarms.Off {
 		result.Reading = m.Diagnosis().String()
 	}
+	result.AddGates(0, m.Gates())
 	b, err := m.AppendBinary(nil)
 	if err != nil {
 		return nil, nil, err

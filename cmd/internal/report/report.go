@@ -15,10 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
 	"hamlet/algos/eval"
+	"hamlet/algos/model"
 )
 
 // A Result is the outcome of a stream that was scored and learnt.
@@ -33,6 +35,10 @@ type Result struct {
 	// Reading says in words what the alarms mean together at the end; empty without alarms.
 	Reading string `json:"reading,omitempty"`
 
+	// Gates says which stacks answer in place of their heads at the end. Only a model with
+	// ensembles or a second head for mail and text has a gate.
+	Gates []Gate `json:"gates,omitempty"`
+
 	// NoChangeError is the error of guessing each label to be the one before.
 	NoChangeError float64 `json:"no_change_error"`
 
@@ -43,6 +49,24 @@ type Result struct {
 	Sources  []eval.SourceDoubt `json:"doubtful_sources"`
 
 	Learned int `json:"-"` // events learnt or scored, from the first on
+}
+
+// A Gate is the state of a stack's gate (package stack) in one partition's model.
+type Gate struct {
+	Partition int     `json:"partition"`
+	Body      string  `json:"body"`
+	Open      bool    `json:"open"`   // the stack answers, not the head alone
+	Lead      float64 `json:"lead"`   // of the stack in log loss, nats; below 0 the head leads
+	Since     uint64  `json:"since"`  // the body's event count when it last opened or closed; 0: never
+	Served    uint64  `json:"served"` // events that the stack answered
+	Events    uint64  `json:"events"` // of this body
+}
+
+// AddGates adds the gates of a partition's model.
+func (r *Result) AddGates(partition int, gates []model.Gate) {
+	for _, g := range gates {
+		r.Gates = append(r.Gates, Gate{partition, g.Body, g.Open, g.Lead, g.Since, g.Served, g.Events})
+	}
 }
 
 // ErrNothing says that no item of a source could be learnt from.
@@ -107,6 +131,20 @@ func (r *Result) WriteTable(w io.Writer) error {
 	count("rejected", r.Rejected, "could not be learnt from")
 	count("duplicates", r.Duplicates, "copies, neither scored nor learnt")
 	count("resumed", r.ResumedAt, "events learnt before this run, not measured here")
+	for _, g := range r.Gates {
+		state, where := "closed", "ahead"
+		if g.Open {
+			state = "open"
+		}
+		if g.Lead < 0 {
+			where = "behind"
+		}
+		of := g.Body
+		if r.Gates[len(r.Gates)-1].Partition > 0 { // several partitions, in order
+			of += fmt.Sprintf(" in %d", g.Partition)
+		}
+		row("gate", state, fmt.Sprintf("%s: stack %s by %.2f nats, answered %.1f %%", of, where, math.Abs(g.Lead), 100*float64(g.Served)/float64(g.Events)))
+	}
 	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
 	if r.Reading != "" {
 		fmt.Fprintf(&b, "%-11s  %s\n", "alarms", r.Reading)

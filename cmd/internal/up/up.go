@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"hamlet/algos/drift"
 	"hamlet/algos/eval"
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
@@ -82,7 +84,7 @@ func Run(ctx context.Context, cfg Config) error {
 		var showing sync.WaitGroup
 		showing.Go(func() { r.show(watch) })
 		err := r.stream(ctx)
-		r.noteDiagnosis()
+		r.noteStatus()
 		if err == nil && cfg.Once {
 			stopLearning() // it saves at its end
 			select {
@@ -148,8 +150,9 @@ type run struct {
 	learned     int
 	duplicates  int
 	dead        int
-	alerts      []stream.Alert  // not shown yet; alert adds, showAlerts takes
-	diagnosis   drift.Diagnosis // at the end of the stream; noteDiagnosis writes it
+	alerts      []stream.Alert       // not shown yet; alert adds, showAlerts takes
+	diagnosis   drift.Diagnosis      // at the end of the stream; noteStatus writes it
+	gates       map[int][]model.Gate // the same, by partition
 }
 
 // alert is called by the learner for every change of an alarm. Off a terminal the
@@ -274,12 +277,16 @@ func (r *run) noteResumed(status map[int]learner.Status) {
 	}
 }
 
-// noteDiagnosis notes what the alarms say, before the learner ends and takes its
-// status with it.
-func (r *run) noteDiagnosis() {
-	now := diagnosis(r.learner.Status())
+// noteStatus notes what the alarms say and how the gates stand, before the learner ends
+// and takes its status with it.
+func (r *run) noteStatus() {
+	status := r.learner.Status()
+	gates := make(map[int][]model.Gate)
+	for p, s := range status {
+		gates[p] = s.Gates
+	}
 	r.mu.Lock()
-	r.diagnosis = now
+	r.diagnosis, r.gates = diagnosis(status), gates
 	r.mu.Unlock()
 }
 
@@ -300,6 +307,9 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if !r.cfg.Learner.Model.Alarms.Off {
 		result.Reading = r.diagnosis.String()
+	}
+	for _, p := range slices.Sorted(maps.Keys(r.gates)) {
+		result.AddGates(p, r.gates[p])
 	}
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
