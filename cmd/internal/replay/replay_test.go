@@ -17,6 +17,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
 )
@@ -330,6 +331,26 @@ func TestIDsInScores(t *testing.T) {
 	for i, id := range ids {
 		if records[1+i][0] != id {
 			t.Errorf("id %q is written so that it reads %q", id, records[1+i][0])
+		}
+	}
+}
+
+// The result tells how the gate of mail and text stands, where something stands beside
+// the head.
+func TestResultHasTheGates(t *testing.T) {
+	for _, cfg := range []model.Config{{TableBits: 8}, {TableBits: 8, TextEnsembles: []string{"adaboost"}}} {
+		result, m, err := Run(context.Background(), Config{Model: cfg}, each(letters(200), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Gates) != len(cfg.TextEnsembles) {
+			t.Fatalf("ensembles %v: gates %+v", cfg.TextEnsembles, result.Gates)
+		}
+		for i, g := range m.Gates() {
+			want := report.Gate{Partition: 0, Body: g.Body, Open: g.Open, Lead: g.Lead, Since: g.Since, Served: g.Served, Events: 200}
+			if got := result.Gates[i]; got != want || g.Lead == 0 {
+				t.Errorf("gate %+v, want %+v", got, want)
+			}
 		}
 	}
 }
