@@ -10,8 +10,9 @@ type Point struct{ LogOdds, Ham, Spam float64 }
 
 // A Line recalibrates a filter's log-odds z: logit P(spam) = Intercept + Slope·z. A
 // calibrated filter has 0 and 1. A slope below 1 means overconfidence, above 1
-// underconfidence. An intercept above 0 means more spam than predicted.
-type Line struct{ Intercept, Slope Measure }
+// underconfidence. An intercept above 0 means more spam than predicted. SlopeError is the
+// standard error of Slope, 1/√Σπ(1−π)(z−z̄)² at the fit, by Fisher's information.
+type Line struct{ Intercept, Slope, SlopeError Measure }
 
 // Calibrate fits the line to points by maximum likelihood (Cox 1958, "Two further
 // applications of a model for binary regression", Biometrika 45). With
@@ -21,14 +22,15 @@ type Line struct{ Intercept, Slope Measure }
 //
 // halved until the likelihood does not fall. The likelihood is strictly concave.
 //
-// Both figures are NaN if a class is missing or a threshold separates the classes: the
+// All figures are NaN if a class is missing or a threshold separates the classes: the
 // likelihood then has no maximum (Albert and Anderson 1984, "On the existence of maximum
 // likelihood estimates in logistic regression models"). Infinite log-odds of the right
-// sign are ignored; one of the wrong sign makes both figures NaN.
+// sign are ignored; one of the wrong sign makes all figures NaN.
 //
 // Calibrate iterates over points some ten times. They must always have the same order.
 func Calibrate(points iter.Seq[Point]) Line {
-	none := Line{Measure(math.NaN()), Measure(math.NaN())}
+	nan := Measure(math.NaN())
+	none := Line{nan, nan, nan}
 	ham, spam := span{math.Inf(1), math.Inf(-1)}, span{math.Inf(1), math.Inf(-1)}
 	var hams, spams float64
 	for p := range points {
@@ -67,10 +69,58 @@ func Calibrate(points iter.Seq[Point]) Line {
 		}
 		a, b, at = a+Δa, b+Δb, next
 		if small(Δa, a) && small(Δb, b) {
-			return Line{Measure(a), Measure(b)}
+			return Line{Measure(a), Measure(b), Measure(1 / math.Sqrt(at.dispersion))}
 		}
 	}
 	return none
+}
+
+// A Tail is the calibration where p is small or large: the Slope of the line fitted to
+// the events of the tail alone, with its standard error. Both are NaN, null in JSON,
+// if either class has fewer than 5 events there, or Calibrate finds no line.
+type Tail struct {
+	Events int     `json:"events"`
+	Spam   int     `json:"spam"`
+	Slope  Measure `json:"slope"`
+	Error  Measure `json:"slope_error"`
+}
+
+// A tail begins where p < .05 or 1−p < .05: beyond log-odds of ∓ln 19.
+var tailLogit = math.Log(19)
+
+// fewestInTail is how many events of each class a slope takes. With fewer, its standard
+// error is rarely below ½.
+const fewestInTail = 5
+
+// Below returns the tail p < .05 of points, which it iterates over like [Calibrate].
+func Below(points iter.Seq[Point]) Tail {
+	return tailOf(points, func(z float64) bool { return z < -tailLogit })
+}
+
+// Above returns the tail p > .95.
+func Above(points iter.Seq[Point]) Tail {
+	return tailOf(points, func(z float64) bool { return z > tailLogit })
+}
+
+func tailOf(points iter.Seq[Point], in func(z float64) bool) Tail {
+	var ham, spam float64
+	kept := func(yield func(Point) bool) {
+		for p := range points {
+			if in(p.LogOdds) && !yield(p) {
+				return
+			}
+		}
+	}
+	for p := range kept {
+		ham += p.Ham
+		spam += p.Spam
+	}
+	t := Tail{Events: int(ham + spam), Spam: int(spam), Slope: Measure(math.NaN()), Error: Measure(math.NaN())}
+	if min(ham, spam) >= fewestInTail {
+		line := Calibrate(kept)
+		t.Slope, t.Error = line.Slope, line.SlopeError
+	}
+	return t
 }
 
 const (

@@ -11,7 +11,9 @@ import (
 )
 
 // absent says that a line has no value.
-func absent(l Line) bool { return !l.Slope.Defined() && !l.Intercept.Defined() }
+func absent(l Line) bool {
+	return !l.Slope.Defined() && !l.Intercept.Defined() && !l.SlopeError.Defined()
+}
 
 // Where there are two scores, the line goes through the log-odds of the labels
 // at both: with shares of spam of 1/4 at −1 and 4/5 at 2, a−b = −ln 3 and
@@ -36,7 +38,7 @@ func TestCalibrateThroughTwoPoints(t *testing.T) {
 // Where the shares of spam lie on a line, that is the line: its score equations
 // hold term by term.
 func TestCalibrateFindsTheLineOfTheShares(t *testing.T) {
-	for _, want := range []Line{{0, 1}, {0.5, 1}, {0, 0.3}, {-2, 4}, {1, -0.7}, {0.25, 0}} {
+	for _, want := range []Line{{0, 1, 0}, {0.5, 1, 0}, {0, 0.3, 0}, {-2, 4, 0}, {1, -0.7, 0}, {0.25, 0, 0}} {
 		var points []Point
 		for i := range 9 {
 			z, n := float64(i-3)/2, float64(1+i*i)
@@ -222,7 +224,7 @@ func TestCalibrationFromTheHistogram(t *testing.T) {
 func BenchmarkCalibrate(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var points []Point
-	for range 100_000 {
+	for range 200_000 {
 		z := 4 * r.NormFloat64()
 		p := Point{LogOdds: z, Ham: 1}
 		if r.Float64() < sigmoid(z) {
@@ -233,5 +235,80 @@ func BenchmarkCalibrate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Calibrate(slices.Values(points))
+	}
+}
+
+// SlopeError is the root of the slope's entry in the inverse of Fisher's information,
+// written out.
+func TestSlopeErrorIsFishers(t *testing.T) {
+	points := []Point{{-3, 40, 3}, {-1, 20, 9}, {0, 12, 9}, {2, 8, 30}, {2.5, 1, 17}}
+	line := Calibrate(slices.Values(points))
+	var one, z1, z2 float64
+	for _, p := range points {
+		π := sigmoid(float64(line.Intercept) + float64(line.Slope)*p.LogOdds)
+		w := (p.Ham + p.Spam) * π * (1 - π)
+		one, z1, z2 = one+w, z1+w*p.LogOdds, z2+w*p.LogOdds*p.LogOdds
+	}
+	near(t, "standard error", line.SlopeError, math.Sqrt(one/(one*z2-z1*z1)), 1e-9)
+}
+
+// A filter that is right below ½, twice too sure above .95: each tail has the slope of its
+// own events, to three standard errors, and does not see the others.
+func TestTails(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	m := New()
+	var below, above []Point
+	for range 200_000 {
+		z := 2.5 * r.NormFloat64()
+		truth := z
+		if z > math.Log(19) {
+			truth = z / 2
+		}
+		y := r.Float64() < sigmoid(truth)
+		m.Add(y, z)
+		p := Point{LogOdds: z, Ham: 1}
+		if y {
+			p.Ham, p.Spam = 0, 1
+		}
+		switch q := 1 / (1 + math.Exp(-z)); {
+		case q < 0.05:
+			below = append(below, p)
+		case q > 0.95:
+			above = append(above, p)
+		}
+	}
+	s := m.Summary()
+	for _, c := range []struct {
+		name   string
+		got    Tail
+		points []Point
+		slope  float64
+	}{{"p < .05", s.Below, below, 1}, {"p > .95", s.Above, above, 0.5}} {
+		spam := 0
+		for _, p := range c.points {
+			spam += int(p.Spam)
+		}
+		if c.got.Events != len(c.points) || c.got.Spam != spam {
+			t.Errorf("%s: %+v, want %d events, %d spam", c.name, c.got, len(c.points), spam)
+		}
+		want := Calibrate(slices.Values(c.points))
+		near(t, c.name, c.got.Slope, float64(want.Slope), 1e-6)
+		near(t, c.name, c.got.Error, float64(want.SlopeError), 1e-6)
+		near(t, c.name, c.got.Slope, c.slope, 3*float64(c.got.Error))
+		if c.got.Error > 0.1 {
+			t.Errorf("%s: standard error %v shows nothing", c.name, c.got.Error)
+		}
+	}
+}
+
+// A tail with fewer than five events of a class is counted, and has no slope.
+func TestTailOfFewEvents(t *testing.T) {
+	points := []Point{{-6, 900, 1}, {-4, 100, 2}, {-3, 50, 1}, {0, 9, 9}, {3, 2, 40}, {4, 2, 90}, {5, 1, 200}}
+	few, enough := Below(slices.Values(points)), Above(slices.Values(points))
+	if few.Events != 1054 || few.Spam != 4 || few.Slope.Defined() || few.Error.Defined() {
+		t.Errorf("four spam: %+v", few)
+	}
+	if enough.Events != 335 || enough.Spam != 330 || !enough.Slope.Defined() || !enough.Error.Defined() {
+		t.Errorf("five ham: %+v", enough)
 	}
 }

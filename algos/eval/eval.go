@@ -24,6 +24,9 @@
 //	         over 15 bins of equal count
 //	Calibration{Slope,Intercept}
 //	         b and a of the fit logit P(y = 1) = a + bz, see [Calibrate]
+//	Below, Above
+//	         b fitted to the events with p < .05 and with p > .95, see [Tail]
+//	First    LogLoss and ROCA of the first 400 events: the cold start
 //
 // If none of a class is misclassified, lam% counts half a message as misclassified; if
 // all, half a message as right. The track's program uses 10⁻³⁸, so that one class without
@@ -32,11 +35,11 @@
 // # Memory and exactness
 //
 // All figures are exact up to [ExactEvents] events. Beyond, [Summary.Approximate] is set,
-// and ROCA, SMAtHM, ECE and the calibration line come from a histogram of z: 3 MiB, bins
+// and ROCA, SMAtHM, ECE and the calibration lines come from a histogram of z: 3 MiB, bins
 // of 2⁻¹⁰ over ±64. A (ham, spam) pair in one bin counts ½, so 1-ROCA% is off by at most
 // 50·(fraction of these pairs). SMAtHM is too high by at most one bin's spam. ECE is off by
 // at most the fraction of events in the bins that its 14 edges divide. The line is fitted
-// to the middles of the bins. The other figures stay exact.
+// to the middles of the bins, by which also a tail's events are counted. The other figures stay exact.
 //
 // [Doubts] counts labels that the model believed to be false, by source.
 package eval
@@ -63,7 +66,13 @@ type Metrics struct {
 
 	exact ranking
 	bins  *histogram
+
+	first     ranking // of the first FirstEvents events
+	firstLoss float64 // sum over them
 }
+
+// FirstEvents is how many events Summary.First describes.
+const FirstEvents = 400
 
 // New returns empty metrics. They take 8 bytes an event up to [ExactEvents], then 3 MiB.
 func New() *Metrics { return &Metrics{} }
@@ -89,7 +98,12 @@ func (m *Metrics) Add(spam bool, logOdds float64) {
 		}
 		m.brier += p * p
 	}
-	m.logLoss += LogLoss(spam, logOdds)
+	loss := LogLoss(spam, logOdds)
+	m.logLoss += loss
+	if m.ham+m.spam <= FirstEvents {
+		m.first.add(spam, logOdds)
+		m.firstLoss += loss
+	}
 
 	if m.bins == nil && m.ham+m.spam > ExactEvents {
 		m.toHistogram()
@@ -139,12 +153,24 @@ type Summary struct {
 	CalibrationSlope     Measure `json:"calibration_slope"`
 	CalibrationIntercept Measure `json:"calibration_intercept"` // nats
 
-	Approximate bool `json:"approximate"` // ROCA, SMAtHM, ECE and the calibration's line come from the histogram
+	Below Tail `json:"below_05"` // p < .05
+	Above Tail `json:"above_95"` // p > .95
+
+	First First `json:"first_400"`
+
+	Approximate bool `json:"approximate"` // ROCA, SMAtHM, ECE and the calibration's lines come from the histogram
+}
+
+// First holds figures of the first [FirstEvents] events; NaN with fewer.
+type First struct {
+	LogLoss Measure `json:"log_loss"` // nats
+	ROCA    Measure `json:"roca"`     // 1-ROCA%
 }
 
 // Summary computes the figures: O(n log n) while they are exact, O(1) beyond. All are NaN
 // without an event. ROCA, LAM, SMAtHM and the calibration line are NaN if a class is
-// missing. The line is also NaN if a threshold separates the classes.
+// missing. The line is also NaN if a threshold separates the classes. [Tail] and [First]
+// say when theirs are.
 func (m *Metrics) Summary() Summary {
 	n := m.ham + m.spam
 	s := Summary{
@@ -162,6 +188,12 @@ func (m *Metrics) Summary() Summary {
 	s.ROCA, s.SMAtHM, s.ECE = rank(ties, m.ham, m.spam)
 	line := Calibrate(points) // rank has sorted them, so the sums are reproducible
 	s.CalibrationIntercept, s.CalibrationSlope = line.Intercept, line.Slope
+	s.Below, s.Above = Below(points), Above(points)
+	s.First = First{Measure(math.NaN()), Measure(math.NaN())}
+	if n >= FirstEvents {
+		s.First.LogLoss = ratio(m.firstLoss, FirstEvents)
+		s.First.ROCA, _, _ = rank(m.first.ties, len(m.first.ham), len(m.first.spam))
+	}
 	return s
 }
 

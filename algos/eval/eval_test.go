@@ -84,14 +84,16 @@ func TestLogLossIsClipped(t *testing.T) {
 	near(t, "lam%", s.LAM, 50, 1e-12) // one of each: nothing is known
 }
 
+const noTails = `"below_05":{"events":0,"spam":0,"slope":null,"slope_error":null},"above_95":{"events":0,"spam":0,"slope":null,"slope_error":null},"first_400":{"log_loss":null,"roca":null}`
+
 func TestWithoutAClass(t *testing.T) {
 	for _, tt := range []struct {
 		events []scored
 		want   string
 	}{
-		{nil, `{"events":0,"spam":0,"ham":0,"error":null,"log_loss":null,"brier":null,"roca":null,"lam":null,"sm_at_hm":null,"ece":null,"calibration_slope":null,"calibration_intercept":null,"approximate":false}`},
-		{[]scored{{true, 0}}, `{"events":1,"spam":1,"ham":0,"error":0,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"calibration_slope":null,"calibration_intercept":null,"approximate":false}`},
-		{[]scored{{false, 0}}, `{"events":1,"spam":0,"ham":1,"error":1,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"calibration_slope":null,"calibration_intercept":null,"approximate":false}`},
+		{nil, `{"events":0,"spam":0,"ham":0,"error":null,"log_loss":null,"brier":null,"roca":null,"lam":null,"sm_at_hm":null,"ece":null,"calibration_slope":null,"calibration_intercept":null,` + noTails + `,"approximate":false}`},
+		{[]scored{{true, 0}}, `{"events":1,"spam":1,"ham":0,"error":0,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"calibration_slope":null,"calibration_intercept":null,` + noTails + `,"approximate":false}`},
+		{[]scored{{false, 0}}, `{"events":1,"spam":0,"ham":1,"error":1,"log_loss":0.6931471805599453,"brier":0.25,"roca":null,"lam":null,"sm_at_hm":null,"ece":0.5,"calibration_slope":null,"calibration_intercept":null,` + noTails + `,"approximate":false}`},
 	} {
 		got, err := json.Marshal(measure(tt.events).Summary())
 		if err != nil || string(got) != tt.want {
@@ -230,6 +232,43 @@ func TestAgainstDefinitions(t *testing.T) {
 	})
 }
 
+// First holds the figures of the first 400 events alone, whatever follows, and nothing
+// with fewer.
+func TestFirst(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	m, early := New(), New()
+	for i := range 3000 {
+		if s := m.Summary(); i < FirstEvents && (s.First.LogLoss.Defined() || s.First.ROCA.Defined()) {
+			t.Fatalf("after %d events: %+v", i, s.First)
+		}
+		spam := r.IntN(3) == 0
+		z := r.NormFloat64() + float64(i)/1000
+		if spam {
+			z += 2
+		}
+		m.Add(spam, z)
+		if i < FirstEvents {
+			early.Add(spam, z)
+		}
+		if i == FirstEvents-1 || i == 2999 {
+			want := early.Summary()
+			got := m.Summary()
+			near(t, "log loss", got.First.LogLoss, float64(want.LogLoss), 1e-15)
+			near(t, "1-ROCA%", got.First.ROCA, float64(want.ROCA), 1e-12)
+			if i == 2999 && got.LogLoss == got.First.LogLoss {
+				t.Error("the first events are all events")
+			}
+		}
+	}
+	m = New()
+	for range FirstEvents {
+		m.Add(true, 1)
+	}
+	if s := m.Summary(); s.First.ROCA.Defined() || !s.First.LogLoss.Defined() {
+		t.Errorf("without ham: %+v", s.First)
+	}
+}
+
 // The histogram agrees with the exact figures within the bounds that the
 // package documents.
 func TestHistogramAgainstExact(t *testing.T) {
@@ -264,6 +303,9 @@ func TestHistogramAgainstExact(t *testing.T) {
 	near(t, "1-ROCA%", approx.ROCA, float64(exact.ROCA), bound)
 	near(t, "ece", approx.ECE, float64(exact.ECE), 1e-3)
 	near(t, "sm at hm", approx.SMAtHM, float64(exact.SMAtHM), 0.1)
+	near(t, "slope below", approx.Below.Slope, float64(exact.Below.Slope), 0.01)
+	near(t, "slope above", approx.Above.Slope, float64(exact.Above.Slope), 0.01)
+	near(t, "events above", Measure(approx.Above.Events), float64(exact.Above.Events), 100)
 	if approx.SMAtHM < exact.SMAtHM {
 		t.Errorf("sm at hm = %v, below the exact %v: more ham than allowed", approx.SMAtHM, exact.SMAtHM)
 	}

@@ -18,7 +18,7 @@
 //	m, err := model.New(model.Config{})
 //	effect, err := m.Apply(&model.Example{ID: id, Tenant: tenant, Source: source, Spam: true, Body: body})
 //	p, why, err := m.NewPredictor().Explain(&body)
-//	lo, hi := p.Interval(1.645)
+//	lo, hi := p.Interval(model.Z90)
 //	b, err := m.AppendBinary(nil) // a checkpoint
 //	m, err = model.Restore(b)     // continues bit for bit
 //

@@ -12,12 +12,10 @@ import (
 	"hamlet/algos/model"
 )
 
-const z90 = 1.6448536269514722
-
 // contained fails if p leaves an interval, or an interval is not as it is documented.
 func contained(t *testing.T, what string, p model.Prediction) {
 	t.Helper()
-	for _, z := range []float64{0, 1e-9, 0.5, 1, z90, 3, 40} {
+	for _, z := range []float64{0, 1e-9, 0.5, 1, model.Z90, 3, 40} {
 		lo, hi := p.Interval(z)
 		s := z * math.Sqrt(p.Variance)
 		central := [2]float64{logistic.Sigmoid(p.Mean - s), logistic.Sigmoid(p.Mean + s)}
@@ -70,7 +68,7 @@ func TestProbabilityIsInItsInterval(t *testing.T) {
 			}
 			p := effect.Prediction
 			contained(t, c.name+" event "+strconv.Itoa(i), p)
-			if p.Skewed(z90) {
+			if p.Skewed(model.Z90) {
 				skewed++
 			}
 		}
@@ -107,15 +105,15 @@ func TestJointProbabilityIsInItsInterval(t *testing.T) {
 func TestSkewedIntervalIsWidened(t *testing.T) {
 	p := model.Prediction{Mean: -6, Variance: 1}
 	p.LogOdds = -2 // such a belief is a mixture's; a Gaussian's interval holds p at 90 %
-	if lo, hi := p.Interval(z90); !p.Skewed(z90) || hi != p.P() || lo != logistic.Sigmoid(-6-z90) {
+	if lo, hi := p.Interval(model.Z90); !p.Skewed(model.Z90) || hi != p.P() || lo != logistic.Sigmoid(-6-model.Z90) {
 		t.Errorf("[%v, %v], want [σ(−6 − 1.645), %v]", lo, hi, p.P())
 	}
 	p.LogOdds = -5.6
-	if lo, hi := p.Interval(z90); p.Skewed(z90) || lo != logistic.Sigmoid(-6-z90) || hi != logistic.Sigmoid(-6+z90) {
+	if lo, hi := p.Interval(model.Z90); p.Skewed(model.Z90) || lo != logistic.Sigmoid(-6-model.Z90) || hi != logistic.Sigmoid(-6+model.Z90) {
 		t.Errorf("[%v, %v] is not the central interval", lo, hi)
 	}
 	p = model.Prediction{LogOdds: blr.Predictive(-40, 36), Mean: -40, Variance: 36}
-	if !p.Skewed(z90) {
+	if !p.Skewed(model.Z90) {
 		t.Errorf("%+v: E[σ(z)] by a tail of z is inside the central interval", p)
 	}
 	contained(t, "a skewed Gaussian", p)

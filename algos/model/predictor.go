@@ -9,6 +9,9 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
+// Z90 is the normal distribution's 95 % quantile: Interval(Z90) is the 90 % interval.
+const Z90 = 1.6448536269514722
+
 // A Prediction is a Gaussian belief about the log-odds of spam, in nats, with its Mean and
 // Variance. LogOdds is the log-odds of the predictive probability E[σ(z)] under this
 // belief ([blr.Predictive]). It also ranks better than Mean.
@@ -27,7 +30,7 @@ const inflation = 1.5
 func (p Prediction) P() float64 { return logistic.Sigmoid(p.LogOdds) }
 
 // Interval returns the interval of the probability of spam at ±z standard deviations of
-// the log-odds, z ≥ 0, widened to contain P if [Prediction.Skewed]. z = 1.645 covers 90 %.
+// the log-odds, z ≥ 0, widened to contain P if [Prediction.Skewed].
 // lo ≤ P ≤ hi holds to the last bit.
 func (p Prediction) Interval(z float64) (lo, hi float64) {
 	s := float64(z * math.Sqrt(p.Variance))

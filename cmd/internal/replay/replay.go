@@ -50,10 +50,6 @@ type Config struct {
 	Progress      func(scored int) // called now and then; may be nil
 }
 
-// Interval90 is the 95 % quantile of the normal distribution: p's interval is
-// σ(m ∓ Interval90·s).
-const Interval90 = 1.6448536269514722
-
 // Run replays items and returns the result and the model. It does not learn the last
 // Delay events. If ctx or an error among items ends it early, scores and alerts still
 // end with whole lines.
@@ -92,6 +88,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 		return nil, nil, err
 	}
 	result.SetModel(sha256.Sum256(b))
+	result.SetIntervals(&r.intervals)
 	result.SetDoubts(&r.doubts)
 	return result, m, nil
 }
@@ -102,6 +99,7 @@ type replay struct {
 	predictor *model.Predictor
 	metrics   *eval.Metrics
 	guess     report.NoChange
+	intervals report.Intervals
 	doubts    eval.Doubts
 	scores    *csv.Writer   // nil: not wanted
 	alerts    *bufio.Writer // nil: not wanted
@@ -291,12 +289,13 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 func (r *replay) measure(p *parsed, prediction model.Prediction) {
 	if r.scored++; r.scored > r.cfg.From {
 		r.metrics.Add(p.truth == stream.Spam, prediction.LogOdds)
+		r.intervals.Add(prediction)
 		r.guess.Add(p.truth == stream.Spam)
 	}
 	if r.scores == nil {
 		return
 	}
-	lo, hi := prediction.Interval(Interval90)
+	lo, hi := prediction.Interval(model.Z90)
 	r.record = append(r.record[:0], p.example.ID, p.truth.String())
 	for _, v := range [...]float64{prediction.P(), prediction.LogOdds, lo, hi} {
 		r.record = append(r.record, strconv.FormatFloat(v, 'g', -1, 64))

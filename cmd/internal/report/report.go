@@ -39,6 +39,11 @@ type Result struct {
 	// ensembles or a second head for mail and text has a gate.
 	Gates []Gate `json:"gates,omitempty"`
 
+	// InsideInterval is the share of the measured events with p inside its 90 % interval;
+	// InsideCentral the share before intervals were widened to contain p.
+	InsideInterval eval.Measure `json:"inside_interval"`
+	InsideCentral  eval.Measure `json:"inside_central_interval"`
+
 	// NoChangeError is the error of guessing each label to be the one before.
 	NoChangeError float64 `json:"no_change_error"`
 
@@ -79,6 +84,9 @@ func (r *Result) Err() error {
 	}
 	return nil
 }
+
+// SetIntervals sets the shares of events with p inside its interval.
+func (r *Result) SetIntervals(c *Intervals) { r.InsideInterval, r.InsideCentral = c.Shares() }
 
 // SetModel sets the SHA-256 of a model's bytes.
 func (r *Result) SetModel(sum [32]byte) { r.ModelSHA256 = hex.EncodeToString(sum[:]) }
@@ -124,6 +132,10 @@ func (r *Result) WriteTable(w io.Writer) error {
 	row("calibration", measure(100*r.ECE, "%.3f %%"), "expected calibration error, 15 bins")
 	row("  slope", measure(r.CalibrationSlope, "%.3f"), "below 1: too sure; above 1: not sure enough")
 	row("  intercept", measure(r.CalibrationIntercept, "%+.3f"), "nats; above 0: more spam than predicted")
+	row("  p < .05", measure(r.Below.Slope, "%.3f"), "slope there; "+ofTail(r.Below))
+	row("  p > .95", measure(r.Above.Slope, "%.3f"), "slope there; "+ofTail(r.Above))
+	row("p inside", measure(100*r.InsideInterval, "%.2f %%"), "in its 90 % interval; before widening "+measure(100*r.InsideCentral, "%.2f %%"))
+	row("first 400", measure(r.First.LogLoss, "%.5f"), "log loss of the first 400 events; 1-ROCA% "+measure(r.First.ROCA, "%.4f"))
 	if r.Approximate {
 		row("", "", "a long stream: ranking and calibration from a histogram")
 	}
@@ -170,6 +182,15 @@ func (r *Result) writeDoubts(row func(name, value, meaning string)) {
 	if named < r.Doubtful {
 		row("", strconv.Itoa(r.Doubtful-named), "from other sources")
 	}
+}
+
+// ofTail says what a tail's slope is made of.
+func ofTail(t eval.Tail) string {
+	counts := fmt.Sprintf("%d events, %d spam", t.Events, t.Spam)
+	if !t.Slope.Defined() {
+		return counts
+	}
+	return fmt.Sprintf("± %.2f; %s", float64(t.Error), counts)
 }
 
 func measure(m eval.Measure, format string) string {

@@ -113,6 +113,10 @@ func TestTableFitsATerminal(t *testing.T) {
 		Sources: []eval.SourceDoubt{{Source: strings.Repeat("é", 100), Learnt: 123456789, Doubtful: 123456}},
 	}
 	r.Approximate = true
+	r.Below = eval.Tail{Events: 123456789, Spam: 12345678, Slope: 0.123, Error: 0.12}
+	r.Above = eval.Tail{Events: 123456789, Spam: 123456789, Slope: -1.123, Error: 10.12}
+	r.First = eval.First{LogLoss: 0.12345, ROCA: 12.3456}
+	r.InsideInterval, r.InsideCentral = 1, 1
 	r.SetModel([32]byte{})
 	var b bytes.Buffer
 	if err := r.WriteTable(&b); err != nil {
@@ -123,7 +127,12 @@ func TestTableFitsATerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{r.ModelSHA256, "the world changed"} {
+	for _, want := range []string{
+		r.ModelSHA256, "the world changed",
+		"  p < .05    0.123      slope there; ± 0.12; 123456789 events, 12345678 spam\n",
+		"p inside     100.00 %   in its 90 % interval; before widening 100.00 %\n",
+		"first 400    0.12345    log loss of the first 400 events; 1-ROCA% 12.3456\n",
+	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %s:\n%s", want, b.String())
 		}
@@ -171,5 +180,42 @@ func TestGatesAreShown(t *testing.T) {
 		if has := strings.Contains(line.String(), `"gates"`); has != (c.json != "") || !strings.Contains(line.String(), c.json) {
 			t.Errorf("%d partitions: %s", len(c.gates), line.String())
 		}
+	}
+}
+
+// A tail without a slope shows its counts alone.
+func TestTailWithoutSlope(t *testing.T) {
+	m := eval.New()
+	for range 30 {
+		m.Add(true, 4)
+	}
+	r := Result{Summary: m.Summary()}
+	var b bytes.Buffer
+	if err := r.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  p < .05    –          slope there; 0 events, 0 spam\n", "  p > .95    –          slope there; 30 events, 30 spam\n",
+		"first 400    –          log loss of the first 400 events; 1-ROCA% –\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+// A skewed belief leaves its central interval, and the one that is served holds it.
+func TestIntervals(t *testing.T) {
+	var c Intervals
+	if inside, central := c.Shares(); inside.Defined() || central.Defined() {
+		t.Errorf("without a prediction: %v, %v", inside, central)
+	}
+	c.Add(model.Prediction{LogOdds: 0.9, Mean: 1, Variance: 1})
+	c.Add(model.Prediction{LogOdds: -4, Mean: -4, Variance: 0})
+	c.Add(model.Prediction{LogOdds: -3, Mean: -3.1, Variance: 0.2})
+	c.Add(model.Prediction{LogOdds: -22, Mean: -40, Variance: 36})
+	var r Result
+	if r.SetIntervals(&c); r.InsideInterval != 1 || r.InsideCentral != 0.75 {
+		t.Errorf("inside %v, before widening %v; want 1 and .75", r.InsideInterval, r.InsideCentral)
 	}
 }

@@ -16,9 +16,6 @@ import (
 	"hamlet/stream/nats"
 )
 
-// z90 is the standard normal quantile of 0.95: m ∓ z90·s holds 90 %.
-const z90 = 1.6448536269514722
-
 // A part is one partition's model as it was saved. It never changes, so any number of
 // predictors may use it concurrently.
 type part struct {
@@ -103,7 +100,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		if err != nil {
 			return nil, place(err, i, len(requests))
 		}
-		lo, hi := prediction.Interval(z90)
+		lo, hi := prediction.Interval(model.Z90)
 		p := prediction.P()
 		verdicts[i] = stream.Verdict{
 			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},

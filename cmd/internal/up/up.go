@@ -144,6 +144,7 @@ type run struct {
 	mu          sync.Mutex
 	metrics     *eval.Metrics
 	noChange    report.NoChange
+	intervals   report.Intervals
 	doubts      eval.Doubts
 	first, last time.Time
 	seen        int
@@ -182,6 +183,7 @@ func (r *run) observe(a learner.Applied) {
 	case learner.Learned:
 		if r.learned++; r.learned > r.cfg.From {
 			r.metrics.Add(a.Truth == stream.Spam, a.Effect.Prediction.LogOdds)
+			r.intervals.Add(a.Effect.Prediction)
 			r.noChange.Add(a.Truth == stream.Spam)
 		}
 	case learner.Relearned, learner.Unlearned:
@@ -314,6 +316,7 @@ func (r *run) finish(ctx context.Context) error {
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
 	}
+	result.SetIntervals(&r.intervals)
 	result.SetDoubts(&r.doubts)
 	r.mu.Unlock()
 	if err == nil {
