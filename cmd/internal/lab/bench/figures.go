@@ -22,6 +22,10 @@ const (
 	logLoss                   // nats
 	calibration               // expected calibration error, 15 bins of equal count
 	slope                     // of the labels' logit on the log-odds
+	slopeBelow                // the same, of the messages with p < .05 alone
+	slopeAbove                // of those with p > .95
+	firstLoss                 // log loss of the first 400 messages
+	firstROCA                 // 1-ROCA% of them
 	cpuTime                   // seconds a message
 	figures                   // their number
 )
@@ -121,12 +125,47 @@ func (s *ranking) measure(weights []int32) values {
 		v[lamPercent] = lam(hamWrong, ham, spamWrong, spam)
 	}
 	s.rank(&v, weights, ham, spam)
+	s.first(&v, weights)
 	if !s.proper {
 		v[wrongAtHalf], v[logLoss], v[calibration], v[slope] = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		v[slopeBelow], v[slopeAbove], v[firstLoss] = math.NaN(), math.NaN(), math.NaN()
 		return v
 	}
-	v[slope] = float64(eval.Calibrate(s.points(weights)).Slope)
+	points := s.points(weights)
+	v[slope] = float64(eval.Calibrate(points).Slope)
+	v[slopeBelow], v[slopeAbove] = float64(eval.Below(points).Slope), float64(eval.Above(points).Slope)
 	return v
+}
+
+// first sets the figures of the messages among the first 400 that the sample holds. NaN
+// if the stream is shorter.
+func (s *ranking) first(v *values, weights []int32) {
+	v[firstLoss], v[firstROCA] = math.NaN(), math.NaN()
+	if len(s.rows) < eval.FirstEvents {
+		return
+	}
+	var hamBelow, spamBelow, ham, spam int
+	var loss, wrongPairs float64
+	for i := range s.rows {
+		r := &s.rows[i]
+		if w := int(weights[r.index]); w > 0 && r.index < eval.FirstEvents {
+			loss += float64(w) * r.loss
+			if r.spam {
+				spam += w
+			} else {
+				ham += w
+			}
+		}
+		if r.last {
+			tied := float64(ham - hamBelow)
+			wrongPairs += tied * (float64(spamBelow) + float64(spam-spamBelow)/2)
+			hamBelow, spamBelow = ham, spam
+		}
+	}
+	v[firstLoss] = loss / float64(ham+spam) // 0/0 if the sample holds none
+	if ham > 0 && spam > 0 {
+		v[firstROCA] = 100 * wrongPairs / (float64(ham) * float64(spam))
+	}
 }
 
 // points yields the messages of a sample for package eval.

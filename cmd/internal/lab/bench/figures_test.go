@@ -17,6 +17,9 @@ import (
 // depends on the order of summation.
 func drawOutcome(t *rapid.T) (truth []bool, o *outcome) {
 	n := rapid.IntRange(2, 80).Draw(t, "n")
+	if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+		n += eval.FirstEvents
+	}
 	o = &outcome{proper: true}
 	for range n {
 		truth = append(truth, rapid.Bool().Draw(t, "spam"))
@@ -69,6 +72,23 @@ func TestResamplesAgainstEval(t *testing.T) {
 		} {
 			if !agree(c.got, c.want) {
 				t.Errorf("%s = %v, want %v (weights %v)", c.name, c.got, c.want, weights)
+			}
+		}
+		if len(truth) >= eval.FirstEvents {
+			first, _ := slowly(truth[:eval.FirstEvents], o, weights[:eval.FirstEvents])
+			if !agree(got[firstLoss], float64(first.LogLoss)) || !agree(got[firstROCA], float64(first.ROCA)) {
+				t.Errorf("first 400: %v, %v; want %v, %v", got[firstLoss], got[firstROCA], first.LogLoss, first.ROCA)
+			}
+		} else if !math.IsNaN(got[firstLoss]) || !math.IsNaN(got[firstROCA]) {
+			t.Errorf("first 400 of %d: %v, %v", len(truth), got[firstLoss], got[firstROCA])
+		}
+		for _, tail := range []struct {
+			name string
+			got  float64
+			want eval.Tail
+		}{{"p < .05", got[slopeBelow], want.Below}, {"p > .95", got[slopeAbove], want.Above}} {
+			if w := float64(tail.want.Slope); math.IsNaN(tail.got) != math.IsNaN(w) || math.Abs(tail.got-w) > 1e-6*(1+math.Abs(w)) {
+				t.Errorf("slope where %s = %v, want %v (weights %v)", tail.name, tail.got, w, weights)
 			}
 		}
 		// The sums run in another order, and the fit stops at a step of 1e−9.

@@ -7,6 +7,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/report"
 )
 
 // A parsedMessage is a message as input of hamlet's model.
@@ -21,6 +22,7 @@ type ownFilter struct {
 	predictor *model.Predictor
 
 	parsing, modelling time.Duration // wall time
+	intervals          report.Intervals
 }
 
 // newOwnFilter returns a hamlet that has learnt nothing. Its slow work is synchronous,
@@ -90,6 +92,7 @@ func (h *ownFilter) take(s step, atOnce bool, out *outcome) (bool, error) {
 	m.parsed.example = ex
 	m.index = len(out.logOdds)
 	out.add(prediction.LogOdds >= 0, prediction.LogOdds)
+	h.intervals.Add(prediction)
 	return true, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -50,7 +51,7 @@ func (c *Partitions) measure(ctx context.Context, s *partitionReplay) (*partitio
 }
 
 // partitionRows are the figures in the table.
-var partitionRows = []figure{roca, logLoss, wrongAtHalf, calibration, slope}
+var partitionRows = []figure{roca, logLoss, wrongAtHalf, calibration, slope, slopeBelow, slopeAbove, firstLoss}
 
 func rowOf(f figure) *row {
 	for i := range rows {
@@ -67,7 +68,7 @@ func (r *partitionResult) writeTable(w io.Writer) error {
 		r.events, r.spam, r.events-r.spam, len(r.learnt), r.by, r.learnt)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range partitionRows {
-		fmt.Fprintf(t, "\t%s", rowOf(f).name)
+		fmt.Fprintf(t, "\t%s", strings.TrimSpace(rowOf(f).name))
 	}
 	fmt.Fprintf(t, "\t1-ROCA%% of %s to it\n", r.poolings[0].name)
 	for i, j := range r.poolings {
@@ -102,13 +103,17 @@ type jsonPartitions struct {
 }
 
 type jsonPooling struct {
-	Name    string        `json:"name"`
-	ROCA    jsonEstimate  `json:"roca"`
-	LogLoss jsonEstimate  `json:"log_loss"`
-	Error   jsonEstimate  `json:"error"`
-	ECE     jsonEstimate  `json:"ece"`
-	Slope   jsonEstimate  `json:"calibration_slope"`
-	Ratio   *jsonEstimate `json:"mean_to_it,omitempty"` // 1-ROCA% of the mean over that of this one
+	Name      string        `json:"name"`
+	ROCA      jsonEstimate  `json:"roca"`
+	LogLoss   jsonEstimate  `json:"log_loss"`
+	Error     jsonEstimate  `json:"error"`
+	ECE       jsonEstimate  `json:"ece"`
+	Slope     jsonEstimate  `json:"calibration_slope"`
+	Below     jsonEstimate  `json:"slope_below_05"`
+	Above     jsonEstimate  `json:"slope_above_95"`
+	First     jsonEstimate  `json:"first_400_log_loss"`
+	FirstROCA jsonEstimate  `json:"first_400_roca"`
+	Ratio     *jsonEstimate `json:"mean_to_it,omitempty"` // 1-ROCA% of the mean over that of this one
 }
 
 func (r *partitionResult) writeJSON(w io.Writer) error {
@@ -121,6 +126,7 @@ func (r *partitionResult) writeJSON(w io.Writer) error {
 		line := jsonPooling{
 			Name: j.name, ROCA: toJSON(v[roca]), LogLoss: toJSON(v[logLoss]), Error: toJSON(v[wrongAtHalf]),
 			ECE: toJSON(v[calibration]), Slope: toJSON(v[slope]),
+			Below: toJSON(v[slopeBelow]), Above: toJSON(v[slopeAbove]), First: toJSON(v[firstLoss]), FirstROCA: toJSON(v[firstROCA]),
 		}
 		if i > 0 {
 			ratio := toJSON(r.ratios[i-1])

@@ -30,6 +30,8 @@ type result struct {
 	pairs     []comparison
 	parsing   time.Duration // hamlet's wall time per message, like modelling
 	modelling time.Duration
+	inside    eval.Measure  // share of hamlet's answers with p inside its 90 % interval
+	central   eval.Measure  // the same before intervals were widened to contain p
 	idle      time.Duration // CPU time of an adapter that does nothing; 0 without other filters
 	from      int
 
@@ -60,6 +62,7 @@ func measure(ctx context.Context, r *mailReplay, c *Mail) (*result, error) {
 		parsing: r.own.parsing / n, modelling: r.own.modelling / n, idle: r.idle,
 		truth: r.truth, outcomes: r.outcomes,
 	}
+	out.inside, out.central = r.own.intervals.Shares()
 	for _, spam := range r.truth[c.From:] {
 		if spam {
 			out.spam++
@@ -129,6 +132,10 @@ var rows = []row{
 	{logLoss, "log loss", "", 1, 4, "nats a message"},
 	{calibration, "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
 	{slope, "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or no fit"},
+	{slopeBelow, "  where p < .05", "", 1, 2, "fitted to those messages alone; –: under 5 of a class, or no fit"},
+	{slopeAbove, "  where p > .95", "", 1, 2, "the same"},
+	{firstLoss, "first 400: log loss", "", 1, 4, "nats a message, cold start"},
+	{firstROCA, "first 400: 1-ROCA%", "", 1, 3, "the same messages"},
 	{cpuTime, "CPU time", " ms", 1e3, 3, "a message, classified and learnt"},
 }
 
@@ -177,6 +184,13 @@ func (r *result) writeTable(w io.Writer) error {
 	return err
 }
 
+func percent(share eval.Measure) string {
+	if !share.Defined() {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", 100*float64(share))
+}
+
 func (r *result) summary() string {
 	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s: %d taught", r.events, r.spam, r.events-r.spam, r.mode, r.taught)
 	if r.from > 0 {
@@ -193,6 +207,8 @@ func (r *result) notes() string {
 		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.resamples, r.seed),
 		fmt.Sprintf("hamlet by the clock: %v to parse a message, %v to classify and learn it.",
 			r.parsing.Round(time.Microsecond/10), r.modelling.Round(time.Microsecond/10)),
+		fmt.Sprintf("hamlet's p is inside its own 90 %% interval in %s %% of all messages, in %s %% before intervals are widened to contain it.",
+			percent(r.inside), percent(r.central)),
 	}
 	if r.idle > 0 {
 		lines = append(lines, fmt.Sprintf("An adapter that only starts its processes takes %.3f ms of CPU time per message here.",
@@ -220,6 +236,8 @@ type jsonResult struct {
 	Resamples int          `json:"resamples"`
 	Seed      uint64       `json:"bootstrap_seed"`
 	Idle      float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message
+	Inside    eval.Measure `json:"inside_interval"`           // hamlet's p, of all messages
+	Central   eval.Measure `json:"inside_central_interval"`   // before intervals are widened to contain p
 	Filters   []jsonFilter `json:"filters"`
 	Ratios    []jsonRatio  `json:"ratios"`
 }
@@ -234,6 +252,10 @@ type jsonFilter struct {
 	LogLoss     jsonEstimate `json:"log_loss"`
 	ECE         jsonEstimate `json:"ece"`
 	Slope       jsonEstimate `json:"calibration_slope"`
+	SlopeBelow  jsonEstimate `json:"slope_below_05"`
+	SlopeAbove  jsonEstimate `json:"slope_above_95"`
+	FirstLoss   jsonEstimate `json:"first_400_log_loss"`
+	FirstROCA   jsonEstimate `json:"first_400_roca"`
 	CPUSeconds  jsonEstimate `json:"cpu_seconds"`
 }
 
@@ -264,12 +286,14 @@ func (r *result) writeJSON(w io.Writer) error {
 	out := jsonResult{
 		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
 		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Idle: r.idle.Seconds(), Ratios: []jsonRatio{},
+		Inside: r.inside, Central: r.central,
 	}
 	for _, f := range r.filters {
 		v := &f.figures
 		out.Filters = append(out.Filters, jsonFilter{
 			f.name, toJSON(v[roca]), toJSON(v[lamPercent]), toJSON(v[missed]), toJSON(v[wrongClass]),
-			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[slope]), toJSON(v[cpuTime]),
+			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[slope]),
+			toJSON(v[slopeBelow]), toJSON(v[slopeAbove]), toJSON(v[firstLoss]), toJSON(v[firstROCA]), toJSON(v[cpuTime]),
 		})
 	}
 	for _, p := range r.pairs {
