@@ -34,7 +34,7 @@ import (
 // that it has absorbed.
 type Checkpoint struct {
 	Schema   int       // version of the layout of Model, 0 to 2³¹−1
-	Numerics string    // version of the mathematics, and architecture, that made Model
+	Numerics string    // version of the mathematics that made Model
 	Config   []byte    // the model's configuration as canonical JSON
 	Epoch    int64     // the epoch under which the writer holds the partition, from 1
 	Events   uint64    // events applied: the model's clock

@@ -2,8 +2,8 @@ package model
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -58,4 +58,6 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // when you change a formula, a constant or an order of summation there.
 const mathematics = 11
 
-func numerics() string { return fmt.Sprintf("%d %s", mathematics, runtime.GOARCH) }
+// numerics names the version alone: all processors make the same bytes. Up to version 10
+// the name had the architecture behind it, for example "10 amd64".
+func numerics() string { return strconv.Itoa(mathematics) }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,6 +85,30 @@ func TestRestoreTakesFormerNames(t *testing.T) {
 		if _, err := model.Restore(renamed(now, c[0], c[1])); err == nil {
 			t.Errorf("%s for %s: no error", c[1], c[0])
 		}
+	}
+}
+
+// A model whose numerics have an architecture, as up to version 10, is restored as it is
+// and adopts this program's numerics. Those have a version and no architecture.
+func TestAdoptsNumericsWithAnArchitecture(t *testing.T) {
+	m := golden(t)
+	if _, err := strconv.Atoi(m.Numerics()); err != nil {
+		t.Errorf("numerics %q: want a version alone", m.Numerics())
+	}
+	former := renamed(bytesOf(t, m), `"numerics":"`+m.Numerics()+`"`, `"numerics":"10 amd64"`)
+	old, err := model.Restore(former)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if old.Numerics() != "10 amd64" || !bytes.Equal(bytesOf(t, old), former) {
+		t.Errorf("restored with numerics %q, or with other bytes", old.Numerics())
+	}
+	if err := old.Adopt(m.Config()); err != nil {
+		t.Fatal(err)
+	}
+	was := old.Adoptions()
+	if old.Numerics() != model.CurrentNumerics() || len(was) != 1 || was[0].Numerics != "10 amd64" || was[0].Events != goldenEvents {
+		t.Errorf("adopted numerics %q, recorded %+v", old.Numerics(), was)
 	}
 }
 

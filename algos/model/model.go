@@ -233,8 +233,8 @@ func (m *Model) Spam() uint64 { return m.spam }
 // Config returns the configuration with its defaults filled in.
 func (m *Model) Config() Config { return m.cfg.filled() }
 
-// Numerics returns the version of the mathematics and the architecture that made the
-// model, for example "1 amd64". Restore reads them from the bytes; Adopt changes them.
+// Numerics returns the version of the mathematics that made the model, for example "11",
+// or "10 amd64" up to version 10. Restore reads it from the bytes; Adopt changes it.
 func (m *Model) Numerics() string { return m.numerics }
 
 // CurrentNumerics returns the numerics of this program.
