@@ -95,6 +95,35 @@ func (h *Hasher) Grams(dst []uint32, text []byte, n int) []uint32 {
 	return dst[:start+len(h.present.sieve(index))]
 }
 
+// Strings appends the indices of the strings of 2 to longest bytes that end at each byte of
+// text, longest−1 of them a byte, shortest first. A string that would begin before text has
+// the index 0. Unlike a gram, a string stands there each time it occurs, and its letters are
+// not folded. It panics if longest is not in [2, 8].
+func (h *Hasher) Strings(dst []uint32, text []byte, longest int) []uint32 {
+	if longest < 2 || longest > 8 {
+		panic(fmt.Sprintf("feature: strings of up to %d bytes", longest))
+	}
+	var last uint64 // the last 8 bytes
+	for i, c := range text {
+		last = last<<8 | uint64(c)
+		for n := 2; n <= longest; n++ {
+			if n > i+1 {
+				dst = append(dst, 0)
+				continue
+			}
+			dst = append(dst, uint32(mix(last<<(64-8*n)>>(64-8*n)+uint64(n)<<59)>>h.shift))
+		}
+	}
+	return dst
+}
+
+// Lower appends text with ASCII letters in lower case.
+func Lower(dst, text []byte) []byte {
+	n := len(dst) + len(text)
+	dst = slices.Grow(dst, len(text)+wordLoad)
+	return append(dst, appendLower(dst[len(dst):], text)...)[:n]
+}
+
 // wordLoad is how many bytes are loaded at once. Folded text is followed by wordLoad
 // more bytes, so that a load may start at any byte.
 const wordLoad = 8

@@ -18,7 +18,19 @@ const (
 // Words appends the indices of text's words and of the pairs of neighbouring words, each
 // once, in the order of first occurrence. It ignores the bytes between words. It
 // allocates nothing once dst and h are large enough.
-func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
+func (h *Hasher) Words(dst []uint32, text []byte) []uint32 { return h.saltedWords(dst, text, 0) }
+
+// WordsByLength is Words with other indices for each ⌊log₂(length+1)⌋, and with a feature of
+// that logarithm alone. So the same word is another feature in a text of another length.
+func (h *Hasher) WordsByLength(dst []uint32, text []byte, length int) []uint32 {
+	salt := mix(uint64(bits.Len(uint(length + 1))))
+	start := len(dst)
+	dst = h.saltedWords(append(dst, uint32(mix(salt)>>h.shift)), text, salt)
+	return dst[:start+len(h.present.sieve(dst[start:]))]
+}
+
+// saltedWords adds salt to the hash of each word.
+func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
 	bounds := h.words(text)
 	start := len(dst)
 	dst = slices.Grow(dst, len(bounds)) // a word, and its pair
@@ -27,7 +39,7 @@ func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
 	var before uint64
 	k := 0
 	for ; len(bounds) >= 2; bounds = bounds[2:] {
-		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])))
+		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])) + salt)
 		index[k] = uint32(word >> (shift & 63))
 		k++
 		if before != 0 {

@@ -15,11 +15,11 @@ import (
 	"hamlet/algos/trust"
 )
 
-// A model's bytes, version 4, little endian:
+// A model's bytes, version 5, little endian:
 //
 //	header, 120 bytes
 //	   0  "hamletPM"
-//	   8  uint32 version = 4
+//	   8  uint32 version = 5
 //	  12  uint32 number of sections = 12
 //	  16  uint64 length of each section; 0: section absent
 //	 112  uint64 xxhash64 of bytes 0 to 111
@@ -45,7 +45,7 @@ import (
 // if and only if their bytes are. The bytes hold all that a model's future depends on.
 const (
 	magic   = "hamletPM"
-	version = 4
+	version = 5
 
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
@@ -344,10 +344,10 @@ func (s *submodel) restoreExperts(tables []byte) error {
 	if len(tables) != s.tablesSize() {
 		return fmt.Errorf("tables of %d bytes, want %d", len(tables), s.tablesSize())
 	}
-	s.experts = s.newExperts()
+	s.newExperts()
 	r := codec.NewReader(tables, nil)
 	for k, e := range s.experts {
-		r.Unmarshal(r.Bytes(uint64(s.entries[k].Size(s.cfg.TableBits))), e)
+		r.Unmarshal(r.Bytes(uint64(s.expertSize(k))), e)
 	}
 	return r.Close()
 }

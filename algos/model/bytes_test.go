@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 // goldenEvents are enough for an ensemble to serve and another to be under way.
 const goldenEvents = 330
 
-// golden is the model of testdata/model-v4.golden.
+// golden is the model of testdata/model-v5.golden.
 func golden(t testing.TB) *model.Model {
 	m := newModel(t, model.Config{TableBits: 8, Dense: dense, DuplicateWindow: 16, SecondHead: 0.99, Window: 60, Rebuild: 50})
 	events := madeUp(goldenEvents, 10)
@@ -39,7 +39,7 @@ func golden(t testing.TB) *model.Model {
 // It fails where the mathematics or the bytes have changed: then raise
 // mathematics in config.go or version in bytes.go, and write it again.
 func TestGolden(t *testing.T) {
-	path := filepath.Join("testdata", "model-v4.golden")
+	path := filepath.Join("testdata", "model-v5.golden")
 	made := bytesOf(t, golden(t))
 	if *update {
 		if err := os.WriteFile(path, made, 0o644); err != nil {

@@ -24,10 +24,10 @@ import (
 // [Model.Adopt] change it. [Fields], [Config.Set], [Config.Differences], the commands'
 // help and the configuration file use the tags. filled and validate hold all other rules.
 type Config struct {
-	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"24" help:"Binary logarithm of the slots in an expert's table. A slot takes 8 bytes, so 18 makes a mail model of 8 MiB."`
+	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"23" help:"Binary logarithm of the slots in an expert's table; some tables have twice as many. A slot takes 8 bytes. 18 makes a mail model of 36 MiB, or of 8 MiB with the lean experts."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
 	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
-	TextExperts     []string `json:"text_experts" each:"expert" some:"yes" help:"Experts that read mail and text"`
+	TextExperts     []string `json:"text_experts" each:"expert" some:"yes" shown:"full" help:"Experts that read mail and text: full, or lean for a third of the cost, or a list"`
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`
 	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
@@ -132,6 +132,8 @@ func (c Config) filled() Config {
 	c.SecondHead += 0 // −0 is 0
 	if len(c.TextExperts) == 0 {
 		c.TextExperts = text.Default()
+	} else if set := text.Set(c.TextExperts[0]); set != nil && len(c.TextExperts) == 1 {
+		c.TextExperts = set
 	}
 	if c.VectorEnsembles == nil && len(c.Dense) > 0 && len(c.Dense) <= MaxDenseByDefault {
 		c.VectorEnsembles = []string{string(ensemble.LogitTrees)}
@@ -199,6 +201,11 @@ func (c Config) validate() error {
 	for _, name := range c.SkipHeaders {
 		if name == "" || strings.ContainsAny(name, ": \t\n") {
 			bad("skip_headers: %q is not the name of a header", name)
+		}
+	}
+	for _, name := range c.TextExperts {
+		if text.Set(name) != nil {
+			bad("text_experts: %s is a set of experts; it stands alone", name)
 		}
 	}
 	if ρ := c.SecondHead; ρ != 0 && !(ρ >= 0.5 && ρ < 1) {

@@ -25,9 +25,9 @@ func TestDifferences(t *testing.T) {
 		{model.Config{TableBits: 18}, model.Config{TableBits: 20}, []string{"table_bits: 18 here, 20 in the model"}},
 		{model.Config{Dense: []string{"a", "b", "c", "d", "e"}}, model.Config{Dense: []string{"e"}},
 			[]string{`dense: 5 names (with "a", "b", "c", …) here, 1 name in the model`}},
-		{model.Config{DuplicateWindow: 5, LabelTrust: model.TrustAll, TextExperts: []string{text.Opening}}, model.Config{}, []string{
+		{model.Config{DuplicateWindow: 5, LabelTrust: model.TrustAll, TextExperts: []string{text.LeanOpening}}, model.Config{TextExperts: []string{text.Lean}}, []string{
 			"duplicate_window: 5 here, 100000 in the model",
-			"text_experts: opening-4grams here, header-words,text-5grams,text-words,opening-4grams in the model",
+			"text_experts: lean-opening-4grams here, lean-header-words,lean-text-5grams,lean-text-words,lean-opening-4grams in the model",
 			"label_trust: all here, text in the model",
 		}},
 	} {
@@ -39,7 +39,7 @@ func TestDifferences(t *testing.T) {
 
 // A field that Differences forgets is one that a learner would change silently.
 func TestDifferencesKnowEveryField(t *testing.T) {
-	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{text.Opening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"},
+	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{text.LeanOpening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"},
 		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan},
 		TextEnsembles: []string{"adaboost"}, VectorEnsembles: []string{"bblr", "viboost"}, SecondHead: 0.99,
 		Window: 100, Rebuild: 50, Alarms: model.Alarms{Drop: 0.3}}
@@ -73,7 +73,7 @@ func TestLongListsAreRefused(t *testing.T) {
 // The bounds in a tag are those of package feature.
 func TestTableBitsAreTheHashers(t *testing.T) {
 	for bits, want := range map[int]bool{
-		feature.MinTableBits - 1: false, feature.MinTableBits: true, feature.MaxTableBits: true, feature.MaxTableBits + 1: false,
+		feature.MinTableBits - 1: false, feature.MinTableBits: true, feature.MaxTableBits - 1: true, feature.MaxTableBits: false,
 	} {
 		if _, err := model.New(model.Config{TableBits: bits}); (err == nil) != want {
 			t.Errorf("%d table bits: %v", bits, err)
@@ -108,7 +108,7 @@ func TestFields(t *testing.T) {
 		if err != nil || got != text {
 			t.Errorf("%s: got %q (%v), want %q", f.Key, got, err, text)
 		}
-		d := c.Differences(model.Config{})
+		d := c.Differences(model.Config{TextExperts: []string{"lean"}})
 		if !slices.ContainsFunc(d, func(s string) bool { return strings.HasPrefix(s, f.Key+": "+text+" here, ") }) {
 			t.Errorf("%s = %s is not among the differences %q", f.Key, text, d)
 		}
@@ -134,7 +134,7 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s = %s: error %v", bad[0], bad[1], err)
 		}
 	}
-	if err := new(model.Config).Set("text_experts", "none"); err == nil || !strings.Contains(err.Error(), "at least one of header-words") {
+	if err := new(model.Config).Set("text_experts", "none"); err == nil || !strings.Contains(err.Error(), "at least one of full, lean, header-words") {
 		t.Errorf("no experts: error %v", err)
 	}
 	var none model.Config
@@ -145,7 +145,8 @@ func TestFields(t *testing.T) {
 
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
-		`"text_experts":["header-words","text-5grams","text-words","opening-4grams"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
+		`"text_experts":["header-words","text-4grams-bayes","text-words-bayes","text-5grams","text-words","text-words-robust",` +
+		`"text-3grams","header-5grams","text-bytes","words-by-length","header-words-robust","text-5grams-robust"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
 		`"text_ensembles":[],"vector_ensembles":["logit-trees"],"second_head":0,"window":2000,"rebuild":500,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`
@@ -175,14 +176,14 @@ func TestJSONIsCanonical(t *testing.T) {
 func TestNewReportsEveryBadField(t *testing.T) {
 	_, err := model.New(model.Config{
 		TableBits: 25, Dense: []string{"a", "", "a"}, DuplicateWindow: -1,
-		TextExperts: []string{"bigrams", text.Opening, text.Opening}, LabelTrust: "maybe", TrustBy: "nobody",
+		TextExperts: []string{"bigrams", text.LeanOpening, text.LeanOpening}, LabelTrust: "maybe", TrustBy: "nobody",
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"table_bits: 25 is not in 8…24", "dense: a name is empty", `dense: "a" is given twice`, "duplicate_window: -1",
-		`text_experts: "bigrams" is not one of header-words`, `text_experts: "opening-4grams" is given twice`, `label_trust: "maybe"`, `trust_by: "nobody"`,
+		"table_bits: 25 is not in 8…23", "dense: a name is empty", `dense: "a" is given twice`, "duplicate_window: -1",
+		`text_experts: "bigrams" is not one of full, lean, header-words`, `text_experts: "lean-opening-4grams" is given twice`, `label_trust: "maybe"`, `trust_by: "nobody"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q lacks %q", err, want)

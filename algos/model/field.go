@@ -29,9 +29,6 @@ func Fields() []Field {
 		if f.of(&Config{}).Kind() == reflect.Slice && f.words != nil {
 			all[i].Help += ": " + strings.Join(f.words(), ", ") + "."
 		}
-		if c := (Config{}).filled(); f.some {
-			all[i].Default = format(f.of(&c))
-		}
 	}
 	return all
 }
@@ -81,7 +78,7 @@ func collect(t reflect.Type, prefix string, index []int) (all []field) {
 
 // registries maps a tag each:"…" to the valid elements of a list.
 var registries = map[string]func() []string{
-	"expert": text.Names,
+	"expert": func() []string { return append([]string{text.Full, text.Lean}, text.Names()...) },
 	"ensemble": func() (names []string) {
 		for _, kind := range ensemble.Kinds() {
 			names = append(names, string(kind))

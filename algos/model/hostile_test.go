@@ -130,7 +130,7 @@ func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 // With a half-life of 2⁴⁰ events and a clock of 2⁴⁵, sites of the first events would
 // have faded 7·10¹¹ times, and a withdrawal would count them all.
 func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
-	m := newOf(t, Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: Alarms{Off: true}, TextHead: Head{HalfLife: 1 << 40}})
+	m := newOf(t, Config{TableBits: 8, TextExperts: []string{text.LeanOpening}, Alarms: Alarms{Off: true}, TextHead: Head{HalfLife: 1 << 40}})
 	apply(t, m, letters(sites.Window+100, 1)...)
 	if _, err := Restore(image(t, m)); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	one := newOf(t, Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: Alarms{Off: true}})
+	one := newOf(t, Config{TableBits: 8, TextExperts: []string{text.LeanOpening}, Alarms: Alarms{Off: true}})
 	apply(t, one, letters(1, 1)...)
 
 	for name, b := range map[string][]byte{"a head of others": sealed(section), "one text": image(t, one)} {

@@ -9,7 +9,7 @@ import (
 // groups. The inputs' names, prior, sizes and offsets are computed from the list, for the
 // heads, ensembles, alarms, explanations and pooled answers. To add inputs, add a group.
 type group struct {
-	names          []string // one per input, for explanations
+	names          []string // one per input, for explanations, which add inputs of one name
 	mean, variance float64  // prior of each input's weight
 
 	// fill writes the current body's inputs into dst. s is nil before the sub-model's
@@ -21,24 +21,24 @@ type group struct {
 	raw func(in *features) []float64
 
 	constant bool // the bias: not an input of ensembles
-	expert   bool // an expert's answer: pooled answers replace it
+	product  bool // of other inputs: not an input of ensembles
+	expert   bool // computed from an expert's answer: pooled answers replace it
+	witness  bool // the trust of a label depends on it
 }
 
-// The priors of the heads. A prior around the mean of the k opinions makes a head better
-// than that mean from the first message; a prior around 0 makes it worse. (Measured:
-// SpamAssassin in time order, three shuffles, sms.)
+// The priors of the heads. The experts' entries hold those of opinions.
 const (
-	opinionMean     = 0.8 // k times the mean of an opinion's weight
-	opinionVariance = 0.4 // k times its variance
-	textBias        = 0.1 // variance
-	textFact        = 0.4 // variance
-	vectorVariance  = 0.3 // variance of the bias, the dense inputs and the count of names
+	textBias       = 0.1  // variance
+	textFact       = 0.4  // variance
+	productWeight  = 0.01 // variance of a product of an expert's input and a fact
+	vectorVariance = 0.3  // variance of the bias, the dense inputs and the count of names
 )
 
-// textInputs lists x = [1, experts, facts, rate of spam].
+// textInputs lists x = [1, experts, facts, rate of spam, products of experts and facts].
 func textInputs(cfg Config) []group {
 	groups := []group{bias(textBias)}
-	groups = append(groups, expertInputs(textExperts(cfg), textFact)...)
+	experts := textExperts(cfg)
+	groups = append(groups, expertInputs(experts, textFact)...)
 	facts := group{
 		variance: textFact,
 		fill:     func(dst []float64, in *features, _ *submodel) { copy(dst, in.facts[:]) },
@@ -57,6 +57,37 @@ func textInputs(cfg Config) []group {
 				}
 			},
 		})
+	}
+	return append(groups, productInputs(experts)...)
+}
+
+// productInputs makes two groups of each crossed expert: its inputs times the fact of HTML,
+// and its inputs times the length of the text, u = clip((f+½)/1.5, ±1) with f the fact of
+// its length. So the head weights an expert by what it reads. A product has the name of its
+// input: an explanation adds it to the input.
+func productInputs(experts []*text.Entry) (groups []group) {
+	for k, e := range experts {
+		if !e.Crossed {
+			continue
+		}
+		for _, fact := range []func(in *features) float64{
+			func(in *features) float64 { return in.facts[feature.FactHTML] },
+			func(in *features) float64 { return max(-1, min(1, (in.facts[feature.FactTextBytes]+0.5)/1.5)) },
+		} {
+			g := group{
+				variance: productWeight, expert: true, product: true,
+				fill: func(dst []float64, in *features, _ *submodel) {
+					f := fact(in)
+					for j := range dst {
+						dst[j] = float64(f * in.scores[k].Inputs[j])
+					}
+				},
+			}
+			for _, input := range e.Inputs {
+				g.names = append(g.names, input.Name)
+			}
+			groups = append(groups, g)
+		}
 	}
 	return groups
 }
@@ -102,11 +133,11 @@ func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 	for k, e := range experts {
 		for j, input := range e.Inputs {
 			g := group{
-				names: []string{input.Name}, variance: other, expert: true,
+				names: []string{input.Name}, variance: other, expert: true, witness: e.Witness && input.Opinion,
 				fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.scores[k].Inputs[j] },
 			}
 			if input.Opinion {
-				g.mean, g.variance = opinionMean/opinions, opinionVariance/opinions
+				g.mean, g.variance = e.Mean/opinions, e.Variance/opinions
 			}
 			groups = append(groups, g)
 		}
@@ -123,16 +154,21 @@ type layout struct {
 	names  []string
 	prior  prior
 	raw    int // number of inputs of ensembles and of the label-noise alarm
+
+	witnesses []int // inputs on which the trust of a label depends
 }
 
 func newLayout(groups []group) *layout {
 	l := &layout{groups: groups}
 	for _, g := range groups {
 		for _, name := range g.names {
+			if g.witness {
+				l.witnesses = append(l.witnesses, len(l.names))
+			}
 			l.names = append(l.names, name)
 			l.prior.mean = append(l.prior.mean, g.mean)
 			l.prior.precision = append(l.prior.precision, 1/g.variance)
-			if !g.constant {
+			if !g.constant && !g.product {
 				l.raw++
 			}
 		}
@@ -150,7 +186,7 @@ func (l *layout) fill(in *features, s *submodel) {
 		g := &l.groups[i]
 		n := len(g.names)
 		g.fill(x[:n], in, s)
-		if !g.constant {
+		if !g.constant && !g.product {
 			seen := x[:n]
 			if g.raw != nil {
 				seen = g.raw(in)
@@ -173,4 +209,20 @@ func (l *layout) fillExperts(x []float64, in *features) {
 		}
 		x = x[len(g.names):]
 	}
+}
+
+// witnessShare is the experts' share in the log-odds by which a label is trusted.
+const witnessShare = 0.25
+
+// witness returns the log-odds of spam by which a label is trusted: the head's, and a
+// quarter of the mean of the experts that are witnesses.
+func (l *layout) witness(in *features) float64 {
+	if len(l.witnesses) == 0 {
+		return in.head.LogOdds
+	}
+	sum := 0.0
+	for _, i := range l.witnesses {
+		sum += in.x[i]
+	}
+	return float64((1-witnessShare)*in.head.LogOdds) + float64(witnessShare*(sum/float64(len(l.witnesses))))
 }

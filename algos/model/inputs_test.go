@@ -29,12 +29,16 @@ func TestInputsAreThese(t *testing.T) {
 		kind kind
 		want []input
 	}{
-		{"text", Config{}, ofText, facts([]input{
+		{"lean", Config{TextExperts: []string{text.Lean}}, ofText, facts([]input{
 			{"bias", 0, 0.1}, {"header words", 0.2, 0.1}, {"text 5-grams", 0.2, 0.1}, {"text words", 0.2, 0.1},
 			{"opening 4-grams (naive Bayes)", 0.2, 0.1},
 		})},
-		{"two experts and the rate of spam", Config{TextExperts: []string{text.TextWords, text.HeaderWords}, SpamShare: true}, ofText,
+		{"two lean experts and the rate of spam", Config{TextExperts: []string{text.LeanTextWords, text.LeanHeaderWords}, SpamShare: true}, ofText,
 			append(facts([]input{{"bias", 0, 0.1}, {"text words", 0.4, 0.2}, {"header words", 0.4, 0.2}}), input{"recent share of spam", 0, 0.4})},
+		{"experts with products", Config{TextExperts: []string{text.TextWords, text.TextBytes}}, ofText,
+			append(facts([]input{{"bias", 0, 0.1}, {"text words", 0.4, 0.25 / 3}, {"text bytes", 0.4, 0.25 / 3}, {"text bytes, mean", 0.4, 0.25 / 3}}),
+				input{"text words", 0, 0.01}, input{"text words", 0, 0.01},
+				input{"text bytes", 0, 0.01}, input{"text bytes, mean", 0, 0.01}, input{"text bytes", 0, 0.01}, input{"text bytes, mean", 0, 0.01})},
 		{"vector", Config{}, ofVector, []input{
 			{"bias", 0, 0.3}, {"hashed names", 0.4, 0.2}, {"hashed names (naive Bayes)", 0.4, 0.2}, {"count of hashed names", 0, 0.3},
 		}},
@@ -48,7 +52,13 @@ func TestInputsAreThese(t *testing.T) {
 		for i, name := range l.names {
 			got = append(got, input{name, l.prior.mean[i], 1 / l.prior.precision[i]})
 		}
-		if fmt.Sprintf("%.9v", got) != fmt.Sprintf("%.9v", tt.want) || l.dim() != len(tt.want) || l.raw != len(tt.want)-1 {
+		products := 0
+		for _, g := range l.groups {
+			if g.product {
+				products += len(g.names)
+			}
+		}
+		if fmt.Sprintf("%.9v", got) != fmt.Sprintf("%.9v", tt.want) || l.dim() != len(tt.want) || l.raw != len(tt.want)-1-products {
 			t.Errorf("%s: %v inputs, %d for ensembles\ngot  %v\nwant %v", tt.name, l.dim(), l.raw, got, tt.want)
 		}
 	}
@@ -79,12 +89,18 @@ func TestEveryInputIsFilled(t *testing.T) {
 			t.Fatalf("%d inputs: x %d, head %d, second head %d, sites %d; ensembles %d", d,
 				len(in.x), s.head.Dim(), s.stack.Second().Dim(), s.sites.Inputs, len(in.inputs))
 		}
+		var products []bool
+		for _, g := range s.layout.groups {
+			for range g.names {
+				products = append(products, g.product)
+			}
+		}
 		at := 0
 		for i, name := range s.layout.names {
 			if math.IsNaN(in.x[i]) {
 				t.Errorf("%s is not filled", name)
 			}
-			if name == "bias" {
+			if name == "bias" || products[i] {
 				continue
 			}
 			want := in.x[i]
@@ -100,11 +116,14 @@ func TestEveryInputIsFilled(t *testing.T) {
 		if s.stack.Serves() {
 			ensembles = len(s.stack.Kinds())
 		}
-		if _, why, err := p.Explain(&ex.Body); err != nil || len(why) != d+ensembles || (s.kind == ofVector) != (ensembles > 0) {
-			t.Errorf("%d reasons for %d inputs and %d ensembles, %v", len(why), d, ensembles, err)
+		if _, why, err := p.Explain(&ex.Body); err != nil || len(why) != 1+s.layout.raw+ensembles || (s.kind == ofVector) != (ensembles > 0) {
+			t.Errorf("%d reasons for %d inputs and %d ensembles, %v", len(why), 1+s.layout.raw, ensembles, err)
 		}
 	}
 }
+
+// lean is a naive Bayes of one input.
+var lean = text.NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}
 
 // A new expert is one registration: this one gives three inputs, of which one is an
 // opinion, shares a list with another expert, and knows its like.
@@ -132,8 +151,8 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	text.Messages = append(slices.Clone(registered), &text.Entry{
 		Name: "counter", Reads: text.ByName(text.TextWords).Reads,
 		Inputs: []text.Input{{Name: "counter", Opinion: true}, {Name: "counter: half"}, {Name: "counter: surprise"}},
-		New:    func(bits int) text.Expert { return counter{text.NewNaiveBayes(bits)} }, Size: text.NaiveBayesSize,
-		Surprise: true, Counts: true,
+		New:    func(table text.Column) text.Expert { return counter{text.NewNaiveBayes(table, lean)} }, Size: text.NaiveBayesSize,
+		Surprise: true, Counts: true, Mean: 0.8, Variance: 0.4,
 	})
 	cfg := Config{TableBits: 8, TextExperts: []string{text.TextWords, "counter"}}
 	all := letters(300, 3)
@@ -143,8 +162,8 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	if in := m.own.reader.of[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
 		t.Errorf("two experts of one list have %d lists", len(in.lists))
 	}
-	if d := m.submodels[ofText].head.Dim(); d != 1+1+3+8 {
-		t.Errorf("%d inputs, want 13", d)
+	if d := m.submodels[ofText].head.Dim(); d != 1+1+3+8+2 {
+		t.Errorf("%d inputs, want 15", d)
 	}
 	again, err := Restore(image(t, m))
 	if err != nil {
@@ -161,11 +180,37 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 		apply(t, again, unlearn("u"+ex.ID, ex))
 	}
 	left, err := again.submodels[ofText].experts[1].AppendBinary(nil)
-	fresh, err2 := text.NewNaiveBayes(8).AppendBinary(nil)
+	fresh, err2 := text.NewNaiveBayes(text.NewColumn(9), lean).AppendBinary(nil)
 	if err != nil || err2 != nil || !slices.Equal(left, fresh) {
 		t.Errorf("something is left of what was withdrawn: %v, %v", err, err2)
 	}
 	if _, err := New(Config{TextExperts: []string{"bigrams"}}); err == nil || !slices.Contains(text.Names(), "counter") {
 		t.Errorf("error %v, names %v", err, text.Names())
+	}
+}
+
+// The trust of a label depends on the head and on the mean of the full experts' inputs. That
+// of a label of the lean experts depends on the head alone.
+func TestWitnesses(t *testing.T) {
+	for set, share := range map[string]float64{text.Full: 0.25, text.Lean: 0} {
+		m := newOf(t, Config{TableBits: 8, TextExperts: []string{set}})
+		all := letters(200, 5)
+		apply(t, m, all...)
+		for _, ex := range all[:50] {
+			s := m.submodel(&ex.Body)
+			in := m.own.reader.read(&ex.Body, s)
+			predict(s, in)
+			sum, n := 0.0, 0.0
+			for k, e := range s.entries {
+				for j := range e.Inputs {
+					sum += in.scores[k].Inputs[j]
+					n++
+				}
+			}
+			want := (1-share)*in.head.LogOdds + share*sum/n
+			if got := s.layout.witness(in); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
+				t.Errorf("%s: log-odds %v, want %v", set, got, want)
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 // contained fails if p leaves an interval, or an interval is not as it is documented.
@@ -43,7 +44,7 @@ func TestProbabilityIsInItsInterval(t *testing.T) {
 		j := (i * 1009) % len(spambase)
 		spambase[i], spambase[j] = spambase[j], spambase[i]
 	}
-	beside := model.Config{TextEnsembles: []string{string(ensemble.RealAdaBoost)}, SecondHead: 0.99}
+	beside := model.Config{TextExperts: []string{text.Lean}, TextEnsembles: []string{string(ensemble.RealAdaBoost)}, SecondHead: 0.99}
 	for _, c := range []struct {
 		name   string
 		cfg    model.Config

@@ -165,7 +165,7 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	}
 	in := m.own.reader.read(&ex.Body, s)
 	if s.experts == nil && len(in.views[0].Index) > 0 {
-		s.experts = s.newExperts() // they score this event 0, as in already says
+		s.newExperts() // they score this event 0, as in already says
 	}
 	effect.Prediction = predict(s, in)
 	at := s.learn(in, ex, m.policy(kind))

@@ -51,7 +51,9 @@ type belief struct {
 }
 
 // A Contribution is what one input adds to the Mean of a Prediction, in nats, with its
-// standard deviation. Like Variance, SD² is 1.5 times what the heads compute.
+// standard deviation. Like Variance, SD² is 1.5 times what the heads compute. The
+// contribution of an expert's input includes the input's products with facts; the standard
+// deviation treats them as independent.
 type Contribution struct {
 	Name             string
 	Contribution, SD float64
@@ -110,9 +112,18 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 			names = append(names[:len(names):len(names)], "ensemble: "+string(k))
 		}
 	}
-	all := make([]Contribution, len(names))
+	all := make([]Contribution, 0, len(names))
 	for j, c := range contributions {
-		all[j] = Contribution{Name: names[j], Contribution: c.Mean + 0, SD: math.Sqrt(inflation) * c.SD} // +0 turns −0 into 0
+		i := slices.IndexFunc(all, func(a Contribution) bool { return a.Name == names[j] })
+		if i < 0 {
+			i = len(all)
+			all = append(all, Contribution{Name: names[j]})
+		}
+		all[i].Contribution += c.Mean
+		all[i].SD += float64(c.SD * c.SD)
+	}
+	for i := range all {
+		all[i].SD = math.Sqrt(inflation * all[i].SD)
 	}
 	slices.SortStableFunc(all, func(a, b Contribution) int {
 		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))

@@ -38,8 +38,7 @@ type features struct {
 // A list is a text.List with its view of the current body.
 type list struct {
 	*text.List
-	view    *text.View
-	readers []int // the experts that use it
+	view *text.View
 }
 
 // event returns the stack's inputs.
@@ -57,13 +56,12 @@ func newFeatures(s *spec) *features {
 	if s.kind == ofVector {
 		in.dense = make([]float64, len(s.cfg.Dense))
 	}
-	for k, e := range s.entries {
+	for _, e := range s.entries {
 		i := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads })
 		if i < 0 {
 			i = len(in.lists)
 			in.lists = append(in.lists, list{List: e.Reads, view: new(text.View)})
 		}
-		in.lists[i].readers = append(in.lists[i].readers, k)
 		in.views = append(in.views, in.lists[i].view)
 	}
 	return in
@@ -71,8 +69,8 @@ func newFeatures(s *spec) *features {
 
 // A reader turns bodies into features. It is not safe for concurrent use.
 type reader struct {
-	hasher  *feature.Hasher
-	skip    []string // headers that are not read, sorted
+	hashers [2]*feature.Hasher // by text.List.Bits
+	skip    []string           // headers that are not read, sorted
 	of      [kinds]*features
 	parts   text.Parts // of the current body
 	header  []byte     // H
@@ -83,7 +81,10 @@ type reader struct {
 
 func newReader(specs [kinds]*spec) *reader {
 	cfg := specs[ofText].cfg
-	r := &reader{hasher: feature.NewHasher(cfg.TableBits), skip: cfg.SkipHeaders}
+	r := &reader{skip: cfg.SkipHeaders}
+	for bits := range r.hashers {
+		r.hashers[bits] = feature.NewHasher(cfg.TableBits + bits)
+	}
 	for k, s := range specs {
 		r.of[k] = newFeatures(s)
 	}
@@ -115,12 +116,10 @@ func (r *reader) features(b *Body, s *submodel) *features {
 		r.split(b.Vector, in)
 		r.parts = text.Parts{Numbers: r.hashed}
 	}
-	for _, l := range in.lists {
-		l.Read(r.hasher, l.view, &r.parts)
+	for i, l := range in.lists {
+		l.Read(r.hashers[l.Bits], l.view, &r.parts)
 		if s != nil && s.experts != nil {
-			for _, k := range l.readers {
-				s.experts[k].Prefetch(l.view) // loads while the next list is hashed
-			}
+			s.tables[i].Prefetch(l.view.Index) // loads while the next list is hashed
 		}
 	}
 	return in

@@ -56,7 +56,7 @@ func said(i int, spam bool, source string) model.Example {
 
 // Reference: equations (1) and (3). One of three sources lies every other time.
 func TestSourcesAreTrustedApart(t *testing.T) {
-	m, oracle := newModel(t, model.Config{TableBits: 12}), newSourceOracle()
+	m, oracle := newModel(t, model.Config{TableBits: 12, TextExperts: []string{text.Lean}}), newSourceOracle()
 	for i := range 1500 {
 		source := []string{"desk", "user", "liar"}[i%3]
 		ex := said(i, i/3%2 == 0, source)
@@ -88,8 +88,8 @@ func TestCommonFlipRate(t *testing.T) {
 		cfg     model.Config
 		sources int
 	}{
-		{model.Config{TableBits: 12}, 1},
-		{model.Config{TableBits: 12, TrustBy: model.TrustByAll}, 3},
+		{model.Config{TableBits: 12, TextExperts: []string{text.Lean}}, 1},
+		{model.Config{TableBits: 12, TextExperts: []string{text.Lean}, TrustBy: model.TrustByAll}, 3},
 	} {
 		m, ε := newModel(t, tt.cfg), 0.1
 		for i := range 300 {
@@ -112,7 +112,7 @@ func TestCommonFlipRate(t *testing.T) {
 // 4,096 sources have rates; who has been silent for longest makes room.
 func TestSourcesAreBounded(t *testing.T) {
 	const most = 4096
-	cfg := model.Config{TableBits: 8, TextExperts: []string{text.Opening}, Alarms: model.Alarms{Off: true}}
+	cfg := model.Config{TableBits: 8, TextExperts: []string{text.LeanOpening}, Alarms: model.Alarms{Off: true}}
 	m, oracle := newModel(t, cfg), newSourceOracle()
 	i := 0
 	say := func(source string, lie bool) model.Effect {

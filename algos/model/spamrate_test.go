@@ -8,6 +8,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 // blank is a message that says nothing, in blocks of spam and ham.
@@ -19,7 +20,7 @@ func blank(i int) model.Example {
 func TestSpamShareFollowsTheStream(t *testing.T) {
 	loss := map[bool]float64{}
 	for _, with := range []bool{false, true} {
-		m := newModel(t, model.Config{TableBits: 8, LabelTrust: model.TrustNone, SpamShare: with})
+		m := newModel(t, model.Config{TableBits: 8, TextExperts: []string{text.Lean}, LabelTrust: model.TrustNone, SpamShare: with})
 		for i := range 4000 {
 			ex := blank(i)
 			effect, err := m.Apply(&ex)

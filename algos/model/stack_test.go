@@ -15,6 +15,7 @@ import (
 	"hamlet/algos/ensemble"
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/text"
 	"hamlet/algos/trust"
 )
 
@@ -45,7 +46,7 @@ func circles(n int, seed uint64) []Example {
 // besideCircles is the configuration of a model of circles whose vector half has a
 // stack.
 func besideCircles(second float64, kinds ...ensemble.Kind) Config {
-	cfg := Config{
+	cfg := Config{TextExperts: []string{text.Lean},
 		TableBits: 8, Dense: []string{"a", "b"}, SecondHead: second, Window: 150, Rebuild: 100,
 		VectorEnsembles: []string{}, LabelTrust: TrustAll, Alarms: Alarms{Off: true},
 	}

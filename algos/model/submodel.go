@@ -88,18 +88,20 @@ func textExperts(cfg Config) (entries []*text.Entry) {
 	return entries
 }
 
-// newExperts returns the experts before any event.
-func (s *spec) newExperts() (experts []text.Expert) {
-	for _, e := range s.entries {
-		experts = append(experts, e.New(s.cfg.TableBits))
-	}
-	return experts
+// newExperts creates the experts before any event.
+func (s *submodel) newExperts() {
+	s.experts, s.tables = text.Experts(s.entries, s.cfg.TableBits)
+}
+
+// expertSize returns the number of bytes of expert k.
+func (s *spec) expertSize(k int) int {
+	return s.entries[k].Size(s.cfg.TableBits + s.entries[k].Reads.Bits)
 }
 
 // tablesSize returns the size of the experts' tables in bytes.
 func (s *spec) tablesSize() (n int) {
-	for _, e := range s.entries {
-		n += e.Size(s.cfg.TableBits)
+	for k := range s.entries {
+		n += s.expertSize(k)
 	}
 	return n
 }
@@ -196,6 +198,7 @@ type submodel struct {
 	labels  *trust.Labels
 	head    *blr.Posterior
 	experts []text.Expert // one for each entry; vectors have none before the first hashed name
+	tables  []*text.Table // of the experts, in the order of features.lists
 	sites   *sites.Ring   // of the last events, which can be withdrawn
 	counted []float64     // learn's buffer: Learn's result for each expert that counts
 
@@ -217,7 +220,7 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 		stack:   s.newStack(),
 	}
 	if s.kind == ofText {
-		m.experts = s.newExperts()
+		m.newExperts()
 	}
 	return m
 }
@@ -227,7 +230,7 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 // valid until the next event.
 func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sites.Site) {
 	y := sign(ex.Spam)
-	w := s.labels.Weigh(logistic.Sigmoid(y*in.head.LogOdds), ex.Source, policy)
+	w := s.labels.Weigh(logistic.Sigmoid(y*s.layout.witness(in)), ex.Source, policy)
 	at.Trust = w.Phi
 	at.Head = s.head.Update(in.x, y, w.Head)
 	at.Counted = s.counted

@@ -281,7 +281,7 @@ func TestWithdrawalByBody(t *testing.T) {
 
 // Whatever naive Bayes has counted and forgets again leaves no residue.
 func TestNaiveBayesForgetsExactly(t *testing.T) {
-	m, err := New(Config{TableBits: 8, TextExperts: []string{text.Opening}})
+	m, err := New(Config{TableBits: 8, TextExperts: []string{text.LeanOpening}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestNaiveBayesForgetsExactly(t *testing.T) {
 	for _, of := range all {
 		apply(t, m, unlearn("u"+of.ID, of))
 	}
-	fresh, err := New(Config{TableBits: 8, TextExperts: []string{text.Opening}})
+	fresh, err := New(Config{TableBits: 8, TextExperts: []string{text.LeanOpening}})
 	if err != nil {
 		t.Fatal(err)
 	}

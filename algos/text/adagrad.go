@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -18,19 +17,22 @@ func clip(s float64) float64 { return max(-clipAt, min(clipAt, s)) }
 // rate·g/√(g²+10⁻⁶).
 const steady = 1e-6
 
-// A weight is one feature's entry: the weight and the sum of its squared gradients.
-type weight struct{ w, g float32 }
+// An AdaGradConfig describes an AdaGrad.
+type AdaGradConfig struct {
+	Rate   float64
+	Root   bool // the input is scaled by the root of the known share of features, not by the share
+	Robust bool // a doubtful label moves new weights less
+}
 
-// An AdaGrad is a logistic regression over hashed features with a step size per weight.
+// An AdaGrad is a logistic regression over hashed features with a step size per weight. A
+// feature's pair is (w, G): its weight and the sum of its squared gradients.
 type AdaGrad struct {
-	rate  float64
-	table []weight
+	cfg   AdaGradConfig
+	table Column
 }
 
-// NewAdaGrad returns an expert with a table of 2^tableBits weights, all 0.
-func NewAdaGrad(tableBits int, rate float64) *AdaGrad {
-	return &AdaGrad{rate: rate, table: make([]weight, 1<<tableBits)}
-}
+// NewAdaGrad returns an expert with the weights in table.
+func NewAdaGrad(table Column, cfg AdaGradConfig) *AdaGrad { return &AdaGrad{cfg, table} }
 
 // Score implements [Expert]. Indices must be below 2^tableBits.
 func (e *AdaGrad) Score(f *View) Score {
@@ -46,12 +48,16 @@ func (e *AdaGrad) Score(f *View) Score {
 		s, known = e.sum(f.Sparse)
 		known = float64(known * n)
 	}
-	return adaGradScore(s, known, n)
+	return e.scored(s, known, n)
 }
 
-// adaGradScore scales the log-odds s of n features. known of them were seen before.
-func adaGradScore(s, known, n float64) Score {
-	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s * math.Sqrt((known+1)/(n+1)))}}
+// scored scales the log-odds s of n features. known of them were seen before.
+func (e *AdaGrad) scored(s, known, n float64) Score {
+	share := (known + 1) / (n + 1)
+	if e.cfg.Root {
+		share = math.Sqrt(share)
+	}
+	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s * share)}}
 }
 
 // Pool implements [Expert]. A pooled weight is the mean of the experts' weights, weighted
@@ -66,9 +72,9 @@ func (e *AdaGrad) Pool(like []Expert, f *View) Score {
 	for k, i := range f.Index {
 		var sum, total float64
 		for _, other := range like {
-			c := other.(*AdaGrad).table[i]
-			sum += float64(float64(c.g) * float64(c.w))
-			total += float64(c.g)
+			w, g := other.(*AdaGrad).at(i)
+			sum += float64(float64(g) * float64(w))
+			total += float64(g)
 		}
 		if total == 0 {
 			continue
@@ -80,16 +86,16 @@ func (e *AdaGrad) Pool(like []Expert, f *View) Score {
 		s += float64(sum / total * u)
 		known += float64(u * u)
 	}
-	return adaGradScore(s, float64(known*n), n)
+	return e.scored(s, float64(known*n), n)
 }
 
 // sumBinary returns Σw_i and the number of features seen before.
 func (e *AdaGrad) sumBinary(index []uint32) (s, known float64) {
-	table, seen := e.table, uint32(0)
+	pairs, stride, seen := e.table.pairs, e.table.stride, uint32(0)
 	for _, i := range index {
-		c := table[i]
-		s += float64(c.w)
-		b := math.Float32bits(c.g) // g ≥ 0, so some bit is set if and only if g > 0
+		c := pairs[int(i)*stride]
+		s += float64(c.a)
+		b := math.Float32bits(c.b) // G ≥ 0, so some bit is set if and only if G > 0
 		seen += (b | -b) >> 31
 	}
 	return s, float64(seen)
@@ -98,9 +104,10 @@ func (e *AdaGrad) sumBinary(index []uint32) (s, known float64) {
 // sum returns Σw_i·u_i and Σu_i² over the features seen before.
 func (e *AdaGrad) sum(f feature.Sparse) (s, known float64) {
 	for k, i := range f.Index {
-		c, u := e.table[i], f.Value[k]
-		s += float64(float64(c.w) * u)
-		if c.g > 0 {
+		u := f.Value[k]
+		w, g := e.at(i)
+		s += float64(float64(w) * u)
+		if g > 0 {
 			known += float64(u * u)
 		}
 	}
@@ -116,18 +123,26 @@ func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted floa
 	if spam {
 		slope = -logistic.Sigmoid(-was.LogOdds)
 	}
-	slope *= ω
+	certain := float32(1)
+	if e.cfg.Robust {
+		if certain = float32(2*ω - 1); !(certain > 0) {
+			return 0
+		}
+	} else {
+		slope *= ω
+	}
 	if f.Value != nil {
 		for k, i := range f.Index {
 			g := float64(slope * f.Value[k])
-			e.table[i].step(float32(g), float32(e.rate*g))
+			e.step(e.table.at(i), float32(g), float32(e.cfg.Rate*g), certain)
 		}
 		return 0
 	}
 	g := slope / math.Sqrt(float64(len(f.Index)))
-	gradient, length := float32(g), float32(e.rate*g)
+	gradient, length := float32(g), float32(e.cfg.Rate*g)
+	pairs, stride := e.table.pairs, e.table.stride
 	for _, i := range f.Index {
-		e.table[i].step(gradient, length)
+		e.step(&pairs[int(i)*stride], gradient, length, certain)
 	}
 	return 0
 }
@@ -135,40 +150,44 @@ func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted floa
 // Withdraw implements [Expert]. It does nothing: the event's step stays in the weights.
 func (e *AdaGrad) Withdraw(*View, bool, float64) {}
 
-// step adds a gradient's square and moves the weight by length/√(G + 10⁻⁶).
-func (c *weight) step(gradient, length float32) {
-	c.g += float32(gradient * gradient)
-	c.w -= length / float32(math.Sqrt(float64(c.g+steady)))
+// step moves a weight by certain·length/√(G + g² + 10⁻⁶) and adds certain·g² to G.
+func (e *AdaGrad) step(c *pair, gradient, length, certain float32) {
+	square := float32(gradient * gradient)
+	if !e.cfg.Robust {
+		c.b += square
+		c.a -= length / float32(math.Sqrt(float64(c.b+steady)))
+		return
+	}
+	c.a -= float32(certain*length) / float32(math.Sqrt(float64(c.b+square+steady)))
+	c.b += float32(certain * square)
+}
+
+// at returns the weight w and the sum of squared gradients G of feature i.
+func (e *AdaGrad) at(i uint32) (w, g float32) {
+	c := e.table.at(i)
+	return c.a, c.b
 }
 
 // AdaGradSize returns the number of bytes of an AdaGrad's table: 8·2^tableBits.
-func AdaGradSize(tableBits int) int { return 8 << tableBits }
+func AdaGradSize(tableBits int) int { return pairSize << tableBits }
 
 // AppendBinary appends the table, little endian:
 //
 //	(w, G float32) of each slot, from slot 0
-func (e *AdaGrad) AppendBinary(dst []byte) ([]byte, error) {
-	dst, b := grow(dst, 8*len(e.table))
-	for i, c := range e.table {
-		binary.LittleEndian.PutUint32(b[8*i:], math.Float32bits(c.w))
-		binary.LittleEndian.PutUint32(b[8*i+4:], math.Float32bits(c.g))
-	}
-	return dst, nil
-}
+func (e *AdaGrad) AppendBinary(dst []byte) ([]byte, error) { return e.table.append(dst), nil }
 
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
 // must not be used.
 func (e *AdaGrad) UnmarshalBinary(b []byte) error {
-	if want := 8 * len(e.table); len(b) != want {
+	if want := pairSize * e.table.len(); len(b) != want {
 		return fmt.Errorf("adagrad expert: %d bytes, want %d", len(b), want)
 	}
-	for i := range e.table {
-		w := math.Float32frombits(binary.LittleEndian.Uint32(b[8*i:]))
-		g := math.Float32frombits(binary.LittleEndian.Uint32(b[8*i+4:]))
-		if !(w >= -math.MaxFloat32 && w <= math.MaxFloat32) || !(g >= 0 && g <= math.MaxFloat32) || math.Signbit(float64(g)) {
-			return fmt.Errorf("adagrad expert: slot %d holds weight %v and squared gradients %v", i, w, g)
-		}
-		e.table[i] = weight{w, g}
+	if bad := e.table.read(b, validWeight); bad >= 0 {
+		return fmt.Errorf("adagrad expert: slot %d holds no weight and squared gradients", bad)
 	}
 	return nil
+}
+
+func validWeight(c pair) bool {
+	return c.a >= -math.MaxFloat32 && c.a <= math.MaxFloat32 && c.b >= 0 && c.b <= math.MaxFloat32 && !math.Signbit(float64(c.b))
 }

@@ -19,7 +19,7 @@ func counted(t *testing.T, ham, spam float64) *text.NaiveBayes {
 	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(spam))
 	binary.LittleEndian.PutUint32(b[16+8:], math.Float32bits(float32(ham)))
 	binary.LittleEndian.PutUint32(b[16+8+4:], math.Float32bits(float32(spam)))
-	e := text.NewNaiveBayes(8)
+	e := text.NewNaiveBayes(text.NewColumn(8), lean)
 	if err := e.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestCountingIsRepeatable(t *testing.T) {
 			e.Learn(see(feature.Sparse{Index: []uint32{1}}), text.Score{}, n%2 == 0, .9)
 			if n == 250 {
 				b := bytesOf(t, e)
-				e = text.NewNaiveBayes(8)
+				e = text.NewNaiveBayes(text.NewColumn(8), lean)
 				if err := e.UnmarshalBinary(b); err != nil {
 					t.Fatal(err)
 				}

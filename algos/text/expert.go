@@ -9,9 +9,6 @@ import (
 // An Expert learns from an event's features. It gives a head up to MaxInputs numbers.
 // All methods but Learn, Withdraw and UnmarshalBinary may be called concurrently.
 type Expert interface {
-	// Prefetch starts loading the memory that Score will read into the cache.
-	Prefetch(v *View)
-
 	// Score returns the answer to v: the zero Score if v has no features.
 	Score(v *View) Score
 
@@ -58,24 +55,46 @@ type View struct {
 }
 
 // A List reads a body into a View. Experts whose entries point to the same List share its
-// View, so that a body is hashed once for all of them. Read overwrites the View. A
-// hasher's indices are below 2^tableBits.
+// View and its Table, so that a body is hashed once for all of them and a feature read
+// once. Read overwrites the View. The hasher's indices are below 2^(table bits + Bits).
 type List struct {
+	Bits int // added to the configured table bits
 	Read func(h *feature.Hasher, v *View, p *Parts)
 }
 
-// openingBytes is how many bytes of T openingGrams reads.
-const openingBytes = 2000
+// How many bytes of T some lists read.
+const (
+	openingBytes = 2000 // openingGrams
+	stringBytes  = 1000 // openingStrings
+	lengthBytes  = 400  // wordsByLength
+)
 
-// The lists.
+// The lists of the nine experts and of those that read the same.
 var (
-	headerWords  = &List{func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
-	textWords    = &List{func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
-	text5Grams   = &List{func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
-	openingGrams = &List{func(h *feature.Hasher, v *View, p *Parts) {
+	headerWords    = &List{0, func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
+	header5Grams   = &List{0, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Head, 5) }}
+	textWords      = &List{1, func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
+	text3Grams     = &List{0, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 3) }}
+	text4Grams     = &List{1, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 4) }}
+	text5Grams     = &List{1, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
+	openingStrings = &List{0, func(h *feature.Hasher, v *View, p *Parts) {
+		v.Bytes = feature.Lower(v.Bytes[:0], p.Text[:min(len(p.Text), stringBytes)])
+		v.Index = h.Strings(v.Index[:0], v.Bytes, longestString)
+	}}
+	wordsByLength = &List{0, func(h *feature.Hasher, v *View, p *Parts) {
+		v.Bytes = p.Text[:min(len(p.Text), lengthBytes)]
+		v.Index = h.WordsByLength(v.Index[:0], v.Bytes, len(p.Text))
+	}}
+)
+
+// The lists of the lean experts and of vectors.
+var (
+	leanWords    = &List{0, textWords.Read}
+	lean5Grams   = &List{0, text5Grams.Read}
+	openingGrams = &List{0, func(h *feature.Hasher, v *View, p *Parts) {
 		v.grams(h, p.Text[:min(len(p.Text), openingBytes)], 4)
 	}}
-	numbers = &List{func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
+	numbers = &List{0, func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
 )
 
 func (v *View) words(h *feature.Hasher, part []byte) {
@@ -97,8 +116,8 @@ type Entry struct {
 	Name   string  // in configurations
 	Reads  *List   // what the expert sees
 	Inputs []Input // 1 to MaxInputs
-	New    func(tableBits int) Expert
-	Size   func(tableBits int) int // bytes that AppendBinary appends
+	New    func(table Column) Expert
+	Size   func(tableBits int) int // bytes that AppendBinary appends; tableBits includes Reads.Bits
 
 	// Surprise: the expert sets Score.Surprise. The covariate alarm watches the first
 	// expert with a surprise. For vectors with dense names it watches the leverage.
@@ -107,53 +126,156 @@ type Entry struct {
 	// Counts: Learn returns a weight for Withdraw. The model stores it for each event
 	// that can be withdrawn.
 	Counts bool
+
+	// Mean and Variance are the prior of an opinion's weight in the head, times the number
+	// of opinions.
+	Mean, Variance float64
+
+	// Crossed: the head also has the products of the expert's inputs with two facts.
+	Crossed bool
+
+	// Witness: the trust of a label depends on the expert's inputs and not only on the
+	// head.
+	Witness bool
+}
+
+// Experts returns new experts for the entries, and the tables of the distinct lists in the
+// order of first occurrence.
+func Experts(entries []*Entry, tableBits int) (experts []Expert, tables []*Table) {
+	experts = make([]Expert, len(entries))
+	for k, e := range entries {
+		if experts[k] != nil {
+			continue
+		}
+		var readers []int
+		for j, other := range entries {
+			if other.Reads == e.Reads {
+				readers = append(readers, j)
+			}
+		}
+		table := NewTable(tableBits+e.Reads.Bits, len(readers))
+		tables = append(tables, table)
+		for column, j := range readers {
+			experts[j] = entries[j].New(table.Column(column))
+		}
+	}
+	return experts, tables
 }
 
 // The experts' names in configurations.
 const (
-	HeaderWords = "header-words"
-	Text5Grams  = "text-5grams"
-	TextWords   = "text-words"
-	Opening     = "opening-4grams"
+	HeaderWords       = "header-words"
+	Text4GramsBayes   = "text-4grams-bayes"
+	TextWordsBayes    = "text-words-bayes"
+	Text5Grams        = "text-5grams"
+	TextWords         = "text-words"
+	TextWordsRobust   = "text-words-robust"
+	Text3Grams        = "text-3grams"
+	Header5Grams      = "header-5grams"
+	TextBytes         = "text-bytes"
+	WordsByLength     = "words-by-length"
+	HeaderWordsRobust = "header-words-robust"
+	Text5GramsRobust  = "text-5grams-robust"
+
+	LeanHeaderWords = "lean-header-words"
+	LeanText5Grams  = "lean-text-5grams"
+	LeanTextWords   = "lean-text-words"
+	LeanOpening     = "lean-opening-4grams"
 )
 
 // Messages registers the experts that read mail and text. To add one, write a type that
 // implements Expert (naivebayes.go counts, adagrad.go does not) and append its entry
 // here. expert_test.go tests every entry. The entry determines everything else: the
 // configuration's names and help, the head's inputs and prior, explanations, checkpoints,
-// withdrawals and pooled answers. Default lists the experts that a model has by default.
+// withdrawals and pooled answers.
 var Messages = []*Entry{
-	adaGrad(HeaderWords, headerWords, "header words", 1),
-	adaGrad(Text5Grams, text5Grams, "text 5-grams", 0.5),
-	adaGrad(TextWords, textWords, "text words", 1),
-	naiveBayes(Opening, openingGrams, "opening 4-grams (naive Bayes)"),
+	full(adaGrad(HeaderWords, headerWords, "header words", AdaGradConfig{Rate: 1})),
+	full(naiveBayes(Text4GramsBayes, text4Grams, "text 4-grams (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 20, Inputs: 2, Surprise: true})),
+	full(naiveBayes(TextWordsBayes, textWords, "text words (naive Bayes)", NaiveBayesConfig{Shrinkage: 2, Margin: 7, Inputs: 3})),
+	full(adaGrad(Text5Grams, text5Grams, "text 5-grams", AdaGradConfig{Rate: 1})),
+	full(adaGrad(TextWords, textWords, "text words", AdaGradConfig{Rate: 1})),
+	full(adaGrad(TextWordsRobust, textWords, "text words (robust)", AdaGradConfig{Rate: 1, Robust: true})),
+	full(adaGrad(Text3Grams, text3Grams, "text 3-grams", AdaGradConfig{Rate: 0.5})),
+	full(adaGrad(Header5Grams, header5Grams, "header 5-grams", AdaGradConfig{Rate: 1})),
+	full(byteModel(TextBytes, openingStrings, "text bytes")),
+	full(adaGrad(WordsByLength, wordsByLength, "words by length of text", AdaGradConfig{Rate: 1})),
+	full(adaGrad(HeaderWordsRobust, headerWords, "header words (robust)", AdaGradConfig{Rate: 1, Robust: true})),
+	full(adaGrad(Text5GramsRobust, text5Grams, "text 5-grams (robust)", AdaGradConfig{Rate: 1, Robust: true})),
+
+	adaGrad(LeanHeaderWords, headerWords, "header words", AdaGradConfig{Rate: 1, Root: true}),
+	adaGrad(LeanText5Grams, lean5Grams, "text 5-grams", AdaGradConfig{Rate: 0.5, Root: true}),
+	adaGrad(LeanTextWords, leanWords, "text words", AdaGradConfig{Rate: 1, Root: true}),
+	naiveBayes(LeanOpening, openingGrams, "opening 4-grams (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}),
 }
 
 // Vectors registers the experts that read the hashed names of vectors. A model has all
 // of them.
 var Vectors = []*Entry{
-	adaGrad("names", numbers, "hashed names", 1),
-	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)"),
+	adaGrad("names", numbers, "hashed names", AdaGradConfig{Rate: 1, Root: true}),
+	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}),
 }
 
-func adaGrad(name string, reads *List, input string, rate float64) *Entry {
+// The prior of an opinion's weight. A prior around the mean of the k opinions makes a head
+// better than that mean from the first message; a prior around 0 makes it worse.
+const (
+	opinionMean, opinionVariance = 0.8, 0.4
+	fullMean, fullVariance       = 1.2, 0.25
+)
+
+// full completes the entry of an expert of the full set.
+func full(e *Entry) *Entry {
+	e.Mean, e.Variance, e.Crossed, e.Witness = fullMean, fullVariance, true, true
+	return e
+}
+
+func adaGrad(name string, reads *List, input string, cfg AdaGradConfig) *Entry {
 	return &Entry{
 		Name: name, Reads: reads, Inputs: []Input{{Name: input, Opinion: true}},
-		New: func(bits int) Expert { return NewAdaGrad(bits, rate) }, Size: AdaGradSize,
+		New:  func(table Column) Expert { return NewAdaGrad(table, cfg) },
+		Size: AdaGradSize, Mean: opinionMean, Variance: opinionVariance,
 	}
 }
 
-func naiveBayes(name string, reads *List, input string) *Entry {
+func naiveBayes(name string, reads *List, input string, cfg NaiveBayesConfig) *Entry {
+	inputs := []Input{{input, true}, {input + ", loudest", true}, {input + ", difference of rates", true}}
 	return &Entry{
-		Name: name, Reads: reads, Inputs: []Input{{Name: input, Opinion: true}},
-		New: func(bits int) Expert { return NewNaiveBayes(bits) }, Size: NaiveBayesSize,
-		Surprise: true, Counts: true,
+		Name: name, Reads: reads, Inputs: inputs[:cfg.Inputs],
+		New:  func(table Column) Expert { return NewNaiveBayes(table, cfg) },
+		Size: NaiveBayesSize, Surprise: cfg.Surprise, Counts: true, Mean: opinionMean, Variance: opinionVariance,
 	}
+}
+
+func byteModel(name string, reads *List, input string) *Entry {
+	return &Entry{
+		Name: name, Reads: reads, Inputs: []Input{{input, true}, {input + ", mean", true}},
+		New:  func(table Column) Expert { return NewByteModel(table) },
+		Size: ByteModelSize, Counts: true,
+	}
+}
+
+// The sets of experts that have a name.
+const (
+	Full = "full" // the default
+	Lean = "lean" // a third of the cost
+)
+
+// Set returns the names of the experts in a set, nil if there is no such set.
+func Set(name string) []string {
+	switch name {
+	case Full:
+		return []string{
+			HeaderWords, Text4GramsBayes, TextWordsBayes, Text5Grams, TextWords, TextWordsRobust, Text3Grams, Header5Grams, TextBytes,
+			WordsByLength, HeaderWordsRobust, Text5GramsRobust,
+		}
+	case Lean:
+		return []string{LeanHeaderWords, LeanText5Grams, LeanTextWords, LeanOpening}
+	}
+	return nil
 }
 
 // Default returns the names of the experts that read mail and text unless a
 // configuration says otherwise.
-func Default() []string { return []string{HeaderWords, Text5Grams, TextWords, Opening} }
+func Default() []string { return Set(Full) }
 
 // Names returns the names of all experts that read mail and text.
 func Names() (all []string) {

@@ -26,6 +26,9 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 			if n := len(e.Inputs); n < 1 || n > text.MaxInputs {
 				t.Fatalf("%d inputs, want 1 to %d", n, text.MaxInputs)
 			}
+			if !(e.Mean >= 0 && e.Variance > 0) {
+				t.Errorf("prior mean %v and variance %v of its opinions", e.Mean, e.Variance)
+			}
 			r := rand.New(rand.NewPCG(5, 6))
 			h := feature.NewHasher(bits)
 			scratch := new(text.View)
@@ -52,7 +55,7 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 				}
 				return b
 			}
-			expert, fresh := e.New(bits), e.New(bits)
+			expert, fresh := e.New(text.NewColumn(bits)), e.New(text.NewColumn(bits))
 			if n := len(image(expert)); n != e.Size(bits) {
 				t.Errorf("%d bytes, its entry says %d", n, e.Size(bits))
 			}
@@ -68,7 +71,6 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 			var all []learnt
 			for range 200 {
 				v := view()
-				expert.Prefetch(v)
 				was := expert.Score(v)
 				if alone := expert.Pool([]text.Expert{expert}, v); abs(alone.LogOdds-was.LogOdds) > 1e-9*(1+abs(was.LogOdds)) {
 					t.Fatalf("pooled alone it says %+v, else %+v", alone, was)
@@ -100,7 +102,7 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 			if surprised != e.Surprise {
 				t.Errorf("surprised: %v, its entry says %v", surprised, e.Surprise)
 			}
-			again := e.New(bits)
+			again := e.New(text.NewColumn(bits))
 			if err := again.UnmarshalBinary(image(expert)); err != nil || !bytes.Equal(image(again), image(expert)) {
 				t.Errorf("read again: %v, or other bytes", err)
 			}

@@ -5,57 +5,134 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
 )
 
-const (
-	// shrinkage is α, in messages.
-	shrinkage = 10
+// A product of ratios outside (1/productBound, productBound) is added to a sum of
+// logarithms. One ratio lies between α/(n0+n1+α+1) and its inverse, so that a product
+// never overflows or underflows.
+const productBound = 1e20
 
-	// nearError is the margin, in nats, up to which a message is learnt.
-	nearError = 7
-
-	// A product of ratios outside (1/productBound, productBound) is added to a sum of
-	// logarithms. One ratio lies between 10/(n0+n1+11) and its inverse, so that a
-	// product never overflows or underflows.
-	productBound = 1e20
-)
-
-// A count is one feature's entry: the weighted ham and spam messages that hold it.
-type count struct{ ham, spam float32 }
-
-// A NaiveBayes compares the rates of each feature in spam and in ham. Both are shrunk to
-// the feature's overall rate.
-type NaiveBayes struct {
-	ham, spam float64 // n0, n1: weighted messages learnt
-	table     []count
+// A NaiveBayesConfig describes a NaiveBayes.
+type NaiveBayesConfig struct {
+	Shrinkage float64 // α, in messages
+	Margin    float64 // in nats: up to this margin a message is learnt
+	Inputs    int     // 1: the log-odds s; 2: s and c; 3: s, c and z
+	Surprise  bool    // set Score.Surprise
 }
 
-// NewNaiveBayes returns an expert with a table of 2^tableBits counts, all 0.
-func NewNaiveBayes(tableBits int) *NaiveBayes {
-	return &NaiveBayes{table: make([]count, 1<<tableBits)}
+// A NaiveBayes compares the rates of each feature in spam and in ham. Both are shrunk to
+// the feature's overall rate. A feature's pair is (a, b): the weighted ham and spam
+// messages that hold it.
+type NaiveBayes struct {
+	cfg       NaiveBayesConfig
+	ham, spam float64 // n0, n1: weighted messages learnt
+	table     Column
+}
+
+// NewNaiveBayes returns an expert with the counts in table.
+func NewNaiveBayes(table Column, cfg NaiveBayesConfig) *NaiveBayes {
+	return &NaiveBayes{cfg: cfg, table: table}
 }
 
 // Score implements [Expert]. If no feature was seen before, the log-odds are 0 and the
 // surprise is highest. Indices must be below 2^tableBits.
 func (e *NaiveBayes) Score(f *View) Score {
-	if len(f.Index) == 0 {
+	n := len(f.Index)
+	switch {
+	case n == 0:
 		return Score{}
-	}
-	if f.Value != nil {
+	case f.Value != nil:
 		return e.Pool([]Expert{e}, f)
+	case e.cfg.Inputs == 1:
+		s, scales := e.sumRatios(f.Index)
+		return e.scored(evidence{sum: s / math.Sqrt(float64(n))}, scales/float64(n))
 	}
-	n := float64(len(f.Index))
-	s, scales := e.sumBinary(f.Index)
-	return e.scored(s/math.Sqrt(n), scales/n)
+	t := e.newTerms()
+	u := 1 / math.Sqrt(float64(n))
+	var all evidence
+	pairs, stride, places := e.table.pairs, e.table.stride, uint64(0)
+	for _, i := range f.Index {
+		c := pairs[int(i)*stride]
+		a, b := float64(c.a), float64(c.b)
+		places += scale(a + b)
+		if a+b != 0 {
+			t.add(&all, a, b)
+		}
+	}
+	all.sum *= u
+	all.rates *= u
+	return e.scored(all, float64(places)/float64(n))
 }
 
-// scored returns the Score of the log-odds s and the mean scale of counts.
-func (e *NaiveBayes) scored(s, mean float64) Score {
-	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s)}, Surprise: e.surprise(mean)}
+// An evidence sums what features say. r is a feature's log-odds and z the standardised
+// difference of its rates. Each feature has the weight u = |u_i|.
+type evidence struct {
+	sum            float64 // Σ u·r
+	squares, cubes float64 // Σ n·u²·r², Σ n·u²·r³
+	rates          float64 // Σ u·z
+}
+
+// terms are what all features have in common.
+type terms struct {
+	overall, prior float64
+	ham, spam      float64 // 1/N₀, 1/N₁
+	all            float64 // 1/(N₀+N₁)
+	both           float64 // 1/N₀ + 1/N₁
+	standardised   bool    // z is wanted
+}
+
+func (e *NaiveBayes) newTerms() terms {
+	α := e.cfg.Shrinkage
+	ham, spam := e.ham+α, e.spam+α
+	return terms{
+		overall: α / (e.ham + e.spam + 1), prior: e.prior(),
+		ham: 1 / ham, spam: 1 / spam, all: 1 / (ham + spam), both: 1/ham + 1/spam,
+		standardised: e.cfg.Inputs > 2,
+	}
+}
+
+// add adds a binary feature of counts a and b, not both 0, without its weights u and u².
+func (t *terms) add(to *evidence, a, b float64) {
+	r, z := t.feature(a, b)
+	square := float64(r * r)
+	to.sum += r
+	to.squares += square
+	to.cubes += float64(square * r)
+	to.rates += z
+}
+
+// mostDeviation bounds a feature's z. leastSpread bounds p(1−p) from below.
+const mostDeviation, leastSpread = 6, 1e-6
+
+// feature returns r and z of a feature of counts a and b, not both 0.
+func (t *terms) feature(a, b float64) (r, z float64) {
+	toward := float64(t.overall * (a + b))
+	r = logistic.Log((b+toward)/(a+toward)) + t.prior
+	if t.standardised {
+		p := float64((a + b + 0.5) * t.all)
+		spread := float64(max(leastSpread, float64(p*(1-p))) * t.both)
+		z = (float64(b*t.spam) - float64(a*t.ham)) / math.Sqrt(spread)
+		z = max(-mostDeviation, min(mostDeviation, z))
+	}
+	return r, z
+}
+
+// scored returns the Score of evidence and of the mean scale of counts.
+func (e *NaiveBayes) scored(all evidence, mean float64) Score {
+	s := Score{LogOdds: all.sum, Inputs: [MaxInputs]float64{clip(all.sum)}}
+	if e.cfg.Surprise {
+		s.Surprise = e.surprise(mean)
+	}
+	if e.cfg.Inputs > 1 {
+		s.Inputs[1] = clip(2 * all.cubes / (all.squares + 1))
+	}
+	if e.cfg.Inputs > 2 {
+		s.Inputs[2] = clip(all.rates)
+	}
+	return s
 }
 
 // Pool implements [Expert]. It adds the experts' counts.
@@ -63,41 +140,49 @@ func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
 	if len(f.Index) == 0 {
 		return Score{}
 	}
-	var all NaiveBayes // only its totals are used
+	sum := NaiveBayes{cfg: e.cfg} // without a table
 	for _, other := range like {
-		all.ham += other.(*NaiveBayes).ham
-		all.spam += other.(*NaiveBayes).spam
+		sum.ham += other.(*NaiveBayes).ham
+		sum.spam += other.(*NaiveBayes).spam
 	}
-	overall, prior := shrinkage/(all.ham+all.spam+1), all.prior()
-	var s, scales float64
+	t, n := sum.newTerms(), float64(len(f.Index))
+	var all evidence
+	scales := 0.0
 	for k, i := range f.Index {
-		u := 1 / math.Sqrt(float64(len(f.Index)))
+		u := 1 / math.Sqrt(n)
 		if f.Value != nil {
 			i, u = slot(i, f.Value[k]), math.Abs(f.Value[k])
 		}
 		var a, b float64
 		for _, other := range like {
-			c := other.(*NaiveBayes).table[i]
-			a += float64(c.ham)
-			b += float64(c.spam)
+			c := other.(*NaiveBayes).table.at(i)
+			a += float64(c.a)
+			b += float64(c.b)
 		}
-		scales += float64(float64(u*u) * float64(scale(a+b)))
+		u2 := float64(u * u)
+		scales += float64(u2 * float64(scale(a+b)))
 		if a+b == 0 {
 			continue
 		}
-		r := float64(overall * (a + b))
-		s += float64(u * (logistic.Log((b+r)/(a+r)) + prior))
+		r, z := t.feature(a, b)
+		square := float64(float64(n*u2) * float64(r*r))
+		all.sum += float64(u * r)
+		all.squares += square
+		all.cubes += float64(square * r)
+		all.rates += float64(u * z)
 	}
-	return all.scored(s, scales)
+	return sum.scored(all, scales)
 }
 
-// sumBinary returns Σ of the log-odds and of the scale of counts.
-func (e *NaiveBayes) sumBinary(index []uint32) (s, scales float64) {
-	overall := shrinkage / (e.ham + e.spam + 1)
+// sumRatios returns Σ of the log-odds and of the scale of counts. It takes the logarithm of
+// products of ratios.
+func (e *NaiveBayes) sumRatios(index []uint32) (s, scales float64) {
+	overall := e.cfg.Shrinkage / (e.ham + e.spam + 1)
+	pairs, stride := e.table.pairs, e.table.stride
 	product, sum, seen, places := 1.0, 0.0, 0, uint64(0)
 	for _, i := range index {
-		c := e.table[i]
-		a, b := float64(c.ham), float64(c.spam)
+		c := pairs[int(i)*stride]
+		a, b := float64(c.a), float64(c.b)
 		places += scale(a + b)
 		if a+b == 0 {
 			continue
@@ -131,12 +216,12 @@ func scale(c float64) uint64 { return math.Float64bits(c+unseen) >> 32 }
 
 // surprise turns the mean scale of a message's features into its Surprise.
 func (e *NaiveBayes) surprise(mean float64) float64 {
-	return logistic.Log(e.ham+e.spam+shrinkage) - float64(math.Ln2*(float64(mean/scaleUnit)-scaleBias))
+	return logistic.Log(e.ham+e.spam+e.cfg.Shrinkage) - float64(math.Ln2*(float64(mean/scaleUnit)-scaleBias))
 }
 
 // prior is ln((n0+α)/(n1+α)), which turns counts into rates.
 func (e *NaiveBayes) prior() float64 {
-	return logistic.Log((e.ham + shrinkage) / (e.spam + shrinkage))
+	return logistic.Log((e.ham + e.cfg.Shrinkage) / (e.spam + e.cfg.Shrinkage))
 }
 
 // slot returns the slot that counts feature i with value v.
@@ -147,14 +232,14 @@ func slot(i uint32, v float64) uint32 {
 	return i
 }
 
-// Learn implements [Expert]. If the margin of was is at most 7, it counts f with ω rounded
+// Learn implements [Expert]. If the margin of was is at most cfg.Margin, it counts f with ω rounded
 // to a multiple of 2⁻¹⁰, and returns ω.
 func (e *NaiveBayes) Learn(f *View, was Score, spam bool, ω float64) (counted float64) {
 	margin := -was.LogOdds
 	if spam {
 		margin = was.LogOdds
 	}
-	if len(f.Index) == 0 || margin > nearError {
+	if len(f.Index) == 0 || margin > e.cfg.Margin {
 		return 0
 	}
 	e.count(f.Sparse, spam, grid(ω))
@@ -189,9 +274,9 @@ func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 			}
 			i = slot(i, f.Value[k])
 		}
-		c := &e.table[i].ham
+		c := &e.table.at(i).a
 		if spam {
-			c = &e.table[i].spam
+			c = &e.table.at(i).b
 		}
 		*c = plus(*c, ω, seed+uint64(i))
 	}
@@ -233,53 +318,37 @@ func spread(v uint64) uint64 {
 
 // NaiveBayesSize returns the number of bytes of a NaiveBayes' table and totals:
 // 16 + 8·2^tableBits.
-func NaiveBayesSize(tableBits int) int { return 16 + 8<<tableBits }
+func NaiveBayesSize(tableBits int) int { return 16 + pairSize<<tableBits }
 
 // AppendBinary appends, little endian:
 //
 //	n0, n1 float64 | (a, b float32) of each slot, from slot 0
 func (e *NaiveBayes) AppendBinary(dst []byte) ([]byte, error) {
-	dst, b := grow(dst, 16+8*len(e.table))
-	binary.LittleEndian.PutUint64(b, math.Float64bits(e.ham))
-	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(e.spam))
-	b = b[16:]
-	for i, c := range e.table {
-		binary.LittleEndian.PutUint32(b[8*i:], math.Float32bits(c.ham))
-		binary.LittleEndian.PutUint32(b[8*i+4:], math.Float32bits(c.spam))
-	}
-	return dst, nil
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.ham))
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.spam))
+	return e.table.append(dst), nil
 }
+
+// mostCount is the largest count. A float64 counts exactly up to here.
+const mostCount = 1 << 53
 
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
 // must not be used.
 func (e *NaiveBayes) UnmarshalBinary(b []byte) error {
-	if want := 16 + 8*len(e.table); len(b) != want {
+	if want := 16 + pairSize*e.table.len(); len(b) != want {
 		return fmt.Errorf("naive Bayes expert: %d bytes, want %d", len(b), want)
 	}
-	// A float64 counts exactly up to here.
-	const most = 1 << 53
 	e.ham = math.Float64frombits(binary.LittleEndian.Uint64(b))
 	e.spam = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-	if !(e.ham >= 0 && e.ham <= most) || !(e.spam >= 0 && e.spam <= most) {
+	if !(e.ham >= 0 && e.ham <= mostCount) || !(e.spam >= 0 && e.spam <= mostCount) {
 		return fmt.Errorf("naive Bayes expert: %v ham and %v spam messages", e.ham, e.spam)
 	}
-	b = b[16:]
-	for i := range e.table {
-		c := count{
-			ham:  math.Float32frombits(binary.LittleEndian.Uint32(b[8*i:])),
-			spam: math.Float32frombits(binary.LittleEndian.Uint32(b[8*i+4:])),
-		}
-		if !(c.ham >= 0 && c.ham <= most) || !(c.spam >= 0 && c.spam <= most) {
-			return fmt.Errorf("naive Bayes expert: slot %d counts %v ham and %v spam", i, c.ham, c.spam)
-		}
-		e.table[i] = c
+	if bad := e.table.read(b[16:], validCount); bad >= 0 {
+		return fmt.Errorf("naive Bayes expert: slot %d holds no counts", bad)
 	}
 	return nil
 }
 
-// grow appends n bytes to dst and returns it and them.
-func grow(dst []byte, n int) (all, tail []byte) {
-	at := len(dst)
-	dst = slices.Grow(dst, n)[:at+n]
-	return dst, dst[at:]
+func validCount(c pair) bool {
+	return c.a >= 0 && c.a <= mostCount && c.b >= 0 && c.b <= mostCount
 }

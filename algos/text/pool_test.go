@@ -45,8 +45,8 @@ func close(t *testing.T, what string, got, want text.Score) {
 // all, whatever the parts.
 func TestPooledNaiveBayesIsOneThatLearntAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	whole := text.NewNaiveBayes(8)
-	parts := []text.Expert{text.NewNaiveBayes(8), text.NewNaiveBayes(8), text.NewNaiveBayes(8)}
+	whole := text.NewNaiveBayes(text.NewColumn(8), lean)
+	parts := []text.Expert{text.NewNaiveBayes(text.NewColumn(8), lean), text.NewNaiveBayes(text.NewColumn(8), lean), text.NewNaiveBayes(text.NewColumn(8), lean)}
 	for _, f := range messages(r, 200, 2, 60) {
 		spam, ω := r.IntN(2) == 0, float64(1+r.IntN(1024))/1024
 		whole.Learn(see(f), text.Score{}, spam, ω)
@@ -62,8 +62,8 @@ func TestPooledNaiveBayesIsOneThatLearntAll(t *testing.T) {
 // seen gets the mean by accumulators: parts of one content answer as each does.
 func TestPooledAdaGrad(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	whole := text.NewAdaGrad(8, 1)
-	apart := []text.Expert{text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)}
+	whole := text.NewAdaGrad(text.NewColumn(8), text.AdaGradConfig{Rate: 1, Root: true})
+	apart := []text.Expert{text.NewAdaGrad(text.NewColumn(8), text.AdaGradConfig{Rate: 1, Root: true}), text.NewAdaGrad(text.NewColumn(8), text.AdaGradConfig{Rate: 1, Root: true})}
 	for k, e := range apart { // of features that the other does not see
 		for _, f := range messages(r, 100, uint32(100*k), uint32(100*k+50)) {
 			spam := r.IntN(2) == 0
@@ -84,7 +84,7 @@ func TestPooledAdaGrad(t *testing.T) {
 // part that learnt the same mail as ham at ω = ½ has the opposite sign and G = 1/16.
 func TestPooledAdaGradByHand(t *testing.T) {
 	f := feature.Sparse{Index: []uint32{7}}
-	a, b := text.NewAdaGrad(8, 1), text.NewAdaGrad(8, 1)
+	a, b := text.NewAdaGrad(text.NewColumn(8), text.AdaGradConfig{Rate: 1, Root: true}), text.NewAdaGrad(text.NewColumn(8), text.AdaGradConfig{Rate: 1, Root: true})
 	a.Learn(see(f), text.Score{}, true, 1)
 	b.Learn(see(f), text.Score{}, false, 0.5)
 	wa, wb := 0.5/math.Sqrt(0.25+1e-6), -0.25/math.Sqrt(0.0625+1e-6)

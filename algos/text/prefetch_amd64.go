@@ -2,10 +2,7 @@
 
 package text
 
-// Both prefetch the cache lines of table's entries at n indices. Entries have 8 bytes.
-
+// prefetch prefetches the cache lines of n features' pairs. A feature has size bytes.
+//
 //go:noescape
-func prefetchWeights(table *weight, index *uint32, n int)
-
-//go:noescape
-func prefetchCounts(table *count, index *uint32, n int)
+func prefetch(table *pair, index *uint32, n, size int)

@@ -2,5 +2,4 @@
 
 package text
 
-func prefetchWeights(*weight, *uint32, int) {}
-func prefetchCounts(*count, *uint32, int)   {}
+func prefetch(*pair, *uint32, int, int) {}

@@ -13,7 +13,7 @@ import (
 // is never above those, and below by less than .0861·ln 2.
 func TestSurprise(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	e := text.NewNaiveBayes(8)
+	e := text.NewNaiveBayes(text.NewColumn(8), lean)
 	counts, learnt := map[uint32]float64{}, 0.0
 	place := func(f feature.Sparse, k int) (slot uint32, u float64) {
 		if f.Value == nil {
@@ -49,7 +49,7 @@ func TestSurprise(t *testing.T) {
 // What has been learnt surprises less each time; what shares nothing with it, more
 // with every message that is no like it.
 func TestSurpriseFallsWithLearning(t *testing.T) {
-	e := text.NewNaiveBayes(8)
+	e := text.NewNaiveBayes(text.NewColumn(8), lean)
 	known, other := feature.Sparse{Index: []uint32{1, 2, 3}}, feature.Sparse{Index: []uint32{7, 8}}
 	was, wasOther := e.Score(see(known)).Surprise, e.Score(see(other)).Surprise
 	for n := range 20 {

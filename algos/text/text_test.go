@@ -15,7 +15,7 @@ import (
 // simplest code, over maps in place of tables.
 
 type oracle interface {
-	score(f feature.Sparse) (s, input float64)
+	score(f feature.Sparse) (s float64, inputs [text.MaxInputs]float64)
 	learn(f feature.Sparse, s float64, spam bool, ω float64)
 }
 
@@ -29,12 +29,14 @@ func u(f feature.Sparse, k int) float64 {
 
 func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
+func clip(s float64) float64 { return max(-10, min(10, s)) }
+
 type plainAdaGrad struct {
-	rate float64
+	text.AdaGradConfig
 	w, g map[uint32]float64
 }
 
-func (p *plainAdaGrad) score(f feature.Sparse) (s, input float64) {
+func (p *plainAdaGrad) score(f feature.Sparse) (s float64, inputs [text.MaxInputs]float64) {
 	n, known := float64(len(f.Index)), 0.0
 	for k, i := range f.Index {
 		s += p.w[i] * u(f, k)
@@ -42,7 +44,12 @@ func (p *plainAdaGrad) score(f feature.Sparse) (s, input float64) {
 			known += n * u(f, k) * u(f, k)
 		}
 	}
-	return s, max(-10, min(10, s*math.Sqrt((known+1)/(n+1))))
+	share := (known + 1) / (n + 1)
+	if p.Root {
+		share = math.Sqrt(share)
+	}
+	inputs[0] = clip(s * share)
+	return s, inputs
 }
 
 func (p *plainAdaGrad) learn(f feature.Sparse, s float64, spam bool, ω float64) {
@@ -51,13 +58,20 @@ func (p *plainAdaGrad) learn(f feature.Sparse, s float64, spam bool, ω float64)
 		y = 1
 	}
 	for k, i := range f.Index {
+		if p.Robust {
+			g, certain := (sigmoid(s)-y)*u(f, k), math.Max(0, 2*ω-1)
+			p.w[i] -= p.Rate * certain * g / math.Sqrt(p.g[i]+g*g+1e-6)
+			p.g[i] += certain * g * g
+			continue
+		}
 		g := ω * (sigmoid(s) - y) * u(f, k)
 		p.g[i] += g * g
-		p.w[i] -= p.rate * g / math.Sqrt(p.g[i]+1e-6)
+		p.w[i] -= p.Rate * g / math.Sqrt(p.g[i]+1e-6)
 	}
 }
 
 type plainBayes struct {
+	text.NaiveBayesConfig
 	n0, n1 float64
 	a, b   map[uint32]float64
 }
@@ -69,22 +83,33 @@ func (p *plainBayes) at(f feature.Sparse, k int) uint32 {
 	return f.Index[k]
 }
 
-func (p *plainBayes) score(f feature.Sparse) (s, input float64) {
-	const α = 10
+func (p *plainBayes) score(f feature.Sparse) (s float64, inputs [text.MaxInputs]float64) {
+	α := p.Shrinkage
+	var squares, cubes, z float64
 	for k := range f.Index {
 		a, b := p.a[p.at(f, k)], p.b[p.at(f, k)]
 		if a+b == 0 {
 			continue
 		}
-		r := α * (a + b) / (p.n0 + p.n1 + 1)
-		s += math.Abs(u(f, k)) * (math.Log((b+r)/(a+r)) + math.Log((p.n0+α)/(p.n1+α)))
+		toward := α * (a + b) / (p.n0 + p.n1 + 1)
+		r := math.Log((b+toward)/(a+toward)) + math.Log((p.n0+α)/(p.n1+α))
+		weight := u(f, k) * u(f, k) * float64(len(f.Index))
+		s += math.Abs(u(f, k)) * r
+		squares += weight * r * r
+		cubes += weight * r * r * r
+		ham, spam := p.n0+α, p.n1+α
+		share := (a + b + .5) / (ham + spam)
+		one := (b/spam - a/ham) / math.Sqrt(share*(1-share)*(1/ham+1/spam))
+		z += math.Abs(u(f, k)) * max(-6, min(6, one))
 	}
-	return s, max(-10, min(10, s))
+	all := [text.MaxInputs]float64{clip(s), clip(2 * cubes / (squares + 1)), clip(z)}
+	copy(inputs[:p.Inputs], all[:])
+	return s, inputs
 }
 
 func (p *plainBayes) learn(f feature.Sparse, s float64, spam bool, ω float64) {
 	switch {
-	case spam && s > 7, !spam && s < -7:
+	case spam && s > p.Margin, !spam && s < -p.Margin:
 		return
 	case spam:
 		p.n1 += ω
@@ -105,15 +130,35 @@ func see(f feature.Sparse) *text.View { return &text.View{Sparse: f} }
 
 const tableBits = 9
 
-var kinds = []struct {
+// lean is the naive Bayes of the lean experts, loud one with three inputs.
+var (
+	lean = text.NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}
+	loud = text.NaiveBayesConfig{Shrinkage: 2, Margin: 20, Inputs: 3, Surprise: true}
+)
+
+type kind struct {
 	name   string
 	make   func() text.Expert
 	oracle func() oracle
-}{
-	{"AdaGrad", func() text.Expert { return text.NewAdaGrad(tableBits, .5) },
-		func() oracle { return &plainAdaGrad{.5, map[uint32]float64{}, map[uint32]float64{}} }},
-	{"NaiveBayes", func() text.Expert { return text.NewNaiveBayes(tableBits) },
-		func() oracle { return &plainBayes{0, 0, map[uint32]float64{}, map[uint32]float64{}} }},
+}
+
+func adaGrad(name string, cfg text.AdaGradConfig) kind {
+	return kind{name, func() text.Expert { return text.NewAdaGrad(text.NewColumn(tableBits), cfg) },
+		func() oracle { return &plainAdaGrad{cfg, map[uint32]float64{}, map[uint32]float64{}} }}
+}
+
+// bayes is in the middle of a table of three experts.
+func bayes(name string, cfg text.NaiveBayesConfig) kind {
+	return kind{name, func() text.Expert { return text.NewNaiveBayes(text.NewTable(tableBits, 3).Column(1), cfg) },
+		func() oracle { return &plainBayes{cfg, 0, 0, map[uint32]float64{}, map[uint32]float64{}} }}
+}
+
+var kinds = []kind{
+	adaGrad("AdaGrad", text.AdaGradConfig{Rate: 1}),
+	adaGrad("AdaGrad, root", text.AdaGradConfig{Rate: .5, Root: true}),
+	adaGrad("AdaGrad, robust", text.AdaGradConfig{Rate: 1, Robust: true}),
+	bayes("NaiveBayes", lean),
+	bayes("NaiveBayes, three inputs", loud),
 }
 
 // example draws a message: features below 200 lean to spam, those above to ham.
@@ -159,9 +204,11 @@ func TestExpertsEqualTheirFormulas(t *testing.T) {
 				for n := range 1000 {
 					f, spam := example(r, valued)
 					got := e.Score(see(f))
-					s, input := o.score(f)
-					if math.Abs(got.LogOdds-s) > 1e-3 || math.Abs(got.Inputs[0]-input) > 1e-3 {
-						t.Fatalf("message %d: %+v, want s = %v, input %v", n, got, s, input)
+					s, inputs := o.score(f)
+					for j, input := range inputs {
+						if math.Abs(got.LogOdds-s) > 1e-3 || math.Abs(got.Inputs[j]-input) > 1e-3 {
+							t.Fatalf("message %d: %+v, want s = %v, inputs %v", n, got, s, inputs)
+						}
 					}
 					if n >= 500 && (s > 0) == spam {
 						right++
@@ -191,7 +238,7 @@ func TestValuesGeneraliseBinary(t *testing.T) {
 				g.Value[k] = u(f, 0)
 			}
 			a, b := binary.Score(see(f)), valued.Score(see(g))
-			if math.Abs(a.LogOdds-b.LogOdds) > 1e-3 || math.Abs(a.Inputs[0]-b.Inputs[0]) > 1e-3 {
+			if math.Abs(a.LogOdds-b.LogOdds) > 1e-3 || math.Abs(a.Inputs[0]-b.Inputs[0]) > 1e-3 || math.Abs(a.Inputs[1]-b.Inputs[1]) > 1e-3 || math.Abs(a.Inputs[2]-b.Inputs[2]) > 1e-3 {
 				t.Fatalf("%s, message %d: binary %+v, with values %+v", kind.name, n, a, b)
 			}
 			binary.Learn(see(f), a, spam, 1)
@@ -209,8 +256,8 @@ func TestNothingIsNoEvidence(t *testing.T) {
 			t.Errorf("%s: %+v for no features", kind.name, got)
 		}
 		want := text.Score{}
-		if _, counts := e.(*text.NaiveBayes); counts {
-			want.Surprise = math.Log(10 / .5) // α = 10 messages, a count of ½
+		if o, counts := kind.oracle().(*plainBayes); counts {
+			want.Surprise = math.Log(o.Shrinkage / .5) // α messages, a count of ½
 		}
 		if got := e.Score(see(feature.Sparse{Index: []uint32{1, 2}})); math.Abs(got.Surprise-want.Surprise) > 1e-15 || got.LogOdds != 0 || got.Inputs[0] != 0 {
 			t.Errorf("%s: %+v for unknown features", kind.name, got)
@@ -222,25 +269,39 @@ func TestNothingIsNoEvidence(t *testing.T) {
 	}
 }
 
-// Nothing comes of telling an expert what will be wanted, even where it has no
-// entry for it.
+// Prefetching changes nothing, even where the table has no such feature.
 func TestPrefetchChangesNothing(t *testing.T) {
-	for _, kind := range kinds {
-		e := kind.make()
-		f := feature.Sparse{Index: []uint32{1, 2, 3}}
-		e.Learn(see(f), e.Score(see(f)), true, 1)
-		before, _ := e.AppendBinary(nil)
-		e.Prefetch(&text.View{})
-		e.Prefetch(see(feature.Sparse{Index: []uint32{0, 1, 1 << tableBits, math.MaxUint32}}))
-		if after, _ := e.AppendBinary(nil); !bytes.Equal(before, after) {
-			t.Errorf("%s: changed", kind.name)
+	for experts := 1; experts <= 3; experts++ {
+		table := text.NewTable(tableBits, experts)
+		var before [][]byte
+		images := func() (all [][]byte) {
+			for k := range experts {
+				b, _ := text.NewAdaGrad(table.Column(k), text.AdaGradConfig{}).AppendBinary(nil)
+				all = append(all, b)
+			}
+			return all
+		}
+		f := see(feature.Sparse{Index: []uint32{1, 2, 3}})
+		for k := range experts {
+			text.NewAdaGrad(table.Column(k), text.AdaGradConfig{Rate: float64(k + 1)}).Learn(f, text.Score{}, true, 1)
+		}
+		before = images()
+		table.Prefetch(nil)
+		table.Prefetch([]uint32{0, 1, 1 << tableBits, math.MaxUint32})
+		for k, b := range images() {
+			if !bytes.Equal(b, before[k]) {
+				t.Errorf("column %d of %d: changed", k, experts)
+			}
+			if k > 0 && bytes.Equal(b, before[0]) {
+				t.Errorf("columns 0 and %d of %d are one", k, experts)
+			}
 		}
 	}
 }
 
 // A naive Bayes that is right by more than 7 learns nothing.
 func TestNaiveBayesLearnsNearErrorOnly(t *testing.T) {
-	e := text.NewNaiveBayes(tableBits)
+	e := text.NewNaiveBayes(text.NewColumn(tableBits), lean)
 	before, _ := e.AppendBinary(nil)
 	f := feature.Sparse{Index: []uint32{1, 2, 3}}
 	e.Learn(see(f), text.Score{LogOdds: 7.1}, true, 1)
@@ -263,7 +324,10 @@ func TestBytes(t *testing.T) {
 				e.Learn(see(f), e.Score(see(f)), spam, 1)
 			}
 			b, err := e.AppendBinary([]byte("before"))
-			size := map[string]int{"AdaGrad": text.AdaGradSize(tableBits), "NaiveBayes": text.NaiveBayesSize(tableBits)}[kind.name]
+			size := text.AdaGradSize(tableBits)
+			if _, counts := e.(*text.NaiveBayes); counts {
+				size = text.NaiveBayesSize(tableBits)
+			}
 			if err != nil || len(b) != 6+size {
 				t.Fatalf("%d bytes, %v; want %d", len(b)-6, err, size)
 			}
@@ -320,7 +384,7 @@ func FuzzExpertBytes(f *testing.F) {
 }
 
 func ExampleAdaGrad() {
-	hasher, expert := feature.NewHasher(18), text.NewAdaGrad(18, 1)
+	hasher, expert := feature.NewHasher(18), text.NewAdaGrad(text.NewColumn(18), text.AdaGradConfig{Rate: 1, Root: true})
 	words := func(s string) feature.Sparse { return feature.Sparse{Index: hasher.Words(nil, []byte(s))} }
 	for range 20 {
 		for label, message := range []string{"minutes of the meeting", "cheap pills, order now"} {
@@ -341,7 +405,7 @@ func BenchmarkExpert(b *testing.B) {
 	for range 2000 {
 		f.Index = append(f.Index, uint32(r.IntN(1<<18)))
 	}
-	for name, e := range map[string]text.Expert{"AdaGrad": text.NewAdaGrad(18, 1), "NaiveBayes": text.NewNaiveBayes(18)} {
+	for name, e := range map[string]text.Expert{"AdaGrad": text.NewAdaGrad(text.NewColumn(18), text.AdaGradConfig{Rate: 1, Root: true}), "NaiveBayes": text.NewNaiveBayes(text.NewColumn(18), lean)} {
 		e.Learn(see(f), e.Score(see(f)), true, 1)
 		b.Run(name+"/score/n=2000", func(b *testing.B) {
 			b.ReportAllocs()

@@ -30,7 +30,7 @@ func TestResumedAtCountsAllPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		args := []string{"up", file, "--once", "--json", "--partitions=4", "--data", filepath.Join(dir, "data"), "--log-level=error"}
+		args := []string{"up", file, "--experts=lean", "--once", "--json", "--partitions=4", "--data", filepath.Join(dir, "data"), "--log-level=error"}
 		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
 			t.Fatal(err)
 		}

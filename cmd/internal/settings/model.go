@@ -20,7 +20,8 @@ import (
 // bench, by ResearchModel. A learner that finds a model made with other settings refuses
 // to go on.
 type Model struct {
-	TableBits   *int     `help:"2^N weights per text expert; 18: 8 MiB per model." placeholder:"18" group:"Model"`
+	Experts     []string `help:"full, or lean for a third of the CPU, or a list." placeholder:"full" group:"Model"`
+	TableBits   *int     `help:"2^N weights per text expert; 18: 36 MiB per model." placeholder:"18" group:"Model"`
 	SkipHeaders []string `help:"Mail headers to ignore; from-line is mbox's own." placeholder:"NAME" group:"Model"`
 	Ensembles   []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
 	SecondHead  *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
@@ -109,6 +110,9 @@ func (f *Model) config(dense, research []string) (model.Config, error) {
 
 // apply puts the flags that were given into cfg.
 func (f *Model) apply(cfg *model.Config) error {
+	if len(f.Experts) > 0 {
+		cfg.TextExperts = f.Experts
+	}
 	if f.TableBits != nil {
 		cfg.TableBits = *f.TableBits
 	}
