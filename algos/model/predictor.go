@@ -22,8 +22,9 @@ type Prediction struct {
 	LogOdds, Mean, Variance float64
 }
 
-// Inflation is κ, Variance over a. Of what holds p inside its interval it has the least
-// log loss on mail, within .2 % of κ = 1 elsewhere (MEASURED.md).
+// Inflation is κ, Variance over a. A larger one lowers the log loss on SpamAssassin and
+// raises it on sms and spambase. At 1.5 the intervals of at most 4 % of a stream's answers
+// must be widened to contain p (MEASURED.md).
 const Inflation = 1.5
 
 // P returns the probability of spam.
