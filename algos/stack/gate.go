@@ -31,7 +31,8 @@ import (
 // the sum of −d is at most mostLead + clipLead, and from an opening on at most opensAbove +
 // 2·clipLead. Proof: D ≥ closesBelow = 0 until the last of these events, so that forgetting
 // and the bound only lower D, and the sum of d is at least D's change. D was at most
-// mostLead before, and opensAbove + clipLead after an opening. It ends above −clipLead.
+// mostLead before, and opensAbove + clipLead after an opening. It ends at −clipLead or above.
+// The full log loss has no such bound: an answer may be wrong by more than clip counts.
 //
 // A withdrawal leaves the gate unchanged.
 type Gate struct {
