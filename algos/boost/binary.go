@@ -14,15 +14,17 @@ import (
 //	offset   size       field
 //	0        4          "hbst"
 //	4        1          version, 1
-//	5        3          zero
+//	5        1          depth of the trees of a grove, 0 without one
+//	6        2          zero
 //	8        4          D
 //	12       4          number of trees
 //	16       4          number of profiles
-//	20       4          zero
+//	20       4          number of trees of the grove
 //	24       68 each    trees: feature (int32, −1 for none) and threshold of the
 //	                    root, the left child and the right child; four leaves
 //	…        variable   profiles: feature (uint32), number of edges E (uint32),
 //	                    E edges, E+1 scores
+//	…        variable   the grove's trees, as drawn in grove.go
 const (
 	magic      = "hbst"
 	version    = 1
@@ -40,8 +42,9 @@ var ErrFormat = errors.New("not the bytes of a boosted ensemble")
 func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 	w := codec.NewWriter(dst)
 	w.Header(magic, version)
-	w.Zeros(3)
-	w.Uint32(uint32(e.dim), uint32(len(e.trees)), uint32(len(e.profiles)), 0)
+	w.Uint8(uint8(e.grove.depth))
+	w.Zeros(2)
+	w.Uint32(uint32(e.dim), uint32(len(e.trees)), uint32(len(e.profiles)), uint32(e.grove.len()))
 	for _, t := range e.trees {
 		for _, s := range [...]Split{t.Root, t.Children[0], t.Children[1]} {
 			w.Uint32(uint32(int32(s.Feature)))
@@ -54,6 +57,7 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 		w.Float64(p.Edges...)
 		w.Float64(p.Scores...)
 	}
+	e.grove.write(w)
 	return w.Finish()
 }
 
@@ -64,9 +68,9 @@ func (e *Ensemble) AppendBinary(dst []byte) ([]byte, error) {
 func (e *Ensemble) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)
-	r.Zeros(3)
-	dim, trees, profiles := r.Uint32(), r.Uint32(), r.Uint32()
-	r.Zeros(4)
+	depth := r.Uint8()
+	r.Zeros(2)
+	dim, trees, profiles, grown := r.Uint32(), r.Uint32(), r.Uint32(), r.Uint32()
 	if dim < 1 || dim > math.MaxInt32 {
 		r.Fail("%d inputs", dim)
 	}
@@ -83,6 +87,7 @@ func (e *Ensemble) UnmarshalBinary(b []byte) error {
 	for i := range q.profiles {
 		q.profiles[i].read(r, dim)
 	}
+	q.grove = readGrove(r, grown, uint32(depth), q.dim)
 	if err := r.Close(); err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ func known(t testing.TB) *Ensemble {
 		part := all[name].Ensemble()
 		e.trees = append(e.trees, part.trees...)
 		e.profiles = append(e.profiles, part.profiles...)
+		if part.grove.len() > 0 {
+			e.grove = part.grove
+		}
 	}
 	return e
 }
@@ -73,11 +76,26 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	le := binary.LittleEndian
 	trees := int(le.Uint32(good[12:]))
 	profile := headerSize + trees*treeSize
+	grove := len(good) - 4*(15*12+16*8) // four trees of depth 4
 	for name, damage := range map[string]func(b []byte) []byte{
-		"magic":          func(b []byte) []byte { b[0]++; return b },
-		"version":        func(b []byte) []byte { b[4]++; return b },
-		"zeros":          func(b []byte) []byte { b[7]++; return b },
-		"zeros behind":   func(b []byte) []byte { b[20]++; return b },
+		"magic":         func(b []byte) []byte { b[0]++; return b },
+		"version":       func(b []byte) []byte { b[4]++; return b },
+		"zeros":         func(b []byte) []byte { b[7]++; return b },
+		"more grown":    func(b []byte) []byte { b[20]++; return b },
+		"grown galore":  func(b []byte) []byte { le.PutUint32(b[20:], math.MaxUint32); return b },
+		"none grown":    func(b []byte) []byte { le.PutUint32(b[20:], 0); return b },
+		"another depth": func(b []byte) []byte { b[5]--; return b },
+		"no depth":      func(b []byte) []byte { b[5] = 0; return b },
+		"too deep":      func(b []byte) []byte { b[5] = MaxDepth + 1; return b },
+		"grown feature": func(b []byte) []byte { le.PutUint32(b[grove:], 5); return b },
+		"grown none":    func(b []byte) []byte { le.PutUint32(b[grove:], math.MaxUint32); return b },
+		"grown −0": func(b []byte) []byte {
+			le.PutUint32(b[grove:], math.MaxUint32)
+			le.PutUint64(b[grove+4:], 1<<63)
+			return b
+		},
+		"grown NaN":      func(b []byte) []byte { le.PutUint64(b[grove+4:], math.Float64bits(math.NaN())); return b },
+		"grown leaf":     func(b []byte) []byte { le.PutUint64(b[len(b)-8:], math.Float64bits(math.Inf(-1))); return b },
 		"no inputs":      func(b []byte) []byte { le.PutUint32(b[8:], 0); return b },
 		"fewer inputs":   func(b []byte) []byte { le.PutUint32(b[8:], 1); return b },
 		"more trees":     func(b []byte) []byte { b[12]++; return b },

@@ -397,7 +397,7 @@ func TestLogitTreesEstimateProbabilities(t *testing.T) {
 			y[i] = 1
 		}
 	}
-	b, err := NewLogitTrees(mustQuantise(t, x, 64), y, LogitTreesConfig{})
+	b, err := NewLogitTrees(mustQuantise(t, x, 64), y, LogitTreesConfig{Depth: 2})
 	mustTrain(t, b, err)
 	e := b.Ensemble()
 	loss, best, n := 0.0, 0.0, 4000

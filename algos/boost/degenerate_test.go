@@ -46,8 +46,6 @@ func boosters(t testing.TB, d *Data, y, ω []float64, rounds int) map[string]boo
 	add("Real AdaBoost", r, err)
 	b, err := NewBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω})
 	add("BHBoost", b, err)
-	l, err := NewLogitTrees(d, y, LogitTreesConfig{Rounds: rounds, Weights: ω})
-	add("LogitTrees", l, err)
 	for _, c := range []Cost{ExpCost, LogitCost, TanhCost} {
 		for _, s := range []Step{LineStep, TheoremStep} {
 			if c == ExpCost && s == TheoremStep {
@@ -58,6 +56,8 @@ func boosters(t testing.TB, d *Data, y, ω []float64, rounds int) map[string]boo
 		}
 	}
 	if d.Quantised() {
+		l, err := NewLogitTrees(d, y, LogitTreesConfig{Rounds: rounds, Weights: ω})
+		add("LogitTrees", l, err)
 		r, err := NewRealAdaBoost(d, y, RealAdaBoostConfig{Rounds: rounds, Weights: ω, Depth: 2, Clip: 2, Shrink: 0.3})
 		add("Real AdaBoost trees", r, err)
 		b, err := NewQuantileBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω, Shrink: 0.3})
@@ -219,9 +219,9 @@ func TestConstructorsReportEveryBadField(t *testing.T) {
 		{func() error { _, err := NewQuantileBHBoost(d, []float64{1, -1}, BHBoostConfig{}); return err },
 			[]string{"need quantised data"}},
 		{func() error {
-			_, err := NewLogitTrees(d, []float64{1, -1}, LogitTreesConfig{Depth: 3, Rounds: MaxRounds + 1, Weights: []float64{-1, 1}})
+			_, err := NewLogitTrees(d, []float64{1, -1}, LogitTreesConfig{Depth: 6, Rounds: MaxRounds + 1, Weights: []float64{-1, 1}, Columns: -1, Trim: 1, Clip: -2})
 			return err
-		}, []string{"depth 3", "1048577 rounds", "sample weight 0 is -1"}},
+		}, []string{"depth 6", "1048577 rounds", "sample weight 0 is -1", "-1 columns", "1 of the slopes", "clipped at ±-2", "quantised data"}},
 		{func() error { _, err := NewAnyBoost(d, []float64{1, -1}, AnyBoostConfig{Cost: 3, Step: 2}); return err },
 			[]string{"unknown cost 3", "unknown step 2"}},
 		{func() error {

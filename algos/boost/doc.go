@@ -39,7 +39,7 @@
 //	RealAdaBoost  partitions of least Σ√(W⁺W⁻), values ½ ln((W⁺+s)/(W⁻+s)); stumps or trees of depth 2
 //	BHBoost       bins of one feature, the feature of least Σ√(p⁺p⁻), scores as above
 //	AnyBoost      stumps down the gradient of Σ ω C(yf): exp, logistic or tanh; line search or a fixed step
-//	LogitTrees    the logistic cost over trees whose leaves are damped Newton steps: the live ensemble
+//	LogitTrees    the logistic cost over trees of depth 1 to 5 by damped Newton steps: the live ensemble
 //
 // Sources: the lecture slides "Boosting" (numbers below are theirs); Schapire and
 // Singer 1999 for confidence-rated values; Schapire, Freund, Bartlett and Lee 1998

@@ -17,13 +17,14 @@ type Ensemble struct {
 	dim      int
 	trees    []Tree
 	profiles []Profile
+	grove    grove // of LogitTrees
 }
 
 // Dim returns the number of inputs D.
 func (e *Ensemble) Dim() int { return e.dim }
 
 // Len returns the number of weak hypotheses.
-func (e *Ensemble) Len() int { return len(e.trees) + len(e.profiles) }
+func (e *Ensemble) Len() int { return len(e.trees) + len(e.profiles) + e.grove.len() }
 
 // Trees returns the hypotheses that are trees. Stumps are trees of depth 1 with
 // leaves ±α.
@@ -31,6 +32,11 @@ func (e *Ensemble) Trees() []Tree { return slices.Clone(e.trees) }
 
 // Profiles returns the hypotheses that are binned scores.
 func (e *Ensemble) Profiles() []Profile { return slices.Clone(e.profiles) }
+
+// Grown returns the leaves of each tree of LogitTrees, which the caller must not change.
+func (e *Ensemble) Grown() [][]float64 {
+	return slices.Collect(slices.Chunk(e.grove.leaves, max(1, 1<<e.grove.depth)))
+}
 
 // F returns f(x), summed in the order of the rounds; 0 for an empty ensemble. It
 // panics if len(x) ≠ D. A NaN in x is below every threshold.
@@ -45,7 +51,7 @@ func (e *Ensemble) F(x []float64) float64 {
 	for i := range e.profiles {
 		f += e.profiles[i].Value(x)
 	}
-	return f
+	return f + e.grove.f(x)
 }
 
 // LogOdds returns 2f(x), the log-odds of y = +1 in nats.

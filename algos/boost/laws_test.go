@@ -140,8 +140,13 @@ func TestLaws(t *testing.T) {
 			return train(b)
 		},
 	} {
+		exempt := map[algotest.Law]string{}
+		if name == "LogitTrees" {
+			exempt[algotest.PermutedInputs] = "within a child of some rows several inputs divide alike, and the first is taken"
+		}
 		t.Run(name, func(t *testing.T) {
 			algotest.Run(t, algotest.Subject{
+				Exempt: exempt,
 				Dim: inputs,
 				New: func() algotest.Classifier { return &windowed{build: build} },
 				Restore: func(b []byte) (algotest.Classifier, error) {

@@ -3,33 +3,42 @@ package boost
 import "math"
 
 // A sorter sorts columns by least-significant-digit radix sort, eight bits at a
-// time. It is stable and linear. It skips digits in which all values agree: three
-// or four of the eight for numbers that were float32.
+// time. It is stable and linear. It sorts no zeros, and skips digits in which all other
+// values agree: three or four of the eight for numbers that were float32.
 type sorter struct {
 	keys, nextKeys []uint64
 	rows, nextRows []int32
+	zeros          []int32
 	counts         [8][256]int32
 }
 
 func newSorter(rows int) *sorter {
 	return &sorter{
 		keys: make([]uint64, rows), nextKeys: make([]uint64, rows),
-		rows: make([]int32, rows), nextRows: make([]int32, rows),
+		rows: make([]int32, rows), nextRows: make([]int32, rows), zeros: make([]int32, 0, rows),
 	}
 }
 
 // sort returns the rows of column by ascending value; equal values keep their
 // order. The result is valid until the next call. Values are finite; −0 equals 0.
 func (s *sorter) sort(column []float64) []int32 {
-	keys, rows := s.keys[:len(column)], s.rows[:len(column)]
+	keys, rows := s.keys, s.rows
 	s.counts = [8][256]int32{}
 	c := &s.counts
-	differ := uint64(0) // the bits in which some keys differ from the first
-	first := sortKey(column[0])
+	n, below := 0, 0 // of the values that are not 0, and of those below
+	zeros := s.zeros[:0]
+	all, common := uint64(0), ^uint64(0) // the bits that some keys have, and all
 	for i, v := range column {
+		if v == 0 {
+			zeros = append(zeros, int32(i))
+			continue
+		}
 		k := sortKey(v)
-		keys[i], rows[i] = k, int32(i)
-		differ |= k ^ first
+		keys[n], rows[n] = k, int32(i)
+		n++
+		below += int(1 - k>>63)
+		all |= k
+		common &= k
 		c[0][byte(k)]++
 		c[1][byte(k>>8)]++
 		c[2][byte(k>>16)]++
@@ -41,7 +50,7 @@ func (s *sorter) sort(column []float64) []int32 {
 	}
 	for digit := range c {
 		shift := 8 * digit
-		if byte(differ>>shift) == 0 {
+		if byte((all^common)>>shift) == 0 {
 			continue
 		}
 		next := &c[digit] // where the next key with a digit goes
@@ -50,7 +59,7 @@ func (s *sorter) sort(column []float64) []int32 {
 			next[b] = at
 			at += n
 		}
-		keys, rows, nextKeys, nextRows := s.keys, s.rows[:len(s.keys)], s.nextKeys, s.nextRows
+		keys, rows, nextKeys, nextRows := s.keys[:n], s.rows[:n], s.nextKeys, s.nextRows
 		for i, k := range keys {
 			b := byte(k >> shift)
 			to := next[b]
@@ -60,7 +69,10 @@ func (s *sorter) sort(column []float64) []int32 {
 		s.keys, s.nextKeys = s.nextKeys, s.keys
 		s.rows, s.nextRows = s.nextRows, s.rows
 	}
-	return s.rows
+	rows = s.rows[:len(column)]
+	copy(rows[below+len(zeros):], rows[below:n])
+	copy(rows[below:], zeros)
+	return rows
 }
 
 // sortKey maps finite numbers to integers in the same order. It negates negative

@@ -86,59 +86,215 @@ func treeTask(seed uint64) (x [][]float64, y, weights []float64) {
 	return x, y, weights
 }
 
-// ENSEMBLES: split by Σ√(W₊W₋), leaves G/(H+1) with G = Σω(y₊−p) and
-// H = Σω·2p(1−p), clipped ±2, shrunk by .3.
-func TestLogitTreesAreTheRecipe(t *testing.T) {
+// slowNewton is a node of the tree that LogitTrees' documentation describes, tried on every
+// row: the rows in it, and what it does with them.
+type slowNewton struct {
+	d    *Data
+	x    [][]float64
+	g, h []float64 // ω(y₊−p) and ω·2p(1−p)
+}
+
+func (s *slowNewton) sums(rows []int) (g, h float64) {
+	for _, i := range rows {
+		g, h = g+s.g[i], h+s.h[i]
+	}
+	return g, h
+}
+
+func (s *slowNewton) worth(rows []int) float64 {
+	g, h := s.sums(rows)
+	return g * g / (h + 1)
+}
+
+func divideRows(x [][]float64, by Split, rows []int) (parts [2][]int) {
+	for _, i := range rows {
+		side := by.above(x[i])
+		parts[side] = append(parts[side], i)
+	}
+	return parts
+}
+
+// check fails unless t grows as (1) says among rows from node k on. A split that gains as
+// much as the best to within 1e−6 of the sums is as good.
+func (s *slowNewton) check(t *testing.T, tree *LogitTreesRound, k int, rows []int) {
+	if len(rows) == 0 {
+		return
+	}
+	if first := 1<<tree.Depth - 1; k >= first {
+		g, h := s.sums(rows)
+		if v := 0.3 * min(max(g/(h+1), -2), 2); !near(tree.Leaves[k-first], v, 1e-6) {
+			t.Fatalf("leaf %d is %v, want %v", k-first, tree.Leaves[k-first], v)
+		}
+		return
+	}
+	own, best := s.worth(rows), math.Inf(-1)
+	for j := range s.d.Dim() {
+		for _, cut := range s.d.Cuts(j) {
+			parts := divideRows(s.x, Split{j, cut}, rows)
+			best = max(best, s.worth(parts[0])+s.worth(parts[1]))
+		}
+	}
+	got := tree.Splits[k]
+	parts := divideRows(s.x, got, rows)
+	const slack = 1e-6
+	switch gain := s.worth(parts[0]) + s.worth(parts[1]); {
+	case got.Feature == noFeature && (k == 0 || best > own+slack*(1+own)):
+		t.Fatalf("node %d of %d rows does not divide, worth %v; divided it is worth %v", k, len(rows), own, best)
+	case got.Feature != noFeature && gain < best-slack*(1+best):
+		t.Fatalf("node %d divides by %+v into worth %v, the best is %v", k, got, gain, best)
+	case got.Feature != noFeature && k > 0 && gain < own-slack*(1+own):
+		t.Fatalf("node %d divides by %+v, worth %v; undivided it is worth %v", k, got, gain, own)
+	}
+	s.check(t, tree, 2*k+1, parts[0])
+	s.check(t, tree, 2*k+2, parts[1])
+}
+
+// Every round grows the tree of the documentation: here all search all, as there are no
+// more than eight columns and the first round is the tenth's.
+func TestLogitTreesAreTheFormula(t *testing.T) {
 	for seed := range uint64(60) {
 		x, y, ω := treeTask(seed)
 		d := mustQuantise(t, x, 20)
 		if d.Candidates() == 0 {
 			continue
 		}
-		b, err := NewLogitTrees(d, y, LogitTreesConfig{Weights: ω, Rounds: 8})
+		depth := 1 + int(seed%MaxDepth)
+		b, err := NewLogitTrees(d, y, LogitTreesConfig{Weights: ω, Rounds: 8, Depth: depth, Trim: 1e-9})
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, w := make([]float64, len(x)), make([]float64, len(x))
+		all := make([]int, len(x))
+		for i := range all {
+			all[i] = i
+		}
+		f := make([]float64, len(x))
+		slow := &slowNewton{d: d, x: x, g: make([]float64, len(x)), h: make([]float64, len(x))}
 		for b.Round() {
-			sum := 0.0
 			for i := range x {
-				w[i] = ω[i] / (1 + math.Exp(2*y[i]*f[i]))
-				sum += w[i]
-			}
-			for i := range w {
-				w[i] /= sum
-			}
-			want, leaf := slowTree(d, x, y, w, 2)
-			got := b.log[len(b.log)-1].Tree
-			if !sameShape(got, want) {
-				t.Fatalf("seed %d, round %d: %+v, want %+v", seed, len(b.log), got, want)
-			}
-			var g, h [4]float64
-			for i, k := range leaf {
 				p := 1 / (1 + math.Exp(-2*f[i]))
-				g[k] += ω[i] * ((1+y[i])/2 - p)
-				h[k] += ω[i] * 2 * p * (1 - p)
+				slow.g[i], slow.h[i] = ω[i]*((1+y[i])/2-p), ω[i]*2*p*(1-p)
 			}
-			for i, k := range leaf {
-				v := 0.3 * min(max(g[k]/(h[k]+1), -2), 2)
-				if got := b.log[len(b.log)-1].Tree.Value(x[i]); !near(got, v, 1e-10) {
-					t.Fatalf("seed %d: leaf %d is %v, want %v", seed, k, got, v)
-				}
-				f[i] += v
+			slow.check(t, &b.log[len(b.log)-1], 0, all)
+			for i := range x { // as trained: the next round is judged by itself
+				f[i] = b.Ensemble().F(x[i])
 			}
 		}
-		loss := 0.0
-		total := 0.0
+		loss, total := 0.0, 0.0
 		for i := range x {
 			loss += ω[i] * math.Log1p(math.Exp(-2*y[i]*f[i]))
 			total += ω[i]
 		}
-		if !near(b.Cost(), loss/total, 1e-10) {
-			t.Errorf("seed %d: cost %v, want %v", seed, b.Cost(), loss/total)
+		if len(b.log) != 8 || !near(b.Cost(), loss/total, 1e-10) {
+			t.Errorf("seed %d: %d rounds, cost %v, want %v", seed, len(b.log), b.Cost(), loss/total)
 		}
 	}
 }
+
+// Between searches of all, a round searches the columns that gained most, and the rows
+// whose slopes are all but Trim of the sum. Leaves still come from all rows.
+func TestLogitTreesSearchTheBestPart(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 43))
+	x := drawRows(r, 900, 30, 0)
+	for i := range x {
+		for j := range 12 {
+			if r.IntN(5) > 0 {
+				x[i][j] = 0 // sparse columns
+			}
+		}
+	}
+	y := drawLabels(r, x)
+	d := mustQuantise(t, x, 32)
+	const trim = 0.05
+	b, err := NewLogitTrees(d, y, LogitTreesConfig{Rounds: 60, Columns: 9, Trim: trim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, trimmed := make([]float64, len(x)), 0
+	for b.Round() {
+		tree := &b.log[len(b.log)-1]
+		if at := len(b.log) - 1; at%screen == 0 {
+			all, kept := 0.0, 0.0
+			for i := range x {
+				all += math.Abs(slopeOf(b, i))
+			}
+			for _, i := range b.part.rows {
+				kept += math.Abs(slopeOf(b, int(i)))
+			}
+			if len(b.part.columns) != 9 || kept < (1-trim)*all {
+				t.Fatalf("round %d: %d columns, and rows with %v of the slopes' %v", at, len(b.part.columns), kept, all)
+			}
+			trimmed = max(trimmed, len(x)-len(b.part.rows))
+			for j := range b.gains { // the best nine
+				chosen := slices.ContainsFunc(b.part.columns, func(c viewed) bool { return c.feature == j })
+				for _, c := range b.part.columns {
+					if !chosen && b.gains[j] > b.gains[c.feature] {
+						t.Fatalf("round %d: column %d gained %v, and not it but %d with %v is searched", at, j, b.gains[j], c.feature, b.gains[c.feature])
+					}
+				}
+			}
+		} else {
+			for _, s := range tree.Splits[:15] {
+				if s.Feature != noFeature && !slices.ContainsFunc(b.part.columns, func(c viewed) bool { return c.feature == s.Feature }) {
+					t.Fatalf("round %d divides by column %d, which it does not search", at, s.Feature)
+				}
+			}
+		}
+		var g, h [16]float64
+		leaf := make([]int, len(x))
+		for i := range x {
+			k := 0
+			for k < 15 {
+				k = 2*k + 1 + tree.Splits[k].above(x[i])
+			}
+			leaf[i] = k - 15
+			p := 1 / (1 + math.Exp(-2*f[i]))
+			g[k-15] += (1+y[i])/2 - p
+			h[k-15] += 2 * p * (1 - p)
+		}
+		for i, k := range leaf {
+			if v := 0.3 * min(max(g[k]/(h[k]+1), -2), 2); !near(tree.Leaves[k], v, 1e-6) {
+				t.Fatalf("round %d: leaf %d is %v, want %v of all rows", len(b.log)-1, k, tree.Leaves[k], v)
+			}
+			f[i] += tree.Leaves[k]
+		}
+	}
+	if len(b.log) != 60 || trimmed == 0 {
+		t.Errorf("%d rounds; at most %d rows were left out", len(b.log), trimmed)
+	}
+}
+
+func slopeOf(b *LogitTrees, i int) float64 {
+	g, _ := unpack(b.pairs[i])
+	return g
+}
+
+// Packed sums are those of their parts, whatever the order and the signs.
+func TestPairsAreExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 44))
+	for range 200 {
+		total, g, h := int64(0), int64(0), int64(0)
+		for range 1 + r.IntN(300) {
+			slope, curve := r.Int64N(1<<21)-1<<20, r.Int64N(1<<22)
+			total, g, h = total+(slope<<32+curve), g+slope, h+curve
+			if r.IntN(4) == 0 {
+				total, g, h = total-(slope<<32+curve), g-slope, h-curve
+			}
+			if gotG, gotH := unpack(total); gotG != float64(g) || gotH != float64(h) {
+				t.Fatalf("sums %v and %v, want %d and %d", gotG, gotH, g, h)
+			}
+			if got := slope64(slope<<32 + curve); got != float64(max(slope, -slope)) {
+				t.Fatalf("slope %v of %d", got, slope)
+			}
+		}
+	}
+	for _, v := range []float64{0, 0.49, 0.5, 0.51, 1.5, 2.5, 1 << 30, 1<<40 + 0.75, 1<<51 - 1} {
+		if got := nearest(v); float64(got) != math.RoundToEven(v) {
+			t.Errorf("nearest to %v is %d", v, got)
+		}
+	}
+}
+
+func slope64(pair int64) float64 { return float64(slope(pair)) }
 
 func TestRealAdaBoostGrowsTheTreeOfLeastZ(t *testing.T) {
 	for seed := range uint64(60) {
@@ -193,7 +349,7 @@ func TestDepthTwoLearnsExclusiveOr(t *testing.T) {
 	if a.Stopped() != NoEdge || len(a.log) != 0 {
 		t.Errorf("AdaBoost ran %d rounds and stopped with %v", len(a.log), a.Stopped())
 	}
-	l, err := NewLogitTrees(d, y, LogitTreesConfig{Rounds: 20})
+	l, err := NewLogitTrees(d, y, LogitTreesConfig{Rounds: 20, Depth: 2})
 	mustTrain(t, l, err)
 	r, err := NewRealAdaBoost(d, y, RealAdaBoostConfig{Rounds: 20, Depth: 2})
 	mustTrain(t, r, err)
@@ -204,7 +360,7 @@ func TestDepthTwoLearnsExclusiveOr(t *testing.T) {
 			}
 		}
 	}
-	if tree := l.log[0].Tree; tree.Depth() != 2 || tree.Root.Feature != 0 || tree.Children[0].Feature != 1 {
+	if tree := l.log[0]; tree.Depth != 2 || tree.Splits[0].Feature != 0 || tree.Splits[1].Feature != 1 {
 		t.Errorf("tree %+v", tree)
 	}
 }
@@ -252,11 +408,6 @@ func TestBothSearchesGiveTheSameEnsemble(t *testing.T) {
 				mustTrain(t, b, err)
 				return b.Ensemble()
 			},
-			"LogitTrees": func(d *Data) *Ensemble {
-				b, err := NewLogitTrees(d, y, LogitTreesConfig{Weights: ω, Rounds: 40, Depth: 1})
-				mustTrain(t, b, err)
-				return b.Ensemble()
-			},
 		} {
 			a, b := train(exact), train(quantised)
 			if a.Len() == 0 || !slices.Equal(a.trees, b.trees) {
@@ -269,7 +420,9 @@ func TestBothSearchesGiveTheSameEnsemble(t *testing.T) {
 // Cost returns Σ ω ln(1+e^(−2yf))/Σω so far, in nats.
 func (b *LogitTrees) Cost() float64 {
 	cost := 0.0
-	for i, f := range b.f {
+	fs := make([]float64, len(b.y))
+	b.FTo(fs)
+	for i, f := range fs {
 		cost -= float64(b.weights[i] * logistic.LogSigmoid(2*f*b.y[i]))
 	}
 	return cost / b.total

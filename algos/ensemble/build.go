@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ type Window struct {
 	Inputs  []float32 // n × Dim, row-major, finite
 	Labels  []float64 // n, ±1
 	Weights []float64 // n, ω, 0 to MaxWeight: the label trust φ; rows of weight 0 are left out
+	Rounds  int       // at most so many; 0 is DefaultRounds
 }
 
 // MaxWeight bounds a row's weight; a label trust is at most 1.
@@ -72,6 +74,7 @@ func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 type sample struct {
 	x      [][]float64
 	y, ω   []float64
+	most   int                 // rounds
 	binned map[int]*boost.Data // by the most bins of an input; data fills it
 }
 
@@ -85,7 +88,7 @@ func newSample(w *Window) (*sample, error) {
 	}
 	s := &sample{
 		x: make([][]float64, 0, n), y: make([]float64, 0, n), ω: make([]float64, 0, n),
-		binned: make(map[int]*boost.Data),
+		most: cmp.Or(w.Rounds, DefaultRounds), binned: make(map[int]*boost.Data),
 	}
 	flat := make([]float64, 0, n*w.Dim)
 	var both [2]bool
@@ -138,8 +141,19 @@ func (s *sample) data(most int) (*boost.Data, error) {
 	return d, err
 }
 
-// rounds returns the number of rounds of a booster that has at most most.
-func (s *sample) rounds(most int) int { return min(max(len(s.y)/rowsPerRound, 1), most) }
+// rounds returns the number of rounds of a booster.
+func (s *sample) rounds() int { return min(max(len(s.y)/rowsPerRound, 1), s.most) }
+
+// depth returns the depth of logit-trees' trees.
+func (s *sample) depth() int {
+	switch n := len(s.y); {
+	case n >= 4*shallowRows:
+		return 4
+	case n >= shallowRows:
+		return 3
+	}
+	return 2
+}
 
 // build runs the booster of one kind.
 func (s *sample) build(ctx context.Context, b *booster) (function, error) {

@@ -30,5 +30,5 @@ func Example() {
 	e := r.Ensemble
 	fmt.Printf("%s: P(spam) = %.2f at 10 and %.2f at 15\n", e.Kind(), e.Prob([]float64{10, 3}), e.Prob([]float64{15, 3}))
 	// Output:
-	// logit-trees: P(spam) = 0.01 at 10 and 0.99 at 15
+	// logit-trees: P(spam) = 0.00 at 10 and 0.99 at 15
 }

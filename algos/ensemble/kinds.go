@@ -28,16 +28,23 @@ const (
 	BBLR         Kind = "bblr"         // linear, on standardised inputs
 )
 
+// DefaultRounds is how many rounds a window of 1,000 rows or more gets.
+const DefaultRounds = 100
+
 // What each kind is built with. MEASURED.md has the results of other choices.
 const (
 	bins        = 64 // of an input, at most, for trees, stumps and the pooled rows of POEBoost.CS
 	profileBins = 16 // of BHBoost
+	treeBins    = 32 // of logit-trees
 
-	// At most this many rounds, and at most one for each rowsPerRound rows, so that the few
-	// rows of a young stream are not overfitted.
-	rounds        = 100
-	opinionRounds = 50 // of POEBoost.CS, which costs more a round
+	// At most one round for each rowsPerRound rows, so that the few rows of a young stream
+	// are not overfitted.
 	rowsPerRound  = 10
+	opinionRounds = 50 // at most, of POEBoost.CS, which costs more a round
+
+	// Trees of logit-trees have depth 2, one level more from shallowRows rows on, and another
+	// from four times as many on.
+	shallowRows = 500
 
 	// Real values of trees and profiles are shrunk. Newton steps of logit-trees are
 	// clipped before.
@@ -78,10 +85,10 @@ type booster struct {
 // not name the booster do not change.
 var boosters = [...]booster{
 	{
-		kind: LogitTrees, bins: bins, read: reader(checkTrees),
+		kind: LogitTrees, bins: treeBins, read: reader(checkGrown),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
-				Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Clip: leafClip, Shrink: shrink})
+				Rounds: s.rounds(), Weights: s.ω, Depth: s.depth(), Clip: leafClip, Shrink: shrink})
 			return train(ctx, b, err)
 		},
 	},
@@ -89,7 +96,7 @@ var boosters = [...]booster{
 		kind: RealAdaBoost, bins: bins, read: reader(checkTrees),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewRealAdaBoost(d, s.y, boost.RealAdaBoostConfig{
-				Rounds: s.rounds(rounds), Weights: s.ω, Depth: 2, Shrink: shrink})
+				Rounds: s.rounds(), Weights: s.ω, Depth: 2, Shrink: shrink})
 			return train(ctx, b, err)
 		},
 	},
@@ -97,7 +104,7 @@ var boosters = [...]booster{
 		kind: POEBoostDS, bins: bins, read: reader(checkVotes),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := poeboost.NewDiscrete(d, s.y, poeboost.DiscreteConfig{
-				Rounds: s.rounds(rounds), Weights: s.ω, ErrorRate: poeboost.Minimising})
+				Rounds: s.rounds(), Weights: s.ω, ErrorRate: poeboost.Minimising})
 			return train(ctx, b, err)
 		},
 	},
@@ -105,14 +112,14 @@ var boosters = [...]booster{
 		kind: POEBoostCS, bins: bins, read: reader(checkOpinions),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := poeboost.NewContinuous(d, s.y, poeboost.ContinuousConfig{
-				Rounds: s.rounds(opinionRounds), Weights: s.ω, Learner: poeboost.Newton, Pooled: true})
+				Rounds: min(s.rounds(), opinionRounds), Weights: s.ω, Learner: poeboost.Newton, Pooled: true})
 			return train(ctx, b, err)
 		},
 	},
 	{
 		kind: AdaBoost, bins: bins, read: reader(checkStumps),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
-			b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(rounds), Weights: s.ω})
+			b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(), Weights: s.ω})
 			return train(ctx, b, err)
 		},
 	},
@@ -120,14 +127,14 @@ var boosters = [...]booster{
 		kind: BHBoost, bins: profileBins, read: reader(checkProfiles),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewQuantileBHBoost(d, s.y, boost.BHBoostConfig{
-				Rounds: s.rounds(rounds), Weights: s.ω, Shrink: shrink})
+				Rounds: s.rounds(), Weights: s.ω, Shrink: shrink})
 			return train(ctx, b, err)
 		},
 	},
 	{
 		kind: VIBoost, bins: bins, read: reader(checkTerms),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
-			b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(rounds), Inner: innerPasses, Weights: s.ω})
+			b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(), Inner: innerPasses, Weights: s.ω})
 			return train(ctx, b, err)
 		},
 	},
@@ -230,12 +237,23 @@ func checkSize(most float64) error {
 }
 
 func checkTrees(e *boost.Ensemble) error {
-	if len(e.Profiles()) > 0 {
+	if len(e.Profiles()) > 0 || len(e.Grown()) > 0 {
 		return errOtherKind
 	}
 	sum := 0.0
 	for _, t := range e.Trees() {
 		sum += largestOf(t.Leaves[:])
+	}
+	return checkSize(sum)
+}
+
+func checkGrown(e *boost.Ensemble) error {
+	if len(e.Trees()) > 0 || len(e.Profiles()) > 0 {
+		return errOtherKind
+	}
+	sum := 0.0
+	for _, leaves := range e.Grown() {
+		sum += largestOf(leaves)
 	}
 	return checkSize(sum)
 }
@@ -250,7 +268,7 @@ func checkStumps(e *boost.Ensemble) error {
 }
 
 func checkProfiles(e *boost.Ensemble) error {
-	if len(e.Trees()) > 0 {
+	if len(e.Trees()) > 0 || len(e.Grown()) > 0 {
 		return errOtherKind
 	}
 	sum := 0.0
