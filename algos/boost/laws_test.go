@@ -147,8 +147,8 @@ func TestLaws(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			algotest.Run(t, algotest.Subject{
 				Exempt: exempt,
-				Dim: inputs,
-				New: func() algotest.Classifier { return &windowed{build: build} },
+				Dim:    inputs,
+				New:    func() algotest.Classifier { return &windowed{build: build} },
 				Restore: func(b []byte) (algotest.Classifier, error) {
 					c := &windowed{build: build}
 					err := c.restore(b)

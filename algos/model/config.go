@@ -41,8 +41,9 @@ type Config struct {
 	VectorEnsembles []string `json:"vector_ensembles" shown:"logit-trees with 1 to 512 dense names, else none" each:"ensemble" help:"Ensembles that are rebuilt for vectors"`
 
 	SecondHead float64 `json:"second_head" help:"Forgetting factor an event, 0.5 to 1, of a second head for streams that drift; 0 means no second head."`
-	Window     int     `json:"window" default:"2000" help:"How many of the latest events an ensemble is built from."`
-	Rebuild    int     `json:"rebuild" default:"500" help:"After how many events ensembles are rebuilt; a multiple of 50."`
+	Window     int     `json:"window" default:"4000" help:"How many of the latest events an ensemble is built from."`
+	Rebuild    int     `json:"rebuild" default:"500" help:"After how many events, at most, ensembles are rebuilt; a multiple of 50. While that is more than a tenth of all events, they are rebuilt after a tenth."`
+	Rounds     int     `json:"rounds" default:"100" min:"1" max:"1000" help:"How many rounds an ensemble is built in, at most. A window gives one round for ten events."`
 
 	Alarms Alarms `json:"alarms"`
 }

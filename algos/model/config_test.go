@@ -42,7 +42,7 @@ func TestDifferencesKnowEveryField(t *testing.T) {
 	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{text.LeanOpening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"},
 		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan},
 		TextEnsembles: []string{"adaboost"}, VectorEnsembles: []string{"bblr", "viboost"}, SecondHead: 0.99,
-		Window: 100, Rebuild: 50, Alarms: model.Alarms{Drop: 0.3}}
+		Window: 100, Rebuild: 50, Rounds: 20, Alarms: model.Alarms{Drop: 0.3}}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(other.JSON(), &fields); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestJSONIsCanonical(t *testing.T) {
 		`"text_experts":["header-words","text-4grams-bayes","text-words-bayes","text-5grams","text-words","text-words-robust",` +
 		`"text-3grams","header-5grams","text-bytes","words-by-length","header-words-robust","text-5grams-robust"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
-		`"text_ensembles":[],"vector_ensembles":["logit-trees"],"second_head":0,"window":2000,"rebuild":500,` +
+		`"text_ensembles":[],"vector_ensembles":["logit-trees"],"second_head":0,"window":4000,"rebuild":500,"rounds":100,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`
 	c := model.Config{Dense: []string{"b", "a"}}
 	if got := string(c.JSON()); got != want {

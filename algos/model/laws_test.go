@@ -67,7 +67,8 @@ func TestLaws(t *testing.T) {
 		near   float64
 		exempt map[algotest.Law]string
 	}{
-		{name: "dense", cfg: model.Config{Dense: columns}, body: numbers},
+		{name: "dense", cfg: model.Config{Dense: columns}, body: numbers,
+			exempt: map[algotest.Law]string{algotest.PermutedInputs: "a deep node of a tree has few rows; of inputs that divide them alike the first is taken"}},
 		{name: "hashed", body: numbers, near: 1e-3}, // tables are float32
 		// Without trees: the last bit of a float32 moves a value across a cut.
 		{name: "half of each", cfg: model.Config{Dense: columns[:d/2], VectorEnsembles: []string{}}, body: numbers, near: 1e-3,

@@ -165,7 +165,7 @@ func average(answers []answer) Prediction {
 		mean += float64(part * a.Mean)
 		variance += float64(part * a.Variance)
 	}
-	return Expect(mean, variance)
+	return expect(mean, variance)
 }
 
 // averageContributions averages the contributions by name.

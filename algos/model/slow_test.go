@@ -100,7 +100,7 @@ func TestWhatIsSlowChangesNoBit(t *testing.T) {
 		return out, bytesOf(t, m)
 	}
 	want, wantBytes := run(t, nil, nil)
-	if len(want.alerts) == 0 || len(want.rebuilds) != 2*(1+25) {
+	if len(want.alerts) == 0 || len(want.rebuilds) != 2*(19+16) {
 		t.Fatalf("%d alerts, %d rebuilds: %v %v", len(want.alerts), len(want.rebuilds), want.alerts, want.rebuilds)
 	}
 	often := map[int]bool{}
@@ -253,7 +253,7 @@ func TestRebuildThatFailsKeepsTheOld(t *testing.T) {
 		for _, r := range effect.Rebuilds {
 			if r.Err != nil {
 				failed++
-				if r.Ensemble != "logit-trees" || r.Body != model.BodyVector || r.Started%100 != 0 {
+				if r.Ensemble != "logit-trees" || r.Body != model.BodyVector || r.Started%50 != 0 {
 					t.Errorf("%+v", r)
 				}
 			}

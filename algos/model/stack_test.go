@@ -302,7 +302,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 			for last := 20; len(rows) < 500; {
 				n := len(rows)
 				// Just before a rebuild starts, and as soon as it has, something is withdrawn.
-				if n > last && (n%100 == 99 || n%100 == 0 || r.IntN(6) == 0) {
+				if n > last && (n%50 == 49 || n%50 == 0 || r.IntN(6) == 0) {
 					last = n
 					k := n - 1 - r.IntN(min(n, 60))
 					for rows[k].gone >= 0 {
@@ -326,7 +326,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 					}
 				}
 			}
-			if want := 2 * (1 + 4); rebuilds != want {
+			if want := 2 * 9; rebuilds != want {
 				t.Errorf("%d ensembles came into effect, want %d", rebuilds, want)
 			}
 		})

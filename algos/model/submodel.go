@@ -182,7 +182,7 @@ func (s *spec) newStack() *stack.Stack {
 		return nil
 	}
 	c := stack.Config{
-		Ensembles: s.ensembles, Inputs: s.layout.raw, Window: s.cfg.Window, Rebuild: s.cfg.Rebuild, Memory: s.memory,
+		Ensembles: s.ensembles, Inputs: s.layout.raw, Window: s.cfg.Window, Rebuild: s.cfg.Rebuild, Rounds: s.cfg.Rounds, Memory: s.memory,
 		Gated: s.kind == ofText,
 	}
 	if ρ := s.cfg.SecondHead; ρ > 0 {

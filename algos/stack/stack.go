@@ -30,8 +30,9 @@
 //
 // # Rebuilds
 //
-// At each event count divisible by R, and before R by 50, ensembles are built from the last
-// W events, weighted by their trust. They take effect at the next of these counts. So
+// A rebuild starts about when a tenth of the events is new: at each event count divisible by
+// a step, which is a tenth of the count, in 50s, from 50 to R. Ensembles are built from the
+// last W events, weighted by their trust. They take effect when the next rebuild starts. So
 // ensembles answer only events that they never saw. If an ensemble cannot be built (from
 // a window of one class, for example), the previous one stays in effect.
 //
@@ -81,6 +82,7 @@ type Config struct {
 	Inputs    int            // number of inputs of an ensemble
 	Window    int            // W
 	Rebuild   int            // R, a multiple of drift.Rhythm
+	Rounds    int            // at most, of an ensemble
 	Memory    float64        // ρ an event of the stacker
 	Gated     bool           // whether a gate decides if the stack serves
 	Second    *blr.Posterior // the second head before any event; nil: none
@@ -134,7 +136,7 @@ func New(cfg Config) *Stack {
 	}
 	return &Stack{
 		kinds: cfg.Ensembles, rows: cfg.Window, every: cfg.Rebuild,
-		window:  window{dim: cfg.Inputs, limit: cfg.Window + cfg.Rebuild},
+		window:  window{dim: cfg.Inputs, limit: cfg.Window + cfg.Rebuild, rounds: cfg.Rounds},
 		second:  cfg.Second,
 		stacker: stacker,
 		gated:   cfg.Gated,
@@ -308,31 +310,37 @@ func (s *Stack) Tick(dst []Rebuild, count uint64, r task.Runner) []Rebuild {
 		}
 		s.started, s.rebuild = 0, nil
 	}
-	if count%uint64(s.every) == 0 || count < uint64(s.every) {
+	if count%s.step(count) == 0 {
 		s.started = count
 		s.Resume(count, r)
 	}
 	return dst
 }
 
-// due returns the event count at which the pending rebuild takes effect.
+// stage is how many events a step lasts, as long as it is below R. Each stage begins with
+// a rebuild: k·stage is divisible by the k·50 of its stage. So is 10·R by R.
+const stage = 10 * drift.Rhythm
+
+// step returns the step at an event count. Rebuilds start at the counts that it divides.
+func (s *Stack) step(count uint64) uint64 {
+	return min(uint64(s.every), drift.Rhythm*max(1, count/stage))
+}
+
+// due returns the event count at which the pending rebuild takes effect: the next start.
 func (s *Stack) due() uint64 {
-	if s.started < uint64(s.every) {
-		return s.started + drift.Rhythm
+	step := s.step(s.started)
+	if next := s.started - s.started%stage + stage; step < uint64(s.every) && next < s.started+step {
+		return next
 	}
-	return s.started + uint64(s.every)
+	return s.started + step
 }
 
 // pendingAt returns the event count at which the rebuild pending at count was started.
 func (s *Stack) pendingAt(count uint64) uint64 {
-	every := uint64(s.every)
-	switch {
-	case len(s.kinds) == 0:
+	if len(s.kinds) == 0 {
 		return 0
-	case count < every:
-		every = drift.Rhythm
 	}
-	return count - count%every
+	return count - count%s.step(count)
 }
 
 // Resume starts the work of the rebuild pending at an event count, unless it runs already.

@@ -83,6 +83,33 @@ func written(s *Stack) []byte {
 	return b
 }
 
+// The schedule by the words of the package's documentation, count by count.
+func TestRebuildsStartWhenATenthIsNew(t *testing.T) {
+	for _, every := range []int{50, 100, 250, 500, 2000} {
+		s := New(Config{Ensembles: []ensemble.Kind{ensemble.AdaBoost}, Inputs: inputs, Window: 150, Rebuild: every, Memory: 0.995})
+		last, pending := uint64(0), uint64(0)
+		for count := uint64(1); count <= 30_000; count++ {
+			step := min(uint64(every), max(50, count/10/50*50))
+			starts := count%step == 0
+			if starts && pending > 0 {
+				s.started = pending
+				if got := s.due(); got != count {
+					t.Fatalf("R = %d: started at %d, due at %d, want %d", every, pending, got, count)
+				}
+			}
+			if starts {
+				if last > 0 && (count-last > uint64(every) || count-last > max(50, count/10)) {
+					t.Fatalf("R = %d: rebuilds start at %d and %d", every, last, count)
+				}
+				last, pending = count, count
+			}
+			if got := s.pendingAt(count); got != pending {
+				t.Fatalf("R = %d: after %d events the pending rebuild started at %d, want %d", every, count, got, pending)
+			}
+		}
+	}
+}
+
 // Saved and read wherever, with a rebuild pending or not, a Stack goes on bit for bit.
 func TestReadGoesOn(t *testing.T) {
 	kinds := []ensemble.Kind{ensemble.LogitTrees, ensemble.AdaBoost}
@@ -102,7 +129,7 @@ func TestReadGoesOn(t *testing.T) {
 			t.Fatalf("after %d events: %v", broken.events, err)
 		}
 	}
-	if want := 2 * (1 + 4); rebuilds != want || !straight.stack.Serves() {
+	if want := 2 * 9; rebuilds != want || !straight.stack.Serves() {
 		t.Errorf("%d rebuilds of 540 events, want %d; serves: %v", rebuilds, want, straight.stack.Serves())
 	}
 	if g, ok := straight.stack.Gate(); !ok || !g.Open || g.Since < 100 {

@@ -9,6 +9,7 @@ import (
 // uses the W events before its start. The ring still has them when the rebuild takes effect.
 type window struct {
 	dim, limit int
+	rounds     int // at most, of an ensemble
 	rows       []slot
 	inputs     []float32 // len(rows) × dim, by slot
 	next       int       // where the next event goes: len(rows) until the ring is full
@@ -55,7 +56,7 @@ func (w *window) withdraw(back int, next uint64) {
 func (w *window) last(n, since int, count uint64) *ensemble.Window {
 	n = min(n, len(w.rows)-since)
 	out := &ensemble.Window{
-		Dim: w.dim, Inputs: make([]float32, 0, n*w.dim), Labels: make([]float64, 0, n), Weights: make([]float64, 0, n),
+		Dim: w.dim, Rounds: w.rounds, Inputs: make([]float32, 0, n*w.dim), Labels: make([]float64, 0, n), Weights: make([]float64, 0, n),
 	}
 	for back := since + n - 1; back >= since; back-- {
 		i := w.at(back)
