@@ -26,7 +26,8 @@
 // its answers to be better than the head's. While the gate is closed, the answer is the
 // head's to the last bit, and the stack goes on learning.
 // The gate governs all of the stack, a second head included. A stack of vectors is not
-// gated, as MEASURED.md explains.
+// gated, as MEASURED.md explains. With all experts an ensemble gains nothing for mail, so by
+// default mail has no stack.
 //
 // # Rebuilds
 //
