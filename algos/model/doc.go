@@ -16,7 +16,7 @@
 // # Use
 //
 //	m, err := model.New(model.Config{})
-//	effect, err := m.Apply(&model.Example{ID: id, Tenant: tenant, Source: source, Spam: true, Body: body})
+//	effect, err := m.Apply(&model.Example{ID: id, Source: source, Spam: true, Body: body})
 //	p, why, err := m.NewPredictor().Explain(&body)
 //	lo, hi := p.Interval(model.Z90)
 //	b, err := m.AppendBinary(nil) // a checkpoint

@@ -34,8 +34,8 @@ func lengths(n int, seed uint64) []Example {
 		}
 		text := []byte(b.String())
 		all[i] = Example{
-			ID: fmt.Sprint("l", i), Source: []string{"desk", "trap"}[i%2], Tenant: "t", Spam: spam,
-			Body: Body{Message: &feature.Message{Body: text, BodyBytes: len(text)}},
+			ID: fmt.Sprint("l", i), Source: []string{"desk", "trap"}[i%2], Spam: spam,
+			Body: Body{Tenant: "t", Message: &feature.Message{Body: text, BodyBytes: len(text)}},
 		}
 	}
 	return all

@@ -43,8 +43,10 @@ func New(cfg Config) (*Model, error) {
 	return m, nil
 }
 
-// A Body is a message or a vector: exactly one field is not nil.
+// A Body is a message or a vector, exactly one of which is not nil, and whose it is. Only
+// personal experts ([Config.PersonalExperts]) read Tenant.
 type Body struct {
+	Tenant  string // of whoever labels it; "" is a tenant like any other
 	Message *feature.Message
 	Vector  []feature.Number // strictly ascending by name
 }
@@ -58,13 +60,13 @@ const (
 	Unlearn               // withdraw the event Of, which has this body
 )
 
-// An Example is a labelled body. Tenant, Source and ID together name it.
+// An Example is a labelled body. Body.Tenant, Source and ID together name it.
 type Example struct {
-	ID, Source, Tenant string
-	Action             Action
-	Of                 string // Relearn and Unlearn: the ID of the event to withdraw, of the same tenant
-	Spam               bool
-	Body               Body
+	ID, Source string
+	Action     Action
+	Of         string // Relearn and Unlearn: the ID of the event to withdraw, of the same tenant
+	Spam       bool
+	Body       Body
 }
 
 // An Effect is the result of an event.
@@ -111,7 +113,7 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	if ex.Action > Unlearn {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
 	}
-	key := m.seen.Key(ex.Tenant, ex.Source, ex.ID)
+	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)
 	if m.seen.Has(key) {
 		return Effect{Duplicate: true}, nil
 	}
@@ -144,7 +146,7 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 		return nil, &RefusedError{sites.ErrUnknown.Error()}
 	}
 	in := m.own.reader.read(&ex.Body, s)
-	slot, err := s.sites.Find(m.seen.Key(ex.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
+	slot, err := s.sites.Find(m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -170,7 +172,7 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	effect.Prediction = predict(s, in)
 	at := s.learn(in, ex, m.policy(kind))
 	effect.Phi, effect.Epsilon = at.Trust, s.labels.FlipRate()
-	at.Key, at.Named, at.Body = key, m.seen.Key(ex.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
+	at.Key, at.Named, at.Body = key, m.seen.Key(ex.Body.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	s.sites.Add(at)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
 		s.refresh()

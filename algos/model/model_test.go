@@ -94,12 +94,12 @@ func TestCopiesDoNotTick(t *testing.T) {
 // Tenant, source and id name an event together, and do not run into each other.
 func TestWhatNamesAnEvent(t *testing.T) {
 	m := newModel(t, small)
-	body := model.Body{Message: &feature.Message{Body: []byte("hello")}}
+	message := &feature.Message{Body: []byte("hello")}
 	for i, ex := range []model.Example{
-		{ID: "a", Source: "b", Tenant: "c"}, {ID: "a", Source: "b", Tenant: "d"}, {ID: "a", Source: "d", Tenant: "c"},
-		{ID: "", Source: "ba", Tenant: "c"}, {ID: "ab", Source: "", Tenant: "c"}, {ID: "a", Source: "", Tenant: "cb"},
+		{ID: "a", Source: "b", Body: model.Body{Tenant: "c"}}, {ID: "a", Source: "b", Body: model.Body{Tenant: "d"}}, {ID: "a", Source: "d", Body: model.Body{Tenant: "c"}},
+		{ID: "", Source: "ba", Body: model.Body{Tenant: "c"}}, {ID: "ab", Source: "", Body: model.Body{Tenant: "c"}}, {ID: "a", Source: "", Body: model.Body{Tenant: "cb"}},
 	} {
-		ex.Body = body
+		ex.Body.Message = message
 		if effect, err := m.Apply(&ex); err != nil || effect.Duplicate {
 			t.Errorf("event %d: %+v, %v", i, effect, err)
 		}

@@ -31,8 +31,8 @@ func rings(n, flipped int, seed uint64) []model.Example {
 		if i >= flipped && r.IntN(2) == 0 {
 			spam = !spam
 		}
-		all[i] = model.Example{ID: fmt.Sprint("r", i), Source: []string{"desk", "trap"}[r.IntN(2)], Tenant: "t", Spam: spam,
-			Body: model.Body{Vector: []feature.Number{{Name: "a", Value: x[0]}, {Name: "b", Value: x[1]}, {Name: "c", Value: x[2]}}}}
+		all[i] = model.Example{ID: fmt.Sprint("r", i), Source: []string{"desk", "trap"}[r.IntN(2)], Spam: spam,
+			Body: model.Body{Tenant: "t", Vector: []feature.Number{{Name: "a", Value: x[0]}, {Name: "b", Value: x[1]}, {Name: "c", Value: x[2]}}}}
 	}
 	return all
 }

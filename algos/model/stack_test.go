@@ -36,8 +36,8 @@ func circles(n int, seed uint64) []Example {
 			spam = !spam
 		}
 		all[i] = Example{
-			ID: fmt.Sprint("c", i), Source: []string{"desk", "trap"}[i%2], Tenant: "t", Spam: spam,
-			Body: Body{Vector: []feature.Number{{Name: "a", Value: a}, {Name: "b", Value: b}, {Name: word, Value: 1}}},
+			ID: fmt.Sprint("c", i), Source: []string{"desk", "trap"}[i%2], Spam: spam,
+			Body: Body{Tenant: "t", Vector: []feature.Number{{Name: "a", Value: a}, {Name: "b", Value: b}, {Name: word, Value: 1}}},
 		}
 	}
 	return all

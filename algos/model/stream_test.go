@@ -38,7 +38,7 @@ func madeUp(n int, seed uint64) []model.Example {
 	all := make([]model.Example, n)
 	for i := range all {
 		spam := r.IntN(2) == 0
-		ex := model.Example{ID: fmt.Sprint("e", i), Source: "desk", Tenant: "t", Spam: spam}
+		ex := model.Example{ID: fmt.Sprint("e", i), Source: "desk", Spam: spam, Body: model.Body{Tenant: "t"}}
 		switch r.IntN(3) {
 		case 0:
 			text := words(spam)

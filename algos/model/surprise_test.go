@@ -22,7 +22,7 @@ func wordy(n, from int, vectors bool) []model.Example {
 	r := rand.New(rand.NewPCG(21, 22))
 	all := make([]model.Example, n)
 	for i := range all {
-		ex := model.Example{ID: strconv.Itoa(i), Source: "desk", Tenant: "t", Spam: r.IntN(2) == 0}
+		ex := model.Example{ID: strconv.Itoa(i), Source: "desk", Spam: r.IntN(2) == 0, Body: model.Body{Tenant: "t"}}
 		unheard := i >= from && i%3 == 0
 		var words []string
 		for range 20 + r.IntN(40) {

@@ -32,8 +32,8 @@ func letters(n int, seed uint64) []Example {
 		}
 		text := []byte(b.String())
 		all[i] = Example{
-			ID: fmt.Sprint("e", i), Source: "desk", Tenant: "t", Spam: spam,
-			Body: Body{Message: &feature.Message{Body: text, BodyBytes: len(text)}},
+			ID: fmt.Sprint("e", i), Source: "desk", Spam: spam,
+			Body: Body{Tenant: "t", Message: &feature.Message{Body: text, BodyBytes: len(text)}},
 		}
 	}
 	return all
@@ -69,7 +69,7 @@ func image(t testing.TB, m *Model) []byte {
 }
 
 func unlearn(id string, of Example) Example {
-	return Example{ID: id, Source: of.Source, Tenant: of.Tenant, Action: Unlearn, Of: of.ID, Body: of.Body}
+	return Example{ID: id, Source: of.Source, Action: Unlearn, Of: of.ID, Body: of.Body}
 }
 
 // Learn 2,000 events, unlearn 50 of the last 500: (Λ, η) are the prior and the
@@ -133,21 +133,21 @@ func TestWithdrawalsThatAreRefused(t *testing.T) {
 	other := unlearn("x", all[sites.Window+1])
 	other.Body = all[sites.Window+2].Body
 	stranger := unlearn("y", all[sites.Window+3])
-	stranger.Tenant = "another"
+	stranger.Body.Tenant = "another"
 	vector := unlearn("z", all[sites.Window+4])
-	vector.Body = Body{Vector: []feature.Number{{Name: "a", Value: 1}}}
+	vector.Body = Body{Tenant: "t", Vector: []feature.Number{{Name: "a", Value: 1}}}
 	was := image(t, m)
 	for _, c := range []struct {
 		name string
 		ex   Example
 		want string
 	}{
-		{"unknown", Example{ID: "a", Source: "desk", Tenant: "t", Action: Unlearn, Of: "nobody", Body: all[0].Body}, sites.ErrUnknown.Error()},
+		{"unknown", Example{ID: "a", Source: "desk", Action: Unlearn, Of: "nobody", Body: all[0].Body}, sites.ErrUnknown.Error()},
 		{"older than the window", unlearn("b", all[3]), sites.ErrUnknown.Error()},
 		{"twice", unlearn("c", all[sites.Window]), sites.ErrWithdrawn.Error()},
 		{"another body", other, sites.ErrOtherBody.Error()},
 		{"another tenant's", stranger, sites.ErrUnknown.Error()},
-		{"unknown action", Example{ID: "q", Tenant: "t", Action: 7, Of: "e9", Body: all[9].Body}, "action 7 is unknown"},
+		{"unknown action", Example{ID: "q", Action: 7, Of: "e9", Body: all[9].Body}, "action 7 is unknown"},
 		{"another kind of body", vector, sites.ErrUnknown.Error()},
 	} {
 		_, err := m.Apply(&c.ex)
@@ -197,7 +197,7 @@ func TestRelearnIsUnlearnAndLearn(t *testing.T) {
 			t.Fatalf("w[%d] is %v and %v", j, a[j], b[j])
 		}
 	}
-	if e, err := one.Apply(&Example{ID: "u2", Source: "desk", Tenant: "t", Action: Unlearn, Of: "again", Body: re.Body}); err != nil || e.Receipt.Spam != re.Spam {
+	if e, err := one.Apply(&Example{ID: "u2", Source: "desk", Action: Unlearn, Of: "again", Body: re.Body}); err != nil || e.Receipt.Spam != re.Spam {
 		t.Errorf("what was relearnt cannot be withdrawn: %+v, %v", e, err)
 	}
 }
@@ -254,7 +254,7 @@ func TestSkippedHeadersAreNotRead(t *testing.T) {
 	p := m.NewPredictor()
 	a, b := with("From a Mon\nreceived: by here\nto: bob\n"), with("From b Tue\nto: bob\nreceived: by there")
 	c := with("to: eve\n")
-	apply(t, m, Example{ID: "m", Tenant: "t", Spam: true, Body: a})
+	apply(t, m, Example{ID: "m", Spam: true, Body: a})
 	var got [3]Prediction
 	for i, body := range []Body{a, b, c} {
 		if got[i], err = p.Predict(&body); err != nil {

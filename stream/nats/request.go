@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"mime"
@@ -76,7 +77,9 @@ func decodeRequest(contentType string, data []byte, maxBatch int) (request, *Err
 	return request{}, badRequest("content type %q is not known; possible are %s", clip(kind), possibleTypes)
 }
 
+// single prepares e. A mail or text without JSON has the default tenant.
 func single(e *stream.Event) (request, *Error) {
+	e.Tenant = cmp.Or(e.Tenant, stream.DefaultName)
 	if err := prepare(e); err != nil {
 		return request{}, err
 	}

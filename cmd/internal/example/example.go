@@ -23,21 +23,22 @@ type Parsing struct {
 	Reason string // why
 }
 
-// Body returns b as a model takes it, and how a mail was parsed. A text is a message
-// without a head. The result may share b's memory. The only error is an unknown kind.
-func Body(b *stream.Body) (model.Body, Parsing, error) {
+// Body returns a tenant's b as a model takes it, and how a mail was parsed. A text is a
+// message without a head. The result may share b's memory. The only error is an unknown
+// kind.
+func Body(tenant string, b *stream.Body) (model.Body, Parsing, error) {
 	switch b.Kind {
 	case stream.Mail:
 		m := mail.Parse(b.Mail)
-		return model.Body{Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason}, nil
+		return model.Body{Tenant: tenant, Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason}, nil
 	case stream.Text:
-		return model.Body{Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}}, Parsing{}, nil
+		return model.Body{Tenant: tenant, Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}}, Parsing{}, nil
 	case stream.Vector:
 		v := make([]feature.Number, len(b.Vector)) // never nil: an empty vector is a body
 		for i, n := range b.Vector {
 			v[i] = feature.Number{Name: n.Name, Value: n.Value}
 		}
-		return model.Body{Vector: v}, Parsing{}, nil
+		return model.Body{Tenant: tenant, Vector: v}, Parsing{}, nil
 	}
 	return model.Body{}, Parsing{}, fmt.Errorf("body of kind %d: neither mail nor text nor vector", b.Kind)
 }
@@ -69,14 +70,13 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, ErrUnlabelled)
 	}
-	body, how, err := Body(&e.Body)
+	body, how, err := Body(e.Tenant, &e.Body)
 	if err != nil {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}
 	return model.Example{
 		ID:     e.ID,
 		Source: e.Source,
-		Tenant: e.Tenant,
 		Action: convert.Action(e.Action),
 		Of:     e.Of,
 		Spam:   e.Label == stream.Spam,

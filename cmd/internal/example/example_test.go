@@ -13,7 +13,7 @@ import (
 )
 
 func TestBodyOfText(t *testing.T) {
-	got, _, err := example.Body(&stream.Body{Kind: stream.Text, Text: "You won"})
+	got, _, err := example.Body("", &stream.Body{Kind: stream.Text, Text: "You won"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestBodyOfText(t *testing.T) {
 }
 
 func TestBodyOfVector(t *testing.T) {
-	got, _, err := example.Body(&stream.Body{Kind: stream.Vector, Vector: []stream.Number{{Name: "a", Value: 1}, {Name: "b", Value: -2}}})
+	got, _, err := example.Body("", &stream.Body{Kind: stream.Vector, Vector: []stream.Number{{Name: "a", Value: 1}, {Name: "b", Value: -2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestBodyOfVector(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Body (-want +got):\n%s", diff)
 	}
-	empty, _, err := example.Body(&stream.Body{Kind: stream.Vector})
+	empty, _, err := example.Body("", &stream.Body{Kind: stream.Vector})
 	if err != nil || empty.Vector == nil || empty.Message != nil {
 		t.Errorf("empty vector: Body = %+v, %v; want a vector of no numbers", empty, err)
 	}
@@ -43,7 +43,7 @@ func TestBodyOfVector(t *testing.T) {
 
 func TestBodyOfMail(t *testing.T) {
 	raw := "From: a@example.org\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n\r\nHello there\r\n"
-	got, how, err := example.Body(&stream.Body{Kind: stream.Mail, Mail: []byte(raw)})
+	got, how, err := example.Body("", &stream.Body{Kind: stream.Mail, Mail: []byte(raw)})
 	if err != nil || how.Raw {
 		t.Fatalf("Read: %+v, %v", how, err)
 	}
@@ -57,7 +57,7 @@ func TestBodyOfMail(t *testing.T) {
 
 // A mail without a subject is still a mail: its T starts with "subject: ".
 func TestMailWithoutSubjectIsNotText(t *testing.T) {
-	got, _, err := example.Body(&stream.Body{Kind: stream.Mail, Mail: []byte("From: a@example.org\r\n\r\nHello\r\n")})
+	got, _, err := example.Body("", &stream.Body{Kind: stream.Mail, Mail: []byte("From: a@example.org\r\n\r\nHello\r\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := model.Example{ID: "a1", Source: "abuse-desk", Tenant: "example.org", Spam: true,
-		Body: model.Body{Message: &feature.Message{Body: []byte("x"), BodyBytes: 1}}}
+	want := model.Example{ID: "a1", Source: "abuse-desk", Spam: true,
+		Body: model.Body{Tenant: "example.org", Message: &feature.Message{Body: []byte("x"), BodyBytes: 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Of (-want +got):\n%s", diff)
 	}

@@ -48,7 +48,7 @@ func mails(n int) (fields [][]string, bodies []string, spam []bool) {
 
 func mailOf(t *testing.T, fields []string, body string) model.Body {
 	t.Helper()
-	b, how, err := example.Body(&stream.Body{Kind: stream.Mail, Mail: []byte(strings.Join(fields, "") + "\r\n" + body)})
+	b, how, err := example.Body("", &stream.Body{Kind: stream.Mail, Mail: []byte(strings.Join(fields, "") + "\r\n" + body)})
 	if err != nil || how.Raw {
 		t.Fatal(err, how)
 	}
@@ -107,13 +107,13 @@ func TestMarksChangeNothing(t *testing.T) {
 		if p != q {
 			t.Fatalf("mail %d: without marks %+v, with marks %+v", i, p, q)
 		}
-		ex := model.Example{ID: fmt.Sprint(i), Source: "desk", Tenant: "t", Spam: spam[i], Body: a}
+		ex := model.Example{ID: fmt.Sprint(i), Source: "desk", Spam: spam[i], Body: a}
 		apply(plain, ex)
 		ex.Body = b
 		apply(with, ex)
 		if i%5 == 4 { // withdraw an earlier one, with other marks than it was learnt with
 			of := i - i%4
-			w := model.Example{ID: fmt.Sprint("u", i), Source: "desk", Tenant: "t", Action: model.Unlearn, Of: fmt.Sprint(of)}
+			w := model.Example{ID: fmt.Sprint("u", i), Source: "desk", Action: model.Unlearn, Of: fmt.Sprint(of)}
 			w.Body = mailOf(t, marked(r, fields[of]), bodies[of])
 			apply(plain, w)
 			w.Body = mailOf(t, marked(r, fields[of]), bodies[of])

@@ -44,7 +44,7 @@ func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.
 	for i := range n {
 		spam := random.IntN(2) == 1
 		body := stream.Body{Kind: stream.Vector}
-		example := model.Example{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t"}
+		example := model.Example{ID: fmt.Sprint("e", i), Source: "s", Body: model.Body{Tenant: "t"}}
 		for j, name := range noisy().Dense {
 			x := random.NormFloat64()
 			if j < 4 && spam {

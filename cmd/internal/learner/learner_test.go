@@ -174,8 +174,8 @@ func texts(t *testing.T, topic string, n int) ([]kafka.Record, *model.Model) {
 		records = append(records, textRecord(topic, i, spam == 1, b.String()))
 		body := []byte(b.String())
 		if _, err := m.Apply(&model.Example{
-			ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Spam: spam == 1,
-			Body: model.Body{Message: &feature.Message{Body: body, BodyBytes: len(body)}},
+			ID: fmt.Sprint("e", i), Source: "s", Spam: spam == 1,
+			Body: model.Body{Tenant: "t", Message: &feature.Message{Body: body, BodyBytes: len(body)}},
 		}); err != nil {
 			t.Fatal(err)
 		}

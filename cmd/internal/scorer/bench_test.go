@@ -56,7 +56,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 			b.Fatal(err)
 		}
 		echoed := time.Now()
-		body, _, err := example.Body(&stream.Body{Kind: stream.Mail, Mail: raw})
+		body, _, err := example.Body("", &stream.Body{Kind: stream.Mail, Mail: raw})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func taught(b *testing.B, n int) ([][]byte, *model.Model) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		body, _, err := example.Body(&item.Event.Body)
+		body, _, err := example.Body("", &item.Event.Body)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -162,8 +162,8 @@ func (l *teacher) learn(n int) {
 			text = fmt.Sprintf("claim prize %d now, you have won", i)
 		}
 		id := fmt.Sprintf("%d/%d", l.partition, i)
-		ex := model.Example{ID: id, Source: "test", Tenant: "test", Spam: i%2 == 0,
-			Body: model.Body{Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}}
+		ex := model.Example{ID: id, Source: "test", Spam: i%2 == 0,
+			Body: model.Body{Tenant: "test", Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}}
 		if _, err := l.model.Apply(&ex); err != nil {
 			l.t.Fatal(err)
 		}

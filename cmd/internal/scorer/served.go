@@ -96,7 +96,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		prediction, reasons, err := s.predict(&request.Body, explain)
+		prediction, reasons, err := s.predict(request, explain)
 		if err != nil {
 			return nil, place(err, i, len(requests))
 		}
@@ -123,9 +123,10 @@ func place(err error, i, n int) error {
 	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
 }
 
-// predict returns the pooled prediction of the partition models, with reasons if explain.
-func (s *served) predict(b *stream.Body, explain bool) (model.Prediction, []stream.Reason, error) {
-	body, _, err := example.Body(b)
+// predict returns the pooled prediction of the partition models for a request, with reasons
+// if explain.
+func (s *served) predict(request *stream.Event, explain bool) (model.Prediction, []stream.Reason, error) {
+	body, _, err := example.Body(request.Tenant, &request.Body)
 	if err != nil {
 		return model.Prediction{}, nil, err
 	}
