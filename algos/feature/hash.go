@@ -39,6 +39,9 @@ func NewHasher(tableBits int) *Hasher {
 	return &Hasher{shift: uint(64 - tableBits), present: make(bitmap, 1<<(tableBits-6))}
 }
 
+// TableBits returns the binary logarithm of the number of slots.
+func (h *Hasher) TableBits() int { return int(64 - h.shift) }
+
 // A bitmap is a set of indices, one bit each. For 2^18 slots it takes 32 KiB, which fit
 // into the L1 cache.
 type bitmap []uint64

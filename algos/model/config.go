@@ -28,6 +28,7 @@ type Config struct {
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
 	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
 	TextExperts     []string `json:"text_experts" each:"expert" some:"yes" shown:"full" help:"Experts that read mail and text: full, or lean for a third of the cost, or a list"`
+	PersonalExperts []string `json:"personal_experts,omitempty" shown:"none" each:"personal expert" help:"Experts that read as those of text_experts do, but learn each tenant's mail apart, for tenants that label the same mail differently. Recommended then: header-words,text-5grams,text-words, whose tables take 10 MiB. Possible"`
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`
 	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
@@ -151,6 +152,7 @@ func (c Config) filled() Config {
 	c.rename()
 	c.TextEnsembles, c.VectorEnsembles = inOrder(c.TextEnsembles), inOrder(c.VectorEnsembles)
 	c.TextExperts = slices.Clone(c.TextExperts)
+	c.PersonalExperts = append([]string{}, c.PersonalExperts...)
 	c.SkipHeaders = append([]string{}, c.SkipHeaders...)
 	for i, name := range c.SkipHeaders {
 		c.SkipHeaders[i] = strings.ToLower(name)
@@ -230,7 +232,7 @@ func (c Config) validate() error {
 }
 
 // JSON returns c in canonical form: every field filled in, names sorted where their
-// order means nothing. Equal configurations have equal bytes.
+// order means nothing. personal_experts is left out if it is empty. Equal configurations have equal bytes.
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {

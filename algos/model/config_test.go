@@ -85,7 +85,7 @@ func TestTableBitsAreTheHashers(t *testing.T) {
 // it is what New does.
 func TestFields(t *testing.T) {
 	texts := map[string]string{
-		"dense": "a,b", "text_experts": "text-words", "skip_headers": "received", "label_trust": "none", "trust_by": "all",
+		"dense": "a,b", "text_experts": "text-words", "personal_experts": "header-words", "skip_headers": "received", "label_trust": "none", "trust_by": "all",
 		"text_ensembles": "adaboost", "vector_ensembles": "viboost,bblr", "second_head": "0.99", "rebuild": "50",
 		"text_head.site": "jj", "vector_head.site": "exact-rvga", "alarms.drop": "0.3", "alarms.clear": "0.01",
 		"alarms.confirmed": "0.15", "alarms.flip_rate": "0.02", "alarms.covariate": "0.7", "alarms.concept": "30",

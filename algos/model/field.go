@@ -50,7 +50,8 @@ var fields = collect(reflect.TypeFor[Config](), "", nil)
 func collect(t reflect.Type, prefix string, index []int) (all []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		key, at := prefix+f.Tag.Get("json"), append(slices.Clone(index), i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		key, at := prefix+name, append(slices.Clone(index), i)
 		if f.Type.Kind() == reflect.Struct {
 			all = append(all, collect(f.Type, key+".", at)...)
 			continue
@@ -78,7 +79,8 @@ func collect(t reflect.Type, prefix string, index []int) (all []field) {
 
 // registries maps a tag each:"…" to the valid elements of a list.
 var registries = map[string]func() []string{
-	"expert": func() []string { return append([]string{text.Full, text.Lean}, text.Names()...) },
+	"expert":          func() []string { return append([]string{text.Full, text.Lean}, text.Names()...) },
+	"personal expert": text.CanBePersonal,
 	"ensemble": func() (names []string) {
 		for _, kind := range ensemble.Kinds() {
 			names = append(names, string(kind))

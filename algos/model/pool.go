@@ -48,7 +48,8 @@ func NewPool(models ...*Model) *Pool {
 	for _, m := range models {
 		p.predictors = append(p.predictors, m.NewPredictor())
 		p.alike = p.alike && m.cfg.SpamShare == first.SpamShare && m.cfg.TableBits == first.TableBits && slices.Equal(m.cfg.Dense, first.Dense) &&
-			slices.Equal(m.cfg.TextExperts, first.TextExperts) && slices.Equal(m.cfg.SkipHeaders, first.SkipHeaders)
+			slices.Equal(m.cfg.TextExperts, first.TextExperts) && slices.Equal(m.cfg.PersonalExperts, first.PersonalExperts) &&
+			slices.Equal(m.cfg.SkipHeaders, first.SkipHeaders)
 	}
 	return p
 }

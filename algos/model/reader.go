@@ -39,6 +39,7 @@ type features struct {
 type list struct {
 	*text.List
 	view *text.View
+	from *text.View // the view that view salts; nil: the list is read
 }
 
 // event returns the stack's inputs.
@@ -60,7 +61,11 @@ func newFeatures(s *spec) *features {
 		i := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads })
 		if i < 0 {
 			i = len(in.lists)
-			in.lists = append(in.lists, list{List: e.Reads, view: new(text.View)})
+			l := list{List: e.Reads, view: new(text.View)}
+			if j := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads.Salts }); j >= 0 {
+				l.from = in.lists[j].view
+			}
+			in.lists = append(in.lists, l)
 		}
 		in.views = append(in.views, in.lists[i].view)
 	}
@@ -110,14 +115,18 @@ func (r *reader) features(b *Body, s *submodel) *features {
 	if b.Message != nil {
 		r.text = b.Message.AppendT(r.text[:0])
 		r.header = b.Message.AppendH(r.header[:0], r.skip)
-		r.parts = text.Parts{Head: r.header, Text: r.text}
+		r.parts = text.Parts{Tenant: b.Tenant, Head: r.header, Text: r.text}
 		feature.Facts(in.facts[:], b.Message)
 	} else {
 		r.split(b.Vector, in)
 		r.parts = text.Parts{Numbers: r.hashed}
 	}
 	for i, l := range in.lists {
-		l.Read(r.hashers[l.Bits], l.view, &r.parts)
+		if h := r.hashers[l.Bits]; l.from != nil {
+			l.view.Salt(l.from, b.Tenant, h.TableBits())
+		} else {
+			l.Read(h, l.view, &r.parts)
+		}
 		if s != nil && s.experts != nil {
 			s.tables[i].Prefetch(l.view.Index) // loads while the next list is hashed
 		}

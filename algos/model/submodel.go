@@ -80,9 +80,14 @@ func newSpecs(cfg Config) (specs [kinds]*spec) {
 	return specs
 }
 
-// textExperts returns the experts of mail and text.
-func textExperts(cfg Config) (entries []*text.Entry) {
-	for _, name := range cfg.TextExperts {
+// textExperts returns the experts of mail and text, the personal ones last: a personal list
+// is made from the list that it salts.
+func textExperts(cfg Config) []*text.Entry {
+	return append(byName(cfg.TextExperts), text.Personal(byName(cfg.PersonalExperts))...)
+}
+
+func byName(names []string) (entries []*text.Entry) {
+	for _, name := range names {
 		entries = append(entries, text.ByName(name))
 	}
 	return entries

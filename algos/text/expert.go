@@ -44,6 +44,7 @@ type Score struct {
 
 // Parts are the parts of a body that lists read. Missing parts are empty.
 type Parts struct {
+	Tenant     string           // of the body; personal experts read it
 	Head, Text []byte           // H and T of a message (package feature): T begins with the subject, at most 8,000 bytes
 	Numbers    []feature.Number // of a vector: those with hashed names
 }
@@ -60,6 +61,10 @@ type View struct {
 type List struct {
 	Bits int // added to the configured table bits
 	Read func(h *feature.Hasher, v *View, p *Parts)
+
+	// Salts is nil except in a personal expert's list: Read's View is that of Salts after
+	// [View.Salt].
+	Salts *List
 }
 
 // How many bytes of T some lists read.
@@ -71,17 +76,17 @@ const (
 
 // The lists of the nine experts and of those that read the same.
 var (
-	headerWords    = &List{0, func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
-	header5Grams   = &List{0, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Head, 5) }}
-	textWords      = &List{1, func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
-	text3Grams     = &List{0, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 3) }}
-	text4Grams     = &List{1, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 4) }}
-	text5Grams     = &List{1, func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
-	openingStrings = &List{0, func(h *feature.Hasher, v *View, p *Parts) {
+	headerWords    = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
+	header5Grams   = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Head, 5) }}
+	textWords      = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
+	text3Grams     = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 3) }}
+	text4Grams     = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 4) }}
+	text5Grams     = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
+	openingStrings = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
 		v.Bytes = feature.Lower(v.Bytes[:0], p.Text[:min(len(p.Text), stringBytes)])
 		v.Index = h.Strings(v.Index[:0], v.Bytes, longestString)
 	}}
-	wordsByLength = &List{0, func(h *feature.Hasher, v *View, p *Parts) {
+	wordsByLength = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
 		v.Bytes = p.Text[:min(len(p.Text), lengthBytes)]
 		v.Index = h.WordsByLength(v.Index[:0], v.Bytes, len(p.Text))
 	}}
@@ -89,12 +94,12 @@ var (
 
 // The lists of the lean experts and of vectors.
 var (
-	leanWords    = &List{0, textWords.Read}
-	lean5Grams   = &List{0, text5Grams.Read}
-	openingGrams = &List{0, func(h *feature.Hasher, v *View, p *Parts) {
+	leanWords    = &List{Bits: 0, Read: textWords.Read}
+	lean5Grams   = &List{Bits: 0, Read: text5Grams.Read}
+	openingGrams = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
 		v.grams(h, p.Text[:min(len(p.Text), openingBytes)], 4)
 	}}
-	numbers = &List{0, func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
+	numbers = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
 )
 
 func (v *View) words(h *feature.Hasher, part []byte) {
@@ -126,6 +131,10 @@ type Entry struct {
 	// Counts: Learn returns a weight for Withdraw. The model stores it for each event
 	// that can be withdrawn.
 	Counts bool
+
+	// CanBePersonal: features meet in the table only, so that [Personal] can separate those
+	// of tenants.
+	CanBePersonal bool
 
 	// Mean and Variance are the prior of an opinion's weight in the head, times the number
 	// of opinions.
@@ -232,7 +241,7 @@ func adaGrad(name string, reads *List, input string, cfg AdaGradConfig) *Entry {
 	return &Entry{
 		Name: name, Reads: reads, Inputs: []Input{{Name: input, Opinion: true}},
 		New:  func(table Column) Expert { return NewAdaGrad(table, cfg) },
-		Size: AdaGradSize, Mean: opinionMean, Variance: opinionVariance,
+		Size: AdaGradSize, CanBePersonal: true, Mean: opinionMean, Variance: opinionVariance,
 	}
 }
 
@@ -241,7 +250,7 @@ func naiveBayes(name string, reads *List, input string, cfg NaiveBayesConfig) *E
 	return &Entry{
 		Name: name, Reads: reads, Inputs: inputs[:cfg.Inputs],
 		New:  func(table Column) Expert { return NewNaiveBayes(table, cfg) },
-		Size: NaiveBayesSize, Surprise: cfg.Surprise, Counts: true, Mean: opinionMean, Variance: opinionVariance,
+		Size: NaiveBayesSize, Surprise: cfg.Surprise, Counts: true, CanBePersonal: true, Mean: opinionMean, Variance: opinionVariance,
 	}
 }
 
@@ -283,6 +292,16 @@ func Names() (all []string) {
 		all = append(all, e.Name)
 	}
 	return all
+}
+
+// CanBePersonal returns the names of the experts that can be personal.
+func CanBePersonal() (names []string) {
+	for _, e := range Messages {
+		if e.CanBePersonal {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // ByName returns the entry of an expert that reads mail and text, nil if there is none.
