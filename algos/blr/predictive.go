@@ -38,7 +38,8 @@ import (
 //
 // for m ≤ a/2; above, (1) leads back to it. At most 66 nodes.
 //
-// MEASURED.md has its cost.
+// It takes some 130 ns for a ≤ ½, 210 at a = 1, 350 at 6, and up to 900 above, where
+// Moderate takes 5.
 func Predictive(m, a float64) float64 {
 	switch {
 	case m != m || a != a:

@@ -166,7 +166,7 @@ func average(answers []answer) Prediction {
 		mean += float64(part * a.Mean)
 		variance += float64(part * a.Variance)
 	}
-	return expect(mean, variance)
+	return Expect(mean, variance)
 }
 
 // averageContributions averages the contributions by name.

@@ -21,6 +21,9 @@
 // [Partitions] splits a stream into partitions. It compares poolings of their models
 // with one model of the whole stream.
 //
+// [Coverage] asks how often the 90 % interval holds the true probability, on simulated
+// streams where it is known.
+//
 // A measurement, in a few lines:
 //
 //	hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --report page/
