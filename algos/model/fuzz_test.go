@@ -84,7 +84,7 @@ func FuzzRestore(f *testing.F) {
 		add(b, none, none)
 	}
 	// What TestRestoreRefusesWhatNobodyLearnt is about, by the drawings of the bytes.
-	const dim = 6
+	const dim = 9
 	const columns, head = 24 + 8 + 2*32, 24 + 8 + 2*32 + 8 + 16*2
 	const eta, precision = head + 88 + 16*dim, head + 88 + 32*dim
 	const noise = 8 + 8 + 88 + 32*dim + 8*dim*(dim+1) + 8

@@ -59,7 +59,7 @@ func overwrite(t *testing.T, p part, words map[int]uint64) {
 // go on to bytes that are refused.
 func TestRestoreRefusesWhatNobodyLearnt(t *testing.T) {
 	huge := math.Float64bits(1e308)
-	const dim = 6
+	const dim = 9
 	const eta, precision = 88 + 16*dim, 88 + 32*dim
 	const covariance = precision + 4*dim*(dim+1)
 	for _, c := range []struct {
@@ -170,7 +170,7 @@ func sealed(section [sectionCount][]byte) []byte {
 }
 
 // What a configuration promises is not allocated before the bytes bear it out: here
-// 4,096 dense inputs, for which a head takes 190 MB, around a head of four; and text,
+// 4,096 dense inputs, for which a head takes 190 MB, around a head of seven; and text,
 // of whose sites there is one.
 func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 	cfg := Config{TableBits: 8, Alarms: Alarms{Off: true}, VectorEnsembles: []string{}, SecondHead: 0.99}
@@ -179,7 +179,7 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 	}
 	few := newOf(t, Config{TableBits: 8, Alarms: Alarms{Off: true}})
 	apply(t, few, circles(1, 1)...)
-	ring, columns := sites.New(sites.Shape{Inputs: MaxDense + 4, Stacker: 3, Second: true, Counters: 1}), feature.NewStandardiser(MaxDense)
+	ring, columns := sites.New(sites.Shape{Inputs: MaxDense + 7, Stacker: 3, Second: true, Counters: 1}), feature.NewStandardiser(MaxDense)
 	ring.Add(sites.Site{Head: blr.Record{Y: 1, Phi: 1}})
 	columns.Observe(make([]float64, MaxDense))
 	section, err := split(image(t, newOf(t, cfg)))
@@ -209,7 +209,7 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 		if most := uint64(20*len(b) + 1<<16); after.TotalAlloc-before.TotalAlloc > most {
 			t.Errorf("%s: %d bytes allocate %d, want at most %d (error %v)", name, len(b), after.TotalAlloc-before.TotalAlloc, most, err)
 		}
-		if wrong := name != "one text"; (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "a head of 4 inputs, want 4100") {
+		if wrong := name != "one text"; (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "a head of 7 inputs, want 4103") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -23,6 +23,10 @@ func TestInputsAreThese(t *testing.T) {
 		}
 		return dst
 	}
+	var names []input
+	for _, name := range []string{"", " (naive Bayes)", " (naive Bayes), loudest", " (naive Bayes), difference of rates", ", damped"} {
+		names = append(names, input{"hashed names" + name, 0.16, 0.08})
+	}
 	for _, tt := range []struct {
 		name string
 		cfg  Config
@@ -40,11 +44,11 @@ func TestInputsAreThese(t *testing.T) {
 				input{"text words", 0, 0.01}, input{"text words", 0, 0.01},
 				input{"text bytes", 0, 0.01}, input{"text bytes, mean", 0, 0.01}, input{"text bytes", 0, 0.01}, input{"text bytes, mean", 0, 0.01})},
 		{"vector", Config{}, ofVector, []input{
-			{"bias", 0, 0.3}, {"hashed names", 0.4, 0.2}, {"hashed names (naive Bayes)", 0.4, 0.2}, {"count of hashed names", 0, 0.3},
+			{"bias", 0, 0.3}, names[0], names[1], names[2], names[3], names[4], {"count of hashed names", 0, 0.3},
 		}},
 		{"dense", Config{Dense: []string{"b", "a"}}, ofVector, []input{
 			{"bias", 0, 0.3}, {"a", 0, 0.3}, {"b", 0, 0.3},
-			{"hashed names", 0.4, 0.2}, {"hashed names (naive Bayes)", 0.4, 0.2}, {"count of hashed names", 0, 0.3},
+			names[0], names[1], names[2], names[3], names[4], {"count of hashed names", 0, 0.3},
 		}},
 	} {
 		l := newOf(t, tt.cfg).specs[tt.kind].layout

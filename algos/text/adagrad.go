@@ -22,6 +22,10 @@ type AdaGradConfig struct {
 	Rate   float64
 	Root   bool // the input is scaled by the root of the known share of features, not by the share
 	Robust bool // a doubtful label moves new weights less
+
+	// Damp divides s and the gradient of n features by n^Damp, so that among many features
+	// each says less.
+	Damp float64
 }
 
 // An AdaGrad is a logistic regression over hashed features with a step size per weight. A
@@ -48,7 +52,15 @@ func (e *AdaGrad) Score(f *View) Score {
 		s, known = e.sum(f.Sparse)
 		known = float64(known * n)
 	}
-	return e.scored(s, known, n)
+	return e.scored(float64(s*e.damp(n)), known, n)
+}
+
+// damp returns n^−Damp.
+func (e *AdaGrad) damp(n float64) float64 {
+	if e.cfg.Damp == 0 {
+		return 1
+	}
+	return logistic.Exp(-float64(e.cfg.Damp * logistic.Log(n)))
 }
 
 // scored scales the log-odds s of n features. known of them were seen before.
@@ -86,7 +98,7 @@ func (e *AdaGrad) Pool(like []Expert, f *View) Score {
 		s += float64(sum / total * u)
 		known += float64(u * u)
 	}
-	return e.scored(s, float64(known*n), n)
+	return e.scored(float64(s*e.damp(n)), float64(known*n), n)
 }
 
 // sumBinary returns Σw_i and the number of features seen before.
@@ -123,6 +135,7 @@ func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted floa
 	if spam {
 		slope = -logistic.Sigmoid(-was.LogOdds)
 	}
+	slope *= e.damp(float64(len(f.Index)))
 	certain := float32(1)
 	if e.cfg.Robust {
 		if certain = float32(2*ω - 1); !(certain > 0) {

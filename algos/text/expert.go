@@ -220,8 +220,9 @@ var Messages = []*Entry{
 // Vectors registers the experts that read the hashed names of vectors. A model has all
 // of them.
 var Vectors = []*Entry{
-	adaGrad("names", numbers, "hashed names", AdaGradConfig{Rate: 1, Root: true}),
-	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}),
+	adaGrad("names", numbers, "hashed names", AdaGradConfig{Rate: 1}),
+	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)", NaiveBayesConfig{Shrinkage: 2, Margin: 7, Inputs: 3, Surprise: true}),
+	adaGrad("names-damped", numbers, "hashed names, damped", AdaGradConfig{Rate: 1, Damp: 0.2}),
 }
 
 // The prior of an opinion's weight. A prior around the mean of the k opinions makes a head

@@ -421,3 +421,52 @@ func BenchmarkExpert(b *testing.B) {
 		})
 	}
 }
+
+// An AdaGrad with Damp, step by step and in plain words: s = Σ w·u/n^.2 with u = value or
+// 1/√n, so Σ w/n^.7 for names alone; g = (σ(s) − y)·ω·u/n^.2.
+func TestAdaGradDamps(t *testing.T) {
+	const rate, damp = 1, 0.2
+	r := rand.New(rand.NewPCG(3, 17))
+	for _, binary := range []bool{true, false} {
+		e := text.NewAdaGrad(text.NewColumn(8), text.AdaGradConfig{Rate: rate, Damp: damp})
+		w, g := map[uint32]float64{}, map[uint32]float64{}
+		for event := range 400 {
+			v := &text.View{}
+			n := 1 + r.IntN(30)
+			for _, i := range r.Perm(256)[:n] {
+				v.Index = append(v.Index, uint32(i))
+				if !binary {
+					v.Value = append(v.Value, r.NormFloat64()/math.Sqrt(float64(n)))
+				}
+			}
+			u := func(k int) float64 {
+				if binary {
+					return math.Pow(float64(n), -0.7)
+				}
+				return v.Value[k] * math.Pow(float64(n), -damp)
+			}
+			s := 0.0
+			for k, i := range v.Index {
+				s += w[i] * u(k)
+			}
+			was := e.Score(v)
+			if math.Abs(was.LogOdds-s) > 1e-4*(1+math.Abs(s)) { // weights are float32
+				t.Fatalf("binary %v, event %d: s = %v, want %v", binary, event, was.LogOdds, s)
+			}
+			if pooled := e.Pool([]text.Expert{e}, v); math.Abs(pooled.LogOdds-was.LogOdds) > 1e-9*(1+math.Abs(s)) {
+				t.Fatalf("binary %v, event %d: pooled alone s = %v, want %v", binary, event, pooled.LogOdds, was.LogOdds)
+			}
+			spam, ω := r.IntN(2) == 0, 0.5+r.Float64()/2
+			y := 0.0
+			if spam {
+				y = 1
+			}
+			for k, i := range v.Index {
+				step := ω * (1/(1+math.Exp(-s)) - y) * u(k)
+				g[i] += step * step
+				w[i] -= rate * step / math.Sqrt(g[i]+1e-6)
+			}
+			e.Learn(v, was, spam, ω)
+		}
+	}
+}
