@@ -83,11 +83,16 @@ func (h *Hasher) Grams(dst []uint32, text []byte, n int) []uint32 {
 	if n < 1 || n > 8 {
 		panic(fmt.Sprintf("feature: %d-grams", n))
 	}
-	if len(text) < n {
+	h.folded = appendLower(h.folded[:0], text)
+	return h.grams(dst, len(text), n)
+}
+
+// grams is Grams of the first length bytes of h.folded, which has wordLoad more.
+func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
+	if length < n {
 		return dst
 	}
-	h.folded = appendLower(h.folded[:0], text)
-	start, grams := len(dst), len(text)-n+1
+	start, grams := len(dst), length-n+1
 	dst = slices.Grow(dst, grams)
 	index := dst[start : start+grams]
 	salt, drop, shift := uint64(n)<<59, uint(64-8*n), h.shift

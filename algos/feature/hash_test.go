@@ -186,6 +186,9 @@ func TestScratchDoesNotLeak(t *testing.T) {
 		if got, want := used.Grams(nil, text, 4), fresh.Grams(nil, text, 4); !slices.Equal(got, want) {
 			t.Fatalf("message %d: %v, a new Hasher says %v", k, got, want)
 		}
+		if got, want := used.Shapes(nil, text, 5), fresh.Shapes(nil, text, 5); !slices.Equal(got, want) {
+			t.Fatalf("message %d: %v, a new Hasher says %v", k, got, want)
+		}
 		var a, b Sparse
 		numbers := []Number{{"a", 1}, {fmt.Sprint("b", k), -2}, {"c", 0}}
 		used.Numbers(&a, numbers)
@@ -261,8 +264,8 @@ func TestIndicesStay(t *testing.T) {
 	h := NewHasher(18)
 	var s Sparse
 	h.Numbers(&s, []Number{{"word", 1}})
-	got := fmt.Sprint(h.Words(nil, []byte("Hello, wörld")), h.Grams(nil, []byte("Hello!"), 5), h.Grams(nil, []byte("Hell"), 4), s.Index)
-	if want := "[86236 246559 161916] [187496 221016] [38084] [10915]"; got != want {
+	got := fmt.Sprint(h.Words(nil, []byte("Hello, wörld")), h.Grams(nil, []byte("Hello!"), 5), h.Grams(nil, []byte("Hell"), 4), s.Index, h.Shapes(nil, []byte("Hello! 1"), 5))
+	if want := "[86236 246559 161916] [187496 221016] [38084] [10915] [24347 185747]"; got != want {
 		t.Errorf("indices %s, want %s", got, want)
 	}
 }
@@ -283,6 +286,9 @@ func FuzzFeatures(f *testing.F) {
 			}
 			if got, want := h.Grams(nil, text, n), plainGramIndices(text, n, tableBits); !slices.Equal(got, want) {
 				t.Errorf("%d-grams of %q in 2^%d slots: %v, the plain way %v", n, text, tableBits, got, want)
+			}
+			if got, want := h.Shapes(nil, text, n), plainShapeIndices(text, n, tableBits); !slices.Equal(got, want) {
+				t.Errorf("%d-grams of the shape of %q in 2^%d slots: %v, the plain way %v", n, text, tableBits, got, want)
 			}
 			if slices.ContainsFunc(h.present, func(word uint64) bool { return word != 0 }) {
 				t.Fatalf("%q: indices are left in the scratch for 2^%d slots", text, tableBits)

@@ -76,12 +76,15 @@ const (
 
 // The lists of the nine experts and of those that read the same.
 var (
-	headerWords    = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
-	header5Grams   = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Head, 5) }}
-	textWords      = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
-	text3Grams     = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 3) }}
-	text4Grams     = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 4) }}
-	text5Grams     = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
+	headerWords  = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
+	header5Grams = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Head, 5) }}
+	textWords    = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
+	text3Grams   = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 3) }}
+	text4Grams   = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 4) }}
+	text5Grams   = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
+	textShapes   = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
+		v.Index, v.Bytes = h.Shapes(v.Index[:0], p.Text, 5), p.Text
+	}}
 	openingStrings = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
 		v.Bytes = feature.Lower(v.Bytes[:0], p.Text[:min(len(p.Text), stringBytes)])
 		v.Index = h.Strings(v.Index[:0], v.Bytes, longestString)
@@ -185,6 +188,7 @@ const (
 	WordsByLength     = "words-by-length"
 	HeaderWordsRobust = "header-words-robust"
 	Text5GramsRobust  = "text-5grams-robust"
+	TextShapes        = "text-shapes"
 
 	LeanHeaderWords = "lean-header-words"
 	LeanText5Grams  = "lean-text-5grams"
@@ -210,6 +214,7 @@ var Messages = []*Entry{
 	full(adaGrad(WordsByLength, wordsByLength, "words by length of text", AdaGradConfig{Rate: 1})),
 	full(adaGrad(HeaderWordsRobust, headerWords, "header words (robust)", AdaGradConfig{Rate: 1, Robust: true})),
 	full(adaGrad(Text5GramsRobust, text5Grams, "text 5-grams (robust)", AdaGradConfig{Rate: 1, Robust: true})),
+	full(adaGrad(TextShapes, textShapes, "text shapes", AdaGradConfig{Rate: 1})),
 
 	adaGrad(LeanHeaderWords, headerWords, "header words", AdaGradConfig{Rate: 1, Root: true}),
 	adaGrad(LeanText5Grams, lean5Grams, "text 5-grams", AdaGradConfig{Rate: 0.5, Root: true}),
@@ -275,7 +280,7 @@ func Set(name string) []string {
 	case Full:
 		return []string{
 			HeaderWords, Text4GramsBayes, TextWordsBayes, Text5Grams, TextWords, TextWordsRobust, Text3Grams, Header5Grams, TextBytes,
-			WordsByLength, HeaderWordsRobust, Text5GramsRobust,
+			WordsByLength, HeaderWordsRobust, Text5GramsRobust, TextShapes,
 		}
 	case Lean:
 		return []string{LeanHeaderWords, LeanText5Grams, LeanTextWords, LeanOpening}
