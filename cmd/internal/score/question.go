@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
@@ -21,6 +22,23 @@ type question struct {
 	place       string // the file, or where in the file
 	body        []byte
 	contentType string
+}
+
+// of returns q, a mail or a text, as an event in JSON, which can name a tenant.
+func (q question) of(tenant string) (question, error) {
+	e := stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Mail, Mail: q.body}}
+	if q.contentType == nats.TypeText {
+		if !utf8.Valid(q.body) { // JSON would replace its bytes
+			return q, skipped("the text is not UTF-8")
+		}
+		e.Body = stream.Body{Kind: stream.Text, Text: string(q.body)}
+	}
+	var err error
+	if q.body, err = e.AppendJSON(nil); err != nil {
+		return q, &skippedError{err}
+	}
+	q.contentType = nats.TypeJSON
+	return q, nil
 }
 
 // nothing says what it means that a file is empty.

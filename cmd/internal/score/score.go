@@ -24,6 +24,7 @@ type Command struct {
 
 	Format   string `help:"mail, text (a file is one text) or jsonl (one event per line)." enum:"mail,text,jsonl" default:"mail" env:"HAMLET_SCORE_FORMAT"`
 	Text     bool   `help:"The same as --format text." env:"-"`
+	Tenant   string `help:"Whose mail it is; events in JSON say it themselves. Empty means default." env:"HAMLET_SCORE_TENANT"`
 	Reasons  int    `help:"How many reasons to print for people." default:"3"`
 	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, model; or file and error."`
 	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. With several messages: 0 if any is spam, else 2 if any is unsure."`
@@ -110,6 +111,9 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err := cli.NotNegative("--reasons", c.Reasons); err != nil {
 		return "", err
 	}
+	if c.Tenant != "" && c.Format == "jsonl" {
+		return "", cli.Usagef("--tenant and --format jsonl: an event in JSON has a tenant of its own")
+	}
 	cfg, err := c.NATSAccess.Config(c.Server, "hamlet-score", nil)
 	if err != nil {
 		return "", err
@@ -128,6 +132,9 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	}
 	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons}
 	for q, err := range questions(c.Files, c.Format, stdin) {
+		if err == nil && c.Tenant != "" {
+			q, err = q.of(c.Tenant)
+		}
 		if err == nil {
 			var verdict stream.Verdict
 			if verdict, err = c.ask(ctx, client, q); err == nil {

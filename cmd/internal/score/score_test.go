@@ -37,7 +37,7 @@ func (w wordy) Score(_ context.Context, requests []*stream.Event, explain bool) 
 		switch {
 		case strings.Contains(body, "refuse"):
 			return nil, &nats.Error{Code: nats.CodeBadRequest, Text: "refused: too rude"}
-		case strings.Contains(body, "prize"):
+		case strings.Contains(body, "prize"), r.Tenant == "eve":
 			v.P, v.Interval = 0.97, [2]float64{0.8, 0.99}
 		case strings.Contains(body, "perhaps"):
 			v.P, v.Interval = 0.7, [2]float64{0.3, 0.9}
@@ -194,6 +194,10 @@ func TestEverySource(t *testing.T) {
 		{"stdin", letter("prize"), []string{"-"}, []string{"spam standard input"}, ""},
 		{"text", "", []string{"--text", text}, []string{"spam text"}, ""},
 		{"text on stdin", "a prize", []string{"--format", "text", "-"}, []string{"spam standard input"}, ""},
+		{"mail of a tenant", "", []string{"--tenant", "eve", dir + "/folder/one"}, []string{"spam folder/one"}, ""},
+		{"mail of nobody", "", []string{dir + "/folder/one"}, []string{"ham folder/one"}, ""},
+		{"text of a tenant", "a cat", []string{"--text", "--tenant", "eve", "-"}, []string{"spam standard input"}, ""},
+		{"text of a tenant, not UTF-8", "a \xff", []string{"--text", "--tenant", "eve", "-"}, []string{"error standard input"}, "not UTF-8"},
 		{"a long line", "", []string{"--format", "jsonl", long}, []string{"spam long:1", "error long:2", "ham long:3", "spam long:4"}, "more than"},
 		{"jsonl", "", []string{"--format", "jsonl", jsonl}, []string{"spam requests:1", "error requests:3", "ham requests:4"}, `"txet"`},
 		{"refused", "", []string{dir + "/folder/one", write(t, dir+"/rude", letter("refuse"))}, []string{"ham folder/one", "error rude"}, "rude: refused: too rude"},
@@ -278,6 +282,7 @@ func TestMistakes(t *testing.T) {
 		{"array in jsonl", []string{"--server", server, "--format", "jsonl", write(t, dir+"/array", "[]\n")}, []string{"array:1", "one event a line"}},
 		{"a folder as text", []string{"--server", server, "--text", dir}, []string{"cannot be read", "directory"}},
 		{"two formats", []string{"--server", server, "--text", "--format", "jsonl", "-"}, []string{"contradict"}},
+		{"tenant twice", []string{"--server", server, "--tenant", "eve", "--format", "jsonl", "-"}, []string{"--tenant", "of its own"}},
 		{"several", []string{"--server", server, dir + "/missing", dir + "/gone"}, []string{"2 of 2", "missing"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
