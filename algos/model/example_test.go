@@ -47,5 +47,5 @@ func Example() {
 	}
 	lo, _ := p.Interval(1.645)
 	fmt.Printf("after %d events: spam %v, surely %v; first of all: %s\n", m.Events(), p.P() > 0.5, lo > 0.5, reasons[0].Name)
-	// Output: after 100 events: spam true, surely true; first of all: text bytes
+	// Output: after 100 events: spam true, surely true; first of all: text words (naive Bayes), loudest
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"hamlet/algos/feature"
+	"hamlet/algos/internal/logistic"
 	"hamlet/algos/text"
 )
 
@@ -134,7 +135,9 @@ func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 		for j, input := range e.Inputs {
 			g := group{
 				names: []string{input.Name}, variance: other, expert: true, witness: e.Witness && input.Opinion,
-				fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.scores[k].Inputs[j] },
+				fill: func(dst []float64, in *features, s *submodel) {
+					dst[0] = float64(early(e.EarlyGain, s) * in.scores[k].Inputs[j])
+				},
 			}
 			if input.Opinion {
 				g.mean, g.variance = e.Mean/opinions, e.Variance/opinions
@@ -143,6 +146,20 @@ func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 		}
 	}
 	return groups
+}
+
+// earlyEvents is the number of events in which the part of an expert's input that is only
+// for the start falls by 1/e. From lateEvents on it is less than half of 1's last bit, for
+// gains below e⁴.
+const earlyEvents, lateEvents = 30, 41 * earlyEvents
+
+// early returns the factor 1 + gain·e^(−t/30) of an expert's input, with t the events that s
+// has learnt; 1 if s is nil.
+func early(gain float64, s *submodel) float64 {
+	if gain == 0 || s == nil || s.events >= lateEvents {
+		return 1
+	}
+	return 1 + float64(gain*logistic.Exp(-float64(s.events)/earlyEvents))
 }
 
 // A prior is N(mean, diag(1/precision)) over a head's inputs.

@@ -207,13 +207,62 @@ func TestWitnesses(t *testing.T) {
 			sum, n := 0.0, 0.0
 			for k, e := range s.entries {
 				for j := range e.Inputs {
-					sum += in.scores[k].Inputs[j]
+					sum += early(e.EarlyGain, s) * in.scores[k].Inputs[j]
 					n++
 				}
 			}
 			want := (1-share)*in.head.LogOdds + share*sum/n
 			if got := s.layout.witness(in); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
 				t.Errorf("%s: log-odds %v, want %v", set, got, want)
+			}
+		}
+	}
+}
+
+// An input starts at 1 + gain times the expert's answer and ends at the answer, to the bit.
+func TestEarlyGain(t *testing.T) {
+	for events := range uint64(2000) {
+		s := &submodel{events: events}
+		got, want := early(2, s), 1+2*math.Exp(-float64(events)/30)
+		if math.Abs(got-want) > 1e-15*want {
+			t.Fatalf("after %d events the factor is %v, want %v", events, got, want)
+		}
+		if events > 0 && got > early(2, &submodel{events: events - 1}) {
+			t.Fatalf("after event %d the factor grows", events)
+		}
+		if early(0, s) != 1 {
+			t.Fatalf("without a gain the factor is %v", early(0, s))
+		}
+	}
+	if late := early(2, &submodel{events: lateEvents}); late != 1 || early(2, nil) != 1 {
+		t.Errorf("late the factor is %v, without events %v; want 1", late, early(2, nil))
+	}
+	if just := 1 + math.Exp(4)*math.Exp(-float64(lateEvents)/earlyEvents); just != 1 {
+		t.Errorf("at event %d the factor jumps from %v", lateEvents, just)
+	}
+
+	// The head reads the answer times the factor; its products and lean experts do not.
+	for _, tt := range []struct {
+		set  string
+		gain float64
+	}{{text.TextWords, 2}, {text.LeanTextWords, 0}} {
+		m := newOf(t, Config{TableBits: 8, TextExperts: []string{tt.set}})
+		events := letters(12, 1)
+		apply(t, m, events[:10]...)
+		body := &events[11].Body
+		s := m.submodel(body)
+		in := m.NewPredictor().reader.read(body, s)
+		answer := in.scores[0].Inputs[0]
+		if answer == 0 {
+			t.Fatalf("%s: the expert says nothing", tt.set)
+		}
+		if want := answer * (1 + tt.gain*math.Exp(-10./30)); math.Abs(in.x[1]-want) > 1e-14*math.Abs(want) {
+			t.Errorf("%s: the head reads %v, want %v", tt.set, in.x[1], want)
+		}
+		if tt.gain != 0 {
+			html := in.facts[feature.FactHTML]
+			if d := s.layout.dim(); in.x[d-2] != html*answer {
+				t.Errorf("%s: the product with HTML is %v, want %v", tt.set, in.x[d-2], html*answer)
 			}
 		}
 	}

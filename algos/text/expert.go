@@ -146,6 +146,9 @@ type Entry struct {
 	// Crossed: the head also has the products of the expert's inputs with two facts.
 	Crossed bool
 
+	// EarlyGain is how much larger the head's input is while few events have been learnt.
+	EarlyGain float64
+
 	// Witness: the trust of a label depends on the expert's inputs and not only on the
 	// head.
 	Witness bool
@@ -237,9 +240,13 @@ const (
 	fullMean, fullVariance       = 1.2, 0.25
 )
 
+// fullGain is the full set's EarlyGain. After few messages an expert knows few features and
+// says too little: the scale of its answer is right only later. (MEASURED.md)
+const fullGain = 2
+
 // full completes the entry of an expert of the full set.
 func full(e *Entry) *Entry {
-	e.Mean, e.Variance, e.Crossed, e.Witness = fullMean, fullVariance, true, true
+	e.Mean, e.Variance, e.Crossed, e.Witness, e.EarlyGain = fullMean, fullVariance, true, true, fullGain
 	return e
 }
 
