@@ -24,7 +24,9 @@ type Adoption struct {
 // an error that names them, and m is unchanged. A shorter DuplicateWindow keeps the latest
 // events; a longer one cannot recover older ones.
 func (m *Model) Adopt(cfg Config) error {
-	cfg = cfg.filled()
+	if cfg = cfg.filled(); cfg.frozen == nil && cfg.Frozen == m.cfg.Frozen {
+		cfg.frozen = m.cfg.frozen
+	}
 	if err := cfg.validate(); err != nil {
 		return fmt.Errorf("adopt configuration: %w", err)
 	}

@@ -17,15 +17,16 @@ import (
 
 // A model's bytes, version 5, little endian:
 //
-//	header, 120 bytes
+//	header, 128 bytes
 //	   0  "hamletPM"
 //	   8  uint32 version = 5
-//	  12  uint32 number of sections = 12
+//	  12  uint32 number of sections = 13
 //	  16  uint64 length of each section; 0: section absent
-//	 112  uint64 xxhash64 of bytes 0 to 111
+//	 120  uint64 xxhash64 of bytes 0 to 119
 //	sections, in this order, without gaps
 //	  text tables     each text expert's, in the order of the configuration
 //	  vector tables   AdaGrad's and naive Bayes'; absent before the first hashed name
+//	  frozen expert   its bytes as drawn in text/frozen.go, whose SHA-256 is in the configuration; absent without one
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
 //	  text sites      the last events' sites, as drawn in package sites
 //	  vector sites    the same
@@ -61,13 +62,14 @@ const (
 // The section numbers. A constant of a sub-model is the number for text; vectors have the next.
 const (
 	sectionTables   = 0
-	sectionSeen     = 2
-	sectionSites    = 3
-	sectionStack    = 5
-	sectionAlarms   = 7
-	sectionSubmodel = 9
-	sectionModel    = 11
-	sectionCount    = 12
+	sectionFrozen   = 2
+	sectionSeen     = 3
+	sectionSites    = 4
+	sectionStack    = 6
+	sectionAlarms   = 8
+	sectionSubmodel = 10
+	sectionModel    = 12
+	sectionCount    = 13
 )
 
 // about is the JSON in the model section.
@@ -120,6 +122,11 @@ func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
 func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 	w := codec.NewWriter(dst)
 	switch section {
+	case sectionFrozen:
+		if f := m.cfg.frozen; f != nil {
+			dst = append(dst, f.Bytes()...)
+		}
+		return dst, nil
 	case sectionSeen:
 		return m.seen.Append(dst), nil
 	case sectionModel:
@@ -190,7 +197,11 @@ func restore(b []byte) (*Model, error) {
 	if err := dec.Decode(&a); err != nil {
 		return nil, fmt.Errorf("its configuration: %w", err)
 	}
-	m, err := New(a.Config)
+	cfg, err := a.Config.restoreFrozen(section[sectionFrozen])
+	if err != nil {
+		return nil, err
+	}
+	m, err := New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("its configuration: %w", err)
 	}

@@ -209,18 +209,18 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 }
 
-// textSources are the text half's bytes from its sources on: its tenth section,
+// textSources are the text half's bytes from its sources on: its eleventh section,
 // behind the event count, ε and the share of spam.
 func textSources(b []byte) []byte {
 	at := uint64(headerSize)
-	for section := range 9 {
+	for section := range 10 {
 		at += binary.LittleEndian.Uint64(b[16+8*section:])
 	}
 	return b[at+24:]
 }
 
 // headerSize is that of the drawing in bytes.go.
-const headerSize = 120
+const headerSize = 128
 
 // sound corrects b's checksums.
 func sound(b []byte) []byte {

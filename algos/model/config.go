@@ -34,6 +34,10 @@ type Config struct {
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
 	SpamShare       bool     `json:"spam_share" help:"Give the head of mail and text the recent share of spam as an input. It helps where labels come late."`
 
+	// Frozen names the frozen expert. [Config.WithFrozen] sets it; [New] needs the expert too.
+	Frozen string       `json:"frozen,omitempty" shown:"none" help:"SHA-256 of the file of hamlet freeze whose expert is one more input for mail and text. It never learns. --frozen names the file."`
+	frozen *text.Frozen // nil: none, or WithFrozen was not called
+
 	TextHead   Head `json:"text_head"`   // of mail and text
 	VectorHead Head `json:"vector_head"` // of vectors
 
@@ -132,6 +136,9 @@ func (a Alarms) filled() (Alarms, error) {
 func (c Config) filled() Config {
 	fillDefaults(&c)
 	c.SecondHead += 0 // −0 is 0
+	if c.Frozen == "none" {
+		c.Frozen = ""
+	}
 	if len(c.TextExperts) == 0 {
 		c.TextExperts = text.Default()
 	} else if set := text.Set(c.TextExperts[0]); set != nil && len(c.TextExperts) == 1 {
@@ -211,6 +218,9 @@ func (c Config) validate() error {
 			bad("text_experts: %s is a set of experts; it stands alone", name)
 		}
 	}
+	if err := c.checkFrozen(); err != nil {
+		errs = append(errs, err)
+	}
 	if ρ := c.SecondHead; ρ != 0 && !(ρ >= 0.5 && ρ < 1) {
 		bad("second_head: ρ = %v is neither 0 (no second head) nor in [½, 1)", ρ)
 	}
@@ -232,7 +242,7 @@ func (c Config) validate() error {
 }
 
 // JSON returns c in canonical form: every field filled in, names sorted where their
-// order means nothing. personal_experts is left out if it is empty. Equal configurations have equal bytes.
+// order means nothing. personal_experts and frozen are left out if they are empty. Equal configurations have equal bytes.
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {

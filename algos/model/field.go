@@ -50,6 +50,9 @@ var fields = collect(reflect.TypeFor[Config](), "", nil)
 func collect(t reflect.Type, prefix string, index []int) (all []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		key, at := prefix+name, append(slices.Clone(index), i)
 		if f.Type.Kind() == reflect.Struct {
@@ -250,7 +253,7 @@ func (c Config) differences(model Config, fixed bool) (all []string) {
 		if here.Kind() == reflect.Slice && max(here.Len(), there.Len()) > 4 {
 			a, b = abridged(here, there), abridged(there, here)
 		}
-		all = append(all, fmt.Sprintf("%s: %s here, %s in the model", f.Key, a, b))
+		all = append(all, fmt.Sprintf("%s: %s here, %s in the model", f.Key, cmp.Or(a, "none"), cmp.Or(b, "none")))
 	}
 	return all
 }

@@ -35,11 +35,11 @@ const (
 	vectorVariance = 0.3  // variance of the bias, the dense inputs and the count of names
 )
 
-// textInputs lists x = [1, experts, facts, rate of spam, products of experts and facts].
+// textInputs lists x = [1, experts, frozen expert, facts, rate of spam, products of experts and facts].
 func textInputs(cfg Config) []group {
 	groups := []group{bias(textBias)}
 	experts := textExperts(cfg)
-	groups = append(groups, expertInputs(experts, textFact)...)
+	groups = append(groups, expertInputs(experts, cfg.frozen, textFact)...)
 	facts := group{
 		variance: textFact,
 		fill:     func(dst []float64, in *features, _ *submodel) { copy(dst, in.facts[:]) },
@@ -106,7 +106,7 @@ func vectorInputs(cfg Config) []group {
 			}
 		},
 	}}
-	groups = append(groups, expertInputs(text.Vectors, vectorVariance)...)
+	groups = append(groups, expertInputs(text.Vectors, nil, vectorVariance)...)
 	return append(groups, group{
 		names: []string{"count of hashed names"}, variance: vectorVariance,
 		fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.nameCount },
@@ -120,10 +120,14 @@ func bias(variance float64) group {
 	}
 }
 
-// expertInputs makes a group of each input of the experts. other is the prior variance of
-// inputs that are not opinions.
-func expertInputs(experts []*text.Entry, other float64) (groups []group) {
+// expertInputs makes a group of each input of the experts, and one of the frozen expert
+// unless it is nil. That is one more opinion, with the prior of the first expert's. other is
+// the prior variance of inputs that are not opinions.
+func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (groups []group) {
 	opinions := 0.0
+	if frozen != nil {
+		opinions = 1
+	}
 	for _, e := range experts {
 		for _, input := range e.Inputs {
 			if input.Opinion {
@@ -144,6 +148,13 @@ func expertInputs(experts []*text.Entry, other float64) (groups []group) {
 			}
 			groups = append(groups, g)
 		}
+	}
+	if frozen != nil {
+		e := experts[0]
+		groups = append(groups, group{
+			names: []string{frozenInput}, mean: e.Mean / opinions, variance: e.Variance / opinions, expert: true, witness: e.Witness,
+			fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.frozen },
+		})
 	}
 	return groups
 }

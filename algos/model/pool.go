@@ -17,7 +17,7 @@ import (
 // averaged, weighted by the events that the sub-model has learnt. The answer is the
 // predictive probability of that belief.
 //
-// Models that read bodies differently (table bits, experts, skipped headers, dense names)
+// Models that read bodies differently (table bits, experts, frozen expert, skipped headers, dense names)
 // answer separately, with equal weights. A model that has not learnt this kind of body has
 // weight 0, unless no model has. A pool of one model answers as that model. MEASURED.md
 // compares other ways to pool.
@@ -49,7 +49,7 @@ func NewPool(models ...*Model) *Pool {
 		p.predictors = append(p.predictors, m.NewPredictor())
 		p.alike = p.alike && m.cfg.SpamShare == first.SpamShare && m.cfg.TableBits == first.TableBits && slices.Equal(m.cfg.Dense, first.Dense) &&
 			slices.Equal(m.cfg.TextExperts, first.TextExperts) && slices.Equal(m.cfg.PersonalExperts, first.PersonalExperts) &&
-			slices.Equal(m.cfg.SkipHeaders, first.SkipHeaders)
+			slices.Equal(m.cfg.SkipHeaders, first.SkipHeaders) && m.cfg.Frozen == first.Frozen
 	}
 	return p
 }

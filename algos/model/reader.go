@@ -22,6 +22,9 @@ type features struct {
 	views  []*text.View // each expert's view, that of its list
 	scores []text.Score // each expert's score; zero while it does not exist
 
+	frozenReader *frozenReader // of messages; nil without a frozen expert
+	frozen       float64       // its expert's answer
+
 	facts     [feature.FactCount]float64 // of a message
 	dense     []float64                  // of a vector: the dense numbers, ±ln(1+|v|)
 	nameCount float64                    // of a vector: ln(1+count of names that are not dense)
@@ -69,6 +72,7 @@ func newFeatures(s *spec) *features {
 		}
 		in.views = append(in.views, in.lists[i].view)
 	}
+	in.frozenReader = newFrozenReader(s, in.lists)
 	return in
 }
 
@@ -131,6 +135,7 @@ func (r *reader) features(b *Body, s *submodel) *features {
 			s.tables[i].Prefetch(l.view.Index) // loads while the next list is hashed
 		}
 	}
+	in.frozen = in.frozenReader.score(&r.parts)
 	return in
 }
 

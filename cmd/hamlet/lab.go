@@ -32,7 +32,6 @@ const (
   hamlet up --bad-feed 10000                  one source gives wrong labels
   hamlet up --flip .3 --flip-from 10000 --flip-kind ham     ham is called spam
   hamlet up --new-campaign 10000 --campaign-share .5        new kinds of spam
-  hamlet up --new-policy 10000                newsletters count as spam now
 
 `
 )

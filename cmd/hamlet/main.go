@@ -21,9 +21,10 @@ const description = `hamlet: to be or not to be spam, and how sure.
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up    upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
-	Eval  evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
-	Score score.Command `cmd:"" help:"Ask a scorer about messages."`
+	Up     upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
+	Eval   evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
+	Freeze freezeCommand `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
+	Score  score.Command `cmd:"" help:"Ask a scorer about messages."`
 	laboratory
 	cli.ProgramFlags
 }
@@ -42,6 +43,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Up.run(ctx, stdio)
 	case "eval":
 		return g.Eval.run(ctx, stdio)
+	case "freeze":
+		return g.Freeze.run(ctx, stdio)
 	case "bench", "fit":
 		return g.laboratory.run(ctx, command.Command(), stdio)
 	default:

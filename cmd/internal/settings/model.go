@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/doc/comment"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"hamlet/algos/ensemble"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 	"hamlet/cmd/internal/cli"
 )
 
@@ -26,6 +28,7 @@ type Model struct {
 	Ensembles   []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
 	SecondHead  *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
 	Alarms      *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
+	Frozen      string   `help:"An expert that never learns: see hamlet freeze." type:"existingfile" placeholder:"FILE" group:"Model"`
 	goneFlags
 
 	file *modelFile // what the configuration file says; AfterApply sets it
@@ -125,6 +128,9 @@ func (f *Model) apply(cfg *model.Config) error {
 	if f.Alarms != nil {
 		cfg.Alarms.Off = !*f.Alarms
 	}
+	if err := f.applyFrozen(cfg); err != nil {
+		return err
+	}
 	if slices.Equal(f.Ensembles, []string{"none"}) {
 		cfg.TextEnsembles, cfg.VectorEnsembles = []string{}, []string{}
 		return nil
@@ -139,6 +145,28 @@ func (f *Model) apply(cfg *model.Config) error {
 	}
 	if len(f.Ensembles) > 0 {
 		cfg.TextEnsembles, cfg.VectorEnsembles = f.Ensembles, f.Ensembles
+	}
+	return nil
+}
+
+// applyFrozen reads the frozen expert's file into cfg. A file that the configuration file
+// does not name by its SHA-256 is wrong usage, if it names one.
+func (f *Model) applyFrozen(cfg *model.Config) error {
+	if f.Frozen == "" {
+		return nil
+	}
+	b, err := os.ReadFile(f.Frozen)
+	if err != nil {
+		return fmt.Errorf("--frozen: %w", err)
+	}
+	expert, err := text.DecodeFrozen(b)
+	if err != nil {
+		return cli.Usagef("--frozen %s: %w", f.Frozen, err)
+	}
+	named := cfg.Frozen
+	*cfg = cfg.WithFrozen(expert)
+	if named != "" && named != "none" && named != cfg.Frozen {
+		return cli.Usagef("--frozen %s: its SHA-256 is %s, the configuration file's model.frozen is %s", f.Frozen, cfg.Frozen, named)
 	}
 	return nil
 }
