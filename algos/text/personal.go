@@ -18,7 +18,8 @@ import (
 // has a given index with the probability 2^−b.
 //
 // A personal expert keeps its products with facts and is a witness of a label's trust if its
-// original is: without either, tenants who disagree lose up to a tenth (model/MEASURED.md).
+// original is: without either, tenants who disagree lose up to a tenth. model/MEASURED.md has
+// this and the cost.
 //
 // Personal experts of one list share a table, as their originals do. They have no surprise:
 // all mail of a new tenant would be surprising.
