@@ -139,10 +139,10 @@ func TestExplanationsShowNoOtherTenantsWords(t *testing.T) {
 	}
 }
 
-// A tenant's personal inputs are exactly the answers of experts that have learnt this
+// The personal experts answer a tenant exactly as experts do that have learnt this
 // tenant's mail only, over common indices, while no two features meet in a slot. The 800
 // features of three tenants do not meet in 2^20 slots, or the test fails.
-func TestPersonalInputsAreOfOneTenant(t *testing.T) {
+func TestPersonalAnswersAreOfOneTenant(t *testing.T) {
 	cfg := Config{TableBits: 20, LabelTrust: TrustNone, TextExperts: []string{text.LeanTextWords}, PersonalExperts: personalThree, Alarms: Alarms{Off: true}}
 	m := newOf(t, cfg)
 	// The oracle: an expert of its own for each tenant, over the common indices.
@@ -150,7 +150,6 @@ func TestPersonalInputsAreOfOneTenant(t *testing.T) {
 	tenants := map[string]own{}
 	entries := byName(personalThree)
 	h := [2]*feature.Hasher{feature.NewHasher(20), feature.NewHasher(21)}
-	at := slices.Index(m.specs[ofText].layout.names, "header words (personal)")
 	for _, ex := range newsletters(250, 4) {
 		o, ok := tenants[ex.Body.Tenant]
 		if !ok {
@@ -160,17 +159,17 @@ func TestPersonalInputsAreOfOneTenant(t *testing.T) {
 			tenants[ex.Body.Tenant] = o
 		}
 		parts := &text.Parts{Head: ex.Body.Message.AppendH(nil, nil), Text: ex.Body.Message.AppendT(nil)}
-		var want []float64
+		var want []text.Score
 		for k, e := range entries {
 			var v text.View
 			e.Reads.Read(h[e.Reads.Bits], &v, parts)
 			score := o.experts[k].Score(&v)
-			want = append(want, score.Inputs[0])
+			want = append(want, score)
 			o.experts[k].Learn(&v, score, ex.Spam, 1)
 		}
 		apply(t, m, ex)
-		if got := m.own.reader.of[ofText].x[at : at+3]; !slices.Equal(got, want) {
-			t.Fatalf("%s: personal inputs %v, want %v", ex.ID, got, want)
+		if got := m.own.reader.of[ofText].scores[len(m.cfg.TextExperts):]; !slices.Equal(got, want) {
+			t.Fatalf("%s: personal answers %+v, want %+v", ex.ID, got, want)
 		}
 	}
 }
