@@ -41,8 +41,9 @@ type features struct {
 // A list is a text.List with its view of the current body.
 type list struct {
 	*text.List
-	view *text.View
-	from *text.View // the view that view salts; nil: the list is read
+	view    *text.View
+	from    *text.View // the view that view salts; nil: the list is read
+	readers []int      // the experts that read it
 }
 
 // event returns the stack's inputs.
@@ -60,7 +61,7 @@ func newFeatures(s *spec) *features {
 	if s.kind == ofVector {
 		in.dense = make([]float64, len(s.cfg.Dense))
 	}
-	for _, e := range s.entries {
+	for k, e := range s.entries {
 		i := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads })
 		if i < 0 {
 			i = len(in.lists)
@@ -70,6 +71,7 @@ func newFeatures(s *spec) *features {
 			}
 			in.lists = append(in.lists, l)
 		}
+		in.lists[i].readers = append(in.lists[i].readers, k)
 		in.views = append(in.views, in.lists[i].view)
 	}
 	in.frozenReader = newFrozenReader(s, in.lists)
@@ -103,17 +105,13 @@ func newReader(specs [kinds]*spec) *reader {
 // read returns the features of b, scored by s. b must pass Check. s may be nil.
 func (r *reader) read(b *Body, s *submodel) *features {
 	in := r.features(b, s)
-	clear(in.scores)
-	if s != nil {
-		for k, e := range s.experts {
-			in.scores[k] = e.Score(in.views[k])
-		}
-	}
 	in.spec.layout.fill(in, s)
 	return in
 }
 
-// features reads b without scoring it, and prefetches the tables of s's experts.
+// features reads b and scores it by the experts of s, but does not fill the head's inputs.
+// s may be nil: the scores are zero then. While a list is hashed, the table of the list
+// before is loaded.
 func (r *reader) features(b *Body, s *submodel) *features {
 	in := r.of[kindOf(b)]
 	if b.Message != nil {
@@ -125,18 +123,33 @@ func (r *reader) features(b *Body, s *submodel) *features {
 		r.split(b.Vector, in)
 		r.parts = text.Parts{Numbers: r.hashed}
 	}
+	clear(in.scores)
+	scored := s != nil && s.experts != nil
 	for i, l := range in.lists {
 		if h := r.hashers[l.Bits]; l.from != nil {
 			l.view.Salt(l.from, b.Tenant, h.TableBits())
 		} else {
 			l.Read(h, l.view, &r.parts)
 		}
-		if s != nil && s.experts != nil {
-			s.tables[i].Prefetch(l.view.Index) // loads while the next list is hashed
+		if scored {
+			s.tables[i].Prefetch(l.view.Index)
+			if i > 0 {
+				in.score(i-1, s)
+			}
 		}
 	}
 	in.frozen = in.frozenReader.score(&r.parts)
+	if scored {
+		in.score(len(in.lists)-1, s)
+	}
 	return in
+}
+
+// score scores list i by the experts that read it.
+func (in *features) score(i int, s *submodel) {
+	for _, k := range in.lists[i].readers {
+		in.scores[k] = s.experts[k].Score(in.views[k])
+	}
 }
 
 // split writes the dense numbers of v into in and the others into r.hashed.

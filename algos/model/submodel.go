@@ -98,6 +98,16 @@ func (s *submodel) newExperts() {
 	s.experts, s.tables = text.Experts(s.entries, s.cfg.TableBits)
 }
 
+// counter returns the place of expert k, which counts, among the counters of a site.
+func (s *spec) counter(k int) (place int) {
+	for _, e := range s.entries[:k] {
+		if e.Counts {
+			place++
+		}
+	}
+	return place
+}
+
 // expertSize returns the number of bytes of expert k.
 func (s *spec) expertSize(k int) int {
 	return s.entries[k].Size(s.cfg.TableBits + s.entries[k].Reads.Bits)
@@ -240,12 +250,15 @@ func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sit
 	at.Head = s.head.Update(in.x, y, w.Head)
 	at.Counted = s.counted
 	clear(at.Counted)
-	j := 0
-	for k, e := range s.experts {
-		counted := e.Learn(in.views[k], in.scores[k], ex.Spam, w.Expert)
-		if s.entries[k].Counts {
-			at.Counted[j] = counted
-			j++
+	for _, l := range in.lists {
+		if s.experts == nil {
+			break
+		}
+		for _, k := range l.readers {
+			counted := s.experts[k].Learn(l.view, in.scores[k], ex.Spam, w.Expert)
+			if s.entries[k].Counts {
+				at.Counted[s.counter(k)] = counted
+			}
 		}
 	}
 	if s.columns != nil {

@@ -25,7 +25,6 @@ const (
 	longestString  = 5
 	stringsPerByte = longestString - 1
 	byteMargin     = 7   // in nats: up to this margin of s a text is learnt
-	mostByteRatio  = 5   // |ln p₁/p₀| of a byte
 	byteShrinkage  = 20  // of the mean log ratio, in bytes
 	byteAlphabet   = 128 // a byte's prior count is ½ of so many
 )
@@ -35,56 +34,126 @@ func NewByteModel(table Column) *ByteModel { return &ByteModel{table: table} }
 
 // Score implements [Expert]. Its inputs are s = S/√(n+1) and 10·S/(n+21), with S the sum of
 // the log ratios of n bytes.
-func (e *ByteModel) Score(v *View) Score { return e.Pool([]Expert{e}, v) }
-
-// Pool implements [Expert]. It adds the experts' counts.
-func (e *ByteModel) Pool(like []Expert, v *View) Score {
+func (e *ByteModel) Score(v *View) Score {
 	n := len(v.Bytes)
 	if n == 0 {
 		return Score{}
 	}
-	prior := [2]float64{byteAlphabet, byteAlphabet}
-	for _, other := range like {
-		for y := range prior {
-			prior[y] += other.(*ByteModel).totals[y]
-		}
+	all := ratios{product: 1}
+	prior := [2]float64{e.totals[0] + byteAlphabet, e.totals[1] + byteAlphabet}
+	like := [1]*ByteModel{e}
+	var was byteCounts
+	i := 0
+	for ; i < min(n, longestString-1); i++ { // the first bytes have fewer strings
+		was = nextByte(like[:], v, i, &was, &prior, &all)
 	}
-	// p_y is up[y]/down[y].
-	product, sum := 1.0, 0.0
-	var before [longestString][2]float64 // before[L]: counts of the last L bytes
-	for i, c := range v.Bytes {
-		var now [longestString + 1][2]float64
-		for _, other := range like {
-			m := other.(*ByteModel)
-			now[1][0] += m.single[c][0]
-			now[1][1] += m.single[c][1]
-			for l := 2; l <= min(longestString, i+1); l++ {
-				p := m.table.at(v.Index[stringsPerByte*i+l-2])
-				now[l][0] += float64(p.a)
-				now[l][1] += float64(p.b)
-			}
-		}
-		var up, down [2]float64
-		for y := range up {
-			up[y], down[y] = now[1][y]+0.5, prior[y]
-			for l := 2; l <= min(longestString, i+1); l++ {
-				g, context := now[l][y], before[l-1][y]
-				up[y] = float64(g*down[y]) + 2*up[y]
-				down[y] *= max(g, context) + 2
-			}
-		}
-		ratio := float64(up[1]*down[0]) / float64(up[0]*down[1])
-		product *= max(1/mostRatio, min(mostRatio, ratio))
-		if product > productBound || product < 1/productBound {
-			sum += logistic.Log(product)
-			product = 1
-		}
-		copy(before[:], now[:longestString])
+	pairs, stride := e.table.pairs, e.table.stride
+	b1, b2, b3, b4 := was[0], was[1], was[2], was[3]
+	index := v.Index[stringsPerByte*i:]
+	for _, c := range v.Bytes[i:] {
+		p2, p3 := pairs[int(index[0])*stride], pairs[int(index[1])*stride]
+		p4, p5 := pairs[int(index[2])*stride], pairs[int(index[3])*stride]
+		index = index[stringsPerByte:]
+		c1 := e.single[c]
+		c2 := [2]float64{float64(p2.a), float64(p2.b)}
+		c3 := [2]float64{float64(p3.a), float64(p3.b)}
+		c4 := [2]float64{float64(p4.a), float64(p4.b)}
+
+		up, down := c1[0]+0.5, prior[0]
+		up, down = blend(up, down, c2[0], b1[0])
+		up, down = blend(up, down, c3[0], b2[0])
+		up, down = blend(up, down, c4[0], b3[0])
+		ham, hamDown := blend(up, down, float64(p5.a), b4[0])
+
+		up, down = c1[1]+0.5, prior[1]
+		up, down = blend(up, down, c2[1], b1[1])
+		up, down = blend(up, down, c3[1], b2[1])
+		up, down = blend(up, down, c4[1], b3[1])
+		spam, spamDown := blend(up, down, float64(p5.b), b4[1])
+
+		all.add(float64(spam*hamDown) / float64(ham*spamDown))
+		b1, b2, b3, b4 = c1, c2, c3, c4
 	}
-	return byteScore(sum+logistic.Log(product), n)
+	return byteScore(all.sum+logistic.Log(all.product), n)
 }
 
-// mostRatio is e⁵.
+// byteCounts are the counts of the last 1 to longestString bytes, of ham and spam.
+type byteCounts [longestString][2]float64
+
+// blend returns (up, down) of p' = (g+2p)/(max(c, g)+2), p = up/down, without a division. c
+// is the count of the string before and g that of the string with the byte.
+func blend(up, down, g, c float64) (float64, float64) {
+	most := g
+	if c > g {
+		most = c
+	}
+	return float64(g*down) + 2*up, float64(down * (most + 2))
+}
+
+// ratios sums logarithms of ratios: it multiplies, and takes a logarithm where the product
+// leaves (1/productBound, productBound).
+type ratios struct{ product, sum float64 }
+
+// add adds a ratio's logarithm, held within ±5.
+func (r *ratios) add(ratio float64) {
+	if ratio > mostRatio {
+		ratio = mostRatio
+	} else if ratio < 1/mostRatio {
+		ratio = 1 / mostRatio
+	}
+	if r.product *= ratio; r.product > productBound || r.product < 1/productBound {
+		r.sum += logistic.Log(r.product)
+		r.product = 1
+	}
+}
+
+// nextByte adds byte i's ratio by the counts of all models of like. before are the counts at
+// the byte before; it returns those at byte i.
+func nextByte(like []*ByteModel, v *View, i int, before *byteCounts, prior *[2]float64, all *ratios) (now byteCounts) {
+	longest := min(longestString, i+1)
+	for _, m := range like {
+		for y := range prior {
+			now[0][y] += m.single[v.Bytes[i]][y]
+		}
+		for l := 2; l <= longest; l++ {
+			p := m.table.at(v.Index[stringsPerByte*i+l-2])
+			now[l-1][0] += float64(p.a)
+			now[l-1][1] += float64(p.b)
+		}
+	}
+	var up, down [2]float64
+	for y := range up {
+		up[y], down[y] = now[0][y]+0.5, prior[y]
+		for l := 2; l <= longest; l++ {
+			up[y], down[y] = blend(up[y], down[y], now[l-1][y], before[l-2][y])
+		}
+	}
+	all.add(float64(up[1]*down[0]) / float64(up[0]*down[1]))
+	return now
+}
+
+// Pool implements [Expert]. It adds the experts' counts.
+func (e *ByteModel) Pool(like []Expert, v *View) Score {
+	if len(v.Bytes) == 0 {
+		return Score{}
+	}
+	prior := [2]float64{byteAlphabet, byteAlphabet}
+	models := make([]*ByteModel, len(like))
+	for k, other := range like {
+		models[k] = other.(*ByteModel)
+		for y := range prior {
+			prior[y] += models[k].totals[y]
+		}
+	}
+	all := ratios{product: 1}
+	var was byteCounts
+	for i := range v.Bytes {
+		was = nextByte(models, v, i, &was, &prior, &all)
+	}
+	return byteScore(all.sum+logistic.Log(all.product), len(v.Bytes))
+}
+
+// mostRatio is e⁵: a byte's ratio is held within e^±5.
 const mostRatio = 148.4131591025766
 
 // byteScore returns the Score of S over n bytes.
@@ -119,11 +188,11 @@ func (e *ByteModel) count(v *View, spam bool, ω float64) {
 	}
 	e.totals[y] = max(0, e.totals[y]+float64(ω*float64(len(v.Bytes))))
 	seed := spread(math.Float64bits(e.totals[0]) ^ bits.RotateLeft64(math.Float64bits(e.totals[1]), 32))
+	pairs, stride := e.table.pairs, e.table.stride
 	for i, c := range v.Bytes {
 		e.single[c][y] = max(0, e.single[c][y]+ω)
-		for l := 2; l <= min(longestString, i+1); l++ {
-			k := stringsPerByte*i + l - 2
-			p := e.table.at(v.Index[k])
+		for k := stringsPerByte * i; k < stringsPerByte*i+min(longestString, i+1)-1; k++ {
+			p := &pairs[int(v.Index[k])*stride]
 			to := &p.a
 			if spam {
 				to = &p.b
@@ -133,11 +202,11 @@ func (e *ByteModel) count(v *View, spam bool, ω float64) {
 	}
 }
 
-// byteCounts is the number of bytes of the totals and the counts of single bytes.
-const byteCounts = 8 * 2 * (1 + 256)
+// singleSize is the number of bytes of the totals and the counts of single bytes.
+const singleSize = 8 * 2 * (1 + 256)
 
 // ByteModelSize returns the number of bytes of a ByteModel: 4,112 + 8·2^tableBits.
-func ByteModelSize(tableBits int) int { return byteCounts + pairSize<<tableBits }
+func ByteModelSize(tableBits int) int { return singleSize + pairSize<<tableBits }
 
 // AppendBinary appends, little endian:
 //
@@ -153,7 +222,7 @@ func (e *ByteModel) AppendBinary(dst []byte) ([]byte, error) {
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
 // must not be used.
 func (e *ByteModel) UnmarshalBinary(b []byte) error {
-	if want := byteCounts + pairSize*e.table.len(); len(b) != want {
+	if want := singleSize + pairSize*e.table.len(); len(b) != want {
 		return fmt.Errorf("byte model: %d bytes, want %d", len(b), want)
 	}
 	for i := -1; i < len(e.single); i++ {

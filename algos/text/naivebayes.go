@@ -51,20 +51,24 @@ func (e *NaiveBayes) Score(f *View) Score {
 		return e.scored(evidence{sum: s / math.Sqrt(float64(n))}, scales/float64(n))
 	}
 	t := e.newTerms()
-	u := 1 / math.Sqrt(float64(n))
-	var all evidence
+	var sum, squares, cubes, rates float64
 	pairs, stride, places := e.table.pairs, e.table.stride, uint64(0)
 	for _, i := range f.Index {
 		c := pairs[int(i)*stride]
 		a, b := float64(c.a), float64(c.b)
 		places += scale(a + b)
-		if a+b != 0 {
-			t.add(&all, a, b)
+		if a+b == 0 {
+			continue
 		}
+		r, z := t.feature(a, b)
+		square := float64(r * r)
+		sum += r
+		squares += square
+		cubes += float64(square * r)
+		rates += z
 	}
-	all.sum *= u
-	all.rates *= u
-	return e.scored(all, float64(places)/float64(n))
+	u := 1 / math.Sqrt(float64(n))
+	return e.scored(evidence{float64(u * sum), squares, cubes, float64(u * rates)}, float64(places)/float64(n))
 }
 
 // An evidence sums what features say. r is a feature's log-odds and z the standardised
@@ -94,23 +98,13 @@ func (e *NaiveBayes) newTerms() terms {
 	}
 }
 
-// add adds a binary feature of counts a and b, not both 0, without its weights u and u².
-func (t *terms) add(to *evidence, a, b float64) {
-	r, z := t.feature(a, b)
-	square := float64(r * r)
-	to.sum += r
-	to.squares += square
-	to.cubes += float64(square * r)
-	to.rates += z
-}
-
 // mostDeviation bounds a feature's z. leastSpread bounds p(1−p) from below.
 const mostDeviation, leastSpread = 6, 1e-6
 
 // feature returns r and z of a feature of counts a and b, not both 0.
 func (t *terms) feature(a, b float64) (r, z float64) {
 	toward := float64(t.overall * (a + b))
-	r = logistic.Log((b+toward)/(a+toward)) + t.prior
+	r = logistic.QuickLog((b+toward)/(a+toward)) + t.prior
 	if t.standardised {
 		p := float64((a + b + 0.5) * t.all)
 		spread := float64(max(leastSpread, float64(p*(1-p))) * t.both)

@@ -57,6 +57,9 @@ func (p *plainAdaGrad) learn(f feature.Sparse, s float64, spam bool, ω float64)
 	if spam {
 		y = 1
 	}
+	if margin := s * (2*y - 1); p.Margin > 0 && margin > p.Margin {
+		return
+	}
 	for k, i := range f.Index {
 		if p.Robust {
 			g, certain := (sigmoid(s)-y)*u(f, k), math.Max(0, 2*ω-1)
@@ -157,6 +160,7 @@ var kinds = []kind{
 	adaGrad("AdaGrad", text.AdaGradConfig{Rate: 1}),
 	adaGrad("AdaGrad, root", text.AdaGradConfig{Rate: .5, Root: true}),
 	adaGrad("AdaGrad, robust", text.AdaGradConfig{Rate: 1, Robust: true}),
+	adaGrad("AdaGrad, near error", text.AdaGradConfig{Rate: 1, Margin: 1.5}),
 	bayes("NaiveBayes", lean),
 	bayes("NaiveBayes, three inputs", loud),
 }
