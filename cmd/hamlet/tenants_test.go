@@ -21,7 +21,7 @@ const tenantCount = 6
 // BenchmarkTenants deals the SpamAssassin mail, in time order, at random to six tenants and
 // lets some of them reject mail that the corpus calls ham. It reports the mean over the
 // tenants of 1-ROCA% and of log loss: with a model for each tenant, with one for all, and
-// with one for all that has personal experts.
+// with one for all that has personal experts. algos/model/MEASURED.md has its table.
 //
 //	go test -run - -bench Tenants -benchtime 1x ./cmd/hamlet
 func BenchmarkTenants(b *testing.B) {
