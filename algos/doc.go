@@ -7,7 +7,7 @@
 // A message becomes inputs, a probability and its interval:
 //
 //	feature            bytes and named numbers to hashed features and dense facts
-//	text               sparse experts over hashed features: normalised AdaGrad, naive Bayes
+//	text               experts over hashed features: AdaGrad, naive Bayes, a byte model
 //	blr                Bayesian logistic regression, full covariance by Sherman–Morrison
 //	stack              a head, a second head and ensembles, weighted by a stacker
 //	model              a partition's model: the state machine that joins the others

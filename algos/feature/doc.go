@@ -10,10 +10,16 @@
 // and as eight facts ([Facts]). A [Hasher] turns a byte string into the indices of its
 // features in a table of 2^b slots. A message has each index once:
 //
-//	Words  words, and pairs of neighbouring words
-//	Grams  byte n-grams, n ≤ 8
+//	Words          words, and pairs of neighbouring words
+//	WordsByLength  the same, other features for each ⌊log₂(bytes+1)⌋ of the text, and that itself
+//	Grams          byte n-grams, n ≤ 8
+//	Shapes         n-grams of the text's shape: a for a lower-case letter, u for an upper-case
+//	               one, 9 for a digit, ~ for a byte ≥ 128, and runs cut to two
 //
-// ASCII letters are folded to lower case. A word is a run of a–z, 0–9, ' - $ . _ @ and
+// [Hasher.Strings] is for sequences and repeats indices: it has those of the strings of 2 to
+// L bytes that end at each byte.
+//
+// ASCII letters are folded to lower case, except by Shapes and Strings. A word is a run of a–z, 0–9, ' - $ . _ @ and
 // bytes ≥ 128, cut after 30 bytes. A feature is hashed by two multiplications; a pair's
 // hash combines the hashes of its words. Collisions in the table are not resolved
 // (Weinberger et al., Feature hashing for large scale multitask learning, 2009).

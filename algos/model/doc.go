@@ -1,17 +1,22 @@
 // Package model is the model of one partition: the state machine that turns a log of
 // labelled bodies into probabilities of spam.
 //
-//	message ─┬─> header words, text 5-grams, text words, opening 4-grams ─┐ log-odds
-//	         └─> eight facts ─────────────────────────────────────────────┴─> head ─> p, interval, why
+//	message ─┬─> thirteen experts ─┬─> × (1 + 2e^(−events/30)) ───────┐ log-odds
+//	         │                     └─> × HTML, × length of text ──────┤
+//	         └─> eight facts ─────────────────────────────────────────┴─> head ─> p, interval, why
 //
 //	vector ──┬─> dense names ─> sign·ln(1+|v|) ─> running standardisation ─┐
-//	         └─> other names ─> AdaGrad, naive Bayes; ln(1+their count) ───┴─> head ─> p, interval, why
+//	         └─> other names ─> three experts; ln(1+their count) ──────────┴─> head ─> p, interval, why
 //
 // The experts (package text) learn from many features, without an uncertainty. A head
 // (package blr) has few inputs and computes its uncertainty. Mail and text have one
 // sub-model, vectors another; its first event creates it. A stack (package stack) may
 // combine the head, a second head that forgets, and ensembles rebuilt from a window.
-// Three alarms (package drift) watch each head.
+// Personal experts and a frozen expert are further inputs (Config.PersonalExperts,
+// [Config.WithFrozen]). Three alarms (package drift) watch each head.
+//
+// p is the mean E[σ(z)] and the interval is that of one belief, z ~ N(m, 1.5·a), with m and
+// a the moments of the head's or the stack's answer ([Prediction], [blr.Predictive]).
 //
 // # Use
 //
@@ -32,8 +37,9 @@
 //  3. The reader turns the body into the head's inputs (inputs.go lists them).
 //  4. The head predicts, or the stack once every ensemble is built and its gate, if it has
 //     one, is open.
-//  5. Package trust computes the label's trust φ from the head's moderated answer and the flip
-//     rates. Heads and stacker learn the label with one weight, experts with another.
+//  5. Package trust computes the label's trust φ from the flip rates and z̄: the head's
+//     moderated answer, and a quarter of the mean of the full experts' opinions for mail and
+//     text. Heads and stacker learn the label with one weight, experts with another.
 //  6. Ensembles that are due are rebuilt or take effect. The alarms observe the event.
 //
 // On vectors every label counts in full unless there are dense names and ensembles,

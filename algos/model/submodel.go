@@ -241,7 +241,7 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 }
 
 // learn learns a labelled body that predict has predicted from in. It returns the event's
-// site without Key, Named and Body. The site's trust is φ by the head alone. The site is
+// site without Key, Named and Body. The site's trust is φ by [layout.witness]. The site is
 // valid until the next event.
 func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sites.Site) {
 	y := sign(ex.Spam)

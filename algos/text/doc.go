@@ -2,56 +2,82 @@
 // gives a head its log-odds of spam, without an uncertainty. [Messages] and [Vectors]
 // register the experts, and say how to add one:
 //
-//	entry := text.ByName(text.TextWords)
-//	expert := entry.New(18)
-//	entry.Reads.Read(hasher, &view, &text.Parts{Text: body})
+//	e := text.ByName(text.TextWordsBayes)
+//	expert := e.New(text.NewColumn(18 + e.Reads.Bits))
+//	e.Reads.Read(feature.NewHasher(18+e.Reads.Bits), &view, &text.Parts{Text: body})
 //	score := expert.Score(&view) // score.Inputs go to the head
 //	counted := expert.Learn(&view, score, spam, 1)
 //	expert.Withdraw(&view, spam, counted) // undoes Learn if counted > 0
 //
-// [AdaGrad] and [NaiveBayes] hold one table of 2^b pairs of float32. A feature is one pair
-// and costs one cache line. A message has n features i with values u_i = v_i/‖v‖ of unit
-// length; for binary features u_i = 1/√n. So an expert's answer does not grow with the
-// length of a message or the unit of its numbers.
+// [Set] names the sets of experts: thirteen are full, four are lean. Experts that read the
+// same [List] share one hashing and one [Table], in which their pairs of float32 of a
+// feature are neighbours: one cache miss serves all. A message has n features i with values
+// u_i = v_i/‖v‖, or 1/√n if they are binary. So an answer does not grow with a message's
+// length or its numbers' unit. All inputs are clipped at ±10.
 //
-// [AdaGrad] is logistic regression with a step size per weight (Duchi, Hazan and
-// Singer, Adaptive subgradient methods, JMLR 2011), without a bias. Label y in
-// {0, 1}, weight ω in (0, 1]:
+// # AdaGrad
+//
+// [AdaGrad] is logistic regression with a step size per weight (Duchi, Hazan and Singer,
+// Adaptive subgradient methods, JMLR 2011), without a bias. Label y in {0, 1}, weight ω in
+// (0, 1]:
 //
 //	s = Σ w_i·u_i
 //	g_i = ω(σ(s) − y)·u_i,  G_i ← G_i + g_i²,  w_i ← w_i − rate·g_i/√(G_i + 10⁻⁶)
 //
-// Its input to the head is s·√((known+1)/(n+1)), clipped at ±10. known = n·Σu_i² over
-// the features seen before, which is their number for binary features. A message of
-// unknown words is no evidence.
+// Its input is s·(known+1)/(n+1): unknown words are no evidence. known = n·Σu_i² over the
+// features seen before. Lean experts take the root of that share. Full ones learn up to the
+// margin (2y−1)s ≤ 8. With Damp d, s and g_i are divided by n^d.
 //
-// [NaiveBayes] counts, weighted by ω, the ham and spam messages a_i, b_i that
-// hold feature i, and n0, n1 those learnt. With α = 10 and
-// r_i = α(a_i+b_i)/(n0+n1+1),
+// Above, ω cancels in a feature's first step, g/√g²: a doubtful label moves new words by
+// nearly a whole step. A robust twin takes g_i without ω, and learns only if c = 2ω−1 > 0:
 //
-//	s = Σ |u_i|·[ln((b_i+r_i)/(a_i+r_i)) + ln((n0+α)/(n1+α))]   over i with a_i+b_i > 0
+//	w_i ← w_i − c·rate·g_i/√(G_i + g_i² + 10⁻⁶),  G_i ← G_i + c·g_i²
 //
-// so that both rates shrink to the feature's overall rate. It learns only if its margin
-// (2y−1)s ≤ 7. A negative value is another feature, counted in the neighbouring slot.
+// # Naive Bayes
 //
-// Its surprise S measures how unlike all learnt messages a message is. With
-// c_i = a_i+b_i, a feature's leverage is 1/(c_i+½): ½ is the prior. A message's leverage
-// is the geometric mean of its features' leverages. S compares it with the leverage of a
-// feature that every message has:
+// [NaiveBayes] counts, weighted by ω, the ham and spam messages a_i, b_i that hold feature
+// i, and n0, n1 those learnt. N_y = n_y+α. Over the features with a_i+b_i > 0,
 //
-//	S = Σ u_i²·ln((n0+n1+α)/(c_i+½))
+//	t_i = α(a_i+b_i)/(n0+n1+1),  r_i = ln((b_i+t_i)/(a_i+t_i)) + ln(N0/N1)
+//	s = Σ |u_i|·r_i
+//	c = 2·Σ n·u_i²·r_i³/(Σ n·u_i²·r_i² + 1)
+//	z = Σ |u_i|·clip((b_i/N1 − a_i/N0)/√(p_i(1−p_i)(1/N0+1/N1)), ±6),  p_i = (a_i+b_i+½)/(N0+N1)
 //
-// in nats: about 0 for features of all messages, ln((n0+n1+α)/½) for features of none.
-// The logarithm of c_i+½ is Mitchell's, which is too low by at most .06 nats. (A sum of
-// leverages would depend only on the few features never seen. AdaGrad's G_i cannot replace
-// counts: they hardly grow with messages that are well predicted.)
+// r_i shrinks both rates to the feature's overall rate. c is twice a contraharmonic mean:
+// what the few loud features say. z sums standardised differences of rates. An expert gives
+// the first one, two or three to the head, and learns up to a margin of s: 20 nats for
+// full's 4-grams, else 7. A negative value is another feature, in the neighbouring slot.
 //
-// Pool combines experts that learnt different messages into one answer.
+// Its surprise S measures how unlike all learnt messages a message is, in nats. A feature's
+// leverage is 1/(a_i+b_i+½). S compares the geometric mean of leverages with the leverage of
+// a feature that every message has. Its logarithm is Mitchell's, off by at most .06 nats:
 //
-// Sums over features run in feature order, in float64. The tables hold float32: weights
-// are rounded to the nearest, counts beyond 2¹⁴ stochastically. Score and Learn cost O(n)
-// and allocate nothing. An expert takes 8·2^b bytes.
+//	S = Σ u_i²·ln((n0+n1+α)/(a_i+b_i+½))
 //
-// Most of the time is spent waiting for cache lines. So call an expert's Prefetch before
-// hashing the features of the next expert.
+// # Other experts
+//
+// [ByteModel] predicts each of the first 1,000 bytes of T from those before it, once with
+// the counts of ham and once with those of spam. For class y, with C_y a string's count and
+// N_y the bytes learnt,
+//
+//	p_y = (C_y(byte)+½)/(N_y+128);  for L = 2 … 5:  p_y ← (g_y+2p_y)/(max(c_y, g_y)+2)
+//
+// where g_y counts the last L bytes and c_y the L−1 before the last. S sums ln(p₁/p₀),
+// each within ±5, over n bytes: s = S/√(n+1), m = 10·S/(n+21). It learns if (2y−1)s ≤ 7.
+//
+// [Personal] experts learn each tenant's mail apart. A [Frozen] expert never learns.
+//
+// # What an Entry tells a model
+//
+//   - Mean, Variance: the prior of an input's weight, 1.2/k and .25/k for k opinions.
+//   - Crossed: the head also has the inputs' products with two facts, HTML and length.
+//   - Witness: the trust of a label depends on the inputs, and not only on the head.
+//   - EarlyGain A: after t events the head's input is (1 + A·e^(−t/30)) times as large.
+//
+// # Rules
+//
+// Sums run in feature order, in float64. Weights are rounded to the nearest float32, counts
+// beyond 2¹⁴ stochastically. Score and Learn cost O(n) and allocate nothing. An expert takes
+// 8·2^b bytes. Most time is spent waiting for cache lines: call a table's Prefetch before
+// hashing the next list. Pool combines experts that learnt different messages.
 package text

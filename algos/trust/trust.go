@@ -3,8 +3,10 @@
 //
 // # Trust of a label
 //
-// q is the probability that the model gives to the label before it learns it. ε
-// is the flip rate: how often labels have been wrong. Then
+// q is the probability that the model gives to the label before it learns it. For mail and
+// text with the full experts q = σ(±z̄), z̄ = ¾z + ¼·(mean of the experts' opinions), with z
+// the head's moderated log-odds: a label is doubted when head and experts agree against it.
+// ε is the flip rate: how often labels have been wrong. Then
 //
 //	φ = (1−ε)q / ((1−ε)q + ε(1−q)),  φ ≥ (2ε)⁸           (1)
 //
@@ -127,8 +129,9 @@ func New() *Labels { return &Labels{flipRate: FirstFlipRate, spamRate: firstSpam
 func (l *Labels) FlipRate() float64 { return l.flipRate }
 
 // Weigh returns the weights of a label of a source, and changes nothing. q is the
-// probability that the head alone gave the label before learning it. The head always
-// uses the common rate: see MEASURED.md, sources that each bring one kind of mail.
+// probability that the model gave the label before learning it: see the package doc. The
+// head always uses the common rate: see MEASURED.md, sources that each bring one kind of
+// mail.
 func (l *Labels) Weigh(q float64, source string, p Policy) Weights {
 	common, ε := l.flipRate, l.flipRate
 	if p.BySource {
