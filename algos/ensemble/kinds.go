@@ -18,7 +18,7 @@ import (
 type Kind string
 
 const (
-	LogitTrees   Kind = "logit-trees"  // the logistic cost over trees of depth 2, shrunk
+	LogitTrees   Kind = "logit-trees"  // the logistic cost over trees of depth 2 to 4, shrunk
 	RealAdaBoost Kind = "realadaboost" // trees of depth 2, shrunk
 	POEBoostDS   Kind = "poeboost.ds"  // stumps, with Qᵢ and the minimising P_e
 	POEBoostCS   Kind = "poeboost.cs"  // univariate logistic regressions by Newton
