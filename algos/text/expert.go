@@ -53,6 +53,8 @@ type Parts struct {
 type View struct {
 	feature.Sparse        // hashed features
 	Bytes          []byte // of a message: the part that the features come from; valid until the next body is read
+
+	lowered []byte // openingStrings' buffer; Bytes may be the caller's
 }
 
 // A List reads a body into a View. Experts whose entries point to the same List share its
@@ -86,7 +88,8 @@ var (
 		v.Index, v.Bytes = h.Shapes(v.Index[:0], p.Text, 5), p.Text
 	}}
 	openingStrings = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
-		v.Bytes = feature.Lower(v.Bytes[:0], p.Text[:min(len(p.Text), stringBytes)])
+		v.lowered = feature.Lower(v.lowered[:0], p.Text[:min(len(p.Text), stringBytes)])
+		v.Bytes = v.lowered
 		v.Index = h.Strings(v.Index[:0], v.Bytes, longestString)
 	}}
 	wordsByLength = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {

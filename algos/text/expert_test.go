@@ -136,3 +136,22 @@ func TestNames(t *testing.T) {
 		t.Error("an expert of vectors is found for messages")
 	}
 }
+
+// A view may be read by one list after another. The bytes that it saw before are the
+// caller's.
+func TestListsLeaveTheBodyAlone(t *testing.T) {
+	const body = "Subject: FREE Pills\n\nCall NOW, 0800 1234"
+	h := feature.NewHasher(10)
+	for _, first := range entries() {
+		for _, second := range entries() {
+			roomy := func() []byte { return append(make([]byte, 0, 2*len(body)), body...) }
+			p := &text.Parts{Head: roomy(), Text: roomy()}
+			var v text.View
+			first.Reads.Read(h, &v, p)
+			second.Reads.Read(h, &v, p)
+			if string(p.Head) != body || string(p.Text) != body {
+				t.Errorf("%s after %s: H is %q, T is %q", second.Name, first.Name, p.Head, p.Text)
+			}
+		}
+	}
+}
