@@ -279,31 +279,34 @@ func TestWithdrawalByBody(t *testing.T) {
 	}
 }
 
-// Whatever naive Bayes has counted and forgets again leaves no residue.
-func TestNaiveBayesForgetsExactly(t *testing.T) {
-	m, err := New(Config{TableBits: 8, TextExperts: []string{text.LeanOpening}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := letters(400, 11)
-	apply(t, m, all...)
-	for _, of := range all {
-		apply(t, m, unlearn("u"+of.ID, of))
-	}
-	fresh, err := New(Config{TableBits: 8, TextExperts: []string{text.LeanOpening}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh.submodels[ofText] = newSubmodel(fresh.specs[ofText], fresh.cfg.Alarms)
-	was, err := m.submodels[ofText].experts[0].AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := fresh.submodels[ofText].experts[0].AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(was, want) {
-		t.Error("something is left of what was unlearnt")
+// Whatever an expert has counted and forgets again leaves no residue.
+func TestCountsAreForgottenExactly(t *testing.T) {
+	for _, set := range []string{text.Full, text.Lean} {
+		cfg := Config{TableBits: 8, TextExperts: []string{set}}
+		m, fresh := newOf(t, cfg), newOf(t, cfg)
+		all := letters(400, 11)
+		apply(t, m, all...)
+		fresh.submodels[ofText] = newSubmodel(fresh.specs[ofText], fresh.cfg.Alarms)
+		images := func(k int) (was, never []byte) {
+			was, err1 := m.submodels[ofText].experts[k].AppendBinary(nil)
+			never, err2 := fresh.submodels[ofText].experts[k].AppendBinary(nil)
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			return was, never
+		}
+		for k, e := range m.specs[ofText].entries {
+			if was, never := images(k); e.Counts && bytes.Equal(was, never) {
+				t.Errorf("%s: %s has counted nothing", set, e.Name)
+			}
+		}
+		for _, i := range rand.New(rand.NewPCG(12, 13)).Perm(len(all)) {
+			apply(t, m, unlearn("u"+all[i].ID, all[i]))
+		}
+		for k, e := range m.specs[ofText].entries {
+			if was, never := images(k); e.Counts && !bytes.Equal(was, never) {
+				t.Errorf("%s: %s still holds something of what was unlearnt", set, e.Name)
+			}
+		}
 	}
 }
