@@ -6,7 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"hamlet/algos/blr"
 	"hamlet/algos/feature"
+	"hamlet/algos/internal/codec"
+	"hamlet/algos/sites"
 	"hamlet/algos/text"
 )
 
@@ -264,6 +267,34 @@ func TestEarlyGain(t *testing.T) {
 			if d := s.layout.dim(); in.x[d-2] != html*answer {
 				t.Errorf("%s: the product with HTML is %v, want %v", tt.set, in.x[d-2], html*answer)
 			}
+		}
+	}
+}
+
+// Sites hold an expert's largest input at the first event, and are read again. If a gain
+// grew beyond what package sites reads, a young model could not be restored.
+func TestSitesHoldEarlyInputs(t *testing.T) {
+	for _, spec := range newOf(t, Config{TableBits: 8, TextExperts: text.Names()}).specs {
+		largest := &features{spec: spec, scores: make([]text.Score, len(spec.entries)), frozen: 10, x: make([]float64, spec.layout.dim()), inputs: make([]float64, spec.layout.raw)}
+		for k := range largest.scores {
+			largest.scores[k].Inputs = [text.MaxInputs]float64{10, -10, 10} // text.Score's bound
+		}
+		s := newSubmodel(spec, Alarms{Off: true})
+		spec.layout.fill(largest, s)
+		ring := sites.New(spec.shape())
+		ring.Add(sites.Site{
+			Head: blr.Record{X: largest.x, Y: 1, Phi: 1}, Counted: make([]float64, spec.shape().Counters),
+		})
+		w := codec.NewWriter(nil)
+		ring.Write(w)
+		b, err := w.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := codec.NewReader(b, nil)
+		again := sites.Read(r, spec.shape())
+		if err := r.Close(); err != nil || !slices.Equal(again.Head(0).X, largest.x) {
+			t.Errorf("%s: inputs %v: %v", bodies[spec.kind], largest.x, err)
 		}
 	}
 }

@@ -234,8 +234,9 @@ func writeRecord(w *codec.Writer, r *blr.Record) {
 }
 
 const (
-	// mostInput bounds a head's inputs: experts ±10, dense ±3, facts 30, ln(1+v) of a
-	// count 44, the logit of the rate of spam ±4.7.
+	// mostInput bounds a head's inputs: experts ±10, and ±30 in the first events of a model
+	// (text.Entry.EarlyGain), dense ±3, facts 30, ln(1+v) of a count 44, the logit of the
+	// rate of spam ±4.7.
 	mostInput = 64
 	// mostAnswer bounds a stacker's inputs, log-odds of heads: package blr reads their
 	// squares.
