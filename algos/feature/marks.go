@@ -51,6 +51,7 @@ var markNames = []string{
 	"keywords",                     // the mailbox's keywords: $Junk, NonJunk
 	"label",                        // labels of mail programs
 	"lased-",                       // Sophos
+	"message-delivery",             // Hotmail: its SCL in Base64
 	"messagesniffer-",              // Message Sniffer
 	"mimecast-impersonation",       // Mimecast
 	"mirapoint-",                   // Mirapoint
@@ -59,7 +60,6 @@ var markNames = []string{
 	"mras",                         // Mail.ru
 	"ms-exchange-organization-pcl", // Exchange's phishing confidence level
 	"ms-exchange-organization-scl", // Exchange's spam confidence level
-	"message-delivery",             // Hotmail: its SCL in Base64
 	"nas-",                         // Norton
 	"pmx-",                         // Sophos PureMessage
 	"popfile-",                     // POPFile
