@@ -24,7 +24,7 @@ import (
 // [Model.Adopt] change it. [Fields], [Config.Set], [Config.Differences], the commands'
 // help and the configuration file use the tags. filled and validate hold all other rules.
 type Config struct {
-	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"23" help:"Binary logarithm of the slots in an expert's table; some tables have twice as many. A slot takes 8 bytes. 18 makes a mail model of 38 MiB, or of 8 MiB with the lean experts."`
+	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"23" help:"Binary logarithm of the slots in an expert's table; some tables have twice as many. A slot takes 8 bytes. 18 makes a mail model of 28 MiB, or of 8 MiB with the lean experts."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
 	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
 	TextExperts     []string `json:"text_experts" each:"expert" some:"yes" shown:"full" help:"Experts that read mail and text: full, or lean for a third of the cost, or a list"`

@@ -148,8 +148,8 @@ func TestFields(t *testing.T) {
 
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
-		`"text_experts":["header-words","text-4grams-bayes","text-words-bayes","text-5grams","text-words","text-words-robust",` +
-		`"text-3grams","header-5grams","text-bytes","words-by-length","header-words-robust","text-5grams-robust","text-shapes"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
+		`"text_experts":["header-words","text-4grams-bayes","text-words-bayes","text-words-robust",` +
+		`"header-5grams","text-bytes","words-by-length","header-words-robust","text-5grams-robust","text-shapes"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
 		`"text_ensembles":[],"vector_ensembles":["logit-trees"],"second_head":0,"window":4000,"rebuild":500,"rounds":100,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`

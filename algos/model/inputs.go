@@ -23,7 +23,6 @@ type group struct {
 
 	constant bool // the bias: not an input of ensembles
 	product  bool // of other inputs: not an input of ensembles
-	expert   bool // computed from an expert's answer: pooled answers replace it
 	witness  bool // the trust of a label depends on it
 }
 
@@ -76,7 +75,7 @@ func productInputs(experts []*text.Entry) (groups []group) {
 			func(in *features) float64 { return max(-1, min(1, (in.facts[feature.FactTextBytes]+0.5)/1.5)) },
 		} {
 			g := group{
-				variance: productWeight, expert: true, product: true,
+				variance: productWeight, product: true,
 				fill: func(dst []float64, in *features, _ *submodel) {
 					f := fact(in)
 					for j := range dst {
@@ -138,7 +137,7 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	for k, e := range experts {
 		for j, input := range e.Inputs {
 			g := group{
-				names: []string{input.Name}, variance: other, expert: true, witness: e.Witness && input.Opinion,
+				names: []string{input.Name}, variance: other, witness: e.Witness && input.Opinion,
 				fill: func(dst []float64, in *features, s *submodel) {
 					dst[0] = float64(early(e.EarlyGain, s) * in.scores[k].Inputs[j])
 				},
@@ -152,7 +151,7 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	if frozen != nil {
 		e := experts[0]
 		groups = append(groups, group{
-			names: []string{frozenInput}, mean: e.Mean / opinions, variance: e.Variance / opinions, expert: true, witness: e.Witness,
+			names: []string{frozenInput}, mean: e.Mean / opinions, variance: e.Variance / opinions, witness: e.Witness,
 			fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.frozen },
 		})
 	}
@@ -225,17 +224,6 @@ func (l *layout) fill(in *features, s *submodel) {
 			inputs = inputs[n:]
 		}
 		x = x[n:]
-	}
-}
-
-// fillExperts replaces the experts' inputs in x by those of in.
-func (l *layout) fillExperts(x []float64, in *features) {
-	for i := range l.groups {
-		g := &l.groups[i]
-		if g.expert {
-			g.fill(x[:len(g.names)], in, nil)
-		}
-		x = x[len(g.names):]
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/text"
 )
 
 var small = model.Config{TableBits: 10, Dense: dense, DuplicateWindow: 50}
@@ -223,14 +224,14 @@ func TestExplanationsAddUp(t *testing.T) {
 
 // Flipped labels make ε rise, and get a small φ; clean ones make it fall.
 func TestLabelTrust(t *testing.T) {
-	m := newModel(t, model.Config{TableBits: 14})
+	m := newModel(t, model.Config{TableBits: 14, TextExperts: []string{text.Lean}})
 	message := func(i int, spam bool) model.Example {
-		text := fmt.Sprintf("minutes of meeting number %d, please review", i%17)
+		words := fmt.Sprintf("minutes of meeting number %d, please review", i%17)
 		if spam {
-			text = fmt.Sprintf("CHEAP pills $%d!!! order now at pills.example", i%17)
+			words = fmt.Sprintf("CHEAP pills $%d!!! order now at pills.example", i%17)
 		}
 		return model.Example{ID: fmt.Sprint(i), Spam: spam, Body: model.Body{
-			Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}}
+			Message: &feature.Message{Body: []byte(words), BodyBytes: len(words)}}}
 	}
 	last := 0.0
 	for i := range 1000 {

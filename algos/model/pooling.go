@@ -53,7 +53,13 @@ func (p *Pool) PredictBy(pooling Pooling, b *Body) (Prediction, error) {
 	}
 	if pooling == MergedModel {
 		in := p.read(b)
-		in.spec.layout.fillExperts(x, in)
+		clear(x)
+		for _, s := range p.submodels {
+			in.spec.layout.fill(in, s)
+			for i, v := range in.x {
+				x[i] += v / float64(len(p.submodels))
+			}
+		}
 	}
 	return inflated(head.Moments(x)), nil
 }

@@ -23,7 +23,7 @@ import (
 // to go on.
 type Model struct {
 	Experts     []string `help:"full, or lean for a third of the CPU, or a list." placeholder:"full" group:"Model"`
-	TableBits   *int     `help:"2^N weights per text expert; 18: 38 MiB per model." placeholder:"18" group:"Model"`
+	TableBits   *int     `help:"2^N weights per text expert; 18: 28 MiB per model." placeholder:"18" group:"Model"`
 	SkipHeaders []string `help:"Mail headers to ignore; from-line is mbox's own." placeholder:"NAME" group:"Model"`
 	Ensembles   []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
 	SecondHead  *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
