@@ -298,3 +298,45 @@ func TestSitesHoldEarlyInputs(t *testing.T) {
 		}
 	}
 }
+
+// In a pool each head reads the pooled answer times the factor of its own events.
+func TestPoolOfDifferentAges(t *testing.T) {
+	cfg := Config{TableBits: 10, TextExperts: []string{text.TextWords}}
+	young, old := newOf(t, cfg), newOf(t, cfg)
+	events := letters(60, 21)
+	apply(t, young, events[:5]...)
+	apply(t, old, events[5:50]...)
+	pool := NewPool(young, old)
+	for i := range events[50:] {
+		body := &events[50+i].Body
+		got, err := pool.Predict(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		learnt := []text.Expert{young.submodels[ofText].experts[0], old.submodels[ofText].experts[0]}
+		var mean, variance float64
+		for _, m := range []*Model{young, old} {
+			s := m.submodels[ofText]
+			in := m.NewPredictor().reader.read(body, s)
+			pooled := learnt[0].Pool(learnt, in.views[0])
+			if pooled == in.scores[0] || pooled.Inputs[0] == 0 {
+				t.Fatalf("text %d: %+v alone, %+v pooled", i, in.scores[0], pooled)
+			}
+			ratio := pooled.Inputs[0] / in.scores[0].Inputs[0]
+			for j, name := range in.spec.layout.names {
+				if name == in.spec.layout.names[1] { // the input and its products
+					in.x[j] *= ratio
+				}
+			}
+			if want := pooled.Inputs[0] * (1 + 2*math.Exp(-float64(s.events)/30)); math.Abs(in.x[1]-want) > 1e-12 {
+				t.Errorf("text %d, %d events: the head reads %v, want %v", i, s.events, in.x[1], want)
+			}
+			m, a := s.head.Moments(in.x)
+			mean += float64(s.events) / 50 * m
+			variance += float64(s.events) / 50 * a
+		}
+		if math.Abs(got.Mean-mean) > 1e-9 || math.Abs(got.Variance-Inflation*variance) > 1e-9 {
+			t.Errorf("text %d: %+v, want mean %v and variance %v", i, got, mean, Inflation*variance)
+		}
+	}
+}
