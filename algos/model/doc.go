@@ -1,7 +1,7 @@
 // Package model is the model of one partition: the state machine that turns a log of
 // labelled bodies into probabilities of spam.
 //
-//	message ─┬─> thirteen experts ─┬─> × (1 + 2e^(−events/30)) ───────┐ log-odds
+//	message ─┬─> ten experts ──────┬─> × (1 + 2e^(−events/30)) ───────┐ log-odds
 //	         │                     └─> × HTML, × length of text ──────┤
 //	         └─> eight facts ─────────────────────────────────────────┴─> head ─> p, interval, why
 //

@@ -9,7 +9,7 @@
 //	counted := expert.Learn(&view, score, spam, 1)
 //	expert.Withdraw(&view, spam, counted) // undoes Learn if counted > 0
 //
-// [Set] names the sets of experts: thirteen are full, four are lean. Experts that read the
+// [Set] names the sets of experts: ten are full, four are lean. Experts that read the
 // same [List] share one hashing and one [Table], in which their pairs of float32 of a
 // feature are neighbours: one cache miss serves all. A message has n features i with values
 // u_i = v_i/‖v‖, or 1/√n if they are binary. So an answer does not grow with a message's
