@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/algos/text"
 	"hamlet/cmd/internal/replay"
@@ -101,17 +100,6 @@ func TestMailIsWellFormed(t *testing.T) {
 	if html < 1000 || attached < 100 || spam < 1500 || spam > 2500 || len(feeds) != 3 || len(ids) != len(all) {
 		t.Errorf("of 5000: %d HTML, %d with attachments, %d spam, sources %v, %d ids", html, attached, spam, feeds, len(ids))
 	}
-}
-
-// learn runs the model that serves over n messages and measures those from
-// message from on.
-func learn(t *testing.T, cfg Config, from, n int) eval.Summary {
-	t.Helper()
-	result, _, err := replay.Run(context.Background(), replay.Config{Model: model.Config{}, From: from}, items(t, cfg, n, source.FlipConfig{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result.Summary
 }
 
 // It is neither too easy nor too hard: like real mail, to the lean experts a few errors in
