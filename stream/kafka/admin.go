@@ -11,6 +11,7 @@ import (
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 )
 
 // Ping requests the cluster's metadata once. Its error names the address and the
@@ -63,12 +64,12 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 		topic.ConfigEntries = []kafkago.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(ms, 10)}}
 	}
 	return retry(ctx, &cfg, client, "create topic "+name, func(ctx context.Context) error {
-		ids, err := partitionsOf(ctx, client, name)
+		ids, err := partitionsOf(ctx, &cfg, client, name)
 		if unknownTopic(err) {
 			if err := createTopic(ctx, client, topic); err != nil {
 				return err
 			}
-			ids, err = partitionsOf(ctx, client, name) // the transport has new metadata
+			ids, err = partitionsOf(ctx, &cfg, client, name) // the transport has new metadata
 		}
 		switch {
 		case unknownTopic(err):
@@ -107,7 +108,7 @@ func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]
 
 func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
 	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
-		ids, err := partitionsOf(ctx, client, topic)
+		ids, err := partitionsOf(ctx, cfg, client, topic)
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func listOffsets(ctx context.Context, client *kafkago.Client, topic string, part
 	first, end = make(map[int]int64), make(map[int]int64)
 	for _, o := range res.Topics[topic] {
 		if o.Error != nil {
-			return nil, nil, fmt.Errorf("partition %d: %w", o.Partition, o.Error)
+			return nil, nil, protocol.NewTopicPartitionError(topic, int32(o.Partition), o.Error)
 		}
 		first[o.Partition], end[o.Partition] = o.FirstOffset, o.LastOffset
 	}
@@ -150,18 +151,23 @@ func listOffsets(ctx context.Context, client *kafkago.Client, topic string, part
 	return first, end, nil
 }
 
-// partitionsOf returns a topic's partitions, ascending, from the cached metadata.
-func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]int, error) {
+// partitionsOf returns a topic's partitions, ascending, from the cached metadata, and
+// remembers them in cfg.Seen. UnknownTopicOrPartition is the answer of a cluster that is
+// complete, with live brokers and a controller among them.
+func partitionsOf(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) ([]int, error) {
 	res, err := client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(res.Topics, func(t kafkago.Topic) bool { return t.Name == topic })
-	if i < 0 {
+	known := i >= 0 && !errors.Is(res.Topics[i].Error, kafkago.UnknownTopicOrPartition)
+	switch {
+	case !known && res.Controller.Host == "": // kafka-go looks it up among the live brokers
+		return nil, fmt.Errorf("%w: the metadata names %d live brokers and no controller", errIncomplete, len(res.Brokers))
+	case !known:
 		return nil, kafkago.UnknownTopicOrPartition
-	}
-	if err := res.Topics[i].Error; err != nil {
-		return nil, err
+	case res.Topics[i].Error != nil:
+		return nil, res.Topics[i].Error
 	}
 	var ids []int
 	for _, p := range res.Topics[i].Partitions {
@@ -171,5 +177,6 @@ func partitionsOf(ctx context.Context, client *kafkago.Client, topic string) ([]
 		return nil, kafkago.LeaderNotAvailable
 	}
 	slices.Sort(ids)
+	cfg.Seen.add(topic, len(ids))
 	return ids, nil
 }

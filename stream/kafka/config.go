@@ -33,6 +33,16 @@ type Config struct {
 	SASL     sasl.Mechanism // nil: no authentication
 	Log      *slog.Logger   // nil: silent
 
+	// MaxOutage is how long Kafka may fail without a success in between, before what
+	// waits for it gives up with ErrOutage. Restarts, elections and a topic that is
+	// missing although it was there are such failures. 0: as long as the context lives.
+	MaxOutage time.Duration
+
+	// Seen remembers the topics that were found. Copies of a Config share it. A topic in
+	// it is not called missing while brokers restart. nil: each call, Producer and
+	// Consumer has its own.
+	Seen *SeenTopics
+
 	// MaxRecordBytes bounds a record: key, value, headers and framing. The default, 1
 	// MiB − 1 KiB, fits uncompressed into the default of message.max.bytes.
 	MaxRecordBytes int
@@ -52,10 +62,16 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.MaxRecordBytes < 0 {
 		errs = append(errs, fmt.Errorf("max record bytes: %d is negative", cfg.MaxRecordBytes))
 	}
+	if cfg.MaxOutage < 0 {
+		errs = append(errs, fmt.Errorf("max outage: %v is negative", cfg.MaxOutage))
+	}
 	if len(errs) > 0 {
 		return cfg, fmt.Errorf("kafka configuration: %w", errors.Join(errs...))
 	}
 	cfg.ClientID = cmp.Or(cfg.ClientID, "hamlet")
+	if cfg.Seen == nil {
+		cfg.Seen = new(SeenTopics)
+	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.MaxRecordBytes = cmp.Or(cfg.MaxRecordBytes, 1<<20-1<<10)
 	return cfg, nil

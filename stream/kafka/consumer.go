@@ -90,7 +90,8 @@ func (cfg ConsumerConfig) withDefaults() (ConsumerConfig, error) {
 // order and from its handler's position.
 type Consumer struct {
 	cfg    ConsumerConfig
-	joined atomic.Bool // set by the first generation of a Run, cleared when Run returns
+	joined atomic.Bool  // set by the first generation of a Run, cleared when Run returns
+	active atomic.Int32 // the id of the generation that runs; 0: none does
 }
 
 // NewConsumer returns a consumer. It does not connect; [Ping] does.
@@ -106,14 +107,18 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 // was called, with or without a partition.
 func (c *Consumer) Joined() bool { return c.joined.Load() }
 
+// Active reports whether this consumer is a member of its group now. While brokers
+// restart and while members change it is not, and has no partitions.
+func (c *Consumer) Active() bool { return c.active.Load() != 0 }
+
 // Run joins the group and reads until ctx ends, then closes every handler, leaves
 // the group and returns nil. It may be called again.
 //
 // For each assigned partition it calls open, with a context that ends with the
-// assignment, and drives the handler. It waits through broker restarts. It ends
-// early, after closing the other handlers, with an error of open or of a handler
-// that does not wrap ErrReload, and with ErrGap, ErrBehind, ErrReplaced,
-// ErrUnknownTopic, ErrAuth or ErrTLS.
+// assignment, and drives the handler. It waits through broker restarts, for
+// Config.MaxOutage. It ends early, after closing the other handlers, with an error of
+// open or of a handler that does not wrap ErrReload, and with ErrGap, ErrBehind,
+// ErrReplaced, ErrUnknownTopic, ErrOutage, ErrAuth or ErrTLS.
 //
 // If handlers fail after ctx has ended, for instance in their last save, Run returns
 // these errors joined. If they fail after their partition was revoked, Run logs a
@@ -122,7 +127,7 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	parent := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	m := &member{cfg: &c.cfg, client: c.cfg.client(c.cfg.Topic), open: open, stop: stop, joined: &c.joined}
+	m := &member{cfg: &c.cfg, client: c.cfg.client(c.cfg.Topic), open: open, stop: stop, joined: &c.joined, active: &c.active}
 	defer closeIdle(m.client)
 	defer c.joined.Store(false)
 	err := m.generations(ctx)
@@ -143,6 +148,7 @@ type member struct {
 	open    func(context.Context, int) (Handler, error)
 	stop    context.CancelCauseFunc // ends Run with an error
 	joined  *atomic.Bool
+	active  *atomic.Int32
 	readers sync.WaitGroup // the goroutines of all generations
 
 	mu   sync.Mutex
@@ -162,20 +168,20 @@ func (m *member) generations(ctx context.Context) error {
 	}
 	defer m.leave(group, disconnect)
 
-	var warnings rateLimiter
+	var failing outage
 	for {
 		generation, err := group.Next(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			if p := permanent(err); p != nil {
-				return fmt.Errorf("join group %s: %w", m.cfg.Group, p)
+			_, final := failing.failed(ctx, &m.cfg.Config, m.client, err, "kafka: joining the group again", "group", m.cfg.Group)
+			if final != nil {
+				return fmt.Errorf("join group %s: %w", m.cfg.Group, final)
 			}
-			warnings.warn(m.cfg.Log, "kafka: joining the group again", "group", m.cfg.Group, "error", err)
 			continue
 		}
-		warnings.reset()
+		failing.over(&m.cfg.Config, "group", m.cfg.Group)
 		m.joined.Store(true)
 		// Without its topic a generation ends as soon as it begins.
 		if err := m.awaitTopic(ctx); err != nil {
@@ -190,7 +196,12 @@ func (m *member) generations(ctx context.Context) error {
 			m.readers.Add(1) // kafka-go does not wait for what starts after the generation's end
 			generation.Start(func(ended context.Context) { defer m.readers.Done(); f(ended) })
 		}
-		start(func(ended context.Context) { m.awaitCoordinator(ctx, ended) })
+		m.active.Store(generation.ID)
+		start(func(ended context.Context) {
+			<-ended.Done()
+			m.active.CompareAndSwap(generation.ID, 0) // the next one may have begun
+			m.awaitCoordinator(ctx)
+		})
 		for _, partition := range partitions {
 			start(func(ended context.Context) { m.readPartition(ctx, ended, generation, partition) })
 		}
@@ -221,16 +232,25 @@ func (m *member) groupConfig(dialer *kafkago.Dialer) kafkago.ConsumerGroupConfig
 // awaitCoordinator delays the next generation until the group's coordinator is there.
 // kafka-go drops its member id when a join fails, and the next join would wait a
 // session timeout for the old id to leave.
-func (m *member) awaitCoordinator(ctx, ended context.Context) {
-	<-ended.Done()
-	var warnings rateLimiter
+func (m *member) awaitCoordinator(ctx context.Context) {
+	var failing outage
 	for pause := newPause(); ctx.Err() == nil; wait(ctx, pause) {
 		err := m.askCoordinator(ctx)
-		if err == nil || permanent(err) != nil {
+		if err == nil {
+			failing.over(&m.cfg.Config, "group", m.cfg.Group)
 			return
 		}
-		invalidateMetadata(m.client, err)
-		warnings.warn(m.cfg.Log, "kafka: waiting for the group's coordinator", "group", m.cfg.Group, "brokers", m.cfg.addresses(), "error", err)
+		if ctx.Err() != nil {
+			return
+		}
+		_, final := failing.failed(ctx, &m.cfg.Config, m.client, err, "kafka: waiting for the group's coordinator", "group", m.cfg.Group)
+		if errors.Is(final, ErrOutage) {
+			m.stop(fmt.Errorf("group %s: wait for the coordinator: %w", m.cfg.Group, final))
+			return
+		}
+		if final != nil {
+			return // the join says so too
+		}
 	}
 }
 
@@ -255,7 +275,7 @@ func (m *member) askCoordinator(ctx context.Context) error {
 // awaitTopic returns when the cluster knows the topic.
 func (m *member) awaitTopic(ctx context.Context) error {
 	return retry(ctx, &m.cfg.Config, m.client, "find topic "+m.cfg.Topic, func(ctx context.Context) error {
-		_, err := partitionsOf(ctx, m.client, m.cfg.Topic)
+		_, err := partitionsOf(ctx, &m.cfg.Config, m.client, m.cfg.Topic)
 		return err
 	})
 }

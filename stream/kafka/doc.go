@@ -30,6 +30,9 @@
 //     it absorbed. A topic that was deleted and created again is [ErrReplaced].
 //   - Producers of a topic that a Consumer reads must not use transactions. The
 //     Consumer reads uncommitted records, and so also those of an aborted one.
-//   - Producer and Consumer wait for brokers for as long as their context lives.
-//     [Ping] reports a wrong address at once.
+//   - Producer and Consumer wait for brokers for as long as their context lives, or
+//     for Config.MaxOutage. [Ping] reports a wrong address at once.
+//   - A restarting broker may say that a topic does not exist. So [ErrUnknownTopic]
+//     needs a topic that was never seen, and a complete cluster that does not know it
+//     for two seconds. A topic that was seen is waited for.
 package kafka

@@ -22,6 +22,10 @@ var (
 	// ErrUnknownTopic: create the topic with EnsureTopic, or correct its name.
 	ErrUnknownTopic = errors.New("unknown topic")
 
+	// ErrOutage: nothing succeeded for Config.MaxOutage. See to the brokers and start
+	// again.
+	ErrOutage = errors.New("kafka outage")
+
 	// ErrAuth: the broker refuses the user, password, SASL mechanism or rights.
 	ErrAuth = errors.New("not authorised")
 
@@ -49,8 +53,8 @@ var (
 )
 
 // permanent returns nil if the same operation may succeed later, otherwise an error
-// that says what to do. Unknown topic counts as transient, because a new topic gets it
-// too. Callers retry it for a [grace] period.
+// that says what to do. Unknown topic counts as transient, because a new topic and a
+// broker that starts get it too; [outage] decides.
 func permanent(err error) error {
 	var code kafkago.Error
 	switch {
@@ -92,7 +96,8 @@ func permanent(err error) error {
 	return nil
 }
 
-// unknownTopic reports whether err says that a topic or partition does not exist.
+// unknownTopic reports whether err says that a topic or partition does not exist. That
+// alone proves nothing: kafka-go says so of every topic while no broker answers.
 func unknownTopic(err error) bool {
 	return errors.Is(err, kafkago.UnknownTopicOrPartition) ||
 		errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)

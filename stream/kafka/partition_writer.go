@@ -30,9 +30,8 @@ type partitionWriter struct {
 	queue []*batch // not acknowledged yet, in order; guarded by mu
 
 	// Only the sender reads and writes these.
-	maxRecords int   // in a request, 1 to maxRequestRecords; halved after a too large request
-	missing    grace // the topic is unknown
-	warnings   rateLimiter
+	maxRecords int // in a request, 1 to maxRequestRecords; halved after a too large request
+	failing    outage
 }
 
 // A batch is the records of one publish call. The sender changes it under mu.
@@ -100,8 +99,6 @@ func (w *partitionWriter) send(ctx context.Context, own *batch) (last error) {
 			return last
 		}
 		last = err
-		invalidateMetadata(w.client, err)
-		w.warnings.warn(w.cfg.Log, "kafka: publishing again", "topic", w.topic, "partition", w.partition, "error", err)
 		wait(ctx, pause)
 	}
 }
@@ -120,7 +117,11 @@ func (w *partitionWriter) request(ctx context.Context) error {
 	if err == nil {
 		err = res.Error
 	}
-	return w.settle(ctx, parts, len(records), err)
+	var final error
+	if err != nil && ctx.Err() == nil {
+		err, final = w.failing.failed(ctx, w.cfg, w.client, err, "kafka: publishing again", "topic", w.topic, "partition", w.partition)
+	}
+	return w.settle(ctx, parts, len(records), err, final)
 }
 
 // A part is the n records of a batch that travel in one request.
@@ -156,22 +157,22 @@ func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
 	return records, parts
 }
 
-// settle applies a request's outcome to its batches. It returns err if they are to
-// be sent again:
+// settle applies a request's outcome to its batches: its error, and the final one if
+// [outage] says that there is to be no other attempt. It returns err if they are to be
+// sent again:
 //
-//	outcome                               batches          returns
-//	acknowledged                          advance or done  nil
-//	ctx ended                             stay             err
-//	too large, several records            stay, halved     nil
-//	permanent, or unknown after the grace failed           nil
-//	transient                             stay             err
-func (w *partitionWriter) settle(ctx context.Context, parts []part, records int, err error) error {
+//	outcome                     batches          returns
+//	acknowledged                advance or done  nil
+//	ctx ended                   stay             err
+//	too large, several records  stay, halved     nil
+//	final                       failed           nil
+//	transient                   stay             err
+func (w *partitionWriter) settle(ctx context.Context, parts []part, records int, err, final error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case err == nil:
-		w.warnings.reset()
-		w.missing.reset()
+		w.failing.over(w.cfg, "topic", w.topic, "partition", w.partition)
 		w.maxRecords = min(2*w.maxRecords, maxRequestRecords)
 		for _, p := range parts {
 			if p.acked += p.n; p.acked == len(p.records) {
@@ -180,26 +181,17 @@ func (w *partitionWriter) settle(ctx context.Context, parts []part, records int,
 		}
 		return nil
 	case ctx.Err() != nil:
-		w.missing.reset() // the next call may come much later
+		w.failing.reset() // the next call may come much later
 		return err
-	}
-	failure := permanent(err)
-	switch {
-	case errors.Is(failure, ErrTooLarge) && records > 1:
+	case errors.Is(final, ErrTooLarge) && records > 1:
 		w.maxRecords = records / 2 // find the record that is too large
 		return nil
-	case failure != nil:
-	case !unknownTopic(err):
-		w.missing.reset()
+	case final == nil:
 		return err
-	case !w.missing.over():
-		return err
-	default:
-		failure = w.cfg.noTopic()
 	}
-	w.missing.reset()
+	w.failing.reset()
 	for _, p := range parts {
-		w.finish(p.batch, failure)
+		w.finish(p.batch, final)
 	}
 	return nil
 }

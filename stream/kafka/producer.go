@@ -48,10 +48,10 @@ func NewProducer(cfg Config) (*Producer, error) {
 // acknowledged. The records of one call that go to one partition keep their order,
 // also through retries.
 //
-// It retries through broker restarts until ctx ends. An error says how many records
-// were acknowledged. The others may be stored all the same: publish them again only if
-// they may appear twice, and do not reuse their bytes. ErrTooLarge, ErrUnknownTopic,
-// ErrAuth and ErrTLS are permanent.
+// It retries through broker restarts until ctx ends, or for Config.MaxOutage. An error
+// says how many records were acknowledged. The others may be stored all the same:
+// publish them again only if they may appear twice, and do not reuse their bytes.
+// ErrTooLarge, ErrUnknownTopic, ErrAuth and ErrTLS are permanent.
 func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (p *Producer) partitions(ctx context.Context, topic string) (ids []int, err
 	}
 	client := p.client(topic)
 	err = retry(ctx, &p.cfg, client, "find the partitions of topic "+topic, func(ctx context.Context) error {
-		ids, err = partitionsOf(ctx, client, topic)
+		ids, err = partitionsOf(ctx, &p.cfg, client, topic)
 		return err
 	})
 	return ids, err

@@ -3,10 +3,16 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/loopback"
@@ -130,5 +136,144 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 	defer broker.Close()
 	if err := <-ended; !errors.Is(err, kafka.ErrBehind) {
 		t.Errorf("Run = %v, want ErrBehind", err)
+	}
+}
+
+// doubted is longer than the time in which an unknown topic is believed to be missing.
+const doubted = 2500 * time.Millisecond
+
+// workers are a producer, a consumer and an administrator of one topic that exists.
+type workers struct {
+	cfg      kafka.Config
+	producer *kafka.Producer
+	k        *keeper
+	stop     func() error // of the consumer
+	sent     int
+}
+
+func startWorkers(t *testing.T, cfg kafka.Config) *workers {
+	t.Helper()
+	cfg.Seen, cfg.MaxOutage = new(kafka.SeenTopics), time.Minute
+	ensure(t, cfg, "t", 1)
+	w := &workers{cfg: cfg, producer: newProducer(t, cfg), k: newKeeper()}
+	w.stop = start(t, kafka.ConsumerConfig{Config: cfg, Topic: "t", Group: "g"}, w.k.open("a"))
+	w.send(t)()
+	w.k.until(t, "the first records", func() bool { return w.k.count >= w.sent })
+	return w
+}
+
+// send publishes records and lists offsets in the background. The result waits until
+// both are done.
+func (w *workers) send(t *testing.T) (done func()) {
+	t.Helper()
+	var wg sync.WaitGroup
+	records := numbered("t", w.sent, 10, 1)
+	w.sent += len(records)
+	ctx := within(t, 30*time.Second)
+	wg.Go(func() {
+		if err := w.producer.Publish(ctx, records...); err != nil {
+			t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		if _, _, err := kafka.Offsets(ctx, w.cfg, "t"); err != nil {
+			t.Error(err)
+		}
+	})
+	return wg.Wait
+}
+
+// finish checks that all records were read and that the consumer still runs.
+func (w *workers) finish(t *testing.T) {
+	t.Helper()
+	w.k.until(t, "all records", func() bool { return w.k.count >= w.sent })
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A broker that stops in order first says that it leads nothing any more. While it is
+// away, kafka-go says that there is no such topic, because nobody tells it of any.
+func TestBrokerStopsInOrder(t *testing.T) {
+	t.Parallel()
+	addr, dir := loopback.Hold(t), t.TempDir()
+	run := func() (*kfake.Cluster, kafka.Config) {
+		return fakeCluster(t, kfake.DataDir(dir), kfake.ListenFn(func(network, _ string) (net.Listener, error) {
+			return net.Listen(network, addr)
+		}))
+	}
+	fake, cfg := run()
+	w := startWorkers(t, cfg)
+	stopping := fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.NotLeaderForPartition, Count: -1})
+	done := w.send(t)
+	if err := stopping.Wait(within(t, 30*time.Second), 1); err != nil {
+		t.Fatal(err)
+	}
+	leaderless := fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "t", Err: kerr.LeaderNotAvailable, Count: -1})
+	if err := leaderless.Wait(within(t, 30*time.Second), 3); err != nil {
+		t.Fatal(err)
+	}
+	fake.Close()
+	<-time.After(doubted)
+	run()
+	done()
+	w.finish(t)
+}
+
+// A starting broker says of each topic that it does not exist. One that was seen is
+// waited for.
+func TestSeenTopicIsNotMissing(t *testing.T) {
+	t.Parallel()
+	fake, cfg := fakeCluster(t)
+	w := startWorkers(t, cfg)
+	starting := fake.Fault(kfake.Fault{
+		Keys:  []kmsg.Key{kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata},
+		Topic: "t", Err: kerr.UnknownTopicOrPartition, Count: -1,
+	})
+	done := w.send(t)
+	<-time.After(doubted)
+	if starting.Hits() == 0 {
+		t.Error("no request was answered with an unknown topic")
+	}
+	starting.Remove()
+	done()
+	w.finish(t)
+}
+
+// A cluster without live brokers cannot say that a topic does not exist.
+func TestIncompleteClusterKnowsNothing(t *testing.T) {
+	t.Parallel()
+	fake, cfg := fakeCluster(t)
+	ensure(t, cfg, "t", 1)
+	var asked, complete atomic.Bool
+	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if complete.Load() {
+			return nil, nil, false
+		}
+		fake.KeepControl()
+		asked.Store(true)
+		response := r.ResponseKind().(*kmsg.MetadataResponse)
+		response.ControllerID = -1
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.Topic, topic.ErrorCode = kmsg.StringPtr("t"), kerr.UnknownTopicOrPartition.Code
+		response.Topics = append(response.Topics, topic)
+		return response, nil, true
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := kafka.Offsets(within(t, 30*time.Second), cfg, "t")
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		t.Errorf("the topic exists, and an incomplete cluster made it: %v", err)
+	case <-time.After(doubted):
+		complete.Store(true)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if !asked.Load() {
+		t.Error("the metadata was not asked for")
 	}
 }

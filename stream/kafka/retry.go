@@ -27,35 +27,28 @@ const (
 	logAfter, logEvery = time.Second, 10 * time.Second
 )
 
-// retry calls attempt until it succeeds, fails permanently, or ctx ends. The error of
-// an ended ctx names the last failure.
+// retry calls attempt until it succeeds, fails for good as [outage] says, or ctx ends.
+// The client is that of one topic. The error of an ended ctx names the last failure.
 func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string, attempt func(context.Context) error) error {
 	var (
-		warnings rateLimiter
-		missing  grace // the topic is unknown
-		last     error
+		failing outage
+		last    error
 	)
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := attempt(ctx)
 		if err == nil {
+			failing.over(cfg, "doing", what)
 			return struct{}{}, nil
-		}
-		if p := permanent(err); p != nil {
-			return struct{}{}, backoff.Permanent(p)
-		}
-		invalidateMetadata(client, err)
-		unknown := unknownTopic(err)
-		if !unknown {
-			missing.reset()
-		} else if missing.over() {
-			return struct{}{}, backoff.Permanent(cfg.noTopic())
 		}
 		if ctx.Err() != nil {
 			return struct{}{}, err
 		}
-		last = err
-		if !unknown { // an unknown topic ends soon, with an error of its own
-			warnings.warn(cfg.Log, "kafka: trying again", "doing", what, "brokers", cfg.addresses(), "error", err)
+		err, final := failing.failed(ctx, cfg, client, err, "kafka: trying again", "doing", what)
+		if final != nil {
+			return struct{}{}, backoff.Permanent(final)
+		}
+		if ctx.Err() == nil {
+			last = err
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(newPause()), backoff.WithMaxElapsedTime(0))
@@ -66,10 +59,6 @@ func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string
 		return fmt.Errorf("%s: %w (last failure: %v)", what, context.Cause(ctx), last)
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-func (cfg *Config) noTopic() error {
-	return fmt.Errorf("%w: the broker at %s has no topic of that name; create it or correct the name", ErrUnknownTopic, cfg.addresses())
 }
 
 // invalidateMetadata makes a client fetch the metadata again, if err says that it may
