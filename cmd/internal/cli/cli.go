@@ -228,7 +228,7 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 			f.PlaceHolder = f.Default
 		}
 	}
-	parser.Model.HelpFlag.Help = "Print this help. Behind =, small letters or digits are the default value."
+	parser.Model.HelpFlag.Help = "Print this help. After =: the default, or a NAME."
 	if err := file.load(args, p.Mapping); err != nil {
 		return nil, &UsageError{err}
 	}

@@ -29,6 +29,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
@@ -63,7 +64,12 @@ type Kafka struct {
 	KafkaPassword string   `help:"SASL password." placeholder:"SECRET" group:"Kafka"`
 	KafkaTLS      bool     `name:"kafka-tls" help:"Use TLS." group:"Kafka"`
 	KafkaCA       string   `name:"kafka-ca" help:"PEM of the brokers' authority." type:"existingfile" placeholder:"FILE" group:"Kafka"`
+
+	KafkaOutage time.Duration `help:"Wait this long while brokers restart; 0: always." default:"10m" placeholder:"D" group:"Kafka"`
 }
+
+// minOutage is longer than an election of leaders.
+const minOutage = 10 * time.Second
 
 // Check reports what Config does not take.
 func (f Kafka) Check() error {
@@ -73,7 +79,7 @@ func (f Kafka) Check() error {
 
 // Config returns the adapter's configuration.
 func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
-	cfg := kafka.Config{Brokers: f.Kafka, ClientID: clientID, Log: log}
+	cfg := kafka.Config{Brokers: f.Kafka, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage, Seen: new(kafka.SeenTopics)}
 	if len(f.Kafka) == 0 {
 		return cfg, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); `hamlet up` needs none")
 	}
@@ -81,6 +87,9 @@ func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 		if err := checkAddress("kafka", addr); err != nil {
 			return cfg, err
 		}
+	}
+	if f.KafkaOutage != 0 && f.KafkaOutage < minOutage {
+		return cfg, fmt.Errorf("--kafka-outage: %v is neither 0, without end, nor at least %v", f.KafkaOutage, minOutage)
 	}
 	var err error
 	if cfg.TLS, err = tlsConfig("kafka", f.KafkaTLS, f.KafkaCA); err != nil {

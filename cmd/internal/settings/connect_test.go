@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 )
 
 // An address is host:port; one with a password in it is refused without saying it.
@@ -35,5 +36,15 @@ func TestAddresses(t *testing.T) {
 	}
 	if _, err := (Redis{Redis: "/run/redis.sock"}).Config("default", log); err != nil {
 		t.Errorf("a socket: %v", err)
+	}
+}
+
+// An outage is 0 or longer than an election of leaders.
+func TestKafkaOutage(t *testing.T) {
+	for outage, good := range map[time.Duration]bool{0: true, 10 * time.Second: true, 10 * time.Minute: true, time.Second: false, -time.Minute: false} {
+		cfg, err := Kafka{Kafka: []string{"kafka:9092"}, KafkaOutage: outage}.Config("test", nil)
+		if good && (err != nil || cfg.MaxOutage != outage || cfg.Seen == nil) || !good && (err == nil || !strings.Contains(err.Error(), "--kafka-outage")) {
+			t.Errorf("%v: %+v, %v", outage, cfg, err)
+		}
 	}
 }
