@@ -217,6 +217,9 @@ func (l *Learner) Ready() error {
 	return nil
 }
 
+// Active reports whether the learner is a member of its group now: see kafka.Consumer.
+func (l *Learner) Active() bool { return l.consumer.Active() }
+
 // open takes a partition: a new epoch, the newest checkpoint, the model.
 func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
 	log := l.cfg.Log.With("partition", partition)

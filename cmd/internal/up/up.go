@@ -215,7 +215,8 @@ func (r *run) stream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// On a Kafka that is not our own, other learners may have some partitions.
+	// On a Kafka that is not our own, other learners may have some partitions. While
+	// brokers restart we are no member of the group, and nobody has any.
 	const elsewhereAfter = 20 * time.Second
 	missing := time.Now()
 	return r.await(ctx, func(status map[int]learner.Status) bool {
@@ -223,7 +224,7 @@ func (r *run) stream(ctx context.Context) error {
 			s, ours := status[p]
 			switch {
 			case e == first[p], ours && s.Next >= e:
-			case ours:
+			case ours, !r.learner.Active():
 				missing = time.Now()
 				return false
 			case time.Since(missing) < elsewhereAfter:
