@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -145,16 +144,19 @@ func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (v
 }
 
 // fetch returns chunks in order, nil for one that Redis lacks. It reads a few at a
-// time, because one deadline covers a whole pipeline.
+// time, because one time limit covers a whole pipeline.
 func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([][]byte, error) {
 	data := make([][]byte, 0, len(names))
-	for window := range slices.Chunk(names, pipelined) {
-		pipe := s.client.Pipeline()
+	for len(names) > 0 {
+		window := names[:min(s.reading.window(), len(names))]
+		names = names[len(window):]
 		replies := make([]*redis.StringCmd, len(window))
-		for i, name := range window {
-			replies[i] = pipe.Get(ctx, s.chunkKey(partition, name))
-		}
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		err := s.transfer(ctx, &s.reading, len(window)*state.ChunkSize, func(pipe redis.Pipeliner) {
+			for i, name := range window {
+				replies[i] = pipe.Get(ctx, s.chunkKey(partition, name))
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
 		for _, reply := range replies {

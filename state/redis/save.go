@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,7 +30,7 @@ if not chunk then return '' end
 return redis.sha1hex(chunk)`
 
 const (
-	pipelined   = 8 // chunks in one pipeline: 8 MiB in flight
+	pipelined   = 8 // most chunks in one pipeline: 8 MiB in flight
 	commitTries = 5 // rounds of uploading missing chunks
 
 	// compareEvery is the number of saves between comparisons of trusted chunks.
@@ -42,7 +41,8 @@ const (
 
 // Save writes a checkpoint and moves the partition's head to it. It uploads only the
 // chunks that Redis lacks, in commands of at most 1 MiB, so that Redis answers others
-// in between.
+// in between. Each request has a time limit that follows the measured speed, so that a
+// save ends by itself where Redis does not answer, and is never too slow to succeed.
 //
 // The epoch must be the last one that [Store.Take] returned to any client. The offset
 // must not be below the head's. Otherwise nothing changes and the error wraps
@@ -132,7 +132,7 @@ func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 		s.key(partition, ""), partition,
 		m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
 		hex.EncodeToString(identity[:]), manifest,
-		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.cfg.Grace.Milliseconds(),
+		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.grace(int(m.Length)).Milliseconds(),
 		corrupt,
 	}, nil
 }
@@ -169,8 +169,10 @@ func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk)
 		}
 		key := s.chunkKey(partition, doubtful[i].Name)
 		s.cfg.Log.Warn("a chunk in redis is not what its name says: overwriting it", "key", key)
-		err = s.client.SetArgs(ctx, key, doubtful[i].Data, redis.SetArgs{Mode: "XX", KeepTTL: true}).Err()
-		if err != nil && !errors.Is(err, redis.Nil) {
+		err = s.transfer(ctx, &s.writing, len(doubtful[i].Data), func(pipe redis.Pipeliner) {
+			pipe.SetArgs(ctx, key, doubtful[i].Data, redis.SetArgs{Mode: "XX", KeepTTL: true})
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -178,19 +180,31 @@ func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk)
 }
 
 // upload writes chunks that Redis lacks. They expire unless a commit makes them
-// permanent.
+// permanent. The time to live lets the chunks that come after arrive first.
 func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk) error {
-	for window := range slices.Chunk(chunks, pipelined) {
-		pipe := s.client.Pipeline()
-		for i := range window {
-			pipe.SetArgs(ctx, s.chunkKey(partition, window[i].Name), window[i].Data,
-				redis.SetArgs{Mode: "NX", TTL: s.cfg.Grace})
-		}
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	left := bytesOf(chunks)
+	for len(chunks) > 0 {
+		window := chunks[:min(s.writing.window(), len(chunks))]
+		chunks = chunks[len(window):]
+		ttl := s.grace(left)
+		err := s.transfer(ctx, &s.writing, bytesOf(window), func(pipe redis.Pipeliner) {
+			for i := range window {
+				pipe.SetArgs(ctx, s.chunkKey(partition, window[i].Name), window[i].Data, redis.SetArgs{Mode: "NX", TTL: ttl})
+			}
+		})
+		if err != nil {
 			return err
 		}
+		left -= bytesOf(window)
 	}
 	return nil
+}
+
+func bytesOf(chunks []state.Chunk) (n int) {
+	for i := range chunks {
+		n += len(chunks[i].Data)
+	}
+	return n
 }
 
 // trust records the chunks of a verified version, and the corrupt head if there is one.

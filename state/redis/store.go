@@ -68,7 +68,7 @@ type Config struct {
 
 	Keep  int           // newest versions kept; default 3
 	Daily int           // number of days whose first version is kept too; default 30, negative: none
-	Grace time.Duration // how long readers may take to load a version, and a save to upload one; default 30 s
+	Grace time.Duration // how long readers may take to load a version, and a save to upload one, beyond what the measured speed allows; default 30 s
 
 	Log *slog.Logger // nil: silent
 }
@@ -78,6 +78,8 @@ type Config struct {
 type Store struct {
 	cfg    Config
 	client *redis.Client
+
+	writing, reading pace // of chunks
 
 	mu     sync.Mutex
 	caches map[int]*partitionCache // by partition
@@ -146,14 +148,15 @@ func New(cfg Config) (*Store, error) {
 			MaxRetries:            -1,
 			DialerRetries:         1,
 			DialTimeout:           5 * time.Second,
-			// A write has up to eight chunks.
-			ReadTimeout:  10 * time.Second,
-			WriteTimeout: 10 * time.Second,
+			// Of small requests. Those that move chunks have a pace.
+			ReadTimeout:  minLimit,
+			WriteTimeout: minLimit,
 			// These need commands that some servers lack.
 			Protocol:                 2,
 			DisableIdentity:          true,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		}),
+		writing: pace{least: minLimit}, reading: pace{least: minLimit},
 		caches: make(map[int]*partitionCache),
 	}, nil
 }

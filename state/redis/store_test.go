@@ -301,7 +301,7 @@ func TestLoadInWindows(t *testing.T) {
 		if err != nil || !bytes.Equal(got.Model, want.Model) {
 			t.Fatalf("load: %v, or other bytes", err)
 		}
-		if largest.commands != pipelined {
+		if largest.commands > pipelined || largest.commands == 0 {
 			t.Errorf("a pipeline had %d commands, want at most %d", largest.commands, pipelined)
 		}
 		srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(want)[12].Name))

@@ -21,12 +21,9 @@ type Store interface {
 	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
 }
 
-// askTimeout bounds a request for the partitions or for one version's number.
-// loadTimeout bounds the load of one checkpoint.
-const (
-	askTimeout  = 5 * time.Second
-	loadTimeout = 30 * time.Second
-)
+// askTimeout bounds a request for the partitions or for one version's number. The load
+// of a checkpoint has the limits of the store, which follow its speed.
+const askTimeout = 5 * time.Second
 
 // A loader keeps the served model up to date. It polls the version of every partition,
 // loads those that changed, and publishes all by one pointer. If anything fails, the

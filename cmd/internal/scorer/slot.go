@@ -67,9 +67,7 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	var checkpoint *state.Checkpoint
 	var version int64
 	if err == nil {
-		load, cancel := context.WithTimeout(ctx, loadTimeout)
-		defer cancel()
-		checkpoint, version, err = l.store.Load(load, partition, state.Served)
+		checkpoint, version, err = l.store.Load(ctx, partition, state.Served)
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrTransient)) {
 		return err
