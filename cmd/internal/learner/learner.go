@@ -24,8 +24,11 @@
 //     model.
 //   - The order is apply, publish, save, commit. A record may be read again, and an
 //     alert or a dead letter published again; none is lost.
-//   - While Redis cannot be reached, learning goes on and saving is tried again.
-//     While alerts cannot be published, learning goes on and saving waits.
+//   - A save runs beside learning, from a copy of the model: one a partition, of the
+//     model's size. While Redis is slow, what is saved lags. While it cannot be reached,
+//     learning goes on and saving is tried again.
+//   - While alerts cannot be published, learning goes on and saving waits. A copy is
+//     taken only when none is pending, so a save covers no event whose alert is not out.
 package learner
 
 import (
@@ -72,7 +75,7 @@ type Config struct {
 	Store       Store
 	Model       model.Config
 	Name        string              // the model's
-	SaveEvery   time.Duration       // the longest that events stay unsaved; default 3 s
+	SaveEvery   time.Duration       // the time between the beginnings of two saves, at least; default 3 s
 	AdoptConfig bool                // continue a model that was made with another configuration
 	Observe     func(Applied)       // called in order for each record of a partition; may be nil
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
@@ -133,6 +136,9 @@ type Learner struct {
 	consumer *kafka.Consumer
 	fresh    *model.Model // shows this program's defaults and numerics
 
+	running context.Context // Run's; nil before it
+	savings sync.WaitGroup  // the goroutines that save
+
 	mu      sync.Mutex
 	status  map[int]Status // of the assigned partitions
 	counted map[int]int64  // by partition: the next offset to be counted; never falls
@@ -167,6 +173,8 @@ func New(cfg Config) (*Learner, error) {
 // Run learns until ctx ends and then saves what it has learnt. It returns nil
 // after an orderly stop.
 func (l *Learner) Run(ctx context.Context) error {
+	l.running = ctx
+	defer l.savings.Wait()
 	return l.consumer.Run(ctx, func(ctx context.Context, partition int) (kafka.Handler, error) {
 		p, err := l.open(ctx, partition)
 		if err != nil {
@@ -175,6 +183,9 @@ func (l *Learner) Run(ctx context.Context) error {
 		return p, nil
 	})
 }
+
+// stopping reports whether Run was asked to stop.
+func (l *Learner) stopping() bool { return l.running != nil && l.running.Err() != nil }
 
 // Status describes the assigned partitions.
 func (l *Learner) Status() map[int]Status {
@@ -250,7 +261,7 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 			return nil, fmt.Errorf("checkpoint v%d: %w", version, err)
 		}
 		p.position, p.known = head.Position, true
-		p.noteSaved(head, version)
+		p.noteSaved(head, version, head.ModelSHA256())
 		log.Info("going on from a checkpoint", "epoch", p.epoch, "version", version,
 			"events", head.Events, "next_offset", head.Position.Next)
 	}

@@ -16,17 +16,17 @@ import (
 // Metrics are what a learner shows to Prometheus. Metrics of alarms, windows and
 // rebuilds have names of models, not of learners.
 type Metrics struct {
-	records, doubted, alerts, rebuilds  *prometheus.CounterVec
-	rawMail, logLoss, scored, wrong     prometheus.Counter
-	failedSave                          prometheus.Counter
-	next, lag, events, epsilon, unsaved *prometheus.GaugeVec // by partition
-	windowBytes, pendingAlerts          *prometheus.GaugeVec // by partition
-	flipRate                            *prometheus.GaugeVec // by partition and body
-	gateOpen, gateLead                  *prometheus.GaugeVec // by partition and body
-	alarm, level, reference, threshold  *prometheus.GaugeVec // by partition, kind and body
-	saves                               prometheus.Histogram
-	bytes                               prometheus.Gauge
-	sources                             *sourceMetrics
+	records, doubted, alerts, rebuilds     *prometheus.CounterVec
+	rawMail, logLoss, scored, wrong        prometheus.Counter
+	failedSave                             prometheus.Counter
+	next, lag, events, epsilon, unsaved    *prometheus.GaugeVec // by partition
+	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec // by partition
+	flipRate                               *prometheus.GaugeVec // by partition and body
+	gateOpen, gateLead                     *prometheus.GaugeVec // by partition and body
+	alarm, level, reference, threshold     *prometheus.GaugeVec // by partition, kind and body
+	saves                                  prometheus.Histogram
+	bytes                                  prometheus.Gauge
+	sources                                *sourceMetrics
 
 	byPartition []*prometheus.GaugeVec // all gauges with a partition
 }
@@ -60,8 +60,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.events = gauge("hamlet_learner_events", "The model's event count.")
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
 	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
+	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
 	m.saves = factory.NewHistogram(prometheus.HistogramOpts{Name: "hamlet_learner_save_seconds",
-		Help: "Time to save a checkpoint.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 12)})
+		Help: "Time to save a checkpoint, beside learning.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
 	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
 	m.sources = newSourceMetrics(counters)
 
@@ -131,6 +132,11 @@ func (m *Metrics) drop(partition int) {
 func (m *Metrics) saved(took time.Duration, bytes int) {
 	m.saves.Observe(took.Seconds())
 	m.bytes.Set(float64(bytes))
+}
+
+// behind shows for how long the oldest record that is not saved has been read.
+func (m *Metrics) behind(partition int, d time.Duration) {
+	m.unsavedFor.WithLabelValues(strconv.Itoa(partition)).Set(d.Seconds())
 }
 
 func (m *Metrics) stands(partition string, a *model.Alarm) {

@@ -143,6 +143,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 	if err := p.Handle(t.Context(), numbered(records[:20], 0)); err != nil {
 		t.Fatal(err)
 	}
+	settled(t, p)
 	if got := r.head().Position.Next; got != 20 {
 		t.Fatalf("saved up to %d, want 20", got)
 	}
@@ -173,6 +174,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 	if err := p.Handle(t.Context(), numbered(records[40:], 40)); err != nil {
 		t.Fatal(err)
 	}
+	settled(t, p)
 	if want := []string{"default.0.concept.20", "default.0.concept.41"}; !slices.Equal(n.ids(), want) {
 		t.Errorf("the stream holds %v, want %v", n.ids(), want)
 	}
@@ -340,7 +342,13 @@ func TestFailedPartitionIsNotShown(t *testing.T) {
 		{"the state is another learner's", func(cfg *Config) {
 			cfg.SaveEvery = 1
 			cfg.Store = staleStore{cfg.Store}
-		}, func(p *partitionModel, records []kafka.Record) error { return p.Handle(t.Context(), records) }, kafka.ErrReload},
+		}, func(p *partitionModel, records []kafka.Record) error {
+			if err := p.Handle(t.Context(), records); err != nil {
+				return err
+			}
+			awaitRunning(t, p)
+			return p.Idle(t.Context())
+		}, kafka.ErrReload},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, 1)

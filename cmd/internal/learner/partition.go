@@ -34,11 +34,16 @@ type partitionModel struct {
 	position state.Position // the records that model has absorbed
 	known    bool           // position is from a checkpoint or a record, not the log's beginning
 
-	// For saving.go. unsaved: model differs from the last save, or the store lost it.
-	unsaved   bool
-	lastSave  time.Time // of the last attempt; before it, of the first batch
-	lastCheck time.Time // of the last check that the store holds what was saved
-	failing   bool      // the last attempt failed, which was logged
+	// For saving.go. unsaved: model differs from the copy that was taken last, or that
+	// copy was not saved, or the store lost it.
+	unsaved      bool
+	running      *saving   // the save or check that has not been settled; nil: none
+	saveBytes    []byte    // the copy; running reads it
+	lastSave     time.Time // when the last save began; before it, of the first batch
+	lastCheck    time.Time // of the last check that the store holds what was saved
+	sinceCopy    time.Time // when the first record after the last copy was applied; zero: none was
+	unsavedSince time.Time // when the first record after the last save was applied; zero: none was
+	failing      bool      // the last save failed, which was logged
 
 	// What must be acknowledged before the next save.
 	outbox  outbox
@@ -49,7 +54,7 @@ type partitionModel struct {
 	refused int // dead letters since the partition was taken
 
 	incoming []incoming // scratch
-	bytes    []byte     // scratch
+	bytes    []byte     // scratch of modelSHA256
 }
 
 // An incoming is a decoded record.
@@ -72,12 +77,13 @@ func (p *partitionModel) Handle(ctx context.Context, batch []kafka.Record) error
 	return p.orGone(p.handle(ctx, batch))
 }
 
-func (p *partitionModel) Idle(ctx context.Context) error { return p.orGone(p.idle(ctx)) }
+func (p *partitionModel) Idle(ctx context.Context) error { return p.orGone(p.turn(ctx, true)) }
 
 // orGone removes the partition from the status and the metrics after an error. The
 // consumer then drops the handler without Close.
 func (p *partitionModel) orGone(err error) error {
 	if err != nil {
+		p.abandon()
 		p.l.dropStatus(p.partition)
 	}
 	return err
@@ -96,31 +102,30 @@ func (p *partitionModel) handle(ctx context.Context, batch []kafka.Record) error
 	if err := p.publishLetters(ctx); err != nil {
 		return err
 	}
-	return p.idle(ctx)
+	return p.turn(ctx, false)
 }
 
-func (p *partitionModel) idle(ctx context.Context) error {
+// turn publishes alerts, and saves if it is time. quiet: there was no record.
+func (p *partitionModel) turn(ctx context.Context, quiet bool) error {
 	if tried, err := p.outbox.publish(ctx); err != nil {
 		return err
 	} else if tried {
 		p.publishStatus()
 	}
-	return p.saveIfDue(ctx)
+	return p.saveIfDue(ctx, quiet)
 }
 
 // Close implements kafka.Handler: it publishes and saves, trying until ctx ends.
 func (p *partitionModel) Close(ctx context.Context) error {
 	defer p.l.dropStatus(p.partition)
+	defer p.abandon()
 	if err := p.publishLetters(ctx); err != nil {
 		return err
 	}
 	if err := p.outbox.flush(ctx); err != nil {
 		return p.unsavedError(err)
 	}
-	if !p.unsaved {
-		return nil
-	}
-	err := retry(ctx, p.log, "save at the end", func() error { return p.saveOrRetake(ctx) })
+	err := p.saveAtEnd(ctx)
 	switch {
 	case err == nil:
 		return nil
@@ -186,7 +191,8 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 			applied.Outcome = Relearned
 		}
 	}
-	p.position, p.known, p.unsaved = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true, true
+	p.position, p.known = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true
+	p.noteUnsaved(time.Now)
 	first := p.l.firstTime(p.partition, r.Offset)
 	p.announce(&applied.Effect, first)
 	if !first {

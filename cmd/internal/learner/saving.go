@@ -2,9 +2,11 @@ package learner
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -16,30 +18,179 @@ import (
 // still holds what was saved.
 const checkEvery = 10
 
-// maxSaveTime bounds one check and save, and so does the consumer's drain. A save that
-// hangs must end before the group gives the partition to another learner.
-const maxSaveTime = 10 * time.Second
+// quietWait is how long a turn without records waits for the running save, so that
+// Status soon shows what is saved. A record that comes meanwhile waits as long.
+const quietWait = 200 * time.Millisecond
 
-// saveIfDue saves when SaveEvery has passed since the last attempt and no alert is
-// pending. Without the store learning goes on: the log holds what is not saved.
-func (p *partitionModel) saveIfDue(ctx context.Context) error {
-	attempt, cancel := context.WithTimeout(ctx, min(p.l.cfg.Consumer.Drain, maxSaveTime))
-	defer cancel()
-	if !p.unsaved && p.lost(attempt) {
-		p.unsaved = true
+// A saving is one save, or one check that the store holds what was saved. It runs in a
+// goroutine of its own beside learning, from a copy of the model. A partition has at
+// most one. The copy is the partition's saveBytes: one encoded model, whose memory the
+// next save uses again. Taking it stops learning for 15 ms at the default 28 MiB
+// (BenchmarkCopy, 2026-11-22); hashing and writing it does not.
+//
+//	none ──start──> running ──done──> settled by the partition's goroutine ──> none
+//	                   └──abandon──> cancelled; its result is ignored
+//
+// A store bounds its requests by itself, so a saving ends if the store does not answer,
+// and lasts as long as a slow store needs.
+//
+// A saving may go on after its partition was given to another learner. That changes
+// nothing: the other learner took the partition with a newer epoch, and the store
+// refuses what is saved under the epoch before.
+type saving struct {
+	store     Store
+	log       *slog.Logger
+	partition int
+	cancel    context.CancelFunc
+	begun     time.Time
+	last      int64             // a check: the version that was saved last
+	copied    *state.Checkpoint // a save: what to write; nil: a check
+
+	// The result. Its goroutine writes it before done is closed; others read it after.
+	done    chan struct{}
+	epoch   int64 // the last that was taken
+	lost    bool  // a check: the store does not hold version last
+	version int64
+	sha256  [sha256.Size]byte
+	took    time.Duration
+	err     error
+}
+
+func (s *saving) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
 	}
-	if !p.unsaved || len(p.outbox.pending) > 0 || time.Since(p.lastSave) < p.l.cfg.SaveEvery {
-		return nil
+}
+
+// saveIfDue takes in the result of a save that has ended. It starts one when SaveEvery
+// has passed since the last began and no alert is pending: an alert is published before
+// the save of the event that raised it. Without the store learning goes on: the log
+// holds what is not saved.
+func (p *partitionModel) saveIfDue(ctx context.Context, quiet bool) error {
+	defer p.showLag()
+	if err := p.settle(ctx, quiet); err != nil || p.running != nil {
+		return err
 	}
-	p.lastSave = time.Now()
-	err := p.saveOrRetake(attempt)
+	now := time.Now()
 	switch {
-	case err == nil:
-		if p.failing {
-			p.failing = false
-			p.log.Info("the state can be reached again", "next_offset", p.position.Next)
+	case p.unsaved && len(p.outbox.pending) == 0 && now.Sub(p.lastSave) >= p.l.cfg.SaveEvery:
+		if err := p.startSave(ctx); err != nil {
+			return err
 		}
+	case !p.unsaved && p.status.Version != 0 && now.Sub(p.lastCheck) >= checkEvery*p.l.cfg.SaveEvery:
+		p.lastCheck = now
+		p.start(ctx, &saving{last: p.status.Version})
+	}
+	if quiet {
+		return p.settle(ctx, quiet)
+	}
+	return nil
+}
+
+// startSave copies the model and starts to save the copy.
+func (p *partitionModel) startSave(ctx context.Context) error {
+	p.lastSave = time.Now()
+	c, err := p.copyModel()
+	if err != nil {
+		return err
+	}
+	p.unsaved, p.sinceCopy = false, time.Time{}
+	p.start(ctx, &saving{copied: c})
+	return nil
+}
+
+// copyModel returns a checkpoint of the model as it is. Its bytes are p.saveBytes: no
+// save may be running.
+func (p *partitionModel) copyModel() (*state.Checkpoint, error) {
+	var err error
+	if p.saveBytes, err = p.model.AppendBinary(p.saveBytes[:0]); err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(p.model.Config())
+	if err != nil {
+		return nil, err
+	}
+	return &state.Checkpoint{
+		Schema: schema, Numerics: p.model.Numerics(), Config: config, Epoch: p.epoch,
+		Events: p.model.Events(), Position: p.position, Model: p.saveBytes, Saved: time.Now().UTC(),
+	}, nil
+}
+
+func (p *partitionModel) start(ctx context.Context, s *saving) {
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
+	s.store, s.log, s.partition, s.epoch = p.l.cfg.Store, p.log, p.partition, p.epoch
+	s.begun, s.done = time.Now(), make(chan struct{})
+	p.running = s
+	p.l.savings.Go(func() {
+		defer close(s.done)
+		defer s.cancel()
+		s.run(ctx)
+	})
+}
+
+// abandon cancels the running save, whose result nobody wants. It ends with its request
+// in flight; Run waits for it.
+func (p *partitionModel) abandon() {
+	if p.running != nil {
+		p.running.cancel()
+		p.running = nil
+	}
+}
+
+// settle takes in the result of the running save if it has ended. On a quiet stream it
+// waits a little for the end.
+func (p *partitionModel) settle(ctx context.Context, quiet bool) error {
+	if p.running == nil {
 		return nil
+	}
+	if !p.running.ended() {
+		if !quiet {
+			return nil
+		}
+		patience := time.NewTimer(quietWait)
+		defer patience.Stop()
+		select {
+		case <-p.running.done:
+		case <-patience.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return p.result(p.takeIn())
+}
+
+// takeIn notes what the save that has ended did, and returns its error.
+func (p *partitionModel) takeIn() error {
+	s := p.running
+	p.running, p.epoch = nil, s.epoch
+	switch {
+	case s.copied == nil:
+		p.unsaved = p.unsaved || s.lost
+		return nil
+	case s.err != nil:
+		p.unsaved = true
+		return s.err
+	}
+	p.noteSaved(s.copied, s.version, s.sha256)
+	p.unsavedSince = p.sinceCopy
+	p.publishStatus()
+	p.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
+	p.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
+	if p.failing {
+		p.failing = false
+		p.log.Info("the state can be reached again", "next_offset", s.copied.Position.Next)
+	}
+	return nil
+}
+
+// result decides what a save's error means for the partition. One that may pass is no
+// error.
+func (p *partitionModel) result(err error) error {
+	switch {
 	case errors.Is(err, state.ErrStale):
 		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
 		return fmt.Errorf("%w: %w", kafka.ErrReload, err)
@@ -54,31 +205,74 @@ func (p *partitionModel) saveIfDue(ctx context.Context) error {
 	return err
 }
 
-// lost checks from time to time whether the store still holds what was saved last, or
-// anything later. A store may have been emptied or set back. Without a check scorers
-// would lack the model until the next event, perhaps for days.
-func (p *partitionModel) lost(ctx context.Context) bool {
-	if p.status.Version == 0 || time.Since(p.lastCheck) < checkEvery*p.l.cfg.SaveEvery {
-		return false
+// saveAtEnd saves what is not saved, with ctx's time to begin an attempt. Where the
+// learner stops, an attempt that has begun may finish: it lasts as long as a store of
+// the measured speed needs. Where Kafka takes the partition away, it ends with ctx,
+// because the other learners wait.
+func (p *partitionModel) saveAtEnd(ctx context.Context) error {
+	attempt := ctx
+	if p.l.stopping() {
+		attempt = context.WithoutCancel(ctx)
 	}
-	p.lastCheck = time.Now()
-	head, err := p.l.cfg.Store.Heading(ctx, p.partition, state.Head)
+	if p.running != nil {
+		select {
+		case <-p.running.done:
+		case <-attempt.Done():
+			p.abandon()
+			return context.Cause(attempt)
+		}
+		if err := p.takeIn(); err != nil && !errors.Is(err, state.ErrTransient) {
+			return err
+		}
+	}
+	if !p.unsaved {
+		return nil
+	}
+	return retry(ctx, p.log, "save at the end", func() error {
+		if err := p.startSave(attempt); err != nil {
+			return err
+		}
+		select {
+		case <-p.running.done:
+			return p.takeIn()
+		case <-attempt.Done():
+			p.abandon()
+			return context.Cause(attempt)
+		}
+	})
+}
+
+func (s *saving) run(ctx context.Context) {
+	if s.copied == nil {
+		s.lost = s.check(ctx)
+		return
+	}
+	s.sha256 = s.copied.ModelSHA256()
+	s.version, s.err = s.saveOrRetake(ctx)
+	s.took = time.Since(s.begun)
+}
+
+// check reports whether the store has lost what was saved last, and anything later. A
+// store may have been emptied or set back. Without a check scorers would lack the model
+// until the next event, perhaps for days.
+func (s *saving) check(ctx context.Context) (lost bool) {
+	head, err := s.store.Heading(ctx, s.partition, state.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
-		p.log.Warn("the state has lost the model: saving it again", "version", p.status.Version)
+		s.log.Warn("the state has lost the model: saving it again", "version", s.last)
 		return true
 	case err != nil: // the next save reports it
 		return false
-	case head.Version < p.status.Version:
-		p.log.Warn("the state has been set back: saving again", "version", p.status.Version, "found", head.Version)
+	case head.Version < s.last:
+		s.log.Warn("the state has been set back: saving again", "version", s.last, "found", head.Version)
 		return true
 	}
 	// A scorer serves only partitions that are listed.
-	listed, err := p.l.cfg.Store.Partitions(ctx)
-	if err != nil || slices.Contains(listed, p.partition) {
+	listed, err := s.store.Partitions(ctx)
+	if err != nil || slices.Contains(listed, s.partition) {
 		return false
 	}
-	p.log.Warn("the state does not list the partition any more: saving again", "version", p.status.Version)
+	s.log.Warn("the state does not list the partition any more: saving again", "version", s.last)
 	return true
 }
 
@@ -86,57 +280,52 @@ func (p *partitionModel) lost(ctx context.Context) bool {
 // that is left, because the log's beginning may be gone too. The partition is taken
 // again and the model saved under the new epoch, unless another learner has read
 // further since. That gives the same bytes as learning the whole log again.
-func (p *partitionModel) saveOrRetake(ctx context.Context) error {
-	err := p.save(ctx)
+func (s *saving) saveOrRetake(ctx context.Context) (version int64, err error) {
+	c := s.copied
+	version, err = s.store.Save(ctx, s.partition, c)
 	if !errors.Is(err, state.ErrLost) {
-		return err
+		return version, err
 	}
-	epoch, takeErr := p.l.cfg.Store.Take(ctx, p.partition)
+	epoch, takeErr := s.store.Take(ctx, s.partition)
 	if takeErr != nil {
-		return takeErr
+		return 0, takeErr
 	}
-	head, headErr := p.l.cfg.Store.Heading(ctx, p.partition, state.Head)
+	head, headErr := s.store.Heading(ctx, s.partition, state.Head)
 	switch {
 	case errors.Is(headErr, state.ErrNone):
 	case headErr != nil:
-		return headErr
-	case head.Next > p.position.Next:
-		return fmt.Errorf("%w; since then another learner has come to offset %d, this one to %d", err, head.Next, p.position.Next)
+		return 0, headErr
+	case head.Next > c.Position.Next:
+		return 0, fmt.Errorf("%w; since then another learner has come to offset %d, this one to %d", err, head.Next, c.Position.Next)
 	}
-	p.log.Warn("the store has lost the partition's state: saving the model that is in memory",
-		"epoch_before", p.epoch, "epoch", epoch, "events", p.model.Events(), "next_offset", p.position.Next)
-	p.epoch = epoch
-	return p.save(ctx)
-}
-
-func (p *partitionModel) save(ctx context.Context) error {
-	start := time.Now()
-	var err error
-	if p.bytes, err = p.model.AppendBinary(p.bytes[:0]); err != nil {
-		return err
-	}
-	config, err := json.Marshal(p.model.Config())
-	if err != nil {
-		return err
-	}
-	c := &state.Checkpoint{
-		Schema: schema, Numerics: p.model.Numerics(), Config: config, Epoch: p.epoch,
-		Events: p.model.Events(), Position: p.position, Model: p.bytes, Saved: time.Now().UTC(),
-	}
-	version, err := p.l.cfg.Store.Save(ctx, p.partition, c)
-	if err != nil {
-		return err
-	}
-	p.unsaved = false
-	p.noteSaved(c, version)
-	p.publishStatus()
-	p.l.cfg.Metrics.saved(time.Since(start), len(p.bytes))
-	p.log.Debug("saved", "version", version, "events", c.Events, "next_offset", c.Position.Next)
-	return nil
+	s.log.Warn("the store has lost the partition's state: saving the model that is in memory",
+		"epoch_before", s.epoch, "epoch", epoch, "events", c.Events, "next_offset", c.Position.Next)
+	s.epoch, c.Epoch = epoch, epoch
+	return s.store.Save(ctx, s.partition, c)
 }
 
 // noteSaved notes in the status what the store holds.
-func (p *partitionModel) noteSaved(c *state.Checkpoint, version int64) {
-	p.status.Version, p.status.SHA256 = version, c.ModelSHA256()
+func (p *partitionModel) noteSaved(c *state.Checkpoint, version int64, sha [sha256.Size]byte) {
+	p.status.Version, p.status.SHA256 = version, sha
 	p.status.SavedEnd, p.status.Saved = c.Position.Next, c.Saved
+}
+
+// noteUnsaved notes that a record was applied at now.
+func (p *partitionModel) noteUnsaved(now func() time.Time) {
+	p.unsaved = true
+	if p.sinceCopy.IsZero() {
+		p.sinceCopy = now()
+	}
+	if p.unsavedSince.IsZero() {
+		p.unsavedSince = p.sinceCopy
+	}
+}
+
+// showLag shows for how long the oldest record that is not saved has been learnt.
+func (p *partitionModel) showLag() {
+	behind := time.Duration(0)
+	if !p.unsavedSince.IsZero() {
+		behind = time.Since(p.unsavedSince)
+	}
+	p.l.cfg.Metrics.behind(p.partition, behind)
 }

@@ -139,7 +139,7 @@ func TestLostStateCostsNoModel(t *testing.T) {
 }
 
 // taught returns partition 0's model after it has learnt and saved n texts. It checks
-// and saves at every turn.
+// or saves at every turn.
 func (r *rig) taught(cfg Config, n int) *partitionModel {
 	r.t.Helper()
 	cfg.SaveEvery = time.Nanosecond
@@ -158,6 +158,7 @@ func (r *rig) taught(cfg Config, n int) *partitionModel {
 	if err := p.Handle(r.t.Context(), records); err != nil {
 		r.t.Fatal(err)
 	}
+	settled(r.t, p)
 	if c := r.head(); c.Position.Next != int64(n) {
 		r.t.Fatalf("saved up to %d, want %d", c.Position.Next, n)
 	}
@@ -186,55 +187,67 @@ func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 	version := p.status.Version
 	for range 2 {
 		r.lose("hamlet:{default}:0:partitions")
-		if err := p.Idle(t.Context()); err != nil {
-			t.Fatal(err)
+		for deadline := time.Now().Add(patience); ; {
+			if err := p.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if listed, err := r.store.Partitions(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if slices.Equal(listed, []int{0}) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the partition is not listed again")
+			}
 		}
-		if listed, err := r.store.Partitions(t.Context()); err != nil || !slices.Equal(listed, []int{0}) {
-			t.Errorf("listed are %v, %v; want 0", listed, err)
-		}
+		settled(t, p)
 	}
 	if p.status.Version != version || p.unsaved {
 		t.Errorf("version %d became %d, unsaved %v", version, p.status.Version, p.unsaved)
 	}
 }
 
-// A clocked store records the deadline of each call of a *redis.Store.
-type clocked struct {
+// An asked store records what it was asked for. The partition's goroutine reads it when
+// no save is running.
+type asked struct {
 	*redis.Store
-	asked  []string
-	wanted []time.Time // zero: at any time
+	calls     []string
+	deadlines int // calls with a deadline
 }
 
-func (c *clocked) note(ctx context.Context, what string) {
-	deadline, _ := ctx.Deadline()
-	c.asked, c.wanted = append(c.asked, what), append(c.wanted, deadline)
+func (s *asked) note(ctx context.Context, what string) {
+	s.calls = append(s.calls, what)
+	if _, ok := ctx.Deadline(); ok {
+		s.deadlines++
+	}
 }
 
-func (c *clocked) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
-	c.note(ctx, "heading")
-	return c.Store.Heading(ctx, partition, which)
+func (s *asked) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
+	s.note(ctx, "heading")
+	return s.Store.Heading(ctx, partition, which)
 }
 
-func (c *clocked) Partitions(ctx context.Context) ([]int, error) {
-	c.note(ctx, "partitions")
-	return c.Store.Partitions(ctx)
+func (s *asked) Partitions(ctx context.Context) ([]int, error) {
+	s.note(ctx, "partitions")
+	return s.Store.Partitions(ctx)
 }
 
-func (c *clocked) Take(ctx context.Context, partition int) (int64, error) {
-	c.note(ctx, "take")
-	return c.Store.Take(ctx, partition)
+func (s *asked) Take(ctx context.Context, partition int) (int64, error) {
+	s.note(ctx, "take")
+	return s.Store.Take(ctx, partition)
 }
 
-func (c *clocked) Save(ctx context.Context, partition int, checkpoint *state.Checkpoint) (int64, error) {
-	c.note(ctx, "save")
-	return c.Store.Save(ctx, partition, checkpoint)
+func (s *asked) Save(ctx context.Context, partition int, checkpoint *state.Checkpoint) (int64, error) {
+	s.note(ctx, "save")
+	return s.Store.Save(ctx, partition, checkpoint)
 }
 
-// A check that finds a loss, and the save that repairs it, have one deadline.
-func TestACheckAndItsSaveHaveOneDeadline(t *testing.T) {
+// A check that finds a loss is followed by the save that repairs it. Neither has a
+// deadline of the turn that starts it: the store's own limits follow its speed.
+func TestACheckIsFollowedByItsSave(t *testing.T) {
 	r := newRig(t, 1)
 	cfg := r.config("g")
-	store := &clocked{Store: r.store}
+	store := &asked{Store: r.store}
 	cfg.Store = store
 	p := r.taught(cfg, 20)
 	for _, c := range []struct {
@@ -244,22 +257,45 @@ func TestACheckAndItsSaveHaveOneDeadline(t *testing.T) {
 		{"*", []string{"heading", "save", "take", "heading", "save"}},
 		{"hamlet:{default}:0:partitions", []string{"heading", "partitions", "save"}},
 	} {
-		store.asked, store.wanted = nil, nil
+		store.calls, store.deadlines = nil, 0
 		r.lose(c.lose)
-		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		for !slices.Contains(store.calls, "save") {
+			if err := p.Idle(ctx); err != nil {
+				t.Fatal(err)
+			}
+			awaitRunning(t, p)
+		}
+		cancel()
+		if got := store.calls[len(store.calls)-min(len(store.calls), len(c.asks)):]; !slices.Equal(got, c.asks) || store.deadlines > 0 {
+			t.Errorf("without %s the store was asked for %q, %d times with a deadline; want %q and none", c.lose, store.calls, store.deadlines, c.asks)
+		}
+		settled(t, p)
+	}
+}
+
+// awaitRunning returns when the running save or check has ended. It is not settled then.
+func awaitRunning(t *testing.T, p *partitionModel) {
+	t.Helper()
+	if p.running == nil {
+		return
+	}
+	select {
+	case <-p.running.done:
+	case <-time.After(patience):
+		t.Fatal("a save does not end")
+	}
+}
+
+// settled gives the partition quiet turns until what it has learnt is saved.
+func settled(t *testing.T, p *partitionModel) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); p.unsaved || p.running != nil; {
 		if err := p.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		end := time.Now()
-		if !slices.Equal(store.asked, c.asks) {
-			t.Fatalf("without %s the store was asked for %q, want %q", c.lose, store.asked, c.asks)
-		}
-		grant := min(p.l.cfg.Consumer.Drain, 10*time.Second)
-		for i, deadline := range store.wanted {
-			if !deadline.Equal(store.wanted[0]) || deadline.Before(start.Add(grant)) || deadline.After(end.Add(grant)) {
-				t.Errorf("without %s, %s %d is to end by %v; want what was asked first, %v, and that %v after the turn began, at %v",
-					c.lose, store.asked[i], i, deadline, store.wanted[0], grant, start)
-			}
+		if time.Now().After(deadline) {
+			t.Fatalf("not saved: the status is %+v", p.status)
 		}
 	}
 }

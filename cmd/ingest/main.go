@@ -1,6 +1,5 @@
-// Package ingest is the program cmd/ingest, which writes labelled events to Kafka: from
-// files, and over HTTP. `hamlet lab` runs it too.
-package ingest
+// Command ingest writes labelled events to Kafka: from files, and over HTTP.
+package main
 
 import (
 	"context"
@@ -58,6 +57,8 @@ const (
 	maxDeadline = time.Minute // an answer later than that is not taken: see package httpd
 )
 
+func main() { cli.Main("ingest", run) }
+
 // check reports flags that contradict each other or are outside their range.
 func (f *flags) check(hasSource bool) error {
 	switch {
@@ -75,8 +76,7 @@ func (f *flags) check(hasSource bool) error {
 	return errors.Join(settings.Check(&f.FlipFlags, f.Kafka, f.Topic), settings.CheckRate(f.Rate))
 }
 
-// Run runs the program with its arguments until it is done or ctx ends.
-func Run(ctx context.Context, args []string, stdio cli.IO) error {
+func run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
 	if _, err := settings.Parse("ingest", description, &f, args, stdio); err != nil {
 		return err
