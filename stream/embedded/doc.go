@@ -12,8 +12,9 @@
 //
 // # Rules
 //
-//   - They are for one process on one machine: nothing is replicated or
-//     authenticated. They listen on loopback unless configured otherwise.
+//   - They are for one process on one machine: nothing is replicated. They listen on
+//     loopback unless configured otherwise. Every user of a machine reaches its
+//     loopback: without a password in its options a broker takes anybody.
 //   - Each keeps its data in its directory, or in memory if it has none. [LockDir]
 //     keeps a second process out of a directory; the brokers would not notice it.
 //   - With a directory, what Kafka and NATS acknowledged survives the death of the

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/segmentio/kafka-go/sasl/scram"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"hamlet/stream/kafka"
@@ -21,6 +24,10 @@ type KafkaOptions struct {
 	Addr       string   // host:port to listen on and to advertise; default 127.0.0.1:0, a free port
 	Partitions int      // of each of Topics when it is created; default 1
 	Topics     []string // created if they do not exist
+
+	// Password is that of [User], who authenticates with SCRAM-SHA-256. Nobody else is
+	// let in. Empty: everybody is.
+	Password string
 
 	// MaxBytes bounds the compressed log of each partition, to within a segment of 16
 	// MiB and a second. Beyond it the oldest records are deleted, read or not. 0: no
@@ -67,8 +74,19 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 		kfake.GroupMinSessionTimeout(500 * time.Millisecond), // for tests; Kafka's own is 6 s
 		kfake.BrokerConfigs(configs),
 	}
+	own := kafka.Config{} // how this function reaches the broker
+	if opts.Password != "" {
+		if own.SASL, err = scram.Mechanism(scram.SHA256, User, opts.Password); err != nil {
+			return nil, errors.Join(fmt.Errorf("start kafka: password: %w", err), unlock())
+		}
+		settings = append(settings, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", User, opts.Password))
+	}
 	if dir != "" {
 		settings = append(settings, kfake.DataDir(dir))
+		// kfake stores its users, and prefers the stored ones to those of its options.
+		if err := os.Remove(filepath.Join(dir, kfakeUsers)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, errors.Join(fmt.Errorf("start kafka: %w", err), unlock())
+		}
 	}
 	cluster, err := kfake.NewCluster(settings...)
 	if err != nil {
@@ -88,9 +106,10 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
+	own.Brokers = []string{k.addr}
 	for _, topic := range opts.Topics {
 		// kfake's option for topics works only in a new directory.
-		if err := kafka.EnsureTopic(ctx, kafka.Config{Brokers: []string{k.addr}}, topic, cmp.Or(opts.Partitions, 1), 1, 0); err != nil {
+		if err := kafka.EnsureTopic(ctx, own, topic, cmp.Or(opts.Partitions, 1), 1, 0); err != nil {
 			return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.Close())
 		}
 	}
@@ -107,7 +126,13 @@ const (
 
 	// startTimeout bounds the wait for a broker in this process.
 	startTimeout = 10 * time.Second
+
+	// kfakeUsers is kfake's file of users in its directory.
+	kfakeUsers = "sasl.json"
 )
+
+// User is the user of the embedded Kafka who has its password.
+const User = "hamlet"
 
 // Addr returns the host:port that the broker listens on and advertises.
 func (k *Kafka) Addr() string { return k.addr }

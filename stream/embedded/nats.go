@@ -19,7 +19,21 @@ type NATSOptions struct {
 	Dir  string       // JetStream's own directory, created if missing; empty: a temporary one
 	Addr string       // host:port to listen on; default 127.0.0.1:0, a free port
 	Log  *slog.Logger // gets the server's log at the debug level; nil: silent
+
+	// Users are let in, and nobody else. None: everybody is, and may do everything.
+	Users []NATSUser
 }
+
+// A NATSUser is a user and the subjects that it may use, with the wildcards of NATS. A
+// user without any subject may use all.
+type NATSUser struct {
+	Name, Password     string
+	Publish, Subscribe []string
+}
+
+// authTimeout is how long a client may take to say who it is. NATS' default of 2
+// seconds can be too short for a client on a busy machine.
+const authTimeout = 10 * time.Second
 
 // A NATS is one NATS server with JetStream, which writes to disk before it
 // acknowledges. A message has at most 1 MiB, NATS' default.
@@ -63,6 +77,9 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		JetStream:  true,
 		StoreDir:   dir,
 		SyncAlways: true, // otherwise it acknowledges before it writes to disk
+
+		Users:       natsUsers(opts.Users),
+		AuthTimeout: authTimeout.Seconds(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, release())
@@ -80,6 +97,29 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 	}
 	n.addr = n.server.Addr().String()
 	return n, nil
+}
+
+func natsUsers(users []NATSUser) []*server.User {
+	var all []*server.User
+	for _, u := range users {
+		user := &server.User{Username: u.Name, Password: u.Password}
+		if len(u.Publish)+len(u.Subscribe) > 0 {
+			user.Permissions = &server.Permissions{
+				Publish:   only(u.Publish),
+				Subscribe: only(u.Subscribe),
+			}
+		}
+		all = append(all, user)
+	}
+	return all
+}
+
+// only permits the subjects, and nothing if there are none.
+func only(subjects []string) *server.SubjectPermission {
+	if len(subjects) == 0 {
+		return &server.SubjectPermission{Deny: []string{">"}}
+	}
+	return &server.SubjectPermission{Allow: subjects}
 }
 
 // await waits until the server accepts connections or has failed.

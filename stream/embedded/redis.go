@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 )
 
 // RedisOptions configure the in-process Redis. Zero fields mean defaults.
@@ -20,11 +21,16 @@ type RedisOptions struct {
 	Dir  string       // its own directory for the snapshot, created if missing; empty: in memory
 	Addr string       // host:port to listen on; default 127.0.0.1:0, a free port
 	Log  *slog.Logger // gets failures of snapshots in the background; nil: silent
+
+	// Password is that of the user default, Redis' requirepass. Without it a connection
+	// can only authenticate or quit. Empty: anybody may do anything.
+	Password string
 }
 
 // A Redis is a miniredis whose keys expire by the clock. It supports the commands and
 // the Lua that hamlet uses. A command has at most 64 MiB. It survives clients that send
-// garbage or do not read their replies, but any client can delete everything.
+// garbage or do not read their replies, but any client that it lets in can delete
+// everything.
 //
 // With a directory, it writes a snapshot of all its data within a second of a change,
 // and at Close. A process that dies loses what came after the last snapshot. Then a
@@ -86,7 +92,15 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 		return nil, errors.Join(err, unlock())
 	}
 	r.commands = newCommandLock(r.mini.Server())
-	r.mini.Server().SetPreHook(r.commands.run)
+	hook := r.commands.run
+	if opts.Password != "" {
+		r.mini.RequireAuth(opts.Password)
+		gate := newRedisGate(opts.Password)
+		hook = func(peer *server.Peer, cmd string, args ...string) bool {
+			return !gate.lets(peer, cmd, args) || r.commands.run(peer, cmd, args...)
+		}
+	}
+	r.mini.Server().SetPreHook(hook)
 	if err := first.Close(); err != nil {
 		return nil, errors.Join(err, unlock())
 	}

@@ -28,6 +28,7 @@ type Config struct {
 	Creds          string      // a file with a user's JWT and seed
 	User, Password string      //
 	Token          string      //
+	Inbox          string      // the first word of the subjects of answers; default _INBOX
 	TLS            *tls.Config // nil: TLS only if the URL or the server asks for it
 	// Wait lets Connect return before there is a server, and connect when there
 	// is one. Without it, no server is an error.
@@ -91,6 +92,9 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 		return nil, fmt.Errorf("connect to nats at %s: only one of a credentials file, a user and a token may be given", at)
 	}
 	options = append(options, identity...)
+	if cfg.Inbox != "" {
+		options = append(options, natsgo.CustomInboxPrefix(cfg.Inbox))
+	}
 	if cfg.TLS != nil {
 		options = append(options, natsgo.Secure(cfg.TLS))
 	}

@@ -56,6 +56,17 @@ type Scorer interface {
 	Info(ctx context.Context) (stream.Info, error)
 }
 
+// AskerSubjects returns the subjects that a user needs who asks for scores and hears
+// alerts, with the wildcards of NATS. Such a user must have no other: who may subscribe
+// to the service's subjects can join its queue group and answer, and who may publish to
+// the subjects of answers can forge them.
+func AskerSubjects() (publish, subscribe []string) {
+	for _, endpoint := range []string{Score, Explain, Info} {
+		publish = append(publish, Subject(endpoint, ""), Subject(endpoint, "*"))
+	}
+	return publish, []string{natsgo.InboxPrefix + ">", alertSubjects}
+}
+
 // An Observation is one answered request, for metrics.
 type Observation struct {
 	Endpoint string        // Score, Explain or Info
