@@ -1,0 +1,128 @@
+// Package credentials keeps the passwords of the servers that `hamlet up` runs in its
+// process, and lets other programs of the same user find them.
+//
+// The passwords are made at the first start. With a data directory they are kept there,
+// in the file passwords.json, which only its owner can read. While up runs, a file in
+// the user's runtime folder holds the addresses of its servers and their passwords:
+//
+//	announcement, err := credentials.Announce()       // up
+//	err = announcement.Set(credentials.Access{NATS: …})
+//	defer announcement.Close()
+//
+//	login, ok := credentials.Find("127.0.0.1:9092", func(a credentials.Access) credentials.Login { return a.Kafka })   // the others
+//
+// The runtime folder is $XDG_RUNTIME_DIR/hamlet, /run/user/UID/hamlet or, below the
+// directory for temporary files, hamlet-UID: the first that can be used is written, all
+// are read, since a job of cron or of a mail server lacks the variable. A folder that is
+// a link, belongs to another user or can be read by one is not used.
+//
+// up holds a lock (flock) on its file, and a file without a lock is not read. So a
+// password is never sent to a program that listens at the address of an up that died.
+package credentials
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Users of the embedded servers. Redis has only its default user.
+const (
+	ServiceUser = "hamlet" // may do everything; on Kafka the only one
+	AskerUser   = "client" // of NATS: asks for scores and hears alerts
+)
+
+// Passwords are those of the embedded servers. Each has 130 random bits.
+type Passwords struct {
+	Kafka string `json:"kafka"` // of ServiceUser
+	Redis string `json:"redis"` // of the default user
+	NATS  string `json:"nats"`  // of ServiceUser
+	Asker string `json:"client"`
+}
+
+// New makes passwords.
+func New() Passwords {
+	return Passwords{Kafka: rand.Text(), Redis: rand.Text(), NATS: rand.Text(), Asker: rand.Text()}
+}
+
+// complete reports whether no password is missing.
+func (p Passwords) complete() bool {
+	return p.Kafka != "" && p.Redis != "" && p.NATS != "" && p.Asker != ""
+}
+
+// FileName is the file of passwords in a data directory.
+const FileName = "passwords.json"
+
+// InDir returns the passwords of the data directory dir, and makes them if it has none.
+// Processes that make them at once agree. The error says what to do about a file that
+// other users can read, or that is damaged.
+func InDir(dir string) (Passwords, error) {
+	path := filepath.Join(dir, FileName)
+	p, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := create(path); err != nil {
+			return Passwords{}, fmt.Errorf("make passwords: %w", err)
+		}
+		p, err = read(path)
+	}
+	if err != nil {
+		return Passwords{}, fmt.Errorf("passwords %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func read(path string) (p Passwords, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return p, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return p, err
+	}
+	const again = "delete it, and the next start makes new passwords"
+	if !info.Mode().IsRegular() {
+		return p, errors.New("is not a file: " + again)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return p, fmt.Errorf("other users may have read it, its mode is %#o: %s", info.Mode().Perm(), again)
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(b, &p); err != nil || !p.complete() {
+		return p, errors.New("is damaged: " + again)
+	}
+	return p, nil
+}
+
+// create makes the file with new passwords unless there is one. It is complete from the
+// moment it has its name.
+func create(path string) error {
+	b, err := json.Marshal(New())
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+FileName+"-") // mode 0600, O_EXCL
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = io.Copy(f, bytes.NewReader(append(b, '\n')))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
