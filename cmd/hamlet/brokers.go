@@ -7,10 +7,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"hamlet/cmd/internal/credentials"
 	"hamlet/cmd/internal/services"
+	"hamlet/cmd/internal/settings"
 	"hamlet/stream/embedded"
+	"hamlet/stream/nats"
 )
 
 // startBrokers starts the brokers that no flag names, for s to close, and puts their
@@ -29,9 +33,15 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		s.OnClose(func() { _ = unlock() })
 		dir = func(name string) string { return filepath.Join(c.Data, name) }
 	}
-	own := ""
+	own, passwords, err := "", credentials.Passwords{}, error(nil)
+	if !c.Open {
+		if passwords, err = c.passwords(); err != nil {
+			return "", err
+		}
+	}
+	access := credentials.Access{PID: os.Getpid()}
 	if len(c.Kafka.Kafka) == 0 {
-		options := embedded.KafkaOptions{Dir: dir("kafka"), Addr: c.ListenKafka}
+		options := embedded.KafkaOptions{Dir: dir("kafka"), Addr: c.ListenKafka, Password: passwords.Kafka}
 		if c.Generate != nil && *c.Generate == 0 { // a stream without end must not fill the memory
 			options.MaxBytes = endlessKafkaBytes
 		}
@@ -40,31 +50,44 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 			return "", err
 		}
 		s.OnClose(func() { _ = k.Close() })
-		c.Kafka.Kafka = []string{k.Addr()}
+		c.Kafka = settings.EmbeddedKafka(k.Addr(), passwords.Kafka)
+		access.Kafka = credentials.Login{Addr: k.Addr(), User: embedded.User, Password: passwords.Kafka}
 		// A killed process stays a member of its group for a while. Nobody else
 		// reads this Kafka, so a new group need not wait.
 		group = fmt.Sprintf("%s.%d", group, time.Now().UnixNano())
 		own += "  kafka  " + k.Addr() + "\n"
 	}
 	if c.Redis.Redis == "" {
-		r, err := embedded.StartRedis(embedded.RedisOptions{Dir: dir("redis"), Addr: c.ListenRedis, Log: log})
+		r, err := embedded.StartRedis(embedded.RedisOptions{Dir: dir("redis"), Addr: c.ListenRedis, Log: log, Password: passwords.Redis})
 		if err != nil {
 			return "", err
 		}
 		s.OnClose(func() { _ = r.Close() })
-		c.Redis.Redis = r.Addr()
+		c.Redis = settings.EmbeddedRedis(r.Addr(), passwords.Redis, c.Redis.RedisDB)
+		access.Redis = credentials.Login{Addr: r.Addr(), Password: passwords.Redis}
 		own += "  redis  " + r.Addr() + "\n"
 	}
 	if c.NATS.NATS == "" {
-		n, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir("nats"), Addr: c.natsAddr(), Log: log})
+		n, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir("nats"), Addr: c.natsAddr(), Log: log, Users: natsUsers(passwords)})
 		if err != nil {
 			return "", err
 		}
 		s.OnClose(func() { _ = n.Close() })
-		c.NATS.NATS = n.URL()
+		c.NATS = settings.EmbeddedNATS(n.URL(), passwords.NATS)
+		at := strings.TrimPrefix(n.URL(), "nats://")
+		access.NATS = credentials.Login{Addr: at, User: credentials.ServiceUser, Password: passwords.NATS}
+		access.Asker = credentials.Login{Addr: at, User: credentials.AskerUser, Password: passwords.Asker}
 		own += "  nats   " + n.URL() + "\n"
 	}
 	if own != "" {
+		if c.Open {
+			log.Warn("because of --open everybody who reaches the embedded servers can read the mail, write labels, answer requests and delete all")
+			own += "  open   to everybody on this machine, because of --open\n"
+		} else if err := announce(s, access); err != nil {
+			log.Warn("other programs do not find the passwords of the embedded servers", "error", err)
+		} else {
+			own += "  for other programs: eval \"$(hamlet env)\" sets addresses and passwords\n"
+		}
 		where := "in memory: all is gone when it ends; --data DIR keeps it"
 		if c.Data != "" {
 			where = "in " + c.Data
@@ -72,6 +95,37 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		fmt.Fprintf(w, "embedded brokers, %s\n%s", where, own)
 	}
 	return group, nil
+}
+
+// passwords returns those of the embedded servers: of --data, or new ones.
+func (c *upCommand) passwords() (credentials.Passwords, error) {
+	if c.Data == "" {
+		return credentials.New(), nil
+	}
+	return credentials.InDir(c.Data)
+}
+
+// natsUsers returns the users of the embedded NATS: a service may do everything, an
+// asker may not answer. Without passwords there are none.
+func natsUsers(p credentials.Passwords) []embedded.NATSUser {
+	if p.NATS == "" {
+		return nil
+	}
+	publish, subscribe := nats.AskerSubjects()
+	return []embedded.NATSUser{
+		{Name: credentials.ServiceUser, Password: p.NATS},
+		{Name: credentials.AskerUser, Password: p.Asker, Publish: publish, Subscribe: subscribe},
+	}
+}
+
+// announce lets the user's other programs find the servers until s is closed.
+func announce(s *services.Set, access credentials.Access) error {
+	a, err := credentials.Announce()
+	if err != nil {
+		return err
+	}
+	s.OnClose(func() { _ = a.Close() })
+	return a.Set(access)
 }
 
 // natsAddr is where the embedded NATS listens: what the flag says, else the port

@@ -47,6 +47,7 @@ type upCommand struct {
 	ListenKafka string `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
 	ListenNATS  string `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
 	ListenRedis string `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
+	Open        bool   `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
 	cli.LogFlags
 }
 

@@ -118,7 +118,7 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err != nil {
 		return "", err
 	}
-	conn, err := nats.Connect(cfg)
+	conn, err := connect(ctx, cfg, c.Timeout)
 	if errors.Is(err, natsgo.ErrNoServers) {
 		return "", fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
 	}

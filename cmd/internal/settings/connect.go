@@ -95,8 +95,10 @@ func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 	if cfg.TLS, err = tlsConfig("kafka", f.KafkaTLS, f.KafkaCA); err != nil {
 		return cfg, err
 	}
-	cfg.SASL, err = f.mechanism()
-	return cfg, err
+	if cfg.SASL, err = f.mechanism(); err != nil {
+		return cfg, err
+	}
+	return knownKafka(cfg)
 }
 
 func (f Kafka) mechanism() (sasl.Mechanism, error) {
@@ -119,6 +121,7 @@ func (f Kafka) mechanism() (sasl.Mechanism, error) {
 type NATS struct {
 	NATS string `name:"nats" help:"URLs of NATS, comma-separated." placeholder:"URL" group:"NATS"`
 	NATSAccess
+	Inbox string `kong:"-"` // the first word of the subjects of answers
 }
 
 // NATSAccess are the flags that say who connects to NATS.
@@ -141,7 +144,9 @@ func (f NATS) Config(name string, log *slog.Logger) (nats.Config, error) {
 	if f.NATS == "" {
 		return nats.Config{}, errors.New("no NATS: name its server with --nats nats://HOST:PORT (or HAMLET_NATS); `hamlet up` needs none")
 	}
-	return f.NATSAccess.Config(f.NATS, name, log)
+	cfg, err := f.NATSAccess.Config(f.NATS, name, log)
+	cfg.Inbox = f.Inbox
+	return knownService(cfg), err
 }
 
 // Config returns the adapter's configuration for the servers at url.
@@ -187,7 +192,7 @@ func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	}
 	var err error
 	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA)
-	return cfg, err
+	return knownRedis(cfg), err
 }
 
 // usage makes an error wrong usage.

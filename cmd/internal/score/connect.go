@@ -1,0 +1,40 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/cmd/internal/settings"
+	"hamlet/stream/nats"
+)
+
+// An up that starts listens a moment before it says which password it has.
+const (
+	passwordWait = 2 * time.Second
+	passwordPoll = 20 * time.Millisecond
+)
+
+// connect connects as the user of cfg, or if it names none as the one that may ask the
+// `hamlet up` of this user. It waits up to passwordWait for that up to say so.
+func connect(ctx context.Context, cfg nats.Config, timeout time.Duration) (*natsgo.Conn, error) {
+	deadline := time.Now().Add(min(timeout, passwordWait))
+	for {
+		known := settings.KnownAsker(cfg)
+		conn, err := nats.Connect(known)
+		if err == nil || !errors.Is(err, natsgo.ErrAuthorization) || !settings.Anonymous(known) {
+			return conn, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%w. The `hamlet up` of another user? Then that user's `hamlet env` prints a name and password", err)
+		}
+		select {
+		case <-time.After(passwordPoll):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
