@@ -61,8 +61,8 @@
 //	ε          the flip rate of the labels;  ω the weight of an event for an expert
 //	t, N       the event count, a model's only clock; the number of events
 //
-// Logarithms are natural. "Log-odds" are of y = +1; moderated log-odds are
-// m/√(1+πa/8), the log-odds of the probability that is served.
+// Logarithms are natural. "Log-odds" are of y = +1. Moderated log-odds, m/√(1+πa/8), are
+// what learns. The probability that is served is E[σ(z)], z ~ N(m, 1.5a) (package model).
 //
 // # Same events, same bits
 //
@@ -73,33 +73,6 @@
 // CPU (gonum's assembly stays in tests).
 //
 // So the bytes are equal on all processors with an int of 64 bits, and the name of
-// the numerics has a version and no architecture. What holds this together:
-//
-//   - A product is rounded before it is added. The language allows a compiler to fuse
-//     x*y + z, and those for arm64, ppc64le, riscv64 and s390x do; an explicit
-//     conversion forbids it. TestNoProductIsFused reads the assembly for arm64.
-//   - exp, log and their kin are internal/logistic's, made of +, −, ·, / and of moves of
-//     bits. IEEE 754 rounds these four and √ in one way, as math.Sqrt, Floor and Abs do.
-//     TestModelsUseNoInexactMath finds other functions of package math.
-//   - Sums are made in one order. Assembly for amd64 (package blr) adds in the order
-//     of the Go code beside it; tests compare the two bit for bit. Prefetches (package
-//     text) change no value.
-//   - Counts, indices and hashes are integers of a stated width, or int where the value
-//     is far below 2³¹. A float64 becomes an integer only where it is in range: beyond
-//     it, processors differ.
-//   - Tables of float32 are rounded from float64 by one conversion. No float32 is summed.
-//   - Bytes are written and words are hashed as little endian on every processor.
-//   - A NaN's payload differs between processors. No NaN is stored: bodies that are not
-//     finite are refused, and the codec refuses them as well.
-//
-// What would break it: x*y + z without a conversion; a function of package math; a
-// library's vector kernel; a sum over a map, over goroutines as they end, or by another
-// number of workers; int(f) of a float beyond the range; encoding/binary's native
-// order; a hash of a pointer or a seed of the process. A build mode that relaxes the
-// arithmetic would as well; Go has none but GO386=softfloat, which rounds the same.
-//
-// .ci/run compares models, predictions and alerts on amd64, arm64, riscv64 and s390x,
-// the last of which is big endian; by hand, ppc64le too. With an int of 32 bits package
-// viboost does not compile (its bound of sweeps is 2⁴⁰). With that bound at 2³⁰ the same
-// streams made the same bytes on 386, but counts beyond 2³¹ were not tried.
+// the numerics has a version and no architecture. .github/CONTRIBUTING.md says what holds
+// this together and what would break it.
 package algos

@@ -21,6 +21,9 @@ const (
 	// HeaderTrueLabel holds the label before ingest flipped it on request. Only
 	// metrics read it.
 	HeaderTrueLabel = "hamlet-true-label"
+	// HeaderSynthetic marks an event that `hamlet up` made itself. Its value is "1". No
+	// model reads it: it keeps synthetic and real mail out of one topic.
+	HeaderSynthetic = "hamlet-synthetic"
 
 	headerContentType = "content-type"
 	headerSpecVersion = "ce_specversion"

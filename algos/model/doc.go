@@ -65,6 +65,7 @@
 //   - No code here uses math.Exp or math.Log, fuses a product into a sum, or depends on
 //     map order.
 //
-// A mail costs some 0.2 ms, a third of that with the lean experts, most of it random access to tables. A vector
-// of 57 dense numbers costs O(57²). MEASURED.md has the measurements behind the defaults.
+// A mail costs some 0.2 ms, a third of that with the lean experts, most of it random access
+// to tables. A vector of 57 dense numbers costs O(57²). MEASURED.md has the measurements
+// behind the defaults.
 package model

@@ -10,10 +10,9 @@
 //	expert.Withdraw(&view, spam, counted) // undoes Learn if counted > 0
 //
 // [Set] names the sets of experts: ten are full, four are lean. Experts that read the
-// same [List] share one hashing and one [Table], in which their pairs of float32 of a
-// feature are neighbours: one cache miss serves all. A message has n features i with values
-// u_i = v_i/‖v‖, or 1/√n if they are binary. So an answer does not grow with a message's
-// length or its numbers' unit. All inputs are clipped at ±10.
+// same [List] share one hashing and one [Table], where a feature's pairs of float32 are
+// neighbours. A message has n features i with values u_i = v_i/‖v‖, or 1/√n if they are
+// binary: length and unit do not matter. All inputs are clipped at ±10.
 //
 // # AdaGrad
 //
@@ -48,9 +47,8 @@
 // the first one, two or three to the head, and learns up to a margin of s: 20 nats for
 // full's 4-grams, else 7. A negative value is another feature, in the neighbouring slot.
 //
-// Its surprise S measures how unlike all learnt messages a message is, in nats. A feature's
-// leverage is 1/(a_i+b_i+½). S compares the geometric mean of leverages with the leverage of
-// a feature that every message has. Its logarithm is Mitchell's, off by at most .06 nats:
+// Its surprise S, in nats, compares the geometric mean of the features' leverages
+// 1/(a_i+b_i+½) with that of a feature of every message. Its ln is off by at most .06 nats:
 //
 //	S = Σ u_i²·ln((n0+n1+α)/(a_i+b_i+½))
 //
@@ -65,7 +63,8 @@
 // where g_y counts the last L bytes and c_y the L−1 before the last. S sums ln(p₁/p₀),
 // each within ±5, over n bytes: s = S/√(n+1), m = 10·S/(n+21). It learns if (2y−1)s ≤ 7.
 //
-// [Personal] experts learn each tenant's mail apart. A [Frozen] expert never learns.
+// [Personal] experts learn each tenant's mail apart. A [Frozen] expert never learns. Pool
+// combines experts that learnt different messages.
 //
 // # What an Entry tells a model
 //
@@ -78,6 +77,5 @@
 //
 // Sums run in feature order, in float64. Weights are rounded to the nearest float32, counts
 // beyond 2¹⁴ stochastically. Score and Learn cost O(n) and allocate nothing. An expert takes
-// 8·2^b bytes. Most time is spent waiting for cache lines: call a table's Prefetch before
-// hashing the next list. Pool combines experts that learnt different messages.
+// 8·2^b bytes. Call a table's Prefetch before hashing the next list.
 package text

@@ -1,100 +1,189 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
-	"fmt"
-	"log/slog"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
-	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/settings"
-	"hamlet/stream"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/report"
 	"hamlet/stream/embedded"
-	"hamlet/stream/kafka"
 )
 
-// Synthetic mail that nobody asked for goes on where it was, unless there is
-// anything else in the topic by then.
-func TestDemonstrationEndsWhereOtherEventsAre(t *testing.T) {
-	for _, partitions := range []int{1, 2} {
-		t.Run(fmt.Sprintf("partitions=%d", partitions), func(t *testing.T) { demonstrateBesideOthers(t, partitions) })
+// upOnce runs hamlet up --once with small tables and returns its result and what it
+// said.
+func upOnce(t *testing.T, args ...string) (report.Result, string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	args = append([]string{"up", "--once", "--json", "--experts=lean", "--table-bits=8", "--no-alarms", "--log-level=error"}, args...)
+	err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs})
+	var r report.Result
+	if err == nil {
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			t.Fatalf("%v: %v in %s", args, err, out.String())
+		}
+	}
+	return r, errs.String(), err
+}
+
+// mustUp is upOnce where a result is due.
+func mustUp(t *testing.T, args ...string) report.Result {
+	t.Helper()
+	r, said, err := upOnce(t, args...)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, said)
+	}
+	return r
+}
+
+// refused runs hamlet up and wants an error of this status with this text.
+func refused(t *testing.T, status int, want string, args ...string) {
+	t.Helper()
+	if _, _, err := upOnce(t, args...); cli.Status(err) != status || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v: %v, want status %d with %q", args, err, status, want)
 	}
 }
 
-func demonstrateBesideOthers(t *testing.T, partitions int) {
-	topic := stream.EventsTopic("default")
+// rows writes a source of real texts.
+func rows(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "rows.txt")
+	if err := os.WriteFile(file, []byte("spam\twin a prize now\nham\tlunch at noon\nspam\tcheap pills\nham\tthe minutes of the meeting\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const mixed = "synthetic and real mail must not be learnt by one model"
+
+// Nothing synthetic is learnt into a directory that nobody asked to fill with it.
+func TestDataWithoutSourceOnlyServes(t *testing.T) {
+	t.Parallel()
+	data, real := t.TempDir(), rows(t)
+	r, said, err := upOnce(t, "--data", data)
+	if err != nil || r.Events != 0 || !strings.Contains(said, noSource) {
+		t.Errorf("a new directory: %v; %d events; it says %q", err, r.Events, said)
+	}
+	before := mustUp(t, "--format=text", "--data", data, real)
+	after := mustUp(t, "--data", data)
+	if before.Events != 4 || after.Events != 0 || after.ResumedAt != 4 || after.ModelSHA256 != before.ModelSHA256 {
+		t.Errorf("learnt %d events to %s; then learnt %d behind %d to %s", before.Events, before.ModelSHA256, after.Events, after.ResumedAt, after.ModelSHA256)
+	}
+	refused(t, cli.StatusFailed, mixed, "--demo", "--limit=10", "--data", data)
+	if again := mustUp(t, "--data", data); again.ModelSHA256 != before.ModelSHA256 {
+		t.Errorf("a refused --demo has changed the model: %s, want %s", again.ModelSHA256, before.ModelSHA256)
+	}
+}
+
+// A directory of synthetic mail goes on with synthetic mail alone. Several partitions
+// get a part of the last chunk again.
+func TestDemoGoesOnAlone(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []string{"--partitions=1", "--partitions=2"} {
+		data, real := t.TempDir(), rows(t)
+		first := mustUp(t, "--demo", "--limit=700", "--data", data, partitions)
+		second := mustUp(t, "--demo", "--limit=900", "--data", data, partitions)
+		whole := mustUp(t, "--limit=900", partitions) // in memory
+		if first.Events != 700 || second.ResumedAt != 700 || second.ModelSHA256 != whole.ModelSHA256 {
+			t.Errorf("%s: learnt %d events, then behind %d to %s; want %s", partitions, first.Events, second.ResumedAt, second.ModelSHA256, whole.ModelSHA256)
+		}
+		refused(t, cli.StatusFailed, mixed, "--format=text", "--data", data, partitions, real)
+		served, said, err := upOnce(t, "--data", data, partitions)
+		if err != nil || served.Events != 0 || served.ModelSHA256 != second.ModelSHA256 {
+			t.Errorf("%s: serving it alone: %v; %d events, %s, want %s\n%s", partitions, err, served.Events, served.ModelSHA256, second.ModelSHA256, said)
+		}
+	}
+}
+
+// A label that came over HTTP is a real event: --demo is refused behind it.
+func TestDemoBehindLabelOverHTTP(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	mustUp(t, "--demo", "--limit=20", "--data", data)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stderr, said := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, []string{"up", "--data", data, "--http=127.0.0.1:0", "--token=t", "--experts=lean", "--table-bits=8", "--no-alarms", "--log-level=error"},
+			cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: said})
+		said.Close()
+		ended <- err
+	}()
+	url := make(chan string, 1)
+	go func() {
+		defer close(url)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if _, address, ok := strings.Cut(lines.Text(), "  http   "); ok {
+				url <- address
+			}
+		}
+	}()
+	address, ok := <-url
+	if !ok {
+		t.Fatal(<-ended)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v1/events",
+		strings.NewReader(`{"id":"a1","source":"desk","label":"spam","text":"You won"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer t")
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusAccepted {
+		t.Fatalf("a label is answered with %s", answer.Status)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	refused(t, cli.StatusFailed, mixed, "--demo", "--limit=20", "--data", data)
+}
+
+// Flags about synthetic mail need --demo where what is learnt is kept.
+func TestSyntheticFlagsNeedDemo(t *testing.T) {
+	t.Parallel()
+	data, real := filepath.Join(t.TempDir(), "data"), rows(t)
+	for _, flag := range []string{
+		"--generate=10", "--limit=10", "--flip=.3", "--mail-seed=1", "--new-campaign=5", "--new-policy=5", "--bad-feed=5",
+	} {
+		for _, kept := range []string{"--data=" + data, "--kafka=127.0.0.1:1", "--redis=127.0.0.1:1", "--nats=nats://127.0.0.1:1"} {
+			refused(t, cli.StatusUsage, "Synthetic mail needs --demo", kept, flag)
+		}
+	}
+	refused(t, cli.StatusUsage, "--demo: synthetic mail is in place of a source", "--demo", "--format=text", real)
+	if _, err := os.Stat(data); err == nil {
+		t.Error("wrong usage has made a directory")
+	}
+}
+
+// Servers that flags name are somebody's: they get synthetic mail only on request.
+func TestNamedServersGetNoSyntheticMail(t *testing.T) {
+	t.Parallel()
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	if err := kafka.EnsureTopic(t.Context(), cfg, topic, partitions, 1, -1); err != nil {
-		t.Fatal(err)
-	}
-	producer, err := kafka.NewProducer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
-	quiet := slog.New(slog.DiscardHandler)
-	command := func() (*upCommand, *labelled) {
-		t.Helper()
-		c := &upCommand{ModelName: settings.ModelName{Model: "default"}}
-		c.Limit = 700 // more than a chunk: a part of the last one is sent again to several partitions
-		src, err := c.source(nil)
-		if err != nil {
-			t.Fatal(err)
+	for _, named := range [][]string{{"--kafka=" + k.Addr()}, {"--kafka=" + k.Addr(), "--model=other"}} {
+		if r := mustUp(t, named...); r.Events != 0 {
+			t.Errorf("%v: %d events without a source", named, r.Events)
 		}
-		return c, src
-	}
-	demonstrated := func() bool {
-		t.Helper()
-		c, src := command()
-		var said bytes.Buffer
-		if err := c.demonstrate(t.Context(), src, cfg, true, quiet, &said); err != nil {
-			t.Fatal(err)
+		if r := mustUp(t, append(named, "--demo", "--limit=30")...); r.Events != 30 {
+			t.Errorf("%v --demo: %d events, want 30", named, r.Events)
 		}
-		if (src.open == nil) != (said.Len() > 0) {
-			t.Errorf("it says %q", said.String())
-		}
-		return src.open != nil
-	}
-	send := func() {
-		t.Helper()
-		end, err := ingest.FindEnd(t.Context(), cfg, topic, quiet)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, src := command()
-		if _, err := ingest.Source(t.Context(), ingest.Config{Publisher: producer, Topic: topic, Resume: end, Log: quiet}, src.open); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !demonstrated() {
-		t.Error("nothing is streamed into an empty topic")
-	}
-	for start := range 3 {
-		send()
-		if !demonstrated() {
-			t.Errorf("synthetic mail does not go on after start %d", start)
-		}
-	}
-	e := stream.Event{ID: "a1", Time: time.Unix(1, 0), Source: "desk", Tenant: stream.DefaultName, Label: stream.Spam,
-		Body: stream.Body{Kind: stream.Text, Text: "You won"}}
-	record, err := ingest.Record(&e, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := producer.Publish(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
-	if demonstrated() {
-		t.Error("synthetic mail goes on behind an event of somebody's")
-	}
-	send()
-	if demonstrated() {
-		t.Error("synthetic mail goes on with an event of somebody's among it")
+		refused(t, cli.StatusFailed, mixed, append(named, "--format=text", rows(t))...)
 	}
 }

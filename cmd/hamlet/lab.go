@@ -52,7 +52,7 @@ func (l *laboratory) run(ctx context.Context, command string, stdio cli.IO) erro
 }
 
 // noSource is what up says where it streams nothing.
-const noSource = "no source: hamlet serves what it has learnt (--generate N streams synthetic mail)"
+const noSource = "no source: hamlet serves what it has learnt (--demo streams synthetic mail)"
 
 // hasGenerator says whether this build can make synthetic mail.
 const hasGenerator = true
@@ -62,9 +62,10 @@ type upSources struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - (default synthetic mail)."`
 }
 
-// upGenerate says how much synthetic mail up streams.
+// upGenerate says whether up streams synthetic mail, and how much.
 type upGenerate struct {
-	Generate *int `help:"N mails; 0: no end. By default only on new brokers." placeholder:"20000" group:"Synthetic mail"`
+	Demo     bool `help:"Stream it into --data, or to servers that flags name." group:"Synthetic mail"`
+	Generate *int `help:"N mails; 0: no end." placeholder:"20000" group:"Synthetic mail"`
 }
 
 // evalGenerate says how much synthetic mail eval replays.

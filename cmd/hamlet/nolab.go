@@ -16,7 +16,7 @@ import (
 
 const syntheticExample, labExamples, generateExample, faultExamples = "", "", "", ""
 
-var errNoGenerator = errors.New("--generate: this hamlet was built without its laboratory (-tags nolab): it makes no synthetic mail")
+var errNoGenerator = errors.New("--demo, --generate: this hamlet was built without its laboratory (-tags nolab): it makes no synthetic mail")
 
 // laboratory keeps the names of the laboratory's commands, to say that they are
 // not in this build.
@@ -44,8 +44,9 @@ type upSources struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input."`
 }
 
-// upGenerate and evalGenerate keep --generate, to say that it is not in this build.
+// upGenerate and evalGenerate keep their flags, to say that they are not in this build.
 type upGenerate struct {
+	Demo     bool `hidden:""`
 	Generate *int `hidden:""`
 }
 

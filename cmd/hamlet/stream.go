@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
-	"fmt"
+	"cmp"
 	"io"
-	"log/slog"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/source"
-	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 const (
@@ -27,7 +23,7 @@ type labelled struct {
 	open  func() (ingest.Items, error) // nil: nothing to stream
 	close func() error
 
-	demonstration bool // synthetic mail because nothing else was named
+	synthetic bool // made by the generator
 }
 
 // openSource opens a labelled source.
@@ -57,21 +53,32 @@ func openGenerator(f *source.Flags, flip source.FlipConfig, synthetic *generator
 		return nil, &cli.UsageError{Err: err}
 	}
 	return &labelled{
-		dense: f.Dense, total: func() int { return n }, close: func() error { return nil },
+		dense: f.Dense, total: func() int { return n }, close: func() error { return nil }, synthetic: true,
 		open: func() (ingest.Items, error) { return generate(n) },
 	}, nil
 }
 
+// source opens what up streams. Without a source that is synthetic mail, if a flag asks
+// for it or nothing outlives this process: neither a directory nor a server that a flag
+// names.
 func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	cfg.Stdin = stdin
+	kept := c.Data != "" || len(c.Kafka.Kafka) > 0 || c.NATS.NATS != "" || c.Redis.Redis != ""
 	switch {
+	case !cfg.None() && c.Demo:
+		return nil, cli.Usagef("--demo: synthetic mail is in place of a source, and one is given")
 	case !cfg.None() && c.Generate != nil:
 		return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and one is given")
 	case !cfg.None():
 		return openSource(cfg, &c.Synthetic)
-	case !hasGenerator && c.Generate == nil:
-		return &labelled{dense: c.Flags.Dense, total: func() int { return 0 }, close: func() error { return nil }, demonstration: true}, nil
+	case !c.Demo && kept:
+		if flag := c.aboutStream(); flag != "" {
+			return nil, cli.Usagef("%s is about a stream, and there is none: name a source. Synthetic mail needs --demo, because --data or a server that is named keeps what is learnt", flag)
+		}
+		return nothing(c.Flags.Dense), nil
+	case !hasGenerator && !c.Demo && c.Generate == nil:
+		return nothing(c.Flags.Dense), nil
 	}
 	n := demonstrated
 	if c.Generate != nil {
@@ -86,45 +93,24 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	if n == 0 && c.Rate == 0 {
 		c.Rate = endlessRate
 	}
-	src, err := openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
-	if err == nil {
-		src.demonstration = c.Generate == nil
-	}
-	return src, err
+	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
 }
 
-// demonstrate decides whether synthetic mail that nobody asked for is streamed: into
-// our own brokers, if they hold nothing else. A model that has learnt real mail must
-// not learn it.
-func (c *upCommand) demonstrate(ctx context.Context, src *labelled, cfg kafka.Config, own bool, log *slog.Logger, w io.Writer) error {
-	topic := stream.EventsTopic(c.ModelName.Model)
-	if own && hasGenerator {
-		end, err := ingest.FindEnd(ctx, cfg, topic, log)
-		if err != nil {
-			return err
-		}
-		if end.Records == 0 {
-			return nil
-		}
-		items, err := src.open()
-		if err != nil {
-			return err
-		}
-		held, _, err := end.HeldBy(items)
-		if err != nil {
-			return err
-		}
-		if held > 0 && held == len(end.Marks) { // nor may there be anything else before those
-			if items, err = src.open(); err != nil {
-				return err
-			}
-			only, err := ingest.HoldsOnly(ctx, cfg, topic, items)
-			if err != nil || only {
-				return err
-			}
-		}
+// aboutStream returns the first of the flags that was given and does nothing without a
+// stream, "" if none was.
+func (c *upCommand) aboutStream() string {
+	switch {
+	case c.Generate != nil:
+		return "--generate"
+	case c.Flip != nil && *c.Flip != 0:
+		return "--flip"
+	case c.Flags.Limit != 0:
+		return "--limit"
 	}
-	src.open = nil
-	fmt.Fprintln(w, noSource)
-	return nil
+	return cmp.Or(c.Synthetic.Given(), c.Flags.Given())
+}
+
+// nothing is what up streams if it only serves.
+func nothing(dense []string) *labelled {
+	return &labelled{dense: dense, total: func() int { return 0 }, close: func() error { return nil }}
 }

@@ -58,8 +58,7 @@ func (upCommand) Help() string {
   hamlet up --index index.csv corpus.tar.gz --once       as hamlet eval does
   hamlet up --kafka k:9092 --nats nats://n:4222 --redis r:6379 --http :80
 
-` + faultExamples + `It learns from the sources, then answers score requests until it is stopped.
-With --data it continues where it ended, even after a crash.`
+` + faultExamples + `It learns the sources, then answers. With --data it goes on after any stop.`
 }
 
 // check reports wrong usage that no flag shows by itself.
@@ -116,10 +115,12 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	if src.demonstration {
-		if err := c.demonstrate(ctx, src, kafkaConfig, embeddedKafka, log, stdio.Err); err != nil {
-			return err
+	if src.synthetic {
+		if err := ingest.CheckSynthetic(ctx, kafkaConfig, s.Topic()); err != nil {
+			return fmt.Errorf("--demo: %w", err)
 		}
+	} else if src.open == nil {
+		fmt.Fprintln(stdio.Err, noSource)
 	}
 	store, err := s.OpenRedis(ctx, c.Redis, c.Versions)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		Answers:  answers.Ready,
 		HTTP:     serve,
 		Open:     src.open,
-		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Rejected: rejections.Add, Log: log},
+		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log},
 		Progress: up.NewProgress(stdio.Err, src.total()),
 		Done: func(r *report.Result) error {
 			rejections.Close()

@@ -202,11 +202,6 @@ func TestAlertsAfterTheStreamWasDeleted(t *testing.T) {
 
 // Prepare changes an existing stream only where alerts need it.
 func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
-	conn := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const days = 24 * time.Hour
 	for _, c := range []struct {
 		name         string
@@ -235,6 +230,13 @@ func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
 			jetstream.StreamConfig{Subjects: []string{"hamlet.alerts.>"}, Duplicates: 30 * days, MaxMsgs: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			// A server deletes a stream's files after it has answered. A stream of the same
+			// name may fail to be made meanwhile, so each case has a server of its own.
+			conn := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
+			js, err := jetstream.New(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if c.made.Subjects != nil {
 				c.made.Name = nats.AlertStream
 				if _, err := js.CreateStream(t.Context(), c.made); err != nil {
@@ -257,9 +259,6 @@ func TestAlertsInAStreamWithOtherSettings(t *testing.T) {
 				c.wanted.MaxBytes != 0 && got.MaxBytes != c.wanted.MaxBytes || c.wanted.MaxMsgs != 0 && got.MaxMsgs != c.wanted.MaxMsgs ||
 				got.NoAck || c.wanted.Description != "" && got.Description != c.wanted.Description || got.Discard != jetstream.DiscardOld {
 				t.Errorf("the stream is %+v, want of it %+v", got, c.wanted)
-			}
-			if err := js.DeleteStream(t.Context(), nats.AlertStream); err != nil {
-				t.Fatal(err)
 			}
 		})
 	}

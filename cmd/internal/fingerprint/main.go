@@ -5,8 +5,8 @@
 //	go run ./cmd/internal/fingerprint/events ../shared/data > events
 //	go run ./cmd/internal/fingerprint < events
 //
-// It depends on package model alone, so that it is built for another processor in a
-// quarter of hamlet's time.
+// It depends on package model alone, so a build for another processor compiles no client
+// library.
 package main
 
 import (

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/mail"
@@ -28,14 +30,30 @@ const (
 	maxRequestEvents  = 10_000
 )
 
+// A body must make progress, or the request gets 408: after stallTime for a start it
+// must have arrived at minBodyRate in the mean. A mail of usual size needs no more than
+// stallTime even on a slow line, and 40 MiB may take HTTPConfig.ReadTimeout.
+const (
+	stallTime   = 5 * time.Second
+	minBodyRate = 16 << 10 // bytes a second
+	smallBody   = 64 << 10 // bytes; a body so small needs no room in HTTPConfig.MaxBytes
+)
+
 // An HTTP accepts labelled events by POST: one event as JSON, or many as NDJSON. It
 // answers 202 when all in-sync replicas have acknowledged all of them. It refuses a
-// request with a bad event as a whole, and names the line. It answers 429 while
-// MaxInFlight requests are in progress.
+// request with a bad event as a whole, and names the line.
+//
+// First it receives the body, of MaxBodies requests at the same time, and then handles
+// MaxInFlight of them. So a client with a slow line keeps no other client waiting. It
+// answers 429 beyond these numbers. Bodies take at most MaxBytes, and smallBody more for
+// each: 320 MiB with the defaults. A body whose buffer grows takes half as much again for
+// that instant.
 type HTTP struct {
-	cfg   HTTPConfig
-	token [sha256.Size]byte
-	slots chan struct{} // holds one token for each request in progress
+	cfg    HTTPConfig
+	token  [sha256.Size]byte
+	bodies chan struct{}       // holds one token for each request that has a body in memory
+	slots  chan struct{}       // holds one token for each request that is handled
+	memory *semaphore.Weighted // bytes of buffers beyond smallBody
 }
 
 // HTTPConfig describes an HTTP endpoint.
@@ -43,7 +61,10 @@ type HTTPConfig struct {
 	Publisher   Publisher
 	Topic       string
 	Token       string                     // the bearer token that clients must send
-	MaxInFlight int                        // default 16
+	MaxInFlight int                        // requests handled at the same time; default 16
+	MaxBodies   int                        // requests in memory at the same time; default 1,024 beside those handled
+	MaxBytes    int64                      // of the bodies in memory beyond smallBody; default 256 MiB
+	StallTime   time.Duration              // for a body's start, before its rate counts; default 5 s
 	ReadTimeout time.Duration              // for a request to arrive; default 60 s
 	Deadline    time.Duration              // for Kafka's acknowledgement; default 10 s
 	Count       func(code int, events int) // called once for each request; may be nil
@@ -58,8 +79,15 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
 	cfg.Deadline = cmp.Or(cfg.Deadline, 10*time.Second)
+	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 1024+cfg.MaxInFlight)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 256<<20)
+	cfg.StallTime = cmp.Or(cfg.StallTime, stallTime)
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, time.Minute)
-	return &HTTP{cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), slots: make(chan struct{}, cfg.MaxInFlight)}, nil
+	return &HTTP{
+		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)),
+		bodies: make(chan struct{}, cfg.MaxBodies), slots: make(chan struct{}, cfg.MaxInFlight),
+		memory: semaphore.NewWeighted(cfg.MaxBytes),
+	}, nil
 }
 
 // A refusal is an HTTP status with its reason.
@@ -101,36 +129,33 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
+	// Without this net/http reads the rest of a body before it sends a refusal, for as long
+	// as a slow client likes.
+	w.Header().Set("Connection", "close")
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1 {
 		return 0, refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and the token of this ingest")
-	}
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
-		return 0, refuse(http.StatusTooManyRequests, "too many requests under way: try again")
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || (media != stream.ContentTypeJSON && media != contentTypeNDJSON) {
 		return 0, refuse(http.StatusBadRequest, "the header Content-Type must be %s (one event) or %s (one a line)",
 			stream.ContentTypeJSON, contentTypeNDJSON)
 	}
-	// A client that stalls must not keep its slot.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.ReadTimeout)); err != nil {
-		return 0, fmt.Errorf("set the request's deadline: %w", err)
+	if len(h.slots) == cap(h.slots) || !take(h.bodies) { // while Kafka hangs, the body need not come
+		return 0, errBusy
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return 0, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return 0, refuse(http.StatusRequestTimeout, "the request did not arrive within %v", h.cfg.ReadTimeout)
-	case err != nil:
-		return 0, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
+	defer release(h.bodies)
+	body, err := h.receive(w, r)
+	defer h.free(body)
+	if err != nil {
+		return 0, err
 	}
+	w.Header().Del("Connection") // the body is read
+	if !take(h.slots) {
+		return 0, errBusy
+	}
+	defer release(h.slots)
 	records, err := h.records(media, body)
 	if err != nil {
 		return 0, err
@@ -146,6 +171,66 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 			"Kafka has not acknowledged the events: send them again, those that arrived are known by their ids")
 	}
 	return len(records), nil
+}
+
+var errBusy = refuse(http.StatusTooManyRequests, "too many requests under way: try again")
+
+// take puts a token into a channel if there is room.
+func take(places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func release(places <-chan struct{}) { <-places }
+
+// receive reads the request's body. The caller frees what it returns, also with an error.
+func (h *HTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var (
+		start    = time.Now()
+		control  = http.NewResponseController(w)
+		from     = http.MaxBytesReader(w, r.Body, maxRequest)
+		body     = make([]byte, 0, smallBody)
+		tooLarge *http.MaxBytesError
+	)
+	for {
+		if len(body) == cap(body) {
+			larger := min(2*cap(body), maxRequest+smallBody)
+			if !h.memory.TryAcquire(int64(larger - cap(body))) {
+				return body, refuse(http.StatusTooManyRequests, "the requests under way take all the memory that they may: try again")
+			}
+			body = append(make([]byte, 0, larger), body...)
+		}
+		allowed := min(h.cfg.StallTime+time.Duration(len(body))*time.Second/minBodyRate, h.cfg.ReadTimeout)
+		if err := control.SetReadDeadline(start.Add(allowed)); err != nil {
+			return body, fmt.Errorf("set the request's deadline: %w", err)
+		}
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			// A deadline that passes while Kafka works would cancel the request.
+			return body, control.SetReadDeadline(time.Time{})
+		case errors.As(err, &tooLarge):
+			return body, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return body, refuse(http.StatusRequestTimeout, "the request did not arrive in time: %d bytes in %v; it may take %v, and %d bytes must come each second after the first %v",
+				len(body), allowed, h.cfg.ReadTimeout, minBodyRate, h.cfg.StallTime)
+		default:
+			return body, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
+		}
+	}
+}
+
+// free gives back the memory of a body.
+func (h *HTTP) free(body []byte) {
+	if more := cap(body) - smallBody; more > 0 {
+		h.memory.Release(int64(more))
+	}
 }
 
 func (h *HTTP) records(media string, body []byte) ([]kafka.Record, error) {

@@ -42,7 +42,8 @@ type Config struct {
 	Publisher Publisher
 	Topic     string
 	Resume    *End          // what the topic ends with; nil: start at the source's beginning
-	Once      bool          // the source can be read only once, so Resume is ignored
+	Once      bool          // the source can be read only once, so it is sent from its beginning
+	Synthetic bool          // the source is the generator of synthetic mail: its records say so
 	Chunk     int           // ordinals of the source per acknowledged chunk; default 500
 	Linger    time.Duration // the longest that an event waits for its chunk to fill; default 20 ms
 	Rate      float64       // events a second; 0: no limit
@@ -63,11 +64,15 @@ type Stats struct {
 type Items = iter.Seq2[source.Item, error]
 
 // Source publishes a source's events, starting where cfg.Resume says, until the
-// source or ctx ends. After an error the topic holds a prefix of the source.
+// source or ctx ends. After an error the topic holds a prefix of the source. It
+// returns ErrMixed, and sends nothing, if the topic holds mail of the other kind.
 func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats, error) {
 	cfg.Chunk = cmp.Or(cfg.Chunk, 500)
 	cfg.Linger = cmp.Or(cfg.Linger, 20*time.Millisecond)
 	var stats Stats
+	if err := checkMixed(cfg); err != nil {
+		return stats, err
+	}
 	from, err := resumeFrom(cfg, open)
 	if err != nil {
 		return stats, err
@@ -119,6 +124,9 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 		}
 		record.Headers = append(record.Headers,
 			kafka.Header{Key: stream.HeaderOrdinal, Value: strconv.AppendInt(nil, int64(item.Ordinal), 10)})
+		if cfg.Synthetic {
+			record.Headers = append(record.Headers, kafka.Header{Key: stream.HeaderSynthetic, Value: []byte("1")})
+		}
 		if item.Truth != item.Event.Label {
 			record.Headers = append(record.Headers,
 				kafka.Header{Key: stream.HeaderTrueLabel, Value: []byte(item.Truth.String())})

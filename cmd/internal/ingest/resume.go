@@ -3,12 +3,11 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
@@ -25,8 +24,35 @@ type End struct {
 
 // A Mark identifies an event that ingest wrote from a source.
 type Mark struct {
-	Ordinal int    // in its source
-	ID      string // of the event
+	Ordinal   int    // in its source
+	ID        string // of the event
+	Synthetic bool   // the source was the generator of synthetic mail
+}
+
+// ErrMixed means that a topic holds synthetic mail and the source is real, or the
+// reverse. A model must not learn both: name another directory, model or topic.
+var ErrMixed = errors.New("synthetic and real mail must not be learnt by one model")
+
+// checkMixed returns ErrMixed if the topic ends with events of the other kind.
+func checkMixed(cfg Config) error {
+	if cfg.Resume == nil {
+		return nil
+	}
+	for _, m := range cfg.Resume.Marks {
+		switch {
+		case m.Synthetic && !cfg.Synthetic:
+			return fmt.Errorf("topic %s holds synthetic mail (of hamlet up --demo): %w. "+
+				"Name another directory with --data, or another model with --model", cfg.Topic, ErrMixed)
+		case !m.Synthetic && cfg.Synthetic:
+			return holdsReal(cfg.Topic)
+		}
+	}
+	return nil
+}
+
+func holdsReal(topic string) error {
+	return fmt.Errorf("topic %s holds events that are not synthetic mail: %w. "+
+		"Name another directory with --data, or another model with --model", topic, ErrMixed)
 }
 
 const (
@@ -109,7 +135,12 @@ func markOf(r kafka.Record) (Mark, bool) {
 		return Mark{}, false // no ordinal, or another producer's header of that name
 	}
 	e, err := stream.DecodeRecord(r.Headers, r.Value)
-	return Mark{Ordinal: ordinal, ID: e.ID}, err == nil
+	return Mark{Ordinal: ordinal, ID: e.ID, Synthetic: isSynthetic(r)}, err == nil
+}
+
+func isSynthetic(r kafka.Record) bool {
+	_, ok := stream.FindHeader(r.Headers, stream.HeaderSynthetic)
+	return ok
 }
 
 // accepted yields items without their rejections.
@@ -150,31 +181,23 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 	return n, newest, nil
 }
 
-// HoldsOnly reports whether all of a topic's records are events of a source. It reads
-// the whole source and keeps two numbers for each event.
-func HoldsOnly(ctx context.Context, cfg kafka.Config, topic string, items Items) (bool, error) {
-	sent := make(map[int]uint64) // a hash of the id, by ordinal
-	for item, err := range accepted(items) {
-		if err != nil {
-			return false, err
-		}
-		sent[item.Ordinal] = xxhash.Sum64String(item.Event.ID)
-	}
-	other := func(r kafka.Record) bool {
-		mark, ok := markOf(r)
-		id, known := sent[mark.Ordinal]
-		return !ok || !known || id != xxhash.Sum64String(mark.ID)
-	}
+// CheckSynthetic returns ErrMixed if a topic holds any record that is not synthetic
+// mail. It reads the whole topic.
+func CheckSynthetic(ctx context.Context, cfg kafka.Config, topic string) error {
 	first, _, err := kafka.Offsets(ctx, cfg, topic)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for partition := range first {
-		if _, found, err := kafka.LastRecord(ctx, cfg, topic, partition, math.MaxInt64, other); found || err != nil {
-			return false, err
+		_, found, err := kafka.LastRecord(ctx, cfg, topic, partition, math.MaxInt64, func(r kafka.Record) bool { return !isSynthetic(r) })
+		if err != nil {
+			return err
+		}
+		if found {
+			return holdsReal(topic)
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // resumeFrom returns the first ordinal to send: 0 unless the source holds one of the

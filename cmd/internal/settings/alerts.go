@@ -23,7 +23,7 @@ import (
 //   - add its flags to [Alerts], and their bounds to Check;
 //   - add the function that opens it to this list; it returns nil if its channel is
 //     not configured;
-//   - name its flags in the tables of wrong usage of cmd/learner and cmd/hamlet
+//   - name its flags in the tables of wrong usage of cmd/internal/program/learner and cmd/hamlet
 //     (usage_test.go), in deploy/hamlet.yaml, README.md and CHANGELOG.md.
 //
 // The learner and up publish to all channels that are open.

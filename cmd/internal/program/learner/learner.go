@@ -1,6 +1,6 @@
-// Command learner turns a topic of labelled events into models, one a partition,
-// and saves them in Redis.
-package main
+// Package learner is the program cmd/learner, which turns a topic of labelled events
+// into models, one a partition, and saves them in Redis. `hamlet lab` runs it too.
+package learner
 
 import (
 	"context"
@@ -52,14 +52,13 @@ type flags struct {
 // half an hour is more than brokers take (group.max.session.timeout.ms).
 const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
 
-func main() { cli.Main("learner", run) }
-
 func (f *flags) check() error {
 	return errors.Join(settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner),
 		cli.Range("--session-timeout", f.SessionTimeout, minSession, maxSession))
 }
 
-func run(ctx context.Context, args []string, stdio cli.IO) error {
+// Run runs the program with its arguments until it is done or ctx ends.
+func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
 	if _, err := settings.Parse("learner", description, &f, args, stdio); err != nil {
 		return err

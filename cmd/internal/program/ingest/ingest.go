@@ -1,5 +1,6 @@
-// Command ingest writes labelled events to Kafka: from files, and over HTTP.
-package main
+// Package ingest is the program cmd/ingest, which writes labelled events to Kafka: from
+// files, and over HTTP. `hamlet lab` runs it too.
+package ingest
 
 import (
 	"context"
@@ -57,8 +58,6 @@ const (
 	maxDeadline = time.Minute // an answer later than that is not taken: see package httpd
 )
 
-func main() { cli.Main("ingest", run) }
-
 // check reports flags that contradict each other or are outside their range.
 func (f *flags) check(hasSource bool) error {
 	switch {
@@ -76,7 +75,8 @@ func (f *flags) check(hasSource bool) error {
 	return errors.Join(settings.Check(&f.FlipFlags, f.Kafka, f.Topic), settings.CheckRate(f.Rate))
 }
 
-func run(ctx context.Context, args []string, stdio cli.IO) error {
+// Run runs the program with its arguments until it is done or ctx ends.
+func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
 	if _, err := settings.Parse("ingest", description, &f, args, stdio); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package learner
 
 import (
 	"io"
@@ -28,7 +28,7 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--vector-site=jj", "--vector-site is not a flag any more: set model.vector_head.site in the configuration file, or with eval --set vector_head.site=jj"},
 	} {
 		args := []string{"--kafka=127.0.0.1:1", "--redis=127.0.0.1:1", c.args}
-		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		err := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
 		}
@@ -36,6 +36,6 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	clitest.Help(t, run, []string{"--save-every=3s", "--session-timeout=10s", "--table-bits=18"}, "--help")
-	clitest.Version(t, run, "learner")
+	clitest.Help(t, Run, []string{"--save-every=3s", "--session-timeout=10s", "--table-bits=18"}, "--help")
+	clitest.Version(t, Run, "learner")
 }

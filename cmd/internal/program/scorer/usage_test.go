@@ -1,4 +1,4 @@
-package main
+package scorer
 
 import (
 	"io"
@@ -22,7 +22,7 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--spam-at=NaN", "--ham-at and --spam-at"},
 	} {
 		args := []string{"--nats=nats://127.0.0.1:1", "--redis=127.0.0.1:1", c.args}
-		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		err := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
 		}
@@ -30,6 +30,6 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	clitest.Help(t, run, []string{"--queue=0", "--spam-at=0.9", "--ham-at=0.5", "--poll-interval=250ms"}, "--help")
-	clitest.Version(t, run, "scorer")
+	clitest.Help(t, Run, []string{"--queue=0", "--spam-at=0.9", "--ham-at=0.5", "--poll-interval=250ms"}, "--help")
+	clitest.Version(t, Run, "scorer")
 }

@@ -1,5 +1,6 @@
-// Command scorer answers score requests over NATS from the newest checkpoint.
-package main
+// Package scorer is the program cmd/scorer, which answers score requests over NATS from
+// the newest checkpoint. `hamlet lab` runs it too.
+package scorer
 
 import (
 	"context"
@@ -51,9 +52,8 @@ func (f *flags) check() error {
 	return err
 }
 
-func main() { cli.Main("scorer", run) }
-
-func run(ctx context.Context, args []string, stdio cli.IO) error {
+// Run runs the program with its arguments until it is done or ctx ends.
+func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	var f flags
 	if _, err := settings.Parse("scorer", description, &f, args, stdio); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"io"
@@ -28,7 +28,7 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--flip-from=10", "--flip-from: no label is flipped without --flip RATE"},
 	} {
 		args := []string{"--kafka=127.0.0.1:1", "--format=text", "-", c.args}
-		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		err := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
 		}
@@ -36,6 +36,6 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	clitest.Help(t, run, []string{"--in-flight=16", "--deadline=10s", "--rate=0"}, "--help")
-	clitest.Version(t, run, "ingest")
+	clitest.Help(t, Run, []string{"--in-flight=16", "--deadline=10s", "--rate=0"}, "--help")
+	clitest.Version(t, Run, "ingest")
 }

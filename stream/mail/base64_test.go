@@ -1,0 +1,103 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/base64"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// brokenBase64 returns bodies of n bytes that declare base64, n divisible by 4, by what
+// they hold. Only the first is in order.
+func brokenBase64(n int) map[string][]byte {
+	noise := rand.New(rand.NewPCG(3, 4))
+	data := make([]byte, n/4*3)
+	for i := range data {
+		data[i] = byte(noise.Uint32())
+	}
+	digits := base64.StdEncoding.EncodeToString(data)
+	return map[string][]byte{
+		"ordinary":             []byte(digits),
+		"punctuation":          repeat(n, always("!?.,;:()-_*'")),
+		"digits and bangs":     repeat(n, always("!A")),
+		"a bang at the end":    []byte(digits[:n-1] + "!"),
+		"control characters":   repeat(n, always("\x01\x7f")),
+		"bytes above ASCII":    repeat(n, always("\xa1")),
+		"a letter above ASCII": []byte(digits[:n-1] + "\xc1"),
+	}
+}
+
+// checkLenientBase64 holds lenientBase64 to enmime.
+func checkLenientBase64(t *testing.T, body []byte) {
+	t.Helper()
+	want, wantOK := decodeLenient(base64Encoding, body)
+	got, ok := lenientBase64(body)
+	// enmime tells corrupt base64 by an empty result, which its caller takes for broken.
+	if ok = ok && (len(got) > 0 || isBlank(body)); ok != (wantOK && (len(want) > 0 || isBlank(body))) || ok && !bytes.Equal(got, want) {
+		t.Errorf("lenientBase64(%.200q) = %.200q, %t; enmime makes of it %.200q, %t", body, got, ok, want, wantOK)
+	}
+}
+
+// What a text becomes is part of a model, so broken base64 is decoded as it ever was.
+func TestLenientBase64(t *testing.T) {
+	for _, body := range brokenBase64(4096) {
+		checkLenientBase64(t, body)
+	}
+	// Each byte alone, and after each number of digits of a quantum.
+	for c := range 256 {
+		for _, before := range []string{"", "Q", "QU", "QUJ", "QUJD", "QUJDR"} {
+			for _, after := range []string{"", "R", "RA", "RA==", "\r\n"} {
+				checkLenientBase64(t, []byte(before+string([]byte{byte(c)})+after))
+			}
+		}
+	}
+	// Random bytes of few kinds: every length of a fragment, across the buffers of
+	// 1,024 bytes in enmime and encoding/base64.
+	noise := rand.New(rand.NewPCG(5, 6))
+	const kinds = "ABab01+/==  \r\n!.-_\x00\x7f\xa1\xc1\xbd\xff"
+	for range 2000 {
+		body := make([]byte, noise.IntN(64)<<noise.IntN(7))
+		some := kinds[:1+noise.IntN(len(kinds))]
+		for i := range body {
+			body[i] = some[noise.IntN(len(some))]
+		}
+		checkLenientBase64(t, body)
+	}
+}
+
+func FuzzLenientBase64(f *testing.F) {
+	for _, body := range brokenBase64(64) {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { checkLenientBase64(t, body) })
+}
+
+// A byte that is out of place costs no allocation. enmime makes several for each, so
+// that 1 MB of punctuation took twenty times as long as 1 MB of ordinary base64.
+func TestBrokenBase64Allocates(t *testing.T) {
+	const part, most = 200_000, 500 // bytes, below maxLenient; allocations
+	for name, body := range brokenBase64(part) {
+		allocations := testing.AllocsPerRun(1, func() { new(scanner).decodeTransfer(base64Encoding, body) })
+		if allocations > most {
+			t.Errorf("%s: %v allocations for %d bytes, want at most %d", name, allocations, part, most)
+		}
+	}
+}
+
+// BenchmarkBase64 parses and reduces a part of 200 KB, most of it in decodeTransfer.
+func BenchmarkBase64(b *testing.B) {
+	for name, body := range brokenBase64(200_000) {
+		raw := []byte("Content-Transfer-Encoding: base64\n\n" + string(body))
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Parse(raw)
+				if _, err := Reduce(raw); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
