@@ -74,10 +74,10 @@ type counter struct {
 	done      context.CancelFunc
 }
 
-func (r *counter) Position() (int64, bool)     { return 0, true }
-func (*counter) Follows(kafka.Record) bool     { return true }
-func (r *counter) Idle(context.Context) error  { return nil }
-func (r *counter) Close(context.Context) error { return nil }
+func (r *counter) Position(func(context.Context) error) (int64, bool) { return 0, true }
+func (*counter) Follows(kafka.Record) bool                            { return true }
+func (r *counter) Idle(context.Context) error                         { return nil }
+func (r *counter) Close(context.Context) error                        { return nil }
 func (r *counter) Handle(_ context.Context, batch []kafka.Record) error {
 	for _, record := range batch {
 		r.values = append(r.values, string(record.Value))

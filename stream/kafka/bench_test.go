@@ -55,9 +55,9 @@ type discard struct {
 	done       chan struct{}
 }
 
-func (d *discard) Position() (int64, bool)    { return 0, true }
-func (*discard) Follows(kafka.Record) bool    { return true }
-func (d *discard) Idle(context.Context) error { return nil }
+func (d *discard) Position(func(context.Context) error) (int64, bool) { return 0, true }
+func (*discard) Follows(kafka.Record) bool                            { return true }
+func (d *discard) Idle(context.Context) error                         { return nil }
 func (d *discard) Close(context.Context) error {
 	return nil
 }
@@ -137,10 +137,10 @@ func BenchmarkWriteToRead(b *testing.B) {
 // A signal handler reports the arrival of records.
 type signal chan<- struct{}
 
-func (s signal) Position() (int64, bool)     { return 0, false }
-func (signal) Follows(kafka.Record) bool     { return true }
-func (s signal) Idle(context.Context) error  { return nil }
-func (s signal) Close(context.Context) error { return nil }
+func (s signal) Position(func(context.Context) error) (int64, bool) { return 0, false }
+func (signal) Follows(kafka.Record) bool                            { return true }
+func (s signal) Idle(context.Context) error                         { return nil }
+func (s signal) Close(context.Context) error                        { return nil }
 func (s signal) Handle(_ context.Context, batch []kafka.Record) error {
 	for range batch {
 		s <- struct{}{}

@@ -19,7 +19,13 @@ import (
 type Handler interface {
 	// Position returns the offset to read next, or false without a state: then the
 	// partition is read from its beginning. It is called once, first.
-	Position() (next int64, ok bool)
+	//
+	// Handle and Idle call confirm before they save. It returns nil if all records that
+	// were handed over are of one log, and ErrReplaced if the topic was created again
+	// meanwhile: then the handler returns that error and does not save. It returns
+	// ErrUnconfirmed if the broker does not answer within a second: the handler saves
+	// later. It costs two small fetches. Before Close the consumer itself confirms.
+	Position(confirm func(context.Context) error) (next int64, ok bool)
 
 	// Follows reports whether last, the log's record at next−1, is the one that the
 	// state absorbed last, by key, value and headers. It is called once, if there is
@@ -34,7 +40,7 @@ type Handler interface {
 	Idle(ctx context.Context) error
 
 	// Close finishes and saves: the partition is revoked, or Run stops. It is the last
-	// call.
+	// call. It is not called after ErrReplaced, unless that came at the assignment.
 	Close(ctx context.Context) error
 }
 

@@ -28,6 +28,9 @@
 //   - An offset does not say which log it belongs to. So the record before the
 //     handler's position is read first, and the handler compares it with the one
 //     it absorbed. A topic that was deleted and created again is [ErrReplaced].
+//     While a partition is read, absorbed records are compared again after each
+//     new connection and each error, every 5 s, and when the handler asks before it
+//     saves. An end or a beginning of the log that moves back is [ErrReplaced] too.
 //   - Producers of a topic that a Consumer reads must not use transactions. The
 //     Consumer reads uncommitted records, and so also those of an aborted one.
 //   - Producer and Consumer wait for brokers for as long as their context lives, or

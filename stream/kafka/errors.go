@@ -43,9 +43,14 @@ var (
 	// topic was created again, the broker lost records, or it is another cluster's.
 	ErrBehind = errors.New("log ends before the position")
 
-	// ErrReplaced: the record before the handler's position is not the one that the
-	// handler absorbed, so it is another log. The causes are those of ErrBehind.
+	// ErrReplaced: a record that the handler absorbed is not in the log, or the log's
+	// beginning or end moved back. So it is another log. The causes are those of
+	// ErrBehind.
 	ErrReplaced = errors.New("another log than the one absorbed")
+
+	// ErrUnconfirmed: the broker does not answer whether the log is still the same. Ask
+	// again later.
+	ErrUnconfirmed = errors.New("the log is not confirmed")
 
 	// ErrReload: a Handler returns it (wrapped) to be dropped and opened again from
 	// its saved state, for instance when another learner saved first.

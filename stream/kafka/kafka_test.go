@@ -150,6 +150,7 @@ type handler struct {
 	next      int64
 	stateful  bool
 	handle    func(batch []kafka.Record) error // nil: none
+	confirm   func(context.Context) error
 }
 
 func (k *keeper) open(who string) func(context.Context, int) (kafka.Handler, error) {
@@ -164,7 +165,10 @@ func (k *keeper) open(who string) func(context.Context, int) (kafka.Handler, err
 	}
 }
 
-func (h *handler) Position() (int64, bool) { return h.next, h.stateful }
+func (h *handler) Position(confirm func(context.Context) error) (int64, bool) {
+	h.confirm = confirm
+	return h.next, h.stateful
+}
 
 // Follows compares with what was taken at that offset, if anything was.
 func (h *handler) Follows(last kafka.Record) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -57,8 +58,8 @@ func (m *member) readPartition(running, ended context.Context, generation *kafka
 
 // A partitionReader feeds one handler:
 //
-//	open ──> locate ──> read <──> await the log's end
-//	 │          │         ├─ handler failed ──> dropped
+//	open ──> locate ──> read <──> verify the log
+//	 │          │         ├─ handler failed, or another log ──> dropped
 //	 │ failed   └─────────┴─ ctx ended, or the log failed ──> close
 //	 └──> nothing to close
 //
@@ -75,6 +76,8 @@ type partitionReader struct {
 	committed   int64     // the offset last committed, at most next; 0: none
 	committedAt time.Time // the last attempt to commit
 	warnings    rateLimiter
+
+	absorbedLog
 }
 
 // run opens a handler, feeds it until ctx ends, and closes it.
@@ -99,6 +102,9 @@ func (r *partitionReader) run(ctx context.Context) (err error) {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Drain)
 	defer cancel()
+	if e := r.confirm(closing); errors.Is(e, ErrReplaced) {
+		return errors.Join(err, e) // what the handler would save is partly of another log
+	}
 	if e := r.handler.Close(closing); e != nil {
 		return errors.Join(err, fmt.Errorf("close at offset %d: %w", r.next, e))
 	}
@@ -117,7 +123,7 @@ func (r *partitionReader) drain(ctx context.Context) (context.Context, context.C
 }
 
 // read hands records to the handler until ctx ends. dropped means that the handler
-// failed and must not be closed.
+// must not be closed: it failed, or the log was replaced.
 func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err error) {
 	connected, disconnect := context.WithCancel(ctx)
 	reader := r.newReader(connected)
@@ -134,11 +140,17 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 		if ctx.Err() != nil {
 			return false, nil
 		}
+		if len(batch) > 0 || quiet {
+			if err := r.check(ctx, batch); err != nil {
+				return errors.Is(err, ErrReplaced), err
+			}
+		}
 		switch {
 		case len(batch) > 0:
 			if err := r.checkOffsets(ctx, batch); err != nil {
 				return false, err
 			}
+			r.taken(batch)
 			if err := r.handler.Handle(working, batch); err != nil {
 				return true, fmt.Errorf("offsets %d to %d: %w", batch[0].Offset, batch[len(batch)-1].Offset, err)
 			}
@@ -159,8 +171,8 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 		case permanent(fetchErr) != nil:
 			return false, permanent(fetchErr)
 		case errors.Is(fetchErr, kafkago.OffsetOutOfRange): // the reader has given up
-			if err := r.awaitEnd(ctx); err != nil {
-				return false, err
+			if err := r.verify(ctx); err != nil {
+				return errors.Is(err, ErrReplaced), err
 			}
 			reader.Close()
 			reader = r.newReader(connected)
@@ -205,13 +217,20 @@ func (r *partitionReader) fetch(ctx context.Context, reader fetcher, batch []Rec
 }
 
 // newReader returns a kafka-go reader that begins at r.next, on connections that close
-// when ctx ends.
+// when ctx ends. Each of its connections and errors is a doubt about the log.
 func (r *partitionReader) newReader(ctx context.Context) *kafkago.Reader {
+	dialer := r.cfg.dialer(ctx)
+	dial := dialer.DialFunc
+	dialer.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		r.doubts.Add(1)
+		return dial(ctx, network, address)
+	}
 	reader := kafkago.NewReader(kafkago.ReaderConfig{
 		Brokers:               r.cfg.Brokers,
 		Topic:                 r.cfg.Topic,
 		Partition:             r.partition,
-		Dialer:                r.cfg.dialer(ctx),
+		Dialer:                dialer,
+		ErrorLogger:           kafkago.LoggerFunc(func(string, ...any) { r.doubts.Add(1) }),
 		QueueCapacity:         queueRecords,
 		MinBytes:              1,
 		MaxBytes:              fetchBytes,
@@ -249,23 +268,6 @@ func (r *partitionReader) checkOffsets(ctx context.Context, batch []Record) erro
 		next++
 	}
 	return nil
-}
-
-// awaitEnd returns when the log's end has reached r.next, and ErrBehind if it does
-// not within the grace period.
-func (r *partitionReader) awaitEnd(ctx context.Context) error {
-	var early grace
-	for pause := newPause(); ; wait(ctx, pause) {
-		_, end, err := offsetsOf(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition)
-		switch {
-		case err != nil:
-			return err
-		case r.next <= end:
-			return nil
-		case early.over():
-			return r.behind(end)
-		}
-	}
 }
 
 // commit tells the group how far the handler has come. It is for lag monitors, so a

@@ -42,7 +42,7 @@ func place(next int64, ok bool, first, end int64) placement {
 // recovers its log shows an early end for a moment, and retention may delete the
 // record.
 func (r *partitionReader) locate(ctx context.Context) error {
-	next, ok := r.handler.Position()
+	next, ok := r.handler.Position(r.confirm)
 	r.next = next
 	var doubt grace
 	for pause := newPause(); ; wait(ctx, pause) {
@@ -50,6 +50,7 @@ func (r *partitionReader) locate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.first, r.end = first, end
 		log := r.cfg.Log.With("topic", r.cfg.Topic, "partition", r.partition, "first", first, "end", end)
 		at := place(next, ok, first, end)
 		switch at {
@@ -84,12 +85,14 @@ func (r *partitionReader) locate(ctx context.Context) error {
 // it absorbed last. If compaction has removed the record, there is nothing to compare.
 func (r *partitionReader) compareLast(ctx context.Context) error {
 	last, ok, err := recordAt(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition, r.next-1)
-	if err != nil || !ok || r.handler.Follows(last) {
+	if err != nil || !ok {
 		return err
 	}
-	return fmt.Errorf("%w: the state has absorbed offsets below %d, and the log has another record at offset %d; "+
-		"the topic was deleted and created again or this is another cluster: name the right one, or start with an empty state (a model of another name, or a replay of this log)",
-		ErrReplaced, r.next, last.Offset)
+	if !r.handler.Follows(last) {
+		return r.replaced("the log has another record at offset %d", last.Offset)
+	}
+	r.confirmed, r.last = &last, &last
+	return nil
 }
 
 // acceptGap returns the offset at which to go on if the log begins at first: next,

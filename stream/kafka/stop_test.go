@@ -168,10 +168,10 @@ func TestIdle(t *testing.T) {
 
 type idler chan<- struct{}
 
-func (i idler) Position() (int64, bool)                      { return 0, false }
-func (idler) Follows(kafka.Record) bool                      { return true }
-func (i idler) Handle(context.Context, []kafka.Record) error { return nil }
-func (i idler) Close(context.Context) error                  { return nil }
+func (i idler) Position(func(context.Context) error) (int64, bool) { return 0, false }
+func (idler) Follows(kafka.Record) bool                            { return true }
+func (i idler) Handle(context.Context, []kafka.Record) error       { return nil }
+func (i idler) Close(context.Context) error                        { return nil }
 func (i idler) Idle(ctx context.Context) error {
 	select {
 	case i <- struct{}{}:

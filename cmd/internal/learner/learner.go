@@ -235,6 +235,7 @@ func (l *Learner) Active() bool { return l.consumer.Active() }
 func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
 	log := l.cfg.Log.With("partition", partition)
 	p := &partitionModel{l: l, partition: partition, log: log, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
+	p.confirm = func(context.Context) error { return nil } // until the consumer gives its own
 	err := retry(ctx, log, "take the partition", func() (err error) {
 		p.epoch, err = l.cfg.Store.Take(ctx, partition)
 		return err

@@ -34,6 +34,8 @@ type partitionModel struct {
 	position state.Position // the records that model has absorbed
 	known    bool           // position is from a checkpoint or a record, not the log's beginning
 
+	confirm func(context.Context) error // the consumer's: is all that model has absorbed one log?
+
 	// For saving.go. unsaved: model differs from the copy that was taken last, or that
 	// copy was not saved, or the store lost it.
 	unsaved      bool
@@ -65,7 +67,10 @@ type incoming struct {
 	err     error
 }
 
-func (p *partitionModel) Position() (int64, bool) { return p.position.Next, p.known }
+func (p *partitionModel) Position(confirm func(context.Context) error) (int64, bool) {
+	p.confirm = confirm
+	return p.position.Next, p.known
+}
 
 func (p *partitionModel) Follows(last kafka.Record) bool {
 	return p.position.Follows(last.Key, last.Value, chained(last.Headers)...)

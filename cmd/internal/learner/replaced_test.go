@@ -34,17 +34,8 @@ func TestAReplacedTopicIsRefused(t *testing.T) {
 		t.Fatal("the model differs")
 	}
 
-	res, err := r.client().DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{r.topic}})
-	if err != nil || res.Errors[r.topic] != nil {
-		t.Fatal(err, res.Errors)
-	}
-	if err := kafka.EnsureTopic(t.Context(), r.kafka, r.topic, 1, 0, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	others := make([]kafka.Record, 400)
-	for i := range others {
-		others[i] = textRecord(r.topic, 1000+i, i%2 == 0, "other mail "+strconv.Itoa(i))
-	}
+	r.replaceTopic()
+	others := otherTexts(r.topic, 400)
 	r.produce(others...)
 	for range 2 { // and again: a refusal changes nothing
 		err := r.try(r.config("g"), 400)
@@ -62,17 +53,73 @@ func TestAReplacedTopicIsRefused(t *testing.T) {
 	}
 
 	// A new topic with the same records counts as the same log.
-	if _, err := r.client().DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{r.topic}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := kafka.EnsureTopic(t.Context(), r.kafka, r.topic, 1, 0, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	r.replaceTopic()
 	r.produce(slices.Concat(records, others)...)
 	r.learn(r.config("g"), 700)
 	if got := r.head(); got.Position.Next != 700 || got.Events != 700 {
 		t.Errorf("%d events at offset %d, want 700 at 700", got.Events, got.Position.Next)
 	}
+}
+
+// The same holds for a learner that is running, before and after the new topic is longer.
+func TestATopicReplacedUnderALearner(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1)
+	records, m := texts(t, r.topic, 300)
+	r.produce(records...)
+	l, err := New(r.config("g"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	for l.Status()[0].SavedEnd < 300 {
+		select {
+		case err := <-done:
+			t.Fatal(err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	r.replaceTopic()
+	others := otherTexts(r.topic, 600)
+	r.produce(others[:200]...)
+	r.produce(others[200:]...)
+	go func() { // as it would come to its end
+		for l.Status()[0].Next < 600 && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		cancel()
+	}()
+	if err := <-done; !errors.Is(err, kafka.ErrReplaced) {
+		t.Errorf("Run = %v, want ErrReplaced", err)
+	}
+	cancel()
+	if got := r.head(); got.ModelSHA256() != sum(t, m) || got.Position.Next != 300 {
+		t.Errorf("%d events at offset %d were saved, want the 300 of the first log", got.Events, got.Position.Next)
+	}
+}
+
+// replaceTopic deletes the events topic and creates it again, empty.
+func (r *rig) replaceTopic() {
+	r.t.Helper()
+	res, err := r.client().DeleteTopics(r.t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{r.topic}})
+	if err != nil || res.Errors[r.topic] != nil {
+		r.t.Fatal(err, res.Errors)
+	}
+	if err := kafka.EnsureTopic(r.t.Context(), r.kafka, r.topic, 1, 0, time.Hour); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// otherTexts returns n records that texts does not.
+func otherTexts(topic string, n int) []kafka.Record {
+	others := make([]kafka.Record, n)
+	for i := range others {
+		others[i] = textRecord(topic, 1000+i, i%2 == 0, "other mail "+strconv.Itoa(i))
+	}
+	return others
 }
 
 // A learner goes on if retention deleted only records that its model has learnt.

@@ -77,6 +77,13 @@ func (p *partitionModel) saveIfDue(ctx context.Context, quiet bool) error {
 	now := time.Now()
 	switch {
 	case p.unsaved && len(p.outbox.pending) == 0 && now.Sub(p.lastSave) >= p.l.cfg.SaveEvery:
+		switch err := p.confirm(ctx); {
+		case errors.Is(err, kafka.ErrUnconfirmed):
+			p.log.Debug("not saved yet", "error", err)
+			return nil
+		case err != nil:
+			return err
+		}
 		if err := p.startSave(ctx); err != nil {
 			return err
 		}

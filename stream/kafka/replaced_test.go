@@ -1,0 +1,109 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/stream/kafka"
+)
+
+// A topic that is deleted and created again under a consumer that waits for records
+// ends Run. No record of the new topic is handed over.
+func TestReplacedUnderAConsumer(t *testing.T) {
+	for name, more := range map[string][]int{
+		"longer at once":  {300},
+		"longer in steps": {50, 250}, // first the position is beyond the end
+		"as long":         {100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, cfg := fakeCluster(t)
+			const name = "t"
+			ensure(t, cfg, name, 1)
+			p := newProducer(t, cfg)
+			if err := p.Publish(t.Context(), numbered(name, 0, 100, 1)...); err != nil {
+				t.Fatal(err)
+			}
+			k := newKeeper()
+			ended := make(chan error, 1)
+			c, err := kafka.NewConsumer(kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name, PollInterval: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { ended <- c.Run(within(t, 30*time.Second), k.open("a")) }()
+			k.until(t, "the first log", func() bool { return k.count == 100 })
+			remove(t, cfg, name)
+			ensure(t, cfg, name, 1)
+			sent := 1000
+			for _, n := range more {
+				if err := p.Publish(within(t, 30*time.Second), numbered(name, sent, n, 1)...); err != nil {
+					t.Fatal(err)
+				}
+				sent += n
+			}
+			if err := <-ended; !errors.Is(err, kafka.ErrReplaced) {
+				t.Errorf("Run = %v, want ErrReplaced", err)
+			}
+			if k.count != 100 || k.next[0] > 100 {
+				t.Errorf("%d records were handed over and saved up to %d, want 100: those of the first log", k.count, k.next[0])
+			}
+		})
+	}
+}
+
+// The topic is replaced between two fetches on one connection, and the new one is
+// longer: no request fails. A handler that asks before it saves is told.
+func TestReplacedBetweenTwoFetches(t *testing.T) {
+	_, cfg := fakeCluster(t)
+	const name = "t"
+	ensure(t, cfg, name, 1)
+	p := newProducer(t, cfg)
+	// More than a batch and kafka-go's queue, so that the reader does not fetch again.
+	const old, others = 400, 900
+	if err := p.Publish(t.Context(), numbered(name, 0, old, 1)...); err != nil {
+		t.Fatal(err)
+	}
+	began, goOn := make(chan struct{}), make(chan struct{})
+	k := newKeeper()
+	open := func(ctx context.Context, partition int) (kafka.Handler, error) {
+		h, err := k.open("a")(ctx, partition)
+		h.(*handler).handle = func(batch []kafka.Record) error {
+			if batch[0].Offset == 0 {
+				close(began)
+				<-goOn
+				return nil
+			}
+			// Of the other log, before this call.
+			mixed := slices.ContainsFunc(k.taken[0], func(r kafka.Record) bool { return len(r.Value) > 3 })
+			err := h.(*handler).confirm(within(t, 30*time.Second))
+			if mixed && err == nil {
+				t.Error("a mixed state was confirmed")
+			}
+			return err
+		}
+		return h, err
+	}
+	c, err := kafka.NewConsumer(kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name, MaxBatch: 100, SessionTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(within(t, 30*time.Second), open) }()
+	<-began
+	remove(t, cfg, name)
+	ensure(t, cfg, name, 1)
+	if err := p.Publish(within(t, 30*time.Second), numbered(name, 1000, others, 1)...); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	if err := <-ended; !errors.Is(err, kafka.ErrReplaced) || !strings.Contains(err.Error(), "partition 0") {
+		t.Errorf("Run = %v, want ErrReplaced", err)
+	}
+	if slices.Contains(k.log, "a close 0") {
+		t.Errorf("a handler with another log's records was closed, so it saved: %v", k.log)
+	}
+}
