@@ -29,9 +29,10 @@ const (
 // after a fetch and before the records are used, and why a record that was confirmed
 // before is compared too: the last record may be of the other log already.
 type absorbedLog struct {
-	// All records handed over up to confirmed are of one log. nil: no record is known.
-	confirmed *Record
-	last      *Record // the last record handed over, at or after confirmed; nil: none
+	// All records handed over up to confirmed are of one log. last is the last record
+	// handed over, at or after confirmed. known: there are such records.
+	known           bool
+	confirmed, last Record
 
 	first     int64 // the highest beginning of the log that the broker has listed
 	end       int64 // the highest end of the log that the broker has told
@@ -47,13 +48,11 @@ type absorbedLog struct {
 
 // taken notes that a batch is handed over.
 func (l *absorbedLog) taken(batch []Record) {
-	if l.confirmed == nil {
-		first := batch[0]
-		l.confirmed = &first
+	if !l.known {
+		l.known, l.confirmed = true, batch[0]
 	}
-	last := batch[len(batch)-1]
-	l.last = &last
-	l.watermark = max(l.watermark, last.HighWatermark)
+	l.last = batch[len(batch)-1]
+	l.watermark = max(l.watermark, l.last.HighWatermark)
 	l.end = max(l.end, l.watermark)
 }
 
@@ -128,7 +127,7 @@ func (r *partitionReader) verify(ctx context.Context) error {
 
 // confirm is the function that [Handler.Position] gets.
 func (r *partitionReader) confirm(ctx context.Context) error {
-	if r.last == nil || r.last.Offset == r.confirmed.Offset {
+	if r.last.Offset == r.confirmed.Offset {
 		return nil // nothing was handed over since
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
@@ -145,8 +144,11 @@ func (r *partitionReader) confirm(ctx context.Context) error {
 // the one handed over last. Those that retention or compaction took are left out. A record
 // outside the log for no such reason is an error that wraps kafkago.OffsetOutOfRange.
 func (r *partitionReader) compareAbsorbed(ctx context.Context) error {
-	for _, absorbed := range []*Record{r.confirmed, r.last} {
-		if absorbed == nil || absorbed == r.last && absorbed.Offset == r.confirmed.Offset {
+	if !r.known {
+		return nil
+	}
+	for _, absorbed := range []*Record{&r.confirmed, &r.last} {
+		if absorbed == &r.last && r.last.Offset == r.confirmed.Offset {
 			continue
 		}
 		found, ok, err := recordAt(ctx, &r.cfg.Config, r.client, r.cfg.Topic, r.partition, absorbed.Offset)
@@ -165,9 +167,7 @@ func (r *partitionReader) compareAbsorbed(ctx context.Context) error {
 			return r.replaced("the log has another record at offset %d", absorbed.Offset)
 		}
 	}
-	if r.last != nil {
-		r.confirmed = r.last
-	}
+	r.confirmed = r.last
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (r *partitionReader) compareLast(ctx context.Context) error {
 	if !r.handler.Follows(last) {
 		return r.replaced("the log has another record at offset %d", last.Offset)
 	}
-	r.confirmed, r.last = &last, &last
+	r.known, r.confirmed, r.last = true, last, last
 	return nil
 }
 
