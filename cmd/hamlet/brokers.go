@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,12 +12,47 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"hamlet/cmd/internal/credentials"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
 	"hamlet/stream/embedded"
 	"hamlet/stream/nats"
 )
+
+// embeddedServers are the servers of this process. Zero is none.
+type embeddedServers struct {
+	waits    []func(context.Context) error // returns why a server cannot go on
+	closing  error                         // what closing them reported
+	snapshot func() error                  // writes all of Redis to its directory; nil: nothing to write
+}
+
+// embeddedServer is what all embedded servers have.
+type embeddedServer interface {
+	Wait(context.Context) error
+	Close() error
+}
+
+// add has s close a server and watch watch it.
+func (e *embeddedServers) add(s *services.Set, server embeddedServer) {
+	e.waits = append(e.waits, server.Wait)
+	s.OnClose(func() { e.closing = errors.Join(e.closing, server.Close()) })
+}
+
+// watch returns a context that ends when a server cannot go on, and a function that
+// ends the watch and returns the error of that server, nil if there is none.
+func (e *embeddedServers) watch(parent context.Context) (context.Context, func() error) {
+	ctx, stop := context.WithCancel(parent)
+	g, ctx := errgroup.WithContext(ctx)
+	for _, wait := range e.waits {
+		g.Go(func() error { return wait(ctx) })
+	}
+	return ctx, func() error {
+		stop()
+		return g.Wait()
+	}
+}
 
 // startBrokers starts the brokers that no flag names, for s to close, and puts their
 // addresses into the flags. It returns the learner's consumer group.
@@ -49,7 +86,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		if err != nil {
 			return "", err
 		}
-		s.OnClose(func() { _ = k.Close() })
+		c.servers.add(s, k)
 		c.Kafka = settings.EmbeddedKafka(k.Addr(), passwords.Kafka)
 		access.Kafka = credentials.Login{Addr: k.Addr(), User: embedded.User, Password: passwords.Kafka}
 		// A killed process stays a member of its group for a while. Nobody else
@@ -62,7 +99,8 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		if err != nil {
 			return "", err
 		}
-		s.OnClose(func() { _ = r.Close() })
+		c.servers.add(s, r)
+		c.servers.snapshot = r.Snapshot
 		c.Redis = settings.EmbeddedRedis(r.Addr(), passwords.Redis, c.Redis.RedisDB)
 		access.Redis = credentials.Login{Addr: r.Addr(), Password: passwords.Redis}
 		own += "  redis  " + r.Addr() + "\n"
@@ -72,7 +110,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		if err != nil {
 			return "", err
 		}
-		s.OnClose(func() { _ = n.Close() })
+		c.servers.add(s, n)
 		c.NATS = settings.EmbeddedNATS(n.URL(), passwords.NATS)
 		at := strings.TrimPrefix(n.URL(), "nats://")
 		access.NATS = credentials.Login{Addr: at, User: credentials.ServiceUser, Password: passwords.NATS}

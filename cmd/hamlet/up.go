@@ -49,6 +49,8 @@ type upCommand struct {
 	ListenRedis string `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
 	Open        bool   `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
 	cli.LogFlags
+
+	servers embeddedServers // startBrokers writes it
 }
 
 // Help is shown by kong below the flags.
@@ -60,6 +62,13 @@ func (upCommand) Help() string {
 
 ` + faultExamples + `It learns the sources, then answers. With --data it goes on after any stop.`
 }
+
+// Open files and connections that up needs: measured, 40 with one partition and 12
+// more with each other one (November 2026). The rest is for clients.
+const (
+	upFiles          = 64
+	upPartitionFiles = 16
+)
 
 // check reports wrong usage that no flag shows by itself.
 func (c *upCommand) check() error {
@@ -83,7 +92,7 @@ func (c *upCommand) check() error {
 	return errors.Join(append(errs, settings.Check(groups...))...)
 }
 
-func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
+func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	log := c.Logger(stdio.Err)
 	if c.LogLevel == "info" && progress.IsTerminal(stdio.Err) { // the progress shows the same
 		log = slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -105,12 +114,26 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 	if embeddedKafka {
 		c.Topic.Retention = -1 // what is in --data stays there
 	}
+	if err := services.CheckOpenFiles("hamlet up", upFiles+upPartitionFiles*(c.Partitions-1)); err != nil {
+		return err
+	}
 	s := services.New("hamlet-up", c.ModelName.Model, log)
-	defer s.Close()
+	defer func() {
+		s.Close()
+		if err == nil { // or that is a consequence
+			err = c.servers.closing
+		}
+	}()
 	group, err := c.startBrokers(s, stdio.Err, log)
 	if err != nil {
 		return err
 	}
+	ctx, failure := c.servers.watch(ctx)
+	defer func() {
+		if failed := failure(); failed != nil {
+			err = failed // whatever else went wrong is a consequence
+		}
+	}()
 	kafkaConfig, producer, err := s.OpenKafka(ctx, c.Kafka, c.Topic)
 	if err != nil {
 		return err
@@ -164,6 +187,11 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) error {
 		Progress: up.NewProgress(stdio.Err, src.total()),
 		Done: func(r *report.Result) error {
 			rejections.Close()
+			if snapshot := c.servers.snapshot; snapshot != nil {
+				if err := snapshot(); err != nil { // what is printed is on disk
+					return err
+				}
+			}
 			return c.finish(r, src.open != nil, stdio)
 		},
 	})

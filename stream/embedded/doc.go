@@ -20,4 +20,6 @@
 //   - With a directory, what Kafka and NATS acknowledged survives the death of the
 //     process, kill −9 included: it is in the kernel's page cache. A power failure can
 //     lose the last seconds. [Redis] says what its snapshots can lose.
+//   - A server whose directory can no longer be written, as on a full disk,
+//     acknowledges nothing more, and its Wait returns. Stop it then.
 package embedded

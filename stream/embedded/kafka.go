@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/segmentio/kafka-go/sasl/scram"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"hamlet/stream/kafka"
 )
@@ -40,9 +42,10 @@ type KafkaOptions struct {
 // Without a directory its logs are in memory and grow until Close, unless MaxBytes
 // or a topic's retention bounds them.
 type Kafka struct {
-	cluster *kfake.Cluster
-	addr    string
-	close   func() error
+	*failure // a record or the bookkeeping could not be written
+	cluster  *kfake.Cluster
+	addr     string
+	close    func() error
 }
 
 // StartKafka starts a broker and returns when it answers and has its topics. Its error
@@ -62,14 +65,16 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	if opts.MaxBytes > 0 {
 		configs["log.retention.bytes"] = strconv.FormatInt(opts.MaxBytes, 10)
 	}
+	failed := newFailure(dir)
 	settings := []kfake.Opt{
+		kfake.WithLogger(kafkaLog{failed}),
 		kfake.NumBrokers(1),
 		kfake.ListenFn(func(network, _ string) (net.Listener, error) { // kfake's own address is ignored
 			l, err := listen(network, cmp.Or(opts.Addr, defaultAddr))
 			if err != nil {
 				return nil, err
 			}
-			return kafkaListener{l}, nil
+			return kafkaListener{patientListener{l, failed}}, nil
 		}),
 		kfake.GroupMinSessionTimeout(500 * time.Millisecond), // for tests; Kafka's own is 6 s
 		kfake.BrokerConfigs(configs),
@@ -90,16 +95,17 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	}
 	cluster, err := kfake.NewCluster(settings...)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), unlock())
+		return nil, errors.Join(fmt.Errorf("start kafka: %w", explain(dir, err)), unlock())
 	}
 	boundPartitions(cluster)
+	refuseAfter(cluster, failed)
 	var retention sync.WaitGroup
 	closing, stop := context.WithCancel(context.Background())
-	k := &Kafka{cluster: cluster, addr: cluster.ListenAddrs()[0], close: sync.OnceValue(func() error {
+	k := &Kafka{failure: failed, cluster: cluster, addr: cluster.ListenAddrs()[0], close: sync.OnceValue(func() error {
 		stop()
 		retention.Wait()
 		cluster.Close()
-		return unlock()
+		return errors.Join(failed.get(), unlock())
 	})}
 	if opts.MaxBytes > 0 {
 		retention.Go(func() { k.applyRetention(closing) })
@@ -112,6 +118,9 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 		if err := kafka.EnsureTopic(ctx, own, topic, cmp.Or(opts.Partitions, 1), 1, 0); err != nil {
 			return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.Close())
 		}
+	}
+	if failed.get() != nil { // a topic is in memory only
+		return nil, fmt.Errorf("start kafka: %w", k.Close())
 	}
 	return k, nil
 }
@@ -137,7 +146,8 @@ const User = "hamlet"
 // Addr returns the host:port that the broker listens on and advertises.
 func (k *Kafka) Addr() string { return k.addr }
 
-// Close stops the broker and unlocks the directory.
+// Close stops the broker and unlocks the directory. It returns the error of Wait, if
+// there is one.
 func (k *Kafka) Close() error { return k.close() }
 
 // applyRetention applies the retention every second until ctx ends; kfake does so
@@ -153,4 +163,32 @@ func (k *Kafka) applyRetention(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// kafkaLog records what kfake only logs: an error of writing.
+type kafkaLog struct{ failure *failure }
+
+func (l kafkaLog) Logf(level kfake.LogLevel, _ string, v ...any) {
+	if level == kfake.LogLevelNone || level > kfake.LogLevelWarn {
+		return
+	}
+	for _, arg := range v {
+		// Only the system's errors: a request may fail for many reasons.
+		var system syscall.Errno
+		if err, ok := arg.(error); ok && errors.As(err, &system) && l.failure.dir != "" {
+			l.failure.record(fmt.Errorf("kafka: %w", explain(l.failure.dir, err)))
+		}
+	}
+}
+
+// refuseAfter makes c acknowledge no record after a failure. The topic or an index may
+// be in memory only, and a restart would lose what came behind.
+func refuseAfter(c *kfake.Cluster, f *failure) {
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		if err := f.get(); err != nil {
+			c.KeepControl()
+			return nil, err, true // closes the connection
+		}
+		return nil, nil, false
+	})
 }

@@ -8,7 +8,9 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -38,9 +40,10 @@ const authTimeout = 10 * time.Second
 // A NATS is one NATS server with JetStream, which writes to disk before it
 // acknowledges. A message has at most 1 MiB, NATS' default.
 type NATS struct {
-	server *server.Server
-	addr   string
-	close  func() error
+	*failure // JetStream could not be written
+	server   *server.Server
+	addr     string
+	close    func() error
 }
 
 // StartNATS starts a server and returns when it accepts connections. Its error names
@@ -67,7 +70,7 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		}
 		release = func() error { return os.RemoveAll(dir) }
 	}
-	n := new(NATS)
+	n := &NATS{failure: newFailure(dir)}
 	n.server, err = server.NewServer(&server.Options{
 		ServerName: "hamlet",
 		Host:       host,
@@ -82,7 +85,7 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		AuthTimeout: authTimeout.Seconds(),
 	})
 	if err != nil {
-		return nil, errors.Join(err, release())
+		return nil, errors.Join(explain(dir, err), release())
 	}
 	n.close = sync.OnceValue(func() error {
 		n.server.Shutdown()
@@ -90,7 +93,7 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		return release()
 	})
 	fatal := make(chan string, 1)
-	n.server.SetLoggerV2(natsLog{log: opts.Log, fatal: fatal}, false, false, false)
+	n.server.SetLoggerV2(natsLog{log: opts.Log, fatal: fatal, failure: n.failure}, false, false, false)
 	n.server.Start()
 	if err := n.await(opts.Addr, fatal); err != nil {
 		return nil, errors.Join(err, n.Close())
@@ -166,15 +169,26 @@ func splitAddr(addr string) (host string, port int, err error) {
 // natsLog passes on the server's log. A fatal error does not end the process: the first
 // one goes to fatal.
 type natsLog struct {
-	log   *slog.Logger
-	fatal chan<- string // has room for one
+	log     *slog.Logger
+	fatal   chan<- string // has room for one
+	failure *failure      // gets a full disk
 }
 
 func (l natsLog) Noticef(format string, v ...any) { l.write("notice", format, v) }
 func (l natsLog) Warnf(format string, v ...any)   { l.write("warning", format, v) }
-func (l natsLog) Errorf(format string, v ...any)  { l.write("error", format, v) }
-func (l natsLog) Debugf(format string, v ...any)  { l.write("debug", format, v) }
-func (l natsLog) Tracef(format string, v ...any)  { l.write("trace", format, v) }
+func (l natsLog) Errorf(format string, v ...any) {
+	l.write("error", format, v)
+	if strings.HasPrefix(format, "JetStream out of ") { // its own words, without the error
+		l.failure.record(fmt.Errorf("nats: %w", explain(l.failure.dir, syscall.ENOSPC)))
+	}
+	for _, arg := range v {
+		if err, ok := arg.(error); ok && outOfSpace(err) {
+			l.failure.record(fmt.Errorf("nats: %w", explain(l.failure.dir, err)))
+		}
+	}
+}
+func (l natsLog) Debugf(format string, v ...any) { l.write("debug", format, v) }
+func (l natsLog) Tracef(format string, v ...any) { l.write("trace", format, v) }
 
 func (l natsLog) Fatalf(format string, v ...any) {
 	l.write("fatal", format, v)

@@ -36,6 +36,7 @@ type RedisOptions struct {
 // and at Close. A process that dies loses what came after the last snapshot. Then a
 // learner finds an older position in its checkpoint and reads the log from there.
 type Redis struct {
+	*failure // a snapshot could not be written
 	mini     *miniredis.Miniredis
 	commands *commandLock
 	listener net.Listener // set by StartRedis
@@ -68,6 +69,7 @@ func StartRedis(opts RedisOptions) (*Redis, error) {
 	if r.listener, err = listen("tcp", cmp.Or(opts.Addr, defaultAddr)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis: %w", err), r.Close())
 	}
+	r.listener = patientListener{r.listener, r.failure}
 	r.background.Go(r.accept)
 	return r, nil
 }
@@ -78,7 +80,7 @@ func newRedis(opts RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{mini: miniredis.NewMiniRedis(), log: cmp.Or(opts.Log, slog.New(slog.DiscardHandler))}
+	r := &Redis{failure: newFailure(dir), mini: miniredis.NewMiniRedis(), log: cmp.Or(opts.Log, slog.New(slog.DiscardHandler))}
 	r.mini.ClockTTL(true)
 	if dir != "" {
 		r.path = filepath.Join(dir, snapshotName)
@@ -127,25 +129,14 @@ func (r *Redis) Addr() string { return r.listener.Addr().String() }
 // Close writes a last snapshot if anything changed, and unlocks the directory.
 func (r *Redis) Close() error { return r.close() }
 
-// acceptPause is the pause after a failed accept, as long as net/http's longest.
-const acceptPause = time.Second
-
 // accept serves connections until the listener is closed.
 func (r *Redis) accept() {
 	for {
 		conn, err := r.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		if err != nil {
 			return
 		}
-		if err == nil {
-			r.mini.Server().ServeConn(newRedisConn(conn))
-			continue
-		}
-		r.log.Warn("redis: accept", "error", err)
-		select {
-		case <-time.After(acceptPause):
-		case <-r.ctx.Done():
-		}
+		r.mini.Server().ServeConn(newRedisConn(conn))
 	}
 }
 
@@ -164,6 +155,7 @@ func (r *Redis) snapshots() {
 		err := r.Snapshot()
 		if err != nil && !failing { // once, not every second
 			r.log.Error("redis: changes are in memory only until a snapshot succeeds", "error", err)
+			r.record(err)
 		}
 		failing = err != nil
 		timer.Reset(max(snapshotInterval, snapshotPause*time.Since(start)))
@@ -191,7 +183,7 @@ func (r *Redis) Snapshot() error {
 		err = s.write(r.path)
 	}
 	if err != nil {
-		return fmt.Errorf("redis snapshot %s: %w", r.path, err)
+		return explain(r.dir, fmt.Errorf("redis snapshot %s: %w", r.path, err))
 	}
 	r.saved = covers
 	return nil

@@ -20,7 +20,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -407,13 +406,25 @@ func (e *exhausted) Accept() (net.Conn, error) {
 	return nil, syscall.EMFILE
 }
 
-func TestRedisAcceptPauses(t *testing.T) {
+// Accepting pauses while too many files are open, and gives up when that lasts.
+func TestAcceptPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Redis{mini: miniredis.NewMiniRedis(), log: slog.New(slog.DiscardHandler), listener: &exhausted{failures: 5}, ctx: t.Context()}
-		began := time.Now()
-		r.accept()
-		if took := time.Since(began); took != 5*acceptPause {
-			t.Errorf("five failures took %v, want %v", took, 5*acceptPause)
+		for _, failures := range []int{5, 20} {
+			failed := newFailure("")
+			l := patientListener{&exhausted{failures: failures}, failed}
+			began := time.Now()
+			if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("accept: %v, want %v", err, net.ErrClosed)
+			}
+			if took := time.Since(began); took != time.Duration(failures)*acceptPause {
+				t.Errorf("%d failures took %v, want %v", failures, took, time.Duration(failures)*acceptPause)
+			}
+			lasting := time.Duration(failures)*acceptPause > acceptPatience
+			if err := failed.get(); (err != nil) != lasting {
+				t.Errorf("%d failures are recorded as %v", failures, err)
+			} else if lasting {
+				mustSay(t, err, "ulimit -n")
+			}
 		}
 	})
 }

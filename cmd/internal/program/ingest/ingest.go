@@ -89,6 +89,9 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
+	if err := services.CheckOpenFiles("ingest", services.ServiceFiles); err != nil {
+		return err
+	}
 	var src *source.Source
 	if hasSource {
 		if src, err = source.Open(sourceConfig); err != nil {

@@ -67,6 +67,9 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err := errors.Join(err, f.check()); err != nil {
 		return err
 	}
+	if err := services.CheckOpenFiles("learner", services.ServiceFiles); err != nil {
+		return err
+	}
 	log := f.Logger(stdio.Err)
 	s := services.New("hamlet-learner", f.ModelName.Model, log)
 	defer s.Close()

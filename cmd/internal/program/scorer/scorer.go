@@ -61,6 +61,9 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := services.CheckOpenFiles("scorer", services.ServiceFiles); err != nil {
+		return err
+	}
 	log := f.Logger(stdio.Err)
 	s := services.New("hamlet-scorer", f.Model, log)
 	defer s.Close()
