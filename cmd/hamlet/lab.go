@@ -9,8 +9,12 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/lab/bench"
+	"hamlet/cmd/internal/lab/faults"
 	"hamlet/cmd/internal/lab/fit"
 	"hamlet/cmd/internal/lab/synthetic"
+	ingestprogram "hamlet/cmd/internal/program/ingest"
+	"hamlet/cmd/internal/program/learner"
+	"hamlet/cmd/internal/program/scorer"
 	"hamlet/cmd/internal/source"
 )
 
@@ -40,15 +44,36 @@ const (
 type laboratory struct {
 	Bench bench.Command `cmd:"" help:"Compare hamlet with other filters and detectors."`
 	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a few rows: JSON Lines in, JSON Lines out."`
+	Lab   struct {
+		Faults faults.Command `cmd:"" help:"Kill, stop and cut off the services and their servers under load, and check that nothing is lost or wrong."`
+	} `cmd:"" help:"Try what hamlet survives."`
 }
 
 // run runs the command that kong chose, such as "fit" or "bench mail <source>".
 func (l *laboratory) run(ctx context.Context, command string, stdio cli.IO) error {
 	verb, rest, _ := strings.Cut(command, " ")
-	if verb == "fit" {
+	switch verb {
+	case "fit":
 		return l.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
+	case "lab":
+		return l.Lab.Faults.Run(ctx, stdio)
 	}
 	return l.Bench.Run(ctx, rest, stdio)
+}
+
+// labProcess returns the program that `hamlet lab process PROGRAM …` runs, nil if args
+// are not that. A campaign of faults starts its processes with it: an installed hamlet
+// has no other binary beside it.
+func labProcess(args []string) func(ctx context.Context, args []string, stdio cli.IO) error {
+	if len(args) < 3 || args[0] != "lab" || args[1] != "process" {
+		return nil
+	}
+	return map[string]func(context.Context, []string, cli.IO) error{
+		"guard": faults.Guard, "ingest": ingestprogram.Run, "learner": learner.Run, "scorer": scorer.Run,
+		"up": func(ctx context.Context, args []string, stdio cli.IO) error {
+			return run(ctx, append([]string{"up"}, args...), stdio)
+		},
+	}[args[2]]
 }
 
 // noSource is what up says where it streams nothing.

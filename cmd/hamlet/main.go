@@ -33,6 +33,9 @@ type grammar struct {
 func main() { cli.Main("hamlet", run) }
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
+	if program := labProcess(args); program != nil {
+		return program(ctx, args[3:], stdio)
+	}
 	var g grammar
 	command, err := settings.Parse("hamlet", description, &g, args, stdio)
 	if err != nil {
@@ -48,7 +51,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Freeze.run(ctx, stdio)
 	case "env":
 		return g.Env.run(stdio)
-	case "bench", "fit":
+	case "bench", "fit", "lab":
 		return g.laboratory.run(ctx, command.Command(), stdio)
 	default:
 		return g.Score.Run(ctx, stdio.In, stdio.Out, stdio.Err)

@@ -23,6 +23,7 @@ var errNoGenerator = errors.New("--demo, --generate: this hamlet was built witho
 type laboratory struct {
 	Bench labCommand `cmd:"" hidden:"" passthrough:"" help:"Not in this build: it has no laboratory."`
 	Fit   labCommand `cmd:"" hidden:"" passthrough:"" help:"Not in this build: it has no laboratory."`
+	Lab   labCommand `cmd:"" hidden:"" passthrough:"" help:"Not in this build: it has no laboratory."`
 }
 
 type labCommand struct {
@@ -33,6 +34,9 @@ func (*laboratory) run(_ context.Context, command string, _ cli.IO) error {
 	verb, _, _ := strings.Cut(command, " ")
 	return cli.Usagef("this hamlet was built without its laboratory (-tags nolab): there is no hamlet %s", verb)
 }
+
+// labProcess returns nil: a build without the laboratory runs no campaign.
+func labProcess([]string) func(context.Context, []string, cli.IO) error { return nil }
 
 // noSource is what up says where it streams nothing.
 const noSource = "no source: hamlet serves what it has learnt (this build has no laboratory, which makes synthetic mail)"

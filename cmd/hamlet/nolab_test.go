@@ -16,7 +16,7 @@ import (
 // A build without the laboratory says so where somebody asks for it.
 func TestNoLab(t *testing.T) {
 	for _, args := range []string{
-		"fit", "fit --anything", "bench", "bench mail --bogofilter mail.mbox", "bench alarms --json",
+		"fit", "fit --anything", "bench", "bench mail --bogofilter mail.mbox", "bench alarms --json", "lab faults",
 		"eval --generate 10", "up --generate 10 --once",
 	} {
 		var out, errs bytes.Buffer

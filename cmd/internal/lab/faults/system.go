@@ -1,0 +1,378 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/state"
+	stateredis "hamlet/state/redis"
+	"hamlet/stream"
+	streamkafka "hamlet/stream/kafka"
+	streamnats "hamlet/stream/nats"
+)
+
+// A system is one model with everything that serves it: ingest, two learners and a
+// scorer on the real servers, or one hamlet up on its own.
+type system struct {
+	name       string
+	model      string
+	partitions int
+	kafka      string // Kafka, as its clients see it
+	redis      string // Redis itself, not a proxy
+	nats       string // NATS itself
+	processes  map[target]*process
+	learners   []string // where their metrics are
+
+	sender *sender
+	asker  *asker
+	next   map[string]float64 // by partition: the most that a learner has come to
+}
+
+const (
+	// Models of the lean experts with few slots: a save has some 100 KB instead of megabytes.
+	tableBits = 10
+	experts   = "lean"
+
+	saveEvery = "300ms"
+	session   = "3s"
+
+	questionCount = 24
+)
+
+// modelConfig is the configuration that the learners' flags make.
+func modelConfig() (model.Config, error) {
+	bits := tableBits
+	f := settings.Model{Experts: []string{experts}, TableBits: &bits}
+	return f.Config(nil)
+}
+
+// modelFlags are the flags that make modelConfig.
+func modelFlags() []string {
+	return []string{"--experts", experts, "--table-bits", strconv.Itoa(tableBits)}
+}
+
+// newServices returns the services of an era on the real servers, behind their proxies.
+func newServices(c *campaign, era int) (*system, error) {
+	name := fmt.Sprintf("faults-%d", era)
+	s := &system{
+		name: "services", model: name, partitions: 2,
+		kafka: c.proxies[kafka].Addr(), redis: c.servers.redis, nats: c.servers.nats,
+		processes: map[target]*process{}, next: map[string]float64{},
+	}
+	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()}, []string{"--redis", c.proxies[redis].Addr()}
+	topics := []string{"--partitions", strconv.Itoa(s.partitions)}
+	learner := slices.Concat([]string{"learner", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, topics, modelFlags())
+	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k, topics))
+	c.process(s, learnerA, learner)
+	c.process(s, learnerB, learner)
+	c.process(s, scorer, slices.Concat([]string{"scorer", "--poll-interval", "100ms"}, n, r))
+	s.learners = []string{s.processes[learnerA].http, s.processes[learnerB].http}
+	return s, s.load(c, s.processes[ingest].http, "nats://"+c.proxies[nats].Addr(), c.cfg.Rate, era)
+}
+
+// newUp returns a hamlet up with embedded servers and a directory of its own.
+func newUp(c *campaign, era int) (*system, error) {
+	name := fmt.Sprintf("up-%d", era)
+	dir := filepath.Join(c.dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	s := &system{
+		name: "up", model: name, partitions: 1,
+		kafka: c.ports.address(), redis: c.ports.address(), nats: c.ports.address(),
+		processes: map[target]*process{}, next: map[string]float64{},
+	}
+	file := filepath.Join(dir, "first.jsonl")
+	c.process(s, upAll, slices.Concat([]string{"up", file, "--data", filepath.Join(dir, "data"), "--open", "--token", token, "--save-every", saveEvery,
+		"--listen-kafka", s.kafka, "--listen-redis", s.redis, "--listen-nats", s.nats}, modelFlags()))
+	s.learners = []string{s.processes[upAll].http}
+	if err := s.load(c, s.processes[upAll].http, "nats://"+s.nats, c.cfg.Rate/6, era); err != nil {
+		return nil, err
+	}
+	return s, s.writeFirst(file, c.cfg.Seed)
+}
+
+// load makes what sends to the system and asks it.
+func (s *system) load(c *campaign, ingest, nats string, rate float64, era int) (err error) {
+	seed := c.cfg.Seed<<16 + uint64(era)
+	if s.sender, err = newSender("http://"+ingest+"/v1/events", s.model, seed, rate); err != nil {
+		return err
+	}
+	s.asker = &asker{url: nats, model: s.model, rate: rate / 3, answers: map[string]answer{}, gaps: c.scored}
+	s.asker.questions, err = newQuestions(questionCount, seed)
+	return err
+}
+
+// writeFirst writes the events that hamlet up reads from a file.
+func (s *system) writeFirst(path string, seed uint64) error {
+	items, err := synthetic.Items(synthetic.Config{Seed: seed ^ 0x75}, 40, source.FlipConfig{})
+	if err != nil {
+		return err
+	}
+	var text []byte
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		e := item.Event
+		e.ID = "file-" + e.ID
+		if text, err = e.AppendJSON(text); err != nil {
+			return err
+		}
+		text = append(text, '\n')
+		s.sender.ledger.send(&e)
+		s.sender.ledger.ack(e.ID)
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+var nextOffset = regexp.MustCompile(`^hamlet_learner_next_offset\{.*partition="(\d+)".*\} (\S+)$`)
+
+// progressed reports whether the learners have come further than ever before.
+func (s *system) progressed(ctx context.Context, client *http.Client) (progressed bool) {
+	for _, addr := range s.learners {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+		if err != nil {
+			continue
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(io.LimitReader(response.Body, 1<<20))
+		for lines.Scan() {
+			m := nextOffset.FindStringSubmatch(lines.Text())
+			if m == nil {
+				continue
+			}
+			if next, err := strconv.ParseFloat(m[2], 64); err == nil && next > s.next[m[1]] {
+				s.next[m[1]], progressed = next, true
+			}
+		}
+		response.Body.Close()
+	}
+	return progressed
+}
+
+// ends returns the log's end of each partition.
+func (s *system) ends(ctx context.Context) ([]int64, error) {
+	_, end, err := streamkafka.Offsets(ctx, streamkafka.Config{Brokers: []string{s.kafka}}, stream.EventsTopic(s.model))
+	if err != nil {
+		return nil, err
+	}
+	ends := make([]int64, s.partitions)
+	for p := range ends {
+		ends[p] = end[p]
+	}
+	return ends, nil
+}
+
+// settle waits until every process is ready, and everything in the log is learnt, saved
+// and served. It returns the log's ends. The error says what is missing.
+func (s *system) settle(ctx context.Context) (ends []int64, err error) {
+	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	conn, err := streamnats.Connect(streamnats.Config{URL: "nats://" + s.nats, Wait: true})
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	client, err := streamnats.NewClient(conn, s.model)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ends, err = s.settled(attempt, store, client)
+		cancel()
+		if err == nil {
+			return ends, nil
+		}
+		wait(ctx, 100*time.Millisecond)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+}
+
+func (s *system) settled(ctx context.Context, store *stateredis.Store, client *streamnats.Client) ([]int64, error) {
+	for t, p := range s.processes {
+		if !p.Ready() {
+			return nil, fmt.Errorf("%s is not ready", t)
+		}
+	}
+	ends, err := s.ends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var served []int64
+	for p, end := range ends {
+		if end == 0 {
+			continue
+		}
+		head, err := store.Heading(ctx, p, state.Head)
+		if err != nil {
+			return nil, fmt.Errorf("partition %d: %w", p, err)
+		}
+		if head.Next != end {
+			return nil, fmt.Errorf("partition %d: saved up to %d, the log ends at %d", p, head.Next, end)
+		}
+		served = append(served, end)
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the scorer: %w", err)
+	}
+	if !slices.Equal(info.Model.Positions, served) || info.Stale {
+		return nil, fmt.Errorf("the scorer serves positions %v (stale %v), the log ends at %v", info.Model.Positions, info.Stale, served)
+	}
+	return ends, nil
+}
+
+// verify compares the system with a fresh replay of its log, and adds what it finds to
+// the round. It asks the scorer all questions once more.
+func (s *system) verify(ctx context.Context, ends []int64, r *round) error {
+	cfg, err := modelConfig()
+	if err != nil {
+		return err
+	}
+	final := &asker{url: "nats://" + s.nats, model: s.model, questions: s.asker.questions, answers: map[string]answer{}}
+	if err := final.once(ctx); err != nil {
+		return err
+	}
+	answers, asked, differ := s.asker.take()
+	last, more, _ := final.take()
+	for i := range last {
+		served := slices.DeleteFunc(slices.Clone(ends), func(end int64) bool { return end == 0 })
+		if !slices.Equal(last[i].positions, served) {
+			r.Wrong++
+			r.problem(s, "an answer after the round is from positions %v, the log ends at %v", last[i].positions, served)
+		}
+	}
+	answers = append(answers, last...)
+	r.Answers += asked + more
+	for _, d := range differ {
+		r.Wrong++
+		r.problem(s, "%s", d)
+	}
+
+	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	wanted := wantedPositions(answers, s.partitions)
+	logs := make([]*replayed, s.partitions)
+	for p := range logs {
+		records, err := readLog(ctx, s.kafka, stream.EventsTopic(s.model), p, ends[p])
+		if err != nil {
+			return err
+		}
+		if logs[p], err = replay(cfg, records, wanted[p]); err != nil {
+			return err
+		}
+		if ends[p] == 0 {
+			continue
+		}
+		c, _, err := store.Load(ctx, p, state.Head)
+		if err != nil && !errors.Is(err, state.ErrCorrupt) {
+			return fmt.Errorf("load partition %d: %w", p, err)
+		}
+		problems := []string{fmt.Sprintf("partition %d: %v", p, err)}
+		if err == nil {
+			problems = checkCheckpoint(p, c, logs[p])
+		}
+		for _, problem := range problems {
+			r.Same = false
+			r.problem(s, "%s", problem)
+		}
+	}
+	lost, wrong, problems := checkEvents(s.sender.ledger, logs)
+	wrongAnswers, more2 := checkAnswers(answers, s.asker.questions, logs)
+	r.Lost += lost
+	r.Wrong += wrong + wrongAnswers
+	for _, p := range append(problems, more2...) {
+		r.problem(s, "%s", p)
+	}
+	return nil
+}
+
+// once asks every question once.
+func (a *asker) once(ctx context.Context) error {
+	conn, err := streamnats.Connect(streamnats.Config{URL: a.url})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client, err := streamnats.NewClient(conn, a.model)
+	if err != nil {
+		return err
+	}
+	for i, q := range a.questions {
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		verdicts, err := client.Score(attempt, q.mail, streamnats.TypeMail, false)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("a question after the round: %w", err)
+		}
+		a.note(i, &verdicts[0])
+	}
+	return nil
+}
+
+func (s *system) start() {
+	for _, p := range s.processes {
+		p.start()
+	}
+}
+
+// halt ends all processes at once.
+func (s *system) halt() {
+	done := make(chan struct{})
+	for _, p := range s.processes {
+		go func() {
+			p.halt()
+			done <- struct{}{}
+		}()
+	}
+	for range s.processes {
+		<-done
+	}
+}
+
+func (r *round) problem(s *system, format string, args ...any) {
+	r.Problems = append(r.Problems, s.model+": "+fmt.Sprintf(format, args...))
+}
+
+// served waits until a scorer answers.
+func (s *system) served(ctx context.Context) error {
+	for {
+		s.asker.mu.Lock()
+		answered := s.asker.asked > 0
+		s.asker.mu.Unlock()
+		if answered {
+			return nil
+		}
+		wait(ctx, 50*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: no scorer answers: %w", s.name, ctx.Err())
+		}
+	}
+}

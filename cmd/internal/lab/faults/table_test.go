@@ -1,0 +1,99 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func goodRound(faults ...fault) *round {
+	return &round{Injected: faults, Died: map[string]int{}, Settled: true, Same: true, Sent: 100, Answers: 10}
+}
+
+// The rows and the sum of some rounds, worked out by hand.
+func TestTally(t *testing.T) {
+	killA, killB := fault{Action: kill, Target: learnerA}, fault{Action: kill, Target: learnerB}
+	cutKafka, stopRedis := fault{Action: cut, Target: kafka}, fault{Action: stop, Target: redis}
+	tally := newTally()
+	first := goodRound(killA, killB, cutKafka)
+	first.Pauses = []pausedFor{{Took: 2 * time.Second, Kinds: []string{"kill learner"}}, {Took: time.Second, Kinds: []string{"kill learner", "cut kafka"}},
+		{Scoring: true, Took: 3 * time.Second}}
+	tally.add(first)
+	second := goodRound(cutKafka, stopRedis)
+	second.Died["cut kafka"], second.Same, second.Lost, second.Wrong = 1, false, 2, 3
+	second.Problems = []string{"scorer ended by itself"}
+	tally.add(second)
+	third := goodRound(killA)
+	third.Settled, third.Same = false, false
+	tally.add(third)
+	table := tally.table(5)
+	want := []Row{
+		{Fault: "cut kafka", Injected: 2, Survived: 1, Rounds: 2, Same: 1, Lost: 2, Wrong: 3, LearningPause: time.Second},
+		{Fault: "kill learner", Injected: 3, Survived: 2, Rounds: 2, Same: 1, LearningPause: 2 * time.Second},
+		{Fault: "stop redis", Injected: 1, Survived: 1, Rounds: 1, Lost: 2, Wrong: 3},
+	}
+	if d := cmp.Diff(want, table.Rows); d != "" {
+		t.Errorf("rows (-want +got):\n%s", d)
+	}
+	total := Row{Fault: "all", Injected: 6, Survived: 4, Rounds: 3, Same: 1, Lost: 2, Wrong: 3,
+		LearningPause: 2 * time.Second, ScoringPause: 3 * time.Second}
+	if d := cmp.Diff(total, table.Total); d != "" {
+		t.Errorf("sum (-want +got):\n%s", d)
+	}
+	if table.Sent != 300 || table.Answers != 30 || len(table.Problems) != 1 {
+		t.Errorf("%d events, %d answers, problems %q", table.Sent, table.Answers, table.Problems)
+	}
+
+	var text, object bytes.Buffer
+	if err := table.write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"cut kafka         2         1      1 of 2     2      3            1.0 s           0.0 s", "! scorer ended by itself", "seed 5"} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("the table has no %q:\n%s", line, &text)
+		}
+	}
+	if err := table.writeJSON(&object); err != nil {
+		t.Fatal(err)
+	}
+	var back struct {
+		Faults []map[string]any
+		Total  map[string]any
+	}
+	if err := json.Unmarshal(object.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if len(back.Faults) != 3 || back.Total["injected"] != 6.0 || back.Total["scoring_pause_seconds"] != 3.0 || back.Faults[0]["same_bytes"] != 1.0 {
+		t.Errorf("in JSON: %s", &object)
+	}
+}
+
+// A campaign fails if any one thing is not as it should be, and passes otherwise.
+func TestTableErr(t *testing.T) {
+	f := fault{Action: kill, Target: redis}
+	for _, c := range []struct {
+		name  string
+		spoil func(*round)
+		fails bool
+	}{
+		{"all well", func(*round) {}, false},
+		{"lost", func(r *round) { r.Lost = 1 }, true},
+		{"wrong", func(r *round) { r.Wrong = 1 }, true},
+		{"other bytes", func(r *round) { r.Same = false }, true},
+		{"a process ended", func(r *round) { r.Died[f.kind()] = 1 }, true},
+		{"not settled", func(r *round) { r.Settled = false }, true},
+	} {
+		r := goodRound(f)
+		c.spoil(r)
+		tally := newTally()
+		tally.add(goodRound(f))
+		tally.add(r)
+		if err := tally.table(1).Err(); (err != nil) != c.fails {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
