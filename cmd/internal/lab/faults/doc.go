@@ -21,6 +21,10 @@
 //     the same SHA-256 and give the same answer, to the bit. An event in the log says what
 //     was sent.
 //
+// A model serves for some rounds, an era. Then its topic is deleted and created again under
+// the running learners. They must refuse it and say so, and the model in Redis must stay
+// as it is. The next era has a model of another name, as their error advises.
+//
 // A fault is survived if no process ended by itself around it and its round settled. A
 // process that cannot reach a server at its start ends; the campaign starts it again, as
 // a supervisor would.

@@ -24,14 +24,15 @@ const (
 type action string
 
 const (
-	kill     action = "kill"     // SIGKILL, and a start after the hold
-	restart  action = "restart"  // SIGTERM, and a start once it has ended
-	stop     action = "stop"     // SIGSTOP, and SIGCONT after the hold
-	cut      action = "cut"      // connections are reset, new ones too until the hold is over
-	slow     action = "slow"     // so many bytes a second for the hold
-	flipByte action = "flip"     // a bit of a byte that a checksum covers
-	setBack  action = "set back" // Redis starts from a copy of its data
-	empty    action = "empty"    // Redis loses everything
+	kill     action = "kill"               // SIGKILL, and a start after the hold
+	restart  action = "restart"            // SIGTERM, and a start once it has ended
+	stop     action = "stop"               // SIGSTOP, and SIGCONT after the hold
+	cut      action = "cut"                // connections are reset, new ones too until the hold is over
+	slow     action = "slow"               // so many bytes a second for the hold
+	flipByte action = "flip"               // a bit of a byte that a checksum covers
+	setBack  action = "set back"           // Redis starts from a copy of its data
+	empty    action = "empty"              // Redis loses everything
+	recreate action = "re-create topic on" // the topic is deleted and created again: at the end of an era, not in the plan
 )
 
 // A fault is one step of a plan.

@@ -1,0 +1,148 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/state"
+	stateredis "hamlet/state/redis"
+	"hamlet/stream"
+)
+
+// recreated is the fault at the end of an era: its topic is deleted and created again
+// under running learners.
+var recreated = fault{Action: recreate, Target: kafka}
+
+// Learners must notice another log within noticeWithin.
+const noticeWithin = 2 * time.Minute
+
+// refusals are what a learner says when the log is not the one that it has absorbed.
+var refusals = [][]byte{[]byte("another log than the one absorbed"), []byte("log ends before the position")}
+
+// recreateTopic deletes the services' topic, creates it again at once and sends other
+// events to it. The learners must end and say why, and the models in Redis must stay as
+// they are. The services go on with a model of another name, as that error advises.
+func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
+	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	before := make([]*state.Checkpoint, s.partitions)
+	for p := range before {
+		if before[p], _, err = store.Load(ctx, p, state.Head); err != nil && !errors.Is(err, state.ErrNone) {
+			return err
+		}
+	}
+	requests, err := s.sender.flood(before)
+	if err != nil {
+		return err
+	}
+	said := s.refusals()
+	fmt.Fprintf(c.log, "%s %s\n", time.Now().UTC().Format("15:04:05.000"), recreated)
+	if err := replaceTopic(ctx, s.kafka, stream.EventsTopic(s.model), s.partitions); err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: 30 * time.Second}
+	defer client.CloseIdleConnections()
+	for _, body := range requests {
+		for !s.sender.post(ctx, client, body) {
+			if wait(ctx, 50*time.Millisecond); ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	noticed, cancel := context.WithTimeout(ctx, noticeWithin)
+	defer cancel()
+	c.round.Settled = true
+	for s.refusals() == said {
+		wait(noticed, 100*time.Millisecond)
+		if noticed.Err() != nil {
+			c.round.Settled = false
+			c.problem("%s: no learner refused the topic that was created again within %v", s.model, noticeWithin)
+			break
+		}
+	}
+	wait(ctx, 2*time.Second) // a learner that went on would save now
+	for p := range before {
+		if before[p] == nil {
+			continue
+		}
+		now, _, err := store.Load(ctx, p, state.Head)
+		if err != nil {
+			return fmt.Errorf("load partition %d: %w", p, err)
+		}
+		if now.Position != before[p].Position || now.ModelSHA256() != before[p].ModelSHA256() {
+			c.round.Same = false
+			c.problem("%s: partition %d of the topic was created again: the model in Redis went from %v to %v", s.model, p, before[p].Position, now.Position)
+		}
+	}
+	return ctx.Err()
+}
+
+// flood returns requests with as many events as the models have learnt, and a half more:
+// the log that is created again passes their positions soon.
+func (s *sender) flood(models []*state.Checkpoint) (requests [][]byte, err error) {
+	learnt := 0
+	for _, c := range models {
+		if c != nil {
+			learnt += int(c.Position.Next)
+		}
+	}
+	for sent := 0; sent < learnt*3/2; {
+		var body []byte
+		for n := 0; n < 1000; {
+			some, ids, err := s.next()
+			if err != nil {
+				return nil, err
+			}
+			body, n = append(body, some...), n+len(ids)
+		}
+		requests, sent = append(requests, body), sent+1000
+	}
+	return requests, nil
+}
+
+// refusals counts what the learners have said of another log.
+func (s *system) refusals() (n int) {
+	for _, name := range []target{learnerA, learnerB} {
+		text, _ := os.ReadFile(s.processes[name].log) // it may have said nothing yet
+		for _, r := range refusals {
+			n += bytes.Count(text, r)
+		}
+	}
+	return n
+}
+
+// replaceTopic deletes a topic and creates it again.
+func replaceTopic(ctx context.Context, broker, topic string, partitions int) error {
+	client := &kafkago.Client{Addr: kafkago.TCP(broker), Timeout: 10 * time.Second}
+	res, err := client.DeleteTopics(ctx, &kafkago.DeleteTopicsRequest{Topics: []string{topic}})
+	if err == nil {
+		err = res.Errors[topic]
+	}
+	if err != nil {
+		return fmt.Errorf("delete topic %s: %w", topic, err)
+	}
+	for {
+		res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{
+			Topics: []kafkago.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}},
+		})
+		if err == nil {
+			err = res.Errors[topic]
+		}
+		if err == nil {
+			return nil
+		}
+		if wait(ctx, 20*time.Millisecond); ctx.Err() != nil { // the deletion takes a moment
+			return fmt.Errorf("create topic %s again: %w", topic, err)
+		}
+	}
+}
