@@ -8,7 +8,7 @@ type Flags struct {
 	Ham      []string     `placeholder:"PATH" sep:"none" help:"Ham, likewise. All mail is merged in order of time." group:"Labelled source"`
 	Index    string       `placeholder:"FILE" help:"File of lines 'label,path', in stream order." group:"Labelled source"`
 	Label    string       `placeholder:"last" help:"CSV: the column of the label, name or number." group:"Labelled source"`
-	Positive string       `placeholder:"VALUE" help:"CSV: the label of spam (default spam, 1 and +1)." group:"Labelled source"`
+	Positive string       `placeholder:"VALUE" help:"The label of spam (default spam, 1 and +1)." group:"Labelled source"`
 	Drop     string       `placeholder:"COLUMNS" help:"CSV: columns to leave out, such as an id." group:"Labelled source"`
 	Dense    []string     `placeholder:"NAME" help:"Names that enter the head directly; others hashed." group:"Labelled source"`
 	Shuffle  *int64       `placeholder:"SEED" help:"Shuffle the events with this seed." group:"Labelled source"`

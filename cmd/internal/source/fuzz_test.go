@@ -29,7 +29,7 @@ func FuzzTextLine(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if e, err := parseText(line); err == nil {
+		if e, err := newLabelling(FormatText, "").parseText(line); err == nil {
 			check(t, e)
 		}
 	})
@@ -40,7 +40,7 @@ func FuzzSVMLightRow(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if e, err := newSVMLight([]string{"7", "70", "7"}).parse(line); err == nil {
+		if e, err := newSVMLight([]string{"7", "70", "7"}, newLabelling(FormatSVMLight, "")).parse(line); err == nil {
 			check(t, e)
 		}
 	})
@@ -55,7 +55,7 @@ func FuzzCSVRow(f *testing.F) {
 		if strings.ContainsAny(head+first+row, "\r\n") || strings.TrimSpace(head) == "" {
 			return // a row is a line that is not blank
 		}
-		table, err := newTable([]string{head, first}, &Config{})
+		table, err := newTable([]string{head, first}, &Config{}, newLabelling(FormatCSV, ""))
 		if err != nil {
 			return
 		}

@@ -11,12 +11,12 @@ import (
 )
 
 // parseText reads "label<TAB>text". Invalid UTF-8 becomes U+FFFD.
-func parseText(line []byte) (stream.Event, error) {
+func (l *labelling) parseText(line []byte) (stream.Event, error) {
 	name, text, ok := strings.Cut(string(line), "\t")
 	if !ok {
 		return stream.Event{}, errors.New("no tab: label<TAB>text is wanted")
 	}
-	label, err := parseLabel(name)
+	label, err := l.of(name)
 	if err != nil {
 		return stream.Event{}, err
 	}
@@ -57,12 +57,13 @@ const internedIndices = 1 << 20
 // number is its index in decimal. A missing index means 0; fill adds it to the event if
 // it is a dense input.
 type svmLight struct {
-	dense []string
-	names map[uint64]string
+	dense  []string
+	labels *labelling
+	names  map[uint64]string
 }
 
-func newSVMLight(dense []string) *svmLight {
-	return &svmLight{dense: dense, names: make(map[uint64]string)}
+func newSVMLight(dense []string, labels *labelling) *svmLight {
+	return &svmLight{dense: dense, labels: labels, names: make(map[uint64]string)}
 }
 
 func (p *svmLight) parse(line []byte) (stream.Event, error) {
@@ -72,13 +73,9 @@ func (p *svmLight) parse(line []byte) (stream.Event, error) {
 		return stream.Event{}, errSkip
 	}
 	e := stream.Event{Body: stream.Body{Kind: stream.Vector, Vector: make([]stream.Number, 0, len(fields)-1+len(p.dense))}}
-	switch v, err := parseNumber(fields[0]); {
-	case err == nil && v == 1:
-		e.Label = stream.Spam
-	case err == nil && (v == -1 || v == 0):
-		e.Label = stream.Ham
-	default:
-		return stream.Event{}, fmt.Errorf("label: %s is none of +1, 1 (spam), -1, 0 (ham)", word(fields[0]))
+	var err error
+	if e.Label, err = p.labels.of(fields[0]); err != nil {
+		return stream.Event{}, err
 	}
 	for _, f := range fields[1:] {
 		index, value, ok := strings.Cut(f, ":")

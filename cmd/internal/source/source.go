@@ -24,6 +24,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ type Config struct {
 	Index     string   // mail: a file of lines "label,path", in the order of the stream
 
 	Label    string   // csv: the label's column, a name or a number from 1; empty: the last
-	Positive string   // csv: labels that mean spam, separated by commas; empty: spam, 1 and +1
+	Positive string   // csv, text, svmlight: labels that mean spam, separated by commas, all others being ham; empty: spam, 1 and +1
 	Drop     string   // csv: columns to leave out, names or numbers, separated by commas
 	Dense    []string // names of dense inputs; empty: all columns of a CSV, else none
 
@@ -125,7 +126,9 @@ type Source struct {
 	cfg    Config
 	dense  []string
 	drafts drafts
-	once   []*input // standard input and pipes; they can be read only once
+	labels *labelling // of text, csv and svmlight; nil: others have clear labels
+	judged bool       // Events has judged the labels
+	once   []*input   // standard input and pipes; they can be read only once
 
 	total    atomic.Int64 // items of the stream; −1: unknown
 	rejected atomic.Int64 // items of the last reading
@@ -181,24 +184,28 @@ func (s *Source) openFormat() error {
 	if err != nil {
 		return err
 	}
-	csvOnly := firstGiven([]flag{
-		{"--label", s.cfg.Label != ""}, {"--positive", s.cfg.Positive != ""}, {"--drop", s.cfg.Drop != ""},
-	})
+	if s.cfg.Positive != "" && (format == FormatJSONL || format == FormatMail) {
+		return usagef("--positive is about the labels of csv, text and svmlight, but %s is %s", inputs[0].name, format)
+	}
+	csvOnly := firstGiven([]flag{{"--label", s.cfg.Label != ""}, {"--drop", s.cfg.Drop != ""}})
 	if csvOnly != "" && format != FormatCSV {
 		return usagef("%s is about CSV, but %s is %s; --format csv says otherwise", csvOnly, inputs[0].name, format)
+	}
+	if format == FormatText || format == FormatSVMLight || format == FormatCSV {
+		s.labels = newLabelling(format, s.cfg.Positive)
 	}
 	switch format {
 	case FormatMail:
 		return usagef("%s is mail, which carries no label: use --spam PATH and --ham PATH, or --index FILE with lines label,path", inputs[0].name)
 	case FormatText:
-		s.drafts = eachLine(inputs, parseText)
+		s.drafts = eachLine(inputs, s.labels.parseText)
 	case FormatSVMLight:
-		p := newSVMLight(s.cfg.Dense)
+		p := newSVMLight(s.cfg.Dense, s.labels)
 		s.drafts = eachLine(inputs, p.parse)
 	case FormatJSONL:
 		s.drafts = eachLine(inputs, parseJSONL)
 	case FormatCSV:
-		t, err := openTable(inputs[0], &s.cfg)
+		t, err := openTable(inputs[0], &s.cfg, s.labels)
 		if err != nil {
 			return err
 		}
@@ -250,6 +257,12 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 				return
 			}
 			s.consumed = true
+		} else if s.labels != nil && !s.judged {
+			if err := s.judge(); err != nil {
+				yield(Item{}, err)
+				return
+			}
+			s.judged = true
 		}
 		s.rejected.Store(0)
 		events := s.identified
@@ -281,10 +294,18 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 	}
 }
 
-// identified gives every draft its id and its source, and checks it.
+// identified gives every draft its id and its source, and checks it. It judges the labels
+// of what can be read only once.
 func (s *Source) identified(yield func(stream.Event, error) bool) {
 	ordinal := 0
+	judging := s.labels != nil && len(s.once) > 0
 	for d, err := range s.drafts {
+		if judging && err != nil {
+			if mistake := s.placed(s.labels.mistaken(judgedEarly)); mistake != nil {
+				yield(stream.Event{}, mistake)
+				return
+			}
+		}
 		if err == nil {
 			if err = s.complete(&d.event, ordinal); err != nil {
 				err = &Rejection{Place: d.place, Err: err}
@@ -294,6 +315,11 @@ func (s *Source) identified(yield func(stream.Event, error) bool) {
 			return
 		}
 		ordinal++
+	}
+	if judging {
+		if mistake := s.placed(cmp.Or(s.labels.mistaken(fewestUnknown), s.labels.oneSided())); mistake != nil {
+			yield(stream.Event{}, mistake)
+		}
 	}
 }
 

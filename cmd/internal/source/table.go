@@ -22,8 +22,7 @@ type table struct {
 	inputs []tableInput // the columns to learn from, sorted by name like an event's vector
 	dense  []string     // names of all inputs, or those of --dense, in the file's order
 
-	positive []string
-	anyOther bool // all other labels are ham, because --positive was given
+	labels *labelling
 }
 
 type tableInput struct {
@@ -32,12 +31,12 @@ type tableInput struct {
 }
 
 // openTable finds the layout of in from its first rows.
-func openTable(in *input, cfg *Config) (*table, error) {
+func openTable(in *input, cfg *Config, labels *labelling) (*table, error) {
 	head, err := in.head()
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTable(firstLines(head, 2), cfg)
+	t, err := newTable(firstLines(head, 2), cfg, labels)
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		errs := slices.Clone(list.Unwrap())
 		for i := range errs {
@@ -51,14 +50,11 @@ func openTable(in *input, cfg *Config) (*table, error) {
 	return t, nil
 }
 
-func newTable(rows []string, cfg *Config) (*table, error) {
+func newTable(rows []string, cfg *Config, labels *labelling) (*table, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row, there is nothing to learn from")
 	}
-	t := &table{rows: newSplitter(separatorOf(rows[0])), positive: []string{"spam", "1", "+1"}}
-	if cfg.Positive != "" {
-		t.positive, t.anyOther = list(cfg.Positive), true
-	}
+	t := &table{rows: newSplitter(separatorOf(rows[0])), labels: labels}
 	row, err := t.rows.split(rows[0])
 	if err != nil {
 		return nil, fmt.Errorf("line 1: %w", err)
@@ -201,7 +197,7 @@ func (t *table) parse(line []byte) (stream.Event, error) {
 		return stream.Event{}, fmt.Errorf("%d fields, not %d", len(fields), len(t.columns))
 	}
 	e := stream.Event{Body: stream.Body{Kind: stream.Vector, Vector: make([]stream.Number, len(t.inputs))}}
-	if e.Label, err = t.labelOf(fields[t.label]); err != nil {
+	if e.Label, err = t.labels.of(fields[t.label]); err != nil {
 		return stream.Event{}, err
 	}
 	for i, in := range t.inputs {
@@ -217,20 +213,7 @@ func (t *table) parse(line []byte) (stream.Event, error) {
 	return e, nil
 }
 
-// labelOf reads a label, as text or as a number. With --positive all labels not named
-// there are ham.
-func (t *table) labelOf(s string) (stream.Label, error) {
-	switch {
-	case sameLabel(s, t.positive):
-		return stream.Spam, nil
-	case t.anyOther && s != "" && s != "?" && !strings.EqualFold(s, "nan"), sameLabel(s, []string{"ham", "0", "-1"}):
-		return stream.Ham, nil
-	case t.anyOther:
-		return 0, fmt.Errorf("label: %s says nothing", word(s))
-	}
-	return 0, fmt.Errorf("label: %s is neither spam (spam, 1, +1) nor ham (ham, 0, -1); --positive names what is spam, --label the column", word(s))
-}
-
+// sameLabel compares a label with names, as text or as numbers.
 func sameLabel(s string, names []string) bool {
 	if slices.Contains(names, s) {
 		return true
