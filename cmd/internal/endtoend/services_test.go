@@ -95,7 +95,7 @@ func TestFromLabelToScore(t *testing.T) {
 	if err := os.WriteFile(message, []byte("Subject: hello\nFrom: a@example.org\n\nShall we have lunch on Friday?\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ask := []string{"score", "--model", model, "--server", natsURL, "--json", message}
+	ask := []string{"score", "--timeout", "1s", "--model", model, "--server", natsURL, "--json", message}
 	await(t, "the scorer says that it has no model yet", func() bool {
 		_, stderr, status := output(t, "hamlet", ask...)
 		return status == 1 && strings.Contains(stderr, "503")

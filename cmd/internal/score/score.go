@@ -9,7 +9,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/cli"
@@ -32,7 +31,7 @@ type Command struct {
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
 	settings.NATSAccess
-	Timeout time.Duration `help:"How long to wait for an answer." default:"10s" group:"NATS"`
+	Timeout time.Duration `help:"How long to wait for an answer, and for a server, a scorer and a model that are not there yet." default:"10s" group:"NATS"`
 }
 
 // Help is what kong prints below the flags.
@@ -118,7 +117,13 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err != nil {
 		return "", err
 	}
-	conn, err := connect(ctx, cfg, c.Timeout)
+	waiting := &patience{until: time.Now().Add(c.Timeout), stderr: stderr}
+	cfg.Timeout = min(c.Timeout, 2*time.Second) // of one attempt, which nothing interrupts
+	var conn *natsgo.Conn
+	err = waiting.try(ctx, func(ctx context.Context) (err error) {
+		conn, err = connect(ctx, cfg, time.Until(waiting.until))
+		return err
+	})
 	if errors.Is(err, natsgo.ErrNoServers) {
 		return "", fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
 	}
@@ -131,13 +136,20 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		return "", err
 	}
 	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons}
+	left := time.Until(waiting.until) // for the first answer
 	for q, err := range questions(c.Files, c.Format, stdin) {
 		if err == nil && c.Tenant != "" {
 			q, err = q.of(c.Tenant)
 		}
 		if err == nil {
 			var verdict stream.Verdict
-			if verdict, err = c.ask(ctx, client, q); err == nil {
+			waiting.until = time.Now().Add(left)
+			left = c.Timeout
+			err = waiting.try(ctx, func(ctx context.Context) (err error) {
+				verdict, err = ask(ctx, client, q)
+				return err
+			})
+			if err == nil {
 				suspect = moreSuspect(suspect, verdict.Decision)
 				if err := out.verdict(q.place, verdict); err != nil {
 					return "", err
@@ -155,25 +167,13 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	return suspect, out.close()
 }
 
-// tries is how often a scorer that is overloaded or has no model yet is asked, with
-// pauses of a quarter, a half and one second.
-const tries = 4
-
-func (c *Command) ask(ctx context.Context, client *nats.Client, q question) (stream.Verdict, error) {
-	pause := &backoff.ExponentialBackOff{InitialInterval: 250 * time.Millisecond, Multiplier: 2, RandomizationFactor: 0.2, MaxInterval: time.Second}
-	return backoff.Retry(ctx, func() (stream.Verdict, error) {
-		ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-		verdicts, err := client.Score(ctx, q.body, q.contentType, true)
-		if err == nil {
-			return verdicts[0], nil
-		}
-		var e *nats.Error
-		if errors.As(err, &e) && e.Code == nats.CodeUnavailable {
-			return stream.Verdict{}, err
-		}
-		return stream.Verdict{}, backoff.Permanent(err)
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(tries))
+// ask asks about one message.
+func ask(ctx context.Context, client *nats.Client, q question) (stream.Verdict, error) {
+	verdicts, err := client.Score(ctx, q.body, q.contentType, true)
+	if err != nil {
+		return stream.Verdict{}, err
+	}
+	return verdicts[0], nil
 }
 
 // final reports whether the next message would fail too: nobody answers, or ctx has

@@ -56,7 +56,15 @@ func (wordy) Info(context.Context) (stream.Info, error) { return stream.Info{}, 
 // start runs a NATS server with a scorer and returns its address.
 func start(t *testing.T, w wordy) string {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	url := listen(t, server.RANDOM_PORT)
+	serve(t, url, w)
+	return url
+}
+
+// listen runs a NATS server and returns its address.
+func listen(t *testing.T, port int) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +73,17 @@ func start(t *testing.T, w wordy) string {
 	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
-	conn, err := nats.Connect(nats.Config{URL: s.ClientURL()})
+	return s.ClientURL()
+}
+
+// serve runs a scorer.
+func serve(t *testing.T, url string, scorer nats.Scorer) {
+	t.Helper()
+	conn, err := nats.Connect(nats.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := nats.NewService(conn, w, nats.ServiceConfig{})
+	service, err := nats.NewService(conn, scorer, nats.ServiceConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +98,6 @@ func start(t *testing.T, w wordy) string {
 		conn.Close()
 	})
 	<-service.Ready()
-	return s.ClientURL()
 }
 
 // run is `hamlet score` with these arguments.
@@ -231,8 +244,8 @@ func TestExitCode(t *testing.T) {
 		{[]string{spam, dir + "/missing"}, 3},
 		{[]string{"--unknown-flag", spam}, 3},
 		{nil, 3},
-		{[]string{"--server", "nats://127.0.0.1:1", spam}, 3},
-		{[]string{"--model", "nobody", spam}, 3},
+		{[]string{"--timeout", "100ms", "--server", "nats://127.0.0.1:1", spam}, 3},
+		{[]string{"--timeout", "100ms", "--model", "nobody", spam}, 3},
 		{[]string{"--text", "--format", "jsonl", spam}, 3},
 		{[]string{"--timeout", "-1s", spam}, 3},
 	} {
@@ -272,8 +285,8 @@ func TestMistakes(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"no server", []string{"--server", "nats://127.0.0.1:1", "-"}, []string{"nats://127.0.0.1:1", "no server answers", "hamlet up"}},
-		{"no scorer", []string{"--server", server, "--model", "nobody", "-"}, []string{"no scorer answers", "nobody", "start a scorer"}},
+		{"no server", []string{"--timeout", "100ms", "--server", "nats://127.0.0.1:1", "-"}, []string{"nats://127.0.0.1:1", "no server answers", "hamlet up"}},
+		{"no scorer", []string{"--timeout", "100ms", "--server", server, "--model", "nobody", "-"}, []string{"no scorer answers", "nobody", "start a scorer"}},
 		{"missing file", []string{"--server", server, dir + "/missing"}, []string{"missing", "no such file"}},
 		{"empty file", []string{"--server", server, write(t, dir+"/empty", "")}, []string{"empty, there is nothing to score"}},
 		{"blank mailbox", []string{"--server", server, write(t, dir+"/blank", "\n\n\n")}, []string{"blank", "empty"}},
@@ -300,7 +313,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestNoModelYet(t *testing.T) {
-	_, _, err := run(t, letter("cat"), "--server", start(t, wordy{down: true}), "-")
+	_, _, err := run(t, letter("cat"), "--timeout", "300ms", "--server", start(t, wordy{down: true}), "-")
 	var e *nats.Error
 	if !errors.As(err, &e) || e.Code != 503 {
 		t.Errorf("error %v, want 503", err)

@@ -1,0 +1,85 @@
+package score_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hamlet/cmd/internal/score"
+	"hamlet/cmd/internal/settings"
+	"hamlet/stream"
+	"hamlet/stream/embedded/loopback"
+)
+
+// A starting scorer has no model until loaded is set.
+type starting struct{ loaded atomic.Bool }
+
+func (s *starting) Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	return wordy{down: !s.loaded.Load()}.Score(ctx, requests, explain)
+}
+
+func (*starting) Info(context.Context) (stream.Info, error) { return stream.Info{}, nil }
+
+// lines hands on what is written, a line a Write.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// Server, scorer and model may come after the question. The question says what it
+// waits for.
+func TestWaitsForAll(t *testing.T) {
+	t.Parallel()
+	addr := loopback.Hold(t)
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := score.Command{
+		Files: []string{write(t, filepath.Join(t.TempDir(), "m.eml"), letter("prize"))}, Format: "mail",
+		ModelName: settings.ModelName{Model: "default"}, Server: "nats://" + addr, Timeout: time.Minute,
+	}
+	var out bytes.Buffer
+	said := make(lines, 100)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if err := command.Run(t.Context(), strings.NewReader(""), &out, said); err != nil {
+			t.Error(err)
+		}
+	})
+	until := func(what string) {
+		t.Helper()
+		select {
+		case line := <-said:
+			if !strings.HasPrefix(line, "waiting until ") || !strings.Contains(line, " for "+what) {
+				t.Errorf("said %q, want that it waits for %s", line, what)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("does not say that it waits for %s", what)
+		}
+	}
+	until("a NATS server")
+	url := listen(t, number)
+	until("a scorer")
+	s := new(starting)
+	serve(t, url, s)
+	until("the scorer, which says: no model yet")
+	s.loaded.Store(true)
+	asking.Wait()
+	if !strings.HasPrefix(out.String(), "spam ") {
+		t.Errorf("printed %q", out.String())
+	}
+}
