@@ -1,0 +1,77 @@
+package settings
+
+import (
+	"testing"
+
+	"hamlet/cmd/internal/credentials"
+)
+
+// A service that names only the address of its user's up gets a service's user there,
+// and score the one who may only ask. What names a user, TLS, several servers or
+// another address gets nothing.
+func TestKnownServers(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	a, err := credentials.Announce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Set(credentials.Access{
+		Kafka: credentials.Login{Addr: "127.0.0.1:31", User: "hamlet", Password: "K"},
+		Redis: credentials.Login{Addr: "127.0.0.1:32", Password: "R"},
+		NATS:  credentials.Login{Addr: "127.0.0.1:4222", User: "hamlet", Password: "N"},
+		Asker: credentials.Login{Addr: "127.0.0.1:4222", User: "client", Password: "A"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[bool][]Kafka{
+		true: {{Kafka: []string{"127.0.0.1:31"}}, {Kafka: []string{"localhost:31"}}},
+		false: {
+			{Kafka: []string{"127.0.0.1:32"}}, {Kafka: []string{"kafka:31"}},
+			{Kafka: []string{"127.0.0.1:31", "127.0.0.1:33"}}, {Kafka: []string{"127.0.0.1:31"}, KafkaTLS: true},
+		},
+	} {
+		for _, f := range flags {
+			if cfg, err := f.Config("", nil); err != nil || (cfg.SASL != nil) != want {
+				t.Errorf("%+v: SASL %v, %v", f, cfg.SASL, err)
+			}
+		}
+	}
+	for want, flags := range map[string][]Redis{
+		"R": {{Redis: "127.0.0.1:32"}, {Redis: "127.0.0.1:32", RedisDB: 3}},
+		"":  {{Redis: "127.0.0.1:31"}, {Redis: "/run/redis.sock"}, {Redis: "127.0.0.1:32", RedisTLS: true}, {Redis: "127.0.0.1:32", RedisUser: "me"}},
+	} {
+		for _, f := range flags {
+			if cfg, err := f.Config("default", nil); err != nil || cfg.Password != want || cfg.DB != f.RedisDB {
+				t.Errorf("%+v: password %q, %v", f, cfg.Password, err)
+			}
+		}
+	}
+	type login struct{ user, password, inbox string }
+	for _, c := range []struct {
+		flags   NATS
+		service login
+		asker   login
+	}{
+		{NATS{NATS: "nats://127.0.0.1:4222"}, login{"hamlet", "N", ServiceInbox}, login{"client", "A", ""}},
+		{NATS{NATS: "127.0.0.1"}, login{"hamlet", "N", ServiceInbox}, login{"client", "A", ""}},
+		{NATS{NATS: "nats://localhost:4222"}, login{"hamlet", "N", ServiceInbox}, login{"client", "A", ""}},
+		{NATS{NATS: "nats://127.0.0.1:4223"}, login{}, login{}},
+		{NATS{NATS: "tls://127.0.0.1:4222"}, login{}, login{}},
+		{NATS{NATS: "nats://me:mine@127.0.0.1:4222"}, login{}, login{}},
+		{NATS{NATS: "nats://127.0.0.1:4222,nats://127.0.0.1:4223"}, login{}, login{}},
+		{NATS{NATS: "nats://127.0.0.1:4222", NATSAccess: NATSAccess{NATSUser: "me", NATSPassword: "mine"}}, login{"me", "mine", ""}, login{"me", "mine", ""}},
+		{NATS{NATS: "nats://127.0.0.1:4222", NATSAccess: NATSAccess{NATSToken: "t"}}, login{}, login{}},
+		{EmbeddedNATS("nats://127.0.0.1:4222", "N"), login{"hamlet", "N", ServiceInbox}, login{"hamlet", "N", ""}},
+	} {
+		service, err := c.flags.Config("", nil)
+		if got := (login{service.User, service.Password, service.Inbox}); err != nil || got != c.service {
+			t.Errorf("service %+v: %v, %v, want %v", c.flags, got, err, c.service)
+		}
+		cfg, err := c.flags.NATSAccess.Config(c.flags.NATS, "", nil)
+		asker := KnownAsker(cfg)
+		if got := (login{asker.User, asker.Password, asker.Inbox}); err != nil || got != c.asker {
+			t.Errorf("asker %+v: %v, %v, want %v", c.flags, got, err, c.asker)
+		}
+	}
+}
