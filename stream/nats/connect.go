@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,9 @@ type Config struct {
 
 // Connect opens a connection that reconnects for ever, every quarter of a second.
 // Publishing while it is disconnected is an error. Nothing is buffered, because nobody
-// waits for an answer that is minutes late. The caller closes the connection.
+// waits for an answer that is minutes late. A user gets answers below _INBOX.USER, so
+// that a server's permissions can keep them from other users. The caller closes the
+// connection.
 func Connect(cfg Config) (*natsgo.Conn, error) {
 	cfg.URL = cmp.Or(cfg.URL, DefaultURL)
 	cfg.Name = cmp.Or(cfg.Name, "hamlet")
@@ -84,6 +87,9 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 	}
 	if cfg.User != "" || cfg.Password != "" {
 		identity = append(identity, natsgo.UserInfo(cfg.User, cfg.Password))
+		if subjectToken.MatchString(cfg.User) {
+			options = append(options, natsgo.CustomInboxPrefix(natsgo.InboxPrefix+cfg.User))
+		}
 	}
 	if cfg.Token != "" {
 		identity = append(identity, natsgo.Token(cfg.Token))
@@ -104,6 +110,9 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 	}
 	return conn, nil
 }
+
+// subjectToken is a user's name that can be a part of a subject as it stands.
+var subjectToken = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // connectError says what to do about err.
 func connectError(at string, err error) error {
