@@ -127,11 +127,10 @@ func TestInterleavings(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		rapid.Check(t, func(rt *rapid.T) {
 			srv.clear(t)
-			cfg := Config{
-				Addr: srv.addr, Model: srv.model, Grace: time.Minute,
-				Keep:  rapid.IntRange(1, 3).Draw(rt, "keep"),
-				Daily: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "daily"),
-			}
+			cfg := srv.config()
+			cfg.Grace = time.Minute
+			cfg.Keep = rapid.IntRange(1, 3).Draw(rt, "keep")
+			cfg.Daily = rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "daily")
 			var writers [2]*writer
 			for i := range writers {
 				s, err := New(cfg)

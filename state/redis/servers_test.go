@@ -20,16 +20,18 @@ import (
 
 // A server is a Redis that a test uses, under a model name of its own.
 type server struct {
-	addr  string
-	model string
-	plain *redis.Client              // to read and write keys directly
-	pass  func(period time.Duration) // lets time pass, as far as it makes keys expire
+	addr           string
+	user, password string // empty on a server without users
+	model          string
+	plain          *redis.Client              // to read and write keys directly
+	pass           func(period time.Duration) // lets time pass, as far as it makes keys expire
 }
 
 var models atomic.Int64
 
 // eachServer runs a test on a Redis in process, and, if the environment variable
-// HAMLET_REDIS holds a host:port, on the one there as well. It leaves no keys.
+// HAMLET_REDIS holds a host:port, on the one there as well, as the user that
+// HAMLET_REDIS_USER and HAMLET_REDIS_PASSWORD name. It leaves no keys.
 func eachServer(t *testing.T, test func(t *testing.T, srv server)) {
 	t.Run("embedded", func(t *testing.T) {
 		m := miniredis.RunT(t)
@@ -48,9 +50,12 @@ func connect(t testing.TB, addr string, pass func(time.Duration)) server {
 	srv := server{
 		addr:  addr,
 		model: fmt.Sprintf("test-%d-%d", os.Getpid(), models.Add(1)),
-		plain: redis.NewClient(&redis.Options{Addr: addr}),
 		pass:  pass,
 	}
+	if addr == os.Getenv("HAMLET_REDIS") {
+		srv.user, srv.password = os.Getenv("HAMLET_REDIS_USER"), os.Getenv("HAMLET_REDIS_PASSWORD")
+	}
+	srv.plain = redis.NewClient(&redis.Options{Addr: addr, Username: srv.user, Password: srv.password})
 	t.Cleanup(func() {
 		srv.clear(t)
 		if err := srv.plain.Close(); err != nil {
@@ -103,10 +108,15 @@ func (srv server) keys(t testing.TB, pattern string) []string {
 	return keys
 }
 
+// config returns what a store on the server needs.
+func (srv server) config() Config {
+	return Config{Addr: srv.addr, Username: srv.user, Password: srv.password, Model: srv.model}
+}
+
 // open returns a store on the server, with a test's changes to its Config.
 func (srv server) open(t testing.TB, change func(*Config)) *Store {
 	t.Helper()
-	cfg := Config{Addr: srv.addr, Model: srv.model}
+	cfg := srv.config()
 	if change != nil {
 		change(&cfg)
 	}

@@ -205,7 +205,7 @@ func TestCompactionIsNoGap(t *testing.T) {
 // compacted creates a topic of one partition that the fake broker compacts.
 func compacted(t *testing.T, cfg kafka.Config, name string) {
 	t.Helper()
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{}}
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{SASL: cfg.SASL}}
 	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
 	res, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
 		Topic: name, NumPartitions: 1, ReplicationFactor: 1,

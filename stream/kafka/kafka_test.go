@@ -14,13 +14,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go/sasl/scram"
+
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
 )
 
 // The tests run on the embedded broker. With HAMLET_KAFKA=host:port, those that do not
-// stop the broker run on a real one too.
+// stop the broker run on a real one too, as the user that HAMLET_KAFKA_USER and
+// HAMLET_KAFKA_PASSWORD name, by SCRAM-SHA-512.
 func TestMain(m *testing.M) {
 	leak.Main(m)
 }
@@ -36,6 +39,13 @@ func topic(t *testing.T) string {
 func cluster(t testing.TB) kafka.Config {
 	t.Helper()
 	cfg := kafka.Config{Brokers: []string{os.Getenv("HAMLET_KAFKA")}, Log: testLog(t)}
+	if user := os.Getenv("HAMLET_KAFKA_USER"); user != "" {
+		mechanism, err := scram.Mechanism(scram.SHA512, user, os.Getenv("HAMLET_KAFKA_PASSWORD"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.SASL = mechanism
+	}
 	if cfg.Brokers[0] == "" {
 		k, err := embedded.StartKafka(embedded.KafkaOptions{})
 		if err != nil {

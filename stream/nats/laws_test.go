@@ -19,8 +19,9 @@ import (
 var models atomic.Int64
 
 // The publisher of alerts obeys the laws of all publishers: on a server in this process
-// and, if the environment variable HAMLET_NATS names one, on a real one. There each law
-// uses its own model, because the stream has other alerts too.
+// and, if the environment variable HAMLET_NATS names one, on a real one, as the user of
+// HAMLET_NATS_USER and HAMLET_NATS_PASSWORD. There each law uses its own model, because
+// the stream has other alerts too.
 func TestAlertsLaws(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		alerttest.Run(t, func(t *testing.T) alerttest.Subject {
@@ -30,7 +31,7 @@ func TestAlertsLaws(t *testing.T) {
 	if url := os.Getenv("HAMLET_NATS"); url != "" {
 		t.Run("real", func(t *testing.T) {
 			alerttest.Run(t, func(t *testing.T) alerttest.Subject {
-				conn, err := nats.Connect(nats.Config{URL: url})
+				conn, err := nats.Connect(nats.Config{URL: url, User: os.Getenv("HAMLET_NATS_USER"), Password: os.Getenv("HAMLET_NATS_PASSWORD")})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -77,7 +77,7 @@ func evalAlerts(t *testing.T, args ...string) ([]stream.Alert, string) {
 // publishedAlerts returns what the stream of alerts holds of a model, in order.
 func publishedAlerts(t *testing.T, model string) []stream.Alert {
 	t.Helper()
-	conn, err := nats.Connect(nats.Config{URL: natsURL})
+	conn, err := nats.Connect(natsAs(admin))
 	if err != nil {
 		t.Fatal(err)
 	}

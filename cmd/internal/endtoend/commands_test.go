@@ -68,7 +68,13 @@ func testMain(m *testing.M) int {
 		defer r.Close()
 		kafkaAddr, natsURL, redisAddr = k.Addr(), n.URL(), r.Addr()
 	}
-	// The commands are configured by flags only.
+	if path := os.Getenv("HAMLET_PASSWORDS"); real && path != "" {
+		if passwords, err = readPasswords(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	// The commands are configured by flags only, apart from users and passwords.
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "HAMLET_") {
 			os.Unsetenv(name)
@@ -110,6 +116,7 @@ func (p *process) log() string {
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, name: name, cmd: exec.Command(filepath.Join(bin, name), args...), done: make(chan struct{})}
+	grant(t, p.cmd, userOf(name, args))
 	p.cmd.Stderr = p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -224,9 +231,16 @@ func await(t *testing.T, what string, done func() bool) {
 // output runs a command to its end and returns what it prints and its status.
 func output(t *testing.T, name string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
+	return runCommand(t, name, args, func(cmd *exec.Cmd) { grant(t, cmd, userOf(name, args)) })
+}
+
+// runCommand is output with a change to the command before it starts.
+func runCommand(t *testing.T, name string, args []string, change func(*exec.Cmd)) (stdout, stderr string, status int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
+	change(cmd)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

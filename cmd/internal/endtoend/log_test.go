@@ -17,6 +17,7 @@ func readPartition(t *testing.T, topic string, partition int, first, end int64) 
 	defer cancel()
 	reader := kafkago.NewReader(kafkago.ReaderConfig{
 		Brokers: []string{kafkaAddr}, Topic: topic, Partition: partition, MaxWait: 100 * time.Millisecond,
+		Dialer: &kafkago.Dialer{Timeout: patience, SASLMechanism: kafkaAs(t, admin).SASL},
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(first); err != nil {

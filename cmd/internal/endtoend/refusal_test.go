@@ -19,7 +19,7 @@ import (
 // produce writes records to a model's topic.
 func produce(t *testing.T, records ...kafka.Record) {
 	t.Helper()
-	p, err := kafka.NewProducer(kafka.Config{Brokers: []string{kafkaAddr}})
+	p, err := kafka.NewProducer(kafkaAs(t, admin))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func produce(t *testing.T, records ...kafka.Record) {
 func deadLetters(t *testing.T, topic string) map[int64]stream.DeadLetter {
 	t.Helper()
 	out := map[int64]stream.DeadLetter{}
-	first, end, err := kafka.Offsets(t.Context(), kafka.Config{Brokers: []string{kafkaAddr}}, stream.DeadLetterTopic)
+	first, end, err := kafka.Offsets(t.Context(), kafkaAs(t, admin), stream.DeadLetterTopic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestEventsOverHTTP(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d with %q", c.name, code, body, c.code, c.want)
 		}
 	}
-	_, end, err := kafka.Offsets(t.Context(), kafka.Config{Brokers: []string{kafkaAddr}}, stream.EventsTopic(model))
+	_, end, err := kafka.Offsets(t.Context(), kafkaAs(t, admin), stream.EventsTopic(model))
 	if err != nil {
 		t.Fatal(err)
 	}

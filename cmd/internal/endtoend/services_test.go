@@ -64,7 +64,7 @@ func ingestFlags(model, file string, more ...string) []string {
 // checkpoint loads what a model's partition 0 has saved.
 func checkpoint(t *testing.T, model string) (*state.Checkpoint, error) {
 	t.Helper()
-	store, err := redis.New(redis.Config{Addr: redisAddr, Model: model})
+	store, err := redis.New(redisAs(admin, model))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -59,7 +60,9 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 		{stream.ReceiptTopic, 1, f.Retention},
 		{stream.DeadLetterTopic, 1, deadLetterRetention},
 	} {
-		if err := kafka.EnsureTopic(ctx, cfg, topic.name, topic.partitions, f.Replication, topic.retention); err != nil {
+		if err := kafka.EnsureTopic(ctx, cfg, topic.name, topic.partitions, f.Replication, topic.retention); errors.Is(err, kafka.ErrAuth) {
+			return fmt.Errorf("%w; where only the learner's user may create topics, start the learner first", err)
+		} else if err != nil {
 			return err
 		}
 	}

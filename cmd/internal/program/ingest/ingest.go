@@ -143,7 +143,9 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	var err error
 	cfg.Once = src.Once()
 	if f.Resume {
-		if cfg.Resume, err = ingest.FindEnd(ctx, kafkaConfig, topic, log); err != nil {
+		if cfg.Resume, err = ingest.FindEnd(ctx, kafkaConfig, topic, log); errors.Is(err, kafka.ErrAuth) {
+			return fmt.Errorf("%w; or, as a user that only writes, send the whole source with --no-resume", err)
+		} else if err != nil {
 			return err
 		}
 	}
