@@ -27,6 +27,7 @@ func transient(err error) bool {
 		errors.Is(err, context.Canceled),                       // the caller gave up
 		errors.Is(err, redis.ErrClosed),                        // the store was closed
 		errors.As(err, new(*tls.CertificateVerificationError)), // TLS is set wrongly, on either side
+		certificateRefused(err),
 		errors.As(err, new(tls.RecordHeaderError)):
 		return false
 	case errors.As(err, &name):
@@ -93,6 +94,10 @@ func (s *Store) advise(doing string, err error) error {
 		advice = fmt.Sprintf("it has no database %d: give a smaller number", s.cfg.DB)
 	case errors.As(err, new(tls.RecordHeaderError)):
 		advice = "it does not speak TLS at this port: correct the address or switch TLS off"
+	case certificateRefused(err):
+		advice = "it wants a certificate of our own that an authority it trusts has signed"
+	case expired(err):
+		advice = "its certificate has expired: renew it, or correct the clock here"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "its certificate is signed by nobody we know: give the right CA"
 	case errors.Is(err, io.EOF) && s.cfg.TLS == nil:
@@ -102,6 +107,19 @@ func (s *Store) advise(doing string, err error) error {
 		return fmt.Errorf("%s: redis at %s: %w", doing, s.cfg.Addr, err)
 	}
 	return fmt.Errorf("%s: redis at %s: %s (%w)", doing, s.cfg.Addr, advice, err)
+}
+
+// certificateRefused reports whether the other side refused our certificate, or wants
+// one. The alert has no exported type.
+func certificateRefused(err error) bool {
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+// expired reports whether the other side's certificate has expired, or is not valid yet.
+func expired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
 // SetLogger sends the client library's messages to log at level Debug, for the whole

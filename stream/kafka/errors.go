@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -65,6 +66,10 @@ func permanent(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case certificateRefused(err):
+		return fmt.Errorf("%w: %w; the broker wants a certificate of our own that an authority it trusts has signed", ErrTLS, err)
+	case expired(err):
+		return fmt.Errorf("%w: %w; renew the broker's certificate, or correct the clock here", ErrTLS, err)
 	// Nobody replaces a certificate while we wait, and waiting would hide the error.
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)):
 		return fmt.Errorf("%w: %w; give the authority that signed the broker's certificate, and an address that it names", ErrTLS, err)
@@ -99,6 +104,19 @@ func permanent(err error) error {
 	// Every other code is a passing state of the cluster: elections, loading, too few
 	// in-sync replicas, a full disk.
 	return nil
+}
+
+// certificateRefused reports whether the other side refused our certificate, or wants
+// one. The alert has no exported type.
+func certificateRefused(err error) bool {
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+// expired reports whether the other side's certificate has expired, or is not valid yet.
+func expired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
 // unknownTopic reports whether err says that a topic or partition does not exist. That

@@ -128,12 +128,29 @@ func connectError(at string, err error) error {
 		advice = "; the server speaks no TLS: use a nats:// address"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "; name the authority that signed the server's certificate"
+	case certificateRefused(err):
+		advice = "; the server wants a certificate of our own that an authority it trusts has signed"
+	case expired(err):
+		advice = "; renew the server's certificate, or correct the clock here"
 	case errors.As(err, new(*net.DNSError)):
 		advice = "; check the host's name"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		advice = "; check the path of the credentials file"
 	}
 	return fmt.Errorf("connect to nats at %s: %w%s", at, err, advice)
+}
+
+// certificateRefused reports whether the other side refused our certificate, or wants
+// one. The alert has no exported type.
+func certificateRefused(err error) bool {
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+// expired reports whether the other side's certificate has expired, or is not valid yet.
+func expired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
 // Redact removes user names, passwords and tokens from an address, or from several with

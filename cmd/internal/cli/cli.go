@@ -223,12 +223,16 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flags of %s: %w", p.Name, err)
 	}
+	args, all := allHelp(args)
+	if !all {
+		hideRare(parser.Model.Node)
+	}
 	for _, f := range allFlags(parser.Model.Node) {
 		if f.HasDefault && f.Default != "" && !f.IsBool() {
 			f.PlaceHolder = f.Default
 		}
 	}
-	parser.Model.HelpFlag.Help = "Print this help. After =: the default, or a NAME."
+	parser.Model.HelpFlag.Help = "Print this help. After =: default or NAME. See --help-all."
 	if err := file.load(args, p.Mapping); err != nil {
 		return nil, &UsageError{err}
 	}
@@ -247,6 +251,28 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		return nil, &UsageError{err}
 	}
 	return ctx, nil
+}
+
+// allHelp makes --help of --help-all, and reports whether it was there.
+func allHelp(args []string) ([]string, bool) {
+	i := slices.Index(args, "--help-all")
+	if end := slices.Index(args, "--"); i < 0 || end >= 0 && end < i {
+		return args, false
+	}
+	args = slices.Clone(args)
+	args[i] = "--help"
+	return args, true
+}
+
+// hideRare keeps flags out of the help of commands that their tag names: rare:"up".
+// The help must fit on two screens.
+func hideRare(n *kong.Node) {
+	for _, f := range n.Flags {
+		f.Hidden = f.Hidden || f.Tag.Get("rare") == n.Name
+	}
+	for _, child := range n.Children {
+		hideRare(child)
+	}
 }
 
 // helpWidth is the width of help texts, in columns.

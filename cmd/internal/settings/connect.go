@@ -19,13 +19,10 @@
 package settings
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -63,7 +60,9 @@ type Kafka struct {
 	KafkaUser     string   `help:"SASL user." placeholder:"USER" group:"Kafka"`
 	KafkaPassword string   `help:"SASL password." placeholder:"SECRET" group:"Kafka"`
 	KafkaTLS      bool     `name:"kafka-tls" help:"Use TLS." group:"Kafka"`
-	KafkaCA       string   `name:"kafka-ca" help:"PEM of the brokers' authority." type:"existingfile" placeholder:"FILE" group:"Kafka"`
+	KafkaCA       string   `name:"kafka-ca" help:"PEM of the brokers' authority. See --kafka-cert." type:"existingfile" placeholder:"FILE" group:"Kafka"`
+	KafkaCert     string   `name:"kafka-cert" help:"PEM of our own certificate, for brokers that want one." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up"`
+	KafkaKey      string   `name:"kafka-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up"`
 
 	KafkaOutage time.Duration `help:"Wait this long while brokers restart; 0: always." default:"10m" placeholder:"D" group:"Kafka"`
 }
@@ -92,7 +91,7 @@ func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 		return cfg, fmt.Errorf("--kafka-outage: %v is neither 0, without end, nor at least %v", f.KafkaOutage, minOutage)
 	}
 	var err error
-	if cfg.TLS, err = tlsConfig("kafka", f.KafkaTLS, f.KafkaCA); err != nil {
+	if cfg.TLS, err = tlsConfig("kafka", f.KafkaTLS, f.KafkaCA, f.KafkaCert, f.KafkaKey, log); err != nil {
 		return cfg, err
 	}
 	if cfg.SASL, err = f.mechanism(); err != nil {
@@ -130,7 +129,9 @@ type NATSAccess struct {
 	NATSUser     string `name:"nats-user" help:"NATS user." placeholder:"USER" group:"NATS"`
 	NATSPassword string `name:"nats-password" help:"NATS password." placeholder:"SECRET" group:"NATS"`
 	NATSToken    string `name:"nats-token" help:"NATS token." placeholder:"SECRET" group:"NATS"`
-	NATSCA       string `name:"nats-ca" help:"PEM of the server's authority." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	NATSCA       string `name:"nats-ca" help:"PEM of its authority. See --nats-cert." type:"existingfile" placeholder:"FILE" group:"NATS"`
+	NATSCert     string `name:"nats-cert" help:"PEM of our own certificate, for servers that want one." type:"existingfile" placeholder:"FILE" group:"NATS" rare:"up"`
+	NATSKey      string `name:"nats-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"NATS" rare:"up"`
 }
 
 // Check reports what Config does not take.
@@ -154,7 +155,7 @@ func (f NATSAccess) Config(url, name string, log *slog.Logger) (cfg nats.Config,
 	cfg = nats.Config{
 		URL: url, Name: name, Creds: f.NATSCreds, User: f.NATSUser, Password: f.NATSPassword, Token: f.NATSToken, Log: log,
 	}
-	cfg.TLS, err = tlsConfig("nats", f.NATSCA != "", f.NATSCA)
+	cfg.TLS, err = tlsConfig("nats", false, f.NATSCA, f.NATSCert, f.NATSKey, log)
 	return cfg, err
 }
 
@@ -165,7 +166,9 @@ type Redis struct {
 	RedisPassword string `help:"Redis password." placeholder:"SECRET" group:"Redis"`
 	RedisDB       int    `name:"redis-db" help:"Redis database." default:"0" placeholder:"N" group:"Redis"`
 	RedisTLS      bool   `name:"redis-tls" help:"Use TLS." group:"Redis"`
-	RedisCA       string `name:"redis-ca" help:"PEM of Redis' authority." type:"existingfile" placeholder:"FILE" group:"Redis"`
+	RedisCA       string `name:"redis-ca" help:"PEM of Redis' authority. See --redis-cert." type:"existingfile" placeholder:"FILE" group:"Redis"`
+	RedisCert     string `name:"redis-cert" help:"PEM of our own certificate, for a Redis that wants one." type:"existingfile" placeholder:"FILE" group:"Redis" rare:"up"`
+	RedisKey      string `name:"redis-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Redis" rare:"up"`
 }
 
 // Check reports what Config does not take.
@@ -191,7 +194,7 @@ func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 		}
 	}
 	var err error
-	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA)
+	cfg.TLS, err = tlsConfig("redis", f.RedisTLS, f.RedisCA, f.RedisCert, f.RedisKey, log)
 	return knownRedis(cfg), err
 }
 
@@ -215,22 +218,4 @@ func checkAddress(flag, addr string) error {
 		return fmt.Errorf("--%s: %q is not host:port", flag, addr)
 	}
 	return nil
-}
-
-func tlsConfig(what string, wanted bool, ca string) (*tls.Config, error) {
-	if !wanted && ca == "" {
-		return nil, nil
-	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		pem, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, fmt.Errorf("--%s-ca: %w", what, err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--%s-ca: %s holds no certificate in PEM", what, ca)
-		}
-	}
-	return cfg, nil
 }
