@@ -28,8 +28,9 @@ type upCommand struct {
 	JSON  bool    `name:"json" help:"Print the result as JSON."`
 	From  int     `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
 	Rate  float64 `help:"Events a second; 0 is as fast as it goes." default:"0" placeholder:"N"`
-	HTTP  string  `name:"http" help:"Serve /metrics, /healthz, /readyz." placeholder:"ADDR"`
+	HTTP  string  `name:"http" help:"Serve /metrics etc. See --http-tls-cert, --metrics." placeholder:"ADDR"`
 	Token string  `help:"Serve POST /v1/events too, with this bearer token." placeholder:"SECRET"`
+	settings.EventsHTTP
 	settings.ModelName
 	settings.Learner
 	settings.Thresholds
@@ -72,12 +73,9 @@ const (
 
 // check reports wrong usage that no flag shows by itself.
 func (c *upCommand) check() error {
-	errs := []error{cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit), settings.CheckRate(c.Rate)}
+	errs := []error{c.CheckAt(c.HTTP, c.Token), cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit), settings.CheckRate(c.Rate)}
 	if c.Generate != nil {
 		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
-	}
-	if c.Token != "" && c.HTTP == "" {
-		errs = append(errs, cli.Usagef("--token is for POST /v1/events: give it an address with --http"))
 	}
 	groups := []settings.Checker{&c.FlipFlags, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds}
 	if len(c.Kafka.Kafka) > 0 {
@@ -223,7 +221,7 @@ func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error 
 
 // http returns what serves HTTP, or nil without --http.
 func (c *upCommand) http(s *services.Set, producer *kafka.Producer, log *slog.Logger, w io.Writer) (func(context.Context, func() error) error, error) {
-	h := services.HTTP{Addr: c.HTTP}
+	h := services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
 	if c.Token != "" {
 		events, err := ingest.NewHTTP(ingest.HTTPConfig{Publisher: producer, Topic: s.Topic(), Token: c.Token, Log: log})
 		if err != nil {
@@ -235,7 +233,16 @@ func (c *upCommand) http(s *services.Set, producer *kafka.Producer, log *slog.Lo
 	if server == nil || err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(w, "  http   http://%s\n", server.Addr())
+	scheme := "http"
+	if c.HTTPTLSCert != "" {
+		scheme = "https"
+	}
+	if c.HTTP != "" {
+		fmt.Fprintf(w, "  http   %s://%s\n", scheme, server.Addr())
+	}
+	if c.Metrics != "" {
+		fmt.Fprintf(w, "  metrics http://%s\n", server.MetricsAddr())
+	}
 	return func(ctx context.Context, ready func() error) error {
 		server.SetReady(ready)
 		return server.Run(ctx)

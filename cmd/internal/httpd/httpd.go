@@ -1,5 +1,6 @@
 // Package httpd serves what every service has over HTTP: /metrics for Prometheus,
-// /healthz (the process lives), /readyz (it can do its work) and the service's own.
+// /healthz (the process lives), /readyz (it can do its work) and the service's own. The
+// first three may have an address of their own.
 //
 //	s, err := httpd.New(httpd.Config{Addr: ":9101", Registry: httpd.NewRegistry(), Ready: ready, Log: log})
 //	err = s.Run(ctx)
@@ -7,6 +8,7 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,11 +19,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
 )
 
 // A Config describes one server.
 type Config struct {
-	Addr     string // host:port; port 0 takes any
+	Addr     string      // host:port; port 0 takes any; empty: only Metrics is served
+	TLS      *tls.Config // at Addr; nil: plain text
+	Metrics  string      // host:port of /metrics, /healthz and /readyz, in plain text; empty: Addr
 	Registry *prometheus.Registry
 	Ready    func() error            // nil: ready from the start; the error says what is missing
 	Handlers map[string]http.Handler // further patterns, as http.ServeMux has them
@@ -47,27 +52,69 @@ const (
 // A Server listens from New on and serves during Run.
 type Server struct {
 	cfg      Config
-	listener net.Listener
+	listener net.Listener // at Addr; nil without one
+	metrics  net.Listener // at Metrics; nil without one
 }
 
-// New takes the address, so that a port in use is known before anything starts.
+// New takes the addresses, so that a port in use is known before anything starts.
 func New(cfg Config) (*Server, error) {
-	l, err := net.Listen("tcp", cfg.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("http on %s: %w; choose another address with --http", cfg.Addr, err)
+	s := &Server{cfg: cfg}
+	var err error
+	if cfg.Addr != "" {
+		if s.listener, err = net.Listen("tcp", cfg.Addr); err != nil {
+			return nil, fmt.Errorf("http on %s: %w; choose another address with --http", cfg.Addr, err)
+		}
+		if cfg.TLS != nil {
+			s.listener = tls.NewListener(s.listener, cfg.TLS)
+		}
 	}
-	return &Server{cfg, l}, nil
+	if cfg.Metrics != "" {
+		if s.metrics, err = net.Listen("tcp", cfg.Metrics); err != nil {
+			_ = s.Close()
+			return nil, fmt.Errorf("http on %s: %w; choose another address with --metrics", cfg.Metrics, err)
+		}
+	}
+	return s, nil
 }
 
 // SetReady replaces Config.Ready before Run.
 func (s *Server) SetReady(ready func() error) { s.cfg.Ready = ready }
 
-// Addr returns the address that the server listens on.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+// Addr returns the address that the server listens on, if Config.Addr is one.
+func (s *Server) Addr() string { return address(s.listener) }
+
+// MetricsAddr returns the address of the metrics, if Config.Metrics is one.
+func (s *Server) MetricsAddr() string { return address(s.metrics) }
+
+func address(l net.Listener) string {
+	if l == nil {
+		return ""
+	}
+	return l.Addr().String()
+}
 
 // Run serves until ctx ends, then lets requests under way finish for a while.
 func (s *Server) Run(ctx context.Context) error {
-	mux := http.NewServeMux()
+	own := http.NewServeMux() // Handlers
+	for pattern, h := range s.cfg.Handlers {
+		own.Handle(pattern, h)
+	}
+	if s.metrics == nil {
+		s.addMetrics(own)
+		return s.serve(ctx, s.listener, own)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if s.listener != nil {
+		g.Go(func() error { return s.serve(ctx, s.listener, own) })
+	}
+	metrics := http.NewServeMux()
+	s.addMetrics(metrics)
+	g.Go(func() error { return s.serve(ctx, s.metrics, metrics) })
+	return g.Wait()
+}
+
+// addMetrics adds what every service has.
+func (s *Server) addMetrics(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -79,9 +126,10 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	for pattern, h := range s.cfg.Handlers {
-		mux.Handle(pattern, h)
-	}
+}
+
+// serve serves mux at one address until ctx ends.
+func (s *Server) serve(ctx context.Context, listener net.Listener, mux http.Handler) error {
 	server := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: headerTimeout,
@@ -99,12 +147,20 @@ func (s *Server) Run(ctx context.Context) error {
 			_ = server.Close()
 		}
 	})()
-	if err := server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("http on %s: %w", s.Addr(), err)
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http on %s: %w", address(listener), err)
 	}
 	<-stopped
 	return nil
 }
 
-// Close frees the address of a server that never ran.
-func (s *Server) Close() error { return s.listener.Close() }
+// Close frees the addresses of a server that never ran.
+func (s *Server) Close() error {
+	var errs []error
+	for _, l := range []net.Listener{s.listener, s.metrics} {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

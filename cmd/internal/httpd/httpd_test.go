@@ -58,13 +58,13 @@ func TestStalledClientsAreGivenUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				listener := &pipes{make(chan net.Conn), make(chan struct{})}
-				server := &Server{Config{
+				server := &Server{cfg: Config{
 					Registry: NewRegistry(),
 					Handlers: map[string]http.Handler{"POST /refuse": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 						w.WriteHeader(http.StatusUnauthorized)
 					})},
 					Log: slog.New(slog.DiscardHandler),
-				}, listener}
+				}, listener: listener}
 				ctx, stop := context.WithCancel(t.Context())
 				stopped := make(chan error, 1)
 				go func() { stopped <- server.Run(ctx) }()

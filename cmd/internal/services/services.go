@@ -141,21 +141,35 @@ func (s *Set) LearnerConfig(f settings.Learner, cfg kafka.Config, group string) 
 
 // An HTTP says what is served over HTTP.
 type HTTP struct {
-	Addr     string       // host:port; nothing is served without it
-	Ready    func() error // why /readyz does not answer 200
+	Addr     string           // host:port, may be empty
+	TLS      settings.HTTPTLS // at Addr
+	Metrics  string           // host:port of /metrics, /healthz and /readyz; empty: Addr
+	Ready    func() error     // why /readyz does not answer 200
 	Handlers map[string]http.Handler
 }
 
 // Listen returns the HTTP server, or nil without an address.
 func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
-	if h.Addr == "" {
+	if h.Addr == "" && h.Metrics == "" {
 		return nil, nil
 	}
-	server, err := httpd.New(httpd.Config{Addr: h.Addr, Registry: s.Registry, Ready: h.Ready, Handlers: h.Handlers, Log: s.log})
-	if err == nil {
-		s.log.Info("http", "addr", server.Addr())
+	tls, err := h.TLS.Config(s.log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
 	}
-	return server, err
+	server, err := httpd.New(httpd.Config{
+		Addr: h.Addr, TLS: tls, Metrics: h.Metrics, Registry: s.Registry, Ready: h.Ready, Handlers: h.Handlers, Log: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if h.Addr != "" {
+		s.log.Info("http", "addr", server.Addr(), "tls", tls != nil)
+	}
+	if h.Metrics != "" {
+		s.log.Info("metrics", "addr", server.MetricsAddr())
+	}
+	return server, nil
 }
 
 // Run serves HTTP and works until ctx ends or one of the two fails. Where there is

@@ -25,6 +25,7 @@ type Shared struct {
 	Versions
 	Thresholds
 	Alerts
+	HTTPTLS
 }
 
 // Parse is [cli.Parse] for one of hamlet's programs.

@@ -29,9 +29,11 @@ Examples:
   ingest --kafka kafka:9092 --spam spam.mbox --ham ham.mbox
   ingest --kafka kafka:9092 --index index.csv corpus.tar.gz
   mailfeed | ingest --kafka kafka:9092 --format jsonl -
-  ingest --kafka kafka:9092 --http :9100 --token "$TOKEN"
+  ingest --kafka kafka:9092 --http 127.0.0.1:9100 --token "$TOKEN"
   curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
-    -d '{"id":"a1","label":"spam","text":"You won"}' localhost:9100/v1/events
+    -d '{"id":"a1","label":"spam","text":"You won"}' 127.0.0.1:9100/v1/events
+  ingest --kafka kafka:9092 --http :9100 --token "$TOKEN" --metrics :9103 \
+    --http-tls-cert cert.pem --http-tls-key key.pem    # for other machines
 
 If the topic ends in an event of the source, ingest continues after that event.
 With --no-resume it sends the whole source.`
@@ -43,9 +45,10 @@ type flags struct {
 	settings.ModelName
 	settings.Kafka
 	settings.Topic
-	Resume   bool          `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
-	Rate     float64       `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
-	HTTP     string        `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with --token, POST /v1/events." placeholder:"ADDR"`
+	Resume bool    `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
+	Rate   float64 `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
+	HTTP   string  `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with --token, POST /v1/events." placeholder:"ADDR"`
+	settings.EventsHTTP
 	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
 	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"16" placeholder:"N"`
 	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"10s" placeholder:"D"`
@@ -65,14 +68,12 @@ func (f *flags) check(hasSource bool) error {
 		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
 	case !hasSource && f.Token == "":
 		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
-	case f.Token != "" && f.HTTP == "":
-		return cli.Usagef("--token is for POST /v1/events: give it an address with --http")
 	case f.InFlight < 1 || f.InFlight > maxInFlight:
 		return cli.Usagef("--in-flight: %d is not in 1…%d", f.InFlight, maxInFlight)
 	case f.Deadline <= 0 || f.Deadline > maxDeadline:
 		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
 	}
-	return errors.Join(settings.Check(&f.FlipFlags, f.Kafka, f.Topic), settings.CheckRate(f.Rate))
+	return errors.Join(f.CheckAt(f.HTTP, f.Token), settings.Check(&f.FlipFlags, f.Kafka, f.Topic), settings.CheckRate(f.Rate))
 }
 
 // Run runs the program with its arguments until it is done or ctx ends.
@@ -167,7 +168,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 // http returns what ingest serves over HTTP.
 func (f *flags) http(m *metrics, producer *kafka.Producer, topic string, log *slog.Logger) (services.HTTP, error) {
 	readiness := ingest.NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
-	h := services.HTTP{Addr: f.HTTP, Ready: readiness.Ready}
+	h := services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Metrics: f.Metrics, Ready: readiness.Ready}
 	if f.Token == "" {
 		return h, nil
 	}

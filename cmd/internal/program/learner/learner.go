@@ -44,6 +44,7 @@ type flags struct {
 	Group          string        `help:"Kafka consumer group (default hamlet.learner.MODEL)." placeholder:"NAME" group:"Kafka"`
 	SessionTimeout time.Duration `help:"If a learner is silent this long, others get its partitions." default:"10s" placeholder:"D" group:"Kafka"`
 	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
+	settings.HTTPTLS
 	cli.LogFlags
 	cli.ProgramFlags
 }
@@ -53,7 +54,7 @@ type flags struct {
 const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
 
 func (f *flags) check() error {
-	return errors.Join(settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner),
+	return errors.Join(settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS),
 		cli.Range("--session-timeout", f.SessionTimeout, minSession, maxSession))
 }
 
@@ -98,5 +99,5 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	log.Info("learner starts", "model", f.ModelName.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
 		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
-	return s.Run(ctx, services.HTTP{Addr: f.HTTP, Ready: l.Ready}, l.Run)
+	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready}, l.Run)
 }

@@ -33,6 +33,7 @@ type flags struct {
 	Concurrency  int           `help:"Requests to answer at the same time; 0: one per CPU." default:"0" placeholder:"N"`
 	Queue        int           `help:"Requests that may wait; 0: 64 times --concurrency. Further ones get error 503." default:"0" placeholder:"N"`
 	HTTP         string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
+	settings.HTTPTLS
 	cli.LogFlags
 	cli.ProgramFlags
 }
@@ -45,7 +46,7 @@ const (
 // check reports every flag outside its range.
 func (f *flags) check() error {
 	err := errors.Join(cli.Range("--concurrency", f.Concurrency, 0, maxConcurrency), cli.Range("--queue", f.Queue, 0, maxQueue),
-		settings.Check(f.NATS, f.Redis, f.Thresholds))
+		settings.Check(f.NATS, f.Redis, f.Thresholds, f.HTTPTLS))
 	if f.PollInterval < time.Millisecond {
 		err = errors.Join(err, cli.Usagef("--poll-interval: %v is below a millisecond", f.PollInterval))
 	}
@@ -84,5 +85,5 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	log.Info("scorer starts", "model", f.Model, "nats", nats.Redact(f.NATS.NATS), "redis", f.Redis.Redis,
 		"spam_at", f.SpamAt, "ham_at", f.HamAt)
-	return s.Run(ctx, services.HTTP{Addr: f.HTTP, Ready: worker.Ready}, worker.Run)
+	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: worker.Ready}, worker.Run)
 }
