@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
@@ -100,6 +101,8 @@ func (s *Store) advise(doing string, err error) error {
 		advice = "its certificate has expired: renew it, or correct the clock here"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "its certificate is signed by nobody we know: give the right CA"
+	case s.cfg.TLS != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+		advice = "it hung up: if it wants a certificate of our own, give one that it trusts; else try again"
 	case errors.Is(err, io.EOF) && s.cfg.TLS == nil:
 		advice = "it hung up: if it wants TLS, switch TLS on; else try again"
 	}
@@ -110,10 +113,12 @@ func (s *Store) advise(doing string, err error) error {
 }
 
 // certificateRefused reports whether the other side refused our certificate, or wants
-// one. The alert has no exported type.
+// one. The alert has no exported type. In TLS 1.2 a missing certificate is a "handshake
+// failure", which can also mean that the two sides share no cipher.
 func certificateRefused(err error) bool {
 	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+	return errors.As(err, &alert) && alert.Op == "remote error" &&
+		(strings.Contains(alert.Err.Error(), "certificate") || strings.Contains(alert.Err.Error(), "handshake failure"))
 }
 
 // expired reports whether the other side's certificate has expired, or is not valid yet.

@@ -107,10 +107,12 @@ func permanent(err error) error {
 }
 
 // certificateRefused reports whether the other side refused our certificate, or wants
-// one. The alert has no exported type.
+// one. The alert has no exported type. In TLS 1.2 a missing certificate is a "handshake
+// failure", which can also mean that the two sides share no cipher.
 func certificateRefused(err error) bool {
 	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+	return errors.As(err, &alert) && alert.Op == "remote error" &&
+		(strings.Contains(alert.Err.Error(), "certificate") || strings.Contains(alert.Err.Error(), "handshake failure"))
 }
 
 // expired reports whether the other side's certificate has expired, or is not valid yet.
@@ -136,7 +138,7 @@ func explain(cfg *Config, err error) error {
 		return fmt.Errorf("kafka at %s: %w; check the host's name", cfg.addresses(), err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		// A broker closes the connection when SASL or TLS is missing on our side.
-		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); check TLS, SASL, user and password", cfg.addresses(), err)
+		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); check TLS, a certificate of our own, SASL, user and password", cfg.addresses(), err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("kafka at %s: no answer in time (%w); check that a Kafka broker listens there, and whether with TLS", cfg.addresses(), err)
 	}

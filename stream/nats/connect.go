@@ -128,7 +128,7 @@ func connectError(at string, err error) error {
 		advice = "; the server speaks no TLS: use a nats:// address"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "; name the authority that signed the server's certificate"
-	case certificateRefused(err):
+	case certificateRefused(err), strings.Contains(err.Error(), "closed by remote after TLS handshake"):
 		advice = "; the server wants a certificate of our own that an authority it trusts has signed"
 	case expired(err):
 		advice = "; renew the server's certificate, or correct the clock here"
@@ -141,10 +141,12 @@ func connectError(at string, err error) error {
 }
 
 // certificateRefused reports whether the other side refused our certificate, or wants
-// one. The alert has no exported type.
+// one. The alert has no exported type. In TLS 1.2 a missing certificate is a "handshake
+// failure", which can also mean that the two sides share no cipher.
 func certificateRefused(err error) bool {
 	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+	return errors.As(err, &alert) && alert.Op == "remote error" &&
+		(strings.Contains(alert.Err.Error(), "certificate") || strings.Contains(alert.Err.Error(), "handshake failure"))
 }
 
 // expired reports whether the other side's certificate has expired, or is not valid yet.

@@ -232,7 +232,7 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 			f.PlaceHolder = f.Default
 		}
 	}
-	parser.Model.HelpFlag.Help = "Print this help. After =: default or NAME. See --help-all."
+	parser.Model.HelpFlag.Help = "Print this help. After =: default. See --help-all."
 	if err := file.load(args, p.Mapping); err != nil {
 		return nil, &UsageError{err}
 	}

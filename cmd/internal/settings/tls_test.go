@@ -72,8 +72,8 @@ func TestClientCertificates(t *testing.T) {
 			addrExpired := startTLS(t, name, expired)
 			for _, c := range []struct{ name, addr, ca, cert, key, want string }{
 				{"right", addr, ca.File, cert, key, ""},
-				{"no certificate", addr, ca.File, "", "", "certificate of our own"},
-				{"a stranger's certificate", addr, ca.File, strangerCert, strangerKey, "certificate of our own"},
+				{"no certificate", addr, ca.File, "", "", "of our own that an authority"},
+				{"a stranger's certificate", addr, ca.File, strangerCert, strangerKey, "of our own that an authority"},
 				{"the wrong authority", addr, stranger.File, cert, key, "authority"},
 				{"a server with an expired certificate", addrExpired, ca.File, cert, key, "correct the clock"},
 			} {

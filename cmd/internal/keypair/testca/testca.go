@@ -89,7 +89,9 @@ func (ca *CA) Write(t testing.TB, cert, key, name string, valid time.Duration) {
 }
 
 // Server returns the configuration of a server on 127.0.0.1 that wants a client's
-// certificate of this authority.
+// certificate of this authority. It speaks TLS 1.2, in which the client waits for the
+// verdict on its certificate. In TLS 1.3 the client may write first, and its write may
+// fail before it reads the verdict.
 func (ca *CA) Server(t testing.TB) *tls.Config {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(ca.Files(t, "server", Valid))
@@ -98,7 +100,10 @@ func (ca *CA) Server(t testing.TB) *tls.Config {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
-	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+	return &tls.Config{
+		Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12,
+	}
 }
 
 func sign(t testing.TB, template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
