@@ -18,7 +18,7 @@ import (
 // is dropped without Close, so it must hold nothing but memory.
 type Handler interface {
 	// Position returns the offset to read next, or false without a state: then the
-	// partition is read from its beginning. It is called once, first.
+	// partition is read from offset 0. It is called once, first.
 	//
 	// Handle and Idle call confirm before they save. It returns nil if all records that
 	// were handed over are of one log, and ErrReplaced if the topic was created again
@@ -50,7 +50,12 @@ type ConsumerConfig struct {
 	Topic string
 	Group string
 
-	AcceptGap    bool          // go on after records lost to retention, instead of ErrGap
+	AcceptGap bool // go on after records lost to retention, instead of ErrGap
+
+	// AcceptLostBeginning: a handler without a position reads what retention has left,
+	// instead of ErrNoBeginning.
+	AcceptLostBeginning bool
+
 	MaxBatch     int           // most records in one Handle; default 128
 	PollInterval time.Duration // quiet time before Idle; default 1 s
 
@@ -123,7 +128,7 @@ func (c *Consumer) Active() bool { return c.active.Load() != 0 }
 // For each assigned partition it calls open, with a context that ends with the
 // assignment, and drives the handler. It waits through broker restarts, for
 // Config.MaxOutage. It ends early, after closing the other handlers, with an error of
-// open or of a handler that does not wrap ErrReload, and with ErrGap, ErrBehind,
+// open or of a handler that does not wrap ErrReload, and with ErrGap, ErrNoBeginning, ErrBehind,
 // ErrReplaced, ErrUnknownTopic, ErrOutage, ErrAuth or ErrTLS.
 //
 // If handlers fail after ctx has ended, for instance in their last save, Run returns

@@ -40,6 +40,12 @@ var (
 	// with an empty state, or go on without them (ConsumerConfig.AcceptGap).
 	ErrGap = errors.New("records lost to retention")
 
+	// ErrNoBeginning: the handler has no position, and retention deleted the log's
+	// beginning. A new handler on an old log and a handler that lost its state look the
+	// same. Restore the state, or read what is left
+	// (ConsumerConfig.AcceptLostBeginning).
+	ErrNoBeginning = errors.New("no state, and the log's beginning is lost to retention")
+
 	// ErrBehind: the log ends before the handler's position, so it is another log: the
 	// topic was created again, the broker lost records, or it is another cluster's.
 	ErrBehind = errors.New("log ends before the position")

@@ -13,7 +13,7 @@ import (
 type placement uint8
 
 const (
-	unplaced    placement = iota // there is no position: begin at first
+	unplaced    placement = iota // there is no position
 	beforeFirst                  // at first or below: the record before it is not in the log
 	within                       // the record before it is in the log
 	beyondEnd                    // above end
@@ -33,7 +33,7 @@ func place(next int64, ok bool, first, end int64) placement {
 
 // locate sets r.next to the offset at which to begin:
 //
-//	unplaced    -> first
+//	unplaced    -> 0, or first if a lost beginning is accepted, else ErrNoBeginning
 //	beforeFirst -> the position, or first after an accepted gap, else ErrGap
 //	within      -> the position if the handler Follows, else ErrReplaced
 //	beyondEnd   -> asked again during the grace period, then ErrBehind
@@ -56,9 +56,13 @@ func (r *partitionReader) locate(ctx context.Context) error {
 		switch at {
 		case unplaced:
 			r.next = first
-			if first > 0 { // a new state on an old topic, or a lost state: they look the same
+			switch {
+			case first > 0 && !r.cfg.AcceptLostBeginning:
+				return fmt.Errorf("%w: the log begins at offset %d; if there was a model, restore its Redis from a backup; to begin a new model with what is left, start once with --accept-lost-beginning",
+					ErrNoBeginning, first)
+			case first > 0:
 				log.Warn("kafka: reading from what is left of the log: retention has taken its beginning")
-			} else {
+			default:
 				log.Info("kafka: reading from the beginning")
 			}
 			return nil

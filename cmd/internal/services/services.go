@@ -132,7 +132,10 @@ func (s *Set) Runner() *background.Runner {
 // go, and what runs slow work.
 func (s *Set) LearnerConfig(f settings.Learner, cfg kafka.Config, group string) learner.Config {
 	return learner.Config{
-		Consumer:  kafka.ConsumerConfig{Config: cfg, Topic: s.Topic(), Group: group, AcceptGap: f.AcceptGap},
+		Consumer: kafka.ConsumerConfig{
+			Config: cfg, Topic: s.Topic(), Group: group,
+			AcceptGap: f.AcceptGap, AcceptLostBeginning: f.AcceptLostBeginning,
+		},
 		Name:      s.model,
 		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig,
 		Metrics: learner.NewMetrics(s.Registry), Log: s.log,

@@ -96,6 +96,8 @@ type Learner struct {
 	SaveEvery   time.Duration `help:"Save what was learnt at least this often." default:"3s" placeholder:"D"`
 	AdoptConfig bool          `help:"Continue a model that was made with other settings."`
 	AcceptGap   bool          `help:"Continue even if records not yet learnt are deleted."`
+
+	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." hidden:""`
 }
 
 // Check reports every flag outside its range.
