@@ -6,8 +6,8 @@
 --   stale offset O      the head is further in the log: its next offset is O
 --   missing I…          chunks that Redis lacks, by their place among names, from 0
 --
--- Its cost is in the chunks of the new version and of those trimmed, and in the
--- number of versions kept, never in the bytes of a model. Offsets are compared
+-- Its cost is in the chunks of the versions kept and trimmed, never in the bytes of a
+-- model. Offsets are compared
 -- as decimal strings, because Lua's numbers are exact only below 2^53.
 
 local epochKey, headKey, servedKey, pinnedKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -28,18 +28,10 @@ end
 local function versionKey(v) return prefix .. 'version:' .. v end
 local function chunkKey(name) return prefix .. 'chunk:' .. name end
 
--- trim takes a version out of the list. Its chunks that no other version names,
--- and its manifest, stay for the grace, because somebody may be reading them.
-local function trim(v)
-  local list = redis.call('HGET', versionKey(v), 'chunks')
-  for name in string.gmatch(list or '', '%x+') do
-    if redis.call('HINCRBY', refsKey, name, -1) <= 0 then
-      redis.call('HDEL', refsKey, name)
-      redis.call('PEXPIRE', chunkKey(name), grace)
-    end
-  end
-  redis.call('PEXPIRE', versionKey(v), grace)
-  redis.call('ZREM', versionsKey, v)
+-- number returns a counter's or version's value, 0 for what is none.
+local function number(text)
+  if type(text) ~= 'string' or not string.match(text, '^%d+$') or #text > 15 then return 0 end
+  return tonumber(text)
 end
 
 local current = redis.call('GET', epochKey)
@@ -59,43 +51,68 @@ for i = names, #ARGV do
   end
 end
 if #missing > 1 then return missing end
-if at[2] == identity then
-  -- A chunk that had been lost and was uploaded again is to expire, like all that
-  -- no commit has made permanent. The list of partitions may have been lost as well.
-  for i = names, #ARGV do redis.call('PERSIST', chunkKey(ARGV[i])) end
-  redis.call('SADD', partitionsKey, partition)
-  return {'saved', head}
-end
 
--- From here on nothing can fail but Redis itself. The head comes after what it
--- names, so that even a script cut short leaves a whole version behind it.
-local version = tostring(redis.call('INCR', lastKey))
+-- What is written below does not rely on what Redis holds: any of these keys may have
+-- been lost or set back. A version's number is above all that are known. From here on
+-- nothing can fail but Redis itself. The head comes after what it names, so that even a
+-- script cut short leaves a whole version behind it.
+local pinned = redis.call('GET', pinnedKey)
+local newest = redis.call('ZREVRANGE', versionsKey, 0, 0)[1]
+local version = head
+if at[2] ~= identity then
+  version = math.max(number(redis.call('GET', lastKey)), number(head), number(newest), number(pinned)) + 1
+  version = string.format('%.0f', version)
+end
 local list = {}
 for i = names, #ARGV do
   redis.call('PERSIST', chunkKey(ARGV[i]))
-  redis.call('HINCRBY', refsKey, ARGV[i], 1)
   list[#list + 1] = ARGV[i]
 end
-redis.call('HSET', versionKey(version), 'manifest', manifest, 'identity', identity, 'epoch', epoch,
-  'next', nextOffset, 'events', events, 'sha256', sha256, 'day', day, 'chunks', table.concat(list, ' '))
+if at[2] ~= identity then redis.call('DEL', versionKey(version)) end
+redis.call('HSET', versionKey(version), 'identity', identity, 'epoch', epoch, 'next', nextOffset, 'events', events,
+  'sha256', sha256, 'chunks', table.concat(list, ' '))
+if at[2] ~= identity or redis.call('HEXISTS', versionKey(version), 'manifest') == 0 then
+  redis.call('HSET', versionKey(version), 'manifest', manifest, 'day', day)
+end
+redis.call('PERSIST', versionKey(version))
 redis.call('ZADD', versionsKey, version, version)
+redis.call('SET', lastKey, string.format('%.0f', math.max(number(redis.call('GET', lastKey)), number(version))))
 redis.call('SET', headKey, version)
-local pinned = redis.call('GET', pinnedKey)
-if not pinned then redis.call('SET', servedKey, version) end
+if pinned and redis.call('EXISTS', versionKey(pinned)) == 0 then -- it is gone: serve the head
+  redis.call('DEL', pinnedKey)
+  pinned = false
+end
+redis.call('SET', servedKey, pinned or version)
 redis.call('SADD', partitionsKey, partition)
-
-if head and head == distrusted and head ~= pinned then trim(head) end
+redis.call('DEL', refsKey) -- earlier programs counted references there
 
 -- The last versions stay, of the older ones the first of each day, and the
 -- pinned one. Walking up from the oldest makes the first of a day the same one
 -- every time.
+local trimmed = {}
+if head and head == distrusted and head ~= pinned and head ~= version then trimmed[1] = head end
 local dayTaken = {}
 for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -tonumber(keep) - 1)) do
   local d = redis.call('HGET', versionKey(v), 'day')
   if d and not dayTaken[d] and tonumber(d) > tonumber(day) - tonumber(daily) then
     dayTaken[d] = true
-  elseif v ~= pinned then
-    trim(v)
+  elseif v ~= pinned and v ~= version then
+    trimmed[#trimmed + 1] = v
   end
+end
+if #trimmed == 0 then return {'saved', version} end
+
+-- The chunks of a trimmed version that no kept one names, and its manifest, stay for
+-- the grace, because somebody may be reading them.
+for _, v in ipairs(trimmed) do redis.call('ZREM', versionsKey, v) end
+local used = {}
+for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -1)) do
+  for name in string.gmatch(redis.call('HGET', versionKey(v), 'chunks') or '', '%x+') do used[name] = true end
+end
+for _, v in ipairs(trimmed) do
+  for name in string.gmatch(redis.call('HGET', versionKey(v), 'chunks') or '', '%x+') do
+    if not used[name] then redis.call('PEXPIRE', chunkKey(name), grace) end
+  end
+  redis.call('PEXPIRE', versionKey(v), grace)
 end
 return {'saved', version}

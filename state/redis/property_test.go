@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,16 +72,6 @@ func checkInvariants(t fataler, srv server) {
 		if ttl := srv.plain.PTTL(ctx, prefix+"version:"+version).Val(); ttl >= 0 {
 			t.Fatalf("kept version %s expires in %v", version, ttl)
 		}
-	}
-
-	refs := map[string]int{}
-	for name, count := range srv.plain.HGetAll(ctx, prefix+"refs").Val() {
-		n, err := strconv.Atoi(count)
-		must(err)
-		refs[name] = n
-	}
-	if !maps.Equal(named, refs) {
-		t.Fatalf("versions name the chunks %v, references are %v", named, refs)
 	}
 
 	permanent := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,13 +77,17 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 			s.trust(partition, m.Chunks, 0)
 			return strconv.ParseInt(reply[1], 10, 64)
 		case "stale":
-			if epoch, err := strconv.ParseInt(reply[2], 10, 64); reply[1] == "epoch" && err == nil && epoch < c.Epoch {
-				return 0, fmt.Errorf("%s: %w: %w: the epoch is %d, this writer took it with %d: take the partition again",
-					doing, state.ErrStale, state.ErrLost, epoch, c.Epoch)
+			if epoch, err := strconv.ParseInt(reply[2], 10, 64); reply[1] == "epoch" && (err != nil || epoch < c.Epoch) {
+				return 0, fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer took it with %d: take the partition again",
+					doing, state.ErrStale, state.ErrLost, reply[2], c.Epoch)
 			}
 			if reply[1] == "epoch" {
 				return 0, fmt.Errorf("%s: %w: the epoch is %s, this writer took it with %d: reload or stop",
 					doing, state.ErrStale, reply[2], c.Epoch)
+			}
+			if head, ok := s.falseOffset(ctx, partition, c.Position.Next); ok {
+				args[distrusted] = strconv.FormatInt(head, 10)
+				continue
 			}
 			return 0, fmt.Errorf("%s: %w: the head's next offset is %s, this one's %d: reload",
 				doing, state.ErrStale, reply[2], c.Position.Next)
@@ -97,6 +102,30 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	}
 	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: set its maxmemory-policy "+
 		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
+}
+
+// distrusted is the place of the distrusted head among the script's arguments.
+const distrusted = 12
+
+// falseOffset reports whether the head does not come further than next, although its
+// field next says so: the manifest, which has a hash, says something else. It returns
+// the head.
+func (s *Store) falseOffset(ctx context.Context, partition int, next int64) (head int64, ok bool) {
+	head, err := s.pointer(ctx, partition, state.Head)
+	if err != nil {
+		return 0, false
+	}
+	b, err := s.client.HGet(ctx, s.versionKey(partition, head), "manifest").Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, false
+	}
+	var m state.Manifest
+	if err := m.UnmarshalBinary(b); err != nil && !errors.Is(err, state.ErrCorrupt) || err == nil && m.Position.Next > next {
+		return 0, false
+	}
+	s.cfg.Log.Warn("the head in redis names an offset that its manifest does not have: replacing it",
+		"model", s.cfg.Model, "partition", partition, "version", head)
+	return head, true
 }
 
 func (s *Store) commitKeys(partition int) []string {

@@ -19,7 +19,6 @@
 //	version:<n>      hash: manifest (see [state.Manifest]) and, for the script and for people,
 //	                 epoch, next, events, sha256, day, identity and the names of the chunks
 //	chunk:<sha256>   up to 1 MiB of a model's bytes
-//	refs             hash: how many kept versions name a chunk
 //
 // and hamlet:{<model>}:0:partitions is the set of partitions with a checkpoint.
 //
@@ -27,6 +26,26 @@
 // checks epoch and offset, makes the chunks permanent and moves the head. The chunks
 // of a writer that dies in between expire. A chunk that no kept version names expires
 // after a grace, so that a reader can still fetch what its manifest lists.
+//
+// # Lost keys
+//
+// Any key may be lost or set back: by eviction, by a fail-over, by hand. A save relies
+// on none. It gives its version a number above all that Redis knows, writes the list of
+// partitions and all pointers again, and finds the chunks in use in the kept versions.
+// Saving the head again restores all of that, and lost chunks, so a learner on a quiet
+// stream saves the head from time to time. The field next of a version is only a copy:
+// where it refuses a save, the manifest decides.
+//
+// Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
+// and Take sets it above what Redis holds, above the head's, and above any that this
+// store took. Kafka gives the partition to one learner, and the newer one takes last.
+//   - Redis is whole: the older one's epoch is smaller, and its saves are refused.
+//   - The epoch was set back to e: a writer above e gets ErrLost and takes again, above
+//     its own. One that once took e may save until then, but not below the head's
+//     offset; the owner's next save is above it, or reloads. Both have read one log, and
+//     a model is a function of its log, so neither loses what the other has learnt.
+//   - Epoch and head are both lost: the writer with the larger offset keeps its model;
+//     the other one reloads it.
 //
 // # Invariants
 //
@@ -92,7 +111,8 @@ type partitionCache struct {
 	// Redis matched their names. Only trust sets it.
 	trusted map[chunkName]bool
 	saves   int   // since all chunks were compared; below compareEvery
-	corrupt int64 // the head that Load found corrupt and no save has replaced yet; 0: none
+	corrupt int64 // the head that Load or Save found corrupt and no save has replaced yet; 0: none
+	epoch   int64 // the largest that this store took; it never takes a smaller one
 }
 
 // cache returns what is known of a partition. The caller holds mu.
@@ -173,9 +193,32 @@ func (s *Store) Ping(ctx context.Context) error {
 // into the checkpoints that it saves. The previous writer gets [state.ErrStale] from
 // then on.
 func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error) {
-	epoch, err = s.client.Incr(ctx, s.key(partition, "epoch")).Result()
-	return epoch, s.explain(s.doing("take", partition), err)
+	s.mu.Lock()
+	above := s.cache(partition).epoch
+	s.mu.Unlock()
+	epoch, err = takeEpoch.Run(ctx, s.client, []string{s.key(partition, "epoch"), s.key(partition, "head")},
+		s.key(partition, "version:"), above).Int64()
+	if err != nil {
+		return 0, s.explain(s.doing("take", partition), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache(partition).epoch = max(s.cache(partition).epoch, epoch)
+	return epoch, nil
 }
+
+// takeEpoch raises the epoch above its own value, the head's, and one that the caller has
+// seen: Redis may have lost the last increments in a fail-over.
+var takeEpoch = redis.NewScript(`
+local function number(text)
+  if type(text) ~= 'string' or not string.match(text, '^%d+$') or #text > 15 then return 0 end
+  return tonumber(text)
+end
+local head = redis.call('GET', KEYS[2])
+local saved = head and redis.call('HGET', ARGV[1] .. head, 'epoch')
+local epoch = math.max(number(redis.call('GET', KEYS[1])), number(saved), number(ARGV[2])) + 1
+redis.call('SET', KEYS[1], string.format('%.0f', epoch))
+return epoch`)
 
 // Heading describes what a pointer names, by a GET and an HMGET. Before the first
 // save the error wraps [state.ErrNone].

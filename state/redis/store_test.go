@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -130,22 +129,7 @@ func TestSaveAgain(t *testing.T) {
 		if third := save(t, s, other); third == first {
 			t.Error("the same position under another configuration was taken for the same save")
 		}
-		// Equal chunks are shared and counted once for a version.
-		want := map[string]int{}
-		for _, c := range mustSplit(checkpoint(epoch, 10, "a")) {
-			want[fmt.Sprintf("%x", c.Name)] = 2
-		}
-		got := map[string]int{}
-		for name, count := range srv.plain.HGetAll(t.Context(), s.key(0, "refs")).Val() {
-			n, err := strconv.Atoi(count)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[name] = n
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("references (-want +got):\n%s", diff)
-		}
+		checkInvariants(t, srv)
 	})
 }
 

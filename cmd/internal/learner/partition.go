@@ -39,10 +39,9 @@ type partitionModel struct {
 	// For saving.go. unsaved: model differs from the copy that was taken last, or that
 	// copy was not saved, or the store lost it.
 	unsaved      bool
-	running      *saving   // the save or check that has not been settled; nil: none
+	running      *saving   // the save that has not been settled; nil: none
 	saveBytes    []byte    // the copy; running reads it
 	lastSave     time.Time // when the last save began; before it, of the first batch
-	lastCheck    time.Time // of the last check that the store holds what was saved
 	sinceCopy    time.Time // when the first record after the last copy was applied; zero: none was
 	unsavedSince time.Time // when the first record after the last save was applied; zero: none was
 	failing      bool      // the last save failed, which was logged

@@ -7,23 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"hamlet/state"
 	"hamlet/stream/kafka"
 )
 
-// checkEvery is how many times SaveEvery passes between two checks that the store
-// still holds what was saved.
+// checkEvery is how many times SaveEvery passes on a quiet stream until the model is
+// saved again. A store that holds it writes nothing; one that lost something gets it
+// back. Without that scorers could lack the model until the next event, for days.
 const checkEvery = 10
 
 // quietWait is how long a turn without records waits for the running save, so that
 // Status soon shows what is saved. A record that comes meanwhile waits as long.
 const quietWait = 200 * time.Millisecond
 
-// A saving is one save, or one check that the store holds what was saved. It runs in a
-// goroutine of its own beside learning, from a copy of the model. A partition has at
+// A saving is one save. It runs in a goroutine of its own beside learning, from a copy
+// of the model. A partition has at
 // most one. The copy is the partition's saveBytes: one encoded model, whose memory the
 // next save uses again. Taking it stops learning for 15 ms at the default 28 MiB
 // (BenchmarkCopy, 2026-11-22); hashing and writing it does not.
@@ -43,13 +43,12 @@ type saving struct {
 	partition int
 	cancel    context.CancelFunc
 	begun     time.Time
-	last      int64             // a check: the version that was saved last
-	copied    *state.Checkpoint // a save: what to write; nil: a check
+	copied    *state.Checkpoint // what to write
+	again     bool              // it was saved before
 
 	// The result. Its goroutine writes it before done is closed; others read it after.
 	done    chan struct{}
 	epoch   int64 // the last that was taken
-	lost    bool  // a check: the store does not hold version last
 	version int64
 	sha256  [sha256.Size]byte
 	took    time.Duration
@@ -87,9 +86,11 @@ func (p *partitionModel) saveIfDue(ctx context.Context, quiet bool) error {
 		if err := p.startSave(ctx); err != nil {
 			return err
 		}
-	case !p.unsaved && p.status.Version != 0 && now.Sub(p.lastCheck) >= checkEvery*p.l.cfg.SaveEvery:
-		p.lastCheck = now
-		p.start(ctx, &saving{last: p.status.Version})
+	case !p.unsaved && p.status.Version != 0 && now.Sub(p.lastSave) >= checkEvery*p.l.cfg.SaveEvery:
+		if err := p.startSave(ctx); err != nil {
+			return err
+		}
+		p.running.again = true
 	}
 	if quiet {
 		return p.settle(ctx, quiet)
@@ -175,12 +176,12 @@ func (p *partitionModel) takeIn() error {
 	s := p.running
 	p.running, p.epoch = nil, s.epoch
 	switch {
-	case s.copied == nil:
-		p.unsaved = p.unsaved || s.lost
-		return nil
 	case s.err != nil:
 		p.unsaved = true
 		return s.err
+	}
+	if s.again && s.version != p.status.Version {
+		p.log.Warn("the state had lost what was saved: it was saved again", "version_before", p.status.Version, "version", s.version)
 	}
 	p.noteSaved(s.copied, s.version, s.sha256)
 	p.unsavedSince = p.sinceCopy
@@ -250,37 +251,9 @@ func (p *partitionModel) saveAtEnd(ctx context.Context) error {
 }
 
 func (s *saving) run(ctx context.Context) {
-	if s.copied == nil {
-		s.lost = s.check(ctx)
-		return
-	}
 	s.sha256 = s.copied.ModelSHA256()
 	s.version, s.err = s.saveOrRetake(ctx)
 	s.took = time.Since(s.begun)
-}
-
-// check reports whether the store has lost what was saved last, and anything later. A
-// store may have been emptied or set back. Without a check scorers would lack the model
-// until the next event, perhaps for days.
-func (s *saving) check(ctx context.Context) (lost bool) {
-	head, err := s.store.Heading(ctx, s.partition, state.Head)
-	switch {
-	case errors.Is(err, state.ErrNone):
-		s.log.Warn("the state has lost the model: saving it again", "version", s.last)
-		return true
-	case err != nil: // the next save reports it
-		return false
-	case head.Version < s.last:
-		s.log.Warn("the state has been set back: saving again", "version", s.last, "found", head.Version)
-		return true
-	}
-	// A scorer serves only partitions that are listed.
-	listed, err := s.store.Partitions(ctx)
-	if err != nil || slices.Contains(listed, s.partition) {
-		return false
-	}
-	s.log.Warn("the state does not list the partition any more: saving again", "version", s.last)
-	return true
 }
 
 // saveOrRetake saves. If the store lost its data, the model in memory may be all

@@ -3,6 +3,7 @@ package learner
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -138,8 +139,8 @@ func TestLostStateCostsNoModel(t *testing.T) {
 	}
 }
 
-// taught returns partition 0's model after it has learnt and saved n texts. It checks
-// or saves at every turn.
+// taught returns partition 0's model after it has learnt and saved n texts. It saves
+// at every turn.
 func (r *rig) taught(cfg Config, n int) *partitionModel {
 	r.t.Helper()
 	cfg.SaveEvery = time.Nanosecond
@@ -242,9 +243,9 @@ func (s *asked) Save(ctx context.Context, partition int, checkpoint *state.Check
 	return s.Store.Save(ctx, partition, checkpoint)
 }
 
-// A check that finds a loss is followed by the save that repairs it. Neither has a
-// deadline of the turn that starts it: the store's own limits follow its speed.
-func TestACheckIsFollowedByItsSave(t *testing.T) {
+// A quiet learner saves again what the store lost. No request has a deadline of the turn
+// that starts it: the store's own limits follow its speed.
+func TestAQuietLearnerSavesAgain(t *testing.T) {
 	r := newRig(t, 1)
 	cfg := r.config("g")
 	store := &asked{Store: r.store}
@@ -254,8 +255,8 @@ func TestACheckIsFollowedByItsSave(t *testing.T) {
 		lose string // what Redis loses
 		asks []string
 	}{
-		{"*", []string{"heading", "save", "take", "heading", "save"}},
-		{"hamlet:{default}:0:partitions", []string{"heading", "partitions", "save"}},
+		{"*", []string{"save", "take", "heading", "save"}},
+		{"hamlet:{default}:0:partitions", []string{"save"}},
 	} {
 		store.calls, store.deadlines = nil, 0
 		r.lose(c.lose)
@@ -297,5 +298,100 @@ func settled(t *testing.T, p *partitionModel) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not saved: the status is %+v", p.status)
 		}
+	}
+}
+
+// Whatever key of the bookkeeping is lost, set back or damaged, the live learner heals
+// it on a quiet stream: the same bytes are loaded, by pointer and by a scorer's way.
+func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
+	const prefix = "hamlet:{default}:0:"
+	for name, damage := range map[string]func(ctx context.Context, c *goredis.Client, p *partitionModel) error{
+		"refs deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Del(ctx, prefix+"refs").Err()
+		},
+		"last set back": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"last", 0, 0).Err()
+		},
+		"last is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"last", "?", 0).Err()
+		},
+		"next raised": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.HSet(ctx, fmt.Sprint(prefix, "version:", p.status.Version), "next", 99999).Err()
+		},
+		"next is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.HSet(ctx, fmt.Sprint(prefix, "version:", p.status.Version), "next", "?????").Err()
+		},
+		"served is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"served", "?", 0).Err()
+		},
+		"head is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"head", "?", 0).Err()
+		},
+		"head set back": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"head", 1, 0).Err()
+		},
+		"pinned is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.MSet(ctx, prefix+"pinned", "?", prefix+"served", "?").Err()
+		},
+		"epoch set back": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"epoch", 0, 0).Err()
+		},
+		"epoch is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"epoch", "?", 0).Err()
+		},
+		"versions deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Del(ctx, prefix+"versions").Err()
+		},
+		"version deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Del(ctx, fmt.Sprint(prefix, "version:", p.status.Version)).Err()
+		},
+		"a chunk evicted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			keys, err := c.Keys(ctx, prefix+"chunk:*").Result()
+			if err != nil {
+				return err
+			}
+			return c.Del(ctx, keys[0]).Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, 1)
+			p := r.taught(r.config("g"), 20)
+			client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
+			defer client.Close()
+			ctx := t.Context()
+			if err := damage(ctx, client, p); err != nil {
+				t.Fatal(err)
+			}
+			want, epoch := sum(t, p.model), p.epoch
+			// The first turn may settle a save from before the damage.
+			for range 3 {
+				if err := p.Idle(ctx); err != nil {
+					t.Fatalf("on a quiet stream: %v", err)
+				}
+				awaitRunning(t, p)
+			}
+			settled(t, p)
+			fresh, err := redis.New(redis.Config{Addr: r.options.Addr, Model: "default"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fresh.Close()
+			for _, which := range []state.Pointer{state.Head, state.Served} {
+				c, version, err := fresh.Load(ctx, 0, which)
+				if err != nil || c.ModelSHA256() != want || version != p.status.Version {
+					t.Errorf("%v is version %d, %v, want version %d with the model's bytes", which, version, err, p.status.Version)
+				}
+				if h, err := fresh.Heading(ctx, 0, which); err != nil || h.Next != 20 || h.Version != version {
+					t.Errorf("%v: heading %+v, %v", which, h, err)
+				}
+			}
+			if p.epoch < epoch {
+				t.Errorf("the epoch fell from %d to %d", epoch, p.epoch)
+			}
+			if next, err := fresh.Take(ctx, 0); err != nil || next <= p.epoch {
+				t.Errorf("the next learner takes epoch %d, %v; this one has %d", next, err, p.epoch)
+			}
+		})
 	}
 }
