@@ -101,6 +101,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		}
 		c.servers.add(s, r)
 		c.servers.snapshot = r.Snapshot
+		c.RedisEvicts = true // it evicts nothing, and does not say so
 		c.Redis = settings.EmbeddedRedis(r.Addr(), passwords.Redis, c.Redis.RedisDB)
 		access.Redis = credentials.Login{Addr: r.Addr(), Password: passwords.Redis}
 		own += "  redis  " + r.Addr() + "\n"

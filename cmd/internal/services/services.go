@@ -80,7 +80,8 @@ func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.To
 	return cfg, producer, nil
 }
 
-// OpenRedis returns the store of the model's checkpoints, once Redis has answered.
+// OpenRedis returns the store of the model's checkpoints, once Redis has answered. With
+// versions, which only writers have, it refuses a Redis that may evict the model.
 func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings.Versions) (*redis.Store, error) {
 	cfg, err := f.Config(s.model, s.log)
 	if err != nil {
@@ -93,7 +94,13 @@ func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings
 		return nil, err
 	}
 	s.OnClose(func() { store.Close() })
-	return store, store.Ping(ctx)
+	if err := store.Ping(ctx); err != nil {
+		return store, err
+	}
+	if versions == (settings.Versions{}) || versions.RedisEvicts { // it only reads, or was told
+		return store, nil
+	}
+	return store, store.CheckPolicy(ctx)
 }
 
 // OpenNATS connects to NATS.

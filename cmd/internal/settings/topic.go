@@ -69,10 +69,12 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 	return nil
 }
 
-// Versions are the flags for how many versions of a model Redis keeps.
+// Versions are the flags for how Redis keeps a model.
 type Versions struct {
 	KeepVersions int `help:"Keep the newest N versions of the model." default:"3" placeholder:"N" group:"Redis"`
 	KeepDaily    int `help:"Also keep one version a day for N days." default:"30" placeholder:"N" group:"Redis"`
+
+	RedisEvicts bool `help:"Accept a Redis that may evict the model (maxmemory-policy allkeys-*)." group:"Redis" rare:"up"`
 }
 
 // maxVersions is far more than a Redis holds of models of megabytes.
@@ -97,7 +99,7 @@ type Learner struct {
 	AdoptConfig bool          `help:"Continue a model that was made with other settings."`
 	AcceptGap   bool          `help:"Continue even if records not yet learnt are deleted."`
 
-	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." hidden:""`
+	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
 }
 
 // Check reports every flag outside its range.
