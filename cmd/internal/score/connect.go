@@ -28,12 +28,16 @@ func connect(ctx context.Context, cfg nats.Config, timeout time.Duration) (*nats
 		if err == nil || !errors.Is(err, natsgo.ErrAuthorization) || !settings.Anonymous(known) {
 			return conn, err
 		}
+		refused := fmt.Errorf("%w. The `hamlet up` of another user? Then that user's `hamlet env` prints a name and password", err)
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%w. The `hamlet up` of another user? Then that user's `hamlet env` prints a name and password", err)
+			return nil, refused
 		}
 		select {
 		case <-time.After(passwordPoll):
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return nil, refused // not that the time is up: the wait was for this
+			}
 			return nil, ctx.Err()
 		}
 	}
