@@ -226,8 +226,19 @@ func TestIntrude(t *testing.T) {
 		t.Skip("this is for a process of TestUpTakesOnlyItsUser")
 	}
 	fmt.Printf("as user %d: %q\n", os.Geteuid(), i.succeeds())
-	_, err := (&runningUp{NATS: i.NATS}).score(t, "--timeout=100ms")
+	_, err := (&runningUp{NATS: i.NATS}).score(t, "--timeout=30s") // it waits two seconds for a password, however long the timeout is
 	fmt.Println("score:", err)
+}
+
+// temporary is the directory for temporary files outside ownFolders.
+var temporary = os.TempDir()
+
+// ownFolders keeps a test apart from every other `hamlet up` on this machine, which other
+// tests and the user may run.
+func ownFolders(t *testing.T) {
+	t.Helper()
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv("TMPDIR", t.TempDir())
 }
 
 // otherUser is nobody on most systems; it has no files.
@@ -238,7 +249,7 @@ func intrudeAsAnotherUser(t *testing.T, i intrusion) (said string) {
 	t.Helper()
 	// The other user may enter neither the directory of the test's program nor
 	// t.TempDir.
-	dir, err := os.MkdirTemp("", "hamlet-test-")
+	dir, err := os.MkdirTemp(temporary, "hamlet-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +290,7 @@ func intrudeAsAnotherUser(t *testing.T, i intrusion) (said string) {
 // no, a wrong or the lesser password, read no mail, write no label, wipe nothing and
 // answer nothing. The user's own programs need no flag.
 func TestUpTakesOnlyItsUser(t *testing.T) {
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	ownFolders(t)
 	data := t.TempDir()
 	u := startUp(t, "--data", data)
 	other := startUp(t) // in memory, with passwords of its own
@@ -368,7 +379,7 @@ func TestUpTakesOnlyItsUser(t *testing.T) {
 // With --open everything is possible to everybody, and up says so. This is also the
 // test of the intruder above.
 func TestOpenUp(t *testing.T) {
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	ownFolders(t)
 	u := startUp(t, "--open")
 	if p, err := u.score(t); err != nil || p < .5 {
 		t.Errorf("score: %v, %v", p, err)
@@ -388,7 +399,7 @@ func TestOpenUp(t *testing.T) {
 
 // env prints what each kind of client reads, with the user that suits it.
 func TestEnv(t *testing.T) {
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	ownFolders(t)
 	env := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		err := run(t.Context(), append([]string{"env"}, args...), cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard})

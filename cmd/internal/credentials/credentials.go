@@ -11,10 +11,10 @@
 //
 //	login, ok := credentials.Find("127.0.0.1:9092", func(a credentials.Access) credentials.Login { return a.Kafka })   // the others
 //
-// The runtime folder is $XDG_RUNTIME_DIR/hamlet, /run/user/UID/hamlet or, below the
-// directory for temporary files, hamlet-UID: the first that can be used is written, all
-// are read, since a job of cron or of a mail server lacks the variable. A folder that is
-// a link, belongs to another user or can be read by one is not used.
+// The runtime folder is $XDG_RUNTIME_DIR/hamlet. A job of cron or of a mail server lacks
+// the variable: it takes its usual value, /run/user/UID. Where that folder cannot be used
+// it is hamlet-UID in the directory for temporary files. Both are read. A folder that is a
+// link, belongs to another user or can be read by one is not used.
 //
 // up holds a lock (flock) on its file, and a file without a lock is not read. So a
 // password is never sent to a program that listens at the address of an up that died.

@@ -79,6 +79,16 @@ func TestPasswordsThatAreRefused(t *testing.T) {
 	}
 }
 
+// ownFolders keeps a test apart from every other `hamlet up` on this machine. It returns
+// XDG_RUNTIME_DIR.
+func ownFolders(t *testing.T) string {
+	t.Helper()
+	runtime := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	t.Setenv("TMPDIR", t.TempDir())
+	return runtime
+}
+
 func announce(t *testing.T, access Access) *Announcement {
 	t.Helper()
 	a, err := Announce()
@@ -96,8 +106,7 @@ func natsOf(a Access) Login { return a.NATS }
 // Programs find the up that listens at an address, of several. They find what it set
 // last, and nothing after its end.
 func TestFindByAddress(t *testing.T) {
-	runtime := t.TempDir()
-	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	runtime := ownFolders(t)
 	first := announce(t, Access{PID: 1, NATS: Login{Addr: "127.0.0.1:4222", User: "u", Password: "before"}})
 	second := announce(t, Access{PID: 2, NATS: Login{Addr: "[::]:4223", User: "u", Password: "second"}})
 	defer second.Close()
@@ -144,7 +153,7 @@ func TestFindByAddress(t *testing.T) {
 // The password of an up that was killed goes to nobody: its address may be another
 // program's. The next start removes the file.
 func TestDeadAnnouncement(t *testing.T) {
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	ownFolders(t)
 	killed := announce(t, Access{NATS: Login{Addr: "127.0.0.1:4222", Password: "secret"}})
 	if err := killed.locked.Close(); err != nil { // as its death does
 		t.Fatal(err)
@@ -193,9 +202,7 @@ func TestFolderOfSomebodyElse(t *testing.T) {
 	}
 	for name, prepare := range prepared {
 		t.Run(name, func(t *testing.T) {
-			runtime := t.TempDir()
-			t.Setenv("XDG_RUNTIME_DIR", runtime)
-			t.Setenv("TMPDIR", t.TempDir())
+			runtime := ownFolders(t)
 			path := filepath.Join(runtime, "hamlet")
 			if err := prepare(path); err != nil {
 				t.Fatal(err)

@@ -157,17 +157,14 @@ func reaches(addr, listener string) (dial string, ok bool) {
 	return listener, ip.Equal(at) || host == "localhost" && at.IsLoopback()
 }
 
-// folders returns where the runtime folder may be, the best first.
+// folders returns where the runtime folder may be, the better place first.
 func folders() []string {
 	uid := strconv.Itoa(os.Geteuid())
-	var all []string
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		all = append(all, filepath.Join(dir, "hamlet"))
+	login := os.Getenv("XDG_RUNTIME_DIR")
+	if !filepath.IsAbs(login) {
+		login = filepath.Join("/run/user", uid)
 	}
-	if login := filepath.Join("/run/user", uid, "hamlet"); len(all) == 0 || all[0] != login {
-		all = append(all, login)
-	}
-	return append(all, filepath.Join(os.TempDir(), "hamlet-"+uid))
+	return []string{filepath.Join(login, "hamlet"), filepath.Join(os.TempDir(), "hamlet-"+uid)}
 }
 
 // openFolder opens a folder that is this user's and nobody else's.
