@@ -146,14 +146,16 @@ func (t *tally) table(seed uint64) *Table {
 	return table
 }
 
-// Err returns an error if anything was lost, wrong, not the same bytes or not survived.
+// Err returns an error if anything was lost, wrong, not the same bytes or not survived. A
+// problem is an error too where no fault explains it: a process may end long after the
+// last one.
 func (t *Table) Err() error {
 	total := &t.Total
-	if total.Lost == 0 && total.Wrong == 0 && total.Same == total.Rounds && total.Survived == total.Injected {
+	if total.Lost == 0 && total.Wrong == 0 && total.Same == total.Rounds && total.Survived == total.Injected && len(t.Problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the campaign failed: %d of %d faults survived, the same bytes after %d of %d rounds, %d lost, %d wrong",
-		total.Survived, total.Injected, total.Same, total.Rounds, total.Lost, total.Wrong)
+	return fmt.Errorf("the campaign failed: %d of %d faults survived, the same bytes after %d of %d rounds, %d lost, %d wrong, %d problems",
+		total.Survived, total.Injected, total.Same, total.Rounds, total.Lost, total.Wrong, len(t.Problems))
 }
 
 // write prints the table for people.

@@ -86,6 +86,7 @@ func TestTableErr(t *testing.T) {
 		{"other bytes", func(r *round) { r.Same = false }, true},
 		{"a process ended", func(r *round) { r.Died[f.kind()] = 1 }, true},
 		{"not settled", func(r *round) { r.Settled = false }, true},
+		{"a process ended, around no fault", func(r *round) { r.Problems = []string{"scorer ended by itself, around: "} }, true},
 	} {
 		r := goodRound(f)
 		c.spoil(r)
