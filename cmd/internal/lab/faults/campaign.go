@@ -383,7 +383,7 @@ func (c *campaign) do(ctx context.Context, f fault) (bool, error) {
 		case stop:
 			return true, c.servers.Pause(ctx, f.Target, f.Hold)
 		case setBack:
-			return true, c.servers.SetRedisBack(ctx, true)
+			return true, c.servers.SetRedisBack(ctx)
 		case empty:
 			return true, flushRedis(c.servers.redis)
 		}

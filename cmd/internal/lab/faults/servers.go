@@ -67,6 +67,11 @@ func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.It
 func (s *servers) run(ctx context.Context, args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.runLocked(ctx, args...)
+}
+
+// runLocked runs the script. The caller holds mu.
+func (s *servers) runLocked(ctx context.Context, args ...string) error {
 	// An interrupt must not leave a server half started: the script goes on to its end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scriptWithin)
 	defer cancel()
@@ -115,28 +120,50 @@ func (s *servers) Pause(ctx context.Context, name target, hold time.Duration) er
 	return resume(pid)
 }
 
-// CopyRedis copies Redis' data. What Redis wrote before the call is in the copy.
+// copyTries is how often CopyRedis begins again. Redis rewrites its files once in some
+// minutes, and takes less than a second.
+const copyTries = 200
+
+// CopyRedis copies Redis' data. What Redis wrote before the call is in the copy. Redis
+// lists its files in a manifest. If that changed meanwhile, the copy begins again: a
+// Redis with a file missing does not start.
 func (s *servers) CopyRedis() error {
-	if err := os.RemoveAll(s.redisCopy()); err != nil {
-		return err
+	for range copyTries {
+		before := s.redisManifest()
+		if err := os.RemoveAll(s.redisCopy()); err != nil {
+			return err
+		}
+		err := os.CopyFS(s.redisCopy(), os.DirFS(s.redisData()))
+		if err == nil && bytes.Equal(before, s.redisManifest()) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	err := os.CopyFS(s.redisCopy(), os.DirFS(s.redisData()))
-	if errors.Is(err, fs.ErrNotExist) { // Redis rewrites its files now
-		return nil
-	}
-	return err
+	return errors.New("redis rewrites its files all the time: they cannot be copied")
 }
 
-// SetRedisBack kills Redis and starts it with the last copy, or with nothing.
-func (s *servers) SetRedisBack(ctx context.Context, toCopy bool) error {
-	if err := s.Kill(ctx, redis); err != nil {
+// redisManifest returns Redis' list of its files, nothing if there is none.
+func (s *servers) redisManifest() []byte {
+	b, _ := os.ReadFile(filepath.Join(s.redisData(), "appendonlydir", "appendonly.aof.manifest")) // none before version 7
+	return b
+}
+
+// SetRedisBack kills Redis and starts it with the last copy. Nobody else starts it
+// between.
+func (s *servers) SetRedisBack(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.runLocked(ctx, "kill", string(redis)); err != nil {
 		return err
 	}
 	err := os.RemoveAll(s.redisData())
-	if err == nil && toCopy {
+	if err == nil {
 		err = os.CopyFS(s.redisData(), os.DirFS(s.redisCopy()))
 	}
-	return errors.Join(err, s.Start(ctx))
+	return errors.Join(err, s.runLocked(ctx, "start"))
 }
 
 func (s *servers) redisData() string { return filepath.Join(s.dir, "redis", "data") }
