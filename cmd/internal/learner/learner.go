@@ -57,8 +57,6 @@ type Store interface {
 	Take(ctx context.Context, partition int) (epoch int64, err error)
 	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
 	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
-	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
-	Partitions(ctx context.Context) ([]int, error)
 }
 
 // A Publisher writes dead letters and receipts, and returns when they are acknowledged.

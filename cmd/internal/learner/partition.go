@@ -30,6 +30,10 @@ type partitionModel struct {
 	log       *slog.Logger
 	epoch     int64 // the last that this learner took; what is saved carries it
 
+	// lost: the store lost the epoch, and no reply has given a newer one. A Take whose reply
+	// was lost may have raised it, so the next save takes the partition again first.
+	lost bool
+
 	model    *model.Model
 	position state.Position // the records that model has absorbed
 	known    bool           // position is from a checkpoint or a record, not the log's beginning

@@ -49,6 +49,7 @@ type saving struct {
 	// The result. Its goroutine writes it before done is closed; others read it after.
 	done    chan struct{}
 	epoch   int64 // the last that was taken
+	lost    bool  // see partitionModel
 	version int64
 	sha256  [sha256.Size]byte
 	took    time.Duration
@@ -129,7 +130,7 @@ func (p *partitionModel) copyModel() (*state.Checkpoint, error) {
 
 func (p *partitionModel) start(ctx context.Context, s *saving) {
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
-	s.store, s.log, s.partition, s.epoch = p.l.cfg.Store, p.log, p.partition, p.epoch
+	s.store, s.log, s.partition, s.epoch, s.lost = p.l.cfg.Store, p.log, p.partition, p.epoch, p.lost
 	s.begun, s.done = time.Now(), make(chan struct{})
 	p.running = s
 	p.l.savings.Go(func() {
@@ -174,9 +175,8 @@ func (p *partitionModel) settle(ctx context.Context, quiet bool) error {
 // takeIn notes what the save that has ended did, and returns its error.
 func (p *partitionModel) takeIn() error {
 	s := p.running
-	p.running, p.epoch = nil, s.epoch
-	switch {
-	case s.err != nil:
+	p.running, p.epoch, p.lost = nil, s.epoch, s.lost
+	if s.err != nil {
 		p.unsaved = true
 		return s.err
 	}
@@ -258,29 +258,25 @@ func (s *saving) run(ctx context.Context) {
 
 // saveOrRetake saves. If the store lost its data, the model in memory may be all
 // that is left, because the log's beginning may be gone too. The partition is taken
-// again and the model saved under the new epoch, unless another learner has read
-// further since. That gives the same bytes as learning the whole log again.
+// again and the model saved under the new epoch. The store refuses that if another
+// learner has read further since. Its model has the same bytes as learning the whole log
+// again.
 func (s *saving) saveOrRetake(ctx context.Context) (version int64, err error) {
 	c := s.copied
-	version, err = s.store.Save(ctx, s.partition, c)
-	if !errors.Is(err, state.ErrLost) {
-		return version, err
+	if !s.lost {
+		version, err = s.store.Save(ctx, s.partition, c)
+		if !errors.Is(err, state.ErrLost) {
+			return version, err
+		}
+		s.lost = true
 	}
-	epoch, takeErr := s.store.Take(ctx, s.partition)
-	if takeErr != nil {
-		return 0, takeErr
-	}
-	head, headErr := s.store.Heading(ctx, s.partition, state.Head)
-	switch {
-	case errors.Is(headErr, state.ErrNone):
-	case headErr != nil:
-		return 0, headErr
-	case head.Next > c.Position.Next:
-		return 0, fmt.Errorf("%w; since then another learner has come to offset %d, this one to %d", err, head.Next, c.Position.Next)
+	epoch, err := s.store.Take(ctx, s.partition)
+	if err != nil {
+		return 0, err
 	}
 	s.log.Warn("the store has lost the partition's state: saving the model that is in memory",
 		"epoch_before", s.epoch, "epoch", epoch, "events", c.Events, "next_offset", c.Position.Next)
-	s.epoch, c.Epoch = epoch, epoch
+	s.lost, s.epoch, c.Epoch = false, epoch, epoch
 	return s.store.Save(ctx, s.partition, c)
 }
 

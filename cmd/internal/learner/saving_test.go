@@ -3,6 +3,7 @@ package learner
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -223,16 +224,6 @@ func (s *asked) note(ctx context.Context, what string) {
 	}
 }
 
-func (s *asked) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
-	s.note(ctx, "heading")
-	return s.Store.Heading(ctx, partition, which)
-}
-
-func (s *asked) Partitions(ctx context.Context) ([]int, error) {
-	s.note(ctx, "partitions")
-	return s.Store.Partitions(ctx)
-}
-
 func (s *asked) Take(ctx context.Context, partition int) (int64, error) {
 	s.note(ctx, "take")
 	return s.Store.Take(ctx, partition)
@@ -255,7 +246,7 @@ func TestAQuietLearnerSavesAgain(t *testing.T) {
 		lose string // what Redis loses
 		asks []string
 	}{
-		{"*", []string{"save", "take", "heading", "save"}},
+		{"*", []string{"save", "take", "save"}},
 		{"hamlet:{default}:0:partitions", []string{"save"}},
 	} {
 		store.calls, store.deadlines = nil, 0
@@ -272,6 +263,52 @@ func TestAQuietLearnerSavesAgain(t *testing.T) {
 			t.Errorf("without %s the store was asked for %q, %d times with a deadline; want %q and none", c.lose, store.calls, store.deadlines, c.asks)
 		}
 		settled(t, p)
+	}
+}
+
+// A mute store answers its next requests to take a partition with an error that may pass,
+// though it has done what they ask. What is set is read when no save is running.
+type mute struct {
+	*redis.Store
+	takes int // how many
+}
+
+func (s *mute) Take(ctx context.Context, partition int) (int64, error) {
+	epoch, err := s.Store.Take(ctx, partition)
+	if s.takes > 0 && err == nil {
+		s.takes--
+		return 0, state.Transient(errors.New("the reply was lost"))
+	}
+	return epoch, err
+}
+
+// A Redis that was emptied gets the model in memory, although the first replies are lost
+// and its keys are damaged again meanwhile.
+func TestLostRepliesCostNoModel(t *testing.T) {
+	r := newRig(t, 1)
+	cfg := r.config("g")
+	store := &mute{Store: r.store}
+	cfg.Store = store
+	p := r.taught(cfg, 20)
+	want := sum(t, p.model)
+	store.takes = 2
+	r.forget()
+	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
+	defer client.Close()
+	if err := client.Set(t.Context(), "hamlet:{default}:0:head", "?", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); store.takes > 0 || p.unsaved || p.running != nil; {
+		if err := p.Idle(t.Context()); err != nil {
+			t.Fatalf("with %d replies still to be lost: %v", store.takes, err)
+		}
+		awaitRunning(t, p)
+		if time.Now().After(deadline) {
+			t.Fatalf("not saved: the status is %+v", p.status)
+		}
+	}
+	if c := r.head(); c.ModelSHA256() != want || c.Position.Next != 20 || c.Epoch != p.epoch {
+		t.Errorf("the head is at %d under epoch %d, want 20 under %d, or another model", c.Position.Next, c.Epoch, p.epoch)
 	}
 }
 
