@@ -7,8 +7,8 @@
 --   missing I…          chunks that Redis lacks, by their place among names, from 0
 --
 -- Its cost is in the chunks of the versions kept and trimmed, never in the bytes of a
--- model. Offsets are compared
--- as decimal strings, because Lua's numbers are exact only below 2^53.
+-- model. Offsets are compared as decimal strings, because Lua's numbers are exact only
+-- below 2^53.
 
 local epochKey, headKey, servedKey, pinnedKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local lastKey, versionsKey, refsKey, partitionsKey = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -94,7 +94,7 @@ if head and head == distrusted and head ~= pinned and head ~= version then trimm
 local dayTaken = {}
 for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -tonumber(keep) - 1)) do
   local d = redis.call('HGET', versionKey(v), 'day')
-  if d and not dayTaken[d] and tonumber(d) > tonumber(day) - tonumber(daily) then
+  if d and not dayTaken[d] and number(d) > tonumber(day) - tonumber(daily) then
     dayTaken[d] = true
   elseif v ~= pinned and v ~= version then
     trimmed[#trimmed + 1] = v

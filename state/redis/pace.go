@@ -72,7 +72,9 @@ func (p *pace) note(n int, took time.Duration, timedOut bool) {
 	defer p.mu.Unlock()
 	switch {
 	case timedOut: // margin · n / speed is twice what it took
-		p.speed = speed * margin / 2
+		if slower := speed * margin / 2; p.speed == 0 || slower < p.speed { // a dial's limit is shorter
+			p.speed = slower
+		}
 	case p.speed == 0:
 		p.speed = speed
 	default:

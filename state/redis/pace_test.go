@@ -30,6 +30,7 @@ func TestLimitsFollowTheSpeed(t *testing.T) {
 		{mib, time.Second / 2, false, 56 * time.Second, 2}, // 2 MiB/s: 14 s, four times
 		{mib, 10 * time.Second, true, 20 * 28 * time.Second, 1},
 		{mib, 20 * time.Second, true, 40 * 28 * time.Second, 1},
+		{mib, 5 * time.Second, true, 40 * 28 * time.Second, 1}, // a dial met its own limit: nothing is known to be faster
 	} {
 		if step.n > 0 {
 			p.note(step.n, step.took, step.timedOut)

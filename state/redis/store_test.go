@@ -225,6 +225,21 @@ func TestKeepAndDaily(t *testing.T) {
 	})
 }
 
+// A damaged day of an old version is no day. It stops no save.
+func TestTrimmingADamagedDay(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, func(cfg *Config) { cfg.Keep = 1 })
+		epoch := take(t, s)
+		first := save(t, s, checkpoint(epoch, 1, "a"))
+		if err := srv.plain.HSet(t.Context(), s.versionKey(0, first), "day", "?").Err(); err != nil {
+			t.Fatal(err)
+		}
+		save(t, s, checkpoint(epoch, 2, "b"))
+		save(t, s, checkpoint(epoch, 3, "c"))
+		checkInvariants(t, srv)
+	})
+}
+
 func TestPin(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
