@@ -16,7 +16,9 @@ const (
 	// confirmEvery is how often a partition is compared with its log without a cause.
 	confirmEvery = 5 * time.Second
 
-	// confirmTimeout bounds the requests that a handler waits for before it saves.
+	// confirmTimeout bounds the wait for a broker that does not answer. The fetches that
+	// follow may carry two of the largest batches over a slow connection: each has
+	// requestTimeout.
 	confirmTimeout = time.Second
 )
 
@@ -130,9 +132,16 @@ func (r *partitionReader) confirm(ctx context.Context) error {
 	if r.last.Offset == r.confirmed.Offset {
 		return nil // nothing was handed over since
 	}
-	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
-	defer cancel()
-	err := r.compareAbsorbed(ctx)
+	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
+	_, _, err := listOffsets(asking, r.client, r.cfg.Topic, r.partition)
+	cancel()
+	if err == nil {
+		fetching, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+		defer cancel()
+		err = r.compareAbsorbed(fetching)
+	} else {
+		invalidateMetadata(r.client, err)
+	}
 	if err == nil || errors.Is(err, ErrReplaced) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // verify tells another log from the one that was absorbed, and from one that lost old
@@ -93,5 +94,49 @@ func TestConfirmWithoutABroker(t *testing.T) {
 	r.taken([]Record{{Offset: 4}, {Offset: 5}})
 	if err := r.confirm(t.Context()); !errors.Is(err, ErrUnconfirmed) || r.doubts.Load() != 1 || r.confirmed.Offset != 4 {
 		t.Errorf("got %v, %d doubts, confirmed up to %d", err, r.doubts.Load(), r.confirmed.Offset)
+	}
+}
+
+// A broker that answers, but needs longer than confirmTimeout for a fetch, as for a large
+// batch over a slow connection, does not keep a handler from saving for ever.
+func TestConfirmOverASlowConnection(t *testing.T) {
+	t.Parallel()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	cfg, err := Config{Brokers: fake.ListenAddrs()}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	producer, err := NewProducer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := []Record{{Topic: "t", Value: []byte("0")}, {Topic: "t", Value: []byte("1"), Offset: 1}}
+	if err := errors.Join(producer.Publish(t.Context(), log...), producer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	fake.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		fake.SleepControl(func() { <-time.After(confirmTimeout * 5 / 4) })
+		return nil, nil, false
+	})
+	client := cfg.client("t")
+	defer closeIdle(client)
+	r := &partitionReader{member: &member{cfg: &ConsumerConfig{Config: cfg, Topic: "t"}, client: client}}
+	r.taken(log)
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		err := r.confirm(t.Context())
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrUnconfirmed) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	if r.confirmed.Offset != 1 {
+		t.Errorf("confirmed up to offset %d, want 1", r.confirmed.Offset)
 	}
 }

@@ -23,8 +23,9 @@ type Handler interface {
 	// Handle and Idle call confirm before they save. It returns nil if all records that
 	// were handed over are of one log, and ErrReplaced if the topic was created again
 	// meanwhile: then the handler returns that error and does not save. It returns
-	// ErrUnconfirmed if the broker does not answer within a second: the handler saves
-	// later. It costs two small fetches. Before Close the consumer itself confirms.
+	// ErrUnconfirmed if the broker does not answer within a second, or fails after that:
+	// the handler saves later. It costs two fetches, of a batch each. Before Close the
+	// consumer itself confirms.
 	Position(confirm func(context.Context) error) (next int64, ok bool)
 
 	// Follows reports whether last, the log's record at next−1, is the one that the

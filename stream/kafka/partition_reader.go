@@ -102,7 +102,9 @@ func (r *partitionReader) run(ctx context.Context) (err error) {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Drain)
 	defer cancel()
-	if e := r.confirm(closing); errors.Is(e, ErrReplaced) {
+	asking, cancel := context.WithTimeout(closing, confirmTimeout) // Close needs the rest
+	defer cancel()
+	if e := r.confirm(asking); errors.Is(e, ErrReplaced) {
 		return errors.Join(err, e) // what the handler would save is partly of another log
 	}
 	if e := r.handler.Close(closing); e != nil {
