@@ -50,6 +50,10 @@ const (
 // [state.ErrStale], and [state.ErrLost] too if Redis lost the epoch. Saving the head
 // again returns its version. It restores lost chunks and the partition's place in
 // [Store.Partitions]. A zero Saved means now.
+//
+// With Config.Replicas it then waits until that many replicas have the version. If
+// fewer have it after Config.ReplicaWait the error wraps [state.ErrTransient], although
+// Redis itself holds the version and readers get it: saving again waits again.
 func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error) {
 	doing := s.doing("save", partition)
 	m, chunks := state.Split(c)
@@ -67,15 +71,24 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	if err := s.repair(ctx, partition, unique); err != nil {
 		return 0, s.explain(doing, err)
 	}
+	conn := s.client.Conn() // WAIT waits for what its own connection wrote
+	defer conn.Close()
 	for range commitTries {
-		reply, err := commit.Run(ctx, s.client, s.commitKeys(partition), args...).StringSlice()
+		reply, err := commit.Run(ctx, conn, s.commitKeys(partition), args...).StringSlice()
 		if err != nil {
 			return 0, s.explain(doing, err)
 		}
 		switch reply[0] {
 		case "saved":
 			s.trust(partition, m.Chunks, 0)
-			return strconv.ParseInt(reply[1], 10, 64)
+			version, err := strconv.ParseInt(reply[1], 10, 64)
+			if err == nil {
+				err = s.replicated(ctx, conn, doing, version)
+			}
+			if err != nil {
+				return 0, err
+			}
+			return version, nil
 		case "stale":
 			if epoch, err := strconv.ParseInt(reply[2], 10, 64); reply[1] == "epoch" && (err != nil || epoch < c.Epoch) {
 				return 0, fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer took it with %d: take the partition again",
@@ -102,6 +115,23 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	}
 	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: set its maxmemory-policy "+
 		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
+}
+
+// replicated waits until the replicas that Config asks for have what conn wrote last, and
+// with it all that Redis wrote before: the chunks of other connections.
+func (s *Store) replicated(ctx context.Context, conn *redis.Conn, doing string, version int64) error {
+	if s.cfg.Replicas == 0 {
+		return nil
+	}
+	have, err := conn.Wait(ctx, s.cfg.Replicas, s.cfg.ReplicaWait).Result()
+	if err != nil {
+		return s.explain(doing+": wait for replicas", err)
+	}
+	if have < int64(s.cfg.Replicas) {
+		return state.Transient(fmt.Errorf("%s: redis at %s holds version %d, but after %v only %d of the %d replicas that --redis-wait asks for have it: "+
+			"see to its replicas", doing, s.cfg.Addr, version, s.cfg.ReplicaWait, have, s.cfg.Replicas))
+	}
+	return nil
 }
 
 // distrusted is the place of the distrusted head among the script's arguments.

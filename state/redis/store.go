@@ -89,6 +89,9 @@ type Config struct {
 	Daily int           // number of days whose first version is kept too; default 30, negative: none
 	Grace time.Duration // how long readers may take to load a version, and a save to upload one, beyond what the measured speed allows; default 30 s
 
+	Replicas    int           // replicas that must have a save before it counts; 0: Redis itself is enough
+	ReplicaWait time.Duration // how long a save waits for them; default 5 s
+
 	Log *slog.Logger // nil: silent
 }
 
@@ -134,6 +137,7 @@ func New(cfg Config) (*Store, error) {
 	cfg.Keep = cmp.Or(cfg.Keep, 3)
 	cfg.Daily = max(cmp.Or(cfg.Daily, 30), 0)
 	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	cfg.ReplicaWait = cmp.Or(cfg.ReplicaWait, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	var errs []error
 	if cfg.Addr == "" {
@@ -150,6 +154,9 @@ func New(cfg Config) (*Store, error) {
 	}
 	if cfg.Grace < time.Millisecond {
 		errs = append(errs, fmt.Errorf("grace %v: give at least a millisecond, better half a minute", cfg.Grace))
+	}
+	if cfg.Replicas < 0 || cfg.ReplicaWait < time.Millisecond {
+		errs = append(errs, fmt.Errorf("wait %v for %d replicas: give at least a millisecond and no negative number", cfg.ReplicaWait, cfg.Replicas))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("redis store: %w", err)

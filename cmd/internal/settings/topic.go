@@ -75,19 +75,27 @@ type Versions struct {
 	KeepDaily    int `help:"Also keep one version a day for N days." default:"30" placeholder:"N" group:"Redis"`
 
 	RedisEvicts bool `help:"Accept a Redis that may evict the model (maxmemory-policy allkeys-*)." group:"Redis" rare:"up"`
+
+	RedisWait        int           `help:"A save counts once N replicas of Redis have it." default:"0" placeholder:"N" group:"Redis" rare:"up"`
+	RedisWaitTimeout time.Duration `help:"How long a save waits for them; then it is tried again." default:"5s" placeholder:"D" group:"Redis" rare:"up"`
 }
 
 // maxVersions is far more than a Redis holds of models of megabytes.
 const maxVersions = 100_000
 
+// maxRedisReplicas is far more than one Redis feeds.
+const maxRedisReplicas = 100
+
 // Check reports every flag outside its range.
 func (f Versions) Check() error {
-	return errors.Join(cli.Range("--keep-versions", f.KeepVersions, 1, maxVersions), cli.Range("--keep-daily", f.KeepDaily, 0, maxVersions))
+	return errors.Join(cli.Range("--keep-versions", f.KeepVersions, 1, maxVersions), cli.Range("--keep-daily", f.KeepDaily, 0, maxVersions),
+		cli.Range("--redis-wait", f.RedisWait, 0, maxRedisReplicas), cli.Range("--redis-wait-timeout", f.RedisWaitTimeout, time.Millisecond, time.Hour))
 }
 
 // Apply puts them into a store's configuration.
 func (f Versions) Apply(cfg *redis.Config) {
 	cfg.Keep, cfg.Daily = f.KeepVersions, f.KeepDaily
+	cfg.Replicas, cfg.ReplicaWait = f.RedisWait, f.RedisWaitTimeout
 	if f.KeepDaily == 0 {
 		cfg.Daily = -1 // the store's 0 is its default
 	}
