@@ -18,7 +18,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-var scriptCall = regexp.MustCompile(`redis\.call\('(\w+)'`)
+var scriptCall = regexp.MustCompile(`(?:redis\.p?call|read)\('(\w+)'`)
 
 // The learner's user may run every command of the scripts that save. Only a real Redis
 // would refuse it otherwise, and only when a script comes to it.

@@ -34,13 +34,20 @@ local function number(text)
   return tonumber(text)
 end
 
-local current = redis.call('GET', epochKey)
+-- read runs a command that reads, and returns false where the key is of another type.
+local function read(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then return false end
+  return reply
+end
+
+local current = read('GET', epochKey)
 if current ~= epoch then return {'stale', 'epoch', current or '0'} end
 
-local head = redis.call('GET', headKey)
+local head = read('GET', headKey)
 local at = {false, false}
 if head and head ~= distrusted then
-  at = redis.call('HMGET', versionKey(head), 'next', 'identity')
+  at = read('HMGET', versionKey(head), 'next', 'identity') or at
   if at[1] and before(nextOffset, at[1]) then return {'stale', 'offset', at[1]} end
 end
 
@@ -56,11 +63,16 @@ if #missing > 1 then return missing end
 -- been lost or set back. A version's number is above all that are known. From here on
 -- nothing can fail but Redis itself. The head comes after what it names, so that even a
 -- script cut short leaves a whole version behind it.
-local pinned = redis.call('GET', pinnedKey)
-local newest = redis.call('ZREVRANGE', versionsKey, 0, 0)[1]
+local pinned = read('GET', pinnedKey)
+local newest = read('ZREVRANGE', versionsKey, 0, 0)
+if not newest then -- another type
+  redis.call('DEL', versionsKey)
+  newest = {}
+end
+newest = newest[1]
 local version = head
 if at[2] ~= identity then
-  version = math.max(number(redis.call('GET', lastKey)), number(head), number(newest), number(pinned)) + 1
+  version = math.max(number(read('GET', lastKey)), number(head), number(newest), number(pinned)) + 1
   version = string.format('%.0f', version)
 end
 local list = {}
@@ -76,14 +88,18 @@ if at[2] ~= identity or redis.call('HEXISTS', versionKey(version), 'manifest') =
 end
 redis.call('PERSIST', versionKey(version))
 redis.call('ZADD', versionsKey, version, version)
-redis.call('SET', lastKey, string.format('%.0f', math.max(number(redis.call('GET', lastKey)), number(version))))
+redis.call('SET', lastKey, string.format('%.0f', math.max(number(read('GET', lastKey)), number(version))))
 redis.call('SET', headKey, version)
 if pinned and redis.call('EXISTS', versionKey(pinned)) == 0 then -- it is gone: serve the head
   redis.call('DEL', pinnedKey)
   pinned = false
 end
 redis.call('SET', servedKey, pinned or version)
-redis.call('SADD', partitionsKey, partition)
+local listed = redis.pcall('SADD', partitionsKey, partition)
+if type(listed) == 'table' then -- another type, or what the next try meets as well
+  if string.find(listed.err, 'WRONGTYPE', 1, true) then redis.call('DEL', partitionsKey) end
+  redis.call('SADD', partitionsKey, partition)
+end
 redis.call('DEL', refsKey) -- earlier programs counted references there
 
 -- The last versions stay, of the older ones the first of each day, and the
@@ -93,7 +109,7 @@ local trimmed = {}
 if head and head == distrusted and head ~= pinned and head ~= version then trimmed[1] = head end
 local dayTaken = {}
 for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -tonumber(keep) - 1)) do
-  local d = redis.call('HGET', versionKey(v), 'day')
+  local d = read('HGET', versionKey(v), 'day')
   if d and not dayTaken[d] and number(d) > tonumber(day) - tonumber(daily) then
     dayTaken[d] = true
   elseif v ~= pinned and v ~= version then
@@ -107,10 +123,10 @@ if #trimmed == 0 then return {'saved', version} end
 for _, v in ipairs(trimmed) do redis.call('ZREM', versionsKey, v) end
 local used = {}
 for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -1)) do
-  for name in string.gmatch(redis.call('HGET', versionKey(v), 'chunks') or '', '%x+') do used[name] = true end
+  for name in string.gmatch(read('HGET', versionKey(v), 'chunks') or '', '%x+') do used[name] = true end
 end
 for _, v in ipairs(trimmed) do
-  for name in string.gmatch(redis.call('HGET', versionKey(v), 'chunks') or '', '%x+') do
+  for name in string.gmatch(read('HGET', versionKey(v), 'chunks') or '', '%x+') do
     if not used[name] then redis.call('PEXPIRE', chunkKey(name), grace) end
   end
   redis.call('PEXPIRE', versionKey(v), grace)

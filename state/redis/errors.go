@@ -58,6 +58,9 @@ func replied(err error, prefix string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), prefix)
 }
 
+// otherType reports whether a key is not of the type that the command needs.
+func otherType(err error) bool { return replied(err, "WRONGTYPE ") }
+
 // explain adds the operation, the address and advice. The error wraps
 // [state.ErrTransient] if err is transient. It returns nil for nil.
 func (s *Store) explain(doing string, err error) error {

@@ -62,6 +62,9 @@ func (s *Store) loadPointer(ctx context.Context, partition int, which state.Poin
 		return first, err
 	}
 	newest, err := s.client.ZRangeArgs(ctx, s.newestVersions(partition, 0)).Result()
+	if otherType(err) {
+		return 0, fmt.Errorf("%w: %s is no sorted set: delete it; a running learner's next save makes it again", state.ErrCorrupt, s.key(partition, "versions"))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +125,7 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 // loadVersion fetches and verifies one version.
 func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (version, error) {
 	b, err := s.client.HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
-	if errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.Nil) || otherType(err) {
 		return version{}, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
 	}
 	if err != nil {
@@ -162,7 +165,7 @@ func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([]
 		for _, reply := range replies {
 			chunk, err := reply.Bytes()
 			switch {
-			case errors.Is(err, redis.Nil):
+			case errors.Is(err, redis.Nil), otherType(err):
 				chunk = nil
 			case err != nil:
 				return nil, err

@@ -83,7 +83,7 @@ func (p *pace) note(n int, took time.Duration, timedOut bool) {
 }
 
 // transfer executes a pipeline that moves about n bytes, under the limit of a pace. It
-// returns the first error but redis.Nil.
+// returns the first error but redis.Nil and that of a key of another type.
 func (s *Store) transfer(ctx context.Context, p *pace, n int, fill func(pipe redis.Pipeliner)) error {
 	client := s.client
 	if limit := p.limit(n); limit != minLimit {
@@ -93,7 +93,7 @@ func (s *Store) transfer(ctx context.Context, p *pace, n int, fill func(pipe red
 	fill(pipe)
 	start := time.Now()
 	_, err := pipe.Exec(ctx)
-	if errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.Nil) || otherType(err) { // the caller looks at each reply
 		err = nil
 	}
 	var network net.Error

@@ -26,7 +26,11 @@ var commit = redis.NewScript(commitSource)
 // It detects damage. It does not stop an attacker, who could write manifests too. 1 MiB
 // takes 2 ms.
 const sum = `
-local chunk = redis.call('GET', KEYS[1])
+local chunk = redis.pcall('GET', KEYS[1])
+if type(chunk) == 'table' then -- another type: it counts as missing
+  redis.call('DEL', KEYS[1])
+  return ''
+end
 if not chunk then return '' end
 return redis.sha1hex(chunk)`
 

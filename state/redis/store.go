@@ -31,10 +31,10 @@
 //
 // Any key may be lost or set back: by eviction, by a fail-over, by hand. A save relies
 // on none. It gives its version a number above all that Redis knows, writes the list of
-// partitions and all pointers again, and finds the chunks in use in the kept versions.
-// Saving the head again restores all of that, and lost chunks, so a learner on a quiet
-// stream saves the head from time to time. The field next of a version is only a copy:
-// where it refuses a save, the manifest decides.
+// partitions and all pointers again, and finds the chunks in use in the kept versions. A
+// key of another type counts as lost. Saving the head again restores all of that, and
+// lost chunks, so a learner on a quiet stream saves the head from time to time. The field
+// next of a version is only a copy: where it refuses a save, the manifest decides.
 //
 // Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
 // and Take sets it above what Redis holds, above the head's, and above any that this
@@ -221,9 +221,14 @@ local function number(text)
   if type(text) ~= 'string' or not string.match(text, '^%d+$') or #text > 15 then return 0 end
   return tonumber(text)
 end
-local head = redis.call('GET', KEYS[2])
-local saved = head and redis.call('HGET', ARGV[1] .. head, 'epoch')
-local epoch = math.max(number(redis.call('GET', KEYS[1])), number(saved), number(ARGV[2])) + 1
+local function read(...) -- false: the key is of another type
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then return false end
+  return reply
+end
+local head = read('GET', KEYS[2])
+local saved = head and read('HGET', ARGV[1] .. head, 'epoch')
+local epoch = math.max(number(read('GET', KEYS[1])), number(saved), number(ARGV[2])) + 1
 redis.call('SET', KEYS[1], string.format('%.0f', epoch))
 return epoch`)
 
@@ -255,6 +260,9 @@ func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer)
 	if errors.Is(err, redis.Nil) {
 		return 0, state.ErrNone
 	}
+	if otherType(err) {
+		return 0, fmt.Errorf("%w: %s is of another type: delete the key, and the newest version counts", state.ErrCorrupt, key)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -269,6 +277,9 @@ func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer)
 // Partitions returns the partitions that have a checkpoint, ascending.
 func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	members, err := s.client.SMembers(ctx, s.key(0, "partitions")).Result()
+	if otherType(err) {
+		return nil, fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key(0, "partitions"))
+	}
 	if err != nil {
 		return nil, s.explain("list the partitions of model "+s.cfg.Model, err)
 	}
