@@ -160,6 +160,9 @@ type HTTP struct {
 
 // Listen returns the HTTP server, or nil without an address.
 func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
+	if h.Addr == "" && h.TLS.HTTPTLSCert != "" {
+		return nil, cli.Usagef("--http-tls-cert is for --http, which is missing; --metrics is always in plain text")
+	}
 	if h.Addr == "" && h.Metrics == "" {
 		return nil, nil
 	}

@@ -90,3 +90,16 @@ func TestOpen(t *testing.T) {
 		t.Error("NATS without an address opens")
 	}
 }
+
+// A certificate without an address would leave an operator with plain text unawares.
+func TestCertificateWithoutAddress(t *testing.T) {
+	s := New("test", "default", slog.New(slog.DiscardHandler))
+	defer s.Close()
+	for _, h := range []HTTP{{}, {Metrics: "127.0.0.1:0"}} {
+		h.TLS.HTTPTLSCert = "cert.pem"
+		if server, err := s.Listen(h); err == nil {
+			server.Close()
+			t.Errorf("%+v is taken", h)
+		}
+	}
+}

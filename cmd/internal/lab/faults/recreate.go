@@ -52,10 +52,14 @@ func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 	}
 	client := &http.Client{Timeout: 30 * time.Second}
 	defer client.CloseIdleConnections()
+	sending, stop := context.WithTimeout(ctx, noticeWithin)
+	defer stop()
 	for _, body := range requests {
-		for !s.sender.post(ctx, client, body) {
-			if wait(ctx, 50*time.Millisecond); ctx.Err() != nil {
+		for !s.sender.post(sending, client, body) {
+			if wait(sending, 50*time.Millisecond); ctx.Err() != nil {
 				return ctx.Err()
+			} else if sending.Err() != nil {
+				return fmt.Errorf("%s: ingest took no event for the topic that was created again within %v", s.model, noticeWithin)
 			}
 		}
 	}
