@@ -43,11 +43,15 @@ func TestAWriterHealsAnyDamage(t *testing.T) {
 			}
 			older[key] = dump
 		}
+		names := []string{"epoch", "last", "head", "served", "versions", "partitions", ""}
 		for round := range 15 {
 			keys := srv.keys(t, "*")
 			var done []string
 			for range 1 + random.IntN(3) {
 				key := keys[random.IntN(len(keys))]
+				if of := names[random.IntN(len(names))]; of != "" { // or most would be old versions
+					key = "hamlet:{" + srv.model + "}:0:" + of
+				}
 				kind := random.IntN(4)
 				done = append(done, fmt.Sprintf("%d %s", kind, key))
 				var err error
