@@ -274,7 +274,8 @@ func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer)
 	return version, nil
 }
 
-// Partitions returns the partitions that have a checkpoint, ascending.
+// Partitions returns the partitions that have a checkpoint, ascending. It passes over
+// members of the set that are no partitions, which only damage can leave there.
 func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	members, err := s.client.SMembers(ctx, s.key(0, "partitions")).Result()
 	if otherType(err) {
@@ -285,12 +286,9 @@ func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	}
 	partitions := make([]int, 0, len(members))
 	for _, member := range members {
-		partition, err := strconv.Atoi(member)
-		if err != nil {
-			return nil, fmt.Errorf("redis at %s: %s holds %q, which is no partition: remove it with SREM",
-				s.cfg.Addr, s.key(0, "partitions"), member)
+		if partition, err := strconv.Atoi(member); err == nil && partition >= 0 && strconv.Itoa(partition) == member {
+			partitions = append(partitions, partition)
 		}
-		partitions = append(partitions, partition)
 	}
 	slices.Sort(partitions)
 	return partitions, nil

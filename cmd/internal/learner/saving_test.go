@@ -382,6 +382,15 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 		"version deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
 			return c.Del(ctx, fmt.Sprint(prefix, "version:", p.status.Version)).Err()
 		},
+		"partitions holds garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			if err := c.Del(ctx, prefix+"partitions").Err(); err != nil {
+				return err
+			}
+			return c.SAdd(ctx, prefix+"partitions", "?", "-1", "00").Err()
+		},
+		"partitions is another type": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+			return c.Set(ctx, prefix+"partitions", "?", 0).Err()
+		},
 		"a chunk evicted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
 			keys, err := c.Keys(ctx, prefix+"chunk:*").Result()
 			if err != nil {
@@ -422,6 +431,9 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 				if h, err := fresh.Heading(ctx, 0, which); err != nil || h.Next != 20 || h.Version != version {
 					t.Errorf("%v: heading %+v, %v", which, h, err)
 				}
+			}
+			if listed, err := fresh.Partitions(ctx); err != nil || !slices.Equal(listed, []int{0}) {
+				t.Errorf("the partitions are %v, %v", listed, err)
 			}
 			if p.epoch < epoch {
 				t.Errorf("the epoch fell from %d to %d", epoch, p.epoch)
