@@ -125,28 +125,50 @@ func (s *system) refusals() (n int) {
 	return n
 }
 
-// replaceTopic deletes a topic and creates it again.
+// replaceTopic deletes a topic and creates it again. Faults may have cut Kafka off a moment
+// ago, so each request is tried until it is answered, within noticeWithin.
 func replaceTopic(ctx context.Context, broker, topic string, partitions int) error {
-	client := &kafkago.Client{Addr: kafkago.TCP(broker), Timeout: 10 * time.Second}
-	res, err := client.DeleteTopics(ctx, &kafkago.DeleteTopicsRequest{Topics: []string{topic}})
-	if err == nil {
-		err = res.Errors[topic]
+	ctx, cancel := context.WithTimeout(ctx, noticeWithin)
+	defer cancel()
+	// A transport of its own has no connection from before a fault.
+	transport := &kafkago.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &kafkago.Client{Addr: kafkago.TCP(broker), Timeout: 10 * time.Second, Transport: transport}
+	try := func(what string, request func() error) error {
+		for {
+			err := request()
+			if err == nil {
+				return nil
+			}
+			if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
+				return fmt.Errorf("%s topic %s: %w", what, topic, err)
+			}
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("delete topic %s: %w", topic, err)
-	}
-	for {
-		res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{
-			Topics: []kafkago.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}},
-		})
+	if err := try("delete", func() error {
+		res, err := client.DeleteTopics(ctx, &kafkago.DeleteTopicsRequest{Topics: []string{topic}})
 		if err == nil {
 			err = res.Errors[topic]
 		}
-		if err == nil {
+		if errors.Is(err, kafkago.UnknownTopicOrPartition) { // by an earlier try, whose answer was lost
 			return nil
 		}
-		if wait(ctx, 20*time.Millisecond); ctx.Err() != nil { // the deletion takes a moment
-			return fmt.Errorf("create topic %s again: %w", topic, err)
-		}
+		return err
+	}); err != nil {
+		return err
 	}
+	asked := false                      // a try whose answer was lost
+	return try("create", func() error { // the deletion takes a moment
+		res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{
+			Topics: []kafkago.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}},
+		})
+		if err != nil {
+			asked = true
+			return err
+		}
+		if err = res.Errors[topic]; asked && errors.Is(err, kafkago.TopicAlreadyExists) {
+			return nil
+		}
+		return err
+	})
 }
