@@ -21,7 +21,7 @@ import (
 	"hamlet/stream/nats"
 )
 
-// embeddedServers are the servers of this process. Zero is none.
+// embeddedServers are the servers of this process; the zero value has none.
 type embeddedServers struct {
 	waits    []func(context.Context) error // returns why a server cannot go on
 	closing  error                         // what closing them reported
