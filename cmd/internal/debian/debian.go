@@ -1,0 +1,45 @@
+// Package debian starts programs of Debian that .ci/programs has unpacked, for tests.
+//
+//	.ci/programs /tmp/programs
+//	HAMLET_TEST_PROGRAMS=/tmp/programs go test ./cmd/internal/filter
+//
+//	cmd := debian.Command(t, "procmail", "procmail", "-m", rcfile)
+//
+// Without HAMLET_TEST_PROGRAMS a test that calls it is skipped. With it, a program that is
+// absent fails the test.
+package debian
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Variable names the directory that .ci/programs filled.
+const Variable = "HAMLET_TEST_PROGRAMS"
+
+// Tree returns the directory that holds the files of a package: Tree(t, "procmail") has
+// usr/bin/procmail.
+func Tree(t testing.TB, pkg string) string {
+	t.Helper()
+	dir := os.Getenv(Variable)
+	if dir == "" {
+		t.Skipf("%s names no directory of Debian's programs: .ci/programs DIR makes one", Variable)
+	}
+	tree, err := filepath.Abs(filepath.Join(dir, pkg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(tree, "run")); err != nil {
+		t.Fatalf("%s=%s has no package %s: run .ci/programs %[2]s %[3]s", Variable, dir, pkg)
+	}
+	return tree
+}
+
+// Command returns a command that starts a program of a package with the libraries of its
+// tree. It ends with the test.
+func Command(t testing.TB, pkg, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), filepath.Join(Tree(t, pkg), "run"), append([]string{program}, args...)...)
+}
