@@ -166,6 +166,15 @@ func (e *Event) ValidateRequest() error {
 	return errors.Join(errs...)
 }
 
+// ValidateTenant returns an error if no event may have the tenant. An empty one is the
+// default's.
+func ValidateTenant(tenant string) error {
+	if err := checkName(tenant, MaxNameLength); err != nil {
+		return fmt.Errorf("tenant: %w", err)
+	}
+	return nil
+}
+
 func (e *Event) validateCommon() (errs []error) {
 	for _, f := range []struct {
 		name, value string

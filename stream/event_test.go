@@ -128,7 +128,7 @@ func TestDecodeJSONList(t *testing.T) {
 		one:                                        "an array is wanted",
 		``:                                         "ends too early",
 	} {
-		events, err := DecodeJSONList([]byte(in), 2)
+		events, err := DecodeJSONList(DefaultName, []byte(in), 2)
 		if want == "" {
 			if err != nil || len(events) != strings.Count(in, one) {
 				t.Errorf("DecodeJSONList(%s) = %d events, %v", in, len(events), err)
@@ -139,7 +139,7 @@ func TestDecodeJSONList(t *testing.T) {
 	}
 	// A million elements cost no more than the limit allows.
 	large := []byte("[" + strings.Repeat(one+",", 1_000_000/2) + one + "]")
-	if got := testing.AllocsPerRun(1, func() { DecodeJSONList(large, 2) }); got > 300 {
+	if got := testing.AllocsPerRun(1, func() { DecodeJSONList(DefaultName, large, 2) }); got > 300 {
 		t.Errorf("a list far beyond the limit took %v allocations", got)
 	}
 }

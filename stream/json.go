@@ -42,7 +42,10 @@ var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "lab
 // twice, a wrong type, a second value or more than one body is an error that names it.
 // Absent source and tenant become [DefaultName]. [Event.Validate] and
 // [Event.ValidateRequest] check whether it can be learnt or scored.
-func DecodeJSON(b []byte) (Event, error) {
+func DecodeJSON(b []byte) (Event, error) { return DecodeJSONOf(DefaultName, b) }
+
+// DecodeJSONOf is [DecodeJSON] for whom an absent tenant becomes the given one.
+func DecodeJSONOf(tenant string, b []byte) (Event, error) {
 	if _, err := checkFields(b, "event", jsonFields); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)
 	}
@@ -50,16 +53,17 @@ func DecodeJSON(b []byte) (Event, error) {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", plainJSONError(err))
 	}
-	e, err := j.event()
+	e, err := j.event(tenant)
 	if err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)
 	}
 	return e, nil
 }
 
-// DecodeJSONList reads an array of at most limit events, a batch of score requests. It
-// stops at the first event that is wrong or beyond limit; the error has its index.
-func DecodeJSONList(b []byte, limit int) ([]Event, error) {
+// DecodeJSONList reads an array of at most limit events, a batch of score requests, each
+// as [DecodeJSONOf] does. It stops at the first event that is wrong or beyond limit; the
+// error has its index.
+func DecodeJSONList(tenant string, b []byte, limit int) ([]Event, error) {
 	wrap := func(err error) error { return fmt.Errorf("array of events in JSON: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(b))
 	t, err := d.Token()
@@ -78,7 +82,7 @@ func DecodeJSONList(b []byte, limit int) ([]Event, error) {
 		if err := d.Decode(&raw); err != nil {
 			return nil, wrap(plainJSONError(err))
 		}
-		e, err := DecodeJSON(raw)
+		e, err := DecodeJSONOf(tenant, raw)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", len(events), err)
 		}
@@ -119,8 +123,8 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, b...), nil
 }
 
-func (j *jsonEvent) event() (Event, error) {
-	e := Event{ID: j.ID, Source: cmp.Or(j.Source, DefaultName), Tenant: cmp.Or(j.Tenant, DefaultName), Of: j.Of}
+func (j *jsonEvent) event(tenant string) (Event, error) {
+	e := Event{ID: j.ID, Source: cmp.Or(j.Source, DefaultName), Tenant: cmp.Or(j.Tenant, tenant), Of: j.Of}
 	if j.Time != nil {
 		e.Time = j.Time.UTC()
 	}

@@ -1,6 +1,9 @@
 package stream
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Verdict answers one score request. Its JSON is the reply of the scoring
 // service.
@@ -10,7 +13,9 @@ type Verdict struct {
 	LogOdds  float64    `json:"log_odds"`     // logit of P, nats
 	Interval [2]float64 `json:"interval"`     // central 90 % interval of the probability, widened to contain P where it does not
 	Decision Decision   `json:"verdict"`
-	Reasons  []Reason   `json:"reasons,omitempty"` // explain only, largest first
+	Margin   float64    `json:"margin"`             // how far the mail is beyond the border of spam, nats; see Margin
+	Identity string     `json:"identity,omitempty"` // of a mail: names the message in headers and corrections
+	Reasons  []Reason   `json:"reasons,omitempty"`  // explain only, largest first
 	Model    ModelRef   `json:"model"`
 }
 
@@ -59,3 +64,40 @@ func Decide(p, lo, spamAt, hamAt float64) Decision {
 	}
 	return DecideUnsure
 }
+
+// Bounds of a margin, in nats.
+const (
+	maxMargin = 100
+
+	// marginStep is the least distance to the border of what is not spam. It survives the
+	// addition of a threshold of some thousands, whose last bit is a tenth as large.
+	marginStep = 1e-11
+)
+
+// Margin returns how far an answer lies beyond the border of spam, in nats:
+//
+//	min(logit p − logit spamAt, logit lo)
+//
+// for logOdds = logit p and the decision d of [Decide]. It is at least 0 if d is spam, and
+// below 0 if not, also where rounding would say otherwise. So a filter whose scale has a
+// threshold t may show t + margin. It is finite for all arguments, from −100 to 100.
+func Margin(logOdds, lo, spamAt float64, d Decision) float64 {
+	margin := min(finiteDifference(logOdds, logit(spamAt)), finiteDifference(logit(lo), 0))
+	if d == DecideSpam {
+		return max(margin, 0)
+	}
+	return min(margin, -marginStep)
+}
+
+// finiteDifference returns a − b between −maxMargin and maxMargin, and 0 if a and b are
+// the same infinity or one of them is no number.
+func finiteDifference(a, b float64) float64 {
+	d := a - b
+	if math.IsNaN(d) {
+		return 0
+	}
+	return min(max(d, -maxMargin), maxMargin)
+}
+
+// logit returns ln p/(1−p), from −Inf at 0 to +Inf at 1.
+func logit(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
