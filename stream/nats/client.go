@@ -26,8 +26,10 @@ const defaultTimeout = 10 * time.Second
 
 // A Client sends requests to the scorers of one model. It may be used concurrently.
 type Client struct {
-	conn  *natsgo.Conn
-	model string
+	conn    *natsgo.Conn
+	model   string
+	from    origin
+	refusal *Error // of every request, because from is wrong; nil if it is right
 }
 
 // NewClient returns a client for model (empty: the default one) on conn, which the
@@ -89,6 +91,10 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
 		defer cancel()
 	}
+	if c.refusal != nil {
+		return nil, c.refusal
+	}
+	c.from.set(m.Header)
 	answer, err := c.conn.RequestMsgWithContext(ctx, m)
 	switch {
 	case err == nil:

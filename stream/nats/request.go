@@ -8,8 +8,6 @@ import (
 	"mime"
 	"strings"
 
-	natsgo "github.com/nats-io/nats.go"
-
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -51,9 +49,11 @@ type request struct {
 	batch  bool // an array, which is answered by an array
 }
 
-// decodeRequest reads a request, reduces its mails and validates its events. An array
-// may have maxBatch events.
-func decodeRequest(contentType string, data []byte, maxBatch int) (request, *Error) {
+// decodeRequest reads a request, reduces its mails and validates its events. Those that
+// name no tenant get the given one, or without it the default. An array may have maxBatch
+// events.
+func decodeRequest(contentType, tenant string, data []byte, maxBatch int) (request, *Error) {
+	tenant = cmp.Or(tenant, stream.DefaultName)
 	if contentType == "" {
 		return request{}, badRequest("the Content-Type header is missing; possible are %s", possibleTypes)
 	}
@@ -63,38 +63,37 @@ func decodeRequest(contentType string, data []byte, maxBatch int) (request, *Err
 	}
 	switch kind {
 	case TypeMail:
-		return single(&stream.Event{Body: stream.Body{Kind: stream.Mail, Mail: data}})
+		return single(&stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Mail, Mail: data}})
 	case TypeText:
 		switch strings.ToLower(params["charset"]) {
 		case "", "utf-8", "us-ascii":
 		default:
 			return request{}, badRequest("charset %q is not known here: send text in UTF-8, or as a mail", clip(params["charset"]))
 		}
-		return single(&stream.Event{Body: stream.Body{Kind: stream.Text, Text: string(data)}})
+		return single(&stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Text, Text: string(data)}})
 	case TypeJSON:
-		return decodeJSON(data, maxBatch)
+		return decodeJSON(tenant, data, maxBatch)
 	}
 	return request{}, badRequest("content type %q is not known; possible are %s", clip(kind), possibleTypes)
 }
 
-// single prepares e. A mail or text without JSON has the default tenant.
+// single prepares e.
 func single(e *stream.Event) (request, *Error) {
-	e.Tenant = cmp.Or(e.Tenant, stream.DefaultName)
 	if err := prepare(e); err != nil {
 		return request{}, err
 	}
 	return request{events: []*stream.Event{e}}, nil
 }
 
-func decodeJSON(data []byte, maxBatch int) (request, *Error) {
+func decodeJSON(tenant string, data []byte, maxBatch int) (request, *Error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte{'['}) {
-		e, err := stream.DecodeJSON(data)
+		e, err := stream.DecodeJSONOf(tenant, data)
 		if err != nil {
 			return request{}, badRequest("%s", oneLine(err.Error()))
 		}
 		return single(&e)
 	}
-	list, err := stream.DecodeJSONList(data, maxBatch)
+	list, err := stream.DecodeJSONList(tenant, data, maxBatch)
 	if err != nil {
 		return request{}, badRequest("%s", oneLine(err.Error()))
 	}
@@ -125,19 +124,6 @@ func prepare(e *stream.Event) *Error {
 		return badRequest("%s", oneLine(err.Error()))
 	}
 	return nil
-}
-
-// contentType finds the header in upper or lower case: NATS keeps case.
-func contentType(h natsgo.Header) string {
-	if v := h.Get("Content-Type"); v != "" {
-		return v
-	}
-	for name, values := range h {
-		if strings.EqualFold(name, "Content-Type") && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
 }
 
 // maxErrorText bounds an error's text in a header, in bytes.

@@ -30,7 +30,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	}
 	const maxBatch = 4
 	f.Fuzz(func(t *testing.T, contentType string, data []byte) {
-		r, err := decodeRequest(contentType, data, maxBatch)
+		r, err := decodeRequest(contentType, "", data, maxBatch)
 		if err != nil {
 			if err.Code != CodeBadRequest && err.Code != CodeTooLarge {
 				t.Errorf("code %d", err.Code)

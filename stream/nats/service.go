@@ -70,6 +70,7 @@ func AskerSubjects() (publish, subscribe []string) {
 // An Observation is one answered request, for metrics.
 type Observation struct {
 	Endpoint string        // Score, Explain or Info
+	Door     string        // that the request came in by; empty if it named none
 	Code     int           // 200, or the code of the error
 	Messages int           // in the request; 0 if it could not be read
 	Waited   time.Duration // from its arrival to the start of the work

@@ -23,6 +23,8 @@ type job struct {
 	endpoint string
 	reply    string
 	header   micro.Headers
+	from     origin
+	refusal  *Error // what is wrong with the headers that from is read from
 	data     []byte
 	arrived  time.Time
 	started  time.Time // zero while it waits
@@ -48,6 +50,7 @@ func (s *Service) take(endpoint string) micro.Handler {
 		if j.reply == "" {
 			return // a publication: nobody waits for an answer
 		}
+		j.from, j.refusal = originOf(natsgo.Header(j.header))
 		s.inFlight.Add(1)
 		if endpoint == Info {
 			s.do(&j)
@@ -117,6 +120,10 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	if ctx.Err() != nil {
 		return nil, s.late()
 	}
+	if j.refusal != nil {
+		return nil, j.refusal
+	}
+	ctx = withDoor(ctx, j.from.door)
 	if j.endpoint == Info {
 		info, err := s.scorer.Info(ctx)
 		if err != nil {
@@ -124,7 +131,7 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 		}
 		return encode(info)
 	}
-	asked, refused := decodeRequest(contentType(natsgo.Header(j.header)), j.data, s.cfg.MaxBatch)
+	asked, refused := decodeRequest(header(natsgo.Header(j.header), "Content-Type"), j.from.tenant, j.data, s.cfg.MaxBatch)
 	if refused != nil {
 		return nil, refused
 	}
@@ -207,7 +214,7 @@ func (s *Service) count(j *job, code int) {
 	if !j.started.IsZero() {
 		waited = j.started.Sub(j.arrived)
 	}
-	s.cfg.Observe(Observation{Endpoint: j.endpoint, Code: code, Messages: j.messages, Waited: waited, Took: took})
+	s.cfg.Observe(Observation{Endpoint: j.endpoint, Door: j.from.door, Code: code, Messages: j.messages, Waited: waited, Took: took})
 }
 
 // endpointStats is micro's StatsHandler, whose result micro writes as JSON.

@@ -15,6 +15,8 @@ import (
 // metrics are what a scorer shows to Prometheus.
 type metrics struct {
 	requests     *prometheus.CounterVec
+	byDoor       *prometheus.CounterVec
+	doors        doors
 	messages     *prometheus.CounterVec
 	verdicts     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
@@ -30,6 +32,7 @@ func newMetrics() *metrics {
 	buckets := prometheus.ExponentialBuckets(25e-6, 2, 18) // 25 µs, a bare round trip, to 3.3 s
 	m := &metrics{
 		requests: prometheus.NewCounterVec(opts("requests_total", "Requests answered, by endpoint and code (200, or the service error's)."), []string{"endpoint", "code"}),
+		byDoor:   prometheus.NewCounterVec(opts("door_requests_total", "Requests answered, by the door that they came in by: nats where a request named none, other beyond 16 doors."), []string{"door"}),
 		messages: prometheus.NewCounterVec(opts("messages_total", "Messages asked about, by endpoint: more than requests where batches come."), []string{"endpoint"}),
 		verdicts: prometheus.NewCounterVec(opts("verdicts_total", "Verdicts given."), []string{"verdict"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "request_seconds",
@@ -60,7 +63,7 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.requests, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures,
+		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures,
 		gauge("in_flight", "Requests taken and not yet answered.", func() float64 { return float64(s.service.InFlight()) }),
 		gauge("model_age_seconds", "Time since the newest of the served checkpoints was saved; NaN before the first.",
 			ofModel(func(m *served) float64 { return m.age(time.Now()).Seconds() })),
@@ -83,6 +86,7 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 // observe counts one answer.
 func (m *metrics) observe(o nats.Observation) {
 	m.requests.WithLabelValues(o.Endpoint, strconv.Itoa(o.Code)).Inc()
+	m.byDoor.WithLabelValues(m.doors.label(o.Door)).Inc()
 	m.messages.WithLabelValues(o.Endpoint).Add(float64(o.Messages))
 	m.seconds.WithLabelValues(o.Endpoint).Observe(o.Took.Seconds())
 	if o.Endpoint != nats.Info {

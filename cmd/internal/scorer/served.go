@@ -102,9 +102,10 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		}
 		lo, hi := prediction.Interval(model.Z90)
 		p := prediction.P()
+		decision := stream.Decide(p, lo, at.spam, at.ham)
 		verdicts[i] = stream.Verdict{
 			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
-			Decision: stream.Decide(p, lo, at.spam, at.ham), Reasons: reasons, Model: ref,
+			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Reasons: reasons, Model: ref,
 		}
 	}
 	return verdicts, nil
