@@ -14,7 +14,7 @@ type Verdict struct {
 	Interval [2]float64 `json:"interval"`     // central 90 % interval of the probability, widened to contain P where it does not
 	Decision Decision   `json:"verdict"`
 	Margin   float64    `json:"margin"`             // how far the mail is beyond the border of spam, nats; see Margin
-	Identity string     `json:"identity,omitempty"` // of a mail: names the message in headers and corrections
+	Identity string     `json:"identity,omitempty"` // of a mail, by mail.Identity: names the message in headers and corrections
 	Reasons  []Reason   `json:"reasons,omitempty"`  // explain only, largest first
 	Model    ModelRef   `json:"model"`
 }

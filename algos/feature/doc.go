@@ -55,7 +55,8 @@
 // hamlet's writes Authentication-Results must name its method "x-hamlet…". Facts about the
 // transport stay: SPF, DKIM, DMARC, lists of addresses, checksums (DCC, Pyzor), greylisting,
 // virus scanners. So do the mailbox's flags (Status, X-Status, X-Mozilla-Status): they say
-// what was read, not what was judged. A subject that a filter has rewritten is not restored.
+// what was read, not what was judged. A subject that another filter has rewritten is not
+// restored. Hamlet's own tag is gone already: mail is parsed without it.
 //
 // # Cost
 //

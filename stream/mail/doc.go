@@ -42,12 +42,27 @@
 //     X-Hamlet-Bytes. Parse reads it into BodyBytes and keeps it out of Head. A forged
 //     one pretends a longer body, of at most MaxSize bytes.
 //
+// # What hamlet wrote itself
+//
+// A gateway writes its verdict into a message, and the message comes back as one to learn
+// from. So nothing of that is in a Message:
+//
+//   - X-Hamlet and all fields X-Hamlet-….
+//   - X-Spam-Flag, X-Spam-Status, X-Spam-Level and X-Spam-Score beside an X-Hamlet. Without
+//     one they are another filter's.
+//   - The tag before the subject. The field X-Hamlet-Tag has it, see [ValidTag]: a gateway
+//     writes "Subject: TAG" and the subject as it was, encoded words included.
+//
+// [Identity] names a message. Nothing that hamlet writes, that Reduce cuts or that hops add
+// changes it. A gateway removes such fields from outside: a forged tag hides up to 32
+// bytes of the subject.
+//
 // # Hiding
 //
 // A sender may try to hide words from the model that a reader sees: behind long,
 // late or repeated fields, or behind padding. So the first Content-Type,
-// Content-Transfer-Encoding, Content-Disposition, Subject and From count wherever
-// they stand. Parse reads exactly what Reduce keeps of a header. And the first 8 KiB
+// Content-Transfer-Encoding, Content-Disposition, Subject, From, Message-ID, X-Hamlet
+// and X-Hamlet-Tag count wherever they stand. Parse reads exactly what Reduce keeps of a header. And the first 8 KiB
 // of Text do not depend on where Reduce cuts. Two kinds of padding still hide words:
 // 64 KiB of nothing in UTF-16 HTML, and of empty shifts in plain ISO-2022 text.
 //

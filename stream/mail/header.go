@@ -14,8 +14,8 @@ type field struct {
 	known             knownField
 }
 
-// A knownField says how to read a body, or a mail program shows it. The first one in a
-// header counts, wherever it stands.
+// A knownField says how to read a body or the header, a mail program shows it, or it names
+// the message. The first one in a header counts, wherever it stands.
 type knownField uint8
 
 const (
@@ -23,9 +23,12 @@ const (
 	contentTypeField
 	encodingField
 	dispositionField
-	bytesField // in which Reduce records the length of a body that it cut
-	subjectField
+	bytesField   // in which Reduce records the length of a body that it cut
+	subjectField // this one and those that follow count in the message's own header only
 	fromField
+	messageIDField
+	ownField    // says that we have scored the message
+	tagField    // says what we have put before the subject
 	knownFields // how many there are
 )
 
@@ -39,6 +42,9 @@ var knownNames = [knownFields]string{
 	bytesField:       "x-hamlet-bytes",
 	subjectField:     "subject",
 	fromField:        "from",
+	messageIDField:   "message-id",
+	ownField:         ownName,
+	tagField:         "x-hamlet-tag",
 }
 
 func knownFieldOf(name []byte) knownField {
@@ -310,14 +316,20 @@ func (s *scanner) fromLine() []byte {
 	return bytes.TrimRight(s.raw[:min(s.from.end, maxFrom)], "\r\n")
 }
 
-// readHead sets Message.Head and Message.Subject from the header as Reduce writes it.
+// readHead sets Head, Subject and MessageID of a Message from the header as Reduce writes
+// it.
 func (s *scanner) readHead(m *Message) {
 	e := &s.entities[0]
 	head := make([]byte, 0, min(s.from.len()+e.header.len(), MaxHead)+64)
 	if s.from.len() > 0 {
 		head = append(appendUTF8(head, s.fromLine()), '\n')
 	}
+	tag := s.tag()
+	_, scored := s.topValue(ownField)
 	for f := range s.reducedFields(e, MaxHead) {
+		if f.colon >= 0 && isOwn(bytes.TrimRight(f.text[:f.colon], " \t"), scored) {
+			continue
+		}
 		n := len(head)
 		s.scratch = appendUnfolded(s.scratch[:0], f.text[f.colon+1:])
 		if f.colon < 0 {
@@ -329,9 +341,17 @@ func (s *scanner) readHead(m *Message) {
 		decode := string(head[n:]) == "subject" || string(head[n:]) == "from"
 		head = append(head, ": "...)
 		n = len(head)
-		if decode {
+		switch {
+		case f.known == subjectField:
+			value, tagged := cutTag(s.scratch, tag)
+			head = appendDecoded(head, value)
+			if !tagged { // a hop may have encoded the tag with the rest
+				value, _ = cutTag(head[n:], tag)
+				head = append(head[:n], value...)
+			}
+		case decode:
 			head = appendDecoded(head, s.scratch)
-		} else {
+		default:
 			head = appendUTF8(head, s.scratch)
 		}
 		switch f.known {
@@ -340,6 +360,8 @@ func (s *scanner) readHead(m *Message) {
 			m.Subject = append(m.Subject, head[n:]...)
 		case fromField:
 			head = head[:n+len(clip(head[n:], maxSender))]
+		case messageIDField:
+			m.MessageID = append(m.MessageID, clip(head[n:], maxMessageID)...)
 		}
 		head = append(head, '\n')
 	}

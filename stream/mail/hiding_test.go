@@ -18,15 +18,17 @@ const (
 	modelText = 8000
 )
 
-// A view is what a model learns from, except the counts that summary may lose.
-type view struct{ Head, Subject, Text string }
+// A view is what a model learns from, except the counts that summary may lose, and what
+// names the message.
+type view struct{ Head, Subject, Text, Identity string }
 
 func viewOf(m Message) view {
 	text := append(append(append([]byte("subject: "), m.Subject...), "\n\n"...), m.Text...)
 	return view{
-		Head:    string(m.Head[:min(len(m.Head), modelHead)]),
-		Subject: string(m.Subject),
-		Text:    string(text[:min(len(text), modelText)]),
+		Head:     string(m.Head[:min(len(m.Head), modelHead)]),
+		Subject:  string(m.Subject),
+		Text:     string(text[:min(len(text), modelText)]),
+		Identity: Identity("", &m),
 	}
 }
 
@@ -223,10 +225,10 @@ func (g *hostileMail) entity(depth int) {
 	newline := g.pick("newline", "\n", "\r\n")
 	boundary := ""
 	for range g.times("fields", 6, 12) {
-		switch g.pick("field", "flood", "flood", "type", "type", "multipart", "encoding", "disposition", "record", "subject", "from", "stray", "long") {
+		switch g.pick("field", "flood", "flood", "type", "type", "multipart", "encoding", "disposition", "record", "subject", "from", "own", "stray", "long") {
 		case "flood":
 			field := g.pick("flooded", "a:", "X-F: some words", "Content-Disposition: inline; x="+strings.Repeat("x", 4000), bytesName+": 12", "Subject: again", "-- x: y", "From: a@b\n \n c",
-				"stray line\nX: y", "X: =?utf-8?q?=00?=")
+				"stray line\nX: y", "X: =?utf-8?q?=00?=", "X-Hamlet: x", "X-Hamlet-Tag: word", "X-Spam-Flag: YES", "Message-ID: <1@a>")
 			n := g.times("flood", 3, 12000)
 			n = min(n, 200_000/len(field))
 			g.WriteString(strings.Repeat(field+newline, n))
@@ -250,6 +252,9 @@ func (g *hostileMail) entity(depth int) {
 		case "subject", "from":
 			g.WriteString(g.pick("name", "Subject", "From", "SUBJECT ") + ": " +
 				strings.Repeat(g.pick("value", "word ", "\xe9", "=?utf-8?q??=\n ", "=?iso-8859-1?q?=E9?= ", "=?utf-8?b?4pyT?=", "=?"), g.times("values", 9, 9000)) + "end" + newline)
+		case "own":
+			g.WriteString(g.pick("name", "X-Hamlet", "X-Hamlet-Tag", "X-Hamlet-Tag", "x-hamlet-x ", "X-Spam-Status", "Message-ID") + ":" +
+				strings.Repeat(" \n ", g.times("folds", 2, 2000)) + g.pick("tag", " word", " \xe9", " =", " end", " =?utf-8", " ?", "") + strings.Repeat(" x", g.times("more", 1, 3000)) + newline)
 		case "stray":
 			g.WriteString(g.pick("stray", "not a field", ">From x", "\rx", "--b0", strings.Repeat("s ", 40000)) + newline)
 		}

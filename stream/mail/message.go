@@ -29,15 +29,17 @@ var (
 	ErrEmpty = errors.New("message is empty")
 )
 
-// A Message is what a model learns from a mail. Head, Subject and Text are valid
-// UTF-8 and share no memory with the raw message.
+// A Message is what a model learns from a mail, and what [Identity] names it by. Head,
+// Subject, MessageID and Text are valid UTF-8 and share no memory with the raw message.
 type Message struct {
 	// Head has the mbox "From " line, if there is one, and a line "name: value\n"
 	// for each header field in order. The name is in lower case, the value unfolded,
-	// and Subject and From are decoded (RFC 2047). It is cut at MaxHead bytes.
+	// and Subject and From are decoded (RFC 2047). It is cut at MaxHead bytes. It lacks
+	// the fields that hamlet wrote, and the tag before the subject.
 	Head []byte
 
-	Subject []byte // the decoded Subject; never nil, empty if there is none
+	Subject   []byte // the decoded Subject without a tag; never nil, empty if there is none
+	MessageID []byte // the Message-ID without blanks around it, the first 998 bytes; empty if there is none
 
 	// Text has the text parts, decoded, without HTML's mark-up, joined by line ends.
 	// It has the media type of every other part: "[[image/png]]".

@@ -14,6 +14,7 @@ const (
 	maxStructural = 4 << 10 // of a field that says how to read a body
 	maxSubject    = 8 << 10 // of the decoded Subject: as much as the expert T reads
 	maxSender     = 4 << 10 // of the decoded From
+	maxMessageID  = 998     // of a Message-ID: as much as a line has (RFC 5322, section 2.1.1)
 
 	// bytesRoom is left free, so that adding a bytesField changes nothing else.
 	bytesRoom = len(bytesName) + len(": 26214400\r\n")
@@ -120,7 +121,7 @@ func cutField(text []byte, n int) []byte {
 func (s *scanner) shorten(e *entity, f field, limit int) []byte {
 	text := s.raw[f.start:f.end]
 	value := s.raw[f.colon+1 : f.end]
-	limits := [knownFields]int{subjectField: maxSubject, fromField: maxSender}
+	limits := [knownFields]int{subjectField: maxSubject, fromField: maxSender, messageIDField: len("Message-ID: ") + maxMessageID}
 	if limits[f.known] == 0 {
 		limits[f.known] = min(maxStructural, limit/4)
 	}
@@ -138,9 +139,15 @@ func (s *scanner) shorten(e *entity, f field, limit int) []byte {
 		}
 		return []byte("Content-Disposition: inline")
 	case subjectField:
-		return encodedField("Subject:", value, maxSubject)
+		return encodedField("Subject:", s.tag(), value, maxSubject)
 	case fromField:
-		return encodedField("From:", value, maxSender)
+		return encodedField("From:", nil, value, maxSender)
+	case messageIDField:
+		return append([]byte("Message-ID: "), clip(appendUnfolded(nil, value), maxMessageID)...)
+	case ownField:
+		return []byte("X-Hamlet:")
+	case tagField:
+		return append([]byte("X-Hamlet-Tag: "), s.tag()...)
 	}
 	panic("mail: a known field without a short form")
 }
@@ -170,12 +177,15 @@ func appendParameter(dst []byte, name string, value []byte) []byte {
 }
 
 // encodedField returns a field with the first limit bytes of the decoded value as
-// encoded words.
-func encodedField(name string, value []byte, limit int) []byte {
-	value = appendUnfolded(nil, value)
+// encoded words. A tag before it stays in clear, and does not count.
+func encodedField(name string, tag, value []byte, limit int) []byte {
+	value, tagged := cutTag(appendUnfolded(nil, value), tag)
 	value = clip(appendDecoded(nil, value[:min(len(value), MaxHead)]), limit)
 	const piece = 45 // makes words of 72 characters; RFC 2047 allows 75
 	out := []byte(name)
+	if tagged {
+		out = append(append(out, ' '), tag...)
+	}
 	for part := range slices.Chunk(value, piece) {
 		out = append(out, "\n =?utf-8?b?"...)
 		out = base64.StdEncoding.AppendEncode(out, part)

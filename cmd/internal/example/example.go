@@ -16,11 +16,11 @@ import (
 	"hamlet/stream/mail"
 )
 
-// A Parsing says how a mail was parsed. It is zero for a text, a vector, and a mail
-// without faults.
+// A Parsing says how a mail was parsed. It is zero for a text and a vector.
 type Parsing struct {
-	Raw    bool   // a part was taken as raw text: it was broken or beyond a limit
-	Reason string // why
+	Raw    bool          // a part was taken as raw text: it was broken or beyond a limit
+	Reason string        // why
+	Mail   *mail.Message // whose memory the result shares
 }
 
 // Body returns a tenant's b as a model takes it, and how a mail was parsed. A text is a
@@ -30,7 +30,7 @@ func Body(tenant string, b *stream.Body) (model.Body, Parsing, error) {
 	switch b.Kind {
 	case stream.Mail:
 		m := mail.Parse(b.Mail)
-		return model.Body{Tenant: tenant, Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason}, nil
+		return model.Body{Tenant: tenant, Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason, Mail: &m}, nil
 	case stream.Text:
 		return model.Body{Tenant: tenant, Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}}, Parsing{}, nil
 	case stream.Vector:

@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
 	"hamlet/stream"
+	"hamlet/stream/mail"
 	"hamlet/stream/nats"
 )
 
@@ -96,7 +97,11 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		prediction, reasons, err := s.predict(request, explain)
+		body, how, err := example.Body(request.Tenant, &request.Body)
+		if err != nil {
+			return nil, err
+		}
+		prediction, reasons, err := s.predict(&body, explain)
 		if err != nil {
 			return nil, place(err, i, len(requests))
 		}
@@ -106,6 +111,9 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		verdicts[i] = stream.Verdict{
 			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
 			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Reasons: reasons, Model: ref,
+		}
+		if how.Mail != nil {
+			verdicts[i].Identity = mail.Identity(request.Tenant, how.Mail)
 		}
 	}
 	return verdicts, nil
@@ -124,20 +132,16 @@ func place(err error, i, n int) error {
 	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
 }
 
-// predict returns the pooled prediction of the partition models for a request, with reasons
-// if explain.
-func (s *served) predict(request *stream.Event, explain bool) (model.Prediction, []stream.Reason, error) {
-	body, _, err := example.Body(request.Tenant, &request.Body)
-	if err != nil {
-		return model.Prediction{}, nil, err
-	}
+// predict returns the pooled prediction of the partition models for a body, with reasons if
+// explain.
+func (s *served) predict(body *model.Body, explain bool) (model.Prediction, []stream.Reason, error) {
 	pool := s.pools.Get().(*model.Pool)
 	defer s.pools.Put(pool)
 	if !explain {
-		prediction, err := pool.Predict(&body)
+		prediction, err := pool.Predict(body)
 		return prediction, nil, err
 	}
-	prediction, contributions, err := pool.Explain(&body)
+	prediction, contributions, err := pool.Explain(body)
 	var reasons []stream.Reason
 	for _, c := range contributions {
 		reasons = append(reasons, stream.Reason(c))

@@ -6,10 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/algos/text"
 	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
 )
 
 // A request is answered to its tenant: of two tenants who label the same newsletters in
@@ -44,5 +48,29 @@ func TestRequestsAreAnsweredToTheirTenant(t *testing.T) {
 	}
 	if keeps, rejects := ask("keeps"), ask("rejects"); !(keeps.P < 0.2 && rejects.P > 0.8) {
 		t.Errorf("p = %.3f to the tenant that keeps newsletters, %.3f to the one that rejects them", keeps.P, rejects.P)
+	}
+}
+
+// A mail's verdict has its identity, which is the tenant's. Texts have none.
+func TestIdentitiesOfAnswers(t *testing.T) {
+	url, r := startNATS(t), miniredis.RunT(t)
+	l := newTeacher(t, openStore(t, r), 0)
+	l.learn(10)
+	sum := l.save()
+	start(t, Config{Conn: connect(t, url), Store: openStore(t, r)})
+	c := ask(t, url)
+	if v := await(t, c, sum); v.Identity != "" {
+		t.Errorf("a text has the identity %s", v.Identity)
+	}
+	raw := []byte("X-Hamlet-Tag: [SPAM]\nMessage-ID: <1@a>\nSubject: [SPAM] hello\n\nHow are you?\n")
+	m := mail.Parse([]byte("Message-ID: <1@a>\nSubject: hello\n\nHow are you?\n"))
+	for _, tenant := range []string{"default", "example.org"} {
+		verdicts, err := c.For(tenant, "").Score(patience(t), raw, nats.TypeMail, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := verdicts[0].Identity, mail.Identity(tenant, &m); got != want {
+			t.Errorf("the identity to tenant %s is %s, want %s", tenant, got, want)
+		}
 	}
 }

@@ -1,0 +1,82 @@
+package mail
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+
+	"hamlet/stream"
+)
+
+// identityText bounds the text that an identity reads, in bytes without repeated white
+// space. It is half of what Reduce keeps in any case.
+const identityText = openingBytes / 2
+
+// Identity returns a name for a tenant's message: 32 hexadecimal digits, the first half of
+// a SHA-256. Headers show it, and a correction finds an earlier label by it. It is a hash of
+//
+//	the tenant                     (none is the default tenant)
+//	the Message-ID                 (nothing if there is none)
+//	the subject
+//	the first 4 KiB of the text
+//
+// each after its length. A run of white space in subject and text counts as one blank, and
+// white space at their ends does not count. Text is read up to 8 KiB, which Reduce keeps.
+//
+// So the identity of a message stays when hops add fields, when it is scored, tagged or
+// reduced, and when line ends, blanks or the transfer encoding change. It changes with what
+// a hop writes into subject or text, and when one adds a Message-ID that was missing.
+func Identity(tenant string, m *Message) string {
+	tenant = cmp.Or(tenant, stream.DefaultName)
+	text := m.Text[:min(len(m.Text), openingBytes)]
+	const lengths = 4 * 4
+	b := make([]byte, 0, lengths+len(tenant)+len(m.MessageID)+len(m.Subject)+len(text))
+	b = appendPart(b, func(b []byte) []byte { return append(b, tenant...) })
+	b = appendPart(b, func(b []byte) []byte { return append(b, m.MessageID...) })
+	b = appendPart(b, func(b []byte) []byte { return appendSqueezed(b, m.Subject, len(m.Subject)) })
+	b = appendPart(b, func(b []byte) []byte { return appendSqueezed(b, text, identityText) })
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:sha256.Size/2])
+}
+
+// appendPart appends the number of the bytes that add appends, and them.
+func appendPart(b []byte, add func([]byte) []byte) []byte {
+	n := len(b)
+	b = add(append(b, 0, 0, 0, 0))
+	binary.LittleEndian.PutUint32(b[n:], uint32(len(b)-n-4))
+	return b
+}
+
+// appendSqueezed appends at most limit bytes of text with one blank for each run of white
+// space, and none at the ends. It has no branch for white space: the words' ends cannot be
+// predicted, and cost more than all else.
+func appendSqueezed(dst, text []byte, limit int) []byte {
+	n := len(dst)
+	limit = min(limit, len(text))
+	dst = slices.Grow(dst, limit)
+	out := dst[n : n+limit]
+	k, before := 0, byte(0)
+	for _, c := range text {
+		if k == len(out) {
+			break
+		}
+		c = withoutBlank[c]
+		out[k] = c ^ ' '
+		k += int(uint(c|before)+255) >> 8 // 0 if both are white space, else 1
+		before = c
+	}
+	return dst[:n+len(bytes.TrimRight(out[:k], " "))]
+}
+
+// withoutBlank is c ^ ' ' for each byte c, and 0 for all white space.
+var withoutBlank = func() (t [256]byte) {
+	for c := range t {
+		if t[c] = byte(c) ^ ' '; '\t' <= c && c <= '\r' {
+			t[c] = 0
+		}
+	}
+	return t
+}()
