@@ -25,6 +25,7 @@ type grammar struct {
 	Eval   evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
 	Freeze freezeCommand `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
 	Score  score.Command `cmd:"" help:"Ask a scorer about messages."`
+	Filter filterCommand `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env    envCommand    `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
 	laboratory
 	cli.ProgramFlags
@@ -49,6 +50,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Eval.run(ctx, stdio)
 	case "freeze":
 		return g.Freeze.run(ctx, stdio)
+	case "filter":
+		return g.Filter.run(stdio)
 	case "env":
 		return g.Env.run(stdio)
 	case "bench", "fit", "lab":
