@@ -28,6 +28,7 @@ type Hasher struct {
 	folded  []byte // the current text, folded
 	bounds  []uint32
 	numbers places
+	trace   *Trace // nil but while Trace asks for one
 }
 
 // NewHasher returns a Hasher for tables of 2^tableBits slots. It panics if
@@ -100,6 +101,9 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 		gram := binary.BigEndian.Uint64(h.folded[j:]) >> (drop & 63)
 		index[j] = uint32(mix(gram+salt) >> (shift & 63))
 	}
+	if h.trace != nil {
+		h.trace.grams(h.folded, index, n)
+	}
 	return dst[:start+len(h.present.sieve(index))]
 }
 
@@ -111,6 +115,7 @@ func (h *Hasher) Strings(dst []uint32, text []byte, longest int) []uint32 {
 	if longest < 2 || longest > 8 {
 		panic(fmt.Sprintf("feature: strings of up to %d bytes", longest))
 	}
+	start := len(dst)
 	var last uint64 // the last 8 bytes
 	for i, c := range text {
 		last = last<<8 | uint64(c)
@@ -121,6 +126,9 @@ func (h *Hasher) Strings(dst []uint32, text []byte, longest int) []uint32 {
 			}
 			dst = append(dst, uint32(mix(last<<(64-8*n)>>(64-8*n)+uint64(n)<<59)>>h.shift))
 		}
+	}
+	if h.trace != nil {
+		h.trace.strings(text, dst[start:], longest)
 	}
 	return dst
 }

@@ -53,12 +53,15 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 	for _, n := range numbers {
 		largest = max(largest, math.Abs(n.Value))
 	}
-	for _, n := range numbers {
+	for k, n := range numbers {
 		if n.Value == 0 {
 			continue
 		}
 		v := n.Value / largest // in [−1, 1], so that no square overflows
 		i := uint32(mix(xxhash.Sum64String(n.Name)) >> h.shift)
+		if h.trace != nil {
+			h.trace.number(k, i, n.Name)
+		}
 		p := i & mask
 		for ; cells[p] != tag|i; p = (p + 1) & mask {
 			if cells[p]>>MaxTableBits != tag>>MaxTableBits {

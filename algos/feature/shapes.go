@@ -16,6 +16,9 @@ func (h *Hasher) Shapes(dst []uint32, text []byte, n int) []uint32 {
 		panic(fmt.Sprintf("feature: %d-grams of shapes", n))
 	}
 	h.folded = slices.Grow(h.folded[:0], len(text)+wordLoad)[:len(text)+wordLoad]
+	if h.trace != nil {
+		h.trace.kept(text)
+	}
 	return h.grams(dst, shape(h.folded, text), n)
 }
 

@@ -38,7 +38,7 @@ func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
 	folded, shift := h.folded, h.shift
 	var before uint64
 	k := 0
-	for ; len(bounds) >= 2; bounds = bounds[2:] {
+	for bounds := bounds; len(bounds) >= 2; bounds = bounds[2:] {
 		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])) + salt)
 		index[k] = uint32(word >> (shift & 63))
 		k++
@@ -47,6 +47,9 @@ func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
 			k++
 		}
 		before = word
+	}
+	if h.trace != nil {
+		h.trace.words(folded, bounds, index[:k])
 	}
 	return dst[:start+len(h.present.sieve(index[:k]))]
 }

@@ -24,7 +24,17 @@ type group struct {
 	constant bool // the bias: not an input of ensembles
 	product  bool // of other inputs: not an input of ensembles
 	witness  bool // the trust of a label depends on it
+
+	// sources says for each input which input of an expert it is, or is a multiple of; nil:
+	// none of them is. The words of a body share these inputs.
+	sources []source
 }
+
+// A source is an input of an expert. The expert len(spec.entries) is the frozen one.
+type source struct{ expert, input int }
+
+// noSource is the source of an input that is no expert's.
+var noSource = source{expert: noExpert}
 
 // The priors of the heads. The experts' entries hold those of opinions.
 const (
@@ -83,8 +93,8 @@ func productInputs(experts []*text.Entry) (groups []group) {
 					}
 				},
 			}
-			for _, input := range e.Inputs {
-				g.names = append(g.names, input.Name)
+			for j, input := range e.Inputs {
+				g.names, g.sources = append(g.names, input.Name), append(g.sources, source{k, j})
 			}
 			groups = append(groups, g)
 		}
@@ -137,7 +147,7 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	for k, e := range experts {
 		for j, input := range e.Inputs {
 			g := group{
-				names: []string{input.Name}, variance: other, witness: e.Witness && input.Opinion,
+				names: []string{input.Name}, sources: []source{{k, j}}, variance: other, witness: e.Witness && input.Opinion,
 				fill: func(dst []float64, in *features, s *submodel) {
 					dst[0] = float64(early(e.EarlyGain, s) * in.scores[k].Inputs[j])
 				},
@@ -151,7 +161,7 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	if frozen != nil {
 		e := experts[0]
 		groups = append(groups, group{
-			names: []string{frozenInput}, mean: e.Mean / opinions, variance: e.Variance / opinions, witness: e.Witness,
+			names: []string{frozenInput}, sources: []source{{len(experts), 0}}, mean: e.Mean / opinions, variance: e.Variance / opinions, witness: e.Witness,
 			fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.frozen },
 		})
 	}
@@ -177,10 +187,11 @@ type prior struct{ mean, precision []float64 }
 
 // A layout is a head's groups and what is computed from them.
 type layout struct {
-	groups []group
-	names  []string
-	prior  prior
-	raw    int // number of inputs of ensembles and of the label-noise alarm
+	groups  []group
+	names   []string
+	sources []source
+	prior   prior
+	raw     int // number of inputs of ensembles and of the label-noise alarm
 
 	witnesses []int // inputs on which the trust of a label depends
 }
@@ -188,7 +199,12 @@ type layout struct {
 func newLayout(groups []group) *layout {
 	l := &layout{groups: groups}
 	for _, g := range groups {
-		for _, name := range g.names {
+		for i, name := range g.names {
+			from := noSource
+			if g.sources != nil {
+				from = g.sources[i]
+			}
+			l.sources = append(l.sources, from)
 			if g.witness {
 				l.witnesses = append(l.witnesses, len(l.names))
 			}
@@ -201,6 +217,15 @@ func newLayout(groups []group) *layout {
 		}
 	}
 	return l
+}
+
+// source returns the source of input i of the head. Of what follows the inputs in an
+// explanation, it is noSource.
+func (l *layout) source(i int) source {
+	if i >= len(l.sources) {
+		return noSource
+	}
+	return l.sources[i]
 }
 
 func (l *layout) dim() int { return len(l.names) }

@@ -152,6 +152,18 @@ func (c counter) Pool(like []text.Expert, v *text.View) text.Score {
 	return s
 }
 
+// Terms explains the first input alone.
+func (c counter) Terms(dst []text.Term, like []text.Expert, v *text.View) []text.Term {
+	var all []text.Expert
+	for _, e := range like {
+		all = append(all, e.(counter).NaiveBayes)
+	}
+	for _, term := range c.NaiveBayes.Terms(nil, all, v) {
+		dst = append(dst, text.Term{term[0]})
+	}
+	return dst
+}
+
 func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	registered := text.Messages
 	defer func() { text.Messages = registered }()

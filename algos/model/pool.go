@@ -26,17 +26,29 @@ type Pool struct {
 	predictors []*Predictor
 	alike      bool // all models read bodies in the same way
 
-	submodels []*submodel // of the current body's kind; only find writes it
-	experts   []text.Expert
+	submodels []*submodel   // of the current body's kind; only find writes it
+	experts   []text.Expert // of one entry; only collect writes it
 	answers   []answer
+	together  bool // the answers used pooled experts; only ask writes it
 }
 
 // An answer is one model's prediction, with its weight.
 type answer struct {
 	Prediction
-	contributions []Contribution
+	contributions []Contribution // withInputs
+	shares        apportioned    // withWords
+	words         []Word         // withWords, of a model that was asked separately
 	weight        float64
 }
+
+// A detail is how much is asked for.
+type detail int
+
+const (
+	bare detail = iota
+	withInputs
+	withWords
+)
 
 // NewPool returns a Pool of models. It panics without a model.
 func NewPool(models ...*Model) *Pool {
@@ -59,7 +71,7 @@ func (p *Pool) Predict(b *Body) (Prediction, error) {
 	if len(p.models) == 1 {
 		return p.predictors[0].Predict(b)
 	}
-	if err := p.ask(b, false); err != nil {
+	if err := p.ask(b, bare); err != nil {
 		return Prediction{}, err
 	}
 	return average(p.answers), nil
@@ -72,17 +84,18 @@ func (p *Pool) Explain(b *Body) (Prediction, []Contribution, error) {
 	if len(p.models) == 1 {
 		return p.predictors[0].Explain(b)
 	}
-	if err := p.ask(b, true); err != nil {
+	if err := p.ask(b, withInputs); err != nil {
 		return Prediction{}, nil, err
 	}
-	return average(p.answers), averageContributions(p.answers), nil
+	return average(p.answers), averageContributions(p.answers, inputsOf), nil
 }
 
 // ask sets p.answers to the models' answers, at least one.
-func (p *Pool) ask(b *Body, explain bool) error {
+func (p *Pool) ask(b *Body, want detail) error {
 	p.answers = p.answers[:0]
-	if !p.alike || !p.find(b) {
-		return p.askEach(b, explain)
+	p.together = p.alike && p.find(b)
+	if !p.together {
+		return p.askEach(b, want)
 	}
 	first := p.predictors[0]
 	if err := first.m.Check(b); err != nil {
@@ -92,10 +105,15 @@ func (p *Pool) ask(b *Body, explain bool) error {
 	for _, s := range p.submodels {
 		in.spec.layout.fill(in, s)
 		a := answer{weight: float64(s.events)}
-		if explain {
-			a.Prediction, a.contributions = first.explain(s, in)
-		} else {
+		switch want {
+		case bare:
 			a.Prediction = predict(s, in)
+		case withInputs:
+			a.Prediction, a.contributions = first.explain(s, in)
+		case withWords:
+			a.Prediction, a.contributions, a.shares = first.apportion(s, in)
+		default:
+			panic("model: no such detail")
 		}
 		p.answers = append(p.answers, a)
 	}
@@ -104,7 +122,7 @@ func (p *Pool) ask(b *Body, explain bool) error {
 
 // askEach asks each model separately, with equal weights. If some models have learnt
 // bodies of b's kind, it asks only those. It fails if any model refuses b.
-func (p *Pool) askEach(b *Body, explain bool) error {
+func (p *Pool) askEach(b *Body, want detail) error {
 	known := p.find(b)
 	for _, one := range p.predictors {
 		if known && one.m.submodel(b) == nil {
@@ -114,10 +132,17 @@ func (p *Pool) askEach(b *Body, explain bool) error {
 			continue
 		}
 		a, err := answer{weight: 1}, error(nil)
-		if explain {
-			a.Prediction, a.contributions, err = one.Explain(b)
-		} else {
+		switch want {
+		case bare:
 			a.Prediction, err = one.Predict(b)
+		case withInputs:
+			a.Prediction, a.contributions, err = one.Explain(b)
+		case withWords:
+			var all Attribution
+			all, err = one.Attribute(b)
+			a.Prediction, a.contributions, a.words, a.shares.rest = all.Prediction, all.Inputs, all.Words, all.Rest
+		default:
+			panic("model: no such detail")
 		}
 		if err != nil {
 			return err
@@ -143,18 +168,23 @@ func (p *Pool) find(b *Body) bool {
 func (p *Pool) read(b *Body) *features {
 	in := p.predictors[0].reader.features(b, nil)
 	for k := range in.scores {
-		p.experts = p.experts[:0]
-		for _, s := range p.submodels {
-			if s.experts != nil {
-				p.experts = append(p.experts, s.experts[k])
-			}
-		}
+		p.collect(k)
 		in.scores[k] = text.Score{}
 		if len(p.experts) > 0 {
 			in.scores[k] = p.experts[0].Pool(p.experts, in.views[k])
 		}
 	}
 	return in
+}
+
+// collect sets p.experts to the experts k of all sub-models.
+func (p *Pool) collect(k int) {
+	p.experts = p.experts[:0]
+	for _, s := range p.submodels {
+		if s.experts != nil {
+			p.experts = append(p.experts, s.experts[k])
+		}
+	}
 }
 
 // average returns the weighted mean of at least one answer.
@@ -169,14 +199,17 @@ func average(answers []answer) Prediction {
 	return Expect(mean, variance)
 }
 
-// averageContributions averages the contributions by name.
-func averageContributions(answers []answer) []Contribution {
+func inputsOf(a answer) []Contribution { return a.contributions }
+func restOf(a answer) []Contribution   { return a.shares.rest }
+
+// averageContributions averages contributions of the answers by name.
+func averageContributions(answers []answer, of func(answer) []Contribution) []Contribution {
 	total := totalWeight(answers)
 	var all []Contribution // SD holds the mean of variances until the end
 	index := map[string]int{}
 	for _, a := range answers {
 		part := a.weight / total
-		for _, c := range a.contributions {
+		for _, c := range of(a) {
 			i, known := index[c.Name]
 			if !known {
 				i = len(all)

@@ -28,7 +28,7 @@ func (p *Pool) PredictBy(pooling Pooling, b *Body) (Prediction, error) {
 		return p.Predict(b)
 	}
 	p.answers = p.answers[:0]
-	if err := p.askEach(b, false); err != nil {
+	if err := p.askEach(b, bare); err != nil {
 		return Prediction{}, err
 	}
 	if pooling == MeanLogOdds || !p.find(b) {

@@ -94,6 +94,13 @@ func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
 
 // explain is predict with the contributions, largest absolute value first.
 func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contribution) {
+	prediction, names, contributions := p.contributed(s, in)
+	return prediction, joined(names, contributions)
+}
+
+// contributed is predict with the contribution of each input of the head and of each
+// ensemble, in order, and their names.
+func (p *Predictor) contributed(s *submodel, in *features) (Prediction, []string, []blr.Contribution) {
 	p.contributions = p.contributions[:0]
 	if s != nil {
 		p.contributions = s.head.Contributions(p.contributions, in.x)
@@ -113,6 +120,11 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 			names = append(names[:len(names):len(names)], "ensemble: "+string(k))
 		}
 	}
+	return prediction, names, contributions
+}
+
+// joined adds contributions of one name and sorts by absolute value, largest first.
+func joined(names []string, contributions []blr.Contribution) []Contribution {
 	all := make([]Contribution, 0, len(names))
 	for j, c := range contributions {
 		i := slices.IndexFunc(all, func(a Contribution) bool { return a.Name == names[j] })
@@ -129,7 +141,7 @@ func (p *Predictor) explain(s *submodel, in *features) (Prediction, []Contributi
 	slices.SortStableFunc(all, func(a, b Contribution) int {
 		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
 	})
-	return prediction, all
+	return all
 }
 
 // predict returns the prediction of s's stack if it serves, else of its head; of the prior

@@ -8,10 +8,10 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// clipAt bounds an expert's input to the head.
-const clipAt = 10
+// ClipAt bounds an expert's input to the head.
+const ClipAt = 10
 
-func clip(s float64) float64 { return max(-clipAt, min(clipAt, s)) }
+func clip(s float64) float64 { return max(-ClipAt, min(ClipAt, s)) }
 
 // steady keeps the first step finite: a weight's first gradient g moves it by
 // rate·g/√(g²+10⁻⁶).
@@ -69,11 +69,16 @@ func (e *AdaGrad) damp(n float64) float64 {
 
 // scored scales the log-odds s of n features. known of them were seen before.
 func (e *AdaGrad) scored(s, known, n float64) Score {
+	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s * e.share(known, n))}}
+}
+
+// share returns the factor of s in the input, with known of n features seen before.
+func (e *AdaGrad) share(known, n float64) float64 {
 	share := (known + 1) / (n + 1)
 	if e.cfg.Root {
 		share = math.Sqrt(share)
 	}
-	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s * share)}}
+	return share
 }
 
 // Pool implements [Expert]. A pooled weight is the mean of the experts' weights, weighted
@@ -85,24 +90,49 @@ func (e *AdaGrad) Pool(like []Expert, f *View) Score {
 		return Score{}
 	}
 	var s, known float64
-	for k, i := range f.Index {
-		var sum, total float64
-		for _, other := range like {
-			w, g := other.(*AdaGrad).at(i)
-			sum += float64(float64(g) * float64(w))
-			total += float64(g)
+	for k := range f.Index {
+		if w, u, seen := pooledWeight(like, f, k); seen {
+			s += float64(w * u)
+			known += float64(u * u)
 		}
-		if total == 0 {
-			continue
-		}
-		u := 1 / math.Sqrt(n)
-		if f.Value != nil {
-			u = f.Value[k]
-		}
-		s += float64(sum / total * u)
-		known += float64(u * u)
 	}
 	return e.scored(float64(s*e.damp(n)), float64(known*n), n)
+}
+
+// pooledWeight returns the pooled weight w and the value u of feature k of f, and whether
+// an expert has seen it.
+func pooledWeight(like []Expert, f *View, k int) (w, u float64, seen bool) {
+	var sum, total float64
+	for _, other := range like {
+		w, g := other.(*AdaGrad).at(f.Index[k])
+		sum += float64(float64(g) * float64(w))
+		total += float64(g)
+	}
+	if total == 0 {
+		return 0, 0, false
+	}
+	u = 1 / math.Sqrt(float64(len(f.Index)))
+	if f.Value != nil {
+		u = f.Value[k]
+	}
+	return sum / total, u, true
+}
+
+// Terms implements [Expert]. A feature's term is its part of s times the share of features
+// that were seen before.
+func (e *AdaGrad) Terms(dst []Term, like []Expert, f *View) []Term {
+	n := float64(len(f.Index))
+	known, start := 0.0, len(dst)
+	for k := range f.Index {
+		w, u, _ := pooledWeight(like, f, k)
+		dst = append(dst, Term{w * u})
+		known += float64(u * u)
+	}
+	scale := e.damp(n) * e.share(float64(known*n), n)
+	for k := range dst[start:] {
+		dst[start+k][0] *= scale
+	}
+	return dst
 }
 
 // sumBinary returns Σw_i and the number of features seen before.

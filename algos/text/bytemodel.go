@@ -137,14 +137,7 @@ func (e *ByteModel) Pool(like []Expert, v *View) Score {
 	if len(v.Bytes) == 0 {
 		return Score{}
 	}
-	prior := [2]float64{byteAlphabet, byteAlphabet}
-	models := make([]*ByteModel, len(like))
-	for k, other := range like {
-		models[k] = other.(*ByteModel)
-		for y := range prior {
-			prior[y] += models[k].totals[y]
-		}
-	}
+	models, prior := byteModels(like)
 	all := ratios{product: 1}
 	var was byteCounts
 	for i := range v.Bytes {
@@ -153,13 +146,49 @@ func (e *ByteModel) Pool(like []Expert, v *View) Score {
 	return byteScore(all.sum+logistic.Log(all.product), len(v.Bytes))
 }
 
+// byteModels returns the experts as byte models, and the denominators of a byte's prior.
+func byteModels(like []Expert) (models []*ByteModel, prior [2]float64) {
+	prior = [2]float64{byteAlphabet, byteAlphabet}
+	for _, other := range like {
+		m := other.(*ByteModel)
+		models = append(models, m)
+		for y := range prior {
+			prior[y] += m.totals[y]
+		}
+	}
+	return models, prior
+}
+
+// Terms implements [Expert]. The log ratio of a byte is the term of the first of its strings,
+// the byte and the one before it. The longer strings have none.
+func (e *ByteModel) Terms(dst []Term, like []Expert, v *View) []Term {
+	models, prior := byteModels(like)
+	var was byteCounts
+	n := len(v.Bytes)
+	for i := range v.Bytes {
+		one := ratios{product: 1}
+		was = nextByte(models, v, i, &was, &prior, &one)
+		one.sum += logistic.Log(one.product)
+		dst = append(dst, Term(byteInputs(one.sum, n)))
+		for range stringsPerByte - 1 {
+			dst = append(dst, Term{})
+		}
+	}
+	return dst
+}
+
 // mostRatio is e⁵: a byte's ratio is held within e^±5.
 const mostRatio = 148.4131591025766
 
 // byteScore returns the Score of S over n bytes.
 func byteScore(sum float64, n int) Score {
-	s := sum / math.Sqrt(float64(n+1))
-	return Score{LogOdds: s, Inputs: [MaxInputs]float64{clip(s), clip(10 * sum / float64(n+1+byteShrinkage))}}
+	inputs := byteInputs(sum, n)
+	return Score{LogOdds: inputs[0], Inputs: [MaxInputs]float64{clip(inputs[0]), clip(inputs[1])}}
+}
+
+// byteInputs returns the inputs of S over n bytes, not clipped.
+func byteInputs(sum float64, n int) [MaxInputs]float64 {
+	return [MaxInputs]float64{sum / math.Sqrt(float64(n+1)), 10 * sum / float64(n+1+byteShrinkage)}
 }
 
 // Learn implements [Expert]. If the margin of was is at most byteMargin, it counts v with

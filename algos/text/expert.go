@@ -16,6 +16,11 @@ type Expert interface {
 	// learnt. like includes the receiver; all have the same Entry and table size.
 	Pool(like []Expert, v *View) Score
 
+	// Terms appends a Term for each element of v.Index: what it adds to the inputs of Pool's
+	// answer. The terms of an input sum to it before it is clipped, up to rounding. An input
+	// that is no sum over features may have terms of 0.
+	Terms(dst []Term, like []Expert, v *View) []Term
+
 	// Learn learns v with its label and the weight ω in (0, 1]. was is Score's answer
 	// to v. It returns the weight in [0, 1] to pass to Withdraw; 0: nothing to withdraw.
 	// grid rounds weights so that their float32 sums are exact.
@@ -42,6 +47,9 @@ type Score struct {
 	Surprise float64
 }
 
+// A Term is what one feature adds to each input of an expert.
+type Term [MaxInputs]float64
+
 // Parts are the parts of a body that lists read. Missing parts are empty.
 type Parts struct {
 	Tenant     string           // of the body; personal experts read it
@@ -61,12 +69,47 @@ type View struct {
 // View and its Table, so that a body is hashed once for all of them and a feature read
 // once. Read overwrites the View. The hasher's indices are below 2^(table bits + Bits).
 type List struct {
-	Bits int // added to the configured table bits
+	Bits int  // added to the configured table bits
+	Part Part // what Read reads
 	Read func(h *feature.Hasher, v *View, p *Parts)
 
 	// Salts is nil except in a personal expert's list: Read's View is that of Salts after
 	// [View.Salt].
 	Salts *List
+}
+
+// A Part is the part of a body that a list reads.
+type Part uint8
+
+// The parts of a body.
+const (
+	OfHead    Part = iota // Parts.Head
+	OfText                // Parts.Text
+	OfNumbers             // Parts.Numbers
+	PartCount
+)
+
+// headList returns a list of H.
+func headList(bits int, read func(h *feature.Hasher, v *View, head []byte)) *List {
+	return &List{Bits: bits, Part: OfHead, Read: func(h *feature.Hasher, v *View, p *Parts) { read(h, v, p.Head) }}
+}
+
+// textList returns a list of T.
+func textList(bits int, read func(h *feature.Hasher, v *View, text []byte)) *List {
+	return &List{Bits: bits, Part: OfText, Read: func(h *feature.Hasher, v *View, p *Parts) { read(h, v, p.Text) }}
+}
+
+// Trace reads a body as Read does, with the indices that no tenant has salted, and writes
+// into t where the features stand: their elements are those of Read's View. Places in H and
+// T are counted from their beginning.
+func (l *List) Trace(t *feature.Trace, h *feature.Hasher, v *View, p *Parts) {
+	if l.Salts != nil {
+		l = l.Salts
+	}
+	h.Trace(t)
+	defer h.Trace(nil)
+	l.Read(h, v, p)
+	t.Resolve(v.Index)
 }
 
 // How many bytes of T some lists read.
@@ -78,42 +121,46 @@ const (
 
 // The lists of the nine experts and of those that read the same.
 var (
-	headerWords  = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Head) }}
-	header5Grams = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Head, 5) }}
-	textWords    = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.words(h, p.Text) }}
-	text3Grams   = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 3) }}
-	text4Grams   = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 4) }}
-	text5Grams   = &List{Bits: 1, Read: func(h *feature.Hasher, v *View, p *Parts) { v.grams(h, p.Text, 5) }}
-	textShapes   = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
-		v.Index, v.Bytes = h.Shapes(v.Index[:0], p.Text, 5), p.Text
-	}}
-	openingStrings = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
-		v.lowered = feature.Lower(v.lowered[:0], p.Text[:min(len(p.Text), stringBytes)])
+	headerWords  = headList(0, words)
+	header5Grams = headList(0, grams(5))
+	textWords    = textList(1, words)
+	text3Grams   = textList(0, grams(3))
+	text4Grams   = textList(1, grams(4))
+	text5Grams   = textList(1, grams(5))
+	textShapes   = textList(0, func(h *feature.Hasher, v *View, text []byte) {
+		v.Index, v.Bytes = h.Shapes(v.Index[:0], text, 5), text
+	})
+	openingStrings = textList(0, func(h *feature.Hasher, v *View, text []byte) {
+		v.lowered = feature.Lower(v.lowered[:0], text[:min(len(text), stringBytes)])
 		v.Bytes = v.lowered
 		v.Index = h.Strings(v.Index[:0], v.Bytes, longestString)
-	}}
-	wordsByLength = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
-		v.Bytes = p.Text[:min(len(p.Text), lengthBytes)]
-		v.Index = h.WordsByLength(v.Index[:0], v.Bytes, len(p.Text))
-	}}
+	})
+	wordsByLength = textList(0, func(h *feature.Hasher, v *View, text []byte) {
+		v.Bytes = text[:min(len(text), lengthBytes)]
+		v.Index = h.WordsByLength(v.Index[:0], v.Bytes, len(text))
+	})
 )
 
 // The lists of the lean experts and of vectors.
 var (
-	leanWords    = &List{Bits: 0, Read: textWords.Read}
-	lean5Grams   = &List{Bits: 0, Read: text5Grams.Read}
-	openingGrams = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) {
-		v.grams(h, p.Text[:min(len(p.Text), openingBytes)], 4)
-	}}
-	numbers = &List{Bits: 0, Read: func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
+	leanWords    = textList(0, words)
+	lean5Grams   = textList(0, grams(5))
+	openingGrams = textList(0, func(h *feature.Hasher, v *View, text []byte) {
+		opening(h, v, text[:min(len(text), openingBytes)])
+	})
+	numbers = &List{Bits: 0, Part: OfNumbers, Read: func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
 )
 
-func (v *View) words(h *feature.Hasher, part []byte) {
+var opening = grams(4)
+
+func words(h *feature.Hasher, v *View, part []byte) {
 	v.Index, v.Bytes = h.Words(v.Index[:0], part), part
 }
 
-func (v *View) grams(h *feature.Hasher, part []byte, n int) {
-	v.Index, v.Bytes = h.Grams(v.Index[:0], part, n), part
+func grams(n int) func(h *feature.Hasher, v *View, part []byte) {
+	return func(h *feature.Hasher, v *View, part []byte) {
+		v.Index, v.Bytes = h.Grams(v.Index[:0], part, n), part
+	}
 }
 
 // An Input is one input that an expert gives to a head.

@@ -13,6 +13,84 @@ import (
 
 func entries() []*text.Entry { return slices.Concat(text.Messages, text.Vectors, personals()) }
 
+// Terms sum to the inputs of the pooled answer, but for clipping, and a trace knows where
+// each feature stands: reading those bytes alone gives its index. So an explanation names
+// what was hashed. The length of a text stands nowhere.
+func TestTermsAndPlacesExplainAnAnswer(t *testing.T) {
+	const bits = 10
+	for _, e := range entries() {
+		r, byLength := rand.New(rand.NewPCG(8, 9)), strings.HasSuffix(e.Name, text.WordsByLength)
+		h := feature.NewHasher(bits)
+		experts := []text.Expert{e.New(text.NewColumn(bits)), e.New(text.NewColumn(bits))}
+		for round := range 120 {
+			part := make([]byte, r.IntN(150))
+			for i := range part {
+				part[i] = "aabcde  .!,9Z\n"[r.IntN(14)]
+			}
+			var ns []feature.Number
+			for range 8 {
+				ns = append(ns, feature.Number{Name: string(rune('a' + r.IntN(26))), Value: r.NormFloat64()})
+			}
+			parts := &text.Parts{Tenant: "t", Head: part, Text: part, Numbers: ns}
+			var v, plain text.View
+			e.Reads.Read(h, &v, parts)
+			if round < 80 {
+				experts[round%2].Learn(&v, experts[round%2].Score(&v), round%3 == 0, 0.9)
+				continue
+			}
+			var trace feature.Trace
+			e.Reads.Trace(&trace, h, &plain, parts)
+			if len(plain.Index) != len(v.Index) || e.Reads.Salts == nil && !slices.Equal(plain.Index, v.Index) {
+				t.Fatalf("%s: traced %v, read %v", e.Name, plain.Index, v.Index)
+			}
+			terms := experts[0].Terms(nil, experts, &v)
+			if len(terms) != len(v.Index) {
+				t.Fatalf("%s: %d terms of %d features", e.Name, len(terms), len(v.Index))
+			}
+			score := experts[0].Pool(experts, &v)
+			for j := range e.Inputs {
+				sum := 0.0
+				for _, term := range terms {
+					sum += term[j]
+				}
+				if got := max(-text.ClipAt, min(text.ClipAt, sum)); abs(got-score.Inputs[j]) > 1e-10 {
+					t.Errorf("%s: the terms of input %d sum to %v, the answer is %v", e.Name, j, got, score.Inputs[j])
+				}
+			}
+			placed := map[int]bool{}
+			for _, p := range trace.Places {
+				placed[p.Feature] = true
+				alone, from := new(text.View), *parts
+				switch e.Reads.Part {
+				case text.OfHead:
+					from.Head, from.Text = part[p.Begin:p.End], nil
+				case text.OfText:
+					from.Head, from.Text = nil, part[p.Begin:p.End]
+				case text.OfNumbers:
+					from.Numbers = ns[p.Begin:p.End]
+				}
+				if byLength {
+					continue // it reads how long the whole text is
+				}
+				list := e.Reads
+				if list.Salts != nil {
+					list = list.Salts
+				}
+				if list.Read(h, alone, &from); !slices.Contains(alone.Index, plain.Index[p.Feature]) {
+					t.Errorf("%s: feature %d has the index %d; the bytes %d to %d of %q have %v", e.Name, p.Feature, plain.Index[p.Feature], p.Begin, p.End, part, alone.Index)
+				}
+			}
+			nowhere := 0
+			if byLength {
+				nowhere = 1
+			}
+			if n := len(v.Index) - len(placed); n > nowhere {
+				t.Errorf("%s: %d of %d features have no place in %q", e.Name, n, len(v.Index), part)
+			}
+		}
+	}
+}
+
 // What a registration says is what the expert does. An expert of a new type passes
 // this without a word about it here.
 func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {

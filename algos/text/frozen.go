@@ -107,6 +107,23 @@ func (f *Frozen) Score(v *View) float64 {
 	return clip(s * (float64(known+1) / float64(n+1)))
 }
 
+// Terms appends a Term for each feature of v: what it adds to Score before that is clipped.
+func (f *Frozen) Terms(dst []Term, v *View) []Term {
+	n, known, start := len(v.Index), 0, len(dst)
+	for _, i := range v.Index {
+		one := 0.0
+		if q := f.weights[i]; q != frozenAbsent {
+			one = f.scale * float64(int8(q)) / math.Sqrt(float64(n))
+			known++
+		}
+		dst = append(dst, Term{one})
+	}
+	for k := range dst[start:] {
+		dst[start+k][0] *= float64(known+1) / float64(n+1)
+	}
+	return dst
+}
+
 // DecodeFrozen returns the Frozen with the bytes b, of which it keeps a copy. It is an
 // error if Freeze did not make b, or if it did in a version that hashes text differently.
 func DecodeFrozen(b []byte) (*Frozen, error) {

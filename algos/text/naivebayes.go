@@ -134,25 +134,12 @@ func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
 	if len(f.Index) == 0 {
 		return Score{}
 	}
-	sum := NaiveBayes{cfg: e.cfg} // without a table
-	for _, other := range like {
-		sum.ham += other.(*NaiveBayes).ham
-		sum.spam += other.(*NaiveBayes).spam
-	}
+	sum := e.pooled(like)
 	t, n := sum.newTerms(), float64(len(f.Index))
 	var all evidence
 	scales := 0.0
-	for k, i := range f.Index {
-		u := 1 / math.Sqrt(n)
-		if f.Value != nil {
-			i, u = slot(i, f.Value[k]), math.Abs(f.Value[k])
-		}
-		var a, b float64
-		for _, other := range like {
-			c := other.(*NaiveBayes).table.at(i)
-			a += float64(c.a)
-			b += float64(c.b)
-		}
+	for k := range f.Index {
+		a, b, u := pooledCounts(like, f, k)
 		u2 := float64(u * u)
 		scales += float64(u2 * float64(scale(a+b)))
 		if a+b == 0 {
@@ -166,6 +153,54 @@ func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
 		all.rates += float64(u * z)
 	}
 	return sum.scored(all, scales)
+}
+
+// pooled returns an expert without a table that has learnt as many messages as all of like.
+func (e *NaiveBayes) pooled(like []Expert) NaiveBayes {
+	sum := NaiveBayes{cfg: e.cfg}
+	for _, other := range like {
+		sum.ham += other.(*NaiveBayes).ham
+		sum.spam += other.(*NaiveBayes).spam
+	}
+	return sum
+}
+
+// pooledCounts returns the counts of feature k of f in all of like, and u = |u_k|.
+func pooledCounts(like []Expert, f *View, k int) (a, b, u float64) {
+	i := f.Index[k]
+	u = 1 / math.Sqrt(float64(len(f.Index)))
+	if f.Value != nil {
+		i, u = slot(i, f.Value[k]), math.Abs(f.Value[k])
+	}
+	for _, other := range like {
+		c := other.(*NaiveBayes).table.at(i)
+		a += float64(c.a)
+		b += float64(c.b)
+	}
+	return a, b, u
+}
+
+// Terms implements [Expert]. A feature's terms are u·r, its share in c's numerator over c's
+// denominator, and u·z.
+func (e *NaiveBayes) Terms(dst []Term, like []Expert, f *View) []Term {
+	sum := e.pooled(like)
+	t, n := sum.newTerms(), float64(len(f.Index))
+	squares, start := 0.0, len(dst)
+	for k := range f.Index {
+		a, b, u := pooledCounts(like, f, k)
+		if a+b == 0 {
+			dst = append(dst, Term{})
+			continue
+		}
+		r, z := t.feature(a, b)
+		square := float64(float64(n*float64(u*u)) * float64(r*r))
+		squares += square
+		dst = append(dst, Term{u * r, 2 * square * r, u * z})
+	}
+	for k := range dst[start:] {
+		dst[start+k][1] /= squares + 1
+	}
+	return dst
 }
 
 // sumRatios returns Σ of the log-odds and of the scale of counts. It takes the logarithm of

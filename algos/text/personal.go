@@ -48,7 +48,7 @@ func Personal(entries []*Entry) (personal []*Entry) {
 
 // salted returns the list of of's features at the indices of a tenant.
 func salted(of *List) *List {
-	l := &List{Bits: of.Bits, Salts: of}
+	l := &List{Bits: of.Bits, Part: of.Part, Salts: of}
 	l.Read = func(h *feature.Hasher, v *View, p *Parts) {
 		of.Read(h, v, p)
 		v.Salt(v, p.Tenant, h.TableBits())
