@@ -1,0 +1,355 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/progress"
+	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+)
+
+// Words holds the flags of `hamlet bench words`.
+type Words struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+	settings.ResearchModel
+
+	Words int    `help:"How many words are taken out." default:"5" placeholder:"N"`
+	From  int    `help:"Leave the first N messages out of the figures." default:"0" placeholder:"N"`
+	Seed  uint64 `help:"Seed of the words that are drawn." default:"1" placeholder:"S"`
+	JSON  bool   `name:"json" help:"Print one object in JSON instead of a table."`
+}
+
+// Help is shown by kong below the flags.
+func (Words) Help() string {
+	return `Examples:
+  hamlet bench words --index index.csv corpus.tar.gz
+  hamlet bench words --spam Junk/ --ham INBOX/ --from 1000 --experts lean
+
+Do the words of an explanation decide? Each message is explained before it is learnt. Of a spam
+message, the words of subject and text that add most to the log-odds are taken out, wherever they
+stand in either, and what is left is scored by the same model. Header fields and links stay.
+Beside it, as many words are drawn from all others of subject and text.
+
+The table also says how far words and rest are from adding up to the mean of the log-odds, how
+many of the words share a slot of a table with another, and how long an answer takes.`
+}
+
+// A wordsReplay is the replay of one stream.
+type wordsReplay struct {
+	model     *model.Model
+	predictor *model.Predictor
+	words     int
+	from      int
+	random    *rand.Rand
+	rejected  func(error)
+	progress  func(scored int)
+
+	result wordsResult
+	scored int
+}
+
+// A wordsResult is its measurement.
+type wordsResult struct {
+	Command  string  `json:"command"`
+	Events   int     `json:"events"` // explained
+	Spam     int     `json:"spam"`
+	NoWord   int     `json:"spam_without_word"` // in which no word speaks for spam
+	Rejected int     `json:"rejected"`
+	Error    float64 `json:"largest_error"` // of the sum of words and rest, nats
+	Shared   float64 `json:"shared"`        // share of the words taken out
+
+	Top   removal `json:"top"`
+	Drawn removal `json:"drawn"`
+
+	PredictMS   float64 `json:"predict_ms"` // medians
+	ExplainMS   float64 `json:"explain_ms"`
+	AttributeMS float64 `json:"attribute_ms"`
+
+	taken, shared               int
+	predict, explain, attribute []float64
+}
+
+// A removal says what taking words out of spam did.
+type removal struct {
+	Messages int     `json:"messages"`
+	Lowered  float64 `json:"lowered"`      // share of messages with lower log-odds
+	Median   float64 `json:"median_fall"`  // of the log-odds, nats
+	Called   float64 `json:"sum_of_words"` // median of what the words were said to add
+	Ham      float64 `json:"turned"`       // share with p ≥ ½ before and below ½ after
+
+	falls, said   []float64
+	lower, turned int
+}
+
+func (r *removal) add(before, after model.Prediction, said float64) {
+	fall := before.LogOdds - after.LogOdds
+	r.falls, r.said = append(r.falls, fall), append(r.said, said)
+	if fall > 0 {
+		r.lower++
+	}
+	if before.LogOdds >= 0 && after.LogOdds < 0 {
+		r.turned++
+	}
+}
+
+func (r *removal) close() {
+	r.Messages = len(r.falls)
+	n := float64(max(1, r.Messages))
+	r.Lowered, r.Ham, r.Median, r.Called = float64(r.lower)/n, float64(r.turned)/n, midpoint(r.falls), midpoint(r.said)
+}
+
+// midpoint returns the median of v, which it sorts; 0 of nothing.
+func midpoint(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// run replays items.
+func (w *wordsReplay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
+	for item, err := range items {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var rejection *source.Rejection
+		if err != nil && !errors.As(err, &rejection) {
+			return err
+		}
+		if err == nil {
+			err = w.step(&item)
+		}
+		if err != nil {
+			w.result.Rejected++
+			w.rejected(err)
+		}
+		w.progress(w.scored)
+	}
+	w.result.close()
+	return nil
+}
+
+// step explains an item, takes words out of it, and then teaches it.
+func (w *wordsReplay) step(item *source.Item) error {
+	if item.Event.Action != stream.Learn {
+		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it", item.Ordinal+1)
+	}
+	ex, _, err := example.Of(&item.Event)
+	if err != nil {
+		return err
+	}
+	if w.scored++; w.scored > w.from && ex.Body.Message != nil {
+		if err := w.measure(&ex.Body, item.Truth == stream.Spam); err != nil {
+			return fmt.Errorf("event %s: %w", ex.ID, err)
+		}
+	}
+	if _, err := w.model.Apply(&ex); err != nil {
+		return fmt.Errorf("event %s: %w", ex.ID, err)
+	}
+	return nil
+}
+
+// measure explains a body, and takes words out of it if it is spam.
+func (w *wordsReplay) measure(body *model.Body, spam bool) error {
+	start := time.Now()
+	if _, err := w.predictor.Predict(body); err != nil {
+		return err
+	}
+	predicted := time.Now()
+	if _, _, err := w.predictor.Explain(body); err != nil {
+		return err
+	}
+	explained := time.Now()
+	a, err := w.predictor.Attribute(body)
+	if err != nil {
+		return err
+	}
+	r := &w.result
+	r.predict = append(r.predict, milliseconds(predicted.Sub(start)))
+	r.explain = append(r.explain, milliseconds(explained.Sub(predicted)))
+	r.attribute = append(r.attribute, milliseconds(time.Since(explained)))
+	r.Events++
+	r.Error = max(r.Error, wordsError(&a))
+	if !spam {
+		return nil
+	}
+	r.Spam++
+	var top, others []model.Word // others in the order of their words, so that the seed decides
+	for _, word := range a.Words {
+		switch {
+		case word.Where != feature.InText && word.Where != feature.InSubject:
+		case word.Contribution > 0 && len(top) < w.words:
+			top = append(top, word)
+		default:
+			others = append(others, word)
+		}
+	}
+	if len(top) == 0 {
+		r.NoWord++
+		return nil
+	}
+	for _, word := range top {
+		r.taken++
+		if word.Shared {
+			r.shared++
+		}
+	}
+	if err := w.without(&r.Top, body, a.Prediction, top); err != nil {
+		return err
+	}
+	if len(others) < len(top) {
+		return nil
+	}
+	w.random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	return w.without(&r.Drawn, body, a.Prediction, others[:len(top)])
+}
+
+// without scores body without words and adds the outcome to r.
+func (w *wordsReplay) without(r *removal, body *model.Body, before model.Prediction, words []model.Word) error {
+	out, said := map[string]bool{}, 0.0
+	for _, word := range words {
+		out[word.Text] = true
+		said += word.Contribution
+	}
+	left := *body
+	left.Message = withoutWords(body.Message, out)
+	after, err := w.predictor.Predict(&left)
+	if err != nil {
+		return err
+	}
+	r.add(before, after, said)
+	return nil
+}
+
+// withoutWords returns m without these words of subject and text.
+func withoutWords(m *feature.Message, out map[string]bool) *feature.Message {
+	left := *m
+	subject := func(token feature.Token) bool { return token.Where == feature.InSubject && out[string(token.Text)] }
+	left.Head = cutTokens(m.Head, 0, feature.HeadTokens(nil, m.Head), subject)
+	prefix := 0
+	var whole []byte // as AppendT has it, uncut
+	if m.Subject != nil {
+		whole = fmt.Appendf(nil, "subject: %s\n\n", m.Subject)
+		prefix = len(whole)
+	}
+	tokens := m.TextTokens(nil, append(whole, m.Body...))
+	if m.Subject != nil {
+		left.Subject = cutTokens(m.Subject, len("subject: "), tokens, subject)
+	}
+	left.Body = cutTokens(m.Body, prefix, tokens, func(token feature.Token) bool {
+		return token.Where == feature.InText && out[string(token.Text)]
+	})
+	return &left
+}
+
+// cutTokens returns part without the tokens that are out. part begins at byte offset of
+// what the tokens are of.
+func cutTokens(part []byte, offset int, tokens []feature.Token, out func(feature.Token) bool) []byte {
+	left := []byte{} // a subject stays one, though empty
+	at := 0
+	for _, token := range tokens {
+		if begin, end := token.Begin-offset, token.End-offset; begin >= at && end <= len(part) && out(token) {
+			left, at = append(left, part[at:begin]...), end
+		}
+	}
+	return append(left, part[at:]...)
+}
+
+// wordsError returns by how much words and rest miss the mean.
+func wordsError(a *model.Attribution) float64 {
+	sum := -a.Prediction.Mean
+	for _, w := range a.Words {
+		sum += w.Contribution
+	}
+	for _, c := range a.Rest {
+		sum += c.Contribution
+	}
+	return math.Abs(sum)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+func (r *wordsResult) close() {
+	r.Shared = float64(r.shared) / float64(max(1, r.taken))
+	r.Top.close()
+	r.Drawn.close()
+	r.PredictMS, r.ExplainMS, r.AttributeMS = midpoint(r.predict), midpoint(r.explain), midpoint(r.attribute)
+}
+
+// Run replays the source and prints the figures.
+func (c *Words) Run(ctx context.Context, stdio cli.IO) error {
+	if c.Words < 1 {
+		return cli.Usagef("--words: %d is below 1", c.Words)
+	}
+	if err := cli.NotNegative("--from", c.From); err != nil {
+		return err
+	}
+	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
+	cfg.Stdin = stdio.In
+	src, err := source.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	modelConfig, err := c.ResearchModel.Config(src.Dense())
+	if err != nil {
+		return err
+	}
+	m, err := model.New(modelConfig)
+	if err != nil {
+		return fmt.Errorf("configuration of the model: %w", err)
+	}
+	rejections := report.Rejections{W: stdio.Err}
+	progress := progress.NewCounter(stdio.Err)
+	w := &wordsReplay{
+		model: m, predictor: m.NewPredictor(), words: c.Words, from: c.From, random: rand.New(rand.NewPCG(c.Seed, 0)),
+		rejected: rejections.Add, progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
+		result: wordsResult{Command: commandLine()},
+	}
+	err = w.run(ctx, src.Events())
+	progress.Close()
+	rejections.Close()
+	if err != nil {
+		return err
+	}
+	if w.result.Events == 0 {
+		return errors.New("the source holds no message that can be explained")
+	}
+	if c.JSON {
+		return writeJSON(stdio.Out, w.result)
+	}
+	return w.result.writeTable(stdio.Out, c.Words)
+}
+
+// writeTable prints r.
+func (r *wordsResult) writeTable(out io.Writer, words int) error {
+	line := func(name string, m *removal) string {
+		return fmt.Sprintf("%-26s  %8d  %13.1f %%  %16.2f  %17.2f  %11.1f %%\n", name, m.Messages, 100*m.Lowered, m.Median, m.Called, 100*m.Ham)
+	}
+	_, err := fmt.Fprintf(out, "%d messages explained, %d spam, of which %d have no word for spam\n\n"+
+		"%-26s  messages  log-odds lower  median fall, nats  words' sum, median  below one half\n%s%s\n"+
+		"Words and rest miss the mean by at most %.1g nats. %.1f %% of the top words share a slot.\n"+
+		"Median time of an answer: %.2f ms, with inputs %.2f ms, with words %.2f ms.\nMade by: %s\n",
+		r.Events, r.Spam, r.NoWord, "words taken out of spam", line(fmt.Sprintf("the top %d", words), &r.Top), line("as many drawn of the others", &r.Drawn),
+		r.Error, 100*r.Shared, r.PredictMS, r.ExplainMS, r.AttributeMS, r.Command)
+	if err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return nil
+}
