@@ -44,7 +44,7 @@ var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "lab
 // [Event.ValidateRequest] check whether it can be learnt or scored.
 func DecodeJSON(b []byte) (Event, error) { return DecodeJSONOf(DefaultName, b) }
 
-// DecodeJSONOf is [DecodeJSON] for whom an absent tenant becomes the given one.
+// DecodeJSONOf is [DecodeJSON], but an absent tenant becomes the given one.
 func DecodeJSONOf(tenant string, b []byte) (Event, error) {
 	if _, err := checkFields(b, "event", jsonFields); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)

@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +31,7 @@ var seeds = []string{
 }
 
 func addSeeds(f *testing.F) {
-	for _, s := range seeds {
+	for _, s := range slices.Concat(seeds, ownSeeds) {
 		f.Add([]byte(s))
 	}
 	f.Add(nested(25))

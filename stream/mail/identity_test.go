@@ -211,9 +211,6 @@ func TestAppendSqueezed(t *testing.T) {
 // nothing that we write is in the head.
 func FuzzIdentity(f *testing.F) {
 	addSeeds(f)
-	for _, seed := range ownSeeds {
-		f.Add([]byte(seed))
-	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if isBlank(raw) || len(raw) > MaxText/2 { // Reduce cuts more, where padding may hide text
 			return

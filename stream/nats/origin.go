@@ -52,8 +52,9 @@ func header(h natsgo.Header, name string) string {
 }
 
 // For returns a client on the same connection whose requests carry a tenant and a door.
-// An empty one is left out. A tenant that no event may have, and a door that is not 1 to
-// 16 of a-z, 0-9 and -, is an [*Error] of every request, with CodeBadRequest.
+// An empty one is left out. A tenant that no event may have, or that has a blank at an end,
+// and a door that is not 1 to 16 of a-z, 0-9 and -, make every request fail with an
+// [*Error] of CodeBadRequest.
 func (c *Client) For(tenant, door string) *Client {
 	other := *c
 	other.from, other.refusal = origin{tenant: tenant, door: door}, nil
