@@ -1,0 +1,284 @@
+// Package gateway stands between mail servers and the scoring service. Its doors, in the
+// packages below it, speak the protocols that mail servers already speak; each asks the
+// scoring service through one [Gateway] and shows the same fields.
+//
+//	g, err := gateway.New(gateway.Config{Client: client, Registerer: registry, Log: log})
+//	door, err := g.Door("spamd")
+//	l, err := gateway.Listen("unix:/run/hamlet/spamd.sock", 0o660)
+//	err = door.Serve(ctx, l, handle)     // handle is called for each connection
+//
+//	body := door.NewBody()               // in handle: the message, within the budget
+//	defer body.Release()
+//	_, err = body.ReadFrom(conn)
+//	verdict, err := door.Score(ctx, tenant, body.Bytes(), false)
+//
+// # Rules
+//
+//   - A mail server is never stopped. A message without an answer in time, without memory
+//     or beyond the limit passes unmarked. It is counted, and the log says so once a minute.
+//   - The bytes of all messages share one budget (see [Body]).
+//   - A door listens on this machine, unless it is told otherwise.
+//   - Clients choose neither their tenant's name nor the source of a label: the operator's
+//     file maps what they say to tenants, and the door's name is the source.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
+)
+
+// Errors of [Door.Score] and of a [Body]. Each means that the message passes unmarked.
+// The gateway has counted it.
+var (
+	// ErrNoAnswer: the scoring service did not answer in time, or not with a verdict.
+	ErrNoAnswer = errors.New("no answer from the scoring service")
+
+	// ErrTooLarge: the message has more than mail.MaxSize bytes.
+	ErrTooLarge = mail.ErrTooLarge
+
+	// ErrMemory: the messages under way take all the memory that they may.
+	ErrMemory = errors.New("the messages under way take all the memory that they may")
+)
+
+// A Client asks the scoring service. [*nats.Client] is one, made by NATS.
+type Client interface {
+	Score(ctx context.Context, tenant, door string, body []byte, contentType string, explain bool) ([]stream.Verdict, error)
+	Info(ctx context.Context) (stream.Info, error)
+}
+
+// NATS returns a client that asks by c.
+func NATS(c *nats.Client) Client { return natsClient{c} }
+
+type natsClient struct{ *nats.Client }
+
+func (c natsClient) Score(ctx context.Context, tenant, door string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+	return c.For(tenant, door).Score(ctx, body, contentType, explain)
+}
+
+// A Config describes a gateway. Zero fields mean the defaults given.
+type Config struct {
+	Client   Client
+	Teacher  Teacher       // takes labels; nil: doors do not teach
+	Tenants  *Tenants      // nil: all mail is of the tenant "default"
+	Marks    Marks         // what doors add to a message
+	Deadline time.Duration // from a message's last byte to its verdict; default 2 s
+	Memory   int64         // bytes of the messages under way beyond FreeBytes each; default 256 MiB
+	MaxConns int           // connections of one door; more wait; default 4096
+
+	Registerer prometheus.Registerer // nil: no metrics are shown
+	Log        *slog.Logger          // nil: silent
+}
+
+// A Gateway asks the scoring service on behalf of its doors. It may be used concurrently.
+type Gateway struct {
+	cfg     Config
+	budget  *budget
+	outage  outage
+	metrics *metrics
+
+	mu   sync.Mutex
+	told map[string]*notice // by the kind of trouble; mu guards it
+}
+
+// New returns a gateway. The error reports everything that is wrong with cfg.
+func New(cfg Config) (*Gateway, error) {
+	cfg.Deadline = cmp.Or(cfg.Deadline, DefaultDeadline)
+	cfg.Memory = cmp.Or(cfg.Memory, DefaultMemory)
+	cfg.MaxConns = cmp.Or(cfg.MaxConns, defaultMaxConns)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	var errs []error
+	if cfg.Client == nil {
+		errs = append(errs, errors.New("no client of the scoring service"))
+	}
+	if cfg.Deadline < 0 || cfg.Memory < 0 || cfg.MaxConns < 0 {
+		errs = append(errs, fmt.Errorf("a bound is negative: deadline %v, memory %d, connections %d", cfg.Deadline, cfg.Memory, cfg.MaxConns))
+	}
+	errs = append(errs, cfg.Marks.Check())
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g := &Gateway{cfg: cfg, metrics: newMetrics(), told: map[string]*notice{}}
+	g.budget = newBudget(cfg.Memory)
+	if cfg.Registerer != nil {
+		if err := g.metrics.register(cfg.Registerer, g); err != nil {
+			return nil, fmt.Errorf("gateway: metrics: %w", err)
+		}
+	}
+	return g, nil
+}
+
+const (
+	DefaultDeadline = 2 * time.Second
+	DefaultMemory   = 256 << 20
+	defaultMaxConns = 4096
+)
+
+// A Door is one protocol's way into the gateway.
+type Door struct {
+	*Gateway
+	name string
+}
+
+var doorName = regexp.MustCompile(`^[a-z0-9-]{1,16}$`)
+
+// Door returns the door of that name, which the scoring service and the metrics see.
+func (g *Gateway) Door(name string) *Door {
+	if !doorName.MatchString(name) {
+		panic(fmt.Sprintf("gateway: door %q", name))
+	}
+	return &Door{Gateway: g, name: name}
+}
+
+// Name returns the door's name.
+func (d *Door) Name() string { return d.name }
+
+// Marks returns what doors add to a message.
+func (g *Gateway) Marks() Marks { return g.cfg.Marks }
+
+// Tenants returns the operator's map of tenants.
+func (g *Gateway) Tenants() *Tenants { return g.cfg.Tenants }
+
+// Deadline returns how long a message may wait for its verdict.
+func (g *Gateway) Deadline() time.Duration { return g.cfg.Deadline }
+
+// Log returns the gateway's logger.
+func (g *Gateway) Log() *slog.Logger { return g.cfg.Log }
+
+// Score asks for the verdict of a whole message, which it reduces first. With explain, or
+// where the marks show words, the verdict has reasons and words. A message of several
+// recipients is asked for by [Door.ScoreAll]. Errors are [ErrNoAnswer], [ErrTooLarge] and
+// mail.ErrEmpty, wrapped, and that of a caller's ctx, which nothing counts.
+func (d *Door) Score(ctx context.Context, tenant string, message []byte, explain bool) (stream.Verdict, error) {
+	verdicts, err := d.ScoreAll(ctx, []string{tenant}, message, explain)
+	if err != nil {
+		return stream.Verdict{}, err
+	}
+	return verdicts[0], nil
+}
+
+// ScoreAll asks for the verdicts of a message for several tenants, all by one deadline,
+// and returns them in order. Without one of the answers it returns none.
+func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+	start := time.Now()
+	if len(message) > mail.MaxSize {
+		return nil, d.passed(passedTooLarge, ErrTooLarge)
+	}
+	reduced, err := mail.Reduce(message)
+	if err != nil {
+		return nil, d.passed(passedRefused, err)
+	}
+	verdicts, err := d.Ask(ctx, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
+	if err == nil {
+		d.metrics.took.WithLabelValues(d.name).Observe(time.Since(start).Seconds())
+	}
+	return verdicts, err
+}
+
+// Ask asks for the verdicts of one body, a mail that is reduced, a text or an event, for
+// each tenant. It counts the message.
+func (d *Door) Ask(ctx context.Context, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+	var all []stream.Verdict
+	err := d.outage.try(ctx, d.cfg.Deadline, func(ctx context.Context) error {
+		all = make([]stream.Verdict, 0, len(tenants))
+		for _, tenant := range tenants {
+			verdicts, err := d.cfg.Client.Score(ctx, cmp.Or(tenant, stream.DefaultName), d.name, body, contentType, explain)
+			if err != nil {
+				return err
+			}
+			all = append(all, verdicts...)
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err() // the client went away: nobody is owed an answer
+	case refused(err):
+		return nil, d.passed(passedRefused, fmt.Errorf("%w: %w", ErrNoAnswer, err))
+	default:
+		return nil, d.passed(passedNoAnswer, fmt.Errorf("%w: %w", ErrNoAnswer, err))
+	}
+	for i := range all {
+		d.metrics.answered(d.name, all[i].Decision)
+	}
+	return all, nil
+}
+
+// Info asks which model is served.
+func (g *Gateway) Info(ctx context.Context) (info stream.Info, err error) {
+	err = g.outage.try(ctx, g.cfg.Deadline, func(ctx context.Context) (err error) {
+		info, err = g.cfg.Client.Info(ctx)
+		return err
+	})
+	return info, err
+}
+
+// refused reports whether the service answered that this one message is wrong.
+func refused(err error) bool {
+	var e *nats.Error
+	return errors.As(err, &e) && (e.Code == nats.CodeBadRequest || e.Code == nats.CodeTooLarge)
+}
+
+// Why a message passed unmarked, as the metrics show it.
+const (
+	passedNoAnswer = "no-answer"
+	passedRefused  = "refused" // by the service, or by mail.Reduce: it is empty
+	passedTooLarge = "too-large"
+	passedMemory   = "memory"
+	passedBroken   = "broken" // the door could not do what it must
+)
+
+// passed counts a message that passes unmarked and returns err. The log says so once a
+// minute for each reason.
+func (d *Door) passed(reason string, err error) error {
+	d.metrics.passed.WithLabelValues(d.name, reason).Inc()
+	d.notice("messages pass unmarked", reason, "door", d.name, "error", err)
+	return err
+}
+
+// PassedBroken counts a message that passes unmarked because of err, which is the door's.
+func (d *Door) PassedBroken(err error) { _ = d.passed(passedBroken, err) }
+
+// Garbage counts a request that is none in the door's protocol.
+func (d *Door) Garbage(err error) {
+	d.metrics.garbage.WithLabelValues(d.name).Inc()
+	d.cfg.Log.Debug("not the protocol of this door", "door", d.name, "error", err)
+}
+
+// A notice is a line of the log that repeats at most once a minute.
+type notice struct {
+	last time.Time
+	more int // since last
+}
+
+func (g *Gateway) notice(text, reason string, attrs ...any) {
+	const every = time.Minute
+	g.mu.Lock()
+	n := g.told[reason]
+	if n == nil {
+		n = &notice{}
+		g.told[reason] = n
+	}
+	n.more++
+	count, now := n.more, time.Now()
+	silent := now.Sub(n.last) < every
+	if !silent {
+		n.last, n.more = now, 0
+	}
+	g.mu.Unlock()
+	if !silent {
+		g.cfg.Log.Warn(text, append([]any{"reason", reason, "count", count}, attrs...)...)
+	}
+}

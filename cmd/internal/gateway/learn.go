@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/mail"
+)
+
+// A Lesson is what a client says of a message.
+type Lesson int
+
+const (
+	LearnSpam Lesson = iota
+	LearnHam
+	Forget // what was learnt of it
+)
+
+func (l Lesson) String() string {
+	switch l {
+	case LearnSpam:
+		return "spam"
+	case LearnHam:
+		return "ham"
+	case Forget:
+		return "forget"
+	}
+	panic(fmt.Sprintf("gateway: lesson %d", int(l)))
+}
+
+// ErrNotAllowed: the operator does not let clients teach (--allow-learn).
+var ErrNotAllowed = errors.New("this gateway takes no labels")
+
+// learnTimeout bounds how long a client waits for the learner's log.
+const learnTimeout = 10 * time.Second
+
+// A Teacher brings events to the learner. Publish returns when they are safe.
+type Teacher interface {
+	Publish(ctx context.Context, events ...stream.Event) error
+}
+
+// CanLearn reports whether clients may teach.
+func (g *Gateway) CanLearn() bool { return g.cfg.Teacher != nil }
+
+// Learn sends a message with the client's label to the learner. The label's source is
+// the door. The event's id is made of the message's identity and the label, so that a
+// label given twice is learnt once. The error is [ErrNotAllowed], [ErrTooLarge],
+// mail.ErrEmpty or that of the teacher, wrapped.
+func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
+	err := d.learn(ctx, tenant, message, lesson)
+	outcome := "learnt"
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNotAllowed):
+		outcome = "not-allowed"
+	case errors.Is(err, ErrTooLarge), errors.Is(err, mail.ErrEmpty):
+		outcome = "refused"
+	default:
+		outcome = "failed"
+		d.notice("labels are lost", "learn", "door", d.name, "error", err)
+	}
+	d.metrics.learnt.WithLabelValues(d.name, lesson.String(), outcome).Inc()
+	return err
+}
+
+func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
+	if d.cfg.Teacher == nil {
+		return ErrNotAllowed
+	}
+	reduced, err := mail.Reduce(message)
+	if err != nil {
+		return err
+	}
+	identity := mail.Identity(tenant, mail.Parse(reduced))
+	event := func(id string) stream.Event {
+		return stream.Event{
+			ID: id, Time: time.Now().UTC(), Source: d.name, Tenant: tenant,
+			Body: stream.Body{Kind: stream.Mail, Mail: reduced},
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
+	defer cancel()
+	if lesson == Forget {
+		var events []stream.Event
+		for _, label := range []stream.Label{stream.Spam, stream.Ham} {
+			e := event(identity + "/forget-" + label.String())
+			e.Action, e.Of = stream.Unlearn, identity+"/"+label.String()
+			events = append(events, e)
+		}
+		return d.cfg.Teacher.Publish(ctx, events...)
+	}
+	e := event(identity + "/" + lesson.String())
+	e.Label = stream.Spam
+	if lesson == LearnHam {
+		e.Label = stream.Ham
+	}
+	return d.cfg.Teacher.Publish(ctx, e)
+}
