@@ -27,6 +27,7 @@ type grammar struct {
 	Score  score.Command `cmd:"" help:"Ask a scorer about messages."`
 	Filter filterCommand `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env    envCommand    `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
+	Gateway gatewayCommand `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	laboratory
 	cli.ProgramFlags
 }
@@ -52,6 +53,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Freeze.run(ctx, stdio)
 	case "filter":
 		return g.Filter.run(stdio)
+	case "gateway":
+		return g.Gateway.run(ctx, stdio)
 	case "env":
 		return g.Env.run(stdio)
 	case "bench", "fit", "lab":

@@ -101,7 +101,7 @@ func (b *Body) grow(need int) bool {
 }
 
 func (b *Body) drop(reason string, err error) error {
-	b.Release()
+	b.free()
 	b.err = b.door.passed(reason, err)
 	return err
 }
@@ -117,6 +117,11 @@ func (b *Body) Err() error { return b.err }
 
 // Release gives the memory back. The body may be written again, from its start.
 func (b *Body) Release() {
+	b.free()
+	b.err, b.total = nil, 0
+}
+
+func (b *Body) free() {
 	b.door.Return(b.held)
-	b.bytes, b.held, b.err, b.total = nil, 0, nil, 0
+	b.bytes, b.held = nil, 0
 }

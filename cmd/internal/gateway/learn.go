@@ -74,7 +74,8 @@ func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson 
 	if err != nil {
 		return err
 	}
-	identity := mail.Identity(tenant, mail.Parse(reduced))
+	parsed := mail.Parse(reduced)
+	identity := mail.Identity(tenant, &parsed)
 	event := func(id string) stream.Event {
 		return stream.Event{
 			ID: id, Time: time.Now().UTC(), Source: d.name, Tenant: tenant,

@@ -75,7 +75,7 @@ func (m Marks) tags(v *stream.Verdict) bool { return m.Tag != "" && v.Decision =
 // a tag that is there already is not repeated.
 func (m Marks) Subject(v *stream.Verdict, value string) (string, bool) {
 	text := strings.TrimLeft(value, " \t")
-	if !m.tags(v) || strings.HasPrefix(text, m.Tag) {
+	if !m.tags(v) || strings.HasPrefix(text, strings.TrimRight(m.Tag, " ")) {
 		return value, false
 	}
 	return " " + m.Tag + text, true
@@ -144,13 +144,16 @@ func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 		}
 	}
 	if !tagged {
+		if !bytes.HasSuffix(header, []byte("\n")) {
+			header = append(header, end...)
+		}
 		header = fmt.Appendf(header, "Subject: %s%s", strings.TrimRight(m.Tag, " "), end)
 	}
 	switch n := lineLength(rest); {
 	case n > 0 && isEmpty(rest[:n]):
 		header, rest = append(header, rest[:n]...), rest[n:]
-	case fields == 0 || n == 0:
-		header = append(header, end...) // the message had no header, or no body
+	case fields == 0:
+		header = append(header, end...) // what follows must not become part of the header
 	}
 	return Rewritten{header, rest}
 }

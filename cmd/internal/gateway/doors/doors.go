@@ -28,6 +28,7 @@ type Flags struct {
 	Memory     int64         `help:"MiB for the messages under way." default:"256" placeholder:"MIB" group:"Doors" rare:"up"`
 	Remote     bool          `help:"Doors may listen on addresses that other machines reach." group:"Doors" rare:"up"`
 	SocketMode string        `help:"Who may open a door's socket, octal." default:"0660" placeholder:"MODE" group:"Doors" rare:"up"`
+	AllowLearn bool          `help:"Clients may say what is spam and ham, which the model learns." group:"Doors" rare:"up"`
 	TagSubject string        `help:"Put this before the subject of spam." placeholder:"TAG" group:"Doors" rare:"up"`
 	SpamFields bool          `help:"Add X-Spam-Flag and X-Spam-Status too." group:"Doors" rare:"up"`
 	FieldWords int           `help:"Add X-Hamlet-Words, the N words that counted most." default:"0" placeholder:"N" group:"Doors" rare:"up"`
@@ -164,6 +165,16 @@ func address(l net.Listener) string {
 	}
 	return l.Addr().String()
 }
+
+// Ready returns nil if the scoring service answers; messages pass unmarked otherwise.
+func (d *Doors) Ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	_, err := d.gateway.Info(ctx)
+	return err
+}
+
+const readyTimeout = 5 * time.Second
 
 // Run serves until ctx ends or a door fails.
 func (d *Doors) Run(ctx context.Context) error {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/gateway"
+	"hamlet/cmd/internal/gateway/doors"
+	"hamlet/cmd/internal/services"
+	"hamlet/cmd/internal/settings"
+	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
+)
+
+type gatewayCommand struct {
+	doors.Flags
+	HTTP  string `name:"http" help:"Serve /metrics, /healthz and /readyz here, and the HTTP door." placeholder:"ADDR"`
+	Token string `help:"Bearer token of the HTTP door; better in the environment." placeholder:"SECRET"`
+	settings.EventsHTTP
+	settings.ModelName
+	NATS string `name:"nats" help:"URLs of NATS, comma-separated." default:"nats://127.0.0.1:4222" group:"NATS"`
+	settings.NATSAccess
+	settings.Kafka
+	cli.LogFlags
+}
+
+// Help is shown by kong below the flags.
+func (gatewayCommand) Help() string {
+	return `Mail servers and programs ask the gateway in protocols that they already speak, and
+the gateway asks the scorer over NATS. A message without an answer in time passes
+unmarked: no mail waits for hamlet.
+
+Examples:
+
+  hamlet gateway --milter unix:/run/hamlet/milter.sock        Postfix, Sendmail
+  hamlet gateway --spamd 127.0.0.1:783                        spamc, Exim
+  hamlet gateway --rspamd 127.0.0.1:11333                     rspamc, Exim
+  hamlet gateway --nats nats://mx1:4222 --spamd 127.0.0.1:1783 --http 127.0.0.1:9104
+
+ADDR is host:port or unix:PATH; several stand with commas between. Add the mail server's
+user to the group of the socket. Recipes are in deploy/mail/.`
+}
+
+// check reports wrong usage that no flag shows by itself.
+func (c *gatewayCommand) check() error {
+	errs := []error{c.Flags.Check(), c.CheckAt(c.HTTP, c.Token)}
+	if !c.Any() && c.HTTP == "" {
+		errs = append(errs, cli.Usagef("no door is open: name an address, such as --spamd 127.0.0.1:1783"))
+	}
+	if c.AllowLearn {
+		errs = append(errs, settings.Check(c.Kafka))
+	} else if len(c.Kafka.Kafka) > 0 {
+		errs = append(errs, cli.Usagef("--kafka is for labels, which are taken only with --allow-learn"))
+	}
+	return errors.Join(errs...)
+}
+
+// gatewayFiles are the open files of a gateway beside its connections.
+const gatewayFiles = 256
+
+func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := services.CheckOpenFiles("hamlet gateway", gatewayFiles); err != nil {
+		return err
+	}
+	log := c.Logger(stdio.Err)
+	s := services.New("hamlet-gateway", c.Model, log)
+	defer s.Close()
+	client, err := c.connect(s, log)
+	if err != nil {
+		return err
+	}
+	var teacher gateway.Teacher
+	if c.AllowLearn {
+		cfg, err := c.Kafka.Config("hamlet-gateway", log)
+		if err != nil {
+			return err
+		}
+		producer, err := kafka.NewProducer(cfg)
+		if err != nil {
+			return err
+		}
+		s.OnClose(func() { producer.Close() })
+		teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
+	}
+	opened, err := c.Open(gateway.Config{Client: gateway.NATS(client), Teacher: teacher, Registerer: s.Registry, Log: log})
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	printDoors(stdio.Err, opened)
+	return s.Run(ctx, services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready}, opened.Run)
+}
+
+// connect returns a client of the scoring service. It does not wait for the server:
+// until there is one, messages pass unmarked.
+func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*nats.Client, error) {
+	cfg, err := c.NATSAccess.Config(c.NATS, "hamlet-gateway", log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	cfg = settings.KnownAsker(cfg)
+	cfg.Wait = true
+	conn, err := nats.Connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(conn.Close)
+	return nats.NewClient(conn, c.Model)
+}
+
+// printDoors says where the doors listen.
+func printDoors(w io.Writer, opened *doors.Doors) {
+	addrs := opened.Addrs()
+	var names []string
+	for name := range addrs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(w, "  %-6s %s\n", name, strings.Join(addrs[name], ", "))
+	}
+}

@@ -1,0 +1,358 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/stream"
+	"hamlet/stream/embedded/leak"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// A fakeClient answers as its function says.
+type fakeClient func(ctx context.Context, tenant string) (stream.Verdict, error)
+
+func (c fakeClient) Score(ctx context.Context, tenant, _ string, _ []byte, _ string, _ bool) ([]stream.Verdict, error) {
+	v, err := c(ctx, tenant)
+	return []stream.Verdict{v}, err
+}
+
+func (c fakeClient) Info(context.Context) (stream.Info, error) { return stream.Info{}, nil }
+
+func newGateway(t testing.TB, cfg Config) *Gateway {
+	t.Helper()
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+const message = "Subject: hello\n\nbody\n"
+
+func TestScore(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	d := newGateway(t, Config{Registerer: registry, Client: fakeClient(func(_ context.Context, tenant string) (stream.Verdict, error) {
+		return stream.Verdict{ID: tenant, Decision: stream.DecideSpam}, nil
+	})}).Door("test")
+	verdicts, err := d.ScoreAll(t.Context(), []string{"a", ""}, []byte(message), false)
+	if err != nil || len(verdicts) != 2 || verdicts[0].ID != "a" || verdicts[1].ID != "default" {
+		t.Errorf("%+v, %v", verdicts, err)
+	}
+	for raw, want := range map[string]error{" \n": mail.ErrEmpty, strings.Repeat("x", mail.MaxSize+1): ErrTooLarge} {
+		if _, err := d.Score(t.Context(), "a", []byte(raw), false); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", len(raw), err, want)
+		}
+	}
+	for reason, want := range map[string]float64{passedRefused: 1, passedTooLarge: 1, passedNoAnswer: 0} {
+		if got := testutil.ToFloat64(d.metrics.passed.WithLabelValues("test", reason)); got != want {
+			t.Errorf("passed for %s: %v, want %v", reason, got, want)
+		}
+	}
+}
+
+// In an outage one question has the whole deadline, the others a tenth. A late answer
+// ends the outage.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var delay atomic.Int64
+		delay.Store(int64(time.Hour))
+		var log bytes.Buffer
+		d := newGateway(t, Config{
+			Deadline: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Client: fakeClient(func(ctx context.Context, _ string) (stream.Verdict, error) {
+				select {
+				case <-ctx.Done():
+					return stream.Verdict{}, ctx.Err()
+				case <-time.After(time.Duration(delay.Load())):
+					return stream.Verdict{}, nil
+				}
+			}),
+		}).Door("test")
+		ask := func() (time.Duration, error) {
+			start := time.Now()
+			_, err := d.Score(t.Context(), "", []byte(message), false)
+			return time.Since(start), err
+		}
+		if took, err := ask(); took != time.Second || !errors.Is(err, ErrNoAnswer) {
+			t.Fatalf("first question: %v, %v", took, err)
+		}
+		probe := make(chan time.Duration)
+		go func() {
+			took, _ := ask()
+			probe <- took
+		}()
+		synctest.Wait()
+		if took, err := ask(); took != time.Second/impatience || !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("beside the probe: %v, %v", took, err)
+		}
+		if took := <-probe; took != time.Second {
+			t.Errorf("the probe: %v", took)
+		}
+		if n := strings.Count(log.String(), "messages pass unmarked"); n != 1 {
+			t.Errorf("told %d times in a minute:\n%s", n, log.String())
+		}
+		delay.Store(int64(time.Second / 2)) // later than the impatient wait for
+		if took, err := ask(); took != time.Second/2 || err != nil {
+			t.Errorf("the service answers late: %v, %v", took, err)
+		}
+		results := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := ask()
+				results <- err
+			}()
+		}
+		if err := errors.Join(<-results, <-results); err != nil {
+			t.Errorf("after the outage: %v", err)
+		}
+		delay.Store(int64(time.Hour))
+		gone, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := d.Score(gone, "", []byte(message), false); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNoAnswer) || d.outage.failing {
+			t.Errorf("a client that goes away says something of the service: %v", err)
+		}
+		_, _ = ask()
+		time.Sleep(time.Minute)
+		_, _ = ask()
+		if n := strings.Count(log.String(), "messages pass unmarked"); n != 2 {
+			t.Errorf("told %d times in two minutes:\n%s", n, log.String())
+		}
+	})
+}
+
+// A refusal of one message is an answer: the service lives.
+func TestRefusalIsNoOutage(t *testing.T) {
+	d := newGateway(t, Config{Client: fakeClient(func(context.Context, string) (stream.Verdict, error) {
+		return stream.Verdict{}, &nats.Error{Code: nats.CodeBadRequest, Text: "no"}
+	})}).Door("test")
+	if _, err := d.Score(t.Context(), "", []byte(message), false); !errors.Is(err, ErrNoAnswer) || d.outage.failing {
+		t.Errorf("%v, failing %v", err, d.outage.failing)
+	}
+}
+
+func TestBody(t *testing.T) {
+	g := newGateway(t, Config{Client: fakeClient(nil), Memory: 1 << 20})
+	d := g.Door("test")
+	hog, small := d.NewBody(), d.NewBody()
+	if _, err := hog.Write(make([]byte, FreeBytes+700<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := small.Write(make([]byte, FreeBytes)); err != nil {
+		t.Errorf("a small message beside the hog: %v", err)
+	}
+	if _, err := small.Write(make([]byte, 512<<10)); !errors.Is(err, ErrMemory) || small.Bytes() != nil || small.Err() == nil {
+		t.Errorf("a large message beside the hog: %v, %d bytes", err, len(small.Bytes()))
+	}
+	if n, err := small.ReadFrom(bytes.NewReader(make([]byte, 100_000))); n != 100_000 || !errors.Is(err, ErrMemory) {
+		t.Errorf("reading on: %d, %v", n, err)
+	}
+	hog.Release()
+	small.Release()
+	if n, err := small.ReadFrom(io.LimitReader(zeros{}, mail.MaxSize+1)); n != mail.MaxSize+1 || !errors.Is(err, ErrMemory) {
+		t.Errorf("a message beyond the budget: %d, %v", n, err)
+	}
+	small.Release()
+	if !g.Acquire(1 << 20) {
+		t.Error("bytes were not given back")
+	}
+	g.Return(1 << 20)
+	g = newGateway(t, Config{Client: fakeClient(nil)})
+	b := g.Door("test").NewBody()
+	defer b.Release()
+	if n, err := b.ReadFrom(io.LimitReader(zeros{}, mail.MaxSize)); n != mail.MaxSize || err != nil || len(b.Bytes()) != mail.MaxSize {
+		t.Errorf("a message of the limit: %d, %v", n, err)
+	}
+	if _, err := b.Write([]byte{0}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestServe(t *testing.T) {
+	d := newGateway(t, Config{Client: fakeClient(nil), MaxConns: 2}).Door("test")
+	path := filepath.Join(t.TempDir(), "door")
+	l, err := Listen("unix:"+path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if _, err := Listen("unix:"+path, 0o600); err == nil || !strings.Contains(err.Error(), "another process listens") {
+		t.Errorf("a second listener: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- d.Serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			line := make([]byte, 1)
+			_, _ = conn.Read(line)
+			if line[0] == 'p' {
+				panic("over this byte")
+			}
+			_, _ = conn.Write(line)
+		})
+	}()
+	ask := func(text string) string {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		_, _ = conn.Write([]byte(text))
+		answer, _ := io.ReadAll(conn)
+		return string(answer)
+	}
+	for range 3 {
+		if got := ask("p"); got != "" {
+			t.Errorf("a panic answered %q", got)
+		}
+		if got := ask("x"); got != "x" {
+			t.Errorf("after a panic: %q", got)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A socket that a killed process left behind is replaced; a file is not.
+func TestStaleSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "door")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = l.Close()
+	again, err := Listen("unix:"+path, 0o660)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+	if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen("unix:"+path, 0o660); err == nil {
+		t.Error("a file was replaced")
+	}
+}
+
+func TestCheckAddr(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:783": "", "[::1]:783": "", "localhost:783": "", "unix:/run/x": "",
+		"unix:": "wants a path", "783": "neither", "0.0.0.0:783": "--remote", ":783": "--remote", "10.0.0.1:783": "--remote",
+	} {
+		err := CheckAddr("--spamd", addr, false)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || cli.Status(err) != cli.StatusUsage) {
+			t.Errorf("%s: %v, want %q", addr, err, want)
+		}
+	}
+	if err := CheckAddr("--spamd", ":783", true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTenants(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tenants.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("default: isp\nrecipients:\n  Alice@Example.org: alice\n  \"@example.org\": example\nusers:\n  bob: bobs\ntokens:\n  SECRET: shop\n")
+	tenants, err := OpenTenants(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ got, want string }{
+		{tenants.OfRecipient("<alice@EXAMPLE.org>"), "alice"},
+		{tenants.OfRecipient("carol@example.org"), "example"},
+		{tenants.OfRecipient("x@elsewhere.org"), "isp"},
+		{tenants.OfRecipient(""), "isp"},
+		{tenants.OfUser("bob"), "bobs"},
+		{tenants.OfUser("alice@example.org"), "alice"},
+		{tenants.OfUser("shop"), "isp"}, // a client cannot name a tenant
+		{(*Tenants)(nil).OfUser("bob"), "default"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+	if tenant, ok := tenants.OfToken("SECRET"); tenant != "shop" || !ok {
+		t.Errorf("token: %q, %v", tenant, ok)
+	}
+	if _, ok := tenants.OfToken("secret"); ok {
+		t.Error("another token is known")
+	}
+	for text, want := range map[string]string{
+		"recipient: {}":                        "recipient",
+		"recipients: {bob: x}":                 "neither an address",
+		"users: {bob: \"\"}":                   "empty",
+		"default: " + strings.Repeat("x", 300): "bytes",
+	} {
+		write(text)
+		if _, err := OpenTenants(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestLearn(t *testing.T) {
+	closed := newGateway(t, Config{Client: fakeClient(nil)}).Door("spamd")
+	if err := closed.Learn(t.Context(), "default", []byte(message), LearnSpam); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("without a teacher: %v", err)
+	}
+	var got []stream.Event
+	d := newGateway(t, Config{Client: fakeClient(nil), Teacher: teacherFunc(func(events ...stream.Event) error {
+		got = append(got, events...)
+		return nil
+	})}).Door("spamd")
+	for _, lesson := range []Lesson{LearnSpam, LearnHam, Forget} {
+		if err := d.Learn(t.Context(), "acme", []byte(message), lesson); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, e := range got {
+		if err := e.Validate(); err != nil {
+			t.Error(err)
+		}
+		_, id, _ := strings.Cut(e.ID, "/")
+		_, of, _ := strings.Cut(e.Of, "/")
+		told = append(told, fmt.Sprint(e.Source, e.Tenant, " ", e.Action, " ", e.Label, " ", id, " ", of))
+	}
+	want := "spamdacme learn spam spam , spamdacme learn ham ham , spamdacme unlearn  forget-spam spam, spamdacme unlearn  forget-ham ham"
+	if got := strings.Join(told, ", "); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+type teacherFunc func(...stream.Event) error
+
+func (f teacherFunc) Publish(_ context.Context, events ...stream.Event) error { return f(events...) }
