@@ -21,12 +21,12 @@ const description = `hamlet: to be or not to be spam, and how sure.
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up     upCommand     `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
-	Eval   evalCommand   `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
-	Freeze freezeCommand `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
-	Score  score.Command `cmd:"" help:"Ask a scorer about messages."`
-	Filter filterCommand `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
-	Env    envCommand    `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
+	Up      upCommand      `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
+	Eval    evalCommand    `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
+	Freeze  freezeCommand  `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
+	Score   score.Command  `cmd:"" help:"Ask a scorer about messages."`
+	Filter  filterCommand  `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
+	Env     envCommand     `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
 	Gateway gatewayCommand `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	laboratory
 	cli.ProgramFlags
