@@ -26,7 +26,7 @@ header. The spamd door of a running gateway says what to add:
 
 In ~/.procmailrc (deploy/mail has recipes for maildrop and Sieve too):
 
-  :0fw
+  :0fwr
   | hamlet-filter
 
 Without an answer in time the message passes byte for byte, and a line on

@@ -43,3 +43,17 @@ func Command(t testing.TB, pkg, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(t.Context(), filepath.Join(Tree(t, pkg), "run"), append([]string{program}, args...)...)
 }
+
+// Over returns a command like Command's for a program that finds its own files by fixed
+// names, such as /usr/lib/dovecot. It sees the tree's usr over the system's. No other
+// process does, because the command has a mount namespace of its own. That needs root;
+// for other users the test is skipped.
+func Over(t testing.TB, pkg, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	tree := Tree(t, pkg)
+	if os.Getuid() != 0 {
+		t.Skip("a mount namespace needs root")
+	}
+	const script = `mount -t overlay overlay -o "lowerdir=$0/usr:/usr" /usr && exec "$0/run" "$@"`
+	return exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", script, tree, program}, args...)...)
+}
