@@ -24,6 +24,9 @@
 // hash combines the hashes of its words. Collisions in the table are not resolved
 // (Weinberger et al., Feature hashing for large scale multitask learning, 2009).
 //
+// A [Trace] says where the features stand that a Hasher reads. [HeadTokens] and
+// [Message.TextTokens] cut H and T into the words, marks and links that people see.
+//
 // A named number is dense or hashed. Dense numbers are inputs of the head. They pass
 // through [SignedLog] and a [Standardiser], whose running means and variances are part of
 // the model. [Hasher.Numbers] hashes the other names and keeps their values.

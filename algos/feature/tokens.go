@@ -1,6 +1,9 @@
 package feature
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // A Token is a piece of H or T that people can point at: a word, a link, or a run of other
 // marks such as "!!!".
@@ -38,7 +41,7 @@ func HeadTokens(dst []Token, h []byte) []Token {
 			dst = appendTokens(dst, h, at, end, FromLine, false)
 		case found:
 			dst = appendTokens(dst, h, at, at+len(name), InHeader, false)
-			dst = appendTokens(dst, h, at+len(name)+1, end, string(name), false)
+			dst = appendTokens(dst, h, at+len(name)+1, end, fieldPlace(string(name)), false)
 		default: // H was cut within a name
 			dst = appendTokens(dst, h, at, end, InHeader, false)
 		}
@@ -47,14 +50,24 @@ func HeadTokens(dst []Token, h []byte) []Token {
 	return dst
 }
 
+// fieldPlace returns where a token in a field of that name stands: the name. Names of
+// fields that are also names of other places are told apart from them.
+func fieldPlace(name string) string {
+	switch name {
+	case "", InText, InLink, InHeader:
+		return InHeader + " " + strconv.Quote(name)
+	}
+	return name
+}
+
 // TextTokens appends the tokens of t, which m.AppendT wrote, in order.
 func (m *Message) TextTokens(dst []Token, t []byte) []Token {
 	begin := 0
 	if m.Subject != nil {
-		name := min(len("subject:"), len(t))
+		name, value := min(len("subject"), len(t)), min(len("subject:"), len(t))
 		begin = min(len("subject: ")+len(m.Subject), len(t))
 		dst = appendTokens(dst, t, 0, name, InHeader, false)
-		dst = appendTokens(dst, t, name, begin, InSubject, false)
+		dst = appendTokens(dst, t, value, begin, InSubject, false)
 	}
 	return appendTokens(dst, t, begin, len(t), InText, true)
 }
