@@ -16,6 +16,7 @@ type Verdict struct {
 	Margin   float64    `json:"margin"`             // how far the mail is beyond the border of spam, nats; see Margin
 	Identity string     `json:"identity,omitempty"` // of a mail, by mail.Identity: names the message in headers and corrections
 	Reasons  []Reason   `json:"reasons,omitempty"`  // explain only, largest first
+	Words    []Word     `json:"words,omitempty"`    // explain only, largest first, at most MaxWords
 	Model    ModelRef   `json:"model"`
 }
 
@@ -34,6 +35,31 @@ type Reason struct {
 	Name         string  `json:"name"`
 	Contribution float64 `json:"contribution"`
 	SD           float64 `json:"sd"`
+}
+
+// Limits of the words of an explanation.
+const (
+	MaxWords      = 20
+	MaxWordLength = 64 // bytes of Text, and of Where
+)
+
+// A Word is a piece of the message and what it adds to the mean of the log-odds, in nats. A
+// Verdict has the largest only, so they do not sum to it. They are another view of what Reasons
+// say of the experts: do not add the two.
+type Word struct {
+	// Text is a word in lower case, a run of marks such as "!!!", or of a link the host. It
+	// is valid UTF-8 without control characters; what is longer than the limit ends in "…".
+	Text string `json:"text"`
+
+	// Where is "text", "subject", "link", the name of a header field in lower case, "header"
+	// for such a name itself, or "name" for a name in a vector.
+	Where string `json:"where"`
+
+	Contribution float64 `json:"contribution"`
+
+	// Shared: in a hash table, something else in the message has a slot of the word, so
+	// what the slot says may belong to that.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // A ModelRef names the model that gave an answer.

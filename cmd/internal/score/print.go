@@ -15,6 +15,7 @@ type printer struct {
 	out, err io.Writer
 	json     bool
 	reasons  int
+	words    int
 
 	answered, failed int
 	first            error // of the failures
@@ -42,6 +43,14 @@ func (p *printer) verdict(place string, v stream.Verdict) error {
 	for i := 0; i < min(p.reasons, len(v.Reasons)) && err == nil; i++ {
 		r := v.Reasons[i]
 		_, err = fmt.Fprintf(p.out, "        %+6.2f ± %.2f  %s\n", r.Contribution, r.SD, r.Name)
+	}
+	for i := 0; i < min(p.words, len(v.Words)) && err == nil; i++ {
+		w := v.Words[i]
+		shared := ""
+		if w.Shared {
+			shared = " (shared)"
+		}
+		_, err = fmt.Fprintf(p.out, "        %+6.2f         %s: %s%s\n", w.Contribution, w.Where, w.Text, shared)
 	}
 	return written(err)
 }

@@ -25,7 +25,8 @@ type Command struct {
 	Text     bool   `help:"The same as --format text." env:"-"`
 	Tenant   string `help:"Whose mail it is; events in JSON say it themselves. Empty means default." env:"HAMLET_SCORE_TENANT"`
 	Reasons  int    `help:"How many reasons to print for people." default:"3"`
-	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, model; or file and error."`
+	Words    int    `help:"How many words, header fields and links to print for people, at most 20; 0 for none." default:"5"`
+	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, words, model; or file and error."`
 	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. With several messages: 0 if any is spam, else 2 if any is unsure."`
 	settings.ModelName
 
@@ -46,7 +47,10 @@ func (Command) Help() string {
   hamlet score --server nats://mx1:4222 m.eml  a scorer elsewhere
 
 A reason's number is what it adds to the log-odds of spam, in nats, with its
-standard deviation.`
+standard deviation. Below the reasons stand the words that add most, each with the
+place where it stands: text, subject, link, or a header field. They are another view
+of the same sum. (shared) says that a word shares a slot of a hash table with
+something else in the message, so that part of its number may belong to that.`
 }
 
 // The exit statuses with --exit-code.
@@ -110,6 +114,9 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err := cli.NotNegative("--reasons", c.Reasons); err != nil {
 		return "", err
 	}
+	if err := cli.NotNegative("--words", c.Words); err != nil {
+		return "", err
+	}
 	if c.Tenant != "" && c.Format == "jsonl" {
 		return "", cli.Usagef("--tenant and --format jsonl: an event in JSON has a tenant of its own")
 	}
@@ -135,7 +142,7 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err != nil {
 		return "", err
 	}
-	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons}
+	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons, words: c.Words}
 	left := time.Until(waiting.until) // for the first answer
 	for q, err := range questions(c.Files, c.Format, stdin) {
 		if err == nil && c.Tenant != "" {

@@ -45,6 +45,7 @@ func (w wordy) Score(_ context.Context, requests []*stream.Event, explain bool) 
 		v.Decision = stream.Decide(v.P, v.Interval[0], 0.9, 0.5)
 		if explain {
 			v.Reasons = []stream.Reason{{Name: "text words", Contribution: 2.5, SD: 0.25}, {Name: "bias", Contribution: -1, SD: 0.1}}
+			v.Words = []stream.Word{{Text: "prize", Where: "subject", Contribution: 1.25, Shared: true}, {Text: "win.example", Where: "link", Contribution: -0.5}}
 		}
 		verdicts[i] = v
 	}
@@ -145,9 +146,14 @@ func TestForPeople(t *testing.T) {
 	want := "spam    p = 0.970  (90 %: 0.800 to 0.990)  " + file + "\n" +
 		"         +2.50 ± 0.25  text words\n" +
 		"         -1.00 ± 0.10  bias\n" +
+		"         +1.25         subject: prize (shared)\n" +
+		"         -0.50         link: win.example\n" +
 		"model default 0123456789ab, saved 1.5s ago\n"
 	if out != want {
 		t.Errorf("printed\n%swant\n%s", out, want)
+	}
+	if out, _, err := run(t, "", "--server", server, "--words", "0", "--reasons", "1", file); err != nil || strings.Contains(out, "prize (") || strings.Contains(out, "bias") {
+		t.Errorf("--words 0 --reasons 1 printed\n%s%v", out, err)
 	}
 }
 
@@ -164,6 +170,7 @@ func verdicts(t *testing.T, out, folder string) []string {
 			P       *float64
 			LogOdds *float64 `json:"log_odds"`
 			Reasons []stream.Reason
+			Words   []stream.Word
 			Model   stream.ModelRef
 		}
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
@@ -171,7 +178,7 @@ func verdicts(t *testing.T, out, folder string) []string {
 		}
 		if v.Error != "" {
 			v.Verdict = "error"
-		} else if v.P == nil || v.LogOdds == nil || len(v.Reasons) != 2 || v.Model.SHA256 == "" {
+		} else if v.P == nil || v.LogOdds == nil || len(v.Reasons) != 2 || len(v.Words) != 2 || v.Model.SHA256 == "" {
 			t.Errorf("%s: a field is missing", line)
 		}
 		list = append(list, v.Verdict+" "+strings.TrimPrefix(strings.TrimPrefix(v.File, folder), "/"))
@@ -269,6 +276,7 @@ func TestExitCode(t *testing.T) {
 		{[]string{"--text", "--format", "jsonl", ham}, 2},
 		{[]string{"--timeout", "-1s", ham}, 2},
 		{[]string{"--reasons", "-1", ham}, 2},
+		{[]string{"--words", "-1", ham}, 2},
 	} {
 		if _, _, err := run(t, "", append([]string{"--server", server}, tt.args...)...); cli.Status(err) != tt.want {
 			t.Errorf("%q without --exit-code: status %d (%v), want %d", tt.args, cli.Status(err), err, tt.want)

@@ -101,7 +101,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		if err != nil {
 			return nil, err
 		}
-		prediction, reasons, err := s.predict(&body, explain)
+		prediction, reasons, words, err := s.predict(&body, explain)
 		if err != nil {
 			return nil, place(err, i, len(requests))
 		}
@@ -110,7 +110,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, explain bo
 		decision := stream.Decide(p, lo, at.spam, at.ham)
 		verdicts[i] = stream.Verdict{
 			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
-			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Reasons: reasons, Model: ref,
+			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Reasons: reasons, Words: words, Model: ref,
 		}
 		if how.Mail != nil {
 			verdicts[i].Identity = mail.Identity(request.Tenant, how.Mail)
@@ -132,19 +132,19 @@ func place(err error, i, n int) error {
 	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
 }
 
-// predict returns the pooled prediction of the partition models for a body, with reasons if
-// explain.
-func (s *served) predict(body *model.Body, explain bool) (model.Prediction, []stream.Reason, error) {
+// predict returns the pooled prediction of the partition models for a body, with reasons and
+// words if explain.
+func (s *served) predict(body *model.Body, explain bool) (model.Prediction, []stream.Reason, []stream.Word, error) {
 	pool := s.pools.Get().(*model.Pool)
 	defer s.pools.Put(pool)
 	if !explain {
 		prediction, err := pool.Predict(body)
-		return prediction, nil, err
+		return prediction, nil, nil, err
 	}
-	prediction, contributions, err := pool.Explain(body)
+	a, err := pool.Attribute(body)
 	var reasons []stream.Reason
-	for _, c := range contributions {
+	for _, c := range a.Inputs {
 		reasons = append(reasons, stream.Reason(c))
 	}
-	return prediction, reasons, err
+	return a.Prediction, reasons, wordsOf(a.Words), err
 }

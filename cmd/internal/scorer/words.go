@@ -1,0 +1,39 @@
+package scorer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hamlet/algos/model"
+	"hamlet/stream"
+)
+
+// wordsOf returns the first words as the wire carries them.
+func wordsOf(all []model.Word) (words []stream.Word) {
+	for _, w := range all[:min(len(all), stream.MaxWords)] {
+		words = append(words, stream.Word{Text: shown(w.Text), Where: shown(w.Where), Contribution: w.Contribution, Shared: w.Shared})
+	}
+	return words
+}
+
+// shown returns s as valid UTF-8 that a terminal may print, within stream.MaxWordLength
+// bytes. A mail's bytes that are not UTF-8, and characters that control a terminal or the
+// direction of writing, become U+FFFD.
+func shown(s string) string {
+	const ellipsis = "…"
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+	if len(s) <= stream.MaxWordLength {
+		return s
+	}
+	end := stream.MaxWordLength - len(ellipsis)
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}

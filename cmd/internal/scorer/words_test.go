@@ -1,0 +1,91 @@
+package scorer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/algos/text"
+	"hamlet/stream"
+)
+
+// An explanation has the largest words, largest first, and an answer without one has none.
+// Several partitions answer with the means of their words.
+func TestAnswersHaveWords(t *testing.T) {
+	var parts []*part
+	for k := range 2 {
+		m, err := model.New(model.Config{TableBits: 12, TextExperts: []string{text.Lean}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			body := []byte(fmt.Sprint([]string{"lunch", "prize"}[i%2], " of ", i%7, " and w", i%60))
+			ex := model.Example{ID: fmt.Sprint(k, i), Spam: i%2 == 1, Body: model.Body{Message: &feature.Message{Body: body, BodyBytes: len(body)}}}
+			if _, err := m.Apply(&ex); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parts = append(parts, &part{partition: k, model: m})
+	}
+	for n := range 2 {
+		served := newServed("default", parts[:n+1])
+		ask := func(explain bool) stream.Verdict {
+			var many strings.Builder
+			for i := range 60 {
+				fmt.Fprintf(&many, " w%d", i)
+			}
+			request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: "a PRIZE of 3 for lunch" + many.String()}}
+			verdicts, err := served.score(t.Context(), []*stream.Event{request}, explain, thresholds{spam: 0.9, ham: 0.5}, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return verdicts[0]
+		}
+		if v := ask(false); v.Words != nil || v.Reasons != nil {
+			t.Errorf("an answer without explanation has %+v", v)
+		}
+		words := ask(true).Words
+		if len(words) != stream.MaxWords {
+			t.Errorf("%d words, want %d", len(words), stream.MaxWords)
+		}
+		find := func(text string) float64 {
+			i := slices.IndexFunc(words, func(w stream.Word) bool { return w.Text == text && w.Where == "text" })
+			if i < 0 {
+				t.Fatalf("no %q in %v", text, words)
+			}
+			return words[i].Contribution
+		}
+		if find("prize") <= 0 || find("lunch") >= 0 {
+			t.Errorf("prize adds %v, lunch %v", find("prize"), find("lunch"))
+		}
+		for i, w := range words[1:] {
+			if math.Abs(w.Contribution) > math.Abs(words[i].Contribution) {
+				t.Errorf("not in order: %v", words)
+			}
+		}
+	}
+}
+
+func TestShownWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"prize": "prize", "gr\xfc\xdfe": "gr\ufffd\ufffde", "größe": "größe", "a\x1b[31m": "a\ufffd[31m", "a\u202eb": "a\ufffdb", "": "",
+		strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): strings.Repeat("x", 61) + "…",
+		strings.Repeat("ü", 40): strings.Repeat("ü", 30) + "…",
+	} {
+		got := shown(in)
+		if got != want || len(got) > stream.MaxWordLength || !utf8.ValidString(got) {
+			t.Errorf("shown(%q) = %q, want %q", in, got, want)
+		}
+	}
+	b, err := json.Marshal(stream.Word{Text: "prize", Where: "text", Contribution: 1.5})
+	if want := `{"text":"prize","where":"text","contribution":1.5}`; err != nil || string(b) != want {
+		t.Errorf("%s, %v; want %s", b, err, want)
+	}
+}
