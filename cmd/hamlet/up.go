@@ -8,7 +8,11 @@ import (
 	"log/slog"
 	"net/http"
 
+	natsgo "github.com/nats-io/nats.go"
+
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/gateway"
+	"hamlet/cmd/internal/gateway/doors"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
@@ -45,10 +49,11 @@ type upCommand struct {
 	settings.Alerts
 	settings.Redis
 	settings.Versions
-	ListenKafka string `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
-	ListenNATS  string `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
-	ListenRedis string `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
-	Open        bool   `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
+	ListenKafka string      `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
+	ListenNATS  string      `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
+	ListenRedis string      `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
+	Doors       doors.Flags `embed:""`
+	Open        bool        `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
 	cli.LogFlags
 
 	servers embeddedServers // startBrokers writes it
@@ -61,7 +66,8 @@ func (upCommand) Help() string {
   hamlet up --index index.csv corpus.tar.gz --once       as hamlet eval does
   hamlet up --kafka k:9092 --nats nats://n:4222 --redis r:6379 --http :80
 
-` + faultExamples + `It learns the sources, then answers. With --data it goes on after any stop.`
+` + faultExamples + `It learns the sources, then answers. With --data it goes on after any stop. It has the
+doors of hamlet gateway too, such as --milter and --spamd: see its help, or --help-all.`
 }
 
 // Open files and connections that up needs: measured, 40 with one partition and 12
@@ -77,7 +83,7 @@ func (c *upCommand) check() error {
 	if c.Generate != nil {
 		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
 	}
-	groups := []settings.Checker{&c.FlipFlags, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds}
+	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds}
 	if len(c.Kafka.Kafka) > 0 {
 		groups = append(groups, c.Kafka)
 	}
@@ -174,12 +180,17 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
+	open, err := c.doors(s, producer, conn, log, stdio.Err)
+	if err != nil {
+		return err
+	}
 	return up.Run(ctx, up.Config{
 		Kafka: kafkaConfig, Topic: s.Topic(), Producer: producer, Store: store, From: c.From, Once: c.Once, Log: log,
 		Learner:  learning,
 		Scorer:   answers.Run,
 		Answers:  answers.Ready,
 		HTTP:     serve,
+		Doors:    open,
 		Open:     src.open,
 		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log},
 		Progress: up.NewProgress(stdio.Err, src.total()),
@@ -217,6 +228,29 @@ func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error 
 		fmt.Fprintf(stdio.Err, "serving on %s; Ctrl-C ends it. Try: hamlet score --server %s FILE\n", at, at)
 	}
 	return nil
+}
+
+// doors opens the doors for mail servers and returns what serves them, or nil if there
+// are none.
+func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (func(context.Context) error, error) {
+	if !c.Doors.Any() {
+		return nil, nil
+	}
+	client, err := nats.NewClient(conn, c.ModelName.Model)
+	if err != nil {
+		return nil, err
+	}
+	cfg := gateway.Config{Client: gateway.NATS(client), Registerer: s.Registry, Log: log}
+	if c.Doors.AllowLearn {
+		cfg.Teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
+	}
+	opened, err := c.Doors.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(opened.Close)
+	printDoors(w, opened)
+	return opened.Run, nil
 }
 
 // http returns what serves HTTP, or nil without --http.

@@ -114,7 +114,7 @@ func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 	}
 	var (
 		fields = 0          // that the message has
-		tagged = !m.tags(v) // or a subject was tagged: only the first is
+		tagged = !m.tags(v) // or the first subject is tagged; a message without one stays so
 	)
 	for len(rest) > 0 {
 		n := lineLength(rest)
@@ -142,12 +142,6 @@ func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 		default:
 			header = append(header, field...)
 		}
-	}
-	if !tagged {
-		if !bytes.HasSuffix(header, []byte("\n")) {
-			header = append(header, end...)
-		}
-		header = fmt.Appendf(header, "Subject: %s%s", strings.TrimRight(m.Tag, " "), end)
 	}
 	switch n := lineLength(rest); {
 	case n > 0 && isEmpty(rest[:n]):

@@ -38,7 +38,7 @@ func TestRewrite(t *testing.T) {
 		{"all", all, "X-Spam-Flag: NO\nX-Spam-Status: No\nX-Spam-Level: *\nSubject:  hi\n there\nSubject: two\n\nx",
 			field + "\nX-Hamlet-Tag: [SPAM]\nX-Spam-Flag: YES\nX-Spam-Status: Yes, score=7.1 required=5.0\n" +
 				"X-Spam-Level: *\nSubject: [SPAM] hi\n there\nSubject: two\n\n", "x"},
-		{"no subject", Marks{Tag: "[SPAM] "}, "A: 1\n\nx", field + "\nX-Hamlet-Tag: [SPAM]\nA: 1\nSubject: [SPAM]\n\n", "x"},
+		{"no subject", Marks{Tag: "[SPAM] "}, "A: 1\n\nx", field + "\nX-Hamlet-Tag: [SPAM]\nA: 1\n\n", "x"},
 		{"tagged before", Marks{Tag: "[SPAM] "}, "Subject: [SPAM] hi\n\nx", field + "\nX-Hamlet-Tag: [SPAM]\nSubject: [SPAM] hi\n\n", "x"},
 		{"stray line", Marks{}, "A: 1\nstray\nX-Hamlet: ham\n\nx", field + "\nA: 1\nstray\n\n", "x"},
 		{"no empty line", Marks{}, "A: 1\nstray\n\nx", field + "\nA: 1\n", "stray\n\nx"},

@@ -34,7 +34,7 @@ var alertChannels = []func(ctx context.Context, f Alerts, from AlertSource) (*al
 // Alerts are the flags for what becomes of alerts.
 type Alerts struct {
 	PublishAlerts bool `help:"Publish alerts to JetStream." default:"true" negatable:"" group:"NATS"`
-	AlertReplicas int  `help:"Replicas of the stream HAMLET_ALERTS, if new." default:"1" placeholder:"N" group:"NATS"`
+	AlertReplicas int  `help:"Replicas of the stream HAMLET_ALERTS, if new." default:"1" placeholder:"N" group:"NATS" rare:"up"`
 }
 
 // maxReplicas is JetStream's own bound.

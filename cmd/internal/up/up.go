@@ -39,6 +39,7 @@ type Config struct {
 	Scorer   func(context.Context) error // blocks; nil: none
 	Answers  func() error                // why the scorer cannot answer; nil: nobody asks
 	HTTP     func(ctx context.Context, ready func() error) error
+	Doors    func(context.Context) error  // for mail servers; blocks; nil: none
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
 	Ingest   ingest.Config
 	From     int                        // the metrics leave out the first so many events
@@ -77,6 +78,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	if cfg.HTTP != nil {
 		g.Go(func() error { return cfg.HTTP(serving, r.ready) })
+	}
+	if cfg.Doors != nil {
+		g.Go(func() error { return cfg.Doors(serving) })
 	}
 	g.Go(func() error {
 		watch, stop := context.WithCancel(serving)
