@@ -30,7 +30,7 @@ const maxTag = 256
 //
 // So header and body together are the message and nothing else, but for the marks.
 func match(message, header []byte) (body []byte, err error) {
-	if !bytes.HasSuffix(header, []byte("\n")) {
+	if len(header) == 0 {
 		return nil, errEnd
 	}
 	rest := message
@@ -94,6 +94,8 @@ func afterEmpty(rest, empty, more []byte, fields int) ([]byte, error) {
 			return nil, errChanged
 		}
 		return rest[len(line):], nil
+	case !bytes.HasSuffix(empty, []byte("\n")):
+		return nil, errEnd
 	case len(rest) == 0: // the message has no body
 	case fields == 0 && !isField(line): // it has no header
 	default:
