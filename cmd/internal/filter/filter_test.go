@@ -130,7 +130,7 @@ func TestUnmarked(t *testing.T) {
 		"tag with a line":  {header("Received: by a\n\tfor b\nSubject: a\nBcc: b\n minutes\n\n"), "changes or lacks"},
 		"no empty line":    {header(marked + "Received: by a\n\tfor b\nSubject: minutes\n"), "wrong place"},
 		"marks alone":      {header(marked + "\n"), "wrong place"},
-		"more behind":      {header(marked + plain), "wrong place"},
+		"more behind":      {header(marked + "Received: by a\n\tfor b\nSubject: minutes\n\nHallo"), "wrong place"},
 		"control":          {header("X-Hamlet: \x1b[2J\nReceived: by a\n\tfor b\nSubject: minutes\n\n"), "not well formed"},
 		"carriage return":  {header("X-Hamlet: a\rb\nReceived: by a\n\tfor b\nSubject: minutes\n\n"), "not well formed"},
 	} {

@@ -82,23 +82,25 @@ func match(message, header []byte) (body []byte, err error) {
 	return rest, nil
 }
 
-// afterEmpty returns the body behind the empty line at the end of a header. More is what
-// the header has behind it.
+// afterEmpty returns the body behind the empty line of a header. A door may send more: the
+// beginning of the body, where it finds the header's end later than it is.
 func afterEmpty(rest, empty, more []byte, fields int) ([]byte, error) {
 	line := field(rest)
 	switch {
-	case len(more) > 0:
-		return nil, errEnd
 	case isEmpty(line):
 		if !bytes.Equal(line, empty) {
 			return nil, errChanged
 		}
-		return rest[len(line):], nil
+		rest = rest[len(line):]
 	case !bytes.HasSuffix(empty, []byte("\n")):
 		return nil, errEnd
 	case len(rest) == 0: // the message has no body
 	case fields == 0 && !isField(line): // it has no header
 	default:
+		return nil, errEnd
+	}
+	rest, ok := bytes.CutPrefix(rest, more)
+	if !ok {
 		return nil, errEnd
 	}
 	return rest, nil

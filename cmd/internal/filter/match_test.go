@@ -46,6 +46,8 @@ func TestMatch(t *testing.T) {
 
 		// No header, no body, no empty line, no line end.
 		{message: "hello\n\nbody", header: x + "\n", body: "hello\n\nbody"},
+		{message: "hello\n\nbody", header: x + "\nhello\n\n", body: "body"},
+		{message: "hello\n\nbody", header: x + "\nhallo\n\n", wrong: true},
 		{message: " hello\n\nbody", header: x + "\n", body: " hello\n\nbody"},
 		{message: " hello\n\nbody", header: x, wrong: true}, // the text would continue the mark
 		{message: "hello\n\nbody", header: x, wrong: true},
