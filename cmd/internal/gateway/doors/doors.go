@@ -19,6 +19,7 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
+	"hamlet/cmd/internal/gateway/milter"
 )
 
 // Flags say which doors there are, and what goes through them.
@@ -32,6 +33,10 @@ type Flags struct {
 	TagSubject string        `help:"Put this before the subject of spam." placeholder:"TAG" group:"Doors" rare:"up"`
 	SpamFields bool          `help:"Add X-Spam-Flag and X-Spam-Status too." group:"Doors" rare:"up"`
 	FieldWords int           `help:"Add X-Hamlet-Words, the N words that counted most." default:"0" placeholder:"N" group:"Doors" rare:"up"`
+
+	Milter       []string `help:"Speak the milter protocol of Postfix and Sendmail at host:port or unix:PATH." placeholder:"ADDR" group:"Doors" rare:"up"`
+	RejectAt     float64  `help:"Milter: refuse spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
+	QuarantineAt float64  `help:"Milter: hold spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
 }
 
 // A door is one protocol: its flag's value and what serves it. Another door is one more
@@ -48,7 +53,19 @@ type handler func(ctx context.Context, conn net.Conn)
 
 // doors are all doors, also those without an address.
 func (f *Flags) doors() []door {
-	return []door{}
+	return []door{
+		{"--milter", f.Milter, "milter", func(d *gateway.Door) (handler, error) {
+			server, err := milter.New(d, f.milter())
+			if err != nil {
+				return nil, err
+			}
+			return server.Handle, nil
+		}},
+	}
+}
+
+func (f *Flags) milter() milter.Config {
+	return milter.Config{RejectAt: f.RejectAt, QuarantineAt: f.QuarantineAt}
 }
 
 // Any reports whether a door is asked for.
@@ -75,7 +92,7 @@ func (f *Flags) Check() error {
 	if f.Deadline <= 0 {
 		errs = append(errs, cli.Usagef("--deadline: %v is not above zero", f.Deadline))
 	}
-	errs = append(errs, cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check())
+	errs = append(errs, cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
 	if _, err := f.mode(); err != nil {
 		errs = append(errs, err)
 	}
