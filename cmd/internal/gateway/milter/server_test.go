@@ -78,6 +78,7 @@ type testDoor struct {
 	server   *Server
 	registry *prometheus.Registry
 	stop     func() // ends Serve and waits for it
+	close    func() // the same, for the port that listen opened
 }
 
 // open opens a door with a fake service. The gateway's Client and Registerer are set here.
@@ -365,4 +366,25 @@ func (d *delivery) change(code byte, data []byte, leading bool) error {
 		return errors.New("no such field: " + name)
 	}
 	return nil
+}
+
+// listen opens the door on a port of loopback too, for mail servers that run as another
+// user.
+func (d *testDoor) listen(t testing.TB) string {
+	t.Helper()
+	l, err := gateway.Listen("127.0.0.1:0", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- d.server.door.Serve(ctx, l, d.server.Handle) }()
+	d.close = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(d.close)
+	return l.Addr().String()
 }

@@ -1,0 +1,143 @@
+package milter
+
+import (
+	"bytes"
+	"net"
+	"net/smtp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hamlet/cmd/internal/debian"
+	"hamlet/cmd/internal/gateway"
+)
+
+// openForPrograms opens a door on loopback, because programs run as other users. Its
+// probability is that of the recipient's tenant: ham, hold or spam @example.com.
+func openForPrograms(t *testing.T) (d *testDoor, addr string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tenants.yaml")
+	if err := os.WriteFile(file, []byte("recipients: {ham@example.com: ham, hold@example.com: hold, spam@example.com: spam}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tenants, err := gateway.OpenTenants(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, gateway.Config{Tenants: tenants, Marks: gateway.Marks{Tag: "[SPAM] ", SpamFields: true}},
+		Config{QuarantineAt: .95, RejectAt: .99}, map[string]float64{"ham": .01, "hold": .96, "spam": .999})
+	return d, d.listen(t)
+}
+
+// TestMiltertest runs a script of miltertest, which comes with opendkim.
+func TestMiltertest(t *testing.T) {
+	script, err := filepath.Abs("testdata/door.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := debian.Command(t, "miltertest", "miltertest", "-s", script)
+	_, addr := openForPrograms(t)
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args = append(cmd.Args, "-D", "socket=inet:"+port+"@127.0.0.1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// received matches what Postfix adds: three fields of the delivery, and one Received.
+var received = regexp.MustCompile(`^Return-Path: .*\nX-Original-To: .*\nDelivered-To: .*\n((?:X-.*\n)*)Received: .*\n\t.*\n\t.*\n`)
+
+// TestPostfix sends mail through a real Postfix: marked, held, refused, and without a door.
+func TestPostfix(t *testing.T) {
+	debian.Tree(t, "postfix") // skips the test without it
+	d, addr := openForPrograms(t)
+	p := debian.NewPostfix(t, "inet:"+addr)
+	message := func(subject string) string {
+		return "Received: from a by b\n\twith SMTP; today\nx-hamlet : ham\nDate: Mon, 2 Jan 2006 15:04:05 +0000\n" +
+			"SUBJECT: " + subject + "\nX-Spam-Status: No\n\tat all\nFrom:Ann <ann@example.com>\nX-HAMLET: ham\n\tand ham\n" +
+			"Message-ID: <1@example.com>\nX-Hamlet-Tag: x\n\n.\nFrom here\n\nno trailing blank \n"
+	}
+	const scored = "Received: from a by b\n\twith SMTP; today\nDate: Mon, 2 Jan 2006 15:04:05 +0000\n" +
+		"SUBJECT: news\nFrom:Ann <ann@example.com>\nMessage-ID: <1@example.com>\n\n.\nFrom here\n\nno trailing blank \n"
+	send := func(to ...string) error {
+		t.Helper()
+		return smtp.SendMail(p.Addr, nil, "ann@example.com", to, []byte(strings.ReplaceAll(message("news"), "\n", "\r\n")))
+	}
+	// delivered returns the fields at the top and the message below them.
+	delivered := func(n int) (fields, rest string) {
+		t.Helper()
+		files := p.Delivered(n)
+		b, err := os.ReadFile(files[len(files)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := received.FindSubmatch(b)
+		if m == nil {
+			t.Fatalf("delivered\n%s", b)
+		}
+		if err := os.Remove(files[len(files)-1]); err != nil {
+			t.Fatal(err)
+		}
+		return string(m[1]), string(bytes.TrimPrefix(b, m[0]))
+	}
+
+	if err := send("ham@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	fields, rest := delivered(1)
+	if want := "X-Hamlet: ham; p=0.0100; lo=0.0100; hi=0.0100; model=default/0123456789ab\nX-Spam-Status: No, score=5.0 required=5.0\n"; !sameButScore(fields, want) {
+		t.Errorf("ham has the fields\n%s", fields)
+	}
+	if rest != scored || d.client.last() != scored {
+		t.Errorf("delivered\n%s\nscored\n%s\nwant\n%s", rest, d.client.last(), scored)
+	}
+
+	if err := send("spam@example.com", "other@example.com"); err != nil { // the other's is unsure
+		t.Fatal(err)
+	}
+	for range 2 {
+		fields, rest = delivered(1)
+	}
+	if !strings.HasPrefix(fields, "X-Hamlet: spam; p=0.9990;") || !strings.Contains(fields, "\nX-Hamlet-Tag: [SPAM]\nX-Spam-Flag: YES\nX-Spam-Status: Yes, ") {
+		t.Errorf("spam has the fields\n%s", fields)
+	}
+	if want := strings.Replace(scored, ": news", ": [SPAM] news", 1); rest != want {
+		t.Errorf("delivered\n%s\nwant\n%s", rest, want)
+	}
+
+	if err := send("spam@example.com"); err == nil || !strings.HasPrefix(err.Error(), "550 5.7.1 This message looks like spam.") {
+		t.Errorf("spam is refused with %v", err)
+	}
+	if err := send("hold@example.com"); err != nil || p.Held() != 1 {
+		t.Errorf("spam that is to be held: %v, %d are", err, p.Held())
+	}
+
+	d.client.mu.Lock()
+	d.client.err = os.ErrDeadlineExceeded
+	d.client.mu.Unlock()
+	if err := send("spam@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if fields, rest := delivered(1); fields != "" || rest != scored {
+		t.Errorf("without an answer it has the fields\n%s\nand is\n%s", fields, rest)
+	}
+	d.stop()
+	d.close()
+	if err := send("spam@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if _, rest := delivered(1); rest != message("news") {
+		t.Errorf("without a door it is\n%s", rest)
+	}
+}
+
+// sameButScore compares fields, without the number behind score=.
+func sameButScore(got, want string) bool {
+	number := regexp.MustCompile(`score=[-0-9.]+`)
+	return number.ReplaceAllString(got, "") == number.ReplaceAllString(want, "")
+}
