@@ -1,4 +1,5 @@
--- Asks the door as miltertest does: miltertest -D socket=inet:PORT@127.0.0.1 -s door.lua
+-- Asks the door as a mail server does:
+-- miltertest -D socket=inet:PORT@127.0.0.1 -D "text=This message …" -s door.lua
 local function must(ok, what) if not ok then error(what) end end
 
 -- message sends one message with two forged fields and returns what the end was
@@ -16,7 +17,6 @@ local function message(conn, recipient)
 	must(mt.bodyrandom(conn, 100000) == nil, "large body")
 	must(mt.eom(conn) == nil, "eom")
 	must(not mt.eom_check(conn, MT_BODYCHANGE), "the body is changed")
-	must(not mt.eom_check(conn, MT_RCPTADD), "a recipient is added")
 	return mt.getreply(conn)
 end
 
@@ -48,11 +48,16 @@ local function session(version, actions, steps)
 	must(mt.eom_check(conn, MT_HDRCHANGE, "Subject"), "spam has no tag")
 
 	must(message(conn, "<spam@example.com>") == SMFIR_REPLYCODE, "spam is not refused")
-	must(mt.eom_check(conn, MT_SMTPREPLY, "550", "5.7.1"), "spam is not refused with 550 5.7.1")
+	must(mt.eom_check(conn, MT_SMTPREPLY, "550", "5.7.1", text), "spam is refused in another way")
 	must(not mt.eom_check(conn, MT_HDRINSERT), "refused spam has a field")
 	mt.disconnect(conn)
 end
 
-session(nil, nil, nil)
-session(6, 0x1ff, 0x1fffff)
-session(2, 0x3f, 0x7f)
+-- miltertest does not print errors.
+for _, offer in ipairs({{6, 0x1ff, 0x1fffff}, {2, 0x3f, 0x7f}, {}}) do
+	local ok, err = pcall(session, offer[1], offer[2], offer[3])
+	if not ok then
+		mt.echo("offered " .. tostring(offer[1]) .. ": " .. tostring(err))
+		error(err)
+	end
+end
