@@ -20,12 +20,12 @@ import (
 // for example.com by SMTP on loopback, puts it into one Maildir, and sends nothing
 // anywhere.
 //
-//	p := debian.NewPostfix(t, "inet:127.0.0.1:11332")
+//	p := debian.NewPostfix(t, "smtpd_milters = inet:127.0.0.1:11332")
 //	err := smtp.SendMail(p.Addr, nil, "ann@example.org", []string{"bob@example.com"}, message)
 //	files := p.Delivered(1)
 type Postfix struct {
-	Addr  string // SMTP, with the milter
-	Plain string // SMTP, without a milter
+	Addr  string // SMTP
+	Plain string // SMTP, without milters
 
 	t    testing.TB
 	dir  string
@@ -41,10 +41,9 @@ const (
 	postfixGroup = "uucp"
 )
 
-// NewPostfix starts a Postfix that shows the mail at Addr to a milter, whose address is in
-// Postfix's form. Settings are further lines of main.cf. It ends with the test. Without
+// NewPostfix starts a Postfix with further lines of main.cf. It ends with the test. Without
 // root, as which Postfix starts, the test is skipped.
-func NewPostfix(t testing.TB, milter string, settings ...string) *Postfix {
+func NewPostfix(t testing.TB, settings ...string) *Postfix {
 	t.Helper()
 	tree := Tree(t, "postfix")
 	if os.Geteuid() != 0 {
@@ -57,7 +56,7 @@ func NewPostfix(t testing.TB, milter string, settings ...string) *Postfix {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p := &Postfix{t: t, dir: dir, tree: tree, Addr: freeAddr(t), Plain: freeAddr(t)}
-	if err := p.configure(milter, settings); err != nil {
+	if err := p.configure(settings); err != nil {
 		t.Fatal(err)
 	}
 	p.start()
@@ -76,7 +75,7 @@ func freeAddr(t testing.TB) string {
 }
 
 // configure makes the directories and the two files of the configuration.
-func (p *Postfix) configure(milter string, settings []string) error {
+func (p *Postfix) configure(settings []string) error {
 	u, err := user.Lookup(postfixUser)
 	if err != nil {
 		return err
@@ -135,8 +134,6 @@ func (p *Postfix) configure(milter string, settings []string) error {
 		"smtpd_client_connection_rate_limit = 0",
 		"smtpd_client_message_rate_limit = 0",
 		"smtpd_client_event_limit_exceptions = static:all",
-		"smtpd_milters = " + milter,
-		"milter_default_action = accept",
 		"message_size_limit = 52428800",
 		"virtual_mailbox_limit = 0",
 	}
@@ -232,6 +229,21 @@ func (p *Postfix) Delivered(n int) []string {
 		return len(files) >= n
 	})
 	return files
+}
+
+// Folder makes a folder below the queue for sockets that Postfix's group may open, and
+// returns its path.
+func (p *Postfix) Folder(name string) string {
+	p.t.Helper()
+	path := filepath.Join(p.dir, "queue", name)
+	g, err := user.LookupGroup(postfixUser)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := exec.CommandContext(p.t.Context(), "install", "-d", "-g", g.Name, "-m", "2750", path).Run(); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
 }
 
 // Empty reports whether no message is on its way.

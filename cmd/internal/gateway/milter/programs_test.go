@@ -16,9 +16,9 @@ import (
 	"hamlet/cmd/internal/gateway"
 )
 
-// openForPrograms opens a door on loopback, because programs run as other users. Its
-// probability is that of the recipient's tenant: ham, hold or spam @example.com.
-func openForPrograms(t *testing.T) (d *testDoor, addr string) {
+// openForPrograms opens a door whose probability is that of the recipient's tenant: ham,
+// hold or spam @example.com.
+func openForPrograms(t *testing.T) *testDoor {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tenants.yaml")
 	if err := os.WriteFile(file, []byte("recipients: {ham@example.com: ham, hold@example.com: hold, spam@example.com: spam}\n"), 0o600); err != nil {
@@ -28,9 +28,8 @@ func openForPrograms(t *testing.T) (d *testDoor, addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d = open(t, gateway.Config{Tenants: tenants, Marks: gateway.Marks{Tag: "[SPAM] ", SpamFields: true}},
+	return open(t, gateway.Config{Tenants: tenants, Marks: gateway.Marks{Tag: "[SPAM] ", SpamFields: true}},
 		Config{QuarantineAt: .95, RejectAt: .99}, map[string]float64{"ham": .01, "hold": .96, "spam": .999})
-	return d, d.listen(t)
 }
 
 // TestMiltertest runs a script of miltertest, which comes with opendkim.
@@ -40,7 +39,7 @@ func TestMiltertest(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := debian.Command(t, "miltertest", "miltertest", "-s", script)
-	_, addr := openForPrograms(t)
+	addr := openForPrograms(t).listen(t, "127.0.0.1:0")
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
@@ -54,11 +53,16 @@ func TestMiltertest(t *testing.T) {
 // received matches what Postfix adds: three fields of the delivery, and one Received.
 var received = regexp.MustCompile(`^Return-Path: .*\nX-Original-To: .*\nDelivered-To: .*\n((?:X-.*\n)*)Received: .*\n\t.*\n\t.*\n`)
 
-// TestPostfix sends mail through a real Postfix: marked, held, refused, and without a door.
+// TestPostfix sends mail through a real Postfix with the settings of deploy/mail: marked,
+// held, refused, and without a door.
 func TestPostfix(t *testing.T) {
-	debian.Tree(t, "postfix") // skips the test without it
-	d, addr := openForPrograms(t)
-	p := debian.NewPostfix(t, "inet:"+addr)
+	recipe, err := os.ReadFile("../../../../deploy/mail/postfix.cf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := debian.NewPostfix(t, string(recipe))
+	d := openForPrograms(t)
+	d.listen(t, "unix:"+p.Folder("hamlet")+"/milter.sock")
 	message := func(subject string) string {
 		return "Received: from a by b\n\twith SMTP; today\nx-hamlet : ham\nDate: Mon, 2 Jan 2006 15:04:05 +0000\n" +
 			"SUBJECT: " + subject + "\nX-Spam-Status: No\n\tat all\nFrom:Ann <ann@example.com>\nX-HAMLET: ham\n\tand ham\n" +

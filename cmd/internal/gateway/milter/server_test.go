@@ -78,7 +78,7 @@ type testDoor struct {
 	server   *Server
 	registry *prometheus.Registry
 	stop     func() // ends Serve and waits for it
-	close    func() // the same, for the port that listen opened
+	close    func() // the same, for the address of listen
 }
 
 // open opens a door with a fake service. The gateway's Client and Registerer are set here.
@@ -368,11 +368,10 @@ func (d *delivery) change(code byte, data []byte, leading bool) error {
 	return nil
 }
 
-// listen opens the door on a port of loopback too, for mail servers that run as another
-// user.
-func (d *testDoor) listen(t testing.TB) string {
+// listen opens the door at another address too, where programs of other users reach it.
+func (d *testDoor) listen(t testing.TB, addr string) string {
 	t.Helper()
-	l, err := gateway.Listen("127.0.0.1:0", 0)
+	l, err := gateway.Listen(addr, 0o660)
 	if err != nil {
 		t.Fatal(err)
 	}
