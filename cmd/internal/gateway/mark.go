@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"hamlet/cmd/internal/cli"
@@ -81,9 +82,25 @@ func (m Marks) Subject(v *stream.Verdict, value string) (string, bool) {
 	return " " + m.Tag + text, true
 }
 
-// words returns the value of X-Hamlet-Words, in ASCII, or nothing.
+// maxWordsValue bounds the value of X-Hamlet-Words: a line of mail has at most 998 bytes.
+const maxWordsValue = 900
+
+// words returns the value of X-Hamlet-Words, in ASCII, or nothing:
+//
+//	"prize" +2.31 subject; "dynamic.example" +1.10 received
 func (m Marks) words(v *stream.Verdict) string {
-	return ""
+	value := ""
+	for _, w := range v.Words[:min(m.Words, len(v.Words))] {
+		next := fmt.Sprintf("%s %+.2f %s", strconv.QuoteToASCII(w.Text), w.Contribution, strings.Trim(strconv.QuoteToASCII(w.Where), `"`))
+		if value != "" {
+			next = "; " + next
+		}
+		if len(value)+len(next) > maxWordsValue {
+			break
+		}
+		value += next
+	}
+	return value
 }
 
 // A Rewritten is a message with its marks, in pieces that share the original's memory.

@@ -84,6 +84,24 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
+// Words of any script stay on one short line of ASCII.
+func TestWords(t *testing.T) {
+	v := verdict(stream.DecideSpam)
+	v.Words = []stream.Word{{Text: "prize", Where: "subject", Contribution: 2.314}, {Text: "grüße \"", Where: "text", Contribution: -1}}
+	if got, want := (Marks{Words: 5}).words(v), `"prize" +2.31 subject; "gr\u00fc\u00dfe \"" -1.00 text`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for range stream.MaxWords {
+		v.Words = append(v.Words, stream.Word{Text: strings.Repeat("字", stream.MaxWordLength/3), Where: "text"})
+	}
+	if got := (Marks{Words: maxWords}).words(v); len(got) > maxWordsValue || len(got) < maxWordsValue/2 {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := (Marks{}).words(v); got != "" {
+		t.Errorf("no words are wanted, got %s", got)
+	}
+}
+
 // The identity of a message is the same after it was marked.
 func TestMarksKeepTheIdentity(t *testing.T) {
 	marks := Marks{SpamFields: true, Tag: "[SPAM] "}
