@@ -111,7 +111,8 @@ type Rewritten struct {
 
 // Rewrite returns the message with the marks of v. Fields that could be taken for ours
 // are removed; all other bytes stay, and line ends are as the message's first. An mbox
-// "From " line stays first. A message without a header gets one.
+// "From " line stays first. A message without a header gets one. A message that passes
+// unmarked has no v: nothing is added to it.
 func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 	end := "\n"
 	if i := bytes.IndexByte(message, '\n'); i > 0 && message[i-1] == '\r' {
@@ -122,16 +123,20 @@ func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 	if bytes.HasPrefix(rest, []byte("From ")) || bytes.HasPrefix(rest, []byte(">From ")) {
 		n := lineLength(rest)
 		header, rest = append(header, rest[:n]...), rest[n:]
-		if n > 0 && header[n-1] != '\n' {
+		if v != nil && header[n-1] != '\n' {
 			header = append(header, end...)
 		}
 	}
-	for _, f := range m.Added(v) {
+	var added []AddedField
+	if v != nil {
+		added = m.Added(v)
+	}
+	for _, f := range added {
 		header = fmt.Appendf(header, "%s: %s%s", f.Name, f.Value, end)
 	}
 	var (
-		fields = 0          // that the message has
-		tagged = !m.tags(v) // or the first subject is tagged; a message without one stays so
+		fields = 0                      // that the message has
+		tagged = v == nil || !m.tags(v) // or the first subject is tagged; a message without one stays so
 	)
 	for len(rest) > 0 {
 		n := lineLength(rest)
@@ -163,7 +168,7 @@ func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 	switch n := lineLength(rest); {
 	case n > 0 && isEmpty(rest[:n]):
 		header, rest = append(header, rest[:n]...), rest[n:]
-	case fields == 0:
+	case fields == 0 && v != nil:
 		header = append(header, end...) // what follows must not become part of the header
 	}
 	return Rewritten{header, rest}

@@ -102,6 +102,21 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// A message that passes unmarked loses what could be taken for ours, and nothing else.
+func TestRewriteUnmarked(t *testing.T) {
+	all := Marks{SpamFields: true, Tag: "[SPAM] "}
+	for message, want := range map[string]string{
+		"A: 1\nX-Hamlet: ham\n folded\nSubject: hi\n\nX-Hamlet: body\n": "A: 1\nSubject: hi\n\nX-Hamlet: body\n",
+		"From x\r\nX-Spam-Flag: NO\r\n\r\nx":                            "From x\r\n\r\nx",
+		"From x":                                                        "From x", "no header": "no header", "\nhello": "\nhello", "A: 1": "A: 1", "": "",
+	} {
+		got := all.Rewrite([]byte(message), nil)
+		if whole := string(got.Header) + string(got.Body); whole != want {
+			t.Errorf("%q: got %q, want %q", message, whole, want)
+		}
+	}
+}
+
 // The identity of a message is the same after it was marked.
 func TestMarksKeepTheIdentity(t *testing.T) {
 	marks := Marks{SpamFields: true, Tag: "[SPAM] "}
