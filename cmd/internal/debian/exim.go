@@ -3,7 +3,9 @@ package debian
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,7 +27,6 @@ const eximUser = 65534
 // options behind) and runs the ACL dataACL after each message. It accepts all recipients.
 func NewExim(t testing.TB, spamdAddress, dataACL string) *Exim {
 	t.Helper()
-	tree := Tree(t, "exim4-daemon-heavy")
 	dir, err := os.MkdirTemp("", "exim") // Exim's user must get there
 	if err != nil {
 		t.Fatal(err)
@@ -41,11 +42,12 @@ func NewExim(t testing.TB, spamdAddress, dataACL string) *Exim {
 	}
 	e := &Exim{t: t, dir: dir, env: []string{
 		"NSS_WRAPPER_PASSWD=" + dir + "/passwd", "NSS_WRAPPER_GROUP=" + dir + "/group",
-		"LD_PRELOAD=" + nssWrapper(t),
+		"LD_PRELOAD=" + dir + "/bin/libnss_wrapper.so", "LD_LIBRARY_PATH=" + dir + "/bin",
 	}}
+	e.fetch()
 	e.write("passwd", fmt.Sprintf("root:x:0:0::/:/bin/false\nDebian-exim:x:%d:%[1]d::/:/bin/false\n", user))
 	e.write("group", fmt.Sprintf("root:x:0:\nmail:x:8:\nDebian-exim:x:%d:\n", user))
-	e.write("conf", fmt.Sprintf(eximConfig, dir, spamdAddress, dataACL, user, tree))
+	e.write("conf", fmt.Sprintf(eximConfig, dir, spamdAddress, dataACL, user))
 	for _, name := range []string{"", "spool", "log", "mail"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -58,7 +60,7 @@ func NewExim(t testing.TB, spamdAddress, dataACL string) *Exim {
 }
 
 const eximConfig = `
-exim_path = %[5]s/usr/sbin/exim4
+exim_path = %[1]s/bin/exim4
 primary_hostname = exim.example
 spool_directory = %[1]s/spool
 log_file_path = %[1]s/log/%%slog
@@ -97,7 +99,7 @@ func (e *Exim) Send(message string, recipients ...string) (delivered []byte, sai
 		session += "RCPT TO:<" + r + ">\r\n"
 	}
 	session += "DATA\r\n" + strings.ReplaceAll(message, "\n", "\r\n") + ".\r\nQUIT\r\n"
-	cmd := Command(e.t, "exim4-daemon-heavy", "exim4", "-C", filepath.Join(e.dir, "conf"), "-odf", "-bs")
+	cmd := exec.CommandContext(e.t.Context(), filepath.Join(e.dir, "bin/exim4"), "-C", filepath.Join(e.dir, "conf"), "-odf", "-bs")
 	cmd.Env = append(os.Environ(), e.env...)
 	cmd.Stdin = strings.NewReader(session)
 	var answers bytes.Buffer
@@ -129,12 +131,35 @@ func (e *Exim) write(name, text string) {
 	}
 }
 
-// nssWrapper returns the library that tells Exim of a user whom this machine does not have.
-func nssWrapper(t testing.TB) string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(Tree(t, "libnss-wrapper"), "usr/lib/*/libnss_wrapper.so"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("libnss_wrapper.so: %q, %v", found, err)
+// fetch copies the program and its libraries: Exim starts itself again as its user, who
+// may be unable to enter the folders above the trees. libnss-wrapper tells it of a user
+// whom this machine does not have.
+func (e *Exim) fetch() {
+	e.t.Helper()
+	tree := Tree(e.t, "exim4-daemon-heavy")
+	files := []string{filepath.Join(tree, "usr/sbin/exim4")}
+	for _, tree := range []string{tree, Tree(e.t, "libnss-wrapper")} {
+		err := filepath.WalkDir(tree, func(path string, f fs.DirEntry, err error) error {
+			if err == nil && !f.IsDir() && strings.Contains(f.Name(), ".so") {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			e.t.Fatal(err)
+		}
 	}
-	return found[0]
+	bin := filepath.Join(e.dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		e.t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bin, filepath.Base(file)), data, 0o755); err != nil {
+			e.t.Fatal(err)
+		}
+	}
 }
