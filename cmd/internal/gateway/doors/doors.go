@@ -20,10 +20,13 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/milter"
+	"hamlet/cmd/internal/gateway/spamd"
 )
 
 // Flags say which doors there are, and what goes through them.
 type Flags struct {
+	Spamd []string `help:"Speak spamd's protocol here, for spamc and Exim." placeholder:"ADDR" group:"Doors" rare:"up"`
+
 	Tenants    string        `help:"YAML that maps recipients, users and tokens to tenants; read again when it changes." type:"existingfile" placeholder:"FILE" group:"Doors" rare:"up"`
 	Deadline   time.Duration `help:"After so long without a verdict a message passes unmarked." default:"2s" placeholder:"D" group:"Doors" rare:"up"`
 	Memory     int64         `help:"MiB for the messages under way." default:"256" placeholder:"MIB" group:"Doors" rare:"up"`
@@ -60,6 +63,13 @@ func (f *Flags) doors() []door {
 				return nil, err
 			}
 			return server.Handle, nil
+		}},
+		{"--spamd", f.Spamd, "spamd", func(d *gateway.Door) (handler, error) {
+			s, err := spamd.New(d, spamd.Config{})
+			if err != nil {
+				return nil, err
+			}
+			return s.Handle, nil
 		}},
 	}
 }
