@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,6 +41,8 @@ type Flags struct {
 	Milter       []string `help:"Speak the milter protocol of Postfix and Sendmail at host:port or unix:PATH." placeholder:"ADDR" group:"Doors" rare:"up"`
 	RejectAt     float64  `help:"Milter: refuse spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
 	QuarantineAt float64  `help:"Milter: hold spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
+
+	RspamdFlags
 }
 
 // A door is one protocol: its flag's value and what serves it. Another door is one more
@@ -56,7 +59,7 @@ type handler func(ctx context.Context, conn net.Conn)
 
 // doors are all doors, also those without an address.
 func (f *Flags) doors() []door {
-	return []door{
+	return slices.Concat([]door{
 		{"--milter", f.Milter, "milter", func(d *gateway.Door) (handler, error) {
 			server, err := milter.New(d, f.milter())
 			if err != nil {
@@ -71,7 +74,7 @@ func (f *Flags) doors() []door {
 			}
 			return s.Handle, nil
 		}},
-	}
+	}, f.RspamdFlags.doors())
 }
 
 func (f *Flags) milter() milter.Config {
@@ -102,7 +105,7 @@ func (f *Flags) Check() error {
 	if f.Deadline <= 0 {
 		errs = append(errs, cli.Usagef("--deadline: %v is not above zero", f.Deadline))
 	}
-	errs = append(errs, cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
+	errs = append(errs, f.RspamdFlags.check(), cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
 	if _, err := f.mode(); err != nil {
 		errs = append(errs, err)
 	}
