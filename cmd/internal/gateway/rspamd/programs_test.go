@@ -3,9 +3,13 @@ package rspamd
 import (
 	"bytes"
 	"errors"
+	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/debian"
 	"hamlet/cmd/internal/gateway"
@@ -117,4 +121,107 @@ func TestExim(t *testing.T) {
 	if !strings.Contains(string(delivered), "\n\nbuy now\n") || strings.Contains(string(delivered), "X-S") {
 		t.Errorf("hamlet absent:\n%s\n%s", delivered, said)
 	}
+}
+
+// rspamdConf is a whole configuration: one worker, one symbol that rspamd always finds,
+// hamlet's module, and no server of names.
+const rspamdConf = `
+options {
+  pidfile = "$RUNDIR/pid"; tempdir = "$RUNDIR"; cache_file = "$DBDIR/cache"; hs_cache_dir = "$DBDIR";
+  url_tld = "$RUNDIR/tld"; filters = ""; local_addrs = []; dns { nameserver = ["127.0.0.1:1"]; }
+}
+logging { type = "console"; level = "info"; }
+actions { reject = 15; add_header = 6; }
+worker "normal" { bind_socket = "$RUNDIR/rspamd.sock mode=0666"; count = 1; }
+modules { path = "$MODULE"; }
+lua = "$RUNDIR/always.lua";
+hamlet { url = "$URL"; timeout = 20s; offset = 6; least = -5; }
+`
+
+// startRspamd starts a real rspamd with deploy/rspamd/hamlet.lua, which asks the address
+// hamlet. It returns the path of its socket.
+func startRspamd(t *testing.T, hamlet string) string {
+	t.Helper()
+	share := filepath.Join(debian.Tree(t, "rspamd"), "usr/share/rspamd")
+	module, err := filepath.Abs("../../../../deploy/rspamd/hamlet.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"conf":       rspamdConf,
+		"tld":        "example\n",
+		"always.lua": "rspamd_config:register_symbol{name = 'ALWAYS', callback = function() return true end, score = 1}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--no-fork", "--insecure", "--config", filepath.Join(dir, "conf")}
+	for name, value := range map[string]string{
+		"RUNDIR": dir, "DBDIR": dir, "LOGDIR": dir, "CONFDIR": dir, "LOCAL_CONFDIR": dir,
+		"SHAREDIR": share, "LUALIBDIR": share + "/lualib", "RULESDIR": share + "/rules", "PLUGINSDIR": share + "/plugins",
+		"MODULE": module, "URL": "http://" + hamlet + "/checkv2",
+	} {
+		args = append(args, "--var", name+"="+value)
+	}
+	cmd := debian.Command(t, "rspamd", "rspamd", args...)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		_ = log.Close()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("rspamd said\n%s", text)
+		}
+	})
+	socket := filepath.Join(dir, "rspamd.sock")
+	for end := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = conn.Close()
+			return socket
+		}
+		if time.Now().After(end) {
+			t.Fatalf("rspamd does not listen: %v", err)
+		}
+	}
+}
+
+func TestRspamdModule(t *testing.T) {
+	c := spam()
+	b := open(t, gateway.Config{Client: c, Tenants: tenants(t)}, scan)
+	asked := *b
+	asked.addr = startRspamd(t, b.addr)
+	printed, status := asked.rspamc(message, "-r", "x@a", "-r", "y@b")
+	asked.shows(printed, status, 0, "Action: add header\n", "Score: 11.32 / 15.00\n", "Symbol: ALWAYS (1.00)", "Symbol: HAMLET (10.32)[spam, p=0.9987, lo=0.9921, hi=0.9998]")
+	if got := strings.Join(c.seen(), " "); got != "a b" {
+		t.Errorf("asked for %s", got)
+	}
+	c.mu.Lock()
+	c.verdicts[""] = verdict(stream.DecideHam, -20)
+	c.mu.Unlock()
+	printed, status = asked.rspamc(message)
+	asked.shows(printed, status, 0, "Score: -4.00 / 15.00\n", "Symbol: HAMLET (-5.00)[ham, ")
+	c.mu.Lock()
+	c.err = errors.New("no responders")
+	c.mu.Unlock()
+	printed, status = asked.rspamc(message)
+	asked.shows(printed, status, 0, "Score: 1.00 / 15.00\n", "Symbol: HAMLET_UNAVAILABLE (0.00)[no answer from the scoring service]")
+	b.stop()
+	if err := <-b.done; err != nil {
+		t.Fatal(err)
+	}
+	b.done <- nil
+	printed, status = asked.rspamc(message)
+	asked.shows(printed, status, 0, "Score: 1.00 / 15.00\n", "Symbol: HAMLET_UNAVAILABLE (0.00)")
 }
