@@ -248,8 +248,15 @@ func (d *Door) passed(reason string, err error) error {
 	return err
 }
 
-// PassedBroken counts a message that passes unmarked because of err, which is the door's.
-func (d *Door) PassedBroken(err error) { _ = d.passed(passedBroken, err) }
+// PassedBroken counts a message that passes unmarked because of err, which is the door's:
+// [ErrMemory] where the door itself found no room for it, or another.
+func (d *Door) PassedBroken(err error) {
+	if errors.Is(err, ErrMemory) {
+		_ = d.passed(passedMemory, err)
+		return
+	}
+	_ = d.passed(passedBroken, err)
+}
 
 // Garbage counts a request that is none in the door's protocol.
 func (d *Door) Garbage(err error) {
