@@ -79,7 +79,7 @@ func (s *Server) answer(r result) answer {
 		a.score = scoreOf(r.decides)
 		a.action, a.subject = s.action(r)
 		a.add = s.added(r, a.action)
-		name, options = symbolOf(r.decides.Decision), optionsOf(r.decides)
+		name, options = symbolOf(r.decides.Decision), s.options(r.decides)
 	}
 	a.symbol = symbol{name, a.score, a.score, descriptions[name], options}
 	s.counts.scanned(a.action)
@@ -101,13 +101,19 @@ func symbolOf(d stream.Decision) string {
 	return SymbolUnsure
 }
 
-// optionsOf returns what explains a verdict.
-func optionsOf(v *stream.Verdict) []string {
-	return []string{
+// options returns what explains a verdict.
+func (s *Server) options(v *stream.Verdict) []string {
+	options := []string{
 		"p=" + gateway.Probability(v.P),
 		"lo=" + gateway.Probability(v.Interval[0]),
 		"hi=" + gateway.Probability(v.Interval[1]),
 	}
+	for _, f := range s.door.Marks().Added(v) {
+		if f.Name == gateway.FieldWords {
+			options = append(options, f.Value)
+		}
+	}
+	return options
 }
 
 // action returns what the client is to do, and the subject where it is to change it.

@@ -21,16 +21,16 @@
 //	score = 15 + min(logit p − logit spam-at, logit lo)
 //
 // So it is 15 or more exactly where the verdict is spam. All of it is the score of one
-// symbol, HAMLET_SPAM, HAMLET_UNSURE or HAMLET_HAM. Its options are p, the interval and
-// the words that counted most.
+// symbol, HAMLET_SPAM, HAMLET_UNSURE or HAMLET_HAM. Its options are p, the interval and,
+// where the gateway shows words, the words that counted most.
 //
 //	verdict  action
 //	spam     add header; with a tag for the subject: rewrite subject, and subject has it
 //	unsure   no action
 //	ham      no action
 //
-// The action is never reject. A client that wants to reject compares the score itself.
-// Exim, for instance, rejects at p = 99.9 % with a condition on $spam_score_int.
+// The action is never reject. A client that wants to reject compares the score itself,
+// Exim for instance with a condition on $spam_score_int.
 //
 // The milter block has the fields to add (X-Hamlet and its kin) and those to remove,
 // which came from outside. The line protocol has them as X-Milter-Add and X-Milter-Del.
@@ -50,7 +50,8 @@
 //
 // # Limits
 //
-// Bodies may be compressed with zstd, with a window of at most 8 MiB. Encrypted requests
+// Bodies may be compressed with zstd, with a window of at most 8 MiB, which counts in the
+// gateway's memory. Encrypted requests
 // (HTTPCrypt), compression by a dictionary, and requests that name a file of the server
 // (File, Path, Shm) are refused. A request's header has at most 64 KiB.
 package rspamd
