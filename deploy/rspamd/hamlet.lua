@@ -6,7 +6,7 @@ The score of HAMLET is the verdict's margin beyond the border of spam, in nats:
     min(logit p - logit spam-at, logit lo)
 
 It is 0 or more exactly where hamlet says spam. Its options are the verdict, p, the ends
-of its interval and the words that counted most.
+of its interval, and the words that counted most where the gateway has --field-words.
 
 It asks the scan door of hamlet's gateway (--rspamd ADDR). Without an answer in time the
 message gets HAMLET_UNAVAILABLE, whose score is 0, and rspamd goes on without hamlet.
@@ -18,7 +18,7 @@ beside it, to the end of /etc/rspamd/rspamd.conf.local.
 if confighelp then
   rspamd_config:add_example(nil, 'hamlet', 'Asks hamlet for a verdict', [[
 hamlet {
-  url = "http://127.0.0.1:11333/checkv2";
+  url = "http://127.0.0.1:11433/checkv2";
 }
 ]])
   return
@@ -31,7 +31,7 @@ local rspamd_logger = require 'rspamd_logger'
 local ucl = require 'ucl'
 
 local settings = {
-  url = 'http://127.0.0.1:11333/checkv2', -- the gateway's scan door
+  url = 'http://127.0.0.1:11433/checkv2', -- the gateway's scan door
   timeout = 2.5,         -- seconds; the gateway itself answers after 2
   symbol = 'HAMLET',
   offset = 0,            -- added to the score of every verdict
