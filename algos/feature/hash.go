@@ -96,15 +96,24 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 	start, grams := len(dst), length-n+1
 	dst = slices.Grow(dst, grams)
 	index := dst[start : start+grams]
-	salt, drop, shift := uint64(n)<<59, uint(64-8*n), h.shift
-	for j := range index {
-		gram := binary.BigEndian.Uint64(h.folded[j:]) >> (drop & 63)
-		index[j] = uint32(mix(gram+salt) >> (shift & 63))
-	}
+	hashGrams(index, h.folded, n, h.shift)
 	if h.trace != nil {
 		h.trace.grams(h.folded, index, n)
 	}
 	return dst[:start+len(h.present.sieve(index))]
+}
+
+// hashGrams writes the index of the n-gram at each byte. It is a function of its own so that
+// the loop has the registers for itself.
+//
+//go:noinline
+func hashGrams(index []uint32, folded []byte, n int, shift uint) {
+	salt, drop := uint64(n)<<59, uint(64-8*n)
+	for j := range index {
+		gram := binary.BigEndian.Uint64(folded) >> (drop & 63)
+		index[j] = uint32(mix(gram+salt) >> (shift & 63))
+		folded = folded[1:]
+	}
 }
 
 // Strings appends the indices of the strings of 2 to longest bytes that end at each byte of

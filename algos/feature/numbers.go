@@ -53,15 +53,12 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 	for _, n := range numbers {
 		largest = max(largest, math.Abs(n.Value))
 	}
-	for k, n := range numbers {
+	for _, n := range numbers {
 		if n.Value == 0 {
 			continue
 		}
 		v := n.Value / largest // in [−1, 1], so that no square overflows
-		i := uint32(mix(xxhash.Sum64String(n.Name)) >> h.shift)
-		if h.trace != nil {
-			h.trace.number(k, i, n.Name)
-		}
+		i := h.name(n.Name)
 		p := i & mask
 		for ; cells[p] != tag|i; p = (p + 1) & mask {
 			if cells[p]>>MaxTableBits != tag>>MaxTableBits {
@@ -73,6 +70,9 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 			}
 		}
 		dst.Value[at[p]] += v
+	}
+	if h.trace != nil {
+		h.trace.numbers(numbers, h.name)
 	}
 	sum := dst.dropZeros()
 	if sum < leastSquares && len(dst.Value) > 0 { // almost everything cancelled: scale again
@@ -90,6 +90,9 @@ func (h *Hasher) Numbers(dst *Sparse, numbers []Number) {
 		dst.Value[i] /= norm
 	}
 }
+
+// name returns the index of a name.
+func (h *Hasher) name(s string) uint32 { return uint32(mix(xxhash.Sum64String(s)) >> h.shift) }
 
 // leastSquares: in a smaller sum of squares, the squares may be below 2⁻¹⁰²² and inexact.
 const leastSquares = 0x1p-900

@@ -140,7 +140,11 @@ func (t *Trace) strings(text []byte, index []uint32, longest int) {
 	}
 }
 
-// number adds the place of number n.
-func (t *Trace) number(n int, index uint32, name string) {
-	t.add(index, n, n+1, xxhash.Sum64String(name))
+// numbers adds the places of numbers that are not 0.
+func (t *Trace) numbers(numbers []Number, index func(name string) uint32) {
+	for k, n := range numbers {
+		if n.Value != 0 {
+			t.add(index(n.Name), k, k+1, xxhash.Sum64String(n.Name))
+		}
+	}
 }

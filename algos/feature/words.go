@@ -35,10 +35,20 @@ func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
 	start := len(dst)
 	dst = slices.Grow(dst, len(bounds)) // a word, and its pair
 	index := dst[start : start+len(bounds)]
-	folded, shift := h.folded, h.shift
+	k := hashWords(index, h.folded, bounds, salt, h.shift)
+	if h.trace != nil {
+		h.trace.words(h.folded, bounds, index[:k])
+	}
+	return dst[:start+len(h.present.sieve(index[:k]))]
+}
+
+// hashWords writes the indices of words, and of the pair that each further word ends, and
+// returns their number. It is a function of its own as hashGrams is.
+//
+//go:noinline
+func hashWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint) (k int) {
 	var before uint64
-	k := 0
-	for bounds := bounds; len(bounds) >= 2; bounds = bounds[2:] {
+	for ; len(bounds) >= 2; bounds = bounds[2:] {
 		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])) + salt)
 		index[k] = uint32(word >> (shift & 63))
 		k++
@@ -48,10 +58,7 @@ func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
 		}
 		before = word
 	}
-	if h.trace != nil {
-		h.trace.words(folded, bounds, index[:k])
-	}
-	return dst[:start+len(h.present.sieve(index[:k]))]
+	return k
 }
 
 // words folds text into h.folded. It returns two offsets per word: its begin and its end.
