@@ -227,3 +227,39 @@ func gateImage(g stack.Gate) []byte {
 	}
 	return b
 }
+
+// Words add up where the stack answers for mail and text, with a second head and without.
+// What an ensemble adds is no word's.
+func TestWordsAddUpWhileTheGateIsOpen(t *testing.T) {
+	for _, second := range []float64{0, 0.98} {
+		cfg := gatedBeside(ensemble.LogitTrees)
+		cfg.SecondHead = second
+		m, open := newOf(t, cfg), 0
+		for i, ex := range lengths(600, 1) {
+			if m.submodels[ofText] != nil && m.submodels[ofText].stack.Serves() {
+				if open++; open > 20 {
+					break
+				}
+				a, err := m.own.Attribute(&ex.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum, trees := 0.0, false
+				for _, w := range a.Words {
+					sum += w.Contribution
+				}
+				for _, c := range a.Rest {
+					sum += c.Contribution
+					trees = trees || c.Name == "ensemble: logit-trees"
+				}
+				if math.Abs(sum-a.Prediction.Mean) > 1e-9 || !trees || len(a.Words) == 0 {
+					t.Errorf("second head %v, event %d: %d words and the rest %v sum to %v, the mean is %v", second, i, len(a.Words), a.Rest, sum, a.Prediction.Mean)
+				}
+			}
+			apply(t, m, ex)
+		}
+		if open == 0 {
+			t.Errorf("second head %v: the gate never opened", second)
+		}
+	}
+}
