@@ -26,8 +26,6 @@ import (
 
 // Flags say which doors there are, and what goes through them.
 type Flags struct {
-	Spamd []string `help:"Speak spamd's protocol here, for spamc and Exim." placeholder:"ADDR" group:"Doors" rare:"up"`
-
 	Tenants    string        `help:"YAML that maps recipients, users and tokens to tenants; read again when it changes." type:"existingfile" placeholder:"FILE" group:"Doors" rare:"up"`
 	Deadline   time.Duration `help:"After so long without a verdict a message passes unmarked." default:"2s" placeholder:"D" group:"Doors" rare:"up"`
 	Memory     int64         `help:"MiB for the messages under way." default:"256" placeholder:"MIB" group:"Doors" rare:"up"`
@@ -41,6 +39,8 @@ type Flags struct {
 	Milter       []string `help:"Speak the milter protocol of Postfix and Sendmail at host:port or unix:PATH." placeholder:"ADDR" group:"Doors" rare:"up"`
 	RejectAt     float64  `help:"Milter: refuse spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
 	QuarantineAt float64  `help:"Milter: hold spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
+
+	Spamd []string `help:"Speak the protocol of SpamAssassin's spamd at host:port or unix:PATH, for spamc and Exim." placeholder:"ADDR" group:"Doors" rare:"up"`
 
 	RspamdFlags
 }

@@ -45,6 +45,20 @@ func reportText(v *stream.Verdict, required float64) string {
 		}
 		line("%+9.2f +- %-6.2f %s", r.Contribution, r.SD, ascii(r.Name))
 	}
+	if len(v.Words) > 0 {
+		line("The words, header fields and links that added most (* shares its slot):")
+	}
+	for i, w := range v.Words {
+		if i == reportWords {
+			line("  and %d more", len(v.Words)-i)
+			break
+		}
+		shared := ' '
+		if w.Shared {
+			shared = '*'
+		}
+		line("%+9.2f%c %s (%s)", w.Contribution, shared, ascii(w.Text), ascii(w.Where))
+	}
 	return b.String()
 }
 

@@ -34,6 +34,7 @@ var (
 	ham     = stream.Verdict{P: 0.0213, Interval: [2]float64{0.0101, 0.0452}, Decision: stream.DecideHam, Margin: -6.02, Model: model}
 	unsure  = stream.Verdict{P: 0.8999, Interval: [2]float64{0.41, 0.99}, Decision: stream.DecideUnsure, Margin: -1e-11, Model: model}
 	reasons = []stream.Reason{{Name: "body-words", Contribution: 4.25, SD: 0.5}, {Name: "header\nwords", Contribution: -1, SD: 0.25}}
+	words   = []stream.Word{{Text: "pills", Where: "text", Contribution: 1.5}, {Text: "gr\u00fc\u00dfe", Where: "subject", Contribution: -0.25, Shared: true}}
 	model   = stream.ModelRef{Name: "default", SHA256: strings.Repeat("0123456789abcdef", 4)}
 )
 
@@ -66,7 +67,7 @@ func (c *scorer) Score(ctx context.Context, tenant, door string, body []byte, _ 
 		v = unsure
 	}
 	if explain {
-		v.Reasons = reasons
+		v.Reasons, v.Words = reasons, words
 	}
 	return []stream.Verdict{v}, nil
 }
@@ -217,7 +218,9 @@ func TestAnswers(t *testing.T) {
 	report := "hamlet: spam.\nProbability of spam 0.9987, 90 % interval 0.9921 to 0.9998.\n" +
 		"Score 7.1; 5.0 and more is spam.\nModel default/0123456789ab.\n" +
 		"What moved the log-odds most (nats; above 0 towards spam; with its sd):\n" +
-		"    +4.25 +- 0.50   body-words\n    -1.00 +- 0.25   header\\nwords\n"
+		"    +4.25 +- 0.50   body-words\n    -1.00 +- 0.25   header\\nwords\n" +
+		"The words, header fields and links that added most (* shares its slot):\n" +
+		"    +1.50  pills (text)\n    -0.25* gr\\u00fc\\u00dfe (subject)\n"
 	const ok = "SPAMD/1.1 0 EX_OK\r\n"
 	with := func(spam, body string) string {
 		return fmt.Sprintf("%sContent-length: %d\r\nSpam: %s / 5.0\r\n\r\n%s", ok, len(body), spam, body)
@@ -385,6 +388,25 @@ func TestTeachNotAllowed(t *testing.T) {
 	}
 	if n := d.metric(t, "hamlet_gateway_labels_total", "outcome", "not-allowed"); n != 1 {
 		t.Errorf("%v refused labels counted, want 1", n)
+	}
+}
+
+// TestReport checks that a report of any verdict has short lines of ASCII, none empty.
+func TestReport(t *testing.T) {
+	v := spam
+	for range 30 {
+		v.Reasons = append(v.Reasons, stream.Reason{Name: strings.Repeat("name\r\n\n", 20), Contribution: -100, SD: 100})
+		v.Words = append(v.Words, stream.Word{Text: strings.Repeat("\u5b57", 30), Where: strings.Repeat("x", 70), Contribution: 1e-9})
+	}
+	text := reportText(&v, 5)
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if want := 6 + reportReasons + 1 + reportWords + 1; len(lines) != want {
+		t.Errorf("%d lines, want %d:\n%s", len(lines), want, text)
+	}
+	for _, line := range lines {
+		if line == "" || len(line) > reportWidth || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r > '~' }) {
+			t.Errorf("line %q", line)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func TestSpamc(t *testing.T) {
 	spamAfter := marked + strings.Replace(spamMail, "X-Hamlet: ham; p=0.0000\r\n", "", 1)
 	lostAfter := strings.Replace(lostMail, "X-hamlet: ham\n", "", 1)
 	explained := spam
-	explained.Reasons = reasons
+	explained.Reasons, explained.Words = reasons, words
 	scored := reportText(&explained, 5)
 	for _, test := range []struct {
 		args, message, want string
