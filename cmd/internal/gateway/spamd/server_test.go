@@ -72,6 +72,15 @@ func (c *scorer) Score(ctx context.Context, tenant, door string, body []byte, _ 
 	return []stream.Verdict{v}, nil
 }
 
+// asked returns the tenants that were asked for, and forgets them.
+func (c *scorer) asked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tenants := c.tenants
+	c.tenants = nil
+	return tenants
+}
+
 func (c *scorer) Info(context.Context) (stream.Info, error) { return stream.Info{}, nil }
 
 // A teacher keeps what it is told.
@@ -86,6 +95,15 @@ func (t *teacher) Publish(_ context.Context, events ...stream.Event) error {
 	defer t.mu.Unlock()
 	t.events = append(t.events, events...)
 	return t.err
+}
+
+// taught returns the events, and forgets them. Further events end with err.
+func (t *teacher) taught(err error) []stream.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	events := t.events
+	t.events, t.err = nil, err
+	return events
 }
 
 // A testDoor is an open door.
@@ -359,21 +377,21 @@ func TestTeach(t *testing.T) {
 		{"nothing", " \n", []string{"Message-class: spam", "Set: local"}, "SPAMD/1.0 65 Not learnt: message is empty\r\n", nil, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			taught.events = nil
 			if got := d.ask(t, mailRequest("TELL SPAMC/1.5", test.message, test.fields...)); got != test.want {
 				t.Fatalf("got %q, want %q", got, test.want)
 			}
-			if len(taught.events) != len(test.actions) {
-				t.Fatalf("%d events, want %d", len(taught.events), len(test.actions))
+			events := taught.taught(nil)
+			if len(events) != len(test.actions) {
+				t.Fatalf("%d events, want %d", len(events), len(test.actions))
 			}
-			for i, e := range taught.events {
+			for i, e := range events {
 				if e.Action != test.actions[i] || e.Source != "spamd" || e.Action == stream.Learn && e.Label != test.label {
 					t.Errorf("event: action %v, label %v, source %q; want %v, %v, spamd", e.Action, e.Label, e.Source, test.actions[i], test.label)
 				}
 			}
 		})
 	}
-	taught.err = errors.New("the log is gone")
+	taught.taught(errors.New("the log is gone"))
 	want := "SPAMD/1.0 75 Not learnt: try again later\r\n"
 	if got := d.ask(t, mailRequest("TELL SPAMC/1.5", spamMail, "Message-class: spam", "Set: local")); got != want {
 		t.Errorf("a log that fails: got %q, want %q", got, want)
@@ -415,9 +433,8 @@ func TestTenants(t *testing.T) {
 	tenants := writeTenants(t, "default: isp\nusers: {alice: wonderland}\nrecipients: {'@example.org': example}\n")
 	d := open(t, gateway.Config{Tenants: tenants}, Config{})
 	for user, want := range map[string]string{"alice": "wonderland", "bob@Example.org": "example", "example": "isp", "": "isp"} {
-		d.scorer.tenants = nil
 		d.ask(t, mailRequest("CHECK SPAMC/1.5", hamMail, "User: "+user))
-		if got := strings.Join(d.scorer.tenants, " "); got != want {
+		if got := strings.Join(d.scorer.asked(), " "); got != want {
 			t.Errorf("user %q: tenant %q, want %q", user, got, want)
 		}
 	}
@@ -441,11 +458,7 @@ func TestShutdown(t *testing.T) {
 	d.scorer.wait = make(chan struct{})
 	silent, conn := d.dial(t), d.dial(t)
 	_, _ = conn.Write([]byte(mailRequest("CHECK SPAMC/1.5", spamMail)))
-	waitFor(t, "the question", func() bool {
-		d.scorer.mu.Lock()
-		defer d.scorer.mu.Unlock()
-		return len(d.scorer.tenants) == 1
-	})
+	waitFor(t, "the question", func() bool { return len(d.scorer.asked()) == 1 })
 	stopped := make(chan struct{})
 	go func() { d.stop(); close(stopped) }()
 	if n, err := silent.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {

@@ -87,7 +87,7 @@ func TestSpamc(t *testing.T) {
 		}
 	}
 	var labels []string
-	for _, e := range taught.events {
+	for _, e := range taught.taught(nil) {
 		labels = append(labels, strings.TrimSpace(e.Action.String()+" "+e.Label.String()))
 	}
 	want := "learn spam, learn spam, learn ham, learn ham" + strings.Repeat(", unlearn", 4) // of both labels, by both ways
