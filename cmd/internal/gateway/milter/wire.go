@@ -76,7 +76,7 @@ type wire struct {
 func newWire(conn net.Conn, s *session) *wire {
 	return &wire{
 		Conn: conn, session: s, closed: make(chan struct{}),
-		in: bufio.NewReaderSize(conn, 8<<10), out: bufio.NewWriterSize(conn, 1<<10),
+		in: bufio.NewReaderSize(prompt(conn), 8<<10), out: bufio.NewWriterSize(conn, 1<<10),
 	}
 }
 
