@@ -24,9 +24,11 @@
 //
 // # When it cannot
 //
-// Without a verdict in time, without memory or beyond a bound below, the message is
-// accepted unmarked, after forged fields are removed. Bounds: a message of mail.MaxSize
-// bytes, a frame of 256 KiB, 64 tenants, 10,000 forged fields.
+// Without a verdict in time, without memory, or beyond mail.MaxSize bytes of a message or
+// 256 KiB of a header field, the message is accepted unmarked, after forged fields are
+// removed. No sender can escape by the other bounds: a message for more than 64 tenants is
+// marked for the first, and neither refused nor held; of more than 10,000 forged fields
+// some stay, below ours.
 //
 // When the door itself is absent or closes the connection, the mail server decides. Give
 // Postfix milter_default_action = accept.

@@ -15,17 +15,15 @@ import (
 )
 
 const (
-	maxTenants = 64       // of one message
-	maxForged  = 10_000   // fields of one message that could be taken for ours
+	maxTenants = 64       // of one message; beyond them only the first is asked for
+	maxForged  = 10_000   // fields that are removed; Postfix takes 3 s for so many
 	maxNames   = 64 << 10 // bytes of their names
 	maxSubject = 16 << 10 // a longer one is not tagged
 )
 
 // Why a message passes unmarked though the service might answer.
 var (
-	errCut     = errors.New("a header field, a recipient or a chunk is too long, or there was no memory for it")
-	errTenants = errors.New("the recipients are of too many tenants")
-	errForged  = errors.New("too many fields that could be taken for ours")
+	errCut     = errors.New("a header field or a chunk is too long, or there was no memory for it")
 	errActions = errors.New("the mail server lets milters not add or change header fields")
 )
 
@@ -46,6 +44,7 @@ type session struct {
 // A message is what the door knows of it so far.
 type message struct {
 	tenants []string      // of its recipients, in order, each once
+	crowd   bool          // there are more tenants: it is neither refused nor held
 	body    *gateway.Body // its bytes, without fields that could be taken for ours
 	begun   bool          // bytes behind the header came
 	cr      bool          // the last chunk ended in "\r", which is not in body yet
@@ -95,8 +94,10 @@ func (s *session) answer(silent milter.OptProtocol) (milter.Response, error) {
 // cut notes that the wire shows only the start of a frame.
 func (s *session) cut(code milter.Code) {
 	switch code {
-	case milter.CodeRcpt, milter.CodeHeader, milter.CodeBody:
+	case milter.CodeHeader, milter.CodeBody:
 		s.broken = errCut
+	case milter.CodeRcpt:
+		s.crowd = true
 	}
 }
 
@@ -110,9 +111,9 @@ func (s *session) MailFrom(string, *milter.Modifier) (milter.Response, error) {
 func (s *session) RcptTo(to string, _ *milter.Modifier) (milter.Response, error) {
 	tenant := s.door.Tenants().OfRecipient(to)
 	switch {
-	case s.broken != nil || slices.Contains(s.tenants, tenant):
+	case slices.Contains(s.tenants, tenant):
 	case len(s.tenants) == maxTenants:
-		s.broken = errTenants
+		s.crowd = true
 	default:
 		s.tenants = append(s.tenants, tenant)
 	}
@@ -145,8 +146,7 @@ func (s *session) forge(name string) {
 	_, known := s.forged[name]
 	switch {
 	case s.removed == maxForged, !known && s.names+len(name) > maxNames:
-		s.broken = errForged
-		return
+		return // it stays, below the one that we add
 	case s.forged == nil:
 		s.forged = map[string]int{}
 	}
@@ -256,6 +256,8 @@ func (s *session) verdicts() []stream.Verdict {
 		return nil
 	case len(s.tenants) == 0:
 		s.tenants = []string{s.door.Tenants().Default()}
+	case s.crowd:
+		s.tenants = s.tenants[:1]
 	}
 	verdicts, err := s.door.ScoreAll(s.ctx, s.tenants, s.body.Bytes(), false)
 	s.body.Release()
