@@ -37,6 +37,14 @@ type Error struct {
 // Error returns the text and the code.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Text, e.Code) }
 
+// overloaded begins the text of each error that says that the service has too much to do.
+const overloaded = "overloaded: "
+
+// Overloaded reports whether the service lives, but has too much to do.
+func (e *Error) Overloaded() bool {
+	return e.Code == CodeUnavailable && strings.HasPrefix(e.Text, overloaded)
+}
+
 func badRequest(format string, args ...any) *Error {
 	return &Error{Code: CodeBadRequest, Text: fmt.Sprintf(format, args...)}
 }

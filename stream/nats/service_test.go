@@ -219,7 +219,7 @@ func TestOverload(t *testing.T) {
 	}
 	_, err := c.Score(patience(t), []byte("x"), nats.TypeText, false)
 	var e *nats.Error
-	if !errors.As(err, &e) || e.Code != 503 || !strings.Contains(e.Text, "overloaded") {
+	if !errors.As(err, &e) || e.Code != 503 || !e.Overloaded() {
 		t.Errorf("the third request: %v, want 503 overloaded", err)
 	}
 	if _, err := c.Info(patience(t)); err != nil {

@@ -61,7 +61,7 @@ func (s *Service) take(endpoint string) micro.Handler {
 			return
 		}
 		if !s.enqueue(j) {
-			s.refuse(&j, &Error{Code: CodeUnavailable, Text: "overloaded: too many requests wait already; ask again later or run more scorers"})
+			s.refuse(&j, &Error{Code: CodeUnavailable, Text: overloaded + "too many requests wait already; ask again later or run more scorers"})
 		}
 	})
 }
@@ -158,7 +158,7 @@ func encode[T stream.Info | stream.Verdict | []stream.Verdict](v T) ([]byte, *Er
 }
 
 func (s *Service) late() *Error {
-	return &Error{Code: CodeUnavailable, Text: fmt.Sprintf("overloaded: no answer within %v; ask again later or run more scorers", s.cfg.Timeout)}
+	return &Error{Code: CodeUnavailable, Text: fmt.Sprintf(overloaded+"no answer within %v; ask again later or run more scorers", s.cfg.Timeout)}
 }
 
 // asError gives a scorer's error its code. An error that is not for the client is logged
