@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -47,6 +48,12 @@ const (
 	readTimeout   = time.Minute
 	writeTimeout  = 2 * time.Minute // ingest waits for a request and for Kafka, 70 s in all
 	drainTimeout  = 5 * time.Second // of requests under way at the end
+)
+
+// Bounds of what clients make the server hold.
+const (
+	maxConns  = 4096     // of one address; more wait in the kernel's queue
+	maxHeader = 32 << 10 // bytes of a request's header; net/http adds 4 KiB. More is answered 431
 )
 
 // A Server listens from New on and serves during Run.
@@ -136,6 +143,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, mux http.Hand
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan struct{})
@@ -147,7 +155,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, mux http.Hand
 			_ = server.Close()
 		}
 	})()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netutil.LimitListener(listener, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("http on %s: %w", address(listener), err)
 	}
 	<-stopped

@@ -3,6 +3,7 @@ package httpd
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -90,5 +91,38 @@ func TestStalledClientsAreGivenUp(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A header of any length costs the server maxHeader bytes and little more.
+func TestLargeHeaderIsRefused(t *testing.T) {
+	s, err := New(Config{Addr: "127.0.0.1:0", Registry: NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	for headers, want := range map[int]int{10: http.StatusOK, 10_000: http.StatusRequestHeaderFieldsTooLarge} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range headers {
+			request.Header.Set(fmt.Sprintf("X-Header-%d", i), "x")
+		}
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%d fields: %s, want %d", headers, response.Status, want)
+		}
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
