@@ -179,16 +179,17 @@ func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, e
 	if err != nil {
 		return nil, d.passed(passedRefused, err)
 	}
-	verdicts, err := d.Ask(ctx, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
-	if err == nil {
-		d.metrics.took.WithLabelValues(d.name).Observe(time.Since(start).Seconds())
-	}
-	return verdicts, err
+	return d.ask(ctx, start, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
 }
 
 // Ask asks for the verdicts of one body, a mail that is reduced, a text or an event, for
 // each tenant. It counts the message.
 func (d *Door) Ask(ctx context.Context, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+	return d.ask(ctx, time.Now(), tenants, body, contentType, explain)
+}
+
+// ask is Ask of a message whose last byte came at start.
+func (d *Door) ask(ctx context.Context, start time.Time, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
 	var all []stream.Verdict
 	err := d.outage.try(ctx, d.cfg.Deadline, func(ctx context.Context) error {
 		all = make([]stream.Verdict, 0, len(tenants))
@@ -210,6 +211,7 @@ func (d *Door) Ask(ctx context.Context, tenants []string, body []byte, contentTy
 	default:
 		return nil, d.passed(passedNoAnswer, fmt.Errorf("%w: %w", ErrNoAnswer, err))
 	}
+	d.metrics.took.WithLabelValues(d.name).Observe(time.Since(start).Seconds())
 	for i := range all {
 		d.metrics.answered(d.name, all[i].Decision)
 	}
