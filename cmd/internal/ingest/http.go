@@ -60,7 +60,9 @@ type HTTP struct {
 type HTTPConfig struct {
 	Publisher   Publisher
 	Topic       string
-	Token       string                     // the bearer token that clients must send
+	Token       string                     // the bearer token that clients must send; they may send events of all tenants
+	Tenants     TokenTenants               // further tokens; nil: none
+	TenantsFrom string                     // the source of events that come with a token of Tenants
 	MaxInFlight int                        // requests handled at the same time; default 16
 	MaxBodies   int                        // requests in memory at the same time; default 1,024 beside those handled
 	MaxBytes    int64                      // of the bodies in memory beyond smallBody; default 256 MiB
@@ -71,10 +73,16 @@ type HTTPConfig struct {
 	Log         *slog.Logger
 }
 
-// NewHTTP returns the endpoint. It requires a token: without one, anybody could teach
+// TokenTenants know the tokens of tenants. Whoever sends one sends events of that tenant
+// and of the source [HTTPConfig].TenantsFrom. An event that names another is refused.
+type TokenTenants interface {
+	OfToken(token string) (tenant string, ok bool)
+}
+
+// NewHTTP returns the endpoint. It requires tokens: without one, anybody could teach
 // the filter.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
-	if cfg.Token == "" {
+	if cfg.Token == "" && cfg.Tenants == nil {
 		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
 	}
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
@@ -132,9 +140,8 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 	// Without this net/http reads the rest of a body before it sends a refusal, for as long
 	// as a slow client likes.
 	w.Header().Set("Connection", "close")
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1 {
+	tenant, ok := h.sender(r)
+	if !ok {
 		return 0, refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and the token of this ingest")
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -156,7 +163,7 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 		return 0, errBusy
 	}
 	defer release(h.slots)
-	records, err := h.records(media, body)
+	records, err := h.records(media, tenant, body)
 	if err != nil {
 		return 0, err
 	}
@@ -233,9 +240,28 @@ func (h *HTTP) free(body []byte) {
 	}
 }
 
-func (h *HTTP) records(media string, body []byte) ([]kafka.Record, error) {
+// sender returns whose events the request may carry: those of one tenant or, if it is
+// empty, of all. Without a token that is known it returns false.
+func (h *HTTP) sender(r *http.Request) (tenant string, ok bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", false
+	}
+	sum := sha256.Sum256([]byte(token))
+	if h.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
+		return "", true
+	}
+	if h.cfg.Tenants == nil {
+		return "", false
+	}
+	tenant, ok = h.cfg.Tenants.OfToken(token)
+	return tenant, ok && tenant != ""
+}
+
+func (h *HTTP) records(media, tenant string, body []byte) ([]kafka.Record, error) {
 	if media == stream.ContentTypeJSON {
-		record, err := h.record(body)
+		record, err := h.record(tenant, body)
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +274,7 @@ func (h *HTTP) records(media string, body []byte) ([]kafka.Record, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		record, err := h.record(line)
+		record, err := h.record(tenant, line)
 		if err != nil {
 			var refused *refusal
 			errors.As(err, &refused)
@@ -264,11 +290,21 @@ func (h *HTTP) records(media string, body []byte) ([]kafka.Record, error) {
 	return records, nil
 }
 
-// record decodes, reduces and encodes one event; every error is a *refusal.
-func (h *HTTP) record(b []byte) (kafka.Record, error) {
-	e, err := stream.DecodeJSON(b)
+// record decodes, reduces and encodes one event of the tenant, or of any if it is empty;
+// every error is a *refusal.
+func (h *HTTP) record(tenant string, b []byte) (kafka.Record, error) {
+	e, err := stream.DecodeJSONOf(cmp.Or(tenant, stream.DefaultName), b)
 	if err != nil {
 		return kafka.Record{}, refuse(http.StatusBadRequest, "%v", err)
+	}
+	if tenant != "" {
+		if e.Tenant != tenant {
+			return kafka.Record{}, refuse(http.StatusForbidden, "tenant: the token is that of another one; leave the field out")
+		}
+		if e.Source != stream.DefaultName && e.Source != h.cfg.TenantsFrom {
+			return kafka.Record{}, refuse(http.StatusForbidden, "source: events with this token come from %q; leave the field out", h.cfg.TenantsFrom)
+		}
+		e.Source = h.cfg.TenantsFrom
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -299,4 +301,72 @@ func TestRefusalsDoNotWaitForTheBody(t *testing.T) {
 			t.Errorf("%d %s after %v; want 401 at once", code, answer, time.Since(start))
 		}
 	})
+}
+
+type tokens map[string]string
+
+func (t tokens) OfToken(token string) (string, bool) {
+	tenant, ok := t[token]
+	return tenant, ok
+}
+
+// A published is a publisher that keeps what it gets.
+type published struct{ records []kafka.Record }
+
+func (p *published) Publish(_ context.Context, records ...kafka.Record) error {
+	p.records = append(p.records, records...)
+	return nil
+}
+
+// The token of a tenant teaches in that tenant's name alone.
+func TestTokensOfTenants(t *testing.T) {
+	var kept published
+	h, err := NewHTTP(HTTPConfig{
+		Publisher: &kept, Topic: topic, Token: "operator", Tenants: tokens{"a-token": "a", "": "a", "nobody": ""}, TenantsFrom: "http",
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		token, fields  string
+		code           int
+		tenant, source string
+	}{
+		{"operator", `"tenant":"b","source":"desk"`, http.StatusAccepted, "b", "desk"},
+		{"operator", `"of":""`, http.StatusAccepted, "default", "default"},
+		{"a-token", `"of":""`, http.StatusAccepted, "a", "http"},
+		{"a-token", `"tenant":"a","source":"http"`, http.StatusAccepted, "a", "http"},
+		{"a-token", `"tenant":"b"`, http.StatusForbidden, "", ""},
+		{"a-token", `"tenant":"default"`, http.StatusForbidden, "", ""},
+		{"a-token", `"source":"desk"`, http.StatusForbidden, "", ""},
+		{"nobody", `"of":""`, http.StatusUnauthorized, "", ""},
+		{"", `"of":""`, http.StatusUnauthorized, "", ""},
+		{"other", `"of":""`, http.StatusUnauthorized, "", ""},
+	} {
+		kept.records = nil
+		server := httptest.NewServer(h)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(`{"id":"1","label":"spam","text":"x",`+c.fields+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+c.token)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		server.Close()
+		if response.StatusCode != c.code || len(kept.records) > 0 != (c.code == http.StatusAccepted) {
+			t.Errorf("%+v: %s, %d records", c, response.Status, len(kept.records))
+			continue
+		}
+		for _, record := range kept.records {
+			e, err := stream.DecodeRecord(record.Headers, record.Value)
+			if err != nil || e.Tenant != c.tenant || e.Source != c.source {
+				t.Errorf("%+v: %q from %q, %v", c, e.Tenant, e.Source, err)
+			}
+		}
+	}
 }
