@@ -77,6 +77,7 @@ type HTTPConfig struct {
 // and of the source [HTTPConfig].TenantsFrom. An event that names another is refused.
 type TokenTenants interface {
 	OfToken(token string) (tenant string, ok bool)
+	Default() string // the tenant of events that name none and come with HTTPConfig.Token
 }
 
 // NewHTTP returns the endpoint. It requires tokens: without one, anybody could teach
@@ -293,7 +294,11 @@ func (h *HTTP) records(media, tenant string, body []byte) ([]kafka.Record, error
 // record decodes, reduces and encodes one event of the tenant, or of any if it is empty;
 // every error is a *refusal.
 func (h *HTTP) record(tenant string, b []byte) (kafka.Record, error) {
-	e, err := stream.DecodeJSONOf(cmp.Or(tenant, stream.DefaultName), b)
+	absent := cmp.Or(tenant, stream.DefaultName)
+	if tenant == "" && h.cfg.Tenants != nil {
+		absent = h.cfg.Tenants.Default()
+	}
+	e, err := stream.DecodeJSONOf(absent, b)
 	if err != nil {
 		return kafka.Record{}, refuse(http.StatusBadRequest, "%v", err)
 	}

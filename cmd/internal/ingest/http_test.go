@@ -310,6 +310,8 @@ func (t tokens) OfToken(token string) (string, bool) {
 	return tenant, ok
 }
 
+func (t tokens) Default() string { return "isp" }
+
 // A published is a publisher that keeps what it gets.
 type published struct{ records []kafka.Record }
 
@@ -334,7 +336,7 @@ func TestTokensOfTenants(t *testing.T) {
 		tenant, source string
 	}{
 		{"operator", `"tenant":"b","source":"desk"`, http.StatusAccepted, "b", "desk"},
-		{"operator", `"of":""`, http.StatusAccepted, "default", "default"},
+		{"operator", `"of":""`, http.StatusAccepted, "isp", "default"},
 		{"a-token", `"of":""`, http.StatusAccepted, "a", "http"},
 		{"a-token", `"tenant":"a","source":"http"`, http.StatusAccepted, "a", "http"},
 		{"a-token", `"tenant":"b"`, http.StatusForbidden, "", ""},
