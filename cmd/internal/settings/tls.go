@@ -78,7 +78,7 @@ func (f HTTPTLS) Config(log *slog.Logger) (*tls.Config, error) {
 // EventsHTTP are the flags of an HTTP that may take events.
 type EventsHTTP struct {
 	HTTPTLS
-	HTTPInsecure bool   `name:"http-insecure" help:"Take the token without TLS from other machines too: all on the way can read it." rare:"up"`
+	HTTPInsecure bool   `name:"http-insecure" help:"Let other machines in without TLS: all on the way can read the token. A gateway lets them in without a token too." rare:"up"`
 	Metrics      string `help:"Serve /metrics, /healthz and /readyz at this address, without TLS, and no longer at --http." placeholder:"ADDR" rare:"up"`
 }
 
@@ -99,6 +99,24 @@ func (f EventsHTTP) CheckAt(addr, token string) error {
 			addr, port))
 	case token == "" && addr != "" && f.Metrics != "":
 		errs = append(errs, cli.Usagef("--http %s would serve nothing: with --metrics it is for POST /v1/events, which needs --token", addr))
+	}
+	if f.Metrics != "" && f.Metrics == addr {
+		errs = append(errs, cli.Usagef("--metrics %s: that is the address of --http; choose another", addr))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckDoor reports what contradicts the address of a gateway's --http, at which programs
+// ask for scores. Tokens says whether they need one. Other machines may reach it only
+// with a token and TLS, unless the operator says otherwise.
+func (f EventsHTTP) CheckDoor(addr string, tokens bool) error {
+	errs := []error{f.Check()}
+	switch {
+	case addr == "" || f.HTTPInsecure || loopback(addr):
+	case !tokens:
+		errs = append(errs, cli.Usagef("--http %s can be reached from other machines, and asks nobody for a token: set --token or the tokens of --tenants, and serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1 (with --metrics %[1]s where only metrics are wanted); or allow it with --http-insecure", addr))
+	case f.HTTPTLSCert == "":
+		errs = append(errs, cli.Usagef("--http %s: tokens would cross the network in clear text. Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1, for a proxy with TLS; or allow it with --http-insecure", addr))
 	}
 	if f.Metrics != "" && f.Metrics == addr {
 		errs = append(errs, cli.Usagef("--metrics %s: that is the address of --http; choose another", addr))

@@ -191,3 +191,36 @@ func TestTokenInClearText(t *testing.T) {
 		}
 	}
 }
+
+// Other machines ask a gateway only with a token and TLS, unless somebody says otherwise.
+func TestDoorForPrograms(t *testing.T) {
+	ca := testca.New(t)
+	cert, key := ca.Files(t, "a", testca.Valid)
+	inTLS := EventsHTTP{HTTPTLS: HTTPTLS{cert, key}}
+	for _, c := range []struct {
+		flags  EventsHTTP
+		addr   string
+		tokens bool
+		want   string
+	}{
+		{EventsHTTP{}, "", true, ""},
+		{EventsHTTP{}, "127.0.0.1:9104", false, ""},
+		{EventsHTTP{}, "[::1]:9104", true, ""},
+		{EventsHTTP{Metrics: ":9103"}, "127.0.0.1:9104", false, ""},
+		{EventsHTTP{Metrics: ":9103"}, "", false, ""},
+		{EventsHTTP{}, ":9104", false, "asks nobody for a token"},
+		{inTLS, ":9104", false, "asks nobody for a token"},
+		{EventsHTTP{}, ":9104", true, "clear text"},
+		{EventsHTTP{}, "gateway.example:9104", true, "clear text"},
+		{inTLS, ":9104", true, ""},
+		{EventsHTTP{HTTPInsecure: true}, ":9104", true, ""},
+		{EventsHTTP{HTTPInsecure: true}, ":9104", false, ""},
+		{EventsHTTP{Metrics: "127.0.0.1:9104"}, "127.0.0.1:9104", false, "choose another"},
+		{EventsHTTP{HTTPTLS: HTTPTLS{cert, ""}}, ":9104", true, "--http-tls-key"},
+	} {
+		err := c.flags.CheckDoor(c.addr, c.tokens)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v at %q, tokens %v: %v, want %q", c.flags, c.addr, c.tokens, err, c.want)
+		}
+	}
+}
