@@ -1,0 +1,325 @@
+// Package web is the gateway's door for programs: HTTP and JSON.
+//
+//	handlers, err := web.Handlers(web.Config{Door: g.Door(web.Name), Token: token})
+//	err = set.Run(ctx, services.HTTP{Addr: addr, Handlers: handlers}, opened.Run)
+//
+// # Requests
+//
+//	POST /v1/score     message/rfc822     a mail of at most 25 MiB            → a stream.Verdict
+//	                   text/plain         a text in UTF-8, at most 960 KiB    → a stream.Verdict
+//	                   application/json   an event without label and action   → a stream.Verdict
+//	                   application/json   an array of at most 1,000 of them   → an array, in order
+//	POST /v1/explain   the same                                               → with reasons
+//	GET  /v1/info                                                             → a stream.Info
+//	POST /v1/events    labels, as package ingest takes them                   → how many were taken
+//	GET  /openapi.json                                                        → OpenAPI 3.1
+//
+// The answers are those of the scoring service on NATS. JSON may have 8 MiB. The gateway
+// reduces every mail, and asks about a batch in pieces that NATS carries. So a verdict of
+// a batch may name a newer model than the verdict before it.
+//
+// # Whose mail it is
+//
+// With the operator's token, mails and texts are of the tenant that the header
+// Hamlet-Tenant names, and an event's own tenant counts. Without either it is the default
+// tenant of the operator's file. A tenant's token, from that file, speaks for that tenant
+// alone: a request that names another is answered 403. Without any token the door is for
+// the default tenant, and the program that opens it sees to it that only this machine
+// reaches it.
+//
+// # Errors
+//
+// HTTP is for programs. No mail passes through, so a message without a verdict is an error
+// here and no mark. Every error is JSON, {"error": "…"}:
+//
+//	400   the request is wrong; it will not get better
+//	401   no token, or an unknown one
+//	403   the tenant is another's, or labels are not taken
+//	404   no such path
+//	405   another method is wanted
+//	408   the body did not arrive in time
+//	413   a body, or an event in it, is too large
+//	415   another content type is wanted
+//	429   the gateway or the scoring service has too much to do; Retry-After says when
+//	500   an error of the scoring service's own
+//	503   no scorer answers, or it has no model yet; Retry-After says when
+//
+// A header of more than 32 KiB is answered 431 by package httpd, in plain text.
+//
+// # Bounds
+//
+// Config.MaxRequests bounds the requests under way. Bodies beyond gateway.FreeBytes, what
+// is decoded from them, and the answers of a batch take room in the gateway's budget. A
+// body must come at 16 KiB a second after the first 5 s, and within 60 s.
+package web
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/cmd/internal/gateway"
+	"hamlet/cmd/internal/ingest"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// Name is the door's name: the scoring service and the metrics see it, and it is the
+// source of labels that come with a tenant's token.
+const Name = "http"
+
+// A Config describes the door. Zero fields mean the defaults given.
+type Config struct {
+	Door        *gateway.Door
+	Token       string                // the operator's bearer token; empty: none
+	Publisher   ingest.Publisher      // takes labels; nil: POST /v1/events is answered 403
+	Topic       string                // of Publisher
+	MaxRequests int                   // under way; one more is answered 429. Default 1024
+	Stall       time.Duration         // for a body's start, before its rate counts; default 5 s
+	Registerer  prometheus.Registerer // nil: requests are not counted
+}
+
+const (
+	defaultMaxRequests = 1024
+	defaultStall       = 5 * time.Second
+	answerTimeout      = 30 * time.Second // for the client to take an answer
+	retryAfter         = "1"              // seconds
+)
+
+// A server answers the requests of all operations.
+type server struct {
+	cfg      Config
+	token    [sha256.Size]byte
+	hadToken bool          // there were tokens at the start
+	slots    chan struct{} // holds one token for each request under way
+	events   http.Handler  // POST /v1/events; nil: labels are not taken
+	document []byte        // GET /openapi.json
+	requests *prometheus.CounterVec
+}
+
+// Handlers returns the door's handlers by pattern of [http.ServeMux].
+func Handlers(cfg Config) (map[string]http.Handler, error) {
+	s, err := newServer(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("the HTTP door: %w", err)
+	}
+	return s.handlers(), nil
+}
+
+func (s *server) handlers() map[string]http.Handler {
+	handlers := map[string]http.Handler{"/v1/": http.HandlerFunc(s.notFound)}
+	for _, o := range operations {
+		handlers[o.path] = s.handler(o)
+	}
+	return handlers
+}
+
+func newServer(cfg Config) (*server, error) {
+	if cfg.Door == nil {
+		return nil, errors.New("no gateway")
+	}
+	cfg.MaxRequests = cmp.Or(cfg.MaxRequests, defaultMaxRequests)
+	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
+	s := &server{
+		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), hadToken: cfg.Token != "" || cfg.Door.Tenants().HasTokens(),
+		slots: make(chan struct{}, cfg.MaxRequests),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hamlet_gateway_http_requests_total", Help: "Requests to the HTTP door, by path and status.",
+		}, []string{"path", "code"}),
+	}
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(s.requests); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if cfg.Publisher != nil {
+		if s.events, err = ingest.NewHTTP(ingest.HTTPConfig{
+			Publisher: cfg.Publisher, Topic: cfg.Topic, Token: cfg.Token, Tenants: cfg.Door.Tenants(), TenantsFrom: Name,
+			StallTime: cfg.Stall, Log: cfg.Door.Log(),
+			Count: func(code, _ int) { s.count(eventsPath, code) },
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if s.document, err = json.Marshal(document()); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// A caller is who sends a request.
+type caller struct {
+	operator bool   // may speak for every tenant
+	tenant   string // of what names none
+}
+
+// A refusal is an answer that is an error.
+type refusal struct {
+	code   int
+	reason string // a sentence
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+// handler returns what answers one operation.
+func (s *server) handler(o operation) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			// Without this net/http reads the rest of a body before it sends a refusal, for as
+			// long as a slow client likes.
+			w.Header().Set("Connection", "close")
+		}
+		if r.Method != o.method && !(o.method == http.MethodGet && r.Method == http.MethodHead) {
+			w.Header().Set("Allow", o.method)
+			s.refuse(w, o.path, &refusal{http.StatusMethodNotAllowed, o.path + " is for " + o.method})
+			return
+		}
+		var from caller
+		if !o.open {
+			var err error
+			if from, err = s.caller(r); err != nil {
+				s.refuse(w, o.path, err)
+				return
+			}
+		}
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		default:
+			s.refuse(w, o.path, &refusal{http.StatusTooManyRequests, "too many requests are under way: try again"})
+			return
+		}
+		if err := o.serve(s, w, r, from); err != nil {
+			s.refuse(w, o.path, err)
+		}
+	})
+}
+
+func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+	if r.Body != http.NoBody {
+		w.Header().Set("Connection", "close")
+	}
+	s.refuse(w, "other", &refusal{http.StatusNotFound, "no such path: /openapi.json says which there are"})
+}
+
+// closed reports whether requests need a token. A tenants' file that loses its last token
+// opens nothing.
+func (s *server) closed() bool { return s.hadToken || s.cfg.Door.Tenants().HasTokens() }
+
+// caller returns who sent the request. The error is a *refusal.
+func (s *server) caller(r *http.Request) (caller, error) {
+	tenants := s.cfg.Door.Tenants()
+	named := r.Header.Get(nats.HeaderTenant)
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") {
+		token = ""
+	}
+	sum := sha256.Sum256([]byte(token))
+	if s.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
+		if err := stream.ValidateTenant(named); err != nil {
+			return caller{}, &refusal{http.StatusBadRequest, nats.HeaderTenant + ": " + err.Error()}
+		}
+		return caller{operator: true, tenant: cmp.Or(named, tenants.Default())}, nil
+	}
+	from := caller{tenant: tenants.Default()}
+	if s.closed() {
+		var known bool
+		if from.tenant, known = tenants.OfToken(token); !known || token == "" {
+			return caller{}, &refusal{http.StatusUnauthorized, "the header Authorization must be: Bearer, and a token of this gateway"}
+		}
+	}
+	if named != "" && named != from.tenant {
+		return caller{}, &refusal{http.StatusForbidden, nats.HeaderTenant + ": " + notYours}
+	}
+	return from, nil
+}
+
+const notYours = "only the operator's token speaks for other tenants: leave the tenant out"
+
+// refuse answers with an error.
+func (s *server) refuse(w http.ResponseWriter, path string, err error) {
+	refused := refusalOf(err)
+	switch refused.code {
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="hamlet"`)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", retryAfter)
+	case http.StatusBadRequest, http.StatusUnsupportedMediaType:
+		s.cfg.Door.Garbage(refused)
+	}
+	s.answer(w, path, refused.code, errorAnswer{refused.reason})
+}
+
+// refusalOf returns the answer to an error.
+func refusalOf(err error) *refusal {
+	var (
+		refused *refusal
+		service *nats.Error
+	)
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &service):
+		return refusalOfService(service)
+	case errors.Is(err, gateway.ErrMemory):
+		return &refusal{http.StatusTooManyRequests, "the requests under way take all the memory that they may: try again"}
+	}
+	return &refusal{http.StatusServiceUnavailable, "no scorer answers: try again"} // the log says more
+}
+
+func refusalOfService(e *nats.Error) *refusal {
+	switch {
+	case e.Code == nats.CodeBadRequest:
+		return &refusal{http.StatusBadRequest, e.Text}
+	case e.Code == nats.CodeTooLarge:
+		return &refusal{http.StatusRequestEntityTooLarge, e.Text}
+	case e.Overloaded():
+		return &refusal{http.StatusTooManyRequests, e.Text}
+	case e.Code == nats.CodeUnavailable:
+		return &refusal{http.StatusServiceUnavailable, e.Text}
+	}
+	return &refusal{http.StatusInternalServerError, e.Text}
+}
+
+// The answers beside those of package stream.
+type (
+	errorAnswer struct {
+		Error string `json:"error"`
+	}
+	acceptedAnswer struct {
+		Accepted int `json:"accepted"`
+	}
+)
+
+// answer writes an answer. The client may be gone, which nobody needs to know.
+func (s *server) answer(w http.ResponseWriter, path string, code int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("web: answer: " + err.Error()) // a NaN in a verdict is our bug
+	}
+	s.write(w, path, code, append(b, '\n'))
+}
+
+func (s *server) write(w http.ResponseWriter, path string, code int, b []byte) {
+	s.count(path, code)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+	w.Header().Set("Content-Type", stream.ContentTypeJSON)
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(code)
+	_, _ = w.Write(b)
+}
+
+func (s *server) count(path string, code int) {
+	s.requests.WithLabelValues(path, strconv.Itoa(code)).Inc()
+}
