@@ -12,6 +12,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/doors"
+	"hamlet/cmd/internal/gateway/web"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
 	"hamlet/stream/kafka"
@@ -20,8 +21,8 @@ import (
 
 type gatewayCommand struct {
 	doors.Flags
-	HTTP  string `name:"http" help:"Serve /metrics, /healthz and /readyz here, and the HTTP door." placeholder:"ADDR"`
-	Token string `help:"Bearer token of the HTTP door; better in the environment." placeholder:"SECRET"`
+	HTTP  string `name:"http" help:"Serve the HTTP door here, and /metrics, /healthz and /readyz." placeholder:"ADDR"`
+	Token string `help:"Bearer token of the operator's programs at the HTTP door, for every tenant; better in the environment." placeholder:"SECRET"`
 	settings.EventsHTTP
 	settings.ModelName
 	NATS string `name:"nats" help:"URLs of NATS, comma-separated." default:"nats://127.0.0.1:4222" group:"NATS"`
@@ -43,13 +44,24 @@ Examples:
   hamlet gateway --rspamd 127.0.0.1:11333                     rspamc, Exim
   hamlet gateway --nats nats://mx1:4222 --spamd 127.0.0.1:1783 --http 127.0.0.1:9104
 
+Programs ask by HTTP; /openapi.json describes it:
+
+  curl --data-binary @message.eml -H "Content-Type: message/rfc822" http://127.0.0.1:9104/v1/score
+  curl -d '{"text": "You won …"}' -H "Content-Type: application/json" http://127.0.0.1:9104/v1/explain
+
+There no answer is an error and no mark: 503. Other machines need HTTPS and a token, that of
+--token or a tenant's. POST /v1/events takes labels with a token and --allow-learn.
+
 ADDR is host:port or unix:PATH; several stand with commas between. Add the mail server's
 user to the group of the socket. Recipes are in deploy/mail/.`
 }
 
 // check reports wrong usage that no flag shows by itself.
 func (c *gatewayCommand) check() error {
-	errs := []error{c.Flags.Check(), c.CheckAt(c.HTTP, c.Token)}
+	errs := []error{c.Flags.Check(), c.HTTPTLS.Check()}
+	if c.Token != "" && c.HTTP == "" {
+		errs = append(errs, cli.Usagef("--token is for the HTTP door: give it an address with --http"))
+	}
 	if !c.Any() && c.HTTP == "" {
 		errs = append(errs, cli.Usagef("no door is open: name an address, such as --spamd 127.0.0.1:1783"))
 	}
@@ -78,6 +90,7 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
+	programs := web.Config{Token: c.Token, Topic: s.Topic(), Registerer: s.Registry}
 	var teacher gateway.Teacher
 	if c.AllowLearn {
 		cfg, err := c.Kafka.Config("hamlet-gateway", log)
@@ -90,14 +103,23 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 		}
 		s.OnClose(func() { producer.Close() })
 		teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
+		programs.Publisher = producer
 	}
 	opened, err := c.Open(gateway.Config{Client: gateway.NATS(client), Teacher: teacher, Registerer: s.Registry, Log: log})
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
+	if err := c.CheckDoor(c.HTTP, c.Token != "" || opened.Gateway().Tenants().HasTokens()); err != nil {
+		return err
+	}
+	programs.Door = opened.Gateway().Door(web.Name)
+	handlers, err := web.Handlers(programs)
+	if err != nil {
+		return err
+	}
 	printDoors(stdio.Err, opened)
-	return s.Run(ctx, services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready}, opened.Run)
+	return s.Run(ctx, services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready, Handlers: handlers}, opened.Run)
 }
 
 // connect returns a client of the scoring service. It does not wait for the server:
