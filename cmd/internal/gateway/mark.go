@@ -91,7 +91,7 @@ const maxWordsValue = 900
 func (m Marks) words(v *stream.Verdict) string {
 	value := ""
 	for _, w := range v.Words[:min(m.Words, len(v.Words))] {
-		next := fmt.Sprintf("%s %+.2f %s", strconv.QuoteToASCII(w.Text), w.Contribution, strings.Trim(strconv.QuoteToASCII(w.Where), `"`))
+		next := FormatWord(w)
 		if value != "" {
 			next = "; " + next
 		}
@@ -101,6 +101,11 @@ func (m Marks) words(v *stream.Verdict) string {
 		value += next
 	}
 	return value
+}
+
+// FormatWord writes a word of a verdict in ASCII, such as "prize" +2.31 subject.
+func FormatWord(w stream.Word) string {
+	return fmt.Sprintf("%s %+.2f %s", strconv.QuoteToASCII(w.Text), w.Contribution, strings.Trim(strconv.QuoteToASCII(w.Where), `"`))
 }
 
 // A Rewritten is a message with its marks, in pieces that share the original's memory.

@@ -108,10 +108,8 @@ func (s *Server) options(v *stream.Verdict) []string {
 		"lo=" + gateway.Probability(v.Interval[0]),
 		"hi=" + gateway.Probability(v.Interval[1]),
 	}
-	for _, f := range s.door.Marks().Added(v) {
-		if f.Name == gateway.FieldWords {
-			options = append(options, f.Value)
-		}
+	for _, w := range v.Words[:min(s.door.Marks().Words, len(v.Words))] {
+		options = append(options, gateway.FormatWord(w))
 	}
 	return options
 }

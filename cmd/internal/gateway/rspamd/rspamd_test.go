@@ -287,6 +287,16 @@ func TestAnswerOfSpam(t *testing.T) {
 	}
 }
 
+func TestWordsAreOptions(t *testing.T) {
+	v := verdict(stream.DecideSpam, 4)
+	v.Words = []stream.Word{{Text: "prize", Where: "subject", Contribution: 2.31}, {Text: "f\u00fcr", Where: "text", Contribution: 1}, {Text: "now", Where: "text"}}
+	b := open(t, gateway.Config{Client: &scorer{verdicts: map[string]stream.Verdict{"": v}}, Marks: gateway.Marks{Words: 2}}, scan)
+	want := []string{"p=0.9987", "lo=0.9921", "hi=0.9998", `"prize" +2.31 subject`, `"f\u00fcr" +1.00 text`}
+	if got := b.scan(message).Symbols["HAMLET_SPAM"].Options; !slices.Equal(got, want) {
+		t.Errorf("options %q, want %q", got, want)
+	}
+}
+
 func TestFirstFormat(t *testing.T) {
 	b := open(t, gateway.Config{Client: spam()}, scan)
 	for _, path := range []string{"/check", "/symbols"} {
