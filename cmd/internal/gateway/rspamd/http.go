@@ -91,7 +91,10 @@ func (c *httpConn) changed(_ net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		c.header.reopen()
 	case http.StateClosed, http.StateHijacked:
-		if c.header.begun() {
+		switch {
+		case c.header.refused():
+			c.header.door.PassedBroken(errHeaderMemory)
+		case c.header.begun():
 			c.header.door.Garbage(errors.New("no request of HTTP, or half of one"))
 		}
 		c.once.Do(func() { close(c.closed) })
@@ -125,6 +128,7 @@ type headerBudget struct {
 
 	mu      sync.Mutex
 	open    bool // a header arrives
+	full    bool // there was no room for it
 	n, held int64
 }
 
@@ -146,6 +150,7 @@ func (h *headerBudget) take(n int) bool {
 		return true
 	}
 	if !h.door.Acquire(more) {
+		h.full = true
 		return false
 	}
 	h.held += more
@@ -157,6 +162,13 @@ func (h *headerBudget) begun() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.open && h.n > 0
+}
+
+// refused reports whether there was no room for the header.
+func (h *headerBudget) refused() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.full
 }
 
 // close says that the header is complete. Its memory stays taken.

@@ -120,6 +120,11 @@ func (s *Server) serveLines(ctx context.Context, conn net.Conn, in *bufio.Reader
 	header := headerBudget{door: s.door, open: true}
 	defer header.release()
 	q, err := readLineRequest(in, header.take)
+	if errors.Is(err, gateway.ErrMemory) {
+		s.door.PassedBroken(err)
+		s.sendLines(conn, q.answer(s.answer(s.unavailable(err, time.Now()))))
+		return
+	}
 	if err != nil {
 		s.door.Garbage(err)
 		s.sendLines(conn, q.error())
@@ -137,11 +142,15 @@ func (s *Server) serveLines(ctx context.Context, conn net.Conn, in *bufio.Reader
 		s.sendLines(conn, q.error())
 		return
 	}
+	s.sendLines(conn, q.answer(a))
+}
+
+// answer returns an answer in the words of the request.
+func (q *lineRequest) answer(a answer) []byte {
 	if q.spamc {
-		s.sendLines(conn, a.spamc())
-		return
+		return a.spamc()
 	}
-	s.sendLines(conn, a.rspamc())
+	return a.rspamc()
 }
 
 // scanLines receives and scores the message of a request.
