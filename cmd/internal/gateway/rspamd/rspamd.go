@@ -117,11 +117,11 @@ func newServer(d *gateway.Door, counts *Counts) *Server {
 	return &Server{door: d, counts: counts, patience: patience{stall: stallTime, total: bodyTimeout}}
 }
 
-// routes are the requests that both doors answer.
+// routes are the requests that both doors answer. As in rspamd, the method does not count.
 func (s *Server) routes(mux *http.ServeMux) {
-	mux.HandleFunc("POST /checkv2", func(w http.ResponseWriter, r *http.Request) { s.scanHTTP(w, r, formatV2) })
+	mux.HandleFunc("/checkv2", func(w http.ResponseWriter, r *http.Request) { s.scanHTTP(w, r, formatV2) })
 	for _, path := range []string{"/check", "/symbols", "/scan"} {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.scanHTTP(w, r, formatV1) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.scanHTTP(w, r, formatV1) })
 	}
 	mux.HandleFunc("/ping", func(w http.ResponseWriter, r *http.Request) {
 		s.reply(w, http.StatusOK, "text/plain", []byte("pong\r\n"))

@@ -466,10 +466,14 @@ func TestNotTaken(t *testing.T) {
 			t.Errorf("%v: %d %s", test.header, code, text)
 		}
 	}
+	// rspamd's proxy, to a server on loopback
+	if code, text := b.ask("GET", "/checkv2", nil, "Shm", "/rhm.1", "Shm-Length", "100"); code != http.StatusUnsupportedMediaType {
+		t.Errorf("%d %s", code, text)
+	}
 	if code, text := b.ask("GET", "/nonsense", nil); code != http.StatusNotFound || !bytes.Contains(text, []byte("invalid command")) {
 		t.Errorf("%d %s", code, text)
 	}
-	b.await("hamlet_gateway_protocol_errors_total", 6)
+	b.await("hamlet_gateway_protocol_errors_total", 7)
 }
 
 func TestZstd(t *testing.T) {
