@@ -210,7 +210,7 @@ func TestMaildrop(t *testing.T) {
 // Dovecot's delivery agent runs Sieve before the user's own script, with the settings
 // that deploy/mail gives it.
 func TestSieve(t *testing.T) {
-	tree := debian.Tree(t, "dovecot-sieve")
+	debian.Tree(t, "dovecot-sieve")
 	settings, err := os.ReadFile(filepath.Join(recipes, "dovecot-sieve.conf"))
 	if err != nil {
 		t.Fatal(err)
@@ -222,16 +222,12 @@ func TestSieve(t *testing.T) {
 		conf := write(t, d.dir, "dovecot.conf", `
 base_dir = `+d.dir+`/run
 mail_location = maildir:`+d.dir+`/Maildir
-mail_plugin_dir = `+tree+`/usr/lib/dovecot/modules
 log_path = /dev/stderr
 lda_mailbox_autocreate = yes
 postmaster_address = postmaster@example.org
 ssl = no
 protocol lda {
   mail_plugins = sieve
-}
-plugin {
-  sieve_plugin_dir = `+tree+`/usr/lib/dovecot/modules/sieve
 }
 `+here.Replace(string(settings)), 0o644)
 		cmd := debian.Over(t, "dovecot-sieve", "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups",
