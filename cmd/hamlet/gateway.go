@@ -129,8 +129,7 @@ func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*nats.Clien
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
-	cfg = settings.KnownAsker(cfg)
-	cfg.Wait = true
+	cfg.Login, cfg.Wait = settings.AskerLogin(cfg), true
 	conn, err := nats.Connect(cfg)
 	if err != nil {
 		return nil, err

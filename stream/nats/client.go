@@ -20,6 +20,10 @@ import (
 // a model that is served.
 var ErrNoScorer = errors.New("no scorer answers")
 
+// ErrNoServer says that the connection has no server at present. It connects by itself
+// when there is one.
+var ErrNoServer = errors.New("no nats server is reached")
+
 // defaultTimeout is how long a client waits if its context has no deadline: the
 // service's Timeout plus the network.
 const defaultTimeout = 10 * time.Second
@@ -45,7 +49,8 @@ func NewClient(conn *natsgo.Conn, model string) (*Client, error) {
 // Score requests the verdict of body: a mail (TypeMail), a text (TypeText), or an event
 // or an array of them (TypeJSON). The verdicts have the array's order. With explain they
 // have reasons. The error is an [*Error] if the service refused, wraps [ErrNoScorer] if
-// no scorer listens, or is that of the connection or of ctx.
+// no scorer listens and [ErrNoServer] while there is no server, or is that of the
+// connection or of ctx.
 func (c *Client) Score(ctx context.Context, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
 	endpoint := Score
 	if explain {
@@ -93,6 +98,9 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 	}
 	if c.refusal != nil {
 		return nil, c.refusal
+	}
+	if !c.conn.IsConnected() {
+		return nil, fmt.Errorf("ask on %s: %w", m.Subject, ErrNoServer)
 	}
 	c.from.set(m.Header)
 	answer, err := c.conn.RequestMsgWithContext(ctx, m)

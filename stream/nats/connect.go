@@ -21,18 +21,22 @@ import (
 // DefaultURL is where a server listens by default.
 const DefaultURL = natsgo.DefaultURL
 
-// Config says which server to connect to, and as whom. Of Creds, User and Token
-// at most one is set.
+// Config says which server to connect to, and as whom. Of Creds, User, Login and Token at
+// most one is set.
 type Config struct {
-	URL            string      // one address, or several of one cluster with commas between; default DefaultURL
-	Name           string      // how the server lists the connection; default "hamlet"
-	Creds          string      // a file with a user's JWT and seed
-	User, Password string      //
-	Token          string      //
-	Inbox          string      // the first word of the subjects of answers; default _INBOX
-	TLS            *tls.Config // nil: TLS only if the URL or the server asks for it
-	// Wait lets Connect return before there is a server, and connect when there
-	// is one. Without it, no server is an error.
+	URL            string // one address, or several of one cluster with commas between; default DefaultURL
+	Name           string // how the server lists the connection; default "hamlet"
+	Creds          string // a file with a user's JWT and seed
+	User, Password string //
+	Token          string //
+	// Login returns user and password for each attempt to connect, so that a server that
+	// comes back with other ones is reached; both empty mean none. It is in place of User
+	// and Password.
+	Login func() (user, password string)
+	Inbox string      // the first word of the subjects of answers; default _INBOX
+	TLS   *tls.Config // nil: TLS only if the URL or the server asks for it
+	// Wait lets Connect return before there is a server, and connect when there is one
+	// that lets us in. Without it, no server is an error.
 	Wait    bool
 	Timeout time.Duration // of one attempt to connect; default 2 s
 	Log     *slog.Logger  // lost and regained connections; nil: silent
@@ -91,8 +95,14 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 			options = append(options, natsgo.CustomInboxPrefix(natsgo.InboxPrefix+cfg.User))
 		}
 	}
+	if cfg.Login != nil {
+		identity = append(identity, natsgo.UserInfoHandler(cfg.Login))
+	}
 	if cfg.Token != "" {
 		identity = append(identity, natsgo.Token(cfg.Token))
+	}
+	if cfg.Wait {
+		options = append(options, natsgo.IgnoreAuthErrorAbort()) // the server may learn of us later
 	}
 	if len(identity) > 1 {
 		return nil, fmt.Errorf("connect to nats at %s: only one of a credentials file, a user and a token may be given", at)

@@ -84,6 +84,19 @@ func KnownAsker(cfg nats.Config) nats.Config {
 	return knownNATS(cfg, func(a credentials.Access) credentials.Login { return a.Asker })
 }
 
+// AskerLogin returns a function that looks KnownAsker's user and password up again at each
+// connection, because an up that starts again may have others. It is nil if cfg says who
+// connects.
+func AskerLogin(cfg nats.Config) func() (user, password string) {
+	if !Anonymous(cfg) {
+		return nil
+	}
+	return func() (user, password string) {
+		known := KnownAsker(cfg)
+		return known.User, known.Password
+	}
+}
+
 func knownNATS(cfg nats.Config, login func(credentials.Access) credentials.Login) nats.Config {
 	addr, ok := plainNATS(cfg)
 	if !ok {

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+)
+
+// A gateway that starts before its server lets mail pass, and marks it once there is an up;
+// also when that up comes back with other passwords.
+func TestGatewayFindsItsServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	_ = l.Close()
+	socket := filepath.Join(t.TempDir(), "spamd.sock")
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr, ended := new(watched), make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"gateway", "--nats", "nats://" + at, "--spamd", "unix:" + socket}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: stderr})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	const message = "Subject: win a prize\n\nlunch\n"
+	ask := func() string {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			return err.Error()
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HEADERS SPAMC/1.5\r\nContent-length: %d\r\n\r\n%s", len(message), message)
+		answer, err := io.ReadAll(conn)
+		if err != nil {
+			return err.Error()
+		}
+		return string(answer)
+	}
+	await := func(what string, marked bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			answer := ask()
+			if strings.HasPrefix(answer, "SPAMD/1.") && strings.Contains(answer, "X-Hamlet: ") == marked {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: answered %q; the gateway said\n%s", what, answer, stderr.String())
+			}
+		}
+	}
+	await("without a server", false)
+	for _, what := range []string{"the first up", "another up"} {
+		u := startUp(t, "--listen-nats="+at)
+		await(what, true)
+		if err := u.stop(); err != nil {
+			t.Fatal(err)
+		}
+		await("after "+what, false)
+	}
+}
