@@ -110,7 +110,7 @@ func TestExim(t *testing.T) {
 	}
 	c.err = errors.New("no responders")
 	delivered, said = exim.Send(mail, "x@a")
-	if !strings.Contains(string(delivered), "\n\nbuy now\n") || strings.Contains(string(delivered), "X-") {
+	if !strings.Contains(string(delivered), "\n\nbuy now\n") || strings.Contains(string(delivered), "\nX-") {
 		t.Errorf("scorer absent:\n%s\n%s", delivered, said)
 	}
 	b.stop()
@@ -119,7 +119,7 @@ func TestExim(t *testing.T) {
 	}
 	b.done <- nil
 	delivered, said = exim.Send(mail, "x@a")
-	if !strings.Contains(string(delivered), "\n\nbuy now\n") || strings.Contains(string(delivered), "X-") {
+	if !strings.Contains(string(delivered), "\n\nbuy now\n") || strings.Contains(string(delivered), "\nX-") {
 		t.Errorf("hamlet absent:\n%s\n%s", delivered, said)
 	}
 }
