@@ -62,6 +62,12 @@ func TestMarks(t *testing.T) {
 				if got.String() != c.want || got.answer != 'a' || got.quarantined {
 					t.Errorf("answered %q with the header\n%s\nwant\n%s", got.answer, got, c.want)
 				}
+				// Whoever reads the message again finds the one that was scored.
+				_, body, _ := strings.Cut(c.message, "\n\n")
+				before, after := mail.Parse([]byte(d.client.last())), mail.Parse([]byte(got.String()+"\n"+body))
+				if string(before.Subject) != string(after.Subject) || mail.Identity("default", &before) != mail.Identity("default", &after) {
+					t.Errorf("scored with the subject %q; read again with %q, or another identity", before.Subject, after.Subject)
+				}
 			})
 		}
 	}
