@@ -61,9 +61,9 @@ type wire struct {
 	surplus int    // bytes behind it that the session does not see
 	held    int64  // of the gateway's budget, for the frame
 
-	content   time.Time // when the content of a message began; zero: none is under way
-	transport int64     // bytes of it
-	failed    bool      // nobody reads what we write
+	content time.Time // when the content of a message began; zero: none is under way
+	carried int64     // bytes of it
+	failed  bool      // nobody reads what we write
 
 	closed chan struct{}
 	once   sync.Once // guards closed
@@ -99,7 +99,7 @@ func (w *wire) Read(p []byte) (int, error) {
 // errStopped: the door closes, and no message's content is under way.
 var errStopped = errors.New("the door closes")
 
-// next reads the start of the next frame.
+// next reads the next frame, or answers it.
 func (w *wire) next() error {
 	if _, err := w.in.Discard(w.surplus); err != nil {
 		return errHalf
@@ -109,9 +109,11 @@ func (w *wire) next() error {
 	if w.out.Flush() != nil || w.failed {
 		return io.EOF
 	}
-	w.waitForFrame()
+	if !w.waitForFrame() {
+		return errStopped
+	}
 	if _, err := w.in.Peek(1); err != nil {
-		return w.silence(err)
+		return w.noFrame(err)
 	}
 	w.frameBegins()
 	var start [5]byte // length and command
@@ -139,8 +141,8 @@ func (w *wire) fill(b []byte) error {
 	return nil
 }
 
-// silence says what it means that no frame came.
-func (w *wire) silence(err error) error {
+// noFrame says what it means that no frame came.
+func (w *wire) noFrame(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopping && w.idle {
@@ -214,9 +216,9 @@ func (w *wire) follow(code milter.Code, n int) {
 	switch code {
 	case milter.CodeHeader, milter.CodeEOH, milter.CodeBody, milter.CodeEOB:
 		if w.content.IsZero() {
-			w.content, w.transport = time.Now(), 0
+			w.content, w.carried = time.Now(), 0
 		}
-		w.transport += int64(n)
+		w.carried += int64(n)
 	case milter.CodeMail, milter.CodeRcpt, milter.CodeAbort:
 		w.content = time.Time{}
 	}
@@ -239,19 +241,18 @@ func (w *wire) lastChunk(n int) error {
 	return nil
 }
 
-// waitForFrame sets the deadline of the next frame's first byte.
-func (w *wire) waitForFrame() {
+// waitForFrame sets the deadline of the next frame's first byte. It returns false if no
+// further frame is to be read.
+func (w *wire) waitForFrame() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idle = w.content.IsZero()
 	deadline := time.Now().Add(idleTimeout)
-	switch {
-	case w.idle && w.stopping:
-		deadline = time.Unix(1, 0)
-	case !w.idle:
+	if !w.idle {
 		deadline = w.contentDeadline()
 	}
 	_ = w.SetReadDeadline(deadline)
+	return !w.idle || !w.stopping
 }
 
 // frameBegins sets the deadline of the frame whose first byte is there.
@@ -265,7 +266,7 @@ func (w *wire) frameBegins() {
 }
 
 func (w *wire) contentDeadline() time.Time {
-	return w.content.Add(frameTimeout + time.Duration(w.transport*int64(time.Second)/minRate))
+	return w.content.Add(frameTimeout + time.Duration(w.carried*int64(time.Second)/minRate))
 }
 
 // stop takes no further message. The one whose content is under way is finished.
