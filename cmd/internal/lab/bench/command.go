@@ -25,6 +25,7 @@ type Command struct {
 	Alarms     Alarms     `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
 	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
+	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`
 	Words      Words      `cmd:"" help:"Take the words that explain an answer out of spam and ask whether the answer falls."`
 }
 
@@ -37,6 +38,8 @@ func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 		return c.Coverage.Run(ctx, stdio)
 	case "partitions":
 		return c.Partitions.Run(ctx, stdio)
+	case "latency":
+		return c.Latency.Run(ctx, stdio)
 	case "words":
 		return c.Words.Run(ctx, stdio)
 	default:

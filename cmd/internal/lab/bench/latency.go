@@ -1,0 +1,387 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-milter"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// Latency holds the flags of `hamlet bench latency`.
+type Latency struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+
+	Teach    int    `help:"Teach the first N messages." default:"1000" placeholder:"N"`
+	Ask      int    `help:"Then ask about N further ones, each by every way." default:"300" placeholder:"N"`
+	Programs string `help:"Look for programs here too, before PATH." type:"existingdir" placeholder:"DIR"`
+}
+
+// Help is shown by kong below the flags.
+func (Latency) Help() string {
+	return `Examples:
+  go build -o bin/ ./cmd/...
+  bin/hamlet bench latency --programs bin --index index.csv corpus.tar.gz
+
+How long does one message wait for its verdict? A hamlet up is taught in a process of its own,
+with its doors open. Each message then goes through every way in turn, so that all see the same
+noise: one after the other, one at a time. A program is timed from its start to its end; a
+protocol from the connection, which the milter and spamd's door open for each message, to the
+answer. hamlet-filter, spamc and bogofilter are left out where they are not installed.`
+}
+
+// A way asks about one message and returns when it has the answer.
+type way struct {
+	name  string
+	ask   func(ctx context.Context, message []byte) error
+	times []time.Duration
+}
+
+// Run teaches, asks and prints the table.
+func (c *Latency) Run(ctx context.Context, stdio cli.IO) (err error) {
+	if c.Teach < 1 || c.Ask < 1 {
+		return cli.Usagef("--teach and --ask: a message at least is wanted")
+	}
+	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
+	cfg.Stdin = stdio.In
+	src, err := source.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dir, err := os.MkdirTemp("", "hamlet-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	taught, asked, err := c.split(ctx, src)
+	if err != nil {
+		return err
+	}
+	running, err := startUp(ctx, dir, taught)
+	if err != nil {
+		return err
+	}
+	defer running.stop()
+	ways, err := c.ways(ctx, dir, running, taught)
+	if err != nil {
+		return err
+	}
+	for _, message := range asked[:min(10, len(asked))] { // caches, and the first connection
+		for i := range ways {
+			if err := ways[i].ask(ctx, message); err != nil {
+				return fmt.Errorf("%s: %w", ways[i].name, err)
+			}
+		}
+	}
+	for _, message := range asked {
+		for i := range ways {
+			start := time.Now()
+			err := ways[i].ask(ctx, message)
+			ways[i].times = append(ways[i].times, time.Since(start))
+			if err != nil {
+				return fmt.Errorf("%s: %w", ways[i].name, err)
+			}
+		}
+	}
+	return printLatency(stdio.Out, ways)
+}
+
+// split returns the events to teach and the mails to ask about.
+func (c *Latency) split(ctx context.Context, src *source.Source) (taught []stream.Event, asked [][]byte, err error) {
+	for item, err := range src.Events() {
+		var rejection *source.Rejection
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case errors.As(err, &rejection):
+			continue
+		case err != nil:
+			return nil, nil, err
+		case item.Event.Body.Kind != stream.Mail:
+			return nil, nil, cli.Usagef("mail is wanted: the ways pass messages")
+		case len(taught) < c.Teach:
+			taught = append(taught, item.Event)
+		default:
+			asked = append(asked, item.Event.Body.Mail)
+		}
+		if len(asked) == c.Ask {
+			break
+		}
+	}
+	if len(asked) == 0 {
+		return nil, nil, fmt.Errorf("the source has no more than %d messages: teach fewer with --teach", c.Teach)
+	}
+	return taught, asked, nil
+}
+
+// A runningUp is a hamlet up with its doors open.
+type runningUp struct {
+	cmd                          *exec.Cmd
+	self, nats, http             string
+	spamdSocket, milterSocket    string
+	spamdAddress, bogofilterHome string
+}
+
+// startUp starts a hamlet up and returns when it has learnt the events.
+func startUp(ctx context.Context, dir string, taught []stream.Event) (*runningUp, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "taught.jsonl")
+	var lines []byte
+	for i := range taught {
+		if lines, err = taught[i].AppendJSON(lines); err != nil {
+			return nil, err
+		}
+		lines = append(lines, '\n')
+	}
+	if err := os.WriteFile(file, lines, 0o600); err != nil {
+		return nil, err
+	}
+	r := &runningUp{
+		self: self, nats: freeAddress(), http: freeAddress(), spamdAddress: freeAddress(),
+		spamdSocket: filepath.Join(dir, "spamd.sock"), milterSocket: filepath.Join(dir, "milter.sock"),
+	}
+	r.cmd = exec.CommandContext(ctx, self, "up", "--open", "--listen-nats", r.nats, "--http", r.http,
+		"--spamd", "unix:"+r.spamdSocket+","+r.spamdAddress, "--milter", "unix:"+r.milterSocket, "--format", "jsonl", file)
+	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(os.Interrupt) }
+	r.cmd.WaitDelay = 20 * time.Second
+	out, err := r.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	var told []string
+	lineOf := bufio.NewScanner(out)
+	for lineOf.Scan() {
+		if strings.HasPrefix(lineOf.Text(), "serving on ") {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return r, nil
+		}
+		told = append(told, lineOf.Text())
+	}
+	return nil, fmt.Errorf("hamlet up ended before it served: %w\n%s", r.cmd.Wait(), strings.Join(told, "\n"))
+}
+
+func (r *runningUp) stop() {
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	_ = r.cmd.Wait()
+}
+
+// freeAddress returns an address of loopback on which nobody listens now.
+func freeAddress() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// ways returns all ways that there are on this machine.
+func (c *Latency) ways(ctx context.Context, dir string, r *runningUp, taught []stream.Event) ([]way, error) {
+	conn, err := nats.Connect(nats.Config{URL: "nats://" + r.nats})
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, conn.Close)
+	client, err := nats.NewClient(conn, "")
+	if err != nil {
+		return nil, err
+	}
+	ways := []way{
+		{name: "NATS, one connection", ask: func(ctx context.Context, message []byte) error {
+			_, err := client.Score(ctx, message, nats.TypeMail, false)
+			return err
+		}},
+		{name: "HTTP, one connection", ask: r.askHTTP},
+		{name: "spamd's protocol, a connection each", ask: r.askSpamd},
+		{name: "milter, a connection each", ask: r.askMilter},
+		{name: "hamlet score", ask: program(r.self, []string{"score", "--server", "nats://" + r.nats, "-"}, "p = ")},
+	}
+	for _, p := range []struct {
+		name, file string
+		args       []string
+		want       string
+	}{
+		{"hamlet-filter", "hamlet-filter", []string{"--socket", "unix:" + r.spamdSocket}, "X-Hamlet: "},
+		{"spamc -c", "spamc", []string{"-c", "-U", r.spamdSocket}, "/5.0"},
+	} {
+		if path := c.find(p.file); path != "" {
+			ways = append(ways, way{name: p.name, ask: program(path, p.args, p.want)})
+		}
+	}
+	if path := c.find("bogofilter"); path != "" {
+		home := filepath.Join(dir, "bogofilter")
+		if err := teachBogofilter(ctx, path, home, taught); err != nil {
+			return nil, err
+		}
+		ways = append(ways, way{name: "bogofilter -p", ask: program(path, []string{"-d", home, "-p", "-e"}, "X-Bogosity: ")})
+	}
+	return ways, nil
+}
+
+// find returns the path of a program, or nothing.
+func (c *Latency) find(name string) string {
+	if c.Programs != "" {
+		if path, err := filepath.Abs(filepath.Join(c.Programs, name)); err == nil {
+			if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+				return path
+			}
+		}
+	}
+	path, _ := exec.LookPath(name)
+	return path
+}
+
+// program asks by starting a program, which must print want.
+func program(path string, args []string, want string) func(context.Context, []byte) error {
+	return func(ctx context.Context, message []byte) error {
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Stdin = bytes.NewReader(message)
+		out, err := cmd.CombinedOutput()
+		var status *exec.ExitError // spamc -c says by it what is spam
+		if err != nil && !errors.As(err, &status) {
+			return err
+		}
+		if !bytes.Contains(out, []byte(want)) {
+			return fmt.Errorf("no %q in its answer: %w\n%.200s", want, err, out)
+		}
+		return nil
+	}
+}
+
+// teachBogofilter makes a list of words of what hamlet was taught.
+func teachBogofilter(ctx context.Context, path, home string, taught []stream.Event) error {
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	for label, flag := range map[stream.Label]string{stream.Spam: "-s", stream.Ham: "-n"} {
+		var mbox bytes.Buffer
+		for i := range taught {
+			if taught[i].Label == label {
+				mbox.WriteString("From x Thu Jan  1 00:00:00 1970\n")
+				mbox.Write(bytes.ReplaceAll(taught[i].Body.Mail, []byte("\nFrom "), []byte("\n>From ")))
+				mbox.WriteString("\n\n")
+			}
+		}
+		cmd := exec.CommandContext(ctx, path, "-d", home, flag, "-M")
+		cmd.Stdin = &mbox
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("teach bogofilter: %w\n%s", err, out)
+		}
+	}
+	return nil
+}
+
+func (r *runningUp) askHTTP(ctx context.Context, message []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/v1/score", bytes.NewReader(message))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", nats.TypeMail)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %s: %s", answer.Status, body)
+	}
+	return err
+}
+
+func (r *runningUp) askSpamd(_ context.Context, message []byte) error {
+	conn, err := net.Dial("unix", r.spamdSocket)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	request := net.Buffers{fmt.Appendf(nil, "CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n", len(message)), message}
+	if _, err := request.WriteTo(conn); err != nil {
+		return err
+	}
+	answer, err := io.ReadAll(conn)
+	if err == nil && !bytes.Contains(answer, []byte("\r\nSpam: ")) {
+		err = fmt.Errorf("no verdict: %q", answer)
+	}
+	return err
+}
+
+func (r *runningUp) askMilter(_ context.Context, message []byte) error {
+	client := milter.NewClientWithOptions("unix", r.milterSocket, milter.ClientOptions{
+		ActionMask: milter.OptAddHeader | milter.OptChangeHeader | milter.OptQuarantine | milter.OptChangeFrom | milter.OptAddRcpt | milter.OptRemoveRcpt | milter.OptChangeBody,
+	})
+	defer client.Close()
+	session, err := client.Session()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	message = bytes.ReplaceAll(message, []byte("\r\n"), []byte("\n"))
+	head, body, _ := bytes.Cut(message, []byte("\n\n"))
+	fields, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(slices.Clone(head), "\n\n"...)))).ReadMIMEHeader()
+	if _, err := session.Conn("localhost", milter.FamilyInet, 25, "127.0.0.1"); err != nil {
+		return err
+	}
+	if _, err := session.Helo("localhost"); err != nil {
+		return err
+	}
+	if _, err := session.Mail("<a@example.org>", nil); err != nil {
+		return err
+	}
+	if _, err := session.Rcpt("<b@example.org>", nil); err != nil {
+		return err
+	}
+	for name, values := range fields {
+		for _, value := range values {
+			if _, err := session.HeaderField(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := session.HeaderEnd(); err != nil {
+		return err
+	}
+	marks, _, err := session.BodyReadFrom(bytes.NewReader(bytes.ReplaceAll(body, []byte("\n"), []byte("\r\n"))))
+	if err == nil && len(marks) == 0 {
+		err = errors.New("the message passed unmarked")
+	}
+	return err
+}
+
+// printLatency prints the medians and the 99th percentiles.
+func printLatency(w io.Writer, ways []way) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-36s %10s %10s %9s\n", "way", "median ms", "99 % ms", "messages")
+	for _, way := range ways {
+		slices.Sort(way.times)
+		n := len(way.times)
+		fmt.Fprintf(&text, "%-36s %10.2f %10.2f %9d\n", way.name, milliseconds(way.times[n/2]), milliseconds(way.times[min(n-1, n*99/100)]), n)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
