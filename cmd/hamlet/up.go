@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/doors"
+	"hamlet/cmd/internal/gateway/web"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
@@ -32,7 +33,7 @@ type upCommand struct {
 	JSON  bool    `name:"json" help:"Print the result as JSON."`
 	From  int     `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
 	Rate  float64 `help:"Events a second; 0 is as fast as it goes." default:"0" placeholder:"N"`
-	HTTP  string  `name:"http" help:"Serve /metrics etc. See --http-tls-cert, --metrics." placeholder:"ADDR"`
+	HTTP  string  `name:"http" help:"Serve /metrics, /v1/score etc. See --http-tls-cert." placeholder:"ADDR"`
 	Token string  `help:"Serve POST /v1/events too, with this bearer token." placeholder:"SECRET"`
 	settings.EventsHTTP
 	settings.ModelName
@@ -176,13 +177,17 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	serve, err := c.http(s, producer, log, stdio.Err)
+	opened, err := c.doors(s, producer, conn, log, stdio.Err)
 	if err != nil {
 		return err
 	}
-	open, err := c.doors(s, producer, conn, log, stdio.Err)
+	serve, err := c.http(s, opened, producer, log, stdio.Err)
 	if err != nil {
 		return err
+	}
+	var open func(context.Context) error
+	if opened != nil {
+		open = opened.Run
 	}
 	return up.Run(ctx, up.Config{
 		Kafka: kafkaConfig, Topic: s.Topic(), Producer: producer, Store: store, From: c.From, Once: c.Once, Log: log,
@@ -230,10 +235,9 @@ func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error 
 	return nil
 }
 
-// doors opens the doors for mail servers and returns what serves them, or nil if there
-// are none.
-func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (func(context.Context) error, error) {
-	if !c.Doors.Any() {
+// doors opens the doors that flags ask for, and the HTTP door; nil if there are none.
+func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (*doors.Doors, error) {
+	if !c.Doors.Any() && c.HTTP == "" {
 		return nil, nil
 	}
 	client, err := nats.NewClient(conn, c.ModelName.Model)
@@ -250,18 +254,31 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 	}
 	s.OnClose(opened.Close)
 	printDoors(w, opened)
-	return opened.Run, nil
+	return opened, nil
+}
+
+// httpDoor returns the handlers of the HTTP door. At an address that others reach it is
+// open only to those with a token.
+func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, producer *kafka.Producer, log *slog.Logger) (map[string]http.Handler, error) {
+	g := opened.Gateway()
+	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.Tenants().HasTokens()); err != nil {
+		log.Info("--http serves metrics only: to ask for verdicts there, set --token", "http", c.HTTP)
+		return nil, nil
+	}
+	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Topic: s.Topic(), Registerer: s.Registry}
+	if c.Token != "" || c.Doors.AllowLearn {
+		cfg.Publisher = producer
+	}
+	return web.Handlers(cfg)
 }
 
 // http returns what serves HTTP, or nil without --http.
-func (c *upCommand) http(s *services.Set, producer *kafka.Producer, log *slog.Logger, w io.Writer) (func(context.Context, func() error) error, error) {
+func (c *upCommand) http(s *services.Set, opened *doors.Doors, producer *kafka.Producer, log *slog.Logger, w io.Writer) (_ func(context.Context, func() error) error, err error) {
 	h := services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
-	if c.Token != "" {
-		events, err := ingest.NewHTTP(ingest.HTTPConfig{Publisher: producer, Topic: s.Topic(), Token: c.Token, Log: log})
-		if err != nil {
+	if c.HTTP != "" {
+		if h.Handlers, err = c.httpDoor(s, opened, producer, log); err != nil {
 			return nil, err
 		}
-		h.Handlers = map[string]http.Handler{"POST /v1/events": events}
 	}
 	server, err := s.Listen(h)
 	if server == nil || err != nil {

@@ -135,10 +135,10 @@ func (c *Latency) split(ctx context.Context, src *source.Source) (taught []strea
 
 // A runningUp is a hamlet up with its doors open.
 type runningUp struct {
-	cmd                          *exec.Cmd
-	self, nats, http             string
-	spamdSocket, milterSocket    string
-	spamdAddress, bogofilterHome string
+	cmd                       *exec.Cmd
+	self                      string // the program
+	nats, http                string // host:port
+	spamdSocket, milterSocket string // paths
 }
 
 // startUp starts a hamlet up and returns when it has learnt the events.
@@ -159,11 +159,11 @@ func startUp(ctx context.Context, dir string, taught []stream.Event) (*runningUp
 		return nil, err
 	}
 	r := &runningUp{
-		self: self, nats: freeAddress(), http: freeAddress(), spamdAddress: freeAddress(),
+		self: self, nats: freeAddress(), http: freeAddress(),
 		spamdSocket: filepath.Join(dir, "spamd.sock"), milterSocket: filepath.Join(dir, "milter.sock"),
 	}
 	r.cmd = exec.CommandContext(ctx, self, "up", "--open", "--listen-nats", r.nats, "--http", r.http,
-		"--spamd", "unix:"+r.spamdSocket+","+r.spamdAddress, "--milter", "unix:"+r.milterSocket, "--format", "jsonl", file)
+		"--spamd", "unix:"+r.spamdSocket, "--milter", "unix:"+r.milterSocket, "--format", "jsonl", file)
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(os.Interrupt) }
 	r.cmd.WaitDelay = 20 * time.Second
 	out, err := r.cmd.StderrPipe()
