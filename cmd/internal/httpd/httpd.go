@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -68,7 +67,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg}
 	var err error
 	if cfg.Addr != "" {
-		if s.listener, err = net.Listen("tcp", cfg.Addr); err != nil {
+		if s.listener, err = listen(cfg.Addr, maxConns); err != nil {
 			return nil, fmt.Errorf("http on %s: %w; choose another address with --http", cfg.Addr, err)
 		}
 		if cfg.TLS != nil {
@@ -76,7 +75,7 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	if cfg.Metrics != "" {
-		if s.metrics, err = net.Listen("tcp", cfg.Metrics); err != nil {
+		if s.metrics, err = listen(cfg.Metrics, maxConns); err != nil {
 			_ = s.Close()
 			return nil, fmt.Errorf("http on %s: %w; choose another address with --metrics", cfg.Metrics, err)
 		}
@@ -155,7 +154,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, mux http.Hand
 			_ = server.Close()
 		}
 	})()
-	if err := server.Serve(netutil.LimitListener(listener, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("http on %s: %w", address(listener), err)
 	}
 	<-stopped
