@@ -73,6 +73,7 @@ func verdict(e *stream.Event, explain bool) stream.Verdict {
 	v := stream.Verdict{ID: e.ID, P: .75, LogOdds: 1.1, Interval: [2]float64{.5, .9}, Decision: stream.DecideUnsure, Margin: -1, Identity: e.Tenant, Model: model}
 	if explain {
 		v.Reasons = []stream.Reason{{Name: "head", Contribution: 1.1, SD: .2}}
+		v.Words = []stream.Word{{Text: "pills", Where: "text", Contribution: 1, Shared: true}}
 	}
 	return v
 }
@@ -281,7 +282,7 @@ func TestBatch(t *testing.T) {
 		return nil
 	}}})})
 	for _, c := range []struct{ events, text, pieces int }{
-		{0, 1, 0}, {1, 1, 1}, {64, 1, 1}, {65, 1, 2}, {1000, 1, 16}, {100, 60 << 10, 13}, {3, 900 << 10, 3},
+		{0, 1, 0}, {1, 1, 1}, {64, 1, 1}, {65, 1, 2}, {1000, 1, 16}, {20, 100 << 10, 4}, {2, 900 << 10, 2},
 	} {
 		var list []string
 		for i := range c.events {
