@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,5 +69,26 @@ func TestGatewayFindsItsServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		await("after "+what, false)
+	}
+}
+
+// A gateway at an address that others reach wants tokens and TLS.
+func TestUsageOfGatewayHTTP(t *testing.T) {
+	tenants := filepath.Join(t.TempDir(), "tenants.yaml")
+	if err := os.WriteFile(tenants, []byte("tokens:\n  secret: alice\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"--http 0.0.0.0:0":                              "asks nobody for a token",
+		"--http 0.0.0.0:0 --token x":                    "clear text",
+		"--http 0.0.0.0:0 --tenants " + tenants:         "clear text",
+		"--token x --spamd 127.0.0.1:0":                 "give it an address with --http",
+		"--http 127.0.0.1:0 --kafka k:1":                "--allow-learn",
+		"--http 127.0.0.1:0 --http-tls-cert " + tenants: "--http-tls-key",
+	} {
+		err := run(t.Context(), append([]string{"gateway", "--nats", "nats://127.0.0.1:1"}, strings.Fields(args)...), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want wrong usage: %s", args, err, want)
+		}
 	}
 }

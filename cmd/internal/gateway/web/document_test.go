@@ -129,7 +129,7 @@ func TestDocumentAgainstHandlers(t *testing.T) {
 	serve := func(memory int64, stall time.Duration) *tested {
 		return serve(t, Config{
 			Token: operator, Publisher: &published{}, Topic: "t", Stall: stall,
-			Door: newGateway(t, gateway.Config{Memory: memory, Tenants: tenants, Client: &fakeClient{score: trouble, info: func() error { return infoErr }}}),
+			Door: newGateway(t, gateway.Config{Memory: memory, Tenants: tenants, Teacher: noTeacher{}, Client: &fakeClient{score: trouble, info: func() error { return infoErr }}}),
 		})
 	}
 	s, poor, stalling, full := serve(0, time.Minute), serve(1<<10, time.Minute), serve(0, time.Millisecond), serve(0, time.Minute)

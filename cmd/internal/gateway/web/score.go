@@ -18,7 +18,8 @@ const (
 	// collector at 2 %: 5 times for a mail, 11 for a batch of vectors.
 	decodeFactor = 12
 
-	// Each verdict of a batch, and each explained one. Measured are .6 and 6 KiB.
+	// Each verdict of a batch, and each explained one, with its JSON. That has .4 KB, and of
+	// 400 explained mails at most 4.3 KB.
 	verdictBytes   = 2 << 10
 	explainedBytes = 16 << 10
 )
@@ -139,14 +140,14 @@ func info(s *server, w http.ResponseWriter, r *http.Request, _ caller) error {
 }
 
 // events answers POST /v1/events.
-func events(s *server, w http.ResponseWriter, r *http.Request, _ caller) error {
+func events(s *server, w http.ResponseWriter, r *http.Request, from caller) error {
 	switch {
 	case r.Header.Get(nats.HeaderTenant) != "":
 		return &refusal{http.StatusBadRequest, nats.HeaderTenant + ": an event names its tenant itself"}
-	case s.events == nil:
-		return &refusal{http.StatusForbidden, "this gateway takes no labels: its operator can allow them with --allow-learn"}
+	case s.events == nil, !from.operator && !s.cfg.Door.CanLearn():
+		return &refusal{http.StatusForbidden, "labels are not taken with this token: the operator can allow them with --allow-learn"}
 	case !s.closed():
-		return &refusal{http.StatusForbidden, "this gateway takes labels only with a token, and has none: its operator can set --token"}
+		return &refusal{http.StatusForbidden, "labels are taken only with a token, and there is none: the operator can set --token"}
 	}
 	s.events.ServeHTTP(w, r)
 	return nil

@@ -81,7 +81,7 @@ const Name = "http"
 type Config struct {
 	Door        *gateway.Door
 	Token       string                // the operator's bearer token; empty: none
-	Publisher   ingest.Publisher      // takes labels; nil: POST /v1/events is answered 403
+	Publisher   ingest.Publisher      // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
 	Topic       string                // of Publisher
 	MaxRequests int                   // under way; one more is answered 429. Default 1024
 	Stall       time.Duration         // for a body's start, before its rate counts; default 5 s

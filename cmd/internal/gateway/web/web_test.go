@@ -94,6 +94,11 @@ func (p *published) Publish(_ context.Context, records ...kafka.Record) error {
 	return nil
 }
 
+// A noTeacher only says that clients may teach.
+type noTeacher struct{}
+
+func (noTeacher) Publish(context.Context, ...stream.Event) error { panic("labels go to the publisher") }
+
 // operator and alice are tokens.
 const (
 	operator = "operator-token"
@@ -401,7 +406,7 @@ func TestEvents(t *testing.T) {
 	var kept published
 	s := serve(t, Config{
 		Token: operator, Publisher: &kept, Topic: "t",
-		Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t), Registerer: registry}),
+		Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t), Registerer: registry, Teacher: noTeacher{}}),
 	})
 	const event = `{"id":"1","label":"spam","text":"x"}`
 	for token, want := range map[string]string{operator: "isp/default", alice: "alice/http"} {
@@ -414,7 +419,13 @@ func TestEvents(t *testing.T) {
 	if n := testutil.ToFloat64(s.requests.WithLabelValues(eventsPath, "202")); n != 2 {
 		t.Errorf("%v counted, want 2", n)
 	}
-	open := serve(t, Config{Publisher: &kept, Topic: "t", Door: newGateway(t, gateway.Config{Client: &fakeClient{}})})
+	notAllowed := serve(t, Config{Token: operator, Publisher: &kept, Topic: "t", Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t)})})
+	for token, want := range map[string]int{operator: http.StatusAccepted, alice: http.StatusForbidden} {
+		if a := notAllowed.ask(t, question{path: eventsPath, token: token, kind: nats.TypeJSON, body: event}); a.code != want {
+			t.Errorf("%s, and clients may not teach: %d %s, want %d", token, a.code, a.body, want)
+		}
+	}
+	open := serve(t, Config{Publisher: &kept, Topic: "t", Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Teacher: noTeacher{}})})
 	if a := open.ask(t, question{path: eventsPath, kind: nats.TypeJSON, body: event}); a.code != http.StatusForbidden || !strings.Contains(string(a.body), "--token") {
 		t.Errorf("without tokens: %d %s", a.code, a.body)
 	}
