@@ -51,8 +51,12 @@ func (p Pointer) String() string {
 
 // A Heading describes a stored version without its bytes. A number alone does not
 // identify one: a store that lost its data gives old numbers to new versions.
+//
+// Pinned is about the partition, not about the version. If it is neither 0 nor the version
+// that Served names, the store has lost the pinned version.
 type Heading struct {
 	Version  int64
 	Next     int64  // next offset of the log; 0 if the store lost it
 	Identity string // differs between checkpoints that differ in more than Saved; "" if the store lost it
+	Pinned   int64  // the version that an operator pinned; 0: none
 }

@@ -90,8 +90,9 @@ redis.call('PERSIST', versionKey(version))
 redis.call('ZADD', versionsKey, version, version)
 redis.call('SET', lastKey, string.format('%.0f', math.max(number(read('GET', lastKey)), number(version))))
 redis.call('SET', headKey, version)
-if pinned and redis.call('EXISTS', versionKey(pinned)) == 0 then -- it is gone: serve the head
-  redis.call('DEL', pinnedKey)
+if pinned and redis.call('EXISTS', versionKey(pinned)) == 0 then
+  -- It is gone: serve the head. The pin stays, so that all see that it is lost.
+  if number(pinned) == 0 then redis.call('DEL', pinnedKey) end
   pinned = false
 end
 redis.call('SET', servedKey, pinned or version)

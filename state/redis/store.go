@@ -14,7 +14,7 @@
 //	last             counter of versions
 //	head             the newest version
 //	served           the version that scorers answer from: the head, unless pinned
-//	pinned           the version that an operator pinned, if any
+//	pinned           the version that an operator pinned, if any; it stays if that version is lost
 //	versions         sorted set of the versions kept
 //	version:<n>      hash: manifest (see [state.Manifest]) and, for the script and for people,
 //	                 epoch, next, events, sha256, day, identity and the names of the chunks
@@ -232,13 +232,16 @@ local epoch = math.max(number(read('GET', KEYS[1])), number(saved), number(ARGV[
 redis.call('SET', KEYS[1], string.format('%.0f', epoch))
 return epoch`)
 
-// Heading describes what a pointer names, by a GET and an HMGET. Before the first
-// save the error wraps [state.ErrNone].
+// Heading describes what a pointer names, in two round trips. Before the first save the
+// error wraps [state.ErrNone].
 func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
 	doing := s.doing("read "+which.String()+" of", partition)
-	h := state.Heading{}
-	var err error
-	if h.Version, err = s.pointer(ctx, partition, which); err != nil {
+	h, err := s.pointers(ctx, partition, which)
+	if err == nil && which == state.Served && h.Pinned != 0 && h.Pinned != h.Version {
+		// The pin is lost, or an operator changed it between the two reads: ask again.
+		h, err = s.pointers(ctx, partition, which)
+	}
+	if err != nil {
 		return h, s.explain(doing, err)
 	}
 	fields, err := s.client.HMGet(ctx, s.versionKey(partition, h.Version), "next", "identity").Result()
@@ -254,9 +257,39 @@ func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer)
 	return h, nil
 }
 
+// pointers reads a pointer and the pin, one after the other.
+func (s *Store) pointers(ctx context.Context, partition int, which state.Pointer) (h state.Heading, err error) {
+	pipe := s.client.Pipeline()
+	pointer := pipe.Get(ctx, s.key(partition, which.String()))
+	pinned := pipe.Get(ctx, s.key(partition, "pinned"))
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	if h.Version, err = s.parsePointer(partition, which, pointer); err != nil {
+		return h, err
+	}
+	if err := pinned.Err(); err != nil && !errors.Is(err, redis.Nil) && !otherType(err) {
+		return h, err
+	}
+	h.Pinned = parsePin(pinned.Val())
+	return h, nil
+}
+
+// parsePin returns the version that the key pinned holds. A value that is no version counts
+// as no pin; the next save deletes it.
+func parsePin(text string) int64 {
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(version, 0)
+}
+
 func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
+	return s.parsePointer(partition, which, s.client.Get(ctx, s.key(partition, which.String())))
+}
+
+func (s *Store) parsePointer(partition int, which state.Pointer, reply *redis.StringCmd) (int64, error) {
 	key := s.key(partition, which.String())
-	text, err := s.client.Get(ctx, key).Result()
+	text, err := reply.Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, state.ErrNone
 	}

@@ -286,6 +286,81 @@ func TestPin(t *testing.T) {
 	})
 }
 
+// If the pinned version is lost, the head is served from the next save on. The pin stays
+// visible until an operator ends it.
+func TestLostPin(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		epoch := take(t, s)
+		version := save(t, s, checkpoint(epoch, 1, "a"))
+		save(t, s, checkpoint(epoch, 2, "b"))
+		if err := s.Pin(t.Context(), 0, version); err != nil {
+			t.Fatal(err)
+		}
+		srv.plain.Del(t.Context(), s.versionKey(0, version))
+		if err := s.Pin(t.Context(), 0, version); !errors.Is(err, state.ErrNone) {
+			t.Errorf("pin a version that is lost: error %v, want ErrNone", err)
+		}
+		for next := int64(3); next < 5; next++ {
+			head := save(t, s, checkpoint(epoch, next, "c"))
+			h, err := s.Heading(t.Context(), 0, state.Served)
+			if err != nil || h.Version != head || h.Pinned != version {
+				t.Errorf("served is %+v, %v; want the head %d and the lost pin of %d", h, err, head, version)
+			}
+			if pinned, err := s.Pinned(t.Context(), 0); err != nil || pinned != version {
+				t.Errorf("pinned is %d, %v; want %d", pinned, err, version)
+			}
+		}
+		if err := s.Unpin(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := s.Heading(t.Context(), 0, state.Served); err != nil || h.Pinned != 0 {
+			t.Errorf("after unpinning served is %+v, %v; want no pin", h, err)
+		}
+	})
+}
+
+// PinAll pins versions of all partitions, or of none.
+func TestPinAll(t *testing.T) {
+	eachServer(t, func(t *testing.T, srv server) {
+		s := srv.open(t, nil)
+		kept := map[int]int64{}
+		for _, p := range []int{0, 3} {
+			epoch, err := s.Take(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for next := int64(1); next < 3; next++ {
+				version, err := s.Save(t.Context(), p, checkpoint(epoch, next, "a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if next == 1 {
+					kept[p] = version
+				}
+			}
+		}
+		err := s.PinAll(t.Context(), map[int]int64{0: kept[0], 3: 77})
+		if !errors.Is(err, state.ErrNone) {
+			t.Errorf("pin a version that is not kept: error %v, want ErrNone", err)
+		}
+		mustContain(t, err.Error(), "pin version 77 of partition 3")
+		for p := range kept {
+			if pinned, err := s.Pinned(t.Context(), p); err != nil || pinned != 0 {
+				t.Errorf("partition %d has version %d pinned, %v; want none", p, pinned, err)
+			}
+		}
+		if err := s.PinAll(t.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+		for p, version := range kept {
+			if h, err := s.Heading(t.Context(), p, state.Served); err != nil || h.Version != version || h.Pinned != version {
+				t.Errorf("partition %d: %+v, %v; want version %d, pinned", p, h, err, version)
+			}
+		}
+	})
+}
+
 // A model of more chunks than fit in one pipeline, the same one twice and one lost,
 // comes back in order or not at all. No window asks for more than its share.
 func TestLoadInWindows(t *testing.T) {

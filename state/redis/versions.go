@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -72,37 +74,69 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 	return infos, nil
 }
 
+// pin pins one version a partition, or nothing if one of them is not kept. KEYS are two a
+// partition: pinned and served. ARGV are three: the sorted set of versions, the version's
+// key and its number. Only KEYS are written, so that an operator's user needs the right to
+// write no other key.
 var pin = redis.NewScript(`
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
-redis.call('SET', KEYS[2], ARGV[1])
-redis.call('SET', KEYS[3], ARGV[1])
-return 1`)
+for i = 1, #KEYS / 2 do
+  local versions, key, number = ARGV[3*i-2], ARGV[3*i-1], ARGV[3*i]
+  if not redis.call('ZSCORE', versions, number) or redis.call('EXISTS', key) == 0 then return i end
+end
+for i = 1, #KEYS / 2 do
+  redis.call('SET', KEYS[2*i-1], ARGV[3*i])
+  redis.call('SET', KEYS[2*i], ARGV[3*i])
+end
+return 0`)
 
 // Pin points served at a version, and keeps that version, until [Store.Unpin]. If the
 // version is no longer kept, the error wraps [state.ErrNone].
 func (s *Store) Pin(ctx context.Context, partition int, version int64) error {
-	doing := s.doing(fmt.Sprintf("pin version %d of", version), partition)
-	done, err := pin.Run(ctx, s.client, []string{
-		s.key(partition, "versions"), s.key(partition, "pinned"), s.key(partition, "served"),
-	}, version).Int()
-	if err != nil {
-		return s.explain(doing, err)
+	return s.PinAll(ctx, map[int]int64{partition: version})
+}
+
+// PinAll pins one version of each partition that versions names, or nothing: if one of them
+// is no longer kept, the error wraps [state.ErrNone].
+func (s *Store) PinAll(ctx context.Context, versions map[int]int64) error {
+	partitions := slices.Sorted(maps.Keys(versions))
+	var keys []string
+	var args []any
+	for _, p := range partitions {
+		keys = append(keys, s.key(p, "pinned"), s.key(p, "served"))
+		args = append(args, s.key(p, "versions"), s.versionKey(p, versions[p]), versions[p])
 	}
-	if done == 0 {
-		return fmt.Errorf("%s: %w with this number: choose one that is kept", doing, state.ErrNone)
+	missing, err := pin.Run(ctx, s.client, keys, args...).Int()
+	if err != nil {
+		return s.explain("pin versions of model "+s.cfg.Model, err)
+	}
+	if missing > 0 {
+		p := partitions[missing-1]
+		return fmt.Errorf("%s: %w with this number: choose one that is kept",
+			s.doing(fmt.Sprintf("pin version %d of", versions[p]), p), state.ErrNone)
 	}
 	return nil
 }
 
+// unpin has the keys of one partition: pinned and served to write, head to read.
 var unpin = redis.NewScript(`
 redis.call('DEL', KEYS[1])
-local head = redis.call('GET', KEYS[2])
-if head then redis.call('SET', KEYS[3], head) end
+local head = redis.call('GET', ARGV[1])
+if head then redis.call('SET', KEYS[2], head) end
 return 1`)
 
 // Unpin moves served to the head again. Without a pin it does nothing.
 func (s *Store) Unpin(ctx context.Context, partition int) error {
 	return s.explain(s.doing("unpin", partition), unpin.Run(ctx, s.client, []string{
-		s.key(partition, "pinned"), s.key(partition, "head"), s.key(partition, "served"),
-	}).Err())
+		s.key(partition, "pinned"), s.key(partition, "served"),
+	}, s.key(partition, "head")).Err())
+}
+
+// Pinned returns the version that an operator pinned, 0 if there is none. It may be one that
+// is no longer kept: then the pin is lost, and the head is served.
+func (s *Store) Pinned(ctx context.Context, partition int) (int64, error) {
+	text, err := s.client.Get(ctx, s.key(partition, "pinned")).Result()
+	if err != nil && !errors.Is(err, redis.Nil) && !otherType(err) {
+		return 0, s.explain(s.doing("read the pin of", partition), err)
+	}
+	return parsePin(text), nil
 }

@@ -279,13 +279,26 @@ func served(t *testing.T, open func() Store) {
 	if err := operator.Pin(t.Context(), 0, two+10); !errors.Is(err, state.ErrNone) {
 		t.Errorf("pin a version that is not kept: error %v, want state.ErrNone", err)
 	}
+	wantPinned(t, s, one)
 	three := save(t, s, 0, third)
+	wantPinned(t, s, one)
 	wantLoaded(t, s, 0, state.Served, one, first)
 	wantLoaded(t, s, 0, state.Head, three, third)
 	if err := operator.Unpin(t.Context(), 0); err != nil {
 		t.Fatalf("unpin: %v", err)
 	}
+	wantPinned(t, s, 0)
 	wantLoaded(t, s, 0, state.Served, three, third)
+}
+
+// wantPinned checks the pin of partition 0 in both headings.
+func wantPinned(t *testing.T, s Store, version int64) {
+	t.Helper()
+	for _, which := range pointers {
+		if h, err := s.Heading(t.Context(), 0, which); err != nil || h.Pinned != version {
+			t.Errorf("heading of %v: pinned is version %d, %v; want %d", which, h.Pinned, err, version)
+		}
+	}
 }
 
 // An operation on one partition changes no other.
