@@ -76,7 +76,9 @@ type Info struct {
 	Events   uint64    `json:"events"` // learnt, all partitions together
 	Saved    time.Time `json:"saved"`
 	Numerics string    `json:"numerics"`
-	Stale    bool      `json:"stale"` // the state cannot be reached: this is the last good model
+	Stale    bool      `json:"stale"`              // the state cannot be reached: this is the last good model
+	Pinned   bool      `json:"pinned"`             // an operator pinned versions, and these are served; some partitions may have none
+	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost a pinned version: the newest is served in its place
 }
 
 // Decide turns a probability and the lower end of its interval into a verdict:

@@ -37,6 +37,8 @@ type loader struct {
 	// Written by the polling goroutine, read by all.
 	current atomic.Pointer[served] // nil until there is a model; the parts of slots, as of the last poll
 	stale   atomic.Bool            // the store holds something that is not served, or cannot be asked
+	pins    atomic.Int64           // partitions whose pinned version the store serves
+	lost    atomic.Int64           // partitions whose pinned version the store has lost
 
 	// Of the polling goroutine alone.
 	slots map[int]*slot // the partitions that the store ever listed
@@ -71,6 +73,7 @@ func (l *loader) poll(ctx context.Context) {
 		l.down = false
 		l.log.Info("the state can be read again", "model", l.name)
 	}
+	l.countPins()
 	whole := l.publish()
 	l.stale.Store(err != nil || !whole)
 }
@@ -123,6 +126,21 @@ func (l *loader) unreachable(ctx context.Context, err error) {
 		l.metrics.loadFailures.Inc()
 		l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", err)
 	}
+}
+
+// countPins counts the pins of all partitions, for metrics and [Scorer.Info].
+func (l *loader) countPins() {
+	var pins, lost int64
+	for _, s := range l.slots {
+		switch {
+		case s.pin.lost:
+			lost++
+		case s.pin.version != 0:
+			pins++
+		}
+	}
+	l.pins.Store(pins)
+	l.lost.Store(lost)
 }
 
 // publish swaps the served model if a partition's has changed. It reports whether

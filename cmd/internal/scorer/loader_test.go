@@ -152,6 +152,50 @@ func TestPinnedVersion(t *testing.T) {
 	}
 }
 
+// A pin whose version is lost is said in the log, in the metrics and in Info, until an
+// operator ends it. The log says each change once.
+func TestLostPinIsSaid(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	teacher := newTeacher(t, store, 0)
+	teacher.learn(10)
+	first := teacher.save()
+	teacher.learn(10)
+	teacher.save()
+	l, log := newTestLoader(t, r)
+	s := &Scorer{loader: l}
+	check := func(when string, pinned, lost int64, sum string) {
+		t.Helper()
+		for range 2 {
+			l.poll(patience(t))
+		}
+		info, err := s.Info(patience(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.pins.Load() != pinned || l.lost.Load() != lost || info.Pinned != (pinned > 0) || info.PinLost != (lost > 0) || info.Model.SHA256 != sum || info.Stale {
+			t.Errorf("%s: %d pinned, %d lost, info %+v; want %d, %d and the model %s", when, l.pins.Load(), l.lost.Load(), info, pinned, lost, sum)
+		}
+	}
+	check("before the pin", 0, 0, teacher.last)
+	if err := store.Pin(patience(t), 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	check("pinned", 1, 0, first)
+	r.Del("hamlet:{default}:0:version:1")
+	teacher.learn(10)
+	check("lost", 0, 1, teacher.save())
+	if err := store.Unpin(patience(t), 0); err != nil {
+		t.Fatal(err)
+	}
+	check("unpinned", 0, 0, teacher.last)
+	for _, message := range []string{"an operator pinned a version", "level=WARN msg=\"the pinned version is gone", "no version is pinned any more"} {
+		if n := strings.Count(log.String(), message); n != 1 {
+			t.Errorf("%q is logged %d times, want once:\n%s", message, n, log)
+		}
+	}
+}
+
 // With several partitions the answer is the models' joint one; the SHA-256 is over
 // theirs in order.
 func TestPartitionsAnswerTogether(t *testing.T) {

@@ -71,6 +71,10 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 			ofModel(func(m *served) float64 { return float64(m.info.Events) })),
 		gauge("model_partitions", "Partition models in the served one; NaN before the first.",
 			ofModel(func(m *served) float64 { return float64(len(m.parts)) })),
+		gauge("pinned_partitions", "Partitions that answer from a version that an operator pinned.",
+			func() float64 { return float64(s.loader.pins.Load()) }),
+		gauge("lost_pins", "Partitions whose pinned version the state has lost: the newest is served in its place.",
+			func() float64 { return float64(s.loader.lost.Load()) }),
 		gauge("stale", "1 while the state can't be read in full and the last good model is served.", func() float64 {
 			if s.loader.stale.Load() {
 				return 1

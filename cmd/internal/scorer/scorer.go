@@ -166,5 +166,7 @@ func (s *Scorer) Info(context.Context) (stream.Info, error) {
 	info := current.info
 	info.Model.AgeMS = current.age(time.Now()).Milliseconds()
 	info.Stale = s.loader.stale.Load()
+	info.Pinned = s.loader.pins.Load() > 0
+	info.PinLost = s.loader.lost.Load() > 0
 	return info, nil
 }

@@ -31,6 +31,13 @@ type slot struct {
 	tried    state.Heading // what was loaded last, or could not be served; zero: load at the next poll in any case
 	bad      error         // why tried, or what replaced it, is not served; nil if part was made of it
 	newest   int64         // the largest version that was tried in the present history of the store
+	pin      pin           // what the store last said of it
+}
+
+// A pin says what the store holds of an operator's pin.
+type pin struct {
+	version int64 // that is pinned; 0: none
+	lost    bool  // the store has lost that version, and serves the head
 }
 
 // A standing says how a slot's part relates to the store.
@@ -52,6 +59,10 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	named, err := l.store.Heading(ask, partition, state.Served)
+	if err == nil {
+		l.notePin(partition, s, pin{version: named.Pinned, lost: named.Pinned != 0 && named.Pinned != named.Version})
+		named.Pinned = 0 // the pin says nothing about the checkpoint
+	}
 	if err == nil && named == s.tried {
 		s.standing = following
 		return nil
@@ -142,6 +153,26 @@ func (l *loader) relearn(partition int, s *slot, named state.Heading) {
 	l.log.Warn("the state lost what is served, and what it holds now is not as far in the log: the model from before is served "+
 		"until the new one has come as far; restart the scorer to serve the new one at once",
 		"model", l.name, "partition", partition, "served_next_offset", s.part.next, "next_offset", named.Next)
+}
+
+// notePin notes what the store says of a pin, and logs a change.
+func (l *loader) notePin(partition int, s *slot, now pin) {
+	if now == s.pin {
+		return
+	}
+	before := s.pin
+	s.pin = now
+	switch {
+	case now.lost:
+		l.log.Warn("the pinned version is gone, and the newest is served in its place: `hamlet model pin` another one, or `hamlet model unpin`",
+			"model", l.name, "partition", partition, "version", now.version)
+	case now.version != 0:
+		l.log.Info("an operator pinned a version: it is served until `hamlet model unpin`",
+			"model", l.name, "partition", partition, "version", now.version)
+	default:
+		l.log.Info("no version is pinned any more: the newest is served",
+			"model", l.name, "partition", partition, "version", before.version)
+	}
 }
 
 // noteMissing notes that the store has lost a slot's partition.

@@ -104,6 +104,8 @@ var fieldTexts = map[string]string{
 	"ModelRef.age_ms":     "Milliseconds since the newest of its checkpoints was saved.",
 	"Info.events":         "Learnt, all partitions together.",
 	"Info.stale":          "The state cannot be reached: this is the last good model.",
+	"Info.pinned":         "An operator pinned versions, and these are served.",
+	"Info.pin_lost":       "The state has lost a pinned version: the newest is served in its place.",
 	"Error.error":         "What was wrong, in a sentence.",
 	"Accepted.accepted":   "How many events Kafka has.",
 }
