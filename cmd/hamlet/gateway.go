@@ -33,27 +33,31 @@ type gatewayCommand struct {
 
 // Help is shown by kong below the flags.
 func (gatewayCommand) Help() string {
-	return `Mail servers and programs ask the gateway in protocols that they already speak, and
-the gateway asks the scorer over NATS. A message without an answer in time passes
-unmarked: no mail waits for hamlet.
+	return `Mail servers and programs ask the gateway in protocols that they already speak,
+and the gateway asks the scorer over NATS. A message without an answer in time
+passes unmarked: no mail waits for hamlet.
 
 Examples:
 
-  hamlet gateway --milter unix:/run/hamlet/milter.sock        Postfix, Sendmail
-  hamlet gateway --spamd 127.0.0.1:783                        spamc, Exim
-  hamlet gateway --rspamd 127.0.0.1:11333                     rspamc, Exim
-  hamlet gateway --nats nats://mx1:4222 --spamd 127.0.0.1:1783 --http 127.0.0.1:9104
+  hamlet gateway --milter unix:/run/hamlet/milter.sock   Postfix, Sendmail
+  hamlet gateway --spamd 127.0.0.1:783                   spamc, Exim
+  hamlet gateway --rspamd 127.0.0.1:11333                rspamc, Exim
+  hamlet gateway --nats nats://mx1:4222 --http 127.0.0.1:9104
+
+A door for mail listens at host:port or unix:PATH; several stand with commas
+between. Add the mail server's user to the group of the socket. Recipes are in
+deploy/mail/.
 
 Programs ask by HTTP; /openapi.json describes it:
 
-  curl --data-binary @message.eml -H "Content-Type: message/rfc822" http://127.0.0.1:9104/v1/score
-  curl -d '{"text": "You won …"}' -H "Content-Type: application/json" http://127.0.0.1:9104/v1/explain
+  curl --data-binary @message.eml -H "Content-Type: message/rfc822" \
+    http://127.0.0.1:9104/v1/score
+  curl -d '{"text": "You won …"}' -H "Content-Type: application/json" \
+    http://127.0.0.1:9104/v1/explain
 
-There no answer is an error and no mark: 503. Other machines need HTTPS and a token, that of
---token or a tenant's. POST /v1/events takes labels with a token and --allow-learn.
-
-ADDR is host:port or unix:PATH; several stand with commas between. Add the mail server's
-user to the group of the socket. Recipes are in deploy/mail/.`
+There no answer is an error and no mark: 503. Other machines need HTTPS and a
+token, that of --token or a tenant's. POST /v1/events takes labels with a token
+and --allow-learn.`
 }
 
 // check reports wrong usage that no flag shows by itself.

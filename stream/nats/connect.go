@@ -67,7 +67,9 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 		natsgo.ReconnectBufSize(-1),
 		natsgo.RetryOnFailedConnect(cfg.Wait),
 		natsgo.ConnectHandler(func(c *natsgo.Conn) {
-			log.Info("nats connected", "server", c.ConnectedUrlRedacted())
+			if server := c.ConnectedUrlRedacted(); server != "" { // with Wait it is called before there is one
+				log.Info("nats connected", "server", server)
+			}
 		}),
 		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
 			log.Info("nats connected again", "server", c.ConnectedUrlRedacted())
