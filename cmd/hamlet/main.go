@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 )
@@ -21,13 +22,15 @@ const description = `hamlet: to be or not to be spam, and how sure.
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up      upCommand      `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
-	Eval    evalCommand    `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
-	Freeze  freezeCommand  `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
-	Score   score.Command  `cmd:"" help:"Ask a scorer about messages."`
-	Filter  filterCommand  `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
-	Env     envCommand     `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
-	Gateway gatewayCommand `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
+	Up      upCommand         `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
+	Eval    evalCommand       `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
+	Freeze  freezeCommand     `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
+	Score   score.Command     `cmd:"" help:"Ask a scorer about messages."`
+	Info    score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
+	Model   pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
+	Filter  filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
+	Env     envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
+	Gateway gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	laboratory
 	cli.ProgramFlags
 }
@@ -43,7 +46,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return score.UsageStatus(args, err)
 	}
-	verb, _, _ := strings.Cut(command.Command(), " ")
+	verb, rest, _ := strings.Cut(command.Command(), " ")
 	switch verb {
 	case "up":
 		return g.Up.run(ctx, stdio)
@@ -55,6 +58,10 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Filter.run(stdio)
 	case "gateway":
 		return g.Gateway.run(ctx, stdio)
+	case "info":
+		return g.Info.Run(ctx, stdio.Out, stdio.Err)
+	case "model":
+		return g.Model.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "env":
 		return g.Env.run(stdio)
 	case "bench", "fit", "lab":

@@ -42,3 +42,30 @@ func connect(ctx context.Context, cfg nats.Config, timeout time.Duration) (*nats
 		}
 	}
 }
+
+// dial connects to the servers and returns a client of the model's scorers. It waits for a
+// server that is not there yet. The caller closes the connection.
+func dial(ctx context.Context, access settings.NATSAccess, servers, model string, waiting *patience) (*natsgo.Conn, *nats.Client, error) {
+	cfg, err := access.Config(servers, "hamlet-score", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Timeout = min(time.Until(waiting.until), 2*time.Second) // of one attempt, which nothing interrupts
+	var conn *natsgo.Conn
+	err = waiting.try(ctx, func(ctx context.Context) (err error) {
+		conn, err = connect(ctx, cfg, time.Until(waiting.until))
+		return err
+	})
+	if errors.Is(err, natsgo.ErrNoServers) {
+		return nil, nil, fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := nats.NewClient(conn, model)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, client, nil
+}

@@ -5,11 +5,8 @@ package score
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
-
-	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/settings"
@@ -120,28 +117,12 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if c.Tenant != "" && c.Format == "jsonl" {
 		return "", cli.Usagef("--tenant and --format jsonl: an event in JSON has a tenant of its own")
 	}
-	cfg, err := c.NATSAccess.Config(c.Server, "hamlet-score", nil)
-	if err != nil {
-		return "", err
-	}
 	waiting := &patience{until: time.Now().Add(c.Timeout), stderr: stderr}
-	cfg.Timeout = min(c.Timeout, 2*time.Second) // of one attempt, which nothing interrupts
-	var conn *natsgo.Conn
-	err = waiting.try(ctx, func(ctx context.Context) (err error) {
-		conn, err = connect(ctx, cfg, time.Until(waiting.until))
-		return err
-	})
-	if errors.Is(err, natsgo.ErrNoServers) {
-		return "", fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
-	}
+	conn, client, err := dial(ctx, c.NATSAccess, c.Server, c.Model, waiting)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	client, err := nats.NewClient(conn, c.Model)
-	if err != nil {
-		return "", err
-	}
 	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons, words: c.Words}
 	left := time.Until(waiting.until) // for the first answer
 	for q, err := range questions(c.Files, c.Format, stdin) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/segmentio/kafka-go/sasl/scram"
 
+	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/credentials"
 	"hamlet/state/redis"
 	"hamlet/stream/embedded"
@@ -68,6 +69,27 @@ func knownRedis(cfg redis.Config) redis.Config {
 		cfg.Addr, cfg.Username, cfg.Password = login.Addr, login.User, login.Password
 	}
 	return cfg
+}
+
+// OrRunning returns f. If f names no server, it returns the flags that reach the embedded
+// Redis of the one `hamlet up` that this user runs. Several are wrong usage.
+func (f Redis) OrRunning() (Redis, error) {
+	if f.Redis != "" {
+		return f, nil
+	}
+	var found []string
+	for _, a := range credentials.Running() {
+		if a.Redis.Addr != "" {
+			found = append(found, a.Redis.Addr)
+		}
+	}
+	if len(found) > 1 {
+		return f, cli.Usagef("several `hamlet up` run: name the Redis of one with --redis: %s", strings.Join(found, ", "))
+	}
+	if len(found) == 1 {
+		f.Redis = found[0]
+	}
+	return f, nil
 }
 
 func knownService(cfg nats.Config) nats.Config {

@@ -1,0 +1,168 @@
+// Package pinning is `hamlet model`: it lists the versions of a model that Redis keeps,
+// and says from which of them scorers answer.
+//
+// A pin holds for what scorers answer. The learner goes on learning and saving, and a
+// pinned version is kept until it is unpinned. A model of several partitions answers from
+// a version of each. They are pinned together, to versions of about the same time, because
+// each partition counts its versions by itself. Either all are pinned or none.
+package pinning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state/redis"
+)
+
+// A Command holds the commands below `hamlet model` and their flags, for kong to fill.
+type Command struct {
+	Versions versions `cmd:"" help:"List the versions that Redis keeps, and which is served."`
+	Pin      pin      `cmd:"" help:"Answer from a version until unpin."`
+	Rollback rollback `cmd:"" help:"Pin the version before the one that is served."`
+	Unpin    unpin    `cmd:"" help:"Answer from the newest version again."`
+
+	JSON bool `name:"json" help:"Print one JSON object."`
+	settings.ModelName
+	settings.Redis
+}
+
+type versions struct{}
+
+// Help is what kong prints below the flags.
+func (versions) Help() string {
+	return `Examples:
+
+  hamlet model versions                       beside a running hamlet up
+  hamlet model versions --redis redis:6379    elsewhere
+  hamlet model versions --json | jq '.partitions[].served'
+
+A learner saves a version every few seconds, and Redis keeps the last three and the
+first of each of thirty days (--keep-versions and --keep-daily of the learner). The
+head is the newest. Scorers answer from the one that is served: the head, unless
+one is pinned.`
+}
+
+type pin struct {
+	Version   int64 `arg:"" name:"version" help:"A number that hamlet model versions prints."`
+	Partition *int  `help:"Whose version it is, if the model has several partitions." placeholder:"N" env:"-"`
+	Only      bool  `help:"Pin this partition alone." env:"-"`
+}
+
+// Help is what kong prints below the flags.
+func (pin) Help() string {
+	return `Examples:
+
+  hamlet model versions                  which are kept
+  hamlet model pin 1208                  answer from version 1208
+  hamlet model pin 1208 --partition 2    of several partitions
+  hamlet model unpin                     answer from the newest again
+
+Scorers follow within their --poll-interval. Learning goes on, and the pinned version
+is kept until unpin. Repair the labels in the meantime, with unlearn and relearn events.
+
+Each partition counts its versions by itself. The others are pinned to the version
+that was saved nearest to the time of this one, and at most a minute after it. If a
+partition keeps none, nothing is pinned. --only leaves the others as they are.`
+}
+
+type rollback struct{}
+
+// Help is what kong prints below the flags.
+func (rollback) Help() string {
+	return `Example:
+
+  hamlet model rollback && hamlet info
+
+Pins the version before the one that is served; repeat it to go back further. Learning
+goes on, and answers come from the pinned version until hamlet model unpin. Versions
+are often seconds apart: hamlet model versions shows them, and those of earlier days.
+
+Of several partitions the one that was saved last goes back one version. The others
+follow to about the same time, as with hamlet model pin.`
+}
+
+type unpin struct{}
+
+// Help is what kong prints below the flags.
+func (unpin) Help() string {
+	return `Example:
+
+  hamlet model unpin
+
+Scorers answer from the newest version again, in all partitions. What was learnt in the
+meantime is in it. Without a pin nothing changes.`
+}
+
+// patience bounds a command: its questions are small.
+const patience = 20 * time.Second
+
+// Run runs the command that kong chose, such as "pin <version>".
+func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Writer) error {
+	if command == "" {
+		return cli.Usagef("say what to do: hamlet model versions, pin VERSION, rollback or unpin")
+	}
+	if command == "pin <version>" && c.Pin.Version <= 0 {
+		return cli.Usagef("version %d: versions are numbered from 1", c.Pin.Version)
+	}
+	reach, err := c.Redis.OrRunning()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cfg, err := reach.Config(c.Model, log)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	redis.SetLogger(log)
+	store, err := redis.New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = c.do(ctx, command, store, stdout)
+	return errors.Join(err, store.Close())
+}
+
+func (c *Command) do(ctx context.Context, command string, store *redis.Store, stdout io.Writer) error {
+	before, err := read(ctx, store, c.Model)
+	if err != nil {
+		return err
+	}
+	var chosen map[int]int64
+	switch command {
+	case "versions":
+		return c.print(stdout, before)
+	case "pin <version>":
+		chosen, err = before.choose(c.Pin.Version, c.Pin.Partition, c.Pin.Only)
+	case "rollback":
+		chosen, err = before.back()
+	case "unpin":
+		for _, p := range before.Partitions {
+			if err := store.Unpin(ctx, p.Partition); err != nil {
+				return err
+			}
+		}
+	default:
+		panic("no command " + command)
+	}
+	if err != nil {
+		return err
+	}
+	if chosen != nil {
+		if err := store.PinAll(ctx, chosen); err != nil {
+			return err
+		}
+	}
+	after, err := read(ctx, store, c.Model)
+	if err != nil {
+		return fmt.Errorf("%s is done, but what is served now cannot be read: %w", command, err)
+	}
+	return c.printChange(stdout, before, after)
+}

@@ -1,0 +1,93 @@
+package score
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/settings"
+	"hamlet/stream"
+)
+
+// An InfoCommand holds the flags of `hamlet info`, for kong to fill.
+type InfoCommand struct {
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned."`
+	settings.ModelName
+
+	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
+	settings.NATSAccess
+	Timeout time.Duration `help:"How long to wait for an answer, and for a server, a scorer and a model that are not there yet." default:"10s" group:"NATS"`
+}
+
+// Help is what kong prints below the flags.
+func (InfoCommand) Help() string {
+	return `Examples:
+
+  hamlet info                              the model of the running hamlet
+  hamlet info --server nats://mx1:4222     of a scorer elsewhere
+  hamlet info --json | jq -e '.stale or .pinned | not'    for a check
+
+Of several scorers one answers. A model is stale if the scorer cannot read what
+Redis holds: it goes on with the last good one. It is pinned if an operator said so
+with hamlet model pin: what was learnt since does not count in answers.`
+}
+
+// Run asks a scorer and prints what it says.
+func (c *InfoCommand) Run(ctx context.Context, stdout, stderr io.Writer) error {
+	if c.Timeout <= 0 {
+		return cli.Usagef("--timeout: %v is not above zero", c.Timeout)
+	}
+	waiting := &patience{until: time.Now().Add(c.Timeout), stderr: stderr}
+	conn, client, err := dial(ctx, c.NATSAccess, c.Server, c.Model, waiting)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var info stream.Info
+	err = waiting.try(ctx, func(ctx context.Context) (err error) {
+		info, err = client.Info(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		b, err := json.Marshal(info)
+		if err != nil {
+			return fmt.Errorf("info in JSON: %w", err)
+		}
+		_, err = stdout.Write(append(b, '\n'))
+		return written(err)
+	}
+	return printInfo(stdout, info)
+}
+
+// printInfo writes lines for people.
+func printInfo(w io.Writer, info stream.Info) error {
+	positions := strings.Trim(fmt.Sprint(info.Model.Positions), "[]")
+	age := (time.Duration(info.Model.AgeMS) * time.Millisecond).Round(100 * time.Millisecond)
+	pinned, stale := "no: the newest version is served", "no"
+	if info.Pinned {
+		pinned = "yes: what was learnt since does not count, until `hamlet model unpin`"
+	}
+	if info.PinLost {
+		pinned = "lost: redis has lost a pinned version, and the newest is served; see `hamlet model versions`"
+	}
+	if info.Stale {
+		stale = "yes: redis cannot be read in full, this is the last good model"
+	}
+	_, err := fmt.Fprintf(w, `model      %s
+sha256     %s
+events     %d
+positions  %s
+saved      %s, %v ago
+numerics   %s
+stale      %s
+pinned     %s
+`, info.Model.Name, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned)
+	return written(err)
+}
