@@ -43,6 +43,21 @@ func TestLearnerMayRunItsScripts(t *testing.T) {
 	}
 }
 
+// The operator's user may run every command of the scripts that pin and unpin.
+func TestOperatorMayPin(t *testing.T) {
+	m := regexp.MustCompile(`(?m)^user operator .*$`).FindString(read(t, "redis/users.acl"))
+	rights := strings.Fields(m)
+	calls := scriptCall.FindAllStringSubmatch(read(t, "../state/redis/versions.go"), -1)
+	if len(calls) < 6 {
+		t.Errorf("found %d commands in the scripts: the test misses its point", len(calls))
+	}
+	for _, call := range calls {
+		if !slices.Contains(rights, "+"+strings.ToLower(call[1])) {
+			t.Errorf("versions.go calls %s, which redis/users.acl does not allow the operator", call[1])
+		}
+	}
+}
+
 // deploy/servers knows the user of every password that a template asks for.
 func TestTemplatesNameKnownUsers(t *testing.T) {
 	m := regexp.MustCompile(`(?m)^readonly users=\((.*)\)$`).FindStringSubmatch(read(t, "servers"))

@@ -17,6 +17,10 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, run, []string{"--save-every=3s", "--spam-at=0.9", "--ham-at=0.5", "--table-bits=18", "[no-]alarms"}, "up", "--help")
 	clitest.Help(t, run, []string{"--set=KEY=VALUE", "--delay=0"}, "eval", "--help")
 	clitest.Help(t, run, []string{"--timeout=10s", "--server=nats://127.0.0.1:4222"}, "score", "--help")
+	clitest.Help(t, run, []string{"--timeout=10s", "--json"}, "info", "--help")
+	clitest.Help(t, run, []string{"versions", "rollback", "unpin", "--redis=ADDR"}, "model", "--help")
+	clitest.Help(t, run, []string{"--partition=N", "--only"}, "model", "pin", "--help")
+	clitest.Help(t, run, []string{"Learning\ngoes on"}, "model", "rollback", "--help")
 	clitest.Version(t, run, "hamlet")
 }
 

@@ -238,6 +238,7 @@ func TestRightsInNATS(t *testing.T) {
 		{"client", "reads the alerts' stream", api("STREAM.MSG.GET." + nats.AlertStream), false},
 		{"operator", "hears alerts", subscribe("hamlet.alerts.>", ""), true},
 		{"operator", "lists the scorers", publish("$SRV.PING"), true},
+		{"operator", "asks which model is served", publish("hamlet.info." + model), true},
 		{"operator", "publishes an alert", publish(nats.AlertSubject(stream.AlertConcept, model)), false},
 		{"operator", "asks for a score", publish("hamlet.score"), false},
 		{"operator", "answers", subscribe("hamlet.score", nats.ServiceName), false},
@@ -266,7 +267,7 @@ func TestRightsInNATS(t *testing.T) {
 }
 
 // What a service must not do in Redis is refused. The learner's rights are enough for
-// repairs too, and the scorer's for all that it reads.
+// repairs too, the scorer's for all that it reads, and the operator's to pin and unpin.
 func TestRightsInRedis(t *testing.T) {
 	needUsers(t)
 	model, ctx := modelName(t), t.Context()
@@ -284,7 +285,7 @@ func TestRightsInRedis(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	all, learner, scorer := dial(admin), store("learner"), store("scorer")
+	all, learner, scorer, operator := dial(admin), store("learner"), store("scorer"), store("operator")
 	key := "hamlet:{" + model + "}:0:"
 	epoch, err := learner.Take(ctx, 0)
 	if err != nil {
@@ -321,6 +322,29 @@ func TestRightsInRedis(t *testing.T) {
 			t.Errorf("%s lists the versions: %v", user, err)
 		}
 	}
+	versions, err := operator.Versions(ctx, 0)
+	if err != nil {
+		t.Fatalf("the operator lists the versions: %v", err)
+	}
+	oldest := versions[len(versions)-1].Version
+	if err := operator.Pin(ctx, 0, oldest); err != nil {
+		t.Errorf("the operator pins: %v", err)
+	}
+	if h, err := scorer.Heading(ctx, 0, state.Served); err != nil || h.Version != oldest || h.Pinned != oldest {
+		t.Errorf("the scorer sees %+v, %v; want version %d, pinned", h, err, oldest)
+	}
+	if pinned, err := operator.Pinned(ctx, 0); err != nil || pinned != oldest {
+		t.Errorf("the operator sees version %d pinned, %v; want %d", pinned, err, oldest)
+	}
+	if got, err := operator.Partitions(ctx); err != nil || len(got) != 1 {
+		t.Errorf("the operator lists the partitions: %v, %v", got, err)
+	}
+	if err := operator.Unpin(ctx, 0); err != nil {
+		t.Errorf("the operator unpins: %v", err)
+	}
+	if err := scorer.Pin(ctx, 0, oldest); err == nil {
+		t.Error("the scorer pins")
+	}
 
 	foreign := fmt.Sprintf("billing:%s", run)
 	for _, c := range []struct {
@@ -337,6 +361,16 @@ func TestRightsInRedis(t *testing.T) {
 		{"learner", []any{"EVAL", "return redis.call('SET', KEYS[1], 1)", "1", foreign}},
 		{"learner", []any{"EVAL", "return redis.call('FLUSHALL')", "0"}},
 		{"learner", []any{"PUBLISH", "x", "y"}},
+		{"operator", []any{"SET", key + "head", "1"}},
+		{"operator", []any{"DEL", key + "versions"}},
+		{"operator", []any{"HSET", key + "version:1", "next", "1"}},
+		{"operator", []any{"EVAL", "return redis.call('SET', KEYS[1], 1)", "1", key + "head"}},
+		{"operator", []any{"EVAL", "return redis.call('SET', ARGV[1], 1)", "0", key + "head"}},
+		{"operator", []any{"GET", foreign}},
+		{"operator", []any{"SET", foreign, "1"}},
+		{"operator", []any{"FLUSHALL"}},
+		{"operator", []any{"KEYS", "*"}},
+		{"scorer", []any{"SET", key + "pinned", "1"}},
 		{"scorer", []any{"SET", key + "head", "1"}},
 		{"scorer", []any{"INCR", key + "epoch"}},
 		{"scorer", []any{"HSET", key + "refs", "a", "1"}},
@@ -349,11 +383,11 @@ func TestRightsInRedis(t *testing.T) {
 	} {
 		err := dial(c.user).Do(ctx, c.command...).Err()
 		check(t, c.user, fmt.Sprint(c.command...), false, err, func(err error) bool {
-			return strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "executing the script can't run this command") ||
+			return strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "executing the script can't") ||
 				strings.Contains(err.Error(), "ACL failure in script")
 		})
 	}
-	for _, user := range []string{"", "default", "ingest", "client", "operator"} {
+	for _, user := range []string{"", "default", "ingest", "client"} {
 		if err := dial(user).Ping(ctx).Err(); err == nil || !strings.Contains(err.Error(), "NOAUTH") && !strings.Contains(err.Error(), "WRONGPASS") {
 			t.Errorf("Redis answers the user %q: %v", user, err)
 		}

@@ -5,17 +5,14 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/prometheus/client_golang/prometheus"
-	goredis "github.com/redis/go-redis/v9"
 
 	"hamlet/cmd/internal/background"
-	"hamlet/state"
 	"hamlet/stream"
 )
 
@@ -163,73 +160,5 @@ func TestCountersBeginAtZero(t *testing.T) {
 		if _, ok := got[series]; !ok {
 			t.Errorf("there is no %s", series)
 		}
-	}
-}
-
-// The documented commands for bad labels pin the served version and unpin it.
-func TestThePageTellsHowToPin(t *testing.T) {
-	b, err := os.ReadFile(rulesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRig(t, 1)
-	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
-	defer client.Close()
-	tell := func(verb, version string) []string {
-		t.Helper()
-		quoted := regexp.MustCompile(`"redis-cli (` + verb + ` [^"]+)"`).FindStringSubmatch(string(b))
-		if quoted == nil {
-			t.Fatalf("%s names no redis-cli %s", rulesFile, verb)
-		}
-		line := strings.ReplaceAll(strings.ReplaceAll(quoted[1], "{{ $labels.partition }}", "0"), " V", " "+version)
-		var args []any
-		for _, word := range strings.Fields(line) {
-			args = append(args, word)
-		}
-		reply := client.Do(t.Context(), args...)
-		if err := reply.Err(); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		list, _ := reply.StringSlice() // of ZRANGE alone
-		return list
-	}
-	served := func() string {
-		t.Helper()
-		h, err := r.store.Heading(t.Context(), 0, state.Served)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strconv.FormatInt(h.Version, 10)
-	}
-	epoch, err := r.store.Take(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := int64(0)
-	save := func() {
-		t.Helper()
-		next++
-		c := &state.Checkpoint{Epoch: epoch, Position: state.Position{Next: next}, Model: []byte{byte(next)}}
-		if _, err := r.store.Save(t.Context(), 0, c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	save()
-	save()
-	before := tell("ZRANGE", "")
-	if len(before) != 2 {
-		t.Fatalf("versions %v, want 2", before)
-	}
-	tell("MSET", before[0])
-	for range 5 {
-		save()
-	}
-	if got := served(); got != before[0] {
-		t.Errorf("version %s is served, want the pinned one, %s", got, before[0])
-	}
-	tell("DEL", "")
-	save()
-	if got := served(); got != "8" {
-		t.Errorf("version %s is served after the pin, want the last, 8", got)
 	}
 }

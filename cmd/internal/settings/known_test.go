@@ -25,6 +25,11 @@ func TestKnownServers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	for addr, want := range map[string]string{"": "127.0.0.1:32", "redis:1": "redis:1"} {
+		if got, err := (Redis{Redis: addr}).OrRunning(); err != nil || got.Redis != want {
+			t.Errorf("--redis %q: %q, %v; want %q", addr, got.Redis, err, want)
+		}
+	}
 	for want, flags := range map[bool][]Kafka{
 		true: {{Kafka: []string{"127.0.0.1:31"}}, {Kafka: []string{"localhost:31"}}},
 		false: {
