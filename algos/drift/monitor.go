@@ -25,6 +25,9 @@ const MonitorMemory = 0.998
 // longer because only some of the mail belongs to a campaign.
 const SurpriseWindow = 60
 
+// leastWeight keeps the weight of a label above 0. The head needs that.
+const leastWeight = 1e-12
+
 // A MonitorConfig says what a Monitor is made of.
 type MonitorConfig struct {
 	// Head is the label-noise alarm's own head, before any event. It has the inputs of
@@ -49,6 +52,7 @@ type Observation struct {
 	Label              float64   // ±1
 	LogOdds            float64   // what the head answered, in nats
 	Leverage, Surprise float64   // the variance of its answer; the expert's surprise in nats
+	Standing           float64   // how much the label counts by its source's standing, 0 to 1
 	ID, Source         string
 }
 
@@ -100,9 +104,9 @@ func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Run
 	}
 	q := logistic.Sigmoid(o.Label * logOdds)
 	φ := trust.Phi(q, m.flipRate, m.flipRate)
-	m.flipRate = trust.NextFlipRate(m.flipRate, φ, count-1)
+	m.flipRate = trust.NextFlipRate(m.flipRate, φ, 1, count-1)
 	if m.head != nil {
-		m.head.Update(o.X, o.Label, φ)
+		m.head.Update(o.X, o.Label, max(leastWeight, float64(φ*o.Standing)))
 	}
 
 	var changed bool

@@ -41,7 +41,7 @@ func observations(n, flipped int, leverage float64) []Observation {
 	all := make([]Observation, n)
 	for i := range all {
 		x := []float64{1, r.NormFloat64(), r.NormFloat64()}
-		o := Observation{X: x, Inputs: x[1:], Label: math.Copysign(1, x[1]+x[2]), LogOdds: 2 * (x[1] + x[2]),
+		o := Observation{Standing: 1, X: x, Inputs: x[1:], Label: math.Copysign(1, x[1]+x[2]), LogOdds: 2 * (x[1] + x[2]),
 			Leverage: math.Exp(0.1 * r.NormFloat64()), Surprise: 3 + 0.1*r.NormFloat64(), ID: fmt.Sprint(i), Source: "desk"}
 		if i >= flipped {
 			o.Leverage *= leverage

@@ -15,11 +15,11 @@ import (
 	"hamlet/algos/trust"
 )
 
-// A model's bytes, version 5, little endian:
+// A model's bytes, version 6, little endian:
 //
 //	header, 128 bytes
 //	   0  "hamletPM"
-//	   8  uint32 version = 5
+//	   8  uint32 version = 6
 //	  12  uint32 number of sections = 13
 //	  16  uint64 length of each section; 0: section absent
 //	 120  uint64 xxhash64 of bytes 0 to 119
@@ -37,7 +37,7 @@ import (
 //	  text sub-model  uint64 events | labels, as drawn in package trust | head (package blr's bytes)
 //	  vector sub-model  uint64 events | labels | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
-//	                  | JSON {"numerics", "config", "adopted"}
+//	                  | JSON {"numerics", "config", "adopted", "sources"}
 //	trailer
 //	  uint64 xxhash64 of all before it
 //
@@ -46,7 +46,7 @@ import (
 // if and only if their bytes are. The bytes hold all that a model's future depends on.
 const (
 	magic   = "hamletPM"
-	version = 5
+	version = 6
 
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
@@ -74,13 +74,14 @@ const (
 
 // about is the JSON in the model section.
 type about struct {
-	Numerics string     `json:"numerics"`
-	Config   Config     `json:"config"`
-	Adopted  []Adoption `json:"adopted,omitempty"`
+	Numerics string                `json:"numerics"`
+	Config   Config                `json:"config"`
+	Adopted  []Adoption            `json:"adopted,omitempty"`
+	Sources  map[string]trust.Role `json:"sources,omitempty"`
 }
 
 func (m *Model) about() ([]byte, error) {
-	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions})
+	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles})
 }
 
 // canonical reports whether text is a as json.Marshal writes it, with m's configuration and
@@ -205,7 +206,10 @@ func restore(b []byte) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its configuration: %w", err)
 	}
-	m.numerics, m.adoptions = a.Numerics, a.Adopted
+	m.numerics, m.adoptions, m.roles = a.Numerics, a.Adopted, a.Sources
+	if len(m.roles) > MostRoles {
+		return nil, fmt.Errorf("roles of %d sources, more than %d", len(m.roles), MostRoles)
+	}
 	m.events, m.spam, m.unlearnt = events, spam, unlearnt
 	if !a.canonical(text, m) {
 		return nil, errors.New("its configuration is not in canonical form")

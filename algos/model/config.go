@@ -32,6 +32,7 @@ type Config struct {
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`
 	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
+	Standing        string   `json:"standing" default:"agreement" enum:"agreement,none" adopt:"yes" help:"How much a source's labels count: by its agreement with the other sources, or all the same."`
 	SpamShare       bool     `json:"spam_share" help:"Give the head of mail and text the recent share of spam as an input. It helps where labels come late."`
 
 	// Frozen names the frozen expert. [Config.WithFrozen] sets it; [New] needs the expert too.
@@ -101,6 +102,9 @@ const (
 
 	TrustBySource = "source" // of Config.TrustBy
 	TrustByAll    = "all"
+
+	StandingAgreement = "agreement" // of Config.Standing
+	StandingNone      = "none"
 
 	FromLine = feature.FromLine // in Config.SkipHeaders, the mbox "From " line
 

@@ -39,7 +39,7 @@ func TestDifferences(t *testing.T) {
 
 // A field that Differences forgets is one that a learner would change silently.
 func TestDifferencesKnowEveryField(t *testing.T) {
-	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{text.LeanOpening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, SpamShare: true, SkipHeaders: []string{"x"}, Frozen: strings.Repeat("0", 64),
+	other := model.Config{TableBits: 9, Dense: []string{"x"}, DuplicateWindow: 9, TextExperts: []string{text.LeanOpening}, LabelTrust: model.TrustNone, TrustBy: model.TrustByAll, Standing: model.StandingNone, SpamShare: true, SkipHeaders: []string{"x"}, Frozen: strings.Repeat("0", 64),
 		TextHead: model.Head{HalfLife: 9}, VectorHead: model.Head{Site: model.SiteJaakkolaJordan},
 		TextEnsembles: []string{"adaboost"}, VectorEnsembles: []string{"bblr", "viboost"}, SecondHead: 0.99,
 		Window: 100, Rebuild: 50, Rounds: 20, Alarms: model.Alarms{Drop: 0.3}}
@@ -85,7 +85,7 @@ func TestTableBitsAreTheHashers(t *testing.T) {
 // it is what New does.
 func TestFields(t *testing.T) {
 	texts := map[string]string{
-		"dense": "a,b", "text_experts": "text-words", "personal_experts": "header-words", "skip_headers": "received", "label_trust": "none", "trust_by": "all",
+		"dense": "a,b", "text_experts": "text-words", "personal_experts": "header-words", "skip_headers": "received", "label_trust": "none", "trust_by": "all", "standing": "none",
 		"text_ensembles": "adaboost", "vector_ensembles": "viboost,bblr", "second_head": "0.99", "rebuild": "50",
 		"text_head.site": "jj", "vector_head.site": "exact-rvga", "alarms.drop": "0.3", "alarms.clear": "0.01",
 		"alarms.confirmed": "0.15", "alarms.flip_rate": "0.02", "alarms.covariate": "0.7", "alarms.concept": "30",
@@ -149,7 +149,7 @@ func TestFields(t *testing.T) {
 func TestJSONIsCanonical(t *testing.T) {
 	const want = `{"table_bits":18,"dense":["a","b"],"duplicate_window":100000,` +
 		`"text_experts":["header-words","text-4grams-bayes","text-words-bayes","text-words-robust",` +
-		`"header-5grams","text-bytes","words-by-length","header-words-robust","text-5grams-robust","text-shapes"],"skip_headers":[],"label_trust":"all","trust_by":"source","spam_share":false,` +
+		`"header-5grams","text-bytes","words-by-length","header-words-robust","text-5grams-robust","text-shapes"],"skip_headers":[],"label_trust":"all","trust_by":"source","standing":"agreement","spam_share":false,` +
 		`"text_head":{"site":"rvga","half_life":0,"refresh":0},"vector_head":{"site":"rvga","half_life":0,"refresh":0},` +
 		`"text_ensembles":[],"vector_ensembles":["logit-trees"],"second_head":0,"window":4000,"rebuild":500,"rounds":100,` +
 		`"alarms":{"off":false,"drop":0.2,"confirmed":0.1,"flip_rate":0.01,"clear":0.05,"covariate":0.65,"concept":28}}`

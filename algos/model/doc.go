@@ -40,7 +40,8 @@
 //     one, is open.
 //  5. Package trust computes the label's trust φ from the flip rates and z̄: the head's
 //     moderated answer, and a quarter of the mean of the full experts' opinions for mail and
-//     text. Heads and stacker learn the label with one weight, experts with another.
+//     text. It weighs the label's source by its agreement with the others (Config.Standing,
+//     [Model.SetRole]). Heads and stacker learn the label with one weight, experts with another.
 //  6. Ensembles that are due are rebuilt or take effect. The alarms observe the event.
 //
 // On vectors every label counts in full unless there are dense names and ensembles,

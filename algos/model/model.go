@@ -24,7 +24,8 @@ type Model struct {
 	// Restore write these.
 	events, spam, unlearnt uint64
 	seen                   *dedup.Window
-	submodels              [kinds]*submodel // nil before its first event
+	roles                  map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
+	submodels              [kinds]*submodel      // nil before its first event
 
 	specs  [kinds]*spec
 	own    *Predictor // Apply's
@@ -74,6 +75,8 @@ type Effect struct {
 	Duplicate  bool       // a copy: it changed nothing, and all other fields are zero
 	Prediction Prediction // Learn and Relearn: after withdrawing, before learning
 	Phi        float64    // Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
+	Standing   float64    // Learn and Relearn: how much the label counts by its source's standing, 0 to 1
+	Accused    bool       // the labels of its source contradict those of the other sources
 	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
 	Receipt    *Receipt   // Relearn and Unlearn: what was withdrawn
 	Alerts     []Alert    // alarms that the event raised or cleared
@@ -170,8 +173,8 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 		s.newExperts() // they score this event 0, as in already says
 	}
 	effect.Prediction = predict(s, in)
-	at := s.learn(in, ex, m.policy(kind))
-	effect.Phi, effect.Epsilon = at.Trust, s.labels.FlipRate()
+	at := s.learn(in, ex, m.roles[ex.Source], m.policy(kind))
+	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, in.standing, in.accused, s.labels.FlipRate()
 	at.Key, at.Named, at.Body = key, m.seen.Key(ex.Body.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	s.sites.Add(at)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
@@ -189,8 +192,9 @@ func (m *Model) policy(k kind) trust.Policy {
 	return trust.Policy{
 		Heads: weighed,
 		// With dense names the experts see names that the head does not, and correct it.
-		Experts:  weighed && (k == ofText || len(m.cfg.Dense) == 0),
-		BySource: m.cfg.TrustBy == TrustBySource,
+		Experts:   weighed && (k == ofText || len(m.cfg.Dense) == 0),
+		BySource:  m.cfg.TrustBy == TrustBySource,
+		Agreement: m.cfg.Standing == StandingAgreement,
 	}
 }
 
@@ -207,7 +211,7 @@ func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	}
 	o := drift.Observation{
 		X: in.x, Inputs: in.inputs, Label: sign(ex.Spam), LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
-		ID: ex.ID, Source: ex.Source,
+		Standing: in.standing, ID: ex.ID, Source: ex.Source,
 	}
 	if s.surprise != noExpert {
 		o.Surprise = in.scores[s.surprise].Surprise

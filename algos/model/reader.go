@@ -35,7 +35,10 @@ type features struct {
 	head    belief     // of the head alone
 	joint   Prediction // the stack's, if it was asked
 	stacked bool       // the stack's prediction was served
-	scratch stack.Scratch
+
+	standing float64 // how much the label that was learnt counts: trust.Weights.Standing
+	accused  bool    // whether its source's labels contradict those of the others
+	scratch  stack.Scratch
 }
 
 // A list is a text.List with its view of the current body.

@@ -243,15 +243,18 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 // learn learns a labelled body that predict has predicted from in. It returns the event's
 // site without Key, Named and Body. The site's trust is φ by [layout.witness]. The site is
 // valid until the next event.
-func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sites.Site) {
+func (s *submodel) learn(in *features, ex *Example, role trust.Role, policy trust.Policy) (at sites.Site) {
 	y := sign(ex.Spam)
-	w := s.labels.Weigh(logistic.Sigmoid(y*s.layout.witness(in)), ex.Source, policy)
-	at.Trust = w.Phi
+	label := trust.Label{
+		Source: ex.Source, Role: role, Spam: ex.Spam, Q: logistic.Sigmoid(y * s.layout.witness(in)), Prob: logistic.Sigmoid(in.head.LogOdds),
+	}
+	w := s.labels.Weigh(label, policy)
+	at.Trust, in.standing = w.Phi, w.Standing
 	at.Head = s.head.Update(in.x, y, w.Head)
 	at.Counted = s.counted
 	clear(at.Counted)
 	for _, l := range in.lists {
-		if s.experts == nil {
+		if s.experts == nil || w.Expert == 0 {
 			break
 		}
 		for _, k := range l.readers {
@@ -270,10 +273,10 @@ func (s *submodel) learn(in *features, ex *Example, policy trust.Policy) (at sit
 			s.join(in)
 		}
 		answers := stack.Answers{Head: inflated(in.head.Mean, in.head.Variance).LogOdds, Stack: in.joint.LogOdds}
-		row := stack.Row{Label: y, Phi: w.Phi, ID: ex.ID, Source: ex.Source}
+		row := stack.Row{Label: y, Phi: w.Sample(), ID: ex.ID, Source: ex.Source}
 		at.Stacker, at.Second = s.stack.Learn(&in.scratch, in.event(), row, w.Head, answers, s.events)
 	}
-	s.labels.Observe(ex.Source, w.Phi, ex.Spam)
+	in.accused = s.labels.Observe(label, w)
 	return at
 }
 

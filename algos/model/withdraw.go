@@ -10,9 +10,11 @@ import (
 // counts. Stacker and second head remove their sites too. An ensemble keeps the event
 // until it is rebuilt from a window without it.
 //
+// A label that counted little by its source's standing is withdrawn with the weight that it had.
+//
 // The event's effect remains in the AdaGrad experts, the running standardisation, the flip
-// rates, the log evidence, the alarms and the predictions of later events. In the AdaGrad
-// experts it can be large: withdrawing six copies of one spam left them at +4.
+// rates, the sources' standing, the log evidence, the alarms and the predictions of later
+// events. In the AdaGrad experts it can be large: withdrawing six copies of one spam left them at +4.
 type Receipt struct {
 	Site    blr.Receipt // the head's site before the withdrawal, KL before‖after, change of ln|V|
 	Trust   float64     // the label trust that the event had

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"math"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -18,52 +19,71 @@ const (
 // take 128 KiB of a model's bytes. Adding to a full table scans it: some microseconds.
 const maxSources = 4096
 
-// A sourceRate is what is known about one source.
-type sourceRate struct {
+// mostName bounds the bytes of a name that are kept to show it. The key is a hash of all.
+const mostName = 64
+
+// A source is what is known about one source.
+type source struct {
+	name   string  // the first mostName bytes of it
 	key    uint64  // hash of its name
 	last   uint64  // index of its last label among all labels, from 0
+	count  uint64  // its labels
 	doubts float64 // d_s
 	labels float64 // n_s
+
+	// What follows is equations (5) to (8).
+	tally, slow tally
+	share       float64 // of the evidence in the reference, after its last label
+	evidenceSum float64 // evidence in tally without forgetting
+	late        bool    // whether it was first heard when the others were well known
 }
 
-// sources are the flip rates by source. Invariant: at holds exactly at[known[i].key] = i
+// sources are the sources that are known. Invariants: at holds exactly at[known[i].key] = i
 // for all i.
 type sources struct {
-	known []sourceRate
+	known []source
 	at    map[uint64]int
 }
 
-// rate is ε_s of a source, with ε the common rate.
-func (t *sources) rate(name string, ε float64) float64 {
+// find returns a source, nil if it is not known.
+func (t *sources) find(name string) *source {
 	i, ok := t.at[xxhash.Sum64String(name)]
-	if !ok || len(t.known) < 2 {
+	if !ok {
+		return nil
+	}
+	return &t.known[i]
+}
+
+// rate is ε_s of a source, with ε the common rate.
+func (t *sources) rate(s *source, ε float64) float64 {
+	if s == nil || len(t.known) < 2 {
 		return ε
 	}
-	s := &t.known[i]
 	return max(leastFlipRate, (float64(sourceShrinkage*ε)+s.doubts)/(sourceShrinkage+s.labels))
 }
 
-// observe counts a label of a source; label is its number, from 0.
-func (t *sources) observe(name string, φ float64, label uint64) {
-	key := xxhash.Sum64String(name)
-	i, ok := t.at[key]
-	if !ok {
-		i = t.place(key)
-	}
-	s := &t.known[i]
-	s.last = label
+// observe counts a label of a source.
+func (t *sources) observe(name string, φ float64) *source {
+	s := t.place(name)
 	s.doubts = float64(sourceMemory*s.doubts) + (1 - φ)
 	s.labels = float64(sourceMemory*s.labels) + 1
+	return s
 }
 
-// place adds a source. In a full table it replaces the one that has been silent longest.
-func (t *sources) place(key uint64) int {
+// place returns a source, which it adds if it is not known. In a full table it replaces the
+// one that has been silent longest.
+func (t *sources) place(name string) *source {
+	key := xxhash.Sum64String(name)
+	i, ok := t.at[key]
+	if ok {
+		return &t.known[i]
+	}
 	if t.at == nil {
 		t.at = map[uint64]int{}
 	}
-	i := len(t.known)
+	i = len(t.known)
 	if i < maxSources {
-		t.known = append(t.known, sourceRate{})
+		t.known = append(t.known, source{})
 	} else {
 		i = 0
 		for k := range t.known {
@@ -73,22 +93,28 @@ func (t *sources) place(key uint64) int {
 		}
 		delete(t.at, t.known[i].key)
 	}
-	t.known[i] = sourceRate{key: key}
+	t.known[i] = source{name: strings.Clone(name[:min(len(name), mostName)]), key: key}
 	t.at[key] = i
-	return i
+	return &t.known[i]
 }
 
 // The bytes of sources:
 //
-//	uint64 number of sources | for each, uint64 key, last | float64 d_s, n_s
-const sourceSize = 32
+//	uint64 number of sources | for each, uint64 key, last, labels, late: 0 or 1
+//	| float64 d_s, n_s, D, N, slow D, N, ΣN, share | uint32 length, name
+const sourceSize = 100
 
 func (t *sources) write(w *codec.Writer) {
 	w.Uint64(uint64(len(t.known)))
 	for i := range t.known {
 		s := &t.known[i]
-		w.Uint64(s.key, s.last)
-		w.Float64(s.doubts, s.labels)
+		late := uint64(0)
+		if s.late {
+			late = 1
+		}
+		w.Uint64(s.key, s.last, s.count, late)
+		w.Float64(s.doubts, s.labels, s.tally.flips, s.tally.evidence, s.slow.flips, s.slow.evidence, s.evidenceSum, s.share)
+		w.Text(s.name)
 	}
 }
 
@@ -101,16 +127,27 @@ func (t *sources) read(r *codec.Reader, labels uint64) {
 	if !r.Fits(n, sourceSize) {
 		return
 	}
-	t.known, t.at = make([]sourceRate, n), make(map[uint64]int, n)
+	t.known, t.at = make([]source, n), make(map[uint64]int, n)
 	for i := range t.known {
-		s := sourceRate{key: r.Uint64(), last: r.Uint64(), doubts: r.Float64(), labels: r.Float64()}
+		s := &t.known[i]
+		var late uint64
+		r.Uint64To(&s.key, &s.last, &s.count, &late)
+		r.FiniteTo(&s.doubts, &s.labels, &s.tally.flips, &s.tally.evidence, &s.slow.flips, &s.slow.evidence, &s.evidenceSum, &s.share)
+		s.name = r.Text()
+		s.late = late == 1
 		if _, twice := t.at[s.key]; twice {
 			r.Fail("source %d stands there twice", i)
 		}
-		if s.last >= labels || !(s.labels >= 1 && s.labels <= math.MaxUint32) ||
-			!(s.doubts >= 0 && s.doubts <= s.labels) || math.Signbit(s.doubts) {
+		if late > 1 || len(s.name) > mostName || !s.of(labels) {
 			r.Fail("source %d has %v doubts of %v labels, the last number %d of %d", i, s.doubts, s.labels, s.last, labels)
 		}
-		t.known[i], t.at[s.key] = s, i
+		t.at[s.key] = i
 	}
+}
+
+// of reports whether so many labels of anybody can have made s.
+func (s *source) of(labels uint64) bool {
+	return s.last < labels && s.count >= 1 && s.count <= s.last+1 && s.labels >= 1 && s.labels <= 1/(1-sourceMemory)+1 &&
+		s.doubts >= 0 && s.doubts <= s.labels && !math.Signbit(s.doubts) && s.tally.of(s.evidenceSum, s.count) &&
+		s.slow.of(s.evidenceSum, s.count) && s.share >= 0 && s.share <= s.evidenceSum
 }

@@ -34,6 +34,50 @@
 // common rate, and a single source always has it. The table holds 4,096 sources; a new
 // one replaces the source that has been silent longest.
 //
+// # Standing
+//
+// Each label is also weighted by the standing w of its source: its agreement with the
+// others. With p the head's own probability of spam and q that of the given label,
+//
+//	d = 1 − q − 2p(1−p),  n = (1−2p)²                       (5)
+//
+// are its evidence: where p is calibrated, Σd/Σn estimates a flip rate without bias,
+// also from labels of which the model is unsure. A tally (D, N) sums d and n and forgets:
+//
+//	e(D, N; e₀) = (D + 10e₀)/(N + 10), within [0, 1]        (6)
+//
+// There are a tally S of each source (memory .99 per label of its own), a tally P of the
+// first 50 labels of every source (.99 per such label), and the reference R, which takes
+// d and n times w (.999 per label of anybody). With e_s = e(S; e(P; .1)) and N_s = N + 10,
+// and P's N as well while the source has under 50 labels,
+//
+//	x = e_s − 1.64·√((e_s(1−e_s) + .02)/N_s) − e(R; .1)     (7)
+//	w = max(0, 1 − 2·max(0, x − .05))², 0 below .1          (8)
+//
+// w multiplies the weights of heads and experts, φ in windows, and the steps of (2) and (4).
+//
+//   - Where the others fall silent, w opens: w ≥ 1 − n/20, with n what others have added to
+//     R's N. A single source always has w = 1.
+//   - Of a source with w = 0, one label for 50 of the others counts in full, but not in R.
+//     It lets an honest newcomer back in.
+//   - A source first heard when R has seen evidence of 200 is late: its labels are trusted
+//     by an ε of at least 1/(10 + what S and P have seen).
+//   - A label that the experts would learn with less than .2 is dropped if its source and
+//     the newcomers are hardly known, and others are. The AdaGrad experts know no scale: to
+//     them a small weight teaches nearly as much as a large one.
+//   - Where labels are learnt in full (vectors, by default), those of a source whose
+//     e_s − 1 standard deviation exceeds e(R; .1) are weighted by (1) with that excess as ε,
+//     and dropped below .2 if the source has under 50 labels.
+//
+// An operator can say more ([Role]). An Anchor has w = 1. While anchors are heard (R's memory
+// holds evidence of 5 from them), R takes their labels alone, w does not open and nothing is
+// let in. The labels of others are trusted by an ε of at least .05, and dropped below .2.
+// A Muted source has w = 0.
+//
+// What standing cannot know: a majority that lies from the beginning is the reference. A
+// source that only reports mistakes of the model contradicts it by its nature, and loses
+// its weight: make it an anchor, or let it label other mail as well.
+//
 // # Rate of spam
 //
 // π is the recent rate of spam among the labels. It starts at ½:
@@ -45,10 +89,12 @@
 // # Use
 //
 //	labels := trust.New()
-//	w := labels.Weigh(q, source, policy)
+//	w := labels.Weigh(label, policy)
 //	head.Update(x, y, w.Head)
-//	expert.Learn(features, spam, w.Expert)
-//	labels.Observe(source, w.Phi, spam)
+//	if w.Expert > 0 {
+//		expert.Learn(features, spam, w.Expert)
+//	}
+//	accused := labels.Observe(label, w)
 //
 // MEASURED.md has the measurements behind the constants.
 package trust
@@ -81,6 +127,11 @@ func Phi(q, ε, common float64) float64 {
 	return max(leastTrust, floor(common), right/(right+wrong))
 }
 
+// expertPhi is the weight with which experts learn a label.
+func expertPhi(q, ε, common float64) float64 {
+	return Phi(q, min(max(expertFlipRate, ε), expertFactor*ε), common)
+}
+
 // floor is (2ε)⁸.
 func floor(ε float64) float64 {
 	f := 2 * ε
@@ -90,11 +141,11 @@ func floor(ε float64) float64 {
 	return f
 }
 
-// NextFlipRate is ε of equation (2) after a label of trust φ. labels is t, the number of
-// labels before it.
-func NextFlipRate(ε, φ float64, labels uint64) float64 {
+// NextFlipRate is ε of equation (2) after a label of trust φ that counts w. labels is t, the
+// number of labels before it.
+func NextFlipRate(ε, φ, w float64, labels uint64) float64 {
 	rate := max(slowestRate, 1/(float64(labels)+warmUp))
-	return min(max(leastFlipRate, ε+float64(rate*(1-φ-ε))), mostFlipRate)
+	return min(max(leastFlipRate, ε+float64(float64(w*rate)*(1-φ-ε))), mostFlipRate)
 }
 
 // IsFlipRate reports whether NextFlipRate can have returned ε.
@@ -102,23 +153,40 @@ func IsFlipRate(ε float64) bool { return ε >= leastFlipRate && ε <= mostFlipR
 
 // A Policy says which learners weight a label by its trust, and which flip rate they use.
 type Policy struct {
-	Heads    bool // the heads weight labels; false: they learn every label in full
-	Experts  bool // the same for the experts
-	BySource bool // φ and the experts' weight use the source's flip rate; false: the common rate
+	Heads     bool // the heads weight labels; false: they learn every label in full
+	Experts   bool // the same for the experts
+	BySource  bool // φ and the experts' weight use the source's flip rate; false: the common rate
+	Agreement bool // labels are weighted by their source's standing; false: all sources but muted ones have w = 1
 }
 
-// Weights say how much a label counts.
-type Weights struct {
-	Phi    float64 // probability that the label is true
-	Head   float64 // for the heads: the exponent of its likelihood
-	Expert float64 // for the experts
+// A Label is a label before it is learnt.
+type Label struct {
+	Source string
+	Role   Role // of the source
+	Spam   bool
+	Q      float64 // probability that the model gives the label: see the package doc
+	Prob   float64 // p of equation (5): the head's own moderated probability of spam
 }
+
+// Weights say how much a label counts. Head and Expert have the factor Standing.
+type Weights struct {
+	Phi      float64 // probability that the label is true
+	Head     float64 // for the heads: the exponent of its likelihood, above 0
+	Expert   float64 // for the experts; 0: they do not learn it
+	Standing float64 // w of equation (8)
+
+	dripped bool // learnt in full although its source's weight is 0
+}
+
+// Sample is the weight of the label among others in a window: φ·w, above 0.
+func (w Weights) Sample() float64 { return max(leastTrust, float64(w.Phi*w.Standing)) }
 
 // Labels holds the statistics of the labels of one kind of body.
 type Labels struct {
 	observed uint64  // number of labels; only Observe and Read write these fields
 	flipRate float64 // ε. Invariant: IsFlipRate
 	spamRate float64 // π, in (0, 1)
+	standing standing
 	sources  sources
 }
 
@@ -128,44 +196,87 @@ func New() *Labels { return &Labels{flipRate: FirstFlipRate, spamRate: firstSpam
 // FlipRate is ε.
 func (l *Labels) FlipRate() float64 { return l.flipRate }
 
-// Weigh returns the weights of a label of a source, and changes nothing. q is the
-// probability that the model gave the label before learning it: see the package doc. The
-// head always uses the common rate: see MEASURED.md, sources that each bring one kind of
-// mail.
-func (l *Labels) Weigh(q float64, source string, p Policy) Weights {
+// Weigh returns the weights of a label, and changes nothing. The head always uses the common
+// rate: see MEASURED.md, sources that each bring one kind of mail.
+func (l *Labels) Weigh(x Label, p Policy) Weights {
 	common, ε := l.flipRate, l.flipRate
+	from := l.sources.find(x.Source)
 	if p.BySource {
-		ε = l.sources.rate(source, common)
+		ε = l.sources.rate(from, common)
 	}
-	w := Weights{Phi: Phi(q, ε, common), Head: 1, Expert: 1}
+	w := Weights{Phi: Phi(x.Q, ε, common), Head: 1, Expert: 1, Standing: 1}
+	least := 0.0
+	if x.Role == Ordinary && p.Agreement {
+		least = l.standing.leastRate(from)
+	}
+	ω := expertPhi(x.Q, max(ε, least), common)
 	if p.Heads {
-		w.Head = Phi(q, common, common)
+		w.Head = Phi(x.Q, max(common, least), common)
 	}
 	if p.Experts {
-		w.Expert = Phi(q, min(max(expertFlipRate, ε), expertFactor*ε), common)
+		w.Expert = ω
 	}
+	drop := false
+	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) {
+		if excess := l.standing.excess(from, l.observed); excess > 0 {
+			if !p.Heads {
+				w.Head = Phi(x.Q, excess, common)
+			}
+			if !p.Experts {
+				w.Expert = expertPhi(x.Q, excess, common)
+				drop = w.Expert < leastExpert && from.newcomer()
+			}
+		}
+	}
+	switch {
+	case x.Role == Muted:
+		w.Standing = 0
+	case x.Role == Ordinary && p.Agreement:
+		w.Standing = l.standing.weight(from, l.observed)
+		if w.Standing == 0 && l.standing.drip >= 1 && !l.standing.heard() {
+			w.Standing, w.dripped = 1, true
+		}
+		if drop || l.standing.drops(from, l.observed, ω) {
+			w.Standing, w.dripped = 0, false
+		}
+	}
+	w.Head = max(leastTrust, float64(w.Head*w.Standing))
+	w.Expert = float64(w.Expert * w.Standing)
 	return w
 }
 
-// Observe counts a label that was learnt with trust φ.
-func (l *Labels) Observe(source string, φ float64, spam bool) {
-	l.flipRate = NextFlipRate(l.flipRate, φ, l.observed)
-	l.sources.observe(source, φ, l.observed)
+// Observe counts a label that was learnt with the weights that Weigh returned. It reports
+// whether the source's labels contradict those of the others.
+func (l *Labels) Observe(x Label, w Weights) (accused bool) {
+	l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.observed)
+	from := l.sources.observe(x.Source, w.Phi)
 	y := 0.0
-	if spam {
+	if x.Spam {
 		y = 1
 	}
-	l.spamRate += float64(spamRateStep * (y - l.spamRate)) // (4)
+	l.spamRate += float64(float64(spamRateStep*w.Standing) * (y - l.spamRate)) // (4)
+	q := x.Prob
+	if !x.Spam {
+		q = 1 - x.Prob
+	}
+	by := w.Standing
+	if w.dripped {
+		by = 0
+		l.standing.drip--
+	}
+	l.standing.observe(from, x.Role, evidenceOf(x.Prob, q), by, l.observed)
 	l.observed++
+	return x.Role == Ordinary && l.standing.accuses(from, l.observed)
 }
 
 // Write appends
 //
-//	float64 ε, π | sources, as drawn in sources.go
+//	float64 ε, π | standing, as drawn in standing.go | sources, as drawn in sources.go
 //
 // The number of labels is not among the bytes.
 func (l *Labels) Write(w *codec.Writer) {
 	w.Float64(l.flipRate, l.spamRate)
+	l.standing.write(w)
 	l.sources.write(w)
 }
 
@@ -178,6 +289,7 @@ func (l *Labels) Read(r *codec.Reader, labels uint64) {
 	if !(l.spamRate > 0 && l.spamRate < 1) {
 		r.Fail("rate of spam %v", l.spamRate)
 	}
+	l.standing.read(r, labels)
 	l.sources.read(r, labels)
 }
 

@@ -25,23 +25,23 @@ func TestLabelsFollowTheEquations(t *testing.T) {
 		}
 		phi := func(e float64) float64 { return max(math.Pow(2*ε, 8), (1-e)*q/((1-e)*q+e*(1-q))) }
 		want := Weights{Phi: phi(of), Head: phi(ε), Expert: phi(min(max(0.45, of), 5*of))}
-		got := labels.Weigh(q, source, Policy{Heads: true, Experts: true, BySource: true})
+		label := Label{Source: source, Spam: r.IntN(3) == 0, Q: q, Prob: 0.5}
+		got := labels.Weigh(label, Policy{Heads: true, Experts: true, BySource: true})
 		for k, v := range [][2]float64{{got.Phi, want.Phi}, {got.Head, want.Head}, {got.Expert, want.Expert}} {
 			if math.Abs(v[0]-v[1]) > 1e-12 {
 				t.Fatalf("label %d, weight %d: %v, want %v", i, k, v[0], v[1])
 			}
 		}
-		if w := labels.Weigh(q, source, Policy{}); w.Head != 1 || w.Expert != 1 || math.Abs(w.Phi-phi(ε)) > 1e-12 {
+		if w := labels.Weigh(label, Policy{}); w.Head != 1 || w.Expert != 1 || math.Abs(w.Phi-phi(ε)) > 1e-12 {
 			t.Fatalf("label %d without trust: %+v", i, w)
 		}
 
-		spam := r.IntN(3) == 0
-		labels.Observe(source, got.Phi, spam)
+		labels.Observe(label, got)
 		ε = min(max(0.0003, ε+max(0.01, 1/(float64(i)+50))*(1-got.Phi-ε)), 0.5)
 		doubts[source] = 0.99*doubts[source] + 1 - got.Phi
 		count[source] = 0.99*count[source] + 1
 		π *= 0.99
-		if spam {
+		if label.Spam {
 			π += 0.01
 		}
 		if math.Abs(labels.FlipRate()-ε) > 1e-12 || math.Abs(labels.SpamRateLogit()-math.Log((π+.01)/(1-π+.01))) > 1e-9 {
@@ -62,7 +62,7 @@ func written(l *Labels) []byte {
 func TestReadGoesOn(t *testing.T) {
 	l := New()
 	for i := range maxSources + 300 {
-		l.Observe(fmt.Sprint("s", max(0, i-200)), 0.5, i%2 == 0)
+		l.Observe(Label{Source: fmt.Sprint("s", max(0, i-200)), Spam: i%2 == 0, Prob: 0.9}, Weights{Phi: 0.5, Standing: 1})
 		if i%700 > 0 {
 			continue
 		}
@@ -77,10 +77,10 @@ func TestReadGoesOn(t *testing.T) {
 	if len(l.sources.known) != maxSources {
 		t.Errorf("%d sources have rates, want %d", len(l.sources.known), maxSources)
 	}
-	if ε := l.sources.rate("s0", l.flipRate); ε != l.flipRate {
+	if ε := l.sources.rate(l.sources.find("s0"), l.flipRate); ε != l.flipRate {
 		t.Errorf("a source that was replaced has the rate %v, want the common %v", ε, l.flipRate)
 	}
-	if ε := l.sources.rate("s4099", l.flipRate); ε == l.flipRate {
+	if ε := l.sources.rate(l.sources.find("s4099"), l.flipRate); ε == l.flipRate {
 		t.Error("the newest source has no rate of its own")
 	}
 }
@@ -88,23 +88,32 @@ func TestReadGoesOn(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	good := func() *Labels {
 		l := New()
-		l.Observe("a", 0.9, true)
-		l.Observe("b", 0.9, false)
+		l.Observe(Label{Source: "a", Spam: true, Prob: 0.9}, Weights{Phi: 0.9, Standing: 1})
+		l.Observe(Label{Source: "b", Prob: 0.9}, Weights{Phi: 0.9, Standing: 1})
 		return l
 	}
 	for name, c := range map[string]struct {
 		change func(l *Labels)
 		want   string
 	}{
-		"a flip rate above ½":     {func(l *Labels) { l.flipRate = 0.51 }, "flip rate"},
-		"a flip rate of NaN":      {func(l *Labels) { l.flipRate = math.NaN() }, "flip rate"},
-		"a rate of spam of 1":     {func(l *Labels) { l.spamRate = 1 }, "rate of spam"},
-		"a source twice":          {func(l *Labels) { l.sources.known[1].key = l.sources.known[0].key }, "twice"},
-		"a label of the future":   {func(l *Labels) { l.sources.known[1].last = 2 }, "source 1"},
-		"more doubts than labels": {func(l *Labels) { l.sources.known[0].doubts = 3 }, "source 0"},
-		"doubts of −0":            {func(l *Labels) { l.sources.known[0].doubts = math.Copysign(0, -1) }, "source 0"},
+		"a flip rate above ½":         {func(l *Labels) { l.flipRate = 0.51 }, "flip rate"},
+		"a flip rate of NaN":          {func(l *Labels) { l.flipRate = math.NaN() }, "flip rate"},
+		"a rate of spam of 1":         {func(l *Labels) { l.spamRate = 1 }, "rate of spam"},
+		"a source twice":              {func(l *Labels) { l.sources.known[1].key = l.sources.known[0].key }, "twice"},
+		"a label of the future":       {func(l *Labels) { l.sources.known[1].last = 2 }, "source 1"},
+		"more doubts than labels":     {func(l *Labels) { l.sources.known[0].doubts = 3 }, "source 0"},
+		"doubts of −0":                {func(l *Labels) { l.sources.known[0].doubts = math.Copysign(0, -1) }, "source 0"},
+		"more labels than there were": {func(l *Labels) { l.sources.known[1].count = 3 }, "source 1"},
+		"no label":                    {func(l *Labels) { l.sources.known[1].count = 0 }, "source 1"},
+		"evidence of no label":        {func(l *Labels) { l.sources.known[0].tally.evidence = 1.5 }, "source 0"},
+		"forgotten by less":           {func(l *Labels) { l.sources.known[0].slow.evidence = 0.9 }, "source 0"},
+		"a long name":                 {func(l *Labels) { l.sources.known[0].name = strings.Repeat("n", mostName+1) }, "source 0"},
+		"flips of infinity":           {func(l *Labels) { l.standing.reference.flips = math.Inf(1) }, "want a finite one"},
+		"a reference of nobody":       {func(l *Labels) { l.standing.referenceSum = 3 }, "standing"},
+		"newcomers of nobody":         {func(l *Labels) { l.standing.newcomers.evidence = -1 }, "standing"},
+		"too many drips":              {func(l *Labels) { l.standing.drip = 2.5 }, "standing"},
 		"more sources than labels": {func(l *Labels) {
-			l.sources.known = append(l.sources.known, sourceRate{key: 1, labels: 1})
+			l.sources.known = append(l.sources.known, source{key: 1, labels: 1, count: 1})
 		}, "3 sources of 2 labels"},
 	} {
 		l := good()

@@ -1,0 +1,139 @@
+package model_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"hamlet/algos/model"
+	"hamlet/algos/text"
+	"hamlet/algos/trust"
+)
+
+// flooded applies the first n sms of an honest source. From event 1,000 on a liar calls three
+// hams spam after each. It returns the share of honest events predicted wrong since then.
+func flooded(t *testing.T, m *model.Model, n int) (wrong float64) {
+	t.Helper()
+	events := smsEvents(t)[:n]
+	ham := slices.DeleteFunc(slices.Clone(events), func(ex model.Example) bool { return ex.Spam })
+	for i := range events {
+		ex := events[i]
+		ex.Source = "honest"
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 1000 {
+			continue
+		}
+		if (effect.Prediction.LogOdds >= 0) != ex.Spam {
+			wrong += 1 / float64(n-1000)
+		}
+		for k := range 3 {
+			lie := ham[(7*i+k)%len(ham)]
+			lie.ID, lie.Source, lie.Spam = fmt.Sprint("lie", i, k), "liar", true
+			if _, err := m.Apply(&lie); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return wrong
+}
+
+// A loud liar does not outvote an honest source. Without standing it does.
+func TestLoudLiarIsWithstood(t *testing.T) {
+	for _, tt := range []struct {
+		standing    string
+		role        trust.Role
+		least, most float64
+	}{
+		{model.StandingAgreement, trust.Ordinary, 0, 0.03},
+		{model.StandingNone, trust.Ordinary, 0.3, 1},
+		{model.StandingNone, trust.Muted, 0, 0.03}, // the liar's
+	} {
+		m := newModel(t, model.Config{TextExperts: []string{text.Lean}, Standing: tt.standing, Alarms: model.Alarms{Off: true}})
+		if err := m.SetRole("liar", tt.role); err != nil {
+			t.Fatal(err)
+		}
+		if wrong := flooded(t, m, 1400); wrong < tt.least || wrong > tt.most {
+			t.Errorf("standing %s, liar %v: %.3f of the honest events are wrong, want %v to %v", tt.standing, tt.role, wrong, tt.least, tt.most)
+		}
+	}
+}
+
+// A label of little weight by its source's standing is withdrawn with that weight.
+func TestLittleWeightIsWithdrawn(t *testing.T) {
+	m := newModel(t, model.Config{TableBits: 12, TextExperts: []string{text.Lean}, Alarms: model.Alarms{Off: true}})
+	learn := func(id int, source string, lie bool) model.Effect {
+		ex := said(id, id%2 == 0, source)
+		ex.Spam = ex.Spam != lie
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return effect
+	}
+	for i := range 400 {
+		learn(i, []string{"desk", "trap"}[i/2%2], false)
+	}
+	var low []int // events of little weight
+	for i := 400; i < 460; i++ {
+		if e := learn(i, "liar", true); e.Standing < 0.5 && len(low) < 5 {
+			low = append(low, i)
+		}
+	}
+	if len(low) == 0 {
+		t.Fatal("no label had little weight")
+	}
+	for _, i := range low {
+		ex := said(i, i%2 == 0, "liar")
+		ex.ID, ex.Of, ex.Action = fmt.Sprint("un", i), fmt.Sprint(i), model.Unlearn
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := effect.Receipt; r.Counted > 0.5 || r.Site.H > 0.1 {
+			t.Errorf("event %d was withdrawn from an expert with %v and from the head with %v", i, r.Counted, r.Site.H)
+		}
+	}
+}
+
+// Roles are part of a model's bytes. Ordinary is none, and there is a bound.
+func TestRoles(t *testing.T) {
+	m := newModel(t, model.Config{TableBits: 8, TextExperts: []string{text.LeanOpening}, Alarms: model.Alarms{Off: true}})
+	ex := said(0, true, "desk")
+	if _, err := m.Apply(&ex); err != nil {
+		t.Fatal(err)
+	}
+	before := bytesOf(t, m)
+	for i := range model.MostRoles {
+		if err := m.SetRole(fmt.Sprint("s", i), trust.Anchor); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var refused *model.RefusedError
+	if err := m.SetRole("more", trust.Muted); !errors.As(err, &refused) || !strings.Contains(err.Error(), "256 sources") {
+		t.Errorf("one role more: %v", err)
+	}
+	if err := m.SetRole("s7", trust.Muted); err != nil {
+		t.Errorf("another role of a source that has one: %v", err)
+	}
+	m, err := model.Restore(bytesOf(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b, c := m.Role("s6"), m.Role("s7"), m.Role("desk"); a != trust.Anchor || b != trust.Muted || c != trust.Ordinary {
+		t.Errorf("restored, s6 is %v, s7 %v, desk %v", a, b, c)
+	}
+	for i := range model.MostRoles {
+		if err := m.SetRole(fmt.Sprint("s", i), trust.Ordinary); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(bytesOf(t, m), before) {
+		t.Error("with all roles taken back, the model has other bytes")
+	}
+}

@@ -1,0 +1,210 @@
+package trust
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// A standingOracle is equations (5) to (8) and what follows them in the package doc, over
+// maps, forgetting nobody. Labels are weighted by trust.
+type standingOracle struct {
+	own              map[string][2]float64
+	count            map[string]int
+	sum, share       map[string]float64
+	late             map[string]bool
+	r, p             [2]float64
+	rSum, pSum, drip float64
+	anchors          float64
+}
+
+func oracleRate(t [2]float64, first float64) float64 {
+	return min(max((t[0]+10*first)/(t[1]+10), 0), 1)
+}
+
+// weigh returns w, and whether it is the drip's.
+func (o *standingOracle) weigh(s string, q, common float64) (w float64, dripped bool, least float64) {
+	heard := o.anchors >= 5
+	e, n := oracleRate(o.own[s], oracleRate(o.p, 0.1)), o.own[s][1]+10
+	if o.count[s] < 50 {
+		n += o.p[1]
+	}
+	x := e - 1.64*math.Sqrt((e*(1-e)+0.02)/n) - oracleRate(o.r, 0.1)
+	if w = math.Pow(max(0, 1-2*max(0, x-0.05)), 2); w < 0.1 {
+		w = 0
+	}
+	others := max(0, o.r[1]-o.share[s])
+	if !heard {
+		w = max(w, 1-others/20)
+	}
+	if w == 0 && o.drip >= 1 && !heard {
+		w, dripped = 1, true
+	}
+	late, known := o.late[s], o.count[s] > 0
+	if late || !known && o.rSum >= 200 || heard {
+		least = 1 / (10 + o.sum[s] + o.pSum)
+	}
+	if heard {
+		least = max(least, 0.05)
+	}
+	ε := max(common, least)
+	ω := Phi(q, min(max(0.45, ε), 5*ε), common)
+	if ω < 0.2 && (heard || o.count[s] < 50 && o.own[s][1]+o.p[1] < 30 && others > 60) {
+		w, dripped = 0, false
+	}
+	return w, dripped, least
+}
+
+func (o *standingOracle) observe(s string, anchor bool, p, q, w float64, dripped bool) {
+	heard := o.anchors >= 5
+	d, n := 1-q-2*p*(1-p), (1-2*p)*(1-2*p)
+	by, counted := w, w
+	if dripped {
+		by, counted = 0, 0
+		o.drip--
+	}
+	if heard {
+		counted = 0
+	}
+	o.anchors *= 0.999
+	if anchor {
+		counted = 1
+		o.anchors += n
+	}
+	for name := range o.share {
+		o.share[name] *= 0.999
+	}
+	o.share[s] += counted * n
+	if o.count[s] == 0 {
+		o.late[s] = o.rSum >= 200
+	}
+	o.rSum += counted * n
+	o.r = [2]float64{0.999*o.r[0] + counted*d, 0.999*o.r[1] + counted*n}
+	if o.count[s] < 50 {
+		o.p = [2]float64{0.99*o.p[0] + d, 0.99*o.p[1] + n}
+		o.pSum += n
+	}
+	own := o.own[s]
+	o.own[s] = [2]float64{0.99*own[0] + d, 0.99*own[1] + n}
+	o.sum[s] += n
+	o.count[s]++
+	o.drip = min(2, o.drip+0.02*by)
+}
+
+// Reference: the package doc's equations, with honest sources, liars, newcomers and for a
+// while an anchor.
+func TestStandingFollowsTheEquations(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	labels := New()
+	o := &standingOracle{own: map[string][2]float64{}, count: map[string]int{}, sum: map[string]float64{}, share: map[string]float64{}, late: map[string]bool{}}
+	policy := Policy{Heads: true, Experts: true, Agreement: true}
+	var drips, drops, partial, full int
+	for i := range 12_000 {
+		source, flip := fmt.Sprint("honest", r.IntN(3)), 0.02
+		switch {
+		case i > 1500 && i < 4000 && r.IntN(2) == 0:
+			source, flip = "liar", 0.9
+		case i > 3000 && i < 6000 && r.IntN(3) == 0:
+			source, flip = fmt.Sprint("new", i/20), 0.3*float64(i/1000%2)
+		case i > 8000 && r.IntN(3) == 0:
+			source, flip = "half", 0.3
+		}
+		role := Ordinary
+		if source == "honest2" && i > 10_000 {
+			role = Anchor
+		}
+		spam := r.IntN(2) == 0
+		p := 1 / (1 + math.Exp(3*r.NormFloat64()-4))
+		if !spam {
+			p = 1 - p
+		}
+		said := spam != (r.Float64() < flip)
+		q := p
+		if !said {
+			q = 1 - p
+		}
+		label := Label{Source: source, Role: role, Spam: said, Prob: p, Q: q}
+		common := labels.FlipRate()
+		got := labels.Weigh(label, policy)
+		w, dripped, least := 1.0, false, 0.0
+		if role == Ordinary {
+			w, dripped, least = o.weigh(source, q, common)
+		}
+		head := max(1e-12, w*Phi(q, max(common, least), common))
+		ε := max(common, least)
+		expert := w * Phi(q, min(max(0.45, ε), 5*ε), common)
+		if math.Abs(got.Standing-w) > 1e-9 || got.dripped != dripped || math.Abs(got.Head-head) > 1e-9 || math.Abs(got.Expert-expert) > 1e-9 {
+			t.Fatalf("label %d of %s: %+v, want w = %v, dripped %v, head %v, expert %v", i, source, got, w, dripped, head, expert)
+		}
+		switch {
+		case dripped:
+			drips++
+		case w == 0:
+			drops++
+		case w < 1:
+			partial++
+		default:
+			full++
+		}
+		labels.Observe(label, got)
+		o.observe(source, role == Anchor, p, q, w, dripped)
+	}
+	t.Logf("%d in full, %d partly, %d not at all, %d let in", full, partial, drops, drips)
+	if drips == 0 || drops == 0 || partial == 0 {
+		t.Error("the stream does not reach every rule")
+	}
+}
+
+// A source that is alone always counts in full and is never accused, whatever it says.
+func TestSoleSourceCountsInFull(t *testing.T) {
+	labels, policy := New(), Policy{Agreement: true}
+	for i := range 3000 {
+		label := Label{Source: "alone", Spam: i < 1500, Q: 0.99, Prob: 0.99}
+		if i >= 1500 {
+			label.Q = 0.01
+		}
+		w := labels.Weigh(label, policy)
+		if accused := labels.Observe(label, w); accused || w.Standing != 1 || w.Head != 1 || w.Expert != 1 {
+			t.Fatalf("label %d: %+v, accused %v", i, w, accused)
+		}
+	}
+}
+
+// A liar loses its weight, is accused, and what it teaches is little. The operator's word
+// stands above agreement.
+func TestLiarIsAccused(t *testing.T) {
+	labels, policy := New(), Policy{Heads: true, Experts: true, BySource: true, Agreement: true}
+	say := func(source string, role Role, lie bool) (Weights, bool) {
+		label := Label{Source: source, Role: role, Spam: !lie, Prob: 0.99, Q: 0.99}
+		if lie {
+			label.Q = 0.01
+		}
+		w := labels.Weigh(label, policy)
+		return w, labels.Observe(label, w)
+	}
+	for range 300 {
+		if w, accused := say("honest", Ordinary, false); w.Standing != 1 || accused {
+			t.Fatalf("honest: %+v, accused %v", w, accused)
+		}
+	}
+	first := 0
+	for i := range 40 {
+		w, accused := say("liar", Ordinary, true)
+		if accused && first == 0 {
+			first = i + 1
+		}
+		if i >= 20 && w.Standing > 0 && !w.dripped {
+			t.Errorf("lie %d: w = %v", i, w.Standing)
+		}
+	}
+	if first == 0 || first > 10 {
+		t.Errorf("the liar is accused after %d labels", first)
+	}
+	if w, accused := say("liar", Anchor, true); w.Standing != 1 || accused {
+		t.Errorf("an anchor: %+v, accused %v", w, accused)
+	}
+	if w, accused := say("honest", Muted, false); w.Standing != 0 || w.Expert != 0 || !(w.Head > 0) || accused {
+		t.Errorf("a muted source: %+v, accused %v", w, accused)
+	}
+}
