@@ -21,6 +21,9 @@
 // [Partitions] splits a stream into partitions. It compares poolings of their models
 // with one model of the whole stream.
 //
+// [Attackers] lets sources lie about a stream, and counts the errors on the honest one:
+// with all labels counted the same, by the sources' standing, and with an anchor.
+//
 // [Coverage] asks how often the 90 % interval holds the true probability, on simulated
 // streams where it is known.
 //
@@ -28,6 +31,7 @@
 //
 //	hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --report page/
 //	hamlet bench alarms --events 100000 --seeds 10
+//	hamlet bench attackers SMSSpamCollection
 //	hamlet bench partitions --index index.csv corpus.tar.gz
 //
 // Rules: the same data and seeds give the same figures, except times. Intervals are
