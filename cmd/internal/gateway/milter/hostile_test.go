@@ -196,6 +196,25 @@ func TestSilence(t *testing.T) {
 			})
 		})
 	}
+	for name, before := range map[string][]byte{
+		"says nothing at all":    nil,
+		"does not negotiate":     frame('U', "x"),
+		"sends macros and stops": frame('D', "Cj\x00host\x00"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn, done := handle(t, d, context.Background())
+				defer conn.Close()
+				go func() { _, _ = io.Copy(io.Discard, conn) }()
+				if _, err := conn.Write(before); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-done; got != frameTimeout {
+					t.Errorf("closed after %v, want %v", got, frameTimeout)
+				}
+			})
+		})
+	}
 	t.Run("nobody reads", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			conn, done := handle(t, d, context.Background())

@@ -29,7 +29,8 @@ const (
 	freeFrame = 4 << 10
 
 	// idleTimeout is how long a mail server may be silent outside of a message's content,
-	// where it waits for its own client. It is what Sendmail's library allows.
+	// where it waits for its own client. It is what Sendmail's library allows. One that has
+	// not negotiated yet has frameTimeout alone.
 	idleTimeout = 7210 * time.Second
 
 	// frameTimeout bounds the rest of a frame, the start of a message's content, and an
@@ -64,6 +65,7 @@ type wire struct {
 	content time.Time // when the content of a message began; zero: none is under way
 	carried int64     // bytes of it
 	failed  bool      // nobody reads what we write
+	agreed  bool      // the client negotiated, so it is a mail server
 
 	closed chan struct{}
 	once   sync.Once // guards closed
@@ -248,8 +250,11 @@ func (w *wire) waitForFrame() bool {
 	defer w.mu.Unlock()
 	w.idle = w.content.IsZero()
 	deadline := time.Now().Add(idleTimeout)
-	if !w.idle {
+	switch {
+	case !w.idle:
 		deadline = w.contentDeadline()
+	case !w.agreed:
+		deadline = time.Now().Add(frameTimeout)
 	}
 	_ = w.SetReadDeadline(deadline)
 	return !w.idle || !w.stopping
@@ -321,6 +326,7 @@ func (w *wire) negotiate(n int) error {
 	actions := milter.OptAction(binary.BigEndian.Uint32(offer[4:])) & w.session.wanted()
 	protocol := milter.OptProtocol(binary.BigEndian.Uint32(offer[8:])) & wantedProtocol
 	w.session.agree(actions, protocol)
+	w.agreed = true
 
 	var answer []byte
 	for _, value := range []uint32{min(version, newest), uint32(actions), uint32(protocol)} {
