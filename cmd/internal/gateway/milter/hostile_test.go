@@ -272,8 +272,9 @@ func FuzzWire(f *testing.F) {
 	f.Add([]byte(offer + string(frame('L', "\x00\x00")) + string(frame('E', ""))))
 	f.Add([]byte(offer + string(frame('L', "a\x00b\x00c\x00")) + "\x00\x03\x00\x00B"))
 	var logged bytes.Buffer
+	before := log.Writer()
 	log.SetOutput(&logged)
-	f.Cleanup(func() { log.SetOutput(log.Default().Writer()) })
+	f.Cleanup(func() { log.SetOutput(before) })
 	d := open(f, gateway.Config{Memory: 100 << 10, Marks: gateway.Marks{Tag: "[SPAM] ", SpamFields: true}}, Config{RejectAt: .999}, map[string]float64{"default": .99})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		here, there := net.Pipe()
