@@ -202,7 +202,7 @@ func TestFailOpen(t *testing.T) {
 		{name: "too large", reason: "too-large", message: letter + strings.Repeat("0123456789abcde\n", 26<<16)},
 		{name: "no memory", memory: 200 << 10, reason: "memory", message: letter + strings.Repeat("0123456789abcde\n", 25<<10)},
 		{name: "a long field", reason: "broken", message: "X-Long: " + strings.Repeat("x", maxFrame) + "\n" + letter},
-		{name: "no memory for a field", memory: 1, reason: "broken", message: "X-Long: " + strings.Repeat("x", 2*freeFrame) + "\n" + letter},
+		{name: "no memory for a field", memory: 1, reason: "memory", message: "X-Long: " + strings.Repeat("x", 2*freeFrame) + "\n" + letter},
 		{name: "a server that adds no fields", reason: "broken", message: letter, offer: allActions &^ milter.OptAddHeader},
 		{name: "a server that changes no fields", reason: "broken", message: letter, offer: allActions &^ milter.OptChangeHeader, left: 1},
 	} {

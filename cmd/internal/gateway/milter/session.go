@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -23,7 +24,8 @@ const (
 
 // Why a message passes unmarked though the service might answer.
 var (
-	errCut     = errors.New("a header field or a chunk is too long, or there was no memory for it")
+	errCut     = errors.New("a header field or a chunk is too long")
+	errNoRoom  = fmt.Errorf("a header field or a chunk: %w", gateway.ErrMemory)
 	errActions = errors.New("the mail server lets milters not add or change header fields")
 )
 
@@ -91,11 +93,11 @@ func (s *session) answer(silent milter.OptProtocol) (milter.Response, error) {
 	return milter.RespContinue, nil
 }
 
-// cut notes that the wire shows only the start of a frame.
-func (s *session) cut(code milter.Code) {
+// cut notes that the wire shows only the start of a frame, and why.
+func (s *session) cut(code milter.Code, why error) {
 	switch code {
 	case milter.CodeHeader, milter.CodeBody:
-		s.broken = errCut
+		s.broken = why
 	case milter.CodeRcpt:
 		s.crowd = true
 	}

@@ -180,10 +180,10 @@ func (w *wire) take(code milter.Code, n int) error {
 		return fmt.Errorf("unknown command %q", code)
 	}
 	w.follow(code, n)
-	shown := w.hold(n)
-	if shown < n {
+	shown, err := w.hold(n)
+	if err != nil {
 		w.surplus = n - shown
-		w.session.cut(code)
+		w.session.cut(code, err)
 	}
 	frame := make([]byte, 5+shown)
 	binary.BigEndian.PutUint32(frame, uint32(shown)+1)
@@ -195,17 +195,19 @@ func (w *wire) take(code milter.Code, n int) error {
 	return nil
 }
 
-// hold takes room for a frame's data, for us and for the library, and returns how much of
-// it the session may see.
-func (w *wire) hold(n int) int {
+// hold takes room for a frame's data, for us and for the library. It returns how much of
+// the data the session may see, and why not all of it.
+func (w *wire) hold(n int) (int, error) {
 	switch {
 	case n <= freeFrame:
-		return n
-	case n > maxFrame || !w.session.door.Acquire(2*int64(n)):
-		return cutFrame
+		return n, nil
+	case n > maxFrame:
+		return cutFrame, errCut
+	case !w.session.door.Acquire(2 * int64(n)):
+		return cutFrame, errNoRoom
 	}
 	w.held = 2 * int64(n)
-	return n
+	return n, nil
 }
 
 func (w *wire) release() {
