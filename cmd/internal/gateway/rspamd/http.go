@@ -70,8 +70,13 @@ type httpConn struct {
 
 var errHeaderMemory = fmt.Errorf("a request's header: %w", gateway.ErrMemory)
 
-// Read returns what is in the buffer first.
+// Read returns what is in the buffer first. Once there is no room for a header, the
+// connection is closed and all that follows is its end: net/http must not read on behind
+// bytes that are lost.
 func (c *httpConn) Read(p []byte) (int, error) {
+	if c.header.refused() {
+		return 0, io.EOF
+	}
 	var n int
 	var err error
 	if c.in.Buffered() > 0 {
@@ -80,7 +85,8 @@ func (c *httpConn) Read(p []byte) (int, error) {
 		n, err = c.Conn.Read(p)
 	}
 	if !c.header.take(n) {
-		return 0, errHeaderMemory
+		_ = c.Close()
+		return 0, io.EOF
 	}
 	return n, err
 }
@@ -128,7 +134,7 @@ type headerBudget struct {
 
 	mu      sync.Mutex
 	open    bool // a header arrives
-	full    bool // there was no room for it
+	full    bool // there was no room for it; final
 	n, held int64
 }
 
@@ -137,7 +143,8 @@ const (
 	headerCost = 32
 )
 
-// take counts n bytes and returns whether there is room for them.
+// take counts n bytes and returns whether there is room for them. The caller ends the
+// request if there is none.
 func (h *headerBudget) take(n int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
