@@ -49,12 +49,21 @@ local verdicts = {
   HAMLET_HAM = 'ham',
 }
 
--- recipients returns the envelope's recipients as one field: <a@b>, <c@d>
+-- most_recipients bounds the field Rcpt, in bytes: hamlet takes 64 KiB of header.
+local most_recipients = 32768
+
+-- recipients returns the envelope's recipients as one field: <a@b>, <c@d>. A list that
+-- is too long ends early: hamlet then does not know the later ones' tenants.
 local function recipients(task)
-  local list = {}
+  local list, size = {}, 0
   for _, r in ipairs(task:get_recipients('smtp') or {}) do
     if r.addr and r.addr ~= '' then
-      list[#list + 1] = '<' .. r.addr .. '>'
+      local address = '<' .. r.addr .. '>'
+      size = size + #address + 2
+      if size > most_recipients then
+        break
+      end
+      list[#list + 1] = address
     end
   end
   return table.concat(list, ', ')

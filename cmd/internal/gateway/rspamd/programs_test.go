@@ -3,6 +3,7 @@ package rspamd
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -208,7 +209,17 @@ func TestRspamdModule(t *testing.T) {
 	if got := strings.Join(c.seen(), " "); got != "a b" {
 		t.Errorf("asked for %s", got)
 	}
+	many := []string{"-r", "x@a"}
+	for i := range 1000 {
+		many = append(many, "-r", fmt.Sprintf("%d@%s.example", i, strings.Repeat("x", 60)))
+	}
+	printed, status = asked.rspamc(message, many...)
+	asked.shows(printed, status, 0, "Symbol: HAMLET (10.32)[spam, ")
+	if got := strings.Join(c.seen(), " "); got != "a b a isp" {
+		t.Errorf("asked for %s", got)
+	}
 	c.mu.Lock()
+	c.tenants = c.tenants[:2]
 	c.verdicts[""] = verdict(stream.DecideHam, -20)
 	c.mu.Unlock()
 	printed, status = asked.rspamc(message, "-d", "z@c", "-r", "x@a")
