@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -94,9 +95,9 @@ func (c *controller) learn(w http.ResponseWriter, r *http.Request, lesson gatewa
 		c.refuse(w, statusOf(err), err.Error())
 		return
 	}
-	tenants, err := c.tenants(e)
-	if err != nil {
-		c.refuse(w, http.StatusBadRequest, err.Error())
+	tenants, more := c.tenants(e)
+	if more {
+		c.refuse(w, http.StatusBadRequest, fmt.Sprintf("the recipients belong to more than %d tenants", maxTenants))
 		return
 	}
 	ctx := context.WithoutCancel(r.Context()) // a client that has said all may close its side

@@ -39,7 +39,8 @@
 //
 // Deliver-To names the recipient, else all Rcpt do, else User. The operator's file maps
 // them to tenants. With several tenants the most lenient verdict decides action and
-// score; X-Hamlet shows the first recipient's.
+// score; X-Hamlet shows the first recipient's. With more than 16 tenants the first one's
+// verdict is the only one, and nothing is learnt.
 //
 // # When there is no verdict
 //
@@ -75,7 +76,7 @@ const Required = 15
 const (
 	maxHeader     = 64 << 10 // bytes of a request's header
 	maxRecipients = 10_000
-	maxTenants    = 16       // of one message
+	maxTenants    = 16       // of one message; beyond them only the first is asked for
 	maxBody       = 64 << 20 // bytes of a body that are read before the connection is cut
 
 	startTimeout  = 30 * time.Second // for the first line and the header to arrive

@@ -352,6 +352,33 @@ func TestMostLenientOfSeveralTenants(t *testing.T) {
 	}
 }
 
+// A sender who finds recipients of many tenants does not pass unmarked.
+func TestManyTenants(t *testing.T) {
+	file := "recipients:\n"
+	var rcpt []string
+	for i := range maxTenants + 1 {
+		file += fmt.Sprintf("  u%d@a: t%d\n", i, i)
+		rcpt = append(rcpt, "Rcpt", fmt.Sprintf("<u%d@a>", i))
+	}
+	c := spam()
+	for i := range maxTenants {
+		c.verdicts[fmt.Sprintf("t%d", i+1)] = verdict(stream.DecideHam, -9)
+	}
+	school := &teacher{}
+	b := open(t, gateway.Config{Client: c, Tenants: tenantsOf(t, file)}, scan)
+	if r := b.scan(message, rcpt[:2*maxTenants]...); r.Score != 6 || len(c.seen()) != maxTenants {
+		t.Errorf("as many as may be: %+v for %q", r, c.seen())
+	}
+	if r := b.scan(message, rcpt...); r.Action != "add header" || r.Score != 19.32 || !slices.Equal(c.seen()[maxTenants:], []string{"t0"}) {
+		t.Errorf("one more: %+v for %q", r, c.seen()[maxTenants:])
+	}
+	b = open(t, gateway.Config{Client: c, Teacher: school, Tenants: tenantsOf(t, file)}, controllerDoor)
+	code, text := b.ask("POST", "/learnspam", strings.NewReader(message), append(rcpt, "Password", "secret")...)
+	if code != http.StatusBadRequest || len(school.events) > 0 {
+		t.Errorf("%d %s; learnt %d", code, text, len(school.events))
+	}
+}
+
 func TestWhoseMail(t *testing.T) {
 	c := spam()
 	b := open(t, gateway.Config{Client: c, Tenants: tenants(t)}, scan)
@@ -365,8 +392,13 @@ func TestWhoseMail(t *testing.T) {
 }
 
 func tenants(t *testing.T) *gateway.Tenants {
+	return tenantsOf(t, "default: isp\nrecipients: {\"@a\": a, \"@b\": b, \"@c\": c}\nusers: {bob: b}\n")
+}
+
+// tenantsOf opens a file of that text.
+func tenantsOf(t *testing.T, text string) *gateway.Tenants {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "tenants.yaml")
-	text := "default: isp\nrecipients: {\"@a\": a, \"@b\": b, \"@c\": c}\nusers: {bob: b}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -71,29 +71,29 @@ func addresses(list string) iter.Seq[string] {
 	}
 }
 
-// tenants returns whose mail it is, the first recipient's tenant first.
-func (s *Server) tenants(e envelope) ([]string, error) {
+// tenants returns whose mail it is, the first recipient's tenant first, and whether there
+// are more tenants than maxTenants, which are then left out.
+func (s *Server) tenants(e envelope) (all []string, more bool) {
 	t := s.door.Tenants()
 	switch {
 	case e.deliverTo != "":
-		return []string{t.OfUser(e.deliverTo)}, nil
+		return []string{t.OfUser(e.deliverTo)}, false
 	case len(e.recipients) == 0 && e.user != "":
-		return []string{t.OfUser(e.user)}, nil
+		return []string{t.OfUser(e.user)}, false
 	case len(e.recipients) == 0:
-		return []string{t.Default()}, nil
+		return []string{t.Default()}, false
 	}
-	var all []string
 	for _, address := range e.recipients {
 		tenant := t.OfRecipient(address)
 		if slices.Contains(all, tenant) {
 			continue
 		}
 		if len(all) == maxTenants {
-			return nil, fmt.Errorf("the recipients belong to more than %d tenants", maxTenants)
+			return all, true
 		}
 		all = append(all, tenant)
 	}
-	return all, nil
+	return all, false
 }
 
 // A result is what becomes of a message. The zero value passes it unmarked.
@@ -111,10 +111,9 @@ type result struct {
 func (s *Server) score(ctx context.Context, body *gateway.Body, e envelope, start time.Time) result {
 	defer body.Release()
 	ctx = context.WithoutCancel(ctx)
-	tenants, err := s.tenants(e)
-	if err != nil {
-		s.door.PassedBroken(err)
-		return s.unavailable(err, start)
+	tenants, more := s.tenants(e)
+	if more { // the sender chose so many: he must not escape by it
+		tenants = tenants[:1]
 	}
 	found := factsOf(body.Bytes(), s.door.Marks())
 	verdicts, err := s.door.ScoreAll(ctx, tenants, body.Bytes(), false)
