@@ -177,23 +177,28 @@ type facts struct {
 }
 
 const (
+	factsHeader  = 1 << 20 // bytes of a header that are looked at
+	maxName      = 256     // bytes of a field's name; longer fields are none of ours
 	maxMessageID = 256
 	maxSubject   = 900 // bytes, so that a tagged subject fits a line of mail
 	maxRemoved   = 64
 )
 
-// factsOf reads the header of a message.
+// factsOf reads the header of a message, of which it copies little: copies are not in the
+// gateway's budget.
 func factsOf(message []byte, marks gateway.Marks) facts {
 	var f facts
 	for name, value := range fields(message) {
-		switch lower := strings.ToLower(name); {
-		case lower == "message-id" && f.messageID == "":
+		switch {
+		case f.messageID == "" && bytes.EqualFold(name, []byte("Message-ID")):
 			id := strings.Trim(unfold(value, maxMessageID), "<> \t")
 			f.messageID = strings.ToValidUTF8(id, "?")
-		case lower == "subject" && f.subject == "":
+		case f.subject == "" && bytes.EqualFold(name, []byte("Subject")):
 			f.subject = unfold(value, maxSubject+1)
-		case marks.Ours(name) && len(f.removed) < maxRemoved && len(name) <= maxMessageID && !slices.Contains(f.removed, name):
-			f.removed = append(f.removed, name)
+		case len(f.removed) < maxRemoved:
+			if name := string(name); marks.Ours(name) && !slices.Contains(f.removed, name) {
+				f.removed = append(f.removed, name)
+			}
 		}
 	}
 	return f
@@ -202,13 +207,19 @@ func factsOf(message []byte, marks gateway.Marks) facts {
 // unfold returns a field's value as one line of at most most bytes.
 func unfold(value []byte, most int) string {
 	value = bytes.TrimSpace(value)
-	return strings.NewReplacer("\r", "", "\n", "").Replace(string(value[:min(len(value), most)]))
+	return lineEnds.Replace(string(value[:min(len(value), most)]))
 }
 
+var lineEnds = strings.NewReplacer("\r", "", "\n", "")
+
 // fields yields the fields of a message's header with their values, which may be folded.
-func fields(message []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		for rest := message; len(rest) > 0; {
+// It leaves out fields whose name has more than maxName bytes, and those that do not lie
+// whole in the first factsHeader bytes.
+func fields(message []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		rest := message[:min(len(message), factsHeader)]
+		cut := len(rest) < len(message)
+		for len(rest) > 0 {
 			n := lineLength(rest)
 			if len(bytes.TrimRight(rest[:n], "\r\n")) == 0 {
 				return
@@ -216,12 +227,15 @@ func fields(message []byte) iter.Seq2[string, []byte] {
 			for n < len(rest) && (rest[n] == ' ' || rest[n] == '\t') {
 				n += lineLength(rest[n:])
 			}
+			if cut && n == len(rest) {
+				return // it may go on
+			}
 			name, value, isField := bytes.Cut(rest[:n], []byte{':'})
 			rest = rest[n:]
-			if name = bytes.TrimRight(name, " \t"); !isField || len(name) == 0 || !printable(name) {
+			if name = bytes.TrimRight(name, " \t"); !isField || len(name) == 0 || len(name) > maxName || !printable(name) {
 				continue // the "From " line of an mbox, or a line out of place
 			}
-			if !yield(string(name), value) {
+			if !yield(name, value) {
 				return
 			}
 		}
