@@ -21,8 +21,8 @@ var lineCommands = map[string]bool{
 	"PING": false, "SKIP": false,
 }
 
-// isLineCommand reports whether a connection that begins with word speaks lines. HTTP has
-// no such methods.
+// isLineCommand reports whether a connection that begins with word speaks lines. No client
+// of rspamd uses such a word as a method of HTTP; WebDAV's REPORT is refused as lines.
 func isLineCommand(word string) bool {
 	_, ok := lineCommands[word]
 	return ok

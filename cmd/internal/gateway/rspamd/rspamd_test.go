@@ -472,6 +472,7 @@ func TestLineProtocol(t *testing.T) {
 		"CHECK RSPAMC/1.3\r\nKey: abc\r\n\r\n":              "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"CHECK RSPAMC/1.3\r\nno colon\r\n\r\n":              "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"GET /ping HTTP/1.0\r\n\r\n":                        "pong\r\n",
+		"REPORT /checkv2 HTTP/1.1\r\nHost: x\r\n\r\n":       "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"CHECK RSPAMC/1.3\r\n" + strings.Repeat("x", 10000): "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 	} {
 		if got := b.say(request); !strings.HasSuffix(got, want) || want == "" && got != "" {
