@@ -35,7 +35,7 @@ standard error says why. So does a message of more than 25 MiB.
 Flags:
   --socket ADDR  unix:PATH or host:port of the spamd door; HAMLET_FILTER sets it
                  too (default ` + filter.DefaultAddr + `)
-  --timeout D    how long to wait for the answer (default 2s)
+  --timeout D    how long to wait for the answer (default 3s)
   --user NAME    whose mail it is, where the gateway tells users apart
   --help         print this help
 

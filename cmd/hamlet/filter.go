@@ -13,7 +13,7 @@ import (
 // A filterCommand passes one message on and marks it.
 type filterCommand struct {
 	Socket  string        `help:"unix:PATH or host:port of the gateway's spamd door. HAMLET_FILTER sets it too." default:"unix:/run/hamlet/spamd.sock" env:"HAMLET_FILTER"`
-	Timeout time.Duration `help:"How long to wait for the answer." default:"2s" env:"-"`
+	Timeout time.Duration `help:"How long to wait for the answer." default:"3s" env:"-"`
 	User    string        `help:"Whose mail it is, where the gateway tells users apart." env:"-" placeholder:"NAME"`
 }
 

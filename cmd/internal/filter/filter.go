@@ -35,7 +35,7 @@ import (
 // Defaults of the flags.
 const (
 	DefaultAddr    = "unix:/run/hamlet/spamd.sock"
-	DefaultTimeout = 2 * time.Second
+	DefaultTimeout = 3 * time.Second // a gateway that hears nothing answers after two
 	Variable       = "HAMLET_FILTER" // the environment variable of Config.Addr
 )
 

@@ -3,7 +3,7 @@
 // scoring service through one [Gateway] and shows the same fields.
 //
 //	g, err := gateway.New(gateway.Config{Client: client, Registerer: registry, Log: log})
-//	door, err := g.Door("spamd")
+//	door := g.Door("spamd")
 //	l, err := gateway.Listen("unix:/run/hamlet/spamd.sock", 0o660)
 //	err = door.Serve(ctx, l, handle)     // handle is called for each connection
 //
@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"hamlet/stream"
 	"hamlet/stream/mail"
@@ -75,7 +76,7 @@ type Config struct {
 	Marks    Marks         // what doors add to a message
 	Deadline time.Duration // from a message's last byte to its verdict; default 2 s
 	Memory   int64         // bytes of the messages under way beyond FreeBytes each; default 256 MiB
-	MaxConns int           // connections of one door; more wait; default 4096
+	MaxConns int           // connections of one address; more wait; default 4096
 
 	Registerer prometheus.Registerer // nil: no metrics are shown
 	Log        *slog.Logger          // nil: silent
@@ -85,11 +86,12 @@ type Config struct {
 type Gateway struct {
 	cfg     Config
 	budget  *budget
+	large   *semaphore.Weighted // admits maxReducing messages beyond largeMessage to mail.Reduce
 	outage  outage
 	metrics *metrics
 
 	mu   sync.Mutex
-	told map[string]*notice // by the kind of trouble; mu guards it
+	told map[string]*notice // by door and kind of trouble; mu guards it
 }
 
 // New returns a gateway. The error reports everything that is wrong with cfg.
@@ -110,7 +112,7 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g := &Gateway{cfg: cfg, metrics: newMetrics(), told: map[string]*notice{}}
-	g.budget = newBudget(cfg.Memory)
+	g.budget, g.large = newBudget(cfg.Memory), semaphore.NewWeighted(maxReducing)
 	if cfg.Registerer != nil {
 		if err := g.metrics.register(cfg.Registerer, g); err != nil {
 			return nil, fmt.Errorf("gateway: metrics: %w", err)
@@ -156,9 +158,18 @@ func (g *Gateway) Deadline() time.Duration { return g.cfg.Deadline }
 // Log returns the gateway's logger.
 func (g *Gateway) Log() *slog.Logger { return g.cfg.Log }
 
+// To reduce a message takes up to five times its size for half a second. So large ones
+// wait for each other, within the deadline: beside the budget they take at most
+// maxReducing times 125 MiB.
+const (
+	largeMessage = 1 << 20
+	maxReducing  = 2
+)
+
 // Score asks for the verdict of a whole message, which it reduces first. With explain, or
-// where the marks show words, the verdict has reasons and words. A message of several
-// recipients is asked for by [Door.ScoreAll]. Errors are [ErrNoAnswer], [ErrTooLarge] and
+// where the marks show words, the verdict has reasons and words. Fields that could be taken
+// for ours are no part of the message: a sender wrote them. A message of several recipients
+// is asked for by [Door.ScoreAll]. Errors are [ErrNoAnswer], [ErrTooLarge], [ErrMemory] and
 // mail.ErrEmpty, wrapped, and that of a caller's ctx, which nothing counts.
 func (d *Door) Score(ctx context.Context, tenant string, message []byte, explain bool) (stream.Verdict, error) {
 	verdicts, err := d.ScoreAll(ctx, []string{tenant}, message, explain)
@@ -175,11 +186,47 @@ func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, e
 	if len(message) > mail.MaxSize {
 		return nil, d.passed(passedTooLarge, ErrTooLarge)
 	}
-	reduced, err := mail.Reduce(message)
-	if err != nil {
+	deadline, cancel := context.WithDeadline(ctx, start.Add(d.cfg.Deadline))
+	defer cancel()
+	reduced, err := d.reduceForeign(deadline, message)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, ErrMemory):
+		return nil, d.passed(passedMemory, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, d.passed(passedMemory, fmt.Errorf("%w: other large messages come first", ErrMemory))
+	default:
 		return nil, d.passed(passedRefused, err)
 	}
 	return d.ask(ctx, start, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
+}
+
+// reduceForeign reduces a message from outside: fields that look like ours were written by
+// the sender, and are left out.
+func (d *Door) reduceForeign(ctx context.Context, message []byte) ([]byte, error) {
+	if !d.cfg.Marks.forged(message) {
+		return d.Reduce(ctx, message)
+	}
+	room := max(0, int64(len(message))-FreeBytes)
+	if !d.Acquire(room) {
+		return nil, ErrMemory
+	}
+	defer d.Return(room)
+	clean := d.cfg.Marks.Rewrite(message, nil)
+	return d.Reduce(ctx, append(clean.Header, clean.Body...))
+}
+
+// Reduce is mail.Reduce, for maxReducing large messages at a time.
+func (d *Door) Reduce(ctx context.Context, message []byte) ([]byte, error) {
+	if len(message) > largeMessage {
+		if err := d.large.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer d.large.Release(1)
+	}
+	return mail.Reduce(message)
 }
 
 // Ask asks for the verdicts of one body, a mail that is reduced, a text or an event, for
@@ -191,10 +238,14 @@ func (d *Door) Ask(ctx context.Context, tenants []string, body []byte, contentTy
 // ask is Ask of a message whose last byte came at start.
 func (d *Door) ask(ctx context.Context, start time.Time, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
 	var all []stream.Verdict
-	err := d.outage.try(ctx, d.cfg.Deadline, func(ctx context.Context) error {
+	left := max(d.cfg.Deadline-time.Since(start), d.cfg.Deadline/impatience)
+	err := d.outage.try(ctx, left, func(ctx context.Context) error {
 		all = make([]stream.Verdict, 0, len(tenants))
 		for _, tenant := range tenants {
 			verdicts, err := d.cfg.Client.Score(ctx, cmp.Or(tenant, stream.DefaultName), d.name, body, contentType, explain)
+			if err == nil {
+				err = checkAnswer(verdicts, contentType)
+			}
 			if err != nil {
 				return err
 			}
@@ -246,7 +297,7 @@ const (
 // minute for each reason.
 func (d *Door) passed(reason string, err error) error {
 	d.metrics.passed.WithLabelValues(d.name, reason).Inc()
-	d.notice("messages pass unmarked", reason, "door", d.name, "error", err)
+	d.notice("messages pass unmarked", reason, "error", err)
 	return err
 }
 
@@ -272,13 +323,14 @@ type notice struct {
 	more int // since last
 }
 
-func (g *Gateway) notice(text, reason string, attrs ...any) {
+func (d *Door) notice(text, reason string, attrs ...any) {
 	const every = time.Minute
+	g, kind := d.Gateway, d.name+" "+reason
 	g.mu.Lock()
-	n := g.told[reason]
+	n := g.told[kind]
 	if n == nil {
 		n = &notice{}
-		g.told[reason] = n
+		g.told[kind] = n
 	}
 	n.more++
 	count, now := n.more, time.Now()
@@ -288,6 +340,6 @@ func (g *Gateway) notice(text, reason string, attrs ...any) {
 	}
 	g.mu.Unlock()
 	if !silent {
-		g.cfg.Log.Warn(text, append([]any{"reason", reason, "count", count}, attrs...)...)
+		g.cfg.Log.Warn(text, append([]any{"reason", reason, "count", count, "door", d.name}, attrs...)...)
 	}
 }

@@ -36,6 +36,9 @@ func (c fakeClient) Score(ctx context.Context, tenant, _ string, _ []byte, _ str
 	return []stream.Verdict{v}, err
 }
 
+// ham is a verdict.
+var ham = stream.Verdict{P: .1, Interval: [2]float64{.05, .2}, Decision: stream.DecideHam, Margin: -4}
+
 func (c fakeClient) Info(context.Context) (stream.Info, error) { return stream.Info{}, nil }
 
 func newGateway(t testing.TB, cfg Config) *Gateway {
@@ -52,7 +55,9 @@ const message = "Subject: hello\n\nbody\n"
 func TestScore(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	d := newGateway(t, Config{Registerer: registry, Client: fakeClient(func(_ context.Context, tenant string) (stream.Verdict, error) {
-		return stream.Verdict{ID: tenant, Decision: stream.DecideSpam}, nil
+		v := ham
+		v.ID = tenant
+		return v, nil
 	})}).Door("test")
 	verdicts, err := d.ScoreAll(t.Context(), []string{"a", ""}, []byte(message), false)
 	if err != nil || len(verdicts) != 2 || verdicts[0].ID != "a" || verdicts[1].ID != "default" {
@@ -70,6 +75,79 @@ func TestScore(t *testing.T) {
 	}
 }
 
+// What is no verdict is no answer, and nothing of it reaches a header field.
+func TestAnswersThatAreNone(t *testing.T) {
+	for name, change := range map[string]func(*stream.Verdict){
+		"no decision":      func(v *stream.Verdict) { v.Decision = "" },
+		"another decision": func(v *stream.Verdict) { v.Decision = "ham\r\nX: y" },
+		"p beyond 1":       func(v *stream.Verdict) { v.P = 1.5 },
+		"p outside":        func(v *stream.Verdict) { v.P = .9 },
+		"no margin":        func(v *stream.Verdict) { v.Margin = 0 },
+		"spam below":       func(v *stream.Verdict) { v.Decision = stream.DecideSpam },
+		"injection":        func(v *stream.Verdict) { v.Model.Name = "a\r\nX-Y: z" },
+		"identity":         func(v *stream.Verdict) { v.Identity = "a; p=0" },
+	} {
+		d := newGateway(t, Config{Client: fakeClient(func(context.Context, string) (stream.Verdict, error) {
+			v := ham
+			change(&v)
+			return v, nil
+		})}).Door("test")
+		if v, err := d.Score(t.Context(), "", []byte(message), false); !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+	if err := checkAnswer(nil, nats.TypeMail); err == nil {
+		t.Error("no verdict for a message is an answer")
+	}
+}
+
+// The message that is scored has no fields that a sender wrote in our name, so its identity
+// is that of the message that is delivered.
+func TestForgedFieldsAreNotScored(t *testing.T) {
+	var scored []byte
+	d := newGateway(t, Config{Client: clientFunc(func(body []byte) { scored = body }), Marks: Marks{Tag: "[SPAM] "}}).Door("test")
+	forged := "X-Hamlet: ham; p=0\nX-Hamlet-Tag: Cheap pills\nSubject: Cheap pills\n\nbody\n"
+	if _, err := d.Score(t.Context(), "", []byte(forged), false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Subject: Cheap pills\n\nbody\n"; string(scored) != want {
+		t.Errorf("scored %q, want %q", scored, want)
+	}
+	delivered := d.Marks().Rewrite([]byte(forged), &ham)
+	before, after := mail.Parse(scored), mail.Parse(append(delivered.Header, delivered.Body...))
+	if mail.Identity("", &before) != mail.Identity("", &after) {
+		t.Error("the delivered message has another identity")
+	}
+}
+
+type clientFunc func(body []byte)
+
+func (c clientFunc) Score(_ context.Context, _, _ string, body []byte, _ string, _ bool) ([]stream.Verdict, error) {
+	c(body)
+	return []stream.Verdict{ham}, nil
+}
+
+func (c clientFunc) Info(context.Context) (stream.Info, error) { return stream.Info{}, nil }
+
+// Large messages wait for each other, within the deadline; others pass them.
+func TestLargeMessagesWait(t *testing.T) {
+	d := newGateway(t, Config{Client: clientFunc(func([]byte) {}), Deadline: 50 * time.Millisecond}).Door("test")
+	if err := d.large.Acquire(t.Context(), maxReducing); err != nil {
+		t.Fatal(err)
+	}
+	large := []byte(message + strings.Repeat("x", largeMessage))
+	if _, err := d.Score(t.Context(), "", large, false); !errors.Is(err, ErrMemory) {
+		t.Errorf("a third large message: %v", err)
+	}
+	if _, err := d.Score(t.Context(), "", []byte(message), false); errors.Is(err, ErrMemory) {
+		t.Errorf("a small message beside large ones: %v", err)
+	}
+	d.large.Release(maxReducing)
+	if _, err := d.Score(t.Context(), "", large, false); errors.Is(err, ErrMemory) {
+		t.Errorf("the last large message: %v", err)
+	}
+}
+
 // In an outage one question has the whole deadline, the others a tenth. A late answer
 // ends the outage.
 func TestOutage(t *testing.T) {
@@ -84,7 +162,7 @@ func TestOutage(t *testing.T) {
 				case <-ctx.Done():
 					return stream.Verdict{}, ctx.Err()
 				case <-time.After(time.Duration(delay.Load())):
-					return stream.Verdict{}, nil
+					return ham, nil
 				}
 			}),
 		}).Door("test")

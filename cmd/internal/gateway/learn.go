@@ -47,7 +47,8 @@ func (g *Gateway) CanLearn() bool { return g.cfg.Teacher != nil }
 
 // Learn sends a message with the client's label to the learner. The label's source is
 // the door. The event's id is made of the message's identity and the label, so that a
-// label given twice is learnt once. The error is [ErrNotAllowed], [ErrTooLarge],
+// label given twice is learnt once. It is learnt once too if another label or Forget came
+// between: the model drops the second event as a duplicate. The error is [ErrNotAllowed], [ErrTooLarge],
 // mail.ErrEmpty or that of the teacher, wrapped.
 func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
 	err := d.learn(ctx, tenant, message, lesson)
@@ -60,7 +61,7 @@ func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson 
 		outcome = "refused"
 	default:
 		outcome = "failed"
-		d.notice("labels are lost", "learn", "door", d.name, "error", err)
+		d.notice("labels are lost", "learn", "error", err)
 	}
 	d.metrics.learnt.WithLabelValues(d.name, lesson.String(), outcome).Inc()
 	return err
@@ -70,7 +71,9 @@ func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson 
 	if d.cfg.Teacher == nil {
 		return ErrNotAllowed
 	}
-	reduced, err := mail.Reduce(message)
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
+	defer cancel()
+	reduced, err := d.Reduce(ctx, message)
 	if err != nil {
 		return err
 	}
@@ -82,8 +85,6 @@ func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson 
 			Body: stream.Body{Kind: stream.Mail, Mail: reduced},
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
-	defer cancel()
 	if lesson == Forget {
 		var events []stream.Event
 		for _, label := range []stream.Label{stream.Spam, stream.Ham} {

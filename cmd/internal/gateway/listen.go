@@ -108,6 +108,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 		open    = map[net.Conn]struct{}{}
 		places  = make(chan struct{}, d.cfg.MaxConns)
 		gauge   = d.metrics.conns.WithLabelValues(d.name)
+		failure error
 	)
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	defer l.Close()
@@ -124,9 +125,10 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 				break
 			}
 			if !passing(err) {
-				return fmt.Errorf("%s on %s: %w", d.name, l.Addr(), err)
+				failure = fmt.Errorf("%s on %s: %w", d.name, l.Addr(), err)
+				break
 			}
-			d.notice("connections wait", "accept", "door", d.name, "error", err)
+			d.notice("connections wait", "accept", "error", err)
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():
@@ -161,7 +163,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 	})
 	defer kill.Stop()
 	running.Wait()
-	return nil
+	return failure
 }
 
 // acceptPause is how long a door waits for open files to become free.

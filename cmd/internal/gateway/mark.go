@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -50,13 +51,15 @@ func (m Marks) RequiredScore() float64 {
 // end.
 type AddedField struct{ Name, Value string }
 
-// Added returns the fields that a message of that verdict gets, in order.
-func (m Marks) Added(v *stream.Verdict) []AddedField {
+// Added returns the fields that a message of that verdict gets, in order. Tagged says
+// whether a tag was put before its subject: only then does a field name the tag, so that
+// nobody takes the sender's own words off.
+func (m Marks) Added(v *stream.Verdict, tagged bool) []AddedField {
 	added := []AddedField{{Field, FieldValue(v)}}
 	if words := m.words(v); words != "" {
 		added = append(added, AddedField{FieldWords, words})
 	}
-	if m.tags(v) {
+	if tagged {
 		added = append(added, AddedField{FieldTag, strings.TrimRight(m.Tag, " ")})
 	}
 	if m.SpamFields {
@@ -123,60 +126,124 @@ func (m Marks) Rewrite(message []byte, v *stream.Verdict) Rewritten {
 	if i := bytes.IndexByte(message, '\n'); i > 0 && message[i-1] == '\r' {
 		end = "\r\n"
 	}
-	header := make([]byte, 0, 2<<10)
-	rest := message
-	if bytes.HasPrefix(rest, []byte("From ")) || bytes.HasPrefix(rest, []byte(">From ")) {
-		n := lineLength(rest)
-		header, rest = append(header, rest[:n]...), rest[n:]
-		if v != nil && header[n-1] != '\n' {
-			header = append(header, end...)
-		}
-	}
-	var added []AddedField
+	layout := layoutOf(message)
+	var subject []byte // the value of the first Subject
+	var tag string     // its value with the tag, if it gets one
 	if v != nil {
-		added = m.Added(v)
-	}
-	for _, f := range added {
-		header = fmt.Appendf(header, "%s: %s%s", f.Name, f.Value, end)
-	}
-	var (
-		fields = 0                      // that the message has
-		tagged = v == nil || !m.tags(v) // or the first subject is tagged; a message without one stays so
-	)
-	for len(rest) > 0 {
-		n := lineLength(rest)
-		if isEmpty(rest[:n]) {
-			break
-		}
-		name, isField := fieldName(rest[:n])
-		if !isField {
-			if _, more := fieldName(rest[n:][:lineLength(rest[n:])]); fields == 0 || !more {
-				break // the body begins, without an empty line before it
+		for f := range layout.fields(message) {
+			if subject == nil && isSubject(f.name) {
+				subject = f.bytes[len(f.name)+1:]
+				if value, changed := m.Subject(v, string(subject)); changed {
+					tag = value
+				}
 			}
 		}
-		for isField && n < len(rest) && (rest[n] == ' ' || rest[n] == '\t') { // folded
-			n += lineLength(rest[n:])
-		}
-		field := rest[:n]
-		rest = rest[n:]
-		fields++
-		switch {
-		case m.Ours(name):
-		case !tagged && strings.EqualFold(strings.TrimRight(name, " \t"), "subject"):
-			tagged = true
-			value, _ := m.Subject(v, string(field[len(name)+1:]))
-			header = append(append(append(header, name...), ':'), value...)
-		default:
-			header = append(header, field...)
+	}
+	header := append(make([]byte, 0, 2<<10), message[:layout.first]...)
+	if v != nil && layout.first > 0 && header[layout.first-1] != '\n' {
+		header = append(header, end...)
+	}
+	if v != nil {
+		for _, f := range m.Added(v, tag != "") {
+			header = fmt.Appendf(header, "%s: %s%s", f.Name, f.Value, end)
 		}
 	}
+	for f := range layout.fields(message) {
+		switch {
+		case m.Ours(string(f.name)):
+		case tag != "" && isSubject(f.name):
+			header = append(append(append(header, f.name...), ':'), tag...)
+			tag = "" // only the first
+		default:
+			header = append(header, f.bytes...)
+		}
+	}
+	rest := message[layout.end:]
 	switch n := lineLength(rest); {
 	case n > 0 && isEmpty(rest[:n]):
 		header, rest = append(header, rest[:n]...), rest[n:]
-	case fields == 0 && v != nil:
+	case layout.first == layout.end && v != nil:
 		header = append(header, end...) // what follows must not become part of the header
 	}
 	return Rewritten{header, rest}
+}
+
+// forged reports whether the message has fields that could be taken for ours.
+func (m Marks) forged(message []byte) bool {
+	for f := range layoutOf(message).fields(message) {
+		if m.Ours(string(f.name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// A layout says where the fields of a message stand: behind an mbox "From " line, up to
+// the first empty line. Lines between fields that are no fields belong to the header. A
+// message without an empty line has no body, or a header that the first such line ends.
+type layout struct{ first, end int }
+
+// A headerField is a field with its folded lines, or a line that is no field. Its name has
+// the blanks before the colon; it is empty of a line that is no field, or beyond maxFieldName.
+type headerField struct{ name, bytes []byte }
+
+// maxFieldName bounds the names that are looked at: ours are shorter.
+const maxFieldName = 256
+
+func layoutOf(message []byte) layout {
+	var l layout
+	if bytes.HasPrefix(message, []byte("From ")) || bytes.HasPrefix(message, []byte(">From ")) {
+		l.first = lineLength(message)
+	}
+	l.end = l.first
+	stray := -1 // the first line that is no field
+	for l.end < len(message) {
+		line := message[l.end:][:lineLength(message[l.end:])]
+		if isEmpty(line) {
+			return l
+		}
+		folded := l.end > l.first && (line[0] == ' ' || line[0] == '\t')
+		if !folded && !isField(line) {
+			if l.end == l.first {
+				return l // no header at all
+			}
+			if stray < 0 {
+				stray = l.end
+			}
+		}
+		l.end += len(line)
+	}
+	if stray >= 0 {
+		l.end = stray
+	}
+	return l
+}
+
+// fields yields the header in pieces.
+func (l layout) fields(message []byte) iter.Seq[headerField] {
+	return func(yield func(headerField) bool) {
+		header := message[l.first:l.end]
+		for len(header) > 0 {
+			n := lineLength(header)
+			f := headerField{}
+			if isField(header[:n]) {
+				if name, _, _ := bytes.Cut(header[:n], []byte{':'}); len(name) <= maxFieldName {
+					f.name = name
+				}
+				for n < len(header) && (header[n] == ' ' || header[n] == '\t') { // folded
+					n += lineLength(header[n:])
+				}
+			}
+			f.bytes, header = header[:n], header[n:]
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+func isSubject(name []byte) bool {
+	return bytes.EqualFold(bytes.TrimRight(name, " \t"), []byte("subject"))
 }
 
 // lineLength returns the length of the first line with its line end.
@@ -189,13 +256,10 @@ func lineLength(b []byte) int {
 
 func isEmpty(line []byte) bool { return len(bytes.TrimRight(line, "\r\n")) == 0 }
 
-// fieldName returns the name of the field that begins a line, with the blanks before the
-// colon.
-func fieldName(line []byte) (name string, ok bool) {
+// isField reports whether a line begins a field: a name without blanks, blanks perhaps,
+// and a colon.
+func isField(line []byte) bool {
 	before, _, ok := bytes.Cut(line, []byte{':'})
-	trimmed := bytes.TrimRight(before, " \t")
-	if !ok || len(trimmed) == 0 || bytes.ContainsFunc(trimmed, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", false
-	}
-	return string(before), true
+	name := bytes.TrimRight(before, " \t")
+	return ok && len(name) > 0 && !bytes.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }

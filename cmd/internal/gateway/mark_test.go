@@ -38,10 +38,11 @@ func TestRewrite(t *testing.T) {
 		{"all", all, "X-Spam-Flag: NO\nX-Spam-Status: No\nX-Spam-Level: *\nSubject:  hi\n there\nSubject: two\n\nx",
 			field + "\nX-Hamlet-Tag: [SPAM]\nX-Spam-Flag: YES\nX-Spam-Status: Yes, score=7.1 required=5.0\n" +
 				"X-Spam-Level: *\nSubject: [SPAM] hi\n there\nSubject: two\n\n", "x"},
-		{"no subject", Marks{Tag: "[SPAM] "}, "A: 1\n\nx", field + "\nX-Hamlet-Tag: [SPAM]\nA: 1\n\n", "x"},
-		{"tagged before", Marks{Tag: "[SPAM] "}, "Subject: [SPAM] hi\n\nx", field + "\nX-Hamlet-Tag: [SPAM]\nSubject: [SPAM] hi\n\n", "x"},
+		{"no subject", Marks{Tag: "[SPAM] "}, "A: 1\n\nx", field + "\nA: 1\n\n", "x"},
+		{"tagged before", Marks{Tag: "[SPAM] "}, "Subject: [SPAM] hi\n\nx", field + "\nSubject: [SPAM] hi\n\n", "x"},
 		{"stray line", Marks{}, "A: 1\nstray\nX-Hamlet: ham\n\nx", field + "\nA: 1\nstray\n\n", "x"},
-		{"no empty line", Marks{}, "A: 1\nstray\n\nx", field + "\nA: 1\n", "stray\n\nx"},
+		{"stray lines", Marks{}, "A: 1\nstray\nstray\nX-Hamlet: ham\n b\n\nx", field + "\nA: 1\nstray\nstray\n\n", "x"},
+		{"no empty line", Marks{}, "A: 1\nstray\nX-Hamlet: ham\n", field + "\nA: 1\n", "stray\nX-Hamlet: ham\n"},
 		{"no body", Marks{}, "A: 1\n", field + "\nA: 1\n", ""},
 		{"no header", Marks{}, "hello world\n", field + "\n\n", "hello world\n"},
 		{"empty header", Marks{}, "\nhello\n", field + "\n\n", "hello\n"},
@@ -77,7 +78,9 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatalf("%d marks in %q", n, got.Header)
 		}
 		again := marks.Rewrite(append(bytes.Clone(got.Header), got.Body...), v)
-		plain := func(b []byte) string { return strings.ReplaceAll(string(b), "\r", "") } // ends of lines may be mixed
+		plain := func(b []byte) string { // ends of lines may be mixed, and a tag is not put twice
+			return strings.ReplaceAll(strings.ReplaceAll(string(b), "\r", ""), "X-Hamlet-Tag: [SPAM]\n", "")
+		}
 		if plain(again.Header) != plain(got.Header) || !bytes.Equal(again.Body, got.Body) {
 			t.Fatalf("rewritten twice: %q\nonce: %q", again.Header, got.Header)
 		}
@@ -121,7 +124,8 @@ func TestRewriteUnmarked(t *testing.T) {
 func TestMarksKeepTheIdentity(t *testing.T) {
 	marks := Marks{SpamFields: true, Tag: "[SPAM] "}
 	for _, message := range []string{
-		"Message-ID: <a@b>\nSubject: hi\n there\n\nbody\n", "Subject: =?utf-8?q?gr=C3=BC=C3=9Fe?=\n\nx\n", "A: 1\n\nx\n",
+		"Message-ID: <a@b>\nSubject: hi\n there\n\nbody\n", "Subject: [SPAM] news\n\nx\n", "Subject: [SPAM]news\n\nx\n",
+		"Subject: [SPAM] [SPAM] news\nSubject: two\n\nx\n", "Subject: =?utf-8?q?gr=C3=BC=C3=9Fe?=\n\nx\n", "A: 1\n\nx\n",
 	} {
 		got := marks.Rewrite([]byte(message), verdict(stream.DecideSpam))
 		before, after := mail.Parse([]byte(message)), mail.Parse(append(bytes.Clone(got.Header), got.Body...))

@@ -69,18 +69,20 @@ func (s *session) removeForged(m *milter.Modifier) {
 // mark adds the fields of v at the top and tags the subject. The wire keeps account of
 // errors.
 func (s *session) mark(m *milter.Modifier, v *stream.Verdict) {
-	marks := s.door.Marks()
+	marks, tagged := s.door.Marks(), false
 	switch {
 	case s.subject != nil:
-		if value, changed := marks.Subject(v, s.subject.value); changed {
+		var value string
+		if value, tagged = marks.Subject(v, s.subject.value); tagged {
 			_ = m.ChangeHeader(1, s.subject.name, s.value(value))
 		}
 	case !s.untagged:
-		if value, changed := marks.Subject(v, ""); changed {
+		var value string
+		if value, tagged = marks.Subject(v, ""); tagged {
 			_ = m.AddHeader("Subject", s.value(strings.TrimRight(value, " ")))
 		}
 	}
-	added := marks.Added(v)
+	added := marks.Added(v, tagged)
 	for _, f := range slices.Backward(added) { // each goes above the one before
 		_ = m.InsertHeader(0, f.Name, s.value(" "+f.Value))
 	}

@@ -48,7 +48,7 @@ func (f *fake) Score(_ context.Context, tenant, door string, body []byte, conten
 	if !ok {
 		p = .5
 	}
-	v := stream.Verdict{P: p, Decision: stream.DecideUnsure, Interval: [2]float64{p, p}}
+	v := stream.Verdict{P: p, Decision: stream.DecideUnsure, Interval: [2]float64{p, p}, Margin: min(0, p-.9)}
 	switch {
 	case p >= .9:
 		v.Decision = stream.DecideSpam

@@ -128,10 +128,7 @@ func (s *Server) action(r result) (action, subject string) {
 // added returns the fields of the first recipient's verdict, as far as they agree with
 // the action.
 func (s *Server) added(r result, action string) []gateway.AddedField {
-	added := s.door.Marks().Added(r.shown)
-	return slices.DeleteFunc(added, func(f gateway.AddedField) bool {
-		return f.Name == gateway.FieldTag && action != actionSubject
-	})
+	return s.door.Marks().Added(r.shown, action == actionSubject)
 }
 
 // removed returns the fields that the client is to remove: all that could be taken for

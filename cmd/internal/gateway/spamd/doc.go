@@ -1,7 +1,7 @@
 // Package spamd is the door for clients of SpamAssassin's spamd: spamc, Exim's
 // "spam =", and many libraries.
 //
-//	door, err := g.Door("spamd")
+//	door := g.Door("spamd")
 //	s, err := spamd.New(door, spamd.Config{})
 //	l, err := gateway.Listen("127.0.0.1:783", 0)
 //	err = door.Serve(ctx, l, s.Handle)

@@ -36,7 +36,7 @@ func writeTenants(t *testing.T, text string) *gateway.Tenants {
 // TestHalfARequest checks that a client that stops in the middle is let go, and told so.
 func TestHalfARequest(t *testing.T) {
 	t.Parallel() // it waits
-	d := open(t, gateway.Config{}, Config{StallTime: 500 * time.Millisecond})
+	d := open(t, gateway.Config{}, Config{StallTime: 3 * time.Second})
 	whole := mailRequest("CHECK SPAMC/1.5", hamMail)
 	silent := d.dial(t)
 	conns := map[string]net.Conn{}

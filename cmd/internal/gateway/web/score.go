@@ -7,7 +7,6 @@ import (
 
 	"hamlet/cmd/internal/gateway"
 	"hamlet/stream"
-	"hamlet/stream/mail"
 	"hamlet/stream/nats"
 )
 
@@ -49,7 +48,7 @@ func score(explain bool) func(s *server, w http.ResponseWriter, r *http.Request,
 		case nats.TypeJSON:
 			return s.scoreJSON(w, r, path, from, body, explain)
 		case nats.TypeMail:
-			asked, err = mail.Reduce(asked)
+			asked, err = s.cfg.Door.Reduce(r.Context(), asked)
 		case nats.TypeText:
 			e := stream.Event{Body: stream.Body{Kind: stream.Text, Text: string(asked)}}
 			err = e.ValidateRequest()
