@@ -76,11 +76,15 @@ func parseTenants(data []byte) (*tenantTable, error) {
 		}
 	}
 	recipients := make(map[string]string, len(t.Recipients))
-	for address, tenant := range t.Recipients {
+	for written, tenant := range t.Recipients {
+		address := canonical(written)
 		if !strings.Contains(address, "@") {
-			errs = append(errs, fmt.Errorf("recipients: %q is neither an address nor @domain", address))
+			errs = append(errs, fmt.Errorf("recipients: %q is neither an address nor @domain", written))
 		}
-		recipients[strings.ToLower(address)] = tenant
+		if other, ok := recipients[address]; ok && other != tenant {
+			errs = append(errs, fmt.Errorf("recipients: %q has two tenants", address))
+		}
+		recipients[address] = tenant
 	}
 	t.Recipients = recipients
 	t.tokens = make(map[[sha256.Size]byte]string, len(t.Tokens))
@@ -114,21 +118,30 @@ func (t *Tenants) table() *tenantTable {
 // Default returns the tenant of what is not named.
 func (t *Tenants) Default() string { return cmp.Or(t.table().Default, stream.DefaultName) }
 
-// OfRecipient returns the tenant of a recipient's address, with or without angle
-// brackets. Letters' case does not count.
+// OfRecipient returns the tenant of a recipient's address, in any of the spellings that
+// mail servers take for the same mailbox. It looks for the address itself; for
+// user@domain, if the address is user+extension@domain; and for @domain.
 func (t *Tenants) OfRecipient(address string) string {
 	table := t.table()
 	if table.Recipients == nil {
 		return t.Default()
 	}
-	address = strings.ToLower(strings.Trim(strings.TrimSpace(address), "<>"))
+	address = canonical(address)
 	if tenant, ok := table.Recipients[address]; ok {
 		return tenant
 	}
-	if at := strings.LastIndexByte(address, '@'); at >= 0 {
-		if tenant, ok := table.Recipients[address[at:]]; ok {
+	at := strings.LastIndexByte(address, '@')
+	if at < 0 {
+		return t.Default()
+	}
+	user, domain := address[:at], address[at:]
+	if plus := strings.IndexByte(user, '+'); plus > 0 {
+		if tenant, ok := table.Recipients[user[:plus]+domain]; ok {
 			return tenant
 		}
+	}
+	if tenant, ok := table.Recipients[domain]; ok {
+		return tenant
 	}
 	return t.Default()
 }

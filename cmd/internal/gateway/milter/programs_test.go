@@ -149,3 +149,43 @@ func sameButScore(got, want string) bool {
 	number := regexp.MustCompile(`score=[-0-9.]+`)
 	return number.ReplaceAllString(got, "") == number.ReplaceAllString(want, "")
 }
+
+// TestPostfixSpelling checks that a real Postfix's client does not choose the tenant by
+// how it spells the recipient: all these messages are refused.
+func TestPostfixSpelling(t *testing.T) {
+	d := openForPrograms(t)
+	p := debian.NewPostfix(t, "smtpd_milters = inet:"+d.listen(t, "127.0.0.1:0"), "milter_default_action = accept")
+	for _, recipient := range []string{
+		`"spam"@example.com`, `s\pam@example.com`, "spam@example.com.", "@host:spam@example.com", "@a,@b:spam@example.com",
+		"list:spam@example.com;", "spam @example.com", "spam(x)@example.com", `spam@"example.com"`, `"spam@example.com"`,
+		",spam@example.com", "SPAM@Example.COM", "spam+news@example.com", "spam%example.com", "example.com!spam",
+	} {
+		conn, err := textproto.Dial("tcp", p.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			line string
+			code int
+		}{
+			{"", 220},
+			{"EHLO client.example.org", 250},
+			{"MAIL FROM:<ann@example.org>", 250},
+			{"RCPT TO:<" + recipient + ">", 250},
+			{"DATA", 354},
+			{"Subject: news\r\n\r\nHello.\r\n.", 550},
+		} {
+			if step.line != "" {
+				err = conn.PrintfLine("%s", step.line)
+			}
+			if err == nil {
+				_, _, err = conn.ReadResponse(step.code)
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", recipient, step.line, err)
+				break
+			}
+		}
+		_ = conn.Close()
+	}
+}
