@@ -52,7 +52,7 @@ var operations = []operation{
 	},
 	{
 		path: explainPath, method: http.MethodPost, id: "explain", tenant: true, bodies: scoredBodies, ok: http.StatusOK, answer: verdicts, errors: scored,
-		summary: "As score; the verdict has reasons.",
+		summary: "As score; the verdict has reasons, and the words that counted most.",
 		serve:   score(true),
 	},
 	{
