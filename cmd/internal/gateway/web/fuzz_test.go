@@ -38,7 +38,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		var back []stream.Event
-		for p, err := range q.pieces() {
+		for p, err := range q.pieces(maxPieceEvents) {
 			if err != nil {
 				t.Fatal(err)
 			}

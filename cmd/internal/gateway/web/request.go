@@ -14,12 +14,22 @@ import (
 )
 
 // Bounds of a batch and of the pieces in which it is asked. A piece is one request on
-// NATS, which carries 1 MiB: an event goes alone where it is larger than maxPiece.
+// NATS, which carries 1 MiB: an event goes alone where it is larger than maxPiece. A piece
+// has one deadline, and an explanation takes much longer than a score.
 const (
-	maxBatch       = 1000
-	maxPiece       = 512 << 10 // bytes
-	maxPieceEvents = 64
+	maxBatch          = 1000
+	maxPiece          = 512 << 10 // bytes
+	maxPieceEvents    = 64
+	maxPieceExplained = 8
 )
+
+// pieceEvents returns how many events a piece may have.
+func pieceEvents(explain bool) int {
+	if explain {
+		return maxPieceExplained
+	}
+	return maxPieceEvents
+}
 
 // A request is a decoded JSON body: one event, or the events of a batch. They are valid,
 // and their mails are reduced.
@@ -89,8 +99,8 @@ type piece struct {
 	body          []byte // valid until the next piece
 }
 
-// pieces encodes the events in order. A batch gives arrays.
-func (q *request) pieces() iter.Seq2[piece, error] {
+// pieces encodes the events in order. A batch gives arrays of at most most events.
+func (q *request) pieces(most int) iter.Seq2[piece, error] {
 	return func(yield func(piece, error) bool) {
 		if !q.batch {
 			body, err := q.events[0].AppendJSON(nil)
@@ -109,7 +119,7 @@ func (q *request) pieces() iter.Seq2[piece, error] {
 				yield(piece{}, err)
 				return
 			}
-			if i == first || len(array) < maxPiece && i-first < maxPieceEvents {
+			if i == first || len(array) < maxPiece && i-first < most {
 				continue
 			}
 			next := bytes.Clone(array[start:]) // it opens the next piece

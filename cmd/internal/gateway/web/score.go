@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -94,7 +95,7 @@ func (s *server) scoreJSON(w http.ResponseWriter, r *http.Request, path string, 
 		}
 	}
 	verdicts := make([]stream.Verdict, 0, len(asked.events))
-	for p, err := range asked.pieces() {
+	for p, err := range asked.pieces(pieceEvents(explain)) {
 		if err != nil {
 			return wrong(err)
 		}
@@ -119,13 +120,44 @@ func decodeInTurn(from caller, data []byte) (request, error) {
 	return decode(from, data)
 }
 
-// ask returns the verdicts of a piece, one for each event.
+// ask returns the verdicts of a piece, one for each event. Several events that take too
+// long are a large request and no sign of an outage. So their deadline is a client's, which
+// ends before the gateway's own, and of which the gateway learns nothing.
 func (s *server) ask(r *http.Request, from caller, p piece, contentType string, explain bool) ([]stream.Verdict, error) {
-	verdicts, err := s.cfg.Door.Ask(r.Context(), []string{from.tenant}, p.body, contentType, explain)
+	ctx := r.Context()
+	if explain {
+		leave, err := s.explainInTurn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	if p.events > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.Door.Deadline()*9/10)
+		defer cancel()
+	}
+	verdicts, err := s.cfg.Door.Ask(ctx, []string{from.tenant}, p.body, contentType, explain)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return nil, &refusal{http.StatusTooManyRequests, "the scoring service did not answer so many events in time: try again, or send fewer"}
+	}
 	if err == nil && len(verdicts) != p.events {
 		err = &refusal{http.StatusInternalServerError, fmt.Sprintf("the scoring service gave %d verdicts for %d events", len(verdicts), p.events)}
 	}
 	return verdicts, err
+}
+
+// explainInTurn waits for one of the places of explanations, at most the gateway's deadline.
+// The caller leaves it.
+func (s *server) explainInTurn(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Door.Deadline())
+	defer cancel()
+	select {
+	case s.explaining <- struct{}{}:
+		return func() { <-s.explaining }, nil
+	case <-ctx.Done():
+		return nil, &refusal{http.StatusTooManyRequests, "too many explanations are under way: try again"}
+	}
 }
 
 // info answers GET /v1/info.

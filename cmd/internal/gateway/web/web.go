@@ -40,7 +40,8 @@
 //	408   the body did not arrive in time
 //	413   a body, or an event in it, is too large
 //	415   another content type is wanted
-//	429   the gateway or the scoring service has too much to do; Retry-After says when
+//	429   the gateway or the scoring service has too much to do, or a batch had no answer in
+//	      time; Retry-After says when
 //	500   an error of the scoring service's own
 //	503   no scorer answers, or it has no model yet; Retry-After says when
 //
@@ -48,7 +49,8 @@
 //
 // # Bounds
 //
-// Config.MaxRequests bounds the requests under way. Bodies beyond gateway.FreeBytes, what
+// Config.MaxRequests bounds the requests under way. Two questions for an explanation, each
+// for at most eight events, are under way at once; others wait the gateway's deadline. Bodies beyond gateway.FreeBytes, what
 // is decoded from them, and the answers of a batch take room in the gateway's budget. A
 // body must come at 16 KiB a second after the first 5 s, and within 60 s.
 package web
@@ -91,19 +93,21 @@ type Config struct {
 const (
 	defaultMaxRequests = 1024
 	defaultStall       = 5 * time.Second
+	maxExplaining      = 2                // pieces under way that are explained: mail servers wait beside them
 	answerTimeout      = 30 * time.Second // for the client to take an answer
 	retryAfter         = "1"              // seconds
 )
 
 // A server answers the requests of all operations.
 type server struct {
-	cfg      Config
-	token    [sha256.Size]byte
-	hadToken bool          // there were tokens at the start
-	slots    chan struct{} // holds one token for each request under way
-	events   http.Handler  // POST /v1/events; nil: labels are not taken
-	document []byte        // GET /openapi.json
-	requests *prometheus.CounterVec
+	cfg        Config
+	token      [sha256.Size]byte
+	hadToken   bool          // there were tokens at the start
+	slots      chan struct{} // holds one token for each request under way
+	explaining chan struct{} // holds one token for each piece under way that is explained
+	events     http.Handler  // POST /v1/events; nil: labels are not taken
+	document   []byte        // GET /openapi.json
+	requests   *prometheus.CounterVec
 }
 
 // Handlers returns the door's handlers by pattern of [http.ServeMux].
@@ -131,7 +135,7 @@ func newServer(cfg Config) (*server, error) {
 	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
 	s := &server{
 		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), hadToken: cfg.Token != "" || cfg.Door.Tenants().HasTokens(),
-		slots: make(chan struct{}, cfg.MaxRequests),
+		slots: make(chan struct{}, cfg.MaxRequests), explaining: make(chan struct{}, maxExplaining),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hamlet_gateway_http_requests_total", Help: "Requests to the HTTP door, by path and status.",
 		}, []string{"path", "code"}),
