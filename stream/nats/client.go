@@ -99,7 +99,13 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 	if c.refusal != nil {
 		return nil, c.refusal
 	}
-	if !c.conn.IsConnected() {
+	switch {
+	case c.conn.IsClosed():
+		return nil, fmt.Errorf("ask on %s: %w", m.Subject, natsgo.ErrConnectionClosed)
+	case !c.conn.IsConnected():
+		if last := c.conn.LastError(); last != nil { // such as a wrong password
+			return nil, fmt.Errorf("ask on %s: %w: %v", m.Subject, ErrNoServer, last)
+		}
 		return nil, fmt.Errorf("ask on %s: %w", m.Subject, ErrNoServer)
 	}
 	c.from.set(m.Header)

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -39,15 +42,17 @@ type Config struct {
 	// that lets us in. Without it, no server is an error.
 	Wait    bool
 	Timeout time.Duration // of one attempt to connect; default 2 s
-	Log     *slog.Logger  // lost and regained connections; nil: silent
+	Log     *slog.Logger  // lost and regained connections, and once a minute why there is none; nil: silent
 }
 
-// Connect opens a connection that reconnects for ever, every quarter of a second.
+// Connect opens a connection that reconnects for ever, two to four times a second.
 // Publishing while it is disconnected is an error. Nothing is buffered, because nobody
 // waits for an answer that is minutes late. A user gets answers below _INBOX.USER, so
 // that a server's permissions can keep them from other users. The caller closes the
 // connection.
-func Connect(cfg Config) (*natsgo.Conn, error) {
+func Connect(cfg Config) (*natsgo.Conn, error) { return connect(cfg, tellEvery) }
+
+func connect(cfg Config, every time.Duration) (*natsgo.Conn, error) {
 	cfg.URL = cmp.Or(cfg.URL, DefaultURL)
 	cfg.Name = cmp.Or(cfg.Name, "hamlet")
 	cfg.Timeout = cmp.Or(max(cfg.Timeout, 0), 2*time.Second)
@@ -58,12 +63,16 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 			return nil, fmt.Errorf("connect to nats at %s: address %d: %w", at, i+1, err)
 		}
 	}
+	failed := &failures{at: at, log: log, every: every}
 	options := []natsgo.Option{
 		natsgo.Name(cfg.Name),
 		natsgo.Timeout(cfg.Timeout),
 		natsgo.MaxReconnects(-1),
-		natsgo.ReconnectWait(250 * time.Millisecond),
-		natsgo.ReconnectJitter(100*time.Millisecond, 500*time.Millisecond),
+		natsgo.CustomReconnectDelay(func(int) time.Duration {
+			failed.again()
+			return reconnectWait + rand.N(reconnectJitter)
+		}),
+		natsgo.ReconnectErrHandler(func(_ *natsgo.Conn, err error) { failed.tell(err) }),
 		natsgo.ReconnectBufSize(-1),
 		natsgo.RetryOnFailedConnect(cfg.Wait),
 		natsgo.ConnectHandler(func(c *natsgo.Conn) {
@@ -79,7 +88,11 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 				log.Warn("nats connection lost", "server", at, "error", err)
 			}
 		}),
-		natsgo.ErrorHandler(func(_ *natsgo.Conn, sub *natsgo.Subscription, err error) {
+		natsgo.ErrorHandler(func(c *natsgo.Conn, sub *natsgo.Subscription, err error) {
+			if sub == nil && !c.IsConnected() {
+				failed.tell(err) // each attempt brings it
+				return
+			}
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
@@ -120,7 +133,46 @@ func Connect(cfg Config) (*natsgo.Conn, error) {
 	if err != nil {
 		return nil, connectError(at, err)
 	}
+	failed.conn.Store(conn)
 	return conn, nil
+}
+
+const (
+	reconnectWait   = 250 * time.Millisecond
+	reconnectJitter = 250 * time.Millisecond // a service's clients do not come back at once
+	tellEvery       = time.Minute
+)
+
+// failures are the attempts to connect that failed. The log has the last one, at most once
+// in each period.
+type failures struct {
+	at    string
+	log   *slog.Logger
+	every time.Duration
+	conn  atomic.Pointer[natsgo.Conn]
+
+	mu   sync.Mutex
+	told time.Time // mu guards it
+}
+
+// again is called before another attempt. The library says by no handler that a server
+// which came later refuses us.
+func (f *failures) again() {
+	if conn := f.conn.Load(); conn != nil {
+		f.tell(conn.LastError())
+	}
+}
+
+func (f *failures) tell(err error) {
+	f.mu.Lock()
+	silent := err == nil || !f.told.IsZero() && time.Since(f.told) < f.every
+	if !silent {
+		f.told = time.Now()
+	}
+	f.mu.Unlock()
+	if !silent {
+		f.log.Warn("nats is not connected", "server", f.at, "error", connectError(f.at, err))
+	}
 }
 
 // subjectToken is a user's name that can be a part of a subject as it stands.

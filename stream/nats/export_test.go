@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 )
@@ -30,4 +31,9 @@ func Close(ctx context.Context, conn *natsgo.Conn) error {
 		conn.Close()
 		return fmt.Errorf("drain the nats connection: %w", context.Cause(ctx))
 	}
+}
+
+// ConnectTelling is Connect whose log says each period why there is no connection.
+func ConnectTelling(cfg Config, every time.Duration) (*natsgo.Conn, error) {
+	return connect(cfg, every)
 }
