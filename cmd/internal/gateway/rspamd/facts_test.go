@@ -27,7 +27,7 @@ func TestFactsTakeLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		found := factsOf(message, gateway.Marks{})
 		runtime.ReadMemStats(&after)
-		if taken := after.TotalAlloc - before.TotalAlloc; taken > 4<<20 {
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 8<<20 {
 			t.Errorf("%s: %d KiB for a message of %d MiB", name, taken>>10, len(message)>>20)
 		}
 		if len(found.subject) > maxSubject+1 || len(found.removed) > maxRemoved {

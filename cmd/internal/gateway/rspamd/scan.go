@@ -178,7 +178,7 @@ type facts struct {
 
 const (
 	factsHeader  = 1 << 20 // bytes of a header that are looked at
-	maxName      = 256     // bytes of a field's name; longer fields are none of ours
+	maxName      = 256     // bytes of a field's name
 	maxMessageID = 256
 	maxSubject   = 900 // bytes, so that a tagged subject fits a line of mail
 	maxRemoved   = 64
