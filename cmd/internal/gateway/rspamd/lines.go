@@ -2,6 +2,7 @@ package rspamd
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,15 +47,29 @@ type lineRequest struct {
 // lengthUnknown says that the message goes on until the client stops sending.
 const lengthUnknown = -1
 
+// Exim sends a line for each recipient, and a sender chooses how many there are. Lines
+// Rcpt beyond maxRcpt are skipped, not refused, as far as maxSkipped: their tenants are
+// not asked for.
+const (
+	maxRcpt    = 32 << 10 // bytes
+	maxSkipped = 4 << 20  // bytes
+)
+
 // readLineRequest reads a request up to the empty line. It asks take for room for the
 // bytes of the header.
 func readLineRequest(in *bufio.Reader, take func(int) bool) (lineRequest, error) {
 	q := lineRequest{length: lengthUnknown, header: http.Header{}}
-	total := 0
+	total, recipients := 0, 0
 	for first := true; ; first = false {
 		b, err := in.ReadSlice('\n')
 		if err != nil {
 			return q, fmt.Errorf("a header line: %w", err)
+		}
+		if name, _, _ := bytes.Cut(b, []byte{':'}); bytes.EqualFold(bytes.TrimSpace(name), []byte("Rcpt")) {
+			recipients += len(b)
+			if maxRcpt < recipients && recipients <= maxRcpt+maxSkipped {
+				continue
+			}
 		}
 		if total += len(b); total > maxHeader {
 			return q, fmt.Errorf("a header of more than %d bytes", maxHeader)

@@ -54,8 +54,9 @@
 // Bodies may be compressed with zstd, with a window of at most 8 MiB, which counts in the
 // gateway's memory. Encrypted requests
 // (HTTPCrypt), compression by a dictionary, and requests that name a file of the server
-// (File, Path, Shm) are refused. A request's header has at most 64 KiB. A connection by
-// HTTP is closed without an answer if there is no memory for its header.
+// (File, Path, Shm) are refused. A request's header has at most 64 KiB. In the line
+// protocol 4 MiB more may be lines Rcpt, which are skipped. A connection by HTTP is closed
+// without an answer if there is no memory for its header.
 package rspamd
 
 import (

@@ -379,6 +379,29 @@ func TestManyTenants(t *testing.T) {
 	}
 }
 
+// Exim sends a line for each recipient. A sender who finds very many does not pass
+// unmarked either.
+func TestManyRecipientsInLines(t *testing.T) {
+	c := spam()
+	b := open(t, gateway.Config{Client: c, Tenants: tenants(t)}, scan)
+	request := fmt.Sprintf("CHECK RSPAMC/1.3\r\nContent-length: %d\r\nRcpt: <first@a>\r\n%sUser: bob\r\n\r\n%s", len(message),
+		strings.Repeat("Rcpt: <somebody-with-a-long-name@mail.example.com>\r\n", 20_000), message)
+	if got := b.say(request); !strings.Contains(got, "\r\nAction: add header\r\n") {
+		t.Errorf("%q", got)
+	}
+	if got := c.seen(); !slices.Equal(got, []string{"a", "isp"}) {
+		t.Errorf("asked for %q", got)
+	}
+	endless := "CHECK RSPAMC/1.3\r\n" + strings.Repeat("Rcpt: <a@b>"+strings.Repeat(" ", 2000)+"\r\n", 3000) // 6 MB
+	conn := b.dial()
+	defer conn.Close()
+	_, _ = io.WriteString(conn, endless) // it may be cut before the end
+	if got, err := io.ReadAll(conn); len(got) > 0 && !strings.HasPrefix(string(got), "RSPAMD/1.3 76 ") || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%.60q, %v", got, err)
+	}
+	b.await("hamlet_gateway_protocol_errors_total", 1)
+}
+
 func TestWhoseMail(t *testing.T) {
 	c := spam()
 	b := open(t, gateway.Config{Client: c, Tenants: tenants(t)}, scan)
