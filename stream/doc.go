@@ -1,5 +1,5 @@
 // Package stream is hamlet's wire contract: what an [Event] is and how Kafka carries
-// it, what a scorer answers ([Verdict]), and what a learner publishes when it refuses
+// it, what a scorer answers ([Verdict]) and journals ([JournalEntry]), and what a learner publishes when it refuses
 // an event ([DeadLetter]), withdraws one ([Receipt]) or an alarm changes ([Alert]). It
 // has encodings and no client library; those are in stream/kafka and stream/nats. The
 // laws of a publisher of alerts are in package alerttest.

@@ -180,8 +180,8 @@ func TestRedisTakesOnlyItsUser(t *testing.T) {
 	checkRedisScript(t, client)
 }
 
-// Who asks can ask and hear alerts, and no more: not answer, not forge an answer or an
-// alert, not read another's answers, not touch the stream of alerts.
+// Who asks can ask and hear alerts, and no more: not answer, not forge an answer, an
+// alert or a decision, not read another's answers or decisions, not touch the stream of alerts.
 func TestNATSUserWhoAsksCannotAnswer(t *testing.T) {
 	t.Parallel()
 	publish, subscribe := streamnats.AskerSubjects()
@@ -251,7 +251,7 @@ func TestNATSUserWhoAsksCannotAnswer(t *testing.T) {
 		}
 	}
 	forge := func(m *nats.Msg) { _ = m.Respond([]byte("forged")) }
-	for _, subject := range append([]string{">", "hamlet.>", "hamlet.*", "$SRV.>", "$JS.>", "_INBOX_service.>", "_INBOX*", "$SYS.>"}, endpoints...) {
+	for _, subject := range append([]string{">", "hamlet.>", "hamlet.*", "hamlet.decisions.>", "$SRV.>", "$JS.>", "_INBOX_service.>", "_INBOX*", "$SYS.>"}, endpoints...) {
 		if _, err := asker.QueueSubscribe(subject, "hamlet", forge); err != nil {
 			t.Fatal(err)
 		}
@@ -264,6 +264,7 @@ func TestNATSUserWhoAsksCannotAnswer(t *testing.T) {
 	for _, subject := range []string{
 		"hamlet.alerts.concept.default", "_INBOX.x", "_INBOX_service.x", "hamlet.other", "hamlet.score.a.b",
 		"$JS.API.STREAM.DELETE.HAMLET_ALERTS", "$JS.API.STREAM.PURGE.HAMLET_ALERTS", "$JS.API.STREAM.NAMES",
+		"hamlet.decisions.default", "$JS.API.STREAM.MSG.GET.HAMLET_DECISIONS", "$JS.API.CONSUMER.CREATE.HAMLET_DECISIONS.x",
 		"$JS.API.STREAM.MSG.DELETE.HAMLET_ALERTS", "$JS.API.CONSUMER.CREATE.HAMLET_ALERTS",
 	} {
 		if err := asker.Publish(subject, []byte("{}")); err != nil {

@@ -1,6 +1,6 @@
 // Package nats is hamlet's side of NATS: a connection with clear errors ([Connect]), the
-// scoring service ([Service]), its client ([Client]) and the publisher of alerts
-// ([Alerts]).
+// scoring service ([Service]), its client ([Client]), the publisher of alerts ([Alerts]) and
+// the journal of decisions ([Journal]).
 //
 //	conn, err := nats.Connect(nats.Config{URL: "nats://127.0.0.1:4222"})
 //	…
@@ -51,6 +51,16 @@
 // name is silent at the event counts of the old one's alerts. A server acknowledges
 // before its disk has the message, unless its jetstream section says sync_interval:
 // always.
+//
+// # Journal of decisions
+//
+// A scorer writes what it answered to the stream HAMLET_DECISIONS, under
+//
+//	hamlet.decisions.<model>
+//
+// A message has one or more lines, each a stream.JournalEntry in JSON. The scorer makes the
+// stream and gives it its bounds of age and bytes; the oldest go first. [ReadJournal]
+// reads it.
 //
 // # Invariants
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -75,18 +76,28 @@ func (o origin) set(h natsgo.Header) {
 	}
 }
 
-type doorKey struct{}
+type arrivalKey struct{}
+
+// An arrival is how a request came in, for a [Scorer].
+type arrival struct {
+	door string
+	at   time.Time
+}
 
 // Door returns the door that a request came in by, from the context of [Scorer]'s
 // methods. It is empty if the request named none.
 func Door(ctx context.Context) string {
-	door, _ := ctx.Value(doorKey{}).(string)
-	return door
+	a, _ := ctx.Value(arrivalKey{}).(arrival)
+	return a.door
 }
 
-func withDoor(ctx context.Context, door string) context.Context {
-	if door == "" {
-		return ctx
-	}
-	return context.WithValue(ctx, doorKey{}, door)
+// Arrived returns when a request arrived, from the context of [Scorer]'s methods. It is
+// zero in any other context.
+func Arrived(ctx context.Context) time.Time {
+	a, _ := ctx.Value(arrivalKey{}).(arrival)
+	return a.at
+}
+
+func withArrival(ctx context.Context, a arrival) context.Context {
+	return context.WithValue(ctx, arrivalKey{}, a)
 }

@@ -123,7 +123,7 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	if j.refusal != nil {
 		return nil, j.refusal
 	}
-	ctx = withDoor(ctx, j.from.door)
+	ctx = withArrival(ctx, arrival{door: j.from.door, at: j.arrived})
 	if j.endpoint == Info {
 		info, err := s.scorer.Info(ctx)
 		if err != nil {

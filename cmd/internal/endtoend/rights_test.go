@@ -197,6 +197,31 @@ func TestRightsInNATS(t *testing.T) {
 		t.Errorf("the operator read %s, %v", m.Data(), err)
 	}
 
+	decisions, err := nats.NewJournal(dial("scorer"), nats.JournalConfig{Model: model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := stream.JournalEntry{Time: time.Now().UTC(), Verdict: stream.DecideHam, Request: "r7"}
+	if err := decisions.Append(t.Context(), model, []stream.JournalEntry{line}); err != nil {
+		t.Fatalf("the scorer writes the journal: %v", err)
+	}
+	read := 0
+	for e, err := range nats.ReadJournal(t.Context(), dial("operator"), model, time.Time{}) {
+		if read++; err != nil || e.Request != "r7" {
+			t.Errorf("the operator reads decisions: %+v, %v", e, err)
+		}
+	}
+	if read != 1 {
+		t.Errorf("the operator read %d decisions, want 1", read)
+	}
+	for _, user := range []string{"client", "learner", "scorer"} {
+		for e, err := range nats.ReadJournal(t.Context(), dial(user), model, time.Time{}) {
+			if err == nil {
+				t.Errorf("%s reads the decision %+v", user, e)
+			}
+		}
+	}
+
 	publish := func(subject string) func(*natsgo.Conn) error {
 		return func(c *natsgo.Conn) error { return c.Publish(subject, []byte("{}")) }
 	}
@@ -226,6 +251,15 @@ func TestRightsInNATS(t *testing.T) {
 		{"scorer", "publishes an alert", publish(nats.AlertSubject(stream.AlertConcept, model)), false},
 		{"scorer", "asks for a score", publish("hamlet.score"), false},
 		{"scorer", "sends what nobody asked for", publish("_INBOX.client.x"), false},
+		{"scorer", "deletes the journal", api("STREAM.DELETE." + nats.JournalStream), false},
+		{"scorer", "empties the journal", api("STREAM.PURGE." + nats.JournalStream), false},
+		{"scorer", "makes another stream", api("STREAM.CREATE.OTHER"), false},
+		{"learner", "publishes a decision", publish(nats.JournalSubject(model)), false},
+		{"client", "publishes a decision", publish(nats.JournalSubject(model)), false},
+		{"client", "hears decisions", subscribe("hamlet.decisions.>", ""), false},
+		{"client", "reads the journal", api("STREAM.MSG.GET." + nats.JournalStream), false},
+		{"operator", "publishes a decision", publish(nats.JournalSubject(model)), false},
+		{"operator", "empties the journal", api("STREAM.PURGE." + nats.JournalStream), false},
 		{"client", "asks for a score", publish("hamlet.score"), true},
 		{"client", "asks a model for a reason", publish("hamlet.explain." + model), true},
 		{"client", "answers", subscribe("hamlet.score", nats.ServiceName), false},

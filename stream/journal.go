@@ -1,0 +1,84 @@
+package stream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A JournalEntry is one line of the journal of decisions: what a scorer answered about one
+// message, and why. It holds nothing of the message's text and no address. Its JSON has the
+// names of the header field X-Hamlet:
+//
+//	{"time": "2026-11-20T10:00:00.25Z", "id": "5f3c…", "message_id": "9ae1…",
+//	 "verdict": "spam", "p": 0.9987, "lo": 0.9921, "hi": 0.9998, "reasons": ["text words", …],
+//	 "model": "default/0123456789ab", "door": "spamd", "tenant": "example.org", "ms": 0.42,
+//	 "request": "a1"}
+type JournalEntry struct {
+	Time      time.Time `json:"time"`                 // of the answer, UTC
+	ID        string    `json:"id,omitempty"`         // identity of a mail, by mail.Identity
+	MessageID string    `json:"message_id,omitempty"` // MessageIDHash of a mail's Message-ID
+	Verdict   Decision  `json:"verdict"`
+	P         float64   `json:"p"`
+	Low       float64   `json:"lo"` // of the 90 % interval
+	High      float64   `json:"hi"`
+	Reasons   []string  `json:"reasons,omitempty"` // names of the largest, at most JournalReasons
+	Model     string    `json:"model"`             // its name and the first 12 digits of its SHA-256
+	Door      string    `json:"door"`              // that the question came in by; "nats" if it named none
+	Tenant    string    `json:"tenant"`            // as Unaddressed returns it
+	MS        float64   `json:"ms"`                // milliseconds from the request's arrival to its verdict
+	Request   string    `json:"request,omitempty"` // the id of the request where it had one, as Unaddressed returns it
+}
+
+// JournalReasons is how many reasons an entry names.
+const JournalReasons = 3
+
+// AppendJSON appends e to dst as one line with its end.
+func (e *JournalEntry) AppendJSON(dst []byte) ([]byte, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return dst, fmt.Errorf("line of the journal in JSON: %w", err)
+	}
+	return append(append(dst, b...), '\n'), nil
+}
+
+// DecodeJournalEntry reads a line. Fields of later versions are passed over.
+func DecodeJournalEntry(line []byte) (e JournalEntry, err error) {
+	if err = json.Unmarshal(line, &e); err != nil {
+		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: %w", plainJSONError(err))
+	}
+	if e.Time.IsZero() || e.Verdict == "" {
+		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: missing: time or verdict")
+	}
+	return e, nil
+}
+
+// Unaddressed returns the name of a tenant or a request as the journal shows it. A name
+// with an @ may be an address: it becomes # and the first 16 digits of its SHA-256.
+func Unaddressed(name string) string {
+	if !strings.Contains(name, "@") {
+		return name
+	}
+	return "#" + shortHash(name)
+}
+
+// MessageIDHash returns what the journal says of a Message-ID: the first 16 digits of its
+// SHA-256, without blanks and angle brackets at its ends; empty for an empty one.
+//
+// The hash has no key. Who reads the journal and has a Message-ID can tell that this
+// message was scored; the identity says as much to those who have the message.
+func MessageIDHash(id string) string {
+	id = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(id), "<"), ">")
+	if id == "" {
+		return ""
+	}
+	return shortHash(id)
+}
+
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,115 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"hamlet/stream"
+)
+
+// readTimeout bounds the wait for the next message of the journal.
+const readTimeout = 10 * time.Second
+
+// ReadJournal yields a model's decisions from a time on (zero: all), as far as the stream
+// has come when it begins, in the order in which they were written: scorers write some
+// tenths of a second late, and later after an outage. A line that cannot be read is yielded
+// as an error, and the next ones follow; after any other error nothing follows. Without a
+// stream it yields nothing.
+func ReadJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) iter.Seq2[stream.JournalEntry, error] {
+	return func(yield func(stream.JournalEntry, error) bool) {
+		if err := readJournal(ctx, conn, model, since, yield); err != nil {
+			yield(stream.JournalEntry{}, fmt.Errorf("read the journal %s: %w", JournalStream, err))
+		}
+	}
+}
+
+func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, yield func(stream.JournalEntry, error) bool) error {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	ask, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	before := conn.LastError()
+	s, err := js.Stream(ask, JournalStream)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case errors.Is(err, natsgo.ErrNoResponders):
+		return fmt.Errorf("the server has no JetStream for this user: %w", err)
+	case err != nil:
+		if last := conn.LastError(); journalDenied(last, before) {
+			return fmt.Errorf("the user may not read decisions: %w; the operator of deploy/nats/hamlet.conf may", last)
+		}
+		return err
+	}
+	last := s.CachedInfo().State.LastSeq
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{JournalSubject(model)}}
+	if !since.IsZero() {
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
+	}
+	consumer, err := js.OrderedConsumer(ask, JournalStream, cfg)
+	if err != nil {
+		return err
+	}
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, place, err := next(ctx, messages)
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(m.Data()) {
+			e, err := stream.DecodeJournalEntry(bytes.TrimSpace(line))
+			if err == nil && e.Time.Before(since) {
+				continue
+			}
+			if err != nil {
+				err = &JournalLineError{Sequence: place.Sequence.Stream, Err: err}
+			}
+			if !yield(e, err) {
+				return nil
+			}
+		}
+		if place.NumPending == 0 || place.Sequence.Stream >= last {
+			return nil
+		}
+	}
+}
+
+// next returns the next message and where it stands in the stream.
+func next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, *jetstream.MsgMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	m, err := messages.Next(jetstream.NextContext(ctx))
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := m.Metadata()
+	return m, place, err
+}
+
+// A JournalLineError says that one line of the journal cannot be read.
+type JournalLineError struct {
+	Sequence uint64 // of its message in the stream
+	Err      error
+}
+
+// Error names the message.
+func (e *JournalLineError) Error() string { return fmt.Sprintf("message %d: %v", e.Sequence, e.Err) }
+
+// Unwrap returns Err.
+func (e *JournalLineError) Unwrap() error { return e.Err }

@@ -1,0 +1,68 @@
+package nats_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// By the rights of deploy/nats/hamlet.conf the scorer answers and writes the journal, and
+// the operator reads it. Who asks does neither.
+func TestRightsInTheJournal(t *testing.T) {
+	t.Parallel()
+	file, err := server.ProcessConfigFile("../../deploy/nats/hamlet.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = file.Users, 30 })
+	as := func(user string) *natsgo.Conn {
+		t.Helper()
+		conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	scorerConn := as("scorer")
+	_, stop := serve(t, scorerConn, scorer{}, nats.ServiceConfig{})
+	c := client(t, as("client"), "")
+	if _, err := c.Score(patience(t), []byte("hello"), nats.TypeText, false); err != nil {
+		t.Errorf("the client asks: %v", err)
+	}
+	if err := journal(t, scorerConn, nats.JournalConfig{}).Append(patience(t), "1", []stream.JournalEntry{entry("a")}); err != nil {
+		t.Fatal(err)
+	}
+	// Another age, as after a change of flags.
+	if err := journal(t, scorerConn, nats.JournalConfig{Age: time.Hour}).Append(patience(t), "2", []stream.JournalEntry{entry("b")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(read(t, as("operator"), "default", time.Time{}), " "); got != "a b" {
+		t.Errorf("the operator reads %q", got)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	// A refusal takes the whole timeout: the server does not answer.
+	t.Run("client writes", func(t *testing.T) {
+		t.Parallel()
+		if err := journal(t, as("client"), nats.JournalConfig{}).Append(patience(t), "x", []stream.JournalEntry{entry("x")}); !errors.Is(err, nats.ErrNoJournal) {
+			t.Errorf("%v, want a refusal", err)
+		}
+	})
+	t.Run("client reads", func(t *testing.T) {
+		t.Parallel()
+		for e, err := range nats.ReadJournal(patience(t), as("client"), "default", time.Time{}) {
+			if err == nil || !strings.Contains(err.Error(), "may not read") {
+				t.Errorf("%+v, %v, want a refusal", e, err)
+			}
+		}
+	})
+}
