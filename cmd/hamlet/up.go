@@ -39,6 +39,7 @@ type upCommand struct {
 	settings.ModelName
 	settings.Learner
 	settings.Thresholds
+	settings.Journal
 	source.Flags
 	source.FlipFlags
 	upGenerate
@@ -84,7 +85,7 @@ func (c *upCommand) check() error {
 	if c.Generate != nil {
 		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
 	}
-	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds}
+	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds, c.Journal}
 	if len(c.Kafka.Kafka) > 0 {
 		groups = append(groups, c.Kafka)
 	}
@@ -99,7 +100,7 @@ func (c *upCommand) check() error {
 
 func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	log := c.Logger(stdio.Err)
-	if c.LogLevel == "info" && progress.IsTerminal(stdio.Err) { // the progress shows the same
+	if c.LogLevel == "info" && !c.LogDecisions && progress.IsTerminal(stdio.Err) { // the progress shows the same
 		log = slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	if err := c.check(); err != nil {
@@ -171,7 +172,12 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	rejections := &report.Rejections{W: stdio.Err}
 	learning := s.LearnerConfig(c.Learner, kafkaConfig, group)
 	learning.DeadLetters, learning.Alerts, learning.Runner, learning.Store, learning.Model = producer, alerts, s.Runner(), store, modelConfig
+	journal, err := s.OpenJournal(c.Journal, conn)
+	if err != nil {
+		return err
+	}
 	answers, err := scorer.New(scorer.Config{
+		Journal: journal, LogDecisions: c.LogDecisions,
 		Conn: conn, Store: store, Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
 	})
 	if err != nil {

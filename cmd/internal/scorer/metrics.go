@@ -23,6 +23,8 @@ type metrics struct {
 	waited       prometheus.Histogram
 	swaps        prometheus.Counter
 	loadFailures prometheus.Counter
+	kept, lost   *prometheus.CounterVec // decisions, by where they go
+	failing      prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -42,6 +44,10 @@ func newMetrics() *metrics {
 		swaps:        prometheus.NewCounter(opts("swaps_total", "Models that were put in place of another, the first included.")),
 		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state, or one partition's, became one that could not be read or served.")),
 	}
+	m.kept = prometheus.NewCounterVec(opts("journal_lines_total", "Decisions written, by where to: jetstream, or log."), []string{"to"})
+	m.lost = prometheus.NewCounterVec(opts("journal_lost_total", "Decisions that were not written, because too many waited or the scorer stopped."), []string{"to"})
+	m.failing = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "journal_failing",
+		Help: "1 while JetStream does not take decisions."})
 	for _, d := range []stream.Decision{stream.DecideSpam, stream.DecideHam, stream.DecideUnsure} {
 		m.verdicts.WithLabelValues(string(d))
 	}
@@ -63,7 +69,7 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures,
+		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures, m.kept, m.lost, m.failing,
 		gauge("in_flight", "Requests taken and not yet answered.", func() float64 { return float64(s.service.InFlight()) }),
 		gauge("model_age_seconds", "Time since the newest of the served checkpoints was saved; NaN before the first.",
 			ofModel(func(m *served) float64 { return m.age(time.Now()).Seconds() })),

@@ -14,6 +14,7 @@
 //     swaps one pointer.
 //   - All verdicts of a request come from one model, which they name.
 //   - Without the store, the last good model is served. Its age is in every verdict.
+//   - No answer waits for the journal of decisions.
 package scorer
 
 import (
@@ -45,6 +46,9 @@ type Config struct {
 	PollInterval time.Duration      // between polls of the store; default 250 ms
 	Service      nats.ServiceConfig // bounds of the service; New sets its Model, Observe and Log
 
+	Journal      Journal // gets every decision; nil: none
+	LogDecisions bool    // every decision goes to Log too
+
 	Registerer prometheus.Registerer // nil: no metrics are shown
 	Log        *slog.Logger          // nil: silent
 }
@@ -58,6 +62,7 @@ type Scorer struct {
 	loader  *loader
 	service *nats.Service
 	metrics *metrics
+	journal *journal // nil: nobody wants decisions
 }
 
 // New returns a scorer. The error reports everything that is wrong with cfg.
@@ -75,6 +80,7 @@ func New(cfg Config) (*Scorer, error) {
 		errs = append(errs, fmt.Errorf("poll interval: %v is negative", cfg.PollInterval))
 	}
 	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
+	s.journal = newJournal(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.loader = newLoader(cfg.Store, cfg.Model, s.metrics, cfg.Log)
 	cfg.Service.Model, cfg.Service.Observe, cfg.Service.Log = cfg.Model, s.metrics.observe, cfg.Log
 	var err error
@@ -106,9 +112,17 @@ func (s *Scorer) Run(ctx context.Context) error {
 		defer close(loaded)
 		s.loader.run(loading, s.cfg.PollInterval)
 	}()
+	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		s.journal.run(keeping)
+	}()
 	err := s.service.Run(ctx)
 	stop()
+	stopKeeping()
 	<-loaded
+	<-kept
 	if err != nil {
 		return fmt.Errorf("scorer of model %s: %w", s.cfg.Model, err)
 	}
@@ -149,11 +163,13 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 	if current == nil {
 		return nil, s.noModel()
 	}
-	verdicts, err := current.score(ctx, requests, explain, s.at, time.Now())
+	now := time.Now()
+	verdicts, grounds, err := current.score(ctx, requests, asked{words: explain, grounds: s.journal != nil}, s.at, now)
 	if err != nil {
 		return nil, err
 	}
 	s.metrics.answered(verdicts)
+	s.journal.add(ctx, requests, verdicts, grounds, now)
 	return verdicts, nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/scorer"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -115,6 +116,18 @@ func (s *Set) OpenNATS(f settings.NATS) (*natsgo.Conn, error) {
 	}
 	s.OnClose(conn.Close)
 	return conn, nil
+}
+
+// OpenJournal returns what keeps the model's decisions, nil if the flags want none.
+func (s *Set) OpenJournal(f settings.Journal, conn *natsgo.Conn) (scorer.Journal, error) {
+	if !f.Journal {
+		return nil, nil
+	}
+	j, err := nats.NewJournal(conn, f.Config(s.model, s.log))
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
 }
 
 // OpenAlerts opens the channels of alerts. Without a connection to NATS it opens one

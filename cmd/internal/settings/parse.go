@@ -24,6 +24,7 @@ type Shared struct {
 	Topic
 	Versions
 	Thresholds
+	Journal
 	Alerts
 	HTTPTLS
 }

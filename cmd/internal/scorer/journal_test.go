@@ -1,0 +1,333 @@
+package scorer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"hamlet/stream"
+	"hamlet/stream/embedded/loopback"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
+)
+
+// natsAt runs a NATS server at addr, with JetStream if dir is not empty, until the test ends
+// or stop is called.
+func natsAt(t testing.TB, addr, dir string) (url string, stop func()) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if number == 0 {
+		number = server.RANDOM_PORT
+	}
+	s, err := server.NewServer(&server.Options{Host: host, Port: number, NoSigs: true, NoLog: true, JetStream: dir != "", StoreDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	stop = sync.OnceFunc(func() { s.Shutdown(); s.WaitForShutdown() })
+	t.Cleanup(stop)
+	if !s.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the nats server doesn't listen")
+	}
+	return s.ClientURL(), stop
+}
+
+func newJournalOn(t testing.TB, conn *natsgo.Conn) *nats.Journal {
+	t.Helper()
+	j, err := nats.NewJournal(conn, nats.JournalConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// awaitJournal returns the journal's entries once there are n.
+func awaitJournal(t testing.TB, url string, n int) (entries []stream.JournalEntry) {
+	t.Helper()
+	conn, ctx := connect(t, url), patience(t)
+	for ctx.Err() == nil {
+		entries = nil
+		for e, err := range nats.ReadJournal(ctx, conn, "default", time.Time{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		if len(entries) >= n {
+			return entries
+		}
+		time.Sleep(5 * time.Millisecond) // between polls
+	}
+	t.Fatalf("the journal has %d lines, want %d", len(entries), n)
+	return nil
+}
+
+// Each answer has a line that says the same, whatever it was asked by. Nothing of the
+// message is in it, nor in the log.
+func TestJournalOfAnswers(t *testing.T) {
+	r := miniredis.RunT(t)
+	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher.learn(20)
+	teacher.save()
+	url, _ := natsAt(t, "127.0.0.1:0", t.TempDir())
+	conn := connect(t, url)
+	logged := &locked{w: new(bytes.Buffer)}
+	s := start(t, Config{Conn: conn, Store: openStore(t, r), Journal: newJournalOn(t, conn), LogDecisions: true,
+		Log: slog.New(slog.NewJSONHandler(logged, nil))})
+	const message = "From: ann.canary@sender.example\nTo: bob.canary@receiver.example\nMessage-ID: <canary-77@sender.example>\n" +
+		"X-Canary: headercanary\nSubject: subjectcanary\n\nclaim prize bodycanary http://linkcanary.example/\n"
+	door := ask(t, url).For("example.org", "spamd")
+	var want []stream.Verdict
+	send := func(c *nats.Client, body, contentType string, explain bool) {
+		t.Helper()
+		verdicts, err := c.Score(patience(t), []byte(body), contentType, explain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, verdicts...)
+	}
+	send(door, message, nats.TypeMail, false)
+	send(door, message, nats.TypeMail, true)
+	send(ask(t, url), "bodycanary in a text", nats.TypeText, false)
+	batch, err := json.Marshal([]map[string]string{
+		{"id": "a1", "tenant": "carl.canary@tenant.example", "text": "textcanary"}, {"id": "<idcanary@sender.example>", "text": "textcanary"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(door, string(batch), nats.TypeJSON, false)
+	if _, err := door.Score(patience(t), []byte("{}"), nats.TypeJSON, false); err == nil {
+		t.Error("a request without a body was answered") // and has no line
+	}
+	for _, v := range want {
+		servedModel(t, s, v)
+	}
+
+	got := awaitJournal(t, url, len(want))
+	if len(got) != len(want) {
+		t.Fatalf("%d lines for %d answers", len(got), len(want))
+	}
+	for i, e := range got {
+		v := want[i]
+		if e.P != v.P || e.Low != v.Interval[0] || e.High != v.Interval[1] || e.Verdict != v.Decision || e.ID != v.Identity ||
+			e.Model != "default/"+v.Model.SHA256[:12] || e.MS <= 0 || e.MS > 60_000 || time.Since(e.Time) > time.Minute || len(e.Reasons) != 3 {
+			t.Errorf("line %d is %+v of the verdict %+v", i, e, v)
+		}
+	}
+	for i, reason := range want[1].Reasons[:3] {
+		if got[0].Reasons[i] != reason.Name || got[1].Reasons[i] != reason.Name {
+			t.Errorf("reason %d: %q and %q, want %q", i, got[0].Reasons[i], got[1].Reasons[i], reason.Name)
+		}
+	}
+	if want[0].Reasons != nil {
+		t.Error("who asks for a score gets reasons because of the journal")
+	}
+	parsed := mail.Parse([]byte(message))
+	first, second, last := got[0], got[2], got[len(got)-1]
+	if first.ID != mail.Identity("example.org", &parsed) || first.MessageID != stream.MessageIDHash("canary-77@sender.example") || first.Door != "spamd" || first.Tenant != "example.org" {
+		t.Errorf("the mail's line: %+v", first)
+	}
+	if second.Door != "nats" || second.Tenant != "default" || second.ID != "" || second.MessageID != "" {
+		t.Errorf("the text's line: %+v", second)
+	}
+	if got[3].Request != "a1" || got[3].Tenant != stream.Unaddressed("carl.canary@tenant.example") || last.Request[0] != '#' || last.Tenant != "example.org" {
+		t.Errorf("the batch's lines: %+v", got[3:])
+	}
+
+	lines, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string]string{"journal": string(lines), "log": logged.String()} {
+		if !strings.Contains(text, first.ID) {
+			t.Errorf("the %s lacks the identity: %s", what, text)
+		}
+		if strings.Contains(text, "canary") || strings.Contains(text, "@") || strings.Contains(text, "prize") {
+			t.Errorf("the %s has words or addresses of the message: %s", what, text)
+		}
+	}
+}
+
+// servedModel wants a verdict's model to be the one that is served.
+func servedModel(t *testing.T, s *Scorer, v stream.Verdict) {
+	t.Helper()
+	if got := s.loader.current.Load().ref.SHA256; v.Model.SHA256 != got {
+		t.Errorf("answered by %s, served is %s", v.Model.SHA256, got)
+	}
+}
+
+// A locked writer may be written to concurrently.
+type locked struct {
+	mu sync.Mutex
+	w  *bytes.Buffer
+}
+
+func (l *locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.String()
+}
+
+// Answers do not wait for a server that lacks JetStream or is down. What waits is written
+// once it is there. The log says it once each time.
+func TestJournalOutlivesItsServer(t *testing.T) {
+	r := miniredis.RunT(t)
+	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher.learn(4)
+	teacher.save()
+	addr, dir := loopback.Hold(t), t.TempDir()
+	url, stop := natsAt(t, addr, "")
+	conn := connect(t, url)
+	logged := &locked{w: new(bytes.Buffer)}
+	s := start(t, Config{Conn: conn, Store: openStore(t, r), Journal: newJournalOn(t, conn), Log: slog.New(slog.NewTextHandler(logged, nil))})
+	score := func(id string) {
+		t.Helper()
+		if _, err := s.Score(patience(t), []*stream.Event{{ID: id, Body: stream.Body{Kind: stream.Text, Text: question}}}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitFailing := func(want float64) {
+		t.Helper()
+		for ctx := patience(t); testutil.ToFloat64(s.metrics.failing) != want; time.Sleep(5 * time.Millisecond) {
+			if ctx.Err() != nil {
+				t.Fatalf("failing is not %v; the log: %s", want, logged)
+			}
+		}
+	}
+	score("without")
+	awaitFailing(1)
+	stop()
+	score("down")
+	_, stop = natsAt(t, addr, dir)
+	awaitJournal(t, url, 2)
+	awaitFailing(0)
+	stop()
+	for conn.IsConnected() {
+		time.Sleep(time.Millisecond) // between polls
+	}
+	score("again")
+	awaitFailing(1)
+	natsAt(t, addr, dir)
+	var ids []string
+	for _, e := range awaitJournal(t, url, 3) {
+		ids = append(ids, e.Request)
+	}
+	if got := strings.Join(ids, " "); got != "without down again" {
+		t.Errorf("the journal has %q", got)
+	}
+	if n := strings.Count(logged.String(), "not journalled"); n != 2 {
+		t.Errorf("the log says %d times that there is no journal, want 2:\n%s", n, logged)
+	}
+	if lost := testutil.ToFloat64(s.metrics.lost.WithLabelValues("jetstream")); lost != 0 {
+		t.Errorf("%v lines are lost", lost)
+	}
+}
+
+// A fakeJournal does not answer until stuck is closed.
+type fakeJournal struct {
+	stuck chan struct{}
+	mu    sync.Mutex
+	got   []stream.JournalEntry
+	most  int
+}
+
+func (f *fakeJournal) Append(ctx context.Context, _ string, entries []stream.JournalEntry) error {
+	select {
+	case <-f.stuck:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.got, f.most = append(f.got, entries...), max(f.most, len(entries))
+	return nil
+}
+
+// A flood costs the lines that do not fit, which are counted, and no time.
+func TestJournalIsBoundedInAFlood(t *testing.T) {
+	to, m := &fakeJournal{stuck: make(chan struct{})}, newMetrics()
+	j := newJournal(to, false, m, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); j.run(ctx) }()
+	const flood = 3 * maxWaiting
+	requests, why := []*stream.Event{{}}, []grounds{{}}
+	for i := range flood {
+		v := stream.Verdict{ID: fmt.Sprint(i), Decision: stream.DecideHam, Model: stream.ModelRef{Name: "default", SHA256: strings.Repeat("0", 64)}}
+		j.add(t.Context(), requests, []stream.Verdict{v}, why, time.Now())
+	}
+	lost := testutil.ToFloat64(m.lost.WithLabelValues("jetstream"))
+	if lost < flood-maxWaiting-maxLines || lost > flood-maxWaiting {
+		t.Errorf("%v of %d are lost, %d fit", lost, flood, maxWaiting)
+	}
+	close(to.stuck)
+	cancel() // what waits is written at the end
+	<-ended
+	if got := float64(len(to.got)); got+lost != flood || got != testutil.ToFloat64(m.kept.WithLabelValues("jetstream")) || to.most > maxLines {
+		t.Errorf("%v written and %v lost of %d; at most %d at once", got, lost, flood, to.most)
+	}
+	for i, e := range to.got[:maxWaiting] {
+		if e.Request != fmt.Sprint(i) {
+			t.Fatalf("line %d is of request %s", i, e.Request)
+		}
+	}
+}
+
+// A journal that never answers delays the end by flushTime at most.
+func TestStuckJournalDoesNotKeepTheScorer(t *testing.T) {
+	to, m := &fakeJournal{stuck: make(chan struct{})}, newMetrics()
+	k := newKeeper("jetstream", m, to.Append, slog.New(slog.DiscardHandler))
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	k.keep(stopped, stopped, make([]stream.JournalEntry, 7))
+	if lost := testutil.ToFloat64(m.lost.WithLabelValues("jetstream")); lost != 7 {
+		t.Errorf("%v lines are lost, want 7", lost)
+	}
+	// Lines that the server will never take are not tried again.
+	k = newKeeper("log", m, func(context.Context, string, []stream.JournalEntry) error { return nats.ErrJournalTooLarge }, slog.New(slog.DiscardHandler))
+	k.keep(t.Context(), t.Context(), make([]stream.JournalEntry, 3))
+	if lost := testutil.ToFloat64(m.lost.WithLabelValues("log")); lost != 3 {
+		t.Errorf("%v lines are lost, want 3", lost)
+	}
+}
+
+func TestJournalMetricsAreShown(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	url, _ := natsAt(t, "127.0.0.1:0", "")
+	r := miniredis.RunT(t)
+	conn := connect(t, url)
+	if _, err := New(Config{Conn: conn, Store: openStore(t, r), Journal: newJournalOn(t, conn), Registerer: registry}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"hamlet_scorer_journal_lines_total", "hamlet_scorer_journal_lost_total", "hamlet_scorer_journal_failing"} {
+		if n, err := testutil.GatherAndCount(registry, name); n != 1 || err != nil {
+			t.Errorf("%s: %d series, %v", name, n, err)
+		}
+	}
+}
