@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/history"
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
@@ -28,6 +29,7 @@ type grammar struct {
 	Score   score.Command     `cmd:"" help:"Ask a scorer about messages."`
 	Info    score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
 	Model   pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
+	History history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
 	Filter  filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env     envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
 	Gateway gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
@@ -56,6 +58,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Freeze.run(ctx, stdio)
 	case "filter":
 		return g.Filter.run(stdio)
+	case "history":
+		return g.History.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "gateway":
 		return g.Gateway.run(ctx, stdio)
 	case "info":

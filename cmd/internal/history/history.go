@@ -1,0 +1,187 @@
+// Package history is `hamlet history`: it shows what scorers answered, from the journal of
+// decisions.
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
+)
+
+// A Command holds the flags of `hamlet history`, for kong to fill.
+type Command struct {
+	Files []string `arg:"" optional:"" name:"file" help:"Messages, as hamlet score takes them: only decisions about these."`
+
+	ID        string `name:"id" help:"Only decisions about this identity, the id of X-Hamlet, or for this id of a request." env:"-" placeholder:"ID"`
+	MessageID string `name:"message-id" help:"Only decisions about mail with this Message-ID." env:"-" placeholder:"ID"`
+	Verdict   string `help:"Only spam, ham or unsure." enum:",spam,ham,unsure" default:"" env:"-" placeholder:"VERDICT"`
+	Door      string `help:"Only what came in by this door, such as milter." env:"-" placeholder:"NAME"`
+	Tenant    string `help:"Only this tenant's mail." env:"HAMLET_HISTORY_TENANT" placeholder:"NAME"`
+	Since     string `help:"Only decisions from then on: 2h (two hours ago), or a time such as 2026-11-20T10:00:00Z." env:"-" placeholder:"WHEN"`
+	Limit     int    `help:"Show the newest N; 0 shows all." default:"50" placeholder:"N"`
+	JSON      bool   `name:"json" help:"Print one JSON object a decision."`
+	settings.ModelName
+
+	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
+	settings.NATSAccess
+}
+
+// Help is what kong prints below the flags.
+func (Command) Help() string {
+	return `Examples:
+
+  hamlet history                               the last 50, the newest last
+  hamlet history --verdict unsure --since 24h  what to look at
+  hamlet history message.eml                   answers about this message
+  hamlet history --message-id '<a1@example.org>'
+  hamlet history --id 0123456789abcdef0123456789abcdef
+  hamlet history --json --limit 0 | jq .ms     for programs
+
+Scorers keep a line for each answer in NATS' stream HAMLET_DECISIONS: when, the verdict, p
+and its 90 % interval, the names of the three largest reasons, model, door, tenant, the
+milliseconds that it took, and the id of the request if it had one. A line is there half a
+second after the answer. The oldest go first: see --journal-age and --journal-size of
+scorer and up, whose --no-journal keeps nothing.
+
+The journal holds no text and no address. A message stands there by its identity, which is
+a hash, and by a hash of its Message-ID: whoever can read the journal and has the message
+can find it. Names of tenants and requests with an @ are hashed too. To read takes the
+right of an operator (deploy/nats/hamlet.conf); the one who runs up has it.
+
+The identity depends on the tenant: with FILE, --tenant says whose mail it was.`
+}
+
+// Run prints the decisions that the flags ask for, the newest last.
+func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	since, err := c.since(time.Now())
+	if err := errors.Join(err, cli.NotNegative("--limit", c.Limit)); err != nil {
+		return err
+	}
+	wanted, err := c.filter(stdin)
+	if err != nil {
+		return err
+	}
+	cfg, err := settings.NATS{NATS: c.Server, NATSAccess: c.NATSAccess}.Config("hamlet-history", nil)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	conn, err := nats.Connect(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	newest := newest{limit: c.Limit}
+	all, damaged := 0, 0
+	for e, err := range nats.ReadJournal(ctx, conn, c.Model, since) {
+		switch {
+		case errors.As(err, new(*nats.JournalLineError)):
+			damaged++
+			continue
+		case err != nil:
+			return err
+		}
+		all++
+		if wanted(&e) {
+			newest.add(e)
+		}
+	}
+	if damaged > 0 {
+		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", damaged)
+	}
+	if all == 0 {
+		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", c.Model)
+	}
+	if c.JSON {
+		return writeJSON(stdout, newest.entries())
+	}
+	return writeTable(stdout, newest.entries())
+}
+
+// since returns the time that --since names.
+func (c *Command) since(now time.Time) (time.Time, error) {
+	if c.Since == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(c.Since); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339, c.Since); err == nil {
+		return t, nil
+	}
+	return time.Time{}, cli.Usagef("--since: %q is neither a duration such as 24h nor a time such as 2026-11-20T10:00:00Z", c.Since)
+}
+
+// filter returns which decisions the flags and files ask for.
+func (c *Command) filter(stdin io.Reader) (func(*stream.JournalEntry) bool, error) {
+	identities, err := c.identities(stdin)
+	if err != nil {
+		return nil, err
+	}
+	messageID, tenant, request := stream.MessageIDHash(c.MessageID), stream.Unaddressed(c.Tenant), stream.Unaddressed(c.ID)
+	if c.MessageID != "" && messageID == "" {
+		return nil, cli.Usagef("--message-id: %q is empty", c.MessageID)
+	}
+	return func(e *stream.JournalEntry) bool {
+		return (identities == nil || identities[e.ID]) &&
+			(c.ID == "" || e.ID == c.ID || e.Request == request) &&
+			(messageID == "" || e.MessageID == messageID) &&
+			(c.Verdict == "" || string(e.Verdict) == c.Verdict) &&
+			(c.Door == "" || e.Door == c.Door) &&
+			(tenant == "" || e.Tenant == tenant)
+	}, nil
+}
+
+// identities returns those of the messages in the files; nil without files.
+func (c *Command) identities(stdin io.Reader) (map[string]bool, error) {
+	if len(c.Files) == 0 {
+		return nil, nil
+	}
+	found := map[string]bool{}
+	for _, file := range c.Files {
+		for m, err := range source.Messages(file, stdin) {
+			if err != nil {
+				return nil, err
+			}
+			reduced, err := mail.Reduce(m.Raw)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.Place, err)
+			}
+			parsed := mail.Parse(reduced)
+			found[mail.Identity(c.Tenant, &parsed)] = true
+		}
+	}
+	return found, nil
+}
+
+// newest keeps the newest entries: at most limit, or all if that is 0. It holds at most
+// twice as many and some more.
+type newest struct {
+	limit int
+	all   []stream.JournalEntry
+}
+
+func (n *newest) add(e stream.JournalEntry) {
+	const spare = 1000
+	if n.all = append(n.all, e); n.limit > 0 && len(n.all) > 2*n.limit+spare {
+		n.all = n.entries()
+	}
+}
+
+// entries returns them, the newest last.
+func (n *newest) entries() []stream.JournalEntry {
+	slices.SortStableFunc(n.all, func(a, b stream.JournalEntry) int { return a.Time.Compare(b.Time) })
+	if n.limit > 0 && len(n.all) > n.limit {
+		n.all = slices.Delete(n.all, 0, len(n.all)-n.limit)
+	}
+	return n.all
+}
