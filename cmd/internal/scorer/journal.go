@@ -3,6 +3,7 @@ package scorer
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/stream"
@@ -113,7 +113,7 @@ type keeper struct {
 
 func newKeeper(name string, m *metrics, write func(context.Context, string, []stream.JournalEntry) error, log *slog.Logger) *keeper {
 	return &keeper{queue: make(chan stream.JournalEntry, maxWaiting), write: write,
-		kept: m.kept.WithLabelValues(name), lost: m.lost.WithLabelValues(name), failing: m.failing, log: log, prefix: nuid.Next()}
+		kept: m.kept.WithLabelValues(name), lost: m.lost.WithLabelValues(name), failing: m.failing, log: log, prefix: rand.Text()}
 }
 
 // offer never waits.
