@@ -389,6 +389,7 @@ func TestTenants(t *testing.T) {
 		t.Error("another token is known")
 	}
 	for text, want := range map[string]string{
+		"users: {bob: \"b \"}":                 "blank",
 		"recipient: {}":                        "recipient",
 		"recipients: {bob: x}":                 "neither an address",
 		"users: {bob: \"\"}":                   "empty",

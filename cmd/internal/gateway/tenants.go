@@ -33,6 +33,7 @@ import (
 type Tenants struct {
 	path    string
 	log     *slog.Logger
+	read    fileStamp // of the file before it was read; Watch writes it later
 	current atomic.Pointer[tenantTable]
 }
 
@@ -47,7 +48,7 @@ type tenantTable struct {
 
 // OpenTenants reads the file.
 func OpenTenants(path string, log *slog.Logger) (*Tenants, error) {
-	t := &Tenants{path: path, log: log}
+	t := &Tenants{path: path, log: log, read: stamp(path)}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("tenants: %w", err)
@@ -98,13 +99,15 @@ func parseTenants(data []byte) (*tenantTable, error) {
 	return &t, errors.Join(errs...)
 }
 
-// checkTenant reports what stream.Event refuses in a tenant's name.
+// checkTenant reports what an event, or a header of NATS, cannot carry as a tenant's name.
 func checkTenant(name string) error {
-	e := stream.Event{Tenant: name, Body: stream.Body{Kind: stream.Text, Text: "x"}}
-	if name == "" {
+	switch {
+	case name == "":
 		return errors.New("a tenant's name is empty")
+	case strings.TrimSpace(name) != name:
+		return fmt.Errorf("the tenant %q has a blank at an end", name)
 	}
-	return e.ValidateRequest()
+	return stream.ValidateTenant(name)
 }
 
 // table returns the current one; nil where there is none.
@@ -176,7 +179,6 @@ func (t *Tenants) Watch(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	seen := stamp(t.path)
 	for {
 		select {
 		case <-ctx.Done():
@@ -184,10 +186,10 @@ func (t *Tenants) Watch(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		now := stamp(t.path)
-		if now == seen {
+		if now == t.read {
 			continue
 		}
-		seen = now
+		t.read = now
 		fresh, err := OpenTenants(t.path, t.log)
 		if err != nil {
 			t.log.Error("the tenants stay as they were", "error", err)
