@@ -137,3 +137,43 @@ func TestRoles(t *testing.T) {
 		t.Error("with all roles taken back, the model has other bytes")
 	}
 }
+
+// Traps label half of the spam, and users what the model got wrong. Users contradict the model
+// with every label, and are heard all the same.
+func TestCorrectionsAreHeard(t *testing.T) {
+	m := newModel(t, model.Config{TextExperts: []string{text.Lean}, Alarms: model.Alarms{Off: true}})
+	p := m.NewPredictor()
+	wrong, users, heard := 0, 0, 0.0
+	for i, ex := range smsEvents(t) {
+		was, err := p.Predict(&ex.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mistake := (was.LogOdds >= 0) != ex.Spam
+		if mistake && i >= 1000 {
+			wrong++
+		}
+		switch {
+		case i < 300:
+			ex.Source = "admin"
+		case ex.Spam && i%2 == 0:
+			ex.Source = "trap"
+		case mistake:
+			ex.Source = "user"
+		default:
+			continue
+		}
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ex.Source == "user" {
+			users++
+			heard += effect.Standing
+		}
+	}
+	t.Logf("%d wrong; %d corrections count %.2f on average", wrong, users, heard/float64(users))
+	if wrong > 110 || heard < 0.4*float64(users) {
+		t.Errorf("%d of 4,574 are wrong; %d corrections count %.2f on average", wrong, users, heard/float64(users))
+	}
+}

@@ -57,7 +57,11 @@ const (
 
 	silence = 20 // evidence in the reference below which weights open
 
-	dripRate, mostDrip = 0.02, 2
+	// The drip lets in labels of sources without weight, at 1 each. A label that the model
+	// holds plausible costs less, and is let in where its source's weight is below dripBelow.
+	dripRate, mostDrip       = 0.02, 2
+	plausible, plausibleCost = 0.3, 0.2
+	dripBelow                = 0.5
 
 	lateReference   = 200 // evidence in the reference after which a source is late
 	anchorsHeard    = 5   // evidence of the anchors from which they are heard
@@ -166,6 +170,22 @@ func power(x float64, k uint64) float64 {
 		x *= x
 	}
 	return y
+}
+
+// dripCost is what a label of a source of weight w takes from the drip to be learnt in full; 0: it
+// cannot be let in so.
+func dripCost(x Label, w float64) float64 {
+	q := x.Prob
+	if !x.Spam {
+		q = 1 - q
+	}
+	switch {
+	case q >= plausible && w < dripBelow:
+		return plausibleCost
+	case w == 0:
+		return 1
+	}
+	return 0
 }
 
 // weight is the weight of an ordinary source.

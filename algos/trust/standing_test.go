@@ -24,7 +24,7 @@ func oracleRate(t [2]float64, first float64) float64 {
 }
 
 // weigh returns w, and whether it is the drip's.
-func (o *standingOracle) weigh(s string, q, common float64) (w float64, dripped bool, least float64) {
+func (o *standingOracle) weigh(s string, q, common float64) (w, dripped, least float64) {
 	heard := o.anchors >= 5
 	e, n := oracleRate(o.own[s], oracleRate(o.p, 0.1)), o.own[s][1]+10
 	if o.count[s] < 50 {
@@ -38,8 +38,14 @@ func (o *standingOracle) weigh(s string, q, common float64) (w float64, dripped 
 	if !heard {
 		w = max(w, 1-others/20)
 	}
-	if w == 0 && o.drip >= 1 && !heard {
-		w, dripped = 1, true
+	cost := 0.0
+	if q >= 0.3 && w < 0.5 {
+		cost = 0.2
+	} else if w == 0 {
+		cost = 1
+	}
+	if cost > 0 && o.drip >= cost && !heard {
+		w, dripped = 1, cost
 	}
 	late, known := o.late[s], o.count[s] > 0
 	if late || !known && o.rSum >= 200 || heard {
@@ -51,18 +57,18 @@ func (o *standingOracle) weigh(s string, q, common float64) (w float64, dripped 
 	ε := max(common, least)
 	ω := Phi(q, min(max(0.45, ε), 5*ε), common)
 	if ω < 0.2 && (heard || o.count[s] < 50 && o.own[s][1]+o.p[1] < 30 && others > 60) {
-		w, dripped = 0, false
+		w, dripped = 0, 0
 	}
 	return w, dripped, least
 }
 
-func (o *standingOracle) observe(s string, anchor bool, p, q, w float64, dripped bool) {
+func (o *standingOracle) observe(s string, anchor bool, p, q, w, dripped float64) {
 	heard := o.anchors >= 5
 	d, n := 1-q-2*p*(1-p), (1-2*p)*(1-2*p)
 	by, counted := w, w
-	if dripped {
+	if dripped > 0 {
 		by, counted = 0, 0
-		o.drip--
+		o.drip -= dripped
 	}
 	if heard {
 		counted = 0
@@ -127,7 +133,7 @@ func TestStandingFollowsTheEquations(t *testing.T) {
 		label := Label{Source: source, Role: role, Spam: said, Prob: p, Q: q}
 		common := labels.FlipRate()
 		got := labels.Weigh(label, policy)
-		w, dripped, least := 1.0, false, 0.0
+		w, dripped, least := 1.0, 0.0, 0.0
 		if role == Ordinary {
 			w, dripped, least = o.weigh(source, q, common)
 		}
@@ -138,7 +144,7 @@ func TestStandingFollowsTheEquations(t *testing.T) {
 			t.Fatalf("label %d of %s: %+v, want w = %v, dripped %v, head %v, expert %v", i, source, got, w, dripped, head, expert)
 		}
 		switch {
-		case dripped:
+		case dripped > 0:
 			drips++
 		case w == 0:
 			drops++
@@ -194,7 +200,7 @@ func TestLiarIsAccused(t *testing.T) {
 		if accused && first == 0 {
 			first = i + 1
 		}
-		if i >= 20 && w.Standing > 0 && !w.dripped {
+		if i >= 20 && w.Standing > 0 && w.dripped == 0 {
 			t.Errorf("lie %d: w = %v", i, w.Standing)
 		}
 	}

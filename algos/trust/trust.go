@@ -59,7 +59,9 @@
 //   - Where the others fall silent, w opens: w ≥ 1 − n/20, with n what others have added to
 //     R's N. A single source always has w = 1.
 //   - Of a source with w = 0, one label for 50 of the others counts in full, but not in R.
-//     It lets an honest newcomer back in.
+//     It lets an honest newcomer back in. Labels that the model gives at least .3 cost a
+//     fifth of that, and are let in where w < ½: so a source that corrects the model's
+//     mistakes, and therefore always contradicts it, is heard.
 //   - A source first heard when R has seen evidence of 200 is late: its labels are trusted
 //     by an ε of at least 1/(10 + what S and P have seen).
 //   - A label that the experts would learn with less than .2 is dropped if its source and
@@ -75,8 +77,9 @@
 // A Muted source has w = 0.
 //
 // What standing cannot know: a majority that lies from the beginning is the reference. A
-// source that only reports mistakes of the model contradicts it by its nature, and loses
-// its weight: make it an anchor, or let it label other mail as well.
+// source that only reports mistakes of the model contradicts it by its nature. One label
+// for ten of the others still counts; to be heard beyond that it should label other mail as
+// well.
 //
 // # Rate of spam
 //
@@ -175,7 +178,7 @@ type Weights struct {
 	Expert   float64 // for the experts; 0: they do not learn it
 	Standing float64 // w of equation (8)
 
-	dripped bool // learnt in full although its source's weight is 0
+	dripped float64 // what it took from the drip to be learnt in full; 0: nothing
 }
 
 // Sample is the weight of the label among others in a window: φ·w, above 0.
@@ -233,11 +236,11 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 		w.Standing = 0
 	case x.Role == Ordinary && p.Agreement:
 		w.Standing = l.standing.weight(from, l.observed)
-		if w.Standing == 0 && l.standing.drip >= 1 && !l.standing.heard() {
-			w.Standing, w.dripped = 1, true
+		if cost := dripCost(x, w.Standing); cost > 0 && l.standing.drip >= cost && !l.standing.heard() {
+			w.Standing, w.dripped = 1, cost
 		}
 		if drop || l.standing.drops(from, l.observed, ω) {
-			w.Standing, w.dripped = 0, false
+			w.Standing, w.dripped = 0, 0
 		}
 	}
 	w.Head = max(leastTrust, float64(w.Head*w.Standing))
@@ -260,9 +263,9 @@ func (l *Labels) Observe(x Label, w Weights) (accused bool) {
 		q = 1 - x.Prob
 	}
 	by := w.Standing
-	if w.dripped {
+	if w.dripped > 0 {
 		by = 0
-		l.standing.drip--
+		l.standing.drip -= w.dripped
 	}
 	l.standing.observe(from, x.Role, evidenceOf(x.Prob, q), by, l.observed)
 	l.observed++
