@@ -268,7 +268,7 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, producer *kafka.Producer, log *slog.Logger) (map[string]http.Handler, error) {
 	g := opened.Gateway()
 	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.Tenants().HasTokens()); err != nil {
-		log.Info("--http serves metrics only: to ask for verdicts there, set --token", "http", c.HTTP)
+		log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
 		return nil, nil
 	}
 	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Topic: s.Topic(), Registerer: s.Registry}

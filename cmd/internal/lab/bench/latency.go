@@ -267,7 +267,7 @@ func program(path string, args []string, want string) func(context.Context, []by
 			return err
 		}
 		if !bytes.Contains(out, []byte(want)) {
-			return fmt.Errorf("no %q in its answer: %w\n%.200s", want, err, out)
+			return fmt.Errorf("no %q in its answer (%v):\n%.200s", want, err, out)
 		}
 		return nil
 	}
