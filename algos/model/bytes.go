@@ -210,6 +210,11 @@ func restore(b []byte) (*Model, error) {
 	if len(m.roles) > MostRoles {
 		return nil, fmt.Errorf("roles of %d sources, more than %d", len(m.roles), MostRoles)
 	}
+	for source, role := range m.roles {
+		if role == trust.Ordinary || role > trust.Muted || len(source) > mostSourceName {
+			return nil, errors.New("a source has a role that cannot be set")
+		}
+	}
 	m.events, m.spam, m.unlearnt = events, spam, unlearnt
 	if !a.canonical(text, m) {
 		return nil, errors.New("its configuration is not in canonical form")

@@ -177,3 +177,29 @@ func TestCorrectionsAreHeard(t *testing.T) {
 		t.Errorf("%d of 4,574 are wrong; %d corrections count %.2f on average", wrong, users, heard/float64(users))
 	}
 }
+
+// A role that no learner could save is refused: one such name made all later checkpoints
+// unreadable.
+func TestRolesThatCannotBe(t *testing.T) {
+	m, err := model.New(model.Config{TableBits: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, role := range map[string]trust.Role{"\xff": trust.Anchor, strings.Repeat("x", 257): trust.Muted, "a": trust.Muted + 1} {
+		var refused *model.RefusedError
+		if err := m.SetRole(name, role); !errors.As(err, &refused) {
+			t.Errorf("role %d of a name of %d bytes: %v", role, len(name), err)
+		}
+	}
+	if err := m.SetRole("a", trust.Anchor); err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := model.Restore(b)
+	if err != nil || restored.Role("a") != trust.Anchor {
+		t.Errorf("restored: %v, %v", restored, err)
+	}
+}

@@ -16,7 +16,7 @@ const (
 )
 
 // maxSources is how many sources have their own rate: the ones that labelled last. They
-// take 128 KiB of a model's bytes. Adding to a full table scans it: some microseconds.
+// take up to 656 KiB of a model's bytes, for each kind of body. Adding to a full table scans it: some microseconds.
 const maxSources = 4096
 
 // mostName bounds the bytes of a name that are kept to show it. The key is a hash of all.

@@ -71,7 +71,7 @@
 //     e_s − 1 standard deviation exceeds e(R; .1) are weighted by (1) with that excess as ε,
 //     and dropped below .2 if the source has under 50 labels.
 //
-// An operator can say more ([Role]). An Anchor has w = 1. While anchors are heard (R's memory
+// A caller can say more ([Role]); no command does yet. An Anchor has w = 1. While anchors are heard (R's memory
 // holds evidence of 5 from them), R takes their labels alone, w does not open and nothing is
 // let in. The labels of others are trusted by an ε of at least .05, and dropped below .2.
 // A Muted source has w = 0.

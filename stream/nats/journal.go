@@ -80,8 +80,9 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 }
 
 // Append writes entries as one message, a line each, and returns when the server has
-// acknowledged it. It tries once, for at most two seconds. id names the message: the server
-// drops a second one of that id, so after an error the same entries may be tried again.
+// acknowledged it. It tries once, for at most two seconds. id names the message: for two
+// minutes the server drops a second one of that id. Trying again later than that after an
+// error may write the entries twice, if the server had stored them and could not say so.
 // Errors that trying again will not cure wrap [ErrNoJournal] or [ErrJournalTooLarge].
 func (j *Journal) Append(ctx context.Context, id string, entries []stream.JournalEntry) error {
 	m := natsgo.NewMsg(JournalSubject(j.cfg.Model))

@@ -15,7 +15,7 @@ import (
 
 // An InfoCommand holds the flags of `hamlet info`, for kong to fill.
 type InfoCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned."`
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
@@ -29,7 +29,7 @@ func (InfoCommand) Help() string {
 
   hamlet info                              the model of the running hamlet
   hamlet info --server nats://mx1:4222     of a scorer elsewhere
-  hamlet info --json | jq -e '.stale or .pinned | not'    for a check
+  hamlet info --json | jq -e '.stale or .pinned or .pin_lost | not'
 
 Of several scorers one answers. A model is stale if the scorer cannot read what
 Redis holds: it goes on with the last good one. It is pinned if an operator said so
@@ -74,7 +74,10 @@ func printInfo(w io.Writer, info stream.Info) error {
 	if info.Pinned {
 		pinned = "yes: what was learnt since does not count, until `hamlet model unpin`"
 	}
-	if info.PinLost {
+	switch {
+	case info.PinLost && info.Pinned:
+		pinned = "in part: redis has lost the pinned version of a partition, whose newest is served; see `hamlet model versions`"
+	case info.PinLost:
 		pinned = "lost: redis has lost a pinned version, and the newest is served; see `hamlet model versions`"
 	}
 	if info.Stale {

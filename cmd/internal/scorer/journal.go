@@ -74,7 +74,7 @@ func (j *journal) add(ctx context.Context, requests []*stream.Event, verdicts []
 	}
 }
 
-// run keeps what is added until ctx ends, and then for at most flushTime what waits. Nothing
+// run keeps what is added until ctx ends, and then what waits: for JetStream at most flushTime. Nothing
 // may be added after ctx has ended.
 func (j *journal) run(ctx context.Context) {
 	if j == nil {
