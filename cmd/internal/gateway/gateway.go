@@ -140,6 +140,7 @@ func (g *Gateway) Door(name string) *Door {
 	if !doorName.MatchString(name) {
 		panic(fmt.Sprintf("gateway: door %q", name))
 	}
+	g.metrics.open(name)
 	return &Door{Gateway: g, name: name}
 }
 

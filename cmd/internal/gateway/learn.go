@@ -31,6 +31,9 @@ func (l Lesson) String() string {
 	panic(fmt.Sprintf("gateway: lesson %d", int(l)))
 }
 
+// learnFailed is the outcome of a label that did not reach the learner's log.
+const learnFailed = "failed"
+
 // ErrNotAllowed: the operator does not let clients teach (--allow-learn).
 var ErrNotAllowed = errors.New("this gateway takes no labels")
 
@@ -60,7 +63,7 @@ func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson 
 	case errors.Is(err, ErrTooLarge), errors.Is(err, mail.ErrEmpty):
 		outcome = "refused"
 	default:
-		outcome = "failed"
+		outcome = learnFailed
 		d.notice("labels are lost", "learn", "error", err)
 	}
 	d.metrics.learnt.WithLabelValues(d.name, lesson.String(), outcome).Inc()

@@ -41,6 +41,17 @@ func newMetrics() *metrics {
 	}
 }
 
+// open shows a door's counters at 0, so that an alert sees the first increase.
+func (m *metrics) open(door string) {
+	for _, reason := range []string{passedNoAnswer, passedRefused, passedTooLarge, passedMemory, passedBroken} {
+		m.passed.WithLabelValues(door, reason)
+	}
+	for _, lesson := range []Lesson{LearnSpam, LearnHam, Forget} {
+		m.learnt.WithLabelValues(door, lesson.String(), learnFailed)
+	}
+	m.garbage.WithLabelValues(door)
+}
+
 // answered counts a verdict.
 func (m *metrics) answered(door string, d stream.Decision) {
 	m.verdicts.WithLabelValues(door, string(d)).Inc()

@@ -18,8 +18,8 @@ import (
 
 const rulesFile = "../../../deploy/prometheus/hamlet.rules.yml"
 
-// The alerting rules in deploy use existing metrics and labels. Those of the scorer are
-// tested there.
+// The alerting rules in deploy use existing metrics and labels. Those of the scorer
+// and of the gateway are tested there.
 func TestAlertingRules(t *testing.T) {
 	b, err := os.ReadFile(rulesFile)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestAlertingRules(t *testing.T) {
 	used := regexp.MustCompile(`\bhamlet_\w+`).FindAllString(string(b), -1)
 	for _, u := range used {
 		base := regexp.MustCompile(`_(sum|count|bucket)$`).ReplaceAllString(u, "")
-		if known[u] == "" && known[base] == "" && !strings.HasPrefix(u, "hamlet_scorer_") {
+		if known[u] == "" && known[base] == "" && !strings.HasPrefix(u, "hamlet_scorer_") && !strings.HasPrefix(u, "hamlet_gateway_") {
 			t.Errorf("%s: there is no metric %s", rulesFile, u)
 		}
 	}
