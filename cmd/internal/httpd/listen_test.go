@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 )
 
 // Beyond the bound a connection waits until another one ends, or the listener does.
@@ -12,7 +13,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted := make(chan net.Conn)
+	const clients = 4
+	accepted := make(chan net.Conn, clients) // so that nothing but the bound holds the loop
 	ended := make(chan error, 1)
 	go func() {
 		for {
@@ -24,24 +26,29 @@ func TestConnectionsAreBounded(t *testing.T) {
 			accepted <- c
 		}
 	}()
-	var last net.Conn
-	for range 4 {
+	next := func() net.Conn {
+		t.Helper()
+		select {
+		case c := <-accepted:
+			return c
+		case err := <-ended:
+			t.Fatalf("the listener ended: %v", err)
+		case <-time.After(time.Minute):
+			t.Fatal("no connection is taken")
+		}
+		return nil
+	}
+	for range clients {
 		client, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer client.Close()
 	}
-	first := <-accepted
-	last = <-accepted
-	select {
-	case <-accepted:
-		t.Error("a third connection is taken")
-	default:
-	}
+	first, last := next(), next()
 	first.Close()
 	first.Close() // counts once
-	third := <-accepted
+	third := next()
 	defer third.Close()
 	if _, ok := last.(interface{ CloseWrite() error }); !ok {
 		t.Error("a connection cannot close one half")
@@ -49,8 +56,17 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("%v, want that the listener is closed", err)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%v, want that the listener is closed", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the listener does not end")
+	}
+	for range len(accepted) {
+		(<-accepted).Close()
+		t.Error("a third connection is taken beside two")
 	}
 	last.Close()
 }
