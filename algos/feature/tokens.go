@@ -115,7 +115,8 @@ func isSpace(c byte) bool { return c <= ' ' || c == 0x7f }
 
 // link returns the host and the length of the link at the start of text, whose first word
 // is given; 0 if no link begins there. A link has a scheme and "://", or begins with "www.".
-// It ends at white space, a control character, <, > or a double quote.
+// It ends at white space, a control character, <, > or a double quote. Its user, host and
+// port have at most maxAuthority bytes.
 func link(text, word []byte) (host []byte, length int) {
 	begin := 0
 	if bytes.HasPrefix(text[len(word):], []byte("://")) && isScheme(word) {
@@ -124,13 +125,12 @@ func link(text, word []byte) (host []byte, length int) {
 		return nil, 0
 	}
 	length = begin
-	for length < len(text) && !isSpace(text[length]) && text[length] != '<' && text[length] != '>' && text[length] != '"' {
-		length++
+	for length < len(text) && !endsLink(text[length]) && !endsHost(text[length]) {
+		if length++; length-begin > maxAuthority {
+			return nil, 0
+		}
 	}
 	host = text[begin:length]
-	if n := bytes.IndexAny(host, "/?#\\"); n >= 0 {
-		host = host[:n]
-	}
 	host = host[bytes.LastIndexByte(host, '@')+1:] // no user
 	if n := bytes.IndexByte(host, ':'); n >= 0 && !bytes.HasPrefix(host, []byte{'['}) {
 		host = host[:n]
@@ -139,8 +139,19 @@ func link(text, word []byte) (host []byte, length int) {
 	if len(host) == 0 {
 		return nil, 0
 	}
+	for length < len(text) && !endsLink(text[length]) {
+		length++
+	}
 	return host, length
 }
+
+// maxAuthority bounds the bytes of a link's user, host and port: what is no link after all
+// is read once for each word in it. A host's name has at most 253.
+const maxAuthority = 1 << 10
+
+func endsLink(c byte) bool { return isSpace(c) || c == '<' || c == '>' || c == '"' }
+
+func endsHost(c byte) bool { return c == '/' || c == '?' || c == '#' || c == '\\' }
 
 // isScheme reports whether a word can be a scheme: letters, at most eight.
 func isScheme(word []byte) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // list writes tokens as where:text, a mark in brackets.
@@ -38,6 +39,24 @@ func TestTokens(t *testing.T) {
 	plain := &Message{Body: []byte("subject: x")}
 	if got := strings.Join(list(plain.TextTokens(nil, plain.AppendT(nil))), " "); got != "text:subject text:(:) text:x" {
 		t.Errorf("a plain text: %s", got)
+	}
+}
+
+// What only begins like a link is not read to its end again and again.
+func TestTokensOfNoLinks(t *testing.T) {
+	for _, piece := range []string{"http:///", "http://@,www.@,", "www.@,", "http://?", "http://a"} {
+		text := []byte(strings.Repeat(piece, 1<<20/len(piece)))
+		start := time.Now()
+		tokens := appendTokens(nil, text, 0, len(text), InText, true)
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%d bytes of %q: %d tokens in %v", len(text), piece, len(tokens), took)
+		}
+	}
+	for size, want := range map[int]string{maxAuthority - 10: "link:b.example", maxAuthority: "text:http"} {
+		text := []byte("http://" + strings.Repeat("u", size) + "@b.example/" + strings.Repeat("p", 2*maxAuthority))
+		if got := list(appendTokens(nil, text, 0, len(text), InText, true)); got[0] != want {
+			t.Errorf("a user of %d bytes: %.80s, want %s", size, got[0], want)
+		}
 	}
 }
 
