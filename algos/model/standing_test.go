@@ -101,7 +101,7 @@ func TestLittleWeightIsWithdrawn(t *testing.T) {
 	}
 }
 
-// Roles are part of a model's bytes. Ordinary is none, and there is a bound.
+// Roles are part of a model's bytes. Ordinary is no role to keep, and their number is bounded.
 func TestRoles(t *testing.T) {
 	m := newModel(t, model.Config{TableBits: 8, TextExperts: []string{text.LeanOpening}, Alarms: model.Alarms{Off: true}})
 	ex := said(0, true, "desk")

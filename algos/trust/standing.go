@@ -13,7 +13,7 @@ type Role uint8
 const (
 	Ordinary Role = iota // weighed by agreement
 	Anchor               // believed: its labels count in full, and others are compared with them
-	Muted                // its labels count nothing
+	Muted                // its labels teach nothing
 )
 
 var roleNames = [...]string{Ordinary: "ordinary", Anchor: "anchor", Muted: "muted"}

@@ -56,30 +56,8 @@
 //
 // w multiplies the weights of heads and experts, φ in windows, and the steps of (2) and (4).
 //
-//   - Where the others fall silent, w opens: w ≥ 1 − n/20, with n what others have added to
-//     R's N. A single source always has w = 1.
-//   - Of a source with w = 0, one label for 50 of the others counts in full, but not in R.
-//     It lets an honest newcomer back in. Labels that the model gives at least .3 cost a
-//     fifth of that, and are let in where w < ½: so a source that corrects the model's
-//     mistakes, and therefore always contradicts it, is heard.
-//   - A source first heard when R has seen evidence of 200 is late: its labels are trusted
-//     by an ε of at least 1/(10 + what S and P have seen).
-//   - A label that the experts would learn with less than .2 is dropped if its source and
-//     the newcomers are hardly known, and others are. The AdaGrad experts know no scale: to
-//     them a small weight teaches nearly as much as a large one.
-//   - Where labels are learnt in full (vectors, by default), those of a source whose
-//     e_s − 1 standard deviation exceeds e(R; .1) are weighted by (1) with that excess as ε,
-//     and dropped below .2 if the source has under 50 labels.
-//
-// A caller can say more ([Role]); no command does yet. An Anchor has w = 1. While anchors are heard (R's memory
-// holds evidence of 5 from them), R takes their labels alone, w does not open and nothing is
-// let in. The labels of others are trusted by an ε of at least .05, and dropped below .2.
-// A Muted source has w = 0.
-//
-// What standing cannot know: a majority that lies from the beginning is the reference. A
-// source that only reports mistakes of the model contradicts it by its nature. One label
-// for ten of the others still counts; to be heard beyond that it should label other mail as
-// well.
+// [Labels.Weigh] lists the exceptions, and what a [Role] changes. A majority that lies from
+// the beginning is the reference.
 //
 // # Rate of spam
 //
@@ -200,7 +178,28 @@ func New() *Labels { return &Labels{flipRate: FirstFlipRate, spamRate: firstSpam
 func (l *Labels) FlipRate() float64 { return l.flipRate }
 
 // Weigh returns the weights of a label, and changes nothing. The head always uses the common
-// rate: see MEASURED.md, sources that each bring one kind of mail.
+// rate: see MEASURED.md, sources that each bring one kind of mail. With Policy.Agreement:
+//
+//   - Where the others fall silent, w opens: w ≥ 1 − n/20, with n what others have added to
+//     R's N. A single source always has w = 1.
+//   - Of a source with w = 0, one label for 50 of the others counts in full, but not in R.
+//     It lets an honest newcomer back in. Labels that the model gives at least .3 cost a
+//     fifth of that, and are let in where w < ½: so a source that corrects the model's
+//     mistakes, and therefore always contradicts it, is heard.
+//   - A source first heard when R has seen evidence of 200 is late: its labels are trusted
+//     by an ε of at least 1/(10 + what S and P have seen).
+//   - A label that the experts would learn with less than .2 is dropped if its source and
+//     the newcomers are hardly known, and others are. The AdaGrad experts know no scale: to
+//     them a small weight teaches nearly as much as a large one.
+//   - Where labels are learnt in full (vectors, by default), those of a source whose
+//     e_s − 1 standard deviation exceeds e(R; .1) are weighted by (1) with that excess as ε,
+//     and dropped below .2 if the source has under 50 labels.
+//   - An Anchor has w = 1. While anchors are heard (R's memory holds evidence of 5 from
+//     them), R takes their labels alone, w does not open and nothing is let in. The labels
+//     of others are trusted by an ε of at least .05, and dropped below .2.
+//   - A Muted source has w = 0. Its labels still reach the alarms and the tally of newcomers.
+//
+// No command gives a role yet.
 func (l *Labels) Weigh(x Label, p Policy) Weights {
 	common, ε := l.flipRate, l.flipRate
 	from := l.sources.find(x.Source)

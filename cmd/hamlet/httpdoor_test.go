@@ -39,7 +39,7 @@ func TestUsageOfUpHTTPWithTenants(t *testing.T) {
 	if err := os.WriteFile(tenants, []byte("tokens:\n  alices: alice\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const taken = http.StatusBadRequest // the event is none: the door looks at it
+	const taken = http.StatusBadRequest // a body without an event: the door looks at it
 	for _, c := range []struct {
 		allow, operator bool
 		token           string

@@ -312,7 +312,7 @@ func (d *Door) PassedBroken(err error) {
 	_ = d.passed(passedBroken, err)
 }
 
-// Garbage counts a request that is none in the door's protocol.
+// Garbage counts a request that the door's protocol does not have.
 func (d *Door) Garbage(err error) {
 	d.metrics.garbage.WithLabelValues(d.name).Inc()
 	d.cfg.Log.Debug("not the protocol of this door", "door", d.name, "error", err)
