@@ -71,7 +71,7 @@ func (s *session) wanted() milter.OptAction {
 	return actions
 }
 
-// agree begins a session anew.
+// agree begins a new session.
 func (s *session) agree(actions milter.OptAction, protocol milter.OptProtocol) {
 	s.reset()
 	s.actions, s.protocol = actions, protocol

@@ -56,7 +56,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// refuse returns the refusal of a request that is none in the protocol.
+// refuse returns the refusal of a request that the protocol does not have.
 func refuse(format string, args ...any) error {
 	return &refusal{exProtocol, "Bad header line: (" + fmt.Sprintf(format, args...) + ")"}
 }
