@@ -15,12 +15,16 @@ const (
 	AlertLabelNoise = "label-noise" // labels went bad
 	AlertCovariate  = "covariate"   // mail unlike anything learnt
 	AlertConcept    = "concept"     // the same mail means something else now
+	AlertSource     = "source"      // the labels of one source, or of new names that take turns, are wrong
+	AlertUnknown    = "unknown"     // something changed, and it is not known yet what
 )
 
 // The states of an alert.
 const (
-	AlertRaised  = "raised"
-	AlertCleared = "cleared"
+	AlertSuspected = "suspected" // its kind is AlertUnknown
+	AlertRaised    = "raised"    // it has a name: its kind is any other
+	AlertCleared   = "cleared"   // what was raised is over
+	AlertWithdrawn = "withdrawn" // what was suspected came to nothing; its kind is AlertUnknown
 )
 
 // The bodies of an alert: which sub-model it is about.
@@ -34,8 +38,8 @@ const MostSuspects = 20
 
 // The words of an alert, in the order of their constants.
 var (
-	AlertKinds  = []string{AlertLabelNoise, AlertCovariate, AlertConcept}
-	alertStates = []string{AlertRaised, AlertCleared}
+	AlertKinds  = []string{AlertLabelNoise, AlertCovariate, AlertConcept, AlertSource, AlertUnknown}
+	alertStates = []string{AlertSuspected, AlertRaised, AlertCleared, AlertWithdrawn}
 	alertBodies = []string{AlertText, AlertVector}
 )
 
@@ -267,6 +271,9 @@ func (a *Alert) Validate() error {
 	oneOf("kind", a.Kind, AlertKinds)
 	oneOf("state", a.State, alertStates)
 	oneOf("body", a.Body, alertBodies)
+	if unnamed := a.State == AlertSuspected || a.State == AlertWithdrawn; unnamed != (a.Kind == AlertUnknown) {
+		errs = append(errs, fmt.Errorf("state: %s of kind %s; suspected and withdrawn are of kind %s, and no other", word(a.State), word(a.Kind), AlertUnknown))
+	}
 	if a.Event == 0 {
 		errs = append(errs, errors.New("event: 0; events are counted from 1"))
 	}

@@ -119,7 +119,7 @@ func TestAlertsThatAreRefused(t *testing.T) {
 		{"suspects[1].phi: NaN", func(a *Alert) { a.Labels.Suspects[1].Phi = math.NaN() }},
 		{"sources[0].hi: +Inf", func(a *Alert) { a.Labels.Sources[0].High = math.Inf(1) }},
 		{"sources[1]: 370 events, from 0.5 to 0.03125", func(a *Alert) { a.Labels.Sources[1].Low = 0.5 }},
-		{`kind: "drift" is not one of label-noise, covariate, concept`, func(a *Alert) { a.Kind = "drift" }},
+		{`kind: "drift" is not one of label-noise, covariate, concept, source, unknown`, func(a *Alert) { a.Kind = "drift" }},
 		{"of kind label-noise has them, and no other", func(a *Alert) { a.Kind = AlertCovariate }},
 		{"of kind label-noise has them, and no other", func(a *Alert) { a.Labels = nil }},
 		{`state: "up"`, func(a *Alert) { a.State = "up" }},

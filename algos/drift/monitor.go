@@ -15,6 +15,8 @@ const (
 	KindLabelNoise = "label-noise"
 	KindCovariate  = "covariate"
 	KindConcept    = "concept"
+	KindSource     = "source"  // the labels of one source, or of new names that take turns
+	KindUnknown    = "unknown" // of a suspicion: something changed, and it is not known yet what
 )
 
 // MonitorMemory is ρ per event of the label-noise alarm's own head. With ρ = 1 a change
@@ -54,13 +56,51 @@ type Observation struct {
 	Leverage, Surprise float64   // the variance of its answer; the expert's surprise in nats
 	Standing           float64   // how much the label counts by its source's standing, 0 to 1
 	ID, Source         string
+	Event              uint64 // the model's count of this event, over all kinds of bodies, from 1
 }
 
-// A Change is an alarm that an event raised or cleared.
+// A State is what an incident became. An incident begins as Suspected or Raised.
+//
+//	Suspected ──> Raised ──> Cleared
+//	    └───────> Withdrawn
+type State uint8
+
+const (
+	Suspected State = iota + 1 // its kind is KindUnknown
+	Raised                     // it has a name: its kind is any other
+	Cleared                    // what was raised is over
+	Withdrawn                  // what was suspected came to nothing
+)
+
+var states = [...]string{Suspected: "suspected", Raised: "raised", Cleared: "cleared", Withdrawn: "withdrawn"}
+
+// String returns the state in lower case, such as "suspected".
+func (s State) String() string {
+	if s >= Suspected && int(s) < len(states) {
+		return states[s]
+	}
+	return "unknown state"
+}
+
+// A Change is a transition of an incident, made by an event. Two incidents of one Monitor
+// have different numbers.
 type Change struct {
-	Kind   string
-	Status Status
-	Report *Report // of label noise, else nil
+	Kind       string
+	State      State
+	Incident   uint64 // its number: Observation.Event of the event that opened it
+	Transition int    // of this incident, from 1
+	Source     string // who is accused, if Kind is KindSource
+	Status     Status
+	Report     *Report // of label noise, else nil
+}
+
+// alarmChange returns the change of an alarm that was raised or cleared by event number
+// count. Each time that it is raised it opens an incident.
+func alarmChange(kind string, before, after Status, count uint64) Change {
+	if after.Raised {
+		return Change{Kind: kind, State: Raised, Incident: count, Transition: 1, Status: after}
+	}
+	return Change{Kind: kind, State: Cleared, Incident: before.Since, Transition: 2, Status: after}
 }
 
 // An Alarm is the status of one alarm.
@@ -110,16 +150,18 @@ func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Run
 	}
 
 	var changed bool
+	before := m.covariate.Status()
 	if m.surprise {
 		changed = m.covariate.ObserveLog(count, o.Surprise)
 	} else {
 		changed = m.covariate.Observe(count, o.Leverage)
 	}
 	if changed {
-		dst = append(dst, Change{Kind: KindCovariate, Status: m.covariate.Status()})
+		dst = append(dst, alarmChange(KindCovariate, before, m.covariate.Status(), count))
 	}
+	before = m.concept.Status()
 	if m.concept.Observe(count, -logistic.LogSigmoid(o.Label*o.LogOdds)) {
-		dst = append(dst, Change{Kind: KindConcept, Status: m.concept.Status()})
+		dst = append(dst, alarmChange(KindConcept, before, m.concept.Status(), count))
 	}
 	m.noise.Observe(Event{X: o.Inputs, Label: o.Label, Prob: q, FlipRate: m.flipRate, ID: o.ID, Source: o.Source})
 	if count%Rhythm != 0 {
@@ -142,7 +184,9 @@ func (m *Monitor) checkNoise(dst []Change, count uint64, r task.Runner) []Change
 		if !report.Status.Known { // Check has dropped the reference after Settle events: report it
 			report.Status.Reference = before.Reference
 		}
-		dst = append(dst, Change{Kind: KindLabelNoise, Status: report.Status, Report: &report})
+		c := alarmChange(KindLabelNoise, before, report.Status, count)
+		c.Report = &report
+		dst = append(dst, c)
 	}
 	if job, ok := m.noise.Start(count); ok {
 		m.snr = task.Begin(r, job.Run)

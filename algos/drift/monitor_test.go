@@ -72,7 +72,7 @@ func readMonitor(t *testing.T, b []byte, surprise bool, events uint64) (*Monitor
 // noise, and a Monitor that is read between any two events goes on bit for bit.
 func TestMonitorReportsWhatStands(t *testing.T) {
 	m, back := newMonitor(t, false), newMonitor(t, false)
-	raised := map[string]bool{}
+	raised, open := map[string]bool{}, map[string]uint64{}
 	for i, o := range observations(2400, 1600, 1) {
 		count := uint64(i + 1)
 		for _, c := range m.Observe(nil, &o, count, nil) {
@@ -80,6 +80,12 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 				t.Errorf("event %d: %+v", count, c)
 			}
 			raised[c.Kind] = c.Status.Raised
+			if c.Status.Raised {
+				open[c.Kind] = count
+			}
+			if (c.State == Raised) != c.Status.Raised || c.Incident != open[c.Kind] || (c.Transition == 1) != c.Status.Raised {
+				t.Errorf("event %d: %s, transition %d of incident %d; opened at %d", count, c.State, c.Transition, c.Incident, open[c.Kind])
+			}
 		}
 		for _, a := range m.Alarms() {
 			if a.Status.Raised != raised[a.Kind] {

@@ -11,14 +11,16 @@ type Status struct {
 	Threshold float64 // each alarm says what it compares with this
 }
 
-// A Diagnosis says in words what the three alarms together mean.
+// A Diagnosis says in words what the alarms together mean. The most urgent comes first.
 type Diagnosis uint8
 
 const (
-	Nothing        Diagnosis = iota // no alarm
-	LabelsWentBad                   // label noise, whatever else is raised
-	MailChanged                     // leverage, and no label noise
-	MeaningChanged                  // loss alone
+	Nothing          Diagnosis = iota // no alarm
+	SourceIsWrong                     // a source is accused, whatever else is raised
+	LabelsWentBad                     // label noise, and no source is accused
+	MailChanged                       // leverage, and no label noise
+	MeaningChanged                    // loss alone
+	SomethingChanged                  // a suspicion, and no alarm
 )
 
 // Diagnose names the most specific alarm that is raised. Bad labels come first: they raise
@@ -37,7 +39,10 @@ func Diagnose(noise, covariate, concept Status) Diagnosis {
 	return Nothing
 }
 
-var diagnoses = [...]string{"nothing", "labels went bad", "the mail changed", "the world changed"}
+var diagnoses = [...]string{
+	"nothing", "a source gives wrong labels", "labels went bad", "the mail changed", "the world changed",
+	"something changed, not yet known what",
+}
 
 // String returns the diagnosis in words, such as "labels went bad".
 func (d Diagnosis) String() string {

@@ -12,16 +12,19 @@ const (
 	BodyVector = "vector" // vectors of named numbers
 )
 
-// An Alert says that an event raised or cleared an alarm. It depends only on the log: a
+// An Alert is a transition of an incident, made by an event. It depends only on the log: a
 // model restored from an earlier checkpoint reports the same Alert again.
 type Alert struct {
-	Kind      string          // drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept
-	Body      string          // BodyText, BodyVector
-	Raised    bool            // false: cleared
-	Event     uint64          // the model's event count then
-	Status    drift.Status    // see the alarms of package drift; Since counts events of this kind of body
-	Report    *drift.Report   // statistics of the labels; nil unless Kind is label noise
-	Diagnosis drift.Diagnosis // what all alarms of this kind of body mean now
+	Kind       string // drift.KindLabelNoise and the others
+	Body       string // BodyText, BodyVector
+	State      drift.State
+	Event      uint64          // the model's event count then
+	Incident   uint64          // the model's event count when the incident was opened: it identifies the incident
+	Transition int             // of the incident, from 1
+	Source     string          // who is accused, if Kind is drift.KindSource
+	Status     drift.Status    // see the alarms of package drift; Since counts events of this kind of body
+	Report     *drift.Report   // statistics of the labels; nil unless Kind is label noise
+	Diagnosis  drift.Diagnosis // what all alarms of this kind of body mean now
 }
 
 // A Rebuild reports that one sub-model's ensemble was rebuilt or could not be. Its event

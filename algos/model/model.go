@@ -211,14 +211,15 @@ func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	}
 	o := drift.Observation{
 		X: in.x, Inputs: in.inputs, Label: sign(ex.Spam), LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
-		Standing: in.standing, ID: ex.ID, Source: ex.Source,
+		Standing: in.standing, ID: ex.ID, Source: ex.Source, Event: m.events + 1,
 	}
 	if s.surprise != noExpert {
 		o.Surprise = in.scores[s.surprise].Surprise
 	}
 	for _, c := range s.monitor.Observe(nil, &o, s.events, m.runner) {
 		effect.Alerts = append(effect.Alerts, Alert{
-			Kind: c.Kind, Body: body, Raised: c.Status.Raised, Event: m.events + 1,
+			Kind: c.Kind, Body: body, State: c.State, Event: m.events + 1,
+			Incident: c.Incident, Transition: c.Transition, Source: c.Source,
 			Status: c.Status, Report: c.Report, Diagnosis: s.monitor.Diagnosis(),
 		})
 	}

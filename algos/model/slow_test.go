@@ -77,7 +77,7 @@ func TestWhatIsSlowChangesNoBit(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, a := range effect.Alerts {
-				s := fmt.Sprintf("%s %s %v %d %v %v", a.Kind, a.Body, a.Raised, a.Event, a.Status, a.Diagnosis)
+				s := fmt.Sprintf("%s %s %v %d %d.%d %v %v", a.Kind, a.Body, a.State, a.Event, a.Incident, a.Transition, a.Status, a.Diagnosis)
 				if a.Report != nil {
 					s += fmt.Sprintf(" %+v", *a.Report)
 				}
@@ -315,10 +315,10 @@ func TestAlarmsStand(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range effect.Alerts {
-			if a.Body != model.BodyVector || a.Event != uint64(i)+1 || a.Raised == raised[a.Kind] {
+			if a.Body != model.BodyVector || a.Event != uint64(i)+1 || (a.State == drift.Raised) == raised[a.Kind] {
 				t.Errorf("event %d: %+v", i+1, a)
 			}
-			raised[a.Kind] = a.Raised
+			raised[a.Kind] = a.State == drift.Raised
 		}
 		for _, a := range m.Alarms() {
 			if a.Status.Raised != raised[a.Kind] {

@@ -63,9 +63,9 @@ func covariateRaised(t *testing.T, cfg model.Config, events []model.Example) (at
 		}
 		for _, a := range effect.Alerts {
 			switch {
-			case a.Raised && a.Kind == drift.KindCovariate:
+			case a.State == drift.Raised && a.Kind == drift.KindCovariate:
 				at = append(at, i+1)
-			case a.Raised:
+			case a.State == drift.Raised:
 				others = append(others, a.Kind)
 			}
 		}

@@ -44,6 +44,10 @@ func Kind(kind string) string {
 		return stream.AlertCovariate
 	case drift.KindConcept:
 		return stream.AlertConcept
+	case drift.KindSource:
+		return stream.AlertSource
+	case drift.KindUnknown:
+		return stream.AlertUnknown
 	}
 	panic(fmt.Sprintf("convert: unknown kind of alarm %q", kind))
 }
@@ -59,12 +63,19 @@ func Body(body string) string {
 	panic(fmt.Sprintf("convert: unknown body %q", body))
 }
 
-// State returns the wire's word for a change of an alarm.
-func State(raised bool) string {
-	if raised {
+// State returns the wire's word for what an incident became.
+func State(s drift.State) string {
+	switch s {
+	case drift.Suspected:
+		return stream.AlertSuspected
+	case drift.Raised:
 		return stream.AlertRaised
+	case drift.Cleared:
+		return stream.AlertCleared
+	case drift.Withdrawn:
+		return stream.AlertWithdrawn
 	}
-	return stream.AlertCleared
+	panic(fmt.Sprintf("convert: unknown state %d of an incident", s))
 }
 
 // Alert returns a as it goes on the wire, but without model, partition and time.
@@ -72,7 +83,7 @@ func State(raised bool) string {
 // one that it can, and NaN becomes 0. No alarm of package drift returns either.
 func Alert(a *model.Alert) stream.Alert {
 	out := stream.Alert{
-		Kind: Kind(a.Kind), State: State(a.Raised), Event: a.Event,
+		Kind: Kind(a.Kind), State: State(a.State), Event: a.Event,
 		Level: finite(a.Status.Level), Reference: finite(a.Status.Reference), Threshold: finite(a.Status.Threshold),
 		Body: Body(a.Body), Reading: a.Diagnosis.String(),
 	}

@@ -94,6 +94,8 @@ func TestKindsAreComplete(t *testing.T) {
 		{"KindLabelNoise", "AlertLabelNoise", drift.KindLabelNoise, stream.AlertLabelNoise},
 		{"KindCovariate", "AlertCovariate", drift.KindCovariate, stream.AlertCovariate},
 		{"KindConcept", "AlertConcept", drift.KindConcept, stream.AlertConcept},
+		{"KindSource", "AlertSource", drift.KindSource, stream.AlertSource},
+		{"KindUnknown", "AlertUnknown", drift.KindUnknown, stream.AlertUnknown},
 	}
 	checkPairs(t, constants(t, "algos/drift", "KindConcept"), constants(t, "stream", "AlertConcept"), pairs)
 	for _, p := range pairs {
@@ -117,14 +119,19 @@ func TestBodiesAreComplete(t *testing.T) {
 	}
 }
 
-// An alarm was raised or cleared: the wire has these two states.
+// Every state of an incident is one of the wire, and the other way round.
 func TestStatesAreComplete(t *testing.T) {
-	want := []string{"AlertRaised", "AlertCleared"}
-	if d := cmp.Diff(constants(t, "stream", "AlertRaised"), want); d != "" {
-		t.Errorf("constants of stream (-declared +converted):\n%s", d)
+	pairs := []pair[drift.State, string]{
+		{"Suspected", "AlertSuspected", drift.Suspected, stream.AlertSuspected},
+		{"Raised", "AlertRaised", drift.Raised, stream.AlertRaised},
+		{"Cleared", "AlertCleared", drift.Cleared, stream.AlertCleared},
+		{"Withdrawn", "AlertWithdrawn", drift.Withdrawn, stream.AlertWithdrawn},
 	}
-	if up, down := State(true), State(false); up != stream.AlertRaised || down != stream.AlertCleared {
-		t.Errorf("raised is %q, cleared is %q", up, down)
+	checkPairs(t, constants(t, "algos/drift", "Withdrawn"), constants(t, "stream", "AlertWithdrawn"), pairs)
+	for _, p := range pairs {
+		if got := State(p.model); got != p.wire || got != p.model.String() {
+			t.Errorf("state %s is %s on the wire, want %s", p.model, got, p.wire)
+		}
 	}
 }
 
@@ -133,6 +140,7 @@ func TestUnknownWordsPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"action": func() { Action(3) },
 		"kind":   func() { Kind("drift") },
+		"state":  func() { State(0) },
 		"body":   func() { Body("mail") },
 	} {
 		func() {
@@ -148,7 +156,7 @@ func TestUnknownWordsPanic(t *testing.T) {
 
 func noise() model.Alert {
 	return model.Alert{
-		Kind: drift.KindLabelNoise, Body: model.BodyText, Raised: true, Event: 6250,
+		Kind: drift.KindLabelNoise, Body: model.BodyText, State: drift.Raised, Event: 6250, Incident: 6250, Transition: 1,
 		Status:    drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
 		Diagnosis: drift.LabelsWentBad,
 		Report: &drift.Report{
@@ -182,7 +190,7 @@ func TestAlert(t *testing.T) {
 	}
 	for _, kind := range []string{drift.KindCovariate, drift.KindConcept} {
 		for _, body := range []string{model.BodyText, model.BodyVector} {
-			b := model.Alert{Kind: kind, Body: body, Event: 1, Diagnosis: drift.Nothing}
+			b := model.Alert{Kind: kind, Body: body, State: drift.Cleared, Event: 2, Incident: 1, Transition: 2, Diagnosis: drift.Nothing}
 			out := Alert(&b)
 			if err := out.Validate(); err != nil || out.State != stream.AlertCleared || out.Labels != nil || out.Reading != "nothing" {
 				t.Errorf("%s, %s: %+v, %v", kind, body, out, err)

@@ -75,7 +75,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.gateLead = gauge("hamlet_gate_lead_nats", "By how much they have lowered the recent log loss; below 0 they would have raised it.", "body")
 	m.windowBytes = gauge("hamlet_window_bytes", "Bytes of the model that are its windows of past events.")
 	m.pendingAlerts = gauge("hamlet_alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
-	m.alerts = counters("hamlet_alerts_total", "Changes of alarms, by kind and state: raised, cleared.", "partition", "kind", "body", "state")
+	m.alerts = counters("hamlet_alerts_total", "Transitions of incidents, by kind and state: suspected, raised, cleared, withdrawn.", "partition", "kind", "body", "state")
 	m.rebuilds = counters("hamlet_rebuilds_total", "Rebuilds of ensembles, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
 	return m
 }
@@ -174,8 +174,12 @@ func (m *Metrics) begin(partition int, cfg model.Config) {
 		return
 	}
 	for _, kind := range stream.AlertKinds {
+		states := []string{stream.AlertRaised, stream.AlertCleared}
+		if kind == stream.AlertUnknown {
+			states = []string{stream.AlertSuspected, stream.AlertWithdrawn}
+		}
 		for _, body := range []string{stream.AlertText, stream.AlertVector} {
-			for _, state := range []string{stream.AlertRaised, stream.AlertCleared} {
+			for _, state := range states {
 				m.alerts.WithLabelValues(p, kind, body, state)
 			}
 		}

@@ -101,7 +101,7 @@ func (n *natsRig) ids() (ids []string) {
 // raised is what a model says of an alarm at an event.
 func raised(event uint64) *model.Effect {
 	return &model.Effect{Alerts: []model.Alert{{
-		Kind: drift.KindConcept, Body: model.BodyText, Raised: true, Event: event,
+		Kind: drift.KindConcept, Body: model.BodyText, State: drift.Raised, Event: event, Incident: event, Transition: 1,
 		Status: drift.Status{Raised: true, Known: true, Level: 25, Threshold: 24}, Diagnosis: drift.MeaningChanged,
 	}}}
 }

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/algos/trust"
@@ -200,7 +201,7 @@ func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, t
 			run.Accused = since
 		}
 		for _, alert := range effect.Alerts {
-			if alert.Raised && run.Alarm == 0 && since > 0 {
+			if alert.State == drift.Raised && run.Alarm == 0 && since > 0 {
 				run.Alarm = since
 			}
 		}

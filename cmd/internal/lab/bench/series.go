@@ -67,7 +67,7 @@ func (s *series) record(ctx context.Context, m *model.Model, next func() (model.
 		s.loss = append(s.loss, eval.LogLoss(ex.Spam, z))
 		for _, a := range effect.Alerts {
 			for i, kind := range ownKinds {
-				if a.Raised && a.Kind == kind {
+				if a.State == drift.Raised && a.Kind == kind {
 					s.raised[i] = append(s.raised[i], len(s.loss))
 				}
 			}

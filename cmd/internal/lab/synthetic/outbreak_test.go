@@ -72,7 +72,7 @@ func TestOutbreakRaisesCovariate(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, a := range effect.Alerts {
-					if a.Raised && a.Kind == drift.KindCovariate {
+					if a.State == drift.Raised && a.Kind == drift.KindCovariate {
 						raised = append(raised, item.Ordinal+1)
 					}
 				}
