@@ -159,6 +159,9 @@ type LabelNoise struct {
 	pending bool
 	started uint64    // the count at which the job was started
 	upTo    [2]uint64 // classes' seen at that count
+
+	skipped       uint64 // events that Skip counted
+	skippedBefore uint64 // the same before the job under way
 }
 
 // NewLabelNoise returns the alarm before any event. The error names every wrong field.
@@ -192,6 +195,12 @@ func (n *LabelNoise) Observe(e Event) {
 	n.flipRate = e.FlipRate
 }
 
+// Skip counts an event that the windows do not take.
+func (n *LabelNoise) Skip() { n.skipped++ }
+
+// Skipped returns the number of events that Skip counted.
+func (n *LabelNoise) Skipped() uint64 { return n.skipped }
+
 // Start copies the window into a job if an SNR is due: at counts divisible by
 // Every, by Rhythm while ε > FlipRate, and only once there are N/2 events of each
 // class. Its result takes effect at count + Rhythm. It panics if one is pending.
@@ -204,7 +213,7 @@ func (n *LabelNoise) Start(count uint64) (Job, bool) {
 		return Job{}, false
 	}
 	n.pending, n.started = true, count
-	n.upTo = [2]uint64{n.classes[0].seen, n.classes[1].seen}
+	n.upTo, n.skippedBefore = [2]uint64{n.classes[0].seen, n.classes[1].seen}, n.skipped
 	return n.Pending()
 }
 
@@ -231,7 +240,7 @@ func (n *LabelNoise) Finish(r Result) {
 	if !n.pending || r.Count != n.started || r.Known && !(r.SNR > 0) {
 		panic(fmt.Sprintf("drift: result %+v, pending %v since %d", r, n.pending, n.started))
 	}
-	n.pending, n.started, n.upTo = false, 0, [2]uint64{}
+	n.pending, n.started, n.upTo, n.skippedBefore = false, 0, [2]uint64{}, 0
 	if r.Known {
 		n.known, n.snr, n.grade, n.level = true, r.SNR, r.Grade, r.level(2*n.cfg.PerClass)
 	}
@@ -343,7 +352,7 @@ func (n *LabelNoise) Status() Status {
 // Clock returns how many events have been observed, and the event count of the
 // last Check.
 func (n *LabelNoise) Clock() (seen, checked uint64) {
-	return n.classes[0].seen + n.classes[1].seen, n.marked
+	return n.classes[0].seen + n.classes[1].seen + n.skipped, n.marked
 }
 
 // Due returns the event count at which the pending result takes effect, if there is one.

@@ -35,6 +35,7 @@ import (
 //	        4, n  length of the source, the source
 //	        once:
 //	        8     max(f₀, f₁) at the last Check, 0 if the drop was below Clear
+//	        16    events skipped, those of them before the pending job
 const labelNoiseMagic = "hdln"
 
 const (
@@ -75,6 +76,7 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 		w.Text(e.source)
 	}
 	w.Float64(n.likely)
+	w.Uint64(n.skipped, n.skippedBefore)
 	return w.Finish()
 }
 
@@ -88,7 +90,7 @@ func (cfg *LabelNoiseConfig) spans() []*int {
 // inputs and full windows it is 144 kB, and for each of the 500 recent events 24 bytes,
 // its id and its source.
 func (n *LabelNoise) Size() int {
-	size := 224 + 8*len(n.history) + 24 + 8
+	size := 224 + 8*len(n.history) + 24 + 8 + 16
 	for i := range n.classes {
 		size += 4 * n.cfg.Dim * n.classes[i].held()
 	}
@@ -157,6 +159,7 @@ func (n *LabelNoise) read(r *codec.Reader) {
 		n.recent.add(w)
 	}
 	n.likely = r.Finite()
+	r.Uint64To(&n.skipped, &n.skippedBefore)
 }
 
 func (s *rows) read(r *codec.Reader) {
@@ -182,9 +185,11 @@ func (n *LabelNoise) check(r *codec.Reader) {
 		r.Fail("reference")
 	case n.pending && (n.started == 0 || n.started%Rhythm != 0):
 		r.Fail("count of the pending job")
-	case n.pending && n.upTo[0]+n.upTo[1] != n.started:
+	case n.skippedBefore > n.skipped || n.skipped > mostSeen:
+		r.Fail("events skipped")
+	case n.pending && n.upTo[0]+n.upTo[1]+n.skippedBefore != n.started:
 		r.Fail("events before the pending job")
-	case !n.pending && (n.started != 0 || n.upTo != [2]uint64{}):
+	case !n.pending && (n.started != 0 || n.skippedBefore != 0 || n.upTo != [2]uint64{}):
 		r.Fail("job that is not pending")
 	case n.since > n.marked:
 		r.Fail("count of the last change")

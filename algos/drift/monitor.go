@@ -55,6 +55,7 @@ type Observation struct {
 	LogOdds            float64   // what the head answered, in nats
 	Leverage, Surprise float64   // the variance of its answer; the expert's surprise in nats
 	Standing           float64   // how much the label counts by its source's standing, 0 to 1
+	Muted              bool      // the label is of a source that an operator has muted: no alarm takes it
 	ID, Source         string
 	Event              uint64 // the model's count of this event, over all kinds of bodies, from 1
 }
@@ -138,6 +139,19 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 // Observe takes event number count. It appends the alarms that changed to dst. r computes
 // SNRs in the background; if r is nil, Observe computes them itself.
 func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Runner) []Change {
+	if !o.Muted {
+		dst = m.observe(dst, o, count)
+	} else if m.noise.Skip(); m.head != nil {
+		m.head.Update(o.X, o.Label, leastWeight) // it counts events
+	}
+	if count%Rhythm != 0 {
+		return dst
+	}
+	return m.checkNoise(dst, count, r)
+}
+
+// observe lets the alarms take event number count.
+func (m *Monitor) observe(dst []Change, o *Observation, count uint64) []Change {
 	logOdds := o.LogOdds
 	if m.head != nil {
 		logOdds = blr.Moderate(m.head.Moments(o.X))
@@ -164,10 +178,7 @@ func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Run
 		dst = append(dst, alarmChange(KindConcept, before, m.concept.Status(), count))
 	}
 	m.noise.Observe(Event{X: o.Inputs, Label: o.Label, Prob: q, FlipRate: m.flipRate, ID: o.ID, Source: o.Source})
-	if count%Rhythm != 0 {
-		return dst
-	}
-	return m.checkNoise(dst, count, r)
+	return dst
 }
 
 // checkNoise lets a pending SNR take effect, checks the label-noise alarm and starts
@@ -267,7 +278,7 @@ func (m *Monitor) Read(r *codec.Reader, events uint64) {
 	}
 	m.checkEvents(r, KindCovariate, m.covariate.Events(), m.covariate.Status().Since, events)
 	m.checkEvents(r, KindConcept, m.concept.Events(), m.concept.Status().Since, events)
-	if m.covariate.Events() < events {
+	if m.covariate.Events()+m.noise.Skipped() < events {
 		r.Fail("%s: an alarm of %d events after %d", KindCovariate, m.covariate.Events(), events)
 	}
 	seen, checked := m.noise.Clock()

@@ -109,6 +109,25 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 	}
 }
 
+// Labels of a muted source raise no alarm, and a Monitor that is read among them goes on.
+func TestMonitorLeavesOutTheMuted(t *testing.T) {
+	m := newMonitor(t, false)
+	for i, o := range observations(2600, 1600, 20) {
+		o.Muted = i >= 1600
+		count := uint64(i + 1)
+		if changed := m.Observe(nil, &o, count, nil); len(changed) > 0 {
+			t.Fatalf("event %d: %+v", count, changed)
+		}
+		if i%37 == 0 {
+			back, err := readMonitor(t, monitorBytes(m), false, count)
+			if err != nil {
+				t.Fatalf("event %d: %v", count, err)
+			}
+			m = back
+		}
+	}
+}
+
 // The covariate alarm uses the leverage, or with Surprise only the surprise.
 func TestMonitorLooksAtLeverageOrSurprise(t *testing.T) {
 	for _, surprise := range []bool{false, true} {

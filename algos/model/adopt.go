@@ -58,7 +58,7 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 
 // mathematics is the version of all code that turns a log into a model's bytes. Raise it
 // when you change a formula, a constant or an order of summation there.
-const mathematics = 13
+const mathematics = 14
 
 // numerics names the version alone: all processors make the same bytes. Up to version 10
 // the name had the architecture behind it, for example "10 amd64".

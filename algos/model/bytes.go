@@ -15,11 +15,11 @@ import (
 	"hamlet/algos/trust"
 )
 
-// A model's bytes, version 6, little endian:
+// A model's bytes, version 7, little endian:
 //
 //	header, 128 bytes
 //	   0  "hamletPM"
-//	   8  uint32 version = 6
+//	   8  uint32 version = 7
 //	  12  uint32 number of sections = 13
 //	  16  uint64 length of each section; 0: section absent
 //	 120  uint64 xxhash64 of bytes 0 to 119
@@ -46,7 +46,7 @@ import (
 // if and only if their bytes are. The bytes hold all that a model's future depends on.
 const (
 	magic   = "hamletPM"
-	version = 6
+	version = 7
 
 	headerSize  = 16 + 8*sectionCount + 8
 	trailerSize = 8
@@ -231,6 +231,9 @@ func restore(b []byte) (*Model, error) {
 		}
 		if m.submodels[k] = s; s != nil {
 			learnt += s.events
+			if n := s.labels.LastAccusation(); n > m.events {
+				return nil, fmt.Errorf("a source was accused at event %d of %d", n, m.events)
+			}
 		}
 	}
 	if m.events > mostEvents || learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(m.seen.Len()) > m.events {

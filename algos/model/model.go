@@ -66,7 +66,6 @@ type Example struct {
 	ID, Source string
 	Action     Action
 	Of         string // Relearn and Unlearn: the ID of the event to withdraw, of the same tenant
-	OwnOnly    bool   // Of must be of the same Source; else one of it is withdrawn before others
 	Spam       bool
 	Body       Body
 }
@@ -125,18 +124,20 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		return Effect{}, err
 	}
 	var effect Effect
+	label := trust.Label{Source: ex.Source, Role: m.roles[ex.Source], Event: m.events + 1}
 	if ex.Action != Learn {
 		receipt, err := m.withdraw(ex)
 		if err != nil {
 			return Effect{}, err
 		}
 		effect.Receipt = receipt
+		label.Replaces, label.Given = receipt.SameSource, receipt.Standing
 	}
 	if ex.Action == Unlearn {
 		effect.Epsilon = m.submodel(&ex.Body).labels.FlipRate()
 		m.unlearnt++
 	} else {
-		m.learn(ex, key, &effect)
+		m.learn(ex, label, key, &effect)
 	}
 	m.events++
 	m.seen.Add(key)
@@ -150,7 +151,8 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 		return nil, &RefusedError{sites.ErrUnknown.Error()}
 	}
 	in := m.own.reader.read(&ex.Body, s)
-	slot, err := s.sites.Find(m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body), ex.OwnOnly)
+	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of)
+	slot, err := s.sites.Find(key, m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -158,11 +160,12 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
+	receipt.SameSource = s.sites.Key(slot) == key
 	return &receipt, nil
 }
 
-// learn predicts and learns ex, and stores its site for a withdrawal.
-func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
+// learn predicts and learns ex, whose label is label's, and stores its site for a withdrawal.
+func (m *Model) learn(ex *Example, label trust.Label, key uint64, effect *Effect) {
 	kind := kindOf(&ex.Body)
 	s := m.submodels[kind]
 	if s == nil {
@@ -174,8 +177,8 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 		s.newExperts() // they score this event 0, as in already says
 	}
 	effect.Prediction = predict(s, in)
-	at := s.learn(in, ex, m.roles[ex.Source], m.policy(kind))
-	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, in.standing, in.accused, s.labels.FlipRate()
+	at := s.learn(in, ex, label, m.policy(kind))
+	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, at.Weight, in.accused, s.labels.FlipRate()
 	at.Key, at.Named, at.Body = key, m.seen.Key(ex.Body.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
 	s.sites.Add(at)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
@@ -184,7 +187,7 @@ func (m *Model) learn(ex *Example, key uint64, effect *Effect) {
 	if ex.Spam {
 		m.spam++
 	}
-	m.tick(s, in, ex, effect)
+	m.tick(s, in, ex, label.Role, effect)
 }
 
 // policy returns how a kind of body weights its labels.
@@ -200,7 +203,7 @@ func (m *Model) policy(k kind) trust.Policy {
 }
 
 // tick passes an event that s has learnt to its ensembles and alarms.
-func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
+func (m *Model) tick(s *submodel, in *features, ex *Example, role trust.Role, effect *Effect) {
 	body := bodies[s.kind]
 	if s.stack != nil {
 		for _, r := range s.stack.Tick(nil, s.events, m.runner) {
@@ -212,7 +215,7 @@ func (m *Model) tick(s *submodel, in *features, ex *Example, effect *Effect) {
 	}
 	o := drift.Observation{
 		X: in.x, Inputs: in.inputs, Label: sign(ex.Spam), LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
-		Standing: in.standing, ID: ex.ID, Source: ex.Source, Event: m.events + 1,
+		Standing: effect.Standing, Muted: role == trust.Muted, ID: ex.ID, Source: ex.Source, Event: m.events + 1,
 	}
 	if s.surprise != noExpert {
 		o.Surprise = in.scores[s.surprise].Surprise

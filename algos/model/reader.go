@@ -36,9 +36,8 @@ type features struct {
 	joint   Prediction // the stack's, if it was asked
 	stacked bool       // the stack's prediction was served
 
-	standing float64 // how much the label that was learnt counts: trust.Weights.Standing
-	accused  bool    // whether its source's labels contradict those of the others
-	scratch  stack.Scratch
+	accused bool // whether the labels of the source that was learnt from contradict those of the others
+	scratch stack.Scratch
 }
 
 // A list is a text.List with its view of the current body.

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"hamlet/algos/trust"
@@ -38,3 +40,41 @@ func (m *Model) SetRole(source string, role trust.Role) error {
 
 // Role returns the role of a source.
 func (m *Model) Role(source string) trust.Role { return m.roles[source] }
+
+// A Source is a source of labels of one kind of body, or one that has a role and is not
+// known to have given any.
+type Source struct {
+	trust.Source
+	Body string // BodyText or BodyVector; "": it has only a role
+	Role trust.Role
+}
+
+// Sources returns the sources of labels, those with most labels first. The name of a source
+// without a role is cut after 64 bytes.
+func (m *Model) Sources() (all []Source) {
+	names, roles := map[uint64]string{}, map[uint64]trust.Role{}
+	for name, role := range m.roles {
+		key := trust.SourceKey(name)
+		names[key], roles[key] = name, role
+	}
+	for k, s := range m.submodels {
+		if s == nil {
+			continue
+		}
+		for _, from := range s.labels.Sources(roles, m.cfg.Standing == StandingAgreement) {
+			if name, ok := names[from.Key]; ok {
+				from.Name = name
+			}
+			all = append(all, Source{Source: from, Body: bodies[k], Role: roles[from.Key]})
+		}
+	}
+	for key, name := range names {
+		if !slices.ContainsFunc(all, func(s Source) bool { return s.Key == key }) {
+			all = append(all, Source{Source: trust.Source{Name: name, Key: key}, Role: roles[key]})
+		}
+	}
+	slices.SortFunc(all, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Body, b.Body))
+	})
+	return all
+}

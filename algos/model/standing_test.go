@@ -203,3 +203,118 @@ func TestRolesThatCannotBe(t *testing.T) {
 		t.Errorf("restored: %v, %v", restored, err)
 	}
 }
+
+// A relearn of the same source counts with the weight that the label was given, one of
+// another source with its own. Nothing that a muted source replaces is taught.
+func TestRelearnKeepsTheWeight(t *testing.T) {
+	cfg := model.Config{TableBits: 12, TextExperts: []string{text.Lean}, Alarms: model.Alarms{Off: true}}
+	m := newModel(t, cfg)
+	learn := func(ex model.Example) model.Effect {
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return effect
+	}
+	for i := range 400 {
+		learn(said(i, i%2 == 0, []string{"desk", "trap"}[i/2%2]))
+	}
+	given := map[int]float64{}
+	for i := 400; i < 460; i++ {
+		ex := said(i, i%2 == 0, "liar")
+		ex.Spam = !ex.Spam
+		given[i] = learn(ex).Standing
+	}
+	// Told to believe it, the model learns new labels in full.
+	if err := m.SetRole("liar", trust.Anchor); err != nil {
+		t.Fatal(err)
+	}
+	relearn := func(i int, source string) float64 {
+		ex := said(i, i%2 == 0, source)
+		ex.ID, ex.Of, ex.Action = fmt.Sprint("re", i), fmt.Sprint(i), model.Relearn
+		return learn(ex).Standing
+	}
+	low := 0
+	for i := 430; i < 440; i++ {
+		if given[i] < 1 {
+			low++
+		}
+		if got := relearn(i, "liar"); got != given[i] {
+			t.Errorf("event %d counted %v, learnt again %v", i, given[i], got)
+		}
+	}
+	if low == 0 {
+		t.Fatal("no label had little weight")
+	}
+	if got := relearn(440, "desk"); got != 1 {
+		t.Errorf("a label of the liar that the desk has put right counts %v", got)
+	}
+	if err := m.SetRole("trap", trust.Muted); err != nil {
+		t.Fatal(err)
+	}
+	if got := relearn(398, "trap"); got != 0 {
+		t.Errorf("a muted source replaces a label, and it counts %v", got)
+	}
+}
+
+// Sources lists who has labelled, with roles, and when each was last accused.
+func TestSources(t *testing.T) {
+	m := newModel(t, model.Config{TableBits: 8, TextExperts: []string{text.Lean}, Alarms: model.Alarms{Off: true}})
+	long := strings.Repeat("long ", 20)
+	for name, role := range map[string]trust.Role{long: trust.Muted, "nobody": trust.Anchor} {
+		if err := m.SetRole(name, role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accused := uint64(0)
+	for i := range 700 {
+		ex := said(i, i%2 == 0, []string{"desk", "desk", "liar", long}[max(0, i-400)%4])
+		if i < 401 {
+			ex.Source = "desk"
+		}
+		ex.Spam = ex.Spam != (ex.Source == "liar")
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if effect.Accused {
+			accused = m.Events()
+		}
+	}
+	restored, err := model.Restore(bytesOf(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := restored.Sources()
+	if !slices.Equal(all, m.Sources()) {
+		t.Errorf("restored, the sources are %+v, not %+v", all, m.Sources())
+	}
+	if len(all) != 4 || all[0].Name != "desk" || all[3].Name != "nobody" || all[3].Role != trust.Anchor || all[3].Body != "" {
+		t.Fatalf("sources: %+v", all)
+	}
+	desk, liar, muted := all[0], all[1], all[2]
+	if muted.Name != long {
+		liar, muted = muted, liar
+	}
+	if desk.Weight != 1 || desk.Accused != 0 || desk.Late || desk.Newcomer || desk.Rate > 0.1 || desk.Lo > desk.Rate || desk.Hi < desk.Rate {
+		t.Errorf("the honest source: %+v", desk)
+	}
+	if liar.Weight != 0 || liar.Accused != accused || accused == 0 || !liar.Late || liar.Lo < 0.5 || liar.Body != model.BodyText {
+		t.Errorf("the liar, accused at event %d: %+v", accused, liar)
+	}
+	if muted.Weight != 0 || muted.Role != trust.Muted || muted.Labels != 75 {
+		t.Errorf("the muted source: %+v", muted)
+	}
+}
+
+// A role of "ordinary" is no role, and is not among a model's bytes.
+func TestBytesWithAnOrdinaryRole(t *testing.T) {
+	m := newModel(t, model.Config{TableBits: 8})
+	if err := m.SetRole("sss", trust.Anchor); err != nil {
+		t.Fatal(err)
+	}
+	bad := bytes.Replace(bytesOf(t, m), []byte(`"sss":"anchor"`), []byte(`"s":"ordinary"`), 1)
+	if _, err := model.Restore(sound(bad)); err == nil || !strings.Contains(err.Error(), "a source has a role") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -242,14 +242,12 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 
 // learn learns a labelled body that predict has predicted from in. It returns the event's
 // site without Key, Named and Body. The site's trust is φ by [layout.witness]. The site is
-// valid until the next event.
-func (s *submodel) learn(in *features, ex *Example, role trust.Role, policy trust.Policy) (at sites.Site) {
+// valid until the next event. label says who gave the label, learn adds the rest to it.
+func (s *submodel) learn(in *features, ex *Example, label trust.Label, policy trust.Policy) (at sites.Site) {
 	y := sign(ex.Spam)
-	label := trust.Label{
-		Source: ex.Source, Role: role, Spam: ex.Spam, Q: logistic.Sigmoid(y * s.layout.witness(in)), Prob: logistic.Sigmoid(in.head.LogOdds),
-	}
+	label.Spam, label.Q, label.Prob = ex.Spam, logistic.Sigmoid(y*s.layout.witness(in)), logistic.Sigmoid(in.head.LogOdds)
 	w := s.labels.Weigh(label, policy)
-	at.Trust, in.standing = w.Phi, w.Standing
+	at.Trust, at.Weight = w.Phi, w.Standing
 	at.Head = s.head.Update(in.x, y, w.Head)
 	at.Counted = s.counted
 	clear(at.Counted)

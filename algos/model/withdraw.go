@@ -10,7 +10,8 @@ import (
 // counts. Stacker and second head remove their sites too. An ensemble keeps the event
 // until it is rebuilt from a window without it.
 //
-// A label that counted little by its source's standing is withdrawn with the weight that it had.
+// A label that counted little by its source's standing is withdrawn with the weight that it
+// had. A Relearn by the same source counts with at most that weight.
 //
 // The event's effect remains in the AdaGrad experts, the running standardisation, the flip
 // rates, the sources' standing, the log evidence, the alarms and the predictions of later
@@ -21,12 +22,15 @@ type Receipt struct {
 	Spam    bool        // the label that was withdrawn
 	Counted float64     // the largest weight with which an expert counted it; 0: none did
 	Since   int         // number of later events of this kind
+
+	Standing   float64 // how much the label counted by its source's standing
+	SameSource bool    // the event was learnt from the source that withdraws it
 }
 
 // withdraw removes the event in slot from the sub-model: its current sites and the
 // experts' counts. After an error nothing has changed.
 func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
-	r := Receipt{Trust: s.sites.Trust(slot), Since: s.sites.Since(slot)}
+	r := Receipt{Trust: s.sites.Trust(slot), Standing: s.sites.Weight(slot), Since: s.sites.Since(slot)}
 	apply := func() {}
 	if s.stack != nil {
 		stacker, second := s.sites.Stack(slot)

@@ -3,7 +3,7 @@
 // added to a head (package blr).
 //
 //	ring.Add(sites.Site{Key: key, Named: named, Body: body, Head: record, …})
-//	slot, err := ring.Find(key, named, body, ownOnly)
+//	slot, err := ring.Find(key, named, body)
 //	receipt, err := head.Unlearn(ring.Head(slot))
 //	ring.Withdraw(slot)
 //
@@ -34,6 +34,7 @@ type Site struct {
 	Body       uint64     // hash of the part of the body that was read
 	Head       blr.Record // of the head
 	Trust      float64    // probability that the label is true
+	Weight     float64    // how much the label counted by its source's standing, 0 to 1
 	Counted    []float64  // the weight with which each counting expert counted it; 0: not at all
 	Withdrawn  bool
 
@@ -53,7 +54,7 @@ type Shape struct {
 
 // size returns the number of bytes of a site.
 func (s Shape) size() int {
-	n := 8 * (12 + s.Counters + s.Inputs)
+	n := 8 * (13 + s.Counters + s.Inputs)
 	if s.Stacker > 0 {
 		n += 8 * (5 + s.Stacker)
 	}
@@ -115,6 +116,12 @@ func (r *Ring) Counted(slot int) []float64 { return r.counted[slot*r.Counters : 
 // Trust returns the label trust of a slot's event.
 func (r *Ring) Trust(slot int) float64 { return r.ring[slot].Trust }
 
+// Weight returns how much the label of a slot's event counted by its source's standing.
+func (r *Ring) Weight(slot int) float64 { return r.ring[slot].Weight }
+
+// Key returns the hash of the tenant, source and id of a slot's event.
+func (r *Ring) Key(slot int) uint64 { return r.ring[slot].Key }
+
 // Since returns how many events came after a slot's.
 func (r *Ring) Since(slot int) int { return (r.next - 1 - slot + Window) % Window }
 
@@ -167,25 +174,19 @@ var (
 	ErrUnknown   = errors.New("no event of this id is known: it was never learnt, or is older than the window of withdrawals")
 	ErrWithdrawn = errors.New("the event has been withdrawn already")
 	ErrOtherBody = errors.New("the body is not the one that was learnt")
-	ErrNotOwn    = errors.New("the event of this id is another source's, and this source may withdraw its own alone")
 )
 
 // Find returns the newest slot of this name and body that has not been withdrawn. Events of
-// the same source (key) come before other events of the tenant (named); with ownOnly the
-// others are not found.
-func (r *Ring) Find(key, named, body uint64, ownOnly bool) (slot int, err error) {
+// the same source (key) come before other events of the tenant (named).
+func (r *Ring) Find(key, named, body uint64) (slot int, err error) {
 	found, err := -1, ErrUnknown
 	for back := 1; back <= len(r.ring); back++ {
 		slot := (r.next - back + Window) % Window
 		s := &r.ring[slot]
 		switch {
 		case s.Named != named:
-		case ownOnly && s.Key != key:
-			if err == ErrUnknown {
-				err = ErrNotOwn
-			}
 		case s.Body != body:
-			if err != ErrWithdrawn {
+			if err == ErrUnknown {
 				err = ErrOtherBody
 			}
 		case s.Withdrawn:
@@ -205,7 +206,7 @@ func (r *Ring) Find(key, named, body uint64, ownOnly bool) (slot int, err error)
 // Write appends the number of the next slot, a uint64, and slot by slot
 //
 //	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn, 2: the stacker learnt it)
-//	| float64 y, φ, H, Eta, R, ξ, trust | float64 × counters counted | uint64 fades | float64 × inputs
+//	| float64 y, φ, H, Eta, R, ξ, trust, weight | float64 × counters counted | uint64 fades | float64 × inputs
 //	| with a stacker its float64 H, Eta, R, ξ | uint64 fades | float64 × its inputs, 0 if it did not learn it
 //	| with a second head its float64 H, Eta, R, ξ | uint64 fades
 func (r *Ring) Write(w *codec.Writer) {
@@ -220,7 +221,7 @@ func (r *Ring) Write(w *codec.Writer) {
 			flags |= 2
 		}
 		w.Uint64(s.Key, s.Named, s.Body, flags)
-		w.Float64(s.Head.Y, s.Head.Phi, s.Head.H, s.Head.Eta, s.Head.R, s.Head.Xi, s.Trust)
+		w.Float64(s.Head.Y, s.Head.Phi, s.Head.H, s.Head.Eta, s.Head.R, s.Head.Xi, s.Trust, s.Weight)
 		w.Float64(r.Counted(slot)...)
 		w.Uint64(s.Head.Fades)
 		w.Float64(r.inputs(slot)...)
@@ -279,7 +280,7 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 	var flags uint64
 	from.Uint64To(&s.Key, &s.Named, &s.Body, &flags)
 	s.Withdrawn, s.stacked = flags&1 != 0, flags&2 != 0
-	from.FiniteTo(&s.Head.Y, &s.Head.Phi, &s.Head.H, &s.Head.Eta, &s.Head.R, &s.Head.Xi, &s.Trust)
+	from.FiniteTo(&s.Head.Y, &s.Head.Phi, &s.Head.H, &s.Head.Eta, &s.Head.R, &s.Head.Xi, &s.Trust, &s.Weight)
 	from.Fill(r.Counted(slot))
 	s.Head.Fades = from.Uint64()
 	from.Fill(r.inputs(slot))
@@ -292,7 +293,7 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 	}
 	h := &s.Head
 	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= 1 &&
-		h.H >= 0 && s.Stacker.H >= 0 && s.Second.H >= 0 && s.Trust >= 0 && s.Trust <= 1 &&
+		h.H >= 0 && s.Stacker.H >= 0 && s.Second.H >= 0 && s.Trust >= 0 && s.Trust <= 1 && s.Weight >= 0 && s.Weight <= 1 &&
 		within(r.Counted(slot), 0, 1) && within(r.inputs(slot), -mostInput, mostInput) &&
 		within(r.stackerInputs(slot), -mostAnswer, mostAnswer); !ok {
 		from.Fail("slot %d is not a site", slot)

@@ -103,6 +103,7 @@ func (t tally) rate(prior float64) float64 {
 // A standing compares the sources of labels with one another.
 type standing struct {
 	reference, newcomers tally
+	weighed              uint64  // labels of sources that were not muted: the clock of what forgets here
 	referenceSum         float64 // evidence in reference without forgetting
 	newcomersSum         float64 // the same in newcomers
 	anchors              float64 // evidence of the anchors, forgotten as reference is
@@ -115,13 +116,18 @@ func (s *standing) heard() bool { return s.anchors >= anchorsHeard }
 // surplus is by how much the rate of a source's tally, less some standard deviations, exceeds
 // the reference's: x of (7).
 func (s *standing) surplus(own tally, newcomer bool, deviations float64) float64 {
+	e, sd := s.rateOf(own, newcomer)
+	return e - float64(deviations*sd) - s.reference.rate(firstTallyRate)
+}
+
+// rateOf is e_s of a source's tally, and its standard deviation as in (7).
+func (s *standing) rateOf(own tally, newcomer bool) (e, sd float64) {
 	n := own.evidence + tallyShrinkage
 	if newcomer {
 		n += s.newcomers.evidence
 	}
-	e := own.rate(s.newcomers.rate(firstTallyRate))
-	sd := math.Sqrt((float64(e*(1-e)) + leastSpread) / n)
-	return e - float64(deviations*sd) - s.reference.rate(firstTallyRate)
+	e = own.rate(s.newcomers.rate(firstTallyRate))
+	return e, math.Sqrt((float64(e*(1-e)) + leastSpread) / n)
 }
 
 // newcomer reports whether a source's labels count among the newcomers'. nil is a source
@@ -154,7 +160,7 @@ func (s *standing) others(from *source, now uint64) float64 {
 
 // shareAt is the source's part of the evidence in the reference that label number now finds.
 func (s *source) shareAt(now uint64) float64 {
-	if s.count == 0 {
+	if s.share == 0 {
 		return 0
 	}
 	return float64(s.share * power(referenceMemory, now-s.last-1))
@@ -241,8 +247,25 @@ func (s *standing) drops(from *source, now uint64, ω float64) bool {
 	return known < unknownEvidence && s.others(from, now) > knownReference
 }
 
-// observe counts a label of a source with the weight w that it has by agreement.
-func (s *standing) observe(from *source, role Role, of tally, w float64, now uint64) {
+// observe counts a label of a source with the weight w that it has by agreement. A label of a
+// muted source changes the source's own tallies alone.
+func (s *standing) observe(from *source, role Role, of tally, w float64) {
+	if from.count == 0 {
+		from.late = s.referenceSum >= lateReference
+	}
+	if role != Muted {
+		s.compare(from, role, of, w)
+	}
+	from.tally.add(tallyMemory, 1, of)
+	from.slow.add(slowMemory, 1, of)
+	from.evidenceSum += of.evidence
+	from.count++
+}
+
+// compare counts a label in what sources are compared with.
+func (s *standing) compare(from *source, role Role, of tally, w float64) {
+	now := s.weighed
+	s.weighed++
 	s.anchors = float64(referenceMemory * s.anchors)
 	count := w
 	switch {
@@ -255,32 +278,28 @@ func (s *standing) observe(from *source, role Role, of tally, w float64, now uin
 	s.reference.add(referenceMemory, count, of)
 	from.share = float64(referenceMemory*from.shareAt(now)) + float64(count*of.evidence)
 	from.last = now
-	if from.count == 0 {
-		from.late = s.referenceSum >= lateReference
-	}
 	s.referenceSum += float64(count * of.evidence)
 	if from.newcomer() {
 		s.newcomers.add(tallyMemory, 1, of)
 		s.newcomersSum += of.evidence
 	}
-	from.tally.add(tallyMemory, 1, of)
-	from.slow.add(slowMemory, 1, of)
-	from.evidenceSum += of.evidence
-	from.count++
 	s.drip = min(mostDrip, s.drip+float64(dripRate*w))
 }
 
 // The bytes of a standing:
 //
-//	float64 reference D, N, ΣN | newcomers D, N, ΣN | anchors' N | drip
+//	uint64 labels that were weighed
+//	| float64 reference D, N, ΣN | newcomers D, N, ΣN | anchors' N | drip
 func (s *standing) write(w *codec.Writer) {
+	w.Uint64(s.weighed)
 	w.Float64(s.reference.flips, s.reference.evidence, s.referenceSum, s.newcomers.flips, s.newcomers.evidence, s.newcomersSum, s.anchors, s.drip)
 }
 
 // read reads what write wrote after the given number of labels.
 func (s *standing) read(r *codec.Reader, labels uint64) {
+	s.weighed = r.Uint64()
 	r.FiniteTo(&s.reference.flips, &s.reference.evidence, &s.referenceSum, &s.newcomers.flips, &s.newcomers.evidence, &s.newcomersSum, &s.anchors, &s.drip)
-	if !s.reference.of(s.referenceSum, labels) || !s.newcomers.of(s.newcomersSum, labels) ||
+	if s.weighed > labels || !s.reference.of(s.referenceSum, labels) || !s.newcomers.of(s.newcomersSum, labels) ||
 		!(s.anchors >= 0 && s.anchors <= float64(labels)) || !(s.drip >= 0 && s.drip <= mostDrip) {
 		r.Fail("standing of the sources of %d labels: %+v", labels, *s)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"hamlet/algos/internal/codec"
 )
 
 // A standingOracle is equations (5) to (8) and what follows them in the package doc, over
@@ -212,5 +214,83 @@ func TestLiarIsAccused(t *testing.T) {
 	}
 	if w, accused := say("honest", Muted, false); w.Standing != 0 || w.Expert != 0 || !(w.Head > 0) || accused {
 		t.Errorf("a muted source: %+v, accused %v", w, accused)
+	}
+}
+
+// Labels of a muted source change nothing for others. When it may speak again, it has the
+// standing that its labels have earned it meanwhile.
+func TestMutedSourceChangesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	policy := Policy{Heads: true, Experts: true, BySource: true, Agreement: true}
+	with, without := New(), New()
+	for i := range 3000 {
+		spam := r.IntN(2) == 0
+		label := Label{Source: fmt.Sprint("s", i%3), Spam: spam != (r.IntN(20) == 0), Prob: 0.05, Q: 0.05, Event: uint64(i + 1)}
+		if spam {
+			label.Prob = 0.95
+		}
+		if label.Spam == spam {
+			label.Q = 0.95
+		}
+		if i > 10 && i%3 == 2 {
+			label.Source = fmt.Sprint("new", i/30)
+		}
+		got, want := with.Weigh(label, policy), without.Weigh(label, policy)
+		if got != want {
+			t.Fatalf("label %d of %s: %+v beside a muted source, %+v without", i, label.Source, got, want)
+		}
+		if with.Observe(label, got) != without.Observe(label, want) {
+			t.Fatalf("label %d of %s is accused beside a muted source or without, not both", i, label.Source)
+		}
+		for range 10 * min(1, i/10) {
+			lie := Label{Source: "liar", Role: Muted, Spam: !spam, Prob: label.Prob, Q: 0.05}
+			with.Observe(lie, with.Weigh(lie, policy))
+		}
+		if i%100 == 0 {
+			from := codec.NewReader(written(with), nil)
+			with = new(Labels)
+			with.Read(from, uint64(i+1)*11)
+			if err := from.Close(); err != nil {
+				t.Fatalf("after label %d: %v", i, err)
+			}
+		}
+	}
+	lie := Label{Source: "liar", Spam: true, Prob: 0.05, Q: 0.05}
+	if w := with.Weigh(lie, policy); w.Standing != 0 && w.dripped == 0 {
+		t.Errorf("after 29,900 lies the liar has %+v", w)
+	}
+}
+
+// A label that replaces another counts with at most the weight of that one, and with at most
+// the present weight of its source.
+func TestReplacedLabelKeepsItsWeight(t *testing.T) {
+	labels, policy := New(), Policy{Heads: true, Experts: true, Agreement: true}
+	say := func(label Label) Weights {
+		w := labels.Weigh(label, policy)
+		labels.Observe(label, w)
+		return w
+	}
+	for range 300 {
+		say(Label{Source: "honest", Spam: true, Prob: 0.99, Q: 0.99})
+	}
+	for given, want := range map[float64]float64{0: 0, 0.3: 0.3, 1: 1} {
+		w := labels.Weigh(Label{Source: "honest", Spam: true, Prob: 0.99, Q: 0.99, Replaces: true, Given: given}, policy)
+		if w.Standing != want || math.Abs(w.Expert-want) > 1e-3 || !(w.Head > 0) {
+			t.Errorf("a label that replaces one of weight %v: %+v", given, w)
+		}
+	}
+	for range 60 {
+		say(Label{Source: "sleeper", Spam: true, Prob: 0.99, Q: 0.99})
+	}
+	for range 90 {
+		say(Label{Source: "sleeper", Prob: 0.99, Q: 0.01})
+	}
+	replaced := Label{Source: "sleeper", Prob: 0.99, Q: 0.01, Replaces: true, Given: 1}
+	if w := labels.Weigh(replaced, policy); w.Standing != 0 && w.dripped == 0 {
+		t.Errorf("a sleeper replaces an honest label by a lie: %+v", w)
+	}
+	replaced.Given = 0
+	if w := labels.Weigh(replaced, policy); w.Standing != 0 || w.dripped != 0 {
+		t.Errorf("the drip lets in what replaces a label of weight 0: %+v", w)
 	}
 }

@@ -14,7 +14,7 @@
 //
 //	ε ← ε + max(0.01, 1/(t+50))·(1−φ−ε),  0.0003 ≤ ε ≤ ½  (2)
 //
-// t is the number of labels observed before. ε starts at 0.1. From a start of 0.01 it
+// t is the number of labels observed before, but for those of muted sources. ε starts at 0.1. From a start of 0.01 it
 // can settle where every label seems right and q saturates.
 //
 // The package assumes that most labels are true, because reversing all labels gives the
@@ -147,6 +147,10 @@ type Label struct {
 	Spam   bool
 	Q      float64 // probability that the model gives the label: see the package doc
 	Prob   float64 // p of equation (5): the head's own moderated probability of spam
+	Event  uint64  // its number among all events of the model, from 1
+
+	Replaces bool    // it replaces a label of its source that was withdrawn
+	Given    float64 // Replaces: Weights.Standing of that one
 }
 
 // Weights say how much a label counts. Head and Expert have the factor Standing.
@@ -164,8 +168,7 @@ func (w Weights) Sample() float64 { return max(leastTrust, float64(w.Phi*w.Stand
 
 // Labels holds the statistics of the labels of one kind of body.
 type Labels struct {
-	observed uint64  // number of labels; only Observe and Read write these fields
-	flipRate float64 // ε. Invariant: IsFlipRate
+	flipRate float64 // ε. Invariant: IsFlipRate. Only Observe and Read write these fields
 	spamRate float64 // π, in (0, 1)
 	standing standing
 	sources  sources
@@ -197,9 +200,11 @@ func (l *Labels) FlipRate() float64 { return l.flipRate }
 //   - An Anchor has w = 1. While anchors are heard (R's memory holds evidence of 5 from
 //     them), R takes their labels alone, w does not open and nothing is let in. The labels
 //     of others are trusted by an ε of at least .05, and dropped below .2.
-//   - A Muted source has w = 0. Its labels still reach the alarms and the tally of newcomers.
-//
-// No command gives a role yet.
+//   - A Muted source has w = 0. Its labels change nothing but its own tallies.
+//   - A label that replaces another of its source ([Label].Replaces) has at most the w that
+//     the other was given. Without that, a source that has become better would teach what it
+//     could not teach then. It has at most its present w as well: a liar would otherwise
+//     replace the honest labels with which it began.
 func (l *Labels) Weigh(x Label, p Policy) Weights {
 	common, ε := l.flipRate, l.flipRate
 	from := l.sources.find(x.Source)
@@ -220,7 +225,7 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 	}
 	drop := false
 	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) {
-		if excess := l.standing.excess(from, l.observed); excess > 0 {
+		if excess := l.standing.excess(from, l.standing.weighed); excess > 0 {
 			if !p.Heads {
 				w.Head = Phi(x.Q, excess, common)
 			}
@@ -234,12 +239,18 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 	case x.Role == Muted:
 		w.Standing = 0
 	case x.Role == Ordinary && p.Agreement:
-		w.Standing = l.standing.weight(from, l.observed)
+		w.Standing = l.standing.weight(from, l.standing.weighed)
 		if cost := dripCost(x, w.Standing); cost > 0 && l.standing.drip >= cost && !l.standing.heard() {
 			w.Standing, w.dripped = 1, cost
 		}
-		if drop || l.standing.drops(from, l.observed, ω) {
+		if drop || l.standing.drops(from, l.standing.weighed, ω) {
 			w.Standing, w.dripped = 0, 0
+		}
+	}
+	if x.Replaces && x.Given < w.Standing {
+		w.Standing = x.Given
+		if w.Standing == 0 {
+			w.dripped = 0
 		}
 	}
 	w.Head = max(leastTrust, float64(w.Head*w.Standing))
@@ -250,8 +261,8 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 // Observe counts a label that was learnt with the weights that Weigh returned. It reports
 // whether the source's labels contradict those of the others.
 func (l *Labels) Observe(x Label, w Weights) (accused bool) {
-	l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.observed)
-	from := l.sources.observe(x.Source, w.Phi)
+	l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.standing.weighed)
+	from := l.sources.observe(x.Source, w.Phi, l.standing.weighed)
 	y := 0.0
 	if x.Spam {
 		y = 1
@@ -266,9 +277,12 @@ func (l *Labels) Observe(x Label, w Weights) (accused bool) {
 		by = 0
 		l.standing.drip -= w.dripped
 	}
-	l.standing.observe(from, x.Role, evidenceOf(x.Prob, q), by, l.observed)
-	l.observed++
-	return x.Role == Ordinary && l.standing.accuses(from, l.observed)
+	l.standing.observe(from, x.Role, evidenceOf(x.Prob, q), by)
+	if x.Role != Ordinary || !l.standing.accuses(from, l.standing.weighed) {
+		return false
+	}
+	from.accused = x.Event
+	return true
 }
 
 // Write appends
@@ -284,7 +298,7 @@ func (l *Labels) Write(w *codec.Writer) {
 
 // Read reads what Write wrote after the given number of labels.
 func (l *Labels) Read(r *codec.Reader, labels uint64) {
-	*l = Labels{observed: labels, flipRate: r.Float64(), spamRate: r.Float64()}
+	*l = Labels{flipRate: r.Float64(), spamRate: r.Float64()}
 	if !IsFlipRate(l.flipRate) {
 		r.Fail("flip rate %v", l.flipRate)
 	}

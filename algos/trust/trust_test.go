@@ -107,6 +107,8 @@ func TestReadRefuses(t *testing.T) {
 		"no label":                    {func(l *Labels) { l.sources.known[1].count = 0 }, "source 1"},
 		"evidence of no label":        {func(l *Labels) { l.sources.known[0].tally.evidence = 1.5 }, "source 0"},
 		"forgotten by less":           {func(l *Labels) { l.sources.known[0].slow.evidence = 0.9 }, "source 0"},
+		"the key of another name":     {func(l *Labels) { l.sources.known[0].key++ }, "not its name's"},
+		"more weighed than labels":    {func(l *Labels) { l.standing.weighed = 3 }, "standing"},
 		"a long name":                 {func(l *Labels) { l.sources.known[0].name = strings.Repeat("n", mostName+1) }, "source 0"},
 		"flips of infinity":           {func(l *Labels) { l.standing.reference.flips = math.Inf(1) }, "want a finite one"},
 		"a reference of nobody":       {func(l *Labels) { l.standing.referenceSum = 3 }, "standing"},
