@@ -31,9 +31,11 @@ const (
 	headerSource      = "ce_source"
 	headerType        = "ce_type"
 	headerTime        = "ce_time"
-	headerTenant      = "ce_tenant" // an extension attribute
+	headerTenant      = "ce_tenant"  // an extension attribute
+	headerOwnOnly     = "ce_ownonly" // an extension attribute; its value is "true"
 
 	specVersion = "1.0"
+	ownOnly     = "true"
 	typePrefix  = "hamlet."
 	typeSuffix  = ".v1"
 )
@@ -77,6 +79,9 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 		add(headerTime, e.Time.UTC().Format(time.RFC3339Nano))
 	}
 	add(headerTenant, cmp.Or(e.Tenant, DefaultName))
+	if e.OwnOnly {
+		add(headerOwnOnly, ownOnly)
+	}
 	return value, headers, nil
 }
 
@@ -143,6 +148,12 @@ func (e *Event) fillIn(headers []Header) error {
 		if want := typePrefix + e.Action.String() + typeSuffix; v != want {
 			return fmt.Errorf("%s: the event's action makes it %q", headerType, want)
 		}
+	}
+	if v, ok := FindHeader(headers, headerOwnOnly); ok {
+		if v != ownOnly {
+			return fmt.Errorf("%s: not %s", headerOwnOnly, ownOnly)
+		}
+		e.OwnOnly = true
 	}
 	if v, ok := FindHeader(headers, headerTime); ok && e.Time.IsZero() {
 		t, err := time.Parse(time.RFC3339Nano, v)

@@ -38,12 +38,40 @@ func TestHeadersFillInAndMustAgree(t *testing.T) {
 		{h("ce_specversion", "2.0"), "ce_specversion"},
 		{h("ce_type", "hamlet.unlearn.v1"), "ce_type"},
 		{h("ce_time", "today"), "ce_time"},
+		{h("ce_ownonly", "false"), "ce_ownonly: not true"},
+		{h("ce_ownonly", "true"), "own_only: only relearn and unlearn have it"},
 		{h("content-type", "text/xml"), `content-type: "text/xml" is neither`},
 		{h("content-type", "/"), "content-type"},
 		{h("content-type", "application/protobuf"), "protobuf"},
 	} {
 		if _, err := DecodeRecord(c.headers, full); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: got %v, want %q in it", c.headers[0].Key, c.headers[0].Value, err, c.want)
+		}
+	}
+}
+
+// A record's header narrows what a withdrawal may be about, and nothing widens it.
+func TestOwnOnlyIsInTheHeaders(t *testing.T) {
+	e := Event{ID: "b", Source: "s", Tenant: "t", Action: Unlearn, Of: "a", OwnOnly: true, Body: Body{Kind: Text, Text: "x"}}
+	value, headers, err := e.EncodeRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := FindHeader(headers, "ce_ownonly"); v != "true" {
+		t.Errorf("ce_ownonly is %q", v)
+	}
+	e.OwnOnly = false
+	wide, wideHeaders, err := e.EncodeRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		headers []Header
+		value   []byte
+		want    bool
+	}{{headers, value, true}, {wideHeaders, value, true}, {headers, wide, true}, {nil, value, true}, {wideHeaders, wide, false}} {
+		if got, err := DecodeRecord(c.headers, c.value); err != nil || got.OwnOnly != c.want {
+			t.Errorf("%s: own only %v, %v; want %v", c.headers, got.OwnOnly, err, c.want)
 		}
 	}
 }

@@ -113,8 +113,14 @@ type Event struct {
 	Tenant string    // whose mail it is
 	Action Action
 	Of     string // the event that Relearn and Unlearn are about
-	Label  Label
-	Body   Body
+
+	// OwnOnly says that Of must be an event of Source. Without it Of may be of another
+	// source of the tenant, if Source has none of that name. Whoever takes events from
+	// others sets it; records of before, and files, do not have it.
+	OwnOnly bool
+
+	Label Label
+	Body  Body
 }
 
 // SortVector sorts numbers as [Body] wants them. A name given twice is an error.
@@ -145,6 +151,9 @@ func (e *Event) Validate() error {
 		if e.Of != "" {
 			errs = append(errs, errors.New("of: only relearn and unlearn have it"))
 		}
+		if e.OwnOnly {
+			errs = append(errs, errors.New("own_only: only relearn and unlearn have it"))
+		}
 	case Relearn, Unlearn:
 		if e.Of == "" {
 			errs = append(errs, fmt.Errorf("of: missing; %v names the event that it is about", e.Action))
@@ -160,7 +169,7 @@ func (e *Event) ValidateRequest() error {
 	if e.Label != Unlabelled {
 		errs = append(errs, errors.New("label: a score request has none"))
 	}
-	if e.Action != Learn || e.Of != "" {
+	if e.Action != Learn || e.Of != "" || e.OwnOnly {
 		errs = append(errs, errors.New("action: a score request has none"))
 	}
 	return errors.Join(errs...)

@@ -25,6 +25,7 @@ func drawEvent(t *rapid.T) Event {
 	}
 	if e.Action != Learn {
 		e.Of = name.Draw(t, "of")
+		e.OwnOnly = rapid.Bool().Draw(t, "own only")
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
 	case 0:
@@ -100,6 +101,8 @@ func TestDecodeJSONIsStrict(t *testing.T) {
 		{`{"id":"a","label":"spam","vector":[1]}`, "an object of name: number"},
 		{`{"id":"a","time":"yesterday","label":"spam","text":"x"}`, `field "time": not a time`},
 		{`{"id":"a","action":"forget","label":"spam","text":"x"}`, `action: "forget"`},
+		{`{"id":"a","action":"unlearn","of":"b","own_only":false,"text":"x"}`, `own_only: it is true`},
+		{`{"id":"a","action":"unlearn","of":"b","own_only":"true","text":"x"}`, `field "own_only"`},
 		{`{"id":"a","label":"spam","text":"x"} {}`, "something follows"},
 		{`{"id":"a","label":"spam"`, "ends too early"},
 		{`["id"]`, "an object is wanted"},
@@ -167,6 +170,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		{"control", Event{ID: "a\n", Label: Ham, Body: text}, []string{"id: holds a control character"}},
 		{"long", Event{ID: strings.Repeat("a", 600), Label: Ham, Body: text}, []string{"id: 600 bytes"}},
 		{"of", Event{ID: "a", Of: "b", Label: Ham, Body: text}, []string{"of: only relearn and unlearn"}},
+		{"own", Event{ID: "a", OwnOnly: true, Label: Ham, Body: text}, []string{"own_only: only relearn and unlearn"}},
 		{"no of", Event{ID: "a", Action: Unlearn, Body: text}, []string{"of: missing; unlearn"}},
 		{"NaN", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.NaN()}}}}, []string{`"x" is NaN`}},
 		{"Inf", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.Inf(-1)}}}}, []string{`"x" is -Inf`}},

@@ -20,7 +20,7 @@ import (
 //	 "tenant": "example.org", "action": "learn", "label": "spam", "text": "You won …"}
 //
 // with exactly one body: "mail" (a message in base64), "text", or "vector" (an
-// object of name: number).
+// object of name: number). Relearn and unlearn have "of", and may have "own_only": true.
 const ContentTypeJSON = "application/json"
 
 type jsonEvent struct {
@@ -30,13 +30,14 @@ type jsonEvent struct {
 	Tenant string      `json:"tenant,omitempty"`
 	Action string      `json:"action,omitempty"`
 	Of     string      `json:"of,omitempty"`
+	Own    *bool       `json:"own_only,omitempty"`
 	Label  string      `json:"label,omitempty"`
 	Mail   *[]byte     `json:"mail,omitempty"`
 	Text   *string     `json:"text,omitempty"`
 	Vector *jsonVector `json:"vector,omitempty"`
 }
 
-var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "label", "mail", "text", "vector"}
+var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "mail", "text", "vector"}
 
 // DecodeJSON reads one event. It is strict about form: an unknown field, a name given
 // twice, a wrong type, a second value or more than one body is an error that names it.
@@ -107,6 +108,9 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	if e.Action != Learn {
 		j.Action = e.Action.String()
 	}
+	if e.OwnOnly {
+		j.Own = &e.OwnOnly
+	}
 	switch e.Body.Kind {
 	case Mail:
 		j.Mail = &e.Body.Mail
@@ -128,9 +132,14 @@ func (j *jsonEvent) event(tenant string) (Event, error) {
 	if j.Time != nil {
 		e.Time = j.Time.UTC()
 	}
-	var errs [3]error
+	var errs [4]error
 	e.Action, errs[0] = ParseAction(j.Action)
 	e.Label, errs[1] = ParseLabel(j.Label)
+	if j.Own != nil {
+		if e.OwnOnly = *j.Own; !e.OwnOnly {
+			errs[3] = errors.New("own_only: it is true, or left out")
+		}
+	}
 	bodies := 0
 	if j.Mail != nil {
 		bodies++

@@ -21,7 +21,7 @@ const ContentTypeProtobuf = "application/protobuf"
 func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 	m := &eventpb.Event{
 		Id: e.ID, Source: e.Source, Tenant: e.Tenant, Of: e.Of,
-		Action: eventpb.Action(e.Action), Label: eventpb.Label(e.Label),
+		Action: eventpb.Action(e.Action), Label: eventpb.Label(e.Label), OwnOnly: e.OwnOnly,
 	}
 	if !e.Time.IsZero() {
 		m.Time = timestamppb.New(e.Time)
@@ -68,7 +68,7 @@ func decodeProto(b []byte) (Event, error) {
 	}
 	e := Event{
 		ID: m.Id, Source: cmp.Or(m.Source, DefaultName), Tenant: cmp.Or(m.Tenant, DefaultName), Of: m.Of,
-		Action: Action(m.Action), Label: Label(m.Label),
+		Action: Action(m.Action), Label: Label(m.Label), OwnOnly: m.OwnOnly,
 	}
 	if m.Action < 0 || m.Action > eventpb.Action_ACTION_UNLEARN {
 		return Event{}, fmt.Errorf("action: unknown value %d", m.Action)

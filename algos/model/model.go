@@ -66,6 +66,7 @@ type Example struct {
 	ID, Source string
 	Action     Action
 	Of         string // Relearn and Unlearn: the ID of the event to withdraw, of the same tenant
+	OwnOnly    bool   // Of must be of the same Source; else one of it is withdrawn before others
 	Spam       bool
 	Body       Body
 }
@@ -152,7 +153,7 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	}
 	in := m.own.reader.read(&ex.Body, s)
 	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of)
-	slot, err := s.sites.Find(key, m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body))
+	slot, err := s.sites.Find(key, m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body), ex.OwnOnly)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}

@@ -136,12 +136,15 @@ func TestWithdrawalsThatAreRefused(t *testing.T) {
 	stranger.Body.Tenant = "another"
 	vector := unlearn("z", all[sites.Window+4])
 	vector.Body = Body{Tenant: "t", Vector: []feature.Number{{Name: "a", Value: 1}}}
+	foreign := unlearn("f", all[sites.Window+5])
+	foreign.Source, foreign.OwnOnly = "another", true
 	was := image(t, m)
 	for _, c := range []struct {
 		name string
 		ex   Example
 		want string
 	}{
+		{"another source's", foreign, sites.ErrNotOwn.Error()},
 		{"unknown", Example{ID: "a", Source: "desk", Action: Unlearn, Of: "nobody", Body: all[0].Body}, sites.ErrUnknown.Error()},
 		{"older than the window", unlearn("b", all[3]), sites.ErrUnknown.Error()},
 		{"twice", unlearn("c", all[sites.Window]), sites.ErrWithdrawn.Error()},
@@ -158,6 +161,10 @@ func TestWithdrawalsThatAreRefused(t *testing.T) {
 		if !bytes.Equal(image(t, m), was) {
 			t.Fatalf("%s: the model has changed", c.name)
 		}
+	}
+	foreign.OwnOnly = false
+	if e, err := m.Apply(&foreign); err != nil || e.Receipt == nil {
+		t.Errorf("another source's, which may be withdrawn: %+v, %v", e, err)
 	}
 	again := unlearn("u", all[sites.Window])
 	if e, err := m.Apply(&again); err != nil || !e.Duplicate {

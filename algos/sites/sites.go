@@ -3,7 +3,7 @@
 // added to a head (package blr).
 //
 //	ring.Add(sites.Site{Key: key, Named: named, Body: body, Head: record, …})
-//	slot, err := ring.Find(key, named, body)
+//	slot, err := ring.Find(key, named, body, ownOnly)
 //	receipt, err := head.Unlearn(ring.Head(slot))
 //	ring.Withdraw(slot)
 //
@@ -174,19 +174,25 @@ var (
 	ErrUnknown   = errors.New("no event of this id is known: it was never learnt, or is older than the window of withdrawals")
 	ErrWithdrawn = errors.New("the event has been withdrawn already")
 	ErrOtherBody = errors.New("the body is not the one that was learnt")
+	ErrNotOwn    = errors.New("the event of this id is another source's, and this source may withdraw its own alone")
 )
 
 // Find returns the newest slot of this name and body that has not been withdrawn. Events of
-// the same source (key) come before other events of the tenant (named).
-func (r *Ring) Find(key, named, body uint64) (slot int, err error) {
+// the same source (key) come before other events of the tenant (named); with ownOnly the
+// others are not found.
+func (r *Ring) Find(key, named, body uint64, ownOnly bool) (slot int, err error) {
 	found, err := -1, ErrUnknown
 	for back := 1; back <= len(r.ring); back++ {
 		slot := (r.next - back + Window) % Window
 		s := &r.ring[slot]
 		switch {
 		case s.Named != named:
-		case s.Body != body:
+		case ownOnly && s.Key != key:
 			if err == ErrUnknown {
+				err = ErrNotOwn
+			}
+		case s.Body != body:
+			if err != ErrWithdrawn {
 				err = ErrOtherBody
 			}
 		case s.Withdrawn:

@@ -71,7 +71,7 @@ func TestRingHoldsTheLastSites(t *testing.T) {
 				all = append(all, s)
 				ring.Add(s)
 				if i%11 == 3 {
-					slot, err := ring.Find(s.Key, s.Named, s.Body)
+					slot, err := ring.Find(s.Key, s.Named, s.Body, i%2 == 0)
 					if err != nil || ring.Since(slot) != 0 {
 						t.Fatalf("site %d: %v", i, err)
 					}
@@ -131,22 +131,27 @@ func TestFind(t *testing.T) {
 	ring.Withdraw(4)
 	for name, c := range map[string]struct {
 		key, named, body uint64
+		ownOnly          bool
 		slot             int
 		err              error
 	}{
-		"its own source":             {1, 10, 5, 0, nil},
-		"another source, the newest": {9, 10, 5, 1, nil},
-		"by body":                    {1, 10, 6, 2, nil},
-		"one stands behind it":       {4, 11, 5, 3, nil},
-		"another body":               {1, 10, 7, -1, ErrOtherBody},
-		"another name":               {1, 12, 5, -1, ErrUnknown},
+		"its own source":             {1, 10, 5, false, 0, nil},
+		"its own source alone":       {1, 10, 5, true, 0, nil},
+		"another source, the newest": {9, 10, 5, false, 1, nil},
+		"another source is not its":  {9, 10, 5, true, -1, ErrNotOwn},
+		"by body":                    {1, 10, 6, false, 2, nil},
+		"one stands behind it":       {4, 11, 5, false, 3, nil},
+		"that is not its":            {4, 11, 5, true, -1, ErrWithdrawn},
+		"another body":               {1, 10, 7, false, -1, ErrOtherBody},
+		"another body of its own":    {1, 10, 7, true, -1, ErrOtherBody},
+		"another name":               {1, 12, 5, true, -1, ErrUnknown},
 	} {
-		if slot, err := ring.Find(c.key, c.named, c.body); slot != c.slot || !errors.Is(err, c.err) {
+		if slot, err := ring.Find(c.key, c.named, c.body, c.ownOnly); slot != c.slot || !errors.Is(err, c.err) {
 			t.Errorf("%s: slot %d, %v; want %d, %v", name, slot, err, c.slot, c.err)
 		}
 	}
 	ring.Withdraw(3)
-	if _, err := ring.Find(4, 11, 5); !errors.Is(err, ErrWithdrawn) {
+	if _, err := ring.Find(4, 11, 5, false); !errors.Is(err, ErrWithdrawn) {
 		t.Errorf("all are withdrawn: %v", err)
 	}
 }

@@ -139,6 +139,7 @@ type Event struct {
 	//	*Event_Text
 	//	*Event_Vector
 	Body          isEvent_Body `protobuf_oneof:"body"`
+	OwnOnly       bool         `protobuf:"varint,11,opt,name=own_only,json=ownOnly,proto3" json:"own_only,omitempty"` // of must be an event of the same source
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,6 +257,13 @@ func (x *Event) GetVector() *Vector {
 	return nil
 }
 
+func (x *Event) GetOwnOnly() bool {
+	if x != nil {
+		return x.OwnOnly
+	}
+	return false
+}
+
 type isEvent_Body interface {
 	isEvent_Body()
 }
@@ -336,7 +344,7 @@ var File_event_proto protoreflect.FileDescriptor
 
 const file_event_proto_rawDesc = "" +
 	"\n" +
-	"\vevent.proto\x12\thamlet.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x02\n" +
+	"\vevent.proto\x12\thamlet.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x02\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -348,7 +356,8 @@ const file_event_proto_rawDesc = "" +
 	"\x04mail\x18\b \x01(\fH\x00R\x04mail\x12\x14\n" +
 	"\x04text\x18\t \x01(\tH\x00R\x04text\x12+\n" +
 	"\x06vector\x18\n" +
-	" \x01(\v2\x11.hamlet.v1.VectorH\x00R\x06vectorB\x06\n" +
+	" \x01(\v2\x11.hamlet.v1.VectorH\x00R\x06vector\x12\x19\n" +
+	"\bown_only\x18\v \x01(\bR\aownOnlyB\x06\n" +
 	"\x04body\"6\n" +
 	"\x06Vector\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x16\n" +

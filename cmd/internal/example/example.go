@@ -75,11 +75,12 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}
 	return model.Example{
-		ID:     e.ID,
-		Source: e.Source,
-		Action: convert.Action(e.Action),
-		Of:     e.Of,
-		Spam:   e.Label == stream.Spam,
-		Body:   body,
+		ID:      e.ID,
+		Source:  e.Source,
+		Action:  convert.Action(e.Action),
+		Of:      e.Of,
+		OwnOnly: e.OwnOnly,
+		Spam:    e.Label == stream.Spam,
+		Body:    body,
 	}, how, nil
 }

@@ -424,6 +424,9 @@ func TestLearn(t *testing.T) {
 		}
 		_, id, _ := strings.Cut(e.ID, "/")
 		_, of, _ := strings.Cut(e.Of, "/")
+		if e.OwnOnly != (e.Action == stream.Unlearn) {
+			t.Errorf("%s may be about another source's event", e.ID)
+		}
 		told = append(told, fmt.Sprint(e.Source, e.Tenant, " ", e.Action, " ", e.Label, " ", id, " ", of))
 	}
 	want := "spamdacme learn spam spam , spamdacme learn ham ham , spamdacme unlearn  forget-spam spam, spamdacme unlearn  forget-ham ham"

@@ -51,7 +51,8 @@ func (g *Gateway) CanLearn() bool { return g.cfg.Teacher != nil }
 // Learn sends a message with the client's label to the learner. The label's source is
 // the door. The event's id is made of the message's identity and the label, so that a
 // label given twice is learnt once. It is learnt once too if another label or Forget came
-// between: the model drops the second event as a duplicate. The error is [ErrNotAllowed], [ErrTooLarge],
+// between: the model drops the second event as a duplicate. Forget withdraws what the same
+// door taught, and no other source's label. The error is [ErrNotAllowed], [ErrTooLarge],
 // mail.ErrEmpty or that of the teacher, wrapped.
 func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
 	err := d.learn(ctx, tenant, message, lesson)
@@ -92,7 +93,7 @@ func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson 
 		var events []stream.Event
 		for _, label := range []stream.Label{stream.Spam, stream.Ham} {
 			e := event(identity + "/forget-" + label.String())
-			e.Action, e.Of = stream.Unlearn, identity+"/"+label.String()
+			e.Action, e.Of, e.OwnOnly = stream.Unlearn, identity+"/"+label.String(), true
 			events = append(events, e)
 		}
 		return d.cfg.Teacher.Publish(ctx, events...)

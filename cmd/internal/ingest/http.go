@@ -74,7 +74,8 @@ type HTTPConfig struct {
 }
 
 // TokenTenants know the tokens of tenants. Whoever sends one sends events of that tenant
-// and of the source [HTTPConfig].TenantsFrom. An event that names another is refused.
+// and of the source [HTTPConfig].TenantsFrom. An event that names another is refused, and
+// what it withdraws is that source's own.
 type TokenTenants interface {
 	OfToken(token string) (tenant string, ok bool)
 	Default() string // the tenant of events that name none and come with HTTPConfig.Token
@@ -302,6 +303,9 @@ func (h *HTTP) record(tenant string, b []byte) (kafka.Record, error) {
 	if err != nil {
 		return kafka.Record{}, refuse(http.StatusBadRequest, "%v", err)
 	}
+	if e.OwnOnly {
+		return kafka.Record{}, refuse(http.StatusBadRequest, "own_only: the token decides that; leave the field out")
+	}
 	if tenant != "" {
 		if e.Tenant != tenant {
 			return kafka.Record{}, refuse(http.StatusForbidden, "tenant: the token is that of another one; leave the field out")
@@ -309,7 +313,7 @@ func (h *HTTP) record(tenant string, b []byte) (kafka.Record, error) {
 		if e.Source != stream.DefaultName && e.Source != h.cfg.TenantsFrom {
 			return kafka.Record{}, refuse(http.StatusForbidden, "source: events with this token come from %q; leave the field out", h.cfg.TenantsFrom)
 		}
-		e.Source = h.cfg.TenantsFrom
+		e.Source, e.OwnOnly = h.cfg.TenantsFrom, e.Action != stream.Learn
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()

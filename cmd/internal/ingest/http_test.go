@@ -342,6 +342,10 @@ func TestTokensOfTenants(t *testing.T) {
 		{"a-token", `"tenant":"b"`, http.StatusForbidden, "", ""},
 		{"a-token", `"tenant":"default"`, http.StatusForbidden, "", ""},
 		{"a-token", `"source":"desk"`, http.StatusForbidden, "", ""},
+		{"operator", `"action":"relearn","of":"0"`, http.StatusAccepted, "isp", "default"},
+		{"a-token", `"action":"relearn","of":"0"`, http.StatusAccepted, "a", "http"},
+		{"operator", `"action":"relearn","of":"0","own_only":true`, http.StatusBadRequest, "", ""},
+		{"a-token", `"action":"relearn","of":"0","own_only":false`, http.StatusBadRequest, "", ""},
 		{"nobody", `"of":""`, http.StatusUnauthorized, "", ""},
 		{"", `"of":""`, http.StatusUnauthorized, "", ""},
 		{"other", `"of":""`, http.StatusUnauthorized, "", ""},
@@ -366,7 +370,7 @@ func TestTokensOfTenants(t *testing.T) {
 		}
 		for _, record := range kept.records {
 			e, err := stream.DecodeRecord(record.Headers, record.Value)
-			if err != nil || e.Tenant != c.tenant || e.Source != c.source {
+			if err != nil || e.Tenant != c.tenant || e.Source != c.source || e.OwnOnly != (c.token == "a-token" && e.Action != stream.Learn) {
 				t.Errorf("%+v: %q from %q, %v", c, e.Tenant, e.Source, err)
 			}
 		}

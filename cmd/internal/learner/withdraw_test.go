@@ -25,12 +25,15 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	}
 	const n = 2000
 	records, want := texts(t, r.topic, n)
-	withdrawal := func(id string, action stream.Action, of int) kafka.Record {
+	withdrawalBy := func(source, id string, action stream.Action, of int, ownOnly bool) kafka.Record {
 		e, err := stream.DecodeRecord(records[of].Headers, records[of].Value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.ID, e.Action, e.Of = id, action, e.ID
+		e.ID, e.Action, e.Of, e.OwnOnly = id, action, e.ID, ownOnly
+		if source != "" {
+			e.Source = source
+		}
 		if action == stream.Relearn {
 			e.Label = stream.Ham + stream.Spam - e.Label
 		}
@@ -40,12 +43,17 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 		}
 		return kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers}
 	}
+	withdrawal := func(id string, action stream.Action, of int) kafka.Record {
+		return withdrawalBy("", id, action, of, of%20 == 0)
+	}
 	var more []kafka.Record
-	for i := range 50 {
+	for i := range 49 {
 		more = append(more, withdrawal(fmt.Sprint("u", i), stream.Unlearn, n-500+10*i))
 	}
+	more = append(more, withdrawalBy("operator", "u49", stream.Unlearn, n-10, false))
 	more = append(more, withdrawal("r", stream.Relearn, n-3))
-	refused := []kafka.Record{withdrawal("twice", stream.Unlearn, n-500), withdrawal("relearnt", stream.Unlearn, n-3)}
+	refused := []kafka.Record{withdrawal("twice", stream.Unlearn, n-500), withdrawal("relearnt", stream.Unlearn, n-3),
+		withdrawalBy("stranger", "s", stream.Unlearn, n-5, true)}
 	for i := range more {
 		e, err := stream.DecodeRecord(more[i].Headers, more[i].Value)
 		if err != nil {
@@ -73,7 +81,7 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	if c.Events != n+51 {
 		t.Errorf("%d events, want %d: each withdrawal that is applied ticks once", c.Events, n+51)
 	}
-	if counts[Learned] != n || counts[Unlearned] != 50 || counts[Relearned] != 1 || counts[DeadLettered] != 2 {
+	if counts[Learned] != n || counts[Unlearned] != 50 || counts[Relearned] != 1 || counts[DeadLettered] != 3 {
 		t.Errorf("counted %v", counts)
 	}
 	receipts := consume(t, r.kafka, stream.ReceiptTopic, 51)
@@ -89,9 +97,13 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 			t.Errorf("the relearn's receipt: %+v", receipt)
 		}
 	}
-	for i, record := range consume(t, r.kafka, stream.DeadLetterTopic, 2) {
+	for i, record := range consume(t, r.kafka, stream.DeadLetterTopic, 3) {
+		want := "withdrawn already"
+		if i == 2 {
+			want = "another source's"
+		}
 		d, err := stream.ParseDeadLetter(record.Headers)
-		if err != nil || !strings.Contains(d.Reason, "withdrawn already") || d.Offset != int64(n+51+i) {
+		if err != nil || !strings.Contains(d.Reason, want) || d.Offset != int64(n+51+i) {
 			t.Errorf("dead letter %d: %+v, %v", i, d, err)
 		}
 	}
