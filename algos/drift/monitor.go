@@ -2,6 +2,7 @@ package drift
 
 import (
 	"errors"
+	"math"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/internal/codec"
@@ -27,6 +28,10 @@ const MonitorMemory = 0.998
 // longer because only some of the mail belongs to a campaign.
 const SurpriseWindow = 60
 
+// SurpriseThreshold is the covariate alarm's default threshold if it watches surprises: a mean
+// of more events varies less.
+const SurpriseThreshold = 0.6
+
 // leastWeight keeps the weight of a label above 0. The head needs that.
 const leastWeight = 1e-12
 
@@ -36,6 +41,10 @@ type MonitorConfig struct {
 	// the monitored head and forgets at MonitorMemory. If nil, the alarm uses the
 	// monitored head's answers.
 	Head *blr.Posterior
+
+	// Credulous is a second head of the same inputs. It learns every label in full and
+	// forgets at CredulousMemory. If nil, no suspicion is named by its labels.
+	Credulous *blr.Posterior
 
 	// Surprise makes the covariate alarm watch an expert's surprise instead of the
 	// head's leverage. A head over experts does not see new words: the experts'
@@ -55,6 +64,7 @@ type Observation struct {
 	LogOdds            float64   // what the head answered, in nats
 	Leverage, Surprise float64   // the variance of its answer; the expert's surprise in nats
 	Standing           float64   // how much the label counts by its source's standing, 0 to 1
+	Accused            bool      // Source's labels contradict those of the others
 	Muted              bool      // the label is of a source that an operator has muted: no alarm takes it
 	ID, Source         string
 	Event              uint64 // the model's count of this event, over all kinds of bodies, from 1
@@ -95,15 +105,6 @@ type Change struct {
 	Report     *Report // of label noise, else nil
 }
 
-// alarmChange returns the change of an alarm that was raised or cleared by event number
-// count. Each time that it is raised it opens an incident.
-func alarmChange(kind string, before, after Status, count uint64) Change {
-	if after.Raised {
-		return Change{Kind: kind, State: Raised, Incident: count, Transition: 1, Status: after}
-	}
-	return Change{Kind: kind, State: Cleared, Incident: before.Since, Transition: 2, Status: after}
-}
-
 // An Alarm is the status of one alarm.
 type Alarm struct {
 	Kind   string
@@ -115,20 +116,22 @@ type Alarm struct {
 // the weights, a head learns flips of one class as a new concept within 300 events. Only
 // one goroutine may use a Monitor. Its clock is the number of events observed.
 type Monitor struct {
-	head     *blr.Posterior // nil: none
-	flipRate float64        // ε by that head. Invariant: trust.IsFlipRate
-	surprise bool
+	head      *blr.Posterior // nil: none
+	credulous *blr.Posterior // nil: none
+	flipRate  float64        // ε by head. Invariant: trust.IsFlipRate
+	surprise  bool
 
 	noise     *LabelNoise
 	covariate *Covariate
 	concept   *PageHinkley
+	incidents *Incidents
 
 	snr *task.Task[Result] // the pending SNR; nil: none, or Resume must start it
 }
 
 // NewMonitor returns a Monitor before any event. It reports every bad field.
 func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
-	m := &Monitor{head: cfg.Head, flipRate: trust.FirstFlipRate, surprise: cfg.Surprise}
+	m := &Monitor{head: cfg.Head, credulous: cfg.Credulous, flipRate: trust.FirstFlipRate, surprise: cfg.Surprise, incidents: new(Incidents)}
 	var err1, err2, err3 error
 	m.noise, err1 = NewLabelNoise(cfg.Noise)
 	m.covariate, err2 = NewCovariate(cfg.Covariate)
@@ -136,73 +139,110 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 	return m, errors.Join(err1, err2, err3)
 }
 
-// Observe takes event number count. It appends the alarms that changed to dst. r computes
+// Observe takes event number count. It appends the transitions of incidents to dst. r computes
 // SNRs in the background; if r is nil, Observe computes them itself.
 func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Runner) []Change {
-	if !o.Muted {
-		dst = m.observe(dst, o, count)
-	} else if m.noise.Skip(); m.head != nil {
-		m.head.Update(o.X, o.Label, leastWeight) // it counts events
+	if o.Muted {
+		m.skip(o)
+		if count%Rhythm == 0 {
+			m.checkNoise(count, r)
+		}
+		return dst // what this raises or clears, the next event reports
 	}
-	if count%Rhythm != 0 {
-		return dst
+	e := Evidence{Event: o.Event, Spam: o.Label > 0, Prob: logistic.Sigmoid(o.LogOdds), Source: o.Source, Accused: o.Accused}
+	m.predict(o, &e, count)
+	if m.surprise {
+		m.covariate.ObserveLog(count, o.Surprise)
+	} else {
+		m.covariate.Observe(count, o.Leverage)
 	}
-	return m.checkNoise(dst, count, r)
+	m.concept.Observe(count, -logistic.LogSigmoid(o.Label*o.LogOdds))
+	m.noise.Observe(Event{X: o.Inputs, Label: o.Label, Prob: e.Watched, FlipRate: m.flipRate, ID: o.ID, Source: o.Source})
+	before := m.noise.Status()
+	if count%Rhythm == 0 {
+		m.checkNoise(count, r)
+	}
+	e.Surprise = m.covariate.Status().Level
+	e.Noise, e.Covariate, e.Concept = m.noise.raised, m.covariate.raised, m.concept.raised
+	e.New = e.Accused && m.noise.recent.of(o.Source) <= fewLabels
+	first := len(dst)
+	dst = m.incidents.Observe(dst, count, &e)
+	for i := range dst[first:] {
+		m.describe(&dst[first+i], count, &before)
+	}
+	return dst
 }
 
-// observe lets the alarms take event number count.
-func (m *Monitor) observe(dst []Change, o *Observation, count uint64) []Change {
+// skip counts an event that no alarm takes.
+func (m *Monitor) skip(o *Observation) {
+	m.noise.Skip()
+	for _, head := range []*blr.Posterior{m.head, m.credulous} {
+		if head != nil {
+			head.Update(o.X, o.Label, leastWeight)
+		}
+	}
+}
+
+// fewLabels is how many of the recent events a source has labelled at most if it is new.
+const fewLabels = 5
+
+// predict sets what the heads say about the event, and lets them learn it.
+func (m *Monitor) predict(o *Observation, e *Evidence, count uint64) {
 	logOdds := o.LogOdds
 	if m.head != nil {
 		logOdds = blr.Moderate(m.head.Moments(o.X))
 	}
-	q := logistic.Sigmoid(o.Label * logOdds)
-	φ := trust.Phi(q, m.flipRate, m.flipRate)
+	e.Watched = logistic.Sigmoid(o.Label * logOdds)
+	φ := trust.Phi(e.Watched, m.flipRate, m.flipRate)
+	e.Doubt = 1 - φ
 	m.flipRate = trust.NextFlipRate(m.flipRate, φ, 1, count-1)
 	if m.head != nil {
 		m.head.Update(o.X, o.Label, max(leastWeight, float64(φ*o.Standing)))
 	}
+	e.Credulous = math.NaN()
+	if m.credulous != nil {
+		e.Credulous = logistic.Sigmoid(o.Label * blr.Moderate(m.credulous.Moments(o.X)))
+		m.credulous.Update(o.X, o.Label, max(leastWeight, o.Standing))
+	}
+}
 
-	var changed bool
-	before := m.covariate.Status()
-	if m.surprise {
-		changed = m.covariate.ObserveLog(count, o.Surprise)
-	} else {
-		changed = m.covariate.Observe(count, o.Leverage)
+// describe sets what the alarms say about a transition. before is the label-noise alarm's
+// status before the event.
+func (m *Monitor) describe(c *Change, count uint64, before *Status) {
+	switch c.Kind {
+	case KindLabelNoise, KindSource:
+		c.Status = m.noise.Status()
+		if !c.Status.Known { // the alarm has dropped the reference after Settle events: report it
+			c.Status.Reference = before.Reference
+		}
+		if c.Kind == KindLabelNoise {
+			report := m.noise.Report()
+			report.Status = c.Status
+			report.Status.Raised, report.Status.Since = c.State == Raised, count
+			c.Report = &report
+		}
+	case KindCovariate:
+		c.Status = m.covariate.Status()
+	case KindConcept:
+		c.Status = m.concept.Status()
+	case KindUnknown:
+		c.Status = m.incidents.suspected()
 	}
-	if changed {
-		dst = append(dst, alarmChange(KindCovariate, before, m.covariate.Status(), count))
-	}
-	before = m.concept.Status()
-	if m.concept.Observe(count, -logistic.LogSigmoid(o.Label*o.LogOdds)) {
-		dst = append(dst, alarmChange(KindConcept, before, m.concept.Status(), count))
-	}
-	m.noise.Observe(Event{X: o.Inputs, Label: o.Label, Prob: q, FlipRate: m.flipRate, ID: o.ID, Source: o.Source})
-	return dst
+	c.Status.Raised, c.Status.Since = c.State == Raised || c.State == Suspected, count
 }
 
 // checkNoise lets a pending SNR take effect, checks the label-noise alarm and starts
 // the next SNR.
-func (m *Monitor) checkNoise(dst []Change, count uint64, r task.Runner) []Change {
+func (m *Monitor) checkNoise(count uint64, r task.Runner) {
 	if due, pending := m.noise.Due(); pending && due == count {
 		m.Resume(r)
 		m.noise.Finish(m.snr.Result())
 		m.snr = nil
 	}
-	before := m.noise.Status()
-	if m.noise.Check(count) {
-		report := m.noise.Report()
-		if !report.Status.Known { // Check has dropped the reference after Settle events: report it
-			report.Status.Reference = before.Reference
-		}
-		c := alarmChange(KindLabelNoise, before, report.Status, count)
-		c.Report = &report
-		dst = append(dst, c)
-	}
+	m.noise.Check(count)
 	if job, ok := m.noise.Start(count); ok {
 		m.snr = task.Begin(r, job.Run)
 	}
-	return dst
 }
 
 // Resume starts the pending SNR, if there is one, unless it runs already. Call it after Read.
@@ -225,32 +265,41 @@ func (m *Monitor) Retune(cfg MonitorConfig) error {
 		m.concept.Retune(fresh.concept.Config()))
 }
 
-// Alarms returns the status of label noise, covariate and concept, in this order.
-func (m *Monitor) Alarms() [3]Alarm {
-	return [3]Alarm{{KindLabelNoise, m.noise.Status()}, {KindCovariate, m.covariate.Status()}, {KindConcept, m.concept.Status()}}
+// Alarms returns label noise, covariate, concept, source and unknown, in this order. Each is
+// raised while an incident of this kind is open. Source has the numbers of label noise.
+func (m *Monitor) Alarms() [5]Alarm {
+	all := [5]Alarm{{KindLabelNoise, m.noise.Status()}, {KindCovariate, m.covariate.Status()}, {KindConcept, m.concept.Status()},
+		{KindSource, m.noise.Status()}, {KindUnknown, m.incidents.suspected()}}
+	for i := range all {
+		s := &all[i].Status
+		s.Raised, s.Since = m.incidents.stands(all[i].Kind)
+	}
+	return all
 }
 
-// Diagnosis returns what the alarms mean together.
-func (m *Monitor) Diagnosis() Diagnosis {
-	return Diagnose(m.noise.Status(), m.covariate.Status(), m.concept.Status())
-}
+// Diagnosis returns what the open incidents mean together.
+func (m *Monitor) Diagnosis() Diagnosis { return m.incidents.Diagnosis() }
 
 // WindowSize returns the size of the label-noise alarm in bytes; most of it is the window.
 func (m *Monitor) WindowSize() int { return m.noise.Size() }
 
 // Write appends
 //
-//	float64 ε | head | label noise | covariate | concept
+//	float64 ε | head | credulous head | label noise | covariate | concept | incidents
 //
-// The last four each follow their length, a uint64. The head may be missing.
+// All but ε follow their length, a uint64. Each head may be missing.
 func (m *Monitor) Write(w *codec.Writer) {
 	w.Float64(m.flipRate)
 	if m.head != nil {
 		w.Part64(m.head)
 	}
+	if m.credulous != nil {
+		w.Part64(m.credulous)
+	}
 	w.Part64(m.noise)
 	w.Part64(m.covariate)
 	w.Part64(m.concept)
+	w.Part64(m.incidents)
 }
 
 // Read reads what Write wrote after the given number of events; m is new. r fails if m's
@@ -260,16 +309,20 @@ func (m *Monitor) Read(r *codec.Reader, events uint64) {
 	if !trust.IsFlipRate(m.flipRate) {
 		r.Fail("flip rate %v", m.flipRate)
 	}
-	if m.head != nil {
-		m.head = blr.Read(r, m.head)
-		if r.Err() == nil && m.head.Updates() != events {
-			r.Fail("a head of %d events after %d", m.head.Updates(), events)
+	for _, head := range []**blr.Posterior{&m.head, &m.credulous} {
+		if *head == nil {
+			continue
+		}
+		*head = blr.Read(r, *head)
+		if r.Err() == nil && (*head).Updates() != events {
+			r.Fail("a head of %d events after %d", (*head).Updates(), events)
 		}
 	}
 	fresh := m.configs()
 	r.Unmarshal64(m.noise)
 	r.Unmarshal64(m.covariate)
 	r.Unmarshal64(m.concept)
+	r.Unmarshal64(m.incidents)
 	if r.Err() != nil {
 		return
 	}
@@ -281,6 +334,7 @@ func (m *Monitor) Read(r *codec.Reader, events uint64) {
 	if m.covariate.Events()+m.noise.Skipped() < events {
 		r.Fail("%s: an alarm of %d events after %d", KindCovariate, m.covariate.Events(), events)
 	}
+	m.incidents.check(r, events)
 	seen, checked := m.noise.Clock()
 	due, pending := m.noise.Due()
 	if seen != events || checked != events-events%Rhythm || pending && due != checked+Rhythm {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,9 +17,9 @@ import (
 
 const monitored = 3 // inputs of the head of these tests, the first of them 1
 
-func monitorHead(t *testing.T) *blr.Posterior {
+func monitorHead(t *testing.T, memory float64) *blr.Posterior {
 	t.Helper()
-	head, err := blr.New(blr.Config{Dim: monitored, Precision: []float64{10, 3, 3}, HalfLife: blr.HalfLife(MonitorMemory)})
+	head, err := blr.New(blr.Config{Dim: monitored, Precision: []float64{10, 3, 3}, HalfLife: blr.HalfLife(memory)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,10 @@ func monitorHead(t *testing.T) *blr.Posterior {
 
 func newMonitor(t *testing.T, surprise bool) *Monitor {
 	t.Helper()
-	m, err := NewMonitor(MonitorConfig{Head: monitorHead(t), Surprise: surprise, Noise: LabelNoiseConfig{Dim: monitored - 1}})
+	m, err := NewMonitor(MonitorConfig{
+		Head: monitorHead(t, MonitorMemory), Credulous: monitorHead(t, CredulousMemory), Surprise: surprise,
+		Noise: LabelNoiseConfig{Dim: monitored - 1},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +45,7 @@ func observations(n, flipped int, leverage float64) []Observation {
 	all := make([]Observation, n)
 	for i := range all {
 		x := []float64{1, r.NormFloat64(), r.NormFloat64()}
-		o := Observation{Standing: 1, X: x, Inputs: x[1:], Label: math.Copysign(1, x[1]+x[2]), LogOdds: 2 * (x[1] + x[2]),
+		o := Observation{Event: uint64(i + 1), Standing: 1, X: x, Inputs: x[1:], Label: math.Copysign(1, x[1]+x[2]), LogOdds: 8 * (x[1] + x[2]),
 			Leverage: math.Exp(0.1 * r.NormFloat64()), Surprise: 3 + 0.1*r.NormFloat64(), ID: fmt.Sprint(i), Source: "desk"}
 		if i >= flipped {
 			o.Leverage *= leverage
@@ -68,28 +72,24 @@ func readMonitor(t *testing.T, b []byte, surprise bool, events uint64) (*Monitor
 	return m, r.Close()
 }
 
-// The alarms that a Monitor reports are those that stand, false labels raise label
-// noise, and a Monitor that is read between any two events goes on bit for bit.
+// The incidents that a Monitor reports are those that stand, false labels are suspected and
+// then named, and a Monitor that is read between any two events goes on bit for bit.
 func TestMonitorReportsWhatStands(t *testing.T) {
 	m, back := newMonitor(t, false), newMonitor(t, false)
-	raised, open := map[string]bool{}, map[string]uint64{}
+	stands := openIncidents{}
+	var firsts []string
 	for i, o := range observations(2400, 1600, 1) {
 		count := uint64(i + 1)
 		for _, c := range m.Observe(nil, &o, count, nil) {
-			if c.Status.Raised == raised[c.Kind] || (c.Report != nil) != (c.Kind == KindLabelNoise) {
+			stands.apply(t, count, &c)
+			firsts = append(firsts, c.State.String()+" "+c.Kind)
+			if (c.Report != nil) != (c.Kind == KindLabelNoise) || c.Status.Raised != (c.State <= Raised) || c.Status.Since != count {
 				t.Errorf("event %d: %+v", count, c)
-			}
-			raised[c.Kind] = c.Status.Raised
-			if c.Status.Raised {
-				open[c.Kind] = count
-			}
-			if (c.State == Raised) != c.Status.Raised || c.Incident != open[c.Kind] || (c.Transition == 1) != c.Status.Raised {
-				t.Errorf("event %d: %s, transition %d of incident %d; opened at %d", count, c.State, c.Transition, c.Incident, open[c.Kind])
 			}
 		}
 		for _, a := range m.Alarms() {
-			if a.Status.Raised != raised[a.Kind] {
-				t.Fatalf("event %d: %+v stands, reported %v", count, a, raised)
+			if _, open := stands.of(a.Kind); a.Status.Raised != open {
+				t.Fatalf("event %d: %+v stands, open are %v", count, a, stands)
 			}
 		}
 		back.Observe(nil, &o, count, nil)
@@ -104,8 +104,8 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 			}
 		}
 	}
-	if !raised[KindLabelNoise] || m.Diagnosis() != LabelsWentBad {
-		t.Errorf("half of the labels are false: %v, %v", raised, m.Diagnosis())
+	if want := []string{"suspected unknown", "raised label-noise"}; !slices.Equal(firsts, want) || m.Diagnosis() != LabelsWentBad {
+		t.Errorf("half of the labels are false: %q, %v", firsts, m.Diagnosis())
 	}
 }
 
@@ -173,6 +173,9 @@ func TestMonitorReadRefuses(t *testing.T) {
 		"the concept alarm's last change": {func(m *Monitor) { overwrite(m.concept, 80, 621) }, events, "concept: an alarm of"},
 		"the covariate alarm's events":    {func(m *Monitor) { overwrite(m.covariate, 40, 619) }, events, "covariate: an alarm of 619 events"},
 		"other events":                    {func(*Monitor) {}, events + 1, "a head of 620 events after 621"},
+		"an incident from later":          {func(m *Monitor) { m.incidents.named[aboutMail] = incident{number: 1, transitions: 1, since: 621} }, events, "changed at 621"},
+		"a walk of more events":           {func(m *Monitor) { m.incidents.walks[1].events = 621 }, events, "a walk of 621 events"},
+		"an accusation from later":        {func(m *Monitor) { m.incidents.accused = 621 }, events, "an accusation at 621"},
 		"other thresholds": {func(m *Monitor) {
 			if err := m.Retune(MonitorConfig{Noise: m.noise.Config(), Covariate: CovariateConfig{Threshold: 0.9}}); err != nil {
 				t.Fatal(err)

@@ -11,33 +11,17 @@ type Status struct {
 	Threshold float64 // each alarm says what it compares with this
 }
 
-// A Diagnosis says in words what the alarms together mean. The most urgent comes first.
+// A Diagnosis says in words what the open incidents together mean. The most urgent comes first.
 type Diagnosis uint8
 
 const (
-	Nothing          Diagnosis = iota // no alarm
-	SourceIsWrong                     // a source is accused, whatever else is raised
+	Nothing          Diagnosis = iota // no incident is open
+	SourceIsWrong                     // a source is accused, whatever else is named
 	LabelsWentBad                     // label noise, and no source is accused
-	MailChanged                       // leverage, and no label noise
-	MeaningChanged                    // loss alone
-	SomethingChanged                  // a suspicion, and no alarm
+	MailChanged                       // covariate, and nothing about labels
+	MeaningChanged                    // concept alone
+	SomethingChanged                  // a suspicion
 )
-
-// Diagnose names the most specific alarm that is raised. Bad labels come first: they raise
-// the loss too, and the other alarms depend on them. New kinds of mail raise the loss until
-// they are learnt. If only the loss is high, the same mail means something else now. The loss
-// is the fastest alarm: a more specific one may follow some hundred events later.
-func Diagnose(noise, covariate, concept Status) Diagnosis {
-	switch {
-	case noise.Raised:
-		return LabelsWentBad
-	case covariate.Raised:
-		return MailChanged
-	case concept.Raised:
-		return MeaningChanged
-	}
-	return Nothing
-}
 
 var diagnoses = [...]string{
 	"nothing", "a source gives wrong labels", "labels went bad", "the mail changed", "the world changed",

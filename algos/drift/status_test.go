@@ -2,21 +2,33 @@ package drift
 
 import "testing"
 
-// Read says "labels went bad" where they did, whatever else is raised, and "the
-// world changed" for loss alone.
-func TestDiagnose(t *testing.T) {
-	on, off := Status{Raised: true}, Status{}
+// The diagnosis says "labels went bad" where they did, whatever else is named, and "the
+// world changed" for concept alone.
+func TestDiagnosis(t *testing.T) {
+	open := func(n *Incidents, slots ...int) *Incidents {
+		for _, k := range slots {
+			n.named[k].number = 1
+		}
+		return n
+	}
+	accused := open(new(Incidents), aboutLabels, aboutMail)
+	accused.named[aboutLabels].accused = true
+	suspected := new(Incidents)
+	suspected.suspicion.number = 1
 	for _, c := range []struct {
-		noise, covariate, concept Status
-		want                      string
+		incidents *Incidents
+		want      string
 	}{
-		{off, off, off, "nothing"},
-		{on, off, off, "labels went bad"}, {on, on, on, "labels went bad"}, {on, off, on, "labels went bad"}, {on, on, off, "labels went bad"},
-		{off, on, off, "the mail changed"}, {off, on, on, "the mail changed"},
-		{off, off, on, "the world changed"},
+		{new(Incidents), "nothing"},
+		{open(new(Incidents), aboutLabels), "labels went bad"},
+		{open(new(Incidents), aboutLabels, aboutMail, aboutWorld), "labels went bad"},
+		{open(new(Incidents), aboutMail), "the mail changed"}, {open(new(Incidents), aboutMail, aboutWorld), "the mail changed"},
+		{open(new(Incidents), aboutWorld), "the world changed"},
+		{accused, "a source gives wrong labels"},
+		{suspected, "something changed, not yet known what"},
 	} {
-		if got := Diagnose(c.noise, c.covariate, c.concept).String(); got != c.want {
-			t.Errorf("noise %v, covariate %v, concept %v: %q, want %q", c.noise.Raised, c.covariate.Raised, c.concept.Raised, got, c.want)
+		if got := c.incidents.Diagnosis().String(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.incidents.named, got, c.want)
 		}
 	}
 	if got := Diagnosis(9).String(); got != "unknown diagnosis" {

@@ -104,3 +104,13 @@ func (r *recent) add(w witness) {
 func (r *recent) oldest() []witness {
 	return slices.Concat(r.ring[r.next:], r.ring[:r.next])
 }
+
+// of returns how many of the events have this source.
+func (r *recent) of(source string) (n int) {
+	for i := range r.ring {
+		if r.ring[i].source == source {
+			n++
+		}
+	}
+	return n
+}

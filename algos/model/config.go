@@ -70,7 +70,7 @@ type Alarms struct {
 	Confirmed float64 `json:"confirmed" adopt:"yes" shown:"0.1, or drop if that is less" help:"Label noise is raised when ln SNR lies this far below, in nats, while the flip rate is above flip_rate."`
 	FlipRate  float64 `json:"flip_rate" adopt:"yes" shown:"0.01" help:"The flip rate that confirms a small drop."`
 	Clear     float64 `json:"clear" adopt:"yes" shown:"half of confirmed" help:"Label noise is cleared when the drop is below this, in nats."`
-	Covariate float64 `json:"covariate" adopt:"yes" shown:"0.65" help:"Covariate is raised when leverage or surprise lies this far above its past, in standard deviations of one event."`
+	Covariate float64 `json:"covariate" adopt:"yes" shown:"0.65, of surprise 0.6" help:"Covariate is raised when leverage or surprise lies this far above its past, in standard deviations of one event."`
 	Concept   float64 `json:"concept" adopt:"yes" shown:"28" help:"Concept is raised when the log loss has exceeded its running mean by this many nats in all (Page-Hinkley)."`
 }
 

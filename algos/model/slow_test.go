@@ -391,7 +391,10 @@ func TestAlarmsAreRetuned(t *testing.T) {
 	}
 	for _, a := range m.Alarms() {
 		// That of label noise is the other one while ε is high.
-		if want := map[string]float64{drift.KindLabelNoise: 0.1, drift.KindCovariate: 0.65, drift.KindConcept: 40}[a.Kind]; a.Status.Threshold != want {
+		want := map[string]float64{
+			drift.KindLabelNoise: 0.1, drift.KindCovariate: 0.65, drift.KindConcept: 40, drift.KindSource: 0.1, drift.KindUnknown: 1,
+		}[a.Kind]
+		if a.Status.Threshold != want {
 			t.Errorf("%s has the threshold %v, want %v", a.Kind, a.Status.Threshold, want)
 		}
 	}

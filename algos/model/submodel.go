@@ -153,6 +153,9 @@ func (s *spec) monitorConfig(a Alarms) drift.MonitorConfig {
 	}
 	if c.Surprise {
 		c.Covariate.Window = drift.SurpriseWindow
+		if a.Covariate == 0 {
+			c.Covariate.Threshold = drift.SurpriseThreshold
+		}
 	}
 	return c
 }
@@ -165,6 +168,7 @@ func (s *spec) newMonitor(a Alarms) *drift.Monitor {
 	c := s.monitorConfig(a)
 	if s.layout.raw <= MaxDenseByDefault {
 		c.Head = s.newHead(SiteRVGA, blr.HalfLife(drift.MonitorMemory))
+		c.Credulous = s.newHead(SiteRVGA, blr.HalfLife(drift.CredulousMemory))
 	}
 	m, err := drift.NewMonitor(c)
 	if err != nil {
