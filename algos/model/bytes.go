@@ -37,7 +37,7 @@ import (
 //	  text sub-model  uint64 events | labels, as drawn in package trust | head (package blr's bytes)
 //	  vector sub-model  uint64 events | labels | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
-//	                  | JSON {"numerics", "config", "adopted", "sources"}
+//	                  | JSON {"numerics", "config", "adopted", "sources", "left_out"}
 //	trailer
 //	  uint64 xxhash64 of all before it
 //
@@ -78,10 +78,11 @@ type about struct {
 	Config   Config                `json:"config"`
 	Adopted  []Adoption            `json:"adopted,omitempty"`
 	Sources  map[string]trust.Role `json:"sources,omitempty"`
+	LeftOut  uint64                `json:"left_out,omitempty"`
 }
 
 func (m *Model) about() ([]byte, error) {
-	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles})
+	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles, LeftOut: m.leftOut})
 }
 
 // canonical reports whether text is a as json.Marshal writes it, with m's configuration and
@@ -215,7 +216,7 @@ func restore(b []byte) (*Model, error) {
 			return nil, errors.New("a source has a role that cannot be set")
 		}
 	}
-	m.events, m.spam, m.unlearnt = events, spam, unlearnt
+	m.events, m.spam, m.unlearnt, m.leftOut = events, spam, unlearnt, a.LeftOut
 	if !a.canonical(text, m) {
 		return nil, errors.New("its configuration is not in canonical form")
 	}
@@ -236,9 +237,9 @@ func restore(b []byte) (*Model, error) {
 			}
 		}
 	}
-	if m.events > mostEvents || learnt+m.unlearnt != m.events || learnt > m.events || m.spam > m.events || uint64(m.seen.Len()) > m.events {
-		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d known again",
-			m.events, m.spam, learnt, m.unlearnt, m.seen.Len())
+	if m.events > mostEvents || m.leftOut > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events || uint64(m.seen.Len()) > m.events {
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again",
+			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len())
 	}
 	return m, nil
 }

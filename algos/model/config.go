@@ -33,6 +33,7 @@ type Config struct {
 	LabelTrust      string   `json:"label_trust" shown:"all with dense names and ensembles, else text" enum:"text,all,none" adopt:"yes" help:"Which labels are weighted by the probability that they are true: those of mail and text, all, or none. Where there are dense names, experts over hashed names learn in full."`
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
 	Standing        string   `json:"standing" default:"agreement" enum:"agreement,none" adopt:"yes" help:"How much a source's labels count: by its agreement with the other sources, or all the same."`
+	WithoutSources  []string `json:"without_sources,omitempty" shown:"none" adopt:"yes" help:"Sources whose events are left out from the first on, as if they had never taught. A model that exists can only learn from one of them again."`
 	SpamShare       bool     `json:"spam_share" help:"Give the head of mail and text the recent share of spam as an input. It helps where labels come late."`
 
 	// Frozen names the frozen expert. [Config.WithFrozen] sets it; [New] needs the expert too.
@@ -169,6 +170,8 @@ func (c Config) filled() Config {
 		c.SkipHeaders[i] = strings.ToLower(name)
 	}
 	slices.Sort(c.SkipHeaders)
+	c.WithoutSources = append([]string{}, c.WithoutSources...)
+	slices.Sort(c.WithoutSources)
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
 	return c
@@ -222,6 +225,7 @@ func (c Config) validate() error {
 			bad("text_experts: %s is a set of experts; it stands alone", name)
 		}
 	}
+	errs = append(errs, c.checkWithoutSources()...)
 	if err := c.checkFrozen(); err != nil {
 		errs = append(errs, err)
 	}
@@ -246,7 +250,7 @@ func (c Config) validate() error {
 }
 
 // JSON returns c in canonical form: every field filled in, names sorted where their
-// order means nothing. personal_experts and frozen are left out if they are empty. Equal configurations have equal bytes.
+// order means nothing. personal_experts, frozen and without_sources are left out if they are empty. Equal configurations have equal bytes.
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {

@@ -20,12 +20,12 @@ type Model struct {
 	numerics  string
 	adoptions []Adoption
 
-	// Invariant: events = unlearnt + the events of the sub-models. Only Apply and
+	// Invariant: events = unlearnt + leftOut + the events of the sub-models. Only Apply and
 	// Restore write these.
-	events, spam, unlearnt uint64
-	seen                   *dedup.Window
-	roles                  map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
-	submodels              [kinds]*submodel      // nil before its first event
+	events, spam, unlearnt, leftOut uint64
+	seen                            *dedup.Window
+	roles                           map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
+	submodels                       [kinds]*submodel      // nil before its first event
 
 	specs  [kinds]*spec
 	own    *Predictor // Apply's
@@ -74,6 +74,7 @@ type Example struct {
 // An Effect is the result of an event.
 type Effect struct {
 	Duplicate  bool       // a copy: it changed nothing, and all other fields are zero
+	LeftOut    bool       // of Config.WithoutSources: it moved the clock alone, and all other fields are zero
 	Prediction Prediction // Learn and Relearn: after withdrawing, before learning
 	Phi        float64    // Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
 	Standing   float64    // Learn and Relearn: how much the label counts by its source's standing, 0 to 1
@@ -125,6 +126,12 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		return Effect{}, err
 	}
 	var effect Effect
+	if m.LeavesOut(ex.Source) {
+		m.leftOut++
+		m.events++
+		m.seen.Add(key)
+		return Effect{LeftOut: true}, nil
+	}
 	label := trust.Label{Source: ex.Source, Role: m.roles[ex.Source], Event: m.events + 1}
 	if ex.Action != Learn {
 		receipt, err := m.withdraw(ex)
@@ -145,15 +152,19 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	return effect, nil
 }
 
+// find returns the sub-model, the features and the site of the event ex.Of.
+func (m *Model) find(ex *Example) (s *submodel, in *features, slot int, err error) {
+	if s = m.submodel(&ex.Body); s == nil {
+		return nil, nil, 0, sites.ErrUnknown
+	}
+	in = m.own.reader.read(&ex.Body, s)
+	slot, err = s.sites.Find(m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body), ex.OwnOnly)
+	return s, in, slot, err
+}
+
 // withdraw withdraws the event ex.Of from its sub-model, or returns a *RefusedError.
 func (m *Model) withdraw(ex *Example) (*Receipt, error) {
-	s := m.submodel(&ex.Body)
-	if s == nil {
-		return nil, &RefusedError{sites.ErrUnknown.Error()}
-	}
-	in := m.own.reader.read(&ex.Body, s)
-	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of)
-	slot, err := s.sites.Find(key, m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body), ex.OwnOnly)
+	s, in, slot, err := m.find(ex)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -161,7 +172,7 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	receipt.SameSource = s.sites.Key(slot) == key
+	receipt.SameSource = s.sites.Key(slot) == m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of)
 	return &receipt, nil
 }
 

@@ -90,11 +90,12 @@ const (
 	DeadLettered
 	Relearned
 	Unlearned
+	LeftOut // of a source that the model is without
 )
 
 // String returns the outcome's name in metrics.
 func (o Outcome) String() string {
-	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned"}[o]
+	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out"}[o]
 }
 
 // Applied is a record after the model has applied it.
@@ -278,20 +279,25 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 	return p, nil
 }
 
-// restore returns a checkpoint's model, if this learner may continue it.
+// restore returns a checkpoint's model, if this learner may continue it. A learner that names
+// no source to be without continues a model with those that it is without.
 func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
 	m, err := model.Restore(c.Model)
 	if err != nil {
 		return nil, err
 	}
-	differences := l.fresh.Config().Differences(m.Config())
+	cfg := l.cfg.Model
+	if len(cfg.WithoutSources) == 0 { // hamlet model replace may have put this model in place of another
+		cfg.WithoutSources = m.Config().WithoutSources
+	}
+	differences := cfg.Differences(m.Config())
 	if here := l.fresh.Numerics(); here != m.Numerics() {
 		differences = append(differences, fmt.Sprintf("numerics: %s here, %s in the model", here, m.Numerics()))
 	}
 	if len(differences) == 0 {
 		return m, nil
 	}
-	err = m.Adopt(l.cfg.Model)
+	err = m.Adopt(cfg)
 	switch {
 	case err != nil && l.cfg.AdoptConfig:
 		return nil, err

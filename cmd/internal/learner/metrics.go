@@ -47,7 +47,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return g
 	}
 	m.records = counters("hamlet_learner_records_total",
-		"Records read, by what became of them: learned, relearned, unlearned, duplicate, dead-letter.", "partition", "outcome")
+		"Records read, by what became of them: learned, relearned, unlearned, duplicate, left-out, dead-letter.", "partition", "outcome")
 	m.doubted = counters("hamlet_learner_doubted_labels_total",
 		"Events learnt whose label is probably false (label trust below one half), by the label given.", "label")
 	m.rawMail = counter("hamlet_learner_raw_mail_total", "Mails that were read as raw text, in whole or part.")

@@ -193,6 +193,8 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		}
 	case applied.Effect.Duplicate:
 		applied.Outcome = Duplicate
+	case applied.Effect.LeftOut:
+		applied.Outcome = LeftOut
 	case applied.Effect.Receipt != nil:
 		applied.Outcome = Unlearned
 		if in.event.Action == stream.Relearn {

@@ -76,7 +76,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 		return nil, nil, err
 	}
 	result := &report.Result{
-		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates,
+		Summary: r.metrics.Summary(), Rejected: r.rejected, Duplicates: r.duplicates, LeftOut: r.leftOut,
 		NoChangeError: r.guess.Error(), EventsPerSecond: float64(r.scored) / took.Seconds(), Learned: r.scored,
 	}
 	if !m.Config().Alarms.Off {
@@ -109,7 +109,7 @@ type replay struct {
 	passed int       // with a delay: events that the model did not refuse
 	late   []waiting // scored, not yet learnt, in order
 
-	scored, taught, rejected, duplicates int
+	scored, taught, rejected, duplicates, leftOut int
 }
 
 // A parsed is an item as the model takes it, or the reason why it cannot be.
@@ -213,8 +213,12 @@ func (r *replay) score(p *parsed) error {
 		if err != nil {
 			return err
 		}
-		if effect.Duplicate {
+		switch {
+		case effect.Duplicate:
 			r.duplicates++
+			return nil
+		case effect.LeftOut:
+			r.leftOut++
 			return nil
 		}
 		r.taught++
@@ -225,7 +229,10 @@ func (r *replay) score(p *parsed) error {
 		r.measure(p, effect.Prediction)
 		return nil
 	}
-	if p.example.Action == model.Learn {
+	switch {
+	case r.model.LeavesOut(p.example.Source):
+		r.leftOut++
+	case p.example.Action == model.Learn:
 		prediction, err := r.predictor.Predict(&p.example.Body)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", p.example.ID, err)
@@ -264,7 +271,7 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	if err != nil {
 		return effect, fmt.Errorf("event %s: %w", e.ID, err)
 	}
-	if !effect.Duplicate && e.Action != model.Unlearn {
+	if !effect.Duplicate && !effect.LeftOut && e.Action != model.Unlearn {
 		r.doubts.Add(e.Source, effect.Phi)
 	}
 	for i := range effect.Rebuilds {

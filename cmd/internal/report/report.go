@@ -28,6 +28,7 @@ type Result struct {
 	eval.Summary
 	Rejected        int     `json:"rejected"`             // items that could not be learnt from
 	Duplicates      int     `json:"duplicates,omitempty"` // copies of events, neither scored nor learnt
+	LeftOut         int     `json:"left_out,omitempty"`   // events of sources that the model is without, neither scored nor learnt
 	ResumedAt       int     `json:"resumed_at,omitempty"` // events learnt before this run: the metrics leave them out
 	ModelSHA256     string  `json:"model_sha256"`
 	EventsPerSecond float64 `json:"events_per_second"`
@@ -79,7 +80,7 @@ var ErrNothing = errors.New("nothing to learn from: every item was rejected, or 
 
 // Err returns ErrNothing if no event was learnt, now or before.
 func (r *Result) Err() error {
-	if r.Learned == 0 && r.Duplicates == 0 && r.ResumedAt == 0 {
+	if r.Learned == 0 && r.Duplicates == 0 && r.LeftOut == 0 && r.ResumedAt == 0 {
 		return ErrNothing
 	}
 	return nil
@@ -142,6 +143,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	r.writeDoubts(row)
 	count("rejected", r.Rejected, "could not be learnt from")
 	count("duplicates", r.Duplicates, "copies, neither scored nor learnt")
+	count("left out", r.LeftOut, "of sources that the model is without")
 	count("resumed", r.ResumedAt, "events learnt before this run, not measured here")
 	for _, g := range r.Gates {
 		state, where := "closed", "ahead"

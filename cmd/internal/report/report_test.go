@@ -108,7 +108,7 @@ func TestTableFitsATerminal(t *testing.T) {
 		m.Add(i%2 == 0, 1)
 	}
 	r := Result{
-		Summary: m.Summary(), Rejected: 123456789, Duplicates: 123456789, ResumedAt: 123456789, Learned: 100,
+		Summary: m.Summary(), Rejected: 123456789, Duplicates: 123456789, LeftOut: 123456789, ResumedAt: 123456789, Learned: 100,
 		NoChangeError: 0.1, Reading: "the world changed", EventsPerSecond: 123456, Doubtful: 123456789,
 		Sources: []eval.SourceDoubt{{Source: strings.Repeat("é", 100), Learnt: 123456789, Doubtful: 123456}},
 	}

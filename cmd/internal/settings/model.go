@@ -22,13 +22,14 @@ import (
 // bench, by ResearchModel. A learner that finds a model made with other settings refuses
 // to go on.
 type Model struct {
-	Experts     []string `help:"full, or lean for a third of the CPU, or a list." placeholder:"full" group:"Model"`
-	TableBits   *int     `help:"2^N weights per text expert; 18: 28 MiB per model." placeholder:"18" group:"Model"`
-	SkipHeaders []string `help:"Mail headers to ignore; from-line is mbox's own." placeholder:"NAME" group:"Model"`
-	Ensembles   []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
-	SecondHead  *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
-	Alarms      *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
-	Frozen      string   `help:"An expert that never learns: see hamlet freeze." type:"existingfile" placeholder:"FILE" group:"Model"`
+	Experts       []string `help:"full, or lean for a third of the CPU, or a list." placeholder:"full" group:"Model"`
+	TableBits     *int     `help:"2^N weights per text expert; 18: 28 MiB per model." placeholder:"18" group:"Model"`
+	SkipHeaders   []string `help:"Mail headers to ignore; from-line is mbox's own." placeholder:"NAME" group:"Model"`
+	Ensembles     []string `help:"none, or a list of: ${boosters}." placeholder:"LIST" group:"Model"`
+	SecondHead    *float64 `help:"Add a head that forgets by a factor such as 0.99." placeholder:"0" group:"Model"`
+	Alarms        *bool    `help:"Watch the stream for change." negatable:"" group:"Model"`
+	WithoutSource []string `help:"Make the model as if NAME had never taught. May repeat." sep:"none" placeholder:"NAME" group:"Model" rare:"up"`
+	Frozen        string   `help:"An expert that never learns: see hamlet freeze." type:"existingfile" placeholder:"FILE" group:"Model"`
 	goneFlags
 
 	file *modelFile // what the configuration file says; AfterApply sets it
@@ -121,6 +122,9 @@ func (f *Model) apply(cfg *model.Config) error {
 	}
 	if len(f.SkipHeaders) > 0 {
 		cfg.SkipHeaders = f.SkipHeaders
+	}
+	if len(f.WithoutSource) > 0 {
+		cfg.WithoutSources = f.WithoutSource
 	}
 	if f.SecondHead != nil {
 		cfg.SecondHead = *f.SecondHead

@@ -154,6 +154,7 @@ type run struct {
 	seen        int
 	learned     int
 	duplicates  int
+	leftOut     int
 	dead        int
 	alerts      []stream.Alert       // not shown yet; alert adds, showAlerts takes
 	diagnosis   drift.Diagnosis      // at the end of the stream; noteStatus writes it
@@ -194,6 +195,8 @@ func (r *run) observe(a learner.Applied) {
 		r.learned++ // not scored: the model had seen the event
 	case learner.Duplicate:
 		r.duplicates++
+	case learner.LeftOut:
+		r.leftOut++
 	case learner.DeadLettered:
 		r.dead++
 	}
@@ -309,7 +312,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	result := &report.Result{
-		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates,
+		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates, LeftOut: r.leftOut,
 		ResumedAt: resumed, NoChangeError: r.noChange.Error(), Learned: r.learned,
 	}
 	if !r.cfg.Learner.Model.Alarms.Off {
