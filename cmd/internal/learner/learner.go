@@ -279,15 +279,15 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 	return p, nil
 }
 
-// restore returns a checkpoint's model, if this learner may continue it. A learner that names
-// no source to be without continues a model with those that it is without.
+// restore returns a checkpoint's model, if this learner may continue it. A learner whose
+// configuration does not say without which sources continues a model as it is.
 func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
 	m, err := model.Restore(c.Model)
 	if err != nil {
 		return nil, err
 	}
 	cfg := l.cfg.Model
-	if len(cfg.WithoutSources) == 0 { // hamlet model replace may have put this model in place of another
+	if cfg.WithoutSources == nil { // hamlet model replace may have put this model in place of another
 		cfg.WithoutSources = m.Config().WithoutSources
 	}
 	differences := cfg.Differences(m.Config())

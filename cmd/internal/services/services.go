@@ -13,6 +13,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -37,6 +38,7 @@ import (
 // A Set holds the connections of one process. It is for one goroutine.
 type Set struct {
 	Registry *prometheus.Registry
+	EventsOf string // another model whose events this one learns; "": it has its own
 
 	name, model string
 	log         *slog.Logger
@@ -60,17 +62,22 @@ func (s *Set) Close() {
 // OnClose has Close call f.
 func (s *Set) OnClose(f func()) { s.closers = append(s.closers, f) }
 
-// Topic returns the topic of the model's events.
-func (s *Set) Topic() string { return stream.EventsTopic(s.model) }
+// Topic returns the topic of the events that the model learns.
+func (s *Set) Topic() string { return stream.EventsTopic(cmp.Or(s.EventsOf, s.model)) }
 
-// OpenKafka makes the model's topics where they are missing. It returns how Kafka is
-// reached, and a producer.
+// OpenKafka makes the model's topics where they are missing, but not the events topic of
+// another model. It returns how Kafka is reached, and a producer.
 func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.Topic) (kafka.Config, *kafka.Producer, error) {
 	cfg, err := f.Config(s.name, s.log)
 	if err != nil {
 		return cfg, nil, &cli.UsageError{Err: err}
 	}
-	if err := topic.Ensure(ctx, cfg, s.model); err != nil {
+	if s.EventsOf != "" {
+		err = topic.EnsureLetters(ctx, cfg)
+	} else {
+		err = topic.Ensure(ctx, cfg, s.model)
+	}
+	if err != nil {
 		return cfg, nil, err
 	}
 	producer, err := kafka.NewProducer(cfg)

@@ -123,7 +123,9 @@ func (f *Model) apply(cfg *model.Config) error {
 	if len(f.SkipHeaders) > 0 {
 		cfg.SkipHeaders = f.SkipHeaders
 	}
-	if len(f.WithoutSource) > 0 {
+	if slices.Equal(f.WithoutSource, []string{"none"}) {
+		cfg.WithoutSources = []string{}
+	} else if len(f.WithoutSource) > 0 {
 		cfg.WithoutSources = f.WithoutSource
 	}
 	if f.SecondHead != nil {

@@ -45,21 +45,31 @@ func (f Topic) Check() error {
 // deadLetterRetention is how long dead letters are kept.
 const deadLetterRetention = 14 * 24 * time.Hour
 
+// A newTopic is a topic that is created where it is missing.
+type newTopic struct {
+	name       string
+	partitions int
+	retention  time.Duration
+}
+
 // Ensure creates the model's events topic, and the topics of receipts and dead
 // letters, where they are missing.
 func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error {
+	return f.ensure(ctx, cfg, newTopic{stream.EventsTopic(model), f.Partitions, f.Retention})
+}
+
+// EnsureLetters creates the topics of receipts and dead letters where they are missing.
+func (f Topic) EnsureLetters(ctx context.Context, cfg kafka.Config) error { return f.ensure(ctx, cfg) }
+
+// ensure creates more topics beside those of receipts and dead letters.
+func (f Topic) ensure(ctx context.Context, cfg kafka.Config, more ...newTopic) error {
 	if err := kafka.Ping(ctx, cfg); err != nil {
 		return err
 	}
-	for _, topic := range []struct {
-		name       string
-		partitions int
-		retention  time.Duration
-	}{
-		{stream.EventsTopic(model), f.Partitions, f.Retention},
-		{stream.ReceiptTopic, 1, f.Retention},
-		{stream.DeadLetterTopic, 1, deadLetterRetention},
-	} {
+	for _, topic := range append(more,
+		newTopic{stream.ReceiptTopic, 1, f.Retention},
+		newTopic{stream.DeadLetterTopic, 1, deadLetterRetention},
+	) {
 		if err := kafka.EnsureTopic(ctx, cfg, topic.name, topic.partitions, f.Replication, topic.retention); errors.Is(err, kafka.ErrAuth) {
 			return fmt.Errorf("%w; where only the learner's user may create topics, start the learner first", err)
 		} else if err != nil {

@@ -19,6 +19,7 @@ Examples:
   learner --kafka kafka:9092 --redis redis:6379 --nats nats://nats:4222
   learner --kafka kafka:9092 --redis redis:6379 --model news --http :9101
   learner --config /etc/hamlet.yaml
+  learner --model clean --events-of default --without-source desk
 
 A model is a pure function of its partition's log. Kill the learner at any time, start it
 again, start several: the model is the same, to the bit.
@@ -27,12 +28,16 @@ It also watches the stream for wrong labels, for new kinds of mail, and for mail
 changed its meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
   nats sub 'hamlet.alerts.>'
 
+A model without a source learns the log of another one from its beginning. Once it has
+caught up, hamlet model replace --by clean puts it in the place of that one.
+
 All other settings of a model are keys below "model" in the configuration file.
 hamlet eval --keys lists them.`
 
 type flags struct {
 	settings.ModelName
-	Dense []string `help:"Names of a vector that enter the head directly; all others are hashed." placeholder:"NAME" group:"Model"`
+	EventsOf string   `help:"Learn the events of another model, its topic." placeholder:"MODEL"`
+	Dense    []string `help:"Names of a vector that enter the head directly; all others are hashed." placeholder:"NAME" group:"Model"`
 	settings.Kafka
 	settings.Redis
 	settings.NATS
@@ -54,7 +59,13 @@ type flags struct {
 const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
 
 func (f *flags) check() error {
-	return errors.Join(settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS),
+	var err error
+	if f.EventsOf != "" {
+		if err = (settings.ModelName{Model: f.EventsOf}).Validate(); err != nil {
+			err = cli.Usagef("--events-of: %q is not the name of a model", f.EventsOf)
+		}
+	}
+	return errors.Join(err, settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS),
 		cli.Range("--session-timeout", f.SessionTimeout, minSession, maxSession))
 }
 
@@ -73,6 +84,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	log := f.Logger(stdio.Err)
 	s := services.New("hamlet-learner", f.ModelName.Model, log)
+	s.EventsOf = f.EventsOf
 	defer s.Close()
 	store, err := s.OpenRedis(ctx, f.Redis, f.Versions)
 	if err != nil {
@@ -96,7 +108,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	log.Info("learner starts", "model", f.ModelName.Model, "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
+	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(), "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
 		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready}, l.Run)

@@ -24,6 +24,8 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--save-every=0s", "--save-every: 0s is not above zero"},
 		{"--session-timeout=0s", "--session-timeout: 0s is not in"},
 		{"--session-timeout=1000h", "--session-timeout: 1000h0m0s is not in"},
+		{"--events-of=A", `--events-of: "A" is not the name`},
+		{"--without-source=", "without_sources"},
 		{"--table-bits=60", "table_bits: 60 is not in"},
 		{"--vector-site=jj", "--vector-site is not a flag any more: set model.vector_head.site in the configuration file, or with eval --set vector_head.site=jj"},
 	} {
