@@ -44,6 +44,9 @@ func (a Action) String() string {
 	return actionNames[a]
 }
 
+// Actions returns the names of all actions.
+func Actions() []string { return slices.Clone(actionNames[:]) }
+
 // ParseAction reads an action's name; the empty name is Learn.
 func ParseAction(s string) (Action, error) {
 	i := slices.Index(actionNames[:], cmp.Or(s, actionNames[Learn]))

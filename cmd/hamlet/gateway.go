@@ -15,6 +15,7 @@ import (
 	"hamlet/cmd/internal/gateway/web"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/tokens"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
@@ -56,8 +57,8 @@ Programs ask by HTTP; /openapi.json describes it:
     http://127.0.0.1:9104/v1/explain
 
 There no answer is an error and no mark: 503. Other machines need HTTPS and a
-token, that of --token or a tenant's. POST /v1/events takes labels with a token
-and --allow-learn.`
+token: of --tokens (see hamlet token new), that of --token, or a tenant's. POST
+/v1/events takes labels with a token and --allow-learn.`
 }
 
 // check reports wrong usage that no flag shows by itself.
@@ -65,6 +66,9 @@ func (c *gatewayCommand) check() error {
 	errs := []error{c.Flags.Check(), c.HTTPTLS.Check()}
 	if c.Token != "" && c.HTTP == "" {
 		errs = append(errs, cli.Usagef("--token is for the HTTP door: give it an address with --http"))
+	}
+	if c.Tokens != "" && c.HTTP == "" {
+		errs = append(errs, cli.Usagef("--tokens is for the HTTP door: give it an address with --http"))
 	}
 	if !c.Any() && c.HTTP == "" {
 		errs = append(errs, cli.Usagef("no door is open: name an address, such as --spamd 127.0.0.1:1783"))
@@ -94,7 +98,11 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	programs := web.Config{Token: c.Token, Topic: s.Topic(), Registerer: s.Registry}
+	file, err := c.OpenTokens(log)
+	if err != nil {
+		return err
+	}
+	programs := web.Config{Token: c.Token, Count: tokens.NewMetrics(s.Registry), Topic: s.Topic(), Registerer: s.Registry}
 	var teacher gateway.Teacher
 	if c.AllowLearn {
 		cfg, err := c.Kafka.Config("hamlet-gateway", log)
@@ -109,12 +117,12 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 		teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
 		programs.Publisher = producer
 	}
-	opened, err := c.Open(gateway.Config{Client: gateway.NATS(client), Teacher: teacher, Registerer: s.Registry, Log: log})
+	opened, err := c.Open(gateway.Config{Client: gateway.NATS(client), Teacher: teacher, Tokens: file, Registerer: s.Registry, Log: log})
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	if err := c.CheckDoor(c.HTTP, c.Token != "" || opened.Gateway().Tenants().HasTokens()); err != nil {
+	if err := c.CheckDoor(c.HTTP, c.Token != "" || opened.Gateway().HasTokens()); err != nil {
 		return err
 	}
 	programs.Door = opened.Gateway().Door(web.Name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway/doors"
 	"hamlet/cmd/internal/services"
+	"hamlet/cmd/internal/settings"
 )
 
 // openHTTPDoor returns the handlers of the HTTP door that c opens, and what the log says.
@@ -71,6 +74,45 @@ func TestUsageOfUpHTTPWithTenants(t *testing.T) {
 		server.Close()
 		if answer.StatusCode != c.want {
 			t.Errorf("%+v: %d", c, answer.StatusCode)
+		}
+	}
+}
+
+// A token made by hamlet token new teaches an up that has its line.
+func TestTokenNewTeaches(t *testing.T) {
+	var line, said bytes.Buffer
+	if err := run(t.Context(), []string{"token", "new", "desk", "--tenant", "a"}, cli.IO{Out: &line, Err: &said}); err != nil {
+		t.Fatal(err)
+	}
+	_, secret, _ := strings.Cut(strings.TrimSpace(said.String()), ": ")
+	file := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(file, line.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	handlers, _ := openHTTPDoor(t, &upCommand{HTTP: "127.0.0.1:0", EventsHTTP: settings.EventsHTTP{Tokens: file}})
+	server := httptest.NewServer(handlers["/v1/events"])
+	defer server.Close()
+	for token, want := range map[string]int{secret: http.StatusForbidden, "x" + secret: http.StatusUnauthorized} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(`{"id":"1","label":"spam","text":"x","tenant":"b"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.URL.Path = "/v1/events"
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%q: %s, want %d", token, answer.Status, want)
+		}
+	}
+	for _, args := range []string{"token new Desk", "token new desk --action sing", "token new desk --source a@b", "token new", "token"} {
+		err := run(t.Context(), strings.Fields(args), cli.IO{Out: io.Discard, Err: io.Discard})
+		if cli.Status(err) != cli.StatusUsage {
+			t.Errorf("%s: %v, want wrong usage", args, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/tokens"
 )
 
 const description = `hamlet: to be or not to be spam, and how sure.
@@ -32,6 +33,7 @@ type grammar struct {
 	History history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
 	Filter  filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env     envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
+	Token   tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
 	Gateway gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	laboratory
 	cli.ProgramFlags
@@ -62,6 +64,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.History.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "gateway":
 		return g.Gateway.run(ctx, stdio)
+	case "token":
+		return g.Token.New.Run(stdio.Out, stdio.Err)
 	case "info":
 		return g.Info.Run(ctx, stdio.Out, stdio.Err)
 	case "model":

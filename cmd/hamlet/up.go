@@ -21,6 +21,7 @@ import (
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/tokens"
 	"hamlet/cmd/internal/up"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
@@ -250,7 +251,11 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 	if err != nil {
 		return nil, err
 	}
-	cfg := gateway.Config{Client: gateway.NATS(client), Registerer: s.Registry, Log: log}
+	file, err := c.OpenTokens(log)
+	if err != nil {
+		return nil, err
+	}
+	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
 	if c.Doors.AllowLearn {
 		cfg.Teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
 	}
@@ -267,12 +272,12 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 // open only to those with a token.
 func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, producer *kafka.Producer, log *slog.Logger) (map[string]http.Handler, error) {
 	g := opened.Gateway()
-	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.Tenants().HasTokens()); err != nil {
+	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.HasTokens()); err != nil {
 		log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
 		return nil, nil
 	}
-	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Topic: s.Topic(), Registerer: s.Registry}
-	if c.Token != "" || c.Doors.AllowLearn {
+	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Topic: s.Topic(), Registerer: s.Registry}
+	if c.Token != "" || c.Tokens != "" || c.Doors.AllowLearn {
 		cfg.Publisher = producer
 	}
 	return web.Handlers(cfg)

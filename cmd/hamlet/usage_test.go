@@ -21,6 +21,7 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, run, []string{"versions", "rollback", "unpin", "--redis=ADDR"}, "model", "--help")
 	clitest.Help(t, run, []string{"--partition=N", "--only"}, "model", "pin", "--help")
 	clitest.Help(t, run, []string{"Learning goes on, and answers come from the pinned version"}, "model", "rollback", "--help")
+	clitest.Help(t, run, []string{"--source=NAME", "--tenant=default", "--action=learn", "--any-source"}, "token", "new", "--help")
 	clitest.Version(t, run, "hamlet")
 }
 

@@ -131,6 +131,15 @@ func saysOnlyInterrupted(err error) bool {
 	return !several && errors.Is(root, context.Canceled) && strings.TrimPrefix(err.Error(), "stopped: ") == root.Error()
 }
 
+// TakeHangups returns a channel of SIGHUPs. Until stop is called they do not end the command
+// that Main runs, nor have they another effect. One that waits stands for all that follow.
+func TakeHangups() (hangups <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Ignore(syscall.SIGHUP) // ends Main's interest in it
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
 // ends returns the signals that ask a command to end. A terminal that goes, or a
 // lost ssh, sends SIGHUP; nohup has it ignored, and it stays so.
 func ends() []os.Signal {

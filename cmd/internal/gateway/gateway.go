@@ -35,6 +35,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/nats"
@@ -73,6 +74,7 @@ type Config struct {
 	Client   Client
 	Teacher  Teacher       // takes labels; nil: doors do not teach
 	Tenants  *Tenants      // nil: all mail is of the tenant "default"
+	Tokens   *tokens.File  // bearer tokens of the HTTP door, with their rights; nil: none
 	Marks    Marks         // what doors add to a message
 	Deadline time.Duration // from a message's last byte to its verdict; default 2 s
 	Memory   int64         // bytes of the messages under way beyond FreeBytes each; default 256 MiB
@@ -152,6 +154,13 @@ func (g *Gateway) Marks() Marks { return g.cfg.Marks }
 
 // Tenants returns the operator's map of tenants.
 func (g *Gateway) Tenants() *Tenants { return g.cfg.Tenants }
+
+// Tokens returns the operator's file of tokens; nil: there is none.
+func (g *Gateway) Tokens() *tokens.File { return g.cfg.Tokens }
+
+// HasTokens reports whether programs may need a token at the HTTP door, beside the
+// operator's.
+func (g *Gateway) HasTokens() bool { return g.cfg.Tokens != nil || g.cfg.Tenants.HasTokens() }
 
 // Deadline returns how long a message may wait for its verdict.
 func (g *Gateway) Deadline() time.Duration { return g.cfg.Deadline }

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/mail"
@@ -26,7 +27,8 @@ import (
 
 const (
 	contentTypeNDJSON = "application/x-ndjson"
-	maxRequest        = 40 << 20 // bytes; one mail of 25 MB in base64 fits
+	headerOwnOnly     = "Ce-Ownonly" // CloudEvents' spelling of Event.OwnOnly over HTTP
+	maxRequest        = 40 << 20     // bytes; one mail of 25 MB in base64 fits
 	maxRequestEvents  = 10_000
 )
 
@@ -41,7 +43,8 @@ const (
 
 // An HTTP accepts labelled events by POST: one event as JSON, or many as NDJSON. It
 // answers 202 when all in-sync replicas have acknowledged all of them. It refuses a
-// request with a bad event as a whole, and names the line.
+// request with a bad event as a whole, and names the line. So it does with an event that the
+// token may not say: 403.
 //
 // First it receives the body, of MaxBodies requests at the same time, and then handles
 // MaxInFlight of them. So a client with a slow line keeps no other client waiting. It
@@ -60,18 +63,23 @@ type HTTP struct {
 type HTTPConfig struct {
 	Publisher   Publisher
 	Topic       string
-	Token       string                     // the bearer token that clients must send; they may send events of all tenants
-	Tenants     TokenTenants               // further tokens; nil: none
-	TenantsFrom string                     // the source of events that come with a token of Tenants
-	MaxInFlight int                        // requests handled at the same time; default 16
-	MaxBodies   int                        // requests in memory at the same time; default 1,024 beside those handled
-	MaxBytes    int64                      // of the bodies in memory beyond smallBody; default 256 MiB
-	StallTime   time.Duration              // for a body's start, before its rate counts; default 5 s
-	ReadTimeout time.Duration              // for a request to arrive; default 60 s
-	Deadline    time.Duration              // for Kafka's acknowledgement; default 10 s
-	Count       func(code int, events int) // called once for each request; may be nil
+	Token       string        // the operator's bearer token, which may say everything
+	Tokens      *tokens.File  // further tokens, with the rights of each; nil: none
+	Tenants     TokenTenants  // tokens of tenants; nil: none
+	TenantsFrom string        // the source of events that come with a token of Tenants
+	MaxInFlight int           // requests handled at the same time; default 16
+	MaxBodies   int           // requests in memory at the same time; default 1,024 beside those handled
+	MaxBytes    int64         // of the bodies in memory beyond smallBody; default 256 MiB
+	StallTime   time.Duration // for a body's start, before its rate counts; default 5 s
+	ReadTimeout time.Duration // for a request to arrive; default 60 s
+	Deadline    time.Duration // for Kafka's acknowledgement; default 10 s
+	Count       Count         // called once for each request; may be nil
 	Log         *slog.Logger
 }
+
+// A Count counts a request with its answer's status and the events that Kafka has. token is
+// a name, and one of package tokens' labels where the token has none.
+type Count func(token string, code, events int)
 
 // TokenTenants know the tokens of tenants. Whoever sends one sends events of that tenant
 // and of the source [HTTPConfig].TenantsFrom. An event that names another is refused, and
@@ -84,8 +92,8 @@ type TokenTenants interface {
 // NewHTTP returns the endpoint. It requires tokens: without one, anybody could teach
 // the filter.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
-	if cfg.Token == "" && cfg.Tenants == nil {
-		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
+	if cfg.Token == "" && cfg.Tenants == nil && cfg.Tokens == nil {
+		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --tokens, or --token (or HAMLET_TOKEN)")
 	}
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
 	cfg.Deadline = cmp.Or(cfg.Deadline, 10*time.Second)
@@ -114,7 +122,15 @@ func refuse(code int, format string, args ...any) error {
 
 // ServeHTTP implements [http.Handler].
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n, err := h.accept(w, r)
+	// Without this net/http reads the rest of a body before it sends a refusal, for as long
+	// as a slow client likes.
+	w.Header().Set("Connection", "close")
+	rights, known := h.sender(r)
+	n, name, err := 0, tokens.ByNobody, errUnknownToken
+	if known {
+		name = rights.Name
+		n, err = h.accept(w, r, rights)
+	}
 	code, answer := http.StatusAccepted, map[string]any{"accepted": n}
 	if err != nil {
 		code = http.StatusInternalServerError
@@ -131,25 +147,21 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if h.cfg.Count != nil {
-		h.cfg.Count(code, n)
+		h.cfg.Count(name, code, n)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
-func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
-	// Without this net/http reads the rest of a body before it sends a refusal, for as long
-	// as a slow client likes.
-	w.Header().Set("Connection", "close")
-	tenant, ok := h.sender(r)
-	if !ok {
-		return 0, refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and the token of this ingest")
-	}
+func (h *HTTP) accept(w http.ResponseWriter, r *http.Request, rights *tokens.Rights) (int, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || (media != stream.ContentTypeJSON && media != contentTypeNDJSON) {
 		return 0, refuse(http.StatusBadRequest, "the header Content-Type must be %s (one event) or %s (one a line)",
 			stream.ContentTypeJSON, contentTypeNDJSON)
+	}
+	if _, says := r.Header[headerOwnOnly]; says {
+		return 0, refuse(http.StatusBadRequest, "the header %s: the token decides that; leave it out", headerOwnOnly)
 	}
 	if len(h.slots) == cap(h.slots) || !take(h.bodies) { // while Kafka hangs, the body need not come
 		return 0, errBusy
@@ -165,7 +177,7 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 		return 0, errBusy
 	}
 	defer release(h.slots)
-	records, err := h.records(media, tenant, body)
+	records, err := h.records(media, rights, body)
 	if err != nil {
 		return 0, err
 	}
@@ -181,6 +193,8 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request) (int, error) {
 	}
 	return len(records), nil
 }
+
+var errUnknownToken = refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and a token of this ingest")
 
 var errBusy = refuse(http.StatusTooManyRequests, "too many requests under way: try again")
 
@@ -242,28 +256,37 @@ func (h *HTTP) free(body []byte) {
 	}
 }
 
-// sender returns whose events the request may carry: those of one tenant or, if it is
-// empty, of all. Without a token that is known it returns false.
-func (h *HTTP) sender(r *http.Request) (tenant string, ok bool) {
+// sender returns what the sender of a request may say. Without a token that is known it
+// returns false.
+func (h *HTTP) sender(r *http.Request) (*tokens.Rights, bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", false
+		return nil, false
 	}
 	sum := sha256.Sum256([]byte(token))
 	if h.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
-		return "", true
+		return operator, true
+	}
+	if rights, ok := h.cfg.Tokens.Find(token); ok {
+		return rights, true
 	}
 	if h.cfg.Tenants == nil {
-		return "", false
+		return nil, false
 	}
-	tenant, ok = h.cfg.Tenants.OfToken(token)
-	return tenant, ok && tenant != ""
+	tenant, ok := h.cfg.Tenants.OfToken(token)
+	if !ok || tenant == "" {
+		return nil, false
+	}
+	return tokens.OfTenant(tenant, h.cfg.TenantsFrom), true
 }
 
-func (h *HTTP) records(media, tenant string, body []byte) ([]kafka.Record, error) {
+// operator are the rights that come with HTTPConfig.Token.
+var operator = tokens.Everything(tokens.ByOperator)
+
+func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]kafka.Record, error) {
 	if media == stream.ContentTypeJSON {
-		record, err := h.record(tenant, body)
+		record, err := h.record(rights, body)
 		if err != nil {
 			return nil, err
 		}
@@ -276,7 +299,7 @@ func (h *HTTP) records(media, tenant string, body []byte) ([]kafka.Record, error
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		record, err := h.record(tenant, line)
+		record, err := h.record(rights, line)
 		if err != nil {
 			var refused *refusal
 			errors.As(err, &refused)
@@ -292,28 +315,22 @@ func (h *HTTP) records(media, tenant string, body []byte) ([]kafka.Record, error
 	return records, nil
 }
 
-// record decodes, reduces and encodes one event of the tenant, or of any if it is empty;
-// every error is a *refusal.
-func (h *HTTP) record(tenant string, b []byte) (kafka.Record, error) {
-	absent := cmp.Or(tenant, stream.DefaultName)
-	if tenant == "" && h.cfg.Tenants != nil {
+// record decodes, reduces and encodes one event that the sender may say; every error is a
+// *refusal.
+func (h *HTTP) record(rights *tokens.Rights, b []byte) (kafka.Record, error) {
+	absent := stream.DefaultName
+	if h.cfg.Tenants != nil {
 		absent = h.cfg.Tenants.Default()
 	}
-	e, err := stream.DecodeJSONOf(absent, b)
+	e, err := stream.DecodeJSONOf(rights.Tenant(absent), b)
 	if err != nil {
 		return kafka.Record{}, refuse(http.StatusBadRequest, "%v", err)
 	}
 	if e.OwnOnly {
 		return kafka.Record{}, refuse(http.StatusBadRequest, "own_only: the token decides that; leave the field out")
 	}
-	if tenant != "" {
-		if e.Tenant != tenant {
-			return kafka.Record{}, refuse(http.StatusForbidden, "tenant: the token is that of another one; leave the field out")
-		}
-		if e.Source != stream.DefaultName && e.Source != h.cfg.TenantsFrom {
-			return kafka.Record{}, refuse(http.StatusForbidden, "source: events with this token come from %q; leave the field out", h.cfg.TenantsFrom)
-		}
-		e.Source, e.OwnOnly = h.cfg.TenantsFrom, e.Action != stream.Learn
+	if err := rights.Claim(&e); err != nil {
+		return kafka.Record{}, refuse(http.StatusForbidden, "%v", err)
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()

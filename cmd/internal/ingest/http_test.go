@@ -303,14 +303,14 @@ func TestRefusalsDoNotWaitForTheBody(t *testing.T) {
 	})
 }
 
-type tokens map[string]string
+type tenantTokens map[string]string
 
-func (t tokens) OfToken(token string) (string, bool) {
+func (t tenantTokens) OfToken(token string) (string, bool) {
 	tenant, ok := t[token]
 	return tenant, ok
 }
 
-func (t tokens) Default() string { return "isp" }
+func (t tenantTokens) Default() string { return "isp" }
 
 // A published is a publisher that keeps what it gets.
 type published struct{ records []kafka.Record }
@@ -324,7 +324,7 @@ func (p *published) Publish(_ context.Context, records ...kafka.Record) error {
 func TestTokensOfTenants(t *testing.T) {
 	var kept published
 	h, err := NewHTTP(HTTPConfig{
-		Publisher: &kept, Topic: topic, Token: "operator", Tenants: tokens{"a-token": "a", "": "a", "nobody": ""}, TenantsFrom: "http",
+		Publisher: &kept, Topic: topic, Token: "operator", Tenants: tenantTokens{"a-token": "a", "": "a", "nobody": ""}, TenantsFrom: "http",
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/keypair"
+	"hamlet/cmd/internal/tokens"
 )
 
 // tlsConfig returns how a client speaks TLS to the server that the flags --what-… are
@@ -79,6 +80,7 @@ func (f HTTPTLS) Config(log *slog.Logger) (*tls.Config, error) {
 type EventsHTTP struct {
 	HTTPTLS
 	HTTPInsecure bool   `name:"http-insecure" help:"Let other machines in without TLS: all on the way can read the token. A gateway lets them in without a token too." rare:"up"`
+	Tokens       string `name:"tokens" help:"YAML of further tokens: who may say what (hamlet token new). Read again on SIGHUP." type:"existingfile" placeholder:"FILE" rare:"up"`
 	Metrics      string `help:"Serve /metrics, /healthz and /readyz at this address, without TLS, and no longer at --http." placeholder:"ADDR" rare:"up"`
 }
 
@@ -87,18 +89,19 @@ type EventsHTTP struct {
 // filter. So is one on a single address of the network, which is as easy to overhear.
 func (f EventsHTTP) CheckAt(addr, token string) error {
 	errs := []error{f.Check()}
+	known := token != "" || f.Tokens != ""
 	switch {
-	case token != "" && addr == "":
-		errs = append(errs, cli.Usagef("--token is for POST /v1/events: give it an address with --http"))
-	case token != "" && f.HTTPTLSCert == "" && !f.HTTPInsecure && !loopback(addr):
+	case known && addr == "":
+		errs = append(errs, cli.Usagef("--token and --tokens are for POST /v1/events: give it an address with --http"))
+	case known && f.HTTPTLSCert == "" && !f.HTTPInsecure && !loopback(addr):
 		_, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			port = "PORT"
 		}
-		errs = append(errs, cli.Usagef("--http %s with --token: the token would cross the network in clear text. Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on this machine alone (--http 127.0.0.1:%s), for a proxy with TLS; or allow it with --http-insecure",
+		errs = append(errs, cli.Usagef("--http %s with a token: it would cross the network in clear text. Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on this machine alone (--http 127.0.0.1:%s), for a proxy with TLS; or allow it with --http-insecure",
 			addr, port))
-	case token == "" && addr != "" && f.Metrics != "":
-		errs = append(errs, cli.Usagef("--http %s would serve nothing: with --metrics it is for POST /v1/events, which needs --token", addr))
+	case !known && addr != "" && f.Metrics != "":
+		errs = append(errs, cli.Usagef("--http %s would serve nothing: with --metrics it is for POST /v1/events, which needs --token or --tokens", addr))
 	}
 	if f.Metrics != "" && f.Metrics == addr {
 		errs = append(errs, cli.Usagef("--metrics %s: that is the address of --http; choose another", addr))
@@ -106,15 +109,24 @@ func (f EventsHTTP) CheckAt(addr, token string) error {
 	return errors.Join(errs...)
 }
 
+// OpenTokens reads the file of tokens; nil: there is none.
+func (f EventsHTTP) OpenTokens(log *slog.Logger) (*tokens.File, error) {
+	if f.Tokens == "" {
+		return nil, nil
+	}
+	return tokens.Open(f.Tokens, log)
+}
+
 // CheckDoor reports what contradicts the address of a gateway's --http, at which programs
 // ask for scores. Tokens says whether they need one. Other machines may reach it only
 // with a token and TLS, unless the operator says otherwise.
 func (f EventsHTTP) CheckDoor(addr string, tokens bool) error {
+	tokens = tokens || f.Tokens != ""
 	errs := []error{f.Check()}
 	switch {
 	case addr == "" || f.HTTPInsecure || loopback(addr):
 	case !tokens:
-		errs = append(errs, cli.Usagef("--http %s can be reached from other machines, and asks nobody for a token: set --token or the tokens of --tenants, and serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1 (with --metrics %[1]s where only metrics are wanted); or allow it with --http-insecure", addr))
+		errs = append(errs, cli.Usagef("--http %s can be reached from other machines, and asks nobody for a token: set --tokens, --token or the tokens of --tenants, and serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1 (with --metrics %[1]s where only metrics are wanted); or allow it with --http-insecure", addr))
 	case f.HTTPTLSCert == "":
 		errs = append(errs, cli.Usagef("--http %s: tokens would cross the network in clear text. Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1, for a proxy with TLS; or allow it with --http-insecure", addr))
 	}

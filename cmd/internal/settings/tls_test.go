@@ -182,6 +182,9 @@ func TestTokenInClearText(t *testing.T) {
 		{EventsHTTP{}, "", "secret", "give it an address with --http"},
 		{EventsHTTP{Metrics: ":9103"}, "127.0.0.1:9100", "secret", ""},
 		{EventsHTTP{Metrics: ":9103"}, "", "", ""},
+		{EventsHTTP{Tokens: "f"}, ":9100", "", "clear text"},
+		{EventsHTTP{Tokens: "f"}, "", "", "give it an address with --http"},
+		{EventsHTTP{Tokens: "f", Metrics: ":9103"}, "127.0.0.1:9100", "", ""},
 		{EventsHTTP{Metrics: ":9103"}, ":9100", "", "would serve nothing"},
 		{EventsHTTP{Metrics: "127.0.0.1:9100"}, "127.0.0.1:9100", "secret", "choose another"},
 	} {
@@ -211,6 +214,7 @@ func TestDoorForPrograms(t *testing.T) {
 		{EventsHTTP{}, ":9104", false, "asks nobody for a token"},
 		{inTLS, ":9104", false, "asks nobody for a token"},
 		{EventsHTTP{}, ":9104", true, "clear text"},
+		{EventsHTTP{Tokens: "f"}, ":9104", false, "clear text"},
 		{EventsHTTP{}, "gateway.example:9104", true, "clear text"},
 		{inTLS, ":9104", true, ""},
 		{EventsHTTP{HTTPInsecure: true}, ":9104", true, ""},

@@ -213,6 +213,7 @@ const readyTimeout = 5 * time.Second
 func (d *Doors) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.tenants.Watch(ctx) })
+	g.Go(func() error { return d.gateway.Tokens().Watch(ctx) })
 	for _, o := range d.open {
 		g.Go(func() error { return o.door.Serve(ctx, o.listener, o.handle) })
 	}

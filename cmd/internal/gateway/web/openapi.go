@@ -118,7 +118,7 @@ func document() schema {
 			"schemas": components(),
 			"securitySchemes": schema{"token": schema{
 				"type": "http", "scheme": "bearer",
-				"description": "The operator's token speaks for every tenant, a tenant's token for that tenant alone.",
+				"description": "The operator's token speaks for every tenant, a tenant's token for that tenant alone, and another token as the operator's file says.",
 			}},
 		},
 	}
@@ -136,7 +136,7 @@ func (o *operation) describe() schema {
 	if o.tenant {
 		d["parameters"] = []schema{{
 			"name": nats.HeaderTenant, "in": "header", "schema": schema{"type": "string", "maxLength": stream.MaxNameLength},
-			"description": "Whose mail it is, where the body does not say. Only the operator's token may name another tenant than its own.",
+			"description": "Whose mail it is, where the body does not say. A token with one tenant may name no other.",
 		}}
 	}
 	if o.bodies != nil {

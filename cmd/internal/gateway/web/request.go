@@ -65,8 +65,8 @@ func decode(from caller, data []byte) (request, error) {
 
 // prepare reduces e's mail and checks e.
 func prepare(from caller, e *stream.Event) *refusal {
-	if !from.operator && e.Tenant != from.tenant {
-		return &refusal{http.StatusForbidden, "tenant: " + notYours}
+	if err := from.may(e.Tenant); err != nil {
+		return &refusal{err.code, "tenant: " + err.reason}
 	}
 	if e.Body.Kind == stream.Mail {
 		reduced, err := mail.Reduce(e.Body.Mail)

@@ -39,6 +39,9 @@ func score(explain bool) func(s *server, w http.ResponseWriter, r *http.Request,
 		if err != nil {
 			return err
 		}
+		if err := from.mayAsk(m.name); err != nil {
+			return err
+		}
 		body := s.cfg.Door.NewBody()
 		defer body.Release()
 		if err := s.receive(w, r, body, m.most); err != nil {
@@ -175,10 +178,10 @@ func events(s *server, w http.ResponseWriter, r *http.Request, from caller) erro
 	switch {
 	case r.Header.Get(nats.HeaderTenant) != "":
 		return &refusal{http.StatusBadRequest, nats.HeaderTenant + ": an event names its tenant itself"}
-	case s.events == nil, !from.operator && !s.cfg.Door.CanLearn():
+	case s.events == nil, !from.teaches && !s.cfg.Door.CanLearn():
 		return &refusal{http.StatusForbidden, "labels are not taken with this token: the operator can allow them with --allow-learn"}
 	case !s.closed():
-		return &refusal{http.StatusForbidden, "labels are taken only with a token, and there is none: the operator can set --token"}
+		return &refusal{http.StatusForbidden, "labels are taken only with a token, and there is none: the operator can set --token or --tokens"}
 	}
 	s.events.ServeHTTP(w, r)
 	return nil

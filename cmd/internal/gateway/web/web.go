@@ -23,7 +23,8 @@
 // With the operator's token, mails and texts are of the tenant that the header
 // Hamlet-Tenant names, and an event's own tenant counts. Without either it is the default
 // tenant of the operator's file. A tenant's token, from that file, speaks for that tenant
-// alone: a request that names another is answered 403. Without any token the door is for
+// alone: a request that names another is answered 403. A token of package tokens may have
+// several tenants, and asks for scores if that is among its actions. Without any token the door is for
 // the default tenant, and the program that opens it sees to it that only this machine
 // reaches it.
 //
@@ -34,7 +35,7 @@
 //
 //	400   the request is wrong; it will not get better
 //	401   no token, or an unknown one
-//	403   the tenant is another's, or labels are not taken
+//	403   the tenant is another's, the token lacks a right, or labels are not taken
 //	404   no such path
 //	405   another method is wanted
 //	408   the body did not arrive in time
@@ -71,6 +72,7 @@ import (
 
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -84,6 +86,7 @@ type Config struct {
 	Door        *gateway.Door
 	Token       string                // the operator's bearer token; empty: none
 	Publisher   ingest.Publisher      // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
+	Count       *tokens.Metrics       // counts requests with labels by token; nil: nothing
 	Topic       string                // of Publisher
 	MaxRequests int                   // under way; one more is answered 429. Default 1024
 	Stall       time.Duration         // for a body's start, before its rate counts; default 5 s
@@ -134,7 +137,7 @@ func newServer(cfg Config) (*server, error) {
 	cfg.MaxRequests = cmp.Or(cfg.MaxRequests, defaultMaxRequests)
 	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
 	s := &server{
-		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), hadToken: cfg.Token != "" || cfg.Door.Tenants().HasTokens(),
+		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), hadToken: cfg.Token != "" || cfg.Door.HasTokens(),
 		slots: make(chan struct{}, cfg.MaxRequests), explaining: make(chan struct{}, maxExplaining),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hamlet_gateway_http_requests_total", Help: "Requests to the HTTP door, by path and status.",
@@ -148,9 +151,12 @@ func newServer(cfg Config) (*server, error) {
 	var err error
 	if cfg.Publisher != nil {
 		if s.events, err = ingest.NewHTTP(ingest.HTTPConfig{
-			Publisher: cfg.Publisher, Topic: cfg.Topic, Token: cfg.Token, Tenants: cfg.Door.Tenants(), TenantsFrom: Name,
+			Publisher: cfg.Publisher, Topic: cfg.Topic, Token: cfg.Token, Tokens: cfg.Door.Tokens(), Tenants: cfg.Door.Tenants(), TenantsFrom: Name,
 			StallTime: cfg.Stall, Log: cfg.Door.Log(),
-			Count: func(code, _ int) { s.count(eventsPath, code) },
+			Count: func(token string, code, events int) {
+				s.count(eventsPath, code)
+				cfg.Count.Count(token, code, events)
+			},
 		}); err != nil {
 			return nil, err
 		}
@@ -163,8 +169,39 @@ func newServer(cfg Config) (*server, error) {
 
 // A caller is who sends a request.
 type caller struct {
-	operator bool   // may speak for every tenant
-	tenant   string // of what names none
+	rights  *tokens.Rights // nil: without a token, for its tenant alone
+	teaches bool           // where doors take no labels too
+	tenant  string         // of what names none
+}
+
+// may returns a *refusal if the caller may not speak for a tenant.
+func (c *caller) may(tenant string) *refusal {
+	switch {
+	case c.rights == nil && tenant == c.tenant:
+	case c.rights != nil && c.rights.OfTenant(tenant):
+	default:
+		return &refusal{http.StatusForbidden, notYours}
+	}
+	return nil
+}
+
+const notYours = "the token is for another tenant: leave it out, or name the right one"
+
+// mayAsk returns a *refusal if the caller may not ask for scores: at all, or of a mail or a
+// text for its tenant. In JSON, each event says whose it is.
+func (c *caller) mayAsk(contentType string) error {
+	if c.rights != nil {
+		if err := c.rights.Allow(tokens.Score); err != nil {
+			return &refusal{http.StatusForbidden, err.Error()}
+		}
+	}
+	if contentType == nats.TypeJSON {
+		return nil
+	}
+	if err := c.may(c.tenant); err != nil {
+		return &refusal{err.code, nats.HeaderTenant + ": " + err.reason}
+	}
+	return nil
 }
 
 // A refusal is an answer that is an error.
@@ -218,7 +255,7 @@ func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 
 // closed reports whether requests need a token. A tenants' file that loses its last token
 // opens nothing.
-func (s *server) closed() bool { return s.hadToken || s.cfg.Door.Tenants().HasTokens() }
+func (s *server) closed() bool { return s.hadToken || s.cfg.Door.HasTokens() }
 
 // caller returns who sent the request. The error is a *refusal.
 func (s *server) caller(r *http.Request) (caller, error) {
@@ -229,27 +266,44 @@ func (s *server) caller(r *http.Request) (caller, error) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
 	}
-	sum := sha256.Sum256([]byte(token))
-	if s.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
-		if err := stream.ValidateTenant(named); err != nil {
-			return caller{}, &refusal{http.StatusBadRequest, nats.HeaderTenant + ": " + err.Error()}
-		}
-		return caller{operator: true, tenant: cmp.Or(named, tenants.Default())}, nil
-	}
 	from := caller{tenant: tenants.Default()}
 	if s.closed() {
-		var known bool
-		if from.tenant, known = tenants.OfToken(token); !known || token == "" {
+		if from.rights, from.teaches = s.rights(token); from.rights == nil {
 			return caller{}, &refusal{http.StatusUnauthorized, "the header Authorization must be: Bearer, and a token of this gateway"}
 		}
+		from.tenant = from.rights.Tenant(from.tenant)
 	}
-	if named != "" && named != from.tenant {
-		return caller{}, &refusal{http.StatusForbidden, nats.HeaderTenant + ": " + notYours}
+	if named == "" {
+		return from, nil
 	}
+	if err := stream.ValidateTenant(named); err != nil {
+		return caller{}, &refusal{http.StatusBadRequest, nats.HeaderTenant + ": " + err.Error()}
+	}
+	if err := from.may(named); err != nil {
+		return caller{}, &refusal{err.code, nats.HeaderTenant + ": " + err.reason}
+	}
+	from.tenant = named
 	return from, nil
 }
 
-const notYours = "only the operator's token speaks for other tenants: leave the tenant out"
+// rights returns what comes with a token, nil if nobody knows it, and whether it teaches
+// where doors do not.
+func (s *server) rights(token string) (rights *tokens.Rights, teaches bool) {
+	sum := sha256.Sum256([]byte(token))
+	if s.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
+		return everything, true
+	}
+	if rights, ok := s.cfg.Door.Tokens().Find(token); ok {
+		return rights, true
+	}
+	if tenant, ok := s.cfg.Door.Tenants().OfToken(token); ok && token != "" {
+		return tokens.OfTenant(tenant, Name), false
+	}
+	return nil, false
+}
+
+// everything is what Config.Token is for.
+var everything = tokens.Everything(tokens.ByOperator)
 
 // refuse answers with an error.
 func (s *server) refuse(w http.ResponseWriter, path string, err error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/ingest"
@@ -20,6 +21,7 @@ import (
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/tokens"
 	"hamlet/stream/kafka"
 )
 
@@ -47,7 +49,7 @@ type flags struct {
 	settings.Topic
 	Resume bool    `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
 	Rate   float64 `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
-	HTTP   string  `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with --token, POST /v1/events." placeholder:"ADDR"`
+	HTTP   string  `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with tokens, POST /v1/events." placeholder:"ADDR"`
 	settings.EventsHTTP
 	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
 	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"16" placeholder:"N"`
@@ -66,8 +68,8 @@ func (f *flags) check(hasSource bool) error {
 	switch {
 	case !hasSource && f.HTTP == "":
 		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
-	case !hasSource && f.Token == "":
-		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --token (or HAMLET_TOKEN)")
+	case !hasSource && f.Token == "" && f.Tokens == "":
+		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --tokens, or --token (or HAMLET_TOKEN)")
 	case f.InFlight < 1 || f.InFlight > maxInFlight:
 		return cli.Usagef("--in-flight: %d is not in 1…%d", f.InFlight, maxInFlight)
 	case f.Deadline <= 0 || f.Deadline > maxDeadline:
@@ -106,16 +108,25 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	log.Info("ingest starts", "model", f.Model, "kafka", f.Kafka.Kafka, "http", f.HTTP, "token", f.Token != "")
+	log.Info("ingest starts", "model", f.Model, "kafka", f.Kafka.Kafka, "http", f.HTTP, "token", f.Token != "", "tokens", f.Tokens)
 	m := newMetrics(s.Registry)
-	h, err := f.http(m, producer, s.Topic(), log)
+	file, err := f.OpenTokens(log)
 	if err != nil {
 		return err
 	}
-	var work func(context.Context) error
+	h, err := f.http(m, file, producer, s.Topic(), log)
+	if err != nil {
+		return err
+	}
+	work := file.Watch
 	if src != nil {
 		work = func(ctx context.Context) error {
-			return f.stream(ctx, src, kafkaConfig, producer, s.Topic(), m, stdio, log)
+			g, ctx := errgroup.WithContext(ctx)
+			if file != nil {
+				g.Go(func() error { return file.Watch(ctx) })
+			}
+			g.Go(func() error { return f.stream(ctx, src, kafkaConfig, producer, s.Topic(), m, stdio, log) })
+			return g.Wait()
 		}
 	}
 	err = s.Run(ctx, h, work)
@@ -166,15 +177,16 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 }
 
 // http returns what ingest serves over HTTP.
-func (f *flags) http(m *metrics, producer *kafka.Producer, topic string, log *slog.Logger) (services.HTTP, error) {
+func (f *flags) http(m *metrics, file *tokens.File, producer *kafka.Producer, topic string, log *slog.Logger) (services.HTTP, error) {
 	readiness := ingest.NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
 	h := services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Metrics: f.Metrics, Ready: readiness.Ready}
-	if f.Token == "" {
+	if f.Token == "" && file == nil {
 		return h, nil
 	}
 	events, err := ingest.NewHTTP(ingest.HTTPConfig{
-		Publisher: producer, Topic: topic, Token: f.Token, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
-		Count: func(code, events int) {
+		Publisher: producer, Topic: topic, Token: f.Token, Tokens: file, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
+		Count: func(token string, code, events int) {
+			m.tokens.Count(token, code, events)
 			m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
 			m.sent.Add(float64(events))
 		},
@@ -187,6 +199,7 @@ func (f *flags) http(m *metrics, producer *kafka.Producer, topic string, log *sl
 type metrics struct {
 	sent, rejected prometheus.Counter
 	requests       *prometheus.CounterVec
+	tokens         *tokens.Metrics
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -198,6 +211,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help: "Items of a source that cannot be learnt from."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
 			Help: "Requests to POST /v1/events, by status."}, []string{"code"}),
+		tokens: tokens.NewMetrics(registry),
 	}
 	registry.MustRegister(m.sent, m.rejected, m.requests)
 	return m

@@ -33,7 +33,7 @@ func TestReadyzAsksKafka(t *testing.T) {
 		f := flags{HTTP: "127.0.0.1:0"}
 		log := slog.New(slog.DiscardHandler)
 		s := services.New("test", "default", log)
-		h, err := f.http(newMetrics(s.Registry), producer, topic, log)
+		h, err := f.http(newMetrics(s.Registry), nil, producer, topic, log)
 		if err != nil {
 			t.Fatal(err)
 		}
