@@ -66,7 +66,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 		"label 0":   func() { p.Update([]float64{1, 2, 3}, 0, 1) },
 		"label NaN": func() { p.Update([]float64{1, 2, 3}, nan, 1) },
 		"phi 0":     func() { p.Update([]float64{1, 2, 3}, 1, 0) },
-		"phi 2":     func() { p.Update([]float64{1, 2, 3}, 1, 2) },
+		"phi 2.1":   func() { p.Update([]float64{1, 2, 3}, 1, 2.1) },
 		"phi NaN":   func() { p.Update([]float64{1, 2, 3}, 1, nan) },
 		"moments":   func() { p.Moments([]float64{1, nan, 3}) },
 		"prob":      func() { p.Prob([]float64{1}) },

@@ -36,7 +36,7 @@
 // # Sites
 //
 // Only the scalars h and r depend on the approximation of the likelihood ([Site]). All
-// sites take it to a power φ in (0, 1], the trust in the label, and solve their fixed
+// sites take it to a power φ in (0, 2], the weight of the label, and solve their fixed
 // point in scalars ([Site.Solve]). [JaakkolaJordan] bounds it from below and touches it
 // at z = ±ξ: with λ(ξ) = tanh(ξ/2)/4ξ and q = 1 + 2φλa,
 //

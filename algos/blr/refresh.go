@@ -33,7 +33,7 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	x := rec.X
 	h, eta, left := p.standing(rec)
 	phi := float64(rec.Phi * left)
-	if !(phi > 0 && phi <= 1) || rec.Y != 1 && rec.Y != -1 {
+	if !(phi > 0 && phi <= MostPower) || rec.Y != 1 && rec.Y != -1 {
 		if left == 0 {
 			return 0, nil // it has faded to nothing
 		}

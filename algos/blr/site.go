@@ -46,7 +46,7 @@ type Step struct {
 }
 
 // Solve returns the site of one event, the likelihood σ(yz)^φ under the belief z ~ N(m, a):
-// m finite, a ≥ 0 in nats², y = ±1, phi in (0, 1]. It solves for y = +1 at y·m, so that a
+// m finite, a ≥ 0 in nats², y = ±1, phi in (0, MostPower]. It solves for y = +1 at y·m, so that a
 // model trained on flipped labels from a symmetric prior is the exact mirror image. Larger
 // |m| and a count as 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
 func (s Site) Solve(m, a, y, phi float64) Step {

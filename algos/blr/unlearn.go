@@ -32,7 +32,7 @@ const (
 	beyondPrior = 1e-6
 	// The shift of a site is at most 1.5φ: r ≤ φ and |h·m′| ≤ φ/2, since h/φ is a
 	// symmetric falling density at m′ (for JaakkolaJordan the shift is φ/2).
-	mostShift = 2
+	mostShift = 2 * MostPower
 )
 
 // standing returns the site of rec after forgetting, and the part left of it.
@@ -53,7 +53,7 @@ func (p *Posterior) checkRecord(rec *Record) error {
 			return fmt.Errorf("blr: input %d of the record is %v", j, v)
 		}
 	}
-	if !(rec.H >= 0 && rec.H <= 0.25) || !(math.Abs(rec.Eta) <= mostShift) {
+	if !(rec.H >= 0 && rec.H <= 0.25*MostPower) || !(math.Abs(rec.Eta) <= mostShift) {
 		return fmt.Errorf("blr: the record's site has curvature %v and shift %v", rec.H, rec.Eta)
 	}
 	if rec.Fades > p.Fades() {

@@ -7,11 +7,14 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
+// MostPower is the highest power of a likelihood: 2 counts an event twice.
+const MostPower = 2
+
 // Update learns one event: inputs x and label y = ±1. It raises the likelihood to the
-// power phi in (0, 1]. It costs O(D²) and allocates nothing. It does not change x. The
+// power phi in (0, MostPower]. It costs O(D²) and allocates nothing. It does not change x. The
 // posterior does not refer to x afterwards, but the record does. Update panics before any
-// change if len(x) ≠ D, an entry is not finite, y is not ±1 or phi is not in (0, 1]. If an
-// entry exceeds 2¹⁰⁰, Update divides x by a power of two, and the record holds that copy.
+// change if len(x) ≠ D, an entry is not finite, y is not ±1 or phi is not in (0, MostPower]. If
+// an entry exceeds 2¹⁰⁰, Update divides x by a power of two, and the record holds that copy.
 func (p *Posterior) Update(x []float64, y, phi float64) Record {
 	p.checkLength(len(x))
 	scale := scaleOf(x)
@@ -28,8 +31,8 @@ func checkLabel(y, phi float64) {
 	if y != 1 && y != -1 {
 		panic(fmt.Sprintf("blr: label %v: want +1 or -1", y))
 	}
-	if !(phi > 0 && phi <= 1) {
-		panic(fmt.Sprintf("blr: likelihood raised to %v: want a power in (0, 1]", phi))
+	if !(phi > 0 && phi <= MostPower) {
+		panic(fmt.Sprintf("blr: likelihood raised to %v: want a power in (0, %v]", phi, MostPower))
 	}
 }
 
