@@ -39,12 +39,15 @@ func Of(spam bool) State {
 
 // A Label is the last label of a message.
 type Label struct {
-	Source uint64 // who gave it: the upper 62 bits of a hash
+	Source uint64 // who gave it: a hash, by Source
 	State  State
 }
 
 // stateBits are the bits of an entry's label that hold its state.
 const stateBits = 3
+
+// Source returns the part of a source's hash that a Label keeps.
+func Source(hash uint64) uint64 { return hash &^ stateBits }
 
 type entry struct{ message, label uint64 }
 
@@ -79,12 +82,12 @@ func (t *Table) Get(message uint64) Label {
 		return Label{}
 	}
 	l := t.ring[slot-1].label
-	return Label{Source: l &^ stateBits, State: State(l & stateBits)}
+	return Label{Source: Source(l), State: State(l & stateBits)}
 }
 
 // Put stores the last label of a message. Its state is not Unknown.
 func (t *Table) Put(message uint64, l Label) {
-	e := entry{message, l.Source&^stateBits | uint64(l.State)}
+	e := entry{message, Source(l.Source) | uint64(l.State)}
 	if len(t.index) > 0 {
 		if slot := t.index[t.find(message)]; slot > 0 {
 			t.ring[slot-1] = e

@@ -44,6 +44,7 @@ func (m *Model) Adopt(cfg Config) error {
 	m.adoptions = slices.Clone(m.adoptions[max(0, len(m.adoptions)-maxAdoptions):])
 	if cfg.DuplicateWindow != m.cfg.DuplicateWindow {
 		m.seen.Resize(cfg.DuplicateWindow)
+		m.labels.Resize(cfg.DuplicateWindow)
 	}
 	m.cfg, m.numerics = cfg, numerics()
 	for _, s := range m.submodels {

@@ -17,17 +17,18 @@ import (
 
 // A model's bytes, version 7, little endian:
 //
-//	header, 128 bytes
+//	header, 136 bytes
 //	   0  "hamletPM"
 //	   8  uint32 version = 7
-//	  12  uint32 number of sections = 13
+//	  12  uint32 number of sections = 14
 //	  16  uint64 length of each section; 0: section absent
-//	 120  uint64 xxhash64 of bytes 0 to 119
+//	 128  uint64 xxhash64 of bytes 0 to 127
 //	sections, in this order, without gaps
 //	  text tables     each text expert's, in the order of the configuration
 //	  vector tables   AdaGrad's and naive Bayes'; absent before the first hashed name
 //	  frozen expert   its bytes as drawn in text/frozen.go, whose SHA-256 is in the configuration; absent without one
 //	  seen            uint64 × keys: the duplicate window's ring, by slot
+//	  last labels     the table of the last messages' labels, as drawn in package lastlabel
 //	  text sites      the last events' sites, as drawn in package sites
 //	  vector sites    the same
 //	  text stack      stacker, second head, ensembles and their window, as drawn in package stack
@@ -36,7 +37,7 @@ import (
 //	  vector alarms   the same
 //	  text sub-model  uint64 events | labels, as drawn in package trust | head (package blr's bytes)
 //	  vector sub-model  uint64 events | labels | standardiser (8 + 16·d bytes) | head
-//	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the ring's next slot
+//	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the rings' next slots: seen, last labels
 //	                  | JSON {"numerics", "config", "adopted", "sources", "left_out"}
 //	trailer
 //	  uint64 xxhash64 of all before it
@@ -64,12 +65,13 @@ const (
 	sectionTables   = 0
 	sectionFrozen   = 2
 	sectionSeen     = 3
-	sectionSites    = 4
-	sectionStack    = 6
-	sectionAlarms   = 8
-	sectionSubmodel = 10
-	sectionModel    = 12
-	sectionCount    = 13
+	sectionLabels   = 4
+	sectionSites    = 5
+	sectionStack    = 7
+	sectionAlarms   = 9
+	sectionSubmodel = 11
+	sectionModel    = 13
+	sectionCount    = 14
 )
 
 // about is the JSON in the model section.
@@ -131,8 +133,10 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 		return dst, nil
 	case sectionSeen:
 		return m.seen.Append(dst), nil
+	case sectionLabels:
+		return m.labels.Append(dst), nil
 	case sectionModel:
-		w.Uint64(m.events, m.spam, m.unlearnt, uint64(m.seen.Next()))
+		w.Uint64(m.events, m.spam, m.unlearnt, uint64(m.seen.Next()), uint64(m.labels.Next()))
 		text, err := m.about()
 		if err != nil {
 			return nil, err
@@ -187,8 +191,8 @@ func restore(b []byte) (*Model, error) {
 	}
 
 	r := codec.NewReader(section[sectionModel], nil)
-	var events, spam, unlearnt, next uint64
-	r.Uint64To(&events, &spam, &unlearnt, &next)
+	var events, spam, unlearnt, next, nextLabel uint64
+	r.Uint64To(&events, &spam, &unlearnt, &next, &nextLabel)
 	text := r.Rest()
 	if r.Err() != nil {
 		return nil, fmt.Errorf("its counts: %w", r.Err())
@@ -223,6 +227,9 @@ func restore(b []byte) (*Model, error) {
 	if err := m.seen.Restore(section[sectionSeen], next); err != nil {
 		return nil, err
 	}
+	if err := m.labels.Restore(section[sectionLabels], nextLabel); err != nil {
+		return nil, err
+	}
 
 	learnt := uint64(0)
 	for k, spec := range m.specs {
@@ -237,9 +244,10 @@ func restore(b []byte) (*Model, error) {
 			}
 		}
 	}
-	if m.events > mostEvents || m.leftOut > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events || uint64(m.seen.Len()) > m.events {
-		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again",
-			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len())
+	if m.events > mostEvents || m.leftOut > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
+		uint64(m.seen.Len()) > m.events || uint64(m.labels.Len()) > learnt {
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again, %d with a last label",
+			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len(), m.labels.Len())
 	}
 	return m, nil
 }

@@ -27,6 +27,7 @@ func golden(t testing.TB) *model.Model {
 	events := madeUp(goldenEvents, 10)
 	for i := range events {
 		events[i].Source = []string{"desk", "trap", "user"}[i%3]
+		events[i].Identity = "message " + events[i].ID
 	}
 	apply(t, m, events)
 	return m
@@ -209,18 +210,18 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 }
 
-// textSources are the text half's bytes from its sources on: its eleventh section,
+// textSources are the text half's bytes from its sources on: its twelfth section,
 // behind the event count, ε, the share of spam and eight numbers of their standing.
 func textSources(b []byte) []byte {
 	at := uint64(headerSize)
-	for section := range 10 {
+	for section := range 11 {
 		at += binary.LittleEndian.Uint64(b[16+8*section:])
 	}
 	return b[at+24+72:]
 }
 
 // headerSize is that of the drawing in bytes.go.
-const headerSize = 128
+const headerSize = 136
 
 // sound corrects b's checksums.
 func sound(b []byte) []byte {

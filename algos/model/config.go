@@ -26,7 +26,7 @@ import (
 type Config struct {
 	TableBits       int      `json:"table_bits" default:"18" min:"8" max:"23" help:"Binary logarithm of the slots in an expert's table; some tables have twice as many. A slot takes 8 bytes. 18 makes a mail model of 28 MiB, or of 8 MiB with the lean experts."`
 	Dense           []string `json:"dense" shown:"none" help:"Names of a vector's numbers that are inputs of the head. All other names are hashed."`
-	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised. An event takes 8 bytes of the model and up to 40 of memory."`
+	DuplicateWindow int      `json:"duplicate_window" default:"100000" min:"1" max:"16777216" adopt:"yes" help:"How many events back a copy is recognised, and how many messages have a label that a correction finds. An event takes 24 bytes of the model and up to 70 of memory."`
 	TextExperts     []string `json:"text_experts" each:"expert" some:"yes" shown:"full" help:"Experts that read mail and text: full, or lean for a third of the cost, or a list"`
 	PersonalExperts []string `json:"personal_experts,omitempty" shown:"none" each:"personal expert" help:"Experts that read as those of text_experts do, but learn each tenant's mail apart, for tenants that label the same mail differently. Recommended then: header-words,text-5grams,text-words, whose tables take 10 MiB. Possible"`
 	SkipHeaders     []string `json:"skip_headers" shown:"none" help:"Names of mail headers that are not read; from-line is the mbox From line. Leave out what your own servers write where spam and ham were collected in different places."`

@@ -8,7 +8,7 @@ import (
 	"hamlet/algos/dedup"
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
-	"hamlet/algos/sites"
+	"hamlet/algos/lastlabel"
 	"hamlet/algos/stack"
 	"hamlet/algos/trust"
 )
@@ -24,6 +24,7 @@ type Model struct {
 	// Restore write these.
 	events, spam, unlearnt, leftOut uint64
 	seen                            *dedup.Window
+	labels                          *lastlabel.Table      // of the last messages, as many as seen has keys
 	roles                           map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
 	submodels                       [kinds]*submodel      // nil before its first event
 
@@ -39,7 +40,8 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, numerics: numerics(), seen: dedup.New(cfg.DuplicateWindow), specs: newSpecs(cfg)}
+	m := &Model{cfg: cfg, numerics: numerics(), specs: newSpecs(cfg)}
+	m.seen, m.labels = dedup.New(cfg.DuplicateWindow), lastlabel.New(cfg.DuplicateWindow)
 	m.own = m.NewPredictor()
 	return m, nil
 }
@@ -58,17 +60,23 @@ type Action uint8
 const (
 	Learn   Action = iota // learn the body
 	Relearn               // withdraw the event Of, which has this body, and learn it again
-	Unlearn               // withdraw the event Of, which has this body
+	Unlearn               // withdraw the event Of, which has this body, or all events of the message Of
+	Correct               // give the message Of, which has this body, the label
 )
 
 // An Example is a labelled body. Body.Tenant, Source and ID together name it.
 type Example struct {
 	ID, Source string
 	Action     Action
-	Of         string // Relearn and Unlearn: the ID of the event to withdraw, of the same tenant
-	OwnOnly    bool   // Of must be of the same Source; else one of it is withdrawn before others
-	Spam       bool
-	Body       Body
+	Of         string // of the same tenant: the ID of the event to withdraw, or the identity of a message
+	OwnOnly    bool   // Of must be of the same Source; else one of it comes before others
+
+	// Identity names the message of the body among those of its tenant: Correct finds the label
+	// by it. "": the event cannot be corrected. Correct itself has it in Of.
+	Identity string
+
+	Spam bool
+	Body Body
 }
 
 // An Effect is the result of an event.
@@ -80,7 +88,7 @@ type Effect struct {
 	Standing   float64    // Learn and Relearn: how much the label counts by its source's standing, 0 to 1
 	Accused    bool       // the labels of its source contradict those of the other sources
 	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
-	Receipt    *Receipt   // Relearn and Unlearn: what was withdrawn
+	Receipt    *Receipt   // Relearn, Unlearn and Correct: what was withdrawn; nil if a correction found no label
 	Alerts     []Alert    // alarms that the event raised or cleared
 	Rebuilds   []Rebuild  // ensembles that take effect now, or could not be rebuilt
 }
@@ -115,8 +123,11 @@ func quote(name string) string {
 // refers to ex's body until the next one of its kind, and retains its ID and Source. Learning
 // allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
-	if ex.Action > Unlearn {
+	if ex.Action > Correct {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
+	}
+	if ex.Action == Correct && ex.Of == "" {
+		return Effect{}, &RefusedError{"a correction names no message"}
 	}
 	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)
 	if m.seen.Has(key) {
@@ -133,7 +144,7 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		return Effect{LeftOut: true}, nil
 	}
 	label := trust.Label{Source: ex.Source, Role: m.roles[ex.Source], Event: m.events + 1}
-	if ex.Action != Learn {
+	if ex.Action == Relearn || ex.Action == Unlearn {
 		receipt, err := m.withdraw(ex)
 		if err != nil {
 			return Effect{}, err
@@ -141,43 +152,22 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		effect.Receipt = receipt
 		label.Replaces, label.Given = receipt.SameSource, receipt.Standing
 	}
-	if ex.Action == Unlearn {
+	switch ex.Action {
+	case Unlearn:
 		effect.Epsilon = m.submodel(&ex.Body).labels.FlipRate()
 		m.unlearnt++
-	} else {
-		m.learn(ex, label, key, &effect)
+	case Correct:
+		m.correct(ex, label, key, &effect)
+	default:
+		m.learn(ex, teaching{label: label}, key, &effect)
 	}
 	m.events++
 	m.seen.Add(key)
 	return effect, nil
 }
 
-// find returns the sub-model, the features and the site of the event ex.Of.
-func (m *Model) find(ex *Example) (s *submodel, in *features, slot int, err error) {
-	if s = m.submodel(&ex.Body); s == nil {
-		return nil, nil, 0, sites.ErrUnknown
-	}
-	in = m.own.reader.read(&ex.Body, s)
-	slot, err = s.sites.Find(m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of), m.own.reader.bodyHash(&ex.Body), ex.OwnOnly)
-	return s, in, slot, err
-}
-
-// withdraw withdraws the event ex.Of from its sub-model, or returns a *RefusedError.
-func (m *Model) withdraw(ex *Example) (*Receipt, error) {
-	s, in, slot, err := m.find(ex)
-	if err != nil {
-		return nil, &RefusedError{err.Error()}
-	}
-	receipt, err := s.withdraw(slot, in)
-	if err != nil {
-		return nil, &RefusedError{err.Error()}
-	}
-	receipt.SameSource = s.sites.Key(slot) == m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of)
-	return &receipt, nil
-}
-
-// learn predicts and learns ex, whose label is label's, and stores its site for a withdrawal.
-func (m *Model) learn(ex *Example, label trust.Label, key uint64, effect *Effect) {
+// learn predicts and learns ex, as how says, and stores its site for a withdrawal.
+func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	kind := kindOf(&ex.Body)
 	s := m.submodels[kind]
 	if s == nil {
@@ -189,9 +179,19 @@ func (m *Model) learn(ex *Example, label trust.Label, key uint64, effect *Effect
 		s.newExperts() // they score this event 0, as in already says
 	}
 	effect.Prediction = predict(s, in)
-	at := s.learn(in, ex, label, m.policy(kind))
+	at := s.learn(in, ex, &how, m.policy(kind))
 	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, at.Weight, in.accused, s.labels.FlipRate()
-	at.Key, at.Named, at.Body = key, m.seen.Key(ex.Body.Tenant, ex.ID), m.own.reader.bodyHash(&ex.Body)
+	identity := ex.Identity
+	if ex.Action == Correct {
+		identity = ex.Of
+	}
+	at.Key, at.Named = key, m.seen.Key(ex.Body.Tenant, ex.ID)
+	at.Message, at.Source = m.message(ex.Body.Tenant, identity), m.source(ex.Source)
+	hashes := m.own.reader.bodyHashes(&ex.Body)
+	at.Body, at.Text = hashes.all, hashes.text
+	if at.Message != 0 {
+		m.labels.Put(at.Message, lastlabel.Label{Source: at.Source, State: lastlabel.Of(ex.Spam)})
+	}
 	s.sites.Add(at)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
 		s.refresh()
@@ -199,7 +199,7 @@ func (m *Model) learn(ex *Example, label trust.Label, key uint64, effect *Effect
 	if ex.Spam {
 		m.spam++
 	}
-	m.tick(s, in, ex, label.Role, effect)
+	m.tick(s, in, ex, how.label.Role, effect)
 }
 
 // policy returns how a kind of body weights its labels.
@@ -247,7 +247,8 @@ func (m *Model) submodel(b *Body) *submodel { return m.submodels[kindOf(b)] }
 // Events returns the number of events applied: the model's clock.
 func (m *Model) Events() uint64 { return m.events }
 
-// Unlearnt returns the number of Unlearn events.
+// Unlearnt returns the number of events that were applied and not learnt: those of Unlearn,
+// and corrections that changed nothing.
 func (m *Model) Unlearnt() uint64 { return m.unlearnt }
 
 // Spam returns the number of events labelled spam, including withdrawn ones.

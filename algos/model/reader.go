@@ -173,11 +173,16 @@ func (r *reader) split(v []feature.Number, in *features) {
 	in.nameCount = logistic.Log1p(float64(present))
 }
 
-// bodyHash hashes what was read of b, the last body read. A withdrawal must have the same
-// body, so that it undoes exactly what was counted.
-func (r *reader) bodyHash(b *Body) uint64 {
+// bodyHashes are hashes of what was read of a body: of all, and of its text. A vector has
+// one hash.
+type bodyHashes struct{ all, text uint64 }
+
+// bodyHashes hashes what was read of b, the last body read. What a withdrawal takes out of
+// counts must be what was counted.
+func (r *reader) bodyHashes(b *Body) bodyHashes {
 	if b.Message != nil {
-		return xxhash.Sum64(r.parts.Head) ^ bits.RotateLeft64(xxhash.Sum64(r.parts.Text), 1)
+		text := xxhash.Sum64(r.parts.Text)
+		return bodyHashes{xxhash.Sum64(r.parts.Head) ^ bits.RotateLeft64(text, 1), text}
 	}
 	r.scratch = r.scratch[:0]
 	for _, n := range b.Vector {
@@ -185,7 +190,8 @@ func (r *reader) bodyHash(b *Body) uint64 {
 		r.scratch = append(r.scratch, n.Name...)
 		r.scratch = binary.LittleEndian.AppendUint64(r.scratch, math.Float64bits(n.Value))
 	}
-	return xxhash.Sum64(r.scratch)
+	h := xxhash.Sum64(r.scratch)
+	return bodyHashes{h, h}
 }
 
 // check returns the reason of Model.Check's error, "" for none.

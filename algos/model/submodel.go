@@ -245,13 +245,14 @@ func newSubmodel(s *spec, a Alarms) *submodel {
 }
 
 // learn learns a labelled body that predict has predicted from in. It returns the event's
-// site without Key, Named and Body. The site's trust is φ by [layout.witness]. The site is
-// valid until the next event. label says who gave the label, learn adds the rest to it.
-func (s *submodel) learn(in *features, ex *Example, label trust.Label, policy trust.Policy) (at sites.Site) {
-	y := sign(ex.Spam)
+// site without its hashes. The site's trust is φ by [layout.witness]. The site is valid
+// until the next event. how.label says who gave the label, learn adds the rest to it.
+func (s *submodel) learn(in *features, ex *Example, how *teaching, policy trust.Policy) (at sites.Site) {
+	y, label := sign(ex.Spam), how.label
 	label.Spam, label.Q, label.Prob = ex.Spam, logistic.Sigmoid(y*s.layout.witness(in)), logistic.Sigmoid(in.head.LogOdds)
 	w := s.labels.Weigh(label, policy)
 	at.Trust, at.Weight = w.Phi, w.Standing
+	w.Head *= float64(max(1, how.power))
 	at.Head = s.head.Update(in.x, y, w.Head)
 	at.Counted = s.counted
 	clear(at.Counted)
@@ -260,9 +261,15 @@ func (s *submodel) learn(in *features, ex *Example, label trust.Label, policy tr
 			break
 		}
 		for _, k := range l.readers {
-			counted := s.experts[k].Learn(l.view, in.scores[k], ex.Spam, w.Expert)
+			ω := w.Expert
+			if how.isAgain(k) && s.entries[k].Counts {
+				ω *= 2
+			}
+			counted := s.experts[k].Learn(l.view, in.scores[k], ex.Spam, ω)
 			if s.entries[k].Counts {
 				at.Counted[s.counter(k)] = counted
+			} else if how.isAgain(k) {
+				s.experts[k].Learn(l.view, s.experts[k].Score(l.view), ex.Spam, ω)
 			}
 		}
 	}

@@ -1,9 +1,14 @@
 package model
 
 import (
+	"errors"
 	"slices"
 
 	"hamlet/algos/blr"
+	"hamlet/algos/lastlabel"
+	"hamlet/algos/sites"
+	"hamlet/algos/text"
+	"hamlet/algos/trust"
 )
 
 // A Receipt says what a withdrawal removed from a model: the head's site and the experts'
@@ -16,20 +21,99 @@ import (
 // The event's effect remains in the AdaGrad experts, the running standardisation, the flip
 // rates, the sources' standing, the log evidence, the alarms and the predictions of later
 // events. In the AdaGrad experts it can be large: withdrawing six copies of one spam left them at +4.
+//
+// The receipt of several events (Events > 1) is that of the newest. If the outcome is none of
+// Withdrawn and Replaced, nothing was withdrawn, and only Outcome and Spam have a meaning.
 type Receipt struct {
-	Site    blr.Receipt // the head's site before the withdrawal, KL before‖after, change of ln|V|
-	Trust   float64     // the label trust that the event had
-	Spam    bool        // the label that was withdrawn
-	Counted float64     // the largest weight with which an expert counted it; 0: none did
-	Since   int         // number of later events of this kind
+	Outcome   Outcome
+	Events    int         // how many events were withdrawn
+	Site      blr.Receipt // the head's site before the withdrawal, KL before‖after, change of ln|V|
+	Trust     float64     // the label trust that the event had
+	Spam      bool        // the label that was withdrawn; without a withdrawal the message's last one
+	Counted   float64     // the largest weight with which an expert counted it; 0: none did
+	Uncounted bool        // the body is a copy of another text: the experts' counts remain
+	Since     int         // number of later events of this kind
 
 	Standing   float64 // how much the label counted by its source's standing
 	SameSource bool    // the event was learnt from the source that withdraws it
 }
 
-// withdraw removes the event in slot from the sub-model: its current sites and the
-// experts' counts. After an error nothing has changed.
-func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
+// find returns the sub-model, the features and the sites of the event ex.Of. The Of of an
+// Unlearn may also be the identity of a message, whose events it returns.
+func (m *Model) find(ex *Example) (s *submodel, in *features, slots []int, err error) {
+	if s = m.submodel(&ex.Body); s == nil {
+		return nil, nil, nil, sites.ErrUnknown
+	}
+	in = m.own.reader.read(&ex.Body, s)
+	key, named := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of)
+	slot, err := s.sites.Find(key, named, m.own.reader.bodyHashes(&ex.Body).all, ex.OwnOnly)
+	if err == nil {
+		return s, in, []int{slot}, nil
+	}
+	if errors.Is(err, sites.ErrUnknown) && ex.Action == Unlearn {
+		all := !ex.OwnOnly || m.roles[ex.Source] == trust.Anchor
+		slots, others := s.eventsOf(m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source), true, all)
+		switch {
+		case others:
+			err = sites.ErrNotOwn
+		case len(slots) > 0:
+			return s, in, slots, nil
+		}
+	}
+	return nil, nil, nil, err
+}
+
+// withdraw withdraws the event ex.Of from its sub-model, or the events of the message ex.Of,
+// or returns a *RefusedError.
+func (m *Model) withdraw(ex *Example) (*Receipt, error) {
+	s, in, slots, err := m.find(ex)
+	if err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in, &ex.Body)
+	if err != nil && receipt.Events == 0 {
+		return nil, &RefusedError{err.Error()}
+	}
+	return &receipt, nil
+}
+
+// withdrawAll withdraws the events in slots for a source. in are the features of b, the last
+// body read. After an error those before it are withdrawn.
+func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *features, b *Body) (receipt Receipt, err error) {
+	hashes := m.own.reader.bodyHashes(b)
+	for i, slot := range slots {
+		r, err := s.withdraw(slot, in, hashes)
+		if err != nil {
+			return receipt, err
+		}
+		m.relabel(s, s.sites.Message(slot))
+		if i == 0 {
+			receipt = r
+			receipt.SameSource = s.sites.Source(slot) == source
+		}
+		receipt.Events, receipt.Uncounted = i+1, receipt.Uncounted || r.Uncounted
+	}
+	return receipt, nil
+}
+
+// relabel stores the last label of a message of which an event was withdrawn: that of its
+// newest event that stands, if there is one.
+func (m *Model) relabel(s *submodel, message uint64) {
+	last := m.labels.Get(message)
+	if last.State == lastlabel.Unknown { // it has no identity, or the table has dropped it
+		return
+	}
+	last.State = lastlabel.Withdrawn
+	if left := s.sites.Of(nil, message); len(left) > 0 {
+		last = lastlabel.Label{Source: s.sites.Source(left[0]), State: lastlabel.Of(s.sites.Label(left[0]))}
+	}
+	m.labels.Put(message, last)
+}
+
+// withdraw removes the event in slot from the sub-model: its current sites and the experts'
+// counts. in are the features of a body with these hashes. An expert whose part of the body
+// is not the one that was learnt keeps its counts. After an error nothing has changed.
+func (s *submodel) withdraw(slot int, in *features, hashes bodyHashes) (Receipt, error) {
 	r := Receipt{Trust: s.sites.Trust(slot), Standing: s.sites.Weight(slot), Since: s.sites.Since(slot)}
 	apply := func() {}
 	if s.stack != nil {
@@ -49,12 +133,18 @@ func (s *submodel) withdraw(slot int, in *features) (Receipt, error) {
 	r.Spam = record.Y > 0
 	counted := s.sites.Counted(slot)
 	r.Counted = slices.Max(counted)
+	var learnt bodyHashes
+	learnt.all, learnt.text = s.sites.Hashes(slot)
 	for k, e := range s.experts {
 		if !s.entries[k].Counts {
 			continue
 		}
-		if counted[0] > 0 {
+		switch {
+		case counted[0] == 0:
+		case learnt == hashes, learnt.text == hashes.text && s.entries[k].Reads.Part == text.OfText:
 			e.Withdraw(in.views[k], r.Spam, counted[0])
+		default:
+			r.Uncounted = true
 		}
 		counted = counted[1:]
 	}

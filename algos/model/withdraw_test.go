@@ -91,6 +91,16 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 	if m.Events() != 2050 || m.Unlearnt() != 50 {
 		t.Errorf("%d events, %d of them unlearnt, want 2050 and 50", m.Events(), m.Unlearnt())
 	}
+	if left := checkSum(t, m); left != 1950 {
+		t.Fatalf("%d sites are left, want 1950", left)
+	}
+}
+
+// checkSum checks that the head's Λ and η are the prior's and those of the sites that stand,
+// summed, to 1e−9 relative, and returns the number of these sites. No event may be older than
+// the sites' window.
+func checkSum(t *testing.T, m *Model) (left int) {
+	t.Helper()
 	d := m.submodels[ofText].head.Dim()
 	before := m.specs[ofText].layout.prior
 	wantΛ, wantη := mat.NewSymDense(d, nil), make([]float64, d)
@@ -98,7 +108,6 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 		wantΛ.SetSym(j, j, τ)
 		wantη[j] = τ * before.mean[j]
 	}
-	left := 0
 	for slot := range m.submodels[ofText].sites.Standing() {
 		left++
 		rec := m.submodels[ofText].sites.Head(slot)
@@ -106,9 +115,6 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 		for j, x := range rec.X {
 			wantη[j] += rec.Eta * x
 		}
-	}
-	if left != 1950 {
-		t.Fatalf("%d sites are left, want 1950", left)
 	}
 	gotΛ, gotη := mat.NewSymDense(d, nil), make([]float64, d)
 	m.submodels[ofText].head.NaturalTo(gotη, gotΛ)
@@ -122,6 +128,7 @@ func TestUnlearningLeavesTheOtherSites(t *testing.T) {
 			t.Errorf("η[%d] = %v, want %v", i, g, w)
 		}
 	}
+	return left
 }
 
 // What cannot be withdrawn is refused, changes nothing and ticks nothing.

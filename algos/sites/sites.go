@@ -31,11 +31,14 @@ const Window = 2500
 // A Site is one event as a sub-model absorbed it.
 type Site struct {
 	Key, Named uint64     // hashes of (tenant, source, id) and of (tenant, id)
+	Message    uint64     // hash of the identity of the message, of its tenant
+	Source     uint64     // hash of the source
 	Body       uint64     // hash of the part of the body that was read
+	Text       uint64     // hash of the text that was read
 	Head       blr.Record // of the head
 	Trust      float64    // probability that the label is true
 	Weight     float64    // how much the label counted by its source's standing, 0 to 1
-	Counted    []float64  // the weight with which each counting expert counted it; 0: not at all
+	Counted    []float64  // the weight with which each counting expert counted it, at most 2; 0: not at all
 	Withdrawn  bool
 
 	// Records of the stacker, without X if the stacker did not learn the event, and of the
@@ -54,7 +57,7 @@ type Shape struct {
 
 // size returns the number of bytes of a site.
 func (s Shape) size() int {
-	n := 8 * (13 + s.Counters + s.Inputs)
+	n := 8 * (16 + s.Counters + s.Inputs)
 	if s.Stacker > 0 {
 		n += 8 * (5 + s.Stacker)
 	}
@@ -209,9 +212,32 @@ func (r *Ring) Find(key, named, body uint64, ownOnly bool) (slot int, err error)
 	return -1, err
 }
 
+// Label reports whether a slot's event was learnt as spam.
+func (r *Ring) Label(slot int) (spam bool) { return r.ring[slot].Head.Y > 0 }
+
+// Source returns the hash of the source of a slot's event.
+func (r *Ring) Source(slot int) uint64 { return r.ring[slot].Source }
+
+// Message returns the hash of the identity of a slot's message.
+func (r *Ring) Message(slot int) uint64 { return r.ring[slot].Message }
+
+// Hashes returns the hashes of what was read of a slot's body, and of its text.
+func (r *Ring) Hashes(slot int) (body, text uint64) { return r.ring[slot].Body, r.ring[slot].Text }
+
+// Of appends the slots of a message's events that have not been withdrawn, newest first.
+func (r *Ring) Of(dst []int, message uint64) []int {
+	for back := 1; back <= len(r.ring); back++ {
+		slot := (r.next - back + Window) % Window
+		if s := &r.ring[slot]; s.Message == message && !s.Withdrawn {
+			dst = append(dst, slot)
+		}
+	}
+	return dst
+}
+
 // Write appends the number of the next slot, a uint64, and slot by slot
 //
-//	uint64 key | uint64 named | uint64 body | uint64 flags (1: withdrawn, 2: the stacker learnt it)
+//	uint64 key, named, message, source, body, text | uint64 flags (1: withdrawn, 2: the stacker learnt it)
 //	| float64 y, φ, H, Eta, R, ξ, trust, weight | float64 × counters counted | uint64 fades | float64 × inputs
 //	| with a stacker its float64 H, Eta, R, ξ | uint64 fades | float64 × its inputs, 0 if it did not learn it
 //	| with a second head its float64 H, Eta, R, ξ | uint64 fades
@@ -226,7 +252,7 @@ func (r *Ring) Write(w *codec.Writer) {
 		if s.stacked {
 			flags |= 2
 		}
-		w.Uint64(s.Key, s.Named, s.Body, flags)
+		w.Uint64(s.Key, s.Named, s.Message, s.Source, s.Body, s.Text, flags)
 		w.Float64(s.Head.Y, s.Head.Phi, s.Head.H, s.Head.Eta, s.Head.R, s.Head.Xi, s.Trust, s.Weight)
 		w.Float64(r.Counted(slot)...)
 		w.Uint64(s.Head.Fades)
@@ -284,7 +310,7 @@ func Read(from *codec.Reader, shape Shape) *Ring {
 func (r *Ring) readSite(from *codec.Reader, slot int) {
 	s := &r.ring[slot]
 	var flags uint64
-	from.Uint64To(&s.Key, &s.Named, &s.Body, &flags)
+	from.Uint64To(&s.Key, &s.Named, &s.Message, &s.Source, &s.Body, &s.Text, &flags)
 	s.Withdrawn, s.stacked = flags&1 != 0, flags&2 != 0
 	from.FiniteTo(&s.Head.Y, &s.Head.Phi, &s.Head.H, &s.Head.Eta, &s.Head.R, &s.Head.Xi, &s.Trust, &s.Weight)
 	from.Fill(r.Counted(slot))
@@ -298,9 +324,9 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 		readRecord(from, &s.Second)
 	}
 	h := &s.Head
-	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= 1 &&
+	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= blr.MostPower &&
 		h.H >= 0 && s.Stacker.H >= 0 && s.Second.H >= 0 && s.Trust >= 0 && s.Trust <= 1 && s.Weight >= 0 && s.Weight <= 1 &&
-		within(r.Counted(slot), 0, 1) && within(r.inputs(slot), -mostInput, mostInput) &&
+		within(r.Counted(slot), 0, blr.MostPower) && within(r.inputs(slot), -mostInput, mostInput) &&
 		within(r.stackerInputs(slot), -mostAnswer, mostAnswer); !ok {
 		from.Fail("slot %d is not a site", slot)
 	}

@@ -35,7 +35,7 @@ func made(r *rand.Rand, shape Shape, i int) Site {
 		rec.H, rec.Eta, rec.R, rec.Xi = 0.2*r.Float64(), r.NormFloat64(), r.NormFloat64(), r.Float64()
 		return rec
 	}
-	s := Site{Key: uint64(i), Named: uint64(i / 2), Body: uint64(i / 4), Head: record(shape.Inputs), Trust: r.Float64(), Weight: r.Float64(), Counted: make([]float64, shape.Counters)}
+	s := Site{Key: uint64(i), Named: uint64(i / 2), Message: uint64(i / 3), Source: uint64(i % 5), Body: uint64(i / 4), Text: uint64(i / 8), Head: record(shape.Inputs), Trust: r.Float64(), Weight: r.Float64(), Counted: make([]float64, shape.Counters)}
 	s.Head.Y, s.Head.Phi = []float64{-1, 1}[r.IntN(2)], 1-r.Float64()
 	for j := range s.Counted {
 		s.Counted[j] = r.Float64()
@@ -156,6 +156,27 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// The events of a message are those that stand, newest first.
+func TestOf(t *testing.T) {
+	ring := New(shapes[0])
+	for i, message := range []uint64{7, 8, 7, 0, 7, 8} {
+		s := Site{Message: message, Source: uint64(i), Body: uint64(10 + i), Text: uint64(20 + i), Head: blr.Record{Y: []float64{-1, 1}[i%2]}}
+		s.Head.X, s.Counted = make([]float64, 3), []float64{0}
+		ring.Add(s)
+	}
+	ring.Withdraw(2)
+	if got := ring.Of(nil, 7); !slices.Equal(got, []int{4, 0}) {
+		t.Errorf("message 7 has the events in slots %v, want 4 and 0", got)
+	}
+	if got := ring.Of(nil, 9); len(got) != 0 {
+		t.Errorf("message 9 has the events in slots %v, want none", got)
+	}
+	body, text := ring.Hashes(5)
+	if ring.Message(5) != 8 || ring.Source(5) != 5 || !ring.Label(5) || ring.Label(4) || body != 15 || text != 25 {
+		t.Errorf("slot 5: message %d, source %d, spam %v, hashes %d and %d", ring.Message(5), ring.Source(5), ring.Label(5), body, text)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	shape := shapes[2]
 	for name, c := range map[string]struct {
@@ -166,7 +187,7 @@ func TestReadRefuses(t *testing.T) {
 		"a large input":                 {func(r *Ring) { r.x[5] = 1e30 }, "slot 2 "},
 		"an input of NaN":               {func(r *Ring) { r.x[5] = math.NaN() }, "not finite"},
 		"a large answer":                {func(r *Ring) { r.ring[3].stacked, r.z[9] = true, 1e30 }, "slot 3 "},
-		"counted more than once":        {func(r *Ring) { r.counted[3] = 1.5 }, "slot 3 "},
+		"counted more than twice":       {func(r *Ring) { r.counted[3] = 2.5 }, "slot 3 "},
 		"trusted beyond belief":         {func(r *Ring) { r.ring[3].Trust = 1.5 }, "slot 3 "},
 		"a label of 0":                  {func(r *Ring) { r.ring[3].Head.Y = 0 }, "slot 3 "},
 		"no weight":                     {func(r *Ring) { r.ring[3].Head.Phi = 0 }, "slot 3 "},

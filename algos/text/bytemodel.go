@@ -209,7 +209,7 @@ func (e *ByteModel) Learn(v *View, was Score, spam bool, ω float64) (counted fl
 // beyond. No count falls below 0.
 func (e *ByteModel) Withdraw(v *View, spam bool, counted float64) { e.count(v, spam, -grid(counted)) }
 
-// count adds ω, a multiple of 2⁻¹⁰ in [−1, 1], to the counts of v.
+// count adds ω, a multiple of 2⁻¹⁰ in [−2, 2], to the counts of v.
 func (e *ByteModel) count(v *View, spam bool, ω float64) {
 	y := 0
 	if spam {

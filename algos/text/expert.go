@@ -21,9 +21,9 @@ type Expert interface {
 	// that is no sum over features may have terms of 0.
 	Terms(dst []Term, like []Expert, v *View) []Term
 
-	// Learn learns v with its label and the weight ω in (0, 1]. was is Score's answer
-	// to v. It returns the weight in [0, 1] to pass to Withdraw; 0: nothing to withdraw.
-	// grid rounds weights so that their float32 sums are exact.
+	// Learn learns v with its label and the weight ω in (0, 1], or up to 2 if the expert
+	// counts. was is Score's answer to v. It returns the weight to pass to Withdraw, 0 or ω;
+	// 0: nothing to withdraw. grid rounds weights so that their float32 sums are exact.
 	Learn(v *View, was Score, spam bool, ω float64) (counted float64)
 
 	// Withdraw undoes a Learn exactly. It does nothing in an expert whose learning is

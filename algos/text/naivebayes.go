@@ -287,7 +287,7 @@ func (e *NaiveBayes) Withdraw(f *View, spam bool, counted float64) {
 // exact in float32 up to 2¹⁴ messages.
 func grid(ω float64) float64 { return float64(max(1, int(float64(1024*ω)+0.5))) / 1024 }
 
-// count adds ω, a multiple of 2⁻¹⁰ in [−1, 1], to the total of a class and to the
+// count adds ω, a multiple of 2⁻¹⁰ in [−2, 2], to the total of a class and to the
 // counts of f.
 func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 	if spam {

@@ -151,6 +151,9 @@ type Label struct {
 
 	Replaces bool    // it replaces a label of its source that was withdrawn
 	Given    float64 // Replaces: Weights.Standing of that one
+
+	Believed bool // φ = 1: it corrects a label that its source may correct
+	Vouched  bool // w = 1, whatever the standing of its source; of a Muted one w = 0
 }
 
 // Weights say how much a label counts. Head and Expert have the factor Standing.
@@ -223,8 +226,11 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 	if p.Experts {
 		w.Expert = ω
 	}
+	if x.Believed {
+		w.Phi, w.Head, w.Expert, ω = 1, 1, 1, 1
+	}
 	drop := false
-	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) {
+	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) && !x.Believed {
 		if excess := l.standing.excess(from, l.standing.weighed); excess > 0 {
 			if !p.Heads {
 				w.Head = Phi(x.Q, excess, common)
@@ -238,6 +244,7 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 	switch {
 	case x.Role == Muted:
 		w.Standing = 0
+	case x.Vouched:
 	case x.Role == Ordinary && p.Agreement:
 		w.Standing = l.standing.weight(from, l.standing.weighed)
 		if cost := dripCost(x, w.Standing); cost > 0 && l.standing.drip >= cost && !l.standing.heard() {
