@@ -39,7 +39,7 @@ func TestHeadersFillInAndMustAgree(t *testing.T) {
 		{h("ce_type", "hamlet.unlearn.v1"), "ce_type"},
 		{h("ce_time", "today"), "ce_time"},
 		{h("ce_ownonly", "false"), "ce_ownonly: not true"},
-		{h("ce_ownonly", "true"), "own_only: only relearn and unlearn have it"},
+		{h("ce_ownonly", "true"), "own_only: learn has none"},
 		{h("content-type", "text/xml"), `content-type: "text/xml" is neither`},
 		{h("content-type", "/"), "content-type"},
 		{h("content-type", "application/protobuf"), "protobuf"},

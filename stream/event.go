@@ -31,14 +31,15 @@ type Action uint8
 const (
 	Learn   Action = iota // learn the labelled body
 	Relearn               // withdraw the event Of and learn this body instead
-	Unlearn               // withdraw the event Of
+	Unlearn               // withdraw the event Of, or all that was learnt of the message Of
+	Correct               // the label of the message Of is now this one
 )
 
-var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn"}
+var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn", Correct: "correct"}
 
 // String returns the action's name on the wire.
 func (a Action) String() string {
-	if a > Unlearn {
+	if a > Correct {
 		return fmt.Sprintf("Action(%d)", uint8(a))
 	}
 	return actionNames[a]
@@ -115,7 +116,11 @@ type Event struct {
 	Source string    // who gave the label: an opaque name, never an address
 	Tenant string    // whose mail it is
 	Action Action
-	Of     string // the event that Relearn and Unlearn are about
+
+	// Of is the id of the event that Relearn and Unlearn are about. Unlearn also takes the
+	// identity of a message, and forgets all that was learnt of it. Correct takes an identity
+	// alone; without one it is about the message that is its Body.
+	Of string
 
 	// OwnOnly says that Of must be an event of Source. Without it Of may be of another
 	// source of the tenant, if Source has none of that name. Whoever takes events from
@@ -152,10 +157,10 @@ func (e *Event) Validate() error {
 	switch e.Action {
 	case Learn:
 		if e.Of != "" {
-			errs = append(errs, errors.New("of: only relearn and unlearn have it"))
+			errs = append(errs, errors.New("of: learn has none"))
 		}
 		if e.OwnOnly {
-			errs = append(errs, errors.New("own_only: only relearn and unlearn have it"))
+			errs = append(errs, errors.New("own_only: learn has none"))
 		}
 	case Relearn, Unlearn:
 		if e.Of == "" {
@@ -205,7 +210,7 @@ func (e *Event) validateCommon() (errs []error) {
 	if err := checkTime(e.Time); err != nil {
 		errs = append(errs, err)
 	}
-	if e.Action > Unlearn {
+	if e.Action > Correct {
 		errs = append(errs, fmt.Errorf("action: unknown value %d", e.Action))
 	}
 	if e.Label > Spam {

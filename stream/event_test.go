@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -169,8 +170,8 @@ func TestValidateNamesEverything(t *testing.T) {
 		{"address", Event{ID: "a", Source: "bob@example.org", Label: Ham, Body: text}, []string{"source: an opaque name"}},
 		{"control", Event{ID: "a\n", Label: Ham, Body: text}, []string{"id: holds a control character"}},
 		{"long", Event{ID: strings.Repeat("a", 600), Label: Ham, Body: text}, []string{"id: 600 bytes"}},
-		{"of", Event{ID: "a", Of: "b", Label: Ham, Body: text}, []string{"of: only relearn and unlearn"}},
-		{"own", Event{ID: "a", OwnOnly: true, Label: Ham, Body: text}, []string{"own_only: only relearn and unlearn"}},
+		{"of", Event{ID: "a", Of: "b", Label: Ham, Body: text}, []string{"of: learn has none"}},
+		{"own", Event{ID: "a", OwnOnly: true, Label: Ham, Body: text}, []string{"own_only: learn has none"}},
 		{"no of", Event{ID: "a", Action: Unlearn, Body: text}, []string{"of: missing; unlearn"}},
 		{"NaN", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.NaN()}}}}, []string{`"x" is NaN`}},
 		{"Inf", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.Inf(-1)}}}}, []string{`"x" is -Inf`}},
@@ -318,4 +319,31 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Fatalf("dead letter came back as %+v, %v", back, err)
 		}
 	})
+}
+
+// A correction may name its message or not, and has a label. Both encodings carry it.
+func TestCorrectOnTheWire(t *testing.T) {
+	for _, of := range []string{"", "0123456789abcdef0123456789abcdef"} {
+		e := Event{ID: "c", Source: "s", Tenant: "t", Action: Correct, Of: of, OwnOnly: true, Label: Ham, Body: Body{Kind: Text, Text: "x"}}
+		if err := e.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := e.AppendJSON(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := DecodeJSON(b); err != nil || !reflect.DeepEqual(got, e) {
+			t.Errorf("%s: %+v, %v", b, got, err)
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := DecodeRecord(headers, value); err != nil || !reflect.DeepEqual(got, e) {
+			t.Errorf("in protobuf: %+v, %v", got, err)
+		}
+	}
+	if err := (&Event{ID: "c", Action: Correct, Body: Body{Kind: Text, Text: "x"}}).Validate(); err == nil {
+		t.Error("a correction without a label is valid")
+	}
 }

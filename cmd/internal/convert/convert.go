@@ -23,8 +23,27 @@ func Action(a stream.Action) model.Action {
 		return model.Relearn
 	case stream.Unlearn:
 		return model.Unlearn
+	case stream.Correct:
+		return model.Correct
 	}
 	panic(fmt.Sprintf("convert: unknown action %v", a))
+}
+
+// Outcome returns the wire's word for what a withdrawal or a correction did.
+func Outcome(o model.Outcome) string {
+	switch o {
+	case model.Withdrawn:
+		return stream.OutcomeWithdrawn
+	case model.Replaced:
+		return stream.OutcomeReplaced
+	case model.Outweighed:
+		return stream.OutcomeOutweighed
+	case model.Unchanged:
+		return stream.OutcomeUnchanged
+	case model.NotAllowed:
+		return stream.OutcomeNotAllowed
+	}
+	panic(fmt.Sprintf("convert: unknown outcome %d", o))
 }
 
 // Label returns the label of a message that is spam or is not.

@@ -79,11 +79,29 @@ func TestActionsAreComplete(t *testing.T) {
 		{"Learn", "Learn", model.Learn, stream.Learn},
 		{"Relearn", "Relearn", model.Relearn, stream.Relearn},
 		{"Unlearn", "Unlearn", model.Unlearn, stream.Unlearn},
+		{"Correct", "Correct", model.Correct, stream.Correct},
 	}
 	checkPairs(t, constants(t, "algos/model", "Relearn"), constants(t, "stream", "Relearn"), pairs)
 	for _, p := range pairs {
 		if got := Action(p.wire); got != p.model {
 			t.Errorf("action %v is %v in the model, want %v", p.wire, got, p.model)
+		}
+	}
+}
+
+// Every outcome of a withdrawal or a correction is one of the wire, and the other way round.
+func TestOutcomesAreComplete(t *testing.T) {
+	pairs := []pair[model.Outcome, string]{
+		{"Withdrawn", "OutcomeWithdrawn", model.Withdrawn, stream.OutcomeWithdrawn},
+		{"Replaced", "OutcomeReplaced", model.Replaced, stream.OutcomeReplaced},
+		{"Outweighed", "OutcomeOutweighed", model.Outweighed, stream.OutcomeOutweighed},
+		{"Unchanged", "OutcomeUnchanged", model.Unchanged, stream.OutcomeUnchanged},
+		{"NotAllowed", "OutcomeNotAllowed", model.NotAllowed, stream.OutcomeNotAllowed},
+	}
+	checkPairs(t, constants(t, "algos/model", "Outweighed"), constants(t, "stream", "OutcomeOutweighed"), pairs)
+	for _, p := range pairs {
+		if got := Outcome(p.model); got != p.wire {
+			t.Errorf("outcome %s is %s on the wire, want %s", p.modelName, got, p.wire)
 		}
 	}
 }
@@ -138,10 +156,11 @@ func TestStatesAreComplete(t *testing.T) {
 // A word that nobody declared is a bug of this program.
 func TestUnknownWordsPanic(t *testing.T) {
 	for name, f := range map[string]func(){
-		"action": func() { Action(3) },
-		"kind":   func() { Kind("drift") },
-		"state":  func() { State(0) },
-		"body":   func() { Body("mail") },
+		"action":  func() { Action(4) },
+		"outcome": func() { Outcome(5) },
+		"kind":    func() { Kind("drift") },
+		"state":   func() { State(0) },
+		"body":    func() { Body("mail") },
 	} {
 		func() {
 			defer func() {

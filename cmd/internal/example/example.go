@@ -64,7 +64,7 @@ func message(m *mail.Message) *feature.Message {
 // ErrUnlabelled says that an event has no label to learn.
 var ErrUnlabelled = errors.New("no label")
 
-// Of returns e as an example to learn, relearn or unlearn, and how a mail was parsed. It
+// Of returns e as an example to learn, relearn, unlearn or correct, and how a mail was parsed. It
 // ignores the time: no model depends on it.
 func Of(e *stream.Event) (model.Example, Parsing, error) {
 	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
@@ -74,13 +74,22 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 	if err != nil {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}
+	identity := ""
+	if e.Action != stream.Unlearn {
+		identity = Identity(e, how.Mail)
+	}
+	of := e.Of
+	if e.Action == stream.Correct {
+		of, identity = identity, ""
+	}
 	return model.Example{
-		ID:      e.ID,
-		Source:  e.Source,
-		Action:  convert.Action(e.Action),
-		Of:      e.Of,
-		OwnOnly: e.OwnOnly,
-		Spam:    e.Label == stream.Spam,
-		Body:    body,
+		ID:       e.ID,
+		Source:   e.Source,
+		Action:   convert.Action(e.Action),
+		Of:       of,
+		Identity: identity,
+		OwnOnly:  e.OwnOnly,
+		Spam:     e.Label == stream.Spam,
+		Body:     body,
 	}, how, nil
 }

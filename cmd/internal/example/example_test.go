@@ -73,7 +73,7 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := model.Example{ID: "a1", Source: "abuse-desk", Spam: true,
+	want := model.Example{ID: "a1", Source: "abuse-desk", Spam: true, Identity: "d70e21e63b993baee7db414c9b55c76a",
 		Body: model.Body{Tenant: "example.org", Message: &feature.Message{Body: []byte("x"), BodyBytes: 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Of (-want +got):\n%s", diff)

@@ -61,6 +61,7 @@ func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.
 		if spam {
 			e.Label = stream.Spam
 		}
+		example.Identity = identityOf(&e)
 		value, headers, err := e.EncodeRecord()
 		if err != nil {
 			t.Fatal(err)

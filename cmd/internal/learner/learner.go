@@ -90,13 +90,18 @@ const (
 	DeadLettered
 	Relearned
 	Unlearned
-	LeftOut // of a source that the model is without
+	LeftOut     // of a source that the model is without
+	Corrected   // a label took the place of an earlier one
+	Uncorrected // a correction changed nothing: the receipt says why
 )
 
 // String returns the outcome's name in metrics.
 func (o Outcome) String() string {
-	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out"}[o]
+	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected", "uncorrected"}[o]
 }
+
+// Taught reports whether the model has learnt a label.
+func (o Outcome) Taught() bool { return o == Learned || o == Relearned || o == Corrected }
 
 // Applied is a record after the model has applied it.
 type Applied struct {

@@ -15,6 +15,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/example"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -175,13 +176,17 @@ func texts(t *testing.T, topic string, n int) ([]kafka.Record, *model.Model) {
 		body := []byte(b.String())
 		if _, err := m.Apply(&model.Example{
 			ID: fmt.Sprint("e", i), Source: "s", Spam: spam == 1,
-			Body: model.Body{Tenant: "t", Message: &feature.Message{Body: body, BodyBytes: len(body)}},
+			Identity: identityOf(&stream.Event{Tenant: "t", Body: stream.Body{Kind: stream.Text, Text: b.String()}}),
+			Body:     model.Body{Tenant: "t", Message: &feature.Message{Body: body, BodyBytes: len(body)}},
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return records, m
 }
+
+// identityOf returns the identity of an event's text or vector.
+func identityOf(e *stream.Event) string { return example.Identity(e, nil) }
 
 func sum(t *testing.T, m *model.Model) [32]byte {
 	t.Helper()

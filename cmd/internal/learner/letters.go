@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/convert"
@@ -20,44 +22,64 @@ func deadLetter(r *kafka.Record, reason string) kafka.Record {
 	return kafka.Record{Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers)}
 }
 
-// receipt adds the receipt of a withdrawal to the letters. before is the model's
-// SHA-256 before it.
-func (p *partitionModel) receipt(r *kafka.Record, e *stream.Event, effect *model.Effect, before [sha256.Size]byte) error {
-	after, err := p.modelSHA256()
-	if err != nil {
-		return err
-	}
+// withdrawalReceipt returns the receipt of a withdrawal or a correction, but not where it was
+// applied.
+func withdrawalReceipt(e *stream.Event, effect *model.Effect) stream.Receipt {
 	took := effect.Receipt
 	receipt := stream.Receipt{
 		ID: e.ID, Of: e.Of, Source: e.Source, Tenant: e.Tenant, Action: e.Action.String(),
-		Model: p.l.cfg.Name, Partition: r.Partition, Offset: r.Offset, Event: p.model.Events(),
-		Withdrawn: convert.Label(took.Spam).String(), Trust: took.Trust, Since: took.Since,
-		Curvature: took.Site.H, Shift: took.Site.Eta, KL: took.Site.KL, LogDetV: took.Site.LogDetV,
-		Counted: took.Counted, Traces: stream.ReceiptTraces,
-		Before: hex.EncodeToString(before[:]), After: hex.EncodeToString(after[:]),
+		Outcome: convert.Outcome(took.Outcome), Events: took.Events,
+	}
+	if took.Events > 0 {
+		receipt.Withdrawn, receipt.Trust, receipt.Since = convert.Label(took.Spam).String(), took.Trust, took.Since
+		receipt.Curvature, receipt.Shift, receipt.KL, receipt.LogDetV = took.Site.H, took.Site.Eta, took.Site.KL, took.Site.LogDetV
+		receipt.Counted, receipt.Traces = took.Counted, stream.ReceiptTraces
+		if took.Uncounted {
+			receipt.Traces = append(slices.Clone(receipt.Traces), stream.TraceCounts)
+		}
+	} else {
+		receipt.Last = convert.Label(took.Spam).String()
+	}
+	switch took.Outcome {
+	case model.Outweighed:
+		receipt.Traces = stream.AllTraces
+		receipt.Learnt = e.Label.String()
+	case model.Replaced:
+		receipt.Learnt = e.Label.String()
 	}
 	if e.Action == stream.Relearn {
 		receipt.Learnt = e.Label.String()
 	}
+	return receipt
+}
+
+// addReceipt adds a receipt to the letters.
+func (p *partitionModel) addReceipt(receipt *stream.Receipt) error {
 	value, err := receipt.AppendJSON(nil)
 	if err != nil {
 		return err
 	}
 	p.letters = append(p.letters, kafka.Record{
-		Topic: stream.ReceiptTopic, Key: []byte(e.Tenant), Value: value,
+		Topic: stream.ReceiptTopic, Key: []byte(receipt.Tenant), Value: value,
 		Headers: []kafka.Header{{Key: "content-type", Value: []byte(stream.ContentTypeJSON)}},
 	})
-	p.log.Info("withdrawn", "action", receipt.Action, "event", receipt.Event, "offset", r.Offset,
-		"kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)
+	level := slog.LevelInfo
+	if receipt.Events == 0 {
+		level = slog.LevelDebug
+	}
+	p.log.Log(context.Background(), level, "withdrawn or corrected", "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
+		"event", receipt.Event, "offset", receipt.Offset, "kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)
 	return nil
 }
 
-func (p *partitionModel) modelSHA256() ([sha256.Size]byte, error) {
+// modelSHA256 returns the SHA-256 of the model's bytes in hexadecimal.
+func (p *partitionModel) modelSHA256() (string, error) {
 	var err error
 	if p.bytes, err = p.model.AppendBinary(p.bytes[:0]); err != nil {
-		return [sha256.Size]byte{}, err
+		return "", err
 	}
-	return sha256.Sum256(p.bytes), nil
+	sum := sha256.Sum256(p.bytes)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // publishLetters returns when dead letters and receipts are acknowledged. It cuts a

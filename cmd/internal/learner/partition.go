@@ -196,10 +196,7 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	case applied.Effect.LeftOut:
 		applied.Outcome = LeftOut
 	case applied.Effect.Receipt != nil:
-		applied.Outcome = Unlearned
-		if in.event.Action == stream.Relearn {
-			applied.Outcome = Relearned
-		}
+		applied.Outcome = withdrawalOutcome(in.event.Action, applied.Effect.Receipt.Outcome)
 	}
 	p.position, p.known = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true
 	p.noteUnsaved(time.Now)
@@ -209,7 +206,7 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		return // read again after a reload, and counted before
 	}
 	p.l.cfg.Metrics.applied(&applied)
-	if applied.Outcome == Learned || applied.Outcome == Relearned {
+	if applied.Outcome.Taught() {
 		p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
 	}
 	if p.l.cfg.Observe != nil {
@@ -217,20 +214,43 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	}
 }
 
-// applyEvent applies an event. A withdrawal gets a receipt.
-func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect, error) {
-	if in.example.Action == model.Learn {
-		return p.model.Apply(&in.example)
+func withdrawalOutcome(action stream.Action, o model.Outcome) Outcome {
+	switch {
+	case action == stream.Relearn:
+		return Relearned
+	case action == stream.Unlearn:
+		return Unlearned
+	case o == model.Replaced || o == model.Outweighed:
+		return Corrected
 	}
-	before, err := p.modelSHA256()
-	if err != nil {
-		return model.Effect{}, err
+	return Uncorrected
+}
+
+// applyEvent applies an event. A withdrawal or a correction gets a receipt. That of a
+// correction has no SHA-256s of the model: users correct often, and a hash of a model costs
+// as much as a save.
+func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect, error) {
+	hashed := in.example.Action == model.Relearn || in.example.Action == model.Unlearn
+	var before string
+	if hashed {
+		var err error
+		if before, err = p.modelSHA256(); err != nil {
+			return model.Effect{}, err
+		}
 	}
 	effect, err := p.model.Apply(&in.example)
-	if err == nil && effect.Receipt != nil {
-		err = p.receipt(r, &in.event, &effect, before)
+	if err != nil || effect.Receipt == nil {
+		return effect, err
 	}
-	return effect, err
+	receipt := withdrawalReceipt(&in.event, &effect)
+	receipt.Model, receipt.Partition, receipt.Offset, receipt.Event = p.l.cfg.Name, r.Partition, r.Offset, p.model.Events()
+	if hashed {
+		receipt.Before = before
+		if receipt.After, err = p.modelSHA256(); err != nil {
+			return effect, err
+		}
+	}
+	return effect, p.addReceipt(&receipt)
 }
 
 // announce takes over an event's changes of alarms and its rebuilds. They are logged

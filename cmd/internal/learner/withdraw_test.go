@@ -15,8 +15,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// After unlearn and relearn events the model equals one that applied them without
-// Kafka. Each withdrawal has one receipt. An event that cannot be withdrawn becomes a
+// After unlearn, relearn and correct events the model equals one that applied them without
+// Kafka. Each of them has one receipt. An event that cannot be withdrawn becomes a
 // dead letter with the reason.
 func TestWithdrawalsThroughKafka(t *testing.T) {
 	r := newRig(t, 1)
@@ -33,6 +33,9 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 		e.ID, e.Action, e.Of, e.OwnOnly = id, action, e.ID, ownOnly
 		if source != "" {
 			e.Source = source
+		}
+		if action == stream.Correct {
+			e.Of, e.Label = "", stream.Ham+stream.Spam-e.Label
 		}
 		if action == stream.Relearn {
 			e.Label = stream.Ham + stream.Spam - e.Label
@@ -52,6 +55,9 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	}
 	more = append(more, withdrawalBy("operator", "u49", stream.Unlearn, n-10, false))
 	more = append(more, withdrawal("r", stream.Relearn, n-3))
+	outcomes := []string{stream.OutcomeReplaced, stream.OutcomeUnchanged, stream.OutcomeNotAllowed, stream.OutcomeReplaced}
+	more = append(more, withdrawal("c1", stream.Correct, n-7), withdrawal("c2", stream.Correct, n-7),
+		withdrawalBy("stranger", "c3", stream.Correct, n-8, true), withdrawalBy("operator", "c4", stream.Correct, n-8, false))
 	refused := []kafka.Record{withdrawal("twice", stream.Unlearn, n-500), withdrawal("relearnt", stream.Unlearn, n-3),
 		withdrawalBy("stranger", "s", stream.Unlearn, n-5, true)}
 	for i := range more {
@@ -78,22 +84,28 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	if c.ModelSHA256() != sum(t, want) {
 		t.Error("the model differs from the one that applied the same events without Kafka")
 	}
-	if c.Events != n+51 {
-		t.Errorf("%d events, want %d: each withdrawal that is applied ticks once", c.Events, n+51)
+	if c.Events != n+55 {
+		t.Errorf("%d events, want %d: each withdrawal or correction that is applied ticks once", c.Events, n+55)
 	}
-	if counts[Learned] != n || counts[Unlearned] != 50 || counts[Relearned] != 1 || counts[DeadLettered] != 3 {
+	if counts[Learned] != n || counts[Unlearned] != 50 || counts[Relearned] != 1 || counts[Corrected] != 2 || counts[Uncorrected] != 2 || counts[DeadLettered] != 3 {
 		t.Errorf("counted %v", counts)
 	}
-	receipts := consume(t, r.kafka, stream.ReceiptTopic, 51)
+	receipts := consume(t, r.kafka, stream.ReceiptTopic, 55)
 	for i, record := range receipts {
 		var receipt stream.Receipt
 		if err := json.Unmarshal(record.Value, &receipt); err != nil {
 			t.Fatal(err)
 		}
+		if i > 50 {
+			if receipt.Outcome != outcomes[i-51] || (receipt.Events > 0) != (receipt.Outcome == stream.OutcomeReplaced) || receipt.Before != "" {
+				t.Errorf("the receipt of correction %d: %+v", i-50, receipt)
+			}
+			continue
+		}
 		if receipt.KL <= 0 || receipt.Before == receipt.After || receipt.Event != uint64(n+1+i) || receipt.Offset != int64(n+i) {
 			t.Errorf("receipt %d: %+v", i, receipt)
 		}
-		if i == 50 && (receipt.Action != "relearn" || receipt.Learnt == receipt.Withdrawn || receipt.After != fmt.Sprintf("%x", c.ModelSHA256())) {
+		if i == 50 && (receipt.Action != "relearn" || receipt.Learnt == receipt.Withdrawn || len(receipt.After) != 64 || receipt.Outcome != stream.OutcomeWithdrawn) {
 			t.Errorf("the relearn's receipt: %+v", receipt)
 		}
 	}
@@ -103,7 +115,7 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 			want = "another source's"
 		}
 		d, err := stream.ParseDeadLetter(record.Headers)
-		if err != nil || !strings.Contains(d.Reason, want) || d.Offset != int64(n+51+i) {
+		if err != nil || !strings.Contains(d.Reason, want) || d.Offset != int64(n+55+i) {
 			t.Errorf("dead letter %d: %+v, %v", i, d, err)
 		}
 	}

@@ -271,7 +271,7 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	if err != nil {
 		return effect, fmt.Errorf("event %s: %w", e.ID, err)
 	}
-	if !effect.Duplicate && !effect.LeftOut && e.Action != model.Unlearn {
+	if effect.Phi > 0 { // it was learnt
 		r.doubts.Add(e.Source, effect.Phi)
 	}
 	for i := range effect.Rebuilds {

@@ -181,7 +181,7 @@ func (r *run) observe(a learner.Applied) {
 		r.first = r.last
 	}
 	r.seen++
-	if a.Outcome == learner.Learned || a.Outcome == learner.Relearned {
+	if a.Outcome.Taught() {
 		r.doubts.Add(a.Event.Source, a.Effect.Phi)
 	}
 	switch a.Outcome {
@@ -191,7 +191,7 @@ func (r *run) observe(a learner.Applied) {
 			r.intervals.Add(a.Effect.Prediction)
 			r.noChange.Add(a.Truth == stream.Spam)
 		}
-	case learner.Relearned, learner.Unlearned:
+	case learner.Relearned, learner.Unlearned, learner.Corrected, learner.Uncorrected:
 		r.learned++ // not scored: the model had seen the event
 	case learner.Duplicate:
 		r.duplicates++

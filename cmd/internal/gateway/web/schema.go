@@ -130,8 +130,8 @@ func eventSchema(labelled bool) schema {
 		return s
 	}
 	properties["label"] = schema{"type": "string", "enum": []string{stream.Spam.String(), stream.Ham.String()}, "description": "Not of unlearn."}
-	properties["action"] = schema{"type": "string", "enum": []string{stream.Learn.String(), stream.Relearn.String(), stream.Unlearn.String()}, "default": stream.Learn.String()}
-	properties["of"] = schema{"type": "string", "maxLength": stream.MaxIDLength, "description": "The event that relearn and unlearn are about."}
+	properties["action"] = schema{"type": "string", "enum": []string{stream.Learn.String(), stream.Relearn.String(), stream.Unlearn.String(), stream.Correct.String()}, "default": stream.Learn.String()}
+	properties["of"] = schema{"type": "string", "maxLength": stream.MaxIDLength, "description": "What relearn, unlearn and correct are about: an event's id, or a message's identity."}
 	s["required"] = []string{"id"}
 	return s
 }
