@@ -3,9 +3,6 @@ package scorer
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hamlet/cmd/internal/journal"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -25,24 +23,28 @@ type Journal interface {
 	Append(ctx context.Context, id string, entries []stream.JournalEntry) error
 }
 
-// A journal passes decisions to those who keep them. add never waits for them.
-type journal struct {
-	keepers []*keeper
+// decisions passes on decisions to those who keep them. add never waits for them.
+type decisions struct {
+	keepers []*journal.Keeper
 }
 
-// newJournal returns nil if nobody keeps decisions.
-func newJournal(to Journal, logged bool, m *metrics, log *slog.Logger) *journal {
-	j := &journal{}
+// newDecisions returns nil if nobody keeps decisions.
+func newDecisions(to Journal, logged bool, m *metrics, log *slog.Logger) *decisions {
+	j := &decisions{}
+	add := func(name string, write journal.Write, failing prometheus.Gauge) {
+		counters := journal.Counters{Kept: m.kept.WithLabelValues(name), Lost: m.lost.WithLabelValues(name), Failing: failing}
+		j.keepers = append(j.keepers, journal.NewKeeper(write, counters, log))
+	}
 	if logged {
-		j.keepers = append(j.keepers, newKeeper("log", m, func(_ context.Context, _ string, entries []stream.JournalEntry) error {
+		add("log", func(_ context.Context, _ string, entries []stream.JournalEntry) error {
 			for i := range entries {
 				logDecision(log, &entries[i])
 			}
 			return nil
-		}, log))
+		}, prometheus.NewGauge(prometheus.GaugeOpts{})) // a log does not fail
 	}
 	if to != nil {
-		j.keepers = append(j.keepers, newKeeper("jetstream", m, to.Append, log))
+		add("jetstream", to.Append, m.failing)
 	}
 	if len(j.keepers) == 0 {
 		return nil
@@ -51,7 +53,7 @@ func newJournal(to Journal, logged bool, m *metrics, log *slog.Logger) *journal 
 }
 
 // add passes on the decisions on one request's messages, whose scoring began at began.
-func (j *journal) add(ctx context.Context, requests []*stream.Event, verdicts []stream.Verdict, why []grounds, began time.Time) {
+func (j *decisions) add(ctx context.Context, requests []*stream.Event, verdicts []stream.Verdict, why []grounds, began time.Time) {
 	if j == nil {
 		return
 	}
@@ -69,153 +71,22 @@ func (j *journal) add(ctx context.Context, requests []*stream.Event, verdicts []
 			Tenant: stream.Unaddressed(cmp.Or(requests[i].Tenant, stream.DefaultName)), MS: took, Request: stream.Unaddressed(v.ID),
 		}
 		for _, k := range j.keepers {
-			k.offer(e)
+			k.Offer(e)
 		}
 	}
 }
 
-// run keeps what is added until ctx ends, and then what waits: for JetStream at most flushTime. Nothing
+// run keeps what is added until ctx ends, and then what waits: for two seconds at most. Nothing
 // may be added after ctx has ended.
-func (j *journal) run(ctx context.Context) {
+func (j *decisions) run(ctx context.Context) {
 	if j == nil {
 		return
 	}
 	var all sync.WaitGroup
 	for _, k := range j.keepers {
-		all.Go(func() { k.run(ctx) })
+		all.Go(func() { k.Run(ctx) })
 	}
 	all.Wait()
-}
-
-// Bounds of a keeper.
-const (
-	maxWaiting = 8192                   // decisions; at most some 8 MiB, usually 4
-	maxLines   = 200                    // of one Append
-	gathering  = 50 * time.Millisecond  // from a decision to its Append, so that a busy scorer writes few messages
-	flushTime  = 2 * time.Second        // after the last answer
-	firstPause = 250 * time.Millisecond // after a failure; it doubles
-	lastPause  = 10 * time.Second
-	longPause  = 5 * time.Minute // the last where somebody must change the server first
-)
-
-// A keeper writes decisions in the order in which they come. While it cannot write,
-// maxWaiting of them wait and the further ones are lost.
-type keeper struct {
-	queue      chan stream.JournalEntry
-	write      func(ctx context.Context, id string, entries []stream.JournalEntry) error
-	kept, lost prometheus.Counter
-	failing    prometheus.Gauge // of jetstream: the log does not fail
-	log        *slog.Logger
-	prefix     string // of the ids of Append
-	batches    int    // only run's goroutine uses it
-	broken     bool   // the last write failed, and the log has said so; only run's goroutine uses it
-}
-
-func newKeeper(name string, m *metrics, write func(context.Context, string, []stream.JournalEntry) error, log *slog.Logger) *keeper {
-	return &keeper{queue: make(chan stream.JournalEntry, maxWaiting), write: write,
-		kept: m.kept.WithLabelValues(name), lost: m.lost.WithLabelValues(name), failing: m.failing, log: log, prefix: rand.Text()}
-}
-
-// offer never waits.
-func (k *keeper) offer(e stream.JournalEntry) {
-	select {
-	case k.queue <- e:
-	default:
-		k.lost.Inc()
-	}
-}
-
-func (k *keeper) run(ctx context.Context) {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		end := time.AfterFunc(flushTime, cancel)
-		context.AfterFunc(work, func() { end.Stop() })
-	})()
-	for {
-		batch := k.gather(ctx)
-		if len(batch) == 0 {
-			return
-		}
-		k.keep(ctx, work, batch)
-	}
-}
-
-// gather waits for a decision, and a moment for more. It returns nothing once ctx has ended
-// and none is left.
-func (k *keeper) gather(ctx context.Context) (batch []stream.JournalEntry) {
-	select {
-	case e := <-k.queue:
-		batch = append(batch, e)
-	case <-ctx.Done():
-	}
-	full := time.NewTimer(gathering)
-	defer full.Stop()
-	for len(batch) < maxLines {
-		select {
-		case e := <-k.queue:
-			batch = append(batch, e)
-			continue
-		default:
-		}
-		select {
-		case e := <-k.queue:
-			batch = append(batch, e)
-		case <-full.C:
-			return batch
-		case <-ctx.Done():
-			select {
-			case e := <-k.queue:
-				batch = append(batch, e)
-			default:
-				return batch
-			}
-		}
-	}
-	return batch
-}
-
-// keep writes a batch, and tries again until stopping ends. Each attempt ends with work.
-func (k *keeper) keep(stopping, work context.Context, batch []stream.JournalEntry) {
-	k.batches++
-	id := fmt.Sprintf("%s.%d", k.prefix, k.batches)
-	for pause := firstPause; ; pause *= 2 {
-		err := k.write(work, id, batch)
-		k.note(err)
-		switch {
-		case err == nil:
-			k.kept.Add(float64(len(batch)))
-			return
-		case stopping.Err() != nil, errors.Is(err, nats.ErrJournalTooLarge):
-			k.lost.Add(float64(len(batch)))
-			return
-		case errors.Is(err, nats.ErrNoJournal):
-			pause = min(pause, longPause)
-		default:
-			pause = min(pause, lastPause)
-		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-stopping.Done():
-			wait.Stop()
-		}
-	}
-}
-
-// note says once that writing fails, and once that it works again.
-func (k *keeper) note(err error) {
-	if (err != nil) == k.broken {
-		return
-	}
-	k.broken = err != nil
-	if k.broken {
-		k.failing.Set(1)
-		k.log.Warn("decisions are not journalled for now; answers do not depend on it", "waiting_at_most", maxWaiting, "error", err)
-		return
-	}
-	k.failing.Set(0)
-	k.log.Info("decisions are journalled again")
 }
 
 // logDecision writes a decision to the log.

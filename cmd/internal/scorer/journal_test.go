@@ -2,9 +2,7 @@ package scorer
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -241,79 +239,11 @@ func TestJournalOutlivesItsServer(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "without down again" {
 		t.Errorf("the journal has %q", got)
 	}
-	if n := strings.Count(logged.String(), "not journalled"); n != 2 {
+	if n := strings.Count(logged.String(), "not written for now"); n != 2 {
 		t.Errorf("the log says %d times that there is no journal, want 2:\n%s", n, logged)
 	}
 	if lost := testutil.ToFloat64(s.metrics.lost.WithLabelValues("jetstream")); lost != 0 {
 		t.Errorf("%v lines are lost", lost)
-	}
-}
-
-// A fakeJournal does not answer until stuck is closed.
-type fakeJournal struct {
-	stuck chan struct{}
-	mu    sync.Mutex
-	got   []stream.JournalEntry
-	most  int
-}
-
-func (f *fakeJournal) Append(ctx context.Context, _ string, entries []stream.JournalEntry) error {
-	select {
-	case <-f.stuck:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.got, f.most = append(f.got, entries...), max(f.most, len(entries))
-	return nil
-}
-
-// A flood costs the lines that do not fit, which are counted, and no time.
-func TestJournalIsBoundedInAFlood(t *testing.T) {
-	to, m := &fakeJournal{stuck: make(chan struct{})}, newMetrics()
-	j := newJournal(to, false, m, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); j.run(ctx) }()
-	const flood = 3 * maxWaiting
-	requests, why := []*stream.Event{{}}, []grounds{{}}
-	for i := range flood {
-		v := stream.Verdict{ID: fmt.Sprint(i), Decision: stream.DecideHam, Model: stream.ModelRef{Name: "default", SHA256: strings.Repeat("0", 64)}}
-		j.add(t.Context(), requests, []stream.Verdict{v}, why, time.Now())
-	}
-	lost := testutil.ToFloat64(m.lost.WithLabelValues("jetstream"))
-	if lost < flood-maxWaiting-maxLines || lost > flood-maxWaiting {
-		t.Errorf("%v of %d are lost, %d fit", lost, flood, maxWaiting)
-	}
-	close(to.stuck)
-	cancel() // what waits is written at the end
-	<-ended
-	if got := float64(len(to.got)); got+lost != flood || got != testutil.ToFloat64(m.kept.WithLabelValues("jetstream")) || to.most > maxLines {
-		t.Errorf("%v written and %v lost of %d; at most %d at once", got, lost, flood, to.most)
-	}
-	for i, e := range to.got[:maxWaiting] {
-		if e.Request != fmt.Sprint(i) {
-			t.Fatalf("line %d is of request %s", i, e.Request)
-		}
-	}
-}
-
-// A journal that never answers delays the end by flushTime at most.
-func TestStuckJournalDoesNotKeepTheScorer(t *testing.T) {
-	to, m := &fakeJournal{stuck: make(chan struct{})}, newMetrics()
-	k := newKeeper("jetstream", m, to.Append, slog.New(slog.DiscardHandler))
-	stopped, cancel := context.WithCancel(t.Context())
-	cancel()
-	k.keep(stopped, stopped, make([]stream.JournalEntry, 7))
-	if lost := testutil.ToFloat64(m.lost.WithLabelValues("jetstream")); lost != 7 {
-		t.Errorf("%v lines are lost, want 7", lost)
-	}
-	// Lines that the server will never take are not tried again.
-	k = newKeeper("log", m, func(context.Context, string, []stream.JournalEntry) error { return nats.ErrJournalTooLarge }, slog.New(slog.DiscardHandler))
-	k.keep(t.Context(), t.Context(), make([]stream.JournalEntry, 3))
-	if lost := testutil.ToFloat64(m.lost.WithLabelValues("log")); lost != 3 {
-		t.Errorf("%v lines are lost, want 3", lost)
 	}
 }
 

@@ -62,7 +62,7 @@ type Scorer struct {
 	loader  *loader
 	service *nats.Service
 	metrics *metrics
-	journal *journal // nil: nobody wants decisions
+	journal *decisions // nil: nobody wants decisions
 }
 
 // New returns a scorer. The error reports everything that is wrong with cfg.
@@ -80,7 +80,7 @@ func New(cfg Config) (*Scorer, error) {
 		errs = append(errs, fmt.Errorf("poll interval: %v is negative", cfg.PollInterval))
 	}
 	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
-	s.journal = newJournal(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
+	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.loader = newLoader(cfg.Store, cfg.Model, s.metrics, cfg.Log)
 	cfg.Service.Model, cfg.Service.Observe, cfg.Service.Log = cfg.Model, s.metrics.observe, cfg.Log
 	var err error
