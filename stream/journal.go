@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +18,10 @@ import (
 //	 "verdict": "spam", "p": 0.9987, "lo": 0.9921, "hi": 0.9998, "reasons": ["text words", …],
 //	 "model": "default/0123456789ab", "door": "spamd", "tenant": "example.org", "ms": 0.42,
 //	 "request": "a1"}
+//
+// Or it is the label that a learner learnt later for that message. Then it has these fields alone:
+//
+//	{"time": "2026-11-20T10:09:00Z", "id": "5f3c…", "label": "ham", "source": "users", "model": "default"}
 type JournalEntry struct {
 	Time      time.Time `json:"time"`                 // of the answer, UTC
 	ID        string    `json:"id,omitempty"`         // identity of a mail, by mail.Identity
@@ -31,6 +36,18 @@ type JournalEntry struct {
 	Tenant    string    `json:"tenant"`            // as Unaddressed returns it
 	MS        float64   `json:"ms"`                // milliseconds from the request's arrival to its verdict
 	Request   string    `json:"request,omitempty"` // the id of the request where it had one, as Unaddressed returns it
+
+	Label  Label  `json:"-"` // not zero: the line is a label
+	Source string `json:"-"` // of the label, as Unaddressed returns it
+}
+
+// A journalLabel is a label's line.
+type journalLabel struct {
+	Time   time.Time `json:"time"`
+	ID     string    `json:"id"`
+	Label  string    `json:"label"`
+	Source string    `json:"source"`
+	Model  string    `json:"model"`
 }
 
 // JournalReasons is how many reasons an entry names.
@@ -38,7 +55,11 @@ const JournalReasons = 3
 
 // AppendJSON appends e to dst as one line with its end.
 func (e *JournalEntry) AppendJSON(dst []byte) ([]byte, error) {
-	b, err := json.Marshal(e)
+	var line any = e
+	if e.Label != 0 {
+		line = journalLabel{e.Time, e.ID, e.Label.String(), e.Source, e.Model}
+	}
+	b, err := json.Marshal(line)
 	if err != nil {
 		return dst, fmt.Errorf("line of the journal in JSON: %w", err)
 	}
@@ -47,12 +68,25 @@ func (e *JournalEntry) AppendJSON(dst []byte) ([]byte, error) {
 
 // DecodeJournalEntry reads a line. Fields of later versions are passed over.
 func DecodeJournalEntry(line []byte) (e JournalEntry, err error) {
-	if err = json.Unmarshal(line, &e); err != nil {
+	var read struct {
+		JournalEntry
+		Label  string `json:"label"`
+		Source string `json:"source"`
+	}
+	if err = json.Unmarshal(line, &read); err != nil {
 		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: %w", plainJSONError(err))
 	}
-	if e.Time.IsZero() || e.Verdict == "" {
-		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: missing: time or verdict")
+	e = read.JournalEntry
+	switch {
+	case e.Time.IsZero() || e.Verdict == "" && (read.Label == "" || e.ID == ""):
+		return JournalEntry{}, errors.New("line of the journal in JSON: missing: time, verdict, or label and id")
+	case e.Verdict != "":
+		return e, nil
 	}
+	if e.Label, err = ParseLabel(read.Label); err != nil {
+		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: %w", err)
+	}
+	e.Source = read.Source
 	return e, nil
 }
 

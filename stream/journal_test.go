@@ -33,7 +33,18 @@ func TestJournalEntryInJSON(t *testing.T) {
 	if diff := cmp.Diff(e, got); diff != "" {
 		t.Errorf("decode differs (-want +got):\n%s", diff)
 	}
-	for _, bad := range []string{"", "{", "[]", "{}", `{"verdict":"spam"}`, `{"time":"yesterday"}`} {
+	label := JournalEntry{Time: e.Time, ID: "5f3c", Label: Ham, Source: "users", Model: "default"}
+	if line, err = label.AppendJSON(nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"time":"2026-11-20T10:00:00.25Z","id":"5f3c","label":"ham","source":"users","model":"default"}` + "\n"; string(line) != want {
+		t.Errorf("a label's line is %s, want %s", line, want)
+	}
+	if got, err = DecodeJournalEntry(line); err != nil || !cmp.Equal(label, got) {
+		t.Errorf("a label is read as %+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "{", "[]", "{}", `{"verdict":"spam"}`, `{"time":"yesterday"}`,
+		`{"time":"2026-11-20T10:00:00Z","label":"ham"}`, `{"time":"2026-11-20T10:00:00Z","id":"a","label":"jam"}`} {
 		if e, err := DecodeJournalEntry([]byte(bad)); err == nil {
 			t.Errorf("%q is read as %+v", bad, e)
 		}

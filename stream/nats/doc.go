@@ -59,8 +59,9 @@
 //	hamlet.decisions.<model>
 //
 // A message has one or more lines, each a stream.JournalEntry in JSON. The scorer makes the
-// stream and gives it its bounds of age and bytes; the oldest go first. [ReadJournal]
-// reads it.
+// stream and gives it its bounds of age and bytes; the oldest go first. A learner writes the
+// labels of these messages, under hamlet.decisions.<model>.labels. [ReadJournal] reads
+// both, [FollowJournal] as they come.
 //
 // # Invariants
 //

@@ -37,3 +37,6 @@ func Close(ctx context.Context, conn *natsgo.Conn) error {
 func ConnectTelling(cfg Config, every time.Duration) (*natsgo.Conn, error) {
 	return connect(cfg, every)
 }
+
+// FollowJournalEvery is FollowJournal with other pauses.
+var FollowJournalEvery = followJournal

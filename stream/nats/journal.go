@@ -32,6 +32,10 @@ const (
 // JournalSubject returns where a model's decisions are published: "hamlet.decisions.default".
 func JournalSubject(model string) string { return journalPrefix + model }
 
+// JournalLabelSubject returns where the labels of decided messages are published, so that the
+// right to it is none to JournalSubject: "hamlet.decisions.default.labels".
+func JournalLabelSubject(model string) string { return JournalSubject(model) + ".labels" }
+
 // Errors of a [Journal].
 var (
 	// ErrNoJournal: the server does not take lines, and will not until somebody changes
@@ -49,6 +53,10 @@ type JournalConfig struct {
 	Age   time.Duration // default JournalAge
 	Bytes int64         // of the stream; default JournalBytes
 	Log   *slog.Logger  // nil: silent
+
+	// Labels writes labels, not decisions. It leaves the stream as it is, for that is the
+	// scorers'. Where there is none, Append fails.
+	Labels bool
 }
 
 // A Journal writes decisions to JetStream. The stream keeps Age and Bytes at most, and its
@@ -86,6 +94,9 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 // Errors that trying again will not cure wrap [ErrNoJournal] or [ErrJournalTooLarge].
 func (j *Journal) Append(ctx context.Context, id string, entries []stream.JournalEntry) error {
 	m := natsgo.NewMsg(JournalSubject(j.cfg.Model))
+	if j.cfg.Labels {
+		m.Subject = JournalLabelSubject(j.cfg.Model)
+	}
 	for i := range entries {
 		var err error
 		if m.Data, err = entries[i].AppendJSON(m.Data); err != nil {
@@ -144,7 +155,7 @@ func journalDenied(last, before error) bool {
 
 // ensure makes the stream, or gives an existing one the journal's bounds, unless known.
 func (j *Journal) ensure(ctx context.Context) error {
-	if j.known {
+	if j.known || j.cfg.Labels {
 		return nil
 	}
 	s, err := j.js.Stream(ctx, JournalStream)

@@ -17,7 +17,7 @@ import (
 // readTimeout bounds the wait for the next message of the journal.
 const readTimeout = 10 * time.Second
 
-// ReadJournal yields a model's decisions from a time on (zero: all), as far as the stream
+// ReadJournal yields a model's decisions and their labels from a time on (zero: all), as far as the stream
 // has come when it begins, in the order in which they were written: scorers write some
 // tenths of a second late, and later after an outage. A line that cannot be read is yielded
 // as an error, and the next ones follow; after any other error nothing follows. Without a
@@ -51,7 +51,7 @@ func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since tim
 		return err
 	}
 	last := s.CachedInfo().State.LastSeq
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{JournalSubject(model)}}
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{JournalSubject(model), JournalLabelSubject(model)}}
 	if !since.IsZero() {
 		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
 	}
@@ -73,7 +73,7 @@ func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since tim
 			return err
 		}
 		for line := range bytes.Lines(m.Data()) {
-			e, err := stream.DecodeJournalEntry(bytes.TrimSpace(line))
+			e, err := decodeLine(m.Subject(), model, line)
 			if err == nil && e.Time.Before(since) {
 				continue
 			}
@@ -88,6 +88,96 @@ func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since tim
 			return nil
 		}
 	}
+}
+
+// FollowJournal calls take for each line of a model's journal from a time on, and goes on with
+// the lines that are written later, until ctx ends; then it returns nil. It waits for a stream
+// that is not there, and for a server that is away. A line may come twice after that. Lines that
+// cannot be read are passed over. An error says that the user may not read the journal.
+func FollowJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry)) error {
+	return followJournal(ctx, conn, model, since, take, 2*time.Second, 15*time.Second)
+}
+
+// followJournal looks for a stream that failed after a pause, and for one that is not there after
+// a longer one.
+func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry), failed, absent time.Duration) error {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return fmt.Errorf("follow the journal %s: %w", JournalStream, err)
+	}
+	last := uint64(0) // the sequence of the last message taken
+	for {
+		pause, before := failed, conn.LastError()
+		err := follow(ctx, js, model, since, &last, take)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			pause, last = absent, 0
+		}
+		if now := conn.LastError(); err != nil && ctx.Err() == nil && journalDenied(now, before) {
+			return fmt.Errorf("follow the journal %s: the user may not read decisions: %w; deploy/nats/hamlet.conf has the rights of a learner", JournalStream, now)
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return nil
+		}
+	}
+}
+
+// follow takes the lines behind message last until ctx ends or the server fails.
+func follow(ctx context.Context, js jetstream.JetStream, model string, since time.Time, last *uint64, take func(*stream.JournalEntry)) error {
+	ask, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	s, err := js.Stream(ask, JournalStream)
+	if err != nil {
+		return err
+	}
+	if s.CachedInfo().State.LastSeq < *last {
+		*last = 0 // another stream of this name
+	}
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{JournalSubject(model), JournalLabelSubject(model)}}
+	switch {
+	case *last > 0:
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, *last+1
+	case !since.IsZero():
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
+	}
+	consumer, err := js.OrderedConsumer(ask, JournalStream, cfg)
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		place, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(m.Data()) {
+			if e, err := decodeLine(m.Subject(), model, line); err == nil && !e.Time.Before(since) {
+				take(&e)
+			}
+		}
+		*last = place.Sequence.Stream
+	}
+}
+
+// decodeLine reads a line that was published to subject. Who may publish labels cannot
+// publish decisions, and the reverse.
+func decodeLine(subject, model string, line []byte) (stream.JournalEntry, error) {
+	e, err := stream.DecodeJournalEntry(bytes.TrimSpace(line))
+	if err == nil && (e.Label != stream.Unlabelled) != (subject == JournalLabelSubject(model)) {
+		return stream.JournalEntry{}, fmt.Errorf("a line of another kind than its subject %s", subject)
+	}
+	return e, err
 }
 
 // next returns the next message and where it stands in the stream.

@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -149,5 +150,64 @@ func TestJournalSaysWhatIsMissing(t *testing.T) {
 	err := journal(t, connect(t, startServer(t)), nats.JournalConfig{}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
 	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "--no-journal") {
 		t.Errorf("without JetStream: %v", err)
+	}
+}
+
+// Who follows the journal gets the lines of before and after, also after the server was away,
+// and labels only from where labels may be written.
+func TestJournalIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	port := heldPort(t)
+	s := startJetStream(t, dir, port, nil)
+	conn := connect(t, s)
+	ctx, cancel := context.WithCancel(patience(t))
+	got, ended := make(chan string, 100), make(chan error, 1)
+	go func() {
+		ended <- nats.FollowJournalEvery(ctx, conn, "default", time.Time{}, func(e *stream.JournalEntry) { got <- e.Request + e.Label.String() },
+			20*time.Millisecond, 20*time.Millisecond)
+	}()
+	wants := func(want string) {
+		t.Helper()
+		select {
+		case line := <-got:
+			if line != want {
+				t.Fatalf("followed %q, want %q", line, want)
+			}
+		case <-ctx.Done():
+			t.Fatalf("no line %q", want)
+		}
+	}
+	decisions, labels := journal(t, conn, nats.JournalConfig{}), journal(t, conn, nats.JournalConfig{Labels: true})
+	label := stream.JournalEntry{Time: time.Now().UTC(), ID: strings.Repeat("0a", 16), Label: stream.Spam, Source: "users", Model: "default"}
+	if err := labels.Append(ctx, "0", []stream.JournalEntry{label}); err == nil {
+		t.Error("labels made the stream")
+	}
+	if err := decisions.Append(ctx, "1", []stream.JournalEntry{entry("a"), entry("b"), label}); err != nil {
+		t.Fatal(err)
+	}
+	if err := labels.Append(ctx, "2", []stream.JournalEntry{entry("forged"), label}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a", "b", "spam"} {
+		wants(want)
+	}
+	for line, err := range nats.ReadJournal(ctx, conn, "default", time.Time{}) {
+		if err == nil && line.Label == stream.Spam && line.Source != "users" {
+			t.Errorf("a label is read as %+v", line)
+		}
+	}
+	s.Shutdown()
+	s.WaitForShutdown()
+	connect(t, startJetStream(t, dir, port, nil)).Close()
+	for {
+		if err := decisions.Append(ctx, "3", []stream.JournalEntry{entry("c")}); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond) // between polls
+	}
+	wants("c")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package endtoend
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -214,7 +215,25 @@ func TestRightsInNATS(t *testing.T) {
 	if read != 1 {
 		t.Errorf("the operator read %d decisions, want 1", read)
 	}
-	for _, user := range []string{"client", "learner", "scorer"} {
+	labels, err := nats.NewJournal(dial("learner"), nats.JournalConfig{Model: model, Labels: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	label := stream.JournalEntry{Time: time.Now().UTC(), ID: strings.Repeat("0a", 16), Label: stream.Spam}
+	if err := labels.Append(t.Context(), model+"-label", []stream.JournalEntry{label}); err != nil {
+		t.Fatalf("the learner writes labels into the journal: %v", err)
+	}
+	following, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	var lines []string
+	if err := nats.FollowJournal(following, dial("learner"), model, time.Time{}, func(e *stream.JournalEntry) {
+		if lines = append(lines, e.Request+e.Label.String()); len(lines) == 2 {
+			stop()
+		}
+	}); err != nil || strings.Join(lines, " ") != "r7 spam" {
+		t.Errorf("the learner follows the journal: %q, %v", lines, err)
+	}
+	for _, user := range []string{"client", "scorer"} {
 		for e, err := range nats.ReadJournal(t.Context(), dial(user), model, time.Time{}) {
 			if err == nil {
 				t.Errorf("%s reads the decision %+v", user, e)
@@ -255,6 +274,9 @@ func TestRightsInNATS(t *testing.T) {
 		{"scorer", "empties the journal", api("STREAM.PURGE." + nats.JournalStream), false},
 		{"scorer", "makes another stream", api("STREAM.CREATE.OTHER"), false},
 		{"learner", "publishes a decision", publish(nats.JournalSubject(model)), false},
+		{"learner", "publishes labels", publish(nats.JournalLabelSubject(model)), true},
+		{"scorer", "publishes labels", publish(nats.JournalLabelSubject(model)), false},
+		{"client", "publishes labels", publish(nats.JournalLabelSubject(model)), false},
 		{"client", "publishes a decision", publish(nats.JournalSubject(model)), false},
 		{"client", "hears decisions", subscribe("hamlet.decisions.>", ""), false},
 		{"client", "reads the journal", api("STREAM.MSG.GET." + nats.JournalStream), false},
