@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/cli/clitest"
 	"hamlet/stream"
@@ -24,7 +25,7 @@ var identityOfField = regexp.MustCompile(`X-Hamlet: (\w+);.* id=([0-9a-f]{32})`)
 func TestHistoryShowsWhatADoorAnswered(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "spamd.sock")
-	u := startUp(t, "--spamd", "unix:"+socket, "--deadline", "30s")
+	u := startUp(t, "--spamd", "unix:"+socket, "--deadline", "30s", "--allow-learn")
 	message := "Message-ID: <canary-5@sender.example>\nFrom: ann@sender.example\nSubject: subjectcanary\n\nwin a prize bodycanary\n"
 	file := filepath.Join(dir, "message.eml")
 	if err := os.WriteFile(file, []byte(message), 0o600); err != nil {
@@ -104,6 +105,33 @@ func TestHistoryShowsWhatADoorAnswered(t *testing.T) {
 	}
 	if strings.Contains(all+table, "canary") || strings.Contains(all+table, "@") {
 		t.Errorf("the history has words of the message:\n%s%s", all, table)
+	}
+
+	// The label that the message gets stands beside its answers.
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "TELL SPAMC/1.5\r\nMessage-class: spam\r\nSet: local\r\nContent-length: %d\r\n\r\n%s", len(message), message)
+	if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), "DidSet") {
+		t.Fatalf("TELL is answered with %q, %v", answer, err)
+	}
+	labelled := ""
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(labelled, `"label":"spam"`); time.Sleep(20 * time.Millisecond) {
+		if labelled = history("--json", file); time.Now().After(deadline) {
+			t.Fatalf("no label in the history %q; up said\n%s", labelled, u.stderr.String())
+		}
+	}
+	var figures answered.Figures
+	if err := json.Unmarshal([]byte(strings.SplitAfter(history("--stats", "--json"), "\n")[0]), &figures); err != nil {
+		t.Fatal(err)
+	}
+	if figures.Answers != 2 || figures.Labelled != 1 || !figures.LogLoss.Value.Defined() || figures.DelayMedian < 0 {
+		t.Errorf("the figures are %+v", figures)
+	}
+	if table := history("--stats", "--door", "spamd"); !strings.Contains(table, "1-ROCA%") || strings.Count(table, "\n") != 3 || !strings.Contains(table, "spamd") {
+		t.Errorf("the table of figures is\n%s", table)
 	}
 	for _, args := range []string{"--since yesterday", "--since -1h", "--limit -1", "--verdict maybe", "--message-id <>"} {
 		err := run(t.Context(), append([]string{"history", "--server", "nats://" + u.NATS}, strings.Fields(args)...), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})

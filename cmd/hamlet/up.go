@@ -10,6 +10,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/doors"
@@ -177,6 +178,15 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
+	var seen *answered.Service
+	if journal != nil {
+		if seen, err = s.OpenAnswered(c.Learner, c.NATS, conn); err != nil {
+			return err
+		}
+	}
+	if seen != nil {
+		learning.Answered = seen
+	}
 	answers, err := scorer.New(scorer.Config{
 		Journal: journal, LogDecisions: c.LogDecisions,
 		Conn: conn, Store: store, Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
@@ -199,6 +209,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	return up.Run(ctx, up.Config{
 		Kafka: kafkaConfig, Topic: s.Topic(), Producer: producer, Store: store, From: c.From, Once: c.Once, Log: log,
 		Learner:  learning,
+		Answered: seen,
 		Scorer:   answers.Run,
 		Answers:  answers.Ready,
 		HTTP:     serve,

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
+	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
@@ -29,6 +31,7 @@ type Command struct {
 	Tenant    string `help:"Only this tenant's mail." env:"HAMLET_HISTORY_TENANT" placeholder:"NAME"`
 	Since     string `help:"Only decisions from then on: 2h (two hours ago), or a time such as 2026-11-20T10:00:00Z." env:"-" placeholder:"WHEN"`
 	Limit     int    `help:"Show the newest N; 0 shows all." default:"50" placeholder:"N"`
+	Stats     bool   `help:"Show how right the answers were, by the labels that came later: a line for each door and tenant."`
 	JSON      bool   `name:"json" help:"Print one JSON object a decision."`
 	settings.ModelName
 
@@ -46,12 +49,19 @@ func (Command) Help() string {
   hamlet history --message-id '<a1@example.org>'
   hamlet history --id 0123456789abcdef0123456789abcdef
   hamlet history --json --limit 0 | jq .ms     for programs
+  hamlet history --stats --since 168h          how right a week's answers were
 
 Scorers keep a line for each answer in NATS' stream HAMLET_DECISIONS: when, the verdict, p
 and its 90 % interval, the names of the three largest reasons, model, door, tenant, the
 milliseconds that it took, and the id of the request if it had one. A line is there half a
 second after the answer. The oldest go first: see --journal-age and --journal-size of
 scorer and up, whose --no-journal keeps nothing.
+
+A label that a learner learns for one of these messages stands beside the answer. --stats
+compares the two: error (p on the wrong side of ½), log loss, p less the share of spam, the
+slope of the calibration line (below 1: too sure) and 1-ROCA%, each with its 90 % interval,
+and how long labels took. People label what they see wrong: these figures are those of the
+labelled messages, no error rate of the filter. --limit does not apply.
 
 The journal holds no text and no address. A message stands there by its identity, which is
 a hash, and by a hash of its Message-ID: whoever can read the journal and has the message
@@ -80,31 +90,77 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		return err
 	}
 	defer conn.Close()
-	newest := newest{limit: c.Limit}
-	all, damaged := 0, 0
-	for e, err := range nats.ReadJournal(ctx, conn, c.Model, since) {
-		switch {
-		case errors.As(err, new(*nats.JournalLineError)):
-			damaged++
-			continue
-		case err != nil:
+	j := journal{lines: nats.ReadJournal(ctx, conn, c.Model, since), wanted: wanted}
+	if c.Stats {
+		figures := answered.Of(j.read, mostJoined)
+		if err := j.report(c.Model, stderr); err != nil {
 			return err
 		}
-		all++
-		if wanted(&e) {
-			newest.add(e)
+		return writeFigures(stdout, figures, c.JSON)
+	}
+	newest, labels := newest{limit: c.Limit}, map[string]stream.Label{}
+	for e := range j.read {
+		if e.Label != stream.Unlabelled {
+			labels[e.ID] = e.Label
+			continue
+		}
+		newest.add(*e)
+	}
+	if err := j.report(c.Model, stderr); err != nil {
+		return err
+	}
+	entries := newest.entries()
+	if c.JSON {
+		return writeJSON(stdout, entries, labels)
+	}
+	return writeTable(stdout, entries, labels)
+}
+
+// mostJoined is how many messages --stats remembers: some 150 MB.
+const mostJoined = 1_000_000
+
+// A journal reads the lines of decisions that are wanted, and of labels.
+type journal struct {
+	lines     iter.Seq2[stream.JournalEntry, error]
+	wanted    func(*stream.JournalEntry) bool
+	decisions int // of all lines
+	damaged   int
+	err       error
+}
+
+// read yields the lines until one fails.
+func (j *journal) read(yield func(*stream.JournalEntry) bool) {
+	for e, err := range j.lines {
+		switch {
+		case errors.As(err, new(*nats.JournalLineError)):
+			j.damaged++
+			continue
+		case err != nil:
+			j.err = err
+			return
+		}
+		label := e.Label != stream.Unlabelled
+		if !label {
+			j.decisions++
+		}
+		if (label || j.wanted(&e)) && !yield(&e) {
+			return
 		}
 	}
-	if damaged > 0 {
-		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", damaged)
+}
+
+// report returns the error that ended read, and says what was not there.
+func (j *journal) report(model string, stderr io.Writer) error {
+	if j.err != nil {
+		return j.err
 	}
-	if all == 0 {
-		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", c.Model)
+	if j.damaged > 0 {
+		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", j.damaged)
 	}
-	if c.JSON {
-		return writeJSON(stdout, newest.entries())
+	if j.decisions == 0 {
+		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", model)
 	}
-	return writeTable(stdout, newest.entries())
+	return nil
 }
 
 // since returns the time that --since names.

@@ -64,6 +64,13 @@ type Publisher interface {
 	Publish(ctx context.Context, records ...kafka.Record) error
 }
 
+// Answered wants to know what label a message got.
+type Answered interface {
+	// Labelled takes a label of the mail with this identity ([mail.Identity]) once it is learnt;
+	// at is the time of its record. It must not wait.
+	Labelled(identity, source string, label stream.Label, at time.Time)
+}
+
 // A Config describes a learner.
 type Config struct {
 	Consumer    kafka.ConsumerConfig
@@ -76,6 +83,7 @@ type Config struct {
 	SaveEvery   time.Duration       // the time between the beginnings of two saves, at least; default 3 s
 	AdoptConfig bool                // continue a model that was made with another configuration
 	Observe     func(Applied)       // called in order for each record of a partition; may be nil
+	Answered    Answered            // told of the labels of mail; nil: nobody wants them
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
 	Metrics     *Metrics            // may be nil
 	Log         *slog.Logger

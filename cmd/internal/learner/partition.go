@@ -18,6 +18,7 @@ import (
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/mail"
 )
 
 // schema is the version of the layout of a checkpoint's model bytes.
@@ -68,6 +69,8 @@ type incoming struct {
 	example model.Example
 	raw     bool
 	err     error
+
+	identity string // of a mail, if somebody wants to know
 }
 
 func (p *partitionModel) Position(confirm func(context.Context) error) (int64, bool) {
@@ -157,14 +160,14 @@ func (p *partitionModel) decode(batch []kafka.Record) {
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < len(batch); i += workers {
-				p.incoming[i] = read(&batch[i])
+				p.incoming[i] = read(&batch[i], p.l.cfg.Answered != nil)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-func read(r *kafka.Record) (in incoming) {
+func read(r *kafka.Record, identify bool) (in incoming) {
 	in.event, in.err = stream.DecodeRecord(r.Headers, r.Value)
 	if in.err != nil {
 		return in
@@ -172,6 +175,9 @@ func read(r *kafka.Record) (in incoming) {
 	var parsing example.Parsing
 	in.example, parsing, in.err = example.Of(&in.event)
 	in.raw = parsing.Raw
+	if identify && parsing.Mail != nil {
+		in.identity = mail.Identity(in.event.Tenant, parsing.Mail)
+	}
 	return in
 }
 
@@ -208,6 +214,9 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	p.l.cfg.Metrics.applied(&applied)
 	if applied.Outcome.Taught() {
 		p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
+		if in.identity != "" {
+			p.l.cfg.Answered.Labelled(in.identity, in.event.Source, in.event.Label, r.Time)
+		}
 	}
 	if p.l.cfg.Observe != nil {
 		p.l.cfg.Observe(applied)

@@ -17,12 +17,14 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/httpd"
@@ -135,6 +137,33 @@ func (s *Set) OpenJournal(f settings.Journal, conn *natsgo.Conn) (scorer.Journal
 		return nil, err
 	}
 	return j, nil
+}
+
+// OpenAnswered returns what compares answers with labels, nil if the flags want none or
+// name no NATS. Without a connection it opens one and does not wait for the server.
+func (s *Set) OpenAnswered(f settings.Learner, server settings.NATS, conn *natsgo.Conn) (*answered.Service, error) {
+	if f.Answered == 0 || conn == nil && server.NATS == "" {
+		return nil, nil
+	}
+	if conn == nil {
+		cfg, err := server.Config(s.name, s.log)
+		if err != nil {
+			return nil, &cli.UsageError{Err: err}
+		}
+		cfg.Wait = true
+		if conn, err = nats.Connect(cfg); err != nil {
+			return nil, err
+		}
+		s.OnClose(conn.Close)
+	}
+	j, err := nats.NewJournal(conn, nats.JournalConfig{Model: s.model, Labels: true, Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	follow := func(ctx context.Context, since time.Time, take func(*stream.JournalEntry)) error {
+		return nats.FollowJournal(ctx, conn, s.model, since, take)
+	}
+	return answered.NewService(s.model, follow, j.Append, f.Answered, s.Registry, s.log), nil
 }
 
 // OpenAlerts opens the channels of alerts. Without a connection to NATS it opens one

@@ -117,6 +117,8 @@ type Learner struct {
 	AdoptConfig bool          `help:"Continue a model that was made with other settings."`
 	AcceptGap   bool          `help:"Continue even if records not yet learnt are deleted."`
 
+	Answered int `help:"Remember this many of the journal's answers, and show how right they were when their labels come; 0: none." default:"200000" placeholder:"N" group:"Journal" rare:"up"`
+
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
 }
 
@@ -125,7 +127,7 @@ func (f Learner) Check() error {
 	if f.SaveEvery <= 0 {
 		return cli.Usagef("--save-every: %v is not above zero", f.SaveEvery)
 	}
-	return nil
+	return cli.Range("--answered", f.Answered, 0, 1<<24)
 }
 
 // The rates that make sense, in events a second: one in a quarter of an hour, and

@@ -19,6 +19,7 @@ import (
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/report"
@@ -35,7 +36,8 @@ type Config struct {
 	Topic    string
 	Producer *kafka.Producer
 	Store    *redis.Store
-	Learner  learner.Config              // Observe and Heard are up's own
+	Learner  learner.Config              // Observe and Announce are up's own
+	Answered *answered.Service           // Learner's; nil: none
 	Scorer   func(context.Context) error // blocks; nil: none
 	Answers  func() error                // why the scorer cannot answer; nil: nobody asks
 	HTTP     func(ctx context.Context, ready func() error) error
@@ -69,7 +71,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer stopServing()
 	learnt := make(chan error, 1)
 	g.Go(func() error {
-		err := l.Run(learning)
+		err := cfg.Answered.Beside(l.Run)(learning)
 		learnt <- err
 		return err
 	})

@@ -104,6 +104,13 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
 	cfg.Consumer.SessionTimeout = f.SessionTimeout
 	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
+	seen, err := s.OpenAnswered(f.Learner, f.NATS, nil)
+	if err != nil {
+		return err
+	}
+	if seen != nil {
+		cfg.Answered = seen
+	}
 	l, err := learner.New(cfg)
 	if err != nil {
 		return err
@@ -111,5 +118,5 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(), "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
 		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
-	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready}, l.Run)
+	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready}, seen.Beside(l.Run))
 }

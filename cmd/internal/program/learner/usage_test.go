@@ -22,6 +22,7 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--redis-db=-1", "--redis-db: -1 is below zero"},
 		{"--alert-replicas=6", "--alert-replicas: 6 is not in"},
 		{"--save-every=0s", "--save-every: 0s is not above zero"},
+		{"--answered=-1", "--answered: -1 is"},
 		{"--session-timeout=0s", "--session-timeout: 0s is not in"},
 		{"--session-timeout=1000h", "--session-timeout: 1000h0m0s is not in"},
 		{"--events-of=A", `--events-of: "A" is not the name`},

@@ -1,0 +1,156 @@
+package answered
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"hamlet/algos/eval"
+	"hamlet/stream"
+)
+
+// z90 is the 95 % quantile of the standard normal distribution: intervals are 90 %.
+const z90 = 1.6448536269514722
+
+// An Estimate is a figure with its 90 % interval; null in JSON where it has no value.
+type Estimate struct {
+	Value eval.Measure `json:"value"`
+	Low   eval.Measure `json:"lo"`
+	High  eval.Measure `json:"hi"`
+}
+
+func estimate(value, low, high float64) Estimate {
+	return Estimate{eval.Measure(value), eval.Measure(low), eval.Measure(high)}
+}
+
+// Figures are those of the labelled answers of one door and tenant.
+type Figures struct {
+	Door     string `json:"door"`
+	Tenant   string `json:"tenant"`
+	Answers  int    `json:"answers"`  // decisions, labelled or not; 0 if nobody counted them
+	Labelled int    `json:"labelled"` // of these
+	// Corrected of them had a verdict, spam or ham, that the label contradicts. Unsure had the verdict unsure.
+	Corrected int `json:"corrected"`
+	Unsure    int `json:"unsure"`
+
+	Error   Estimate `json:"error"`    // fraction with p on the wrong side of ½; Wilson's interval
+	LogLoss Estimate `json:"log_loss"` // nats
+	Bias    Estimate `json:"bias"`     // mean of p less the fraction of spam: 0 if p is calibrated in the large
+	Slope   Estimate `json:"slope"`    // of the calibration line, see eval.Calibrate: below 1 is overconfident
+	ROCA    Estimate `json:"roca"`     // 1-ROCA%; DeLong's interval
+
+	// From the answer to its label, in seconds: half and nine tenths came within.
+	DelayMedian     eval.Measure `json:"delay_median"`
+	DelayNineTenths eval.Measure `json:"delay_p90"`
+}
+
+// figures computes those of matches. O(N log N).
+func figures(matches []Match) (f Figures) {
+	f.Labelled = len(matches)
+	n := float64(len(matches))
+	points := make([]eval.Point, len(matches))
+	delays := make([]float64, len(matches))
+	var wrong, loss, squares, bias, biases float64
+	for i := range matches {
+		m := &matches[i]
+		z := m.LogOdds()
+		points[i] = eval.Point{LogOdds: z, Ham: 1}
+		y := 0.0
+		if m.Spam {
+			points[i], y = eval.Point{LogOdds: z, Spam: 1}, 1
+		}
+		if (m.P >= 0.5) != m.Spam {
+			wrong++
+		}
+		if m.Corrected() {
+			f.Corrected++
+		}
+		if m.Verdict == stream.DecideUnsure {
+			f.Unsure++
+		}
+		l := eval.LogLoss(m.Spam, z)
+		loss, squares = loss+l, squares+l*l
+		bias, biases = bias+m.P-y, biases+(m.P-y)*(m.P-y)
+		delays[i] = m.Delay.Seconds()
+	}
+	f.Error = wilson(wrong, n)
+	f.LogLoss, f.Bias = mean(loss, squares, n), mean(bias, biases, n)
+	f.LogLoss.Low = max(0, f.LogLoss.Low)
+	f.ROCA = estimate(eval.ROCAInterval(points, z90))
+	line := eval.Calibrate(slices.Values(points))
+	spread := z90 * float64(line.SlopeError)
+	f.Slope = estimate(float64(line.Slope), float64(line.Slope)-spread, float64(line.Slope)+spread)
+	slices.Sort(delays)
+	f.DelayMedian, f.DelayNineTenths = quantile(delays, 0.5), quantile(delays, 0.9)
+	return f
+}
+
+// wilson returns k of n with Wilson's interval (Wilson 1927).
+func wilson(k, n float64) Estimate {
+	p, z2 := k/n, z90*z90
+	middle, spread := p+z2/(2*n), z90*math.Sqrt(p*(1-p)/n+z2/(4*n*n))
+	return estimate(p, max(0, (middle-spread)/(1+z2/n)), min(1, (middle+spread)/(1+z2/n)))
+}
+
+// mean returns the mean of n numbers with the interval of its standard error.
+func mean(sum, squares, n float64) Estimate {
+	at := sum / n
+	spread := z90 * math.Sqrt(max(0, squares/n-at*at)/(n-1))
+	return estimate(at, at-spread, at+spread)
+}
+
+func quantile(sorted []float64, q float64) eval.Measure {
+	if len(sorted) == 0 {
+		return eval.Measure(math.NaN())
+	}
+	return eval.Measure(sorted[int(math.Ceil(q*float64(len(sorted))))-1])
+}
+
+func compareGroups(a, b group) int {
+	return cmp.Or(cmp.Compare(a.door, b.door), cmp.Compare(a.tenant, b.tenant))
+}
+
+// Of returns the figures of what the journal's lines say: one of all answers, whose door and
+// tenant are empty, and one of each door and tenant, in this order. A label that was changed
+// counts as it was last. Lines that are further apart than most messages are not joined.
+func Of(lines func(yield func(*stream.JournalEntry) bool), most int) []Figures {
+	matcher := NewMatcher(most)
+	answers := map[group]int{}
+	var found []Match
+	at := map[string]int{} // in found, by identity
+	for e := range lines {
+		if e.Label == stream.Unlabelled {
+			answers[group{e.Door, e.Tenant}]++
+		}
+		m, ok := matcher.Add(e)
+		if !ok {
+			continue
+		}
+		if i, changed := at[e.ID]; changed {
+			found[i] = m
+			continue
+		}
+		at[e.ID] = len(found)
+		found = append(found, m)
+	}
+	matches := map[group][]Match{}
+	for _, m := range found {
+		matches[group{m.Door, m.Tenant}] = append(matches[group{m.Door, m.Tenant}], m)
+	}
+	var groups []group
+	total := 0
+	for g, n := range answers {
+		groups = append(groups, g)
+		total += n
+	}
+	slices.SortFunc(groups, compareGroups)
+	table := make([]Figures, 1, len(groups)+1)
+	for _, g := range groups {
+		f := figures(matches[g])
+		f.Door, f.Tenant, f.Answers = g.door, g.tenant, answers[g]
+		table = append(table, f)
+	}
+	table[0] = figures(found)
+	table[0].Answers = total
+	return table
+}
