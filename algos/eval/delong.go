@@ -36,11 +36,11 @@ func ROCAInterval(points []Point, z float64) (roca, low, high float64) {
 		for ; j < len(all) && all[j].LogOdds == all[i].LogOdds; j++ {
 			tied[0], tied[1] = tied[0]+all[j].Ham, tied[1]+all[j].Spam
 		}
-		ham := (m - below[1] - tied[1]/2) / m // of spam above a ham here
-		spam := (below[0] + tied[0]/2) / n    // of ham below a spam here
+		ham := (m - below[1] - float64(tied[1]/2)) / m // of spam above a ham here
+		spam := (below[0] + float64(tied[0]/2)) / n    // of ham below a spam here
 		for c, v := range [2]float64{1 - ham, 1 - spam} {
-			sum[c] += tied[c] * v
-			squares[c] += tied[c] * v * v
+			sum[c] += float64(tied[c] * v)
+			squares[c] += float64(tied[c] * v * v)
 		}
 		below[0], below[1] = below[0]+tied[0], below[1]+tied[1]
 		i = j
@@ -53,7 +53,7 @@ func ROCAInterval(points []Point, z float64) (roca, low, high float64) {
 	for c := range sum {
 		if k := count[c]; k > 1 {
 			mean := sum[c] / k
-			variance += max(0, squares[c]/k-mean*mean) / (k - 1)
+			variance += max(0, squares[c]/k-float64(mean*mean)) / (k - 1)
 		}
 	}
 	if wrong >= 1 {
