@@ -273,11 +273,11 @@ func allHelp(args []string) ([]string, bool) {
 	return args, true
 }
 
-// hideRare keeps flags out of the help of commands that their tag names: rare:"up".
+// hideRare keeps flags out of the help of commands that their tag names: rare:"up,learner".
 // The help must fit on two screens.
 func hideRare(n *kong.Node) {
 	for _, f := range n.Flags {
-		f.Hidden = f.Hidden || f.Tag.Get("rare") == n.Name
+		f.Hidden = f.Hidden || slices.Contains(strings.Split(f.Tag.Get("rare"), ","), n.Name)
 	}
 	for _, child := range n.Children {
 		hideRare(child)
