@@ -83,6 +83,29 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	return group.Wait()
 }
 
+// Broadcast appends the record to every partition of its topic, whatever its key, and
+// returns how many there are when all have acknowledged it. It fails as Publish does. Some
+// partitions may then have the record and others not: call it again if a copy does no harm.
+func (p *Producer) Broadcast(ctx context.Context, record Record) (partitions int, err error) {
+	if n := record.size(); n > p.cfg.MaxRecordBytes {
+		return 0, fmt.Errorf("publish to %s: %w: the record has %d bytes, more than %d", record.Topic, ErrTooLarge, n, p.cfg.MaxRecordBytes)
+	}
+	ctx, end, err := p.begin(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("publish: %w", err)
+	}
+	defer end()
+	ids, err := p.partitions(ctx, record.Topic)
+	if err != nil {
+		return 0, err
+	}
+	var group errgroup.Group
+	for _, id := range ids {
+		group.Go(func() error { return p.writer(topicPartition{record.Topic, id}).publish(ctx, []Record{record}) })
+	}
+	return len(ids), group.Wait()
+}
+
 // Reach waits until the leaders of all partitions of a topic answer on Publish's
 // connections. When ctx ends first, the error says why. It logs nothing.
 func (p *Producer) Reach(ctx context.Context, topic string) error {

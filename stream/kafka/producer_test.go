@@ -109,6 +109,30 @@ func TestRecordComesBackWhole(t *testing.T) {
 	}
 }
 
+// A record that is broadcast is in every partition once, whatever its key.
+func TestBroadcast(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	const partitions = 5
+	ensure(t, cfg, name, partitions)
+	p := newProducer(t, cfg)
+	n, err := p.Broadcast(t.Context(), kafka.Record{Topic: name, Key: []byte("k"), Value: []byte("v")})
+	if err != nil || n != partitions {
+		t.Fatalf("%d partitions, %v", n, err)
+	}
+	in := map[int]int{}
+	for _, r := range readAll(t, cfg, name)["k"] {
+		in[r.Partition]++
+	}
+	for id := range partitions {
+		if in[id] != 1 {
+			t.Errorf("partition %d has the record %d times", id, in[id])
+		}
+	}
+	if _, err := p.Broadcast(t.Context(), kafka.Record{Topic: name, Value: make([]byte, 2<<20)}); !errors.Is(err, kafka.ErrTooLarge) {
+		t.Errorf("2 MiB: error %v", err)
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name, 1)
