@@ -125,6 +125,7 @@ func TestFreezeIsRefused(t *testing.T) {
 		{"freeze " + mail + " --out - --min-count 0", "", "--min-count: 0 is not in", true},
 		{"freeze " + mail + " --out - --table-bits 3", "", "--table-bits: ", true},
 		{"freeze - --format jsonl --out -", `{"id":"1","label":"ham","text":"hello there"}`, "a frozen expert of 1 ham and 0 spam", false},
+		{"freeze - --format jsonl --out -", `{"type":"hamlet.standing.v1","id":"1","source":"a","role":"muted"}`, "eval, up and ingest alone", false},
 		{"eval " + mail + " --frozen " + mail, "", "these are not the bytes of a frozen expert", true},
 		{"eval " + mail + " --frozen " + filepath.Join(dir, "none"), "", "none", true},
 		{"eval " + mail + " --config " + config, "", "name its file with --frozen", true},

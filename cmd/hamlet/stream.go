@@ -31,6 +31,7 @@ func openSource(cfg source.Config, synthetic *generatorFlags) (*labelled, error)
 	if flag := synthetic.Given(); flag != "" {
 		return nil, cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source; --flip and its kin spoil the labels of either", flag)
 	}
+	cfg.Standing = true
 	s, err := source.Open(cfg)
 	if err != nil {
 		return nil, err

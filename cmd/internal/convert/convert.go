@@ -10,6 +10,7 @@ import (
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
+	"hamlet/algos/trust"
 	"hamlet/stream"
 )
 
@@ -44,6 +45,20 @@ func Outcome(o model.Outcome) string {
 		return stream.OutcomeNotAllowed
 	}
 	panic(fmt.Sprintf("convert: unknown outcome %d", o))
+}
+
+// Role returns how a model shall count the labels of a source. It panics for a value that no
+// decoder returns.
+func Role(r stream.Role) trust.Role {
+	switch r {
+	case stream.Ordinary:
+		return trust.Ordinary
+	case stream.Anchor:
+		return trust.Anchor
+	case stream.Muted:
+		return trust.Muted
+	}
+	panic(fmt.Sprintf("convert: unknown role %v", r))
 }
 
 // Label returns the label of a message that is spam or is not.

@@ -93,3 +93,11 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 		Body:     body,
 	}, how, nil
 }
+
+// Follow gives a source the role that an operator has said. Learner, eval and up all use it.
+func Follow(m *model.Model, s *stream.Standing) error {
+	if err := m.SetRole(s.Source, convert.Role(s.Role)); err != nil {
+		return fmt.Errorf("standing %q: %w", s.ID, err)
+	}
+	return nil
+}

@@ -346,6 +346,7 @@ func TestTokensOfTenants(t *testing.T) {
 		{"a-token", `"action":"relearn","of":"0"`, http.StatusAccepted, "a", "http"},
 		{"operator", `"action":"relearn","of":"0","own_only":true`, http.StatusBadRequest, "", ""},
 		{"a-token", `"action":"relearn","of":"0","own_only":false`, http.StatusBadRequest, "", ""},
+		{"operator", `"type":"hamlet.standing.v1","role":"anchor"`, http.StatusBadRequest, "", ""},
 		{"nobody", `"of":""`, http.StatusUnauthorized, "", ""},
 		{"", `"of":""`, http.StatusUnauthorized, "", ""},
 		{"other", `"of":""`, http.StatusUnauthorized, "", ""},

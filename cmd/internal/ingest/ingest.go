@@ -37,9 +37,16 @@ type Publisher interface {
 	Publish(ctx context.Context, records ...kafka.Record) error
 }
 
+// A Broadcaster appends a record to every partition of its topic, and returns when all have
+// acknowledged it.
+type Broadcaster interface {
+	Broadcast(ctx context.Context, record kafka.Record) (partitions int, err error)
+}
+
 // A Config describes one run over a source.
 type Config struct {
 	Publisher Publisher
+	ToAll     Broadcaster // for standings; nil: they are rejected
 	Topic     string
 	Resume    *End          // what the topic ends with; nil: start at the source's beginning
 	Once      bool          // the source can be read only once, so it is sent from its beginning
@@ -98,6 +105,7 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 type event struct {
 	ordinal int
 	record  kafka.Record
+	toAll   bool // a standing: each partition has it, after the events before and ahead of those behind
 }
 
 // encode sends the items from an ordinal on to events.
@@ -113,7 +121,7 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 				stats.Skipped++
 				continue
 			}
-			record, err = Record(&item.Event, cfg.Topic)
+			record, err = encodeItem(&cfg, &item)
 		}
 		if err != nil {
 			stats.Rejected++
@@ -127,17 +135,37 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 		if cfg.Synthetic {
 			record.Headers = append(record.Headers, kafka.Header{Key: stream.HeaderSynthetic, Value: []byte("1")})
 		}
-		if item.Truth != item.Event.Label {
+		if item.Standing == nil && item.Truth != item.Event.Label {
 			record.Headers = append(record.Headers,
 				kafka.Header{Key: stream.HeaderTrueLabel, Value: []byte(item.Truth.String())})
 		}
 		select {
-		case events <- event{item.Ordinal, record}:
+		case events <- event{item.Ordinal, record, item.Standing != nil}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+func encodeItem(cfg *Config, item *source.Item) (kafka.Record, error) {
+	switch {
+	case item.Standing == nil:
+		return Record(&item.Event, cfg.Topic)
+	case cfg.ToAll == nil:
+		return kafka.Record{}, fmt.Errorf("standing %q: this source cannot hold one", item.Standing.ID)
+	}
+	return StandingRecord(item.Standing, cfg.Topic)
+}
+
+// StandingRecord encodes a standing for a topic. Its key is its type: the keys of events are
+// those of tenants and messages.
+func StandingRecord(s *stream.Standing, topic string) (kafka.Record, error) {
+	value, headers, err := s.EncodeRecord()
+	if err != nil {
+		return kafka.Record{}, err
+	}
+	return kafka.Record{Topic: topic, Key: []byte(stream.TypeStanding), Value: value, Headers: headers}, nil
 }
 
 // Record encodes an event for a topic. Its time is that of writing: with the event's
@@ -201,6 +229,16 @@ func (p *publisher) add(ctx context.Context, e event) error {
 			return ctx.Err()
 		}
 	}
+	if e.toAll {
+		if err := p.flush(ctx); err != nil {
+			return err
+		}
+		if _, err := p.ToAll.Broadcast(ctx, e.record); err != nil {
+			return fmt.Errorf("publish to all partitions of %s: %w", p.Topic, err)
+		}
+		p.count(1)
+		return nil
+	}
 	if len(p.chunk) == 0 {
 		p.number = e.ordinal / p.Chunk
 		p.timer.Reset(p.Linger)
@@ -217,10 +255,15 @@ func (p *publisher) flush(ctx context.Context) error {
 	if err := p.Publisher.Publish(ctx, p.chunk...); err != nil {
 		return fmt.Errorf("publish to %s: %w", p.Topic, err)
 	}
-	p.sent += len(p.chunk)
-	if p.Sent != nil {
-		p.Sent(len(p.chunk))
-	}
+	p.count(len(p.chunk))
 	p.chunk = p.chunk[:0]
 	return nil
+}
+
+// count counts records that are acknowledged.
+func (p *publisher) count(n int) {
+	p.sent += n
+	if p.Sent != nil {
+		p.Sent(n)
+	}
 }

@@ -229,3 +229,79 @@ func TestKeyKeepsARecipientTogetherAndHidesIt(t *testing.T) {
 		t.Errorf("without a recipient the key is %q, want the tenant", got)
 	}
 }
+
+// A standing reaches every partition, between the events before and behind it, and after a
+// crash the source goes on behind it.
+func TestStandingsReachAllPartitions(t *testing.T) {
+	for _, partitions := range []int{1, 3} {
+		cfg, producer := cluster(t, partitions)
+		open := func() (Items, error) {
+			return func(yield func(source.Item, error) bool) {
+				for item, err := range items(200, "e") {
+					if item.Ordinal == 101 {
+						item = source.Item{Ordinal: 101, Standing: &stream.Standing{ID: "s", Source: "s", Role: stream.Muted}}
+					}
+					if !yield(item, err) {
+						return
+					}
+				}
+			}, nil
+		}
+		log := slog.New(slog.DiscardHandler)
+		run := func(publisher Publisher) (Stats, error) {
+			end, err := FindEnd(t.Context(), cfg, topic, log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Source(t.Context(), Config{Publisher: publisher, ToAll: producer, Topic: topic, Resume: end, Chunk: 1000, Linger: time.Hour, Log: log}, open)
+		}
+		if _, err := run(&prefix{producer, 91}); !errors.Is(err, errCrash) { // 91 events stand before the standing
+			t.Fatal(err)
+		}
+		stats, err := run(producer)
+		if err != nil || partitions == 1 && stats.Skipped != 92 {
+			t.Fatalf("%+v, %v", stats, err)
+		}
+		_, ends, err := kafka.Offsets(t.Context(), cfg, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, end := range ends {
+			standings := 0
+			for _, r := range read(t, cfg, p, int(end)) {
+				if stream.IsStanding(r.Headers) {
+					standings++
+					continue
+				}
+				e, err := stream.DecodeRecord(r.Headers, r.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, _ := strconv.Atoi(e.ID[1:]); partitions == 1 && (n > 101) != (standings > 0) {
+					t.Errorf("event %d comes behind %d standings", n, standings)
+				}
+			}
+			if standings < 1 || partitions == 1 && standings > 1 {
+				t.Errorf("partition %d of %d has %d standings", p, partitions, standings)
+			}
+		}
+	}
+}
+
+// Without a way to all partitions a standing is rejected, and the events go on.
+func TestStandingWithoutBroadcast(t *testing.T) {
+	cfg, producer := cluster(t, 1)
+	var rejected []string
+	stats, err := Source(t.Context(), Config{Publisher: producer, Topic: topic, Log: slog.New(slog.DiscardHandler),
+		Rejected: func(err error) { rejected = append(rejected, err.Error()) }}, func() (Items, error) {
+		return func(yield func(source.Item, error) bool) {
+			_ = yield(source.Item{Standing: &stream.Standing{ID: "s", Source: "s"}}, nil)
+		}, nil
+	})
+	if err != nil || stats.Sent != 0 || len(rejected) != 1 {
+		t.Errorf("%+v, %v, rejected %q", stats, err, rejected)
+	}
+	if _, end, err := kafka.Offsets(t.Context(), cfg, topic); err != nil || end[0] != 0 {
+		t.Errorf("the topic ends at %v, %v", end, err)
+	}
+}

@@ -22,11 +22,11 @@ type End struct {
 	Records    int64 // offsets between the beginning and the end of the log, of all partitions
 }
 
-// A Mark identifies an event that ingest wrote from a source.
+// A Mark identifies an event or a standing that ingest wrote from a source.
 type Mark struct {
-	Ordinal   int    // in its source
-	ID        string // of the event
-	Synthetic bool   // the source was the generator of synthetic mail
+	Ordinal   int // in its source
+	ID        string
+	Synthetic bool // the source was the generator of synthetic mail
 }
 
 // ErrMixed means that a topic holds synthetic mail and the source is real, or the
@@ -134,8 +134,18 @@ func markOf(r kafka.Record) (Mark, bool) {
 	if err != nil {
 		return Mark{}, false // no ordinal, or another producer's header of that name
 	}
+	id, err := idOf(r)
+	return Mark{Ordinal: ordinal, ID: id, Synthetic: isSynthetic(r)}, err == nil
+}
+
+// idOf returns the id of the event or the standing in a record.
+func idOf(r kafka.Record) (string, error) {
+	if stream.IsStanding(r.Headers) {
+		s, err := stream.DecodeStandingRecord(r.Headers, r.Value)
+		return s.ID, err
+	}
 	e, err := stream.DecodeRecord(r.Headers, r.Value)
-	return Mark{Ordinal: ordinal, ID: e.ID, Synthetic: isSynthetic(r)}, err == nil
+	return e.ID, err
 }
 
 func isSynthetic(r kafka.Record) bool {
@@ -170,7 +180,7 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 			return 0, newest, err
 		}
 		for _, m := range e.Marks {
-			if m.Ordinal == item.Ordinal && m.ID == item.Event.ID {
+			if m.Ordinal == item.Ordinal && m.ID == item.ID() {
 				n, newest = n+1, m
 			}
 		}
@@ -181,7 +191,7 @@ func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
 	return n, newest, nil
 }
 
-// CheckSynthetic returns ErrMixed if a topic holds any record that is not synthetic
+// CheckSynthetic returns ErrMixed if a topic holds any event that is not synthetic
 // mail. It reads the whole topic.
 func CheckSynthetic(ctx context.Context, cfg kafka.Config, topic string) error {
 	first, _, err := kafka.Offsets(ctx, cfg, topic)
@@ -189,7 +199,7 @@ func CheckSynthetic(ctx context.Context, cfg kafka.Config, topic string) error {
 		return err
 	}
 	for partition := range first {
-		_, found, err := kafka.LastRecord(ctx, cfg, topic, partition, math.MaxInt64, func(r kafka.Record) bool { return !isSynthetic(r) })
+		_, found, err := kafka.LastRecord(ctx, cfg, topic, partition, math.MaxInt64, func(r kafka.Record) bool { return !isSynthetic(r) && !stream.IsStanding(r.Headers) })
 		if err != nil {
 			return err
 		}

@@ -101,11 +101,12 @@ const (
 	LeftOut     // of a source that the model is without
 	Corrected   // a label took the place of an earlier one
 	Uncorrected // a correction changed nothing: the receipt says why
+	Followed    // a standing: a source has the role that an operator said
 )
 
 // String returns the outcome's name in metrics.
 func (o Outcome) String() string {
-	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected", "uncorrected"}[o]
+	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected", "uncorrected", "followed"}[o]
 }
 
 // Taught reports whether the model has learnt a label.
@@ -117,7 +118,7 @@ type Applied struct {
 	Offset    int64
 	Outcome   Outcome
 	Reason    string        // of a dead letter
-	Event     *stream.Event // empty if it could not be decoded
+	Event     *stream.Event // empty if it could not be decoded, or is a standing
 	Truth     stream.Label  // the label before ingest flipped it on request
 	Raw       bool          // a mail that was read as raw text
 	Effect    model.Effect  // if Learned: the prediction is the one before learning

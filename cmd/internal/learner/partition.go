@@ -65,10 +65,11 @@ type partitionModel struct {
 
 // An incoming is a decoded record.
 type incoming struct {
-	event   stream.Event
-	example model.Example
-	raw     bool
-	err     error
+	event    stream.Event
+	standing *stream.Standing // nil: an event
+	example  model.Example
+	raw      bool
+	err      error
 
 	identity string // of a mail, if somebody wants to know
 }
@@ -168,6 +169,12 @@ func (p *partitionModel) decode(batch []kafka.Record) {
 }
 
 func read(r *kafka.Record, identify bool) (in incoming) {
+	if stream.IsStanding(r.Headers) {
+		var s stream.Standing
+		s, in.err = stream.DecodeStandingRecord(r.Headers, r.Value)
+		in.standing = &s
+		return in
+	}
 	in.event, in.err = stream.DecodeRecord(r.Headers, r.Value)
 	if in.err != nil {
 		return in
@@ -185,7 +192,13 @@ func read(r *kafka.Record, identify bool) (in incoming) {
 func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	applied := Applied{Partition: p.partition, Offset: r.Offset, Event: &in.event, Raw: in.raw}
 	err := in.err
-	if err == nil {
+	switch {
+	case err != nil:
+	case in.standing != nil:
+		if err = example.Follow(p.model, in.standing); err == nil {
+			applied.Outcome = Followed
+		}
+	default:
 		applied.Truth = truth(r, in.event.Label)
 		applied.Effect, err = p.applyEvent(r, in)
 	}
@@ -217,6 +230,10 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		if in.identity != "" {
 			p.l.cfg.Answered.Labelled(in.identity, in.event.Source, in.event.Label, r.Time)
 		}
+	}
+	if applied.Outcome == Followed {
+		p.log.Info("an operator has given a source a role", "source", in.standing.Source, "role", in.standing.Role.String(),
+			"event", p.model.Events(), "offset", r.Offset)
 	}
 	if p.l.cfg.Observe != nil {
 		p.l.cfg.Observe(applied)

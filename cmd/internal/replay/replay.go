@@ -115,14 +115,17 @@ type replay struct {
 // A parsed is an item as the model takes it, or the reason why it cannot be.
 type parsed struct {
 	example  model.Example
+	standing *stream.Standing // nil: an event
 	truth    stream.Label
 	rejected error
 }
 
-// A waiting is an event that is learnt once Delay more have passed.
+// A waiting is an event that is learnt once Delay more have passed, or a standing that holds
+// from there on.
 type waiting struct {
-	example model.Example
-	since   int // passed when it was scored, itself included
+	example  model.Example
+	standing *stream.Standing // nil: an event
+	since    int              // passed when it was scored, itself included
 }
 
 // flush writes what is buffered. It returns the first error of each output.
@@ -166,6 +169,8 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 				batch = append(batch, parsed{rejected: err})
 			case err != nil:
 				return err
+			case item.Standing != nil:
+				batch = append(batch, parsed{standing: item.Standing})
 			default:
 				e, _, err := example.Of(&item.Event)
 				batch = append(batch, parsed{example: e, truth: item.Truth, rejected: err})
@@ -193,7 +198,11 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 }
 
 func (r *replay) step(p *parsed) {
-	if p.rejected == nil {
+	switch {
+	case p.rejected != nil:
+	case p.standing != nil:
+		p.rejected = r.follow(p.standing)
+	default:
 		p.rejected = r.score(p)
 	}
 	if p.rejected != nil {
@@ -242,27 +251,40 @@ func (r *replay) score(p *parsed) error {
 	r.passed++
 	if learn {
 		r.taught++
-		r.late = append(r.late, waiting{p.example, r.passed})
+		r.late = append(r.late, waiting{example: p.example, since: r.passed})
 	}
 	return r.catchUp()
 }
 
-// catchUp learns the event that is due. There is at most one, as each has another since.
-func (r *replay) catchUp() error {
-	if len(r.late) == 0 || r.passed-r.late[0].since < r.cfg.Delay {
-		return nil
+// follow gives a source its role: at once, or with a delay between the events that it came
+// between. On an error nothing has changed.
+func (r *replay) follow(s *stream.Standing) error {
+	if r.cfg.Delay == 0 {
+		return example.Follow(r.model, s)
 	}
-	due := r.late[0].example
-	r.late[0] = waiting{} // free its memory
-	r.late = r.late[1:]
-	effect, err := r.apply(&due)
-	if err != nil {
-		return err
-	}
-	if effect.Duplicate {
-		r.duplicates++
-	}
+	r.late = append(r.late, waiting{standing: s, since: r.passed})
 	return nil
+}
+
+// catchUp learns the event that is due, and follows the standings beside it. There is at
+// most one event, as each has another since.
+func (r *replay) catchUp() error {
+	var errs []error
+	for len(r.late) > 0 && r.passed-r.late[0].since >= r.cfg.Delay {
+		due := r.late[0]
+		r.late[0] = waiting{} // free its memory
+		r.late = r.late[1:]
+		if due.standing != nil {
+			errs = append(errs, example.Follow(r.model, due.standing))
+			continue
+		}
+		effect, err := r.apply(&due.example)
+		errs = append(errs, err)
+		if effect.Duplicate {
+			r.duplicates++
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // apply learns e, counts its label if it is doubtful and writes the alerts.

@@ -139,6 +139,44 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// A standing holds for the events that come behind it in the log, with a delay as well.
+func TestStandingsKeepTheirPlace(t *testing.T) {
+	const n = 60
+	cfg := model.Config{TableBits: 8}
+	events := letters(n)
+	said := map[int]stream.Standing{
+		0: {ID: "1", Source: events[0].Event.Source, Role: stream.Muted}, 20: {ID: "2", Source: events[0].Event.Source, Role: stream.Anchor},
+		21: {ID: "3", Source: "x", Role: stream.Muted}, 22: {ID: "4", Source: "x", Role: stream.Ordinary},
+	}
+	var items []source.Item
+	for i, e := range events {
+		if s, ok := said[i]; ok {
+			items = append(items, source.Item{Standing: &s}, source.Item{Standing: &s})
+		}
+		items = append(items, e)
+	}
+	for _, delay := range []int{0, 1, 30, n} {
+		result, m, err := Run(t.Context(), Config{Model: cfg, Delay: delay}, each(items, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, teach := newModel(t, cfg)
+		for i := range n {
+			if s, ok := said[i]; ok && i <= n-delay {
+				if err := example.Follow(want, &s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i < n-delay {
+				teach(&events[i])
+			}
+		}
+		if sum(t, m) != sum(t, want) || result.Events != n || result.Rejected != 0 {
+			t.Errorf("delay %d: %+v; the model is not the one that followed the standings in place", delay, result)
+		}
+	}
+}
+
 // The metrics leave out as many events as they are told: after TeachFirst N, From N
 // measures those that were not taught, all of them.
 func TestFromLeavesTheFirstOut(t *testing.T) {

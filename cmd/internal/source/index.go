@@ -294,7 +294,7 @@ func (m *memberReader) find(entry *indexLine) (draft, error) {
 			}
 			e, err := m.spool.at(s.place)
 			e.Label = entry.label
-			return draft{e, entry.place}, err
+			return draft{event: e, place: entry.place}, err
 		}
 		e, err, ok := m.next()
 		if err != nil {

@@ -69,8 +69,16 @@ func nextLine(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 // errSkip means that a line holds no item.
 var errSkip = errors.New("no item")
 
-// A lineParser reads one line into an event without an id. It must not keep line.
-type lineParser func(line []byte) (stream.Event, error)
+// A lineParser reads one line into a draft without its place. It must not keep line.
+type lineParser func(line []byte) (draft, error)
+
+// eventLine returns the lineParser of lines that are all events.
+func eventLine(parse func(line []byte) (stream.Event, error)) lineParser {
+	return func(line []byte) (d draft, err error) {
+		d.event, err = parse(line)
+		return d, err
+	}
+}
 
 // eachLine reads the inputs in order, one item per line. It skips blank lines.
 func eachLine(inputs []*input, parse lineParser) drafts {
@@ -93,12 +101,12 @@ func linesOf(in *input, parse lineParser, yield func(draft, error) bool) (more b
 	n := 0
 	for line, err := range Lines(r, maxLine) {
 		n++
-		d := draft{place: fmt.Sprintf("%s:%d", in.name, n)}
+		var d draft
 		switch {
 		case err == nil && len(bytes.TrimSpace(line)) == 0:
 			continue
 		case err == nil:
-			d.event, err = parse(line)
+			d, err = parse(line)
 		case !errors.Is(err, ErrLineTooLong):
 			yield(draft{}, fmt.Errorf("%s: read line %d: %w", in.name, n, err))
 			return false
@@ -106,6 +114,7 @@ func linesOf(in *input, parse lineParser, yield func(draft, error) bool) (more b
 		if errors.Is(err, errSkip) {
 			continue
 		}
+		d.place = fmt.Sprintf("%s:%d", in.name, n)
 		if err != nil {
 			err = &Rejection{Place: d.place, Err: err}
 		}

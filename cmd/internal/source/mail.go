@@ -259,7 +259,7 @@ func mailDraft(m Message, label stream.Label) (draft, error) {
 		return rejected(m.Place, err)
 	}
 	e.Body = stream.Body{Kind: stream.Mail, Mail: reduced}
-	return draft{e, m.Place}, nil
+	return draft{event: e, place: m.Place}, nil
 }
 
 // openMail opens the mail of --spam, --ham or --index.
@@ -341,7 +341,7 @@ func (s *Source) merged(boxes []labelledBox) drafts {
 		slices.SortStableFunc(entries, func(a, b entry) int { return a.time.Compare(b.time) })
 		for _, next := range entries {
 			e, err := all.at(next.number)
-			if !yield(draft{e, next.place}, err) || err != nil {
+			if !yield(draft{event: e, place: next.place}, err) || err != nil {
 				return
 			}
 		}

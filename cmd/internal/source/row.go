@@ -36,18 +36,26 @@ func parseLabel(s string) (stream.Label, error) {
 	return 0, fmt.Errorf("label: %s is neither spam nor ham", word(s))
 }
 
-// parseJSONL reads an event in JSON, and reduces a mail in it.
-func parseJSONL(line []byte) (stream.Event, error) {
+// parseJSONL reads an event in JSON, and reduces a mail in it. A line with a type is a
+// standing.
+func parseJSONL(line []byte) (draft, error) {
+	if stream.HasType(line) {
+		s, err := stream.DecodeStanding(line)
+		if err != nil {
+			return draft{}, err
+		}
+		return draft{standing: &s}, nil
+	}
 	e, err := stream.DecodeJSON(line)
 	if err != nil {
-		return stream.Event{}, err
+		return draft{}, err
 	}
 	if e.Body.Kind == stream.Mail {
 		if e.Body.Mail, err = mail.Reduce(e.Body.Mail); err != nil {
-			return stream.Event{}, err
+			return draft{}, err
 		}
 	}
-	return e, nil
+	return draft{event: e}, nil
 }
 
 // internedIndices bounds the stored names of svmlight's indices.

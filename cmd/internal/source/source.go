@@ -66,6 +66,8 @@ type Config struct {
 	Assign  []Assignment // sources for events without one
 	Flip    FlipConfig   // deliberately wrong labels
 
+	Standing bool // jsonl: items may be standings; false: one is the last error
+
 	Stdin io.Reader // what "-" is; nil: os.Stdin
 }
 
@@ -74,11 +76,20 @@ func (c *Config) None() bool {
 	return len(c.Paths) == 0 && len(c.Spam) == 0 && len(c.Ham) == 0 && c.Index == ""
 }
 
-// An Item is one event of a source.
+// An Item is one event of a source, or a standing between the events.
 type Item struct {
-	Ordinal int          // place in the stream from 0, including rejected items
-	Event   stream.Event // what the learner learns
-	Truth   stream.Label // the true label; Event.Label may be flipped
+	Ordinal  int              // place in the stream from 0, including rejected items
+	Event    stream.Event     // what the learner learns
+	Truth    stream.Label     // the true label; Event.Label may be flipped
+	Standing *stream.Standing // nil: an event; else Event is empty
+}
+
+// ID returns the id of the event or of the standing.
+func (i *Item) ID() string {
+	if i.Standing != nil {
+		return i.Standing.ID
+	}
+	return i.Event.ID
 }
 
 // A Rejection is an item that cannot be learnt from. The stream continues after it.
@@ -105,10 +116,11 @@ func (e *EmptyError) Error() string {
 // last.
 type drafts = iter.Seq2[draft, error]
 
-// A draft is an event without an id.
+// A draft is an event without an id, or a standing.
 type draft struct {
-	event stream.Event
-	place string
+	event    stream.Event
+	standing *stream.Standing // nil: an event
+	place    string
 }
 
 func rejected(place string, err error) (draft, error) {
@@ -198,10 +210,10 @@ func (s *Source) openFormat() error {
 	case FormatMail:
 		return usagef("%s is mail, which carries no label: use --spam PATH and --ham PATH, or --index FILE with lines label,path", inputs[0].name)
 	case FormatText:
-		s.drafts = eachLine(inputs, s.labels.parseText)
+		s.drafts = eachLine(inputs, eventLine(s.labels.parseText))
 	case FormatSVMLight:
 		p := newSVMLight(s.cfg.Dense, s.labels)
-		s.drafts = eachLine(inputs, p.parse)
+		s.drafts = eachLine(inputs, eventLine(p.parse))
 	case FormatJSONL:
 		s.drafts = eachLine(inputs, parseJSONL)
 	case FormatCSV:
@@ -210,7 +222,7 @@ func (s *Source) openFormat() error {
 			return err
 		}
 		s.dense = t.dense
-		s.drafts = eachLine(inputs, t.parse)
+		s.drafts = eachLine(inputs, eventLine(t.parse))
 	}
 	return nil
 }
@@ -270,8 +282,8 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 			events = s.shuffled
 		}
 		ordinal, n := 0, 0
-		for e, err := range events {
-			item := Item{Ordinal: ordinal}
+		for d, err := range events {
+			item := Item{Ordinal: ordinal, Standing: d.standing}
 			var r *Rejection
 			switch {
 			case errors.As(err, &r):
@@ -280,9 +292,10 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 			case err != nil:
 				yield(Item{}, err)
 				return
+			case d.standing != nil:
 			default:
 				n++
-				item.Event, item.Truth = e, e.Label
+				item.Event, item.Truth = d.event, d.event.Label
 				s.cfg.Flip.Apply(&item.Event, n)
 			}
 			ordinal++
@@ -295,32 +308,50 @@ func (s *Source) Events() iter.Seq2[Item, error] {
 }
 
 // identified gives every draft its id and its source, and checks it. It judges the labels
-// of what can be read only once.
-func (s *Source) identified(yield func(stream.Event, error) bool) {
+// of what can be read only once. It leaves a standing as it is.
+func (s *Source) identified(yield func(draft, error) bool) {
 	ordinal := 0
 	judging := s.labels != nil && len(s.once) > 0
 	for d, err := range s.drafts {
 		if judging && err != nil {
 			if mistake := s.placed(s.labels.mistaken(judgedEarly)); mistake != nil {
-				yield(stream.Event{}, mistake)
+				yield(draft{}, mistake)
 				return
 			}
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case d.standing != nil:
+			if err := s.checkStanding(d.place); err != nil {
+				yield(draft{}, err)
+				return
+			}
+		default:
 			if err = s.complete(&d.event, ordinal); err != nil {
 				err = &Rejection{Place: d.place, Err: err}
 			}
 		}
-		if !yield(d.event, err) {
+		if !yield(d, err) {
 			return
 		}
 		ordinal++
 	}
 	if judging {
 		if mistake := s.placed(cmp.Or(s.labels.mistaken(fewestUnknown), s.labels.oneSided())); mistake != nil {
-			yield(stream.Event{}, mistake)
+			yield(draft{}, mistake)
 		}
 	}
+}
+
+// checkStanding returns an error if a standing cannot be an item.
+func (s *Source) checkStanding(place string) error {
+	switch {
+	case !s.cfg.Standing:
+		return fmt.Errorf("%s: this is no event but %s, which eval, up and ingest alone can use", place, stream.TypeStanding)
+	case s.cfg.Shuffle != nil:
+		return usagef("%s: %s holds from its place in the stream on, and --shuffle would move it", place, stream.TypeStanding)
+	}
+	return nil
 }
 
 func (s *Source) complete(e *stream.Event, ordinal int) error {
@@ -357,14 +388,14 @@ func checkSize(e *stream.Event) error {
 }
 
 // shuffled yields the rejections in order, then the events permuted by the seed.
-func (s *Source) shuffled(yield func(stream.Event, error) bool) {
+func (s *Source) shuffled(yield func(draft, error) bool) {
 	all := newSpool()
 	defer all.close()
-	for e, err := range s.identified {
+	for d, err := range s.identified {
 		if err == nil {
-			err = all.add(&e)
+			err = all.add(&d.event)
 		}
-		if err != nil && (!yield(stream.Event{}, err) || !isRejection(err)) {
+		if err != nil && (!yield(draft{}, err) || !isRejection(err)) {
 			return
 		}
 	}
@@ -372,7 +403,7 @@ func (s *Source) shuffled(yield func(stream.Event, error) bool) {
 	order := rand.New(rand.NewPCG(uint64(*s.cfg.Shuffle), 0x73687566666c65)).Perm(all.len())
 	for _, i := range order {
 		e, err := all.at(i)
-		if !yield(e, err) || err != nil {
+		if !yield(draft{event: e}, err) || err != nil {
 			return
 		}
 	}

@@ -543,3 +543,39 @@ func TestSpoolGoesToDisk(t *testing.T) {
 		}
 	}
 }
+
+const standingLine = `{"type":"hamlet.standing.v1","id":"s","source":"a","role":"muted"}`
+
+// A standing keeps its place between events. It is none of the events that limits and flips
+// count. Commands that do not ask for standings get an error that says who can use them.
+func TestStandingsBetweenEvents(t *testing.T) {
+	event := `{"id":"e","label":"ham","text":"x"}`
+	path := write(t, t.TempDir(), "e.jsonl", strings.Join([]string{event, standingLine, event,
+		strings.Replace(standingLine, "muted", "loud", 1), standingLine, event}, "\n"))
+	cfg := Config{Paths: []string{path}, Standing: true, Limit: 2, Flip: FlipConfig{Rate: 1, From: 2}}
+	items, rejections := read(t, cfg)
+	if len(items) != 3 || len(rejections) != 0 || items[1].Standing == nil || items[1].Standing.Role != stream.Muted || items[1].ID() != "s" ||
+		items[2].Event.Label != stream.Spam || items[2].Ordinal != 2 || items[0].ID() != "e" {
+		t.Errorf("items %+v, rejected %q", items, rejections)
+	}
+	cfg.Limit = 0
+	items, rejections = read(t, cfg)
+	if len(items) != 5 || len(rejections) != 1 || !strings.Contains(rejections[0], `:4: standing in JSON: role: "loud"`) {
+		t.Errorf("%d items, rejected %q", len(items), rejections)
+	}
+	seed := int64(1)
+	for want, cfg := range map[string]Config{
+		"e.jsonl:2: this is no event but hamlet.standing.v1, which eval, up and ingest alone can use":      {Paths: []string{path}},
+		"e.jsonl:2: hamlet.standing.v1 holds from its place in the stream on, and --shuffle would move it": {Paths: []string{path}, Standing: true, Shuffle: &seed},
+	} {
+		s, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err = range s.Events() {
+		}
+		if err == nil || isRejection(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	log := f.Logger(stdio.Err)
 	sourceConfig := f.Flags.Config(f.Sources, f.FlipFlags)
-	sourceConfig.Stdin = stdio.In
+	sourceConfig.Stdin, sourceConfig.Standing = stdio.In, true
 	hasSource := !sourceConfig.None()
 	err := f.check(hasSource)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	counter := progress.NewCounter(stdio.Err)
 	sent := 0
 	cfg := ingest.Config{
-		Publisher: producer, Topic: topic, Rate: f.Rate, Log: log,
+		Publisher: producer, ToAll: producer, Topic: topic, Rate: f.Rate, Log: log,
 		Rejected: func(err error) { m.rejected.Inc(); rejections.Add(err) },
 		Sent: func(n int) {
 			m.sent.Add(float64(n))
