@@ -40,7 +40,7 @@ func Example() {
 		if watch.Check(count) {
 			report := watch.Report()
 			fmt.Printf("labels went bad, within 200 events: %v\n", count <= 3_200)
-			fmt.Printf("worst source %s; more ham called spam: %v\n", report.Sources[0].Source, report.HamCalledSpam > report.SpamCalledHam)
+			fmt.Printf("worst source %s; more ham called spam: %v\n", report.Sources[0].Source, report.HamCalledSpam.Rate > report.SpamCalledHam.Rate)
 		}
 		if job, ok := watch.Start(count); ok {
 			result = job.Run() // a learner runs it in the background

@@ -120,6 +120,10 @@ func (cfg *LabelNoiseConfig) fill() error {
 // the last 3,000 except the latest 500, at least 1,000 events. The reference does not
 // change while the alarm is raised.
 //
+// While fewer than 6 % of the recent labels are of one class, SNRs say little: the window then
+// compares old events of this class with new ones of the other. The rule is not asked, the
+// alarm stays as it is, and the past takes nothing.
+//
 // An SNR takes milliseconds, so the owner computes it in the background. At every event
 // count divisible by Rhythm, after Observe, the owner calls
 //
@@ -203,7 +207,7 @@ func (n *LabelNoise) Skipped() uint64 { return n.skipped }
 
 // Start copies the window into a job if an SNR is due: at counts divisible by
 // Every, by Rhythm while ε > FlipRate, and only once there are N/2 events of each
-// class. Its result takes effect at count + Rhythm. It panics if one is pending.
+// class, and both are known. Its result takes effect at count + Rhythm. It panics if one is pending.
 func (n *LabelNoise) Start(count uint64) (Job, bool) {
 	if n.pending {
 		panic(fmt.Sprintf("drift: an SNR started at %d while that of %d is pending", count, n.started))
@@ -261,6 +265,9 @@ func (n *LabelNoise) Check(count uint64) (changed bool) {
 	if !n.known {
 		return false
 	}
+	if !n.bothKnown() {
+		return n.raised && n.settled(count)
+	}
 	if n.raised {
 		n.findLikely()
 		return n.checkRaised(count)
@@ -286,13 +293,45 @@ func (n *LabelNoise) Check(count uint64) (changed bool) {
 }
 
 func (n *LabelNoise) checkRaised(count uint64) (changed bool) {
-	if count-n.since >= uint64(n.cfg.Settle) {
-		n.history, n.hasRef, n.reference, n.spread = nil, false, 0, 0
-	} else if n.reference-n.level >= n.cfg.Clear {
+	if n.settled(count) {
+		return true
+	}
+	if n.reference-n.level >= n.cfg.Clear {
 		return false
 	}
 	n.raised, n.since = false, count
 	return true
+}
+
+// settled ends an alarm that was raised Settle events ago.
+func (n *LabelNoise) settled(count uint64) (changed bool) {
+	if count-n.since < uint64(n.cfg.Settle) {
+		return false
+	}
+	n.history, n.hasRef, n.reference, n.spread = nil, false, 0, 0
+	n.raised, n.since = false, count
+	return true
+}
+
+// leastClass is the part of the recent labels, in percent, from which on a class is known: 30
+// of 500.
+const leastClass = 6
+
+// knownClasses reports whether enough of the recent labels are ham, and spam.
+func (n *LabelNoise) knownClasses() (known [2]bool) {
+	var given [2]int
+	for i := range n.recent.ring {
+		given[class(n.recent.ring[i].label)]++
+	}
+	for c := range known {
+		known[c] = 100*given[c] >= leastClass*n.cfg.Recent
+	}
+	return known
+}
+
+func (n *LabelNoise) bothKnown() bool {
+	known := n.knownClasses()
+	return known[0] && known[1]
 }
 
 // past returns the s whose median is the reference.
@@ -311,7 +350,7 @@ func (n *LabelNoise) findSpread() {
 // costs some 0.3 ms.
 func (n *LabelNoise) findLikely() {
 	if n.reference-n.level > n.cfg.Clear {
-		f, _ := flipRates(n.recent.oldest(), checkSteps)
+		f, _ := flipRates(n.recent.oldest(), [2]bool{true, true}, n.flipRate, checkSteps)
 		n.likely = max(f[0], f[1])
 	}
 }

@@ -309,8 +309,8 @@ func TestFlipsOfOneClassConfirm(t *testing.T) {
 		if often := len(s.due) > 5; often != c.raised {
 			t.Errorf("drop %v, forged %v: SNRs at %v", c.drop, c.forge, s.due)
 		}
-		if r := s.n.Report(); c.forge && !(r.SpamCalledHam > 0.05 && r.SpamCalledHam < 0.15 && r.HamCalledSpam < 0.001) {
-			t.Errorf("spam called ham %v, ham called spam %v, a tenth of the ham is spam", r.SpamCalledHam, r.HamCalledSpam)
+		if r := s.n.Report(); c.forge && !(r.SpamCalledHam.Rate > 0.05 && r.SpamCalledHam.Rate < 0.15 && r.HamCalledSpam.Rate < 0.001) {
+			t.Errorf("spam called ham %v, ham called spam %v, a tenth of the ham is spam", r.SpamCalledHam.Rate, r.HamCalledSpam.Rate)
 		}
 	}
 }

@@ -20,10 +20,18 @@ type Report struct {
 
 	// The flip rates f₀ and f₁ of the last Recent events: the fraction of true ham that is
 	// labelled spam, and of true spam that is labelled ham.
-	HamCalledSpam, SpamCalledHam float64
+	HamCalledSpam, SpamCalledHam FlipRate
 
 	Suspects []Suspect    // the least trusted recent events, least first, at most MostSuspects
 	Sources  []SourceRate // of the recent events, the worst first
+}
+
+// A FlipRate is the rate at which the labels of one true class are flipped. The central 90 % of
+// its posterior, with Jeffreys' prior and given the other class's rate, is from Low to High. If
+// fewer than 6 % of the recent labels are of this class, nothing is known: from 0 to 1.
+type FlipRate struct {
+	Known           bool
+	Rate, Low, High float64
 }
 
 // A Suspect is an event whose label is probably false.
@@ -46,7 +54,7 @@ type SourceRate struct {
 	Rate, Low, High float64
 }
 
-// Report costs a few milliseconds and changes nothing.
+// Report costs some ten milliseconds and changes nothing.
 //
 // The flip rates by true label, f₀ = ham called spam and f₁ = spam called ham, are those
 // of greatest likelihood for the last Recent events. With q the head's probability of the
@@ -61,12 +69,14 @@ type SourceRate struct {
 // and f₁ likewise. The sums are over the labels given. The 1 is the prior (1−f)df: one more
 // true label of each class. Without it, a class that does not occur could have any rate. The
 // posterior is log-concave, so expectation maximisation finds its one maximum. (The online
-// φ does not help: its ε has not risen yet.) Sources fall in Low; equal ones go by name.
+// φ does not help: its ε has not risen yet.) The rate of a class that is not known is not
+// solved for: ε takes its place. Sources fall in Low; equal ones go by name.
 func (n *LabelNoise) Report() Report {
 	r := Report{Status: n.Status(), SNR: n.snr, Grade: n.grade, FlipRate: n.flipRate}
 	witnesses := n.recent.oldest()
-	f, phi := flipRates(witnesses, reportSteps)
-	r.HamCalledSpam, r.SpamCalledHam = f[0], f[1]
+	known := n.knownClasses()
+	f, phi := flipRates(witnesses, known, n.flipRate, reportSteps)
+	r.HamCalledSpam, r.SpamCalledHam = flipRateOf(witnesses, known, f, 0), flipRateOf(witnesses, known, f, 1)
 	r.Sources = sourceRates(witnesses)
 
 	order := make([]int, len(witnesses))
@@ -85,13 +95,19 @@ func (n *LabelNoise) Report() Report {
 const reportSteps = 1000
 
 // flipRates returns the flip rates by true label and the trust in each label, after at
-// most steps steps.
-func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
+// most steps steps. The rate of a class that is not known stays ε.
+func flipRates(witnesses []witness, known [2]bool, ε float64, steps int) (f [2]float64, phi []float64) {
 	const (
 		start = 0.1 // a rate that starts at 0 stays 0
 		still = 1e-7
 	)
-	f, phi = [2]float64{start, start}, make([]float64, len(witnesses))
+	phi = make([]float64, len(witnesses))
+	for c := range f {
+		f[c] = ε
+		if known[c] {
+			f[c] = start
+		}
+	}
 	for range steps {
 		var right, wrong [2]float64 // Σφ and Σ(1−φ) of labels ham, spam
 		for i, w := range witnesses {
@@ -105,6 +121,11 @@ func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 			wrong[given] += 1 - phi[i]
 		}
 		next := [2]float64{wrong[1] / (wrong[1] + right[0] + 1), wrong[0] / (wrong[0] + right[1] + 1)}
+		for c := range next {
+			if !known[c] {
+				next[c] = f[c]
+			}
+		}
 		moved := max(math.Abs(next[0]-f[0]), math.Abs(next[1]-f[1]))
 		if f = next; moved < still {
 			break
@@ -113,10 +134,30 @@ func flipRates(witnesses []witness, steps int) (f [2]float64, phi []float64) {
 	return f, phi
 }
 
+// flipRateOf returns the flip rate of a true class.
+func flipRateOf(witnesses []witness, known [2]bool, f [2]float64, of int) FlipRate {
+	if !known[of] {
+		return FlipRate{High: 1}
+	}
+	probs := make([]alternative, len(witnesses))
+	for i, w := range witnesses {
+		p := &probs[i]
+		if class(w.label) == of {
+			p.flipped = float64((1 - w.prob) * f[1-of])
+			p.right = w.prob + p.flipped
+		} else {
+			p.right = float64(w.prob * (1 - f[1-of]))
+			p.flipped = p.right + (1 - w.prob)
+		}
+	}
+	_, low, high := flipPosterior(probs)
+	return FlipRate{Known: true, Rate: f[of], Low: min(low, f[of]), High: max(high, f[of])}
+}
+
 func sourceRates(witnesses []witness) []SourceRate {
 	at := map[string]int{} // index of a source in rates; never ranged over
 	var rates []SourceRate
-	var probs [][]float64
+	var probs [][]alternative
 	for _, w := range witnesses {
 		i, ok := at[w.source]
 		if !ok {
@@ -126,7 +167,7 @@ func sourceRates(witnesses []witness) []SourceRate {
 			probs = append(probs, nil)
 		}
 		rates[i].Events++
-		probs[i] = append(probs[i], w.prob)
+		probs[i] = append(probs[i], alternative{w.prob, 1 - w.prob})
 	}
 	for i := range rates {
 		s := &rates[i]
@@ -138,10 +179,13 @@ func sourceRates(witnesses []witness) []SourceRate {
 	return rates
 }
 
-// flipPosterior returns the mean and the 5 % and 95 % quantiles of the flip rate e, given the
-// head's probabilities of the labels. In θ, e = sin²θ, Jeffreys' prior is flat. So
-// midpoints of θ are a quadrature with close nodes at small rates.
-func flipPosterior(probs []float64) (mean, low, high float64) {
+// An alternative is the probability of a label if no label is flipped, and if all are.
+type alternative struct{ right, flipped float64 }
+
+// flipPosterior returns the mean and the 5 % and 95 % quantiles of the flip rate e, of which the
+// labels have the likelihood ∏ (1−e)·right + e·flipped. In θ, e = sin²θ, Jeffreys' prior is
+// flat. So midpoints of θ are a quadrature with close nodes at small rates.
+func flipPosterior(probs []alternative) (mean, low, high float64) {
 	const nodes = 512
 	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and π/(2·nodes)
 	var rate, density [nodes]float64
@@ -151,7 +195,7 @@ func flipPosterior(probs []float64) (mean, low, high float64) {
 		rate[k] = (1 - c) / 2
 		c, before = float64(2*cos*c)-before, c
 		for _, q := range probs {
-			density[k] += logistic.Log(float64((1-rate[k])*q) + float64(rate[k]*(1-q)))
+			density[k] += logistic.Log(float64((1-rate[k])*q.right) + float64(rate[k]*q.flipped))
 		}
 		most = max(most, density[k])
 	}

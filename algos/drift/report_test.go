@@ -15,7 +15,7 @@ func TestFlipRatesByGivenLabel(t *testing.T) {
 			n.Observe(Event{X: []float64{0}, Label: label, Prob: φ, ID: id, Source: source})
 		}
 	}
-	if r := n.Report(); r.HamCalledSpam != 0 || r.SpamCalledHam != 0 || len(r.Sources)+len(r.Suspects) > 0 {
+	if r := n.Report(); r.HamCalledSpam.Rate != 0 || r.SpamCalledHam.Rate != 0 || len(r.Sources)+len(r.Suspects) > 0 {
 		t.Errorf("of nothing: %+v", r)
 	}
 	add(400, 1, 0, "long ago", "old")
@@ -24,8 +24,8 @@ func TestFlipRatesByGivenLabel(t *testing.T) {
 	add(70, 1, 1, "c", "spam")
 	add(10, -1, 0, "b", "slipped")
 	r := n.Report()
-	if math.Abs(r.HamCalledSpam-30./101) > 1e-6 || math.Abs(r.SpamCalledHam-10./81) > 1e-6 {
-		t.Errorf("ham called spam %v, spam called ham %v", r.HamCalledSpam, r.SpamCalledHam)
+	if math.Abs(r.HamCalledSpam.Rate-30./101) > 1e-6 || math.Abs(r.SpamCalledHam.Rate-10./81) > 1e-6 {
+		t.Errorf("ham called spam %v, spam called ham %v", r.HamCalledSpam.Rate, r.SpamCalledHam.Rate)
 	}
 	if len(r.Suspects) != MostSuspects || r.Suspects[0] != (Suspect{ID: "forged", Source: "a", Label: 1}) {
 		t.Errorf("suspects %+v", r.Suspects)
@@ -61,7 +61,7 @@ func TestFlipRatesOfOneClass(t *testing.T) {
 				}
 				w[i] = witness{label: 2*float64(given) - 1, prob: []float64{1 - spam, spam}[given]}
 			}
-			f, phi := flipRates(w, reportSteps)
+			f, phi := flipRates(w, [2]bool{true, true}, 0, reportSteps)
 			for k := range f {
 				mean[k] += f[k] / draws
 				square[k] += f[k] * f[k] / draws
@@ -82,6 +82,85 @@ func TestFlipRatesOfOneClass(t *testing.T) {
 				t.Errorf("flip rates %v, want %v (standard error %v)", mean, want, sd)
 			}
 		}
+	}
+}
+
+// The interval of a class's rate holds the rate that its labels were flipped with in 90 of 100
+// draws, to within three standard deviations, √(.9·.1/400) = .015 each. The head is calibrated,
+// and the other class's rate is estimated too.
+func TestFlipRateIntervalCovers(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	const draws = 400
+	want := [2]float64{0.1, 0.25}
+	var covered [2]int
+	for range draws {
+		n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1}))
+		for range 500 {
+			spam := 1 / (1 + math.Exp(-5*r.NormFloat64()))
+			truth := b2i(r.Float64() < spam)
+			given := truth
+			if r.Float64() < want[truth] {
+				given = 1 - truth
+			}
+			n.recent.add(witness{label: 2*float64(given) - 1, prob: []float64{1 - spam, spam}[given]})
+		}
+		witnesses := n.recent.oldest()
+		f, _ := flipRates(witnesses, n.knownClasses(), 0, reportSteps)
+		for c := range want {
+			rate := flipRateOf(witnesses, n.knownClasses(), f, c)
+			if !rate.Known || !(rate.Low <= rate.Rate && rate.Rate <= rate.High) {
+				t.Fatalf("%+v", rate)
+			}
+			if rate.Low <= want[c] && want[c] <= rate.High {
+				covered[c]++
+			}
+		}
+	}
+	for c, n := range covered {
+		if got := float64(n) / draws; math.Abs(got-.9) > .05 {
+			t.Errorf("class %d: %v covered", c, got)
+		}
+	}
+}
+
+// After 480 labels ham in a row, all of which the head took for spam, the flip rate of spam is
+// not known. The other rate is, and nobody is raised.
+func TestMissingClassIsUnknown(t *testing.T) {
+	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, PerClass: 20, Rounds: 2}))
+	r := rand.New(rand.NewPCG(4, 6))
+	past := 0
+	for count := uint64(1); count <= 4_000; count++ {
+		y, prob := 2*float64(r.IntN(2))-1, 0.98
+		x := 2*y + r.NormFloat64()
+		if count > 3_000 {
+			y, prob, x = -1, 0.05, -2+r.NormFloat64()
+		}
+		n.Observe(Event{X: []float64{x}, Label: y, Prob: prob, FlipRate: .05})
+		if count%Rhythm > 0 {
+			continue
+		}
+		if job, ok := n.Pending(); ok {
+			n.Finish(job.Run())
+		}
+		n.Check(count)
+		n.Start(count)
+		missing := !n.bothKnown()
+		if want := count >= 3_500; missing != want && count > 100 && count != 3_450 {
+			t.Fatalf("event %d: a class is missing: %v", count, missing)
+		}
+		if !missing {
+			past = len(n.history)
+		}
+	}
+	if n.raised || len(n.history) != past {
+		t.Errorf("raised: %v, a past of %d, before the class was missing of %d", n.raised, len(n.history), past)
+	}
+	report := n.Report()
+	if want := (FlipRate{High: 1}); report.SpamCalledHam != want {
+		t.Errorf("spam called ham %+v, want unknown", report.SpamCalledHam)
+	}
+	if f := report.HamCalledSpam; !f.Known || f.Rate > .05 || f.Low < 0 || f.High > .2 {
+		t.Errorf("ham called spam %+v", f)
 	}
 }
 

@@ -116,9 +116,9 @@ func TestReportNamesTheForger(t *testing.T) {
 				if now := r.noise.raised; now != raised {
 					raised = now
 					rep := r.noise.Report()
-					if up := rep.HamCalledSpam > rep.SpamCalledHam; raised && up != (label < 0) {
+					if up := rep.HamCalledSpam.Rate > rep.SpamCalledHam.Rate; raised && up != (label < 0) {
 						t.Errorf("label %v flipped, seed %d: at %d ham called spam %.3f, spam called ham %.3f",
-							label, seed, r.count, rep.HamCalledSpam, rep.SpamCalledHam)
+							label, seed, r.count, rep.HamCalledSpam.Rate, rep.SpamCalledHam.Rate)
 					}
 				}
 			}

@@ -127,7 +127,7 @@ func Alert(a *model.Alert) stream.Alert {
 	r := a.Report
 	out.Labels = &stream.LabelReport{
 		Epsilon: probability(r.FlipRate), SNR: finite(r.SNR), NoiseGrade: finite(r.Grade),
-		FlipRates: stream.FlipRates{HamCalledSpam: probability(r.HamCalledSpam), SpamCalledHam: probability(r.SpamCalledHam)},
+		FlipRates: stream.FlipRates{HamCalledSpam: probability(r.HamCalledSpam.Rate), SpamCalledHam: probability(r.SpamCalledHam.Rate)},
 	}
 	for _, s := range r.Suspects {
 		out.Labels.Suspects = append(out.Labels.Suspects, stream.Suspect{ID: s.ID, Source: s.Source, Phi: probability(s.Phi)})

@@ -179,7 +179,7 @@ func noise() model.Alert {
 		Status:    drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
 		Diagnosis: drift.LabelsWentBad,
 		Report: &drift.Report{
-			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: .19, SpamCalledHam: .01,
+			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: drift.FlipRate{Rate: .19}, SpamCalledHam: drift.FlipRate{Rate: .01},
 			Suspects: []drift.Suspect{{ID: "a", Source: "bad", Label: 1, Phi: .01}},
 			Sources: []drift.SourceRate{
 				{Source: "bad", Events: 50, Rate: .3, Low: .2, High: .4},
@@ -226,7 +226,7 @@ func TestAlertIsAlwaysValid(t *testing.T) {
 			a := noise()
 			a.Status.Level, a.Status.Reference, a.Status.Threshold = v, w, v
 			r := a.Report
-			r.SNR, r.Grade, r.FlipRate, r.HamCalledSpam, r.SpamCalledHam = v, w, v, w, v
+			r.SNR, r.Grade, r.FlipRate, r.HamCalledSpam.Rate, r.SpamCalledHam.Rate = v, w, v, w, v
 			r.Suspects[0].Phi = v
 			r.Sources[0].Rate, r.Sources[0].Low, r.Sources[0].High = v, w, v
 			out := Alert(&a)
