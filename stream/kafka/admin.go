@@ -106,6 +106,39 @@ func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]
 	return offsets(ctx, &cfg, client, topic)
 }
 
+// CommittedOffset returns the offset that a consumer group last committed for a partition,
+// that of the record to read next, and false if it has none. It retries until ctx ends.
+func CommittedOffset(ctx context.Context, cfg Config, group, topic string, partition int) (next int64, ok bool, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return 0, false, err
+	}
+	client := cfg.client(topic)
+	defer closeIdle(client)
+	err = retry(ctx, &cfg, client, "ask for the offsets of group "+group, func(ctx context.Context) error {
+		res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
+		if err != nil {
+			return err
+		}
+		if errors.Is(res.Error, kafkago.GroupIdNotFound) {
+			return nil // nobody has joined it yet
+		}
+		if res.Error != nil {
+			return res.Error
+		}
+		all := res.Topics[topic]
+		if len(all) != 1 || all[0].Partition != partition {
+			return fmt.Errorf("got the offsets of %d partitions, want one", len(all))
+		}
+		if errors.Is(all[0].Error, kafkago.GroupIdNotFound) {
+			return nil
+		}
+		next, ok = all[0].CommittedOffset, all[0].CommittedOffset >= 0
+		return all[0].Error
+	})
+	return next, ok && err == nil, err
+}
+
 func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
 	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, cfg, client, topic)

@@ -57,6 +57,10 @@ type ConsumerConfig struct {
 	// instead of ErrNoBeginning.
 	AcceptLostBeginning bool
 
+	// CommitEach: offsets are committed after each batch, and not every five seconds. It is
+	// for handlers whose position is CommittedOffset.
+	CommitEach bool
+
 	MaxBatch     int           // most records in one Handle; default 128
 	PollInterval time.Duration // quiet time before Idle; default 1 s
 

@@ -19,7 +19,8 @@
 //
 //   - Delivery is at least once on both sides. A record can be in the log twice,
 //     and a handler can be given it twice. The handler's own position decides
-//     what is read. The group's committed offsets serve lag monitors only.
+//     what is read. The group's committed offsets serve lag monitors, and handlers that
+//     ask for them: [CommittedOffset]. They are of records that Handle has taken.
 //   - Records with one key go to one partition, chosen by murmur2 as in Java's
 //     clients. The records of one Publish call keep their order in a partition,
 //     also through retries.

@@ -159,7 +159,7 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 			r.next = batch[len(batch)-1].Offset + 1
 			r.pause.Reset()
 			r.warnings.reset()
-			if time.Since(r.committedAt) >= commitEvery {
+			if r.cfg.CommitEach || time.Since(r.committedAt) >= commitEvery {
 				r.commit()
 			}
 		case quiet:
@@ -272,8 +272,8 @@ func (r *partitionReader) checkOffsets(ctx context.Context, batch []Record) erro
 	return nil
 }
 
-// commit tells the group how far the handler has come. It is for lag monitors, so a
-// failure is only logged.
+// commit tells the group how far the handler has come. After a failure it is told with the
+// next batch, or with the next quiet time: it may be behind, and never ahead.
 func (r *partitionReader) commit() {
 	if r.next == r.committed {
 		return

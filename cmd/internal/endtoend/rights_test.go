@@ -81,11 +81,8 @@ func TestRightsInKafka(t *testing.T) {
 	}
 	join := func(group string) func(cfg kafka.Config) error {
 		return func(cfg kafka.Config) error {
-			res, err := client(cfg).OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {0}}})
-			if err != nil {
-				return err
-			}
-			return res.Error
+			_, _, err := kafka.CommittedOffset(ctx, cfg, group, topic, 0) // it waits for the coordinator
+			return err
 		}
 	}
 	ping := func(cfg kafka.Config) error { return kafka.Ping(ctx, cfg) }
@@ -104,6 +101,12 @@ func TestRightsInKafka(t *testing.T) {
 		{"importer", "reads events", read(topic), true},
 		{"importer", "makes a topic", create, false},
 		{"importer", "writes receipts", write(stream.ReceiptTopic), false},
+		{"copier", "writes events", write(topic), true},
+		{"copier", "writes dead letters", write(stream.DeadLetterTopic), true},
+		{"copier", "reads its offsets", join("hamlet.ingest." + model + ".hamlet.feeds.desk"), true},
+		{"copier", "reads the learner's offsets", join(group), false},
+		{"copier", "reads events", read(topic), false},
+		{"copier", "makes a topic", create, false},
 		{"learner", "reads events", read(topic), true},
 		{"learner", "reads its offsets", join(group), true},
 		{"learner", "writes dead letters", write(stream.DeadLetterTopic), true},

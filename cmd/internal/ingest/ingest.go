@@ -1,5 +1,5 @@
 // Package ingest writes labelled events to a model's topic: from a source, in order
-// and resumable, and over HTTP.
+// and resumable, over HTTP, and from a topic that one principal writes ([Copy]).
 //
 //	end, err := ingest.FindEnd(ctx, kafkaConfig, topic, log)
 //	if err != nil {

@@ -34,6 +34,7 @@ Examples:
   ingest --kafka kafka:9092 --http 127.0.0.1:9100 --token "$TOKEN"
   curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
     -d '{"id":"a1","label":"spam","text":"You won"}' 127.0.0.1:9100/v1/events
+  ingest --kafka kafka:9092 --from-topic hamlet.feeds.desk --source desk
   ingest --kafka kafka:9092 --http :9100 --token "$TOKEN" --metrics :9103 \
     --http-tls-cert cert.pem --http-tls-key key.pem    # for other machines
 
@@ -47,9 +48,11 @@ type flags struct {
 	settings.ModelName
 	settings.Kafka
 	settings.Topic
-	Resume bool    `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
-	Rate   float64 `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
-	HTTP   string  `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with tokens, POST /v1/events." placeholder:"ADDR"`
+	Resume bool     `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
+	From   string   `name:"from-topic" help:"Copy the events of this topic, which one principal writes; they get the source of --source." placeholder:"TOPIC"`
+	Tenant []string `help:"Tenants that --from-topic may name; \"*\": every one." default:"default" placeholder:"NAME"`
+	Rate   float64  `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
+	HTTP   string   `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with tokens, POST /v1/events." placeholder:"ADDR"`
 	settings.EventsHTTP
 	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
 	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"16" placeholder:"N"`
@@ -66,6 +69,8 @@ const (
 // check reports flags that contradict each other or are outside their range.
 func (f *flags) check(hasSource bool) error {
 	switch {
+	case f.From != "":
+		return f.checkCopy(hasSource)
 	case !hasSource && f.HTTP == "":
 		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
 	case !hasSource && f.Token == "" && f.Tokens == "":
@@ -76,6 +81,21 @@ func (f *flags) check(hasSource bool) error {
 		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
 	}
 	return errors.Join(f.CheckAt(f.HTTP, f.Token), settings.Check(&f.FlipFlags, f.Kafka, f.Topic), settings.CheckRate(f.Rate))
+}
+
+// checkCopy reports flags that contradict --from-topic.
+func (f *flags) checkCopy(hasSource bool) error {
+	switch {
+	case hasSource:
+		return cli.Usagef("--from-topic is in place of a file: name one of them")
+	case f.Token != "" || f.Tokens != "":
+		return cli.Usagef("--from-topic: run another ingest for events over HTTP; this one may have other rights in Kafka")
+	case len(f.Source) != 1 || f.Source[0].Share != 0:
+		return cli.Usagef("--from-topic: name the source of its events with --source NAME")
+	case f.Rate != 0 || !f.Resume:
+		return cli.Usagef("--from-topic goes on where its consumer group is, as fast as it goes: leave --rate and --no-resume out")
+	}
+	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(&f.FlipFlags, f.Kafka, f.Topic))
 }
 
 // Run runs the program with its arguments until it is done or ctx ends.
@@ -119,6 +139,15 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	work := file.Watch
+	if f.From != "" {
+		work = func(ctx context.Context) error {
+			return ingest.Copy(ctx, ingest.CopyConfig{
+				Kafka: kafkaConfig, From: f.From, Group: "hamlet.ingest." + f.Model + "." + f.From, Publisher: producer, Topic: s.Topic(),
+				Source: f.Source[0].Name, Tenants: f.Tenant, Log: log,
+				Copied: func(letters, events int) { m.rejected.Add(float64(letters)); m.sent.Add(float64(events)) },
+			})
+		}
+	}
 	if src != nil {
 		work = func(ctx context.Context) error {
 			g, ctx := errgroup.WithContext(ctx)
@@ -208,7 +237,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		sent: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
 			Help: "Events that Kafka has acknowledged."}),
 		rejected: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",
-			Help: "Items of a source that cannot be learnt from."}),
+			Help: "Items of a source, or records of --from-topic, that cannot be learnt from."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
 			Help: "Requests to POST /v1/events, by status."}, []string{"code"}),
 		tokens: tokens.NewMetrics(registry),

@@ -35,6 +35,28 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 	}
 }
 
+// What --from-topic does not go with is wrong usage.
+func TestUsageOfFromTopic(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"", "--source NAME"},
+		{"--source=a --source=b", "--source NAME"},
+		{"--source=a=.5", "--source NAME"},
+		{"--source=a messages.txt", "in place of a file"},
+		{"--source=a --spam=Junk", "in place of a file"},
+		{"--source=a --http=127.0.0.1:0 --token=x", "another ingest"},
+		{"--source=a --rate=5", "leave --rate"},
+		{"--source=a --no-resume", "leave --rate"},
+		{"--source=a --flip-from=10", "--flip RATE"},
+		{"--source=a --retention=1s", "--retention: 1s is below"},
+	} {
+		args := append([]string{"--kafka=127.0.0.1:1", "--from-topic=feed"}, strings.Fields(c.args)...)
+		err := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)
+		}
+	}
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, Run, []string{"--in-flight=16", "--deadline=10s", "--rate=0"}, "--help")
 	clitest.Version(t, Run, "ingest")

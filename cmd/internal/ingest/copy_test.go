@@ -1,0 +1,283 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+const feed = "hamlet.feeds.desk"
+
+// all returns a topic's records, partition by partition in order.
+func all(t *testing.T, cfg kafka.Config, topic string) (records []kafka.Record) {
+	t.Helper()
+	first, _, err := kafka.Offsets(t.Context(), cfg, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for partition := range first {
+		found := map[int64]kafka.Record{}
+		_, _, err := kafka.LastRecord(t.Context(), cfg, topic, partition, 1<<40, func(r kafka.Record) bool {
+			r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+			found[r.Offset] = r
+			return false
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, offset := range slices.Sorted(maps.Keys(found)) {
+			records = append(records, found[offset])
+		}
+	}
+	return records
+}
+
+// feeds makes the topic of a principal, and that of dead letters.
+func feeds(t *testing.T, cfg kafka.Config, partitions int) {
+	t.Helper()
+	for name, partitions := range map[string]int{feed: partitions, stream.DeadLetterTopic: 1} {
+		if err := kafka.EnsureTopic(t.Context(), cfg, name, partitions, 0, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyUntil runs Copy until the letters and events that it copied are n, or it fails. A stop
+// is orderly.
+func copyUntil(t *testing.T, cfg CopyConfig, n int) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	copied := 0
+	batch := make(chan int) // one goroutine copies each partition
+	cfg.Copied = func(letters, events int) {
+		select {
+		case batch <- letters + events:
+		case <-ctx.Done():
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Copy(ctx, cfg) }()
+	for {
+		select {
+		case some := <-batch:
+			if copied += some; copied >= n {
+				cancel()
+				return <-ended
+			}
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+// A crashing publisher writes a part of a batch and dies, once it has written its budget.
+type crashing struct {
+	*kafka.Producer
+
+	mu   sync.Mutex
+	left int // guarded by mu
+}
+
+func (c *crashing) Publish(ctx context.Context, records ...kafka.Record) error {
+	c.mu.Lock() // partitions are copied beside each other
+	defer c.mu.Unlock()
+	if c.left -= len(records); c.left >= 0 {
+		return c.Producer.Publish(ctx, records...)
+	}
+	if err := c.Producer.Publish(ctx, records[:len(records)/2]...); err != nil {
+		return err
+	}
+	return errCrash
+}
+
+// Kills lose nothing. What they leave twice has the same id and the same bytes, and the
+// first copies of a key's events are in order. An orderly stop leaves nothing twice.
+func TestCopyGoesOnAfterKills(t *testing.T) {
+	cfg, producer := cluster(t, 2)
+	feeds(t, cfg, 2)
+	const n = 400
+	var records []kafka.Record
+	for i := range n {
+		e := stream.Event{ID: strconv.Itoa(i), Source: "trap", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, kafka.Record{Topic: feed, Key: []byte(fmt.Sprint("k", i%5)), Value: value, Headers: headers})
+	}
+	if err := producer.Publish(t.Context(), records[:n-1]...); err != nil {
+		t.Fatal(err)
+	}
+	to := CopyConfig{
+		Kafka: cfg, From: feed, Group: "g", Topic: topic, Source: "desk", Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, budget := range []int{150, 0} {
+		to.Publisher = &crashing{Producer: producer, left: budget}
+		if err := copyUntil(t, to, n); !errors.Is(err, errCrash) {
+			t.Fatalf("a publisher that dies after %d: %v", budget, err)
+		}
+	}
+	written := len(all(t, cfg, topic))
+	next := map[int]int64{} // what the kills left to do
+	left := n - 1
+	for partition := range 2 {
+		at, _, err := kafka.CommittedOffset(t.Context(), cfg, "g", feed, partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next[partition] = max(at, 0)
+		left -= int(next[partition])
+	}
+	to.Publisher = producer
+	if err := copyUntil(t, to, left); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(all(t, cfg, topic)); got != written+left {
+		t.Errorf("%d copies after the kills, %d of them new; want %d new, from %v on", got, got-written, left, next)
+	}
+	if err := producer.Publish(t.Context(), records[n-1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyUntil(t, to, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(all(t, cfg, topic)); got != written+left+1 {
+		t.Errorf("%d copies after an orderly stop, want one more than %d", got, written+left)
+	}
+	seen := map[string][]byte{}
+	last := map[string]int{}
+	for _, r := range all(t, cfg, topic) {
+		e, err := stream.DecodeRecord(r.Headers, r.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := strconv.Atoi(e.ID)
+		if err != nil || e.Source != "desk" || e.Tenant != "a" || string(r.Key) != fmt.Sprint("k", id%5) || e.Time.IsZero() {
+			t.Fatalf("%+v with the key %q", e, r.Key)
+		}
+		if first, again := seen[e.ID]; again {
+			if !bytes.Equal(first, r.Value) {
+				t.Errorf("event %d has two forms", id)
+			}
+			continue
+		}
+		seen[e.ID] = r.Value
+		if at, ok := last[string(r.Key)]; ok && id < at {
+			t.Errorf("event %d stands behind event %d", id, at)
+		}
+		last[string(r.Key)] = id
+	}
+	if len(seen) != n {
+		t.Errorf("%d of %d events were copied", len(seen), n)
+	}
+	if letters := all(t, cfg, stream.DeadLetterTopic); len(letters) > 0 {
+		t.Errorf("%d dead letters", len(letters))
+	}
+}
+
+// A principal gives itself no right: neither another source nor another tenant nor another's
+// events. What cannot be copied is a dead letter with its place.
+func TestCopyOfHostileRecords(t *testing.T) {
+	cfg, producer := cluster(t, 1)
+	feeds(t, cfg, 1)
+	h := func(kv ...string) (out []kafka.Header) {
+		for i := 0; i < len(kv); i += 2 {
+			out = append(out, kafka.Header{Key: kv[i], Value: []byte(kv[i+1])})
+		}
+		return out
+	}
+	const event = `{"id":"1","label":"spam","text":"x"}`
+	for i, c := range []struct {
+		key, value string
+		headers    []kafka.Header
+		want       string // the copy, or the reason of the letter
+	}{
+		{"k", event, nil, "desk of a, own only false, key k"},
+		{"", event, nil, "desk of a, own only false, key a"},
+		{"k", event, h("ce_source", "trap", "hamlet-synthetic", "1", "hamlet-ordinal", "7", "hamlet-true-label", "ham", "x", "y"), "desk of a, own only false, key k"},
+		{"k", `{"id":"1","source":"trap","tenant":"a","label":"spam","text":"x"}`, nil, "desk of a, own only false, key k"},
+		{"k", `{"id":"1","action":"unlearn","of":"0","source":"trap","text":"x"}`, h("ce_type", "hamlet.unlearn.v1"), "desk of a, own only true, key k"},
+		{"k", `{"id":"1","action":"relearn","of":"0","own_only":true,"label":"ham","text":"x"}`, nil, "desk of a, own only true, key k"},
+		{"k", `{"id":"1","label":"spam","mail":"U3ViamVjdDogeAoKeQo="}`, nil, "desk of a, own only false, key k"},
+		{"k", event, h("ce_tenant", "b"), "tenant: this topic may not name it"},
+		{"k", `{"id":"1","tenant":"a ","label":"spam","text":"x"}`, nil, "tenant: this topic may not name it"},
+		{"k", event, h("ce_ownonly", "true"), "own_only: learn has none"},
+		{"k", `{"id":"1","action":"unlearn","of":"0","text":"x"}`, h("ce_ownonly", "false"), "ce_ownonly: not true"},
+		{"k", `{"id":"1","action":"unlearn","of":"0","own_only":false,"text":"x"}`, nil, "own_only: it is true"},
+		{"k", `{"id":"1","text":"x"}`, nil, "label: missing"},
+		{"k", "\xff\xff", nil, "not a message"},
+		{"k", "", nil, "id: missing"},
+		{strings.Repeat("k", 2000), event, nil, "key has 2000 bytes"},
+		{"k", `{"id":"1","label":"spam","mail":""}`, nil, "mail: "},
+		{"k", strings.Repeat("x", 1000<<10), nil, "event in protobuf"},
+		{"k", "x", h("big", strings.Repeat("x", 1000<<10)), "not a message"},
+	} {
+		record := kafka.Record{Topic: feed, Value: []byte(c.value), Headers: c.headers}
+		if c.key != "" {
+			record.Key = []byte(c.key)
+		}
+		var out captured
+		handler := &copier{cfg: &CopyConfig{
+			From: feed, Topic: topic, Publisher: &out, Source: "desk", Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
+		}}
+		record.Offset, record.Time = int64(i), time.Unix(1, 0)
+		if err := handler.Handle(t.Context(), []kafka.Record{record}); err != nil || len(out.records) != 1 {
+			t.Fatalf("%+v: %v, %d records", c, err, len(out.records))
+		}
+		r := out.records[0]
+		if err := producer.Publish(t.Context(), r); err != nil {
+			t.Errorf("%.60s: Kafka refuses what is made of it: %v", c.value, err)
+		}
+		if r.Topic == stream.DeadLetterTopic {
+			d, err := stream.ParseDeadLetter(r.Headers)
+			if err != nil || !strings.Contains(d.Reason, c.want) || d.Topic != feed || d.Offset != int64(i) || (d.Truncated > 0) != (len(c.value) > 900<<10 || len(c.headers) == 1 && len(c.headers[0].Value) > 900<<10) {
+				t.Errorf("%.60s: %+v, %v; want %q", c.value, d, err, c.want)
+			}
+			continue
+		}
+		e, err := stream.DecodeRecord(r.Headers, r.Value)
+		got := fmt.Sprintf("%s of %s, own only %v, key %s", e.Source, e.Tenant, e.OwnOnly, r.Key)
+		if err != nil || got != c.want {
+			t.Errorf("%.60s: %s, %v; want %s", c.value, got, err, c.want)
+		}
+		for _, header := range r.Headers {
+			if strings.HasPrefix(header.Key, "hamlet-") || header.Key == "x" {
+				t.Errorf("%.60s: the header %s came along", c.value, header.Key)
+			}
+		}
+	}
+}
+
+type captured struct{ records []kafka.Record }
+
+func (c *captured) Publish(_ context.Context, records ...kafka.Record) error {
+	c.records = append(c.records, records...)
+	return nil
+}
+
+func TestCopyRefuses(t *testing.T) {
+	for _, cfg := range []CopyConfig{
+		{From: topic, Source: "desk", Tenants: []string{"a"}},
+		{From: stream.DeadLetterTopic, Source: "desk", Tenants: []string{"a"}},
+		{From: stream.ReceiptTopic, Source: "desk", Tenants: []string{"a"}},
+		{From: feed, Source: "a@example.org", Tenants: []string{"a"}},
+		{From: feed, Source: "desk", Tenants: []string{"a\n"}},
+	} {
+		if err := Copy(t.Context(), cfg); err == nil {
+			t.Errorf("%+v: no error", cfg)
+		}
+	}
+}
