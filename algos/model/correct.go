@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"hamlet/algos/blr"
 	"hamlet/algos/lastlabel"
 	"hamlet/algos/trust"
@@ -33,6 +35,10 @@ func (o Outcome) taught() bool { return o == Replaced || o == Outweighed }
 //   - A message that nobody has labelled, or that was forgotten, is learnt as by Learn. Then
 //     there is no receipt.
 //   - Otherwise nothing is learnt.
+//
+// In place of withdrawn events the head learns its inputs of the oldest of them. The present
+// inputs come from experts that have been taught the wrong label: by them the head would learn
+// to distrust these experts. For the same reason no alarm sees a correction (MEASURED.md).
 //
 // A correction is believed: φ = 1. It also counts in full if the source may correct all
 // labels. If it may correct only its own, its standing counts: otherwise a source without
@@ -111,6 +117,7 @@ func (s *submodel) anyLabelled(slots []int, spam bool) bool {
 // replace withdraws the events in slots and says how the label is learnt in their place. An
 // event that cannot be withdrawn is outweighed.
 func (m *Model) replace(s *submodel, slots []int, ex *Example, how *teaching) Receipt {
+	how.x = slices.Clone(s.sites.Head(slots[len(slots)-1]).X)
 	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), m.own.reader.read(&ex.Body, s), &ex.Body)
 	if err != nil {
 		how.outweigh(s.spec)
@@ -130,6 +137,7 @@ func (m *Model) replace(s *submodel, slots []int, ex *Example, how *teaching) Re
 type teaching struct {
 	label trust.Label // its source, role and event, and what is known of it
 	power uint8       // of the head's likelihood: 0 is 1
+	x     []float64   // what the head is taught: its inputs when the message was first learnt; nil: the present ones
 	again []bool      // by expert: it learns the label twice; nil: none does
 }
 
@@ -140,6 +148,9 @@ func (t *teaching) outweigh(s *spec) {
 		t.again[k] = true
 	}
 }
+
+// unwatched reports whether the alarms leave the label out.
+func (t *teaching) unwatched() bool { return t.label.Role == trust.Muted || t.label.Believed }
 
 // isAgain reports whether expert k learns the label twice.
 func (t *teaching) isAgain(k int) bool { return t.again != nil && t.again[k] }

@@ -178,6 +178,9 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	if s.experts == nil && len(in.views[0].Index) > 0 {
 		s.newExperts() // they score this event 0, as in already says
 	}
+	if how.x != nil {
+		copy(in.x, how.x)
+	}
 	effect.Prediction = predict(s, in)
 	at := s.learn(in, ex, &how, m.policy(kind))
 	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, at.Weight, in.accused, s.labels.FlipRate()
@@ -199,7 +202,7 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	if ex.Spam {
 		m.spam++
 	}
-	m.tick(s, in, ex, how.label.Role, effect)
+	m.tick(s, in, ex, &how, effect)
 }
 
 // policy returns how a kind of body weights its labels.
@@ -215,7 +218,7 @@ func (m *Model) policy(k kind) trust.Policy {
 }
 
 // tick passes an event that s has learnt to its ensembles and alarms.
-func (m *Model) tick(s *submodel, in *features, ex *Example, role trust.Role, effect *Effect) {
+func (m *Model) tick(s *submodel, in *features, ex *Example, how *teaching, effect *Effect) {
 	body := bodies[s.kind]
 	if s.stack != nil {
 		for _, r := range s.stack.Tick(nil, s.events, m.runner) {
@@ -227,7 +230,7 @@ func (m *Model) tick(s *submodel, in *features, ex *Example, role trust.Role, ef
 	}
 	o := drift.Observation{
 		X: in.x, Inputs: in.inputs, Label: sign(ex.Spam), LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
-		Standing: effect.Standing, Accused: effect.Accused, Muted: role == trust.Muted, ID: ex.ID, Source: ex.Source, Event: m.events + 1,
+		Standing: effect.Standing, Accused: effect.Accused, Muted: how.unwatched(), ID: ex.ID, Source: ex.Source, Event: m.events + 1,
 	}
 	if s.surprise != noExpert {
 		o.Surprise = in.scores[s.surprise].Surprise
