@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -213,20 +214,33 @@ func read(t *testing.T, cfg kafka.Config, partition, end int) []kafka.Record {
 	return out
 }
 
-func TestKeyKeepsARecipientTogetherAndHidesIt(t *testing.T) {
-	event := func(mail string) *stream.Event {
-		return &stream.Event{Tenant: "example.org", Body: stream.Body{Kind: stream.Mail, Mail: []byte(mail)}}
+// All that is said of a message has one key, which shows no address.
+func TestKeyIsTheMessages(t *testing.T) {
+	event := func(action stream.Action, of, mail string) *stream.Event {
+		return &stream.Event{Tenant: "example.org", Action: action, Of: of, Body: stream.Body{Kind: stream.Mail, Mail: []byte(mail)}}
 	}
-	a := Key(event("From: x@y\r\nTo: Bob@example.org\r\nSubject: 1\r\n\r\nTo: eve@example.org\r\n"))
-	b := Key(event("To: list@example.org\nDelivered-To: bob@example.org\n\nx"))
-	if string(a) != string(b) {
-		t.Errorf("the keys of one recipient are %q and %q", a, b)
+	const text = "Message-ID: <1@x>\r\nFrom: x@y\r\nTo: bob@example.org\r\nSubject: 1\r\n\r\nhello\r\n"
+	learnt := Key(event(stream.Learn, "", text))
+	identity, found := strings.CutPrefix(string(learnt), "example.org/")
+	if !found || len(identity) != 32 {
+		t.Fatalf("key %q", learnt)
 	}
-	if other := Key(event("To: eve@example.org\n\n")); string(other) == string(a) {
-		t.Errorf("two recipients have the key %q", a)
+	for name, e := range map[string]*stream.Event{
+		"a withdrawal":                  event(stream.Unlearn, "an id", text),
+		"a copy with more fields":       event(stream.Learn, "", "Received: by here\r\nDelivered-To: eve@example.org\r\n"+text),
+		"a correction":                  event(stream.Correct, "", text),
+		"a correction of that identity": event(stream.Correct, identity, "Subject: [SPAM] 1\n\nhello, and a footer"),
+	} {
+		if got := Key(e); string(got) != string(learnt) {
+			t.Errorf("%s has the key %q, the message %q", name, got, learnt)
+		}
 	}
-	if got := Key(event("no header at all")); string(got) != "example.org" {
-		t.Errorf("without a recipient the key is %q, want the tenant", got)
+	if other := Key(event(stream.Learn, "", strings.Replace(text, "hello", "bye", 1))); string(other) == string(learnt) {
+		t.Errorf("two messages have the key %q", other)
+	}
+	texts := &stream.Event{Tenant: "example.org", Body: stream.Body{Kind: stream.Text, Text: "hello"}}
+	if got := Key(texts); string(got) != "example.org" {
+		t.Errorf("the key of a text is %q, want the tenant", got)
 	}
 }
 

@@ -28,7 +28,7 @@ type Partitions struct {
 	settings.ResearchModel
 
 	Partitions int    `help:"Into how many partitions the stream is split." default:"4" placeholder:"N"`
-	By         string `help:"What an event's partition depends on: recipient (its Kafka key, as ingest makes it) or random (its id and the seed)." enum:"recipient,random" default:"recipient"`
+	By         string `help:"What an event's partition depends on: message (its Kafka key, as ingest makes it), recipient, or random (its id and the seed)." enum:"message,recipient,random" default:"message"`
 	Seed       uint64 `help:"Seed of the random split." default:"1" placeholder:"S"`
 
 	Resamples     int    `help:"Bootstrap resamples behind the 95 % intervals." default:"1000" placeholder:"N"`
@@ -206,8 +206,11 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 
 // partition returns the partition of an event.
 func (c *Partitions) partition(e *stream.Event) int {
-	if c.By == "recipient" {
+	switch c.By {
+	case "message":
 		return kafka.PartitionOf(ingest.Key(e), c.Partitions)
+	case "recipient":
+		return kafka.PartitionOf(recipientKey(e), c.Partitions)
 	}
 	b := binary.LittleEndian.AppendUint64(nil, c.Seed)
 	return int(xxhash.Sum64(append(b, e.ID...)) % uint64(c.Partitions))

@@ -99,7 +99,7 @@ func TestPartitions(t *testing.T) {
 // A recipient's mail is in one partition; mail without a recipient is in its tenant's.
 func TestPartitionsByRecipient(t *testing.T) {
 	b := newBox(t)
-	out, err := benchPartitions(t, "--index", b.index, "--json")
+	out, err := benchPartitions(t, "--index", b.index, "--by", "recipient", "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestPartitionsByRecipient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "60 events, 20 spam, 40 ham, in 4 partitions by recipient: "; !strings.HasPrefix(out, want) {
+	if want := "60 events, 20 spam, 40 ham, in 4 partitions by message: "; !strings.HasPrefix(out, want) {
 		t.Errorf("the table begins\n%s\nwant %s", out, want)
 	}
 	for _, j := range model.Poolings {
