@@ -412,24 +412,24 @@ func TestLearn(t *testing.T) {
 		got = append(got, events...)
 		return nil
 	})}).Door("spamd")
-	for _, lesson := range []Lesson{LearnSpam, LearnHam, Forget} {
+	for _, lesson := range []Lesson{LearnSpam, LearnHam, LearnSpam, Forget} {
 		if err := d.Learn(t.Context(), "acme", []byte(message), lesson); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var told []string
+	ids := map[string]bool{}
 	for _, e := range got {
 		if err := e.Validate(); err != nil {
 			t.Error(err)
 		}
-		_, id, _ := strings.Cut(e.ID, "/")
-		_, of, _ := strings.Cut(e.Of, "/")
-		if e.OwnOnly != (e.Action == stream.Unlearn) {
-			t.Errorf("%s may be about another source's event", e.ID)
+		if !e.OwnOnly || len(e.Of) != 32 || !strings.HasPrefix(e.ID, e.Of+"/") || ids[e.ID] {
+			t.Errorf("%s is about %s, only its own: %v, or has been told", e.ID, e.Of, e.OwnOnly)
 		}
-		told = append(told, fmt.Sprint(e.Source, e.Tenant, " ", e.Action, " ", e.Label, " ", id, " ", of))
+		ids[e.ID] = true
+		told = append(told, fmt.Sprint(e.Source, e.Tenant, " ", e.Action, " ", e.Label))
 	}
-	want := "spamdacme learn spam spam , spamdacme learn ham ham , spamdacme unlearn  forget-spam spam, spamdacme unlearn  forget-ham ham"
+	want := "spamdacme correct spam, spamdacme correct ham, spamdacme correct spam, spamdacme unlearn "
 	if got := strings.Join(told, ", "); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

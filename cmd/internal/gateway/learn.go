@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -48,12 +49,11 @@ type Teacher interface {
 // CanLearn reports whether clients may teach.
 func (g *Gateway) CanLearn() bool { return g.cfg.Teacher != nil }
 
-// Learn sends a message with the client's label to the learner. The label's source is
-// the door. The event's id is made of the message's identity and the label, so that a
-// label given twice is learnt once. It is learnt once too if another label or Forget came
-// between: the model drops the second event as a duplicate. Forget withdraws what the same
-// door taught, and no other source's label. The error is [ErrNotAllowed], [ErrTooLarge],
-// mail.ErrEmpty or that of the teacher, wrapped.
+// Learn sends a message with the client's label to the learner, as a correction: a label given
+// twice is learnt once, and another one takes the place of what this door said before. Forget
+// withdraws what the door said of the message. The label's source is the door, and another
+// source's labels stay. The error is [ErrNotAllowed], [ErrTooLarge], mail.ErrEmpty or that of
+// the teacher, wrapped.
 func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
 	err := d.learn(ctx, tenant, message, lesson)
 	outcome := "learnt"
@@ -83,25 +83,19 @@ func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson 
 	}
 	parsed := mail.Parse(reduced)
 	identity := mail.Identity(tenant, &parsed)
-	event := func(id string) stream.Event {
-		return stream.Event{
-			ID: id, Time: time.Now().UTC(), Source: d.name, Tenant: tenant,
-			Body: stream.Body{Kind: stream.Mail, Mail: reduced},
-		}
+	e := stream.Event{
+		// Each request is an event of its own: spam, ham and spam again are three.
+		ID: identity + "/" + lesson.String() + "/" + rand.Text(), Time: time.Now().UTC(), Source: d.name, Tenant: tenant,
+		Action: stream.Correct, Of: identity, OwnOnly: true,
+		Body: stream.Body{Kind: stream.Mail, Mail: reduced},
 	}
-	if lesson == Forget {
-		var events []stream.Event
-		for _, label := range []stream.Label{stream.Spam, stream.Ham} {
-			e := event(identity + "/forget-" + label.String())
-			e.Action, e.Of, e.OwnOnly = stream.Unlearn, identity+"/"+label.String(), true
-			events = append(events, e)
-		}
-		return d.cfg.Teacher.Publish(ctx, events...)
-	}
-	e := event(identity + "/" + lesson.String())
-	e.Label = stream.Spam
-	if lesson == LearnHam {
+	switch lesson {
+	case LearnSpam:
+		e.Label = stream.Spam
+	case LearnHam:
 		e.Label = stream.Ham
+	case Forget:
+		e.Action = stream.Unlearn
 	}
 	return d.cfg.Teacher.Publish(ctx, e)
 }

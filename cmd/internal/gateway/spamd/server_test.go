@@ -370,9 +370,9 @@ func TestTeach(t *testing.T) {
 		actions       []stream.Action
 		label         stream.Label
 	}{
-		{"spam", spamMail, []string{"Message-class: spam", "Set: local"}, "SPAMD/1.1 0 EX_OK\r\nDidSet: local\r\n\r\n", []stream.Action{stream.Learn}, stream.Spam},
-		{"ham", hamMail, []string{"Message-class: ham", "Set: local,remote"}, "SPAMD/1.1 0 EX_OK\r\nDidSet: local\r\n\r\n", []stream.Action{stream.Learn}, stream.Ham},
-		{"forget", hamMail, []string{"Remove: local"}, "SPAMD/1.1 0 EX_OK\r\nDidRemove: local\r\n\r\n", []stream.Action{stream.Unlearn, stream.Unlearn}, 0},
+		{"spam", spamMail, []string{"Message-class: spam", "Set: local"}, "SPAMD/1.1 0 EX_OK\r\nDidSet: local\r\n\r\n", []stream.Action{stream.Correct}, stream.Spam},
+		{"ham", hamMail, []string{"Message-class: ham", "Set: local,remote"}, "SPAMD/1.1 0 EX_OK\r\nDidSet: local\r\n\r\n", []stream.Action{stream.Correct}, stream.Ham},
+		{"forget", hamMail, []string{"Remove: local"}, "SPAMD/1.1 0 EX_OK\r\nDidRemove: local\r\n\r\n", []stream.Action{stream.Unlearn}, 0},
 		{"report elsewhere", hamMail, []string{"Message-class: spam", "Set: remote"}, "SPAMD/1.1 0 EX_OK\r\n\r\n", nil, 0},
 		{"nothing", " \n", []string{"Message-class: spam", "Set: local"}, "SPAMD/1.0 65 Not learnt: message is empty\r\n", nil, 0},
 	} {
@@ -385,7 +385,7 @@ func TestTeach(t *testing.T) {
 				t.Fatalf("%d events, want %d", len(events), len(test.actions))
 			}
 			for i, e := range events {
-				if e.Action != test.actions[i] || e.Source != "spamd" || e.Action == stream.Learn && e.Label != test.label {
+				if e.Action != test.actions[i] || e.Source != "spamd" || e.Action == stream.Correct && e.Label != test.label {
 					t.Errorf("event: action %v, label %v, source %q; want %v, %v, spamd", e.Action, e.Label, e.Source, test.actions[i], test.label)
 				}
 			}
