@@ -63,7 +63,7 @@ func (m *Model) Sources() (all []Source) {
 		}
 		for _, from := range s.labels.Sources(roles, m.cfg.Standing == StandingAgreement) {
 			if name, ok := names[from.Key]; ok {
-				from.Name = name
+				from.Name, from.Cut = name, false
 			}
 			all = append(all, Source{Source: from, Body: bodies[k], Role: roles[from.Key]})
 		}

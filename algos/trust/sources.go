@@ -74,6 +74,7 @@ func (t *sources) observe(name string, φ float64, now uint64) *source {
 // A Source is what is known about a source of labels.
 type Source struct {
 	Name         string  // the first bytes of it, at most 64
+	Cut          bool    // the name may go on
 	Key          uint64  // SourceKey of all of it
 	Labels       uint64  // that it has given
 	Rate, Lo, Hi float64 // e_s of equation (6), with its 90 % interval
@@ -81,6 +82,14 @@ type Source struct {
 	Late         bool    // it was first heard when the others were well known
 	Newcomer     bool    // it has given fewer than 50 labels
 	Accused      uint64  // Label.Event of its last label that contradicted the others; 0: none did
+}
+
+// ShownName is the name for people and for metrics: valid UTF-8, with "…" where it may go on.
+func (s *Source) ShownName() string {
+	if !s.Cut {
+		return s.Name
+	}
+	return strings.ToValidUTF8(s.Name, "") + "…"
 }
 
 // SourceKey is what tells sources apart.
@@ -94,7 +103,7 @@ func (l *Labels) Sources(roles map[uint64]Role, agreement bool) []Source {
 		from := &l.sources.known[i]
 		e, sd := l.standing.rateOf(from.tally, from.newcomer())
 		all[i] = Source{
-			Name: from.name, Key: from.key, Labels: from.count, Weight: 1, Late: from.late, Newcomer: from.newcomer(), Accused: from.accused,
+			Name: from.name, Cut: len(from.name) == mostName, Key: from.key, Labels: from.count, Weight: 1, Late: from.late, Newcomer: from.newcomer(), Accused: from.accused,
 			Rate: e, Lo: max(0, e-float64(oneSided*sd)), Hi: min(1, e+float64(oneSided*sd)),
 		}
 		switch role := roles[from.key]; {

@@ -12,6 +12,7 @@ import (
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/sources"
 	"hamlet/cmd/internal/tokens"
 )
 
@@ -30,6 +31,7 @@ type grammar struct {
 	Score   score.Command     `cmd:"" help:"Ask a scorer about messages."`
 	Info    score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
 	Model   pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
+	Sources sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
 	History history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
 	Filter  filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env     envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
@@ -68,6 +70,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Token.New.Run(stdio.Out, stdio.Err)
 	case "info":
 		return g.Info.Run(ctx, stdio.Out, stdio.Err)
+	case "sources":
+		return g.Sources.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "model":
 		return g.Model.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "env":

@@ -92,6 +92,25 @@ func (f Redis) OrRunning() (Redis, error) {
 	return f, nil
 }
 
+// OrRunning returns f. If f names no broker, it returns the flags that reach the embedded
+// Kafka of the one `hamlet up` that this user runs. Several are wrong usage.
+func (f Kafka) OrRunning() (Kafka, error) {
+	if len(f.Kafka) > 0 {
+		return f, nil
+	}
+	var found []string
+	for _, a := range credentials.Running() {
+		if a.Kafka.Addr != "" {
+			found = append(found, a.Kafka.Addr)
+		}
+	}
+	if len(found) > 1 {
+		return f, cli.Usagef("several `hamlet up` run: name the Kafka of one with --kafka: %s", strings.Join(found, ", "))
+	}
+	f.Kafka = found
+	return f, nil
+}
+
 func knownService(cfg nats.Config) nats.Config {
 	known := knownNATS(cfg, func(a credentials.Access) credentials.Login { return a.NATS })
 	if known.User != cfg.User {

@@ -1,0 +1,134 @@
+// Package sources is `hamlet sources`: it lists who has given labels and how far each is
+// believed, and lets an operator say how far a source shall be.
+//
+// What it lists is what the learners have saved. What an operator says goes to the events
+// topic, to every partition of it (stream.Standing): each learner reads it there.
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// A Command holds the commands below `hamlet sources` and their flags, for kong to fill.
+type Command struct {
+	List list `cmd:"" default:"withargs" help:"List the sources of labels, as the learners have saved them. The default."`
+	Set  set  `cmd:"" help:"Say how the labels of a source count from here on."`
+
+	JSON bool `name:"json" help:"Print one JSON object."`
+	settings.ModelName
+}
+
+// Help is what kong prints below the flags.
+func (Command) Help() string {
+	return `Examples:
+
+  hamlet sources                            who has given labels, and what they count
+  hamlet sources set user-reports muted     its labels teach nothing from here on
+  hamlet sources set abuse-desk anchor      it is believed, and others are compared with it
+  hamlet sources set user-reports ordinary  as it was`
+}
+
+type list struct {
+	Limit int `help:"Show the N with most labels; 0 shows all." default:"50" placeholder:"N" env:"-"`
+	settings.Redis
+}
+
+// Help is what kong prints below the flags.
+func (list) Help() string {
+	return `Examples:
+
+  hamlet sources                          beside a running hamlet up
+  hamlet sources --redis redis:6379       elsewhere
+  hamlet sources --json | jq '.sources[] | select(.weight < 0.5).source'
+  hamlet sources set user-reports muted   see hamlet sources set --help
+
+The flip rate is how often labels of the source contradict the model that the others have
+made, with its 90 % interval; labels of which the model is unsure count little. The weight
+is how much its next label counts: 1 in full, 0 not at all. A late source was first heard
+when the others were well known, and a new one has given fewer than 50 labels. "Accused"
+is the model's event at which a label of the source last contradicted the others so much
+that the source was suspected. A source that has been silent for longest makes room
+in a table of 4,096.
+
+Of several partitions, labels are summed, and rate and weight are means by labels;
+--json has each partition.`
+}
+
+// patience bounds a command: its questions are small, and a model has some 30 MB.
+const patience = time.Minute
+
+// Run runs the command that kong chose, such as "set <name> <role>".
+func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Writer) error {
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if command == "set <source> <role>" {
+		return c.set(ctx, log, stdout)
+	}
+	if err := cli.NotNegative("--limit", c.List.Limit); err != nil {
+		return err
+	}
+	reach, err := c.List.Redis.OrRunning()
+	if err != nil {
+		return err
+	}
+	cfg, err := reach.Config(c.Model, log)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	redis.SetLogger(log)
+	store, err := redis.New(cfg)
+	if err != nil {
+		return err
+	}
+	table, err := read(ctx, store, c.Model)
+	if err := errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	if c.List.Limit > 0 {
+		table.cut(c.List.Limit)
+	}
+	if c.JSON {
+		return printJSON(stdout, table)
+	}
+	return table.print(stdout)
+}
+
+// read joins the sources of all partitions' newest models.
+func read(ctx context.Context, store *redis.Store, name string) (*table, error) {
+	partitions, err := store.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := newTable(name)
+	for _, partition := range partitions {
+		checkpoint, version, err := store.Load(ctx, partition, state.Head)
+		if errors.Is(err, state.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := model.Restore(checkpoint.Model)
+		if err != nil {
+			return nil, fmt.Errorf("version %d of partition %d: %w", version, partition, err)
+		}
+		t.add(partition, checkpoint.Saved, m)
+	}
+	if len(t.Partitions) == 0 {
+		return nil, fmt.Errorf("no model %s was saved: %w", name, state.ErrNone)
+	}
+	t.join()
+	return t, nil
+}

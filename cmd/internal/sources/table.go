@@ -1,0 +1,211 @@
+package sources
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/algos/trust"
+)
+
+// A table is what `hamlet sources --json` prints.
+type table struct {
+	Model      string      `json:"model"`
+	Partitions []partition `json:"partitions"` // ascending
+	Known      int         `json:"known"`      // sources, also those that a limit left out
+	Sources    []source    `json:"sources"`    // most labels first
+
+	byKey map[uint64]*source
+}
+
+type partition struct {
+	Partition int       `json:"partition"`
+	Events    uint64    `json:"events"`
+	Saved     time.Time `json:"saved"`
+}
+
+// A source joins what the models of several partitions, and of several kinds of bodies, say
+// of one source of labels.
+type source struct {
+	Source string `json:"source"` // ends in "…" if only its first 64 bytes are known
+	Role   string `json:"role"`   // "mixed" while partitions have not all read the last word
+	Labels uint64 `json:"labels"`
+	FlipRate
+	Weight float64 `json:"weight"`
+	Late   bool    `json:"late"`
+	New    bool    `json:"new"`
+	Parts  []part  `json:"parts"` // by partition and body
+}
+
+// A FlipRate has its 90 % interval.
+type FlipRate struct {
+	Rate float64 `json:"flip_rate"`
+	Lo   float64 `json:"lo"`
+	Hi   float64 `json:"hi"`
+}
+
+// A part is what one partition's model knows of a source from one kind of body.
+type part struct {
+	Partition int    `json:"partition"`
+	Body      string `json:"body,omitempty"` // text or vector; empty: the source has a role, and no label
+	Role      string `json:"role"`
+	Labels    uint64 `json:"labels"`
+	FlipRate
+	Weight  float64 `json:"weight"`
+	Late    bool    `json:"late"`
+	New     bool    `json:"new"`
+	Accused uint64  `json:"accused,omitempty"` // the model's event of the last accusation
+}
+
+func newTable(name string) *table {
+	return &table{Model: name, Sources: []source{}, byKey: map[uint64]*source{}}
+}
+
+// add adds what the model of a partition knows.
+func (t *table) add(number int, saved time.Time, m *model.Model) {
+	t.Partitions = append(t.Partitions, partition{Partition: number, Events: m.Events(), Saved: saved})
+	for _, s := range m.Sources() {
+		known := t.byKey[s.Key]
+		if known == nil {
+			known = &source{}
+			t.byKey[s.Key] = known
+		}
+		if known.Source == "" || !s.Cut { // a partition that knows a role knows the whole name
+			known.Source = s.ShownName()
+		}
+		known.Parts = append(known.Parts, part{
+			Partition: number, Body: s.Body, Role: s.Role.String(), Labels: s.Labels, FlipRate: FlipRate{s.Rate, s.Lo, s.Hi},
+			Weight: s.Weight, Late: s.Late, New: s.Newcomer, Accused: s.Accused,
+		})
+	}
+}
+
+// join fills in what sources have in all their parts together.
+func (t *table) join() {
+	for _, s := range t.byKey {
+		s.join()
+		t.Sources = append(t.Sources, *s)
+	}
+	slices.SortFunc(t.Sources, func(a, b source) int {
+		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Source, b.Source))
+	})
+	t.Known = len(t.Sources)
+}
+
+// mixed is the role of a source that has several.
+const mixed = "mixed"
+
+// join sums labels. Rate and weight are means by labels, and the width of the interval is
+// that of a mean of independent rates.
+func (s *source) join() {
+	s.Late, s.New = true, true
+	var rate, weight, square, labels float64
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		s.Labels += p.Labels
+		if s.Role != "" && s.Role != p.Role {
+			s.Role = mixed
+		} else {
+			s.Role = p.Role
+		}
+		n := float64(p.Labels)
+		half := n * max(p.Hi-p.Rate, p.Rate-p.Lo) // the other side may be cut at 0 or 1
+		labels, rate, weight, square = labels+n, rate+n*p.Rate, weight+n*p.Weight, square+half*half
+		s.Late, s.New = s.Late && p.Late, s.New && p.New
+	}
+	if labels == 0 {
+		s.Late, s.New, s.Hi = false, false, 1
+		return
+	}
+	s.Rate, s.Weight = rate/labels, weight/labels
+	half := math.Sqrt(square) / labels
+	s.Lo, s.Hi = max(0, s.Rate-half), min(1, s.Rate+half)
+}
+
+// cut keeps the n sources with most labels, and those that have a role.
+func (t *table) cut(n int) {
+	var kept []source
+	for i, s := range t.Sources {
+		if i < n || s.Role != trust.Ordinary.String() {
+			kept = append(kept, s)
+		}
+	}
+	t.Sources = kept
+}
+
+// print writes a line for each source.
+func (t *table) print(w io.Writer) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "source\trole\tlabels\tflip rate, 90 %\tweight\t\taccused")
+	for i := range t.Sources {
+		s := &t.Sources[i]
+		rate, weight := "–", "–"
+		if s.Labels > 0 {
+			rate, weight = fmt.Sprintf("%.3f  %.3f–%.3f", s.Rate, s.Lo, s.Hi), fmt.Sprintf("%.2f", s.Weight)
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Source, s.Role, s.Labels, rate, weight, s.remarks(), s.accused(len(t.Partitions) > 1))
+	}
+	if err := tab.Flush(); err != nil {
+		return written(err)
+	}
+	events := make([]string, len(t.Partitions))
+	for i, p := range t.Partitions {
+		events[i] = fmt.Sprintf("partition %d: %d events, saved %s", p.Partition, p.Events, p.Saved.UTC().Format(time.RFC3339))
+	}
+	if left := t.Known - len(t.Sources); left > 0 {
+		fmt.Fprintf(w, "and %d with fewer labels: --limit 0 shows all\n", left)
+	}
+	_, err := fmt.Fprintf(w, "%s\n", strings.Join(events, "\n"))
+	return written(err)
+}
+
+func (s *source) remarks() string {
+	var all []string
+	if s.Late {
+		all = append(all, "late")
+	}
+	if s.New {
+		all = append(all, "new")
+	}
+	return strings.Join(all, ", ")
+}
+
+// accused says at which events the source was last accused.
+func (s *source) accused(several bool) string {
+	var all []string
+	for _, p := range s.Parts {
+		switch {
+		case p.Accused == 0:
+		case several:
+			all = append(all, fmt.Sprintf("partition %d, event %d", p.Partition, p.Accused))
+		default:
+			all = append(all, "event "+strconv.FormatUint(p.Accused, 10))
+		}
+	}
+	return cmp.Or(strings.Join(all, "; "), "–")
+}
+
+func printJSON(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("sources in JSON: %w", err)
+	}
+	_, err = w.Write(append(b, '\n'))
+	return written(err)
+}
+
+// written says what an error in writing was about.
+func written(err error) error {
+	if err != nil {
+		return fmt.Errorf("write the sources: %w", err)
+	}
+	return nil
+}
