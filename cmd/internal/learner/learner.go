@@ -283,6 +283,7 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 		p.model.SetRunner(l.cfg.Runner)
 	}
 	l.cfg.Metrics.begin(partition, p.model.Config())
+	l.cfg.Metrics.standings.show(partition, p.model.Sources())
 	p.status.Resumed = p.model.Events()
 	p.publishStatus()
 	for _, a := range p.status.Alarms {

@@ -27,6 +27,7 @@ type Metrics struct {
 	saves                                  prometheus.Histogram
 	bytes                                  prometheus.Gauge
 	sources                                *sourceMetrics
+	standings                              *standingMetrics
 
 	byPartition []*prometheus.GaugeVec // all gauges with a partition
 }
@@ -65,6 +66,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Help: "Time to save a checkpoint, beside learning.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
 	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
 	m.sources = newSourceMetrics(counters)
+	m.standings = newStandingMetrics()
+	if r != nil {
+		r.MustRegister(m.standings)
+	}
 
 	m.alarm = gauge("hamlet_alarm", "1 while the alarm is raised, else 0: label-noise, covariate, concept, of mail and text or of vectors.", "kind", "body")
 	m.level = gauge("hamlet_alarm_level", "The alarm's level; of label noise ln SNR − ln N.", "kind", "body")
@@ -123,6 +128,7 @@ func (m *Metrics) status(partition int, s Status) {
 }
 
 func (m *Metrics) drop(partition int) {
+	m.standings.drop(partition)
 	p := strconv.Itoa(partition)
 	for _, g := range m.byPartition {
 		g.DeletePartialMatch(prometheus.Labels{"partition": p})

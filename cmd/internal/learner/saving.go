@@ -187,6 +187,7 @@ func (p *partitionModel) takeIn() error {
 	p.unsavedSince = p.sinceCopy
 	p.publishStatus()
 	p.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
+	p.l.cfg.Metrics.standings.show(p.partition, p.model.Sources())
 	p.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
 	if p.failing {
 		p.failing = false

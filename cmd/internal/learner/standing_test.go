@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/model"
 	"hamlet/algos/trust"
@@ -126,5 +129,71 @@ func TestDeathWhileTheStandingChanges(t *testing.T) {
 	m, err := model.Restore(c.Model)
 	if err != nil || m.Role("nobody yet") != trust.Muted {
 		t.Errorf("the saved model: %v", err)
+	}
+}
+
+// The standing of twenty sources of a partition is shown, those with most labels, as of the
+// last save. Names do not add up.
+func TestStandingMetricsAreBounded(t *testing.T) {
+	r := newRig(t, 1)
+	records, _ := texts(t, r.topic, 300)
+	for i := range records {
+		e, err := stream.DecodeRecord(records[i].Headers, records[i].Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Source = []string{"desk", fmt.Sprint("name", i), strings.Repeat("ä", 40) + fmt.Sprint(i%4)}[i%3]
+		if records[i].Value, records[i].Headers, err = e.EncodeRecord(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.produce(records...)
+	registry := prometheus.NewPedanticRegistry()
+	cfg := r.config("g")
+	cfg.Metrics = NewMetrics(registry)
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	for l.Status()[0].SavedEnd < 300 {
+		select {
+		case err := <-ended:
+			t.Fatal(err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, f := range families {
+		if f.GetName() != "hamlet_learner_source_weight" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if shown++; m.GetGauge().GetValue() < 0 || m.GetGauge().GetValue() > 1 {
+				t.Errorf("%v", m)
+			}
+		}
+	}
+	if shown < 15 || shown > shownSources {
+		t.Errorf("%d sources are shown", shown)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if families, err = registry.Gather(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "hamlet_learner_source_weight" {
+			t.Error("a partition that is gone is shown")
+		}
 	}
 }
