@@ -79,6 +79,15 @@ type Info struct {
 	Stale    bool      `json:"stale"`              // the state cannot be reached: this is the last good model
 	Pinned   bool      `json:"pinned"`             // an operator pinned versions, and these are served; some partitions may have none
 	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost a pinned version: the newest is served in its place
+	Sources  Sources   `json:"sources"`
+}
+
+// Sources counts the sources of labels that the models know, by their standing.
+type Sources struct {
+	Known   int `json:"known"`
+	Anchors int `json:"anchors"`
+	Muted   int `json:"muted"`
+	Doubted int `json:"doubted"` // ordinary ones whose labels count less than half in some partition
 }
 
 // Decide turns a probability and the lower end of its interval into a verdict:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 // An InfoCommand holds the flags of `hamlet info`, for kong to fill.
 type InfoCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost."`
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, sources."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
@@ -91,6 +92,24 @@ saved      %s, %v ago
 numerics   %s
 stale      %s
 pinned     %s
-`, info.Model.Name, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned)
+sources    %s
+`, info.Model.Name, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned, sourcesOf(info.Sources))
 	return written(err)
+}
+
+// sourcesOf says how many sources give labels, and whether some are not as others.
+func sourcesOf(n stream.Sources) string {
+	text := strconv.Itoa(n.Known)
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{n.Doubted, "doubted"}, {n.Anchors, "anchors"}, {n.Muted, "muted"}} {
+		if of.n > 0 {
+			text += fmt.Sprintf(", %d %s", of.n, of.what)
+		}
+	}
+	if n.Doubted > 0 {
+		text += "; see `hamlet sources`"
+	}
+	return text
 }

@@ -30,11 +30,14 @@ func TestInfo(t *testing.T) {
 	}
 	pinned, lost, stale := info, info, info
 	pinned.Pinned, lost.PinLost, stale.Stale = true, true, true
+	stale.Sources = stream.Sources{Known: 9, Doubted: 2, Muted: 1}
 	for want, said := range map[string]stream.Info{
 		"stale      no\npinned     no: the newest":                      info,
 		"pinned     yes: what was learnt since does not count, until `": pinned,
 		"pinned     lost: ":                       lost,
 		"stale      yes: redis cannot be read in": stale,
+		"sources    9, 2 doubted, 1 muted; see `": stale,
+		"sources    0\n":                          info,
 	} {
 		url := listen(t, -1)
 		serve(t, url, informed{info: said})

@@ -68,7 +68,7 @@ func TestNoModelYet(t *testing.T) {
 		t.Errorf("Ready with a model: %v", err)
 	}
 	info, err := c.Info(patience(t))
-	if err != nil || info.Events != 20 || info.Stale || info.Model.SHA256 != l.last || info.Model.Positions[0] != 20 || info.Numerics == "" {
+	if err != nil || info.Events != 20 || info.Stale || info.Model.SHA256 != l.last || info.Model.Positions[0] != 20 || info.Numerics == "" || info.Sources != (stream.Sources{Known: 1}) {
 		t.Errorf("info: %+v, %v", info, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/algos/trust"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
 	"hamlet/stream"
@@ -78,9 +79,28 @@ func newServed(name string, parts []*part) *served {
 	}
 	s.ref.SHA256 = hex.EncodeToString(sum[:])
 	s.info.Numerics = parts[0].numerics
-	s.info.Model = s.ref
+	s.info.Model, s.info.Sources = s.ref, countSources(models)
 	s.pools.New = func() any { return model.NewPool(models...) }
 	return s
+}
+
+// countSources counts the sources of all models together.
+func countSources(models []*model.Model) (n stream.Sources) {
+	known, anchors, muted, doubted := map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
+	for _, m := range models {
+		for _, s := range m.Sources() {
+			known[s.Key] = true
+			switch {
+			case s.Role == trust.Anchor:
+				anchors[s.Key] = true
+			case s.Role == trust.Muted:
+				muted[s.Key] = true
+			case s.Weight < 0.5:
+				doubted[s.Key] = true
+			}
+		}
+	}
+	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted)}
 }
 
 // age returns the time since the newest checkpoint was saved, 0 if the learner's clock is
