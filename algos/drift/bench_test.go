@@ -3,6 +3,8 @@ package drift
 import (
 	"math/rand/v2"
 	"testing"
+
+	"hamlet/algos/blr"
 )
 
 // The alarm's cost per event at 60 inputs, with its SNRs, at both rhythms,
@@ -58,6 +60,41 @@ func BenchmarkNoiseWatch(b *testing.B) {
 			per := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
 			b.ReportMetric(per/head, "×head")
 			b.ReportMetric(float64(n.Size()), "bytes")
+		})
+	}
+	b.Run("credulous-head", func(b *testing.B) {
+		h := newHead(59, blr.HalfLife(CredulousMemory))
+		x := make([]float64, 60)
+		i := 0
+		for b.Loop() {
+			for j, v := range xs[i] {
+				x[j] = min(v, 3)
+			}
+			blr.Moderate(h.Moments(x))
+			h.Update(x, ys[i], 1)
+			i = (i + 1) % len(xs)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/head, "×head")
+	})
+	for _, c := range []struct {
+		name  string
+		share float64
+	}{{"incidents/quiet", 0}, {"incidents/flips", .1}} {
+		b.Run(c.name, func(b *testing.B) {
+			n, a := new(Incidents), newActor(1)
+			var evidence []Evidence
+			for i := range 10_000 {
+				share := 0.0
+				if i > 1_000 && i%2_000 < 500 {
+					share = c.share
+				}
+				evidence = append(evidence, a.next(share, .05))
+			}
+			count := uint64(0)
+			for b.Loop() {
+				n.Observe(nil, count+1, &evidence[count%uint64(len(evidence))])
+				count++
+			}
 		})
 	}
 	b.Run("covariate", func(b *testing.B) {

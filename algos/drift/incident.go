@@ -22,7 +22,7 @@ import "math"
 //   - the sign of B after 400 labels: label noise below 0, concept above 1.
 //
 // Concept also needs that the labels which contradict the head speak for it: their part of B
-// is above −1.
+// is above −1, and the credulous head gives more than ½ to at least one in five of them.
 //
 // τ is the event after which all walks were last 0 and the concept alarm was cleared, at most
 // 300 before the suspicion. If the signs go away, or 400 labels decide nothing, the suspicion

@@ -17,7 +17,8 @@ import "hamlet/algos/internal/logistic"
 // that follow from nothing favour flips, B < 0. Labels that follow from the inputs by a new
 // rule favour the credulous head, B > 0. The part of B from the labels that contradict the
 // head that predicts is the proof of a new rule: true labels after a few false ones also make
-// B grow, because flips have become rare again.
+// B grow, because flips have become rare again. A head that only becomes unsure, as it does of
+// few inputs, follows none of these labels.
 type factor struct {
 	labels       int
 	given        [2]int  // of them ham, spam
@@ -25,6 +26,7 @@ type factor struct {
 	contradicted [2]int  // labels of the other class, by the class predicted
 	nats         float64 // B
 	contrary     float64 // the part of B from the labels contradicted
+	followed     int     // those of them to which the credulous head gives more than ½
 }
 
 // A contest is an event as the two heads predicted it.
@@ -68,6 +70,9 @@ func (f *factor) add(c *contest) {
 		if given != predicted {
 			f.contrary += gain
 		}
+		if given != predicted && c.credulous > 0.5 {
+			f.followed++
+		}
 	}
 	f.labels++
 	f.given[given]++
@@ -84,7 +89,11 @@ const (
 
 	noiseNats, conceptNats         = -5, 5
 	lateNoiseNats, lateConceptNats = 0, 1
-	contraryNats                   = -1 // of the labels contradicted, for a concept
+
+	// Of the labels contradicted, for a concept: their part of B is above contraryNats, and the
+	// credulous head follows at least one in leastFollowed.
+	contraryNats  = -1
+	leastFollowed = 5
 
 	// unsurprising is the level of the covariate alarm up to which a concept is named early.
 	unsurprising = 0.25
@@ -97,7 +106,7 @@ func (f *factor) verdict(surprise float64) (kind string, decided bool) {
 	case f.labels < leastContests, min(f.given[0], f.given[1]) < leastGiven:
 	case f.nats < noiseNats, late && f.nats < lateNoiseNats:
 		return KindLabelNoise, true
-	case f.contrary <= contraryNats:
+	case f.contrary <= contraryNats, leastFollowed*f.followed < f.contradicted[0]+f.contradicted[1]:
 	case f.nats > conceptNats && surprise < unsurprising, late && f.nats > lateConceptNats:
 		return KindConcept, true
 	}

@@ -145,12 +145,13 @@ func TestSuspectThenName(t *testing.T) {
 		scenes []scene
 		want   []string
 	}{
-		"nothing":             {[]scene{quiet}, nil},
-		"one false label":     {[]scene{{n: 1, wrong: 1, followed: .05}, quiet}, nil},
-		"flips":               {[]scene{{n: 600, wrong: .2, followed: .05}, quiet}, []string{"suspected unknown", "raised label-noise", "cleared label-noise"}},
-		"another world":       {[]scene{{n: 600, wrong: .2, followed: .9}, quiet}, []string{"suspected unknown", "raised concept", "cleared concept"}},
-		"a short time":        {[]scene{{n: 12, wrong: .5, followed: .05}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
-		"labels of one class": {[]scene{{n: 600, wrong: .2, followed: .05, alter: onlyHam}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
+		"nothing":                              {[]scene{quiet}, nil},
+		"one false label":                      {[]scene{{n: 1, wrong: 1, followed: .05}, quiet}, nil},
+		"flips":                                {[]scene{{n: 600, wrong: .2, followed: .05}, quiet}, []string{"suspected unknown", "raised label-noise", "cleared label-noise"}},
+		"another world":                        {[]scene{{n: 600, wrong: .2, followed: .9}, quiet}, []string{"suspected unknown", "raised concept", "cleared concept"}},
+		"a credulous head that is only unsure": {[]scene{{n: 600, wrong: .2, followed: .45}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
+		"a short time":                         {[]scene{{n: 12, wrong: .5, followed: .05}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
+		"labels of one class":                  {[]scene{{n: 600, wrong: .2, followed: .05, alter: onlyHam}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
 		"the alarm for label noise": {[]scene{{n: 60, alter: func(i int, e *Evidence) { e.Noise = true }}, quiet},
 			[]string{"raised label-noise", "cleared label-noise"}},
 		"covariate names a suspicion": {[]scene{{n: 60, wrong: .5, followed: .05, alter: func(i int, e *Evidence) { e.Covariate = i > 25 }}, quiet},
