@@ -18,7 +18,7 @@ type alarmResult struct {
 
 	streams, clean, counted int // clean streams, their events, and the events on which false alarms count
 	before                  int // events before faults on which false alarms also count
-	target                  int // false alarms of the model
+	target                  int // false suspicions and names of the model
 	took                    time.Duration
 	detectors               []detector
 }
@@ -28,7 +28,8 @@ type detector struct {
 	name, on  string // on: the input that it watches
 	parameter string // meaning of its threshold; "" without one
 	threshold float64
-	own       bool // it is one of the model's alarms
+	own       bool // it is one of the model's
+	names     bool // it says what changed: findings say how often it was right
 
 	falseAlarms int // on the clean streams
 	beforehand  int // in the streams with faults, before the faults begin
@@ -40,6 +41,7 @@ type detector struct {
 type finding struct {
 	delays []float64 // in events, by seed; +Inf: not raised
 	raised int
+	right  int      // streams in which the first name after the fault was right
 	delay  estimate // the median; +Inf: beyond the horizon
 }
 
@@ -110,6 +112,14 @@ func (r *alarmResult) lines() (lines []line) {
 		add(about, "raised", func(d *detector) string {
 			return fmt.Sprintf("%d/%d", d.findings[k].raised, len(d.findings[k].delays))
 		})
+		if len(t.fault.names) > 0 {
+			add("", "right first", func(d *detector) string {
+				if !d.names {
+					return ""
+				}
+				return fmt.Sprintf("%d/%d", d.findings[k].right, len(d.findings[k].delays))
+			})
+		}
 		add("", "delay", func(d *detector) string { return r.delayText(d.findings[k].delay.value) })
 		add("", "95 %", func(d *detector) string { return span(d.findings[k].delay, r.delayText) })
 	}
@@ -165,7 +175,7 @@ func (r *alarmResult) summary() string {
 // notes explain the figures.
 func (r *alarmResult) notes() []string {
 	own := rate(r.target, r.counted)
-	tuned := fmt.Sprintf("Ours have the thresholds of the services. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, as long as it gave no more false alarms on the same %d events than ours together: %d. Between two steps there may be more.",
+	tuned := fmt.Sprintf("Ours have the thresholds of the services. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, as long as it gave no more false alarms on the same %d events than ours suspected: %d. Between two steps there may be more.",
 		r.counted, r.target)
 	for _, d := range r.detectors {
 		if d.parameter != "" && d.falseAlarms > r.target {
@@ -179,6 +189,7 @@ func (r *alarmResult) notes() []string {
 		fmt.Sprintf("Raised: streams with an alarm within %d events of the fault at event %d. Delay: the median over all streams, with its 95 %% bootstrap interval.", r.horizon, r.faultAt+1),
 		fmt.Sprintf("always: an alarm at every event, the shortest delay there is; it tells nothing. never: no false alarm, and no other. An alarm at random, as often false as ours, is raised in %.1f %% of spans of %d events (%.1f to %.1f %%).",
 			100*chance(own.value/1e5, r.horizon), r.horizon, 100*chance(own.lo/1e5, r.horizon), 100*chance(own.hi/1e5, r.horizon)),
+		"Suspected: ours opened an incident, with or without a name. Named: it said what changed; label noise, covariate and concept are the names, and an accused source counts as label noise. Right first: streams in which the first name after the fault is the fault's.",
 		"Thresholds: DDM standard deviations, ADWIN log₁₀ 1/δ, Page–Hinkley λ in errors or nats. The others say that something changed; ours say what.",
 		"Made by: " + r.command,
 	}
@@ -216,6 +227,7 @@ type jsonFault struct {
 	Set    string       `json:"set"`
 	Fault  string       `json:"fault"`
 	Raised int          `json:"raised"`
+	Right  *int         `json:"right_first,omitempty"` // of the detector that names, if the fault has a name
 	Of     int          `json:"of"`
 	Share  jsonEstimate `json:"share"`
 	Delay  jsonEstimate `json:"delay"`
@@ -237,7 +249,14 @@ func (r *alarmResult) writeJSON(w io.Writer) error {
 		for k, f := range d.findings {
 			fraction := estimate{value: float64(f.raised) / float64(len(f.delays))}
 			fraction.lo, fraction.hi = wilson(fraction.value, float64(len(f.delays)))
-			j.Faults = append(j.Faults, jsonFault{r.trials[k].population, r.trials[k].fault.name, f.raised, len(f.delays), toJSON(fraction), toJSON(f.delay)})
+			fault := jsonFault{
+				Set: r.trials[k].population, Fault: r.trials[k].fault.name, Raised: f.raised, Of: len(f.delays),
+				Share: toJSON(fraction), Delay: toJSON(f.delay),
+			}
+			if d.names && len(r.trials[k].fault.names) > 0 {
+				fault.Right = &f.right
+			}
+			j.Faults = append(j.Faults, fault)
 		}
 		out.Detectors = append(out.Detectors, j)
 	}

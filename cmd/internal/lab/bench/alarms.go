@@ -35,12 +35,12 @@ func (Alarms) Help() string {
   hamlet bench alarms --index index.csv corpus.tar.gz spambase.data stream.svm.gz
 
 Which alarm is the first to tell that labels, the mail or the policy changed, and how many false
-alarms does it raise? The model's three alarms are compared with DDM, ADWIN and Page-Hinkley, which
-watch the model's error or its log loss. The threshold of each of these is tuned: to the lowest with
-no more false alarms than our three together, on --events with true labels. Ours have their defaults,
-or what flags of the model say.
+alarms does it raise? The model suspects first, and then names what changed. It is compared with
+DDM, ADWIN and Page-Hinkley, which watch the model's error or its log loss. The threshold of each
+of these is tuned: to the lowest with no more false alarms than ours suspects, on --events with true
+labels. Ours have their defaults, or what flags of the model say.
 
-Then each of eight faults begins at event 5,001 of a stream. The first alarm within 2,000 events
+Then each of ten faults begins at event 5,001 of a stream. The first alarm within 2,000 events
 counts. Two baselines show what the figures are worth: an alarm at every event is the fastest and
 tells nothing; no alarm at all is never wrong. Read no delay without the false alarms.
 

@@ -61,14 +61,14 @@ func TestAlarms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(progress, "clean streams") || !strings.Contains(progress, "8 faults") {
+	if !strings.Contains(progress, "clean streams") || !strings.Contains(progress, "10 faults") {
 		t.Errorf("progress: %q", progress)
 	}
 	var got jsonAlarms
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Detectors) != 2+len(peers)+4 || got.CleanEvents != 4000 || got.Counted != 2500 || got.Before != 7000 {
+	if len(got.Detectors) != 2+len(peers)+len(ownDetectors) || got.CleanEvents != 4000 || got.Counted != 2500 || got.Before != 7000 {
 		t.Errorf("%d detectors, %d clean events, %d counted, %d before", len(got.Detectors), got.CleanEvents, got.Counted, got.Before)
 	}
 	for _, d := range got.Detectors {
@@ -79,7 +79,7 @@ func TestAlarms(t *testing.T) {
 				t.Errorf("%s: %+v", d.Name, f)
 			}
 		}
-		if want := "5 % flips, 10 % flips, 20 % flips, bad source, new policy, class balance, rescaled"; strings.Join(names, ", ") != want {
+		if want := "5 % flips, 10 % flips, 20 % flips, 20 % of spam, 20 % of ham, bad source, new policy, class balance, rescaled"; strings.Join(names, ", ") != want {
 			t.Fatalf("%s: faults %s, want %s", d.Name, strings.Join(names, ", "), want)
 		}
 		switch d.Name {
@@ -91,9 +91,16 @@ func TestAlarms(t *testing.T) {
 			if d.FalseAlarms != 0 || d.Faults[0].Raised != 0 || d.Faults[0].Delay.Value.Defined() {
 				t.Errorf("never: %+v", d)
 			}
-		case "any of ours":
-			if d.Faults[2].Raised != 2 {
-				t.Errorf("20 %% flips: ours are raised in %d of 2", d.Faults[2].Raised)
+		case "suspected":
+			if d.Faults[2].Raised != 2 || d.Faults[2].Right != nil {
+				t.Errorf("20 %% flips: suspected in %+v", d.Faults[2])
+			}
+		case "named":
+			if f := d.Faults[2]; f.Raised != 2 || f.Right == nil || *f.Right != 2 {
+				t.Errorf("20 %% flips: named in %+v", f)
+			}
+			if f := d.Faults[7]; f.Right != nil {
+				t.Errorf("class balance has a right name: %+v", f)
 			}
 		}
 	}
@@ -102,8 +109,8 @@ func TestAlarms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(html), `role="img"><title>`); n != 7 {
-		t.Errorf("%d plots, want 7", n)
+	if n := strings.Count(string(html), `role="img"><title>`); n != 9 {
+		t.Errorf("%d plots, want 9", n)
 	}
 	if strings.Contains(string(html), "NaN") || strings.Contains(string(html), "http://") && strings.Contains(string(html), "src=") {
 		t.Error("the page has what is no number, or fetches something")
@@ -173,7 +180,7 @@ func TestAlarmsAreReproducible(t *testing.T) {
 	}
 }
 
-// The model's own alarms are in the series where the model raised them.
+// The model's own incidents are in the series where the model opened and named them.
 func TestSeriesHoldsOwnAlarms(t *testing.T) {
 	w, err := newSet("rows", source.Config{Paths: []string{csvRows(t, 400)}}, func(dense []string) (model.Config, error) {
 		return model.Config{TableBits: 8, Dense: dense}, nil
@@ -188,13 +195,15 @@ func TestSeriesHoldsOwnAlarms(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := rec.faulty[2][0] // 20 % flips
-	noise := s.own(ownNoise)
-	if len(noise) == 0 || noise[0] <= 3_000 || noise[0]%50 != 0 {
-		t.Errorf("label noise raised at %v, want after 3,000 and at a count divisible by 50", noise)
+	suspected, named := s.own(ownSuspected), s.own(ownNamed)
+	if len(named) == 0 || suspected[0] <= 3_000 || suspected[0] > named[0] || !slices.IsSorted(suspected) {
+		t.Errorf("suspected at %v, named at %v, want after 3,000", suspected, named)
 	}
-	all := s.own(ownAlarms)
-	if !slices.IsSorted(all) || len(all) != len(s.raised[0])+len(s.raised[1])+len(s.raised[2]) {
-		t.Errorf("all: %v of %v", all, s.raised)
+	if kind, ok := s.firstName(3_000, 4_000); !ok || kind != s.names[0].kind {
+		t.Errorf("the first name is %q", kind)
+	}
+	if _, ok := s.firstName(0, 3_000); ok {
+		t.Errorf("names %v before the fault", s.names)
 	}
 }
 
@@ -222,7 +231,7 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var flipped, bad, badFlipped, spam, kept, mirrored, tripled float64
+		var flipped, spamFlipped, bad, badFlipped, spam, kept, mirrored, tripled float64
 		for range n {
 			ex, err := next()
 			if err != nil {
@@ -235,6 +244,9 @@ func TestFaults(t *testing.T) {
 			}
 			if ex.Spam != was.Spam {
 				flipped++
+				if was.Spam {
+					spamFlipped++
+				}
 				if was.Source == synthetic.BadFeed {
 					badFlipped++
 				}
@@ -269,6 +281,17 @@ func TestFaults(t *testing.T) {
 			wrong = .1
 		case "20 % flips":
 			wrong = .2
+		case "20 % of spam", "20 % of ham":
+			ofSpam := f.name == "20 % of spam"
+			of := spam
+			if !ofSpam {
+				of = n - spam
+			}
+			near("flipped of the class", flipped, of, .2)
+			if ofSpam != (spamFlipped > 0) || ofSpam && flipped != spamFlipped {
+				t.Errorf("%s: %v are flipped, %v of them spam", f.name, flipped, spamFlipped)
+			}
+			wrong = flipped / n
 		case "bad source":
 			near("its share", bad, n, .25)
 			near("what is flipped of it", badFlipped, bad, .5)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/lab/synthetic"
@@ -13,6 +14,7 @@ import (
 // A fault changes a stream from one event on.
 type fault struct {
 	name, meaning string
+	names         []string // the kinds that are right for it; nil: nothing should be raised
 
 	// generator makes the generator's fault begin at event at.
 	generator func(cfg *synthetic.Config, at int)
@@ -32,14 +34,19 @@ const (
 	mirrorAmong   = 100 // they are chosen among the most frequent
 )
 
-// faults are four of bad labels, one of new mail and one of spam policy. The last two
-// entries are everyday changes, which should raise no alarm.
+var badLabels = []string{drift.KindLabelNoise}
+
+// faults are six of bad labels, one of new mail and one of spam policy. The last two
+// entries are everyday changes, which should raise no alarm but of numbers times 3.
 var faults = []fault{
-	{name: "5 % flips", meaning: "one label in twenty is wrong", of: flips(0.05)},
-	{name: "10 % flips", meaning: "one in ten", of: flips(0.10)},
-	{name: "20 % flips", meaning: "one in five", of: flips(0.20)},
+	{name: "5 % flips", meaning: "one label in twenty is wrong", names: badLabels, of: flips(0.05)},
+	{name: "10 % flips", meaning: "one in ten", names: badLabels, of: flips(0.10)},
+	{name: "20 % flips", meaning: "one in five", names: badLabels, of: flips(0.20)},
+	{name: "20 % of spam", meaning: "one spam in five is called ham", names: badLabels, of: flipsOf(0.20, true)},
+	{name: "20 % of ham", meaning: "one ham in five is called spam", names: badLabels, of: flipsOf(0.20, false)},
 	{
 		name: "bad source", meaning: "half the labels of a source that gives a quarter of them are wrong",
+		names:     append([]string{drift.KindSource}, badLabels...),
 		generator: func(cfg *synthetic.Config, at int) { cfg.BadFeedAt, cfg.BadFeedRate = at, badRate },
 		of: func(w *population, r *rand.Rand) change {
 			switch {
@@ -58,6 +65,7 @@ var faults = []fault{
 	},
 	{
 		name: "new campaign", meaning: "three mails in ten are spam of an outbreak, in words that nobody has used (generator)",
+		names:     []string{drift.KindCovariate},
 		generator: func(cfg *synthetic.Config, at int) { cfg.CampaignAt = at },
 		of: func(w *population, _ *rand.Rand) change {
 			if w.set == nil {
@@ -68,6 +76,7 @@ var faults = []fault{
 	},
 	{
 		name: "new policy", meaning: "newsletters count as spam (generator); 20 columns mirrored, absent where it was present (vectors)",
+		names:     []string{drift.KindConcept, drift.KindCovariate},
 		generator: func(cfg *synthetic.Config, at int) { cfg.PolicyAt = at },
 		of:        policy,
 	},
@@ -77,7 +86,7 @@ var faults = []fault{
 			return func(ex *model.Example) bool { return r.Float64() < remainingSpam || !ex.Spam }
 		},
 	},
-	{name: "rescaled", meaning: "all numbers times 3 (vectors); the text three times over (mail)", of: rescale},
+	{name: "rescaled", meaning: "all numbers times 3 (vectors); the text three times over (mail)", names: []string{drift.KindCovariate}, of: rescale},
 }
 
 func keepAll(*model.Example) bool { return true }
@@ -87,6 +96,18 @@ func flips(rate float64) func(*population, *rand.Rand) change {
 	return func(_ *population, r *rand.Rand) change {
 		return func(ex *model.Example) bool {
 			if r.Float64() < rate {
+				ex.Spam = !ex.Spam
+			}
+			return true
+		}
+	}
+}
+
+// flipsOf returns a fault that makes labels of one true class wrong at a rate.
+func flipsOf(rate float64, spam bool) func(*population, *rand.Rand) change {
+	return func(_ *population, r *rand.Rand) change {
+		return func(ex *model.Example) bool {
+			if u := r.Float64(); u < rate && ex.Spam == spam {
 				ex.Spam = !ex.Spam
 			}
 			return true

@@ -163,7 +163,7 @@ func TestAlarmTable(t *testing.T) {
 		detectors: []detector{
 			{name: "always", falseAlarms: 200_000, beforehand: 14_000, findings: find(4, 1, 1, 1)},
 			{name: "Page–Hinkley", on: "error", parameter: "λ", threshold: 12.345, falseAlarms: 5, findings: find(3, 120, 90.5, never)},
-			{name: "label noise", on: "hamlet", own: true, falseAlarms: 4, beforehand: 1, findings: find(0, never, never, never)},
+			{name: "named", on: "hamlet", own: true, names: true, falseAlarms: 4, beforehand: 1, findings: find(0, never, never, never)},
 		},
 	}
 	var b strings.Builder
@@ -172,8 +172,8 @@ func TestAlarmTable(t *testing.T) {
 	}
 	const want = `215000 events with true labels in 10 streams (one, two), 4 streams for each fault; in 3s
 
-                                always  Page–     label
-                                        Hinkley   noise
+                                always  Page–     named
+                                        Hinkley   
                    watches              error     hamlet
 threshold                       –       12.3      –
 false alarms       per 100,000  100000  2.5       2
@@ -181,6 +181,7 @@ false alarms       per 100,000  100000  2.5       2
 before the faults  per 100,000  100000  0         7.1
                    95 %         –       0–26      0.18–40
 two: 10 % flips    raised       4/4     3/4       0/4
+                   right first                    0/4
                    delay        1       120       >2000
                    95 %         1       90–>2000  >2000
 

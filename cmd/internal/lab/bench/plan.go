@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -139,11 +140,11 @@ func (p *plan) measure(ctx context.Context, populations []*population, curves bo
 	out.detectors = append(out.detectors, always, never)
 
 	var ours []detector
-	for i, name := range []string{"label noise", "covariate", "concept", "any of ours"} {
-		d := detector{name: name, on: "hamlet", own: true}
+	for i := range ownDetectors {
+		d := detector{name: ownDetectors[i].name, on: "hamlet", own: true, names: i == ownNamed}
 		ours = append(ours, p.judge(rec, d, func(s *series) []int { return s.own(i) }))
 	}
-	out.target = ours[ownAlarms].falseAlarms
+	out.target = ours[ownSuspected].falseAlarms
 
 	var done atomic.Int64
 	stop := show.begin("tuning and replaying the others", len(peers), &done)
@@ -222,6 +223,9 @@ func (p *plan) judge(rec *recording, d detector, raises func(*series) []int) det
 				f.raised++
 			}
 			f.delays = append(f.delays, delay)
+			if kind, ok := s.firstName(p.faultAt, p.faultAt+p.horizon); ok && slices.Contains(t.fault.names, kind) {
+				f.right++
+			}
 		}
 		counted[t.set] = true
 		f.delay = median(f.delays, p.resamples, p.seed)

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -19,27 +18,70 @@ import (
 type series struct {
 	wrong  []bool
 	loss   []float64 // nats
-	raised [ownAlarms][]int
+	opened []int     // events at which the model opened an incident, suspected or named
+	names  []naming  // the incidents that it named
 }
 
-// The model's own alarms.
-const (
-	ownNoise = iota
-	ownCovariate
-	ownConcept
-	ownAlarms // their number
-)
+// A naming is an incident that was given its name.
+type naming struct {
+	at       int
+	kind     string
+	incident uint64
+}
 
-var ownKinds = [ownAlarms]string{drift.KindLabelNoise, drift.KindCovariate, drift.KindConcept}
+// The model's own detectors: whether it suspects, whether it names, and three names.
+var ownDetectors = []struct {
+	name  string
+	kinds []string // nil: every incident, from when it was opened
+}{
+	{"suspected", nil},
+	{"named", []string{drift.KindLabelNoise, drift.KindSource, drift.KindCovariate, drift.KindConcept}},
+	{"label noise", []string{drift.KindLabelNoise, drift.KindSource}},
+	{"covariate", []string{drift.KindCovariate}},
+	{"concept", []string{drift.KindConcept}},
+}
 
-// own returns when one of the model's alarms was raised; for ownAlarms, any of them.
-func (s *series) own(alarm int) []int {
-	if alarm < ownAlarms {
-		return s.raised[alarm]
+// ownSuspected and ownNamed are their places.
+const ownSuspected, ownNamed = 0, 1
+
+// own returns the events at which the model's detector number i raised an alarm.
+func (s *series) own(i int) []int {
+	kinds := ownDetectors[i].kinds
+	if kinds == nil {
+		return s.opened
 	}
-	all := slices.Concat(s.raised[:]...)
-	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(a, b) })
-	return all
+	var at []int
+	for _, n := range s.names {
+		if slices.Contains(kinds, n.kind) {
+			at = append(at, n.at)
+		}
+	}
+	return at
+}
+
+// note takes the transitions of incidents at the last event.
+func (s *series) note(alerts []model.Alert) {
+	at := len(s.loss)
+	for i := range alerts {
+		a := &alerts[i]
+		if a.Transition == 1 {
+			s.opened = append(s.opened, at)
+		}
+		named := func(n naming) bool { return n.incident == a.Incident }
+		if a.State == drift.Raised && !slices.ContainsFunc(s.names, named) {
+			s.names = append(s.names, naming{at, a.Kind, a.Incident})
+		}
+	}
+}
+
+// firstName returns the first name that an incident was given after event at, up to event end.
+func (s *series) firstName(at, end int) (kind string, ok bool) {
+	for _, n := range s.names {
+		if n.at > at && n.at <= end {
+			return n.kind, true
+		}
+	}
+	return "", false
 }
 
 // record applies n events to m and appends its answers.
@@ -65,13 +107,7 @@ func (s *series) record(ctx context.Context, m *model.Model, next func() (model.
 		z := effect.Prediction.LogOdds
 		s.wrong = append(s.wrong, (z >= 0) != ex.Spam)
 		s.loss = append(s.loss, eval.LogLoss(ex.Spam, z))
-		for _, a := range effect.Alerts {
-			for i, kind := range ownKinds {
-				if a.State == drift.Raised && a.Kind == kind {
-					s.raised[i] = append(s.raised[i], len(s.loss))
-				}
-			}
-		}
+		s.note(effect.Alerts)
 		k++
 		done.Add(1)
 	}
@@ -139,9 +175,7 @@ func (w *population) faulty(ctx context.Context, seed uint64, at, n int, done *a
 }
 
 func (s *series) clone() *series {
-	c := &series{wrong: append([]bool(nil), s.wrong...), loss: append([]float64(nil), s.loss...)}
-	for i := range s.raised {
-		c.raised[i] = append([]int(nil), s.raised[i]...)
+	return &series{
+		wrong: slices.Clone(s.wrong), loss: slices.Clone(s.loss), opened: slices.Clone(s.opened), names: slices.Clone(s.names),
 	}
-	return c
 }
