@@ -17,8 +17,8 @@ type NewCommand struct {
 	Name      string   `arg:"" help:"Name of the token, in metrics: a–z, 0–9, dot, - and _."`
 	Source    []string `help:"Sources that its events may name; \"*\": every one. Default: the token's name." placeholder:"NAME" env:"-"`
 	Tenant    []string `help:"Tenants that it is for; \"*\": every one." default:"default" placeholder:"NAME" env:"-"`
-	Action    []string `help:"What it may do: learn, relearn, unlearn, score, …" default:"learn" placeholder:"ACTION" env:"-"`
-	AnySource bool     `help:"It may withdraw what other sources taught." env:"-"`
+	Action    []string `help:"What it may do: learn, relearn, unlearn, correct, score." default:"learn" placeholder:"ACTION" env:"-"`
+	AnySource bool     `help:"It may withdraw and correct what other sources taught." env:"-"`
 }
 
 // Help is shown by kong below the flags.
@@ -31,8 +31,9 @@ the token, goes to stdout:
   curl -H "Authorization: Bearer TOKEN" …
 
 An event without a source, or tenant, gets that of a token with one alone. An event
-that names another is answered 403. Unlearn and relearn are about events of the
-same source, unless the token has --any-source. To revoke a token delete its line.`
+that names another is answered 403. Unlearn, relearn and correct are about events
+of the same source, unless the token has --any-source. Score is for gateways and up.
+To revoke a token delete its line.`
 }
 
 // Run makes a token.

@@ -4,8 +4,8 @@
 //   - {name: abuse-desk, sha256: 2c26…, sources: [abuse-desk], tenants: [example.org], actions: [learn, unlearn]}
 //   - {name: importer, sha256: fcde…, sources: ["*"], tenants: ["*"], actions: [learn, relearn], any-source: true}
 //
-// All rights are said; only any-source may be left out. It is the right to withdraw events
-// that other sources taught. [New] makes a token and its line.
+// All rights are said; only any-source may be left out. It is the right to withdraw and to
+// correct what other sources taught. [New] makes a token and its line.
 //
 //	file, err := tokens.Open(path, log)
 //	err = file.Watch(ctx)             // reads it again on SIGHUP, until ctx ends
@@ -35,7 +35,7 @@ type Rights struct {
 	Sources   []string // that its events may name; All: every one
 	Tenants   []string // that its events may name; All: every one
 	Actions   []string // of events, and Score
-	AnySource bool     // Relearn and Unlearn may be about events of other sources
+	AnySource bool     // Relearn, Unlearn and Correct may be about events of other sources
 }
 
 // Everything returns the rights of the operator.
