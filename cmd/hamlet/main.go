@@ -14,6 +14,7 @@ import (
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/sources"
 	"hamlet/cmd/internal/tokens"
+	"hamlet/cmd/internal/withdraw"
 )
 
 const description = `hamlet: to be or not to be spam, and how sure.
@@ -25,18 +26,19 @@ const description = `hamlet: to be or not to be spam, and how sure.
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up      upCommand         `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
-	Eval    evalCommand       `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
-	Freeze  freezeCommand     `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
-	Score   score.Command     `cmd:"" help:"Ask a scorer about messages."`
-	Info    score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
-	Model   pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
-	Sources sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
-	History history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
-	Filter  filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
-	Env     envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
-	Token   tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
-	Gateway gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
+	Up       upCommand         `cmd:"" help:"Run ingest, learner and scorer in one process, by default with embedded servers."`
+	Eval     evalCommand       `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
+	Freeze   freezeCommand     `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
+	Score    score.Command     `cmd:"" help:"Ask a scorer about messages."`
+	Info     score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
+	Model    pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
+	Sources  sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
+	History  history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
+	Filter   filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
+	Env      envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
+	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
+	Gateway  gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
+	Withdraw withdraw.Command  `cmd:"" help:"Withdraw what a source has taught, and show before what that does."`
 	laboratory
 	cli.ProgramFlags
 }
@@ -74,6 +76,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Sources.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "model":
 		return g.Model.Run(ctx, rest, stdio.Out, stdio.Err)
+	case "withdraw":
+		return g.Withdraw.Run(ctx, stdio)
 	case "env":
 		return g.Env.run(stdio)
 	case "bench", "fit", "lab":

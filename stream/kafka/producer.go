@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -53,18 +54,9 @@ func NewProducer(cfg Config) (*Producer, error) {
 // publish them again only if they may appear twice, and do not reuse their bytes.
 // ErrTooLarge, ErrUnknownTopic, ErrAuth and ErrTLS are permanent.
 func (p *Producer) Publish(ctx context.Context, records ...Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	for i := range records {
-		if n := records[i].size(); n > p.cfg.MaxRecordBytes {
-			return fmt.Errorf("publish to %s: %w: record %d of %d has %d bytes, more than %d; reduce it, or raise the limit here and at the broker",
-				records[i].Topic, ErrTooLarge, i+1, len(records), n, p.cfg.MaxRecordBytes)
-		}
-	}
-	ctx, end, err := p.begin(ctx)
+	ctx, end, err := p.beginPublish(ctx, records)
 	if err != nil {
-		return fmt.Errorf("publish: %w", err)
+		return err
 	}
 	defer end()
 	byPartition, err := p.route(ctx, records)
@@ -104,6 +96,38 @@ func (p *Producer) Broadcast(ctx context.Context, record Record) (partitions int
 		group.Go(func() error { return p.writer(topicPartition{record.Topic, id}).publish(ctx, []Record{record}) })
 	}
 	return len(ids), group.Wait()
+}
+
+// PublishTo is Publish to one partition of a topic, whatever the records' keys say.
+func (p *Producer) PublishTo(ctx context.Context, topic string, partition int, records ...Record) error {
+	ctx, end, err := p.beginPublish(ctx, records)
+	if err != nil {
+		return err
+	}
+	defer end()
+	ids, err := p.partitions(ctx, topic)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(ids, partition) {
+		return fmt.Errorf("publish to %s, partition %d: the topic has %d partitions", topic, partition, len(ids))
+	}
+	return p.writer(topicPartition{topic, partition}).publish(ctx, records)
+}
+
+// beginPublish is begin, unless a record is too large.
+func (p *Producer) beginPublish(ctx context.Context, records []Record) (_ context.Context, end func(), err error) {
+	for i := range records {
+		if n := records[i].size(); n > p.cfg.MaxRecordBytes {
+			return nil, nil, fmt.Errorf("publish to %s: %w: record %d of %d has %d bytes, more than %d; reduce it, or raise the limit here and at the broker",
+				records[i].Topic, ErrTooLarge, i+1, len(records), n, p.cfg.MaxRecordBytes)
+		}
+	}
+	ctx, end, err = p.begin(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("publish: %w", err)
+	}
+	return ctx, end, nil
 }
 
 // Reach waits until the leaders of all partitions of a topic answer on Publish's

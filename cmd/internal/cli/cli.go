@@ -18,6 +18,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -31,6 +32,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 )
 
 // Exit statuses of every command but `hamlet score --exit-code`.
@@ -158,6 +160,21 @@ type interruptible struct {
 
 	once sync.Once
 	pipe *io.PipeReader
+}
+
+// IsTerminal reports whether a program's standard input is a terminal.
+func IsTerminal(in io.Reader) bool {
+	if r, ok := in.(*interruptible); ok {
+		in = r.from
+	}
+	f, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// ReadLine reads an answer from a terminal, without its end of line.
+func ReadLine(in io.Reader) (string, error) {
+	line, err := bufio.NewReader(in).ReadString('\n')
+	return strings.TrimSpace(line), err
 }
 
 func (r *interruptible) Read(b []byte) (int, error) {

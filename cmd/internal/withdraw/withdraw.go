@@ -1,0 +1,268 @@
+// Package withdraw is `hamlet withdraw`: it withdraws what a source has taught, as far as
+// that is still possible, and shows before what it would do.
+//
+// A model keeps the sites of its last events, and can withdraw these. Of each label of the
+// source among them the command writes an unlearn record to the events topic, in the
+// partition of the label. Its learner does the rest. The id of such a record is a function
+// of the label's place in the log. So the command can be run again after any stop: what is
+// withdrawn already is not withdrawn twice.
+//
+// The body of an event is in the log alone. The command reads the log up to four times,
+// and holds one fetch, two models of one partition, and the offsets of what it found.
+package withdraw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/progress"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// A Command holds the flags of `hamlet withdraw`, for kong to fill.
+type Command struct {
+	Source string        `help:"Whose labels to withdraw." required:"" env:"-" placeholder:"NAME"`
+	Since  string        `help:"From this event, incident or time on." required:"" env:"-" placeholder:"WHEN"`
+	Until  string        `help:"Up to this event, or before this time." env:"-" placeholder:"WHEN"`
+	DryRun bool          `help:"Show what it would do, and write nothing." env:"-"`
+	Yes    bool          `help:"Write without asking." short:"y" env:"-"`
+	Recent int           `help:"Compare the answers to the last N events of other sources." default:"1000" env:"-" placeholder:"N"`
+	Wait   time.Duration `help:"Wait so long until the learner has saved the result; 0: do not." default:"1m" env:"-" placeholder:"D"`
+	JSON   bool          `name:"json" help:"Print one JSON object."`
+	settings.ModelName
+	settings.Thresholds
+	settings.Kafka
+	settings.Redis
+}
+
+// Help is what kong prints below the flags.
+func (Command) Help() string {
+	return `Examples:
+
+  hamlet withdraw --source desk --since 5210 --dry-run     from event 5210 on
+  hamlet withdraw --source desk --since default.0.5210     from an incident on
+  hamlet withdraw --source desk --since 24h --until 2h --yes
+
+--since and --until take an event as alerts show it (of one partition: 1:5210), the id
+of an incident, a duration before now, or a time such as 2026-11-20T10:00:00Z. With
+several partitions an event stands in the others for the time when it was written.
+
+It writes an unlearn record for each label of the source that the model can still
+withdraw: those among its last 2,500 events of mail and text, and of vectors. A
+repeated run changes nothing. Each withdrawal gets a receipt.
+
+First it shows how many those are, and what the model then answers to recent mail.
+That is the head alone and the counts of words: ensembles follow when they are rebuilt.
+The mail is such as the model has learnt, and each partition answers for its own.
+
+What lies beyond the window stays. hamlet model rollback answers from a version of
+before. learner --events-of MODEL --without-source NAME makes a model as if the source
+had never taught.
+
+The source goes on teaching unless it is stopped.`
+}
+
+// Limits of --recent and --wait.
+const (
+	mostRecent = 100_000
+	mostWait   = 24 * time.Hour
+)
+
+func (c *Command) check() error {
+	err := errors.Join(cli.Range("--recent", c.Recent, 0, mostRecent), cli.Range("--wait", c.Wait, 0, mostWait), c.Thresholds.Check())
+	if c.DryRun && c.Yes {
+		err = errors.Join(err, cli.Usagef("--dry-run writes nothing, and --yes writes: give one of them"))
+	}
+	return err
+}
+
+// patience bounds a question to Redis.
+const patience = 20 * time.Second
+
+// Run plans the withdrawal, shows the plan, asks, and writes.
+func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
+	now := time.Now()
+	since, err := parseBound("--since", c.Since, c.Model, now)
+	var until bound
+	if err == nil && c.Until != "" {
+		until, err = parseBound("--until", c.Until, c.Model, now)
+	}
+	if err := errors.Join(err, c.check()); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	kafkaConfig, store, err := c.open(log)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	parts, err := c.parts(ctx, kafkaConfig, store)
+	if err != nil {
+		return err
+	}
+	if err := since.resolve(ctx, parts, 0, func(p *part, offset int64) { p.from = offset }); err != nil {
+		return err
+	}
+	if err := until.resolve(ctx, parts, 1, func(p *part, offset int64) { p.to = offset }); err != nil {
+		return err
+	}
+	line := progress.NewLine(stdio.Err)
+	out := report{Model: c.Model, Source: c.Source, DryRun: c.DryRun, Traces: traces}
+	pl := planner{source: c.Source, recent: c.Recent, spamAt: c.SpamAt, hamAt: c.HamAt, progress: shown(line, "reading")}
+	for _, p := range parts {
+		plan, err := pl.ofPart(ctx, p)
+		line.Clear()
+		if err != nil {
+			return err
+		}
+		p.head.Model = nil // the next partition needs the memory
+		out.Partitions = append(out.Partitions, plan)
+	}
+	if !c.JSON {
+		if err := out.printPlan(stdio.Out); err != nil {
+			return err
+		}
+	}
+	if c.DryRun || out.withdrawable() == 0 {
+		return c.end(stdio.Out, &out)
+	}
+	if err := c.confirm(stdio, out.withdrawable()); err != nil {
+		return err
+	}
+	return c.write(ctx, stdio, kafkaConfig, store, &out, line)
+}
+
+// open returns how Kafka and Redis are reached: as the flags say, else those of the one
+// `hamlet up` that this user runs.
+func (c *Command) open(log *slog.Logger) (kafka.Config, *redis.Store, error) {
+	reachKafka, err1 := c.Kafka.OrRunning()
+	reachRedis, err2 := c.Redis.OrRunning()
+	if err := errors.Join(err1, err2); err != nil {
+		return kafka.Config{}, nil, err
+	}
+	kafkaConfig, err1 := reachKafka.Config("hamlet-withdraw", log)
+	redisConfig, err2 := reachRedis.Config(c.Model, log)
+	if err := errors.Join(err1, err2); err != nil {
+		return kafkaConfig, nil, &cli.UsageError{Err: err}
+	}
+	redis.SetLogger(log)
+	store, err := redis.New(redisConfig)
+	return kafkaConfig, store, err
+}
+
+// parts loads the saved models, and asks where the logs begin and end.
+func (c *Command) parts(ctx context.Context, cfg kafka.Config, store *redis.Store) ([]*part, error) {
+	ask, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	numbers, err := store.Partitions(ask)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", c.Model)
+	}
+	if err := kafka.Ping(ask, cfg); err != nil {
+		return nil, err
+	}
+	topic := stream.EventsTopic(c.Model)
+	first, end, err := kafka.Offsets(ctx, cfg, topic)
+	if err != nil {
+		return nil, err
+	}
+	var parts []*part
+	for _, number := range numbers {
+		head, _, err := store.Load(ctx, number, state.Head)
+		if errors.Is(err, state.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, there := end[number]; !there {
+			return nil, fmt.Errorf("the model has a partition %d, and topic %s has none: is this the Kafka of its learner?", number, topic)
+		}
+		p := &part{number: number, kafka: cfg, topic: topic, head: head, first: first[number], end: end[number], to: end[number]}
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// write writes all plans and waits for the learner.
+func (c *Command) write(ctx context.Context, stdio cli.IO, cfg kafka.Config, store *redis.Store, out *report, line *progress.Line) error {
+	producer, err := kafka.NewProducer(cfg)
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	for _, plan := range out.Partitions {
+		n, err := plan.write(ctx, producer, shown(line, "writing"))
+		line.Clear()
+		out.Written += n
+		if err != nil {
+			return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w", out.Written, out.withdrawable(), err)
+		}
+	}
+	_, end, err := kafka.Offsets(ctx, cfg, stream.EventsTopic(c.Model))
+	if err != nil {
+		return err
+	}
+	for _, plan := range out.Partitions {
+		if len(plan.offsets) == 0 {
+			delete(end, plan.Partition)
+		}
+		plan.Until = end[plan.Partition]
+	}
+	if c.Wait > 0 {
+		err := awaitSaved(ctx, store, end, c.Wait)
+		if err != nil && !errors.Is(err, errNotSaved) {
+			return fmt.Errorf("%d withdrawals are written, and whether the learner has saved them is not known: %w", out.Written, err)
+		}
+		out.Saved = err == nil
+	}
+	return c.end(stdio.Out, out)
+}
+
+// confirm asks on a terminal. Elsewhere --yes is the answer.
+func (c *Command) confirm(stdio cli.IO, n int) error {
+	if c.Yes {
+		return nil
+	}
+	if c.JSON || !cli.IsTerminal(stdio.In) {
+		return cli.Usagef("nothing is written: say --yes to write %s, or --dry-run to see them alone", count(n, "withdrawal"))
+	}
+	if _, err := fmt.Fprintf(stdio.Err, "Write %s to topic %s? [y/N] ", count(n, "withdrawal"), stream.EventsTopic(c.Model)); err != nil {
+		return err
+	}
+	answer, err := cli.ReadLine(stdio.In)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if answer != "y" && answer != "yes" && answer != "Y" {
+		return errors.New("nothing is written")
+	}
+	return nil
+}
+
+// shown returns a function that shows how far the log has been read.
+func shown(line *progress.Line, doing string) func(p *part, offset int64) {
+	var last time.Time
+	return func(p *part, offset int64) {
+		if !line.OnTerminal() || time.Since(last) < 200*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		line.Draw(fmt.Sprintf("%s partition %d: offset %d of %d", doing, p.number, offset, p.end))
+	}
+}

@@ -1,0 +1,409 @@
+package withdraw
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
+	"hamlet/stream/kafka"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// awaitAll is more time than any step needs on a slow machine.
+const awaitAll = 2 * time.Minute
+
+var config = model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}}
+
+// A rig is a Kafka, a Redis, a topic and a learner of it.
+type rig struct {
+	t        *testing.T
+	kafka    kafka.Config
+	redis    string
+	store    *redis.Store
+	producer *kafka.Producer
+	topic    string
+
+	mu      sync.Mutex
+	offsets map[int][]int64 // by partition, of the model's events in order
+}
+
+func newRig(t *testing.T, partitions int) *rig {
+	t.Helper()
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Close() })
+	s, err := embedded.StartRedis(embedded.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	r := &rig{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), topic: stream.EventsTopic("default"), offsets: map[int][]int64{}}
+	if err := (settings.Topic{Partitions: partitions, Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
+		t.Fatal(err)
+	}
+	if r.store, err = redis.New(redis.Config{Addr: r.redis}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.store.Close() })
+	if r.producer, err = kafka.NewProducer(r.kafka); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.producer.Close() })
+	return r
+}
+
+// label is an event; what it is about says what it is, and a lie says otherwise.
+func label(i int, source string, lie bool) stream.Event {
+	random := rand.New(rand.NewPCG(3, uint64(i)))
+	spam := random.IntN(2) == 1
+	words := []string{"lunch", "report", "friday", "thanks"}
+	if spam {
+		words = []string{"winner", "prize", "cheap", "click"}
+	}
+	var b strings.Builder
+	for range 5 {
+		fmt.Fprintf(&b, "%s%d ", words[random.IntN(4)], random.IntN(20))
+	}
+	e := stream.Event{ID: fmt.Sprint("e", i), Source: source, Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Text, Text: b.String()}}
+	if spam != lie {
+		e.Label = stream.Spam
+	}
+	return e
+}
+
+func (r *rig) write(partition int, events ...stream.Event) {
+	r.t.Helper()
+	var records []kafka.Record
+	for i := range events {
+		value, headers, err := events[i].EncodeRecord()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		records = append(records, kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers})
+	}
+	if err := r.producer.PublishTo(r.t.Context(), r.topic, partition, records...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// start runs a learner until stop.
+func (r *rig) start() (stop func()) {
+	r.t.Helper()
+	l, err := learner.New(learner.Config{
+		Consumer: kafka.ConsumerConfig{Config: r.kafka, Topic: r.topic, Group: fmt.Sprint("g", time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
+		Store:    r.store, DeadLetters: r.producer, Model: config, Name: "default", SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Observe: func(a learner.Applied) {
+			if a.Outcome != learner.DeadLettered && a.Outcome != learner.Duplicate {
+				r.mu.Lock()
+				r.offsets[a.Partition] = append(r.offsets[a.Partition], a.Offset)
+				r.mu.Unlock()
+			}
+		},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+// learn learns all that is in the log.
+func (r *rig) learn() {
+	r.t.Helper()
+	stop := r.start()
+	defer stop()
+	if err := awaitSaved(r.t.Context(), r.store, r.ends(), awaitAll); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) ends() map[int]int64 {
+	r.t.Helper()
+	_, end, err := kafka.Offsets(r.t.Context(), r.kafka, r.topic)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return end
+}
+
+func (r *rig) head(partition int) *state.Checkpoint {
+	r.t.Helper()
+	c, _, err := r.store.Load(r.t.Context(), partition, state.Head)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+func (r *rig) run(args string) (string, error) {
+	r.t.Helper()
+	var g struct {
+		Withdraw Command `cmd:""`
+	}
+	var out bytes.Buffer
+	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}
+	all := append([]string{"withdraw", "--kafka", r.kafka.Brokers[0], "--redis", r.redis}, strings.Fields(args)...)
+	if _, err := settings.Parse("hamlet", "", &g, all, stdio); err != nil {
+		return "", err
+	}
+	err := g.Withdraw.Run(r.t.Context(), stdio)
+	return out.String(), err
+}
+
+// does runs a withdrawal that must succeed, and returns what it says in JSON.
+func (r *rig) does(args string) report {
+	r.t.Helper()
+	out, err := r.run(args + " --json")
+	if err != nil {
+		r.t.Fatalf("%s: %v", args, err)
+	}
+	var got report
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		r.t.Fatalf("%s: %v in %s", args, err, out)
+	}
+	return got
+}
+
+// The command withdraws what the window holds, says before what that does, and does nothing
+// when it runs again: before and after the learner has learnt it.
+func TestWithdraw(t *testing.T) {
+	r := newRig(t, 1)
+	m, err := model.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(e stream.Event) model.Effect {
+		ex, _, err := example.Of(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		effect, err := m.Apply(&ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return effect
+	}
+	var events []stream.Event
+	for i := range 2700 {
+		source := "desk"
+		if i < 100 || i >= 2600 && i%2 == 0 {
+			source = "liar"
+		}
+		events = append(events, label(i, source, source == "liar" && i > 100))
+	}
+	r.write(0, events...)
+	for _, e := range events {
+		apply(e)
+	}
+	r.learn()
+
+	dry := r.does("--source liar --since 1 --dry-run --recent 50")
+	p := dry.Partitions[0]
+	if p.Labels != 150 || p.Withdrawable != 50 || p.Beyond != 100 || p.Withdrawn != 0 || dry.Written != 0 || p.Answers.Events != 50 || r.ends()[0] != 2700 {
+		t.Errorf("dry run: %+v", p)
+	}
+	if got := r.does("--source liar --since 2651 --dry-run").Partitions[0]; got.Labels != 25 || got.From != 2650 {
+		t.Errorf("since event 2651: %+v", got)
+	}
+	if got := r.does("--source liar --since default.0.2601 --until 2650 --dry-run").Partitions[0]; got.Labels != 25 || got.To != 2650 {
+		t.Errorf("until event 2650: %+v", got)
+	}
+	if got := r.does("--source liar --since 1h --dry-run").Partitions[0]; got.Labels != 150 {
+		t.Errorf("since an hour ago: %+v", got)
+	}
+	text, err := r.run("--source liar --since 1 --dry-run")
+	for _, want := range []string{"50", "100 labels", "--events-of default --without-source liar", "AdaGrad experts", "last 1000 events of other sources", "dry run"} {
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v; %q is not in\n%s", err, want, text)
+		}
+	}
+	if _, err := r.run("--source liar --since 1"); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "say --yes") || r.ends()[0] != 2700 {
+		t.Errorf("without --yes: %v", err)
+	}
+
+	if got := r.does("--source liar --since 2601 --until 2640 --yes --wait 0"); got.Written != 20 || got.Saved {
+		t.Errorf("the first part: %+v", got)
+	}
+	stop := r.start()
+	got := r.does("--source liar --since 1 --yes --wait 2m")
+	stop()
+	if got.Written != 30 || got.Partitions[0].Withdrawn != 20 || !got.Saved || r.ends()[0] != 2750 {
+		t.Errorf("the rest: %+v %+v", got, got.Partitions[0])
+	}
+	if got := r.does("--source liar --since 1 --yes"); got.Written != 0 || got.Partitions[0].Withdrawn != 50 || r.ends()[0] != 2750 {
+		t.Errorf("once more: %+v %+v", got, got.Partitions[0])
+	}
+
+	// The learner has done what the command showed.
+	before, after := bytesOf(t, m), 0.0
+	for i := 2600; i < 2700; i += 2 {
+		e := withdrawal(&record{Record: &kafka.Record{Topic: r.topic, Offset: int64(i)}, event: events[i]})
+		if apply(e).Receipt == nil {
+			t.Fatal("a withdrawal of the test did nothing")
+		}
+	}
+	for i := 2601; i < 2700; i += 2 {
+		ex, _, err := example.Of(&events[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		prediction, err := m.NewPredictor().Predict(&ex.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after += loss(prediction.LogOdds, ex.Spam) / 50
+	}
+	if !bytes.Equal(r.head(0).Model, bytesOf(t, m)) || bytes.Equal(before, bytesOf(t, m)) {
+		t.Error("the saved model is not the one with these withdrawals")
+	}
+	if a := p.Answers; a.LogLossAfter < after-1e-9 || a.LogLossAfter > after+1e-9 || a.LogLossAfter >= a.LogLossBefore || a.LargestChange == 0 {
+		t.Errorf("shown %+v, the model's log loss is %v", a, after)
+	}
+}
+
+func bytesOf(t *testing.T, m *model.Model) []byte {
+	t.Helper()
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Events are found behind copies and dead letters. With several partitions an event means a
+// time in the others, and each withdrawal is written to the partition of its label.
+func TestEventsInSeveralPartitions(t *testing.T) {
+	r := newRig(t, 2)
+	for p := range 2 {
+		var events []stream.Event
+		for i := range 60 {
+			source := []string{"desk", "liar"}[i%2]
+			e := label(100*p+i, source, source == "liar")
+			events = append(events, e)
+			if i%7 == 0 {
+				events = append(events, e)
+			}
+			if i%11 == 3 {
+				e.ID, e.Action, e.Of = e.ID+"x", stream.Unlearn, "nobody"
+				e.Source = "desk"
+				events = append(events, e)
+			}
+		}
+		r.write(p, events...)
+		if p == 0 {
+			if err := r.producer.PublishTo(t.Context(), r.topic, 0, kafka.Record{Topic: r.topic, Key: []byte("t"), Value: []byte("{")}); err != nil {
+				t.Fatal(err)
+			}
+			r.write(0, label(60, "desk", false))
+		}
+	}
+	r.learn()
+	parts, err := (&Command{ModelName: settings.ModelName{Model: "default"}}).parts(t.Context(), r.kafka, r.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := r.ends()
+	for _, p := range parts {
+		for _, n := range []uint64{1, 2, 30, 59, 60} {
+			got, written, err := p.offsetOf(t.Context(), n)
+			if want := r.offsets[p.number][n-1]; err != nil || got != want || written.IsZero() {
+				t.Errorf("partition %d: event %d at offset %d (%v), want %d", p.number, n, got, err, want)
+			}
+		}
+	}
+	if _, err := r.run("--source liar --since 30 --dry-run"); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "PARTITION:30") {
+		t.Errorf("an event of any partition: %v", err)
+	}
+	if _, err := r.run("--source liar --since 0:99 --dry-run"); err == nil || !strings.Contains(err.Error(), "event 99 is not learnt and saved yet: the saved model has 61") {
+		t.Errorf("an event to come: %v", err)
+	}
+	got := r.does("--source liar --since 0:31 --yes --wait 0")
+	if a, b := got.Partitions[0].Withdrawable, got.Partitions[1].Withdrawable; a != 15 || b != 30 || got.Written != a+b {
+		t.Errorf("withdrawn are %d and %d, written %d", a, b, got.Written)
+	}
+	for p, end := range r.ends() {
+		if added := int(end - ends[p]); added != got.Partitions[p].Withdrawable {
+			t.Errorf("partition %d has %d records more, want %d", p, added, got.Partitions[p].Withdrawable)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]bound{
+		"7":                    {"--since", 7, -1, time.Time{}},
+		"3:7":                  {"--since", 7, 3, time.Time{}},
+		"news-2.3.7":           {"--since", 7, 3, time.Time{}},
+		"90m":                  {flag: "--since", at: now.Add(-90 * time.Minute)},
+		"2026-11-20":           {flag: "--since", at: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)},
+		"2026-11-20T10:00:00Z": {flag: "--since", at: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)},
+	} {
+		if got, err := parseBound("--since", text, "news-2", now); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"0": "numbered from 1", "": "is neither", "other.0.7": "an incident of model other", "-3h": "is neither",
+		"99999999999999999999": "numbered from 1", "99999999999999999999:1": "no partition", "yesterday": "is neither",
+	} {
+		if _, err := parseBound("--since", text, "news-2", now); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A topic that is not the model's log is refused.
+func TestAnotherLog(t *testing.T) {
+	r := newRig(t, 1)
+	r.write(0, label(1, "desk", false), label(2, "liar", true))
+	r.learn()
+	c := r.head(0)
+	c.Position = state.Position{}.Advance(0, nil, []byte("x")).Advance(1, nil, []byte("y"))
+	epoch, err := r.store.Take(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Epoch = epoch
+	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.run("--source liar --since 1 --yes"); err == nil || !strings.Contains(err.Error(), "it is not the model's log") {
+		t.Errorf("another record: %v", err)
+	}
+	c.Position.Next = 5
+	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.run("--source liar --since 1 --yes"); err == nil || !strings.Contains(err.Error(), "ends at 2") || errors.Is(err, io.EOF) {
+		t.Errorf("a shorter log: %v", err)
+	}
+}
