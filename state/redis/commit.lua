@@ -103,17 +103,18 @@ if type(listed) == 'table' then -- another type, or what the next try meets as w
 end
 redis.call('DEL', refsKey) -- earlier programs counted references there
 
--- The last versions stay, of the older ones the first of each day, and the
--- pinned one. Walking up from the oldest makes the first of a day the same one
+-- The last versions stay, of the older ones the first of each day, those that another model
+-- replaced in the last 30 days, and the pinned one. Walking up from the oldest makes the first of a day the same one
 -- every time.
 local trimmed = {}
 if head and head == distrusted and head ~= pinned and head ~= version then trimmed[1] = head end
 local dayTaken = {}
 for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -tonumber(keep) - 1)) do
-  local d = read('HGET', versionKey(v), 'day')
+  local fields = read('HMGET', versionKey(v), 'day', 'replaced') or {false, false}
+  local d, replaced = fields[1], fields[2]
   if d and not dayTaken[d] and number(d) > tonumber(day) - tonumber(daily) then
     dayTaken[d] = true
-  elseif v ~= pinned and v ~= version then
+  elseif v ~= pinned and v ~= version and not (replaced and number(d) > tonumber(day) - 30) then
     trimmed[#trimmed + 1] = v
   end
 end

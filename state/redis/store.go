@@ -17,7 +17,8 @@
 //	pinned           the version that an operator pinned, if any; it stays if that version is lost
 //	versions         sorted set of the versions kept
 //	version:<n>      hash: manifest (see [state.Manifest]) and, for the script and for people,
-//	                 epoch, next, events, sha256, day, identity and the names of the chunks
+//	                 epoch, next, events, sha256, day, identity, replaced (see
+//	                 [Store.MarkReplaced]) and the names of the chunks
 //	chunk:<sha256>   up to 1 MiB of a model's bytes
 //
 // and hamlet:{<model>}:0:partitions is the set of partitions with a checkpoint.

@@ -24,6 +24,8 @@ type VersionInfo struct {
 	Pinned  bool      // an operator pinned it
 	Head    bool      // it is the newest
 	Served  bool      // scorers answer from it
+
+	Replaced bool // another model took its place: it is kept for 30 days
 }
 
 // Versions returns a partition's kept versions, newest first. It logs and leaves out a
@@ -45,8 +47,10 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 
 	pipe = s.client.Pipeline()
 	manifests := make([]*redis.StringCmd, len(list.Val()))
+	replaced := make([]*redis.StringCmd, len(list.Val()))
 	for i, version := range list.Val() {
 		manifests[i] = pipe.HGet(ctx, s.key(partition, "version:"+version), "manifest")
+		replaced[i] = pipe.HGet(ctx, s.key(partition, "version:"+version), "replaced")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, s.explain(doing, err)
@@ -69,6 +73,7 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 		infos = append(infos, VersionInfo{
 			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Saved: m.Saved, SHA256: m.Model,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
+			Replaced: replaced[i].Val() != "",
 		})
 	}
 	return infos, nil
@@ -117,18 +122,29 @@ func (s *Store) PinAll(ctx context.Context, versions map[int]int64) error {
 	return nil
 }
 
-// unpin has the keys of one partition: pinned and served to write, head to read.
+// unpin has two KEYS a partition, pinned and served, and one of ARGV: head, which it reads.
 var unpin = redis.NewScript(`
-redis.call('DEL', KEYS[1])
-local head = redis.call('GET', ARGV[1])
-if head then redis.call('SET', KEYS[2], head) end
+for i = 1, #ARGV do
+  redis.call('DEL', KEYS[2*i-1])
+  local head = redis.call('GET', ARGV[i])
+  if head then redis.call('SET', KEYS[2*i], head) end
+end
 return 1`)
 
 // Unpin moves served to the head again. Without a pin it does nothing.
 func (s *Store) Unpin(ctx context.Context, partition int) error {
-	return s.explain(s.doing("unpin", partition), unpin.Run(ctx, s.client, []string{
-		s.key(partition, "pinned"), s.key(partition, "served"),
-	}, s.key(partition, "head")).Err())
+	return s.UnpinAll(ctx, partition)
+}
+
+// UnpinAll is Unpin of several partitions at once.
+func (s *Store) UnpinAll(ctx context.Context, partitions ...int) error {
+	var keys []string
+	var heads []any
+	for _, p := range partitions {
+		keys = append(keys, s.key(p, "pinned"), s.key(p, "served"))
+		heads = append(heads, s.key(p, "head"))
+	}
+	return s.explain(fmt.Sprintf("unpin partitions %v of model %s", partitions, s.cfg.Model), unpin.Run(ctx, s.client, keys, heads...).Err())
 }
 
 // Pinned returns the version that an operator pinned, 0 if there is none. It may be one that

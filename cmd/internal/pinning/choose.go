@@ -40,6 +40,7 @@ type version struct {
 	Head     bool      `json:"head"`
 	Served   bool      `json:"served"`
 	Pinned   bool      `json:"pinned"`
+	Replaced bool      `json:"replaced,omitempty"` // by another model
 }
 
 // read asks Redis for all that it keeps of a model.
@@ -64,7 +65,7 @@ func read(ctx context.Context, store *redis.Store, model string) (kept, error) {
 		for _, v := range list {
 			p.Versions = append(p.Versions, version{
 				Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, SHA256: hex.EncodeToString(v.SHA256[:]),
-				Head: v.Head, Served: v.Served, Pinned: v.Pinned,
+				Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced,
 			})
 			if v.Head {
 				p.Head = v.Version

@@ -5,6 +5,8 @@
 // pinned version is kept until it is unpinned. A model of several partitions answers from
 // a version of each. They are pinned together, to versions of about the same time, because
 // each partition counts its versions by itself. Either all are pinned or none.
+//
+// Replace makes the state of another model of the same log the newest version of a model.
 package pinning
 
 import (
@@ -26,6 +28,7 @@ type Command struct {
 	Pin      pin      `cmd:"" help:"Answer from a version until unpin."`
 	Rollback rollback `cmd:"" help:"Pin the version before the one that is served."`
 	Unpin    unpin    `cmd:"" help:"Answer from the newest version again."`
+	Replace  replace  `cmd:"" help:"Put another model of the same log in the place of this one."`
 
 	JSON bool `name:"json" help:"Print one JSON object."`
 	settings.ModelName
@@ -105,7 +108,7 @@ const patience = 20 * time.Second
 // Run runs the command that kong chose, such as "pin <version>".
 func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Writer) error {
 	if command == "" {
-		return cli.Usagef("say what to do: hamlet model versions, pin VERSION, rollback or unpin")
+		return cli.Usagef("say what to do: hamlet model versions, pin VERSION, rollback, unpin or replace --by NAME")
 	}
 	if command == "pin <version>" && c.Pin.Version <= 0 {
 		return cli.Usagef("version %d: versions are numbered from 1", c.Pin.Version)
@@ -123,6 +126,10 @@ func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Wri
 	store, err := redis.New(cfg)
 	if err != nil {
 		return err
+	}
+	if command == "replace" {
+		err := c.runReplace(ctx, store, log, stdout)
+		return errors.Join(err, store.Close())
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

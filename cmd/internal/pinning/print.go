@@ -33,7 +33,7 @@ func (v version) marks() string {
 	for _, m := range []struct {
 		is   bool
 		name string
-	}{{v.Head, "head"}, {v.Served, "served"}, {v.Pinned, "pinned"}} {
+	}{{v.Head, "head"}, {v.Served, "served"}, {v.Pinned, "pinned"}, {v.Replaced, "replaced"}} {
 		if m.is {
 			marks = append(marks, m.name)
 		}

@@ -66,9 +66,10 @@ The mail is such as the model has learnt, and each partition answers for its own
 
 What lies beyond the window stays. hamlet model rollback answers from a version of
 before. learner --events-of MODEL --without-source NAME makes a model as if the source
-had never taught.
+had never taught, and hamlet model replace puts it in the place of this one.
 
-The source goes on teaching unless it is stopped.`
+The source goes on teaching unless it is stopped. The command reads and writes the events
+topic, as ingest does with files, and reads Redis.`
 }
 
 // Limits of --recent and --wait.

@@ -1,0 +1,352 @@
+package pinning
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/replay"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+)
+
+// A double is a topic with two models of it, default and clean, and their learners.
+type double struct {
+	t          *testing.T
+	kafka      kafka.Config
+	redis      string
+	producer   *kafka.Producer
+	old, clean *redis.Store
+	written    map[int][]stream.Event // by partition
+	stop       map[string]func()      // by model
+}
+
+func newDouble(t *testing.T, partitions int) *double {
+	t.Helper()
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Close() })
+	s, err := embedded.StartRedis(embedded.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	d := &double{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), written: map[int][]stream.Event{}, stop: map[string]func(){}}
+	if err := (settings.Topic{Partitions: partitions, Replication: 1}).Ensure(t.Context(), d.kafka, "default"); err != nil {
+		t.Fatal(err)
+	}
+	for name, store := range map[string]**redis.Store{"default": &d.old, "clean": &d.clean} {
+		if *store, err = redis.New(redis.Config{Addr: d.redis, Model: name}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = (*store).Close() })
+	}
+	if d.producer, err = kafka.NewProducer(d.kafka); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.producer.Close() })
+	return d
+}
+
+// modelConfig is that of a model without some sources.
+func modelConfig(without ...string) model.Config {
+	cfg := model.Config{TableBits: 8, TextExperts: []string{"lean"}}
+	if len(without) > 0 {
+		cfg.WithoutSources = without
+	}
+	return cfg
+}
+
+// write writes events to a partition. The source bad gives three labels of ten, all wrong.
+func (d *double) write(partition, n int) {
+	d.t.Helper()
+	var records []kafka.Record
+	for range n {
+		i := len(d.written[partition])
+		e := stream.Event{
+			ID: fmt.Sprint("e", partition, ".", i), Source: "desk", Tenant: "t", Label: stream.Ham,
+			Body: stream.Body{Kind: stream.Text, Text: fmt.Sprintf("minutes of meeting %d, please review", i%13)},
+		}
+		spam := i%2 == 0
+		if spam {
+			e.Body.Text = fmt.Sprintf("CHEAP pills %d order now", i%13)
+		}
+		if i%10 < 3 {
+			e.Source, spam = "bad", !spam
+		}
+		if spam {
+			e.Label = stream.Spam
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			d.t.Error(err)
+		}
+		records = append(records, kafka.Record{Key: []byte("t"), Value: value, Headers: headers})
+		d.written[partition] = append(d.written[partition], e)
+	}
+	if err := d.producer.PublishTo(d.t.Context(), stream.EventsTopic("default"), partition, records...); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// start starts the learner of a model.
+func (d *double) start(name string, store *redis.Store, cfg model.Config) {
+	d.t.Helper()
+	l, err := learner.New(learner.Config{
+		Consumer: kafka.ConsumerConfig{Config: d.kafka, Topic: stream.EventsTopic("default"), Group: fmt.Sprint(name, time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
+		Store:    store, DeadLetters: d.producer, Model: cfg, Name: name, SaveEvery: 15 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	d.stop[name] = func() {
+		cancel()
+		delete(d.stop, name)
+		if err := <-ended; err != nil {
+			d.t.Errorf("learner of %s: %v", name, err)
+		}
+	}
+	d.t.Cleanup(func() {
+		if stop := d.stop[name]; stop != nil {
+			stop()
+		}
+	})
+}
+
+// await waits until all that is written to a partition is in the model that a pointer names.
+func (d *double) await(store *redis.Store, partition int, which state.Pointer) *state.Checkpoint {
+	d.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		c, _, err := store.Load(d.t.Context(), partition, which)
+		if err == nil && c.Position.Next == int64(len(d.written[partition])) {
+			return c
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("partition %d: the %v is not there: %v", partition, which, err)
+		}
+	}
+	return nil
+}
+
+// want wants a model that eval makes without the source of what was written.
+func (d *double) want(partition int, c *state.Checkpoint, without ...string) {
+	d.t.Helper()
+	items := func(yield func(source.Item, error) bool) {
+		for i, e := range d.written[partition] {
+			if !yield(source.Item{Event: e, Truth: e.Label, Ordinal: i}, nil) {
+				return
+			}
+		}
+	}
+	result, m, err := replay.Run(d.t.Context(), replay.Config{Model: modelConfig(without...)}, iter.Seq2[source.Item, error](items))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if !bytes.Equal(b, c.Model) {
+		d.t.Errorf("partition %d: the model of %d events is not that of eval without %q (%d left out)", partition, c.Events, without, result.LeftOut)
+	}
+}
+
+func (d *double) run(args string) (string, error) {
+	d.t.Helper()
+	var g struct {
+		Model Command `cmd:""`
+	}
+	var out bytes.Buffer
+	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}
+	all := append([]string{"model"}, append(strings.Fields(args), "--redis", d.redis)...)
+	command, err := settings.Parse("hamlet", "", &g, all, stdio)
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(command.Command(), " ")
+	err = g.Model.Run(d.t.Context(), rest, &out, io.Discard)
+	return out.String(), err
+}
+
+// A model without a source takes the place of one with it, under running learners, while
+// events come. Served is what eval makes of the log without the source, before and after
+// more events, and after the learner was replaced by one with the old flags.
+func TestReplace(t *testing.T) {
+	d := newDouble(t, 1)
+	d.write(0, 200)
+	d.start("default", d.old, modelConfig())
+	d.want(0, d.await(d.old, 0, state.Head))
+	if _, err := d.run("replace --by clean --kafka " + d.kafka.Brokers[0]); err == nil || !strings.Contains(err.Error(), "start its learner with --events-of default") {
+		t.Errorf("by a model that is not there: %v", err)
+	}
+	d.start("clean", d.clean, modelConfig("bad"))
+	d.await(d.clean, 0, state.Head)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for range 20 {
+			d.write(0, 10)
+		}
+	}()
+	out, err := d.run("replace --by clean --wait 2m --kafka " + d.kafka.Brokers[0])
+	<-written
+	if err != nil || !strings.Contains(out, "which it replaces, is kept for 30 days") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	d.write(0, 20)
+	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	d.stop["clean"]()
+	d.write(0, 30) // the learner of default goes on alone
+	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	if out, err := d.run("replace --by clean"); err != nil || !strings.Contains(out, "it was replaced before") {
+		t.Errorf("once more: %v: %s", err, out)
+	}
+	d.stop["default"]()
+	d.start("default", d.old, modelConfig())
+	d.write(0, 30)
+	d.want(0, d.await(d.old, 0, state.Served), "bad")
+
+	// The version that was replaced is still there.
+	list, err := d.old.Versions(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range list {
+		if !v.Replaced {
+			continue
+		}
+		if err := d.old.Pin(t.Context(), 0, v.Version); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := d.old.Load(t.Context(), 0, state.Served)
+		if err != nil || bytes.Contains(c.Config, []byte("without_sources")) {
+			t.Errorf("%v; pinned is %s", err, c.Config)
+		}
+		return
+	}
+	t.Errorf("none of %+v was replaced", list)
+}
+
+var errKilled = errors.New("killed")
+
+// A replacement that is killed before any of its writes leaves whole models, and one state of
+// all partitions to scorers. Run again, it finishes.
+func TestReplaceIsKilled(t *testing.T) {
+	d := newDouble(t, 2)
+	d.write(0, 60)
+	d.write(1, 40)
+	d.start("default", d.old, modelConfig())
+	d.start("clean", d.clean, modelConfig("bad"))
+	for p := range 2 {
+		d.await(d.old, p, state.Head)
+		d.await(d.clean, p, state.Head)
+	}
+	r := replacement{old: d.old, by: d.clean, oldName: "default", name: "clean", patience: 2 * time.Minute,
+		kafka: func() (kafka.Config, error) { return d.kafka, nil }}
+	for _, at := range []string{"pin -1", "mark 0", "take 0", "save 0", "mark 1", "take 1", "save 1", "unpin -1"} {
+		r.step = func(step string, partition int) error {
+			if fmt.Sprint(step, " ", partition) == at {
+				return errKilled
+			}
+			return nil
+		}
+		if _, err := r.run(t.Context()); !errors.Is(err, errKilled) {
+			t.Fatalf("killed at %s: %v", at, err)
+		}
+		for p := range 2 {
+			c, _, err := d.old.Load(t.Context(), p, state.Served)
+			if err != nil || bytes.Contains(c.Config, []byte("without_sources")) {
+				t.Fatalf("killed at %s, partition %d serves %s, %v", at, p, c.Config, err)
+			}
+		}
+		d.write(0, 7)
+		d.write(1, 5)
+	}
+	r.step = nil
+	if _, err := r.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for p := range 2 {
+		d.write(p, 10)
+		c := d.await(d.old, p, state.Served)
+		d.want(p, c, "bad")
+		if h, err := d.old.Heading(t.Context(), p, state.Served); err != nil || h.Pinned != 0 {
+			t.Errorf("partition %d has version %d pinned, %v", p, h.Pinned, err)
+		}
+	}
+}
+
+// Models that differ in more than their sources, or have learnt another log, are refused
+// before anything is written.
+func TestReplaceRefuses(t *testing.T) {
+	d := newDouble(t, 1)
+	d.write(0, 30)
+	d.start("default", d.old, modelConfig())
+	cfg := modelConfig("bad")
+	cfg.TableBits = 9
+	d.start("clean", d.clean, cfg)
+	before := d.await(d.old, 0, state.Head)
+	d.await(d.clean, 0, state.Head)
+	replace := "replace --by clean --wait 1s --kafka " + d.kafka.Brokers[0]
+	if _, err := d.run(replace); err == nil || !strings.Contains(err.Error(), "table_bits: 8 here, 9 in the model") {
+		t.Errorf("other tables: %v", err)
+	}
+	for _, stop := range []string{"default", "clean"} {
+		d.stop[stop]()
+	}
+	other := *before
+	other.Config = modelConfig("bad").JSON()
+	for want, position := range map[string]state.Position{
+		"has learnt another log than default": state.Position{Next: 29}.Advance(29, nil, []byte("x")),
+		"has not learnt as far as default":    {Next: 3},
+	} {
+		store, err := redis.New(redis.Config{Addr: d.redis, Model: "clean" + fmt.Sprint(position.Next)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		if other.Epoch, err = store.Take(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		other.Position = position
+		if _, err := store.Save(t.Context(), 0, &other); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.run(strings.Replace(replace, "clean", "clean"+fmt.Sprint(position.Next), 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if c, _, err := d.old.Load(t.Context(), 0, state.Head); err != nil || c.Epoch != before.Epoch {
+		t.Errorf("the model was taken: epoch %d, %v", c.Epoch, err)
+	}
+	for args, want := range map[string]string{
+		"replace --by default": "is not the name of another model", "replace --by A": "is not the name", "replace": "--by",
+	} {
+		if _, err := d.run(args); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
