@@ -48,8 +48,10 @@ type record struct {
 	*kafka.Record
 	event   stream.Event
 	example model.Example
-	err     error // it cannot be learnt
+	err     error // it cannot be learnt, or is no event
 }
+
+var errNoEvent = errors.New("no event")
 
 // read calls each with the records from one offset up to another.
 func (p *part) read(ctx context.Context, from, to int64, each func(*record) error) error {
@@ -61,6 +63,10 @@ func (p *part) read(ctx context.Context, from, to int64, each func(*record) erro
 
 func decoded(r *kafka.Record) record {
 	in := record{Record: r}
+	if stream.IsStanding(r.Headers) {
+		in.err = errNoEvent
+		return in
+	}
 	if in.event, in.err = stream.DecodeRecord(r.Headers, r.Value); in.err == nil {
 		in.example, _, in.err = example.Of(&in.event)
 	}

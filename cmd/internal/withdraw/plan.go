@@ -97,14 +97,13 @@ func (pl *planner) find(ctx context.Context, plan *plan, m *model.Model) error {
 				return err
 			}
 		}
-		if r.err != nil {
-			return nil
-		}
 		if r.Offset >= next {
-			var refused *model.RefusedError
-			if _, err := m.Apply(&r.example); err != nil && !errors.As(err, &refused) {
+			if err := r.applyTo(m); err != nil {
 				return err
 			}
+		}
+		if r.err != nil {
+			return nil
 		}
 		learns := r.event.Action != stream.Unlearn
 		switch {
@@ -127,6 +126,21 @@ func (pl *planner) find(ctx context.Context, plan *plan, m *model.Model) error {
 		}
 		return nil
 	})
+}
+
+// applyTo has m learn r as its learner will.
+func (r *record) applyTo(m *model.Model) error {
+	switch {
+	case errors.Is(r.err, errNoEvent):
+		if s, err := stream.DecodeStandingRecord(r.Headers, r.Value); err == nil {
+			_ = example.Follow(m, &s) // what is refused changes nothing
+		}
+		return nil
+	case r.err != nil:
+		return nil
+	}
+	_, err := m.Apply(&r.example)
+	return ignoreRefused(err)
 }
 
 // try withdraws from after what can be withdrawn, and answers the recent events by before.
