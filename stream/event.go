@@ -33,13 +33,14 @@ const (
 	Relearn               // withdraw the event Of and learn this body instead
 	Unlearn               // withdraw the event Of, or all that was learnt of the message Of
 	Correct               // the label of the message Of is now this one
+	Assume                // the message Of was answered with this label, and nobody has contradicted
 )
 
-var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn", Correct: "correct"}
+var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn", Correct: "correct", Assume: "assume"}
 
 // String returns the action's name on the wire.
 func (a Action) String() string {
-	if a > Correct {
+	if a > Assume {
 		return fmt.Sprintf("Action(%d)", uint8(a))
 	}
 	return actionNames[a]
@@ -118,7 +119,7 @@ type Event struct {
 	Action Action
 
 	// Of is the id of the event that Relearn and Unlearn are about. Unlearn also takes the
-	// identity of a message, and forgets all that was learnt of it. Correct takes an identity
+	// identity of a message, and forgets all that was learnt of it. Correct and Assume take an identity
 	// alone; without one it is about the message that is its Body.
 	Of string
 
@@ -210,7 +211,7 @@ func (e *Event) validateCommon() (errs []error) {
 	if err := checkTime(e.Time); err != nil {
 		errs = append(errs, err)
 	}
-	if e.Action > Correct {
+	if e.Action > Assume {
 		errs = append(errs, fmt.Errorf("action: unknown value %d", e.Action))
 	}
 	if e.Label > Spam {

@@ -70,7 +70,7 @@ func decodeProto(b []byte) (Event, error) {
 		ID: m.Id, Source: cmp.Or(m.Source, DefaultName), Tenant: cmp.Or(m.Tenant, DefaultName), Of: m.Of,
 		Action: Action(m.Action), Label: Label(m.Label), OwnOnly: m.OwnOnly,
 	}
-	if m.Action < 0 || m.Action > eventpb.Action_ACTION_CORRECT {
+	if m.Action < 0 || m.Action > eventpb.Action_ACTION_ASSUME {
 		return Event{}, fmt.Errorf("action: unknown value %d", m.Action)
 	}
 	if m.Label < 0 || m.Label > eventpb.Label_LABEL_SPAM {

@@ -81,10 +81,11 @@ type about struct {
 	Adopted  []Adoption            `json:"adopted,omitempty"`
 	Sources  map[string]trust.Role `json:"sources,omitempty"`
 	LeftOut  uint64                `json:"left_out,omitempty"`
+	Assumed  Assumed               `json:"assumed,omitzero"`
 }
 
 func (m *Model) about() ([]byte, error) {
-	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles, LeftOut: m.leftOut})
+	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles, LeftOut: m.leftOut, Assumed: m.assumed})
 }
 
 // canonical reports whether text is a as json.Marshal writes it, with m's configuration and
@@ -220,7 +221,7 @@ func restore(b []byte) (*Model, error) {
 			return nil, errors.New("a source has a role that cannot be set")
 		}
 	}
-	m.events, m.spam, m.unlearnt, m.leftOut = events, spam, unlearnt, a.LeftOut
+	m.events, m.spam, m.unlearnt, m.leftOut, m.assumed = events, spam, unlearnt, a.LeftOut, a.Assumed
 	if !a.canonical(text, m) {
 		return nil, errors.New("its configuration is not in canonical form")
 	}
@@ -245,6 +246,7 @@ func restore(b []byte) (*Model, error) {
 		}
 	}
 	if m.events > mostEvents || m.leftOut > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
+		m.assumed.Spam > m.spam || m.assumed.Ham > learnt || m.spam > learnt || m.spam+m.assumed.Ham > learnt ||
 		uint64(m.seen.Len()) > m.events || uint64(m.labels.Len()) > learnt {
 		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again, %d with a last label",
 			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len(), m.labels.Len())

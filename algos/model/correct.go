@@ -54,7 +54,7 @@ func (m *Model) correct(ex *Example, label trust.Label, key uint64, effect *Effe
 	message, source := m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source)
 	own, all := label.Role != trust.Muted, label.Role == trust.Anchor || label.Role == trust.Ordinary && !ex.OwnOnly
 
-	slots, others := s.eventsOf(message, source, own, all)
+	slots, others := s.eventsOf(message, source, m.assumedSource(), own, all)
 	last := m.labels.Get(message)
 	how := teaching{label: label}
 	how.label.Believed, how.label.Vouched = true, all
@@ -70,7 +70,7 @@ func (m *Model) correct(ex *Example, label trust.Label, key uint64, effect *Effe
 	case last.State == lastlabel.Unknown || last.State == lastlabel.Withdrawn:
 		m.learn(ex, teaching{label: label}, key, effect)
 		return
-	case !all && !(own && last.Source == source):
+	case !all && !(own && (last.Source == source || last.Source == m.assumedSource())):
 		receipt.Outcome = NotAllowed
 	case last.State == lastlabel.Of(ex.Spam):
 		receipt.Outcome = Unchanged
@@ -88,14 +88,14 @@ func (m *Model) correct(ex *Example, label trust.Label, key uint64, effect *Effe
 }
 
 // eventsOf returns the slots of a message's events that a source may withdraw, newest first:
-// its own, or all. others: there are events, and it may withdraw none. s may be nil, and
-// message 0: then there are none.
-func (s *submodel) eventsOf(message, source uint64, own, all bool) (slots []int, others bool) {
+// its own and nobody's, or all. others: there are events, and it may withdraw none. s may be nil,
+// and message 0: then there are none.
+func (s *submodel) eventsOf(message, source, nobody uint64, own, all bool) (slots []int, others bool) {
 	if s == nil || message == 0 {
 		return nil, false
 	}
 	for _, slot := range s.sites.Of(nil, message) {
-		if all || own && s.sites.Source(slot) == source {
+		if from := s.sites.Source(slot); all || own && (from == source || from == nobody) {
 			slots = append(slots, slot)
 		} else {
 			others = true
@@ -150,7 +150,9 @@ func (t *teaching) outweigh(s *spec) {
 }
 
 // unwatched reports whether the alarms leave the label out.
-func (t *teaching) unwatched() bool { return t.label.Role == trust.Muted || t.label.Believed }
+func (t *teaching) unwatched() bool {
+	return t.label.Role == trust.Muted || t.label.Believed || t.label.Assumed
+}
 
 // isAgain reports whether expert k learns the label twice.
 func (t *teaching) isAgain(k int) bool { return t.again != nil && t.again[k] }

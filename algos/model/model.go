@@ -20,9 +20,11 @@ type Model struct {
 	numerics  string
 	adoptions []Adoption
 
-	// Invariant: events = unlearnt + leftOut + the events of the sub-models. Only Apply and
+	// Invariant: events = unlearnt + leftOut + the events of the sub-models. assumed are
+	// some of these. Only Apply and
 	// Restore write these.
 	events, spam, unlearnt, leftOut uint64
+	assumed                         Assumed
 	seen                            *dedup.Window
 	labels                          *lastlabel.Table      // of the last messages, as many as seen has keys
 	roles                           map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
@@ -62,6 +64,7 @@ const (
 	Relearn               // withdraw the event Of, which has this body, and learn it again
 	Unlearn               // withdraw the event Of, which has this body, or all events of the message Of
 	Correct               // give the message Of, which has this body, the label
+	Assume                // learn the label, with which the model answered about the message Of, which has this body
 )
 
 // An Example is a labelled body. Body.Tenant, Source and ID together name it.
@@ -72,7 +75,7 @@ type Example struct {
 	OwnOnly    bool   // Of must be of the same Source; else one of it comes before others
 
 	// Identity names the message of the body among those of its tenant: Correct finds the label
-	// by it. "": the event cannot be corrected. Correct itself has it in Of.
+	// by it. "": the event cannot be corrected. Correct and Assume have it in Of.
 	Identity string
 
 	Spam bool
@@ -82,6 +85,7 @@ type Example struct {
 // An Effect is the result of an event.
 type Effect struct {
 	Duplicate  bool       // a copy: it changed nothing, and all other fields are zero
+	Unassumed  bool       // Assume: the message has a label, or people have hardly taught: nothing was learnt
 	LeftOut    bool       // of Config.WithoutSources: it moved the clock alone, and all other fields are zero
 	Prediction Prediction // Learn and Relearn: after withdrawing, before learning
 	Phi        float64    // Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
@@ -123,11 +127,11 @@ func quote(name string) string {
 // refers to ex's body until the next one of its kind, and retains its ID and Source. Learning
 // allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {
-	if ex.Action > Correct {
+	if ex.Action > Assume {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
 	}
-	if ex.Action == Correct && ex.Of == "" {
-		return Effect{}, &RefusedError{"a correction names no message"}
+	if (ex.Action == Correct || ex.Action == Assume) && ex.Of == "" {
+		return Effect{}, &RefusedError{"a correction, or an answer, of no message"}
 	}
 	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)
 	if m.seen.Has(key) {
@@ -158,6 +162,8 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 		m.unlearnt++
 	case Correct:
 		m.correct(ex, label, key, &effect)
+	case Assume:
+		m.assume(ex, label, key, &effect)
 	default:
 		m.learn(ex, teaching{label: label}, key, &effect)
 	}
@@ -185,11 +191,14 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	at := s.learn(in, ex, &how, m.policy(kind))
 	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, at.Weight, in.accused, s.labels.FlipRate()
 	identity := ex.Identity
-	if ex.Action == Correct {
+	if ex.Action == Correct || ex.Action == Assume {
 		identity = ex.Of
 	}
 	at.Key, at.Named = key, m.seen.Key(ex.Body.Tenant, ex.ID)
 	at.Message, at.Source = m.message(ex.Body.Tenant, identity), m.source(ex.Source)
+	if ex.Action == Assume {
+		at.Source = m.assumedSource()
+	}
 	hashes := m.own.reader.bodyHashes(&ex.Body)
 	at.Body, at.Text = hashes.all, hashes.text
 	if at.Message != 0 {

@@ -52,7 +52,7 @@ func (m *Model) find(ex *Example) (s *submodel, in *features, slots []int, err e
 	}
 	if errors.Is(err, sites.ErrUnknown) && ex.Action == Unlearn {
 		all := !ex.OwnOnly || m.roles[ex.Source] == trust.Anchor
-		slots, others := s.eventsOf(m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source), true, all)
+		slots, others := s.eventsOf(m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source), m.assumedSource(), true, all)
 		switch {
 		case others:
 			err = sites.ErrNotOwn

@@ -153,6 +153,7 @@ type Label struct {
 	Given    float64 // Replaces: Weights.Standing of that one
 
 	Believed bool // φ = 1: it corrects a label that its source may correct
+	Assumed  bool // it is an answer that nobody has contradicted: φ = 1, w = AssumedWeight
 	Vouched  bool // w = 1, whatever the standing of its source; of a Muted one w = 0
 }
 
@@ -165,6 +166,10 @@ type Weights struct {
 
 	dripped float64 // what it took from the drip to be learnt in full; 0: nothing
 }
+
+// AssumedWeight is how much an answer counts that is learnt as a label. hamlet bench selective
+// measures it.
+const AssumedWeight = 0.3
 
 // Sample is the weight of the label among others in a window: φ·w, above 0.
 func (w Weights) Sample() float64 { return max(leastTrust, float64(w.Phi*w.Standing)) }
@@ -229,6 +234,9 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 	if x.Believed {
 		w.Phi, w.Head, w.Expert, ω = 1, 1, 1, 1
 	}
+	if x.Assumed {
+		return Weights{Phi: 1, Head: AssumedWeight, Expert: AssumedWeight, Standing: AssumedWeight}
+	}
 	drop := false
 	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) && !x.Believed {
 		if excess := l.standing.excess(from, l.standing.weighed); excess > 0 {
@@ -267,14 +275,19 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 
 // Observe counts a label that was learnt with the weights that Weigh returned. It reports
 // whether the source's labels contradict those of the others.
+//
+// An assumed label is no evidence about labels and counts among the classes alone.
 func (l *Labels) Observe(x Label, w Weights) (accused bool) {
-	l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.standing.weighed)
-	from := l.sources.observe(x.Source, w.Phi, l.standing.weighed)
 	y := 0.0
 	if x.Spam {
 		y = 1
 	}
 	l.spamRate += float64(float64(spamRateStep*w.Standing) * (y - l.spamRate)) // (4)
+	if x.Assumed {
+		return false
+	}
+	l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.standing.weighed)
+	from := l.sources.observe(x.Source, w.Phi, l.standing.weighed)
 	q := x.Prob
 	if !x.Spam {
 		q = 1 - x.Prob

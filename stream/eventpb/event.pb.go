@@ -33,6 +33,7 @@ const (
 	Action_ACTION_RELEARN Action = 1
 	Action_ACTION_UNLEARN Action = 2
 	Action_ACTION_CORRECT Action = 3
+	Action_ACTION_ASSUME  Action = 4
 )
 
 // Enum value maps for Action.
@@ -42,12 +43,14 @@ var (
 		1: "ACTION_RELEARN",
 		2: "ACTION_UNLEARN",
 		3: "ACTION_CORRECT",
+		4: "ACTION_ASSUME",
 	}
 	Action_value = map[string]int32{
 		"ACTION_LEARN":   0,
 		"ACTION_RELEARN": 1,
 		"ACTION_UNLEARN": 2,
 		"ACTION_CORRECT": 3,
+		"ACTION_ASSUME":  4,
 	}
 )
 
@@ -134,7 +137,7 @@ type Event struct {
 	Source string                 `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"` // "" is "default"
 	Tenant string                 `protobuf:"bytes,4,opt,name=tenant,proto3" json:"tenant,omitempty"` // "" is "default"
 	Action Action                 `protobuf:"varint,5,opt,name=action,proto3,enum=hamlet.v1.Action" json:"action,omitempty"`
-	Of     string                 `protobuf:"bytes,6,opt,name=of,proto3" json:"of,omitempty"` // what relearn, unlearn and correct are about
+	Of     string                 `protobuf:"bytes,6,opt,name=of,proto3" json:"of,omitempty"` // what relearn, unlearn, correct and assume are about
 	Label  Label                  `protobuf:"varint,7,opt,name=label,proto3,enum=hamlet.v1.Label" json:"label,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
@@ -364,12 +367,13 @@ const file_event_proto_rawDesc = "" +
 	"\x04body\"6\n" +
 	"\x06Vector\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\x01R\x06values*V\n" +
+	"\x06values\x18\x02 \x03(\x01R\x06values*i\n" +
 	"\x06Action\x12\x10\n" +
 	"\fACTION_LEARN\x10\x00\x12\x12\n" +
 	"\x0eACTION_RELEARN\x10\x01\x12\x12\n" +
 	"\x0eACTION_UNLEARN\x10\x02\x12\x12\n" +
-	"\x0eACTION_CORRECT\x10\x03*=\n" +
+	"\x0eACTION_CORRECT\x10\x03\x12\x11\n" +
+	"\rACTION_ASSUME\x10\x04*=\n" +
 	"\x05Label\x12\x15\n" +
 	"\x11LABEL_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tLABEL_HAM\x10\x01\x12\x0e\n" +

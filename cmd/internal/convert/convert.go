@@ -26,6 +26,8 @@ func Action(a stream.Action) model.Action {
 		return model.Unlearn
 	case stream.Correct:
 		return model.Correct
+	case stream.Assume:
+		return model.Assume
 	}
 	panic(fmt.Sprintf("convert: unknown action %v", a))
 }

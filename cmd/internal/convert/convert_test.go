@@ -80,6 +80,7 @@ func TestActionsAreComplete(t *testing.T) {
 		{"Relearn", "Relearn", model.Relearn, stream.Relearn},
 		{"Unlearn", "Unlearn", model.Unlearn, stream.Unlearn},
 		{"Correct", "Correct", model.Correct, stream.Correct},
+		{"Assume", "Assume", model.Assume, stream.Assume},
 	}
 	checkPairs(t, constants(t, "algos/model", "Relearn"), constants(t, "stream", "Relearn"), pairs)
 	for _, p := range pairs {
@@ -156,7 +157,7 @@ func TestStatesAreComplete(t *testing.T) {
 // A word that nobody declared is a bug of this program.
 func TestUnknownWordsPanic(t *testing.T) {
 	for name, f := range map[string]func(){
-		"action":  func() { Action(4) },
+		"action":  func() { Action(5) },
 		"outcome": func() { Outcome(5) },
 		"kind":    func() { Kind("drift") },
 		"state":   func() { State(0) },

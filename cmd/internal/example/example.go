@@ -64,7 +64,7 @@ func message(m *mail.Message) *feature.Message {
 // ErrUnlabelled says that an event has no label to learn.
 var ErrUnlabelled = errors.New("no label")
 
-// Of returns e as an example to learn, relearn, unlearn or correct, and how a mail was parsed. It
+// Of returns e as an example to learn, relearn, unlearn, correct or assume, and how a mail was parsed. It
 // ignores the time: no model depends on it.
 func Of(e *stream.Event) (model.Example, Parsing, error) {
 	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
@@ -79,7 +79,7 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 		identity = Identity(e, how.Mail)
 	}
 	of := e.Of
-	if e.Action == stream.Correct {
+	if e.Action == stream.Correct || e.Action == stream.Assume {
 		of, identity = identity, ""
 	}
 	return model.Example{

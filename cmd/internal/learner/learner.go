@@ -102,14 +102,16 @@ const (
 	Corrected   // a label took the place of an earlier one
 	Uncorrected // a correction changed nothing: the receipt says why
 	Followed    // a standing: a source has the role that an operator said
+	Assumed     // an answer that nobody contradicted was learnt as a label
+	Unassumed   // an answer was not: the message has a label, or people have hardly taught
 )
 
 // String returns the outcome's name in metrics.
 func (o Outcome) String() string {
-	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected", "uncorrected", "followed"}[o]
+	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected", "uncorrected", "followed", "assumed", "not-assumed"}[o]
 }
 
-// Taught reports whether the model has learnt a label.
+// Taught reports whether the model has learnt a label that somebody gave.
 func (o Outcome) Taught() bool { return o == Learned || o == Relearned || o == Corrected }
 
 // Applied is a record after the model has applied it.

@@ -214,6 +214,10 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		applied.Outcome = Duplicate
 	case applied.Effect.LeftOut:
 		applied.Outcome = LeftOut
+	case applied.Effect.Unassumed:
+		applied.Outcome = Unassumed
+	case in.event.Action == stream.Assume:
+		applied.Outcome = Assumed
 	case applied.Effect.Receipt != nil:
 		applied.Outcome = withdrawalOutcome(in.event.Action, applied.Effect.Receipt.Outcome)
 	}

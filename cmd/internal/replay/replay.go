@@ -231,7 +231,7 @@ func (r *replay) score(p *parsed) error {
 			return nil
 		}
 		r.taught++
-		if effect.Receipt != nil { // not scored: the model had seen the event
+		if effect.Receipt != nil || p.example.Action == model.Assume { // not scored: the model had answered before
 			r.scored++
 			return nil
 		}

@@ -49,8 +49,11 @@ func OfTenant(tenant, source string) *Rights {
 	return &Rights{Name: ByTenant, Sources: []string{source}, Tenants: []string{tenant}, Actions: Actions()}
 }
 
-// Actions returns all actions that a token may have.
-func Actions() []string { return append(stream.Actions(), Score) }
+// Actions returns all actions that a token may have. Only hamlet itself assumes answers.
+func Actions() []string {
+	all := slices.DeleteFunc(stream.Actions(), func(a string) bool { return a == stream.Assume.String() })
+	return append(all, Score)
+}
 
 // A DeniedError says which right is missing.
 type DeniedError struct{ Reason string }

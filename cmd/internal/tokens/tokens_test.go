@@ -172,6 +172,7 @@ func TestClaim(t *testing.T) {
 		{*Everything("x"), stream.Correct, "desk", "a", "desk false"},
 		{Rights{Sources: []string{All}, Tenants: []string{All}, Actions: []string{"learn", "unlearn", "relearn"}}, stream.Correct, "x", "y", "and not correct"},
 		{*Everything("x"), stream.Unlearn, "default", "y", "default false"},
+		{*Everything("x"), stream.Assume, "default", "y", "and not assume"},
 		{*OfTenant("a", "http"), stream.Unlearn, "default", "a", "http true"},
 		{*OfTenant("a", "http"), stream.Unlearn, "desk", "a", `source: this token is for "http"`},
 	} {

@@ -193,8 +193,8 @@ func (r *run) observe(a learner.Applied) {
 			r.intervals.Add(a.Effect.Prediction)
 			r.noChange.Add(a.Truth == stream.Spam)
 		}
-	case learner.Relearned, learner.Unlearned, learner.Corrected, learner.Uncorrected:
-		r.learned++ // not scored: the model had seen the event
+	case learner.Relearned, learner.Unlearned, learner.Corrected, learner.Uncorrected, learner.Assumed, learner.Unassumed:
+		r.learned++ // not scored: the model had seen or answered the event
 	case learner.Duplicate:
 		r.duplicates++
 	case learner.LeftOut:

@@ -24,6 +24,8 @@
 // [Attackers] lets sources lie about a stream, and counts the errors on the honest one:
 // with all labels counted the same, by the sources' standing, and with an anchor.
 //
+// [Selective] labels only some of a stream, and lets the model assume the rest of its answers.
+//
 // [Coverage] asks how often the 90 % interval holds the true probability, on simulated
 // streams where it is known.
 //

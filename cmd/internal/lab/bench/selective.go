@@ -1,0 +1,234 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"hamlet/algos/eval"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/source"
+)
+
+// Selective holds the flags of `hamlet bench selective`.
+type Selective struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+	settings.ResearchModel
+
+	TeachFirst int    `help:"Messages at the beginning that are all labelled, and not measured." default:"300" placeholder:"N"`
+	After      int    `help:"An answer is assumed to be right after so many further messages." default:"200" placeholder:"N"`
+	Seed       uint64 `help:"Seed of who reports a tenth of the errors." default:"1" placeholder:"S"`
+	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
+}
+
+// Help is shown by kong below the flags.
+func (Selective) Help() string {
+	return `Examples:
+  hamlet bench selective SMSSpamCollection
+  hamlet bench selective --index index.csv corpus.tar.gz
+  hamlet bench selective --teach-first 0 SMSSpamCollection
+
+People label what they see wrong: spam in the inbox, ham in the junk folder. What does a model learn
+from these labels alone, and what if it learns its own verdicts as well, once nobody has
+contradicted them for --after messages? The verdict unsure is not learnt.
+
+Each line is a way of labelling, without and with that. "junked" is ham whose verdict was spam,
+"missed" spam whose verdict was not. "wrong" counts the assumed labels that were false. All figures are of what comes after
+--teach-first.`
+}
+
+// check reports wrong usage.
+func (c *Selective) check() error {
+	switch {
+	case c.TeachFirst < 0:
+		return cli.Usagef("--teach-first: %d is below 0", c.TeachFirst)
+	case c.After < 1:
+		return cli.Usagef("--after: %d is below 1", c.After)
+	}
+	return nil
+}
+
+// A labelling says which messages are labelled: who sees that a verdict is wrong, and reports it.
+type labelling struct {
+	name  string
+	gives func(spam, junked bool, r *rand.Rand) bool
+}
+
+var labellings = []labelling{
+	{"all", func(bool, bool, *rand.Rand) bool { return true }},
+	{"errors", func(spam, junked bool, _ *rand.Rand) bool { return spam != junked }},
+	{"a tenth of the errors", func(spam, junked bool, r *rand.Rand) bool { return spam != junked && r.Float64() < 0.1 }},
+	{"junked ham", func(spam, junked bool, _ *rand.Rand) bool { return !spam && junked }},
+	{"missed spam", func(spam, junked bool, _ *rand.Rand) bool { return spam && !junked }},
+	{"all ham", func(spam, _ bool, _ *rand.Rand) bool { return !spam }},
+	{"all spam", func(spam, _ bool, _ *rand.Rand) bool { return spam }},
+}
+
+// A selectiveRun is what a model did with one way of labelling.
+type selectiveRun struct {
+	Labels  int `json:"labels"`
+	Assumed int `json:"assumed"`
+	Wrong   int `json:"assumed_wrong"`
+	Junked  int `json:"junked"` // ham with the verdict spam
+	Missed  int `json:"missed"` // spam with another verdict
+
+	LogLoss eval.Measure `json:"log_loss"`
+	ROCA    eval.Measure `json:"roca"`
+}
+
+// A selectiveResult is the table.
+type selectiveResult struct {
+	Command string `json:"command"`
+	Events  int    `json:"events"`
+	From    int    `json:"from"`
+	Lines   []struct {
+		Labels  string       `json:"labels_for"`
+		Without selectiveRun `json:"without"`
+		With    selectiveRun `json:"with"`
+	} `json:"lines"`
+
+	took time.Duration
+}
+
+// Run measures every way of labelling and prints the table.
+func (c *Selective) Run(ctx context.Context, stdio cli.IO) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	rejections := report.Rejections{W: stdio.Err}
+	defer rejections.Close()
+	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
+	cfg.Stdin = stdio.In
+	set, err := newSet("stream", cfg, c.ResearchModel.Config, rejections.Add)
+	if err != nil {
+		return err
+	}
+	if len(set.set) <= c.TeachFirst {
+		return fmt.Errorf("--teach-first %d leaves nothing to measure: there are %d events", c.TeachFirst, len(set.set))
+	}
+	result, err := c.measure(ctx, set, newPhases(stdio.Err))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdio.Out, result)
+	}
+	return result.writeTable(stdio.Out)
+}
+
+func (c *Selective) measure(ctx context.Context, set *population, show *phases) (*selectiveResult, error) {
+	start := time.Now()
+	r := &selectiveResult{Command: commandLine(), Events: len(set.set), From: c.TeachFirst}
+	r.Lines = make([]struct {
+		Labels  string       `json:"labels_for"`
+		Without selectiveRun `json:"without"`
+		With    selectiveRun `json:"with"`
+	}, len(labellings))
+	var done atomic.Int64
+	stop := show.begin(fmt.Sprintf("%d ways of labelling, twice each", len(labellings)), 2*len(labellings)*len(set.set), &done)
+	err := eachOf(ctx, 2*len(labellings), func(ctx context.Context, i int) (err error) {
+		line := &r.Lines[i/2]
+		run := &line.Without
+		if i%2 == 1 {
+			run = &line.With
+		} else {
+			line.Labels = labellings[i/2].name
+		}
+		*run, err = c.label(ctx, set, &labellings[i/2], i%2 == 1, &done)
+		return err
+	})
+	stop()
+	r.took = time.Since(start)
+	return r, err
+}
+
+// label runs a model over the stream with one way of labelling.
+func (c *Selective) label(ctx context.Context, set *population, way *labelling, assume bool, done *atomic.Int64) (run selectiveRun, err error) {
+	m, err := model.New(set.model)
+	if err != nil {
+		return run, err
+	}
+	random := rand.New(rand.NewPCG(c.Seed, 1))
+	predictor, metrics := m.NewPredictor(), eval.New()
+	answered := map[int]bool{} // by message: the verdicts that wait
+	for i, ex := range set.set {
+		if ctx.Err() != nil {
+			return run, context.Cause(ctx)
+		}
+		done.Add(1)
+		ex.ID, ex.Source, ex.Identity = strconv.Itoa(i), honest, strconv.Itoa(i)
+		prediction, err := predictor.Predict(&ex.Body)
+		if err != nil {
+			return run, err
+		}
+		p := prediction.P()
+		low, _ := prediction.Interval(model.Z90)
+		junked := p >= 0.9 && low > 0.5 // the scorer's verdict
+		if i >= c.TeachFirst {
+			metrics.Add(ex.Spam, prediction.LogOdds)
+			if junked && !ex.Spam {
+				run.Junked++
+			} else if !junked && ex.Spam {
+				run.Missed++
+			}
+		}
+		if i < c.TeachFirst || way.gives(ex.Spam, junked, random) {
+			run.Labels++
+			if _, err := m.Apply(&ex); err != nil {
+				return run, err
+			}
+		} else if junked || p <= 0.5 { // the verdict is not unsure
+			answered[i] = junked
+		}
+		due := i - c.After
+		spam, waits := answered[due]
+		if !assume || !waits {
+			continue
+		}
+		delete(answered, due)
+		old := set.set[due]
+		truth := old.Spam
+		old.ID, old.Source, old.Identity = strconv.Itoa(due)+"/assume", honest, ""
+		old.Action, old.Of, old.Spam = model.Assume, strconv.Itoa(due), spam
+		effect, err := m.Apply(&old)
+		if err != nil {
+			return run, err
+		}
+		if effect.Unassumed {
+			continue
+		}
+		if run.Assumed++; spam != truth {
+			run.Wrong++
+		}
+	}
+	s := metrics.Summary()
+	run.LogLoss, run.ROCA = s.LogLoss, s.ROCA
+	return run, nil
+}
+
+// writeTable prints r as a table, a line for each way of labelling.
+func (r *selectiveResult) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%d messages; figures from message %d on; beside each other without and with assumed answers\n\n", r.Events, r.From+1)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "labels for\tlabels\tassumed\twrong\tjunked\t\tmissed\t\tlog loss\t\t1-ROCA%\t\t\n")
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		a, b := &l.Without, &l.With
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f\t%.3f\t%.3f\t\n", l.Labels, a.Labels, b.Assumed, b.Wrong,
+			a.Junked, b.Junked, a.Missed, b.Missed, a.LogLoss, b.LogLoss, a.ROCA, b.ROCA)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\ntook %v\n", r.Command, r.took.Round(time.Second))
+	return err
+}
