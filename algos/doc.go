@@ -17,7 +17,7 @@
 //	dedup              the keys of the last events, to recognise copies
 //	sites              the last events as heads absorbed them, to withdraw or refresh
 //	trust              the probability that a label is true: flip rates by source, rate of spam
-//	drift              the three alarms: label noise, covariate, concept; DDM and ADWIN beside them
+//	drift              what is wrong with a stream: alarms, and incidents that are suspected, then named
 //
 // Learners of rows in batches:
 //

@@ -111,8 +111,8 @@ type Alarm struct {
 	Status Status
 }
 
-// A Monitor watches one head with all three alarms. Covariate and concept use that head's
-// answers. Label noise has its own head, which weights labels by their trust: without
+// A Monitor watches one head with all alarms, and decides what they mean. Covariate and
+// concept use that head's answers. Label noise has its own head, which weights labels by their trust: without
 // the weights, a head learns flips of one class as a new concept within 300 events. Only
 // one goroutine may use a Monitor. Its clock is the number of events observed.
 type Monitor struct {

@@ -13,7 +13,7 @@
 // sub-model, vectors another; its first event creates it. A stack (package stack) may
 // combine the head, a second head that forgets, and ensembles rebuilt from a window.
 // Personal experts and a frozen expert are further inputs (Config.PersonalExperts,
-// [Config.WithFrozen]). Three alarms (package drift) watch each head.
+// [Config.WithFrozen]). Alarms (package drift) watch each head.
 //
 // p is the mean E[σ(z)] and the interval is that of one belief, z ~ N(m, 1.5·a), with m and
 // a the moments of the head's or the stack's answer ([Prediction], [blr.Predictive]).

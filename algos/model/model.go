@@ -308,8 +308,8 @@ type Alarm struct {
 	Status     drift.Status
 }
 
-// Alarms returns the alarms of each sub-model, text first, in the order label noise,
-// covariate, concept.
+// Alarms returns the alarms of each sub-model, text first, in the order of
+// [drift.Monitor.Alarms].
 func (m *Model) Alarms() (all []Alarm) {
 	for k, s := range m.submodels {
 		if s == nil || s.monitor == nil {

@@ -48,7 +48,7 @@ to any. Errors are counted on the honest events after --at, before each is learn
 "equal" counts all labels the same (--set standing=none). "standing" weighs sources by their
 agreement, the default. With "anchor" the honest source is an anchor as well. "accused" is how many
 events after the first false label the model accused an attacker, and in brackets how often it accused
-the honest source. "alarm" is the same until an alarm was raised.`
+the honest source. "alarm" is the same until an alarm was raised, with its name.`
 }
 
 // check reports wrong usage.
@@ -77,7 +77,8 @@ type attackRun struct {
 	Error   float64 `json:"error"`    // of the honest events after the attack began, 0 to 1
 	LogLoss float64 `json:"log_loss"` // nats
 	Accused int     `json:"accused"`  // events from the first lie to the first accusation of an attacker; 0: none
-	Alarm   int     `json:"alarm"`    // the same to the first alarm
+	Alarm   int     `json:"alarm"`    // the same to the first name of an incident
+	Name    string  `json:"name"`     // that name, and who is accused
 	False   int     `json:"accusations_of_honest"`
 }
 
@@ -202,7 +203,7 @@ func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, t
 		}
 		for _, alert := range effect.Alerts {
 			if alert.State == drift.Raised && run.Alarm == 0 && since > 0 {
-				run.Alarm = since
+				run.Alarm, run.Name = since, strings.TrimSpace(alert.Kind+" "+alert.Source)
 			}
 		}
 		return effect, nil
@@ -261,7 +262,8 @@ func (r *attackersResult) writeTable(w io.Writer) error {
 		for _, run := range a.runs {
 			fmt.Fprintf(t, "%.2f\t%.4f\t", 100*run.Error, run.LogLoss)
 		}
-		fmt.Fprintf(t, "%s (%d)\t%s\t\n", after(a.runs[byStanding].Accused), a.runs[byStanding].False, after(a.runs[byStanding].Alarm))
+		run := a.runs[byStanding]
+		fmt.Fprintf(t, "%s (%d)\t%s %s\t\n", after(run.Accused), run.False, after(run.Alarm), run.Name)
 	}
 	if err := t.Flush(); err != nil {
 		return err
