@@ -61,6 +61,11 @@ type partitionModel struct {
 
 	incoming []incoming // scratch
 	bytes    []byte     // scratch of modelSHA256
+
+	// after is the SHA-256 of the model behind the last withdrawal, whose offset is
+	// afterNext−1: the next record need not hash the model again.
+	after     string
+	afterNext int64
 }
 
 // An incoming is a decoded record.
@@ -262,7 +267,9 @@ func withdrawalOutcome(action stream.Action, o model.Outcome) Outcome {
 func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect, error) {
 	hashed := in.example.Action == model.Relearn || in.example.Action == model.Unlearn
 	var before string
-	if hashed {
+	if hashed && p.after != "" && p.afterNext == p.position.Next {
+		before = p.after
+	} else if hashed {
 		var err error
 		if before, err = p.modelSHA256(); err != nil {
 			return model.Effect{}, err
@@ -279,6 +286,7 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 		if receipt.After, err = p.modelSHA256(); err != nil {
 			return effect, err
 		}
+		p.after, p.afterNext = receipt.After, r.Offset+1
 	}
 	return effect, p.addReceipt(&receipt)
 }

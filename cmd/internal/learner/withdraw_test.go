@@ -91,6 +91,7 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 		t.Errorf("counted %v", counts)
 	}
 	receipts := consume(t, r.kafka, stream.ReceiptTopic, 55)
+	before := ""
 	for i, record := range receipts {
 		var receipt stream.Receipt
 		if err := json.Unmarshal(record.Value, &receipt); err != nil {
@@ -105,6 +106,10 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 		if receipt.KL <= 0 || receipt.Before == receipt.After || receipt.Event != uint64(n+1+i) || receipt.Offset != int64(n+i) {
 			t.Errorf("receipt %d: %+v", i, receipt)
 		}
+		if before != "" && receipt.Before != before {
+			t.Errorf("receipt %d begins with the model %s, the one before ended with %s", i, receipt.Before, before)
+		}
+		before = receipt.After
 		if i == 50 && (receipt.Action != "relearn" || receipt.Learnt == receipt.Withdrawn || len(receipt.After) != 64 || receipt.Outcome != stream.OutcomeWithdrawn) {
 			t.Errorf("the relearn's receipt: %+v", receipt)
 		}

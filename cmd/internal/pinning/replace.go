@@ -110,13 +110,13 @@ func (c *Command) runReplace(ctx context.Context, old *redis.Store, log *slog.Lo
 // run replaces all partitions. After an error some may be replaced, and pins may stand:
 // running it again finishes the work.
 func (r *replacement) run(ctx context.Context) ([]replaced, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, max(r.patience, time.Second),
+		fmt.Errorf("model %s has not learnt as far as %s in %v: does its learner run?", r.name, r.oldName, r.patience))
+	defer cancel()
 	partitions, err := r.partitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, max(r.patience, time.Second),
-		fmt.Errorf("model %s has not learnt as far as %s in %v: does its learner run?", r.name, r.oldName, r.patience))
-	defer cancel()
 	for _, p := range partitions { // what is refused is refused before anything is written
 		_, err := r.compare(ctx, p)
 		for errors.Is(err, state.ErrStale) {
@@ -148,24 +148,29 @@ func (r *replacement) run(ctx context.Context) ([]replaced, error) {
 	return all, r.old.UnpinAll(ctx, partitions...)
 }
 
-// partitions returns those of both models, which must be the same.
+// partitions returns those of both models, which must be the same. It waits for the new one.
 func (r *replacement) partitions(ctx context.Context) ([]int, error) {
-	old, err := r.old.Partitions(ctx)
-	if err != nil {
-		return nil, err
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		old, err1 := r.old.Partitions(ctx)
+		by, err2 := r.by.Partitions(ctx)
+		switch err := errors.Join(err1, err2); {
+		case errors.Is(err, state.ErrTransient): // asked again; so is a deadline that passes while it asks
+		case err != nil:
+			return nil, err
+		case len(old) == 0:
+			return nil, fmt.Errorf("redis keeps no version of model %s: there is nothing to replace", r.oldName)
+		case slices.Equal(old, by):
+			return old, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("model %s has the partitions %v, and model %s has %v: start its learner with --events-of %s, and wait until it has learnt of all",
+				r.oldName, old, r.name, by, r.oldName)
+		}
 	}
-	by, err := r.by.Partitions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(old) == 0:
-		return nil, fmt.Errorf("redis keeps no version of model %s: there is nothing to replace", r.oldName)
-	case !slices.Equal(old, by):
-		return nil, fmt.Errorf("model %s has the partitions %v, and model %s has %v: start its learner with --events-of %s, and wait until it has learnt of all",
-			r.oldName, old, r.name, by, r.oldName)
-	}
-	return old, nil
 }
 
 // hold pins what is served of several partitions, so that scorers see none replaced before

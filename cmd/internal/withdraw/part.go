@@ -183,7 +183,7 @@ func (c clock) to(r *record) bool {
 	}
 	if r.event.Action != stream.Learn && !c.model.LeavesOut(r.event.Source) {
 		of := c.learnt.Key(r.event.Tenant, r.event.Of)
-		if c.taken.Has(of) || c.whole && !c.learnt.Has(of) {
+		if (c.taken.Has(of) || c.whole && !c.learnt.Has(of)) && r.event.Action != stream.Correct {
 			return false // it was refused
 		}
 		c.taken.Add(of)

@@ -68,8 +68,8 @@ What lies beyond the window stays. hamlet model rollback answers from a version 
 before. learner --events-of MODEL --without-source NAME makes a model as if the source
 had never taught, and hamlet model replace puts it in the place of this one.
 
-The source goes on teaching unless it is stopped. The command reads and writes the events
-topic, as ingest does with files, and reads Redis.`
+The source goes on teaching: hamlet sources set NAME muted stops it. The command reads
+and writes the events topic, as ingest does with files, and reads Redis.`
 }
 
 // Limits of --recent and --wait.
