@@ -28,7 +28,8 @@ type CopyConfig struct {
 
 // Copy copies events until ctx ends: from the topic of a principal, whose right to write is
 // a rule of Kafka, to that of a model, where the copies have the principal's source. They
-// keep their keys and ids. Headers of the records do not come along, and a withdrawal is
+// keep their ids and, but for mail, their keys: that of a mail is its identity, as at every
+// door ([Key]). Headers of the records do not come along, and a withdrawal is
 // about events of the same source. A record that cannot be learnt, or names a tenant that
 // it may not, becomes a dead letter that says where it is.
 //
@@ -111,6 +112,9 @@ func (c *copier) copy(r *kafka.Record) (kafka.Record, error) {
 	if err != nil {
 		return kafka.Record{}, err
 	}
+	if e.Action == stream.Assume {
+		return kafka.Record{}, errors.New("action: only hamlet itself assumes an answer")
+	}
 	rights := tokens.Rights{Tenants: c.cfg.Tenants}
 	if e.Tenant == stream.DefaultName {
 		e.Tenant = rights.Tenant(stream.DefaultName)
@@ -131,7 +135,7 @@ func (c *copier) copy(r *kafka.Record) (kafka.Record, error) {
 		return kafka.Record{}, err
 	}
 	out, err := Record(&e, c.cfg.Topic)
-	if err == nil && len(r.Key) > 0 {
+	if err == nil && len(r.Key) > 0 && e.Body.Kind != stream.Mail {
 		out.Key = r.Key
 	}
 	return out, err

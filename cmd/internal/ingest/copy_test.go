@@ -16,6 +16,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/mail"
 )
 
 const feed = "hamlet.feeds.desk"
@@ -200,6 +201,8 @@ func TestCopyOfHostileRecords(t *testing.T) {
 		return out
 	}
 	const event = `{"id":"1","label":"spam","text":"x"}`
+	parsed := mail.Parse([]byte("Subject: x\n\ny\n"))
+	identity := mail.Identity("a", &parsed)
 	for i, c := range []struct {
 		key, value string
 		headers    []kafka.Header
@@ -211,7 +214,8 @@ func TestCopyOfHostileRecords(t *testing.T) {
 		{"k", `{"id":"1","source":"trap","tenant":"a","label":"spam","text":"x"}`, nil, "desk of a, own only false, key k"},
 		{"k", `{"id":"1","action":"unlearn","of":"0","source":"trap","text":"x"}`, h("ce_type", "hamlet.unlearn.v1"), "desk of a, own only true, key k"},
 		{"k", `{"id":"1","action":"relearn","of":"0","own_only":true,"label":"ham","text":"x"}`, nil, "desk of a, own only true, key k"},
-		{"k", `{"id":"1","label":"spam","mail":"U3ViamVjdDogeAoKeQo="}`, nil, "desk of a, own only false, key k"},
+		{"k", `{"id":"1","action":"assume","of":"m","label":"ham","text":"x"}`, nil, "action: only hamlet itself"},
+		{"k", `{"id":"1","label":"spam","mail":"U3ViamVjdDogeAoKeQo="}`, nil, "desk of a, own only false, key a/" + identity},
 		{"k", event, h("ce_tenant", "b"), "tenant: this topic may not name it"},
 		{"k", `{"id":"1","tenant":"a ","label":"spam","text":"x"}`, nil, "tenant: this topic may not name it"},
 		{"k", event, h("ce_ownonly", "true"), "own_only: learn has none"},
