@@ -119,8 +119,8 @@ type Event struct {
 	Action Action
 
 	// Of is the id of the event that Relearn and Unlearn are about. Unlearn also takes the
-	// identity of a message, and forgets all that was learnt of it. Correct and Assume take an identity
-	// alone; without one it is about the message that is its Body.
+	// identity of a message, and forgets all that was learnt of it. Correct and Assume take an
+	// identity alone. Without Of all three are about the message that is their Body.
 	Of string
 
 	// OwnOnly says that Of must be an event of Source. Without it Of may be of another
@@ -163,7 +163,7 @@ func (e *Event) Validate() error {
 		if e.OwnOnly {
 			errs = append(errs, errors.New("own_only: learn has none"))
 		}
-	case Relearn, Unlearn:
+	case Relearn:
 		if e.Of == "" {
 			errs = append(errs, fmt.Errorf("of: missing; %v names the event that it is about", e.Action))
 		}

@@ -172,7 +172,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		{"long", Event{ID: strings.Repeat("a", 600), Label: Ham, Body: text}, []string{"id: 600 bytes"}},
 		{"of", Event{ID: "a", Of: "b", Label: Ham, Body: text}, []string{"of: learn has none"}},
 		{"own", Event{ID: "a", OwnOnly: true, Label: Ham, Body: text}, []string{"own_only: learn has none"}},
-		{"no of", Event{ID: "a", Action: Unlearn, Body: text}, []string{"of: missing; unlearn"}},
+		{"no of", Event{ID: "a", Action: Relearn, Label: Ham, Body: text}, []string{"of: missing; relearn"}},
 		{"NaN", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.NaN()}}}}, []string{`"x" is NaN`}},
 		{"Inf", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.Inf(-1)}}}}, []string{`"x" is -Inf`}},
 		{"order", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"b", 1}, {"a", 1}}}}, []string{`"a" is given twice or out of order`}},

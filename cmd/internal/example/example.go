@@ -74,13 +74,12 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 	if err != nil {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}
-	identity := ""
-	if e.Action != stream.Unlearn {
+	of, identity := e.Of, ""
+	switch {
+	case e.Action == stream.Learn || e.Action == stream.Relearn:
 		identity = Identity(e, how.Mail)
-	}
-	of := e.Of
-	if e.Action == stream.Correct || e.Action == stream.Assume {
-		of, identity = identity, ""
+	case of == "":
+		of = Identity(e, how.Mail)
 	}
 	return model.Example{
 		ID:       e.ID,

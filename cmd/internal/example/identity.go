@@ -10,14 +10,10 @@ import (
 	"hamlet/stream/mail"
 )
 
-// Identity returns the identity of the message that e is about: Of in a correction that has
-// one, else the identity of its body. That of a mail, whose parsed form is m, is
+// Identity returns the identity of e's body. That of a mail, whose parsed form is m, is
 // mail.Identity. That of a text or a vector is a hash of all of it and of the tenant, as long
 // as that of a mail.
 func Identity(e *stream.Event, m *mail.Message) string {
-	if e.Action == stream.Correct && e.Of != "" {
-		return e.Of
-	}
 	if e.Body.Kind == stream.Mail {
 		return mail.Identity(e.Tenant, m)
 	}
