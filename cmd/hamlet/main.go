@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/sources"
+	"hamlet/cmd/internal/teach"
 	"hamlet/cmd/internal/tokens"
 	"hamlet/cmd/internal/withdraw"
 )
@@ -34,6 +35,7 @@ type grammar struct {
 	Model    pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
 	Sources  sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
 	History  history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
+	Learn    teach.Command     `cmd:"" help:"Say what messages are: spam, ham, or to be forgotten."`
 	Filter   filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env      envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
 	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
@@ -62,6 +64,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Eval.run(ctx, stdio)
 	case "freeze":
 		return g.Freeze.run(ctx, stdio)
+	case "learn":
+		return g.Learn.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "filter":
 		return g.Filter.run(stdio)
 	case "history":
