@@ -50,10 +50,21 @@ func Command(t testing.TB, pkg, program string, args ...string) *exec.Cmd {
 // for other users the test is skipped.
 func Over(t testing.TB, pkg, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	tree := Tree(t, pkg)
+	return OverAll(t, []string{pkg}, program, args...)
+}
+
+// OverAll is Over with the trees of several packages, such as a program and its plugin. The
+// libraries are those of the first.
+func OverAll(t testing.TB, pkgs []string, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	layers := ""
+	for _, pkg := range pkgs {
+		layers += Tree(t, pkg) + "/usr:"
+	}
 	if os.Getuid() != 0 {
 		t.Skip("a mount namespace needs root")
 	}
-	const script = `mount -t overlay overlay -o "lowerdir=$0/usr:/usr" /usr && exec "$0/run" "$@"`
-	return exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", script, tree, program}, args...)...)
+	const script = `mount -t overlay overlay -o "lowerdir=$0/usr" /usr && exec "$@"`
+	run := append([]string{filepath.Join(Tree(t, pkgs[0]), "run"), program}, args...)
+	return exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", script, layers}, run...)...)
 }
