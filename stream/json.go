@@ -160,9 +160,9 @@ func (j *jsonEvent) event(tenant string) (Event, error) {
 }
 
 // checkFields returns the field names of the outermost object. Errors call it what. It
-// refuses unknown and repeated names, null, and text that is not UTF-8; encoding/json
-// would fold case, accept repeats and replace bytes.
-func checkFields(b []byte, what string, known []string) ([]string, error) {
+// refuses unknown and repeated names, null in fields that are not nullable, and text that is
+// not UTF-8; encoding/json would fold case, accept repeats and replace bytes.
+func checkFields(b []byte, what string, known []string, nullable ...string) ([]string, error) {
 	if !utf8.Valid(b) {
 		return nil, errors.New("not UTF-8")
 	}
@@ -192,7 +192,7 @@ func checkFields(b []byte, what string, known []string) ([]string, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, plainJSONError(err)
 		}
-		if string(value) == "null" {
+		if string(value) == "null" && !slices.Contains(nullable, name) {
 			return nil, fmt.Errorf("field %q is null", name)
 		}
 	}

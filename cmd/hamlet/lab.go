@@ -32,7 +32,7 @@ const (
   hamlet fit < requests.jsonl               run any algorithm on a few rows`
 	generateExample = `
   hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl`
-	faultExamples = `Faults that raise alarms (in another terminal: nats sub 'hamlet.alerts.>'):
+	faultExamples = `Faults that raise alarms (nats sub 'hamlet.alerts.incident.>' shows them):
   hamlet up --bad-feed 10000                  one source gives wrong labels
   hamlet up --flip .3 --flip-from 10000 --flip-kind ham     ham is called spam
   hamlet up --new-campaign 10000 --campaign-share .5        new kinds of spam

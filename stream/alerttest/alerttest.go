@@ -62,16 +62,22 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	}
 }
 
-// alert returns a valid alert at an event count, one of label noise at odd counts.
+// alert returns a valid alert at an event count: label noise is over at odd counts, and a
+// change is suspected at every fourth.
 func (s *Subject) alert(event uint64) stream.Alert {
 	a := stream.Alert{
+		Incident: event, Transition: 1,
 		Kind: stream.AlertConcept, State: stream.AlertRaised, Event: event, Level: 25, Reference: .2, Threshold: 24,
 		Body: stream.AlertVector, Reading: "mail means something else", Model: s.Model, Partition: 3,
 	}
-	if event%2 == 1 {
-		a.Kind, a.State, a.Body = stream.AlertLabelNoise, stream.AlertCleared, stream.AlertText
+	switch {
+	case event%4 == 0:
+		a.Kind, a.State = stream.AlertUnknown, stream.AlertSuspected
+	case event%2 == 1:
+		a.Kind, a.State, a.Transition, a.Body = stream.AlertLabelNoise, stream.AlertCleared, 3, stream.AlertText
 		a.Labels = &stream.LabelReport{
-			Epsilon: .03, SNR: 9, NoiseGrade: -.5, FlipRates: stream.FlipRates{HamCalledSpam: .19, SpamCalledHam: .01},
+			Epsilon: .03, SNR: 9, NoiseGrade: -.5,
+			HamCalledSpam: stream.FlipRate{Known: true, Rate: .19, Low: .15, High: .24}, SpamCalledHam: stream.FlipRate{High: 1},
 			Suspects: []stream.Suspect{{ID: "a", Source: "desk", Phi: .01}},
 			Sources:  []stream.SourceRate{{Source: "desk", Events: 50, FlipRate: .3, Low: .2, High: .4}},
 		}
@@ -117,16 +123,18 @@ func order(t *testing.T, s Subject) {
 }
 
 // A copy of an alert is acknowledged and not published again. Alerts that differ
-// in partition, kind or event count are no copies.
+// in partition, incident or transition are no copies, even where one event made them.
 func once(t *testing.T, s Subject) {
 	first, second, other := s.alert(1), s.alert(2), s.alert(2)
 	other.Partition++
-	kind := s.alert(2)
-	kind.Kind = stream.AlertCovariate
+	incident := s.alert(2)
+	incident.Incident, incident.Transition = 1, 2
+	transition := incident
+	transition.Transition, transition.State = 4, stream.AlertCleared
 	s.publish(t, first)
 	s.publish(t, first, second)
-	s.publish(t, second, other, kind, first)
-	s.want(t, first, second, other, kind)
+	s.publish(t, second, other, incident, transition, first)
+	s.want(t, first, second, other, incident, transition)
 }
 
 func nothing(t *testing.T, s Subject) {
@@ -134,12 +142,14 @@ func nothing(t *testing.T, s Subject) {
 	s.want(t)
 }
 
-// An alert that no subscriber could read is refused with [stream.ErrAlerts]. The
-// alerts before it are published, and the publisher goes on working.
+// An alert that no subscriber could read, or whose copies nobody could tell, is refused
+// with [stream.ErrAlerts]. The alerts before it are published, and the publisher goes on
+// working.
 func refused(t *testing.T, s Subject) {
-	invalid, nameless := s.alert(2), s.alert(2)
+	invalid, nameless, lone := s.alert(2), s.alert(2), s.alert(2)
 	invalid.Event, nameless.Model = 0, ""
-	for _, wrong := range []stream.Alert{invalid, nameless} {
+	lone.Incident, lone.Transition = 0, 0
+	for _, wrong := range []stream.Alert{invalid, nameless, lone} {
 		if err := s.Publish(t.Context(), s.alert(1), wrong); !errors.Is(err, stream.ErrAlerts) {
 			t.Errorf("error %v, want stream.ErrAlerts", err)
 		}

@@ -19,7 +19,7 @@ import (
 	"hamlet/stream"
 )
 
-// The stream of alerts. To see them: nats sub 'hamlet.alerts.>'
+// The stream of alerts. To see them: nats sub 'hamlet.alerts.incident.>'
 const (
 	AlertStream   = "HAMLET_ALERTS"
 	alertPrefix   = "hamlet.alerts."
@@ -33,16 +33,36 @@ const (
 	alertDuplicates = 30 * 24 * time.Hour
 	// alertAge is how long alerts are kept: as long as their events.
 	alertAge = 90 * 24 * time.Hour
-	// alertBytes holds 16,000 alerts of 4 KB, with twenty suspects and ten sources each.
+	// alertBytes holds 8,000 alerts of 4 KB under two subjects, with twenty suspects and ten
+	// sources each.
 	alertBytes = 64 << 20
 )
 
 // attemptTimeout bounds one request to JetStream. An answer takes a disk write or two.
 const attemptTimeout = 2 * time.Second
 
-// AlertSubject returns where a model's alerts of a kind are published:
-// "hamlet.alerts.label-noise.default".
+// incidents stands in a subject in the place of a kind: alerts of all kinds and states.
+const incidents = "incident"
+
+// AlertSubject returns where a model's alerts of a kind are published, if their state names
+// it: "hamlet.alerts.label-noise.default".
 func AlertSubject(kind, model string) string { return alertPrefix + kind + "." + model }
+
+// IncidentSubject returns where all of a model's alerts are published, also those that name
+// nothing: "hamlet.alerts.incident.default".
+func IncidentSubject(model string) string { return AlertSubject(incidents, model) }
+
+// subjectsOf returns the subjects of an alert.
+func subjectsOf(a *stream.Alert) []string {
+	if stream.NamesKind(a.State) {
+		return []string{IncidentSubject(a.Model), AlertSubject(a.Kind, a.Model)}
+	}
+	return []string{IncidentSubject(a.Model)}
+}
+
+// messageID tells the copies of a under a subject. JetStream knows copies in the whole
+// stream, so the subject is a part of it.
+func messageID(subject string, a *stream.Alert) string { return subject + "/" + a.MessageID() }
 
 // An AlertsConfig tunes an [Alerts]. Zero fields mean the defaults given.
 type AlertsConfig struct {
@@ -89,9 +109,9 @@ func (a *Alerts) Prepare(ctx context.Context) error {
 	})
 }
 
-// Publish publishes alerts in order, at the present time, and returns when the server
-// has acknowledged each. It tries until ctx ends or the error wraps [stream.ErrAlerts].
-// After an error publish all again: the server drops copies.
+// Publish publishes alerts in order, at the present time, each under its subjects, and
+// returns when the server has acknowledged each. It tries until ctx ends or the error wraps
+// [stream.ErrAlerts]. After an error publish all again: the server drops copies.
 func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	for i := range alerts {
 		alert := alerts[i]
@@ -99,29 +119,39 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 		if !modelName.MatchString(alert.Model) {
 			return fmt.Errorf("%w: model name %q: only a-z, 0-9 and - are allowed", stream.ErrAlerts, clip(alert.Model))
 		}
-		m := natsgo.NewMsg(AlertSubject(alert.Kind, alert.Model))
-		m.Header.Set("Content-Type", TypeJSON)
-		var err error
-		if m.Data, err = alert.AppendJSON(nil); err != nil {
+		line, err := alert.AppendJSON(nil)
+		if err != nil {
 			return fmt.Errorf("%w: %w", stream.ErrAlerts, err)
 		}
-		id := alert.MessageID()
-		if err := a.retry(ctx, "publish alert "+id, func(ctx context.Context) error {
-			if err := a.ensure(ctx); err != nil {
+		if alert.Incident == 0 {
+			return fmt.Errorf("%w: an alert of event %d has no incident, so that no copy of it could be told", stream.ErrAlerts, alert.Event)
+		}
+		for _, subject := range subjectsOf(&alert) {
+			m := natsgo.NewMsg(subject)
+			m.Header.Set("Content-Type", TypeJSON)
+			m.Data = line
+			if err := a.publish(ctx, m, messageID(subject, &alert)); err != nil {
 				return err
 			}
-			_, err := a.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(AlertStream), jetstream.WithRetryAttempts(0))
-			if err != nil {
-				a.mu.Lock()
-				a.known = false // the stream may have been deleted
-				a.mu.Unlock()
-			}
-			return err
-		}); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// publish publishes one message, trying until ctx ends.
+func (a *Alerts) publish(ctx context.Context, m *natsgo.Msg, id string) error {
+	return a.retry(ctx, "publish alert "+id, func(ctx context.Context) error {
+		if err := a.ensure(ctx); err != nil {
+			return err
+		}
+		_, err := a.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(AlertStream), jetstream.WithRetryAttempts(0))
+		if err != nil {
+			a.mu.Lock()
+			a.known = false // the stream may have been deleted
+			a.mu.Unlock()
+		}
+		return err
+	})
 }
 
 // ensure creates or corrects the stream, unless known is set.

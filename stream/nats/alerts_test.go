@@ -62,12 +62,13 @@ func alerts(t testing.TB, conn *natsgo.Conn) *nats.Alerts {
 
 func alert(event uint64) stream.Alert {
 	return stream.Alert{
-		Kind: stream.AlertConcept, State: stream.AlertRaised, Event: event, Level: 25, Reference: .2, Threshold: 24,
+		Incident: event, Transition: 1, Kind: stream.AlertConcept, State: stream.AlertRaised, Event: event, Level: 25, Reference: .2, Threshold: 24,
 		Body: stream.AlertText, Reading: "the world changed", Model: "default",
 	}
 }
 
-// stored returns the alerts of the stream, in order, and the messages' ids.
+// stored returns the alerts of the stream's incidents, in order, and their ids. Those that
+// name a kind must stand under it too.
 func stored(t testing.TB, conn *natsgo.Conn) (alerts []stream.Alert, ids []string) {
 	t.Helper()
 	js, err := jetstream.New(conn)
@@ -78,6 +79,7 @@ func stored(t testing.TB, conn *natsgo.Conn) (alerts []stream.Alert, ids []strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	var named []string
 	state := s.CachedInfo().State
 	for seq := state.FirstSeq; seq <= state.LastSeq && state.Msgs > 0; seq++ {
 		m, err := s.GetMsg(t.Context(), seq)
@@ -88,10 +90,28 @@ func stored(t testing.TB, conn *natsgo.Conn) (alerts []stream.Alert, ids []strin
 		if err != nil {
 			t.Fatalf("%s: %v", m.Data, err)
 		}
-		if want := nats.AlertSubject(a.Kind, a.Model); m.Subject != want {
-			t.Errorf("stored under %s, want %s", m.Subject, want)
+		if id := m.Header.Get("Nats-Msg-Id"); id != m.Subject+"/"+a.MessageID() {
+			t.Errorf("%s under %s has the id %s", m.Data, m.Subject, id)
 		}
-		alerts, ids = append(alerts, a), append(ids, m.Header.Get("Nats-Msg-Id"))
+		if m.Subject == nats.IncidentSubject(a.Model) {
+			alerts, ids = append(alerts, a), append(ids, a.MessageID())
+			continue
+		}
+		if want := nats.AlertSubject(a.Kind, a.Model); m.Subject != want || !stream.NamesKind(a.State) {
+			t.Errorf("%s %s stored under %s, want %s", a.Kind, a.State, m.Subject, want)
+		}
+		named = append(named, a.MessageID())
+	}
+	var want []string
+	for i := range alerts {
+		if stream.NamesKind(alerts[i].State) {
+			want = append(want, ids[i])
+		}
+	}
+	slices.Sort(named) // several publishers may take turns between the two subjects
+	slices.Sort(want)
+	if !slices.Equal(named, want) {
+		t.Errorf("under their kinds are stored %v, of the incidents %v", named, want)
 	}
 	return alerts, ids
 }
@@ -112,7 +132,9 @@ func TestAlertsAreStoredOnce(t *testing.T) {
 	other.Partition = 1
 	billing := alert(1)
 	billing.Model = "billing"
-	for _, batch := range [][]stream.Alert{{one, two}, {one}, {one, two, other, billing}} {
+	suspected := alert(9)
+	suspected.Kind, suspected.State = stream.AlertUnknown, stream.AlertSuspected
+	for _, batch := range [][]stream.Alert{{one, two}, {one}, {one, two, other, billing}, {suspected, suspected}} {
 		if err := a.Publish(patience(t), batch...); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +142,7 @@ func TestAlertsAreStoredOnce(t *testing.T) {
 	if err := alerts(t, connect(t, first)).Publish(patience(t), two); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"default.0.concept.1", "default.0.concept.2", "default.1.concept.1", "billing.0.concept.1"}
+	want := []string{"default.0.1/1", "default.0.2/1", "default.1.1/1", "billing.0.1/1", "default.0.9/1"}
 	got, ids := stored(t, conn)
 	if d := cmp.Diff(want, ids); d != "" {
 		t.Errorf("message ids (-want +got):\n%s", d)
@@ -144,7 +166,7 @@ func TestAlertsAreStoredOnce(t *testing.T) {
 	if err := a.Publish(patience(t), one, alert(3)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ids := stored(t, conn); !slices.Equal(ids, append(want, "default.0.concept.3")) {
+	if _, ids := stored(t, conn); !slices.Equal(ids, append(want, "default.0.3/1")) {
 		t.Errorf("after a restart of the server the ids are %v", ids)
 	}
 }
@@ -163,7 +185,7 @@ func TestAlertsWaitForTheServer(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := a.Publish(short, alert(2))
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "publish alert default.0.concept.2") {
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "publish alert hamlet.alerts.incident.default/default.0.2/1") {
 		t.Fatalf("without a server: %v", err)
 	}
 	published := make(chan error, 1)
@@ -173,7 +195,7 @@ func TestAlertsWaitForTheServer(t *testing.T) {
 	if err := <-published; err != nil {
 		t.Fatal(err)
 	}
-	if _, ids := stored(t, conn); !slices.Equal(ids, []string{"default.0.concept.1", "default.0.concept.2"}) {
+	if _, ids := stored(t, conn); !slices.Equal(ids, []string{"default.0.1/1", "default.0.2/1"}) {
 		t.Errorf("stored are %v", ids)
 	}
 }
@@ -195,7 +217,7 @@ func TestAlertsAfterTheStreamWasDeleted(t *testing.T) {
 	if err := a.Publish(patience(t), alert(2)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ids := stored(t, conn); !slices.Equal(ids, []string{"default.0.concept.2"}) {
+	if _, ids := stored(t, conn); !slices.Equal(ids, []string{"default.0.2/1"}) {
 		t.Errorf("stored are %v", ids)
 	}
 }
@@ -338,6 +360,11 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 		t.Errorf("an alert of event 0: %v", err)
 	}
 	wrong = alert(1)
+	wrong.Incident, wrong.Transition = 0, 0
+	if err := alerts(t, conn).Publish(patience(t), wrong); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "has no incident") {
+		t.Errorf("an alert without an incident: %v", err)
+	}
+	wrong = alert(1)
 	wrong.Model = "a.b"
 	if err := alerts(t, conn).Publish(patience(t), wrong); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "model name") {
 		t.Errorf("an alert of model a.b: %v", err)
@@ -455,7 +482,7 @@ func TestAlertsFromSeveralLearners(t *testing.T) {
 	slices.Sort(ids)
 	var want []string
 	for i := range n {
-		want = append(want, fmt.Sprintf("default.0.concept.%d", i+1))
+		want = append(want, fmt.Sprintf("default.0.%d/1", i+1))
 	}
 	slices.Sort(want)
 	if d := cmp.Diff(want, ids); d != "" {

@@ -42,12 +42,14 @@
 //
 // An alert is published to JetStream, as a stream.Alert in JSON under
 //
+//	hamlet.alerts.incident.<model>
 //	hamlet.alerts.<kind>.<model>
 //
-// in the stream HAMLET_ALERTS. Learners create it: it keeps 90 days or 64 MiB, and the
-// oldest go first. The message id is made of model, partition, kind and event count.
-// The server recognises copies for 30 days: a restarted learner may publish an alert
-// again. Delete the stream's messages with a model: otherwise a new model of the same
+// in the stream HAMLET_ALERTS. The first has every transition of every incident. The second
+// has those that name a kind: raised and cleared. Learners create the stream: it keeps 90
+// days or 64 MiB, and the oldest go first. The message id is made of subject, incident and
+// transition. The server recognises copies for 30 days: a restarted learner may publish an
+// alert again. [ReadAlerts] reads the first subject. Delete the stream's messages with a model: otherwise a new model of the same
 // name is silent at the event counts of the old one's alerts. A server acknowledges
 // before its disk has the message, unless its jetstream section says sync_interval:
 // always.

@@ -61,7 +61,7 @@ func published(t *testing.T, conn *natsgo.Conn, model string) (alerts []stream.A
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	reader, err := js.OrderedConsumer(ctx, nats.AlertStream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{nats.AlertSubject("*", model)},
+		FilterSubjects: []string{nats.IncidentSubject(model)},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (m *memory) publish(ctx context.Context, alerts ...stream.Alert) error {
 	}
 	for _, a := range alerts {
 		a.Time = alerttest.Now()
-		if _, err := a.AppendJSON(nil); err != nil || a.Model == "" {
+		if _, err := a.AppendJSON(nil); err != nil || a.Model == "" || a.Incident == 0 {
 			return fmt.Errorf("%w: %w", stream.ErrAlerts, err)
 		}
 		if !slices.ContainsFunc(m.alerts, func(b stream.Alert) bool { return a.MessageID() == b.MessageID() }) {

@@ -5,8 +5,10 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
@@ -119,7 +121,7 @@ func State(s drift.State) string {
 // one that it can, and NaN becomes 0. No alarm of package drift returns either.
 func Alert(a *model.Alert) stream.Alert {
 	out := stream.Alert{
-		Kind: Kind(a.Kind), State: State(a.State), Event: a.Event,
+		Incident: a.Incident, Transition: a.Transition, Kind: Kind(a.Kind), State: State(a.State), Accused: accused(a), Event: a.Event,
 		Level: finite(a.Status.Level), Reference: finite(a.Status.Reference), Threshold: finite(a.Status.Threshold),
 		Body: Body(a.Body), Reading: a.Diagnosis.String(),
 	}
@@ -129,7 +131,13 @@ func Alert(a *model.Alert) stream.Alert {
 	r := a.Report
 	out.Labels = &stream.LabelReport{
 		Epsilon: probability(r.FlipRate), SNR: finite(r.SNR), NoiseGrade: finite(r.Grade),
-		FlipRates: stream.FlipRates{HamCalledSpam: probability(r.HamCalledSpam.Rate), SpamCalledHam: probability(r.SpamCalledHam.Rate)},
+		HamCalledSpam: flipRate(r.HamCalledSpam), SpamCalledHam: flipRate(r.SpamCalledHam),
+	}
+	if !r.HamCalledSpam.Known {
+		out.Reading += "; too little recent ham to say how much of it is called spam"
+	}
+	if !r.SpamCalledHam.Known {
+		out.Reading += "; too little recent spam to say how much of it is called ham"
 	}
 	for _, s := range r.Suspects {
 		out.Labels.Suspects = append(out.Labels.Suspects, stream.Suspect{ID: s.ID, Source: s.Source, Phi: probability(s.Phi)})
@@ -139,6 +147,24 @@ func Alert(a *model.Alert) stream.Alert {
 		out.Labels.Sources = append(out.Labels.Sources, stream.SourceRate{
 			Source: s.Source, Events: s.Events, FlipRate: probability(s.Rate), Low: low, High: max(low, probability(s.High)),
 		})
+	}
+	return out
+}
+
+// accused returns the name that a's source has on the wire.
+func accused(a *model.Alert) string {
+	if a.Kind == drift.KindSource {
+		return cmp.Or(strings.ToValidUTF8(a.Source, "?"), stream.DefaultName)
+	}
+	return strings.ToValidUTF8(a.Source, "?")
+}
+
+// flipRate returns the rate and its interval, in order; what is unknown has no rate.
+func flipRate(f drift.FlipRate) stream.FlipRate {
+	low := probability(f.Low)
+	out := stream.FlipRate{Known: f.Known, Low: low, High: max(low, probability(f.High))}
+	if f.Known {
+		out.Rate = probability(f.Rate)
 	}
 	return out
 }

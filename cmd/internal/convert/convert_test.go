@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -180,8 +181,9 @@ func noise() model.Alert {
 		Status:    drift.Status{Raised: true, Since: 6250, Known: true, Level: -4, Reference: -3.5, Threshold: .2},
 		Diagnosis: drift.LabelsWentBad,
 		Report: &drift.Report{
-			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: drift.FlipRate{Rate: .19}, SpamCalledHam: drift.FlipRate{Rate: .01},
-			Suspects: []drift.Suspect{{ID: "a", Source: "bad", Label: 1, Phi: .01}},
+			SNR: 9, Grade: -.5, FlipRate: .03, HamCalledSpam: drift.FlipRate{Known: true, Rate: .19, Low: .15, High: .24},
+			SpamCalledHam: drift.FlipRate{Known: true, Rate: .01, High: .02},
+			Suspects:      []drift.Suspect{{ID: "a", Source: "bad", Label: 1, Phi: .01}},
 			Sources: []drift.SourceRate{
 				{Source: "bad", Events: 50, Rate: .3, Low: .2, High: .4},
 				{Source: "good", Events: 450, Rate: .001, Low: 0, High: .01},
@@ -194,10 +196,11 @@ func noise() model.Alert {
 func TestAlert(t *testing.T) {
 	a := noise()
 	want := stream.Alert{
-		Kind: stream.AlertLabelNoise, State: stream.AlertRaised, Event: 6250, Level: -4, Reference: -3.5, Threshold: .2,
+		Incident: 6250, Transition: 1, Kind: stream.AlertLabelNoise, State: stream.AlertRaised, Event: 6250, Level: -4, Reference: -3.5, Threshold: .2,
 		Body: stream.AlertText, Reading: "labels went bad",
 		Labels: &stream.LabelReport{
-			Epsilon: .03, SNR: 9, NoiseGrade: -.5, FlipRates: stream.FlipRates{HamCalledSpam: .19, SpamCalledHam: .01},
+			Epsilon: .03, SNR: 9, NoiseGrade: -.5,
+			HamCalledSpam: stream.FlipRate{Known: true, Rate: .19, Low: .15, High: .24}, SpamCalledHam: stream.FlipRate{Known: true, Rate: .01, High: .02},
 			Suspects: []stream.Suspect{{ID: "a", Source: "bad", Phi: .01}},
 			Sources: []stream.SourceRate{
 				{Source: "bad", Events: 50, FlipRate: .3, Low: .2, High: .4},
@@ -207,6 +210,29 @@ func TestAlert(t *testing.T) {
 	}
 	if d := cmp.Diff(want, Alert(&a)); d != "" {
 		t.Errorf("Alert (-want +got):\n%s", d)
+	}
+	// A class with few recent labels has no rate, and the alert says so.
+	a.Report.HamCalledSpam = drift.FlipRate{Rate: .3, High: 1}
+	want.Labels.HamCalledSpam = stream.FlipRate{High: 1}
+	want.Reading = "labels went bad; too little recent ham to say how much of it is called spam"
+	if d := cmp.Diff(want, Alert(&a)); d != "" {
+		t.Errorf("Alert with an unknown rate (-want +got):\n%s", d)
+	}
+	for _, c := range []struct {
+		state drift.State
+		kind  string
+	}{{drift.Suspected, drift.KindUnknown}, {drift.Withdrawn, drift.KindUnknown}, {drift.Cleared, drift.KindSource}} {
+		b := model.Alert{Kind: c.kind, Body: model.BodyText, State: c.state, Event: 2, Incident: 1, Transition: 2, Diagnosis: drift.SomethingChanged}
+		if c.state == drift.Suspected {
+			b.Incident, b.Transition = 2, 1
+		}
+		if c.kind == drift.KindSource {
+			b.Source = "desk"
+		}
+		out := Alert(&b)
+		if err := out.Validate(); err != nil || out.IncidentID() != fmt.Sprintf("default.0.%d", b.Incident) || out.Accused != b.Source {
+			t.Errorf("%s %s: %+v, %v", c.kind, c.state, out, err)
+		}
 	}
 	for _, kind := range []string{drift.KindCovariate, drift.KindConcept} {
 		for _, body := range []string{model.BodyText, model.BodyVector} {
@@ -228,6 +254,7 @@ func TestAlertIsAlwaysValid(t *testing.T) {
 			a.Status.Level, a.Status.Reference, a.Status.Threshold = v, w, v
 			r := a.Report
 			r.SNR, r.Grade, r.FlipRate, r.HamCalledSpam.Rate, r.SpamCalledHam.Rate = v, w, v, w, v
+			r.HamCalledSpam.Low, r.HamCalledSpam.High, r.SpamCalledHam.Known = v, w, v > 0
 			r.Suspects[0].Phi = v
 			r.Sources[0].Rate, r.Sources[0].Low, r.Sources[0].High = v, w, v
 			out := Alert(&a)

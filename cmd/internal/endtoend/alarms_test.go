@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hamlet/cmd/internal/alert"
 	"hamlet/stream"
 	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
@@ -74,7 +75,8 @@ func evalAlerts(t *testing.T, args ...string) ([]stream.Alert, string) {
 	return alerts, model
 }
 
-// publishedAlerts returns what the stream of alerts holds of a model, in order.
+// publishedAlerts returns the transitions that the stream of alerts holds of a model, in
+// order. Those that name a kind must stand under it too.
 func publishedAlerts(t *testing.T, model string) []stream.Alert {
 	t.Helper()
 	conn, err := nats.Connect(natsAs(admin))
@@ -91,6 +93,7 @@ func publishedAlerts(t *testing.T, model string) []stream.Alert {
 		t.Fatal(err)
 	}
 	var alerts []stream.Alert
+	var named []string
 	state := s.CachedInfo().State
 	for seq := state.FirstSeq; state.Msgs > 0 && seq <= state.LastSeq; seq++ {
 		m, err := s.GetMsg(t.Context(), seq)
@@ -104,10 +107,26 @@ func publishedAlerts(t *testing.T, model string) []stream.Alert {
 		if a.Model != model {
 			continue
 		}
-		if got := m.Header.Get("Nats-Msg-Id"); got != a.MessageID() || m.Subject != nats.AlertSubject(a.Kind, model) || a.Time.IsZero() {
+		if got := m.Header.Get("Nats-Msg-Id"); got != m.Subject+"/"+a.MessageID() || a.Time.IsZero() {
 			t.Errorf("message %q under %s: %s", got, m.Subject, m.Data)
 		}
-		alerts = append(alerts, a)
+		switch m.Subject {
+		case nats.IncidentSubject(model):
+			alerts = append(alerts, a)
+		case nats.AlertSubject(a.Kind, model):
+			named = append(named, a.MessageID())
+		default:
+			t.Errorf("under %s: %s", m.Subject, m.Data)
+		}
+	}
+	var want []string
+	for i := range alerts {
+		if stream.NamesKind(alerts[i].State) {
+			want = append(want, alerts[i].MessageID())
+		}
+	}
+	if !slices.Equal(named, want) {
+		t.Errorf("under their kinds stand %v, of the incidents %v", named, want)
 	}
 	return alerts
 }
@@ -205,11 +224,11 @@ func TestUpPublishesAlerts(t *testing.T) {
 		t.Errorf("alerts (-eval +published):\n%s", d)
 	}
 	for _, a := range want {
-		if line := fmt.Sprintf("event %d: %s %s", a.Event, a.Kind, a.State); strings.Count(stderr, line) != 1 {
+		if line := alert.Sentence(&a); strings.Count(stderr, line) != 1 {
 			t.Errorf("up does not say %q once:\n%s", line, stderr)
 		}
 	}
-	if !strings.Contains(stderr, "'hamlet.alerts.>'") {
+	if !strings.Contains(stderr, "'hamlet.alerts.incident.>'") {
 		t.Errorf("up does not say where alerts are to be heard:\n%s", stderr)
 	}
 }

@@ -182,14 +182,16 @@ func TestRightsInNATS(t *testing.T) {
 	if err := publisher.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := publisher.Publish(t.Context(), stream.Alert{Model: model, Kind: stream.AlertConcept, State: stream.AlertRaised, Body: "text", Event: 7}); err != nil {
+	if err := publisher.Publish(t.Context(), stream.Alert{
+		Model: model, Incident: 7, Transition: 1, Kind: stream.AlertConcept, State: stream.AlertRaised, Body: "text", Event: 7,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	js, err := jetstream.New(dial("operator"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	alerts, err := js.OrderedConsumer(t.Context(), nats.AlertStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{nats.AlertSubject("*", model)}})
+	alerts, err := js.OrderedConsumer(t.Context(), nats.AlertStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{nats.IncidentSubject(model)}})
 	if err != nil {
 		t.Fatalf("the operator reads alerts: %v", err)
 	}
@@ -292,10 +294,13 @@ func TestRightsInNATS(t *testing.T) {
 		{"client", "forges an answer", publish("_INBOX.client.x"), false},
 		{"client", "hears others' answers", subscribe("_INBOX.>", ""), false},
 		{"client", "hears alerts", subscribe("hamlet.alerts.>", ""), false},
+		{"client", "hears incidents", subscribe(nats.IncidentSubject(model), ""), false},
 		{"client", "publishes an alert", publish(nats.AlertSubject(stream.AlertConcept, model)), false},
 		{"client", "joins the service", subscribe("$SRV.PING", ""), false},
 		{"client", "reads the alerts' stream", api("STREAM.MSG.GET." + nats.AlertStream), false},
 		{"operator", "hears alerts", subscribe("hamlet.alerts.>", ""), true},
+		{"operator", "hears incidents", subscribe(nats.IncidentSubject(model), ""), true},
+		{"operator", "publishes an incident", publish(nats.IncidentSubject(model)), false},
 		{"operator", "lists the scorers", publish("$SRV.PING"), true},
 		{"operator", "asks which model is served", publish("hamlet.info." + model), true},
 		{"operator", "publishes an alert", publish(nats.AlertSubject(stream.AlertConcept, model)), false},

@@ -77,7 +77,8 @@ func (n *natsRig) publisher() *nats.Alerts {
 	return a
 }
 
-// ids returns the message ids of what the stream holds, in order.
+// ids returns the ids of the alerts that the stream holds, in order. Each message must stand
+// under its own subject, and an alert that names a kind under that kind as well.
 func (n *natsRig) ids() (ids []string) {
 	n.t.Helper()
 	js, err := jetstream.New(n.conn)
@@ -88,12 +89,27 @@ func (n *natsRig) ids() (ids []string) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	var named, want []string
 	for seq := range s.CachedInfo().State.LastSeq {
 		m, err := s.GetMsg(n.t.Context(), seq+1)
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		ids = append(ids, m.Header.Get("Nats-Msg-Id"))
+		a, err := stream.DecodeAlert(m.Data)
+		if got := m.Header.Get("Nats-Msg-Id"); err != nil || got != m.Subject+"/"+a.MessageID() {
+			n.t.Errorf("%s under %s: id %s, %v", m.Data, m.Subject, got, err)
+		}
+		if m.Subject != nats.IncidentSubject(a.Model) {
+			named = append(named, a.MessageID())
+			continue
+		}
+		ids = append(ids, a.MessageID())
+		if stream.NamesKind(a.State) {
+			want = append(want, a.MessageID())
+		}
+	}
+	if !slices.Equal(named, want) {
+		n.t.Errorf("under their kinds the stream holds %v, of the incidents %v", named, want)
 	}
 	return ids
 }
@@ -175,7 +191,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled(t, p)
-	if want := []string{"default.0.concept.20", "default.0.concept.41"}; !slices.Equal(n.ids(), want) {
+	if want := []string{"default.0.20/1", "default.0.41/1"}; !slices.Equal(n.ids(), want) {
 		t.Errorf("the stream holds %v, want %v", n.ids(), want)
 	}
 	if got := r.head().Position.Next; got != 60 {

@@ -110,7 +110,7 @@ func openNATSAlerts(ctx context.Context, f Alerts, from AlertSource) (*alert.Cha
 	return &alert.Channel{
 		Publish: publisher.Publish,
 		Close:   closeConn,
-		Hint: fmt.Sprintf("nats sub --server %s 'hamlet.alerts.>'   (kept in the JetStream stream %s)",
+		Hint: fmt.Sprintf("nats sub --server %s 'hamlet.alerts.incident.>'   (kept in the JetStream stream %s)",
 			nats.Redact(from.NATS.NATS), nats.AlertStream),
 	}, nil
 }

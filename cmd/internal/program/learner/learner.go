@@ -26,7 +26,7 @@ again, start several: the model is the same, to the bit.
 
 It also watches the stream for wrong labels, for new kinds of mail, and for mail that
 changed its meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
-  nats sub 'hamlet.alerts.>'
+  nats sub 'hamlet.alerts.incident.>'
 
 A model without a source learns the log of another one from its beginning. Once it has
 caught up, hamlet model replace --by clean puts it in the place of that one.
