@@ -80,6 +80,8 @@ type Info struct {
 	Pinned   bool      `json:"pinned"`             // an operator pinned versions, and these are served; some partitions may have none
 	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost a pinned version: the newest is served in its place
 	Sources  Sources   `json:"sources"`
+
+	Incidents []OpenIncident `json:"incidents,omitempty"` // that are open in the served model; without a suspicion or alarm none
 }
 
 // Sources counts the sources of labels that the models know, by their standing.
@@ -88,6 +90,16 @@ type Sources struct {
 	Anchors int `json:"anchors"`
 	Muted   int `json:"muted"`
 	Doubted int `json:"doubted"` // ordinary ones whose labels count less than half in some partition
+}
+
+// An OpenIncident is one that is suspected or raised in a model: see [Alert].
+type OpenIncident struct {
+	Incident   string `json:"incident"`   // Alert.IncidentID
+	Transition int    `json:"transition"` // the last
+	Kind       string `json:"kind"`
+	State      string `json:"state"` // AlertSuspected, AlertRaised
+	Accused    string `json:"accused,omitempty"`
+	Body       string `json:"body"`
 }
 
 // Decide turns a probability and the lower end of its interval into a verdict:

@@ -27,6 +27,25 @@ type Alert struct {
 	Diagnosis  drift.Diagnosis // what all alarms of this kind of body mean now
 }
 
+// An Incident is one that is open in a sub-model.
+type Incident struct {
+	Body string
+	drift.OpenIncident
+}
+
+// Incidents returns the open incidents of all sub-models, text first.
+func (m *Model) Incidents() (all []Incident) {
+	for k, s := range m.submodels {
+		if s == nil || s.monitor == nil {
+			continue
+		}
+		for _, i := range s.monitor.Open() {
+			all = append(all, Incident{bodies[k], i})
+		}
+	}
+	return all
+}
+
 // A Rebuild reports that one sub-model's ensemble was rebuilt or could not be. Its event
 // counts are the sub-model's.
 type Rebuild struct {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"hamlet/cmd/internal/alarms"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/history"
 	"hamlet/cmd/internal/pinning"
@@ -34,6 +35,7 @@ type grammar struct {
 	Info     score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
 	Model    pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
 	Sources  sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
+	Alarms   alarms.Command    `cmd:"" help:"Show open and past incidents: what was suspected, named, cleared and withdrawn."`
 	History  history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
 	Learn    teach.Command     `cmd:"" help:"Say what messages are: spam, ham, or to be forgotten."`
 	Filter   filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
@@ -68,6 +70,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Learn.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "filter":
 		return g.Filter.run(stdio)
+	case "alarms":
+		return g.Alarms.Run(ctx, stdio.Out, stdio.Err)
 	case "history":
 		return g.History.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "gateway":

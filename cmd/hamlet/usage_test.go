@@ -18,6 +18,7 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, run, []string{"--set=KEY=VALUE", "--delay=0"}, "eval", "--help")
 	clitest.Help(t, run, []string{"--timeout=10s", "--server=nats://127.0.0.1:4222"}, "score", "--help")
 	clitest.Help(t, run, []string{"--timeout=10s", "--json"}, "info", "--help")
+	clitest.Help(t, run, []string{"--open", "--limit=50", "--server=nats://127.0.0.1:4222"}, "alarms", "--help")
 	clitest.Help(t, run, []string{"versions", "rollback", "unpin", "--redis=ADDR"}, "model", "--help")
 	clitest.Help(t, run, []string{"--partition=N", "--only"}, "model", "pin", "--help")
 	clitest.Help(t, run, []string{"Learning goes on, and answers come from the pinned version"}, "model", "rollback", "--help")

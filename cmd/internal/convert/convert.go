@@ -121,7 +121,7 @@ func State(s drift.State) string {
 // one that it can, and NaN becomes 0. No alarm of package drift returns either.
 func Alert(a *model.Alert) stream.Alert {
 	out := stream.Alert{
-		Incident: a.Incident, Transition: a.Transition, Kind: Kind(a.Kind), State: State(a.State), Accused: accused(a), Event: a.Event,
+		Incident: a.Incident, Transition: a.Transition, Kind: Kind(a.Kind), State: State(a.State), Accused: accused(a.Kind, a.Source), Event: a.Event,
 		Level: finite(a.Status.Level), Reference: finite(a.Status.Reference), Threshold: finite(a.Status.Threshold),
 		Body: Body(a.Body), Reading: a.Diagnosis.String(),
 	}
@@ -151,12 +151,26 @@ func Alert(a *model.Alert) stream.Alert {
 	return out
 }
 
-// accused returns the name that a's source has on the wire.
-func accused(a *model.Alert) string {
-	if a.Kind == drift.KindSource {
-		return cmp.Or(strings.ToValidUTF8(a.Source, "?"), stream.DefaultName)
+// Incident returns an open incident of a partition's model as it goes on the wire.
+func Incident(name string, partition int, i *model.Incident) stream.OpenIncident {
+	a := stream.Alert{Model: name, Partition: partition, Incident: i.Incident}
+	state := drift.Raised
+	if i.Kind == drift.KindUnknown {
+		state = drift.Suspected
 	}
-	return strings.ToValidUTF8(a.Source, "?")
+	return stream.OpenIncident{
+		Incident: a.IncidentID(), Transition: i.Transition, Kind: Kind(i.Kind), State: State(state),
+		Accused: accused(i.Kind, i.Source), Body: Body(i.Body),
+	}
+}
+
+// accused returns the name on the wire of a source that an incident of a kind accuses.
+func accused(kind, source string) string {
+	source = strings.ToValidUTF8(source, "?") // a long name was cut
+	if kind == drift.KindSource {
+		return cmp.Or(source, stream.DefaultName)
+	}
+	return source
 }
 
 // flipRate returns the rate and its interval, in order; what is unknown has no rate.

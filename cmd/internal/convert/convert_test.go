@@ -245,6 +245,23 @@ func TestAlert(t *testing.T) {
 	}
 }
 
+// An open incident has the id and the words of its alerts.
+func TestIncident(t *testing.T) {
+	for _, c := range []struct {
+		in   drift.OpenIncident
+		want stream.OpenIncident
+	}{
+		{drift.OpenIncident{Kind: drift.KindUnknown, Incident: 70, Transition: 1},
+			stream.OpenIncident{Incident: "news.3.70", Transition: 1, Kind: stream.AlertUnknown, State: stream.AlertSuspected, Body: stream.AlertVector}},
+		{drift.OpenIncident{Kind: drift.KindSource, Incident: 70, Transition: 2, Source: "desk\xff"},
+			stream.OpenIncident{Incident: "news.3.70", Transition: 2, Kind: stream.AlertSource, State: stream.AlertRaised, Accused: "desk?", Body: stream.AlertVector}},
+	} {
+		if d := cmp.Diff(c.want, Incident("news", 3, &model.Incident{Body: model.BodyVector, OpenIncident: c.in})); d != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.in, d)
+		}
+	}
+}
+
 // Whatever an alarm says can go on the wire.
 func TestAlertIsAlwaysValid(t *testing.T) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1, 2}

@@ -73,7 +73,7 @@ The identity depends on the tenant: with FILE, --tenant says whose mail it was.`
 
 // Run prints the decisions that the flags ask for, the newest last.
 func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-	since, err := c.since(time.Now())
+	since, err := cli.Since(c.Since, time.Now())
 	if err := errors.Join(err, cli.NotNegative("--limit", c.Limit)); err != nil {
 		return err
 	}
@@ -161,20 +161,6 @@ func (j *journal) report(model string, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", model)
 	}
 	return nil
-}
-
-// since returns the time that --since names.
-func (c *Command) since(now time.Time) (time.Time, error) {
-	if c.Since == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(c.Since); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	if t, err := time.Parse(time.RFC3339, c.Since); err == nil {
-		return t, nil
-	}
-	return time.Time{}, cli.Usagef("--since: %q is neither a duration such as 24h nor a time such as 2026-11-20T10:00:00Z", c.Since)
 }
 
 // filter returns which decisions the flags and files ask for.

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"hamlet/algos/eval"
 	"hamlet/cmd/internal/answered"
+	"hamlet/cmd/internal/cli"
 	"hamlet/stream"
 )
 
@@ -45,8 +44,8 @@ func writeTable(w io.Writer, entries []stream.JournalEntry, labels map[string]st
 		if id == "" { // a text or a vector
 			id = e.Request
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%.1f\t%s\t%s\n", e.Time.Local().Format("2006-01-02 15:04:05"), shown(string(e.Verdict)), shown(labels[e.ID].String()),
-			e.P, e.Low, e.High, shown(e.Door), shown(e.Tenant), e.MS, shown(id), shown(strings.Join(e.Reasons, "; ")))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%.1f\t%s\t%s\n", e.Time.Local().Format("2006-01-02 15:04:05"), cli.Cell(string(e.Verdict)), cli.Cell(labels[e.ID].String()),
+			e.P, e.Low, e.High, cli.Cell(e.Door), cli.Cell(e.Tenant), e.MS, cli.Cell(id), cli.Cell(strings.Join(e.Reasons, "; ")))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the decisions: %w", err)
@@ -69,7 +68,7 @@ func writeFigures(w io.Writer, all []answered.Figures, asJSON bool) error {
 	fmt.Fprintln(table, "door\ttenant\tanswers\tlabelled\tcorrected\terror %\tlog loss\tp − spam %\tslope\t1-ROCA%\tlabel after")
 	for i := range all {
 		f := &all[i]
-		door, tenant := shown(f.Door), shown(f.Tenant)
+		door, tenant := cli.Cell(f.Door), cli.Cell(f.Tenant)
 		if i == 0 {
 			door, tenant = "all", ""
 		}
@@ -106,17 +105,4 @@ func delay(s eval.Measure) string {
 		return d.Round(time.Minute).String()
 	}
 	return d.Round(time.Hour).String()
-}
-
-// shown returns s as a terminal and a column take it: clients choose names.
-func shown(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, s)
 }

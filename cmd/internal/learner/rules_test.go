@@ -61,7 +61,10 @@ func TestAlertingRules(t *testing.T) {
 }
 
 // A rule is one rule of the file.
-type rule struct{ Alert, Record, Expr, For string }
+type rule struct {
+	Alert, Record, Expr, For string
+	Labels                   map[string]string
+}
 
 func alertingRules(t *testing.T) (out []rule) {
 	t.Helper()
@@ -92,7 +95,7 @@ func TestRulesDoNotMissAShortAlarm(t *testing.T) {
 	windows := map[string]time.Duration{} // of recorded alarms
 	about := map[string]bool{}            // kinds that rules are about
 	recorded := regexp.MustCompile(`^(hamlet:alarm:\w+)\{kind="([a-z-]+)"\}`)
-	raised := regexp.MustCompile(`increase\(hamlet_alerts_total\{state="raised"\}\[(\w+)\]\)`)
+	raised := regexp.MustCompile(`increase\(hamlet_alerts_total\{state="(?:raised|suspected)"\}\[(\w+)\]\)`)
 	for _, r := range alertingRules(t) {
 		window := raised.FindStringSubmatch(r.Expr)
 		switch m := recorded.FindStringSubmatch(r.Expr); {
@@ -118,9 +121,27 @@ func TestRulesDoNotMissAShortAlarm(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{stream.AlertLabelNoise, stream.AlertCovariate, stream.AlertConcept} {
+	for _, kind := range stream.AlertKinds {
 		if !about[kind] {
 			t.Errorf("no rule is about %s", kind)
+		}
+	}
+}
+
+// What has a name pages, and a suspicion is a ticket.
+func TestNamesPage(t *testing.T) {
+	about := regexp.MustCompile(`^hamlet:alarm:\w+\{kind="([a-z-]+)"\}`)
+	for _, r := range alertingRules(t) {
+		m := about.FindStringSubmatch(r.Expr)
+		if m == nil {
+			continue
+		}
+		want := "page"
+		if m[1] == stream.AlertUnknown {
+			want = "ticket"
+		}
+		if got := r.Labels["severity"]; got != want {
+			t.Errorf("%s is a %s, want a %s", r.Alert, got, want)
 		}
 	}
 }
@@ -155,7 +176,8 @@ func TestCountersBeginAtZero(t *testing.T) {
 		}
 	}
 	for _, series := range []string{
-		"hamlet_alerts_total{text,concept,0,raised}", "hamlet_alerts_total{vector,label-noise,0,cleared}", "hamlet_alerts_total{text,covariate,0,raised}",
+		"hamlet_alerts_total{text,concept,0,raised}", "hamlet_alerts_total{text,unknown,0,suspected}", "hamlet_alerts_total{text,source,0,raised}",
+		"hamlet_alerts_total{vector,label-noise,0,cleared}", "hamlet_alerts_total{text,covariate,0,raised}",
 		"hamlet_rebuilds_total{logit-trees,failed}", "hamlet_rebuilds_total{viboost,ok}",
 		"hamlet_learner_records_total{dead-letter,0}", "hamlet_learner_doubted_labels_total{ham}",
 	} {

@@ -16,7 +16,7 @@ import (
 
 // An InfoCommand holds the flags of `hamlet info`, for kong to fill.
 type InfoCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, sources."`
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, sources, incidents."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
@@ -34,7 +34,10 @@ func (InfoCommand) Help() string {
 
 Of several scorers one answers. A model is stale if the scorer cannot read what
 Redis holds: it goes on with the last good one. It is pinned if an operator said so
-with hamlet model pin: what was learnt since does not count in answers.`
+with hamlet model pin: what was learnt since does not count in answers.
+
+The alarms are the incidents that were open when the served model was saved. hamlet
+alarms shows how each began, and those that are over.`
 }
 
 // Run asks a scorer and prints what it says.
@@ -93,7 +96,8 @@ numerics   %s
 stale      %s
 pinned     %s
 sources    %s
-`, info.Model.Name, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned, sourcesOf(info.Sources))
+alarms     %s
+`, info.Model.Name, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned, sourcesOf(info.Sources), alarms(info.Incidents))
 	return written(err)
 }
 
@@ -112,4 +116,23 @@ func sourcesOf(n stream.Sources) string {
 		text += "; see `hamlet sources`"
 	}
 	return text
+}
+
+// alarms returns the open incidents in words.
+func alarms(open []stream.OpenIncident) string {
+	if len(open) == 0 {
+		return "none"
+	}
+	var all []string
+	for _, i := range open {
+		what := i.Kind
+		if i.State == stream.AlertSuspected {
+			what = "something changed, not yet known what"
+		}
+		if i.Accused != "" {
+			what += " against " + cli.Cell(i.Accused)
+		}
+		all = append(all, fmt.Sprintf("%s (%s, incident %s)", what, i.Body, i.Incident))
+	}
+	return strings.Join(all, "; ")
 }

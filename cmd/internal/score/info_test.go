@@ -28,16 +28,22 @@ func TestInfo(t *testing.T) {
 		Model:  stream.ModelRef{Name: "default", SHA256: "0123456789abcdef", Positions: []int64{7, 9}, AgeMS: 1500},
 		Events: 16, Saved: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Numerics: "11",
 	}
-	pinned, lost, stale := info, info, info
+	pinned, lost, stale, alarmed := info, info, info, info
+	alarmed.Incidents = []stream.OpenIncident{
+		{Incident: "default.0.6102", Transition: 1, Kind: stream.AlertUnknown, State: stream.AlertSuspected, Body: stream.AlertText},
+		{Incident: "default.1.80", Transition: 2, Kind: stream.AlertSource, State: stream.AlertRaised, Accused: "desk", Body: stream.AlertVector},
+	}
 	pinned.Pinned, lost.PinLost, stale.Stale = true, true, true
 	stale.Sources = stream.Sources{Known: 9, Doubted: 2, Muted: 1}
 	for want, said := range map[string]stream.Info{
 		"stale      no\npinned     no: the newest":                      info,
 		"pinned     yes: what was learnt since does not count, until `": pinned,
-		"pinned     lost: ":                       lost,
+		"pinned     lost: ":   lost,
+		"\nalarms     none\n": info,
+		"alarms     something changed, not yet known what (text, incident default.0.6102); source against desk (vector, incident default.1.80)\n": alarmed,
 		"stale      yes: redis cannot be read in": stale,
 		"sources    9, 2 doubted, 1 muted; see `": stale,
-		"sources    0\n":                          info,
+		"sources    0\n": info,
 	} {
 		url := listen(t, -1)
 		serve(t, url, informed{info: said})
@@ -47,7 +53,7 @@ func TestInfo(t *testing.T) {
 		}
 		out, err = runInfo(t, "--json", "--server", url)
 		var got stream.Info
-		if err != nil || json.Unmarshal([]byte(out), &got) != nil || got.Events != 16 || got.Pinned != said.Pinned || got.PinLost != said.PinLost || got.Stale != said.Stale {
+		if err != nil || json.Unmarshal([]byte(out), &got) != nil || got.Events != 16 || got.Pinned != said.Pinned || got.PinLost != said.PinLost || got.Stale != said.Stale || len(got.Incidents) != len(said.Incidents) {
 			t.Errorf("--json: %v; printed %s", err, out)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/algos/trust"
+	"hamlet/cmd/internal/convert"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
 	"hamlet/stream"
@@ -71,6 +72,9 @@ func newServed(name string, parts []*part) *served {
 		s.info.Events += p.events
 		if p.saved.After(s.info.Saved) {
 			s.info.Saved = p.saved
+		}
+		for _, i := range p.model.Incidents() {
+			s.info.Incidents = append(s.info.Incidents, convert.Incident(name, p.partition, &i))
 		}
 	}
 	sum := parts[0].sha256

@@ -43,10 +43,12 @@ func TestChangesAreShownOnce(t *testing.T) {
 	for p, state := range []string{stream.AlertRaised, stream.AlertCleared} {
 		r.alert(&stream.Alert{Kind: stream.AlertConcept, State: state, Event: 7, Body: stream.AlertText, Reading: "nothing", Partition: p})
 	}
+	r.alert(&stream.Alert{Incident: 8, Transition: 1, Kind: stream.AlertUnknown, State: stream.AlertSuspected, Event: 8, Body: stream.AlertText, Reading: "why"})
 	r.showAlerts()
 	r.showAlerts()
 	want := "event 7: concept raised (text: level 0, reference 0, threshold 0): nothing\n" +
-		"partition 1, event 7: concept cleared (text: level 0, reference 0, threshold 0): nothing\n"
+		"partition 1, event 7: concept cleared (text: level 0, reference 0, threshold 0): nothing\n" +
+		"event 8: a suspicion (text): why\n"
 	if b.String() != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", b.String(), want)
 	}
@@ -61,6 +63,11 @@ func TestChangesAreShownOnce(t *testing.T) {
 	p.lastLine = p.lastLine.Add(-1e12)
 	p.Draw(Snapshot{Diagnosis: drift.LabelsWentBad})
 	if !strings.Contains(line.String(), "ALARM: labels went bad") {
+		t.Errorf("the progress says %q", line.String())
+	}
+	p.lastLine = p.lastLine.Add(-1e12)
+	p.Draw(Snapshot{Diagnosis: drift.SomethingChanged})
+	if !strings.Contains(line.String(), "SUSPICION: something changed, not yet known what") {
 		t.Errorf("the progress says %q", line.String())
 	}
 }

@@ -47,7 +47,11 @@ func (p *Progress) Draw(s Snapshot) {
 // describe returns the figures of s, the most important first.
 func describe(s Snapshot, rate float64) (parts []string) {
 	add := func(format string, v any) { parts = append(parts, fmt.Sprintf(format, v)) }
-	if s.Diagnosis != drift.Nothing {
+	switch s.Diagnosis {
+	case drift.Nothing:
+	case drift.SomethingChanged:
+		add("SUSPICION: %s", s.Diagnosis.String())
+	default:
 		add("ALARM: %s", s.Diagnosis.String())
 	}
 	add("%.0f/s", rate)

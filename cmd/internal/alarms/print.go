@@ -1,0 +1,94 @@
+package alarms
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/stream"
+)
+
+// jsonIncident is a line of --json.
+type jsonIncident struct {
+	Incident    string            `json:"incident,omitempty"` // none of a program without incidents
+	Open        bool              `json:"open"`
+	Kind        string            `json:"kind"` // of the last transition, as state
+	State       string            `json:"state"`
+	Accused     string            `json:"accused,omitempty"`
+	Body        string            `json:"body"`
+	Model       string            `json:"model"`
+	Partition   int               `json:"partition"`
+	Opened      time.Time         `json:"opened"`
+	Changed     time.Time         `json:"changed"`
+	Transitions []json.RawMessage `json:"transitions"` // the alerts
+}
+
+func writeJSON(w io.Writer, shown []*incident) error {
+	for _, i := range shown {
+		last := i.last()
+		j := jsonIncident{
+			Incident: last.IncidentID(), Open: i.open(), Kind: last.Kind, State: last.State, Accused: last.Accused, Body: last.Body,
+			Model: last.Model, Partition: last.Partition, Opened: i.alerts[0].Time, Changed: last.Time,
+		}
+		for k := range i.alerts {
+			line, err := i.alerts[k].AppendJSON(nil)
+			if err != nil {
+				return err
+			}
+			j.Transitions = append(j.Transitions, line)
+		}
+		line, err := json.Marshal(j)
+		if err != nil {
+			return fmt.Errorf("incident %s in JSON: %w", j.Incident, err)
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return fmt.Errorf("write the incidents: %w", err)
+		}
+	}
+	return nil
+}
+
+func writeTable(w io.Writer, shown []*incident) error {
+	if len(shown) == 0 {
+		_, err := fmt.Fprintln(w, "no such incident")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "incident\topened\tbody\tkind\taccused\tsteps, each at its event\treading")
+	for _, i := range shown {
+		last := i.last()
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Cell(last.IncidentID()), i.alerts[0].Time.Local().Format("2006-01-02 15:04:05"),
+			last.Body, last.Kind, cli.Cell(last.Accused), steps(i), cli.Cell(reading(i)))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write the incidents: %w", err)
+	}
+	return nil
+}
+
+// steps returns the states of an incident in order, each with its event count. What is open
+// says so at the end.
+func steps(i *incident) string {
+	var all []string
+	for k := range i.alerts {
+		all = append(all, fmt.Sprintf("%s %d", i.alerts[k].State, i.alerts[k].Event))
+	}
+	if i.open() {
+		all = append(all, "open")
+	}
+	return strings.Join(all, ", ")
+}
+
+// reading returns what the last alert that was not an end says.
+func reading(i *incident) string {
+	for k := len(i.alerts) - 1; k >= 0; k-- {
+		if a := &i.alerts[k]; a.State == stream.AlertSuspected || a.State == stream.AlertRaised {
+			return a.Reading
+		}
+	}
+	return ""
+}
