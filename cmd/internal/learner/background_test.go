@@ -27,12 +27,20 @@ func noisy() model.Config {
 	}
 }
 
-// vectors returns n labelled vectors, a model that learnt them, and its alerts in
-// order. From event from on, 30 % of the ham is labelled spam. The classes differ by
-// 1.6 standard deviations, so one in twenty true labels looks wrong.
+// vectors returns n labelled vectors, a noisy model that learnt them, and its alerts in
+// order. From event from on, 30 % of the ham is labelled spam.
 func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.Alert, *model.Model) {
 	t.Helper()
-	m, err := model.New(noisy())
+	return labelled(t, noisy(), topic, n, func(i int, spam bool, u float64) bool { return spam || i >= from && u < .3 })
+}
+
+// labelled returns n vectors, each with the label that a function gives to its number, its
+// true class and a random number. With them it returns a model that learnt them and its
+// alerts in order. The classes differ by 1.6 standard deviations in four of eight numbers, so
+// one in twenty true labels looks wrong.
+func labelled(t *testing.T, cfg model.Config, topic string, n int, label func(i int, spam bool, u float64) bool) ([]kafka.Record, []stream.Alert, *model.Model) {
+	t.Helper()
+	m, err := model.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +61,7 @@ func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.
 			body.Vector = append(body.Vector, stream.Number{Name: name, Value: x})
 			example.Body.Vector = append(example.Body.Vector, feature.Number{Name: name, Value: x})
 		}
-		if flip := random.Float64() < .3; flip && i >= from {
-			spam = true
-		}
+		spam = label(i, spam, random.Float64())
 		example.Spam = spam
 		e := stream.Event{ID: example.ID, Source: "s", Tenant: "t", Label: stream.Ham, Body: body}
 		if spam {
