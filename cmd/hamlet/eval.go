@@ -27,7 +27,7 @@ type evalCommand struct {
 	TeachFirst int    `help:"Learn only the first N events; 0 is all." default:"0" placeholder:"N"`
 	From       int    `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
 	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt; - is standard output, and the table goes to standard error then." placeholder:"FILE"`
-	Alerts     string `help:"Write a line of JSON for each change of an alarm; - as in --scores." placeholder:"FILE"`
+	Alerts     string `help:"Write a line of JSON for each step of an incident; - as in --scores." placeholder:"FILE"`
 	Save       string `help:"Write the model's bytes at the end; - as in --scores." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
 }

@@ -71,7 +71,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		r.MustRegister(m.standings)
 	}
 
-	m.alarm = gauge("hamlet_alarm", "1 while the alarm is raised, else 0: label-noise, covariate, concept, of mail and text or of vectors.", "kind", "body")
+	m.alarm = gauge("hamlet_alarm", "1 while an incident of this kind is open, else 0: label-noise, source, covariate, concept, or unknown while it is suspected; of mail and text or of vectors.", "kind", "body")
 	m.level = gauge("hamlet_alarm_level", "The alarm's level; of label noise ln SNR − ln N.", "kind", "body")
 	m.reference = gauge("hamlet_alarm_reference", "What the level is compared with; of label noise its running median.", "kind", "body")
 	m.threshold = gauge("hamlet_alarm_threshold", "What raises the alarm; of label noise the drop below the reference.", "kind", "body")

@@ -19,7 +19,8 @@ import (
 // webhook:
 //
 //   - write its publisher in a package below stream, say stream/webhook, with a test
-//     that runs alerttest.Run on it;
+//     that runs alerttest.Run on it; one that calls people leaves out what
+//     [stream.NamesKind] does not name, unless a flag asks for suspicions;
 //   - add its flags to [Alerts], and their bounds to Check;
 //   - add the function that opens it to this list; it returns nil if its channel is
 //     not configured;
