@@ -308,6 +308,7 @@ func TestAlarmsStand(t *testing.T) {
 		t.Error("alarms before the first event")
 	}
 	raised := map[string]bool{}
+	open := map[uint64]model.Alert{} // the last alert of each incident that is not over
 	events := rings(2600, 1800, 1)
 	for i := range events {
 		effect, err := m.Apply(&events[i])
@@ -315,6 +316,12 @@ func TestAlarmsStand(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range effect.Alerts {
+			if a.Transition != open[a.Incident].Transition+1 {
+				t.Errorf("event %d: %+v after %+v", i+1, a, open[a.Incident])
+			}
+			if open[a.Incident] = a; a.State == drift.Cleared || a.State == drift.Withdrawn {
+				delete(open, a.Incident)
+			}
 			if a.Body != model.BodyVector || a.Event != uint64(i)+1 || (a.State == drift.Raised) == raised[a.Kind] {
 				t.Errorf("event %d: %+v", i+1, a)
 			}
@@ -324,6 +331,15 @@ func TestAlarmsStand(t *testing.T) {
 			if a.Status.Raised != raised[a.Kind] {
 				t.Fatalf("event %d: %+v, told %v", i+1, a, raised)
 			}
+		}
+		stand := m.Incidents()
+		for _, at := range stand {
+			if a, ok := open[at.Incident]; !ok || at.Kind != a.Kind || at.Transition != a.Transition || at.Body != a.Body {
+				t.Fatalf("event %d: %+v is open, told %+v", i+1, at, a)
+			}
+		}
+		if len(stand) != len(open) {
+			t.Fatalf("event %d: %d incidents are open, told %d", i+1, len(stand), len(open))
 		}
 	}
 	if !raised[drift.KindLabelNoise] || m.Diagnosis() != drift.LabelsWentBad {
