@@ -181,9 +181,9 @@ func (c clock) to(r *record) bool {
 	if c.seen.Has(key) {
 		return false
 	}
-	if r.event.Action != stream.Learn && !c.model.LeavesOut(r.event.Source) {
+	if r.event.Of != "" && !c.model.LeavesOut(r.event.Source) {
 		of := c.learnt.Key(r.event.Tenant, r.event.Of)
-		if (c.taken.Has(of) || c.whole && !c.learnt.Has(of)) && r.event.Action != stream.Correct {
+		if (c.taken.Has(of) || c.whole && !c.learnt.Has(of)) && (r.event.Action == stream.Unlearn || r.event.Action == stream.Relearn) {
 			return false // it was refused
 		}
 		c.taken.Add(of)

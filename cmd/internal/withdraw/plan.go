@@ -107,7 +107,7 @@ func (pl *planner) find(ctx context.Context, plan *plan, m *model.Model) error {
 		}
 		learns := r.event.Action != stream.Unlearn
 		switch {
-		case r.event.Source != pl.source && learns && r.Offset >= recentFrom && pl.recent > 0:
+		case r.event.Source != pl.source && learns && r.event.Action != stream.Assume && r.Offset >= recentFrom && pl.recent > 0:
 			if plan.recent = append(plan.recent, r.Offset); len(plan.recent) >= 2*pl.recent {
 				plan.recent = slices.Delete(plan.recent, 0, len(plan.recent)-pl.recent)
 			}
