@@ -18,7 +18,6 @@ import (
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/mail"
 )
 
 // schema is the version of the layout of a checkpoint's model bytes.
@@ -188,7 +187,10 @@ func read(r *kafka.Record, identify bool) (in incoming) {
 	in.example, parsing, in.err = example.Of(&in.event)
 	in.raw = parsing.Raw
 	if identify && parsing.Mail != nil {
-		in.identity = mail.Identity(in.event.Tenant, parsing.Mail)
+		in.identity = in.example.Identity
+		if in.example.Action == model.Correct {
+			in.identity = in.example.Of
+		}
 	}
 	return in
 }
