@@ -20,7 +20,8 @@ type Assumed struct {
 // Assumed returns how many answers were learnt as labels.
 func (m *Model) Assumed() Assumed { return m.assumed }
 
-// taught reports whether people have given leastTaught labels of each class.
+// taught reports whether people have given leastTaught labels of each class, whatever these
+// counted for.
 func (m *Model) taught() bool {
 	spam := m.spam - m.assumed.Spam
 	ham := m.events - m.unlearnt - m.leftOut - m.spam - m.assumed.Ham

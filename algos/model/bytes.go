@@ -38,7 +38,7 @@ import (
 //	  text sub-model  uint64 events | labels, as drawn in package trust | head (package blr's bytes)
 //	  vector sub-model  uint64 events | labels | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the rings' next slots: seen, last labels
-//	                  | JSON {"numerics", "config", "adopted", "sources", "left_out"}
+//	                  | JSON {"numerics", "config", "adopted", "sources", "left_out", "assumed"}
 //	trailer
 //	  uint64 xxhash64 of all before it
 //
@@ -245,7 +245,7 @@ func restore(b []byte) (*Model, error) {
 			}
 		}
 	}
-	if m.events > mostEvents || m.leftOut > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
+	if m.events > mostEvents || m.leftOut > m.events || m.unlearnt > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
 		m.assumed.Spam > m.spam || m.assumed.Ham > learnt || m.spam > learnt || m.spam+m.assumed.Ham > learnt ||
 		uint64(m.seen.Len()) > m.events || uint64(m.labels.Len()) > learnt {
 		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again, %d with a last label",

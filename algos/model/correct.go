@@ -29,20 +29,22 @@ func (o Outcome) taught() bool { return o == Replaced || o == Outweighed }
 //
 //   - If some of the events that it may correct have the other label, all of these events are
 //     withdrawn and the label is learnt in their place. An expert that keeps a trace of them
-//     learns it twice.
+//     learns it twice. So it is where a label counted for nothing or was assumed, even the same
+//     one: such an event is nobody's, and everybody but a Muted source may correct it.
 //   - If there is no event, but the table of last labels has the other label, and it may
 //     correct that one, head and experts learn the label twice.
 //   - A message that nobody has labelled, or that was forgotten, is learnt as by Learn. Then
 //     there is no receipt.
 //   - Otherwise nothing is learnt.
 //
-// In place of withdrawn events the head learns its inputs of the oldest of them. The present
+// In place of withdrawn events with this text the head learns its inputs of the oldest. The present
 // inputs come from experts that have been taught the wrong label: by them the head would learn
 // to distrust these experts. For the same reason no alarm sees a correction (MEASURED.md).
 //
-// A correction is believed: φ = 1. It also counts in full if the source may correct all
-// labels. If it may correct only its own, its standing counts: otherwise a source without
-// standing could give each label twice, the first time as the model wants it.
+// A correction by a source that may correct all labels is believed, φ = 1, and counts in full.
+// So is that of a source that may correct only its own while it is alone, or agrees with the
+// others about other labels (trust.Label.Corrects); it counts by its standing. Otherwise it is a
+// label like any other: a liar would give each label twice, the first time as the model wants it.
 //
 // Likelihoods multiply. After σ(−z) of the wrong label, σ(z) of the right one leaves
 // σ(z)σ(−z), which is symmetric in the log-odds z and says nothing of their sign. A second
@@ -57,12 +59,12 @@ func (m *Model) correct(ex *Example, label trust.Label, key uint64, effect *Effe
 	slots, others := s.eventsOf(message, source, m.assumedSource(), own, all)
 	last := m.labels.Get(message)
 	how := teaching{label: label}
-	how.label.Believed, how.label.Vouched = true, all
+	how.label.Believed, how.label.Vouched, how.label.Corrects = all, all, true
 	receipt := Receipt{Spam: last.State == lastlabel.Spam}
 	switch {
 	case len(slots) > 0:
 		receipt.Outcome = Unchanged
-		if s.anyLabelled(slots, !ex.Spam) {
+		if s.anyToReplace(slots, m.assumedSource(), !ex.Spam) {
 			receipt = m.replace(s, slots, ex, &how)
 		}
 	case others:
@@ -87,6 +89,19 @@ func (m *Model) correct(ex *Example, label trust.Label, key uint64, effect *Effe
 	effect.Epsilon = m.Epsilon()
 }
 
+// ofAnotherKind reports whether the message ex.Of has events with another kind of body than ex.
+func (m *Model) ofAnotherKind(ex *Example) bool {
+	for k, s := range m.submodels {
+		if s == nil || kind(k) == kindOf(&ex.Body) {
+			continue
+		}
+		if message := m.message(ex.Body.Tenant, ex.Of); message != 0 && len(s.sites.Of(nil, message)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // eventsOf returns the slots of a message's events that a source may withdraw, newest first:
 // its own and nobody's, or all. others: there are events, and it may withdraw none. s may be nil,
 // and message 0: then there are none.
@@ -95,7 +110,7 @@ func (s *submodel) eventsOf(message, source, nobody uint64, own, all bool) (slot
 		return nil, false
 	}
 	for _, slot := range s.sites.Of(nil, message) {
-		if from := s.sites.Source(slot); all || own && (from == source || from == nobody) {
+		if from := s.sites.Source(slot); all || own && (from == source || from == nobody || s.sites.Weight(slot) == 0) {
 			slots = append(slots, slot)
 		} else {
 			others = true
@@ -104,10 +119,11 @@ func (s *submodel) eventsOf(message, source, nobody uint64, own, all bool) (slot
 	return slots, others && len(slots) == 0
 }
 
-// anyLabelled reports whether one of the events was learnt with this label.
-func (s *submodel) anyLabelled(slots []int, spam bool) bool {
+// anyToReplace reports whether one of the events was learnt with this label, or not in full by
+// somebody's word.
+func (s *submodel) anyToReplace(slots []int, nobody uint64, spam bool) bool {
 	for _, slot := range slots {
-		if s.sites.Label(slot) == spam {
+		if s.sites.Label(slot) == spam || s.sites.Source(slot) == nobody || s.sites.Weight(slot) == 0 {
 			return true
 		}
 	}
@@ -117,8 +133,11 @@ func (s *submodel) anyLabelled(slots []int, spam bool) bool {
 // replace withdraws the events in slots and says how the label is learnt in their place. An
 // event that cannot be withdrawn is outweighed.
 func (m *Model) replace(s *submodel, slots []int, ex *Example, how *teaching) Receipt {
-	how.x = slices.Clone(s.sites.Head(slots[len(slots)-1]).X)
-	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), m.own.reader.read(&ex.Body, s), &ex.Body)
+	in, oldest := m.own.reader.read(&ex.Body, s), slots[len(slots)-1]
+	if _, text := s.sites.Hashes(oldest); text == m.own.reader.bodyHashes(&ex.Body).text {
+		how.x = slices.Clone(s.sites.Head(oldest).X)
+	}
+	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in, &ex.Body)
 	if err != nil {
 		how.outweigh(s.spec)
 		receipt.Outcome, receipt.Spam = Outweighed, !ex.Spam
@@ -151,7 +170,7 @@ func (t *teaching) outweigh(s *spec) {
 
 // unwatched reports whether the alarms leave the label out.
 func (t *teaching) unwatched() bool {
-	return t.label.Role == trust.Muted || t.label.Believed || t.label.Assumed
+	return t.label.Role == trust.Muted || t.label.Corrects || t.label.Assumed
 }
 
 // isAgain reports whether expert k learns the label twice.

@@ -10,7 +10,8 @@ import (
 const MostLeftOut = 256
 
 // LeftOut returns the number of events of [Config.WithoutSources]. They are among
-// [Model.Events]: the clock of a model without a source is that of a model with it.
+// [Model.Events], so that the clock of a model without a source is that of a model with it. Only
+// withdrawals of their events by other sources move it no more: they are refused.
 func (m *Model) LeftOut() uint64 { return m.leftOut }
 
 // LeavesOut reports whether the events of a source change nothing but the clock.

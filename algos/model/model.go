@@ -133,6 +133,9 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	if (ex.Action == Correct || ex.Action == Assume) && ex.Of == "" {
 		return Effect{}, &RefusedError{"a correction, or an answer, of no message"}
 	}
+	if (ex.Action == Correct || ex.Action == Assume) && m.ofAnotherKind(ex) {
+		return Effect{}, &RefusedError{"the message was learnt with another kind of body"}
+	}
 	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)
 	if m.seen.Has(key) {
 		return Effect{Duplicate: true}, nil
@@ -201,7 +204,7 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	}
 	hashes := m.own.reader.bodyHashes(&ex.Body)
 	at.Body, at.Text = hashes.all, hashes.text
-	if at.Message != 0 {
+	if at.Message != 0 && at.Weight > 0 { // what counts for nothing is no label to correct
 		m.labels.Put(at.Message, lastlabel.Label{Source: at.Source, State: lastlabel.Of(ex.Spam)})
 	}
 	s.sites.Add(at)

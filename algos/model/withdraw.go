@@ -46,12 +46,13 @@ func (m *Model) find(ex *Example) (s *submodel, in *features, slots []int, err e
 	}
 	in = m.own.reader.read(&ex.Body, s)
 	key, named := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of)
-	slot, err := s.sites.Find(key, named, m.own.reader.bodyHashes(&ex.Body).all, ex.OwnOnly)
+	ownOnly := ex.OwnOnly || m.roles[ex.Source] == trust.Muted // who is muted takes nothing back from others
+	slot, err := s.sites.Find(key, named, m.own.reader.bodyHashes(&ex.Body).all, ownOnly)
 	if err == nil {
 		return s, in, []int{slot}, nil
 	}
 	if errors.Is(err, sites.ErrUnknown) && ex.Action == Unlearn {
-		all := !ex.OwnOnly || m.roles[ex.Source] == trust.Anchor
+		all := !ownOnly || m.roles[ex.Source] == trust.Anchor
 		slots, others := s.eventsOf(m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source), m.assumedSource(), true, all)
 		switch {
 		case others:
@@ -104,8 +105,11 @@ func (m *Model) relabel(s *submodel, message uint64) {
 		return
 	}
 	last.State = lastlabel.Withdrawn
-	if left := s.sites.Of(nil, message); len(left) > 0 {
-		last = lastlabel.Label{Source: s.sites.Source(left[0]), State: lastlabel.Of(s.sites.Label(left[0]))}
+	for _, left := range s.sites.Of(nil, message) {
+		if s.sites.Weight(left) > 0 {
+			last = lastlabel.Label{Source: s.sites.Source(left), State: lastlabel.Of(s.sites.Label(left))}
+			break
+		}
 	}
 	m.labels.Put(message, last)
 }

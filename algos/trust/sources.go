@@ -63,12 +63,10 @@ func (t *sources) rate(s *source, ε float64) float64 {
 	return max(leastFlipRate, (float64(sourceShrinkage*ε)+s.doubts)/(sourceShrinkage+s.labels))
 }
 
-// observe counts a label of a source. now is standing.weighed before the label.
-func (t *sources) observe(name string, φ float64, now uint64) *source {
-	s := t.place(name, now)
+// observe counts a label of the source.
+func (s *source) observe(φ float64) {
 	s.doubts = float64(sourceMemory*s.doubts) + (1 - φ)
 	s.labels = float64(sourceMemory*s.labels) + 1
-	return s
 }
 
 // A Source is what is known about a source of labels.

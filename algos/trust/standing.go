@@ -207,6 +207,13 @@ func (s *standing) weight(from *source, now uint64) float64 {
 	return w
 }
 
+// believes reports whether a source's corrections of its own labels are believed: nobody else is
+// known well enough to compare it with, or it is known and contradicts the others no more than
+// they do one another.
+func (s *standing) believes(from *source) bool {
+	return s.others(from, s.weighed) < silence || !from.newcomer() && s.surplus(from.own(), false, oneSided) <= 0
+}
+
 // excess is by how much a source's flip rate exceeds that of the others by more than one
 // standard deviation; 0 where the others are not known well enough.
 func (s *standing) excess(from *source, now uint64) float64 {

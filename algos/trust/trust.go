@@ -152,7 +152,8 @@ type Label struct {
 	Replaces bool    // it replaces a label of its source that was withdrawn
 	Given    float64 // Replaces: Weights.Standing of that one
 
-	Believed bool // φ = 1: it corrects a label that its source may correct
+	Believed bool // φ = 1: it is the word of somebody who may correct it
+	Corrects bool // it takes the place of a label of its source. φ = 1 where its source is alone, or agrees with the others
 	Assumed  bool // it is an answer that nobody has contradicted: φ = 1, w = AssumedWeight
 	Vouched  bool // w = 1, whatever the standing of its source; of a Muted one w = 0
 }
@@ -164,7 +165,8 @@ type Weights struct {
 	Expert   float64 // for the experts; 0: they do not learn it
 	Standing float64 // w of equation (8)
 
-	dripped float64 // what it took from the drip to be learnt in full; 0: nothing
+	believed bool    // Phi is 1 because somebody's word is believed
+	dripped  float64 // what it took from the drip to be learnt in full; 0: nothing
 }
 
 // AssumedWeight is how much an answer counts that is learnt as a label. hamlet bench selective
@@ -231,14 +233,14 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 	if p.Experts {
 		w.Expert = ω
 	}
-	if x.Believed {
+	if w.believed = x.Believed || x.Corrects && (!p.Agreement || l.standing.believes(from)); w.believed {
 		w.Phi, w.Head, w.Expert, ω = 1, 1, 1, 1
 	}
-	if x.Assumed {
+	if x.Assumed && x.Role != Muted {
 		return Weights{Phi: 1, Head: AssumedWeight, Expert: AssumedWeight, Standing: AssumedWeight}
 	}
 	drop := false
-	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) && !x.Believed {
+	if x.Role == Ordinary && p.Agreement && !(p.Heads && p.Experts) && !w.believed {
 		if excess := l.standing.excess(from, l.standing.weighed); excess > 0 {
 			if !p.Heads {
 				w.Head = Phi(x.Q, excess, common)
@@ -276,18 +278,24 @@ func (l *Labels) Weigh(x Label, p Policy) Weights {
 // Observe counts a label that was learnt with the weights that Weigh returned. It reports
 // whether the source's labels contradict those of the others.
 //
-// An assumed label is no evidence about labels and counts among the classes alone.
+// A label that is assumed or Believed is no evidence about labels, and counts among the classes
+// alone. Of one that corrects and is believed, φ was not inferred: the flip rates do not take it.
 func (l *Labels) Observe(x Label, w Weights) (accused bool) {
 	y := 0.0
 	if x.Spam {
 		y = 1
 	}
 	l.spamRate += float64(float64(spamRateStep*w.Standing) * (y - l.spamRate)) // (4)
-	if x.Assumed {
+	if x.Assumed || x.Believed {
 		return false
 	}
-	l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.standing.weighed)
-	from := l.sources.observe(x.Source, w.Phi, l.standing.weighed)
+	from := l.sources.place(x.Source, l.standing.weighed)
+	if !w.believed {
+		l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.standing.weighed)
+	}
+	if !w.believed || from.count == 0 { // each source has a label
+		from.observe(w.Phi)
+	}
 	q := x.Prob
 	if !x.Spam {
 		q = 1 - x.Prob
