@@ -97,3 +97,55 @@ func TestROCAIntervalAtTheEnds(t *testing.T) {
 		t.Errorf("of one class: %v", roca)
 	}
 }
+
+// Where the variance cannot be estimated, the interval says nothing.
+func TestROCAIntervalWithoutAVariance(t *testing.T) {
+	for name, c := range map[string]struct {
+		points []Point
+		roca   float64
+	}{
+		"one spam above half of the ham": {[]Point{{-1, 25, 0}, {0, 0, 1}, {1, 25, 0}}, 50},
+		"one spam above all ham":         {[]Point{{-1, 50, 0}, {0, 0, 1}}, 0},
+		"one spam below all ham":         {[]Point{{0, 0, 1}, {1, 50, 0}}, 100},
+		"one ham below most spam":        {[]Point{{-1, 0, 5}, {0, 1, 0}, {1, 0, 45}}, 10},
+		"one answer for all":             {[]Point{{3, 20, 0}, {3, 0, 30}}, 50},
+	} {
+		roca, low, high := ROCAInterval(c.points, 1.645)
+		if math.Abs(roca-c.roca) > 1e-9 || low != 0 || high != 100 {
+			t.Errorf("%s: %v, %v to %v", name, roca, low, high)
+		}
+	}
+}
+
+// With an error the interval reaches as far as without one, and mirrored it is the same.
+func TestROCAIntervalIsNotShorterForAnError(t *testing.T) {
+	perfect := []Point{{-1, 1000, 0}, {1, 0, 10}}
+	_, _, least := ROCAInterval(perfect, 1.645)
+	one := []Point{{-1, 999, 0}, {0.5, 0, 1}, {0.7, 1, 0}, {1, 0, 9}} // a pair of 10,000
+	roca, low, high := ROCAInterval(one, 1.645)
+	if math.Abs(roca-0.01) > 1e-9 || low > roca || high < least {
+		t.Errorf("with one wrong pair: %v, %v to %v; without: to %v", roca, low, high, least)
+	}
+	for i := range one {
+		one[i].LogOdds = -one[i].LogOdds
+	}
+	mirror, from, to := ROCAInterval(one, 1.645)
+	if math.Abs(mirror+roca-100) > 1e-9 || math.Abs(from+high-100) > 1e-9 || math.Abs(to+low-100) > 1e-9 {
+		t.Errorf("mirrored: %v, %v to %v; of %v, %v to %v", mirror, from, to, roca, low, high)
+	}
+}
+
+// NaN is tied with NaN, in whatever order the points come.
+func TestROCAIntervalTakesNaN(t *testing.T) {
+	points := []Point{{math.NaN(), 0, 1}, {1, 0, 9}, {math.NaN(), 1, 0}, {-1, 9, 0}}
+	roca, low, high := ROCAInterval(points, 1.645)
+	for i := range points {
+		if math.IsNaN(points[i].LogOdds) {
+			points[i].LogOdds = math.Inf(-1)
+		}
+	}
+	want, wantLow, wantHigh := ROCAInterval(points, 1.645)
+	if roca != want || low != wantLow || high != wantHigh {
+		t.Errorf("%v, %v to %v; with -Inf %v, %v to %v", roca, low, high, want, wantLow, wantHigh)
+	}
+}
