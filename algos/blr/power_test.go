@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A label that is learnt as MostPower after the other one has the last word: along x the
-// belief moves to its side of where it was. Its site can be withdrawn as any other.
+// A label that is learnt as MostPower after the other one has the last word. If the belief was
+// against it along x, both together move the belief towards it. If the belief was for it, the
+// belief stays so, but may be weaker. Its site can be withdrawn as any other.
 func TestTheOtherLabelTwiceOutweighsALabel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, site := range []Site{RVGA, JaakkolaJordan, ExactRVGA} {
