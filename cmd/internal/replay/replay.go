@@ -287,13 +287,13 @@ func (r *replay) catchUp() error {
 	return errors.Join(errs...)
 }
 
-// apply learns e, counts its label if it is doubtful and writes the alerts.
+// apply learns e, counts the label if somebody gave it, and writes the alerts.
 func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	effect, err := r.model.Apply(e)
 	if err != nil {
 		return effect, fmt.Errorf("event %s: %w", e.ID, err)
 	}
-	if effect.Phi > 0 { // it was learnt
+	if effect.Phi > 0 && e.Action != model.Assume { // somebody's label was learnt
 		r.doubts.Add(e.Source, effect.Phi)
 	}
 	for i := range effect.Rebuilds {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/report"
@@ -390,5 +391,31 @@ func TestResultHasTheGates(t *testing.T) {
 				t.Errorf("gate %+v, want %+v", got, want)
 			}
 		}
+	}
+}
+
+// An answer that is learnt as a label is none of its source's labels.
+func TestAssumedAnswersAreNoLabels(t *testing.T) {
+	items := letters(60)
+	m, teach := newModel(t, model.Config{TableBits: 8})
+	for i := range 50 {
+		teach(&items[i])
+	}
+	r := &replay{model: m, predictor: m.NewPredictor(), metrics: eval.New()}
+	item := items[50]
+	item.Event.Action, item.Event.Of = stream.Assume, "4e1cbb8ec4b4e7c5f2a3a1d0b6e9f807"
+	for range 2 {
+		e, _, err := example.Of(&item.Event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.step(&parsed{example: e, truth: item.Truth})
+		item = items[51]
+	}
+	if a := m.Assumed(); a.Ham+a.Spam != 1 || m.Events() != 52 {
+		t.Fatalf("%+v assumed, %d events", a, m.Events())
+	}
+	if n := r.doubts.Learnt(); n != 1 {
+		t.Errorf("%d labels were counted, want that of the event that somebody labelled", n)
 	}
 }
