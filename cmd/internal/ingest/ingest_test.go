@@ -220,6 +220,7 @@ func TestKeyIsTheMessages(t *testing.T) {
 		return &stream.Event{Tenant: "example.org", Action: action, Of: of, Body: stream.Body{Kind: stream.Mail, Mail: []byte(mail)}}
 	}
 	const text = "Message-ID: <1@x>\r\nFrom: x@y\r\nTo: bob@example.org\r\nSubject: 1\r\n\r\nhello\r\n"
+	const altered = "Subject: [SPAM] 1\n\nhello, and a footer"
 	learnt := Key(event(stream.Learn, "", text))
 	identity, found := strings.CutPrefix(string(learnt), "example.org/")
 	if !found || len(identity) != 32 {
@@ -229,7 +230,13 @@ func TestKeyIsTheMessages(t *testing.T) {
 		"a withdrawal":                  event(stream.Unlearn, "an id", text),
 		"a copy with more fields":       event(stream.Learn, "", "Received: by here\r\nDelivered-To: eve@example.org\r\n"+text),
 		"a correction":                  event(stream.Correct, "", text),
-		"a correction of that identity": event(stream.Correct, identity, "Subject: [SPAM] 1\n\nhello, and a footer"),
+		"a correction of that identity": event(stream.Correct, identity, altered),
+		"an assumed answer":             event(stream.Assume, identity, altered),
+		"a withdrawal of that identity": event(stream.Unlearn, identity, altered),
+		"the withdrawal of a long id":   event(stream.Unlearn, identity+"0", text),
+		"the withdrawal of a short id":  event(stream.Unlearn, identity[1:], text),
+		"the withdrawal of no hex id":   event(stream.Unlearn, "g"+identity[1:], text),
+		"a new label of that id":        event(stream.Relearn, strings.Repeat("a", 32), text),
 	} {
 		if got := Key(e); string(got) != string(learnt) {
 			t.Errorf("%s has the key %q, the message %q", name, got, learnt)
