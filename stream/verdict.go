@@ -90,6 +90,9 @@ type Sources struct {
 	Anchors int `json:"anchors"`
 	Muted   int `json:"muted"`
 	Doubted int `json:"doubted"` // ordinary ones whose labels count less than half in some partition
+
+	// LeftOut counts those that some model was made to leave out. None of them is known there.
+	LeftOut int `json:"left_out,omitempty"`
 }
 
 // An OpenIncident is one that is suspected or raised in a model: see [Alert].

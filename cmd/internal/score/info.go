@@ -36,6 +36,9 @@ Of several scorers one answers. A model is stale if the scorer cannot read what
 Redis holds: it goes on with the last good one. It is pinned if an operator said so
 with hamlet model pin: what was learnt since does not count in answers.
 
+Sources that are left out are those of the learner's --without-source: the served
+model has none of their labels.
+
 The alarms are the incidents that were open when the served model was saved. hamlet
 alarms shows how each began, and those that are over.`
 }
@@ -107,7 +110,7 @@ func sourcesOf(n stream.Sources) string {
 	for _, of := range []struct {
 		n    int
 		what string
-	}{{n.Doubted, "doubted"}, {n.Anchors, "anchors"}, {n.Muted, "muted"}} {
+	}{{n.Doubted, "doubted"}, {n.Anchors, "anchors"}, {n.Muted, "muted"}, {n.LeftOut, "left out"}} {
 		if of.n > 0 {
 			text += fmt.Sprintf(", %d %s", of.n, of.what)
 		}

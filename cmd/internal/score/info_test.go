@@ -35,6 +35,7 @@ func TestInfo(t *testing.T) {
 	}
 	pinned.Pinned, lost.PinLost, stale.Stale = true, true, true
 	stale.Sources = stream.Sources{Known: 9, Doubted: 2, Muted: 1}
+	lost.Sources = stream.Sources{Known: 7, LeftOut: 2}
 	for want, said := range map[string]stream.Info{
 		"stale      no\npinned     no: the newest":                      info,
 		"pinned     yes: what was learnt since does not count, until `": pinned,
@@ -43,7 +44,8 @@ func TestInfo(t *testing.T) {
 		"alarms     something changed, not yet known what (text, incident default.0.6102); source against desk (vector, incident default.1.80)\n": alarmed,
 		"stale      yes: redis cannot be read in": stale,
 		"sources    9, 2 doubted, 1 muted; see `": stale,
-		"sources    0\n": info,
+		"sources    0\n":               info,
+		"\nsources    7, 2 left out\n": lost,
 	} {
 		url := listen(t, -1)
 		serve(t, url, informed{info: said})

@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hamlet/algos/model"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -70,6 +71,21 @@ func TestNoModelYet(t *testing.T) {
 	info, err := c.Info(patience(t))
 	if err != nil || info.Events != 20 || info.Stale || info.Model.SHA256 != l.last || info.Model.Positions[0] != 20 || info.Numerics == "" || info.Sources != (stream.Sources{Known: 1}) {
 		t.Errorf("info: %+v, %v", info, err)
+	}
+}
+
+// A source that two models leave out is one that is left out.
+func TestSourcesLeftOut(t *testing.T) {
+	var models []*model.Model
+	for _, names := range [][]string{{"liar"}, nil, {"desk", "liar"}} {
+		m, err := model.New(model.Config{TableBits: 8, WithoutSources: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, m)
+	}
+	if n := countSources(models); n != (stream.Sources{LeftOut: 2}) {
+		t.Errorf("%+v, want two that are left out", n)
 	}
 }
 

@@ -91,7 +91,11 @@ func newServed(name string, parts []*part) *served {
 // countSources counts the sources of all models together.
 func countSources(models []*model.Model) (n stream.Sources) {
 	known, anchors, muted, doubted := map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
+	leftOut := map[string]bool{}
 	for _, m := range models {
+		for _, name := range m.Config().WithoutSources {
+			leftOut[name] = true
+		}
 		for _, s := range m.Sources() {
 			known[s.Key] = true
 			switch {
@@ -104,7 +108,7 @@ func countSources(models []*model.Model) (n stream.Sources) {
 			}
 		}
 	}
-	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted)}
+	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted), LeftOut: len(leftOut)}
 }
 
 // age returns the time since the newest checkpoint was saved, 0 if the learner's clock is

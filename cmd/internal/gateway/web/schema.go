@@ -105,6 +105,7 @@ var fieldTexts = map[string]string{
 	"Info.events":         "Learnt, all partitions together.",
 	"Info.stale":          "The state cannot be reached: this is the last good model.",
 	"Info.pinned":         "An operator pinned versions, and these are served.",
+	"Sources.left_out":    "That the model was made to leave out: it has none of their labels.",
 	"Info.pin_lost":       "The state has lost a pinned version: the newest is served in its place.",
 	"Error.error":         "What was wrong, in a sentence.",
 	"Accepted.accepted":   "How many events Kafka has.",
