@@ -38,7 +38,7 @@ type Command struct {
 	TokenFile string        `help:"File that holds the token, for scripts: other users can see a command line." placeholder:"FILE" env:"HAMLET_TOKEN_FILE"`
 	Source    string        `help:"Who says so. Default: the token's source." placeholder:"NAME" env:"HAMLET_LEARN_SOURCE"`
 	Tenant    string        `help:"Whose mail it is. Default: the token's tenant." placeholder:"NAME" env:"HAMLET_LEARN_TENANT"`
-	Timeout   time.Duration `help:"How long to try again while the service is busy or not there." default:"30s" env:"HAMLET_LEARN_TIMEOUT"`
+	Timeout   time.Duration `help:"How long the service may take for a request of up to 200 messages, with all attempts." default:"30s" env:"HAMLET_LEARN_TIMEOUT"`
 }
 
 // Help is what kong prints below the flags.
@@ -53,10 +53,13 @@ func (Command) Help() string {
 Of a message that has been learnt before, the earlier label is withdrawn and this one learnt
 in its place. A copy with other header fields is the same message. A label that is the same
 as before changes nothing, so a folder can be learnt again. Labels of other sources stay,
-unless the token has --any-source; the topic hamlet.receipts says what became of each.
+unless the token has --any-source. Where there was an earlier label, the topic
+hamlet.receipts says what became of it. A --forget that finds nothing, or may not, is a
+dead letter, in the topic hamlet.dead-letters.
 
-The exit status is 0 when the learner's log has all messages, 1 if not: then say it again.
-A message that cannot be read goes to stderr and is left out.`
+A message that cannot be read goes to stderr and is left out. The exit status is 0 when the
+learner's log has all others, and 1 if not, or if no message was left. After 1 say it again:
+what was taken before changes nothing then.`
 }
 
 // A request has at most so many events, and so many bytes unless it has one event.
@@ -75,6 +78,9 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		label = stream.Ham
 	case !c.Spam:
 		return cli.Usagef("one of --spam, --ham and --forget says what the messages are")
+	}
+	if c.Timeout <= 0 {
+		return cli.Usagef("--timeout: %v is not above zero", c.Timeout)
 	}
 	s, err := c.sender()
 	if err != nil {
@@ -129,7 +135,7 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 type sender struct {
 	url, token string
 	client     *http.Client
-	until      time.Time // when it stops to try again
+	timeout    time.Duration // of a batch, with all attempts
 
 	batch    bytes.Buffer // lines of JSON
 	events   int          // in batch
@@ -154,7 +160,7 @@ func (c *Command) sender() (*sender, error) {
 	}
 	return &sender{
 		url: base.JoinPath("v1/events").String(), token: token,
-		client: &http.Client{Timeout: time.Minute}, until: time.Now().Add(c.Timeout),
+		client: &http.Client{Timeout: time.Minute}, timeout: c.Timeout,
 	}, nil
 }
 
@@ -174,22 +180,25 @@ func (s *sender) add(ctx context.Context, e *stream.Event) error {
 	return nil
 }
 
-// flush sends the batch. It tries again while the service is busy or not there: an event that
-// arrives twice is known by its id.
+// flush sends the batch. It tries again while the service is busy or not there, until timeout is
+// over: an event that arrives twice is known by its id.
 func (s *sender) flush(ctx context.Context) error {
 	if s.events == 0 {
 		return nil
 	}
+	until := time.Now().Add(s.timeout)
+	attempts, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	const longest = 5 * time.Second
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, longest) {
-		again, err := s.send(ctx)
+		again, err := s.send(attempts)
 		if err == nil {
 			s.accepted += s.events
 			s.events = 0
 			s.batch.Reset()
 			return nil
 		}
-		if !again || time.Now().Add(wait).After(s.until) {
+		if !again || time.Now().Add(wait).After(until) {
 			return fmt.Errorf("after %d messages that were taken: %w", s.accepted, err)
 		}
 		select {
