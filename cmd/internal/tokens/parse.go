@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,12 +40,17 @@ func CheckName(name string) error {
 
 // parse reads a file. The error names the line of the first mistake.
 func parse(data []byte) ([]entry, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	if err := decoder.Decode(&document); err == io.EOF {
+		return nil, errors.New("it holds no token")
+	} else if err != nil {
 		return nil, syntaxError(err)
 	}
-	if len(document.Content) == 0 {
-		return nil, errors.New("it holds no token")
+	if err := decoder.Decode(&second); err == nil {
+		return nil, at(&second, "a second document begins here: leave out the line ---, all tokens are one list")
+	} else if err != io.EOF {
+		return nil, syntaxError(err)
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.SequenceNode {

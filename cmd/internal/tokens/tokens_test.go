@@ -110,13 +110,16 @@ func TestMistakesNameTheirLine(t *testing.T) {
 	const hash = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
 	const good = "- {name: a, sha256: " + hash + ", sources: [s], tenants: [t], actions: [learn]}\n"
 	for text, want := range map[string]string{
-		"":                        "it holds no token",
-		"# nothing\n":             "it holds no token",
-		"[]\n":                    "it holds no token",
-		"a: b\n":                  "line 1: a list is wanted",
-		good + "- b\n":            "line 2: a token is written as",
-		good + "- {\n":            "line 3",
-		good + "- {a: b\n" + good: "line 2",
+		"":                              "it holds no token",
+		"# nothing\n":                   "it holds no token",
+		"[]\n":                          "it holds no token",
+		"---\n" + good + "---\n" + good: "line 3: a second document",
+		good + "---\n":                  "line 2: a second document",
+		good + "---\n[":                 "line ",
+		"a: b\n":                        "line 1: a list is wanted",
+		good + "- b\n":                  "line 2: a token is written as",
+		good + "- {\n":                  "line 3",
+		good + "- {a: b\n" + good:       "line 2",
 		"- {name: a, sources: [s, tenants: [t]}\n":                              "line 1",
 		good + "- name: @\n" + good:                                             "line 2",
 		good + "\t- x\n" + good:                                                 "line 2",
@@ -145,6 +148,16 @@ func TestMistakesNameTheirLine(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		} else if strings.Contains(err.Error(), "opensesame") {
 			t.Errorf("%v shows what may be a token", err)
+		}
+	}
+}
+
+// What would make the file unreadable is not printed.
+func TestNewTokenCanBeRead(t *testing.T) {
+	for _, sources := range [][]string{{All, "b"}, {""}, {}} {
+		secret, line, err := New(Rights{Name: "x", Sources: sources, Tenants: []string{"a"}, Actions: []string{"learn"}})
+		if err == nil || secret != "" || line != nil {
+			t.Errorf("%q: the line %q, %v", sources, line, err)
 		}
 	}
 }
