@@ -35,7 +35,9 @@ type CopyConfig struct {
 //
 // A batch is acknowledged before its offset is committed. So a kill loses nothing, and
 // leaves at most a batch of 128 events of each partition twice. A model knows them by their
-// ids, unless more events than its duplicate window come between.
+// ids, unless more events than its duplicate window come between. Kafka forgets the offset of
+// a group that is away for longer than offsets.retention.minutes, seven days by default. A
+// partition without one is copied from its beginning, and the log says so.
 func Copy(ctx context.Context, cfg CopyConfig) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -64,11 +66,13 @@ func (cfg *CopyConfig) check() error {
 	return tokens.CheckRights(&tokens.Rights{Name: "copy", Sources: []string{cfg.Source}, Tenants: cfg.Tenants})
 }
 
-// A copier copies one partition. It has no state but what Kafka knows.
+// A copier copies one partition. Kafka knows where it is.
 type copier struct {
 	cfg   *CopyConfig
 	next  int64 // the offset that the group committed
 	known bool  // it committed one
+
+	warned bool // that it had not
 }
 
 func (c *copier) Position(func(context.Context) error) (int64, bool) { return c.next, c.known }
@@ -80,6 +84,11 @@ func (c *copier) Close(context.Context) error                        { return ni
 func (c *copier) Handle(ctx context.Context, batch []kafka.Record) error {
 	out := make([]kafka.Record, 0, len(batch))
 	letters := 0
+	if first := &batch[0]; !c.known && !c.warned {
+		c.warned = true
+		c.cfg.Log.Warn("the consumer group has no offset here: all records are copied", "topic", c.cfg.From, "partition", first.Partition,
+			"group", c.cfg.Group, "from_offset", first.Offset, "records", max(first.HighWatermark-first.Offset, int64(len(batch))))
+	}
 	for i := range batch {
 		record, err := c.copy(&batch[i])
 		if err != nil {

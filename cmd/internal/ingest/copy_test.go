@@ -189,6 +189,42 @@ func TestCopyGoesOnAfterKills(t *testing.T) {
 	}
 }
 
+// A group whose offset Kafka has forgotten begins anew, and the log says of how many records.
+func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
+	cfg, producer := cluster(t, 1)
+	feeds(t, cfg, 1)
+	var said bytes.Buffer
+	to := CopyConfig{
+		Kafka: cfg, From: feed, Topic: topic, Source: "desk", Tenants: []string{"a"}, Publisher: producer,
+		Log: slog.New(slog.NewTextHandler(&said, nil)),
+	}
+	e := stream.Event{ID: "1", Source: "desk", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
+	value, headers, err := e.EncodeRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := kafka.Record{Topic: feed, Value: value, Headers: headers}
+	for i, c := range []struct {
+		group string
+		more  int // records before the copier starts
+		want  int // copies
+		warns string
+	}{{"g", 3, 3, "records=3"}, {"g", 2, 2, ""}, {"another", 1, 6, "records=6"}} {
+		if err := producer.Publish(t.Context(), slices.Repeat([]kafka.Record{record}, c.more)...); err != nil {
+			t.Fatal(err)
+		}
+		said.Reset()
+		to.Group = c.group
+		if err := copyUntil(t, to, c.want); err != nil {
+			t.Fatal(err)
+		}
+		warned := strings.Contains(said.String(), "no offset")
+		if warned != (c.warns != "") || !strings.Contains(said.String(), c.warns) {
+			t.Errorf("run %d says %q, want %q", i+1, said.String(), c.warns)
+		}
+	}
+}
+
 // A principal gives itself no right: neither another source nor another tenant nor another's
 // events. What cannot be copied is a dead letter with its place.
 func TestCopyOfHostileRecords(t *testing.T) {

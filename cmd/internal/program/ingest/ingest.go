@@ -39,7 +39,11 @@ Examples:
     --http-tls-cert cert.pem --http-tls-key key.pem    # for other machines
 
 If the topic ends in an event of the source, ingest continues after that event.
-With --no-resume it sends the whole source.`
+With --no-resume it sends the whole source.
+
+A copier (--from-topic) goes on where its consumer group is. One that was stopped for
+longer than Kafka's offsets.retention.minutes (seven days by default) begins anew: what
+lies beyond the model's duplicate window is learnt twice.`
 
 type flags struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input; .gz and .zst are unpacked."`
