@@ -66,6 +66,8 @@ type Journal struct {
 	js    jetstream.JetStream
 	cfg   JournalConfig
 	known bool // the stream was right, and no publication has failed since
+
+	refused error // the connection's last error, when it was why an attempt failed
 }
 
 // NewJournal returns a journal on conn, which the caller closes. It asks the server for
@@ -136,21 +138,34 @@ func (j *Journal) explain(err, before error) error {
 	}
 	// A request without the right to it gets no answer. The server reports it as the
 	// connection's last error.
-	if last := j.conn.LastError(); errors.Is(err, context.DeadlineExceeded) && journalDenied(last, before) {
+	// It reports a refused subscription for answers once, and later attempts fail by it too.
+	last := j.conn.LastError()
+	if errors.Is(err, context.DeadlineExceeded) && (writingDenied(last, before) || last != nil && last == j.refused) {
+		j.refused = last
 		return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to its own inbox (deploy/nats/hamlet.conf)",
 			ErrNoJournal, last, JournalStream, journalSubjects)
 	}
 	return fmt.Errorf("journal: %w", err)
 }
 
-// journalDenied is denied for the journal's subjects.
-func journalDenied(last, before error) bool {
+// writingDenied reports whether last, a connection's last error, is a refusal to write the
+// journal that is newer than before. A connection keeps its last error until it reconnects.
+func writingDenied(last, before error) bool {
+	_, subject := violation(last)
+	return last != before && strings.HasPrefix(subject, journalPrefix) || readingDenied(last, before)
+}
+
+// readingDenied is writingDenied for the requests that reading takes, and their answers.
+func readingDenied(last, before error) bool {
 	operation, subject := violation(last)
-	if operation == "Subscription" {
+	switch {
+	case last == before:
+		return false
+	case operation == "Subscription":
 		return strings.HasPrefix(subject, natsgo.InboxPrefix)
 	}
-	ours := strings.HasPrefix(subject, "$JS.API.STREAM.") && strings.HasSuffix(subject, "."+JournalStream) || strings.HasPrefix(subject, journalPrefix)
-	return ours && last != before
+	ofStream := strings.HasPrefix(subject, "$JS.API.STREAM.") || strings.HasPrefix(subject, "$JS.API.CONSUMER.")
+	return ofStream && strings.Contains(subject+".", "."+JournalStream+".")
 }
 
 // ensure makes the stream, or gives an existing one the journal's bounds, unless known.

@@ -45,7 +45,7 @@ func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since tim
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return fmt.Errorf("the server has no JetStream for this user: %w", err)
 	case err != nil:
-		if last := conn.LastError(); journalDenied(last, before) {
+		if last := conn.LastError(); readingDenied(last, before) {
 			return fmt.Errorf("the user may not read decisions: %w; the operator of deploy/nats/hamlet.conf may", last)
 		}
 		return err
@@ -93,27 +93,41 @@ func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since tim
 // FollowJournal calls take for each line of a model's journal from a time on, and goes on with
 // the lines that are written later, until ctx ends; then it returns nil. It waits for a stream
 // that is not there, and for a server that is away. A line may come twice after that. Lines that
-// cannot be read are passed over. An error says that the user may not read the journal.
-func FollowJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry)) error {
-	return followJournal(ctx, conn, model, since, take, 2*time.Second, 15*time.Second)
+// cannot be read are passed over. An error says that the user may not read the journal. Any other
+// failure that lasts, of a server that is there, goes to failing once; FollowJournal tries again.
+func FollowJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry), failing func(error)) error {
+	return followJournal(ctx, conn, model, since, take, failing, 2*time.Second, 15*time.Second)
 }
+
+// lasting is how many attempts fail, one behind the other and without a line, until that is told.
+const lasting = 3
 
 // followJournal looks for a stream that failed after a pause, and for one that is not there after
 // a longer one.
-func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry), failed, absent time.Duration) error {
+func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry), failing func(error), failed, absent time.Duration) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return fmt.Errorf("follow the journal %s: %w", JournalStream, err)
 	}
 	last := uint64(0) // the sequence of the last message taken
+	failures := 0
 	for {
-		pause, before := failed, conn.LastError()
+		from := last
+		pause, before, began := failed, conn.LastError(), time.Now()
 		err := follow(ctx, js, model, since, &last, take)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			pause, last = absent, 0
-		}
-		if now := conn.LastError(); err != nil && ctx.Err() == nil && journalDenied(now, before) {
+		switch now := conn.LastError(); {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			pause, last, failures = absent, 0, 0
+		case last != from || !conn.IsConnected() || time.Since(began) > time.Minute:
+			failures = 0
+		case readingDenied(now, before):
 			return fmt.Errorf("follow the journal %s: the user may not read decisions: %w; deploy/nats/hamlet.conf has the rights of a learner", JournalStream, now)
+		default:
+			if failures++; failures == lasting {
+				failing(fmt.Errorf("follow the journal %s: %w", JournalStream, err))
+			}
 		}
 		wait := time.NewTimer(pause)
 		select {
@@ -125,10 +139,12 @@ func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since t
 	}
 }
 
-// follow takes the lines behind message last until ctx ends or the server fails.
+// follow takes the lines behind message last until ctx ends, the server fails, or refuses to
+// give more.
 func follow(ctx context.Context, js jetstream.JetStream, model string, since time.Time, last *uint64, take func(*stream.JournalEntry)) error {
 	ask, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	before := js.Conn().LastError()
 	s, err := js.Stream(ask, JournalStream)
 	if err != nil {
 		return err
@@ -153,11 +169,10 @@ func follow(ctx context.Context, js jetstream.JetStream, model string, since tim
 	}
 	defer messages.Stop()
 	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
+		m, place, err := next(ctx, messages)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(js.Conn().LastError(), before) {
+			continue // nothing was written
 		}
-		place, err := m.Metadata()
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,24 @@ import (
 	"hamlet/stream/nats"
 )
 
+// lacking returns learners that lack a right to the journal.
+func lacking(t *testing.T, users []*server.User) (out []*server.User) {
+	t.Helper()
+	i := slices.IndexFunc(users, func(u *server.User) bool { return u.Username == "learner" })
+	if i < 0 {
+		t.Fatal("there is no learner")
+	}
+	for _, right := range []string{"$JS.API.CONSUMER.CREATE.", "$JS.API.STREAM.INFO."} {
+		all := users[i].Permissions
+		subjects := slices.DeleteFunc(slices.Clone(all.Publish.Allow), func(s string) bool { return strings.Contains(s, right) })
+		name := "without " + right
+		out = append(out, &server.User{Username: name, Password: strings.ToUpper(name) + "_PASSWORD", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: subjects}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}})
+	}
+	return out
+}
+
 // By the rights of deploy/nats/hamlet.conf the scorer answers and writes the journal, and
 // the operator reads it. Who asks does neither.
 func TestRightsInTheJournal(t *testing.T) {
@@ -21,7 +40,7 @@ func TestRightsInTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = file.Users, 30 })
+	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = append(file.Users, lacking(t, file.Users)...), 30 })
 	as := func(user string) *natsgo.Conn {
 		t.Helper()
 		conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second})
@@ -57,6 +76,16 @@ func TestRightsInTheJournal(t *testing.T) {
 			t.Errorf("%v, want a refusal", err)
 		}
 	})
+	// Rights of a learner but for one. It is said once, and nobody asks again for ever.
+	for _, without := range []string{"$JS.API.CONSUMER.CREATE.", "$JS.API.STREAM.INFO."} {
+		t.Run("follows without "+without, func(t *testing.T) {
+			t.Parallel()
+			err := nats.FollowJournal(patience(t), as("without "+without), "default", time.Time{}, func(*stream.JournalEntry) {}, func(err error) { t.Error(err) })
+			if err == nil || !strings.Contains(err.Error(), "may not read") || !strings.Contains(err.Error(), without) {
+				t.Errorf("%v, want a refusal", err)
+			}
+		})
+	}
 	t.Run("client reads", func(t *testing.T) {
 		t.Parallel()
 		for e, err := range nats.ReadJournal(patience(t), as("client"), "default", time.Time{}) {

@@ -153,6 +153,32 @@ func TestJournalSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A failure that lasts is told once, and is tried again until ctx ends.
+func TestFollowingTellsALastingFailure(t *testing.T) {
+	conn := connect(t, startServer(t)) // without JetStream
+	ctx, cancel := context.WithCancel(patience(t))
+	told := make(chan error, 100)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- nats.FollowJournalEvery(ctx, conn, "default", time.Time{}, func(*stream.JournalEntry) {}, func(err error) { told <- err }, time.Millisecond, time.Hour)
+	}()
+	select {
+	case err := <-told:
+		if !errors.Is(err, natsgo.ErrNoResponders) {
+			t.Error(err)
+		}
+	case <-ctx.Done():
+		t.Error("nobody is told")
+	}
+	for asked := conn.Stats().OutMsgs; conn.Stats().OutMsgs < asked+10 && ctx.Err() == nil; {
+		time.Sleep(time.Millisecond) // between polls
+	}
+	cancel()
+	if err := <-ended; err != nil || len(told) > 0 {
+		t.Errorf("%v; told %d times more", err, len(told))
+	}
+}
+
 // Who follows the journal gets the lines of before and after, also after the server was away,
 // and labels only from where labels may be written.
 func TestJournalIsFollowed(t *testing.T) {
@@ -164,7 +190,7 @@ func TestJournalIsFollowed(t *testing.T) {
 	got, ended := make(chan string, 100), make(chan error, 1)
 	go func() {
 		ended <- nats.FollowJournalEvery(ctx, conn, "default", time.Time{}, func(e *stream.JournalEntry) { got <- e.Request + e.Label.String() },
-			20*time.Millisecond, 20*time.Millisecond)
+			func(err error) { t.Error(err) }, 20*time.Millisecond, 20*time.Millisecond)
 	}()
 	wants := func(want string) {
 		t.Helper()

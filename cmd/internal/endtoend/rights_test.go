@@ -235,7 +235,7 @@ func TestRightsInNATS(t *testing.T) {
 		if lines = append(lines, e.Request+e.Label.String()); len(lines) == 2 {
 			stop()
 		}
-	}); err != nil || strings.Join(lines, " ") != "r7 spam" {
+	}, func(err error) { t.Error(err) }); err != nil || strings.Join(lines, " ") != "r7 spam" {
 		t.Errorf("the learner follows the journal: %q, %v", lines, err)
 	}
 	for _, user := range []string{"client", "scorer"} {

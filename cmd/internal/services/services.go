@@ -161,7 +161,9 @@ func (s *Set) OpenAnswered(f settings.Learner, server settings.NATS, conn *natsg
 		return nil, err
 	}
 	follow := func(ctx context.Context, since time.Time, take func(*stream.JournalEntry)) error {
-		return nats.FollowJournal(ctx, conn, s.model, since, take)
+		return nats.FollowJournal(ctx, conn, s.model, since, take, func(err error) {
+			s.log.Warn("there are no figures of what was answered until this works", "error", err)
+		})
 	}
 	return answered.NewService(s.model, follow, j.Append, f.Answered, s.Registry, s.log), nil
 }
