@@ -48,7 +48,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return g
 	}
 	m.records = counters("hamlet_learner_records_total",
-		"Records read, by what became of them: learned, relearned, unlearned, corrected, uncorrected (a correction that changed nothing), duplicate, left-out, followed (a role of a source), dead-letter.", "partition", "outcome")
+		"Records read, by what became of them: learned, relearned, unlearned, corrected, uncorrected (a correction that changed nothing), duplicate, left-out, followed (a role of a source), assumed, not-assumed, dead-letter.", "partition", "outcome")
 	m.doubted = counters("hamlet_learner_doubted_labels_total",
 		"Events learnt whose label is probably false (label trust below one half), by the label given.", "label")
 	m.rawMail = counter("hamlet_learner_raw_mail_total", "Mails that were read as raw text, in whole or part.")
@@ -165,7 +165,7 @@ func oneIf(b bool) float64 {
 // increase in a series that begins with 1.
 func (m *Metrics) begin(partition int, cfg model.Config) {
 	p := strconv.Itoa(partition)
-	for o := Learned; o <= Followed; o++ {
+	for o := Learned; o <= Unassumed; o++ {
 		m.records.WithLabelValues(p, o.String())
 	}
 	for _, label := range []stream.Label{stream.Ham, stream.Spam} {

@@ -179,7 +179,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 		"hamlet_alerts_total{text,concept,0,raised}", "hamlet_alerts_total{text,unknown,0,suspected}", "hamlet_alerts_total{text,source,0,raised}",
 		"hamlet_alerts_total{vector,label-noise,0,cleared}", "hamlet_alerts_total{text,covariate,0,raised}",
 		"hamlet_rebuilds_total{logit-trees,failed}", "hamlet_rebuilds_total{viboost,ok}",
-		"hamlet_learner_records_total{dead-letter,0}", "hamlet_learner_doubted_labels_total{ham}",
+		"hamlet_learner_records_total{dead-letter,0}", "hamlet_learner_records_total{assumed,0}", "hamlet_learner_records_total{not-assumed,0}", "hamlet_learner_doubted_labels_total{ham}",
 	} {
 		if _, ok := got[series]; !ok {
 			t.Errorf("there is no %s", series)
