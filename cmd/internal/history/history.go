@@ -61,7 +61,8 @@ A label that a learner learns for one of these messages stands beside the answer
 compares the two: error (p on the wrong side of ½), log loss, p less the share of spam, the
 slope of the calibration line (below 1: too sure) and 1-ROCA%, each with its 90 % interval,
 and how long labels took. People label what they see wrong: these figures are those of the
-labelled messages, no error rate of the filter. --limit does not apply.
+labelled messages, no error rate of the filter. A label that was withdrawn later counts
+still. --limit does not apply.
 
 The journal holds no text and no address. A message stands there by its identity, which is
 a hash, and by a hash of its Message-ID: whoever can read the journal and has the message

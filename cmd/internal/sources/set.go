@@ -36,7 +36,8 @@ others are compared with them alone. At most 256 sources have a role.
 
 The word is a record (hamlet.standing.v1) that is written to every partition of the
 events topic, so a model that is learnt again from the log follows it again. A copy
-changes nothing: if this command fails, run it again.`
+changes nothing: if this command fails, run it again. Run it again after partitions were
+added too: a new one has not heard the word.`
 }
 
 // said is what `hamlet sources set --json` prints.
