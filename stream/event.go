@@ -120,9 +120,7 @@ type Event struct {
 
 	// Of is the id of the event that Relearn and Unlearn are about. Unlearn also takes the
 	// identity of a message, and forgets all that was learnt of it. Correct and Assume take an
-	// identity alone. Without Of all three are about the message that is their Body. An Unlearn
-	// of a mail whose Of is 32 lower-case hexadecimal digits goes to the partition of that
-	// identity: an id of an event had better have another form.
+	// identity alone. Without Of all three are about the message that is their Body.
 	Of string
 
 	// OwnOnly says that Of must be an event of Source. Without it Of may be of another

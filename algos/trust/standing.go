@@ -60,7 +60,7 @@ const (
 	// The drip lets in labels of sources without weight, at 1 each. A label that the model
 	// holds plausible costs less, and is let in where its source's weight is below dripBelow.
 	dripRate, mostDrip       = 0.02, 2
-	plausible, plausibleCost = 0.3, 0.2
+	plausible, plausibleCost = 0.3, 0.25
 	dripBelow                = 0.5
 
 	lateReference   = 200 // evidence in the reference after which a source is late

@@ -42,7 +42,7 @@ func (o *standingOracle) weigh(s string, q, common float64) (w, dripped, least f
 	}
 	cost := 0.0
 	if q >= 0.3 && w < 0.5 {
-		cost = 0.2
+		cost = 0.25
 	} else if w == 0 {
 		cost = 1
 	}

@@ -197,7 +197,7 @@ func (l *Labels) FlipRate() float64 { return l.flipRate }
 //     R's N. A single source always has w = 1.
 //   - Of a source with w = 0, one label for 50 of the others counts in full, but not in R.
 //     It lets an honest newcomer back in. Labels that the model gives at least .3 cost a
-//     fifth of that, and are let in where w < ½: so a source that corrects the model's
+//     quarter of that, and are let in where w < ½: so a source that corrects the model's
 //     mistakes, and therefore always contradicts it, is heard.
 //   - A source first heard when R has seen evidence of 200 is late: its labels are trusted
 //     by an ε of at least 1/(10 + what S and P have seen).

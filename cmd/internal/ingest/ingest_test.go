@@ -232,11 +232,8 @@ func TestKeyIsTheMessages(t *testing.T) {
 		"a correction":                  event(stream.Correct, "", text),
 		"a correction of that identity": event(stream.Correct, identity, altered),
 		"an assumed answer":             event(stream.Assume, identity, altered),
-		"a withdrawal of that identity": event(stream.Unlearn, identity, altered),
-		"the withdrawal of a long id":   event(stream.Unlearn, identity+"0", text),
-		"the withdrawal of a short id":  event(stream.Unlearn, identity[1:], text),
-		"the withdrawal of no hex id":   event(stream.Unlearn, "g"+identity[1:], text),
-		"a new label of that id":        event(stream.Relearn, strings.Repeat("a", 32), text),
+		"a withdrawal of an id that looks like an identity": event(stream.Unlearn, strings.Repeat("a", 32), text),
+		"a new label of that id":                            event(stream.Relearn, strings.Repeat("a", 32), text),
 	} {
 		if got := Key(e); string(got) != string(learnt) {
 			t.Errorf("%s has the key %q, the message %q", name, got, learnt)
