@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -296,15 +297,20 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 	return p, nil
 }
 
-// restore returns a checkpoint's model, if this learner may continue it. A learner whose
-// configuration does not say without which sources continues a model as it is.
+// restore returns a checkpoint's model, if this learner may continue it. A model may leave out
+// more sources than this learner's configuration: hamlet model replace puts such a model in
+// place of another. AdoptConfig takes sources back, if the configuration names any or none.
 func (l *Learner) restore(c *state.Checkpoint) (*model.Model, error) {
 	m, err := model.Restore(c.Model)
 	if err != nil {
 		return nil, err
 	}
 	cfg := l.cfg.Model
-	if cfg.WithoutSources == nil { // hamlet model replace may have put this model in place of another
+	if cfg.WithoutSources == nil || !l.cfg.AdoptConfig && !slices.ContainsFunc(cfg.WithoutSources, func(name string) bool { return !m.LeavesOut(name) }) {
+		if here, there := len(cfg.WithoutSources), len(m.Config().WithoutSources); cfg.WithoutSources != nil && here < there {
+			l.cfg.Log.Warn("the model leaves out more sources than the configuration says, and goes on without them: --adopt-config takes them back",
+				"here", here, "in_the_model", there)
+		}
 		cfg.WithoutSources = m.Config().WithoutSources
 	}
 	differences := cfg.Differences(m.Config())
