@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"time"
 
-	"hamlet/algos/dedup"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
@@ -154,43 +153,4 @@ func (p *part) count(ctx context.Context, lowest int64, n uint64) (int64, error)
 		return lowest + int64(64*i+63-bits.LeadingZeros64(word)), nil
 	}
 	return lowest, nil
-}
-
-// namesKept is how many names a clock remembers: more than a model can withdraw.
-const namesKept = 100_000
-
-// A clock says which records are events of the model, without learning them. It errs where a
-// copy follows its original, or a withdrawal its event, from before the first record read.
-type clock struct {
-	model         *model.Model
-	whole         bool // the first record read is that of the log
-	seen          *dedup.Window
-	learnt, taken *dedup.Window // names of events that were learnt, and withdrawn
-}
-
-func newClock(m *model.Model, whole bool) clock {
-	return clock{m, whole, dedup.New(m.Config().DuplicateWindow), dedup.New(namesKept), dedup.New(namesKept)}
-}
-
-// to reports whether the model applied r.
-func (c clock) to(r *record) bool {
-	if r.err != nil || c.model.Check(&r.example.Body) != nil {
-		return false
-	}
-	key := c.seen.Key(r.event.Tenant, r.event.Source, r.event.ID)
-	if c.seen.Has(key) {
-		return false
-	}
-	if r.event.Of != "" && !c.model.LeavesOut(r.event.Source) {
-		of := c.learnt.Key(r.event.Tenant, r.event.Of)
-		if (c.taken.Has(of) || c.whole && !c.learnt.Has(of)) && (r.event.Action == stream.Unlearn || r.event.Action == stream.Relearn) {
-			return false // it was refused
-		}
-		c.taken.Add(of)
-	}
-	if r.event.Action != stream.Unlearn {
-		c.learnt.Add(c.learnt.Key(r.event.Tenant, r.event.ID))
-	}
-	c.seen.Add(key)
-	return true
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/algos/trust"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/learner"
@@ -317,6 +318,13 @@ func TestEventsInSeveralPartitions(t *testing.T) {
 				e.Source = "desk"
 				events = append(events, e)
 			}
+			if i%11 == 5 { // the message is forgotten, corrected, and assumed
+				e.ID, e.Source = e.ID+"f", "desk"
+				for _, action := range []stream.Action{stream.Unlearn, stream.Unlearn, stream.Correct, stream.Assume} {
+					e.ID, e.Action = e.ID+"+", action
+					events = append(events, e)
+				}
+			}
 		}
 		r.write(p, events...)
 		if p == 0 {
@@ -343,16 +351,70 @@ func TestEventsInSeveralPartitions(t *testing.T) {
 	if _, err := r.run("--source liar --since 30 --dry-run"); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "PARTITION:30") {
 		t.Errorf("an event of any partition: %v", err)
 	}
-	if _, err := r.run("--source liar --since 0:99 --dry-run"); err == nil || !strings.Contains(err.Error(), "event 99 is not learnt and saved yet: the saved model has 61") {
+	if _, err := r.run("--source liar --since 0:99 --dry-run"); err == nil || !strings.Contains(err.Error(), "event 99 is not learnt and saved yet: the saved model has 76") {
 		t.Errorf("an event to come: %v", err)
 	}
 	got := r.does("--source liar --since 0:31 --yes --wait 0")
-	if a, b := got.Partitions[0].Withdrawable, got.Partitions[1].Withdrawable; a != 15 || b != 30 || got.Written != a+b {
+	if a, b := got.Partitions[0].Withdrawable, got.Partitions[1].Withdrawable; a != 16 || b != 27 || got.Written != a+b {
 		t.Errorf("withdrawn are %d and %d, written %d", a, b, got.Written)
 	}
 	for p, end := range r.ends() {
 		if added := int(end - ends[p]); added != got.Partitions[p].Withdrawable {
 			t.Errorf("partition %d has %d records more, want %d", p, added, got.Partitions[p].Withdrawable)
+		}
+	}
+}
+
+// A clock counts the events that the model counts, also where a message is forgotten by its
+// identity, corrected, or assumed to be what the model answered.
+func TestAClockCountsAsTheModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 7))
+	m, err := model.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.SetRole("anchor", trust.Anchor); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.SetRole("muted", trust.Muted); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	c := newClock(m, true)
+	for i := range 4000 {
+		e := label(random.IntN(60), []string{"desk", "liar", "anchor", "muted"}[random.IntN(4)], random.IntN(4) == 0)
+		identity := example.Identity(&e, nil)
+		if i%50 == 0 {
+			e.ID += "x" // an id that is nowhere else
+		}
+		e.Action, e.OwnOnly = stream.Action(random.IntN(5)), random.IntN(2) == 0
+		switch {
+		case e.Action == stream.Learn:
+			e.ID, e.OwnOnly = fmt.Sprint(e.ID, ".", random.IntN(4)), false
+		case e.Action == stream.Relearn || e.Action == stream.Unlearn && random.IntN(2) == 0:
+			e.Of, e.ID = fmt.Sprint(e.ID, ".", random.IntN(4)), fmt.Sprint("r", i)
+		case random.IntN(2) == 0:
+			e.Of, e.ID = identity, fmt.Sprint("i", i)
+		default:
+			e.ID = fmt.Sprint("b", i)
+		}
+		in := record{event: e}
+		in.example, _, in.err = example.Of(&e)
+		if in.err != nil {
+			t.Fatal(in.err)
+		}
+		got := c.to(&in)
+		before := m.Events()
+		_, err := m.Apply(&in.example)
+		want := m.Events() > before
+		counts[fmt.Sprint(e.Action, " ", want)]++
+		if got != want {
+			t.Fatalf("record %d, %v of %q, is an event: %v, want %v (%v)", i, e.Action, e.Of, got, want, err)
+		}
+	}
+	for _, k := range []string{"learn true", "learn false", "relearn true", "relearn false", "unlearn true", "unlearn false", "correct true", "assume true"} {
+		if counts[k] < 20 {
+			t.Errorf("counted %v: too few of %s", counts, k)
 		}
 	}
 }
