@@ -34,12 +34,16 @@ func (replace) Help() string {
   hamlet model replace --by clean     once that one has caught up
 
 The state of the model clean becomes the newest version of the model --model names. Its
-learner goes on from there at its next save: no event is lost or learnt twice, and no
-flag of it has to change. Scorers follow within their --poll-interval, with all
-partitions at once. A pin ends.
+learner goes on from there at its next save: no event is lost or learnt twice, and it
+need not restart. Scorers follow within their --poll-interval, with all partitions at
+once. A pin ends.
+
+From its next restart on the learner should have the --without-source of clean. A model
+that begins anew, after a loss of Redis or in a new partition, has its flags alone.
 
 Both must have learnt one log. Where one is further in it, the records between are read
-from Kafka and compared. Only without_sources may differ in their configurations.
+from Kafka and compared. Their configurations may differ in without_sources alone, and
+clean must leave out all that the other leaves out.
 
 The version that was replaced is kept for 30 days: hamlet model pin goes back to its
 answers. After a stop, run the command again. Then stop the learner of clean.
@@ -57,16 +61,6 @@ type replacement struct {
 	patience      time.Duration
 
 	step func(name string, partition int) error // for tests: called before each write
-}
-
-// A replaced says what became of one partition: an element of what --json prints.
-type replaced struct {
-	Partition int    `json:"partition"`
-	Before    int64  `json:"before"`  // the version that was the newest
-	Version   int64  `json:"version"` // that took its place
-	Events    uint64 `json:"events"`
-	Position  int64  `json:"position"`
-	Done      bool   `json:"done_before"` // the model was as it is to be already
 }
 
 // pollEvery is how often a replacement asks how far the models are.
@@ -242,7 +236,7 @@ type pair struct {
 	before  int64 // the version of old
 }
 
-// same reports whether the new model has taken the place already.
+// same reports whether nothing is to be replaced, or the new model has taken the place already.
 func (c *pair) same() bool { return string(c.old.Config) == string(c.by.Config) }
 
 // compare returns the saved models if one can take the place of the other. The error wraps
@@ -251,8 +245,11 @@ func (r *replacement) compare(ctx context.Context, p int) (c pair, err error) {
 	if c.old, c.before, err = r.old.Load(ctx, p, state.Head); err != nil {
 		return c, err
 	}
-	if c.by, _, err = r.by.Load(ctx, p, state.Head); err != nil || c.same() {
+	if c.by, _, err = r.by.Load(ctx, p, state.Head); err != nil {
 		return c, err
+	}
+	if c.same() && c.by.Position.Next < c.old.Position.Next { // the learner of the new one was stopped
+		return c, r.oneLog(ctx, p, c.by.Position, c.old.Position)
 	}
 	if err := r.fits(p, c.old, c.by); err != nil {
 		return c, err
@@ -291,6 +288,11 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	c.by.Saved = time.Now().UTC()
 	done.Version, err = r.old.Save(ctx, p, c.by)
 	done.Events, done.Position = c.by.Events, c.by.Position.Next
+	var cfg model.Config
+	if err := json.Unmarshal(c.by.Config, &cfg); err != nil {
+		return done, fmt.Errorf("partition %d: the configuration of model %s: %w", p, r.name, err)
+	}
+	done.Without = cfg.WithoutSources
 	return done, err
 }
 
@@ -299,6 +301,11 @@ func (r *replacement) fits(p int, old, by *state.Checkpoint) error {
 	var here, there model.Config
 	if err := errors.Join(json.Unmarshal(old.Config, &here), json.Unmarshal(by.Config, &there)); err != nil {
 		return fmt.Errorf("partition %d: the configurations of the models: %w", p, err)
+	}
+	for _, name := range here.WithoutSources {
+		if !slices.Contains(there.WithoutSources, name) {
+			return fmt.Errorf("partition %d: model %s learns from %q, which %s leaves out: make it with --without-source %[3]s too", p, r.name, name, r.oldName)
+		}
 	}
 	there.WithoutSources = here.WithoutSources
 	if d := here.Differences(there); len(d) > 0 {
@@ -313,7 +320,7 @@ func (r *replacement) fits(p int, old, by *state.Checkpoint) error {
 }
 
 // oneLog returns an error unless the second position follows from the first by the records of
-// the old model's topic.
+// the old model's topic. It wraps state.ErrStale if the second is not as far.
 func (r *replacement) oneLog(ctx context.Context, p int, from, to state.Position) error {
 	if to.Next < from.Next {
 		return fmt.Errorf("%w: model %s is behind", state.ErrStale, r.name)
@@ -321,7 +328,7 @@ func (r *replacement) oneLog(ctx context.Context, p int, from, to state.Position
 	if from.Next < to.Next {
 		cfg, err := r.kafka()
 		if err != nil {
-			return fmt.Errorf("model %s is %d records further than %s, and these must be compared: %w", r.name, to.Next-from.Next, r.oldName, err)
+			return fmt.Errorf("model %s and %s are %d records apart, and these must be compared: %w", r.name, r.oldName, to.Next-from.Next, err)
 		}
 		next := to.Next
 		err = kafka.ReadRange(ctx, cfg, stream.EventsTopic(r.oldName), p, from.Next, next, func(record *kafka.Record) error {
@@ -340,37 +347,4 @@ func (r *replacement) oneLog(ctx context.Context, p int, from, to state.Position
 		return fmt.Errorf("partition %d: model %s has learnt another log than %s: start its learner with --events-of %s", p, r.name, r.oldName, r.oldName)
 	}
 	return nil
-}
-
-// printReplaced says what became of each partition, and what is left to do.
-func (c *Command) printReplaced(w io.Writer, all []replaced) error {
-	if c.JSON {
-		b, err := json.Marshal(struct {
-			Model      string     `json:"model"`
-			By         string     `json:"by"`
-			Partitions []replaced `json:"partitions"`
-		}{c.Model, c.Replace.By, all})
-		if err != nil {
-			return fmt.Errorf("the replacement in JSON: %w", err)
-		}
-		_, err = w.Write(append(b, '\n'))
-		return written(err)
-	}
-	var b strings.Builder
-	for _, p := range all {
-		if p.Done {
-			fmt.Fprintf(&b, "partition %d: it was replaced before\n", p.Partition)
-			continue
-		}
-		fmt.Fprintf(&b, "partition %d: version %d, %d events up to offset %d, comes from model %s; version %d, which it replaces, is kept for 30 days\n",
-			p.Partition, p.Version, p.Events, p.Position, c.Replace.By, p.Before)
-	}
-	of := ""
-	if c.Model != "default" {
-		of = " --model " + c.Model
-	}
-	fmt.Fprintf(&b, "The learner of %s goes on from there at its next save. Stop that of %s.\n"+
-		"To answer as before: hamlet model pin VERSION%s, with a version that was replaced.\n", c.Model, c.Replace.By, of)
-	_, err := io.WriteString(w, b.String())
-	return written(err)
 }

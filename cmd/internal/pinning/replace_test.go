@@ -221,7 +221,7 @@ func TestReplace(t *testing.T) {
 	d.stop["clean"]()
 	d.write(0, 30) // the learner of default goes on alone
 	d.want(0, d.await(d.old, 0, state.Served), "bad")
-	if out, err := d.run("replace --by clean"); err != nil || !strings.Contains(out, "it was replaced before") {
+	if out, err := d.run("replace --by clean --kafka " + d.kafka.Brokers[0]); err != nil || !strings.Contains(out, "nothing to replace") {
 		t.Errorf("once more: %v: %s", err, out)
 	}
 	d.stop["default"]()
@@ -248,6 +248,36 @@ func TestReplace(t *testing.T) {
 		return
 	}
 	t.Errorf("none of %+v was replaced", list)
+}
+
+// A learner that leaves out some sources goes on with a model that leaves out more. A model
+// that leaves out fewer is refused: the learner of the old one would stop.
+func TestReplaceByAModelWithoutMore(t *testing.T) {
+	d := newDouble(t, 1)
+	d.write(0, 60)
+	d.start("default", d.old, modelConfig("the other"))
+	d.start("clean", d.clean, modelConfig("bad"))
+	d.await(d.old, 0, state.Head)
+	d.await(d.clean, 0, state.Head)
+	replace := "replace --by clean --wait 2m --kafka " + d.kafka.Brokers[0]
+	if _, err := d.run(replace); err == nil || !strings.Contains(err.Error(), `model clean learns from "the other", which default leaves out`) {
+		t.Errorf("by a model that learns from more: %v", err)
+	}
+	d.stop["clean"]()
+
+	wide, err := redis.New(redis.Config{Addr: d.redis, Model: "wide"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = wide.Close() })
+	d.start("wide", wide, modelConfig("the other", "bad"))
+	d.await(wide, 0, state.Head)
+	out, err := d.run(strings.Replace(replace, "clean", "wide", 1))
+	if want := "learner of default: --without-source bad --without-source 'the other'\n"; err != nil || !strings.Contains(out, want) {
+		t.Fatalf("%v: %s, want %q", err, out, want)
+	}
+	d.write(0, 20)
+	d.want(0, d.await(d.old, 0, state.Served), "the other", "bad")
 }
 
 var errKilled = errors.New("killed")
@@ -337,6 +367,31 @@ func TestReplaceRefuses(t *testing.T) {
 		}
 		if _, err := d.run(strings.Replace(replace, "clean", "clean"+fmt.Sprint(position.Next), 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	twin, err := redis.New(redis.Config{Addr: d.redis, Model: "twin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer twin.Close()
+	for want, position := range map[string]state.Position{
+		"":                                    before.Position,
+		"has learnt another log than default": state.Position{Next: 29}.Advance(29, nil, []byte("x")),
+	} {
+		same := *before
+		same.Position = position
+		if same.Epoch, err = twin.Take(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := twin.Save(t.Context(), 0, &same); err != nil {
+			t.Fatal(err)
+		}
+		out, err := d.run(strings.Replace(replace, "clean", "twin", 1))
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("an equal configuration: got %v, want %q", err, want)
+		case want == "" && (err != nil || out != "partition 0: both have the same configuration: nothing to replace\n"):
+			t.Errorf("the same model: %v, %s", err, out)
 		}
 	}
 	if c, _, err := d.old.Load(t.Context(), 0, state.Head); err != nil || c.Epoch != before.Epoch {
