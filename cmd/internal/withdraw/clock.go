@@ -13,7 +13,8 @@ import (
 // A clock says which records are events of the model, without learning them. It keeps what
 // the model keeps of its last events: their names, messages, sources and labels. It errs where
 // a copy follows its original, or a withdrawal its event, from before the first record read.
-// Sources have the roles that they have at the end of the log.
+// Sources have the roles that they have at the end of the log, and the labels of those that
+// are not muted count.
 type clock struct {
 	model  *model.Model
 	whole  bool // the first record read is that of the log
@@ -85,12 +86,17 @@ func (c *clock) apply(ex *model.Example, key uint64) bool {
 		c.taught[lastlabel.Of(ex.Spam)-lastlabel.Ham]++
 	}
 	site := sites.Site{Key: key, Named: c.seen.Key(ex.Body.Tenant, ex.ID), Message: c.message(ex, identity), Source: source}
+	if c.roles[ex.Source] != trust.Muted || ex.Action == model.Assume {
+		site.Weight = 1
+	}
 	site.Head.Y = -1
 	if ex.Spam {
 		site.Head.Y = 1
 	}
 	ring.Add(site)
-	c.labels.Put(site.Message, lastlabel.Label{Source: source, State: lastlabel.Of(ex.Spam)})
+	if site.Weight > 0 {
+		c.labels.Put(site.Message, lastlabel.Label{Source: source, State: lastlabel.Of(ex.Spam)})
+	}
 	return true
 }
 
@@ -106,11 +112,13 @@ func (c *clock) message(ex *model.Example, identity string) uint64 {
 // there was one.
 func (c *clock) withdraw(ring *sites.Ring, ex *model.Example, source uint64) bool {
 	key, named := c.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), c.seen.Key(ex.Body.Tenant, ex.Of)
-	slot, err := ring.Find(key, named, 0, ex.OwnOnly)
+	role := c.roles[ex.Source]
+	ownOnly := ex.OwnOnly || role == trust.Muted
+	slot, err := ring.Find(key, named, 0, ownOnly)
 	slots := []int{slot}
 	if errors.Is(err, sites.ErrUnknown) && ex.Action == model.Unlearn {
 		var others bool
-		slots, others = c.eventsOf(ring, named, source, true, !ex.OwnOnly || c.roles[ex.Source] == trust.Anchor)
+		slots, others = c.eventsOf(ring, named, source, true, !ownOnly || role == trust.Anchor)
 		if len(slots) > 0 {
 			err = nil
 		} else if others {
@@ -132,9 +140,16 @@ func (c *clock) withdraw(ring *sites.Ring, ex *model.Example, source uint64) boo
 func (c *clock) take(ring *sites.Ring, slot int) {
 	ring.Withdraw(slot)
 	message := ring.Message(slot)
-	last := lastlabel.Label{Source: c.labels.Get(message).Source, State: lastlabel.Withdrawn}
-	if left := ring.Of(nil, message); len(left) > 0 {
-		last = lastlabel.Label{Source: ring.Source(left[0]), State: lastlabel.Of(ring.Label(left[0]))}
+	last := c.labels.Get(message)
+	if last.State == lastlabel.Unknown {
+		return
+	}
+	last.State = lastlabel.Withdrawn
+	for _, left := range ring.Of(nil, message) {
+		if ring.Weight(left) > 0 {
+			last = lastlabel.Label{Source: ring.Source(left), State: lastlabel.Of(ring.Label(left))}
+			break
+		}
 	}
 	c.labels.Put(message, last)
 }
@@ -143,7 +158,7 @@ func (c *clock) take(ring *sites.Ring, slot int) {
 // are events, and it may withdraw none.
 func (c *clock) eventsOf(ring *sites.Ring, message, source uint64, own, all bool) (slots []int, others bool) {
 	for _, slot := range ring.Of(nil, message) {
-		if from := ring.Source(slot); all || own && (from == source || from == nobody) {
+		if from := ring.Source(slot); all || own && (from == source || from == nobody || ring.Weight(slot) == 0) {
 			slots = append(slots, slot)
 		} else {
 			others = true
@@ -162,7 +177,7 @@ func (c *clock) correct(ring *sites.Ring, ex *model.Example, source uint64) bool
 	case len(slots) > 0:
 		other := false
 		for _, slot := range slots {
-			other = other || ring.Label(slot) != ex.Spam
+			other = other || ring.Label(slot) != ex.Spam || ring.Source(slot) == nobody || ring.Weight(slot) == 0
 		}
 		for _, slot := range slots {
 			if other {
