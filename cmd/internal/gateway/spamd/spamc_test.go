@@ -90,7 +90,7 @@ func TestSpamc(t *testing.T) {
 	for _, e := range taught.taught(nil) {
 		labels = append(labels, strings.TrimSpace(e.Action.String()+" "+e.Label.String()))
 	}
-	want := "learn spam, learn spam, learn ham, learn ham" + strings.Repeat(", unlearn", 4) // of both labels, by both ways
+	const want = "correct spam, correct spam, correct ham, correct ham, unlearn, unlearn" // by both ways
 	if got := strings.Join(labels, ", "); got != want {
 		t.Errorf("taught %s, want %s", got, want)
 	}
