@@ -58,9 +58,12 @@ const nobody = 4
 
 // apply does what model.Apply does, and reports whether ex was not refused.
 func (c *clock) apply(ex *model.Example, key uint64) bool {
-	ring := c.kinds[0]
+	ring, other := c.kinds[0], c.kinds[1]
 	if ex.Body.Message == nil {
-		ring = c.kinds[1]
+		ring, other = other, ring
+	}
+	if (ex.Action == model.Correct || ex.Action == model.Assume) && len(other.Of(nil, c.message(ex, ex.Of))) > 0 {
+		return false // it was learnt with another kind of body
 	}
 	source, identity := lastlabel.Source(c.seen.Key(ex.Source)), ex.Identity
 	switch ex.Action {
@@ -77,7 +80,8 @@ func (c *clock) apply(ex *model.Example, key uint64) bool {
 		}
 	case model.Assume:
 		identity = ex.Of
-		if c.labels.Get(c.message(ex, identity)).State != lastlabel.Unknown || c.whole && min(c.taught[0], c.taught[1]) < leastTaught {
+		message := c.message(ex, identity)
+		if c.labels.Get(message).State != lastlabel.Unknown || len(ring.Of(nil, message)) > 0 || c.whole && min(c.taught[0], c.taught[1]) < leastTaught {
 			return true
 		}
 		source = nobody
@@ -86,7 +90,7 @@ func (c *clock) apply(ex *model.Example, key uint64) bool {
 		c.taught[lastlabel.Of(ex.Spam)-lastlabel.Ham]++
 	}
 	site := sites.Site{Key: key, Named: c.seen.Key(ex.Body.Tenant, ex.ID), Message: c.message(ex, identity), Source: source}
-	if c.roles[ex.Source] != trust.Muted || ex.Action == model.Assume {
+	if c.roles[ex.Source] != trust.Muted {
 		site.Weight = 1
 	}
 	site.Head.Y = -1
