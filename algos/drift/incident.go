@@ -68,7 +68,7 @@ const (
 // Newcomers is Change.Source where new names take turns.
 const Newcomers = "newcomers"
 
-// An incident is one that is open; the zero value is none.
+// An incident is an open incident. The zero value means that none is open.
 type incident struct {
 	number      uint64 // Observation.Event of the event that opened it
 	transitions int    // so far: 1 to mostTransitions
@@ -90,7 +90,7 @@ type Evidence struct {
 	Doubt     float64 // 1 − φ by the head of the label-noise alarm
 	Watched   float64 // the probability of the label by that head
 	Prob      float64 // the probability of spam by the head that predicts
-	Credulous float64 // the probability of the label by the credulous head; NaN if there is none
+	Credulous float64 // the probability of the label by the credulous head; NaN without such a head
 	Surprise  float64 // the level of the covariate alarm
 
 	Noise, Covariate, Concept bool // whether these alarms are raised
