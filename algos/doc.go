@@ -25,6 +25,7 @@
 //	viboost            boosting as Bayesian inference with noisy labels; the Gibbs sampler
 //	poeboost           boosting as a product of experts
 //	bblr               logistic regression on a smooth 0-1 loss
+//	svm                linear support vector machines, a reference for bblr
 //	ensemble           any of these boosters rebuilt from a window of the stream
 //
 // What the others use:
