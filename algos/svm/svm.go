@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"hamlet/algos/internal/logistic"
 )
 
 // A Config says what to fit. Zero fields mean the defaults.
@@ -122,6 +124,10 @@ func (m *Linear) Label(x []float64) float64 {
 	}
 	return -1
 }
+
+// Prob returns σ(2f(x)), as boosters do. f is no log-odds here, since the hinge loss
+// models no probability: take it as an order of rows.
+func (m *Linear) Prob(x []float64) float64 { return logistic.Sigmoid(2 * m.Decision(x)) }
 
 // A dual is the state of a fit. Invariant between steps: w = Σ αᵢyᵢxᵢ but for rounding.
 type dual struct {
