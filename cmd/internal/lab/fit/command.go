@@ -28,7 +28,7 @@ and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and 
   echo '{"algorithm": "blr.site"}' | hamlet fit`
 }
 
-// Run answers the requests on stdin. The error is a *[FailedError] if any reply is an
+// Run answers the requests on stdin. The error is a *[jsonlines.FailedError] if any reply is an
 // error.
 func (*Command) Run(ctx context.Context, stdin io.Reader, stdout, _ io.Writer) error {
 	return Serve(ctx, stdin, stdout)

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,6 +9,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"hamlet/cmd/internal/jsonlines"
 )
 
 // appendReply appends the struct r as a JSON object, by the rules in the package doc.
@@ -32,13 +33,6 @@ func appendMembers[R any](dst []byte, r *R) ([]byte, error) {
 	return append(dst, more[1:]...), nil
 }
 
-// appendError appends {"error": …}.
-func appendError(dst []byte, err error) []byte {
-	dst = append(dst, `{"error":`...)
-	dst = appendString(dst, err.Error())
-	return append(dst, '}')
-}
-
 func appendObject(dst []byte, v reflect.Value) ([]byte, error) {
 	dst = append(dst, '{')
 	for _, sf := range reflect.VisibleFields(v.Type()) {
@@ -56,7 +50,7 @@ func appendObject(dst []byte, v reflect.Value) ([]byte, error) {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, name)
+		dst = jsonlines.AppendString(dst, name)
 		dst = append(dst, ':')
 		var err error
 		if dst, err = appendValue(dst, f); err != nil {
@@ -76,7 +70,7 @@ func appendValue(dst []byte, v reflect.Value) ([]byte, error) {
 	case reflect.Bool:
 		return strconv.AppendBool(dst, v.Bool()), nil
 	case reflect.String:
-		return appendString(dst, v.String()), nil
+		return jsonlines.AppendString(dst, v.String()), nil
 	case reflect.Struct:
 		dst, err := appendObject(dst, v)
 		if err != nil {
@@ -133,16 +127,6 @@ func appendNumber(dst []byte, v float64) ([]byte, error) {
 		return strconv.AppendFloat(dst, v, 'e', -1, 64), nil
 	}
 	return strconv.AppendFloat(dst, v, 'f', -1, 64), nil
-}
-
-func appendString(dst []byte, s string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // JSON can encode every string
-	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
 
 // rowsOf returns the rows of a matrix, as replies hold them.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hamlet/cmd/internal/jsonlines"
 )
 
 var update = flag.Bool("update", false, "write the replies to the requests in testdata instead of comparing them")
@@ -53,7 +55,7 @@ func ask(t testing.TB, request string) (text string, failed bool) {
 	t.Helper()
 	b, err := answer(t.Context(), []byte(request))
 	if err != nil {
-		b = appendError(nil, err)
+		b = jsonlines.AppendError(nil, err)
 	}
 	if !json.Valid(b) || bytes.ContainsAny(b, "\n\r") {
 		t.Fatalf("the reply to %.200s is not one line of JSON: %.200s", request, b)

@@ -1,17 +1,14 @@
 package fit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"testing"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/jsonlines"
 )
 
 // A sumRequest is a request to an algorithm for these tests.
@@ -104,8 +101,8 @@ func TestServeAnswersEveryLineInOrder(t *testing.T) {
 			t.Errorf("reply %d is %s, want %s", i, got[i], want[i])
 		}
 	}
-	var failed *FailedError
-	if !errors.As(err, &failed) || *failed != (FailedError{Failed: 4, Requests: 6}) {
+	var failed *jsonlines.FailedError
+	if !errors.As(err, &failed) || *failed != (jsonlines.FailedError{Failed: 4, Requests: 6}) {
 		t.Errorf("error %v, want 4 of 6", err)
 	}
 	if cli.Status(err) != cli.StatusFailed {
@@ -119,80 +116,6 @@ func TestServeWithoutFaults(t *testing.T) {
 		if _, err := serve(t, in); err != nil {
 			t.Errorf("%q: %v", in, err)
 		}
-	}
-}
-
-// A reply is written before the next request arrives.
-func TestServeTalks(t *testing.T) {
-	withSum(t)
-	in, ask := io.Pipe()
-	answers, out := io.Pipe()
-	done := make(chan error)
-	go func() { done <- Serve(t.Context(), in, out) }()
-	lines := bufio.NewReader(answers)
-	for range 3 {
-		fmt.Fprintln(ask, sumLine)
-		if got, err := lines.ReadString('\n'); err != nil || got != sumText+"\n" {
-			t.Fatalf("reply %q, %v", got, err)
-		}
-	}
-	ask.Close()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-// Serve returns an error if it is cancelled while it waits for a line or within one.
-func TestServeStops(t *testing.T) {
-	withSum(t)
-	for _, line := range []string{"", strings.Replace(sumLine, `"y"`, `"fail":"wait","y"`, 1) + "\n"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		in, ask := io.Pipe()
-		var out bytes.Buffer
-		done := make(chan error)
-		go func() { done <- Serve(ctx, in, &out) }()
-		io.WriteString(ask, line)
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want context.Canceled", err)
-		}
-		if out.Len() > 0 {
-			t.Errorf("an interrupted request got the reply %s", &out)
-		}
-		ask.Close()
-	}
-}
-
-type brokenPipe struct{}
-
-func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-func (brokenPipe) Read([]byte) (int, error)  { return 0, io.ErrNoProgress }
-
-func TestServeSaysWhatBroke(t *testing.T) {
-	withSum(t)
-	if err := Serve(t.Context(), strings.NewReader(sumLine), brokenPipe{}); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("error %v, want that of the writer", err)
-	}
-	if err := Serve(t.Context(), brokenPipe{}, io.Discard); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("error %v, want that of the reader", err)
-	}
-}
-
-// Lines have any length up to the bound; a longer one does not affect the others.
-func TestScanner(t *testing.T) {
-	const most = 1 << 20
-	exact, long := strings.Repeat("a", most), strings.Repeat("b", most+1)
-	for _, end := range []string{"", "\n"} {
-		s := newScanner(strings.NewReader("x\n"+exact+"\n"+long+"\n"+long+long+"\n\n"+exact+end), most)
-		for i, want := range []line{{text: []byte("x")}, {text: []byte(exact)}, {err: errLineTooLong}, {err: errLineTooLong}, {}, {text: []byte(exact)}, {err: io.EOF}} {
-			if got := s.next(); !bytes.Equal(got.text, want.text) || got.err != want.err {
-				t.Fatalf("line %d: %d bytes and %v, want %d and %v", i, len(got.text), got.err, len(want.text), want.err)
-			}
-		}
-	}
-	s := newScanner(strings.NewReader(long), most)
-	if got := s.next(); got.err != errLineTooLong {
-		t.Errorf("a last line that is too long: %v", got.err)
 	}
 }
 
@@ -231,16 +154,6 @@ func TestHelpNamesTheAlgorithms(t *testing.T) {
 	for _, name := range names() {
 		if !strings.Contains(help, "\n  "+name+"\n") {
 			t.Errorf("the help does not name %s", name)
-		}
-	}
-}
-
-// The text of an error survives JSON, with everything that a request can hold.
-func TestAppendError(t *testing.T) {
-	for _, s := range []string{"", "a\"b\\c\nd\u2028<&>é\x00"} {
-		var r map[string]string
-		if err := json.Unmarshal(appendError(nil, errors.New(s)), &r); err != nil || len(r) != 1 || r["error"] != s {
-			t.Errorf("%q became %q, %v", s, r, err)
 		}
 	}
 }
