@@ -1,4 +1,4 @@
-package scorer
+package convert
 
 import (
 	"strings"
@@ -9,8 +9,16 @@ import (
 	"hamlet/stream"
 )
 
-// wordsOf returns the first words as the wire carries them.
-func wordsOf(all []model.Word) (words []stream.Word) {
+// Reasons returns the contributions of inputs as the wire carries them.
+func Reasons(all []model.Contribution) (reasons []stream.Reason) {
+	for _, c := range all {
+		reasons = append(reasons, stream.Reason(c))
+	}
+	return reasons
+}
+
+// Words returns the first words as the wire carries them.
+func Words(all []model.Word) (words []stream.Word) {
 	for _, w := range all[:min(len(all), stream.MaxWords)] {
 		words = append(words, stream.Word{Text: shown(w.Text), Where: shown(w.Where), Contribution: w.Contribution, Shared: w.Shared})
 	}

@@ -157,7 +157,7 @@ func (s *served) score(ctx context.Context, requests []*stream.Event, want asked
 			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Words: words, Model: ref,
 		}
 		if want.words {
-			verdicts[i].Reasons = reasonsOf(all)
+			verdicts[i].Reasons = convert.Reasons(all)
 		}
 		if how.Mail != nil {
 			verdicts[i].Identity = mail.Identity(request.Tenant, how.Mail)
@@ -196,18 +196,11 @@ func (s *served) predict(body *model.Body, want asked) (model.Prediction, []mode
 	switch {
 	case want.words:
 		a, err := pool.Attribute(body)
-		return a.Prediction, a.Inputs, wordsOf(a.Words), err
+		return a.Prediction, a.Inputs, convert.Words(a.Words), err
 	case want.grounds:
 		prediction, all, err := pool.Explain(body)
 		return prediction, all, nil, err
 	}
 	prediction, err := pool.Predict(body)
 	return prediction, nil, nil, err
-}
-
-func reasonsOf(all []model.Contribution) (reasons []stream.Reason) {
-	for _, c := range all {
-		reasons = append(reasons, stream.Reason(c))
-	}
-	return reasons
 }

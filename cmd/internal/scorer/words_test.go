@@ -1,14 +1,12 @@
 package scorer
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
@@ -70,22 +68,5 @@ func TestAnswersHaveWords(t *testing.T) {
 				t.Errorf("not in order: %v", words)
 			}
 		}
-	}
-}
-
-func TestShownWords(t *testing.T) {
-	for in, want := range map[string]string{
-		"prize": "prize", "gr\xfc\xdfe": "gr\ufffd\ufffde", "größe": "größe", "a\x1b[31m": "a\ufffd[31m", "a\u202eb": "a\ufffdb", "": "",
-		strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): strings.Repeat("x", 61) + "…",
-		strings.Repeat("ü", 40): strings.Repeat("ü", 30) + "…",
-	} {
-		got := shown(in)
-		if got != want || len(got) > stream.MaxWordLength || !utf8.ValidString(got) {
-			t.Errorf("shown(%q) = %q, want %q", in, got, want)
-		}
-	}
-	b, err := json.Marshal(stream.Word{Text: "prize", Where: "text", Contribution: 1.5})
-	if want := `{"text":"prize","where":"text","contribution":1.5}`; err != nil || string(b) != want {
-		t.Errorf("%s, %v; want %s", b, err, want)
 	}
 }
