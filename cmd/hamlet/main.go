@@ -11,6 +11,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/history"
 	"hamlet/cmd/internal/pinning"
+	"hamlet/cmd/internal/pipe"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/sources"
@@ -43,6 +44,7 @@ type grammar struct {
 	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
 	Gateway  gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	Withdraw withdraw.Command  `cmd:"" help:"Withdraw what a source has taught, and show before what that does."`
+	Pipe     pipe.Command      `cmd:"" help:"One model for programs in other languages: JSON Lines in, JSON Lines out."`
 	laboratory
 	cli.ProgramFlags
 }
@@ -86,6 +88,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Model.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "withdraw":
 		return g.Withdraw.Run(ctx, stdio)
+	case "pipe":
+		return g.Pipe.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "env":
 		return g.Env.run(stdio)
 	case "bench", "fit", "lab":
