@@ -110,7 +110,7 @@ namespace inbox {
 		}
 		arguments, message, _ := strings.Cut(string(told), "\n")
 		label := map[bool]string{true: "--spam", false: "--ham"}[spam]
-		if !strings.HasPrefix(arguments, "learn --timeout 2s --url http://127.0.0.1:9100 --token-file ") || !strings.HasSuffix(arguments, " "+label) {
+		if !strings.HasPrefix(arguments, "learn --spool /var/lib/hamlet-learn --timeout 2s --url http://127.0.0.1:9100 --token-file ") || !strings.HasSuffix(arguments, " "+label) {
 			t.Errorf("move %d: hamlet %s, want %s", i+1, arguments, label)
 		}
 		if _, errs, err := run(t, Command{Spam: spam, Ham: !spam, URL: url, Token: "secret", Source: "users", Timeout: 20 * time.Second}, message); err != nil || errs != "" {

@@ -1,6 +1,6 @@
 // Package teach is `hamlet learn`: it says of messages what they are, at the HTTP door of
 // ingest or of a gateway. Each message becomes a correction, so that a label finds and
-// corrects an earlier one.
+// corrects an earlier one. With a spool a label survives a kill and a service that is down.
 package teach
 
 import (
@@ -31,7 +31,8 @@ type Command struct {
 	Spam   bool `help:"These messages are spam." xor:"label" env:"-"`
 	Ham    bool `help:"These messages are ham." xor:"label" env:"-"`
 	Forget bool `help:"Forget what was learnt of these messages." xor:"label" env:"-"`
-	JSON   bool `name:"json" help:"Print one JSON object: accepted, rejected, action and label."`
+	Flush  bool `help:"Send what waits in the spool, and nothing else." xor:"label" env:"-"`
+	JSON   bool `name:"json" help:"Print one JSON object: accepted, rejected, action and label; with a spool also waiting."`
 
 	URL       string        `help:"HTTP address of ingest or of a gateway that takes labels." default:"http://127.0.0.1:9100" placeholder:"URL" env:"HAMLET_LEARN_URL"`
 	Token     string        `help:"Bearer token, with the actions correct and unlearn." placeholder:"TOKEN" env:"HAMLET_TOKEN"`
@@ -39,6 +40,7 @@ type Command struct {
 	Source    string        `help:"Who says so. Default: the token's source." placeholder:"NAME" env:"HAMLET_LEARN_SOURCE"`
 	Tenant    string        `help:"Whose mail it is. Default: the token's tenant." placeholder:"NAME" env:"HAMLET_LEARN_TENANT"`
 	Timeout   time.Duration `help:"How long the service may take for a request of up to 200 messages, with all attempts." default:"30s" env:"HAMLET_LEARN_TIMEOUT"`
+	Spool     string        `help:"Directory that keeps messages until the service has them." placeholder:"DIR" env:"HAMLET_LEARN_SPOOL"`
 }
 
 // Help is what kong prints below the flags.
@@ -59,7 +61,13 @@ dead letter, in the topic hamlet.dead-letters.
 
 A message that cannot be read goes to stderr and is left out. The exit status is 0 when the
 learner's log has all others, and 1 if not, or if no message was left. After 1 say it again:
-what was taken before changes nothing then.`
+what was taken before changes nothing then.
+
+With --spool a message is on the disk before it is sent, and stays there until the service
+has it. The next call and --flush send what is left, in order and by the same ids, so that
+each label is learnt once. The status is also 0 when messages wait because the service is
+down or slow. A spool is for one service and one token. It holds at most 4,096 messages and 256 MiB;
+a full one refuses messages, with status 1.`
 }
 
 // A request has at most so many events, and so many bytes unless it has one event.
@@ -76,15 +84,30 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		action, label = stream.Unlearn, stream.Unlabelled
 	case c.Ham:
 		label = stream.Ham
+	case c.Flush:
+		if c.Spool == "" || len(c.Files) > 0 {
+			return cli.Usagef("--flush sends what waits in the --spool, and takes no files")
+		}
 	case !c.Spam:
 		return cli.Usagef("one of --spam, --ham and --forget says what the messages are")
 	}
 	if c.Timeout <= 0 {
 		return cli.Usagef("--timeout: %v is not above zero", c.Timeout)
 	}
-	s, err := c.sender()
+	sender, err := c.sender()
 	if err != nil {
 		return err
+	}
+	var s outlet = sender
+	if c.Spool != "" {
+		spool, err := openSpool(c.Spool)
+		if err != nil {
+			return err
+		}
+		if c.Flush {
+			return c.flush(ctx, &spooler{spool: spool, sender: sender}, stdout)
+		}
+		s = &spooler{spool: spool, sender: sender}
 	}
 	files := c.Files
 	if len(files) == 0 {
@@ -119,16 +142,30 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
-	if s.accepted == 0 {
+	accepted, waiting, why := s.state()
+	if accepted+waiting == 0 {
 		return errors.New("no message was left to learn from")
 	}
-	if c.JSON {
-		return json.NewEncoder(stdout).Encode(map[string]any{
-			"accepted": s.accepted, "rejected": rejected, "action": action.String(), "label": label.String(),
-		})
+	if waiting > 0 {
+		fmt.Fprintf(stderr, "%d of the messages wait in %s: %v\n", waiting, c.Spool, why)
 	}
-	_, err = fmt.Fprintf(stdout, "%d %s\n", s.accepted, cmp.Or(label.String(), "forgotten"))
+	if c.JSON {
+		result := map[string]any{"accepted": accepted, "rejected": rejected, "action": action.String(), "label": label.String()}
+		if c.Spool != "" {
+			result["waiting"] = waiting
+		}
+		return json.NewEncoder(stdout).Encode(result)
+	}
+	_, err = fmt.Fprintf(stdout, "%d %s\n", accepted, cmp.Or(label.String(), "forgotten"))
 	return err
+}
+
+// An outlet brings events to the service: a sender, or a spooler.
+type outlet interface {
+	add(ctx context.Context, e *stream.Event) error
+	flush(ctx context.Context) error // sends what was added
+	// state counts the events that the service has, and those that wait and why.
+	state() (accepted, waiting int, why error)
 }
 
 // A sender sends events in batches.
@@ -163,6 +200,8 @@ func (c *Command) sender() (*sender, error) {
 		client: &http.Client{Timeout: time.Minute}, timeout: c.Timeout,
 	}, nil
 }
+
+func (s *sender) state() (accepted, waiting int, why error) { return s.accepted, 0, nil }
 
 // add adds an event to the batch, and sends the batch before if the event does not fit.
 func (s *sender) add(ctx context.Context, e *stream.Event) error {
@@ -232,9 +271,19 @@ func (s *sender) send(ctx context.Context) (again bool, err error) {
 	var refused struct {
 		Error string `json:"error"`
 	}
-	if json.Unmarshal(text, &refused) != nil || refused.Error == "" {
+	known := json.Unmarshal(text, &refused) == nil && refused.Error != ""
+	if !known {
 		refused.Error = "without a reason: is this the address of ingest?"
 	}
 	again = answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
-	return again, fmt.Errorf("%s answered %s: %s", s.url, answer.Status, refused.Error)
+	err = fmt.Errorf("%s answered %s: %s", s.url, answer.Status, refused.Error)
+	if known && (answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusRequestEntityTooLarge) {
+		err = &rejectedError{err}
+	}
+	return again, err
 }
+
+// A rejectedError is an answer that names a mistake in the batch. The service will never take it.
+type rejectedError struct{ error }
+
+func (e *rejectedError) Unwrap() error { return e.error }

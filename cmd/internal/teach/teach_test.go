@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ const letter = "Message-ID: <1@example.org>\r\nFrom: a@example.org\r\nSubject: l
 // A log is a learner behind the HTTP door of ingest: it applies what is published.
 type log struct {
 	t      *testing.T
+	mu     sync.Mutex
 	model  *model.Model
 	failed int // requests that fail before one succeeds
 	keys   map[string]bool
@@ -33,6 +35,8 @@ type log struct {
 }
 
 func (l *log) Publish(_ context.Context, records ...kafka.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.failed > 0 {
 		l.failed--
 		return errors.New("no leader")
@@ -53,6 +57,9 @@ func (l *log) Publish(_ context.Context, records ...kafka.Record) error {
 			l.t.Error(err)
 		}
 		what := e.Action.String() + " " + e.Label.String() + " " + e.Source
+		if effect.Duplicate {
+			what += " again"
+		}
 		if effect.Receipt != nil {
 			what += []string{" withdrawn", " replaced", " outweighed", " unchanged", " not allowed"}[effect.Receipt.Outcome]
 		}
@@ -64,6 +71,16 @@ func (l *log) Publish(_ context.Context, records ...kafka.Record) error {
 
 func newLog(t *testing.T) (*log, string) {
 	t.Helper()
+	l, door := newDoor(t)
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/events", door)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return l, server.URL
+}
+
+func newDoor(t *testing.T) (*log, http.Handler) {
+	t.Helper()
 	m, err := model.New(model.Config{TableBits: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +90,7 @@ func newLog(t *testing.T) (*log, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("POST /v1/events", door)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return l, server.URL
+	return l, door
 }
 
 func run(t *testing.T, c Command, stdin string) (out, errs string, err error) {
