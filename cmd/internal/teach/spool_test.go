@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,14 +62,14 @@ type held struct {
 	answer chan struct{} // closed: the client may hear of it
 }
 
-// newStalled returns a learner behind a door that holds its first requests. A request that was
-// given up by its client goes on in the same way.
-func newStalled(t *testing.T, first int) (l *log, url string, requests <-chan *held) {
+// newStalled returns a learner behind a door that holds some requests, by their numbers from 1 on.
+// A request that was given up by its client goes on in the same way.
+func newStalled(t *testing.T, hold ...int) (l *log, url string, requests <-chan *held) {
 	t.Helper()
 	l, door := newDoor(t)
-	arrived := make(chan *held, first)
+	arrived := make(chan *held, len(hold))
 	var mu sync.Mutex
-	all := []*held{}
+	requested := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -76,12 +77,12 @@ func newStalled(t *testing.T, first int) (l *log, url string, requests <-chan *h
 		}
 		h := &held{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 		mu.Lock()
-		all = append(all, h)
-		hold := len(all) <= first
+		requested++
+		holds := slices.Contains(hold, requested)
 		mu.Unlock()
 		again := r.Clone(context.WithoutCancel(r.Context()))
 		again.Body = io.NopCloser(bytes.NewReader(body))
-		if !hold {
+		if !holds {
 			door.ServeHTTP(w, again)
 			return
 		}
