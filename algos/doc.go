@@ -26,6 +26,7 @@
 //	poeboost           boosting as a product of experts
 //	bblr               logistic regression on a smooth 0-1 loss
 //	svm                linear support vector machines, a reference for bblr
+//	crf                labels of neighbours, decided together
 //	ensemble           any of these boosters rebuilt from a window of the stream
 //
 // What the others use:
