@@ -1,0 +1,180 @@
+package poeboost_test
+
+import (
+	"math"
+	"testing"
+
+	"hamlet/algos/boost"
+	"hamlet/algos/poeboost"
+)
+
+func newRealAdaBoost(tb testing.TB, x [][]float64, y []float64, cfg poeboost.RealAdaBoostConfig) *poeboost.RealAdaBoost {
+	tb.Helper()
+	b, err := poeboost.NewRealAdaBoost(newData(tb, x), y, cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// Reference: Schapire and Singer 1999, section 3: D ← D e^(−y f_t)/Z with Z = Σ D e^(−y f_t),
+// ∏Z is the mean of e^(−yf), and D is ωe^(−yf) normalised. The oracle is the recursion by
+// plain exponentials, from the hypotheses that the rounds report.
+func TestRealAdaBoostByDefinition(t *testing.T) {
+	x, y := noise(31, 150, 4, 0.1)
+	ω := make([]float64, len(y))
+	total := 0.0
+	for i := range ω {
+		ω[i] = float64(1 + i%3)
+		total += ω[i]
+	}
+	for _, c := range []poeboost.RealAdaBoostConfig{
+		{}, {Learner: poeboost.Step}, {Learner: poeboost.Step, Rate: 5},
+		{Criterion: poeboost.LeastZ}, {Criterion: poeboost.LeastZ, Learner: poeboost.Step},
+	} {
+		c.Rounds, c.Weights = 20, ω
+		b := newRealAdaBoost(t, x, y, c)
+		d, f := make([]float64, len(y)), make([]float64, len(y))
+		for i := range d {
+			d[i] = ω[i] / total
+		}
+		product := 1.0
+		weights, logOdds := make([]float64, len(y)), make([]float64, len(y))
+		for b.Round() {
+			rounds := b.Rounds()
+			r := rounds[len(rounds)-1]
+			z, p := 0.0, 0.0
+			for i, row := range x {
+				odds := math.Exp(r.Hypothesis.LogOdds(row)) // p/(1−p)
+				correct := odds / (1 + odds)
+				if y[i] < 0 {
+					correct = 1 / (1 + odds)
+				}
+				p += d[i] * correct
+				z += d[i] * math.Exp(-y[i]*0.5*math.Log(odds))
+			}
+			near(t, "Z", r.Z, z)
+			near(t, "Σ D P(y | x, h)", r.MeanProbability, p)
+			loss, likelihood, wrong := 0.0, 0.0, 0.0
+			for i, row := range x {
+				ft := 0.5 * r.Hypothesis.LogOdds(row)
+				f[i] += ft
+				d[i] *= math.Exp(-y[i]*ft) / z
+				loss += ω[i] * math.Exp(-y[i]*f[i]) / total
+				likelihood -= ω[i] * math.Log1p(math.Exp(-2*y[i]*f[i])) / total
+				if (f[i] > 0) != (y[i] > 0) {
+					wrong += ω[i] / total
+				}
+			}
+			product *= r.Z
+			near(t, "∏Z", product, loss)
+			near(t, "mean log likelihood", r.MeanLogLikelihood, likelihood)
+			near(t, "train error", r.TrainError, wrong)
+			b.WeightsTo(weights)
+			b.LogOddsTo(logOdds)
+			for i := range d {
+				near(t, "D by the recursion", weights[i], d[i])
+				near(t, "D by the direct formula", weights[i], ω[i]*math.Exp(-y[i]*f[i])/(total*loss))
+				near(t, "2f", logOdds[i], 2*f[i])
+				near(t, "2f of the ensemble", b.Ensemble().LogOdds(x[i]), 2*f[i])
+			}
+		}
+		if n := len(b.Rounds()); n < 10 {
+			t.Errorf("%+v: only %d rounds", c, n)
+		}
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-10*(1+math.Abs(want))) {
+		t.Fatalf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// A round takes the feature with the best criterion under its weights. The oracle fits
+// each feature alone.
+func TestRealAdaBoostTakesTheBestFeature(t *testing.T) {
+	x, y := noise(32, 120, 5, 0.15)
+	for _, criterion := range []poeboost.Criterion{poeboost.MeanProbability, poeboost.LeastZ} {
+		b := newRealAdaBoost(t, x, y, poeboost.RealAdaBoostConfig{Rounds: 8, Criterion: criterion})
+		d := make([]float64, len(y))
+		for k := 0; ; k++ {
+			b.WeightsTo(d)
+			if !b.Round() {
+				break
+			}
+			best, least := -1, math.Inf(1)
+			for j := range x[0] {
+				column := make([][]float64, len(x))
+				for i := range x {
+					column[i] = x[i][j : j+1]
+				}
+				one := newRealAdaBoost(t, column, y, poeboost.RealAdaBoostConfig{Rounds: 1, Weights: d})
+				if !one.Round() {
+					continue
+				}
+				c := 1 - one.Rounds()[0].MeanProbability
+				if criterion == poeboost.LeastZ {
+					c = one.Rounds()[0].Z
+				}
+				if c < least {
+					best, least = j, c
+				}
+			}
+			if got := b.Rounds()[k].Hypothesis.Feature; got != best {
+				t.Errorf("criterion %d, round %d: feature %d, the best is %d", criterion, k, got, best)
+			}
+		}
+	}
+}
+
+// Separable, constant and extreme data give finite answers and a reason to stop.
+func TestRealAdaBoostOnDegenerateData(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		x    [][]float64
+		y    []float64
+		stop boost.Stop
+	}{
+		{"separable", [][]float64{{1}, {2}, {3}, {4}}, []float64{-1, -1, 1, 1}, boost.Rounds},
+		{"one class", [][]float64{{1, 2}, {3, 1}, {0, 0}}, []float64{-1, -1, -1}, boost.Rounds},
+		{"constant and balanced", [][]float64{{1}, {1}}, []float64{1, -1}, boost.NoEdge},
+		{"exclusive or", [][]float64{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, []float64{1, -1, -1, 1}, boost.NoEdge},
+		{"extreme", [][]float64{{math.MaxFloat64}, {-math.MaxFloat64}, {0}}, []float64{1, -1, 1}, boost.Rounds},
+	} {
+		for _, cfg := range []poeboost.RealAdaBoostConfig{
+			{}, {Learner: poeboost.Step}, {Learner: poeboost.Step, Rate: poeboost.MaxRate}, {Criterion: poeboost.LeastZ},
+		} {
+			cfg.Rounds = 30
+			b := newRealAdaBoost(t, c.x, c.y, cfg)
+			if err := b.Train(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if b.Stopped() != c.stop {
+				t.Errorf("%s, %+v: stopped by %v, want %v", c.name, cfg, b.Stopped(), c.stop)
+			}
+			e := b.Ensemble()
+			for _, v := range []float64{0, 1, -1e300, 1e300, math.Inf(1), math.Inf(-1), math.NaN()} {
+				row := make([]float64, len(c.x[0]))
+				for j := range row {
+					row[j] = v
+				}
+				if f := e.LogOdds(row); !(math.Abs(f) <= math.MaxFloat64) {
+					t.Errorf("%s, %+v: log-odds %v at %v", c.name, cfg, f, v)
+				}
+			}
+		}
+	}
+}
+
+func TestRealAdaBoostRefusesBadConfigs(t *testing.T) {
+	d := newData(t, [][]float64{{1}, {2}})
+	for _, cfg := range []poeboost.RealAdaBoostConfig{
+		{Rounds: -1}, {Rate: -1}, {Rate: math.Inf(1)}, {Learner: 9}, {Criterion: 9}, {Weights: []float64{1}},
+	} {
+		if _, err := poeboost.NewRealAdaBoost(d, []float64{1, -1}, cfg); err == nil {
+			t.Errorf("%+v has no error", cfg)
+		}
+	}
+}
