@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"hamlet/algos/internal/logistic"
 )
@@ -26,6 +27,9 @@ type BatchConfig struct {
 	Tolerance float64
 	// MaxIterations is 100,000 if 0. ARD takes 10⁴ on nearly separable data.
 	MaxIterations int
+	// Weights are ω > 0, the power of each event's likelihood; nil is 1 each. A weight of
+	// 2 is an event that stands there twice.
+	Weights []float64
 }
 
 const (
@@ -60,11 +64,11 @@ type Batch struct {
 //
 //	ξₙ² = xₙᵀVxₙ + (wᵀxₙ)²                              (31)
 //	b_N = b₀ + ½(wᵀw + tr V), or per weight b₀ + ½(wᵢ² + Vᵢᵢ)   (21, 45)
-//	V⁻¹ = E(α) + 2Σ λ(ξₙ)xₙxₙᵀ,  w = V Σ yₙxₙ/2          (15, 16, 42, 43)
+//	V⁻¹ = E(α) + 2Σ ωₙλ(ξₙ)xₙxₙᵀ,  w = V Σ ωₙyₙxₙ/2      (15, 16, 42, 43)
 //
 // each of which maximises the bound given the others, and evaluates
 //
-//	½wᵀV⁻¹w + ½ln|V| + Σₙ(ln σ(ξₙ) − ξₙ/2 + λ(ξₙ)ξₙ²)
+//	½wᵀV⁻¹w + ½ln|V| + Σₙ ωₙ(ln σ(ξₙ) − ξₙ/2 + λ(ξₙ)ξₙ²)
 //	+ Σᵢ(a₀ ln b₀ − lnΓ(a₀) − b₀E(αᵢ) − a_N ln b_Nᵢ + lnΓ(a_N) + a_N)   (30, 50)
 //
 // there: the E(α) in V is that of the same a_N and b_N. (The author's scripts use
@@ -73,7 +77,7 @@ func FitBatch(ctx context.Context, x [][]float64, y []float64, cfg BatchConfig) 
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	if err := checkExamples(x, y); err != nil {
+	if err := errors.Join(checkExamples(x, y), checkPowers(cfg.Weights, len(x))); err != nil {
 		return nil, err
 	}
 	f := newBatchFit(x, y, cfg)
@@ -149,9 +153,23 @@ func checkExamples(x [][]float64, y []float64) error {
 	return errors.Join(errs...)
 }
 
+// checkPowers returns the first fault of the weights ω of n events.
+func checkPowers(ω []float64, n int) error {
+	if ω != nil && len(ω) != n {
+		return fmt.Errorf("blr: %d weights for %d events", len(ω), n)
+	}
+	for i, v := range ω {
+		if !(v > 0 && v <= longest) {
+			return fmt.Errorf("blr: weight %d is %v: want a positive number up to %g", i, v, float64(longest))
+		}
+	}
+	return nil
+}
+
 // A batchFit is an unfinished Batch.
 type batchFit struct {
 	x     [][]float64
+	ω     []float64
 	cfg   BatchConfig
 	batch *Batch
 
@@ -171,7 +189,7 @@ func newBatchFit(x [][]float64, y []float64, cfg BatchConfig) *batchFit {
 		alphas, aN = d, cfg.A0+0.5
 	}
 	f := &batchFit{
-		x: x, cfg: cfg,
+		x: x, ω: cfg.Weights, cfg: cfg,
 		eta: make([]float64, d), alpha: make([]float64, d), lambda: make([]float64, len(x)),
 		precision: newTriangle(d), factor: newTriangle(d), u: make([]float64, d),
 		gammaConstant: float64(cfg.A0*logistic.Log(cfg.B0)) - logGamma(cfg.A0) + logGamma(aN) + aN,
@@ -188,10 +206,13 @@ func newBatchFit(x [][]float64, y []float64, cfg BatchConfig) *batchFit {
 		f.batch.EAlpha[i] = cfg.A0 / cfg.B0
 		f.batch.BN[i] = aN / f.batch.EAlpha[i]
 	}
+	if f.ω == nil {
+		f.ω = slices.Repeat([]float64{1}, len(x))
+	}
 	for n, row := range x {
 		f.lambda[n] = 0.125
 		for j, v := range row {
-			f.eta[j] += float64(0.5*y[n]) * v // exact: a product by ±½
+			f.eta[j] += float64(float64(0.5*y[n]*f.ω[n]) * v)
 		}
 	}
 	return f
@@ -201,7 +222,7 @@ func newBatchFit(x [][]float64, y []float64, cfg BatchConfig) *batchFit {
 func (f *batchFit) solve() {
 	clear(f.precision)
 	for n, row := range f.x {
-		f.precision.addOuter(2*f.lambda[n], row)
+		f.precision.addOuter(float64(2*f.lambda[n]*f.ω[n]), row)
 	}
 	for j, α := range f.alpha {
 		f.precision.row(len(f.alpha), j)[0] += α
@@ -254,7 +275,7 @@ func (f *batchFit) bound() {
 	quad := float64(0.5 * inOrder(f.eta, b.mean))
 	local := 0.0
 	for n, ξ := range b.Xi {
-		local += logistic.LogSigmoid(ξ) - 0.5*ξ + float64(f.lambda[n]*float64(ξ*ξ))
+		local += float64(f.ω[n] * (logistic.LogSigmoid(ξ) - 0.5*ξ + float64(f.lambda[n]*float64(ξ*ξ))))
 	}
 	hyper, size := 0.0, math.Abs(quad)+math.Abs(0.5*b.LogDetV)+math.Abs(local)
 	for i, bN := range b.BN {

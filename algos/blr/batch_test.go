@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -396,6 +398,53 @@ func TestGaussianFarOut(t *testing.T) {
 					t.Errorf("N(%v, %v), x=%v: %+v", c.w, c.v, x, p)
 				}
 			}
+		}
+	}
+}
+
+// An event of weight k is an event that stands there k times, and weights of 1 change no
+// bit.
+func TestBatchWeights(t *testing.T) {
+	r := rand.New(rand.NewPCG(91, 1))
+	var x, repeated [][]float64
+	var y, again, ω []float64
+	for range 40 {
+		row := []float64{1, r.NormFloat64(), r.NormFloat64()}
+		label := math.Copysign(1, row[1]-0.5*row[2]+r.NormFloat64())
+		k := 1 + r.IntN(3)
+		x, y, ω = append(x, row), append(y, label), append(ω, float64(k))
+		for range k {
+			repeated, again = append(repeated, row), append(again, label)
+		}
+	}
+	ones := make([]float64, len(y))
+	for i := range ones {
+		ones[i] = 1
+	}
+	for _, ard := range []bool{false, true} {
+		fit := func(x [][]float64, y, ω []float64) *Batch {
+			b, err := FitBatch(t.Context(), x, y, BatchConfig{ARD: ard, Weights: ω})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		got, want := fit(x, y, ω), fit(repeated, again, nil)
+		if math.Abs(got.Bound-want.Bound) > 1e-9 || math.Abs(got.LogDetV-want.LogDetV) > 1e-9 {
+			t.Errorf("ARD %v: bound %v and ln|V| %v, repeated %v and %v", ard, got.Bound, got.LogDetV, want.Bound, want.LogDetV)
+		}
+		for j := range got.mean {
+			if math.Abs(got.mean[j]-want.mean[j]) > 1e-9 {
+				t.Errorf("ARD %v: w %v, repeated %v", ard, got.mean, want.mean)
+			}
+		}
+		if one, none := fit(x, y, ones), fit(x, y, nil); one.Bound != none.Bound || !slices.Equal(one.mean, none.mean) || !slices.Equal(one.Xi, none.Xi) {
+			t.Errorf("ARD %v: weights of 1 change bits", ard)
+		}
+	}
+	for _, bad := range [][]float64{{1}, append(slices.Clone(ω[1:]), 0), append(slices.Clone(ω[1:]), math.Inf(1))} {
+		if _, err := FitBatch(t.Context(), x, y, BatchConfig{Weights: bad}); err == nil {
+			t.Errorf("weights %v have no error", bad)
 		}
 	}
 }
