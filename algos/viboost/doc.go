@@ -45,7 +45,8 @@
 // By default the mode is the approximate one (17) with τ = 1, for which ranking the
 // stumps is AdaBoost's search, and E_c is taken at the mode. τ = 1 makes H about half
 // of the log-odds, so Prob is under-confident; the noise watch is defined by it.
-// Config can ask for the exact mode, the exact E_c and any τ. With the exact E_c every
+// Config can ask for the exact mode, the exact E_c, any τ and the paper's end of the
+// passes, by the ELBO. With the exact E_c every
 // update is coordinate ascent and the evidence lower bound (91) never falls; at the
 // mode it may. (91) is computed after φ and η. Candidates are stumps at midpoints,
 // polarity +1, the sign in the weight; of equal ones the first wins. A sample weight

@@ -28,15 +28,26 @@ const (
 	Expectation                   // by quadrature under q(c) at the previous φ: one normalised v-Log per pass
 )
 
+// A PassStop says when a round's passes end.
+type PassStop uint8
+
+const (
+	FixedPasses PassStop = iota // after Inner passes: option (a) of section 5
+	ByELBO                      // algorithm 1: with the first pass by which the ELBO rises by less than Gain
+)
+
 // A Config says how to boost. Zero fields mean the defaults given.
 type Config struct {
 	Prior
 	Rounds    int        // the most rounds to run, 1 to boost.MaxRounds; 0 is 50
-	Inner     int        // passes of α, ω, φ, η in a round; 0 is 10
+	Inner     int        // passes of α, ω, φ, η in a round; 0 is 10; ByELBO: not used
 	Tau       float64    // τ of (17), 10⁻⁶ to 10⁶; 0 is 1, which the noise watch needs
 	Weighting Weighting  // Approximate
 	Types     TypeUpdate // Modal
 	Bound     bool       // compute the ELBO after each round, which costs many rounds
+	Stop      PassStop   // FixedPasses
+	Gain      float64    // with ByELBO: a rise of the ELBO below it is not significant, in nats; 0 is 10⁻⁴
+	WeighOnce bool       // α is set in the first pass alone: option (b) of section 5
 	Weights   []float64  // weight of each row, 0 to 10⁶; nil is 1 each
 }
 
@@ -46,6 +57,8 @@ const (
 	mostInner     = 1 << 20
 	mostTau       = 1e6
 	mostWeight    = 1e6
+	defaultGain   = 1e-4 // nats
+	passesByELBO  = 1000 // the most passes of a round with ByELBO
 )
 
 // fill sets the defaults and checks the other fields.
@@ -68,6 +81,15 @@ func (cfg *Config) fill() error {
 	}
 	if !(cfg.Tau >= 1/mostTau && cfg.Tau <= mostTau) {
 		errs = append(errs, fmt.Errorf("viboost: tau is %v: want a number from %g to %g, or 0 for 1", cfg.Tau, 1/mostTau, mostTau))
+	}
+	if cfg.Gain == 0 {
+		cfg.Gain = defaultGain
+	}
+	if !(cfg.Gain > 0 && cfg.Gain <= math.MaxFloat64) {
+		errs = append(errs, fmt.Errorf("viboost: gain %v: want a positive number of nats, or 0 for %g", cfg.Gain, defaultGain))
+	}
+	if cfg.Stop > ByELBO {
+		errs = append(errs, fmt.Errorf("viboost: unknown stop %d: want FixedPasses or ByELBO", cfg.Stop))
 	}
 	if cfg.Weighting > Mixed {
 		errs = append(errs, fmt.Errorf("viboost: unknown weighting %d: want Approximate, Exact or Mixed", cfg.Weighting))
@@ -110,6 +132,7 @@ type Round struct {
 	Eta        [2]float64  // q(θ) = Beta(η)
 	ELBO       float64     // (91) with the constant 0, nats
 	LogNorm    float64     // ln B_c
+	Passes     int         // of α, ω, φ, η
 	TrainError float64     // of sign H, by sample weight; H = 0 counts as −1
 }
 
@@ -174,14 +197,16 @@ func (b *Booster) Round() bool {
 		return false
 	}
 	b.data.SignsTo(s.h, best)
-	quadrature := b.cfg.Types == Expectation || b.cfg.Bound
+	quadrature := b.cfg.Types == Expectation || b.cfg.Bound || b.cfg.Stop == ByELBO
 	if quadrature || b.cfg.Weighting != Approximate {
 		s.place()
 	}
 
-	α := 0.0
-	for range b.cfg.Inner {
-		α = b.weigh(α)
+	α, passes, elbo := 0.0, 0, math.Inf(-1)
+	for more := true; more; passes++ {
+		if passes == 0 || !b.cfg.WeighOnce {
+			α = b.weigh(α)
+		}
 		s.omega = s.noisy()
 		if b.cfg.Types == Expectation {
 			s.normalise()
@@ -190,8 +215,9 @@ func (b *Booster) Round() bool {
 			b.classifyAt(α)
 		}
 		s.eta = s.trusted()
+		more, elbo = b.more(passes+1, elbo)
 	}
-	r := Round{Stump: b.data.Stump(best), Alpha: α, Omega: s.omega, Eta: s.eta}
+	r := Round{Stump: b.data.Stump(best), Alpha: α, Omega: s.omega, Eta: s.eta, Passes: passes}
 	r.Stump.Polarity = 1
 	if b.cfg.Bound {
 		s.normalise()
@@ -208,6 +234,17 @@ func (b *Booster) Round() bool {
 	r.TrainError = wrong / b.total
 	b.log = append(b.log, r)
 	return true
+}
+
+// more reports whether the round makes another pass. With ByELBO it returns the bound
+// after this one; last is that of the pass before, −Inf after the first.
+func (b *Booster) more(passes int, last float64) (bool, float64) {
+	if b.cfg.Stop == FixedPasses {
+		return passes < b.cfg.Inner, 0
+	}
+	b.stage.normalise()
+	elbo := b.stage.bound()
+	return passes < passesByELBO && elbo-last >= b.cfg.Gain, elbo
 }
 
 // farthest is the largest exponent whose exponential is used directly. Sums of products of
