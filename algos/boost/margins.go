@@ -101,3 +101,26 @@ func (m *Margins) ErrorBound(θ, δ float64) float64 {
 	n := float64(len(m.values))
 	return m.Share(θ) + float64(2/θ*math.Sqrt(2*logistic.Log(2*n*float64(m.dim))/n)) + math.Sqrt(-logistic.Log(δ)/(2*n))
 }
+
+// VCBound returns a bound that the error on new examples exceeds with probability at most
+// δ, for the sign of any vote of T stumps over D features that errs on the share
+// trainError of N examples (slides, 20, with the constants that their Õ hides):
+//
+//	trainError + √(8 ln(4 S/δ)/N),   ln S ≤ T ln(4ND) + T ln(2eN/T)
+//
+// (V. Vapnik and A. Chervonenkis, On the uniform convergence of relative frequencies,
+// 1971). S is the number of ways in which votes divide 2N points. A stump divides them
+// in at most 4ND ways, and a sign of T weighted answers in at most (2eN/T)^T ways for T ≤ 2N
+// (Sauer's lemma). S is never above 2^2N. Sample weights must be 1. The bound grows with T.
+// VCBound panics if rounds is not positive or δ is outside (0, 1].
+func VCBound(trainError float64, rounds, rows, dim int, δ float64) float64 {
+	if rounds < 1 || rows < 1 || dim < 1 || !(δ > 0 && δ <= 1) {
+		panic(fmt.Sprintf("boost: %d rounds, %d rows of %d features, probability %v", rounds, rows, dim, δ))
+	}
+	t, n := float64(rounds), float64(rows)
+	logS := 2 * n * math.Ln2
+	if t <= 2*n {
+		logS = min(logS, float64(t*logistic.Log(4*n*float64(dim)))+float64(t*(1+logistic.Log(2*n/t))))
+	}
+	return trainError + math.Sqrt(8*(logS+logistic.Log(4/δ))/n)
+}

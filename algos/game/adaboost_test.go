@@ -10,21 +10,6 @@ import (
 	"hamlet/algos/game"
 )
 
-// stumps returns h_j(x_i) of all stumps of the data, both polarities of each
-// candidate in boost's order.
-func stumps(d *boost.Data) [][]float64 {
-	h, signs := make([][]float64, d.Rows()), make([]float64, d.Rows())
-	for j := range d.Dim() {
-		for cut := range d.Cuts(j) {
-			d.SignsTo(signs, boost.Candidate{Feature: j, Cut: cut})
-			for i, s := range signs {
-				h[i] = append(h[i], s, -s)
-			}
-		}
-	}
-	return h
-}
-
 // rowsOf returns the first n rows of a public set, whose last column is the label.
 func rowsOf(t *testing.T, name, positive string, n int) (x [][]float64, y []float64) {
 	t.Helper()
@@ -63,7 +48,7 @@ func TestEdgeOfAdaBoostsBestStump(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := stumps(d)
+			h, _ := d.AllStumps()
 			b, err := game.NewBoosting(t.Context(), h, y)
 			if err != nil {
 				t.Fatal(err)

@@ -139,7 +139,7 @@ func Play(ctx context.Context, h [][]float64, y []float64, rounds int, rate floa
 	}
 	n := len(h)
 	if rate == 0 {
-		rate = math.Sqrt(2 * logistic.Log(float64(n)) / float64(rounds))
+		rate = Gap(n, rounds)
 	}
 	b := Boosting{D: make([]float64, n), Votes: make([]float64, len(h[0]))}
 	margins, d := make([]float64, n), make([]float64, n)
@@ -168,4 +168,64 @@ func Play(ctx context.Context, h [][]float64, y []float64, rounds int, rate floa
 		}
 	}
 	return b, nil
+}
+
+// Gap returns √(2 ln N/T), the default rate of Play and how far it may be from the value,
+// for N examples and T rounds.
+func Gap(examples, rounds int) float64 {
+	return math.Sqrt(2 * logistic.Log(float64(examples)) / float64(rounds))
+}
+
+// A Repeated is a game that was played repeatedly.
+type Repeated struct {
+	Mean      float64   // the row player's mean gain, at least the value less Gap
+	P         []float64 // the mean of the row player's strategies
+	Q         []float64 // how often the column player took each column
+	Guarantee float64   // min_j (PᵀA)_j, at most the value
+	Exposure  float64   // max_i (AQ)_i, at least the value
+	Rate      float64   // η, for gains that are shifted and scaled to [−1, 1]
+	Gap       float64   // how far Guarantee and Exposure may be from the value at the default rate
+}
+
+// PlayMatrix plays the game of the row player's gains a repeatedly. In each round the
+// column player takes the first column that is worst for the row player's strategy, and
+// the row player multiplies p_i by e^(ηa_ij), which is hedge, or multiplicative weights
+// (Freund and Schapire 1999). It is Play on any matrix: gains are shifted and scaled to
+// [−1, 1], with R half of their range. With η = √(2 ln M/T), the default for rate 0,
+//
+//	v − Δ ≤ Mean ≤ Guarantee ≤ v ≤ Exposure ≤ v + Δ,   Δ = R√(2 ln M/T).
+//
+// The error is that of Solve. PlayMatrix panics if rounds is not positive or rate negative.
+func PlayMatrix(ctx context.Context, a [][]float64, rounds int, rate float64) (Repeated, error) {
+	if err := check(a); err != nil {
+		return Repeated{}, err
+	}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, row := range a {
+		for _, v := range row {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	middle, half := lo/2+hi/2, hi/2-lo/2
+	h, y := make([][]float64, len(a)), make([]float64, len(a))
+	for i, row := range a {
+		y[i], h[i] = 1, make([]float64, len(row))
+		for j, v := range row {
+			if half > 0 {
+				h[i][j] = min(max((middle-v)/half, -1), 1) // the row player's loss
+			}
+		}
+	}
+	if rate == 0 {
+		rate = Gap(len(a), rounds)
+	}
+	b, err := Play(ctx, h, y, rounds, rate)
+	if err != nil {
+		return Repeated{}, err
+	}
+	return Repeated{
+		Mean: middle - float64(half*b.Value), P: b.D, Q: b.Votes,
+		Guarantee: Guarantee(a, b.D), Exposure: Exposure(a, b.Votes),
+		Rate: rate, Gap: float64(half * Gap(len(a), rounds)),
+	}, nil
 }
