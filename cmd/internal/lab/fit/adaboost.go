@@ -10,6 +10,7 @@ func init() { registerClassifier("adaboost", adaBoost) }
 
 type adaBoostRequest struct {
 	examples
+	weighted
 	tested
 	Rounds int `json:"rounds" default:"50" in:"[1,1048576]"`
 }
@@ -33,7 +34,7 @@ type adaBoostReply struct {
 }
 
 func adaBoost(ctx context.Context, q *adaBoostRequest) (*adaBoostReply, Classifier, error) {
-	b, err := train(ctx, q.X, q.Y, boost.NewAdaBoost, boost.AdaBoostConfig{Rounds: q.Rounds})
+	b, err := train(ctx, q.X, q.Y, boost.NewAdaBoost, boost.AdaBoostConfig{Rounds: q.Rounds, Weights: q.relative()})
 	if err != nil {
 		return nil, nil, err
 	}

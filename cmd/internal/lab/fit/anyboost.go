@@ -10,6 +10,7 @@ func init() { registerClassifier("anyboost", anyBoost) }
 
 type anyBoostRequest struct {
 	examples
+	weighted
 	tested
 	Rounds int    `json:"rounds" default:"50" in:"[1,1048576]"`
 	Cost   string `json:"cost" in:"exp|logit|tanh"`
@@ -31,7 +32,7 @@ type anyBoostReply struct {
 }
 
 func anyBoost(ctx context.Context, q *anyBoostRequest) (*anyBoostReply, Classifier, error) {
-	cfg := boost.AnyBoostConfig{Rounds: q.Rounds}
+	cfg := boost.AnyBoostConfig{Rounds: q.Rounds, Weights: q.relative()}
 	switch q.Cost {
 	case "logit":
 		cfg.Cost = boost.LogitCost

@@ -8,8 +8,11 @@ import (
 
 func init() { registerClassifier("bhboost", bhBoost) }
 
+// Its smoothing e = 1/(N·bins) counts rows and not weights, so a weight of k is not quite
+// a row that stands there k times.
 type bhBoostRequest struct {
 	examples
+	weighted
 	tested
 	Rounds int `json:"rounds" default:"50" in:"[1,1048576]"`
 	Bins   int `json:"bins" default:"16" in:"[1,255]"`
@@ -32,7 +35,7 @@ type bhBoostReply struct {
 }
 
 func bhBoost(ctx context.Context, q *bhBoostRequest) (*bhBoostReply, Classifier, error) {
-	b, err := train(ctx, q.X, q.Y, boost.NewBHBoost, boost.BHBoostConfig{Rounds: q.Rounds, Bins: q.Bins})
+	b, err := train(ctx, q.X, q.Y, boost.NewBHBoost, boost.BHBoostConfig{Rounds: q.Rounds, Bins: q.Bins, Weights: q.relative()})
 	if err != nil {
 		return nil, nil, err
 	}

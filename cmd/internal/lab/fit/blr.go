@@ -19,6 +19,20 @@ type blrRows struct {
 
 func (r *blrRows) testRows() [][]float64 { return r.XTest }
 
+// blrPowers are the powers of the rows' likelihoods, as label trust sets them. A row makes
+// one site, whatever its power, so a weight of 2 is not quite a row that stands there twice.
+type blrPowers struct {
+	Weights []float64 `json:"weights" shape:"N" in:"[1e-6,2]" default:"null"`
+}
+
+// of returns the power of row n.
+func (p *blrPowers) of(n int) float64 {
+	if p.Weights == nil {
+		return 1
+	}
+	return p.Weights[n]
+}
+
 // blrMaxDim bounds D: a reply holds D×D matrices.
 const blrMaxDim = 4096
 

@@ -13,6 +13,7 @@ func init() {
 
 type blrBatchRequest struct {
 	blrRows
+	weighted              // powers of the likelihoods
 	A0            float64 `json:"a0" in:"[1e-30,1e30]" default:"1e-2"`
 	B0            float64 `json:"b0" in:"[1e-30,1e30]" default:"1e-4"`
 	Tolerance     float64 `json:"tolerance" in:"(0,∞)" default:"1e-11"`
@@ -81,6 +82,6 @@ func (q *blrBatchRequest) fit(ctx context.Context, ard bool) (*blr.Batch, error)
 		return nil, wrong("a0", "a0/b0 is %v, which is not in [1e-30,1e30]", r)
 	}
 	return blr.FitBatch(ctx, q.X, q.Y, blr.BatchConfig{
-		ARD: ard, A0: q.A0, B0: q.B0, Tolerance: q.Tolerance, MaxIterations: q.MaxIterations,
+		ARD: ard, A0: q.A0, B0: q.B0, Tolerance: q.Tolerance, MaxIterations: q.MaxIterations, Weights: q.Weights,
 	})
 }

@@ -13,6 +13,7 @@ func init() { registerClassifier("blr.incremental", blrIncremental) }
 // blocks count as 64.
 type blrIncrementalRequest struct {
 	blrRows
+	blrPowers
 	blrPrior
 	XiTolerance float64 `json:"xi_tolerance" in:"[0,∞)" default:"0"`
 	Site        string  `json:"site" in:"jj|rvga"`
@@ -51,7 +52,7 @@ func blrIncremental(ctx context.Context, q *blrIncrementalRequest) (*blrIncremen
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		rec := p.Update(x, q.Y[n], 1)
+		rec := p.Update(x, q.Y[n], q.of(n))
 		if q.Site == "jj" {
 			r.Xi = append(r.Xi, rec.Xi)
 		} else {

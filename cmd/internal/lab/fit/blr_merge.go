@@ -13,6 +13,7 @@ func init() { registerClassifier("blr.merge", blrMerge) }
 // jj at the fixed point.
 type blrMergeRequest struct {
 	blrRows
+	blrPowers
 	Cuts []int `json:"cuts" shape:"*"`
 	blrPrior
 }
@@ -52,7 +53,7 @@ func blrMerge(ctx context.Context, q *blrMergeRequest) (*blrMergeReply, Classifi
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
 			}
-			p.Update(q.X[first], q.Y[first], 1)
+			p.Update(q.X[first], q.Y[first], q.of(first))
 		}
 		parts = append(parts, p)
 		if end == len(q.X) || len(parts)*d*d > blrMergeAtOnce {

@@ -13,6 +13,7 @@ func init() { registerClassifier("blr.unlearn", blrUnlearn) }
 // the fixed point; withdrawing others does not change them.
 type blrUnlearnRequest struct {
 	blrRows
+	blrPowers
 	Forget []int `json:"forget" shape:"*"`
 	blrPrior
 }
@@ -53,7 +54,7 @@ func blrUnlearn(ctx context.Context, q *blrUnlearnRequest) (*blrUnlearnReply, Cl
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		records[n] = p.Update(x, q.Y[n], 1)
+		records[n] = p.Update(x, q.Y[n], q.of(n))
 	}
 	r := &blrUnlearnReply{}
 	for k, n := range q.Forget {

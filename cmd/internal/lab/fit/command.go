@@ -23,7 +23,7 @@ Every request names its algorithm, one of these:
 
   ` + strings.Join(names(), "\n  ") + `
 
-and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and -1, indices count from 0. A request with nothing but the algorithm names the fields that it needs:
+and may carry "seed" (default 1). Matrices are arrays of rows, labels are 1 and -1, indices count from 0. What learns from labelled rows and classifies also accepts "x_test", rows to answer with "p_test", and "weights", a sample weight for each row of "x". A request with nothing but the algorithm names the fields that it needs:
 
   echo '{"algorithm": "blr.site"}' | hamlet fit`
 }

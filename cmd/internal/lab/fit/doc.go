@@ -18,6 +18,7 @@
 //
 //	type adaBoostRequest struct {
 //		examples                 // x, y
+//		weighted                 // weights
 //		tested                   // x_test
 //		Rounds int `json:"rounds" default:"50" in:"[1,∞)"`
 //	}

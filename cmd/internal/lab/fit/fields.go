@@ -1,6 +1,9 @@
 package fit
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Parts of requests that several algorithms embed.
 
@@ -8,6 +11,21 @@ import "math/rand/v2"
 type examples struct {
 	X [][]float64 `json:"x" shape:"N×D"`
 	Y []float64   `json:"y" shape:"N" in:"±1"`
+}
+
+// weighted are sample weights. A weight of k is a row that stands there k times, except
+// where an algorithm says that it counts rows.
+type weighted struct {
+	Weights []float64 `json:"weights" shape:"N" in:"[1e-6,1e6]" default:"null"`
+}
+
+// relative returns the weights for an algorithm that uses only their proportions: nil, the
+// same as none, if all are equal.
+func (w *weighted) relative() []float64 {
+	if slices.ContainsFunc(w.Weights, func(v float64) bool { return v != w.Weights[0] }) {
+		return w.Weights
+	}
+	return nil
 }
 
 // tested are rows to classify.

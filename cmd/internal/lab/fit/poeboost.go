@@ -13,6 +13,7 @@ func init() {
 
 type poeBoostDSRequest struct {
 	examples
+	weighted
 	tested
 	Rounds    int  `json:"rounds" default:"50" in:"[1,∞)"`
 	HalfAlpha bool `json:"half_alpha" default:"false"`
@@ -38,7 +39,7 @@ func poeBoostDS(ctx context.Context, q *poeBoostDSRequest) (*poeBoostDSReply, Cl
 	if q.HalfAlpha {
 		rate = poeboost.Minimising
 	}
-	b, err := train(ctx, q.X, q.Y, poeboost.NewDiscrete, poeboost.DiscreteConfig{Rounds: q.Rounds, ErrorRate: rate})
+	b, err := train(ctx, q.X, q.Y, poeboost.NewDiscrete, poeboost.DiscreteConfig{Rounds: q.Rounds, Weights: q.relative(), ErrorRate: rate})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,8 +56,10 @@ func poeBoostDS(ctx context.Context, q *poeBoostDSRequest) (*poeBoostDSReply, Cl
 	return r, b.Ensemble(), nil
 }
 
+// Features are standardised by the rows, whatever their weights.
 type poeBoostCSRequest struct {
 	examples
+	weighted
 	tested
 	Rounds  int     `json:"rounds" default:"50" in:"[1,∞)"`
 	Learner string  `json:"learner" in:"step|newton"`
@@ -86,7 +89,9 @@ func poeBoostCS(ctx context.Context, q *poeBoostCSRequest) (*poeBoostCSReply, Cl
 	if q.Learner == "newton" {
 		learner = poeboost.Newton
 	}
-	b, err := train(ctx, q.X, q.Y, poeboost.NewContinuous, poeboost.ContinuousConfig{Rounds: q.Rounds, Learner: learner, Rate: q.Rate})
+	b, err := train(ctx, q.X, q.Y, poeboost.NewContinuous, poeboost.ContinuousConfig{
+		Rounds: q.Rounds, Weights: q.relative(), Learner: learner, Rate: q.Rate,
+	})
 	if err != nil {
 		return nil, nil, err
 	}

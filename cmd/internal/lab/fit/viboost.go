@@ -25,6 +25,7 @@ func (q *noisePrior) prior() viboost.Prior {
 
 type viBoostRequest struct {
 	examples
+	weighted
 	tested
 	noisePrior
 	Rounds     int     `json:"rounds" default:"50" in:"[1,1048576]"`
@@ -32,6 +33,14 @@ type viBoostRequest struct {
 	Tau        float64 `json:"tau" default:"1" in:"[1e-6,1e6]"`
 	Mode       string  `json:"mode" in:"approx|exact|mixed"`
 	TypeUpdate string  `json:"type_update" in:"mode|exact"`
+
+	// With rounds every round makes inner passes. With elbo, algorithm 1's own rule, a round
+	// ends with the first pass by which the ELBO rises by less than elbo_gain nats, or
+	// after 1,000; inner is not used.
+	Stop     string  `json:"stop" in:"rounds|elbo"`
+	ELBOGain float64 `json:"elbo_gain" default:"1e-4" in:"(0,∞)"`
+	// once sets α in the first pass of a round alone (option b of section 5).
+	AlphaUpdate string `json:"alpha_update" in:"pass|once"`
 }
 
 // The last pass computes omega from the previous φ. Eta, log_norm and elbo belong to the
@@ -56,7 +65,13 @@ type viBoostReply struct {
 }
 
 func viBoost(ctx context.Context, q *viBoostRequest) (*viBoostReply, Classifier, error) {
-	cfg := viboost.Config{Prior: q.prior(), Rounds: q.Rounds, Inner: q.Inner, Tau: q.Tau, Bound: true}
+	cfg := viboost.Config{
+		Prior: q.prior(), Rounds: q.Rounds, Inner: q.Inner, Tau: q.Tau, Bound: true, Weights: q.Weights,
+		Gain: q.ELBOGain, WeighOnce: q.AlphaUpdate == "once",
+	}
+	if q.Stop == "elbo" {
+		cfg.Stop = viboost.ByELBO
+	}
 	switch q.Mode {
 	case "exact":
 		cfg.Weighting = viboost.Exact
@@ -75,7 +90,7 @@ func viBoost(ctx context.Context, q *viBoostRequest) (*viBoostReply, Classifier,
 		r.Rounds = append(r.Rounds, viBoostRound{
 			stump: stumpOf(o.Stump),
 			Alpha: o.Alpha, Omega: o.Omega[:], Eta: o.Eta[:], SNR: o.SNR(), NoiseGrade: o.NoiseGrade(),
-			ELBO: o.ELBO, LogNorm: o.LogNorm, Inner: q.Inner, TrainError: o.TrainError,
+			ELBO: o.ELBO, LogNorm: o.LogNorm, Inner: o.Passes, TrainError: o.TrainError,
 		})
 	}
 	b.LogOddsTo(r.H)
