@@ -35,7 +35,6 @@ const (
 var mayFuse = []fused{
 	{"algotest/laws.go", "next", "z += st.w[j] * x[j]", stream},
 	{"blr/batch.go", "newBatchFit", "cfg.A0+0.5*float64(d)", halves},
-	{"blr/batch.go", "newBatchFit", "float64(0.5*y[n]) * v", halves},
 	{"blr/batch.go", "reweigh", "f.cfg.B0 + 0.5*", halves},
 	{"blr/batch.go", "bound", "- 0.5*ξ +", halves},
 	{"blr/batch.go", "bound", "quad + 0.5*b.LogDetV", halves},

@@ -206,7 +206,7 @@ func PlayMatrix(ctx context.Context, a [][]float64, rounds int, rate float64) (R
 			lo, hi = min(lo, v), max(hi, v)
 		}
 	}
-	middle, half := lo/2+hi/2, hi/2-lo/2
+	middle, half := float64(lo/2)+float64(hi/2), float64(hi/2)-float64(lo/2)
 	h, y := make([][]float64, len(a)), make([]float64, len(a))
 	for i, row := range a {
 		y[i], h[i] = 1, make([]float64, len(row))
