@@ -272,6 +272,7 @@ const (
 	jsBytesOverLimit   = 10122
 	jsNoReplicasHere   = 10074
 	jsUpdateFailed     = 10069
+	jsStoreFailed      = 10077 // such as: maximum bytes exceeded
 )
 
 // permanent returns nil if trying again may help. Otherwise its error wraps

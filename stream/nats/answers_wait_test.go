@@ -1,0 +1,281 @@
+package nats_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+func waiting(t *testing.T, conn *natsgo.Conn, cfg nats.WaitingConfig) *nats.Waiting {
+	t.Helper()
+	if cfg.After == 0 {
+		cfg.After = time.Hour
+	}
+	w, err := nats.NewWaiting(conn, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// answer returns an answer about a message of some bytes.
+func answer(of string, bytes int) *stream.Event {
+	return &stream.Event{
+		ID: of + "/assume", Time: time.Now().UTC(), Source: "self-label", Tenant: "default", Action: stream.Assume, Of: of, Label: stream.Spam,
+		Body: stream.Body{Kind: stream.Mail, Mail: []byte("Subject: x\n\n" + strings.Repeat("a", bytes))},
+	}
+}
+
+// receive takes answers until handle returns false.
+func receive(t *testing.T, w *nats.Waiting, handle func(*nats.WaitingAnswer) bool) {
+	t.Helper()
+	ctx, stop := context.WithCancel(patience(t))
+	defer stop()
+	ended := false
+	if err := w.Receive(ctx, func(a *nats.WaitingAnswer) {
+		if ended {
+			_ = a.Later(0)
+		} else if ended = !handle(a); ended {
+			stop()
+		}
+	}); err != nil || !ended {
+		t.Fatalf("the answers do not come: %v", err)
+	}
+}
+
+func put(t *testing.T, w *nats.Waiting, answers ...*stream.Event) {
+	t.Helper()
+	for _, e := range answers {
+		if err := w.Put(patience(t), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What waits comes in order, what is put back comes again, to whoever asks, and what is done
+// is gone. The models' answers are apart.
+func TestAnswersWait(t *testing.T) {
+	t.Parallel()
+	s := startJetStream(t, t.TempDir(), -1, nil)
+	w := waiting(t, connect(t, s), nats.WaitingConfig{})
+	const all = 20
+	for i := range all {
+		put(t, w, answer(fmt.Sprint(i), 10))
+	}
+	other := waiting(t, connect(t, s), nats.WaitingConfig{Model: "other"})
+	put(t, other, answer("3", 10))
+	put(t, w, answer("3", 10)) // the server drops it
+
+	var first []string
+	receive(t, w, func(a *nats.WaitingAnswer) bool {
+		first = append(first, a.Event.Of)
+		if err := a.Later(0); err != nil {
+			t.Error(err)
+		}
+		return len(first) < 3
+	})
+	if got := strings.Join(first, " "); got != "0 1 2" {
+		t.Errorf("first come %q", got)
+	}
+	// Another gateway goes on where this one stopped.
+	second, done := waiting(t, connect(t, s), nats.WaitingConfig{}), map[string]int{}
+	receive(t, second, func(a *nats.WaitingAnswer) bool {
+		if a.Err != nil || a.Event.Label != stream.Spam || a.Event.Action != stream.Assume || !strings.HasSuffix(string(a.Event.Body.Mail), "\n\naaaaaaaaaa") {
+			t.Errorf("%+v, %v", a.Event, a.Err)
+		}
+		done[a.Event.Of]++
+		if err := a.Done(); err != nil {
+			t.Error(err)
+		}
+		return len(done) < all
+	})
+	for of, times := range done {
+		if times != 1 {
+			t.Errorf("answer %s came %d times", of, times)
+		}
+	}
+	eventually(t, "what is done still waits", func() bool {
+		state, err := w.State(patience(t))
+		return err == nil && state.Answers == 0
+	})
+	if state, err := other.State(patience(t)); err != nil || state.Answers != 1 || time.Since(state.Oldest) > time.Minute {
+		t.Errorf("of the other model waits %+v, %v", state, err)
+	}
+}
+
+// A full stream refuses answers, keeps those that wait, and takes more when one is done.
+func TestAFullStreamRefusesAnswers(t *testing.T) {
+	t.Parallel()
+	w := waiting(t, connect(t, startJetStream(t, t.TempDir(), -1, nil)), nats.WaitingConfig{Bytes: 1 << 20})
+	stored := 0
+	var err error
+	for ; stored < 20 && err == nil; stored++ {
+		err = w.Put(patience(t), answer(fmt.Sprint(stored), 100<<10))
+	}
+	stored--
+	if !errors.Is(err, nats.ErrWaitingFull) || stored < 9 {
+		t.Fatalf("%d of 100 KiB are stored, then %v", stored, err)
+	}
+	if err := w.Put(patience(t), answer("large", 2<<20)); !errors.Is(err, nats.ErrWaitingTooLarge) {
+		t.Errorf("2 MiB: %v", err)
+	}
+	receive(t, w, func(a *nats.WaitingAnswer) bool {
+		if a.Event.Of != "0" {
+			t.Errorf("the oldest is %s", a.Event.Of)
+		}
+		_ = a.Done()
+		return false
+	})
+	eventually(t, "no room comes free", func() bool { return w.Put(patience(t), answer("more", 100<<10)) == nil })
+	if state, err := w.State(patience(t)); err != nil || state.Answers != stored {
+		t.Errorf("%+v, %v; want %d", state, err, stored)
+	}
+}
+
+// The stream is made as it must be, and again if somebody deletes it. One that would keep what is
+// done is not used. What is no answer teaches nothing.
+func TestTheStreamOfWaitingAnswers(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := func() jetstream.StreamConfig {
+		s, err := js.Stream(patience(t), nats.WaitingStream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.CachedInfo().Config
+	}
+	w := waiting(t, conn, nats.WaitingConfig{After: time.Hour})
+	put(t, w, answer("a", 1))
+	if c := config(); c.MaxAge != time.Hour+nats.WaitingSlack || c.MaxBytes != nats.WaitingBytes || c.AllowDirect {
+		t.Errorf("the stream is %+v", c)
+	}
+	put(t, waiting(t, conn, nats.WaitingConfig{After: 2 * time.Hour, Bytes: 1 << 20}), answer("b", 1))
+	put(t, waiting(t, conn, nats.WaitingConfig{Model: "quick", After: time.Minute, Bytes: 1 << 20}), answer("c", 1))
+	if c := config(); c.MaxAge != 2*time.Hour+nats.WaitingSlack || c.MaxBytes != 1<<20 {
+		t.Errorf("with a longer time the stream is %+v", c)
+	}
+	if err := js.DeleteStream(patience(t), nats.WaitingStream); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stream is not made again", func() bool { return w.Put(patience(t), answer("d", 1)) == nil })
+
+	label := answer("e", 1)
+	label.Action, label.Of = stream.Learn, ""
+	for _, e := range []*stream.Event{label, answer("", 1), answer("f", 1)} {
+		e.ID += "x"
+		put(t, w, e)
+	}
+	var refused, taken int
+	receive(t, w, func(a *nats.WaitingAnswer) bool {
+		if a.Err != nil {
+			refused++
+		} else {
+			taken++
+		}
+		_ = a.Done()
+		return a.Event.Of != "f"
+	})
+	if refused != 2 || taken != 2 {
+		t.Errorf("%d are refused and %d taken", refused, taken)
+	}
+
+	if err := js.DeleteStream(patience(t), nats.WaitingStream); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(patience(t), jetstream.StreamConfig{Name: nats.WaitingStream, Subjects: []string{"hamlet.waiting.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := waiting(t, conn, nats.WaitingConfig{}).Put(patience(t), answer("g", 1)); !errors.Is(err, nats.ErrNoWaiting) || !strings.Contains(err.Error(), "workqueue") {
+		t.Errorf("a stream that keeps all: %v", err)
+	}
+}
+
+// By the rights of deploy/nats/hamlet.conf the gateway's user alone reaches the mail that waits.
+func TestRightsToWaitingAnswers(t *testing.T) {
+	t.Parallel()
+	file, err := server.ProcessConfigFile("../../deploy/nats/hamlet.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = file.Users, 30 })
+	as := func(user string) *natsgo.Conn {
+		t.Helper()
+		conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	gateway := as("gateway")
+	w := waiting(t, gateway, nats.WaitingConfig{})
+	put(t, w, answer("a", 1))
+	put(t, waiting(t, gateway, nats.WaitingConfig{After: 2 * time.Hour}), answer("b", 1))
+	receive(t, w, func(a *nats.WaitingAnswer) bool {
+		if err := a.Done(); err != nil {
+			t.Error(err)
+		}
+		return a.Event.Of != "b"
+	})
+	if _, err := w.State(patience(t)); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "what is done still waits", func() bool {
+		state, err := w.State(patience(t))
+		return err == nil && state.Answers == 0
+	})
+	_, _ = serve(t, as("scorer"), scorer{}, nats.ServiceConfig{})
+	if _, err := client(t, gateway, "").Score(patience(t), []byte("hello"), nats.TypeText, false); err != nil {
+		t.Errorf("the gateway asks: %v", err)
+	}
+	if err := gateway.LastError(); err != nil {
+		t.Errorf("the gateway was refused: %v", err)
+	}
+
+	const name = nats.WaitingStream
+	for _, user := range []string{"client", "operator", "learner", "scorer"} {
+		for _, subject := range []string{
+			nats.WaitingSubject("default"), "$JS.API.STREAM.MSG.GET." + name, "$JS.API.DIRECT.GET." + name, "$JS.API.DIRECT.GET." + name + ".x",
+			"$JS.API.STREAM.UPDATE." + name, "$JS.API.STREAM.DELETE." + name, "$JS.API.STREAM.PURGE." + name, "$JS.API.STREAM.SNAPSHOT." + name,
+			"$JS.API.CONSUMER.CREATE." + name + ".x", "$JS.API.CONSUMER.DURABLE.CREATE." + name + ".x",
+			"$JS.API.CONSUMER.MSG.NEXT." + name + ".assume-default", "$JS.ACK." + name + ".x",
+		} {
+			refused(t, as(user), subject, func(c *natsgo.Conn) error { return c.Publish(subject, nil) })
+		}
+		for _, subject := range []string{"hamlet.waiting.>", "_INBOX.gateway.>", ">"} {
+			refused(t, as(user), subject, func(c *natsgo.Conn) error {
+				_, err := c.SubscribeSync(subject)
+				return err
+			})
+		}
+	}
+	for _, subject := range []string{"$JS.API.STREAM.DELETE." + name, "$JS.API.STREAM.MSG.GET." + name, "hamlet.decisions.default", "$JS.API.STREAM.UPDATE.HAMLET_DECISIONS"} {
+		refused(t, as("gateway"), subject, func(c *natsgo.Conn) error { return c.Publish(subject, nil) })
+	}
+}
+
+// refused wants a new connection to be told that it may not do something.
+func refused(t *testing.T, conn *natsgo.Conn, what string, do func(*natsgo.Conn) error) {
+	t.Helper()
+	if err := errors.Join(do(conn), conn.FlushTimeout(30*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.LastError(); !errors.Is(err, natsgo.ErrPermissionViolation) {
+		t.Errorf("%s and %s: %v, want a refusal", conn.Opts.User, what, err)
+	}
+	conn.Close()
+}
