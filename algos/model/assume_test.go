@@ -110,6 +110,39 @@ func TestAssumptionsGiveWay(t *testing.T) {
 	}
 }
 
+// A label that the table of last labels has dropped is still known while its event can be withdrawn.
+// After that nobody knows of it, and the answer is learnt: the table's size bounds how long
+// an answer may wait.
+func TestAssumptionsOfMessagesLabelledLongAgo(t *testing.T) {
+	m, err := New(Config{TableBits: 8, DuplicateWindow: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := named(letters(300, 34))
+	apply(t, m, all[:200]...)
+	ex := all[100]
+	message := m.message(ex.Body.Tenant, ex.Identity)
+	if m.labels.Get(message).State != lastlabel.Unknown {
+		t.Fatal("the table holds a label of 100 messages ago")
+	}
+	if e := apply(t, m, assumption(ex, !ex.Spam)); !e.Unassumed {
+		t.Errorf("an event of the message can be withdrawn: %+v", e)
+	}
+	for i := 0; len(m.submodels[ofText].sites.Of(nil, message)) > 0; i++ {
+		other := all[i%len(all)]
+		if i%len(all) == 100 {
+			continue
+		}
+		other.ID += fmt.Sprintf(" again %d", i)
+		apply(t, m, other)
+	}
+	again := assumption(ex, !ex.Spam)
+	again.ID += "2"
+	if e := apply(t, m, again); e.Unassumed {
+		t.Errorf("nobody knows of the label: %+v", e)
+	}
+}
+
 // onlyOf returns the first hundred examples with one label.
 func onlyOf(all []Example, spam bool) (some []Example) {
 	for _, ex := range all {

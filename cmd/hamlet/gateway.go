@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	natsgo "github.com/nats-io/nats.go"
+
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/doors"
+	"hamlet/cmd/internal/gateway/selflabel"
 	"hamlet/cmd/internal/gateway/web"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
@@ -73,13 +76,16 @@ func (c *gatewayCommand) check() error {
 	if !c.Any() && c.HTTP == "" {
 		errs = append(errs, cli.Usagef("no door is open: name an address, such as --spamd 127.0.0.1:1783"))
 	}
-	if c.AllowLearn {
+	if c.writes() {
 		errs = append(errs, settings.Check(c.Kafka))
 	} else if len(c.Kafka.Kafka) > 0 {
-		errs = append(errs, cli.Usagef("--kafka is for labels, which are taken only with --allow-learn"))
+		errs = append(errs, cli.Usagef("--kafka is for labels, which are taken only with --allow-learn, or made with --self-label"))
 	}
 	return errors.Join(errs...)
 }
+
+// writes reports whether the gateway writes to Kafka.
+func (c *gatewayCommand) writes() bool { return c.AllowLearn || c.SelfLabel > 0 }
 
 // gatewayFiles are the open files of a gateway beside its connections.
 const gatewayFiles = 256
@@ -94,7 +100,11 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 	log := c.Logger(stdio.Err)
 	s := services.New("hamlet-gateway", c.Model, log)
 	defer s.Close()
-	client, err := c.connect(s, log)
+	conn, err := c.connect(s, log)
+	if err != nil {
+		return err
+	}
+	client, err := nats.NewClient(conn, c.Model)
 	if err != nil {
 		return err
 	}
@@ -103,21 +113,22 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	programs := web.Config{Token: c.Token, Count: tokens.NewMetrics(s.Registry), Topic: s.Topic(), Registerer: s.Registry}
-	var teacher gateway.Teacher
-	if c.AllowLearn {
-		cfg, err := c.Kafka.Config("hamlet-gateway", log)
+	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
+	var self *selflabel.Service
+	if c.writes() {
+		producer, err := c.producer(s, log)
 		if err != nil {
 			return err
 		}
-		producer, err := kafka.NewProducer(cfg)
-		if err != nil {
+		teacher := doors.Teacher{Producer: producer, Topic: s.Topic()}
+		if c.AllowLearn {
+			cfg.Teacher, programs.Publisher = teacher, producer
+		}
+		if self, err = c.Service(conn, c.Model, teacher, s.Registry, log); err != nil {
 			return err
 		}
-		s.OnClose(func() { producer.Close() })
-		teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
-		programs.Publisher = producer
 	}
-	opened, err := c.Open(gateway.Config{Client: gateway.NATS(client), Teacher: teacher, Tokens: file, Registerer: s.Registry, Log: log})
+	opened, err := c.Open(cfg, self)
 	if err != nil {
 		return err
 	}
@@ -134,20 +145,39 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 	return s.Run(ctx, services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready, Handlers: handlers}, opened.Run)
 }
 
-// connect returns a client of the scoring service. It does not wait for the server:
+// producer returns what writes labels.
+func (c *gatewayCommand) producer(s *services.Set, log *slog.Logger) (*kafka.Producer, error) {
+	cfg, err := c.Kafka.Config("hamlet-gateway", log)
+	if err != nil {
+		return nil, err
+	}
+	producer, err := kafka.NewProducer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(func() { producer.Close() })
+	return producer, nil
+}
+
+// connect returns a connection to the scoring service. It does not wait for the server:
 // until there is one, messages pass unmarked.
-func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*nats.Client, error) {
+func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*natsgo.Conn, error) {
 	cfg, err := c.NATSAccess.Config(c.NATS, "hamlet-gateway", log)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
-	cfg.Login, cfg.Wait = settings.AskerLogin(cfg), true
+	cfg.Wait = true
+	if c.SelfLabel > 0 { // who only asks may not keep mail
+		cfg = settings.WithServiceLogin(cfg)
+	} else {
+		cfg.Login = settings.AskerLogin(cfg)
+	}
 	conn, err := nats.Connect(cfg)
 	if err != nil {
 		return nil, err
 	}
 	s.OnClose(conn.Close)
-	return nats.NewClient(conn, c.Model)
+	return conn, nil
 }
 
 // printDoors says where the doors listen.

@@ -267,10 +267,15 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 		return nil, err
 	}
 	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
+	teacher := doors.Teacher{Producer: producer, Topic: s.Topic()}
 	if c.Doors.AllowLearn {
-		cfg.Teacher = doors.Teacher{Producer: producer, Topic: s.Topic()}
+		cfg.Teacher = teacher
 	}
-	opened, err := c.Doors.Open(cfg)
+	self, err := c.Doors.Service(conn, c.ModelName.Model, teacher, s.Registry, log)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := c.Doors.Open(cfg, self)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Package nats is hamlet's side of NATS: a connection with clear errors ([Connect]), the
-// scoring service ([Service]), its client ([Client]), the publisher of alerts ([Alerts]) and
-// the journal of decisions ([Journal]).
+// scoring service ([Service]), its client ([Client]), the publisher of alerts ([Alerts]), the
+// journal of decisions ([Journal]) and the answers that wait to be learnt ([Waiting]).
 //
 //	conn, err := nats.Connect(nats.Config{URL: "nats://127.0.0.1:4222"})
 //	…
@@ -64,6 +64,16 @@
 // stream and gives it its bounds of age and bytes; the oldest go first. A learner writes the
 // labels of these messages, under hamlet.decisions.<model>.labels. [ReadJournal] reads
 // both, [FollowJournal] as they come.
+//
+// # Answers that wait
+//
+// A gateway that learns uncorrected answers keeps each with its message, as an event of
+// event.proto, in the stream HAMLET_WAITING under
+//
+//	hamlet.waiting.<model>
+//
+// The stream is a work queue: an answer that is taught is deleted. All gateways of a model share
+// the consumer assume-<model>. No other stream holds mail. See [Waiting].
 //
 // # Invariants
 //

@@ -80,6 +80,10 @@ type Config struct {
 	Memory   int64         // bytes of the messages under way beyond FreeBytes each; default 256 MiB
 	MaxConns int           // connections of one address; more wait; default 4096
 
+	// Answered is told each verdict about a message of a mail server, before the server is.
+	// It does not wait, and keeps neither message, which is reduced, nor verdict. nil: nobody is told.
+	Answered func(tenant string, message []byte, verdict *stream.Verdict)
+
 	Registerer prometheus.Registerer // nil: no metrics are shown
 	Log        *slog.Logger          // nil: silent
 }
@@ -210,7 +214,13 @@ func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, e
 	default:
 		return nil, d.passed(passedRefused, err)
 	}
-	return d.ask(ctx, start, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
+	verdicts, err := d.ask(ctx, start, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
+	if d.cfg.Answered != nil {
+		for i := range verdicts {
+			d.cfg.Answered(cmp.Or(tenants[i], stream.DefaultName), reduced, &verdicts[i])
+		}
+	}
+	return verdicts, err
 }
 
 // reduceForeign reduces a message from outside: fields that look like ours were written by

@@ -138,6 +138,21 @@ func AskerLogin(cfg nats.Config) func() (user, password string) {
 	}
 }
 
+// WithServiceLogin is AskerLogin for the user of the services, who may do everything. It returns
+// cfg with that Login, and the Inbox of that user. cfg stays as it is if it says who connects.
+func WithServiceLogin(cfg nats.Config) nats.Config {
+	if !Anonymous(cfg) {
+		return cfg
+	}
+	plain := cfg
+	cfg.Inbox = ServiceInbox
+	cfg.Login = func() (user, password string) {
+		known := knownService(plain)
+		return known.User, known.Password
+	}
+	return cfg
+}
+
 func knownNATS(cfg nats.Config, login func(credentials.Access) credentials.Login) nats.Config {
 	addr, ok := plainNATS(cfg)
 	if !ok {

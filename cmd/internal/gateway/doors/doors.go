@@ -1,7 +1,7 @@
 // Package doors opens the doors that flags ask for. `hamlet gateway` and `hamlet up` have
 // the same flags.
 //
-//	opened, err := flags.Open(gateway.Config{Client: client, Registerer: registry, Log: log})
+//	opened, err := flags.Open(gateway.Config{Client: client, Registerer: registry, Log: log}, nil)
 //	defer opened.Close()
 //	err = opened.Run(ctx)
 package doors
@@ -21,6 +21,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/milter"
+	"hamlet/cmd/internal/gateway/selflabel"
 	"hamlet/cmd/internal/gateway/spamd"
 )
 
@@ -43,6 +44,7 @@ type Flags struct {
 	Spamd []string `help:"Speak the protocol of SpamAssassin's spamd at host:port or unix:PATH, for spamc and Exim." placeholder:"ADDR" group:"Doors" rare:"up"`
 
 	RspamdFlags
+	SelfLabelFlags
 }
 
 // A door is one protocol: its flag's value and what serves it. Another door is one more
@@ -105,7 +107,7 @@ func (f *Flags) Check() error {
 	if f.Deadline <= 0 {
 		errs = append(errs, cli.Usagef("--deadline: %v is not above zero", f.Deadline))
 	}
-	errs = append(errs, f.RspamdFlags.check(), cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
+	errs = append(errs, f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()), cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
 	if _, err := f.mode(); err != nil {
 		errs = append(errs, err)
 	}
@@ -128,6 +130,7 @@ func (f *Flags) mode() (os.FileMode, error) {
 type Doors struct {
 	gateway *gateway.Gateway
 	tenants *gateway.Tenants
+	self    *selflabel.Service // nil: answers are not learnt
 	open    []openDoor
 }
 
@@ -138,8 +141,8 @@ type openDoor struct {
 }
 
 // Open takes the addresses of the doors. The flags decide Tenants, Marks, Deadline and
-// Memory of cfg.
-func (f *Flags) Open(cfg gateway.Config) (_ *Doors, err error) {
+// Memory of cfg. Run also runs self, which may be nil, and is told the answers.
+func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err error) {
 	mode, err := f.mode()
 	if err != nil {
 		return nil, err
@@ -150,11 +153,14 @@ func (f *Flags) Open(cfg gateway.Config) (_ *Doors, err error) {
 		}
 	}
 	cfg.Marks, cfg.Deadline, cfg.Memory = f.marks(), f.Deadline, f.Memory<<20
+	if self != nil {
+		cfg.Answered = self.Answered
+	}
 	g, err := gateway.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := &Doors{gateway: g, tenants: cfg.Tenants}
+	all := &Doors{gateway: g, tenants: cfg.Tenants, self: self}
 	defer func() {
 		if err != nil {
 			all.Close()
@@ -211,6 +217,12 @@ const readyTimeout = 5 * time.Second
 
 // Run serves until ctx ends or a door fails.
 func (d *Doors) Run(ctx context.Context) error {
+	if d.self != nil { // it ends behind the last answer
+		stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
+		ended := make(chan struct{})
+		go func() { defer close(ended); d.self.Run(stopped) }()
+		defer func() { stop(); <-ended }()
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.tenants.Watch(ctx) })
 	g.Go(func() error { return d.gateway.Tokens().Watch(ctx) })

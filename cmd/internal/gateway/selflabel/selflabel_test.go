@@ -1,0 +1,295 @@
+package selflabel
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
+	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// A class is a teacher's: what it was taught. fail says what becomes of an event.
+type class struct {
+	mu     sync.Mutex
+	fail   func(*stream.Event) error
+	taught []stream.Event
+	tried  int
+}
+
+func (c *class) Publish(_ context.Context, events ...stream.Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tried++
+	for i := range events {
+		if c.fail != nil {
+			if err := c.fail(&events[i]); err != nil {
+				return err
+			}
+		}
+		c.taught = append(c.taught, events[i])
+	}
+	return nil
+}
+
+func (c *class) set(fail func(*stream.Event) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = fail
+}
+
+func (c *class) all() []stream.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]stream.Event(nil), c.taught...)
+}
+
+func (c *class) tries() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tried
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func verdict(identity string, d stream.Decision) *stream.Verdict {
+	return &stream.Verdict{Identity: identity, Decision: d}
+}
+
+var mail = []byte("Subject: canary\n\nwords of somebody\n")
+
+// start runs a service on a store of the server at url until the test ends, or stop is called.
+func start(t *testing.T, url string, cfg Config) (s *Service, stop func()) {
+	t.Helper()
+	if cfg.Store == nil {
+		conn, err := nats.Connect(nats.Config{URL: url, Timeout: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		if cfg.Store, err = nats.NewWaiting(conn, nats.WaitingConfig{After: max(cfg.After, time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.recheck, cfg.flush = 10*time.Millisecond, cmp.Or(cfg.flush, 20*time.Second)
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	return s, stop
+}
+
+func startNATS(t *testing.T) *embedded.NATS {
+	t.Helper()
+	n, err := embedded.StartNATS(embedded.NATSOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n
+}
+
+func (s *Service) dropped(reason string) float64 {
+	return testutil.ToFloat64(s.metrics.dropped.WithLabelValues(reason))
+}
+
+// Sure answers wait, also while their gateway is away, and are taught once they are due.
+func TestSureAnswersAreTaughtWhenTheyAreDue(t *testing.T) {
+	t.Parallel()
+	n, to := startNATS(t), new(class)
+	s, stop := start(t, n.URL(), Config{Teacher: to, After: time.Hour})
+	s.Answered("default", mail, verdict("a", stream.DecideSpam))
+	s.Answered("alice", mail, verdict("b", stream.DecideHam))
+	s.Answered("default", mail, verdict("c", stream.DecideUnsure))
+	s.Answered("default", mail, verdict("", stream.DecideSpam))
+	eventually(t, "the answers are not stored", func() bool { return testutil.ToFloat64(s.metrics.stored) == 2 })
+	eventually(t, "nobody looks at what waits", func() bool {
+		state, err := s.cfg.Store.State(t.Context())
+		return err == nil && state.Answers == 2
+	})
+	stop()
+	if got := to.all(); len(got) > 0 {
+		t.Fatalf("taught at once: %+v", got)
+	}
+
+	began := time.Now()
+	s, _ = start(t, n.URL(), Config{Teacher: to, After: time.Millisecond})
+	eventually(t, "the answers are not taught", func() bool { return len(to.all()) == 2 })
+	got := map[string]stream.Event{}
+	for _, e := range to.all() {
+		got[e.Of] = e
+	}
+	for of, want := range map[string]struct {
+		label  stream.Label
+		tenant string
+	}{"a": {stream.Spam, "default"}, "b": {stream.Ham, "alice"}} {
+		e := got[of]
+		if e.ID != of+"/assume" || e.Action != stream.Assume || e.Label != want.label || e.Tenant != want.tenant || e.Source != Source ||
+			!bytes.Equal(e.Body.Mail, mail) || e.Time.After(began) || e.Validate() != nil {
+			t.Errorf("taught %+v", e)
+		}
+	}
+	eventually(t, "what is taught still waits", func() bool {
+		state, err := s.cfg.Store.State(t.Context())
+		return err == nil && state.Answers == 0 && testutil.ToFloat64(s.metrics.published) == 2
+	})
+}
+
+// While the learner's log is away answers wait. What it will never take is dropped.
+func TestAnOutageOfTheLogDelays(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	to := new(class)
+	to.set(func(*stream.Event) error { return kafka.ErrOutage })
+	s, stop := start(t, startNATS(t).URL(), Config{Teacher: to, After: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for i := range 20 {
+		s.Answered("default", mail, verdict(fmt.Sprint(i), stream.DecideHam))
+	}
+	eventually(t, "nothing is tried again", func() bool { return to.tries() > 60 })
+	if failing := testutil.ToFloat64(s.metrics.failing[publishing]); failing != 1 {
+		t.Errorf("failing is %v", failing)
+	}
+	to.set(func(e *stream.Event) error {
+		if e.Of == "7" {
+			return fmt.Errorf("publish: %w", kafka.ErrTooLarge)
+		}
+		return nil
+	})
+	eventually(t, "the answers are not taught", func() bool { return len(to.all()) >= 19 && s.dropped(droppedTooLarge) == 1 })
+	eventually(t, "it is still said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[publishing]) == 0 })
+	stop()
+	of := map[string]bool{}
+	for _, e := range to.all() {
+		of[e.Of] = true
+	}
+	if len(of) != 19 {
+		t.Errorf("%d messages are taught", len(of))
+	}
+	if text := log.String(); strings.Count(text, "self-label fails") != 1 || strings.Count(text, "self-label works again") != 1 || strings.Contains(text, "canary") {
+		t.Errorf("the log is\n%s", text)
+	}
+}
+
+// A fakeStore does what put says, and gives no answers.
+type fakeStore struct {
+	put func(ctx context.Context) error
+}
+
+func (f fakeStore) Put(ctx context.Context, _ *stream.Event) error { return f.put(ctx) }
+func (f fakeStore) Receive(ctx context.Context, _ func(*nats.WaitingAnswer)) error {
+	<-ctx.Done()
+	return nil
+}
+func (f fakeStore) State(context.Context) (nats.WaitingState, error) {
+	return nats.WaitingState{}, nats.ErrNoServer
+}
+
+// A store that does not answer costs no door any time, and a bounded memory. What does not fit
+// is counted, and the end does not wait for it.
+func TestAStuckStoreDelaysNoDoor(t *testing.T) {
+	t.Parallel()
+	held := make(chan struct{}, writers)
+	s, stop := start(t, "", Config{After: time.Hour, flush: 10 * time.Millisecond, Store: fakeStore{func(ctx context.Context) error {
+		held <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}}})
+	for range writers {
+		s.Answered("default", mail, verdict("a", stream.DecideSpam))
+	}
+	for range writers {
+		<-held
+	}
+	const flood = 3 * maxQueued
+	for range flood {
+		s.Answered("default", mail, verdict("a", stream.DecideSpam))
+	}
+	if got := s.dropped(droppedQueue); got != flood-maxQueued {
+		t.Errorf("%v of %d are dropped, %d fit", got, flood, maxQueued)
+	}
+	go func() { // what the writers take in their last moment
+		for range held {
+		}
+	}()
+	stop()
+	close(held)
+	left, stopped := float64(len(s.queue)), s.dropped(droppedStopped)
+	if left+stopped != maxQueued+writers || s.dropped(droppedQueue) != flood-maxQueued {
+		t.Errorf("%v are dropped at the end, %v are left, want %d in all", stopped, left, maxQueued+writers)
+	}
+}
+
+// Large messages fill the memory before there are many of them.
+func TestQueuedBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{After: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := make([]byte, 800<<10)
+	for range 60 {
+		s.Answered("default", large, verdict("a", stream.DecideSpam))
+	}
+	fit := maxQueuedBytes / len(large)
+	if len(s.queue) != fit || s.dropped(droppedQueue) != float64(60-fit) || s.bytes.Load() != int64(fit*len(large)) {
+		t.Errorf("%d fit, %v are dropped; want %d", len(s.queue), s.dropped(droppedQueue), fit)
+	}
+}
+
+// What the store refuses for good is counted by its reason, and not tried again.
+func TestRefusedAnswersAreCounted(t *testing.T) {
+	t.Parallel()
+	for reason, refusal := range map[string]error{droppedFull: nats.ErrWaitingFull, droppedTooLarge: nats.ErrWaitingTooLarge} {
+		registry := prometheus.NewRegistry()
+		s, stop := start(t, "", Config{After: time.Hour, Registerer: registry, Store: fakeStore{func(context.Context) error { return fmt.Errorf("put: %w", refusal) }}})
+		s.Answered("default", mail, verdict("a", stream.DecideSpam))
+		eventually(t, reason+" is not counted", func() bool { return s.dropped(reason) == 1 })
+		stop()
+		if s.bytes.Load() != 0 || testutil.ToFloat64(s.metrics.failing[storing]) != 0 {
+			t.Errorf("%s: %d bytes are still counted", reason, s.bytes.Load())
+		}
+	}
+	// An outage is: the answer is stored when it ends.
+	away := make(chan struct{})
+	s, _ := start(t, "", Config{After: time.Hour, Store: fakeStore{func(context.Context) error {
+		select {
+		case <-away:
+			return nil
+		default:
+			return errors.New("away")
+		}
+	}}})
+	s.Answered("default", mail, verdict("a", stream.DecideSpam))
+	eventually(t, "it is not said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[storing]) == 1 })
+	close(away)
+	eventually(t, "the answer is not stored", func() bool {
+		return testutil.ToFloat64(s.metrics.stored) == 1 && testutil.ToFloat64(s.metrics.failing[storing]) == 0
+	})
+}
