@@ -1,11 +1,18 @@
 package bblr
 
 import (
+	"bufio"
+	"compress/gzip"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"hamlet/algos/algotest/dataset"
 )
 
 // withBias returns the rows with a 1 behind each.
@@ -108,4 +115,50 @@ func BenchmarkLogOdds(b *testing.B) {
 	for b.Loop() {
 		m.LogOdds(x[0])
 	}
+}
+
+// The cost of a fit of w8a, 49,749 rows of 300 columns of which one number in 26 is
+// not 0.
+func BenchmarkFitSparse(b *testing.B) {
+	x, y := w8a(b)
+	for _, v := range []Variant{BBLR1, BBLR2, Sigmoid, BBLR3, BBLR4} {
+		b.Run(v.String(), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := FitSparse(b.Context(), Config{Variant: v}, 300, x, y, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// w8a returns the training rows of w8a.
+func w8a(t testing.TB) (x []SparseRow, y []float64) {
+	f, err := os.Open(dataset.Path(t, "w8a/w8a.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(z); lines.Scan(); {
+		label, rest, _ := strings.Cut(lines.Text(), " ")
+		var row SparseRow
+		for pair := range strings.FieldsSeq(rest) {
+			column, _, _ := strings.Cut(pair, ":")
+			j, err := strconv.Atoi(column)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.Index, row.Value = append(row.Index, j-1), append(row.Value, 1)
+		}
+		sign := -1.0
+		if label == "+1" {
+			sign = 1
+		}
+		x, y = append(x, row), append(y, sign)
+	}
+	return x, y
 }

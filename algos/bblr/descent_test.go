@@ -248,8 +248,8 @@ func TestScreenIsABound(t *testing.T) {
 				const radius = 5
 				for k := 1; k <= 20; k++ {
 					for _, step := range []float64{float64(k) * radius / 20, -float64(k) * radius / 20} {
-						l := p.along(p.column(j), was, radius, size)
-						for i, v := range p.column(j) {
+						l := p.along(p.column(p.col, j), was, radius, size)
+						for i, v := range p.column(p.col, j) {
 							p.m[i] = p.straight[i] + p.y[i]*step*v
 						}
 						l.goal = p.sum() + p.penaltyOf(was+step)

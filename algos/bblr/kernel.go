@@ -140,10 +140,8 @@ func gramProblem(ctx context.Context, x [][]float64, y, weight []float64, bandwi
 		return nil, err
 	}
 	n := len(k)
-	p := &problem{n: n, d: n, rows: k[0][: n*n : n*n], y: y, weight: weight}
-	p.cols = p.rows
-	p.weigh()
-	return p, nil
+	all := k[0][: n*n : n*n]
+	return problemOf(&dense{n: n, d: n, rows: all, cols: all}, n, n, y, weight), nil
 }
 
 // fitKernel is fit for the problem of a kernel's matrix.

@@ -118,17 +118,16 @@ func (j fullObjective) gradient(grad, v []float64) float64 {
 		j.margins(j.m, w)
 	}
 	j.curve = l.curve()
-	rows := rowSum{dst: grad[:last]}
 	sum, g := 0.0, HyperGradient{}
 	for i, y := range j.y {
 		loss, slope, h := l.partials(j.side(y), j.m[i], y)
 		sum += float64(j.weight[i] * loss)
 		g.add(h, j.weight[i])
-		if s := float64(float64(float64(j.weight[i]*slope)*l.Gamma) * y); last > 0 && s != 0 {
-			rows.add(s, j.row(i))
-		}
+		j.scale[i] = float64(float64(float64(j.weight[i]*slope)*l.Gamma) * y)
 	}
-	rows.finish()
+	if last > 0 {
+		j.addRows(grad[:last], j.scale)
+	}
 	grad[last] = -float64(g.Mix * l.Mix * (1 - l.Mix))
 	grad[last+1] = -float64(g.Theta * l.Theta * (1 - l.Theta))
 	grad[last+2] = -float64(g.Gamma * l.Gamma)

@@ -57,8 +57,9 @@ func (o *objective) hessianTo(h, w []float64) {
 	for j := range o.d {
 		h[j*o.d+j] = o.lambda
 	}
+	scratch := make([]float64, o.d)
 	for i := range o.n {
-		row := o.row(i)
+		row := o.row(scratch, i)
 		e := logistic.Exp(-math.Abs(dot(w, row)))
 		big := 1 / (1 + e)
 		s := float64(o.weight[i] * float64(float64(e*big)*big))

@@ -41,13 +41,30 @@ type prober struct {
 	slack    float64   // the largest error of the table in the sum of all losses
 	order    []int     // the examples by margin, as of the last sort
 	prepared int       // calls of prepare
-	at       []float64 // by order: γm as a position in the table
-	slope    []float64 // by order: how far at moves per unit of step
-	offset   []int     // by order: where the label's table begins
-	mass     []float64 // by order: the example's weight
-	rest     []float64 // rest[k]: the least total loss of the examples order[k:]
+	all      screen    // of all examples, by order
 	places   float64   // Σ weight·|at|
 	straight []float64 // margins m in the rows' order
+	col      []float64 // scratch: a column
+	few      *fewRows  // for sparse columns; nil until the first
+}
+
+// A screen bounds the loss from below for steps along one coordinate.
+type screen struct {
+	at     []float64 // γm as a position in the table
+	slope  []float64 // how far at moves per unit of step
+	offset []int     // where the label's table begins
+	mass   []float64 // the example's weight
+	rest   []float64 // rest[k]: the least total loss of the examples from k on
+	others float64   // the loss of the examples that the coordinate does not move
+}
+
+// newScreen returns a screen for up to n examples.
+func newScreen(n int) screen {
+	s := screen{offset: make([]int, n), rest: make([]float64, n+1)}
+	for _, v := range []*[]float64{&s.at, &s.slope, &s.mass} {
+		*v = make([]float64, n)
+	}
+	return s
 }
 
 const (
@@ -102,14 +119,11 @@ func newProber(o *objective, εL float64) *prober {
 	p.table = make([]float64, 2*p.span)
 	o.plus.tabulate(p.table[:p.span], cells)
 	o.minus.tabulate(p.table[p.span:], cells)
-	p.order, p.offset = make([]int, o.n), make([]int, o.n)
+	p.order, p.all = make([]int, o.n), newScreen(o.n)
 	for i := range p.order {
 		p.order[i] = i
 	}
-	p.rest = make([]float64, o.n+1)
-	for _, v := range []*[]float64{&p.at, &p.slope, &p.mass, &p.straight} {
-		*v = make([]float64, o.n)
-	}
+	p.straight, p.col = make([]float64, o.n), make([]float64, o.n)
 	return p
 }
 
@@ -124,8 +138,15 @@ func (p *prober) improve(ctx context.Context, w []float64, value, radius, spacin
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		col := p.column(j)
-		l := p.along(col, was, radius, math.Abs(value)+math.Abs(penalty))
+		size := math.Abs(value) + math.Abs(penalty)
+		var col []float64
+		var l line
+		if rows, numbers, ok := p.entries(j); ok {
+			l = p.alongFew(rows, numbers, was, radius, size)
+		} else {
+			col = p.column(p.col, j)
+			l = p.along(col, was, radius, size)
+		}
 		l.goal = value - εL - (penalty - p.penaltyOf(was))
 		for first := 1; first <= steps; {
 			last := min(max(first, 2*(first-1)), steps)
@@ -156,17 +177,19 @@ type line struct {
 	was    float64 // the coordinate now
 	goal   float64 // the losses plus the coordinate's penalty must not exceed it
 	margin float64 // how far the bound may exceed the computed sum
+	*screen
+	moved *fewRows // the examples that the coordinate moves; nil if all
 }
 
 // along prepares the line of a column, for steps up to radius and goals up to size.
 func (p *prober) along(col []float64, was, radius, size float64) line {
 	slopes := 0.0
 	for k, i := range p.order {
-		p.slope[k] = p.gamma * p.y[i] * col[i] * p.cells
-		slopes += float64(p.mass[k] * math.Abs(p.slope[k]))
+		p.all.slope[k] = p.gamma * p.y[i] * col[i] * p.cells
+		slopes += float64(p.all.mass[k] * math.Abs(p.all.slope[k]))
 	}
 	far := (p.places + float64(radius*slopes)) / p.cells
-	return line{was: was, margin: p.slack + float64(rounding*far) + float64(1e-9*(1+size))}
+	return line{was: was, margin: p.slack + float64(rounding*far) + float64(1e-9*(1+size)), screen: &p.all}
 }
 
 // prepare prepares the tables for the point w.
@@ -179,27 +202,33 @@ func (p *prober) prepare(w []float64) {
 		})
 	}
 	p.prepared++
-	p.rest[p.n], p.places = 0, 0
-	for k := p.n - 1; k >= 0; k-- {
-		i := p.order[k]
-		p.offset[k] = 0
+	p.places = p.place(&p.all, p.order)
+}
+
+// place sets the screen's examples and returns Σ weight·|at|.
+func (p *prober) place(s *screen, order []int) (places float64) {
+	s.rest[len(order)] = 0
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		s.offset[k] = 0
 		if p.y[i] < 0 {
-			p.offset[k] = p.span
+			s.offset[k] = p.span
 		}
-		p.at[k] = (float64(p.gamma*p.straight[i]) + reach) * p.cells
-		p.mass[k] = p.weight[i]
-		p.rest[k] = p.rest[k+1] + float64(p.mass[k]*p.table[p.offset[k]+p.span-1])
-		p.places += float64(p.mass[k] * math.Abs(p.at[k]))
+		s.at[k] = (float64(p.gamma*p.straight[i]) + reach) * p.cells
+		s.mass[k] = p.weight[i]
+		s.rest[k] = s.rest[k+1] + float64(s.mass[k]*p.table[s.offset[k]+p.span-1])
+		places += float64(s.mass[k] * math.Abs(s.at[k]))
 	}
+	return places
 }
 
 // mayReach reports whether a step in [lo, hi] may reach the goal.
 func (p *prober) mayReach(l *line, lo, hi float64) bool {
 	shortest := min(max(-l.was, lo), hi) // the step with the least penalty
-	bound := l.goal - p.penaltyOf(l.was+shortest) + l.margin
+	bound := l.goal - p.penaltyOf(l.was+shortest) + l.margin - l.others
 	const block = 16 // examples between two comparisons
-	n, top := p.n, 2*reach*p.cells
-	at, slope, offset, mass, rest := p.at[:n], p.slope[:n], p.offset[:n], p.mass[:n], p.rest[:n+1]
+	n, top := len(l.at), 2*reach*p.cells
+	at, slope, offset, mass, rest := l.at[:n], l.slope[:n], l.offset[:n], l.mass[:n], l.rest[:n+1]
 	sum := 0.0
 	for i := 0; i < n; {
 		for end := min(i+block, n); i < end; i++ {
@@ -229,6 +258,9 @@ func (p *prober) mayReach(l *line, lo, hi float64) bool {
 func (p *prober) reaches(l *line, col []float64, step float64) bool {
 	if !p.mayReach(l, step, step) {
 		return false
+	}
+	if l.moved != nil {
+		return l.others+p.sumOf(l.moved, step)+p.penaltyOf(l.was+step) <= l.goal
 	}
 	for i, x := range col {
 		p.m[i] = p.straight[i] + float64(float64(p.y[i]*step)*x)

@@ -2,12 +2,11 @@ package bblr
 
 import "slices"
 
-// A problem is the labelled rows of a fit, stored so that sums over rows and over
-// columns are fast. Row i counts weight_i times. Every sum runs in the rows' order.
+// A problem is the labelled rows of a fit. Row i counts weight_i times. Every sum
+// runs in the rows' order.
 type problem struct {
+	design
 	n, d   int
-	rows   []float64 // N×D by rows
-	cols   []float64 // D×N by rows: the transpose of rows, so that a column of x is contiguous
 	y      []float64
 	weight []float64
 	total  float64 // Σ weight
@@ -16,65 +15,24 @@ type problem struct {
 // newProblem copies x. It does not copy y and weight, which must not change later.
 // A nil weight is 1 for each row.
 func newProblem(x [][]float64, y, weight []float64) *problem {
-	p := &problem{n: len(x), d: len(x[0]), y: y, weight: weight}
-	p.rows = make([]float64, p.n*p.d)
-	for i, row := range x {
-		copy(p.row(i), row)
-	}
-	p.layColumns()
-	p.weigh()
-	return p
+	return problemOf(newDense(x), len(x), len(x[0]), y, weight)
 }
 
-// weigh sets the total weight, and all weights to 1 if there are none.
-func (p *problem) weigh() {
+// problemOf is newProblem for an n×d design.
+func problemOf(m design, n, d int, y, weight []float64) *problem {
+	p := &problem{design: m, n: n, d: d, y: y, weight: weight}
 	if p.weight == nil {
-		p.weight = slices.Repeat([]float64{1}, p.n)
+		p.weight = slices.Repeat([]float64{1}, n)
 	}
 	for _, v := range p.weight {
 		p.total += v
 	}
+	return p
 }
 
-// layColumns sets cols to the transpose of rows.
-func (p *problem) layColumns() {
-	p.cols = make([]float64, p.n*p.d)
-	for i := range p.n {
-		for j, v := range p.row(i) {
-			p.cols[j*p.n+i] = v
-		}
-	}
-}
-
-func (p *problem) row(i int) []float64    { return p.rows[i*p.d : (i+1)*p.d] }
-func (p *problem) column(j int) []float64 { return p.cols[j*p.n : (j+1)*p.n] }
-
-// margins sets dst_i to y_i·wᵀx_i. If more than three quarters of the coefficients w
-// are 0, it adds up only the columns of the others.
+// margins sets dst_i to y_i·wᵀx_i.
 func (p *problem) margins(dst, w []float64) {
-	support := 0
-	for _, v := range w {
-		if v != 0 {
-			support++
-		}
-	}
-	if 4*support >= p.d {
-		i := 0
-		for ; i+2 <= len(dst); i += 2 {
-			a, b := dot2(w, p.row(i), p.row(i+1))
-			dst[i], dst[i+1] = p.y[i]*a, p.y[i+1]*b
-		}
-		if i < len(dst) {
-			dst[i] = p.y[i] * dot(w, p.row(i))
-		}
-		return
-	}
-	clear(dst)
-	for j, v := range w {
-		if v != 0 {
-			addScaled(dst, v, p.column(j))
-		}
-	}
+	p.products(dst, w)
 	for i, y := range p.y {
 		dst[i] *= y
 	}
@@ -110,6 +68,7 @@ type objective struct {
 	lambda float64
 	prior  prior     // if not nil, value and penaltyOf use it and not λ; gradient ignores it
 	m      []float64 // scratch of length N: y_i·wᵀx_i, not yet multiplied by γ
+	scale  []float64 // scratch of length N: a row's factor in the gradient
 }
 
 // A prior is a distribution of the coefficients.
@@ -119,7 +78,7 @@ type prior interface {
 }
 
 func newObjective(p *problem, c curve, λ float64) *objective {
-	return &objective{problem: p, curve: c, lambda: λ, m: make([]float64, p.n)}
+	return &objective{problem: p, curve: c, lambda: λ, m: make([]float64, p.n), scale: make([]float64, p.n)}
 }
 
 // value returns the objective at w.
@@ -160,15 +119,12 @@ func (o *objective) gradient(grad, w []float64) float64 {
 		grad[j] = float64(o.lambda * w[j])
 	}
 	o.margins(o.m, w)
-	rows := rowSum{dst: grad}
 	sum := 0.0
 	for i, y := range o.y {
 		loss, slope := o.side(y).at(float64(o.gamma * o.m[i]))
 		sum += float64(o.weight[i] * loss)
-		if s := float64(float64(float64(o.weight[i]*slope)*o.gamma) * y); s != 0 {
-			rows.add(s, o.row(i))
-		}
+		o.scale[i] = float64(float64(float64(o.weight[i]*slope)*o.gamma) * y)
 	}
-	rows.finish()
+	o.addRows(grad, o.scale)
 	return sum + float64(0.5*float64(o.lambda*dot(w, w)))
 }

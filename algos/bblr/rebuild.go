@@ -118,29 +118,44 @@ func checkRows(x [][]float64, y, weight []float64) error {
 	if len(x[0]) > MaxColumns {
 		return fmt.Errorf("%d columns: a fit takes up to %d", len(x[0]), MaxColumns)
 	}
-	var errs []error
-	total := 0.0
+	var c rowCheck
 	for i, row := range x {
 		if len(row) != len(x[0]) {
 			panic(fmt.Sprintf("bblr: row %d has %d numbers and row 0 has %d", i, len(row), len(x[0])))
 		}
-		errs = append(errs, checkFinite(fmt.Sprintf("row %d", i), row))
-		if y[i] != 1 && y[i] != -1 {
-			errs = append(errs, fmt.Errorf("label %d is %v: want 1 or -1", i, y[i]))
-		}
-		if weight == nil {
-			total++
-			continue
-		}
-		if !(weight[i] >= 0 && weight[i] <= math.MaxFloat64) {
-			errs = append(errs, fmt.Errorf("weight %d is %v: want at least 0 and finite", i, weight[i]))
-		}
-		total += weight[i]
+		c.row(i, row, y, weight)
 	}
-	if !(total > 0 && total <= math.MaxFloat64) {
-		errs = append(errs, fmt.Errorf("the weights sum to %v: want more than 0 and finite", total))
+	return c.done()
+}
+
+// A rowCheck collects what is wrong with the rows of a sample.
+type rowCheck struct {
+	errs  []error
+	total float64 // Σ weight
+}
+
+func (c *rowCheck) row(i int, numbers, y, weight []float64) {
+	if err := checkFinite(fmt.Sprintf("row %d", i), numbers); err != nil {
+		c.errs = append(c.errs, err)
 	}
-	return errors.Join(errs...)
+	if y[i] != 1 && y[i] != -1 {
+		c.errs = append(c.errs, fmt.Errorf("label %d is %v: want 1 or -1", i, y[i]))
+	}
+	if weight == nil {
+		c.total++
+		return
+	}
+	if !(weight[i] >= 0 && weight[i] <= math.MaxFloat64) {
+		c.errs = append(c.errs, fmt.Errorf("weight %d is %v: want at least 0 and finite", i, weight[i]))
+	}
+	c.total += weight[i]
+}
+
+func (c *rowCheck) done() error {
+	if !(c.total > 0 && c.total <= math.MaxFloat64) {
+		c.errs = append(c.errs, fmt.Errorf("the weights sum to %v: want more than 0 and finite", c.total))
+	}
+	return errors.Join(c.errs...)
 }
 
 // A Linear is a fitted linear classifier. It does not change, and may be used

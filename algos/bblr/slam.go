@@ -144,21 +144,21 @@ func (t *trials) known(at way) []float64 {
 func (p *problem) split(k int) (train, held *problem) {
 	var seen, out [2]int
 	take := [2]*problem{{d: p.d}, {d: p.d}}
-	take[0].rows = make([]float64, 0, len(p.rows))
-	take[1].rows = make([]float64, 0, len(p.rows)/k)
+	var rows [2][]int
 	for i, y := range p.y {
 		class := 0
 		if y > 0 {
 			class = 1
 		}
 		seen[class]++
-		part := take[0]
+		which := 0
 		if seen[class]%k == 0 {
-			part = take[1]
+			which = 1
 			out[class]++
 		}
+		part := take[which]
 		part.n++
-		part.rows = append(part.rows, p.row(i)...)
+		rows[which] = append(rows[which], i)
 		part.y = append(part.y, y)
 		part.weight = append(part.weight, p.weight[i])
 		part.total += p.weight[i]
@@ -166,16 +166,17 @@ func (p *problem) split(k int) (train, held *problem) {
 	if out[0] == 0 || out[1] == 0 || take[0].total == 0 || take[1].total == 0 {
 		return p, nil
 	}
-	for _, part := range take {
-		part.layColumns()
+	for which, part := range take {
+		part.design = p.part(rows[which])
 	}
 	return take[0], take[1]
 }
 
 // cost returns the errors and the log loss of w on p.
 func (p *problem) cost(w []float64, l Likelihood) (c cost) {
+	scratch := make([]float64, p.d)
 	for i, y := range p.y {
-		z := dot(w, p.row(i))
+		z := dot(w, p.row(scratch, i))
 		if !(float64(y*z) > 0) {
 			c.errors += p.weight[i]
 		}

@@ -156,16 +156,17 @@ func (s *sparsifier) selection(a []float64) []int {
 // descendIn descends in the chosen coefficients; all others are 0.
 func (s *sparsifier) descendIn(ctx context.Context, a []float64, chosen []int, r rates) error {
 	p := &problem{n: s.n, d: len(chosen), y: s.y, weight: s.weight, total: s.total}
-	p.cols = make([]float64, p.n*p.d)
-	p.rows = make([]float64, p.n*p.d)
+	m := &dense{n: p.n, d: p.d, rows: make([]float64, p.n*p.d), cols: make([]float64, p.n*p.d)}
+	p.design = m
 	f := ridged{objective: newObjective(p, s.curve, 0), ridge: make([]float64, p.d)}
 	l := newLasso(p.d)
 	part := make([]float64, p.d)
 	for k, j := range chosen {
 		part[k], f.ridge[k], l.l1[k] = a[j], s.ridge[j], s.l1[j]
-		copy(p.column(k), s.column(j))
-		for i, v := range s.column(j) {
-			p.rows[i*p.d+k] = v
+		col := m.column(nil, k)
+		copy(col, s.column(col, j))
+		for i, v := range col {
+			m.rows[i*p.d+k] = v
 		}
 	}
 	_, err := l.minimise(ctx, f, part, r)
