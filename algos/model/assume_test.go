@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"testing"
 
 	"hamlet/algos/lastlabel"
@@ -140,6 +141,43 @@ func TestAssumptionsOfMessagesLabelledLongAgo(t *testing.T) {
 	again.ID += "2"
 	if e := apply(t, m, again); e.Unassumed {
 		t.Errorf("nobody knows of the label: %+v", e)
+	}
+}
+
+// An operator takes assumed answers back by the name of their source, and keeps them out by it.
+func TestAssumptionsHaveASource(t *testing.T) {
+	m, all := small(t), named(letters(300, 35))
+	apply(t, m, all[:200]...)
+	ex := all[250]
+	before := toward(t, m, ex.Body, ex.Spam)
+	given := assumption(ex, ex.Spam)
+	apply(t, m, given)
+	with := toward(t, m, ex.Body, ex.Spam)
+	back := given
+	back.ID, back.Action, back.Of, back.OwnOnly = "back", Unlearn, given.ID, true
+	if err := m.Withdrawable(&back); err != nil {
+		t.Error(err)
+	}
+	if e := apply(t, m, back); e.Receipt == nil || e.Receipt.Events != 1 || math.Abs(toward(t, m, ex.Body, ex.Spam)-before) > (with-before)/2 {
+		t.Errorf("withdrawn: %+v, log-odds %v, were %v and %v", e.Receipt, toward(t, m, ex.Body, ex.Spam), before, with)
+	}
+	checkSum(t, m)
+
+	muted := small(t)
+	apply(t, muted, all[:200]...)
+	if err := muted.SetRole(given.Source, trust.Muted); err != nil {
+		t.Fatal(err)
+	}
+	if e := apply(t, muted, given); e.Standing != 0 || math.Abs(toward(t, muted, ex.Body, ex.Spam)-before) > (with-before)/50 {
+		t.Errorf("muted it counts %v: %v, was %v", e.Standing, toward(t, muted, ex.Body, ex.Spam), before)
+	}
+	without, err := New(Config{TableBits: 8, WithoutSources: []string{given.Source}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, without, all[:200]...)
+	if e := apply(t, without, given); !e.LeftOut {
+		t.Errorf("left out: %+v", e)
 	}
 }
 
