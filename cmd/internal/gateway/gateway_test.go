@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -72,6 +73,35 @@ func TestScore(t *testing.T) {
 		if got := testutil.ToFloat64(d.metrics.passed.WithLabelValues("test", reason)); got != want {
 			t.Errorf("passed for %s: %v, want %v", reason, got, want)
 		}
+	}
+}
+
+// Who is told the answers hears of mail at a mail server's door, once for each tenant, and of
+// nothing that a program asks.
+func TestAnswersAreTold(t *testing.T) {
+	var told []string
+	d := newGateway(t, Config{
+		Client: fakeClient(func(_ context.Context, tenant string) (stream.Verdict, error) {
+			if tenant == "away" {
+				return stream.Verdict{}, errors.New("away")
+			}
+			v := ham
+			v.Identity = "of-" + tenant
+			return v, nil
+		}),
+		Answered: func(tenant string, reduced []byte, v *stream.Verdict) {
+			told = append(told, tenant+" "+v.Identity+" "+string(reduced))
+		},
+	}).Door("test")
+	_, err := d.ScoreAll(t.Context(), []string{"a", ""}, []byte(message), false)
+	if _, asked := d.Ask(t.Context(), []string{"b"}, []byte(message), nats.TypeMail, false); err != nil || asked != nil {
+		t.Fatal(err, asked)
+	}
+	if _, err := d.ScoreAll(t.Context(), []string{"a", "away"}, []byte(message), false); err == nil {
+		t.Error("a half answer is one")
+	}
+	if want := []string{"a of-a " + message, "default of-default " + message}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }
 

@@ -18,7 +18,7 @@
 // # Bounds
 //
 //   - A door never waits. While the store fails, up to 1024 answers of 32 MiB wait in memory. Further
-//     ones are dropped and counted.
+//     ones are dropped and counted. Answers that are due take 16 MiB at most.
 //   - A message is kept for After, and if Kafka does not take it, for a day longer.
 //   - A kill loses what waits in memory, and no more.
 package selflabel
@@ -61,6 +61,7 @@ type Config struct {
 
 	recheck time.Duration // the most that an answer is put back for; default recheck
 	flush   time.Duration // default flushTime
+	pause   time.Duration // default firstPause
 }
 
 // Bounds of a Service.
@@ -108,7 +109,7 @@ const (
 // New returns a service. Run does the work.
 func New(cfg Config) (*Service, error) {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	cfg.recheck, cfg.flush = cmp.Or(cfg.recheck, recheck), cmp.Or(cfg.flush, flushTime)
+	cfg.recheck, cfg.flush, cfg.pause = cmp.Or(cfg.recheck, recheck), cmp.Or(cfg.flush, flushTime), cmp.Or(cfg.pause, firstPause)
 	s := &Service{cfg: cfg, metrics: newMetrics(cfg.After), queue: make(chan stream.Event, maxQueued)}
 	if cfg.Registerer != nil {
 		if err := s.metrics.register(cfg.Registerer); err != nil {
@@ -188,7 +189,7 @@ func (s *Service) write(stopping, work context.Context) {
 
 // store stores an answer, and tries again until stopping ends.
 func (s *Service) store(stopping, work context.Context, e *stream.Event) {
-	for pause := firstPause; ; pause *= 2 {
+	for pause := s.cfg.pause; ; pause *= 2 {
 		err := s.cfg.Store.Put(work, e)
 		switch {
 		case errors.Is(err, nats.ErrWaitingFull):

@@ -93,7 +93,7 @@ func start(t *testing.T, url string, cfg Config) (s *Service, stop func()) {
 			t.Fatal(err)
 		}
 	}
-	cfg.recheck, cfg.flush = 10*time.Millisecond, cmp.Or(cfg.flush, 20*time.Second)
+	cfg.recheck, cfg.pause, cfg.flush = 10*time.Millisecond, 5*time.Millisecond, cmp.Or(cfg.flush, 20*time.Second)
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +159,43 @@ func TestSureAnswersAreTaughtWhenTheyAreDue(t *testing.T) {
 	eventually(t, "what is taught still waits", func() bool {
 		state, err := s.cfg.Store.State(t.Context())
 		return err == nil && state.Answers == 0 && testutil.ToFloat64(s.metrics.published) == 2
+	})
+}
+
+// While NATS is away answers wait in memory, and it comes back with those that it had.
+func TestAnswersOutliveNATS(t *testing.T) {
+	t.Parallel()
+	dir, to := t.TempDir(), new(class)
+	n, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimPrefix(n.URL(), "nats://")
+	taken, back := make(chan struct{}, 2), make(chan struct{})
+	to.set(func(*stream.Event) error {
+		taken <- struct{}{}
+		<-back
+		return nil
+	})
+	s, _ := start(t, n.URL(), Config{Teacher: to, After: time.Millisecond})
+	s.Answered("default", mail, verdict("before", stream.DecideHam))
+	<-taken
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Answered("default", mail, verdict("meanwhile", stream.DecideSpam))
+	eventually(t, "it is not said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[storing]) == 1 })
+	if n, err = embedded.StartNATS(embedded.NATSOptions{Dir: dir, Addr: at}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	close(back)
+	eventually(t, "the answers are not taught", func() bool {
+		of := map[string]bool{}
+		for _, e := range to.all() {
+			of[e.Of] = true
+		}
+		return len(of) == 2
 	})
 }
 

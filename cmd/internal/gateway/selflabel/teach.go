@@ -15,7 +15,7 @@ func (s *Service) teach(ctx context.Context) {
 	var (
 		all    sync.WaitGroup
 		places = make(chan struct{}, publishers)
-		pause  = firstPause
+		pause  = s.cfg.pause
 	)
 	defer all.Wait()
 	for ctx.Err() == nil {
@@ -38,7 +38,7 @@ func (s *Service) teach(ctx context.Context) {
 		}
 		s.note(taking, err)
 		if time.Since(began) > patience {
-			pause = firstPause
+			pause = s.cfg.pause
 		}
 		pause = 2 * sleep(ctx, pause, err)
 	}
