@@ -11,6 +11,7 @@ import (
 	"hamlet/cmd/internal/lab/bench"
 	"hamlet/cmd/internal/lab/faults"
 	"hamlet/cmd/internal/lab/fit"
+	"hamlet/cmd/internal/lab/papers"
 	"hamlet/cmd/internal/lab/synthetic"
 	ingestprogram "hamlet/cmd/internal/program/ingest"
 	"hamlet/cmd/internal/program/learner"
@@ -29,7 +30,8 @@ const (
 	labExamples = `
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/   compare with bogofilter
   hamlet bench alarms                       compare its alarms with other detectors
-  hamlet fit < requests.jsonl               run any algorithm on a few rows`
+  hamlet fit < requests.jsonl               run any algorithm on a few rows
+  hamlet lab list                           the sources' tables and figures`
 	generateExample = `
   hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl`
 	faultExamples = `Faults that raise alarms (nats sub 'hamlet.alerts.incident.>' shows them):
@@ -45,8 +47,11 @@ type laboratory struct {
 	Bench bench.Command `cmd:"" help:"Compare hamlet with other filters and detectors."`
 	Fit   fit.Command   `cmd:"" help:"Run any of the algorithms on a few rows: JSON Lines in, JSON Lines out."`
 	Lab   struct {
-		Faults faults.Command `cmd:"" help:"Kill, stop and cut off the services and their servers under load, and check that nothing is lost or wrong."`
-	} `cmd:"" help:"Try what hamlet survives."`
+		List   papers.List     `cmd:"" help:"List the experiments: tables, figures and claims of the sources."`
+		Run    papers.Run      `cmd:"" name:"run" help:"Compute experiments again and compare them with the printed figures."`
+		Data   papers.DataSets `cmd:"" help:"Say which data sets the experiments need, or write the synthetic ones."`
+		Faults faults.Command  `cmd:"" help:"Kill, stop and cut off the services and their servers under load, and check that nothing is lost or wrong."`
+	} `cmd:"" help:"Compute the sources' tables and figures, or try what hamlet survives."`
 }
 
 // run runs the command that kong chose, such as "fit" or "bench mail <source>".
@@ -56,9 +61,22 @@ func (l *laboratory) run(ctx context.Context, command string, stdio cli.IO) erro
 	case "fit":
 		return l.Fit.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "lab":
-		return l.Lab.Faults.Run(ctx, stdio)
+		return l.runLab(ctx, rest, stdio)
 	}
 	return l.Bench.Run(ctx, rest, stdio)
+}
+
+func (l *laboratory) runLab(ctx context.Context, rest string, stdio cli.IO) error {
+	verb, _, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "list":
+		return l.Lab.List.Run(ctx, stdio)
+	case "run":
+		return l.Lab.Run.Run(ctx, stdio)
+	case "data":
+		return l.Lab.Data.Run(ctx, stdio)
+	}
+	return l.Lab.Faults.Run(ctx, stdio)
 }
 
 // labProcess returns the program that `hamlet lab process PROGRAM …` runs, nil if args

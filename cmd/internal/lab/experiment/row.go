@@ -1,0 +1,161 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// An Estimate is a number with its Monte Carlo error.
+type Estimate struct {
+	Value float64 `json:"value"`
+	SE    float64 `json:"se,omitempty"` // standard error; 0 if the number is exact
+	N     int     `json:"n,omitempty"`  // repetitions
+}
+
+// Exact returns an estimate without error.
+func Exact(v float64) Estimate { return Estimate{Value: v} }
+
+// Mean returns the mean of independent repetitions and its standard error. With one
+// repetition the error is not known: use Exact and say so.
+func Mean(v []float64) Estimate {
+	mean, variance := stat.MeanVariance(v, nil)
+	return Estimate{Value: mean, SE: math.Sqrt(variance / float64(len(v))), N: len(v)}
+}
+
+// Scaled returns the estimate of factor times the number.
+func (e Estimate) Scaled(factor float64) Estimate {
+	return Estimate{Value: factor * e.Value, SE: math.Abs(factor) * e.SE, N: e.N}
+}
+
+// Interval returns the central interval of 95 %.
+func (e Estimate) Interval() (lo, hi float64) {
+	const z = 1.959963984540054
+	return e.Value - z*e.SE, e.Value + z*e.SE
+}
+
+// A Relation is how a row's number stands to the source's.
+type Relation string
+
+const (
+	Equals  Relation = "=" // the source prints a number
+	AtMost  Relation = "≤" // it claims that ours is not above Paper
+	AtLeast Relation = "≥" // it claims that ours is not below Paper
+	Alone   Relation = ""  // it says nothing: the row is for the reader, without a verdict
+)
+
+// A Direction says which numbers are better than the source's.
+type Direction string
+
+const (
+	Lower   Direction = "lower"
+	Higher  Direction = "higher"
+	Neither Direction = "" // a number that is neither good nor bad
+)
+
+// A Verdict is the result of a comparison.
+type Verdict string
+
+const (
+	Reproduced    Verdict = "reproduced"
+	Better        Verdict = "better"
+	NotReproduced Verdict = "not reproduced"
+	NoVerdict     Verdict = "" // nothing to compare with
+)
+
+// A Row compares a number of ours with one of the source.
+type Row struct {
+	Group    string   `json:"group,omitempty"` // what rows have in common, such as a data set
+	What     string   `json:"what"`
+	Ours     Estimate `json:"ours"`
+	Relation Relation `json:"relation"`
+	// Paper is the number as the source prints it: its digits say how it was rounded.
+	Paper   string    `json:"paper,omitempty"`
+	PaperSE float64   `json:"paper_se,omitempty"` // standard error of the printed number, from its repetitions
+	Slack   float64   `json:"slack,omitempty"`    // how far Paper may be off for other reasons: a point read off a picture
+	Better  Direction `json:"better,omitempty"`
+	// Reason says why the row is not reproduced. It is shown only then.
+	Reason  string  `json:"reason,omitempty"`
+	Verdict Verdict `json:"verdict,omitempty"` // written by Judge
+}
+
+// printed returns a printed number and the largest error of its rounding.
+func printed(text string) (value, rounding float64, err error) {
+	digits := strings.ReplaceAll(strings.TrimSpace(text), "−", "-")
+	value, err = strconv.ParseFloat(digits, 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+		return 0, 0, fmt.Errorf("%q is not a printed number", text)
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(digits), "e")
+	power := 0
+	if exponent != "" {
+		if power, err = strconv.Atoi(exponent); err != nil {
+			return 0, 0, fmt.Errorf("%q is not a printed number", text)
+		}
+	}
+	_, fraction, _ := strings.Cut(mantissa, ".")
+	return value, .5 * math.Pow10(power-len(fraction)), nil
+}
+
+// Difference returns ours minus the source's number. ok is false if it has none.
+func (r *Row) Difference() (d float64, ok bool) {
+	if r.Relation == Alone {
+		return 0, false
+	}
+	paper, _, err := printed(r.Paper)
+	return r.Ours.Value - paper, err == nil
+}
+
+// judge sets the row's verdict; z is the factor on standard errors.
+func (r *Row) judge(z float64) error {
+	r.Verdict = NoVerdict
+	if math.IsNaN(r.Ours.Value) || math.IsInf(r.Ours.Value, 0) || math.IsNaN(r.Ours.SE) || math.IsInf(r.Ours.SE, 0) {
+		return fmt.Errorf("%s: our number is %v ± %v", r.name(), r.Ours.Value, r.Ours.SE)
+	}
+	if r.Relation == Alone {
+		return nil
+	}
+	paper, rounding, err := printed(r.Paper)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name(), err)
+	}
+	d := r.Ours.Value - paper
+	agrees := false
+	switch r.Relation {
+	case AtMost:
+		agrees = d <= r.Slack
+	case AtLeast:
+		agrees = d >= -r.Slack
+	case Equals:
+		// A value on the border of rounding may be off by the last bits.
+		agrees = math.Abs(d) <= rounding*(1+1e-9)+r.Slack+z*math.Hypot(r.Ours.SE, r.PaperSE)
+	default:
+		return fmt.Errorf("%s: no relation %q", r.name(), r.Relation)
+	}
+	switch {
+	case agrees:
+		r.Verdict = Reproduced
+	case r.Relation == Equals && (r.Better == Lower && d < 0 || r.Better == Higher && d > 0):
+		r.Verdict = Better
+	default:
+		r.Verdict = NotReproduced
+	}
+	return nil
+}
+
+func (r *Row) name() string {
+	if r.Group == "" {
+		return r.What
+	}
+	return r.Group + ", " + r.What
+}
+
+// bonferroni returns the factor on standard errors for m comparisons: each may err
+// with probability .05/m.
+func bonferroni(m int) float64 {
+	return distuv.UnitNormal.Quantile(1 - .025/float64(max(1, m)))
+}

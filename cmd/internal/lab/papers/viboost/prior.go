@@ -1,0 +1,112 @@
+package viboost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"hamlet/algos/vlog"
+	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/lab/experiment"
+)
+
+// figure5 is how the prior shrinks the weights of base classifiers.
+var figure5 = experiment.Experiment{
+	Name: "viboost/figure-5", Title: "Figure 5: the prior shrinks weights", Where: "section 6, equation 18 and figure 5",
+	Claim: "With μ₀ = τ = 1 and no noise the weight of a base classifier of error ε is ½ ln((1/Z+1−ε)/(1/Z+ε)): AdaBoost's, shrunk by the phantom examples, the more so the smaller the exponential loss Z is.",
+	Cost:  time.Second,
+	Run: func(_ context.Context, r *experiment.Run) (*experiment.Report, error) {
+		p := &experiment.Report{}
+		const n = 200
+		rng := r.Rand("example", 0)
+		worst := 0.0 // relative difference of (17) and (18)
+		for range 200 {
+			d := vlog.Density{Beta: []float64{1, -1}, Gamma: []float64{0, 0}, Mu: []float64{1, 1}}
+			var z, wrong float64
+			spread := math.Exp(rng.NormFloat64())
+			for range n {
+				// A margin yH(x) and whether h errs, and so βₙ = −yh and γₙ = −Hh.
+				margin, yh := spread*(rng.NormFloat64()+.5), 1.0
+				if rng.Float64() < .3 {
+					yh = -1
+				}
+				d.Beta, d.Gamma, d.Mu = append(d.Beta, -yh), append(d.Gamma, -margin*yh), append(d.Mu, 1)
+				z += math.Exp(-margin)
+				if yh < 0 {
+					wrong += math.Exp(-margin)
+				}
+			}
+			mode, ok := d.ApproxMode(1)
+			if !ok {
+				return nil, errors.New("(17) has no mode")
+			}
+			worst = max(worst, abs(mode-shrunk(wrong/z, z)))
+		}
+		p.Claim("200 random rounds of 200 examples", "largest difference of (17) and (18)", experiment.Exact(worst), experiment.AtMost, "1e-12")
+		picture := chart.Chart{Title: "Weight of a base classifier", Caption: "Equation 18. AdaBoost has no 1/Z.",
+			X: chart.Axis{Label: "weighted error ε"}, Y: chart.Axis{Label: "weight α"}}
+		for _, z := range []float64{math.Inf(1), 100, 10, 1, .1} {
+			line := chart.Series{Name: "AdaBoost", Kind: chart.Line}
+			if !math.IsInf(z, 0) {
+				line.Name = fmt.Sprintf("Z = %g", z)
+			}
+			grows := 0.0 // largest excess over AdaBoost's weight
+			for i := 1; i < 100; i++ {
+				ε := float64(i) / 100
+				line.X, line.Y = append(line.X, ε), append(line.Y, shrunk(ε, z))
+				grows = max(grows, abs(shrunk(ε, z))-abs(shrunk(ε, math.Inf(1))))
+			}
+			picture.Series = append(picture.Series, line)
+			if !math.IsInf(z, 0) {
+				p.Claim(line.Name, "largest excess of a weight over AdaBoost's", experiment.Exact(grows), experiment.AtMost, "1e-12")
+				p.Show(line.Name, "weight at ε = .1 (AdaBoost 1.0986)", experiment.Exact(shrunk(.1, z)))
+			}
+		}
+		p.Chart(picture)
+		return p, nil
+	},
+}
+
+// shrunk is equation 18.
+func shrunk(ε, z float64) float64 { return .5 * math.Log((1/z+1-ε)/(1/z+ε)) }
+
+// channel is S.2: a channel that inverts labels is one that replaces them.
+var channel = experiment.Experiment{
+	Name: "viboost/channel", Title: "S.2: inverted labels are noise of a grade", Where: "S.2, equations 38 to 54",
+	Claim: "A channel that keeps, inverts or redraws a label equals one that keeps it with probability θ and else draws it. On balanced data the ratio of true to noisy labels is (1+θ)/(1−θ), and 1 + 2η₁/η₂ at the mean of the posterior.",
+	Cost:  time.Second,
+	Run: func(_ context.Context, r *experiment.Run) (*experiment.Report, error) {
+		p := &experiment.Report{}
+		var plus, minus, ratio, outside float64
+		const channels = 1000
+		kept := 0
+		for i := range channels {
+			rng := r.Rand("channel", i)
+			a, b, c, s := rng.ExpFloat64(), rng.ExpFloat64(), rng.ExpFloat64(), rng.Float64()
+			sum := a + b + c
+			ρ1, ρ3 := a/sum, c/sum
+			θ := 2*ρ1 + ρ3 - 1 // which is ρ1 − ρ2
+			if θ < 0 {
+				outside++ // more inverted than kept: S.2 has no such θ
+				continue
+			}
+			kept++
+			drawn := (1 - ρ1 - ρ3*(1-s)) / (2 - 2*ρ1 - ρ3)
+			plus = max(plus, abs(θ+(1-θ)*drawn-(ρ1+ρ3*s)))
+			minus = max(minus, abs(θ+(1-θ)*(1-drawn)-(ρ1+ρ3*(1-s))))
+			wrong := (1 - θ) * (1 - drawn)  // of true +1
+			wrong2 := (1 - θ) * drawn       // of true −1
+			counted := (2 - wrong - wrong2) // per two examples, one of each class
+			ratio = max(ratio, abs(counted/(wrong+wrong2)-(1+θ)/(1-θ))/((1+θ)/(1-θ)))
+		}
+		group := fmt.Sprintf("%d channels drawn at random", kept)
+		p.Claim(group, "largest error of P(y = +1 | +1), (38) to (40)", experiment.Exact(plus), experiment.AtMost, "1e-12")
+		p.Claim(group, "largest error of P(y = −1 | −1), (49) to (52)", experiment.Exact(minus), experiment.AtMost, "1e-12")
+		p.Claim(group, "largest relative error of the ratio of true to noisy labels (53)", experiment.Exact(ratio), experiment.AtMost, "1e-9")
+		p.Show("all channels", "share that inverts more than it keeps", experiment.Exact(outside/channels))
+		p.Note("A channel can be written with a θ only if it keeps more labels than it inverts (ρ₁ ≥ ρ₂). The others have none.")
+		return p, nil
+	},
+}
