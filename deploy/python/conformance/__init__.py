@@ -1,0 +1,1 @@
+"""Tests that need scikit-learn, River, pandas, nats-py and Jupyter."""

@@ -1,0 +1,113 @@
+"""A client of a running hamlet over HTTP."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional, Union
+
+from .events import batches, encode
+from .events import message as _event
+from .program import HamletError
+
+Message = Union[str, bytes, Mapping[str, Any]]
+
+
+class ScorerError(HamletError):
+    """A request was refused, or nobody answered.
+
+    ``status`` is that of HTTP; 0 means that there was no answer. ``retry_after`` is how
+    many seconds to wait, None if the same request will be refused again.
+    """
+
+    def __init__(self, text: str, status: int = 0, retry_after: Optional[float] = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class Scorer:
+    """Asks the HTTP door of ``hamlet up --http`` or ``hamlet gateway``.
+
+    A message is a text (str), a mail (bytes) or an event (a dict with ``"mail"``,
+    ``"text"`` or ``"vector"``). Threads may share a scorer.
+
+    Parameters
+    ----------
+    url
+        Where the door is, such as ``http://127.0.0.1:9104``.
+    token
+        The bearer token. Without one the door answers programs of its own machine.
+    tenant
+        Whose mail it is, for events that do not say.
+    timeout
+        How many seconds an answer may take.
+    """
+
+    def __init__(
+        self, url: str = "http://127.0.0.1:9104", *, token: Optional[str] = None,
+        tenant: Optional[str] = None, timeout: float = 30.0,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.tenant = tenant
+        self.timeout = timeout
+        self._token = token
+
+    def score(self, message: Message) -> dict[str, Any]:
+        """Return the verdict: ``p``, ``interval``, ``verdict``, ``margin``, ``model`` and others."""
+        verdict: dict[str, Any] = self._post("/v1/score", encode(_event(message, self.tenant)))
+        return verdict
+
+    def explain(self, message: Message) -> dict[str, Any]:
+        """Return the verdict with ``reasons`` and ``words``."""
+        verdict: dict[str, Any] = self._post("/v1/explain", encode(_event(message, self.tenant)))
+        return verdict
+
+    def score_many(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Return the verdicts of the messages, in order. Requests are of bounded size."""
+        verdicts: list[dict[str, Any]] = []
+        for batch in batches((_event(m, self.tenant) for m in messages), 500, 4 << 20):
+            verdicts += self._post("/v1/score", f"[{batch}]")
+        return verdicts
+
+    def info(self) -> dict[str, Any]:
+        """Return which model is served, its age and its open incidents."""
+        served: dict[str, Any] = self._ask(urllib.request.Request(self.url + "/v1/info"))
+        return served
+
+    def learn(self, event: Mapping[str, Any]) -> None:
+        """Send a labelled event. It returns once Kafka has the event safe.
+
+        The event has ``"id"`` and ``"label"`` beside its body. Sent again with the same id, it is
+        learnt once.
+        """
+        if self.tenant is not None:
+            event = {"tenant": self.tenant, **event}
+        self._post("/v1/events", encode(event))
+
+    def _post(self, path: str, text: str) -> Any:
+        request = urllib.request.Request(self.url + path, data=text.encode("utf-8"))
+        request.add_header("Content-Type", "application/json")
+        return self._ask(request)
+
+    def _ask(self, request: urllib.request.Request) -> Any:
+        if self._token is not None:
+            request.add_header("Authorization", f"Bearer {self._token}")
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as e:
+            with e:
+                wait = e.headers.get("Retry-After")
+                raise ScorerError(_reason(e.read()) or str(e), e.code, None if wait is None else float(wait)) from None
+        except OSError as e:  # URLError and timeouts too
+            raise ScorerError(f"ask {self.url}: {e}") from e
+
+
+def _reason(text: bytes) -> str:
+    try:
+        return str(json.loads(text)["error"])
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,1 @@
+"""Tests that need Python's library and the program hamlet alone."""
