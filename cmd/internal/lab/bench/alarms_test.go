@@ -109,7 +109,7 @@ func TestAlarms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(html), `role="img"><title>`); n != 9 {
+	if n := strings.Count(string(html), `role="img"`); n != 9 {
 		t.Errorf("%d plots, want 9", n)
 	}
 	if strings.Contains(string(html), "NaN") || strings.Contains(string(html), "http://") && strings.Contains(string(html), "src=") {

@@ -23,7 +23,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(text)
-	if n := strings.Count(html, `role="img"><title>`); n != 4 {
+	if n := strings.Count(html, `role="img"`); n != 4 {
 		t.Errorf("%d curves, want 4", n)
 	}
 	for _, want := range []string{"1-ROCA%", "hamlet / &lt;b&gt;", "ham lost, %", "messages so far", "fraction of spam"} {
