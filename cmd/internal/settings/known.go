@@ -139,9 +139,10 @@ func AskerLogin(cfg nats.Config) func() (user, password string) {
 }
 
 // WithServiceLogin is AskerLogin for the user of the services, who may do everything. It returns
-// cfg with that Login, and the Inbox of that user. cfg stays as it is if it says who connects.
+// cfg with that Login, and the Inbox of that user. cfg stays as it is if it says who connects,
+// or with TLS, whose certificate may say it.
 func WithServiceLogin(cfg nats.Config) nats.Config {
-	if !Anonymous(cfg) {
+	if !Anonymous(cfg) || cfg.TLS != nil {
 		return cfg
 	}
 	plain := cfg

@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"crypto/tls"
 	"testing"
 
 	"hamlet/cmd/internal/credentials"
+	"hamlet/stream/nats"
 )
 
 // A service that names only the address of its user's up gets a service's user there,
@@ -79,5 +81,22 @@ func TestKnownServers(t *testing.T) {
 		if got := (login{asker.User, asker.Password, asker.Inbox}); err != nil || got != c.asker {
 			t.Errorf("asker %+v: %v, %v, want %v", c.flags, got, err, c.asker)
 		}
+	}
+}
+
+// Only who says nothing of itself is a service of the up that runs at that address, and hears
+// answers where that user does.
+func TestWithServiceLogin(t *testing.T) {
+	for _, cfg := range []nats.Config{{URL: "nats://n:4222", User: "gateway"}, {URL: "nats://n:4222", TLS: &tls.Config{}}, {URL: "nats://u:p@n:4222"}} {
+		if got := WithServiceLogin(cfg); got.Login != nil || got.Inbox != "" {
+			t.Errorf("%+v became %+v", cfg, got)
+		}
+	}
+	got := WithServiceLogin(nats.Config{URL: "nats://n.invalid:4222"})
+	if got.Login == nil || got.Inbox != ServiceInbox {
+		t.Fatalf("%+v", got)
+	}
+	if user, password := got.Login(); user != "" || password != "" {
+		t.Errorf("nobody's server gets the login %q", user)
 	}
 }
