@@ -207,7 +207,7 @@ func (p *printer) done(o experiment.Outcome) {
 	result := experiment.ResultOf(o, p.seed, time.Now())
 	err := result.Write(p.folder)
 	if err == nil {
-		err = writeCSV(p.folder, &result)
+		err = errors.Join(writeCSV(p.folder, &result), writePictures(p.folder, &result))
 	}
 	if err == nil && p.json {
 		err = json.NewEncoder(p.stdio.Out).Encode(result)

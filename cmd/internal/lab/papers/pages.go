@@ -163,3 +163,18 @@ func writePage(path, name string, data any) error {
 	}
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }
+
+// writePictures writes each chart into a file of its own: SOURCE/WHAT-1.svg and so on.
+func writePictures(folder string, r *experiment.Result) error {
+	for i := range r.Charts {
+		var b bytes.Buffer
+		if err := r.Charts[i].WriteSVG(&b); err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+		path := filepath.Join(folder, filepath.FromSlash(r.Name)+fmt.Sprintf("-%d.svg", i+1))
+		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

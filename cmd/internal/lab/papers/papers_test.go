@@ -71,6 +71,9 @@ func TestRun(t *testing.T) {
 	if index := read(t, folder, "index.html"); !strings.Contains(index, `href="viboost.html#figure-5"`) || strings.Contains(index, "poeboost.html") {
 		t.Error("index.html does not lead to the experiments that were computed, and to no others")
 	}
+	if svg := read(t, folder, "viboost", "figure-5-1.svg"); !strings.HasPrefix(svg, "<svg") {
+		t.Errorf("figure-5-1.svg:\n%s", svg)
+	}
 	if csv := read(t, folder, "viboost", "figure-5.csv"); !strings.Contains(csv, "largest difference of (17) and (18)") {
 		t.Errorf("figure-5.csv:\n%s", csv)
 	}

@@ -9,7 +9,7 @@ import "hamlet/cmd/internal/lab/experiment"
 
 // Experiments returns all of them, in the order of the source.
 func Experiments() []experiment.Experiment {
-	return []experiment.Experiment{figure5, figure6, figure7, figure8, figure9, figure10, elbo, channel}
+	return []experiment.Experiment{figure5, figure6, figure7, figure8, figure9, figure10, stopping, elbo, channel}
 }
 
 // runs is how many runs the paper averages over (section 7).
