@@ -7,5 +7,5 @@ import "hamlet/cmd/internal/lab/experiment"
 
 // Experiments returns all of them, in the order of the source.
 func Experiments() []experiment.Experiment {
-	return []experiment.Experiment{}
+	return []experiment.Experiment{figure6, table13}
 }
