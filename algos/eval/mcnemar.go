@@ -11,8 +11,7 @@ import (
 // A McNemar holds the examples on which two classifiers differ. If both err equally
 // often, Only1 is binomial with n = Only1 + Only2 draws of probability ½ (McNemar 1947,
 // "Note on the sampling error of the difference between correlated proportions or
-// percentages", Psychometrika 12). Counts of several test sets may be added: the pooled
-// test.
+// percentages", Psychometrika 12). Merge pools several test sets.
 type McNemar struct {
 	Only1 int // examples on which the first classifier alone errs
 	Only2 int // examples on which the second alone errs
@@ -27,6 +26,9 @@ func (m *McNemar) Add(wrong1, wrong2 bool) {
 		m.Only2++
 	}
 }
+
+// Merge adds the examples of n, another test set.
+func (m *McNemar) Merge(n McNemar) { m.Only1, m.Only2 = m.Only1+n.Only1, m.Only2+n.Only2 }
 
 // Z returns (Only1 − Only2)/√n, without a continuity correction. It is positive if the
 // first errs more often, about standard normal if they err equally often, and 0 if they
