@@ -32,6 +32,7 @@ type RealAdaBoostConfig struct {
 	Learner   Learner   // Newton by default
 	Rate      float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
 	Criterion Criterion // MeanProbability by default
+	Raw       bool      // features as they are, not standardised
 }
 
 // RealAdaBoost is Real AdaBoost over univariate logistic regression, which the paper
@@ -50,7 +51,7 @@ type RealAdaBoostConfig struct {
 //
 // p counts as 10⁻⁶ to 1−10⁻⁶, as P_e of POEBoost.CS does: f_t stays finite. Training ends
 // before a round whose best hypothesis is no better than p = ½ by the Criterion
-// (boost.NoEdge). Features are standardised by the rows, whatever their weights.
+// (boost.NoEdge). Features are standardised by the rows, whatever their weights, but for Raw.
 type RealAdaBoost struct {
 	sample
 	learner   Learner
@@ -96,7 +97,7 @@ func NewRealAdaBoost(d *boost.Data, y []float64, cfg RealAdaBoostConfig) (*RealA
 		largest: make([]float64, d.Dim()),
 		log:     make([]RealAdaBoostRound, 0, s.rounds),
 	}
-	b.features, b.columns = standardise(d)
+	b.features, b.columns = standardise(d, cfg.Raw)
 	for j := range b.largest {
 		for _, v := range b.column(j) {
 			b.largest[j] = max(b.largest[j], math.Abs(v))

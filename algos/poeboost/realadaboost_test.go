@@ -178,3 +178,21 @@ func TestRealAdaBoostRefusesBadConfigs(t *testing.T) {
 		}
 	}
 }
+
+// With Raw, features whose mean is 0 and whose deviation is 1 give the same hypotheses;
+// others keep their scale.
+func TestRawFeatures(t *testing.T) {
+	x, y := [][]float64{{-1}, {1}, {-1}, {1}}, []float64{-1, 1, 1, 1}
+	raw, standard := newRealAdaBoost(t, x, y, poeboost.RealAdaBoostConfig{Raw: true}), newRealAdaBoost(t, x, y, poeboost.RealAdaBoostConfig{})
+	raw.Round()
+	standard.Round()
+	if raw.Rounds()[0] != standard.Rounds()[0] {
+		t.Errorf("%+v, standardised %+v", raw.Rounds()[0], standard.Rounds()[0])
+	}
+	far := [][]float64{{99}, {101}, {99}, {101}}
+	b := newContinuous(t, far, y, poeboost.ContinuousConfig{Raw: true, Learner: poeboost.Step})
+	b.Round()
+	if h := b.Rounds()[0].Hypothesis; h.Mean != 0 || h.SD != 1 || h.Weight != 0.5*(-99+101+99+101)/4 {
+		t.Errorf("raw hypothesis %+v", h)
+	}
+}

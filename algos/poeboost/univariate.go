@@ -42,14 +42,17 @@ func (h *Univariate) LogOdds(x []float64) float64 {
 }
 
 // standardise returns a hypothesis for each feature, weight and bias 0, and the
-// standardised columns one after the other.
-func standardise(d *boost.Data) ([]Univariate, []float64) {
+// standardised columns one after the other. If raw, mean 0 and deviation 1 stand for those
+// of the data.
+func standardise(d *boost.Data, raw bool) ([]Univariate, []float64) {
 	n := d.Rows()
 	hs, u := make([]Univariate, d.Dim()), make([]float64, n*d.Dim())
 	for j := range hs {
 		hs[j].Feature = j
 		column := d.Column(j)
-		hs[j].Mean, hs[j].SD = moments(column)
+		if hs[j].SD = 1; !raw {
+			hs[j].Mean, hs[j].SD = moments(column)
+		}
 		for i, v := range column {
 			u[j*n+i] = hs[j].standard(v)
 		}

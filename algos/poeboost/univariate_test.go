@@ -164,7 +164,7 @@ func TestMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, u := standardise(d)
+	_, u := standardise(d, false)
 	if math.Abs(u[0]-math.Sqrt(3)) > 1e-14 || math.Abs(u[1]+1/math.Sqrt(3)) > 1e-14 {
 		t.Errorf("standardised to %v, want √3 and −1/√3", u)
 	}
