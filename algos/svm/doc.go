@@ -1,6 +1,6 @@
-// Laboratory: linear support vector machines, the reference of the smooth losses.
+// Laboratory: support vector machines, the reference of the smooth losses.
 
-// Package svm fits linear support vector machines. A fit minimises the hinge loss with
+// Package svm fits support vector machines, linear ones first. A fit minimises the hinge loss with
 // an L2 penalty:
 //
 //	P(w) = ½|w|² + Σ Uᵢ·max(0, 1 − yᵢ·wᵀxᵢ),   Uᵢ = C·weightᵢ,   yᵢ = ±1.
@@ -34,4 +34,6 @@
 // Source: C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan, A dual
 // coordinate descent method for large-scale linear SVM (2008), algorithms 1 and 3. It
 // stops by the projected gradient; here the relative gap decides.
+//
+// [FitKernel] does the same with a Gaussian kernel, for a few thousand rows at most.
 package svm

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
 	"hamlet/algos/algotest/dataset"
 )
 
@@ -190,6 +192,52 @@ func TestSymmetries(t *testing.T) {
 		if g := m.DecisionOf(DenseRows(x), i); g != z {
 			t.Errorf("row %d: f is %v, of sparse rows %v", i, z, g)
 		}
+	}
+}
+
+// A kernel's machine is the linear one of the features that the kernel stands for. Rows
+// of the Cholesky factor have the products K. The optima agree.
+func TestKernelIsLinearInItsFeatures(t *testing.T) {
+	x, y := overlapping(40, 2, 4)
+	const width = 1.5
+	n := len(x)
+	k := mat.NewSymDense(n, nil)
+	for i := range x {
+		for j := range x {
+			d0, d1 := x[i][0]-x[j][0], x[i][1]-x[j][1]
+			k.SetSym(i, j, math.Exp(-(d0*d0+d1*d1)/2/width))
+		}
+		k.SetSym(i, i, 1+1e-9) // the smallest eigenvalues are below rounding
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(k) {
+		t.Fatal("the kernel has no Cholesky factor")
+	}
+	var l mat.TriDense
+	factor.LTo(&l)
+	features := make([][]float64, n)
+	for i := range features {
+		features[i] = mat.Row(nil, i, &l)
+	}
+	cfg := Config{C: 2, Bias: 0.7, Gap: 1e-9}
+	m, rm, err := FitKernel(t.Context(), cfg, width, x, y, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	linear, rl, err := Fit(t.Context(), cfg, DenseRows(features), y, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(rm.Primal-rl.Primal) > 1e-6*rl.Primal || rm.Gap() > 1e-9*rm.Primal {
+		t.Errorf("P is %v with a gap of %v, in the features %v", rm.Primal, rm.Gap(), rl.Primal)
+	}
+	for i, row := range x {
+		if got, want := m.Decision(row), linear.Decision(features[i]); math.Abs(got-want) > 1e-3 {
+			t.Errorf("row %d: f is %v, in the features %v", i, got, want)
+		}
+	}
+	if len(m.rows) != rm.Support || m.Label(x[0]) != math.Copysign(1, m.Decision(x[0])) {
+		t.Errorf("%d rows are kept, %d have α > 0", len(m.rows), rm.Support)
 	}
 }
 
