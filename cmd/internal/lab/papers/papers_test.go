@@ -31,6 +31,37 @@ func TestExperimentsKeepTheRules(t *testing.T) {
 	}
 }
 
+// Experiments that take a second or less compute something and compare it; one that lacks
+// its data set says so.
+func TestQuickExperiments(t *testing.T) {
+	n := experiment.Runner{Data: experiment.NewData(filepath.Join("..", "..", "..", "..", "..", "shared", "data")), Seed: 1, Cores: 2}
+	var quick []*experiment.Experiment
+	for _, e := range all() {
+		if e.Cost <= time.Second {
+			quick = append(quick, e)
+		}
+	}
+	outcomes, err := n.Run(t.Context(), quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	computed := 0
+	for _, o := range outcomes {
+		var missing *experiment.MissingError
+		switch {
+		case errors.As(o.Err, &missing):
+			t.Log(missing)
+		case o.Err != nil:
+			t.Error(o.Err)
+		default:
+			computed++
+		}
+	}
+	if computed < 2 {
+		t.Errorf("%d experiments were computed", computed)
+	}
+}
+
 // run computes experiments into a folder and returns what is printed.
 func run(t *testing.T, folder string, args ...string) (string, error) {
 	t.Helper()
