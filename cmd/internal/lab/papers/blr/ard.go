@@ -1,0 +1,190 @@
+package blr
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"hamlet/algos/blr"
+	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/lab/experiment"
+)
+
+// A quality is a fit's log loss and error on new rows.
+type quality struct{ Loss, Error float64 }
+
+// A relevance is one data set with and without automatic relevance determination.
+type relevance struct {
+	Relevant, Irrelevant []float64 // E(αᵢ)
+	Apart                float64   // share of pairs, one of each, in the right order
+	Strong               float64   // the same with relevant weights of at least strong alone
+	ARD, Plain, Oracle   quality   // Oracle knows the relevant inputs
+	Printed              quality   // ARD where the printed rule stops
+	Stop, Fixed          int       // iterations until the printed rule, and until no ξ moves
+	Off                  float64   // largest distance of a weight between the two
+}
+
+// Of the data sets of blr/ard: rows, and inputs that matter, the constant among them.
+const (
+	ardRows     = 300
+	ardRelevant = 5
+	strong      = .5 // size of a weight that 300 rows surely tell from 0
+)
+
+// ard gives each weight a precision of its own.
+var ard = experiment.Experiment{
+	Name: "blr/ard", Title: "Automatic relevance determination", Where: "equations 39 to 50",
+	Claim: "With a precision αᵢ for each weight, the fit determines which inputs matter: a high E(αᵢ) says that input i is irrelevant.",
+	Cost:  2 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+		const draws = 10
+		noise := []int{0, 5, 10, 20, 40}
+		all, err := experiment.Steps(ctx, r, "fit", len(noise)*draws, func(ctx context.Context, i int) (relevance, error) {
+			rng := r.Rand("rows", i)
+			w := weights(rng, ardRelevant, .25)
+			w = append(w, make([]float64, noise[i/draws])...)
+			x, y := drawn(rng, w, ardRows)
+			newX, newY := drawn(rng, w, 5000)
+			return relevances(ctx, w, x, y, newX, newY)
+		})
+		if err != nil {
+			return nil, err
+		}
+		p := &experiment.Report{}
+		lines := map[string]*chart.Series{}
+		names := []string{"relevant inputs alone", "with ARD", "with ARD, printed rule", "without ARD"}
+		for _, name := range names {
+			lines[name] = &chart.Series{Name: name, Kind: chart.Line}
+		}
+		for k, n := range noise {
+			part, group := all[k*draws:(k+1)*draws], fmt.Sprintf("%d irrelevant inputs", n)
+			mean := func(of func(relevance) float64) experiment.Estimate { return experiment.Mean(column(part, of)) }
+			losses := []func(relevance) float64{
+				func(v relevance) float64 { return v.Oracle.Loss }, func(v relevance) float64 { return v.ARD.Loss },
+				func(v relevance) float64 { return v.Printed.Loss }, func(v relevance) float64 { return v.Plain.Loss },
+			}
+			for j, name := range names {
+				point(lines[name], float64(n), mean(losses[j]))
+				p.Show(group, "log loss "+name, mean(losses[j]))
+			}
+			p.Show(group, "error with ARD", mean(func(v relevance) float64 { return v.ARD.Error }))
+			p.Show(group, "error without ARD", mean(func(v relevance) float64 { return v.Plain.Error }))
+			p.Show(group, "printed rule: iterations", mean(func(v relevance) float64 { return float64(v.Stop) }))
+			p.Show(group, "iterations until no ξ moves by 1e-6", mean(func(v relevance) float64 { return float64(v.Fixed) }))
+			p.Show(group, "printed rule: largest distance of a weight", mean(func(v relevance) float64 { return v.Off }))
+			if n == 0 {
+				continue
+			}
+			p.Show(group, "share of pairs, relevant and irrelevant, whose E(αᵢ) are in order", mean(func(v relevance) float64 { return v.Apart }))
+			p.Claim(group, "the same, relevant weights of ½ and more alone", mean(func(v relevance) float64 { return v.Strong }), experiment.AtLeast, ".95")
+			p.Claim(group, "log loss with ARD minus without", mean(func(v relevance) float64 { return v.ARD.Loss - v.Plain.Loss }), experiment.AtMost, "0")
+		}
+		p.Chart(chart.Chart{Title: "Log loss on new rows", Caption: fmt.Sprintf("%d rows, mean of %d data sets and its 95 %% interval.", ardRows, draws),
+			X: chart.Axis{Label: "irrelevant inputs"}, Y: chart.Axis{Label: "log loss, nats"},
+			Series: []chart.Series{*lines[names[0]], *lines[names[1]], *lines[names[2]], *lines[names[3]]}})
+		p.Chart(precisions(all[len(all)-draws:], noise[len(noise)-1]))
+		p.Note(fmt.Sprintf("Data sets have %d rows, a constant and %d standard normal inputs with weights from N(0, 4), and irrelevant ones of weight 0. "+
+			"A drawn weight may be near 0, and then no fit can tell it from an irrelevant one. So the claim is tested on weights of ½ and more.", ardRows, ardRelevant-1))
+		return p, nil
+	},
+}
+
+// relevances fits one data set.
+func relevances(ctx context.Context, truth []float64, x [][]float64, y []float64, newX [][]float64, newY []float64) (v relevance, err error) {
+	fit := func(x [][]float64, cfg blr.BatchConfig) *blr.Batch {
+		if err != nil {
+			return nil
+		}
+		cfg.A0, cfg.B0, cfg.Tolerance = a0, b0, 1e-6
+		var b *blr.Batch
+		b, err = blr.FitBatch(ctx, x, y, cfg)
+		return b
+	}
+	full, plain, oracle := fit(x, blr.BatchConfig{ARD: true}), fit(x, blr.BatchConfig{}), fit(cut(x), blr.BatchConfig{})
+	if err != nil {
+		return v, err
+	}
+	v.Stop, v.Fixed = printedStop(full.Trace), full.Iterations
+	printed := fit(x, blr.BatchConfig{ARD: true, MaxIterations: v.Stop})
+	if err != nil {
+		return v, err
+	}
+	w, early := make([]float64, len(x[0])), make([]float64, len(x[0]))
+	full.MeanTo(w)
+	printed.MeanTo(early)
+	v.Off = apart(w, early)
+	v.ARD, v.Plain, v.Printed = measured(full, newX, newY), measured(plain, newX, newY), measured(printed, newX, newY)
+	v.Oracle = measured(oracle, cut(newX), newY)
+	v.Relevant, v.Irrelevant = full.EAlpha[:ardRelevant], full.EAlpha[ardRelevant:]
+	v.Apart, v.Strong = ordered(v, truth, 0), ordered(v, truth, strong)
+	return v, nil
+}
+
+// ordered returns the share of pairs, a relevant weight of at least the given size and an
+// irrelevant one, whose E(αᵢ) are in order.
+func ordered(v relevance, truth []float64, size float64) float64 {
+	right, pairs := 0.0, 0.0
+	for j, r := range v.Relevant {
+		if math.Abs(truth[j]) < size {
+			continue
+		}
+		for _, i := range v.Irrelevant {
+			pairs++
+			if r < i {
+				right++
+			}
+		}
+	}
+	if pairs == 0 {
+		return 1
+	}
+	return right / pairs
+}
+
+// cut keeps the relevant inputs.
+func cut(x [][]float64) [][]float64 {
+	short := slices.Clone(x)
+	for i := range short {
+		short[i] = short[i][:ardRelevant]
+	}
+	return short
+}
+
+// printedStop is the iteration in which the scripts stop, by the bounds after each.
+func printedStop(trace []float64) int {
+	for i := 1; i < min(len(trace), printedIterations); i++ {
+		if math.Abs(trace[i]-trace[i-1]) < printedRule*math.Abs(trace[i]) {
+			return i + 1
+		}
+	}
+	return min(len(trace), printedIterations)
+}
+
+// measured is the quality of exact predictions under the variational posterior.
+func measured(fit *blr.Batch, x [][]float64, y []float64) (q quality) {
+	for n, row := range x {
+		m, a := fit.Moments(row)
+		q.Loss -= logSigma(y[n]*blr.Predictive(m, a)) / float64(len(x))
+		if y[n]*m <= 0 {
+			q.Error += 1 / float64(len(x))
+		}
+	}
+	return q
+}
+
+// precisions draws the E(αᵢ) of some data sets.
+func precisions(all []relevance, n int) chart.Chart {
+	relevant, irrelevant := chart.Series{Name: "relevant", Kind: chart.Points}, chart.Series{Name: "irrelevant", Kind: chart.Points, Faint: true}
+	for i, v := range all {
+		for _, α := range v.Relevant {
+			relevant.X, relevant.Y = append(relevant.X, float64(i+1)), append(relevant.Y, α)
+		}
+		for _, α := range v.Irrelevant {
+			irrelevant.X, irrelevant.Y = append(irrelevant.X, float64(i+1)), append(irrelevant.Y, α)
+		}
+	}
+	return chart.Chart{Title: "E(αᵢ) of relevant and irrelevant inputs", Caption: fmt.Sprintf("%d irrelevant inputs.", n),
+		X: chart.Axis{Label: "data set"}, Y: chart.Axis{Label: "E(αᵢ)", Log: true}, Series: []chart.Series{irrelevant, relevant}}
+}
