@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -20,64 +19,18 @@ import (
 // follows. Without a stream it yields nothing.
 func ReadAlerts(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) iter.Seq2[stream.Alert, error] {
 	return func(yield func(stream.Alert, error) bool) {
-		if err := readAlerts(ctx, conn, model, since, yield); err != nil {
+		alerts := stored{stream: AlertStream, subjects: []string{AlertSubject("*", model)}, since: since, what: "alerts"}
+		err := alerts.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
+			a, err := stream.DecodeAlert(m.Data())
+			if err != nil {
+				a, err = stream.Alert{}, &AlertError{Sequence: sequence, Err: err}
+			}
+			// What has an incident stands under the incidents' subject too.
+			again := a.Incident != 0 && m.Subject() != IncidentSubject(model)
+			return again || yield(a, err)
+		})
+		if err != nil {
 			yield(stream.Alert{}, fmt.Errorf("read the alerts %s: %w", AlertStream, err))
-		}
-	}
-}
-
-func readAlerts(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, yield func(stream.Alert, error) bool) error {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return err
-	}
-	ask, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	before := conn.LastError()
-	s, err := js.Stream(ask, AlertStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil
-	case errors.Is(err, natsgo.ErrNoResponders):
-		return fmt.Errorf("the server has no JetStream for this user: %w", err)
-	case err != nil:
-		if last := conn.LastError(); denied(last, before) {
-			return fmt.Errorf("the user may not read alerts: %w; the operator of deploy/nats/hamlet.conf may", last)
-		}
-		return err
-	}
-	last := s.CachedInfo().State.LastSeq
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{AlertSubject("*", model)}}
-	if !since.IsZero() {
-		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
-	}
-	consumer, err := js.OrderedConsumer(ask, AlertStream, cfg)
-	if err != nil {
-		return err
-	}
-	if consumer.CachedInfo().NumPending == 0 {
-		return nil
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, place, err := next(ctx, messages)
-		if err != nil {
-			return err
-		}
-		a, err := stream.DecodeAlert(m.Data())
-		if err != nil {
-			a, err = stream.Alert{}, &AlertError{Sequence: place.Sequence.Stream, Err: err}
-		}
-		// What has an incident stands under the incidents' subject too.
-		if again := a.Incident != 0 && m.Subject() != IncidentSubject(model); !again && !yield(a, err) {
-			return nil
-		}
-		if place.NumPending == 0 || place.Sequence.Stream >= last {
-			return nil
 		}
 	}
 }

@@ -152,20 +152,7 @@ func (j *Journal) explain(err, before error) error {
 // journal that is newer than before. A connection keeps its last error until it reconnects.
 func writingDenied(last, before error) bool {
 	_, subject := violation(last)
-	return last != before && strings.HasPrefix(subject, journalPrefix) || readingDenied(last, before)
-}
-
-// readingDenied is writingDenied for the requests that reading takes, and their answers.
-func readingDenied(last, before error) bool {
-	operation, subject := violation(last)
-	switch {
-	case last == before:
-		return false
-	case operation == "Subscription":
-		return strings.HasPrefix(subject, natsgo.InboxPrefix)
-	}
-	ofStream := strings.HasPrefix(subject, "$JS.API.STREAM.") || strings.HasPrefix(subject, "$JS.API.CONSUMER.")
-	return ofStream && strings.Contains(subject+".", "."+JournalStream+".")
+	return last != before && strings.HasPrefix(subject, journalPrefix) || readingDenied(JournalStream, last, before)
 }
 
 // ensure makes the stream, or gives an existing one the journal's bounds, unless known.

@@ -14,9 +14,6 @@ import (
 	"hamlet/stream"
 )
 
-// readTimeout bounds the wait for the next message of the journal.
-const readTimeout = 10 * time.Second
-
 // ReadJournal yields a model's decisions and their labels from a time on (zero: all), as far as the stream
 // has come when it begins, in the order in which they were written: scorers write some
 // tenths of a second late, and later after an outage. A line that cannot be read is yielded
@@ -24,70 +21,31 @@ const readTimeout = 10 * time.Second
 // stream it yields nothing.
 func ReadJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) iter.Seq2[stream.JournalEntry, error] {
 	return func(yield func(stream.JournalEntry, error) bool) {
-		if err := readJournal(ctx, conn, model, since, yield); err != nil {
+		lines := stored{stream: JournalStream, subjects: journalSubjectsOf(model), since: since, what: "decisions"}
+		err := lines.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
+			for line := range bytes.Lines(m.Data()) {
+				e, err := decodeLine(m.Subject(), model, line)
+				if err == nil && e.Time.Before(since) {
+					continue
+				}
+				if err != nil {
+					err = &JournalLineError{Sequence: sequence, Err: err}
+				}
+				if !yield(e, err) {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil {
 			yield(stream.JournalEntry{}, fmt.Errorf("read the journal %s: %w", JournalStream, err))
 		}
 	}
 }
 
-func readJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, yield func(stream.JournalEntry, error) bool) error {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return err
-	}
-	ask, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	before := conn.LastError()
-	s, err := js.Stream(ask, JournalStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil
-	case errors.Is(err, natsgo.ErrNoResponders):
-		return fmt.Errorf("the server has no JetStream for this user: %w", err)
-	case err != nil:
-		if last := conn.LastError(); readingDenied(last, before) {
-			return fmt.Errorf("the user may not read decisions: %w; the operator of deploy/nats/hamlet.conf may", last)
-		}
-		return err
-	}
-	last := s.CachedInfo().State.LastSeq
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{JournalSubject(model), JournalLabelSubject(model)}}
-	if !since.IsZero() {
-		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
-	}
-	consumer, err := js.OrderedConsumer(ask, JournalStream, cfg)
-	if err != nil {
-		return err
-	}
-	if consumer.CachedInfo().NumPending == 0 {
-		return nil
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, place, err := next(ctx, messages)
-		if err != nil {
-			return err
-		}
-		for line := range bytes.Lines(m.Data()) {
-			e, err := decodeLine(m.Subject(), model, line)
-			if err == nil && e.Time.Before(since) {
-				continue
-			}
-			if err != nil {
-				err = &JournalLineError{Sequence: place.Sequence.Stream, Err: err}
-			}
-			if !yield(e, err) {
-				return nil
-			}
-		}
-		if place.NumPending == 0 || place.Sequence.Stream >= last {
-			return nil
-		}
-	}
+// journalSubjectsOf returns where a model's decisions and labels stand.
+func journalSubjectsOf(model string) []string {
+	return []string{JournalSubject(model), JournalLabelSubject(model)}
 }
 
 // FollowJournal calls take for each line of a model's journal from a time on, and goes on with
@@ -122,7 +80,7 @@ func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since t
 			pause, last, failures = absent, 0, 0
 		case last != from || !conn.IsConnected() || time.Since(began) > time.Minute:
 			failures = 0
-		case readingDenied(now, before):
+		case readingDenied(JournalStream, now, before):
 			return fmt.Errorf("follow the journal %s: the user may not read decisions: %w; deploy/nats/hamlet.conf has the rights of a learner", JournalStream, now)
 		default:
 			if failures++; failures == lasting {
@@ -152,7 +110,7 @@ func follow(ctx context.Context, js jetstream.JetStream, model string, since tim
 	if s.CachedInfo().State.LastSeq < *last {
 		*last = 0 // another stream of this name
 	}
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{JournalSubject(model), JournalLabelSubject(model)}}
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: journalSubjectsOf(model)}
 	switch {
 	case *last > 0:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, *last+1
@@ -170,7 +128,7 @@ func follow(ctx context.Context, js jetstream.JetStream, model string, since tim
 	defer messages.Stop()
 	for {
 		m, place, err := next(ctx, messages)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(js.Conn().LastError(), before) {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(JournalStream, js.Conn().LastError(), before) {
 			continue // nothing was written
 		}
 		if err != nil {
@@ -193,18 +151,6 @@ func decodeLine(subject, model string, line []byte) (stream.JournalEntry, error)
 		return stream.JournalEntry{}, fmt.Errorf("a line of another kind than its subject %s", subject)
 	}
 	return e, err
-}
-
-// next returns the next message and where it stands in the stream.
-func next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, *jetstream.MsgMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	m, err := messages.Next(jetstream.NextContext(ctx))
-	if err != nil {
-		return nil, nil, err
-	}
-	place, err := m.Metadata()
-	return m, place, err
 }
 
 // A JournalLineError says that one line of the journal cannot be read.

@@ -86,12 +86,18 @@ func TestRightsInTheJournal(t *testing.T) {
 			}
 		})
 	}
-	t.Run("client reads", func(t *testing.T) {
-		t.Parallel()
-		for e, err := range nats.ReadJournal(patience(t), as("client"), "default", time.Time{}) {
-			if err == nil || !strings.Contains(err.Error(), "may not read") {
-				t.Errorf("%+v, %v, want a refusal", e, err)
+	for _, user := range []string{"client", "without $JS.API.CONSUMER.CREATE."} {
+		t.Run(user+" reads", func(t *testing.T) {
+			t.Parallel()
+			refused := 0
+			for e, err := range nats.ReadJournal(patience(t), as(user), "default", time.Time{}) {
+				if refused++; err == nil || !strings.Contains(err.Error(), "may not read decisions") {
+					t.Errorf("%+v, %v, want a refusal", e, err)
+				}
 			}
-		}
-	})
+			if refused != 1 {
+				t.Errorf("%d refusals, want one", refused)
+			}
+		})
+	}
 }

@@ -1,0 +1,106 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// readTimeout bounds the wait for the next message of a stream.
+const readTimeout = 10 * time.Second
+
+// A stored names messages that a stream of JetStream holds.
+type stored struct {
+	stream   string
+	subjects []string
+	since    time.Time // of the first message; zero: all
+	what     string    // they are, for an error
+}
+
+// each calls take for each message, as far as the stream has come when it begins, in order,
+// until take returns false. Without a stream there is none.
+func (s *stored) each(ctx context.Context, conn *natsgo.Conn, take func(m jetstream.Msg, sequence uint64) bool) error {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	before := conn.LastError()
+	consumer, last, err := s.open(ctx, js)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case errors.Is(err, natsgo.ErrNoResponders):
+		return fmt.Errorf("the server has no JetStream for this user: %w", err)
+	case err != nil:
+		if now := conn.LastError(); readingDenied(s.stream, now, before) {
+			return fmt.Errorf("the user may not read %s: %w; the operator of deploy/nats/hamlet.conf may", s.what, now)
+		}
+		return err
+	}
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, place, err := next(ctx, messages)
+		if err != nil {
+			return err
+		}
+		if !take(m, place.Sequence.Stream) || place.NumPending == 0 || place.Sequence.Stream >= last {
+			return nil
+		}
+	}
+}
+
+// open returns a consumer of the messages, and the sequence of the stream's last message.
+func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Consumer, uint64, error) {
+	first, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	found, err := js.Stream(first, s.stream)
+	if err != nil {
+		return nil, 0, err
+	}
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: s.subjects}
+	if !s.since.IsZero() {
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &s.since
+	}
+	second, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	consumer, err := js.OrderedConsumer(second, s.stream, cfg)
+	return consumer, found.CachedInfo().State.LastSeq, err
+}
+
+// next returns the next message and where it stands in the stream.
+func next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, *jetstream.MsgMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	m, err := messages.Next(jetstream.NextContext(ctx))
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := m.Metadata()
+	return m, place, err
+}
+
+// readingDenied reports whether last, a connection's last error, is a refusal to read a stream
+// that is newer than before. A connection keeps its last error until it reconnects.
+func readingDenied(name string, last, before error) bool {
+	operation, subject := violation(last)
+	switch {
+	case last == before:
+		return false
+	case operation == "Subscription":
+		return strings.HasPrefix(subject, natsgo.InboxPrefix)
+	}
+	ofStream := strings.HasPrefix(subject, "$JS.API.STREAM.") || strings.HasPrefix(subject, "$JS.API.CONSUMER.")
+	return ofStream && strings.Contains(subject+".", "."+name+".")
+}
