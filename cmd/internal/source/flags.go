@@ -10,6 +10,8 @@ type Flags struct {
 	Label    string       `placeholder:"last" help:"CSV: the column of the label, name or number." group:"Labelled source"`
 	Positive string       `placeholder:"VALUE" help:"The label of spam (default spam, 1 and +1)." group:"Labelled source"`
 	Drop     string       `placeholder:"COLUMNS" help:"CSV: columns to leave out, such as an id." group:"Labelled source"`
+	Text     string       `placeholder:"COLUMNS" help:"CSV: columns of text; its words are hashed names." group:"Labelled source"`
+	Missing  string       `placeholder:"COLUMNS" help:"CSV: columns with gaps, * for all. A gap is 0, and the input COLUMN? 1." group:"Labelled source"`
 	Dense    []string     `placeholder:"NAME" help:"Names that enter the head directly; others hashed." group:"Labelled source"`
 	Shuffle  *int64       `placeholder:"SEED" help:"Shuffle the events with this seed." group:"Labelled source"`
 	Limit    int          `placeholder:"N" help:"Stop after N events." group:"Labelled source"`
@@ -61,7 +63,7 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 	return Config{
 		Paths: paths, Format: f.Format,
 		Spam: f.Spam, Ham: f.Ham, Index: f.Index,
-		Label: f.Label, Positive: f.Positive, Drop: f.Drop, Dense: f.Dense,
+		Label: f.Label, Positive: f.Positive, Drop: f.Drop, Text: f.Text, Missing: f.Missing, Dense: f.Dense,
 		Shuffle: f.Shuffle, Limit: f.Limit, Assign: f.Source,
 		Flip: flip.config(),
 	}
@@ -72,7 +74,7 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 func (f *Flags) Given() string {
 	return firstGiven([]flag{
 		{"--format", f.Format != ""}, {"--spam", len(f.Spam) > 0}, {"--ham", len(f.Ham) > 0}, {"--index", f.Index != ""},
-		{"--label", f.Label != ""}, {"--positive", f.Positive != ""}, {"--drop", f.Drop != ""},
+		{"--label", f.Label != ""}, {"--positive", f.Positive != ""}, {"--drop", f.Drop != ""}, {"--text", f.Text != ""}, {"--missing", f.Missing != ""},
 		{"--shuffle", f.Shuffle != nil}, {"--source", len(f.Source) > 0},
 	})
 }

@@ -20,14 +20,14 @@ type grammar struct {
 func TestFlags(t *testing.T) {
 	seven := int64(7)
 	var g grammar
-	_, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields("--format mail --spam a,b --spam c --ham d --label 2 --positive M --drop 1,id --dense x,y --shuffle 7 --limit 9"+
+	_, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields("--format mail --spam a,b --spam c --ham d --label 2 --positive M --drop 1,id --text body --missing * --dense x,y --shuffle 7 --limit 9"+
 		" --source desk=0.5 --source users --flip .1 --flip-from 100 --flip-kind spam --flip-source desk --seed -3 p -"), cli.IO{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Config{
 		Paths: []string{"p", "-"}, Format: "mail", Spam: []string{"a,b", "c"}, Ham: []string{"d"},
-		Label: "2", Positive: "M", Drop: "1,id", Dense: []string{"x", "y"}, Shuffle: &seven, Limit: 9,
+		Label: "2", Positive: "M", Drop: "1,id", Text: "body", Missing: "*", Dense: []string{"x", "y"}, Shuffle: &seven, Limit: 9,
 		Assign: []Assignment{{"desk", 0.5}, {"users", 0}},
 		Flip:   FlipConfig{Rate: 0.1, From: 100, Kind: "spam", Source: "desk", Seed: -3},
 	}
@@ -37,7 +37,7 @@ func TestFlags(t *testing.T) {
 	if none := (&Flags{Dense: []string{"x"}, Limit: 9}); none.Given() != "" {
 		t.Errorf("given without a flag that says how to read: %q", none.Given())
 	}
-	for _, args := range []string{"--format csv", "--spam a", "--ham a", "--index a", "--label foo", "--positive 1", "--drop id", "--shuffle 0", "--source desk"} {
+	for _, args := range []string{"--format csv", "--spam a", "--ham a", "--index a", "--label foo", "--positive 1", "--drop id", "--text a", "--missing a", "--shuffle 0", "--source desk"} {
 		var g grammar
 		if _, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields(args), cli.IO{}); err != nil {
 			t.Fatal(err)

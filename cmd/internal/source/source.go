@@ -59,7 +59,9 @@ type Config struct {
 	Label    string   // csv: the label's column, a name or a number from 1; empty: the last
 	Positive string   // csv, text, svmlight: labels that mean spam, separated by commas, all others being ham; empty: spam, 1 and +1
 	Drop     string   // csv: columns to leave out, names or numbers, separated by commas
-	Dense    []string // names of dense inputs; empty: all columns of a CSV, else none
+	Text     string   // csv: columns of text, likewise; each word becomes a hashed name, column=word
+	Missing  string   // csv: columns with gaps, likewise, or *; a gap is 0, and the input column? is 1
+	Dense    []string // names of dense inputs; empty: all columns of a CSV that are numbers, else none
 
 	Shuffle *int64       // seed of a permutation of the events; nil: in order
 	Limit   int          // number of events; 0: all
@@ -199,7 +201,7 @@ func (s *Source) openFormat() error {
 	if s.cfg.Positive != "" && (format == FormatJSONL || format == FormatMail) {
 		return usagef("--positive is about the labels of csv, text and svmlight, but %s is %s", inputs[0].name, format)
 	}
-	csvOnly := firstGiven([]flag{{"--label", s.cfg.Label != ""}, {"--drop", s.cfg.Drop != ""}})
+	csvOnly := firstGiven([]flag{{"--label", s.cfg.Label != ""}, {"--drop", s.cfg.Drop != ""}, {"--text", s.cfg.Text != ""}, {"--missing", s.cfg.Missing != ""}})
 	if csvOnly != "" && format != FormatCSV {
 		return usagef("%s is about CSV, but %s is %s; --format csv says otherwise", csvOnly, inputs[0].name, format)
 	}

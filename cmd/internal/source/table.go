@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +19,29 @@ type table struct {
 	label   int      // index of the label's column
 
 	inputs []tableInput // the columns to learn from, sorted by name like an event's vector
-	dense  []string     // names of all inputs, or those of --dense, in the file's order
+	dense  []string     // names of all inputs that are numbers, or those of --dense, in the file's order
+
+	mixed bool // some input is not one number, so a vector is sorted row by row
 
 	labels *labelling
 }
 
+// A tableInput is a column to learn from.
 type tableInput struct {
 	name   string
 	column int
+	holds  columnKind
+	gap    string // the name of the indicator of a gap; "" unless holds is gappy
 }
+
+// A columnKind says what a column holds.
+type columnKind int
+
+const (
+	numbers columnKind = iota // a number in every row
+	gappy                     // numbers and gaps
+	words                     // text
+)
 
 // openTable finds the layout of in from its first rows.
 func openTable(in *input, cfg *Config, labels *labelling) (*table, error) {
@@ -124,13 +137,27 @@ func (t *table) choose(cfg *Config) error {
 			out[i] = true
 		}
 	}
+	kinds, err := t.kinds(cfg, out, find)
+	errs = append(errs, err)
 	for i, name := range t.columns {
-		if !out[i] {
-			t.inputs = append(t.inputs, tableInput{name, i})
-			t.dense = append(t.dense, name)
+		if out[i] {
+			continue
 		}
+		in := tableInput{name: name, column: i, holds: kinds[i]}
+		switch in.holds {
+		case gappy:
+			in.gap = name + "?"
+			t.dense = append(t.dense, name, in.gap)
+		case numbers:
+			t.dense = append(t.dense, name)
+		case words:
+		default:
+			panic("source: a column of unknown kind")
+		}
+		t.inputs = append(t.inputs, in)
+		t.mixed = t.mixed || in.holds != numbers
 	}
-	if len(errs) == 0 && len(t.inputs) == 0 {
+	if errors.Join(errs...) == nil && len(t.inputs) == 0 {
 		errs = append(errs, usagef("--drop leaves no column to learn from"))
 	}
 	slices.SortFunc(t.inputs, func(a, b tableInput) int { return cmp.Compare(a.name, b.name) })
@@ -139,10 +166,16 @@ func (t *table) choose(cfg *Config) error {
 	}
 	for _, name := range cfg.Dense {
 		i, ok := find("--dense", name)
-		if ok && out[i] {
+		switch {
+		case !ok:
+		case out[i]:
 			errs = append(errs, usagef("--dense %s: that column is the label or dropped", name))
-		} else if ok {
-			t.dense = append(t.dense, t.columns[i])
+		case kinds[i] == words:
+			errs = append(errs, usagef("--dense %s: that column is text by --text, and words are hashed", name))
+		default:
+			if t.dense = append(t.dense, t.columns[i]); kinds[i] == gappy {
+				t.dense = append(t.dense, t.columns[i]+"?")
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -172,15 +205,20 @@ func (t *table) checkFirst(row []string) error {
 	}
 	var errs []error
 	for i, name := range t.columns {
-		if !slices.Contains(t.inputs, tableInput{name, i}) || isNumber(row[i]) {
+		k := slices.IndexFunc(t.inputs, func(in tableInput) bool { return in.column == i })
+		if k < 0 || t.inputs[k].holds == words || t.inputs[k].holds == gappy && isGap(row[i]) || isNumber(row[i]) {
 			continue
 		}
 		what := "column " + name
 		if t.header != nil {
 			what = fmt.Sprintf("column %q (%d)", clip(name), i+1)
 		}
-		errs = append(errs, usagef("%s is not a number in the first row but %s: leave it out with --drop %d, or say that it is the label with --label %d",
-			what, word(row[i]), i+1, i+1))
+		if isGap(row[i]) {
+			errs = append(errs, usagef("%s has a gap in the first row: allow gaps with --missing %d, or leave it out with --drop %d", what, i+1, i+1))
+			continue
+		}
+		errs = append(errs, usagef("%s is not a number in the first row but %s: leave it out with --drop %d, say that it is the label with --label %d, or that it is text with --text %d",
+			what, word(row[i]), i+1, i+1, i+1))
 	}
 	return errors.Join(errs...)
 }
@@ -196,21 +234,19 @@ func (t *table) parse(line []byte) (stream.Event, error) {
 	case len(fields) != len(t.columns):
 		return stream.Event{}, fmt.Errorf("%d fields, not %d", len(fields), len(t.columns))
 	}
-	e := stream.Event{Body: stream.Body{Kind: stream.Vector, Vector: make([]stream.Number, len(t.inputs))}}
+	e := stream.Event{Body: stream.Body{Kind: stream.Vector, Vector: make([]stream.Number, 0, len(t.inputs))}}
 	if e.Label, err = t.labels.of(fields[t.label]); err != nil {
 		return stream.Event{}, err
 	}
-	for i, in := range t.inputs {
-		v, err := parseNumber(fields[in.column])
-		switch {
-		case err != nil:
+	for _, in := range t.inputs {
+		if e.Body.Vector, err = in.append(e.Body.Vector, fields[in.column]); err != nil {
 			return stream.Event{}, fmt.Errorf("column %s: %w", in.name, err)
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			return stream.Event{}, fmt.Errorf("column %s: %v is not a finite number", in.name, v)
 		}
-		e.Body.Vector[i] = stream.Number{Name: in.name, Value: v}
 	}
-	return e, nil
+	if t.mixed {
+		err = stream.SortVector(e.Body.Vector)
+	}
+	return e, err
 }
 
 // sameLabel compares a label with names, as text or as numbers.
