@@ -108,13 +108,24 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return err
 }
 
+// A Row is a line of the table for people. A name may be empty: the row belongs to the one
+// before it.
+type Row struct{ Name, Value, Meaning string }
+
 // WriteTable prints r for people, in lines of at most 80 columns.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b bytes.Buffer
-	row := func(name, value, meaning string) {
-		line := fmt.Sprintf("%-11s  %-9s  %s", name, value, meaning)
+	for _, row := range r.Rows() {
+		line := fmt.Sprintf("%-11s  %-9s  %s", row.Name, row.Value, row.Meaning)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Rows returns the table for people.
+func (r *Result) Rows() (rows []Row) {
+	row := func(name, value, meaning string) { rows = append(rows, Row{name, value, meaning}) }
 	count := func(name string, n int, meaning string) {
 		if n > 0 {
 			row(name, strconv.Itoa(n), meaning)
@@ -140,7 +151,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	if r.Approximate {
 		row("", "", "a long stream: ranking and calibration from a histogram")
 	}
-	r.writeDoubts(row)
+	r.addDoubts(row)
 	count("rejected", r.Rejected, "could not be learnt from")
 	count("duplicates", r.Duplicates, "copies, neither scored nor learnt")
 	count("left out", r.LeftOut, "of sources that the model is without")
@@ -161,15 +172,14 @@ func (r *Result) WriteTable(w io.Writer) error {
 	}
 	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
 	if r.Reading != "" {
-		fmt.Fprintf(&b, "%-11s  %s\n", "alarms", r.Reading)
+		row("alarms", r.Reading, "")
 	}
-	fmt.Fprintf(&b, "%-11s  %s\n", "SHA-256", r.ModelSHA256)
-	_, err := w.Write(b.Bytes())
-	return err
+	row("SHA-256", r.ModelSHA256, "")
+	return rows
 }
 
-// writeDoubts prints the doubtful labels, and the ten worst of their sources.
-func (r *Result) writeDoubts(row func(name, value, meaning string)) {
+// addDoubts adds the doubtful labels, and the ten worst of their sources.
+func (r *Result) addDoubts(row func(name, value, meaning string)) {
 	row("doubtful", strconv.Itoa(r.Doubtful), "labels learnt although more likely false than true")
 	const most, nameWidth = 10, 24
 	named := 0

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"hamlet/cmd/internal/report"
 )
 
 // An alarmResult is the comparison of all detectors.
@@ -248,7 +250,7 @@ func (r *alarmResult) writeJSON(w io.Writer) error {
 		}
 		for k, f := range d.findings {
 			fraction := estimate{value: float64(f.raised) / float64(len(f.delays))}
-			fraction.lo, fraction.hi = wilson(fraction.value, float64(len(f.delays)))
+			fraction.lo, fraction.hi = report.Wilson(fraction.value, float64(len(f.delays)))
 			fault := jsonFault{
 				Set: r.trials[k].population, Fault: r.trials[k].fault.name, Raised: f.raised, Of: len(f.delays),
 				Share: toJSON(fraction), Delay: toJSON(f.delay),

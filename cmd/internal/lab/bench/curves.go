@@ -1,6 +1,10 @@
 package bench
 
-import "math"
+import (
+	"math"
+
+	"hamlet/cmd/internal/report"
+)
 
 // A point is one point of a curve.
 type point struct{ x, y float64 }
@@ -126,16 +130,8 @@ func (s *ranking) reliability() []bin {
 		n := float64(b.n)
 		b.p /= n
 		b.fraction /= n
-		b.lo, b.hi = wilson(b.fraction, n)
+		b.lo, b.hi = report.Wilson(b.fraction, n)
 		filled = append(filled, b)
 	}
 	return filled
-}
-
-// wilson returns the 95 % score interval of a fraction of n (Wilson 1927).
-func wilson(fraction, n float64) (lo, hi float64) {
-	const z = 1.959963984540054
-	center := (fraction + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(fraction*(1-fraction)/n+z*z/(4*n*n))
-	return max(center-half, 0), min(center+half, 1)
 }
