@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/evalpage"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
@@ -29,6 +32,7 @@ type evalCommand struct {
 	Scores     string `help:"Write id,label,p,log_odds,lo,hi of each event, as predicted before it was learnt; - is standard output, and the table goes to standard error then." placeholder:"FILE"`
 	Alerts     string `help:"Write a line of JSON for each step of an incident; - as in --scores." placeholder:"FILE"`
 	Save       string `help:"Write the model's bytes at the end; - as in --scores." placeholder:"FILE"`
+	Report     string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
 }
 
@@ -37,8 +41,9 @@ func (evalCommand) Help() string {
 	return `Examples:
   hamlet eval SMSSpamCollection
   hamlet eval --spam Junk/ --ham INBOX/ --scores scores.csv
-  hamlet eval --index index.csv corpus.tar.gz --json
-  hamlet eval spambase.data --shuffle 7
+  hamlet eval --index index.csv corpus.tar.gz --report page/
+  hamlet eval spambase.data --shuffle 7 --json
+  hamlet eval orders.csv --text title,notes --missing age
   hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl` + generateExample + `
   hamlet eval spambase.data --set vector_head.site=jj
 
@@ -78,17 +83,25 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAlerts()) }()
+	page, err := c.newPage()
+	if err != nil {
+		return err
+	}
 	runner := background.New(nil)
 	defer runner.Close()
 
 	rejections := report.Rejections{W: stdio.Err}
 	failures := report.Rejections{W: stdio.Err, What: "rebuild failed, the ensemble before it goes on"}
 	counter := progress.NewCounter(stdio.Err)
-	result, model, err := replay.Run(ctx, replay.Config{
+	config := replay.Config{
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
 		Progress: func(n int) { counter.Set(n, src.total()) },
-	}, events)
+	}
+	if page != nil {
+		config.Observer = page
+	}
+	result, model, err := replay.Run(ctx, config, events)
 	counter.Close()
 	rejections.Close()
 	failures.Close()
@@ -105,6 +118,11 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		}
 		if err := save(c.Save, b, stdio.Out); err != nil {
 			return fmt.Errorf("save the model: %w", err)
+		}
+	}
+	if page != nil {
+		if err := page.Write(c.Report, result, "hamlet "+strings.Join(os.Args[1:], " "), time.Now()); err != nil {
+			return err
 		}
 	}
 	if c.JSON {
@@ -127,6 +145,18 @@ func (c *evalCommand) open(stdin io.Reader) (*labelled, error) {
 		n = min(n, cfg.Limit)
 	}
 	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
+}
+
+// newPage makes the directory of --report, so that a wrong one is told at once. It returns
+// nil without --report.
+func (c *evalCommand) newPage() (*evalpage.Recorder, error) {
+	if c.Report == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(c.Report, 0o755); err != nil {
+		return nil, fmt.Errorf("--report: %w", err)
+	}
+	return evalpage.NewRecorder(), nil
 }
 
 // tableOutput returns where the table goes: standard error if a flag's data goes to

@@ -1,5 +1,3 @@
-// Laboratory: only its pages have charts so far.
-
 // Package chart draws line charts, points with intervals and bars as SVG. A figure of
 // HTML adds a legend, a caption and the numbers. It needs no script and no network.
 //

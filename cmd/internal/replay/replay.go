@@ -48,6 +48,16 @@ type Config struct {
 	RebuildFailed func(error)      // called for each ensemble that could not be rebuilt; may be nil
 	Rejected      func(error)      // called for each item that cannot be learnt from; may be nil
 	Progress      func(scored int) // called now and then; may be nil
+	Observer      Observer         // may be nil
+}
+
+// An Observer sees a replay as it goes. Its methods are called one at a time.
+type Observer interface {
+	// Scored is called for each event that is measured, before it is learnt. n counts the
+	// scored events from 1.
+	Scored(n int, source string, spam bool, logOdds float64)
+	// Alerted is called for each step of an incident. It must not keep a.
+	Alerted(a *stream.Alert)
 }
 
 // Run replays items and returns the result and the model. It does not learn the last
@@ -302,11 +312,17 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 			r.cfg.RebuildFailed(fmt.Errorf("%s (%s) from %d rows at its event %d: %w", b.Ensemble, b.Body, b.Rows, b.Started, b.Err))
 		}
 	}
-	if r.alerts == nil {
+	if r.alerts == nil && r.cfg.Observer == nil {
 		return effect, nil
 	}
 	for i := range effect.Alerts {
 		a := convert.Alert(&effect.Alerts[i])
+		if r.cfg.Observer != nil {
+			r.cfg.Observer.Alerted(&a)
+		}
+		if r.alerts == nil {
+			continue
+		}
 		if r.line, err = a.AppendJSON(r.line[:0]); err != nil {
 			panic(err) // convert.Alert returns none that cannot be written
 		}
@@ -320,6 +336,9 @@ func (r *replay) measure(p *parsed, prediction model.Prediction) {
 		r.metrics.Add(p.truth == stream.Spam, prediction.LogOdds)
 		r.intervals.Add(prediction)
 		r.guess.Add(p.truth == stream.Spam)
+		if r.cfg.Observer != nil {
+			r.cfg.Observer.Scored(r.scored, p.example.Source, p.truth == stream.Spam, prediction.LogOdds)
+		}
 	}
 	if r.scores == nil {
 		return
