@@ -30,7 +30,7 @@ import (
 
 type upCommand struct {
 	upSources
-	Data  string  `help:"Keep everything here (default in memory)." type:"path" placeholder:"DIR"`
+	Data  string  `help:"Keep all here after a stop too (default in memory)." type:"path" placeholder:"DIR"`
 	Once  bool    `help:"End after the stream and print what eval prints."`
 	JSON  bool    `name:"json" help:"Print the result as JSON."`
 	From  int     `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
@@ -70,8 +70,7 @@ func (upCommand) Help() string {
   hamlet up --index index.csv corpus.tar.gz --once       as hamlet eval does
   hamlet up --kafka k:9092 --nats nats://n:4222 --redis r:6379 --http :80
 
-` + faultExamples + `It learns the sources, then answers. With --data it goes on after any stop. It has the
-doors of hamlet gateway too, such as --milter and --spamd: see its help, or --help-all.`
+` + faultExamples + `It learns the sources, then answers. Its doors are those of hamlet gateway.`
 }
 
 // Open files and connections that up needs: measured, 40 with one partition and 12

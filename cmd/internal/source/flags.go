@@ -10,8 +10,8 @@ type Flags struct {
 	Label    string       `placeholder:"last" help:"CSV: the column of the label, name or number." group:"Labelled source"`
 	Positive string       `placeholder:"VALUE" help:"The label of spam (default spam, 1 and +1)." group:"Labelled source"`
 	Drop     string       `placeholder:"COLUMNS" help:"CSV: columns to leave out, such as an id." group:"Labelled source"`
-	Text     string       `placeholder:"COLUMNS" help:"CSV: columns of text; its words are hashed names." group:"Labelled source"`
-	Missing  string       `placeholder:"COLUMNS" help:"CSV: columns with gaps, * for all. A gap is 0, and the input COLUMN? 1." group:"Labelled source"`
+	Text     string       `placeholder:"COLUMNS" help:"CSV: columns of text. Words are hashed inputs." group:"Labelled source"`
+	Missing  string       `placeholder:"COLUMNS" help:"CSV: columns with gaps, or *. A gap is 0, COLUMN? 1." group:"Labelled source"`
 	Dense    []string     `placeholder:"NAME" help:"Names that enter the head directly; others hashed." group:"Labelled source"`
 	Shuffle  *int64       `placeholder:"SEED" help:"Shuffle the events with this seed." group:"Labelled source"`
 	Limit    int          `placeholder:"N" help:"Stop after N events." group:"Labelled source"`
