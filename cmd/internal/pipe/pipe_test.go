@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -131,6 +133,38 @@ func TestSameBytesAsEval(t *testing.T) {
 	}
 }
 
+// A file has the bytes that a line would have, and replaces another. What cannot be written or
+// read is an error, and leaves nothing behind.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "model")
+	in, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := `{"op":"save","file":` + string(in) + `}`
+	replies := talk(t, newRequest(), save, learnRequest(t, mixed(20)), save, `{"op":"save"}`, `{"op":"load","file":`+string(in)+`}`, `{"op":"save"}`)
+	want := read[saved](t, replies[4])
+	got, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(got, want.Bytes) || replies[3] != `{"sha256":"`+want.SHA256+`"}` || replies[6] != replies[4] {
+		t.Errorf("%v: %d bytes in the file and %s, want %d and %s", err, len(got), replies[3], len(want.Bytes), want.SHA256)
+	}
+	taken := filepath.Join(dir, "taken", "by", "a", "folder")
+	if err := os.MkdirAll(taken, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	replies = talk(t, newRequest(), fmt.Sprintf(`{"op":"save","file":%q}`, filepath.Dir(taken)), fmt.Sprintf(`{"op":"save","file":%q}`, filepath.Join(dir, "no", "model")),
+		fmt.Sprintf(`{"op":"load","file":%q}`, filepath.Join(dir, "none")), `{"op":"load"}`, `{"op":"load","file":"a","bytes":"aGFtbGV0"}`)
+	for _, reply := range replies[1:] {
+		if !strings.HasPrefix(reply, `{"error":`) {
+			t.Error(reply)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(taken)), "*")); err != nil || len(left) != 1 {
+		t.Errorf("a save that failed left %v, %v", left, err)
+	}
+}
+
 // A score changes nothing. An explanation has the same answer, and its reasons sum to the
 // mean of the belief; its words are as many as were asked for.
 func TestAnswers(t *testing.T) {
@@ -199,7 +233,7 @@ func TestRefused(t *testing.T) {
 		{`[]`, "not an object in JSON"},
 		{`{}`, "op: missing"},
 		{`{"op":"forget"}`, `op: "forget" is not one of new, load, learn`},
-		{`{"op":"save","file":"x"}`, `save: there is no field "file"`},
+		{`{"op":"save","bytes":"x"}`, `save: there is no field "bytes"`},
 		{`{"op":"learn"}`, "learn: events: missing"},
 		{`{"op":"learn","events":null}`, "learn: events: missing"},
 		{`{"op":"learn","event":` + good + `}`, `learn: events: missing; there is no field "event"`},
@@ -252,4 +286,25 @@ func TestHelp(t *testing.T) {
 	if replies := talk(t, strings.Split(example, "\n")...); !strings.HasPrefix(replies[len(replies)-1], `{"answers":`) {
 		t.Errorf("%q", replies)
 	}
+}
+
+// Whatever a line holds, the reply is one line of JSON, and no bug.
+func FuzzAnswer(f *testing.F) {
+	for _, line := range []string{
+		newRequest(), `{"op":"learn","events":[{"label":"spam","text":"a"},{"action":"unlearn","of":"#1","text":"a"}]}`,
+		`{"op":"learn","events":[{"label":"ham","vector":{"a":1e308,"b":-1}}]}`, `{"op":"explain","level":0.99,"words":20,"events":[{"mail":"RnJvbTogYQoKYg=="}]}`,
+		`{"op":"load","bytes":"aGFtbGV0"}`, `{"op":"save"}`, `{"op":"info"}`, "{\"op\":\"\\u0000\"}", `{"op":["new"]}`, "\xff",
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.TrimSpace(line) == "" || strings.ContainsAny(line, "\n") || strings.Contains(line, "file") || strings.Contains(line, "table_bits") || strings.Contains(line, "\\u") {
+			t.Skip("no request, or files or large tables")
+		}
+		for _, reply := range talk(t, newRequest(), line)[1:] {
+			if !json.Valid([]byte(reply)) || strings.Contains(reply, "a bug in hamlet") {
+				t.Fatalf("%q: %s", line, reply)
+			}
+		}
+	})
 }
