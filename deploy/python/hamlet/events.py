@@ -59,8 +59,8 @@ def encode(event: Mapping[str, Any]) -> str:
         raise TypeError(f"an event of plain types is wanted: {e}") from e
 
 
-def batches(events: Iterable[Mapping[str, Any]], most: int, characters: int) -> Iterator[str]:
-    """Yield the events in JSON, joined by commas, in batches of bounded number and size.
+def batches(events: Iterable[Mapping[str, Any]], most: int, characters: int, between: str = ",") -> Iterator[str]:
+    """Yield the events in JSON, joined, in batches of bounded number and size.
 
     An event that is larger is a batch of its own.
     """
@@ -69,9 +69,9 @@ def batches(events: Iterable[Mapping[str, Any]], most: int, characters: int) -> 
     for event in events:
         text = encode(event)
         if batch and (len(batch) == most or size + len(text) > characters):
-            yield ",".join(batch)
+            yield between.join(batch)
             batch, size = [], 0
         batch.append(text)
         size += len(text)
     if batch:
-        yield ",".join(batch)
+        yield between.join(batch)

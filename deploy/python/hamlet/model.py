@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
+import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Optional
 
 from .events import batches
@@ -101,7 +101,7 @@ class Model:
         with self._lock:
             if self._process is None and self._bytes:
                 return self._bytes
-            return _bytes_of(self._ask('{"op":"save"}'))
+            return _save(self._ask)
 
     def close(self) -> None:
         """End the process. The model cannot be used afterwards."""
@@ -160,7 +160,11 @@ class Model:
         return reply
 
     def _resume(self) -> None:
-        self._start({"op": "load", "bytes": base64.b64encode(self._bytes).decode("ascii")})
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "model")
+            with open(path, "wb") as file:
+                file.write(self._bytes)
+            self._start({"op": "load", "file": path})
         self._bytes = b""
 
     def _start(self, first: dict[str, Any]) -> None:
@@ -190,7 +194,7 @@ class Model:
             return
         try:
             if self._process is not None and self._pid == os.getpid():
-                data = _bytes_of(self._process.ask('{"op":"save"}'))
+                data = _save(self._process.ask)
                 self._drop()
                 self._bytes = data
         finally:
@@ -211,5 +215,10 @@ def _stop(process: Process, pid: int) -> None:
         process.stop()
 
 
-def _bytes_of(reply: dict[str, Any]) -> bytes:
-    return base64.b64decode(reply["bytes"])
+def _save(ask: Callable[[str], dict[str, Any]]) -> bytes:
+    """Return the bytes of the model that ask asks. They travel in a file, which is faster."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "model")
+        ask(json.dumps({"op": "save", "file": path}))
+        with open(path, "rb") as file:
+            return file.read()

@@ -77,19 +77,22 @@ class Scorer:
         served: dict[str, Any] = self._ask(urllib.request.Request(self.url + "/v1/info"))
         return served
 
-    def learn(self, event: Mapping[str, Any]) -> None:
-        """Send a labelled event. It returns once Kafka has the event safe.
+    def learn(self, events: Union[Mapping[str, Any], Iterable[Mapping[str, Any]]]) -> int:
+        """Send labelled events. It returns how many, once Kafka has them safe.
 
-        The event has ``"id"`` and ``"label"`` beside its body. Sent again with the same id, it is
-        learnt once.
+        An event has ``"id"`` and ``"label"`` beside its body. Sent again with the same id, it
+        is learnt once. A request has a bounded number of events, and is refused as a whole.
         """
-        if self.tenant is not None:
-            event = {"tenant": self.tenant, **event}
-        self._post("/v1/events", encode(event))
+        if isinstance(events, Mapping):
+            events = [events]
+        accepted = 0
+        for batch in batches((_event(e, self.tenant) for e in events), 1000, 8 << 20, "\n"):
+            accepted += self._post("/v1/events", batch, "application/x-ndjson")["accepted"]
+        return accepted
 
-    def _post(self, path: str, text: str) -> Any:
+    def _post(self, path: str, text: str, kind: str = "application/json") -> Any:
         request = urllib.request.Request(self.url + path, data=text.encode("utf-8"))
-        request.add_header("Content-Type", "application/json")
+        request.add_header("Content-Type", kind)
         return self._ask(request)
 
     def _ask(self, request: urllib.request.Request) -> Any:

@@ -94,7 +94,7 @@ class Learning(unittest.TestCase):
         self.assertEqual(model.save(), before)
         with self.assertRaisesRegex(RefusedError, "table_bits"):
             Model({"table_bits": 99})
-        with self.assertRaisesRegex(RefusedError, "bytes"):
+        with self.assertRaisesRegex(RefusedError, "not a model's bytes"):
             Model.load(b"no model")
         with self.assertRaisesRegex(HamletError, "HAMLET_BIN"):
             Model(binary="/no/such/hamlet")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import pathlib
 import subprocess
 import sys
@@ -17,6 +18,15 @@ class Package(unittest.TestCase):
         for path in HERE.glob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
             self.assertTrue(ast.get_docstring(tree), path.name)
+
+    def test_notebook(self) -> None:
+        """The stored notebook has no outputs, and its code is in the grammar too."""
+        notebook = json.loads((HERE.parent / "hamlet.ipynb").read_text(encoding="utf-8"))
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        self.assertGreater(len(cells), 5)
+        for cell in cells:
+            self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None), "clear the outputs before you save it")
+            ast.parse("".join(cell["source"]), feature_version=(3, 9))
 
     def test_docstrings(self) -> None:
         """Every public class, method and function says what it is for."""

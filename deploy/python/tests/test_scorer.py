@@ -26,8 +26,9 @@ class HTTP(unittest.TestCase):
             self.assertEqual((many[0]["p"], many[1]["p"]), (one["p"], many[1199]["p"]))
             self.assertEqual(scorer.score_many([]), [])
 
-            scorer.learn({"id": "new", "label": "ham", "text": "a prize"})
-            until(lambda: scorer.info()["events"] == 81)
+            self.assertEqual(scorer.learn({"id": "new", "label": "ham", "text": "a prize"}), 1)
+            self.assertEqual(scorer.learn({"id": f"new{i}", "label": "ham", "text": "a prize"} for i in range(2)), 2)
+            until(lambda: scorer.info()["events"] == 83)
             self.assertLess(scorer.score("a prize")["p"], one["p"])
             with self.assertRaises(ScorerError) as refused:
                 scorer.learn({"id": "other", "text": "a prize"})
@@ -37,7 +38,8 @@ class HTTP(unittest.TestCase):
                 with self.assertRaises(ScorerError) as refused:
                     wrong.score("a prize")
                 self.assertEqual(refused.exception.status, 401)
-            self.assertEqual(Scorer(server.http, token=server.token, tenant="a").score("a prize")["verdict"], "unsure")
+            other = Scorer(server.http, token=server.token, tenant="other", timeout=WAIT)
+            self.assertEqual(other.score("a prize")["p"], scorer.score("a prize")["p"])
 
     def test_nobody(self) -> None:
         with self.assertRaises(ScorerError) as nobody:
