@@ -27,7 +27,7 @@ Examples:
 Requests, their fields (? may be left out) and replies:
 
 ` + table.String() + `
-Events are those of the wire, as hamlet eval reads them in JSON Lines; "mail" is in base64. Events to learn may also say "action": relearn, unlearn, correct. The config has the keys that hamlet eval --keys lists. An interval is the 90 % one, or that of "level".
+Events are those of the wire, as hamlet eval reads them in JSON Lines; "mail" is in base64, and so are a model's "bytes". Events to learn may also say "action": relearn, unlearn, correct. The config has the keys that hamlet eval --keys lists. An interval is the 90 % one, or that of "level".
 
 deploy/python has a package for Python.`
 }

@@ -73,7 +73,7 @@ var operations = []operation{
 	{"score", []string{"events", "level?"}, "answers: p, log_odds, interval", (*session).score},
 	{"explain", []string{"events", "level?", "words?"}, "answers, with reasons and words", (*session).explain},
 	{"info", nil, "events, spam, config, incidents, …", (*session).info},
-	{"save", []string{"file?"}, "sha256, and without a file bytes (in base64)", (*session).save},
+	{"save", []string{"file?"}, "sha256, and bytes unless in a file", (*session).save},
 }
 
 // operationOf returns the operation of that name.
