@@ -27,9 +27,12 @@ const (
 	// Sigmoid is the paper's baseline: the loss σ(−γz) of Nguyen and Sanner (2013),
 	// minimised by the same algorithm. Its probability is σ(γz).
 	Sigmoid
+	// LR is L2 logistic regression, from which the others start. Only Lambda and Raw
+	// matter.
+	LR
 )
 
-var variantNames = [...]string{"BBLR2", "BBLR1", "BBLR3", "BBLR4", "sigmoid"}
+var variantNames = [...]string{"BBLR2", "BBLR1", "BBLR3", "BBLR4", "sigmoid", "LR"}
 
 // String returns the paper's name.
 func (v Variant) String() string {
@@ -114,7 +117,7 @@ func checkLambda(λ float64, none bool) error {
 }
 
 // Fit fits wᵀx as Rebuild does, with the variant and constants of cfg. All variants
-// but BBLR1 and Sigmoid need both labels. An error says what is wrong with cfg or
+// but BBLR1, Sigmoid and LR need both labels. An error says what is wrong with cfg or
 // the data, or is ctx's.
 //
 // From 2²⁰ numbers on, of which three quarters are 0, Fit works as FitSparse does.
@@ -179,6 +182,9 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 	if err != nil {
 		return nil, l, err
 	}
+	if f.Variant == LR {
+		return w0, l, f.finish(newObjective(f.problem, l.curve(), max(f.Lambda, leastRidge)), w0, w0)
+	}
 	l.Gamma = f.Schedule.last()
 	c := l.curve()
 	if f.Variant == Sigmoid {
@@ -201,7 +207,7 @@ func (f *fitter) fit(ctx context.Context) ([]float64, Likelihood, error) {
 
 // start returns w₀: cfg.Start or the logistic regression.
 func (f *fitter) start(ctx context.Context) ([]float64, error) {
-	if f.Start != nil {
+	if f.Start != nil && f.Variant != LR {
 		return f.Start, nil
 	}
 	return logisticRegression(ctx, f.problem, max(f.Lambda, leastRidge))
@@ -250,6 +256,8 @@ func (f *fitter) mixture() (Likelihood, error) {
 		return Likelihood{Theta: 0.5, Gamma: 1}, nil
 	case BBLR1:
 		return Counts(1, 1, 100), nil
+	case LR:
+		return Counts(0, 0, 1), nil
 	}
 	return f.problem.counts()
 }

@@ -113,7 +113,7 @@ func TestSparseDesign(t *testing.T) {
 // Reference: the dense fit of the same rows, which ends where the sparse one ends.
 func TestFitSparse(t *testing.T) {
 	for _, raw := range []bool{true, false} {
-		for _, v := range []Variant{BBLR1, BBLR2, BBLR3, BBLR4, Sigmoid} {
+		for _, v := range []Variant{BBLR1, BBLR2, BBLR3, BBLR4, Sigmoid, LR} {
 			x, rows, y := sparseSample(3, 400, 20)
 			cfg := Config{Variant: v, Raw: raw, Lambda: 0.1}
 			want, wantReport, err := Fit(t.Context(), cfg, x, y, nil)
