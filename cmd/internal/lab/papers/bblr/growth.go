@@ -1,0 +1,139 @@
+package bblr
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"hamlet/algos/bblr"
+	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/lab/experiment"
+)
+
+// sizes are the numbers of training rows of figure 7.
+var sizes = []int{100, 200, 400, 800}
+
+// growthRuns are the random draws at each size.
+const growthRuns = 4
+
+var figure7 = experiment.Experiment{
+	Name: "bblr/figure-7", Title: "Figure 7: support by the number of training rows", Where: "section 5.4, figure 7",
+	Claim: "The number of rows that sparse kernel BBLR keeps grows like a logarithm of the number of training rows; that of a support vector machine grows almost linearly. The L2 penalty keeps all rows.",
+	Sets:  []string{"spambase"}, Cost: 8 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+		x, y, err := r.Data.Table("spambase")
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range x {
+			for j, v := range row {
+				row[j] = math.Log1p(v)
+			}
+		}
+		type kept struct{ Sparse, Dense float64 }
+		runs, err := experiment.Steps(ctx, r, "fit", len(sizes)*growthRuns, func(ctx context.Context, step int) (k kept, err error) {
+			var f fold
+			for _, i := range r.Rand("rows", step%growthRuns).Perm(len(x))[:sizes[step/growthRuns]] {
+				f.x, f.y = append(f.x, x[i]), append(f.y, y[i])
+			}
+			for _, sparse := range []bool{true, false} {
+				m, err := kernelFit(ctx, f, bblr.KernelConfig{Sparse: sparse, Lambda: 0.1})
+				if err != nil {
+					return k, err
+				}
+				rows, _ := m.Support()
+				if sparse {
+					k.Sparse = float64(len(rows))
+				} else {
+					k.Dense = float64(len(rows))
+				}
+			}
+			return k, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		p := &experiment.Report{}
+		var sparse, dense [][]float64
+		for s := range sizes {
+			sparse, dense = append(sparse, nil), append(dense, nil)
+			for _, k := range runs[s*growthRuns : (s+1)*growthRuns] {
+				sparse[s], dense[s] = append(sparse[s], k.Sparse), append(dense[s], k.Dense)
+			}
+		}
+		lines := []chart.Series{{Name: "sparse KBBLR", Kind: chart.Line}, {Name: "KBBLR with the L2 penalty", Kind: chart.Line}}
+		for s, n := range sizes {
+			for i, v := range [][]float64{sparse[s], dense[s]} {
+				mean := experiment.Mean(v)
+				lo, hi := mean.Interval()
+				lines[i].X, lines[i].Y = append(lines[i].X, float64(n)), append(lines[i].Y, mean.Value)
+				lines[i].Lo, lines[i].Hi = append(lines[i].Lo, lo), append(lines[i].Hi, hi)
+				p.Show(fmt.Sprintf("%d rows", n), lines[i].Name+", rows kept", mean)
+			}
+		}
+		// The exponent e of "rows kept ∝ nᵉ" is 0 for a logarithm and 1 for a line.
+		var exponents [2][]float64
+		for run := range growthRuns {
+			for i, v := range [][][]float64{sparse, dense} {
+				first, last := v[0][run], v[len(sizes)-1][run]
+				exponents[i] = append(exponents[i], math.Log(last/first)/math.Log(float64(sizes[len(sizes)-1])/float64(sizes[0])))
+			}
+		}
+		p.Claim("growth", "exponent, sparse KBBLR", experiment.Mean(exponents[0]), experiment.AtMost, ".5")
+		p.Claim("growth", "exponent, KBBLR with the L2 penalty", experiment.Mean(exponents[1]), experiment.AtLeast, ".95")
+		p.Chart(chart.Chart{Title: "Rows kept", Caption: fmt.Sprintf("Means of %d draws from spambase, with 95 %% intervals.", growthRuns),
+			X: chart.Axis{Label: "training rows", Log: true}, Y: chart.Axis{Label: "rows kept", Log: true}, Series: lines})
+		if err := weights(ctx, p, x, y, r); err != nil {
+			return nil, err
+		}
+		p.Note("The paper shows curves of one of the sets of reviews and no numbers. Here the rows are spambase's, as ln(1 + v).")
+		return p, nil
+	},
+}
+
+// weights adds the right panel: the coefficients of both priors on one draw of rows.
+func weights(ctx context.Context, p *experiment.Report, x [][]float64, y []float64, r *experiment.Run) error {
+	const rows = 400
+	type coefficients struct{ L2, Mixture []float64 }
+	found, err := experiment.Steps(ctx, r, "weights", 1, func(ctx context.Context, _ int) (c coefficients, err error) {
+		var f fold
+		for _, i := range r.Rand("weights", 0).Perm(len(x))[:rows] {
+			f.x, f.y = append(f.x, x[i]), append(f.y, y[i])
+		}
+		dense, err := kernelFit(ctx, f, bblr.KernelConfig{Lambda: 0.1})
+		if err != nil {
+			return c, err
+		}
+		sparse, err := kernelFit(ctx, f, bblr.KernelConfig{Sparse: true})
+		if err != nil {
+			return c, err
+		}
+		_, c.L2 = dense.Support()
+		_, c.Mixture = sparse.Support()
+		return c, nil
+	})
+	if err != nil {
+		return err
+	}
+	c := chart.Chart{Title: "Coefficients in ascending order", Caption: fmt.Sprintf("One draw of %d rows.", rows),
+		X: chart.Axis{Label: "share of the rows"}, Y: chart.Axis{Label: "coefficient"}}
+	for _, s := range []struct {
+		name string
+		coef []float64
+	}{{"L2 penalty", found[0].L2}, {"Gauss–Laplace mixture", found[0].Mixture}} {
+		zero := rows - len(s.coef)
+		p.Show("coefficients", "share that is 0, "+s.name, experiment.Exact(float64(zero)/rows))
+		v := append(make([]float64, zero), s.coef...)
+		slices.Sort(v)
+		line := chart.Series{Name: s.name, Kind: chart.Line}
+		for i, a := range v {
+			line.X, line.Y = append(line.X, float64(i)/float64(rows-1)), append(line.Y, a)
+		}
+		c.Series = append(c.Series, line)
+	}
+	p.Claim("coefficients", "share that is 0 under the mixture", experiment.Exact(1-float64(len(found[0].Mixture))/rows), experiment.AtLeast, ".5")
+	p.Chart(c)
+	return nil
+}
