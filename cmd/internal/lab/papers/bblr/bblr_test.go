@@ -179,7 +179,7 @@ func TestReviews(t *testing.T) {
 	}
 	o = run(t, folder, table12)
 	for _, d := range domains {
-		for _, method := range []string{"LR", "BBLR3", "BBLR4"} {
+		for _, method := range []string{"LR", "SVM", "BBLR3", "BBLR4"} {
 			if r := row(t, o, d.name, method+", errors in percent"); r.Ours.Value != 0 || r.Verdict != experiment.Better {
 				t.Errorf("%s, %s errs %v %%: %q", d.name, method, r.Ours.Value, r.Verdict)
 			}
@@ -228,5 +228,64 @@ func TestSparseMethods(t *testing.T) {
 	train, test := s.split(random.Perm(60), 5, 2)
 	if len(train.x) != 48 || len(test.x) != 12 || test.columns != 3 {
 		t.Errorf("%d and %d rows of %d columns", len(train.x), len(test.x), test.columns)
+	}
+}
+
+// The machine's margins meet the conditions of its optimum: at least 1 for rows that it
+// does not keep, 1 for rows with 0 < α < C, and at most 1 for those with α = C.
+func TestKernelMachine(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	var x [][]float64
+	var y []float64
+	for range 80 {
+		row := []float64{random.NormFloat64(), 10 * random.NormFloat64(), 3}
+		label := -1.0
+		if row[0]*row[0]+row[1]*row[1]/100+0.3*random.NormFloat64() < 1.2 {
+			label = 1
+		}
+		x, y = append(x, row), append(y, label)
+	}
+	const c = 2
+	m, err := fitKernelMachine(t.Context(), c, x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]float64{} // α·y by row
+	for i, row := range m.rows {
+		kept[fmt.Sprint(row)] = m.coef[i]
+	}
+	if len(kept) == 0 || len(kept) == len(x) {
+		t.Fatalf("%d of %d rows are kept", len(kept), len(x))
+	}
+	for i, row := range x {
+		f := 0.0
+		for k, support := range m.rows {
+			f += m.coef[k] * bblr.Kernel(m.row(row), support, 3)
+		}
+		if label := m.Label(row); label*f < 0 {
+			t.Errorf("row %d: f = %v, label %v", i, f, label)
+		}
+		const ε = 0.05
+		margin, α := y[i]*f, y[i]*kept[fmt.Sprint(m.row(row))]
+		switch {
+		case α == 0 && margin < 1-ε, α > 0 && α < c && (margin < 1-ε || margin > 1+ε), α == c && margin > 1+ε:
+			t.Errorf("row %d: margin %v at α = %v", i, margin, α)
+		}
+	}
+}
+
+func TestFactor(t *testing.T) {
+	k := [][]float64{{2, 1, 0.5}, {1, 3, 0.25}, {0.5, 0.25, 1}}
+	l := factor(k)
+	for i := range k {
+		for j := range k {
+			sum := 0.0
+			for t := range k {
+				sum += l[i][t] * l[j][t]
+			}
+			if d := sum - k[i][j]; d < -1e-8 || d > 1e-8 {
+				t.Errorf("LLᵀ has %v at %d, %d, want %v", sum, i, j, k[i][j])
+			}
+		}
 	}
 }

@@ -17,7 +17,8 @@ const kernelRepetitions = 10
 type kernelTally struct {
 	Wrong map[string]int
 	Rows  int
-	Kept  float64 // support rows of the sparse classifier
+	// Support rows of the sparse classifier and of the support vector machine.
+	Kept, Vectors float64
 }
 
 // kernelTable crosses the folds of each set with fits.
@@ -86,12 +87,14 @@ func tunedKernel(ctx context.Context, f fold, random *rand.Rand) (*bblr.KernelMa
 	return kernelFit(ctx, f, bblr.KernelConfig{Lambda: best})
 }
 
+const whyMachine = "The paper tuned C and the width on each training set. Here the width is fixed, C is one of .1, 1 and 10, and there is no bias."
+
 const whyKernel = "The paper does not say how it chose the kernel's width and λ. Here s² is the number of standardised columns, and λ is chosen on a held-out fifth."
 
 var table14 = experiment.Experiment{
 	Name: "bblr/table-14", Title: "Table 14: dense kernels", Where: "section 5.3, table 14",
 	Claim: "Kernel BBLR errs less often than linear BBLR on heart and liver.",
-	Sets:  uci, Cost: 50 * time.Second,
+	Sets:  uci, Cost: 80 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		linear := variant("BBLR", bblr.BBLR3)
 		all, err := kernelTable(ctx, r, func(ctx context.Context, f fold, random *rand.Rand, t *kernelTally) error {
@@ -105,19 +108,29 @@ var table14 = experiment.Experiment{
 				return err
 			}
 			t.Wrong["KBBLR"] = f.errors(k)
+			machine, err := tunedKernelMachine(ctx, f, random)
+			if err != nil {
+				return err
+			}
+			t.Wrong["SVM"] = f.errors(machine)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 		p := &experiment.Report{}
-		paper := map[string][2]string{"breast": {"2.82", "2.98"}, "heart": {"17.08", "16.27"}, "liver": {"31.80", "26.91"}, "pima": {"21.57", "22.9"}}
+		paper := map[string][3]string{
+			"breast": {"2.82", "3.26", "2.98"}, "heart": {"17.08", "17.76", "16.27"}, "liver": {"31.80", "29.61", "26.91"}, "pima": {"21.57", "22.44", "22.9"},
+		}
 		for _, set := range uci {
-			for i, name := range []string{"BBLR", "KBBLR"} {
+			for i, name := range []string{"BBLR", "SVM", "KBBLR"} {
 				row := p.Figure(set, name+", errors in percent", experiment.Mean(percent(all[set], name)), paper[set][i], experiment.Lower)
 				row.PaperSE, row.Reason = row.Ours.SE, whyKernel
-				if name == "BBLR" {
+				switch name {
+				case "BBLR":
 					row.Reason = whyTuned
+				case "SVM":
+					row.Reason = whyMachine
 				}
 			}
 		}
@@ -136,9 +149,14 @@ var table14 = experiment.Experiment{
 var table15 = experiment.Experiment{
 	Name: "bblr/table-15", Title: "Table 15: sparse kernels and their support", Where: "section 5.4, table 15",
 	Claim: "With the Gauss–Laplace prior, kernel BBLR keeps fewer rows than a support vector machine on all sets but breast, and errs less often on all but pima.",
-	Sets:  uci, Cost: 20 * time.Second,
+	Sets:  uci, Cost: 45 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		all, err := kernelTable(ctx, r, func(ctx context.Context, f fold, _ *rand.Rand, t *kernelTally) error {
+		all, err := kernelTable(ctx, r, func(ctx context.Context, f fold, random *rand.Rand, t *kernelTally) error {
+			machine, err := tunedKernelMachine(ctx, f, random)
+			if err != nil {
+				return err
+			}
+			t.Wrong["SVM"], t.Vectors = f.errors(machine), float64(len(machine.rows))
 			m, err := kernelFit(ctx, f, bblr.KernelConfig{Sparse: true})
 			if err != nil {
 				return err
@@ -151,19 +169,26 @@ var table15 = experiment.Experiment{
 			return nil, err
 		}
 		p := &experiment.Report{}
-		paper := map[string][3]string{ // errors, support, support of the paper's machine
-			"breast": {"2.83", "127", "107"}, "heart": {"16.40", "85", "148"}, "liver": {"28.74", "111", "269"}, "pima": {"23.52", "269", "548"},
+		paper := map[string][4]string{ // errors and support, sparse KBBLR and SVM
+			"breast": {"2.83", "127", "3.26", "107"}, "heart": {"16.40", "85", "17.76", "148"},
+			"liver": {"28.74", "111", "29.61", "269"}, "pima": {"23.52", "269", "22.44", "548"},
 		}
 		for _, set := range uci {
 			row := p.Figure(set, "sparse KBBLR, errors in percent", experiment.Mean(percent(all[set], "sparse")), paper[set][0], experiment.Lower)
 			row.PaperSE, row.Reason = row.Ours.SE, whyKernel
-			var kept []float64
+			row = p.Figure(set, "SVM, errors in percent", experiment.Mean(percent(all[set], "SVM")), paper[set][2], experiment.Lower)
+			row.PaperSE, row.Reason = row.Ours.SE, whyMachine
+			var kept, vectors []float64
 			for _, t := range all[set] {
-				kept = append(kept, t.Kept)
+				kept, vectors = append(kept, t.Kept), append(vectors, t.Vectors)
 			}
+			p.Figure(set, "support vectors of SVM", experiment.Mean(vectors), paper[set][3], experiment.Lower).Reason = whyMachine
 			p.Figure(set, "rows kept", experiment.Mean(kept), paper[set][1], experiment.Lower)
 			if set != "breast" {
-				p.Claim(set, "rows kept, beside the paper's support vector machine", experiment.Mean(kept), experiment.AtMost, paper[set][2])
+				for k := range kept {
+					kept[k] -= vectors[k]
+				}
+				p.Claim(set, "rows kept minus support vectors", experiment.Mean(kept), experiment.AtMost, "0")
 			}
 		}
 		p.Note("The Monte Carlo error of the paper's errors is taken to be that of ours. Fewer rows kept is better. The floors of the prior's widths, without which its likelihood has no maximum, are ours.")

@@ -143,7 +143,7 @@ const paperTest = 13_699
 var table10 = experiment.Experiment{
 	Name: "bblr/table-10", Title: "Table 10: errors on web pages", Where: "section 5.1.3, table 10",
 	Claim: "On web8, BBLR3 errs significantly less often than logistic regression and a linear support vector machine.",
-	Sets:  []string{"w8a"}, Cost: 2 * time.Minute,
+	Sets:  []string{"w8a"}, Cost: 80 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		train, err := readSparse(r, "w8a/w8a.gz", 300)
 		if err != nil {
@@ -154,7 +154,7 @@ var table10 = experiment.Experiment{
 			return nil, err
 		}
 		methods := append(bigMethods(bblr.Config{}), sparseVariant("BBLR1", bblr.Config{Variant: bblr.BBLR1}),
-			sparseVariant("BBLR2", bblr.Config{Variant: bblr.BBLR2}), sparseVariant("SLA", bblr.Config{Variant: bblr.Sigmoid}))
+			sparseVariant("BBLR2", bblr.Config{Variant: bblr.BBLR2}))
 		wrong, err := experiment.Steps(ctx, r, "method", len(methods), func(ctx context.Context, i int) ([]int, error) {
 			m, err := methods[i].fit(ctx, train, r.Rand("inner", i))
 			if err != nil {
@@ -180,13 +180,10 @@ var table10 = experiment.Experiment{
 			row.Reason = "w8a is another cut of the same web pages than the paper's web8, with other test rows."
 		}
 		for _, other := range []string{"LR", "SVM"} {
-			if by[other] == nil {
-				continue
-			}
 			p.Claim("w8a", "McNemar's z, BBLR3 better than "+other, experiment.Exact(mcNemar(by["BBLR3"], by[other])), experiment.AtLeast, "2.32").Reason =
 				"With the counts as its prior BBLR3 finds another balance of the classes, of which one has 3 % of the rows."
 		}
-		p.Note("Errors have the standard error of a draw of test rows, since the paper's test rows are others. LR's λ is chosen on a held-out fifth, BBLR3's as the package does.")
+		p.Note("Errors have the standard error of a draw of test rows, since the paper's test rows are others. LR's λ and SVM's C are chosen on a held-out fifth. BBLR standardises columns, SVM does not.")
 		p.Note("The table's other set, webspam with 350,000 rows, is not among the data sets.")
 		return p, nil
 	},
@@ -196,5 +193,5 @@ var table10 = experiment.Experiment{
 func bigMethods(cfg bblr.Config) []sparseMethod {
 	three, four := cfg, cfg
 	three.Variant, four.Variant = bblr.BBLR3, bblr.BBLR4
-	return []sparseMethod{sparseLR(cfg), sparseVariant("BBLR3", three), sparseVariant("BBLR4", four)}
+	return []sparseMethod{sparseLR(cfg), sparseLinearMachine, sparseVariant("BBLR3", three), sparseVariant("BBLR4", four)}
 }
