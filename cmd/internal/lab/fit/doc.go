@@ -51,6 +51,15 @@
 // slices of them. A nil slice becomes [], a nil pointer null; ",omitempty" leaves
 // both out. NaN and infinities are an error that names their place.
 //
+// # Sample weights
+//
+// Whatever learns from labelled rows embeds weighted. A weight of k is a row that stands
+// there k times, and weights of 1 change no byte. Where only proportions count, equal
+// weights change none. Some parts count rows, whatever their weights: the smoothing
+// 1/(N·bins) of bhboost and 1/N of realadaboost, standardisation, quantile bins, default
+// rounds, held-out rows, the coefficients of kernels, and the sites of blr.incremental,
+// blr.merge and blr.unlearn, one for each row. TestWeights checks both.
+//
 // # Testing an algorithm
 //
 // Put small requests into testdata/<algorithm>.jsonl: every option once, degenerate

@@ -9,6 +9,32 @@ import (
 	"hamlet/cmd/internal/lab/fit"
 )
 
+// Real AdaBoost over stumps and over logistic regressions, with sample weights.
+func ExampleServe_weights() {
+	requests := `{"algorithm": "realadaboost", "x": [[1], [2], [3], [4]], "y": [-1, 1, -1, 1], "weights": [1, 1, 2, 1], "rounds": 1}
+{"algorithm": "realadaboost", "x": [[1], [2], [3], [4]], "y": [-1, 1, -1, 1], "weights": [1, 1, 2, 1], "rounds": 1, "learner": "logistic"}
+`
+	err := fit.Serve(context.Background(), strings.NewReader(requests), os.Stdout)
+	fmt.Println(err)
+	// Output:
+	// {"rounds":[{"feature":0,"threshold":3.5,"left":-0.31799438335999836,"right":0.29389333245105953,"z":0.860509031939896,"train_error":0.2}],"f":[-0.31799438335999836,-0.31799438335999836,-0.31799438335999836,0.29389333245105953]}
+	// {"rounds":[{"feature":0,"weight":0.13416407864998742,"bias":-0.1,"mean_p":0.5139236026598353,"z":0.9747664177679196,"train_error":0.2}],"f":[-0.14,-0.08000000000000002,-0.019999999999999997,0.04000000000000002]}
+	// <nil>
+}
+
+// The game of boosting on two rows: one stump is always right, so the value is 1.
+func ExampleServe_game() {
+	requests := `{"algorithm": "game.boosting", "x": [[1], [2]], "y": [-1, 1], "rounds": 4}
+{"algorithm": "game.play", "a": [[1, -1], [-1, 1]], "rounds": 4, "rate": 0.5}
+`
+	err := fit.Serve(context.Background(), strings.NewReader(requests), os.Stdout)
+	fmt.Println(err)
+	// Output:
+	// {"stumps":[{"feature":0,"threshold":1.5,"polarity":1},{"feature":0,"threshold":1.5,"polarity":-1}],"value":1,"d":[1,0],"votes":[1,0],"adaboost":{"edges":[1],"margin":1},"hedge":{"rate":0.5887050112577373,"gap":0.5887050112577373,"d":[0.5,0.5],"votes":[1,0],"mean_edge":1,"edge":1,"margin":1}}
+	// {"mean":-0.2310585786300049,"p":[0.6155292893150024,0.3844707106849976],"q":[0.5,0.5],"guarantee":-0.23105857863000479,"exposure":0,"rate":0.5,"gap":0.5887050112577373}
+	// <nil>
+}
+
 // Replies come in the order of the lines. A bad line does not affect the others.
 func ExampleServe() {
 	requests := `{"algorithm": "blr.predict", "w": [2, 1], "v": [[1, 0], [0, 1]], "x_test": [[1, 0]]}

@@ -135,7 +135,7 @@ func (v *slope) report(p *experiment.Report, group string, cost boost.Cost, step
 }
 
 func costs(runs []slope) chart.Chart {
-	least := 1e-3
+	least := .1
 	c := chart.Chart{Title: "The cost falls in every round", Caption: "AnyBoost on pima.",
 		X: chart.Axis{Label: "round", Log: true}, Y: chart.Axis{Label: "cost", Log: true, Min: &least}}
 	for i, v := range runs {

@@ -15,7 +15,7 @@ import (
 // margins is about the margins of AdaBoost and the bounds on its error on new rows.
 var margins = experiment.Experiment{
 	Name: "slides/margins", Title: "Margins, the margin bound, the VC bound and generalisation", Where: "slides 19 to 23",
-	Claim: "The generalisation error is at most the training error plus Õ(√(Td/m)), which grows with the rounds T. It is also at most the share of margins up to θ plus Õ(√(d/mθ²)), which does not. With more rounds the distribution of margins moves to the right.",
+	Claim: "The generalisation error is at most the training error plus Õ(√(Td/m)), which grows with the rounds T. It is also at most the share of margins up to θ plus Õ(√(d/mθ²)), which does not. With more rounds the low margins grow, also when the training error is 0.",
 	Sets:  []string{"ionosphere", "letter-ab"}, Cost: 12 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		p := &experiment.Report{}
