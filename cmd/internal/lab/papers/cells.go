@@ -32,6 +32,9 @@ func cellsOf(r *experiment.Row) cells {
 	if r.Relation == experiment.AtMost || r.Relation == experiment.AtLeast {
 		c.Paper = string(r.Relation) + " " + r.Paper
 	}
+	if r.Slack > 0 && r.Relation != experiment.Alone {
+		c.Paper += " ± " + strconv.FormatFloat(r.Slack, 'g', 2, 64)
+	}
 	if d, ok := r.Difference(); ok && r.Relation == experiment.Equals {
 		if c.Difference = text(d); d >= 0 {
 			c.Difference = "+" + c.Difference

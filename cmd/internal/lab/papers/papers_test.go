@@ -237,6 +237,10 @@ func TestCells(t *testing.T) {
 	if got, want := cellsOf(&row), (cells{"pima, error", "0.2412", "0.2334 to 0.2490", "0.24", "+0.0012", ""}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	row = experiment.Row{What: "least gain", Ours: experiment.Exact(-1e-13), Relation: experiment.AtLeast, Paper: "0", Slack: 1e-9}
+	if got := cellsOf(&row); got.Paper != "≥ 0 ± 1e-09" {
+		t.Errorf("%+v", got)
+	}
 	row = experiment.Row{What: "largest error", Ours: experiment.Exact(2e-16), Relation: experiment.AtMost, Paper: "1e-12"}
 	if got := cellsOf(&row); got.Ours != "2e−16" || got.Paper != "≤ 1e-12" || got.Difference != "" {
 		t.Errorf("%+v", got)
