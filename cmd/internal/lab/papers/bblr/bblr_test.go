@@ -250,42 +250,22 @@ func TestKernelMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := map[string]float64{} // α·y by row
-	for i, row := range m.rows {
-		kept[fmt.Sprint(row)] = m.coef[i]
-	}
-	if len(kept) == 0 || len(kept) == len(x) {
-		t.Fatalf("%d of %d rows are kept", len(kept), len(x))
+	if kept := m.report.Support; kept == 0 || kept == len(x) {
+		t.Fatalf("%d of %d rows are kept", kept, len(x))
 	}
 	for i, row := range x {
 		f := 0.0
-		for k, support := range m.rows {
-			f += m.coef[k] * bblr.Kernel(m.row(row), support, 3)
+		for k, α := range m.report.Alpha {
+			f += α * y[k] * bblr.Kernel(m.row(row), m.row(x[k]), 3)
 		}
 		if label := m.Label(row); label*f < 0 {
 			t.Errorf("row %d: f = %v, label %v", i, f, label)
 		}
 		const ε = 0.05
-		margin, α := y[i]*f, y[i]*kept[fmt.Sprint(m.row(row))]
+		margin, α := y[i]*f, m.report.Alpha[i]
 		switch {
 		case α == 0 && margin < 1-ε, α > 0 && α < c && (margin < 1-ε || margin > 1+ε), α == c && margin > 1+ε:
 			t.Errorf("row %d: margin %v at α = %v", i, margin, α)
-		}
-	}
-}
-
-func TestFactor(t *testing.T) {
-	k := [][]float64{{2, 1, 0.5}, {1, 3, 0.25}, {0.5, 0.25, 1}}
-	l := factor(k)
-	for i := range k {
-		for j := range k {
-			sum := 0.0
-			for t := range k {
-				sum += l[i][t] * l[j][t]
-			}
-			if d := sum - k[i][j]; d < -1e-8 || d > 1e-8 {
-				t.Errorf("LLᵀ has %v at %d, %d, want %v", sum, i, j, k[i][j])
-			}
 		}
 	}
 }

@@ -54,7 +54,7 @@ var figure7 = experiment.Experiment{
 			if err != nil {
 				return k, err
 			}
-			k.Machine = float64(len(machine.rows))
+			k.Machine = float64(machine.report.Support)
 			return k, nil
 		})
 		if err != nil {

@@ -156,7 +156,7 @@ var table15 = experiment.Experiment{
 			if err != nil {
 				return err
 			}
-			t.Wrong["SVM"], t.Vectors = f.errors(machine), float64(len(machine.rows))
+			t.Wrong["SVM"], t.Vectors = f.errors(machine), float64(machine.report.Support)
 			m, err := kernelFit(ctx, f, bblr.KernelConfig{Sparse: true})
 			if err != nil {
 				return err

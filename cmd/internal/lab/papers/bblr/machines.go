@@ -102,70 +102,21 @@ var sparseLinearMachine = sparseTuned("SVM", len(costs), func(ctx context.Contex
 })
 
 // A kernelMachine is a support vector machine with the kernel exp(−|x−x'|²/2D) over
-// standardised rows.
+// standardised rows. It has no bias, which a kernel of this width hardly misses.
 type kernelMachine struct {
 	standardised
-	rows [][]float64 // the support, standardised
-	coef []float64   // α_i·y_i
+	report svm.Report
 }
 
-func (m *kernelMachine) Label(x []float64) float64 {
-	z, sum := m.row(x), 0.0
-	for i, row := range m.rows {
-		sum += m.coef[i] * bblr.Kernel(z, row, float64(len(z)))
-	}
-	if sum > 0 {
-		return 1
-	}
-	return -1
-}
-
-// fitKernelMachine is a linear fit in the rows of L, with K = LLᵀ the matrix of the
-// kernel. K gets 10⁻⁹ on its diagonal, so that rows may repeat. There is no bias, which a
-// kernel of this width hardly misses.
 func fitKernelMachine(ctx context.Context, c float64, x [][]float64, y []float64) (*kernelMachine, error) {
-	m := &kernelMachine{standardised: measure(x)}
+	s := measure(x)
 	scaled := make([][]float64, len(x))
 	for i := range x {
-		scaled[i] = m.row(x[i])
+		scaled[i] = s.row(x[i])
 	}
-	k, err := bblr.Gram(ctx, scaled, float64(len(x[0])))
-	if err != nil {
-		return nil, err
-	}
-	_, report, err := svm.Fit(ctx, svm.Config{C: c, Gap: 1e-3}, svm.DenseRows(factor(k)), y, nil)
-	if err != nil {
-		return nil, err
-	}
-	for i, α := range report.Alpha {
-		if α > 0 {
-			m.rows, m.coef = append(m.rows, scaled[i]), append(m.coef, α*y[i])
-		}
-	}
-	return m, nil
-}
-
-// factor returns Cholesky's L of k + 10⁻⁹.
-func factor(k [][]float64) [][]float64 {
-	l := make([][]float64, len(k))
-	for i := range k {
-		l[i] = make([]float64, len(k))
-		for j := range i + 1 {
-			sum := k[i][j]
-			if i == j {
-				sum += 1e-9
-			}
-			for t := range j {
-				sum -= l[i][t] * l[j][t]
-			}
-			if i == j {
-				l[i][i] = math.Sqrt(math.Max(sum, 1e-12))
-			} else {
-				l[i][j] = sum / l[j][j]
-			}
-		}
-	}
-	return l
+	m, report, err := svm.FitKernel(ctx, svm.Config{C: c, Gap: 1e-3}, float64(len(x[0])), scaled, y, nil)
+	s.classifier = m
+	return &kernelMachine{s, report}, err
 }
 
 // kernelCosts are the C that a machine with a kernel chooses from.

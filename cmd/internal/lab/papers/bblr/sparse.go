@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/bblr"
+	"hamlet/algos/eval"
 	"hamlet/cmd/internal/lab/experiment"
 )
 
@@ -124,10 +125,7 @@ func only(a, b []int) (justA, justB int) {
 // mcNemar returns the z statistic for "a errs less often than b".
 func mcNemar(a, b []int) float64 {
 	justA, justB := only(a, b)
-	if justA+justB == 0 {
-		return 0
-	}
-	return float64(justB-justA) / math.Sqrt(float64(justA+justB))
+	return eval.McNemar{Only1: justB, Only2: justA}.Z()
 }
 
 // share returns the share of wrong rows in percent, with the error of drawing n rows.
