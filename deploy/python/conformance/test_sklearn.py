@@ -90,8 +90,13 @@ def test_texts():
     assert Classifier().fit(dicts, LABELS).score(dicts, LABELS) == 1
     with pytest.raises(ValueError, match="has learnt texts"):
         model.predict(np.ones((1, 2)))
+    with pytest.raises(ValueError, match="has learnt texts"):
+        model.partial_fit(np.ones((1, 2)), ["ham"])
+    assert model.fit(pd.DataFrame({"a": [0.0, 1.0]}), LABELS[:2]).fit(TEXTS, LABELS).predict(["a prize"]).tolist() == ["spam"]
     with pytest.raises(ValueError, match="inconsistent"):
         Classifier().fit(TEXTS, LABELS[1:])
+    with pytest.raises(TypeError):
+        Classifier().fit((text for text in TEXTS), LABELS)
     with pytest.raises(NotFittedError):
         Classifier().predict(TEXTS)
 

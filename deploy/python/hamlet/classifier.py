@@ -190,12 +190,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[Any, NDArray[Any]]:
         """Return X as a matrix of numbers or a list of bodies, and y as labels."""
         if _holds_bodies(X):
-            if reset and hasattr(self, "n_features_in_"):
-                del self.n_features_in_
+            if reset:
+                for name in ("n_features_in_", "feature_names_in_"):
+                    self.__dict__.pop(name, None)
             rows: Any = [body(x) for x in X]
             labels = column_or_1d(y, warn=True)
             check_consistent_length(rows, labels)
         else:
+            if not reset:
+                self._check_columns()
             rows, labels = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64)
             labels = column_or_1d(labels, warn=True)
         check_classification_targets(labels)
@@ -206,9 +209,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _bodies(self, X: Any) -> Iterator[dict[str, Any]]:
         if _holds_bodies(X):
             return (body(x) for x in X)
+        self._check_columns()
+        return self._vectors(validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64))
+
+    def _check_columns(self) -> None:
         if not hasattr(self, "n_features_in_"):
             raise ValueError("X: this classifier has learnt texts, mails or dicts, and no matrix of numbers.")
-        return self._vectors(validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64))
 
     def _vectors(self, X: Any) -> Iterator[dict[str, Any]]:
         """Yield the rows of a matrix as bodies. Zeros of hashed columns are left out."""
@@ -229,7 +235,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 def _holds_bodies(X: Any) -> bool:
     """Tell whether X is a column of texts, mails or dicts."""
-    if isinstance(X, (str, bytes, Mapping)) or issparse(X) or getattr(X, "ndim", 1) != 1:
+    if isinstance(X, (str, bytes, Mapping)) or issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
         return False
     try:
         first = next(iter(X))
