@@ -21,7 +21,7 @@ type climb struct {
 var elbo = experiment.Experiment{
 	Name: "viboost/elbo", Title: "Section 7: when the evidence lower bound falls", Where: "section 7, S.5",
 	Claim: "The bound rises most in the first rounds. Later changes are small and at times negative; the paper suspects the mode in place of an expectation.",
-	Cost:  60 * time.Second,
+	Cost:  14 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		const rounds, draws = 20, 8
 		p := &experiment.Report{}

@@ -80,7 +80,7 @@ func overTheta(name string, all [][]found, of func(found) float64) chart.Series 
 var figure8 = experiment.Experiment{
 	Name: "viboost/figure-8", Title: "Figure 8: the signal-to-noise ratio of step data", Where: "section 7, figure 8",
 	Claim: "After 50 rounds on 100 points of step data the SNR η₁/η₂ is lowest where all labels are noise (θ = 0) and greatest where none is (θ = 1).",
-	Cost:  100 * time.Second,
+	Cost:  60 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		p := &experiment.Report{}
 		picture := chart.Chart{Title: "SNR after 50 rounds", Caption: fmt.Sprintf("Mean of %d runs. θ/(1−θ) is what was drawn.", runs),
@@ -124,7 +124,7 @@ var figure8 = experiment.Experiment{
 var figure9 = experiment.Experiment{
 	Name: "viboost/figure-9", Title: "Figure 9: the noise grade of step data", Where: "section 7, figure 9",
 	Claim: "The noise grade ln(ω₂/ω₁) is estimated best where all labels are noise (θ = 0); the truth is ln 3 = 1.10. Without noise it means nothing.",
-	Cost:  90 * time.Second,
+	Cost:  4 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		p := &experiment.Report{}
 		picture := chart.Chart{Title: "Noise grade after 50 rounds", Caption: fmt.Sprintf("Mean of %d runs. The truth is ln 3.", runs),
@@ -167,7 +167,7 @@ var figure9 = experiment.Experiment{
 var figure10 = experiment.Experiment{
 	Name: "viboost/figure-10", Title: "Figure 10: the signal-to-noise ratio of Long–Servedio data", Where: "section 7 and S.7, figure 10",
 	Claim: "On Long–Servedio data, whose labels are all noise, neither booster finds a classifier, and the SNR of VIBoost says so.",
-	Cost:  40 * time.Second,
+	Cost:  2 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		const rounds, training = 100, 200
 		at := []int{1, 2, 5, 10, 20, 50, 100}

@@ -17,7 +17,7 @@ type stop struct{ Passes, SNR, Error, TrainError float64 }
 var stopping = experiment.Experiment{
 	Name: "viboost/stopping", Title: "Algorithm 1: passes until the bound rises no more, and the options (a) and (b)", Where: "section 5, algorithm 1",
 	Claim: "Algorithm 1 repeats its passes while the evidence lower bound rises significantly. Possible modifications: (a) a fixed number of passes, (b) a weight that is set once.",
-	Sets:  []string{"spambase"}, Cost: 90 * time.Second,
+	Sets:  []string{"spambase"}, Cost: 24 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		const rounds, draws, training = 30, 10, 230
 		x, y, err := r.Data.Table("spambase")
