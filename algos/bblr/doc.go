@@ -14,7 +14,8 @@
 //	p := m.Prob(x[0])      // in [a, a+b]
 //	y := m.Label(x[0])     // ±1
 //
-// [Fit] and [FitKernel] fit the paper's variants; only the laboratory uses them.
+// [Fit], [FitSparse] and [FitKernel] fit the paper's variants; only the laboratory uses
+// them.
 //
 // # The likelihood
 //

@@ -41,8 +41,10 @@ type prober struct {
 	slack    float64   // the largest error of the table in the sum of all losses
 	order    []int     // the examples by margin, as of the last sort
 	prepared int       // calls of prepare
-	all      screen    // of all examples, by order
-	places   float64   // Σ weight·|at|
+	stale    bool      // order is to be sorted before its next use
+	all      screen    // of all examples, by order; placed for the point number placed
+	placed   int       // the value of prepared when all was set
+	places   float64   // Σ weight·|at| of all
 	straight []float64 // margins m in the rows' order
 	col      []float64 // scratch: a column
 	few      *fewRows  // for sparse columns; nil until the first
@@ -183,6 +185,7 @@ type line struct {
 
 // along prepares the line of a column, for steps up to radius and goals up to size.
 func (p *prober) along(col []float64, was, radius, size float64) line {
+	p.placeAll()
 	slopes := 0.0
 	for k, i := range p.order {
 		p.all.slope[k] = p.gamma * p.y[i] * col[i] * p.cells
@@ -196,13 +199,23 @@ func (p *prober) along(col []float64, was, radius, size float64) line {
 func (p *prober) prepare(w []float64) {
 	p.margins(p.straight, w)
 	// The order changes little between improvements; an old one only costs time.
-	if p.prepared%16 == 0 {
+	p.stale = p.stale || p.prepared%16 == 0
+	p.prepared++
+}
+
+// placeAll sets the screen of all examples, once for each point. Points whose columns
+// all have few entries do not need it.
+func (p *prober) placeAll() {
+	if p.placed == p.prepared {
+		return
+	}
+	if p.stale {
 		slices.SortFunc(p.order, func(a, b int) int {
 			return cmp.Or(cmp.Compare(p.straight[a], p.straight[b]), cmp.Compare(a, b))
 		})
+		p.stale = false
 	}
-	p.prepared++
-	p.places = p.place(&p.all, p.order)
+	p.placed, p.places = p.prepared, p.place(&p.all, p.order)
 }
 
 // place sets the screen's examples and returns Σ weight·|at|.
