@@ -179,7 +179,8 @@ var table10 = experiment.Experiment{
 		}
 		for _, other := range []string{"LR", "SVM"} {
 			p.Claim("w8a", "McNemar's z, BBLR3 better than "+other, experiment.Exact(mcNemar(by["BBLR3"], by[other])), experiment.AtLeast, "2.32").Reason =
-				"With the counts as its prior BBLR3 finds another balance of the classes, of which one has 3 % of the rows."
+				"The direction is the paper's, but the rows are others, and fewer of them tell the methods apart. Only 3 % of the rows are positive, and the mixture of BBLR2 and BBLR3 weighs their errors more; BBLR1's does not, and errs least."
+			p.Show("w8a", "McNemar's z, BBLR1 better than "+other, experiment.Exact(mcNemar(by["BBLR1"], by[other])))
 		}
 		p.Note("Errors have the standard error of a draw of test rows, since the paper's test rows are others. LR's λ and SVM's C are chosen on a held-out fifth. BBLR standardises columns, SVM does not.")
 		p.Note("The table's other set, webspam with 350,000 rows, is not among the data sets.")
