@@ -11,6 +11,10 @@
 //
 // each run in the filter's own working directory. FILE is one message. Higher scores mean
 // spam; scores in [0, 1] are probabilities. The binary embeds the adapters.
+//
+// Some filters take seconds to start. Their adapters stay alive: "ADAPTER serve" prints
+// "ready", and answers each line "classify FILE" or "train spam|ham FILE" of its standard
+// input by a line, the second by "ok". It ends at the end of its input.
 package filters
 
 import _ "embed"
@@ -25,3 +29,18 @@ var Bogofilter []byte
 //
 //go:embed idle
 var Idle []byte
+
+// SpamAssassin is the adapter of SpamAssassin's Bayes, for perl. It serves.
+//
+//go:embed spamassassin
+var SpamAssassin []byte
+
+// Rspamd is the adapter of rspamd's Bayes, for perl. It serves.
+//
+//go:embed rspamd
+var Rspamd []byte
+
+// VowpalWabbit is the adapter of Vowpal Wabbit, for perl. It serves.
+//
+//go:embed vowpal-wabbit
+var VowpalWabbit []byte

@@ -62,6 +62,9 @@ type Mail struct {
 
 	Filter        []Adapter     `sep:"none" placeholder:"NAME=COMMAND" help:"Another filter: COMMAND takes initialize, 'classify FILE', 'train spam|ham FILE' and finalize. May repeat." group:"Filters"`
 	Bogofilter    bool          `help:"Add bogofilter, by the adapter that hamlet carries; its own package must be installed." group:"Filters"`
+	SpamAssassin  bool          `name:"spamassassin" help:"Add SpamAssassin's Bayes, likewise." group:"Filters"`
+	Rspamd        bool          `help:"Add rspamd's Bayes, likewise." group:"Filters"`
+	VW            bool          `name:"vw" help:"Add Vowpal Wabbit over hashed words, likewise." group:"Filters"`
 	FilterTimeout time.Duration `help:"How long one of a filter's commands may take." default:"1m" group:"Filters"`
 
 	Delay      int    `help:"Teach a message after N further ones have been classified." default:"0" placeholder:"N"`
@@ -80,6 +83,7 @@ func (Mail) Help() string {
 	return `Examples:
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/
   hamlet bench mail --bogofilter --index index.csv corpus.tar.gz --report page/
+  hamlet bench mail --rspamd --spamassassin --vw --spam Junk/ --ham INBOX/
   hamlet bench mail --filter mine=./adapter --spam Junk/ --ham INBOX/ --delay 500
   hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --flip .1 --seed 3
 
@@ -91,7 +95,8 @@ An adapter runs in a directory of its own, once for each command. It prints a li
 1-ROCA% and spam missed go by the score; lam% and the error by the filter's own class; the error
 at one half, log loss and calibration by the probability. CPU time is what hamlet's process, or
 the adapter and its children, used to classify and to learn a message; of an adapter it includes
-starting its processes, as a delivery to that filter does.
+starting its processes, as a delivery to that filter does. The adapters of SpamAssassin, rspamd
+and Vowpal Wabbit start once and stay alive; their start is not counted.
 
 Intervals are 95 % bootstrap intervals over messages; ratios are paired, on the same resamples.
 With --flip a label is taught wrong, and figures keep the true ones.`
@@ -161,6 +166,9 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err := r.run(ctx, src.Events()); err != nil {
 		return err
 	}
+	if err := r.finish(ctx); err != nil {
+		return err
+	}
 	progress.Close()
 	rejections.Close()
 	if len(r.truth) <= c.From {
@@ -207,8 +215,8 @@ func (c *Mail) check() error {
 		return cli.Usagef("--filter-timeout: %v is not above zero", c.FilterTimeout)
 	}
 	names := []string{hamlet}
-	if c.Bogofilter {
-		names = append(names, bogofilter)
+	for _, f := range c.carried() {
+		names = append(names, f.name)
 	}
 	for _, f := range c.Filter {
 		if slices.Contains(names, f.Name) {
@@ -219,7 +227,30 @@ func (c *Mail) check() error {
 	return nil
 }
 
-const bogofilter = "bogofilter"
+// A carried is a filter whose adapter hamlet carries.
+type carried struct {
+	name, shell string
+	script      []byte
+	serves      bool
+}
+
+// carried returns those that flags ask for.
+func (c *Mail) carried() (list []carried) {
+	for _, f := range []struct {
+		wanted bool
+		carried
+	}{
+		{c.Bogofilter, carried{"bogofilter", "/bin/sh", filters.Bogofilter, false}},
+		{c.SpamAssassin, carried{"spamassassin", "/usr/bin/perl", filters.SpamAssassin, true}},
+		{c.Rspamd, carried{"rspamd", "/usr/bin/perl", filters.Rspamd, true}},
+		{c.VW, carried{"vw", "/usr/bin/perl", filters.VowpalWabbit, true}},
+	} {
+		if f.wanted {
+			list = append(list, f.carried)
+		}
+	}
+	return list
+}
 
 // start initializes the other filters. closeAll ends them; it is never nil.
 func (c *Mail) start(ctx context.Context, r *mailReplay) (closeAll func() error, err error) {
@@ -244,11 +275,15 @@ func (c *Mail) start(ctx context.Context, r *mailReplay) (closeAll func() error,
 		}
 		o.initialized = true
 		r.external = append(r.external, o)
-		r.outcomes = append(r.outcomes, &outcome{name: o.name})
+		r.outcomes = append(r.outcomes, &outcome{name: o.name, serves: o.serves})
 		return nil
 	}
-	if c.Bogofilter {
-		if err := add(newScript(bogofilter, filters.Bogofilter, c.FilterTimeout)); err != nil {
+	for _, f := range c.carried() {
+		o, err := newScript(f.name, f.shell, f.script, c.FilterTimeout)
+		if err == nil {
+			o.serves = f.serves
+		}
+		if err := add(o, err); err != nil {
 			return closeAll, err
 		}
 	}
@@ -261,7 +296,7 @@ func (c *Mail) start(ctx context.Context, r *mailReplay) (closeAll func() error,
 			return closeAll, err
 		}
 	}
-	if len(r.external) > 0 {
+	if slices.ContainsFunc(r.external, func(o *externalFilter) bool { return !o.serves }) {
 		r.idle, err = idleCost(ctx, c.FilterTimeout)
 	}
 	return closeAll, err

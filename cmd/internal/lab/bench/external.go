@@ -26,7 +26,11 @@ type externalFilter struct {
 	dir     string
 	timeout time.Duration // of one command
 
+	serves bool    // the adapter stays alive
+	server *server // nil: not started, or ended
+
 	initialized bool
+	memory      int64 // of the filter, bytes: the most of a command, or all of a server at its end
 }
 
 // newExternalFilter makes the working directory; close removes it.
@@ -39,7 +43,7 @@ func newExternalFilter(name string, command []string, timeout time.Duration) (*e
 }
 
 // newScript is newExternalFilter for an adapter that hamlet carries.
-func newScript(name string, script []byte, timeout time.Duration) (*externalFilter, error) {
+func newScript(name, shell string, script []byte, timeout time.Duration) (*externalFilter, error) {
 	o, err := newExternalFilter(name, nil, timeout)
 	if err != nil {
 		return nil, err
@@ -48,13 +52,13 @@ func newScript(name string, script []byte, timeout time.Duration) (*externalFilt
 	if err := os.WriteFile(file, script, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("filter %s: %w", name, err), o.close())
 	}
-	o.command = []string{"/bin/sh", file}
+	o.command = []string{shell, file}
 	return o, nil
 }
 
 // idleCost measures the CPU time per message of the adapter filters.Idle.
 func idleCost(ctx context.Context, timeout time.Duration) (cost time.Duration, err error) {
-	o, err := newScript("idle", filters.Idle, timeout)
+	o, err := newScript("idle", "/bin/sh", filters.Idle, timeout)
 	if err != nil {
 		return 0, err
 	}
@@ -75,14 +79,21 @@ func idleCost(ctx context.Context, timeout time.Duration) (cost time.Duration, e
 	return cost / times, nil
 }
 
-func (o *externalFilter) initialize(ctx context.Context) error {
-	_, _, err := o.run(ctx, "", "initialize")
+func (o *externalFilter) initialize(ctx context.Context) (err error) {
+	if o.serves {
+		o.server, err = o.startServer(ctx)
+		return err
+	}
+	_, _, err = o.run(ctx, "", "initialize")
 	return err
 }
 
 // finalize runs the filter's command finalize, even after ctx has ended.
-func (o *externalFilter) finalize(ctx context.Context) error {
-	_, _, err := o.run(context.WithoutCancel(ctx), "", "finalize")
+func (o *externalFilter) finalize(ctx context.Context) (err error) {
+	if o.serves {
+		return o.stopServer(ctx)
+	}
+	_, _, err = o.run(context.WithoutCancel(ctx), "", "finalize")
 	return err
 }
 
@@ -101,7 +112,7 @@ func (o *externalFilter) classify(ctx context.Context, m *message) (verdict, tim
 		return verdict{}, 0, err
 	}
 	place := fmt.Sprintf("message %d", m.ordinal+1)
-	out, cpu, err := o.run(ctx, place, "classify", file)
+	out, cpu, err := o.do(ctx, place, "classify", file)
 	if err != nil {
 		return verdict{}, 0, err
 	}
@@ -122,7 +133,7 @@ func (o *externalFilter) train(ctx context.Context, m *message) (time.Duration, 
 	if m.taughtSpam {
 		label = "spam"
 	}
-	_, cpu, err := o.run(ctx, fmt.Sprintf("message %d", m.ordinal+1), "train", label, file)
+	_, cpu, err := o.do(ctx, fmt.Sprintf("message %d", m.ordinal+1), "train", label, file)
 	return cpu, err
 }
 
@@ -133,6 +144,38 @@ func (o *externalFilter) write(m *message) (string, error) {
 		return "", fmt.Errorf("filter %s: message %d: %w", o.name, m.ordinal+1, err)
 	}
 	return file, nil
+}
+
+// do has the server or a process of its own execute a command.
+func (o *externalFilter) do(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
+	if !o.serves {
+		return o.run(ctx, place, args...)
+	}
+	out, cpu, err := o.server.ask(ctx, o.timeout, args...)
+	switch {
+	case ctx.Err() != nil:
+		return nil, 0, context.Cause(ctx) // interrupted: the filter is not to blame
+	case err != nil:
+		err = o.server.fail(err)
+		o.server = nil
+		return nil, 0, fmt.Errorf("filter %s: %s: %s: %w", o.name, place, args[0], err)
+	case args[0] == "train" && string(out) != "ok":
+		return nil, 0, fmt.Errorf("filter %s: %s: train printed %q, not ok", o.name, place, clip(out))
+	}
+	return out, cpu, nil
+}
+
+// stopServer ends the server, if there is one. After ctx has ended it has been killed.
+func (o *externalFilter) stopServer(ctx context.Context) error {
+	if o.server == nil {
+		return nil
+	}
+	memory, err := o.server.stop()
+	o.server, o.memory = nil, max(o.memory, memory)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("filter %s: %w", o.name, err)
+	}
+	return nil
 }
 
 // maxOutput is how many bytes of an adapter's stdout or stderr a tail holds.
@@ -166,6 +209,9 @@ func (o *externalFilter) run(ctx context.Context, place string, args ...string) 
 			return nil, 0, fmt.Errorf("%s%s: %w; it said: %s", what, args[0], err, said)
 		}
 		return nil, 0, fmt.Errorf("%s%s: %w, and nothing on its standard error", what, args[0], err)
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		o.memory = max(o.memory, usage.Maxrss<<10)
 	}
 	return stdout.b, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }

@@ -42,6 +42,8 @@ type outcome struct {
 	cpu     []time.Duration
 	proper  bool // all scores are probabilities
 	wall    time.Duration
+	memory  int64 // bytes; 0: unknown
+	serves  bool  // its adapter stays alive
 }
 
 func (o *outcome) add(spam bool, logOdds float64) {

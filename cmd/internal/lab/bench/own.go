@@ -104,3 +104,12 @@ func processTime() time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
+
+// processMemory is the most memory that this process has had, in bytes.
+func processMemory() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0 // it fails only with a wrong argument
+	}
+	return usage.Maxrss << 10
+}

@@ -48,6 +48,11 @@ func (r *result) writePage(dir string) error {
 		}
 		data.Rows = append(data.Rows, line)
 	}
+	speed, memory := pageRow{Name: "speed", Meaning: speedMeaning}, pageRow{Name: "memory", Meaning: memoryMeaning}
+	for i := range r.filters {
+		speed.Cells, memory.Cells = append(speed.Cells, r.filters[i].speedText()), append(memory.Cells, r.filters[i].memoryText())
+	}
+	data.Rows = append(data.Rows, speed, memory)
 	for _, p := range r.pairs {
 		data.Pairs = append(data.Pairs, pagePair{hamlet + " / " + p.other, ratioText(p.roca), ratioText(p.cpu)})
 	}

@@ -42,7 +42,7 @@ func (c *Partitions) measure(ctx context.Context, s *partitionReplay) (*partitio
 		}
 	}
 	for i, o := range s.outcomes {
-		r.poolings = append(r.poolings, measured{o.name, estimates[i]})
+		r.poolings = append(r.poolings, measured{name: o.name, figures: estimates[i]})
 	}
 	for _, p := range pairs {
 		r.ratios = append(r.ratios, p.roca)

@@ -141,6 +141,19 @@ func (r *mailReplay) block(ctx context.Context, steps []step) error {
 	return nil
 }
 
+// finish ends the servers and notes the memory of each filter.
+func (r *mailReplay) finish(ctx context.Context) error {
+	r.outcomes[0].memory = processMemory()
+	var errs []error
+	for i, o := range r.external {
+		if o.serves {
+			errs = append(errs, o.stopServer(ctx))
+		}
+		r.outcomes[i+1].memory = o.memory
+	}
+	return errors.Join(errs...)
+}
+
 func (r *mailReplay) reject(err error) {
 	r.rejects++
 	if r.rejected != nil {

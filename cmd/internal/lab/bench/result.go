@@ -43,6 +43,23 @@ type result struct {
 type measured struct {
 	name    string
 	figures [figures]estimate
+	speed   float64 // messages a second by the clock
+	memory  int64   // bytes; 0: unknown
+}
+
+// speedMeaning and memoryMeaning explain the figures that have no interval.
+const (
+	speedMeaning  = "messages a second by the clock; others run beside each other"
+	memoryMeaning = "at most or at the end; hamlet's is that of all of bench"
+)
+
+func (m *measured) speedText() string { return fmt.Sprintf("%.0f /s", m.speed) }
+
+func (m *measured) memoryText() string {
+	if m.memory == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f MiB", float64(m.memory)/(1<<20))
 }
 
 // measure computes the figures of a replay.
@@ -69,7 +86,7 @@ func measure(ctx context.Context, r *mailReplay, c *Mail) (*result, error) {
 		}
 	}
 	for i, o := range r.outcomes {
-		out.filters = append(out.filters, measured{o.name, estimates[i]})
+		out.filters = append(out.filters, measured{o.name, estimates[i], float64(len(r.truth)) / o.wall.Seconds(), o.memory})
 	}
 	for i := range pairs {
 		pairs[i].other = r.outcomes[i+1].name
@@ -174,6 +191,15 @@ func (r *result) writeTable(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "\t%s\n", rows[i].meaning)
 	}
+	line := func(name string, text func(*measured) string, meaning string) {
+		fmt.Fprint(t, name)
+		for i := range r.filters {
+			fmt.Fprintf(t, "\t%s", text(&r.filters[i]))
+		}
+		fmt.Fprintf(t, "\t%s\n", meaning)
+	}
+	line("speed", (*measured).speedText, speedMeaning)
+	line("memory", (*measured).memoryText, memoryMeaning)
 	for _, p := range r.pairs {
 		fmt.Fprintf(t, "%s / %s\t1-ROCA%%  %s\tCPU time  %s\tratios, paired\n", hamlet, p.other, ratioText(p.roca), ratioText(p.cpu))
 	}
@@ -214,6 +240,9 @@ func (r *result) notes() string {
 		lines = append(lines, fmt.Sprintf("An adapter that only starts its processes takes %.3f ms of CPU time per message here.",
 			1e3*r.idle.Seconds()))
 		for i, p := range r.pairs {
+			if r.outcomes[i+1].serves {
+				continue // it starts no process for a message
+			}
 			if rest := r.filters[i+1].figures[cpuTime].value - r.idle.Seconds(); rest > 0 {
 				lines = append(lines, fmt.Sprintf("Without that, CPU time of hamlet / %s is %.3f (1/%.1f).",
 					p.other, r.filters[0].figures[cpuTime].value/rest, rest/r.filters[0].figures[cpuTime].value))
@@ -257,6 +286,8 @@ type jsonFilter struct {
 	FirstLoss   jsonEstimate `json:"first_400_log_loss"`
 	FirstROCA   jsonEstimate `json:"first_400_roca"`
 	CPUSeconds  jsonEstimate `json:"cpu_seconds"`
+	Speed       float64      `json:"messages_per_second"`
+	Memory      int64        `json:"memory_bytes,omitempty"`
 }
 
 type jsonRatio struct {
@@ -293,7 +324,7 @@ func (r *result) writeJSON(w io.Writer) error {
 		out.Filters = append(out.Filters, jsonFilter{
 			f.name, toJSON(v[roca]), toJSON(v[lamPercent]), toJSON(v[missed]), toJSON(v[wrongClass]),
 			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[slope]),
-			toJSON(v[slopeBelow]), toJSON(v[slopeAbove]), toJSON(v[firstLoss]), toJSON(v[firstROCA]), toJSON(v[cpuTime]),
+			toJSON(v[slopeBelow]), toJSON(v[slopeAbove]), toJSON(v[firstLoss]), toJSON(v[firstROCA]), toJSON(v[cpuTime]), f.speed, f.memory,
 		})
 	}
 	for _, p := range r.pairs {
