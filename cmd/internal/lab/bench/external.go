@@ -30,7 +30,7 @@ type externalFilter struct {
 	server *server // nil: not started, or ended
 
 	initialized bool
-	memory      int64 // of the filter, bytes: the most of a command, or all of a server at its end
+	memory      int64 // of a server at its end, bytes; of a command the kernel counts that of the program that starts it
 }
 
 // newExternalFilter makes the working directory; close removes it.
@@ -209,9 +209,6 @@ func (o *externalFilter) run(ctx context.Context, place string, args ...string) 
 			return nil, 0, fmt.Errorf("%s%s: %w; it said: %s", what, args[0], err, said)
 		}
 		return nil, 0, fmt.Errorf("%s%s: %w, and nothing on its standard error", what, args[0], err)
-	}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		o.memory = max(o.memory, usage.Maxrss<<10)
 	}
 	return stdout.b, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }

@@ -50,7 +50,7 @@ type measured struct {
 // speedMeaning and memoryMeaning explain the figures that have no interval.
 const (
 	speedMeaning  = "messages a second by the clock; others run beside each other"
-	memoryMeaning = "at most or at the end; hamlet's is that of all of bench"
+	memoryMeaning = "at the end, if it stays alive; hamlet's is the most of all of bench"
 )
 
 func (m *measured) speedText() string { return fmt.Sprintf("%.0f /s", m.speed) }
