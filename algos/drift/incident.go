@@ -71,7 +71,7 @@ const Newcomers = "newcomers"
 // An incident is an open incident. The zero value means that none is open.
 type incident struct {
 	number      uint64 // Observation.Event of the event that opened it
-	transitions int    // so far: 1 to mostTransitions
+	transitions int    // so far, within transitionBounds
 	since       uint64 // count of the last transition
 	kind        string
 	accused     bool
@@ -82,6 +82,24 @@ type incident struct {
 const mostTransitions = 4
 
 func (i *incident) open() bool { return i.number > 0 }
+
+// transitionBounds returns the fewest and the most transitions of an open incident of i's kind.
+// A suspicion has one. A named incident has one more if it was suspected first, label noise one
+// for the accusation, and newcomers one because they may have taken the place of a source.
+func (i *incident) transitionBounds() (least, most int) {
+	least = 1
+	if i.accused && i.kind == KindLabelNoise {
+		least++
+	}
+	most = least
+	if i.kind != KindUnknown {
+		most++
+	}
+	if i.source == Newcomers {
+		most++
+	}
+	return least, most
+}
 
 // Evidence is what an event tells Incidents.
 type Evidence struct {

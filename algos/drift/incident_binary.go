@@ -86,14 +86,30 @@ func (n *Incidents) UnmarshalBinary(b []byte) error {
 		r.Fail("a suspicion of %d transitions beside a name", q.suspicion.transitions)
 	case len(q.recent) > most:
 		r.Fail("%d events since a change, at most %d", len(q.recent), most)
-	case q.accused > mostSeen:
+	case q.accused > mostSeen, q.accused == 0 && q.named[aboutLabels].accused:
 		r.Fail("an accusation at %d", q.accused)
+	case q.sharedNumber():
+		r.Fail("two incidents have one number")
 	}
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("incidents: %w", err)
 	}
 	*n = q
 	return nil
+}
+
+// sharedNumber reports whether two open incidents have one number. At most one is opened at an
+// event, so no two have.
+func (n *Incidents) sharedNumber() bool {
+	all := n.incidents()
+	for k, i := range all {
+		for _, j := range all[:k] {
+			if i.open() && i.number == j.number {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (n *Incidents) readRecent(r *codec.Reader) {
@@ -126,7 +142,8 @@ func (i *incident) read(r *codec.Reader, kind string) {
 		i.kind = KindSource
 	}
 	i.source = r.Text()
-	if i.number > mostSeen || i.since > mostSeen || i.since == 0 || i.transitions < 1 || i.transitions > mostTransitions ||
+	least, most := i.transitionBounds()
+	if i.number > mostSeen || i.since > mostSeen || i.since == 0 || i.transitions < least || i.transitions > most ||
 		len(i.source) > mostSource || accused > 2 || i.accused && kind != KindLabelNoise || !i.accused && i.source != "" {
 		r.Fail("%s incident %d of %d transitions, the last at %d", i.kind, i.number, i.transitions, i.since)
 	}

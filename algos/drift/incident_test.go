@@ -216,14 +216,17 @@ func TestIncidentsContinue(t *testing.T) {
 		e := a.next(share, followed)
 		e.Accused = i > 1_200 && i < 1_300
 		e.Covariate = i > 2_000 && i < 2_100
+		if i > 1_250 {
+			e.Source, e.New = "stranger", true
+		}
 		evidence = append(evidence, e)
 	}
 	whole, parts := new(Incidents), new(Incidents)
-	kinds := map[string]bool{}
+	kinds, sources := map[string]bool{}, map[string]bool{}
 	for i := range evidence {
 		count := uint64(i + 1)
 		for _, c := range whole.Observe(nil, count, &evidence[i]) {
-			kinds[c.Kind] = true
+			kinds[c.Kind], sources[c.Source] = true, true
 		}
 		parts.Observe(nil, count, &evidence[i])
 		back := new(Incidents)
@@ -235,8 +238,8 @@ func TestIncidentsContinue(t *testing.T) {
 			t.Fatalf("event %d: other bytes", count)
 		}
 	}
-	if len(kinds) < 4 {
-		t.Errorf("only %v", kinds)
+	if len(kinds) < 4 || !sources["desk"] || !sources[Newcomers] {
+		t.Errorf("only %v of %v", kinds, sources)
 	}
 }
 
@@ -297,7 +300,49 @@ func TestIncidentsRefuseDamage(t *testing.T) {
 	}
 }
 
-// What can be read is written back unchanged, and goes on without a panic.
+// Incidents with as many transitions as their kind can have are read. With one more, or beside
+// what no event makes, they are not.
+func TestIncidentsBoundTransitions(t *testing.T) {
+	open := func(kind string, transitions int, source string) incident {
+		return incident{number: 5, transitions: transitions, since: 9, kind: kind, accused: source != "", source: source}
+	}
+	for _, c := range []struct {
+		slot        int
+		kind        string
+		source      string
+		least, most int
+	}{
+		{aboutLabels, KindLabelNoise, "", 1, 2},
+		{aboutLabels, KindLabelNoise, "desk", 2, 3},
+		{aboutLabels, KindLabelNoise, Newcomers, 2, 4},
+		{aboutLabels, KindSource, "desk", 1, 2},
+		{aboutLabels, KindSource, Newcomers, 1, 3},
+		{aboutMail, KindCovariate, "", 1, 2},
+		{aboutWorld, KindConcept, "", 1, 2},
+	} {
+		for transitions := range 6 {
+			n := new(Incidents)
+			if n.named[c.slot] = open(c.kind, transitions, c.source); c.source != "" {
+				n.accused = 9
+			}
+			want := transitions >= c.least && transitions <= c.most
+			if err := new(Incidents).UnmarshalBinary(mustBytes(t, n)); (err == nil) != want {
+				t.Errorf("%d transitions of %s (%q): error %v", transitions, c.kind, c.source, err)
+			}
+		}
+	}
+	twins, unaccused := new(Incidents), new(Incidents)
+	twins.named[aboutMail], twins.named[aboutWorld] = open(KindCovariate, 1, ""), open(KindConcept, 1, "")
+	unaccused.named[aboutLabels] = open(KindSource, 1, "desk")
+	for name, n := range map[string]*Incidents{"two of one number": twins, "accused at no event": unaccused} {
+		if err := new(Incidents).UnmarshalBinary(mustBytes(t, n)); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// What can be read is written back unchanged, and goes on without a panic to bytes that can be
+// read.
 func FuzzIncidents(f *testing.F) {
 	suspicion, named := suspecting(f)
 	for _, n := range []*Incidents{new(Incidents), suspicion, named} {
@@ -315,9 +360,22 @@ func FuzzIncidents(f *testing.F) {
 			t.Fatalf("read %d bytes, wrote others", len(b))
 		}
 		a := newActor(1)
+		for _, i := range n.incidents() { // the events go on after those that made n
+			a.count = max(a.count, i.number, i.since, n.accused)
+		}
+		if a.count > mostSeen-1_000 {
+			return
+		}
 		for i := range 500 {
 			e := a.next(0.3, 0.05)
-			n.Observe(nil, uint64(i+1), &e)
+			e.Noise, e.Covariate, e.Accused = i%100 >= 90, i%150 >= 140, i%40 >= 38
+			if i%40 == 39 {
+				e.Source, e.New = "stranger", true
+			}
+			n.Observe(nil, a.count, &e)
+		}
+		if err := new(Incidents).UnmarshalBinary(mustBytes(t, n)); err != nil {
+			t.Fatalf("after 500 events: %v", err)
 		}
 		if s := n.suspected(); !(s.Level >= 0 && s.Level <= 1) {
 			t.Fatalf("%+v", s)
