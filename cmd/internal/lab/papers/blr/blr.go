@@ -18,7 +18,7 @@ import (
 
 // Experiments returns all of them, in the order of the source.
 func Experiments() []experiment.Experiment {
-	return []experiment.Experiment{sigmoidBound, batch, evidence, hyperprior, predictive, ard, incremental}
+	return []experiment.Experiment{sigmoidBound, batch, evidence, hyperprior, predictive, ard, incremental, sites}
 }
 
 // Shape and rate of the hyperprior in the author's scripts. The text has none.
