@@ -58,13 +58,13 @@ var batch = experiment.Experiment{
 			part := all[k*draws : (k+1)*draws]
 			group := of(size[0], size[1])
 			off, stop := experiment.Mean(column(part, func(b batchRun) float64 { return b.Off })), experiment.Mean(column(part, func(b batchRun) float64 { return float64(b.Stop) }))
-			p.Show(group, "printed rule: iterations", stop)
-			p.Show(group, "printed rule: nats below the plateau", experiment.Mean(column(part, func(b batchRun) float64 { return b.Bound })))
 			p.Show(group, "printed rule: largest distance of a weight from the fixed point", off)
-			p.Show(group, "iterations until no ξ moves by 1e-9", experiment.Mean(column(part, func(b batchRun) float64 { return float64(b.Fixed) })))
 			if size[0] == 2 {
 				continue
 			}
+			p.Show(group, "printed rule: iterations", stop)
+			p.Show(group, "printed rule: nats below the plateau", experiment.Mean(column(part, func(b batchRun) float64 { return b.Bound })))
+			p.Show(group, "iterations until no ξ moves by 1e-9", experiment.Mean(column(part, func(b batchRun) float64 { return float64(b.Fixed) })))
 			climbing.Series = append(climbing.Series, trace(group, part, func(b batchRun) []float64 { return b.Gap }))
 			moving.Series = append(moving.Series, trace(group, part, func(b batchRun) []float64 { return b.Away }),
 				chart.Series{Kind: chart.Points, X: []float64{stop.Value}, Y: []float64{off.Value}})
@@ -153,6 +153,8 @@ type nearness struct{ Mean, SD float64 }
 func againstExact(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 	const draws = 10
 	sizes := []int{10, 30, 100, 300}
+	narrow := chart.Chart{Title: "Standard deviation of the weights", Caption: fmt.Sprintf("As a part of the exact one; mean of %d data sets.", draws),
+		X: chart.Axis{Label: "rows", Log: true}, Y: chart.Axis{Label: "ratio", Min: end(0)}}
 	for d := 1; d <= 2; d++ {
 		all, err := experiment.Steps(ctx, r, fmt.Sprintf("exact %d", d), len(sizes)*draws, func(ctx context.Context, i int) (c nearness, err error) {
 			x, y := mixed(r.Rand(fmt.Sprintf("exact %d", d), i), d, sizes[i/draws], 1)
@@ -174,21 +176,25 @@ func againstExact(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 		if err != nil {
 			return err
 		}
+		name := "2 weights"
+		if d == 1 {
+			name = "1 weight"
+		}
+		line := chart.Series{Name: name, Kind: chart.Line}
 		for k, n := range sizes {
-			part, group := all[k*draws:(k+1)*draws], fmt.Sprintf("posterior by quadrature, %d weights, %d rows", d, n)
-			if d == 1 {
-				group = fmt.Sprintf("posterior by quadrature, 1 weight, %d rows", n)
-			}
+			part, group := all[k*draws:(k+1)*draws], fmt.Sprintf("posterior by quadrature, %s, %d rows", name, n)
 			off := experiment.Mean(column(part, func(c nearness) float64 { return c.Mean }))
 			if n >= 100 {
 				p.Claim(group, "mean of the largest distance of a weight, in standard deviations", off, experiment.AtMost, ".25")
 			} else {
 				p.Show(group, "mean of the largest distance of a weight, in standard deviations", off)
 			}
-			p.Show(group, "mean standard deviation, as a part of the exact one", experiment.Mean(column(part, func(c nearness) float64 { return c.SD })))
+			point(&line, float64(n), experiment.Mean(column(part, func(c nearness) float64 { return c.SD })))
 		}
+		narrow.Series = append(narrow.Series, line)
 	}
 	p.Note("The text says \"approximates\" and gives no size. A quarter of a standard deviation at 100 rows and more counts as near.")
+	p.Chart(narrow)
 	return density(ctx, r, p)
 }
 

@@ -51,6 +51,9 @@ var evidence = experiment.Experiment{
 				free := experiment.Mean(column(part, func(l levels) float64 { return l.Evidence - l.Free }))
 				point(&total, float64(n), below)
 				point(&local, float64(n), free)
+				if n != 10 && n != 100 && n != 500 {
+					continue
+				}
 				group := fmt.Sprintf("%s, %d rows", name, n)
 				p.Show(group, "mean log evidence, nats", experiment.Mean(column(part, func(l levels) float64 { return l.Evidence })))
 				p.Show(group, "mean ln p(D) − L̃(q, ξ), nats", below)

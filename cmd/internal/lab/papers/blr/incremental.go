@@ -87,7 +87,7 @@ func identities(ctx context.Context, r *experiment.Run, p *experiment.Report) er
 			worst.LogDet = max(worst.LogDet, math.Abs(q.LogDetV()+factor.LogDet()))
 		}
 		if f := q.Factorings(); f != (blr.Factorings{}) {
-			return worst, fmt.Errorf("V was computed afresh %+v", f)
+			return worst, fmt.Errorf("the matrix V was computed afresh: %+v", f)
 		}
 		return worst, nil
 	})
@@ -177,12 +177,14 @@ func againstBatch(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 	}
 	for k, n := range sizes {
 		part, group := all[k*draws:(k+1)*draws], of(d, n)
-		for _, line := range lines {
-			p.Show(group, "log loss on new rows, "+line.name, experiment.Mean(column(part, line.of)))
+		for _, line := range lines[:2] {
+			p.Show(group, "log loss on new rows above the batch fit's, "+line.name, experiment.Mean(column(part, func(c twin) float64 { return line.of(c) - c.Batch })))
 		}
 		factor, after := experiment.Mean(column(part, func(c twin) float64 { return c.Precision })), experiment.Mean(column(part, func(c twin) float64 { return c.SweptPrecision }))
-		p.Show(group, "factor by which precision is overstated, as learnt", factor)
-		p.Show(group, "factor by which precision is overstated, after 3 sweeps", after)
+		if n == sizes[len(sizes)-1] {
+			p.Show(group, "factor by which precision is overstated, as learnt", factor)
+			p.Show(group, "factor by which precision is overstated, after 3 sweeps", after)
+		}
 		point(&once, float64(n), factor)
 		point(&swept, float64(n), after)
 	}

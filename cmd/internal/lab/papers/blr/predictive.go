@@ -80,7 +80,7 @@ func equation35(w []float64, v *mat.SymDense, x []float64) (float64, error) {
 	var before mat.Cholesky
 	precision := mat.NewSymDense(d, nil)
 	if !before.Factorize(v) || before.InverseTo(precision) != nil {
-		return 0, errors.New("V has no inverse")
+		return 0, errors.New("the matrix V has no inverse")
 	}
 	natural := mat.NewVecDense(d, nil)
 	natural.MulVec(precision, vw)
@@ -191,20 +191,20 @@ func overMean(a float64) chart.Chart {
 
 // alongALine draws predictions on a line through two-dimensional data, far beyond it.
 func alongALine(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
-	x, y := drawn(r.Rand("line", 0), []float64{.5, 1, 1}, 60)
+	x, y := drawn(r.Rand("line", 0), []float64{.5, 1, 1}, 30)
 	fit, err := blr.FitBatch(ctx, x, y, blr.BatchConfig{A0: a0, B0: b0})
 	if err != nil {
 		return err
 	}
 	lines := []chart.Series{{Name: "exact", Reference: true}, {Name: "(35) of +1"}, {Name: "σ of the mean log-odds"}}
 	for t := -12.0; t <= 12; t += .2 {
-		m, a := fit.Moments([]float64{1, t, -t / 2})
+		m, a := fit.Moments([]float64{1, t, -t})
 		plus, _ := blr.Bounds(m, a)
 		for i, v := range []float64{blr.Exact(m, a), plus, sigma(m)} {
 			lines[i].Kind, lines[i].X, lines[i].Y = chart.Line, append(lines[i].X, t), append(lines[i].Y, v)
 		}
 	}
-	p.Chart(chart.Chart{Title: "Along a line through two-dimensional data", Caption: "60 rows with inputs from N(0, 1); the line is x₂ = −x₁/2. Far from the rows the mean is too sure, and (35) falls for either class.",
+	p.Chart(chart.Chart{Title: "Along a line through two-dimensional data", Caption: "30 rows with inputs from N(0, 1); the line is x₂ = −x₁. Far from the rows the mean is too sure, and (35) falls for either class.",
 		X: chart.Axis{Label: "x₁"}, Y: chart.Axis{Label: "probability of +1", Min: end(0), Max: end(1)}, Series: lines})
 	return nil
 }
@@ -258,7 +258,7 @@ func energyOf(fit *blr.Batch) (float64, error) {
 	var factor mat.Cholesky
 	var u mat.VecDense
 	if !factor.Factorize(v) {
-		return 0, errors.New("V is not positive definite")
+		return 0, errors.New("the matrix V is not positive definite")
 	}
 	if err := factor.SolveVecTo(&u, w); err != nil {
 		return 0, err

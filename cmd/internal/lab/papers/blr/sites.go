@@ -106,7 +106,7 @@ func oneWeight(ctx context.Context, r *experiment.Run, p *experiment.Report) err
 			mean, sd := experiment.Mean(column(part, func(c moment) float64 { return c.Off[j] })), experiment.Mean(column(part, func(c moment) float64 { return c.SD[j] }))
 			point(&far, float64(n), mean)
 			point(&wide, float64(n), sd)
-			if n == 30 || n == 1000 {
+			if n == 1000 {
 				group := fmt.Sprintf("1 weight, %d rows", n)
 				p.Show(group, l.name+": distance of the mean, in standard deviations", mean)
 				p.Show(group, l.name+": standard deviation as a part of the exact one", sd)
