@@ -95,7 +95,7 @@ func (d *drawing) series() {
 func (d *drawing) open(i int) {
 	d.printf(`<g class="chart-c%d" color="%s"`, d.styles[i].colour, colours[d.styles[i].colour])
 	if d.Series[i].Faint {
-		d.printf(` opacity=".45"`)
+		d.printf(` opacity=".65"`)
 	}
 	d.printf(` stroke="currentColor" fill="none">`)
 }
