@@ -12,11 +12,11 @@ func init() { registerClassifier("svm.fit", svmFit) }
 type svmFitRequest struct {
 	examples
 	tested
-	seeded            // the order of the rows
-	Weights []float64 `json:"weights" shape:"N" in:"(0,∞)" default:"null"`
-	C       float64   `json:"c" default:"1" in:"(0,∞)"`
-	Gap     float64   `json:"gap" default:"1e-6" in:"(0,1]"` // of max(primal, 1)
-	Passes  int       `json:"passes" default:"200000" in:"[1,1048576]"`
+	weighted
+	seeded         // the order of the rows
+	C      float64 `json:"c" default:"1" in:"(0,∞)"`
+	Gap    float64 `json:"gap" default:"1e-6" in:"(0,1]"` // of max(primal, 1)
+	Passes int     `json:"passes" default:"200000" in:"[1,1048576]"`
 }
 
 // F is wᵀx, no log-odds: Prob of package svm says what p_test means.
