@@ -1,6 +1,7 @@
+// Laboratory: how an experiment is written, run and judged.
+
 // Package experiment computes the tables, figures and claims of hamlet's sources
-// again and judges each number against the printed one. Laboratory: no service
-// contains it.
+// again and judges each number against the printed one.
 //
 //	var table2 = experiment.Experiment{
 //		Name: "poeboost/table-2", Title: "Accuracy on six sets", Where: "section 6, table 2",

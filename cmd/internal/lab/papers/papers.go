@@ -1,7 +1,8 @@
+// Laboratory: the sources' tables and figures, computed again.
+
 // Package papers holds `hamlet lab`: every table and figure of the sources, computed
 // again beside the printed one. A package below it has the experiments of a source; how
-// an experiment is written and judged stands in package experiment. Laboratory: no
-// service contains it.
+// an experiment is written and judged stands in package experiment.
 package papers
 
 import (

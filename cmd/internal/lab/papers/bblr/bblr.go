@@ -1,6 +1,8 @@
+// Laboratory: the experiments of one source.
+
 // Package bblr computes the tables, figures and claims of
 // BBLR: A New Smooth Approximation to the Zero One Loss (Hasan, Pal)
-// again. Laboratory: no service contains it.
+// again.
 package bblr
 
 import "hamlet/cmd/internal/lab/experiment"

@@ -1,5 +1,6 @@
+// Laboratory: the experiments of one source.
+
 // Package blr computes the claims of J. Drugowitsch, Bayesian logistic regression, again.
-// Laboratory: no service contains it.
 //
 // The source prints equations, and neither tables nor figures. What its text says is
 // stated as bounds on what the run computes. The text names no data. Where a title does

@@ -1,5 +1,7 @@
+// Laboratory: the experiments of one source.
+
 // Package poeboost computes the tables and claims of Boosting as a Product of Experts
-// again, by Edakunni, Brown and Kovacs. Laboratory: no service contains it.
+// again, by Edakunni, Brown and Kovacs.
 package poeboost
 
 import "hamlet/cmd/internal/lab/experiment"

@@ -1,6 +1,7 @@
+// Laboratory: the experiments of one source.
+
 // Package slides computes what the lecture slides on boosting claim: bounds along a run,
 // margins, the game of boosting, logistic regression, BHBoost, AnyBoost and entropies.
-// Laboratory: no service contains it.
 //
 // The slides print few numbers. Their theorems are stated as bounds on what a run
 // computes, over every round.

@@ -1,5 +1,7 @@
+// Laboratory: the experiments of one source.
+
 // Package viboost computes the figures and claims of VIBoost again: A Bayesian Boosting
-// Model, by Lorbert, Blei, Schapire and Ramadge. Laboratory: no service contains it.
+// Model, by Lorbert, Blei, Schapire and Ramadge.
 //
 // The paper's figures are pictures without numbers. What its text says of them is stated
 // as bounds on what the run computes.
