@@ -37,9 +37,9 @@ func (m *Model) taught() bool {
 // The label counts trust.AssumedWeight. It is no evidence about labels or their sources, and no alarm
 // takes it. Everybody who may correct his own labels may correct it.
 //
-// If the message has a label, had one, or is assumed to have one already, nothing is learnt:
-// so a person's label wins, whichever comes first. Nothing is learnt either before people have
-// given 5 labels of each class.
+// If the message has a label, had one, was forgotten, or is assumed to have one already, nothing is
+// learnt: so what a person says wins, whichever comes first. Nothing is learnt either before people
+// have given 5 labels of each class.
 func (m *Model) assume(ex *Example, label trust.Label, key uint64, effect *Effect) {
 	message := m.message(ex.Body.Tenant, ex.Of)
 	last := m.labels.Get(message)

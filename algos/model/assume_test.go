@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -206,5 +207,44 @@ func TestAnAssumptionIsNoDuplicate(t *testing.T) {
 	}
 	if _, err := m.Apply(&Example{ID: "x", Action: Assume, Spam: true, Body: all[250].Body}); err == nil {
 		t.Error("an answer about no message was learnt")
+	}
+}
+
+// Who forgets a message of which nothing is learnt yet keeps its answer from being learnt. The
+// withdrawal is refused all the same, moves no clock, and a label is a first label.
+func TestAForgottenMessageIsNotAssumed(t *testing.T) {
+	all := named(letters(300, 36))
+	ex := all[250]
+	forget := Example{ID: "forget", Source: "users", Action: Unlearn, Of: ex.Identity, Identity: ex.Identity, OwnOnly: true, Body: ex.Body}
+	m := small(t)
+	apply(t, m, all[:200]...)
+	var refused *RefusedError
+	if _, err := m.Apply(&forget); !errors.As(err, &refused) || m.Events() != 200 {
+		t.Fatalf("forgotten before it is learnt: %v, %d events", err, m.Events())
+	}
+	m, err := Restore(image(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := apply(t, m, assumption(ex, ex.Spam)); !e.Unassumed {
+		t.Errorf("the answer is learnt: %+v", e)
+	}
+	if e := apply(t, m, correction("fix", ex, ex.Spam)); e.Receipt != nil || e.Phi == 0 {
+		t.Errorf("its first label: %+v", e)
+	}
+
+	// A withdrawal of an event that is not known says nothing of messages.
+	was := image(t, m)
+	event := forget
+	event.Of, event.Body, event.Identity = "e9999", all[251].Body, all[251].Identity
+	if _, err := m.Apply(&event); !errors.As(err, &refused) || !bytes.Equal(image(t, m), was) {
+		t.Errorf("%v, or the model has changed", err)
+	}
+	// What is known of a message stays.
+	old := all[10]
+	m.labels.Put(m.message(old.Body.Tenant, "gone"), lastlabel.Label{Source: 8, State: lastlabel.Spam})
+	event.Of, event.Identity = "gone", "gone"
+	if _, err := m.Apply(&event); !errors.As(err, &refused) || m.labels.Get(m.message(old.Body.Tenant, "gone")).State != lastlabel.Spam {
+		t.Errorf("%v, or an old label is lost", err)
 	}
 }

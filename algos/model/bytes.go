@@ -247,9 +247,9 @@ func restore(b []byte) (*Model, error) {
 	}
 	if m.events > mostEvents || m.leftOut > m.events || m.unlearnt > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
 		m.assumed.Spam > m.spam || m.assumed.Ham > learnt || m.spam > learnt || m.spam+m.assumed.Ham > learnt ||
-		uint64(m.seen.Len()) > m.events || uint64(m.labels.Len()) > learnt {
-		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again, %d with a last label",
-			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len(), m.labels.Len())
+		uint64(m.seen.Len()) > m.events {
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again",
+			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len())
 	}
 	return m, nil
 }

@@ -75,11 +75,17 @@ type Example struct {
 	OwnOnly    bool   // Of must be of the same Source; else one of it comes before others
 
 	// Identity names the message of the body among those of its tenant: Correct finds the label
-	// by it. "": the event cannot be corrected. Correct and Assume have it in Of.
+	// by it. "": the event cannot be corrected. Correct and Assume have it in Of. An Unlearn
+	// whose Of it is forgets that message.
 	Identity string
 
 	Spam bool
 	Body Body
+}
+
+// Forgets reports whether ex withdraws all events of its own message.
+func (ex *Example) Forgets() bool {
+	return ex.Action == Unlearn && ex.Of != "" && ex.Of == ex.Identity
 }
 
 // An Effect is the result of an event.
@@ -123,7 +129,8 @@ func quote(name string) string {
 
 // Apply withdraws the event ex.Of, or predicts and learns ex, or both, as ex.Action says.
 // The result depends only on m's bytes and ex. A copy of an event within the duplicate
-// window changes nothing. A refused event changes nothing and returns a *RefusedError. m
+// window changes nothing. A refused event returns a *RefusedError and changes nothing, but one
+// that forgets a message of which nothing is known keeps answers about it from being assumed. m
 // refers to ex's body until the next one of its kind, and retains its ID and Source. Learning
 // allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (Effect, error) {

@@ -69,6 +69,9 @@ func (m *Model) find(ex *Example) (s *submodel, in *features, slots []int, err e
 func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 	s, in, slots, err := m.find(ex)
 	if err != nil {
+		if errors.Is(err, sites.ErrUnknown) && ex.Forgets() {
+			m.forget(ex)
+		}
 		return nil, &RefusedError{err.Error()}
 	}
 	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in, &ex.Body)
@@ -76,6 +79,15 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 		return nil, &RefusedError{err.Error()}
 	}
 	return &receipt, nil
+}
+
+// forget notes that nobody wants the message ex.Of learnt, if nothing is known of it: an answer
+// about it may wait to be assumed.
+func (m *Model) forget(ex *Example) {
+	message := m.message(ex.Body.Tenant, ex.Of)
+	if m.labels.Get(message).State == lastlabel.Unknown {
+		m.labels.Put(message, lastlabel.Label{Source: m.source(ex.Source), State: lastlabel.Withdrawn})
+	}
 }
 
 // withdrawAll withdraws the events in slots for a source. in are the features of b, the last

@@ -76,10 +76,13 @@ func Of(e *stream.Event) (model.Example, Parsing, error) {
 	}
 	of, identity := e.Of, ""
 	switch {
-	case e.Action == stream.Learn || e.Action == stream.Relearn:
+	case e.Action == stream.Learn || e.Action == stream.Relearn || e.Action == stream.Unlearn:
 		identity = Identity(e, how.Mail)
 	case of == "":
 		of = Identity(e, how.Mail)
+	}
+	if e.Action == stream.Unlearn && of == "" {
+		of = identity
 	}
 	return model.Example{
 		ID:       e.ID,

@@ -57,7 +57,7 @@ in its place. A copy with other header fields is the same message. A label that 
 as before changes nothing, so a folder can be learnt again. Labels of other sources stay,
 unless the token has --any-source. Where there was an earlier label, the topic
 hamlet.receipts says what became of it. A --forget that finds nothing, or may not, is a
-dead letter, in the topic hamlet.dead-letters.
+dead letter, in the topic hamlet.dead-letters; what it does not find is not self-labelled.
 
 A message that cannot be read goes to stderr and is left out. The exit status is 0 when the
 learner's log has all others, and 1 if not, or if no message was left. After 1 say it again:

@@ -129,6 +129,9 @@ func (c *clock) withdraw(ring *sites.Ring, ex *model.Example, source uint64) boo
 			err = sites.ErrNotOwn
 		}
 	}
+	if message := c.message(ex, ex.Of); errors.Is(err, sites.ErrUnknown) && ex.Forgets() && c.labels.Get(message).State == lastlabel.Unknown {
+		c.labels.Put(message, lastlabel.Label{Source: source, State: lastlabel.Withdrawn})
+	}
 	if errors.Is(err, sites.ErrUnknown) && !c.whole && ring.Len() < sites.Window {
 		return true // it may be of an event before the first record
 	}
