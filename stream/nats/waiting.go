@@ -57,8 +57,8 @@ type WaitingConfig struct {
 
 // A Waiting keeps answers in JetStream until they are due: events of stream.Assume, each with its
 // message. A full stream refuses further ones, so that those that wait become due. What is done is
-// deleted at once. What nobody takes is deleted after After and WaitingSlack; where gateways have
-// different Afters, after the longest. Several Waitings of a model share its answers: each is
+// deleted at once. What nobody takes is deleted after After and WaitingSlack. The highest After that
+// anybody asked for counts, until somebody edits or deletes the stream. Several Waitings of a model share its answers: each is
 // taken by one of them. The methods may be called concurrently.
 type Waiting struct {
 	conn  *natsgo.Conn
@@ -197,7 +197,7 @@ func (w *Waiting) ensure(ctx context.Context) error {
 }
 
 // amend changes in cfg what a Waiting promises otherwise, and returns the names of the changes.
-// Another model's gateway may want a higher age, which stays.
+// Another model's gateway may want a higher age, so the highest stays.
 func (w *Waiting) amend(cfg *jetstream.StreamConfig, age time.Duration) (changes []string) {
 	if !slices.ContainsFunc(cfg.Subjects, func(s string) bool { return covers(s, waitingSubjects) }) {
 		cfg.Subjects = slices.DeleteFunc(cfg.Subjects, func(s string) bool { return covers(waitingSubjects, s) })
@@ -208,7 +208,7 @@ func (w *Waiting) amend(cfg *jetstream.StreamConfig, age time.Duration) (changes
 		cfg.Discard = jetstream.DiscardNew
 		changes = append(changes, "what goes when it is full")
 	}
-	if cfg.MaxAge > 0 && cfg.MaxAge < age {
+	if cfg.MaxAge == 0 || cfg.MaxAge < age { // 0 keeps for ever
 		cfg.MaxAge = age
 		changes = append(changes, "age")
 	}

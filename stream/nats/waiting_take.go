@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,8 +28,9 @@ const (
 
 // A WaitingAnswer is one that was taken. One of its methods says what becomes of it.
 type WaitingAnswer struct {
-	Event stream.Event // of stream.Assume
-	Err   error        // not nil: what waited is no answer
+	Event  stream.Event // of stream.Assume
+	Stored time.Time    // by the server's clock; the order of the answers
+	Err    error        // not nil: what waited is no answer
 
 	message jetstream.Msg
 }
@@ -90,6 +92,12 @@ func putBack(messages jetstream.MessagesContext) {
 
 func decodeAnswer(m jetstream.Msg) *WaitingAnswer {
 	a := &WaitingAnswer{message: m}
+	about, err := m.Metadata()
+	if err != nil {
+		a.Err = fmt.Errorf("when it was stored: %w", err)
+		return a
+	}
+	a.Stored = about.Timestamp
 	if a.Event, a.Err = stream.DecodeProto(m.Data()); a.Err == nil {
 		a.Err = checkAssumption(&a.Event)
 	}
@@ -126,7 +134,7 @@ func (w *Waiting) shared(ctx context.Context) (jetstream.Consumer, error) {
 // A WaitingState says what waits.
 type WaitingState struct {
 	Answers int       // of the model
-	Oldest  time.Time // of all models; zero: none waits
+	Oldest  time.Time // of the model, when the server stored it; zero: none waits
 }
 
 // State asks the server what waits.
@@ -140,14 +148,23 @@ func (w *Waiting) State(ctx context.Context) (state WaitingState, err error) {
 		if err != nil {
 			return err
 		}
+		state.Answers = int(info.NumPending) + info.NumAckPending
+		if state.Answers == 0 {
+			return nil
+		}
 		s, err := w.js.Stream(ctx, WaitingStream)
 		if err != nil {
 			return err
 		}
-		state.Answers = int(info.NumPending) + info.NumAckPending
-		if all := s.CachedInfo().State; all.Msgs > 0 {
-			state.Oldest = all.FirstTime
+		// The stream's first time is that of all models.
+		oldest, err := s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(WaitingSubject(w.cfg.Model)))
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // it was done just now
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		state.Oldest = oldest.Time
 		return nil
 	})
 	return state, err

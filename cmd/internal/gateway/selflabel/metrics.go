@@ -49,7 +49,7 @@ func newMetrics(after time.Duration) *metrics {
 		after:     prometheus.NewGauge(gauge("after_seconds", "How long an answer waits.")),
 		waiting:   prometheus.NewGauge(gauge("waiting", "Answers of this model that wait.")),
 	}
-	m.late = prometheus.NewGaugeFunc(gauge("oldest_seconds", "Age of the oldest answer of all models that waits."), func() float64 {
+	m.late = prometheus.NewGaugeFunc(gauge("oldest_seconds", "Age of the oldest answer of this model that waits."), func() float64 {
 		if at := m.oldest.Load(); at != 0 {
 			return time.Since(time.Unix(0, at)).Seconds()
 		}

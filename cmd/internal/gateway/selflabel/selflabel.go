@@ -193,9 +193,11 @@ func (s *Service) store(stopping, work context.Context, e *stream.Event) {
 		err := s.cfg.Store.Put(work, e)
 		switch {
 		case errors.Is(err, nats.ErrWaitingFull):
+			s.note(storing, nil) // the store answers
 			s.metrics.drop(droppedFull)
 			return
 		case errors.Is(err, nats.ErrWaitingTooLarge):
+			s.note(storing, nil)
 			s.metrics.drop(droppedTooLarge)
 			return
 		}

@@ -162,6 +162,35 @@ func TestSureAnswersAreTaughtWhenTheyAreDue(t *testing.T) {
 	})
 }
 
+// A gateway whose clock is wrong stops nobody: answers from the future, as many as are taken at
+// once, are taught when the server has kept them for so long.
+func TestAWrongClockStopsNobody(t *testing.T) {
+	t.Parallel()
+	n, to := startNATS(t), new(class)
+	conn, err := nats.Connect(nats.Config{URL: n.URL(), Timeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	store, err := nats.NewWaiting(conn, nats.WaitingConfig{After: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wrong = 64
+	for i := range wrong {
+		of := fmt.Sprint(i)
+		if err := store.Put(t.Context(), &stream.Event{
+			ID: of + "/assume", Time: time.Now().AddDate(10, 0, 0), Source: Source, Tenant: "default", Action: stream.Assume, Of: of, Label: stream.Ham,
+			Body: stream.Body{Kind: stream.Mail, Mail: mail},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, _ := start(t, n.URL(), Config{Teacher: to, After: time.Millisecond})
+	s.Answered("default", mail, verdict("right", stream.DecideSpam))
+	eventually(t, "the answers are not taught", func() bool { return len(to.all()) == wrong+1 })
+}
+
 // While NATS is away answers wait in memory, and it comes back with those that it had.
 func TestAnswersOutliveNATS(t *testing.T) {
 	t.Parallel()
@@ -311,6 +340,22 @@ func TestRefusedAnswersAreCounted(t *testing.T) {
 		stop()
 		if s.bytes.Load() != 0 || testutil.ToFloat64(s.metrics.failing[storing]) != 0 {
 			t.Errorf("%s: %d bytes are still counted", reason, s.bytes.Load())
+		}
+	}
+	// A store that refuses answers is not away any more.
+	for reason, refusal := range map[string]error{droppedFull: nats.ErrWaitingFull, droppedTooLarge: nats.ErrWaitingTooLarge} {
+		tries := 0
+		s, stop := start(t, "", Config{After: time.Hour, Store: fakeStore{func(context.Context) error {
+			if tries++; tries == 1 {
+				return errors.New("away")
+			}
+			return refusal
+		}}})
+		s.Answered("default", mail, verdict("a", stream.DecideSpam))
+		eventually(t, reason+" is not counted", func() bool { return s.dropped(reason) == 1 })
+		stop()
+		if testutil.ToFloat64(s.metrics.failing[storing]) != 0 {
+			t.Errorf("%s: the store is said to fail", reason)
 		}
 	}
 	// An outage is: the answer is stored when it ends.

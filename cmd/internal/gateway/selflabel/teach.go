@@ -52,7 +52,7 @@ func (s *Service) putBack(a *nats.WaitingAnswer) bool {
 		_ = a.Done()
 		return true
 	}
-	left := time.Until(a.Event.Time.Add(s.cfg.After))
+	left := time.Until(a.Stored.Add(s.cfg.After)) // no gateway's clock says when others learn
 	if left > 0 {
 		_ = a.Later(min(left, s.cfg.recheck)) // if the server does not hear it, it comes in two minutes
 	}
