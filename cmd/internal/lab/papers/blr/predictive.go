@@ -40,7 +40,7 @@ var predictive = experiment.Experiment{
 			return nil, err
 		}
 		p.Note("Log-odds are z ~ N(m, a), and the exact probability is E σ(z) by quadrature. \"Normalised\" is (35) of +1, divided by the sum of (35) for both classes. " +
-			"\"Probit\" is σ(m/√(1+πa/8)). The text bounds no errors: those bounds are what the documentation of hamlet/algos/blr promises.")
+			"\"Probit\" is σ(m/√(1+πa/8)). The text bounds no errors. .037 and .017 are what the documentation of hamlet/algos/blr promises; .001 counts as equal.")
 		return p, nil
 	},
 }
