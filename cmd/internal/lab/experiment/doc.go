@@ -37,13 +37,14 @@
 //   - better, if they do not, and ours differs in the direction that is better;
 //   - not reproduced else. Such a row says why, as far as it is known.
 //
-// An experiment with many rows makes many comparisons. The factor on standard errors is
-// that of Bonferroni: with m rows that have an error, Φ⁻¹(1 − .025/m), so that all rows
-// agree with probability .95 or more where nothing differs but chance.
+// An experiment with many rows makes many comparisons, so each has less room (Bonferroni):
+// with m rows that depend on chance, the factor on standard errors is the 1 − .025/m
+// quantile of Student's t, with one degree of freedom less than there were repetitions.
+// So all rows agree with probability .95 or more where nothing differs but chance.
 //
 // A claim without a number ("the two perform alike", "the bound is never violated") is
 // stated as a bound on a number that the run computes. It is reproduced if our value
-// keeps the bound.
+// keeps the bound, or misses it by no more than its Monte Carlo error.
 //
 // An experiment is not reproduced if one of its rows is not; the counts say how many.
 package experiment

@@ -45,13 +45,13 @@ func (p *Report) Note(sentence string) { p.Notes = append(p.Notes, sentence) }
 func (p *Report) Judge() (Verdict, error) {
 	random := 0
 	for i := range p.Rows {
-		if r := &p.Rows[i]; r.Relation == Equals && (r.Ours.SE > 0 || r.PaperSE > 0) {
+		if p.Rows[i].random() {
 			random++
 		}
 	}
-	z := bonferroni(random)
+	within := bonferroni(random)
 	for i := range p.Rows {
-		if err := p.Rows[i].judge(z); err != nil {
+		if err := p.Rows[i].judge(within); err != nil {
 			return NoVerdict, err
 		}
 	}

@@ -32,10 +32,19 @@ func (e Estimate) Scaled(factor float64) Estimate {
 	return Estimate{Value: factor * e.Value, SE: math.Abs(factor) * e.SE, N: e.N}
 }
 
-// Interval returns the central interval of 95 %.
+// Interval returns the central interval of 95 %, by Student's t.
 func (e Estimate) Interval() (lo, hi float64) {
-	const z = 1.959963984540054
-	return e.Value - z*e.SE, e.Value + z*e.SE
+	half := e.quantile(.975) * e.SE
+	return e.Value - half, e.Value + half
+}
+
+// quantile returns the p-quantile of (estimate − truth)/SE: Student's t with N−1 degrees
+// of freedom, since the standard error is estimated too. Without N it is the normal one.
+func (e Estimate) quantile(p float64) float64 {
+	if e.N > 1 {
+		return distuv.StudentsT{Sigma: 1, Nu: float64(e.N - 1)}.Quantile(p)
+	}
+	return distuv.UnitNormal.Quantile(p)
 }
 
 // A Relation is how a row's number stands to the source's.
@@ -110,8 +119,14 @@ func (r *Row) Difference() (d float64, ok bool) {
 	return r.Ours.Value - paper, err == nil
 }
 
-// judge sets the row's verdict; z is the factor on standard errors.
-func (r *Row) judge(z float64) error {
+// random reports whether the row's verdict depends on chance.
+func (r *Row) random() bool {
+	return r.Relation != Alone && (r.Ours.SE > 0 || r.Relation == Equals && r.PaperSE > 0)
+}
+
+// judge sets the row's verdict; p is the probability below the upper end of the two-sided
+// interval that belongs to it.
+func (r *Row) judge(p float64) error {
 	r.Verdict = NoVerdict
 	if math.IsNaN(r.Ours.Value) || math.IsInf(r.Ours.Value, 0) || math.IsNaN(r.Ours.SE) || math.IsInf(r.Ours.SE, 0) {
 		return fmt.Errorf("%s: our number is %v ± %v", r.name(), r.Ours.Value, r.Ours.SE)
@@ -123,16 +138,16 @@ func (r *Row) judge(z float64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.name(), err)
 	}
-	d := r.Ours.Value - paper
+	d, chance := r.Ours.Value-paper, r.Ours.quantile(p)*r.Ours.SE
 	agrees := false
 	switch r.Relation {
 	case AtMost:
-		agrees = d <= r.Slack
+		agrees = d <= r.Slack+chance
 	case AtLeast:
-		agrees = d >= -r.Slack
+		agrees = d >= -r.Slack-chance
 	case Equals:
 		// A value on the border of rounding may be off by the last bits.
-		agrees = math.Abs(d) <= rounding*(1+1e-9)+r.Slack+z*math.Hypot(r.Ours.SE, r.PaperSE)
+		agrees = math.Abs(d) <= rounding*(1+1e-9)+r.Slack+r.Ours.quantile(p)*math.Hypot(r.Ours.SE, r.PaperSE)
 	default:
 		return fmt.Errorf("%s: no relation %q", r.name(), r.Relation)
 	}
@@ -154,8 +169,6 @@ func (r *Row) name() string {
 	return r.Group + ", " + r.What
 }
 
-// bonferroni returns the factor on standard errors for m comparisons: each may err
-// with probability .05/m.
-func bonferroni(m int) float64 {
-	return distuv.UnitNormal.Quantile(1 - .025/float64(max(1, m)))
-}
+// bonferroni returns the p-quantile's p for m two-sided comparisons: each may err with
+// probability .05/m.
+func bonferroni(m int) float64 { return 1 - .025/float64(max(1, m)) }

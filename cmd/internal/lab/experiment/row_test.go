@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,9 @@ func TestVerdicts(t *testing.T) {
 		{"at the bound", Row{Ours: Exact(1), Relation: AtMost, Paper: "1"}, Reproduced},
 		{"above the bound", Row{Ours: Exact(1.01), Relation: AtMost, Paper: "1"}, NotReproduced},
 		{"below the bound", Row{Ours: Exact(.99), Relation: AtLeast, Paper: "1"}, NotReproduced},
+		{"above the bound within our error", Row{Ours: Estimate{Value: 1.01, SE: .01}, Relation: AtMost, Paper: "1"}, Reproduced},
+		{"below the bound within our error", Row{Ours: Estimate{Value: .99, SE: .01}, Relation: AtLeast, Paper: "1"}, Reproduced},
+		{"below the bound beyond our error", Row{Ours: Estimate{Value: .97, SE: .01}, Relation: AtLeast, Paper: "1"}, NotReproduced},
 		{"nothing said", Row{Ours: Exact(1)}, NoVerdict},
 	} {
 		if err := c.row.judge(bonferroni(1)); err != nil || c.row.Verdict != c.want {
@@ -53,12 +57,46 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// The interval is Student's: with few repetitions it is wider than the normal one.
+func TestFewRepetitions(t *testing.T) {
+	for n, want := range map[int]float64{0: 1.959964, 2: 12.7062, 5: 2.776445, 10: 2.262157, 40: 2.022691} {
+		_, hi := Estimate{SE: 1, N: n}.Interval()
+		if math.Abs(hi-want) > 1e-4 {
+			t.Errorf("%d repetitions: half the interval is %v errors, want %v", n, hi, want)
+		}
+	}
+	// With m = 24 rows of ten repetitions and no difference but chance, one table in
+	// twenty may have a row that is not reproduced.
+	rng := rand.New(rand.NewPCG(1, 2))
+	const tables = 500
+	wrong := 0
+	for range tables {
+		p := &Report{}
+		for range 24 {
+			v := make([]float64, 10)
+			for i := range v {
+				v[i] = rng.NormFloat64()
+			}
+			p.Figure("", "mean", Mean(v), "0.000000000", Neither)
+		}
+		if verdict, err := p.Judge(); err != nil {
+			t.Fatal(err)
+		} else if verdict == NotReproduced {
+			wrong++
+		}
+	}
+	// Three standard errors of a share of .05.
+	if share := float64(wrong) / tables; share > .05+3*math.Sqrt(.05*.95/tables) {
+		t.Errorf("%v of the tables are not reproduced", share)
+	}
+}
+
 // With 40 rows a verdict errs as often as with one.
 func TestBonferroni(t *testing.T) {
-	if z := bonferroni(1); math.Abs(z-1.959964) > 1e-6 {
-		t.Errorf("factor of one comparison: %v", z)
+	if p := bonferroni(1); p != .975 {
+		t.Errorf("one comparison: %v", p)
 	}
-	if z := bonferroni(40); math.Abs(z-3.2272) > 1e-3 {
+	if z := (Estimate{}).quantile(bonferroni(40)); math.Abs(z-3.2272) > 1e-3 {
 		t.Errorf("factor of 40 comparisons: %v", z)
 	}
 	row := func() Row {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,7 +89,7 @@ func (n *Runner) one(ctx context.Context, e *Experiment, slots chan struct{}, pr
 	}
 	path := ""
 	if n.Folder != "" {
-		path = filepath.Join(n.Folder, "steps", strings.ReplaceAll(e.Name, "/", "-")+".jsonl")
+		path = e.stepsFile(n.Folder)
 	}
 	steps, err := openSteps(path, stepsOf{Experiment: e.Name, Key: key})
 	if err != nil {
@@ -110,6 +111,18 @@ func (n *Runner) one(ctx context.Context, e *Experiment, slots chan struct{}, pr
 	}
 	o.Report = report
 	return o
+}
+
+func (e *Experiment) stepsFile(folder string) string {
+	return filepath.Join(folder, "steps", strings.ReplaceAll(e.Name, "/", "-")+".jsonl")
+}
+
+// Forget removes the steps of the experiment that earlier runs left in a Runner's folder.
+func (e *Experiment) Forget(folder string) error {
+	if err := os.Remove(e.stepsFile(folder)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // key identifies what the steps of an experiment depend on.

@@ -119,6 +119,12 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	if err != nil || calls.Load() != 20 || !reflect.DeepEqual(again[0].Report, whole[0].Report) {
 		t.Errorf("a finished run computed again: %d steps, %v", calls.Load(), err)
 	}
+	if err := (&Experiment{Name: "slides/b"}).Forget(folder); err != nil {
+		t.Errorf("forget what was never computed: %v", err)
+	}
+	if _, err := n.Run(t.Context(), []*Experiment{lottery("slides/a", 20, &calls, nil)}); err != nil || calls.Load() != 20 {
+		t.Errorf("forgetting another experiment: %d steps, %v", calls.Load(), err)
+	}
 	n.Code = "other code"
 	if _, err := n.Run(t.Context(), []*Experiment{lottery("slides/a", 20, &calls, nil)}); err != nil || calls.Load() != 40 {
 		t.Errorf("another program took steps of this one: %d steps, %v", calls.Load(), err)

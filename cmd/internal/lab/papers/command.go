@@ -82,7 +82,7 @@ type Run struct {
 	Report string   `help:"Write pages, CSV and JSON into this folder; finished steps are kept there too." default:"lab-report" type:"path" placeholder:"DIR"`
 	Seed   uint64   `help:"Seed of all that is random." default:"1" placeholder:"S"`
 	Cores  int      `help:"Steps at a time (default: the machine's cores)." placeholder:"N"`
-	Again  bool     `help:"Compute everything again, also what an earlier run left."`
+	Again  bool     `help:"Compute these experiments again, also what an earlier run left of them."`
 	JSON   bool     `name:"json" help:"Print one object in JSON for each experiment."`
 }
 
@@ -95,9 +95,12 @@ func (Run) Help() string {
 
 Each row prints our number with its 95 % Monte Carlo interval, the source's, the difference, and one of:
 
-  reproduced       they agree within rounding and Monte Carlo error (Bonferroni over the table's rows)
+  reproduced       they agree within rounding and Monte Carlo error
   better           they differ, and ours is better
   not reproduced   they differ; the row says why, as far as it is known
+
+A claim without a number is a row with ≤ or ≥: ours keeps the bound, or misses it by chance alone.
+With many rows each has less room, so that chance breaks one table in twenty (Bonferroni).
 
 An interrupted run goes on where it was if the same command is called again with the same program,
 data and seed. The numbers do not depend on --cores.
@@ -131,8 +134,10 @@ func (c *Run) run(ctx context.Context, stdio cli.IO, list []*experiment.Experime
 		return err
 	}
 	if c.Again {
-		if err := os.RemoveAll(filepath.Join(c.Report, "steps")); err != nil {
-			return err
+		for _, e := range list {
+			if err := e.Forget(c.Report); err != nil {
+				return err
+			}
 		}
 	}
 	p := &printer{stdio: stdio, line: progress.NewLine(stdio.Err), folder: c.Report, seed: c.Seed, json: c.JSON}
