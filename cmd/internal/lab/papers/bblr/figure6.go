@@ -61,7 +61,7 @@ type labelledImage struct {
 
 func drawInstances(ctx context.Context, r *experiment.Run) (in instances, err error) {
 	random := r.Rand("pages", 0)
-	draw := drawPage(outliers)
+	draw := drawPage(outliers, far)
 	var train []crf.Sample
 	for range 400 {
 		train = append(train, draw(random))
@@ -143,7 +143,7 @@ func facesOf(fitted *[models]crf.Model, s crf.Sample, p *crf.Marginals) []face {
 // drawImages learns from 60 images and labels one more.
 func (in *instances) drawImages(ctx context.Context, r *experiment.Run) error {
 	random := r.Rand("images", 0)
-	draw := drawImage(outliers)
+	draw := drawImage(outliers, far)
 	var train []crf.Sample
 	for range 60 {
 		train = append(train, draw(random))

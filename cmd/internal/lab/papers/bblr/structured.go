@@ -17,7 +17,7 @@ import (
 var table13 = experiment.Experiment{
 	Name: "bblr/table-13", Title: "Table 13: structured prediction", Where: "section 5.2, equation 40, table 13",
 	Claim: "Faces on 2 to 7-face pages of Wikipedia are labelled as the person sought or not. BBLR3 and BBLR4 are right more often than a maximum entropy model (MEM), alone and within the joint model; BBLR4 is significantly better (p ≤ 0.05), and joint labels are better than single ones.",
-	Cost:  75 * time.Second,
+	Cost:  110 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
 		report := &experiment.Report{}
 		for _, s := range settings {
@@ -31,6 +31,7 @@ var table13 = experiment.Experiment{
 		}
 		report.Note("The paper's faces are not public. Pages and images are synthetic: package algos/crf, Page and Scene. A site has three features of distance 1, 0.5 and 0 between the classes, in standard deviations; those of an outlier, one site in ten, are uniform in ±20. The likeness of a pair has the distance 1. Numbers of the source stand beside pages for orientation.")
 		report.Note("Each repetition draws 400 pages of 2 to 7 faces, or 60 images of 6 × 8 pixels, and tests each in one of 5 folds. Labels are those of least energy, found exactly.")
+		report.Note("The signal, the likeness and the range of ±20 were chosen so that MEM is right about as often as in the paper. With outliers in ±6 the smooth loss gains less, and for sites alone hardly anything.")
 		report.Note("Without outliers logistic regression is the true model, and nothing can be better but by chance.")
 		return report, nil
 	},
@@ -49,29 +50,34 @@ type setting struct {
 
 var (
 	grid  = crf.Grid(6, 8)
-	scene = crf.Scene{Rows: 6, Columns: 8, Signal: 0.5, Range: 20, Likeness: 0.5}
-	page  = crf.Page{Faces: 7, Signal: 0.5, Range: 20, Likeness: 0.5}
+	scene = crf.Scene{Rows: 6, Columns: 8, Signal: 0.5, Likeness: 0.5}
+	page  = crf.Page{Faces: 7, Signal: 0.5, Likeness: 0.5}
 )
 
-const outliers = 0.1
+const (
+	outliers = 0.1
+	far      = 20.0 // the range of outliers
+)
 
-func drawPage(share float64) func(r *rand.Rand) crf.Sample {
+func drawPage(share, reach float64) func(r *rand.Rand) crf.Sample {
 	p := page
-	p.Outliers = share
+	p.Outliers, p.Range = share, reach
 	return p.Draw
 }
 
-func drawImage(share float64) func(r *rand.Rand) crf.Sample {
+func drawImage(share, reach float64) func(r *rand.Rand) crf.Sample {
 	s := scene
-	s.Outliers = share
+	s.Outliers, s.Range = share, reach
 	return func(r *rand.Rand) crf.Sample { return s.Draw(grid, r) }
 }
 
 var settings = []setting{
-	{"pages with outliers", true, true, 400, drawPage(outliers)},
-	{"images with outliers", false, true, 60, drawImage(outliers)},
-	{"pages without outliers", false, false, 400, drawPage(0)},
-	{"images without outliers", false, false, 60, drawImage(0)},
+	{"pages with outliers", true, true, 400, drawPage(outliers, far)},
+	{"images with outliers", false, true, 60, drawImage(outliers, far)},
+	{"pages with outliers in ±6", false, false, 400, drawPage(outliers, 6)},
+	{"images with outliers in ±6", false, false, 60, drawImage(outliers, 6)},
+	{"pages without outliers", false, false, 400, drawPage(0, 0)},
+	{"images without outliers", false, false, 60, drawImage(0, 0)},
 }
 
 // The local classifiers of table 13, and models whose parts are learnt together.
