@@ -57,6 +57,10 @@ namespace inbox {
   mailbox Trash {
     auto = create
   }
+  mailbox Papierkorb {
+    auto = create
+    special_use = \Trash
+  }
 }
 `
 	for name, mode := range map[string]os.FileMode{"dovecot.conf": 0o644, "learn-spam.sieve": 0o644, "learn-ham.sieve": 0o644, "hamlet-learn": 0o755} {
@@ -112,7 +116,7 @@ func (d *dovecot) session(into [][2]string, commands ...string) string {
 }
 
 // A user moves a message into Junk, out of it, and a copy into Junk again, and throws another
-// away. Dovecot starts the program of deploy/dovecot for each move, and for nothing else, and
+// away: into the trash by its names, by its mark, and into a folder below Junk. Dovecot starts the program of deploy/dovecot for each move, and for nothing else, and
 // what it gives to hamlet learn changes the next answer.
 func TestDovecot(t *testing.T) {
 	d := newDovecot(t, "http://127.0.0.1:9100")
@@ -123,7 +127,9 @@ func TestDovecot(t *testing.T) {
 		"SELECT INBOX", "MOVE 1 Junk", // spam
 		"SELECT Junk", "MOVE 2 INBOX", // ham
 		"SELECT INBOX", "COPY 1 Junk", // spam
-		"SELECT Junk", "MOVE 1 Trash", // thrown away
+		"CREATE INBOX.Trash", "CREATE Junk.old", "CREATE \"Deleted Messages\"",
+		"SELECT Junk", "COPY 1 INBOX.Trash", "COPY 1 Papierkorb", "COPY 1 Junk.old", "COPY 1 \"Deleted Messages\"",
+		"MOVE 1 Trash",                            // thrown away
 		"STORE 1:* +FLAGS (\\Deleted)", "EXPUNGE", // emptied
 		"SELECT INBOX", "MOVE 1 Trash", "LOGOUT")
 	if strings.Contains(out, "Error") {
