@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -142,7 +143,7 @@ func spooled(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, _, err := s.waiting()
+	names, _, err := s.list()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,6 +372,103 @@ func TestRefusedInSpool(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 	l.wants("correct spam users", "correct ham users replaced")
+}
+
+// An event that the token may not say is kept as refused and named, and those behind it are sent.
+// Renamed, it is sent again.
+func TestDeniedInSpool(t *testing.T) {
+	l, url := newLog(t)
+	dir := filepath.Join(t.TempDir(), "spool")
+	forget := Command{Forget: true, URL: "http://127.0.0.1:1", Token: l.users, Timeout: time.Millisecond, Spool: dir}
+	if out, _, err := run(t, forget, letter); err != nil || out != "0 forgotten\n" {
+		t.Fatalf("%q, %v", out, err)
+	}
+	waiting := spooled(t, dir)
+	if len(waiting) != 1 {
+		t.Fatalf("%v wait", waiting)
+	}
+	refused := strings.TrimSuffix(filepath.Join(dir, waiting[0]), suffix) + refusedSuffix
+	spam := Command{Spam: true, URL: url, Token: l.users, Spool: dir}
+	if _, _, err := run(t, spam, letter); err == nil || !strings.Contains(err.Error(), "not unlearn") || !strings.Contains(err.Error(), refused) {
+		t.Error(err)
+	}
+	if out, errs, err := run(t, Command{Flush: true, URL: url, Token: l.users, Spool: dir}, ""); err != nil || out != "0 sent\n" || errs != "" {
+		t.Errorf("%q, %q, %v", out, errs, err)
+	}
+	l.wants("correct spam users")
+	if err := os.Rename(refused, filepath.Join(dir, waiting[0])); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := run(t, Command{Flush: true, URL: url, Token: "secret", Spool: dir}, ""); err != nil || out != "1 sent\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if names := spooled(t, dir); len(names) != 0 {
+		t.Errorf("%v wait", names)
+	}
+}
+
+// In a full spool refused events give way, the oldest first.
+func TestRefusedGiveWay(t *testing.T) {
+	spool, err := openSpool(filepath.Join(t.TempDir(), "spool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spool.events = 3
+	var added []string
+	for i := range 4 {
+		name, err := spool.add(t.Context(), []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if added = append(added, name); i < 2 {
+			if err := os.Rename(spool.path(name), spool.path(strings.TrimSuffix(name, suffix)+refusedSuffix)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	waiting, refused, err := spool.list()
+	if err != nil || !slices.Equal(waiting, added[2:]) || len(refused) != 1 || strings.TrimSuffix(refused[0], refusedSuffix) != strings.TrimSuffix(added[1], suffix) {
+		t.Errorf("of %v wait %v, and %v were refused, %v", added, waiting, refused, err)
+	}
+	spool.bytes = 4
+	if _, err := spool.add(t.Context(), []byte("{}")); !errors.Is(err, errSpoolFull) {
+		t.Errorf("the spool takes more bytes than it may: %v", err)
+	}
+	if _, refused, err := spool.list(); err != nil || len(refused) != 0 {
+		t.Errorf("%v were refused, %v", refused, err)
+	}
+}
+
+// A label waits for its place longer than the service may take, while another process adds.
+func TestPlaceInTheSpool(t *testing.T) {
+	spool, err := openSpool(filepath.Join(t.TempDir(), "spool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spooler{spool: spool, sender: &sender{url: "http://127.0.0.1:1", timeout: time.Nanosecond, client: http.DefaultClient}}
+	for i := range 2 { // the first and the second of a batch
+		unlock, err := spool.lock(t.Context(), "order")
+		if err != nil {
+			t.Fatal(err)
+		}
+		added := make(chan error, 1)
+		go func() {
+			e := stream.Event{ID: fmt.Sprint(i), Action: stream.Correct, Label: stream.Spam, Body: stream.Body{Kind: stream.Mail, Mail: []byte(letter)}}
+			added <- s.add(t.Context(), &e)
+		}()
+		select {
+		case err := <-added:
+			t.Fatalf("event %d did not wait: %v", i, err)
+		case <-time.After(200 * time.Millisecond):
+			unlock()
+			if err := await(t, "an event gets its place", added); err != nil {
+				t.Errorf("event %d: %v", i, err)
+			}
+		}
+	}
+	if names := spooled(t, spool.dir); len(names) != 2 {
+		t.Errorf("%v wait, want two", names)
+	}
 }
 
 func TestSpoolIsPrivate(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"hamlet/stream"
 )
@@ -18,10 +17,10 @@ type spooler struct {
 	sender *sender
 
 	batch    []string // names of the events that were added since the last flush
-	until    time.Time
-	accepted int   // of the batches before, that the spool has no longer
-	waiting  int   // of the batches before, that it has
-	why      error // of waiting
+	refused  error    // what sending told since the last flush
+	accepted int      // of the batches before, that the spool has no longer
+	waiting  int      // of the batches before, that it has
+	why      error    // of waiting
 }
 
 // A laterError says that the service may take an event later.
@@ -40,8 +39,7 @@ func (s *spooler) post(ctx context.Context, event []byte) error {
 	return err
 }
 
-// add puts an event into the spool. A batch is as long as a sender's, and has as much time, from
-// its first event on.
+// add puts an event into the spool. A batch is as long as a sender's.
 func (s *spooler) add(ctx context.Context, e *stream.Event) error {
 	line, err := e.AppendJSON(nil)
 	if err != nil {
@@ -52,27 +50,17 @@ func (s *spooler) add(ctx context.Context, e *stream.Event) error {
 			return err
 		}
 	}
-	if len(s.batch) == 0 {
-		s.until = time.Now().Add(s.sender.timeout)
-	}
-	name, err := s.put(ctx, line)
+	name, err := s.spool.add(ctx, line)
 	if errors.Is(err, errSpoolFull) {
-		if err := s.send(ctx); err != nil {
-			return err
-		}
-		name, err = s.put(ctx, line)
+		// What is refused now makes room too, so this event is added before anybody hears of it.
+		s.refused = errors.Join(s.refused, s.send(ctx))
+		name, err = s.spool.add(ctx, line)
 	}
 	if err != nil {
-		return fmt.Errorf("after %d messages that were taken: %w", s.accepted, err)
+		return fmt.Errorf("after %d messages that were taken: %w", s.accepted, errors.Join(s.refused, err))
 	}
 	s.batch = append(s.batch, name)
 	return nil
-}
-
-func (s *spooler) put(ctx context.Context, line []byte) (string, error) {
-	ctx, cancel := context.WithDeadline(ctx, s.until)
-	defer cancel()
-	return s.spool.add(ctx, line)
 }
 
 // flush sends all that waits. The error says that an event was refused, or that the spool fails.
@@ -80,16 +68,15 @@ func (s *spooler) flush(ctx context.Context) error {
 	if len(s.batch) == 0 {
 		return nil
 	}
-	err := s.send(ctx)
+	err := errors.Join(s.refused, s.send(ctx))
 	waiting := s.spool.has(s.batch)
-	s.accepted, s.waiting, s.batch = s.accepted+len(s.batch)-waiting, s.waiting+waiting, nil
+	s.accepted, s.waiting, s.batch, s.refused = s.accepted+len(s.batch)-waiting, s.waiting+waiting, nil, nil
 	return err
 }
 
-// send sends what waits until the batch has no more time. If another process sends, it leaves
-// that to it.
+// send sends what waits until the timeout is over. If another process sends, it leaves that to it.
 func (s *spooler) send(ctx context.Context) error {
-	attempt, cancel := context.WithDeadline(ctx, s.until)
+	attempt, cancel := context.WithTimeout(ctx, s.sender.timeout)
 	defer cancel()
 	once, stop := context.WithCancel(attempt)
 	stop()
@@ -111,7 +98,7 @@ func (c *Command) flush(ctx context.Context, s *spooler, stdout io.Writer) error
 		defer cancel()
 		return s.post(ctx, event)
 	})
-	names, _, failed := s.spool.waiting()
+	names, _, failed := s.spool.list()
 	if err := errors.Join(append(rejected, err, failed)...); err != nil {
 		return fmt.Errorf("%d sent, %d wait in %s: %w", sent, len(names), c.Spool, err)
 	}

@@ -66,7 +66,8 @@ what was taken before changes nothing then.
 With --spool a message is on the disk before it is sent, and stays there until the service
 has it. The next call and --flush send what is left, in order and by the same ids, so that
 each label is learnt once. The status is also 0 when messages wait because the service is
-down or slow. A spool is for one service and one token. It holds at most 4,096 messages and 256 MiB;
+down or slow. What the token may not say stays as N.refused, with status 1, and those behind it
+are sent. A spool is for one service and one token. It holds at most 4,096 messages and 256 MiB;
 a full one refuses messages, with status 1.`
 }
 
@@ -277,13 +278,23 @@ func (s *sender) send(ctx context.Context) (again bool, err error) {
 	}
 	again = answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
 	err = fmt.Errorf("%s answered %s: %s", s.url, answer.Status, refused.Error)
-	if known && (answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusRequestEntityTooLarge) {
-		err = &rejectedError{err}
+	if !known {
+		return again, err
+	}
+	switch answer.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		err = &rejectedError{err, false}
+	case http.StatusForbidden:
+		err = &rejectedError{err, true}
 	}
 	return again, err
 }
 
 // A rejectedError is an answer that names a mistake in the batch. The service will never take it.
-type rejectedError struct{ error }
+// If denied, it may take it after the token has got further rights.
+type rejectedError struct {
+	error
+	denied bool
+}
 
 func (e *rejectedError) Unwrap() error { return e.error }

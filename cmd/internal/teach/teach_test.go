@@ -18,6 +18,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -31,6 +32,7 @@ type log struct {
 	model  *model.Model
 	failed int // requests that fail before one succeeds
 	keys   map[string]bool
+	users  string   // a token that may correct, and not unlearn, as users
 	took   []string // action, label, source and outcome of each event
 }
 
@@ -86,7 +88,21 @@ func newDoor(t *testing.T) (*log, http.Handler) {
 		t.Fatal(err)
 	}
 	l := &log{t: t, model: m, keys: map[string]bool{}}
-	door, err := ingest.NewHTTP(ingest.HTTPConfig{Publisher: l, Topic: "t", Token: "secret", Log: slog.New(slog.DiscardHandler)})
+	secret, line, err := tokens.New(tokens.Rights{Name: "users", Sources: []string{"users"}, Tenants: []string{stream.DefaultName}, Actions: []string{stream.Correct.String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.users = secret
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, line, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	discard := slog.New(slog.DiscardHandler)
+	file, err := tokens.Open(path, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door, err := ingest.NewHTTP(ingest.HTTPConfig{Publisher: l, Topic: "t", Token: "secret", Tokens: file, Log: discard})
 	if err != nil {
 		t.Fatal(err)
 	}
