@@ -165,7 +165,6 @@ class Model:
             with open(path, "wb") as file:
                 file.write(self._bytes)
             self._start({"op": "load", "file": path})
-        self._bytes = b""
 
     def _start(self, first: dict[str, Any]) -> None:
         process = Process(self._binary)
@@ -174,7 +173,7 @@ class Model:
         except BaseException:
             process.stop()
             raise
-        self._process, self._pid = process, os.getpid()
+        self._process, self._pid, self._bytes = process, os.getpid(), b""
         self._end = weakref.finalize(self, _stop, process, self._pid)
         with _running_lock:
             for key, ref in list(_running.items()):
@@ -189,7 +188,11 @@ class Model:
                 model._park()
 
     def _park(self) -> None:
-        """Keep the bytes and end the process, unless another thread uses it."""
+        """Keep the bytes and end the process, unless another thread uses it.
+
+        A process that was lost is no error of the model that needs its place: the next use
+        of this model says so. A process that cannot save, on a full disk, stays.
+        """
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -197,6 +200,13 @@ class Model:
                 data = _save(self._process.ask)
                 self._drop()
                 self._bytes = data
+        except (RefusedError, OSError):
+            pass
+        except HamletError:
+            self._drop()
+        except BaseException:
+            self._drop()
+            raise
         finally:
             self._lock.release()
 

@@ -39,7 +39,7 @@ class Process:
             stdin.write(request.encode("utf-8") + b"\n")
             stdin.flush()
             line = stdout.readline()
-        except OSError as e:
+        except (OSError, ValueError) as e:  # ValueError: the pipes are closed
             raise self._lost() from e
         except BaseException:
             self.stop()
@@ -66,7 +66,9 @@ class Process:
     def _lost(self) -> HamletError:
         self._popen.kill()
         status = self._popen.wait()
-        self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace").strip()
+        said = ""
+        if not self._errors.closed:
+            self._errors.seek(0)
+            said = self._errors.read().decode("utf-8", "replace").strip()
         self.stop()
         return HamletError(f"hamlet pipe ended with status {status}: {said[-2000:]}")

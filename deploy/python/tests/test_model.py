@@ -137,6 +137,54 @@ class Processes(unittest.TestCase):
         with self.assertRaisesRegex(HamletError, "lost"):
             model.info()
 
+    def test_ended(self) -> None:
+        """A process that was ended is an error of hamlet too."""
+        model = Model(SMALL)
+        assert model._process is not None
+        model._process.stop()
+        with self.assertRaisesRegex(HamletError, "hamlet pipe ended with status -9"):
+            model.info()
+        with self.assertRaisesRegex(HamletError, "lost"):
+            model.info()
+
+    def test_lost_before_it_is_parked(self) -> None:
+        """A lost process does no harm to the models that need its place."""
+        with mock.patch.object(hamlet.model, "MAX_PROCESSES", 2):
+            lost, kept = Model(SMALL), Model(SMALL)
+            kept.learn(events(3))
+            assert lost._process is not None
+            lost._process._popen.kill()
+            for n in (1, 2):
+                self.assertEqual(len(Model(SMALL).learn(events(n))), n)
+            with self.assertRaisesRegex(HamletError, "lost"):
+                lost.info()
+            self.assertEqual(kept.info()["events"], 3)
+
+    def test_cannot_be_parked(self) -> None:
+        """A model that cannot be saved keeps its process, and loses nothing."""
+        for error in (OSError("no space left"), RefusedError("save: no space left")):
+            with mock.patch.object(hamlet.model, "MAX_PROCESSES", 1):
+                full = Model(SMALL)
+                full.learn(events(3))
+                with mock.patch.object(hamlet.model, "_save", side_effect=error):
+                    self.assertEqual(Model(SMALL).info()["events"], 0)
+                self.assertEqual(full.info()["events"], 3)
+
+    def test_interrupted_while_another_is_parked(self) -> None:
+        """A model that came back does not return to the bytes it had before."""
+        with mock.patch.object(hamlet.model, "MAX_PROCESSES", 1):
+            model, other = Model(SMALL), Model(SMALL)
+            self.assertIsNone(model._process)
+            with mock.patch.object(other, "_park", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+                model.info()
+            model.learn(events(3))
+            assert model._process is not None
+            model._process._popen.kill()
+            with self.assertRaisesRegex(HamletError, "status -9"):
+                model.info()
+            with self.assertRaisesRegex(HamletError, "lost"):
+                model.info()
+
     def test_interrupted(self) -> None:
         """An interrupted request takes no other request's reply: the process is gone."""
         model = Model(SMALL)
