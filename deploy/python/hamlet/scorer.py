@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import email.utils
+import http.client
 import json
+import math
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
@@ -18,7 +22,7 @@ Message = Union[str, bytes, Mapping[str, Any]]
 class ScorerError(HamletError):
     """A request was refused, or nobody answered.
 
-    ``status`` is that of HTTP; 0 means that there was no answer. ``retry_after`` is how
+    ``status`` is that of HTTP; 0 means that there was no whole answer. ``retry_after`` is how
     many seconds to wait, None if the same request will be refused again.
     """
 
@@ -99,18 +103,49 @@ class Scorer:
         if self._token is not None:
             request.add_header("Authorization", f"Bearer {self._token}")
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-                return json.loads(answer.read() or b"null")
+            with _opener.open(request, timeout=self.timeout) as answer:
+                status, text = answer.status, answer.read()
         except urllib.error.HTTPError as e:
             with e:
-                wait = e.headers.get("Retry-After")
-                raise ScorerError(_reason(e.read()) or str(e), e.code, None if wait is None else float(wait)) from None
-        except OSError as e:  # URLError and timeouts too
+                raise ScorerError(_reason(e) or str(e), e.code, _seconds(e.headers.get("Retry-After"))) from None
+        except (OSError, http.client.HTTPException) as e:  # URLError, timeouts and answers cut short too
             raise ScorerError(f"ask {self.url}: {e}") from e
+        try:
+            return json.loads(text or b"null")
+        except ValueError as e:
+            raise ScorerError(f"ask {self.url}: the answer is not JSON: {e}", status) from e
 
 
-def _reason(text: bytes) -> str:
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the token is for the door alone."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        """Refuse the redirect."""
+        raise urllib.error.HTTPError(req.full_url, code, f"a redirect to {newurl} is not followed", headers, fp)
+
+
+_opener = urllib.request.build_opener(_Stay)
+
+
+def _reason(answer: urllib.error.HTTPError) -> str:
     try:
-        return str(json.loads(text)["error"])
-    except (ValueError, KeyError, TypeError):
+        return str(json.loads(answer.read())["error"])
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return ""
+
+
+def _seconds(wait: Optional[str]) -> Optional[float]:
+    """Return the seconds that a Retry-After of seconds or of a date asks for."""
+    if wait is None:
+        return None
+    try:
+        seconds = float(wait)
+    except ValueError:
+        date = email.utils.parsedate_tz(wait)
+        if date is None:
+            return None
+        try:
+            seconds = email.utils.mktime_tz(date) - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
