@@ -31,7 +31,7 @@ var figure2 = experiment.Experiment{
 		}, -2, 2)), experiment.AtMost, ".1")
 		steeper(p, l)
 		p.Chart(losses("The loss of y = +1", l, true))
-		mu := chart.Chart{Title: "P(y = +1)", X: chart.Axis{Label: "wᵀx"}, Y: chart.Axis{Label: "μ"}}
+		mu := chart.Chart{Title: "P(y = +1)", X: inputs, Y: chart.Axis{Label: "μ"}}
 		mu.Series = append(mu.Series, curve("logistic regression", func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }, true))
 		for _, γ := range steepnesses {
 			l.Gamma = γ
@@ -64,7 +64,7 @@ var figure5 = experiment.Experiment{
 		p.Claim("α = n, β = 2n", "difference of the plateaus", experiment.Exact(left-right), experiment.AtLeast, ".1")
 		p.Claim("α = n, β = 2n", "distance of the losses from the plateaus at z = ±8", experiment.Exact(
 			math.Max(math.Abs(l.Loss(-8, 1)-left), math.Abs(l.Loss(8, -1)-right))), experiment.AtMost, "1e-9")
-		p.Chart(chart.Chart{Title: "Losses of both labels, α = n, β = 2n, γ = 8", X: chart.Axis{Label: "wᵀx"}, Y: chart.Axis{Label: "nats"},
+		p.Chart(chart.Chart{Title: "Losses of both labels, α = n, β = 2n, γ = 8", X: inputs, Y: chart.Axis{Label: "nats"},
 			Series: []chart.Series{
 				curve("y = +1", func(z float64) float64 { return l.Loss(z, 1) }, false),
 				curve("y = −1", func(z float64) float64 { return l.Loss(z, -1) }, false),
@@ -123,7 +123,7 @@ func largest(f func(z float64) float64, lo, hi float64) (most float64) {
 }
 
 func losses(title string, l bblr.Likelihood, logistic bool) chart.Chart {
-	c := chart.Chart{Title: title, X: chart.Axis{Label: "wᵀx"}, Y: chart.Axis{Label: "nats"}}
+	c := chart.Chart{Title: title, X: inputs, Y: chart.Axis{Label: "nats"}}
 	if logistic {
 		c.Series = append(c.Series, curve("logistic loss", func(z float64) float64 { return math.Log1p(math.Exp(-z)) }, true))
 	}
@@ -133,6 +133,11 @@ func losses(title string, l bblr.Likelihood, logistic bool) chart.Chart {
 	}
 	return c
 }
+
+// widest bounds wᵀx in the pictures.
+var widest, narrowest = 6.0, -6.0
+
+var inputs = chart.Axis{Label: "wᵀx", Min: &narrowest, Max: &widest}
 
 // curve draws f from −6 to 6.
 func curve(name string, f func(z float64) float64, reference bool) chart.Series {
