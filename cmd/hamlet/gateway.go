@@ -124,7 +124,14 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 		if c.AllowLearn {
 			cfg.Teacher, programs.Publisher = teacher, producer
 		}
-		if self, err = c.Service(conn, c.Model, teacher, s.Registry, log); err != nil {
+		waiting, err := c.Flags.Connect(conn, c.NATSAccess, log)
+		if err != nil {
+			return err
+		}
+		if waiting != conn {
+			s.OnClose(waiting.Close)
+		}
+		if self, err = c.Service(waiting, c.Model, teacher, s.Registry, log); err != nil {
 			return err
 		}
 	}
@@ -167,7 +174,7 @@ func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*natsgo.Con
 		return nil, &cli.UsageError{Err: err}
 	}
 	cfg.Wait = true
-	if c.SelfLabel > 0 { // who only asks may not keep mail
+	if c.SelfLabel > 0 && c.SelfLabelNATS == "" { // who only asks may not keep mail
 		cfg = settings.WithServiceLogin(cfg)
 	} else {
 		cfg.Login = settings.AskerLogin(cfg)

@@ -187,6 +187,7 @@ func TestUsageOfSelfLabel(t *testing.T) {
 		"--spamd 127.0.0.1:0 --self-label 1h --self-label-size 0 --kafka k:1": "--self-label-size",
 		"--spamd 127.0.0.1:0 --self-label 721h --kafka k:1":                   "between 1s and 720h",
 		"--spamd 127.0.0.1:0 --kafka k:1":                                     "--self-label",
+		"--spamd 127.0.0.1:0 --self-label 1h --kafka k:1 --self-label-nats /": "--self-label-nats",
 	} {
 		err := run(t.Context(), append([]string{"gateway", "--nats", "nats://127.0.0.1:1"}, strings.Fields(args)...), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {

@@ -270,7 +270,14 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 	if c.Doors.AllowLearn {
 		cfg.Teacher = teacher
 	}
-	self, err := c.Doors.Service(conn, c.ModelName.Model, teacher, s.Registry, log)
+	waiting, err := c.Doors.Connect(conn, c.NATSAccess, log)
+	if err != nil {
+		return nil, err
+	}
+	if waiting != conn {
+		s.OnClose(waiting.Close)
+	}
+	self, err := c.Doors.Service(waiting, c.ModelName.Model, teacher, s.Registry, log)
 	if err != nil {
 		return nil, err
 	}

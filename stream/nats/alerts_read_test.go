@@ -40,7 +40,7 @@ func TestReadAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = file.Users, 30 })
+	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Accounts, o.Users, o.AuthTimeout = file.Accounts, file.Users, 30 })
 	as := func(user string) *natsgo.Conn {
 		t.Helper()
 		conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second})

@@ -214,27 +214,39 @@ func TestTheStreamOfWaitingAnswers(t *testing.T) {
 	}
 }
 
-// By the rights of deploy/nats/hamlet.conf the gateway's user alone reaches the mail that waits.
-func TestRightsToWaitingAnswers(t *testing.T) {
-	t.Parallel()
+// rights starts a server with the accounts and users of deploy/nats/hamlet.conf, and returns what
+// connects as one of them.
+func rights(t *testing.T) (as func(user string) *natsgo.Conn) {
+	t.Helper()
 	file, err := server.ProcessConfigFile("../../deploy/nats/hamlet.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = file.Users, 30 })
-	as := func(user string) *natsgo.Conn {
+	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Accounts, o.Users, o.AuthTimeout = file.Accounts, file.Users, 30 })
+	return func(user string) *natsgo.Conn {
 		t.Helper()
-		conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second})
+		cfg := nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second}
+		if user == "waiting" { // it stands in the URL
+			cfg.URL, cfg.User, cfg.Password = fmt.Sprintf("nats://%s:%s@%s", cfg.User, cfg.Password, s.Addr()), "", ""
+		}
+		conn, err := nats.Connect(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(conn.Close)
 		return conn
 	}
-	gateway := as("gateway")
-	w := waiting(t, gateway, nats.WaitingConfig{})
+}
+
+// By the rights of deploy/nats/hamlet.conf one user of the gateway alone, beside the keeper,
+// reaches the mail that waits.
+func TestRightsToWaitingAnswers(t *testing.T) {
+	t.Parallel()
+	as := rights(t)
+	gateway, store := as("gateway"), as("waiting")
+	w := waiting(t, store, nats.WaitingConfig{})
 	put(t, w, answer("a", 1))
-	put(t, waiting(t, gateway, nats.WaitingConfig{After: 2 * time.Hour}), answer("b", 1))
+	put(t, waiting(t, store, nats.WaitingConfig{After: 2 * time.Hour}), answer("b", 1))
 	if state, err := w.State(patience(t)); err != nil || state.Oldest.IsZero() {
 		t.Errorf("%+v, %v", state, err)
 	}
@@ -252,12 +264,15 @@ func TestRightsToWaitingAnswers(t *testing.T) {
 	if _, err := client(t, gateway, "").Score(patience(t), []byte("hello"), nats.TypeText, false); err != nil {
 		t.Errorf("the gateway asks: %v", err)
 	}
-	if err := gateway.LastError(); err != nil {
+	if err := errors.Join(gateway.LastError(), store.LastError()); err != nil {
 		t.Errorf("the gateway was refused: %v", err)
+	}
+	if err := waiting(t, gateway, nats.WaitingConfig{}).Put(patience(t), answer("c", 1)); !errors.Is(err, nats.ErrNoWaiting) || !strings.Contains(err.Error(), "--self-label-nats") {
+		t.Errorf("the gateway's other user stores: %v", err)
 	}
 
 	const name = nats.WaitingStream
-	for _, user := range []string{"client", "operator", "learner", "scorer"} {
+	for _, user := range []string{"client", "operator", "learner", "scorer", "gateway"} {
 		for _, subject := range []string{
 			nats.WaitingSubject("default"), "$JS.API.STREAM.MSG.GET." + name, "$JS.API.DIRECT.GET." + name, "$JS.API.DIRECT.GET." + name + ".x",
 			"$JS.API.STREAM.UPDATE." + name, "$JS.API.STREAM.DELETE." + name, "$JS.API.STREAM.PURGE." + name, "$JS.API.STREAM.SNAPSHOT." + name,
@@ -266,15 +281,82 @@ func TestRightsToWaitingAnswers(t *testing.T) {
 		} {
 			refused(t, as(user), subject, func(c *natsgo.Conn) error { return c.Publish(subject, nil) })
 		}
-		for _, subject := range []string{"hamlet.waiting.>", "_INBOX.gateway.>", ">"} {
+		for _, subject := range []string{"hamlet.waiting.>", "_INBOX.waiting.>", ">"} {
 			refused(t, as(user), subject, func(c *natsgo.Conn) error {
 				_, err := c.SubscribeSync(subject)
 				return err
 			})
 		}
 	}
-	for _, subject := range []string{"$JS.API.STREAM.DELETE." + name, "hamlet.decisions.default", "$JS.API.STREAM.UPDATE.HAMLET_DECISIONS"} {
-		refused(t, as("gateway"), subject, func(c *natsgo.Conn) error { return c.Publish(subject, nil) })
+	for _, subject := range []string{"$JS.API.STREAM.DELETE." + name, "hamlet.decisions.default", "$JS.API.STREAM.UPDATE.HAMLET_DECISIONS", "hamlet.score"} {
+		refused(t, as("waiting"), subject, func(c *natsgo.Conn) error { return c.Publish(subject, nil) })
+	}
+}
+
+// NATS asks for no right to what a stream copies. So whoever may change a stream of his own could
+// have it copy the mail that waits, if that were in the same account.
+func TestNobodyCopiesWaitingAnswers(t *testing.T) {
+	t.Parallel()
+	as := rights(t)
+	w := waiting(t, as("waiting"), nats.WaitingConfig{})
+	put(t, w, answer("a", 1), answer("b", 1))
+	admin, err := jetstream.New(as("admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, attacker := range []struct{ user, stream, subjects string }{
+		{"learner", "HAMLET_ALERTS", "hamlet.alerts.>"}, {"scorer", "HAMLET_DECISIONS", "hamlet.decisions.>"},
+	} {
+		conn := as(attacker.user)
+		js, err := jetstream.New(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stolen, err := conn.SubscribeSync("_INBOX." + attacker.user + ".stolen.>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := jetstream.StreamConfig{Name: attacker.stream, Subjects: []string{attacker.subjects}}
+		from := &jetstream.StreamSource{Name: nats.WaitingStream}
+		again := &jetstream.RePublish{Source: ">", Destination: "_INBOX." + attacker.user + ".stolen.>"}
+
+		// fails waits until the server says that there is nothing to copy.
+		fails := func(how string, s jetstream.Stream) {
+			eventually(t, attacker.user+"'s "+how+" says nothing", func() bool {
+				info, err := s.Info(patience(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, _, _ := stolen.Pending(); n > 0 || info.State.Msgs > 0 {
+					t.Fatalf("%s reads the mail that waits by its %s: %d messages", attacker.user, how, max(n, int(info.State.Msgs)))
+				}
+				of := append(info.Sources, info.Mirror)[0]
+				return of != nil && of.Error != nil
+			})
+		}
+		if _, err := js.CreateStream(patience(t), plain); err != nil {
+			t.Fatal(err)
+		}
+		sourced := plain
+		sourced.Sources, sourced.RePublish = []*jetstream.StreamSource{from}, again
+		s, err := js.UpdateStream(patience(t), sourced)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails("source", s)
+		if err := admin.DeleteStream(patience(t), attacker.stream); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = js.CreateStream(patience(t), jetstream.StreamConfig{Name: attacker.stream, Mirror: from, RePublish: again}); err != nil {
+			t.Fatal(err)
+		}
+		fails("mirror", s)
+	}
+	if _, err := admin.Stream(patience(t), nats.WaitingStream); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("the administrator of hamlet's account sees the mail that waits: %v", err)
+	}
+	if state, err := w.State(patience(t)); err != nil || state.Answers != 2 {
+		t.Errorf("%+v, %v", state, err)
 	}
 }
 

@@ -25,7 +25,7 @@ func lacking(t *testing.T, users []*server.User) (out []*server.User) {
 		all := users[i].Permissions
 		subjects := slices.DeleteFunc(slices.Clone(all.Publish.Allow), func(s string) bool { return strings.Contains(s, right) })
 		name := "without " + right
-		out = append(out, &server.User{Username: name, Password: strings.ToUpper(name) + "_PASSWORD", Permissions: &server.Permissions{
+		out = append(out, &server.User{Username: name, Password: strings.ToUpper(name) + "_PASSWORD", Account: users[i].Account, Permissions: &server.Permissions{
 			Publish: &server.SubjectPermission{Allow: subjects}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
 		}})
 	}
@@ -40,7 +40,9 @@ func TestRightsInTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) { o.Users, o.AuthTimeout = append(file.Users, lacking(t, file.Users)...), 30 })
+	s := startJetStream(t, t.TempDir(), -1, func(o *server.Options) {
+		o.Accounts, o.Users, o.AuthTimeout = file.Accounts, append(file.Users, lacking(t, file.Users)...), 30
+	})
 	as := func(user string) *natsgo.Conn {
 		t.Helper()
 		conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), User: user, Password: strings.ToUpper(user) + "_PASSWORD", Timeout: 30 * time.Second})

@@ -150,7 +150,7 @@ func (w *Waiting) explain(err error) error {
 	// A request without the right to it gets no answer. The server reports it as the
 	// connection's last error.
 	if last := w.conn.LastError(); errors.Is(err, context.DeadlineExceeded) && waitingDenied(last) {
-		return fmt.Errorf("%w: the user has not the rights: %w; deploy/nats/hamlet.conf has those of a gateway", ErrNoWaiting, last)
+		return fmt.Errorf("%w: the user has not the rights: %w; the user waiting of deploy/nats/hamlet.conf has them (--self-label-nats)", ErrNoWaiting, last)
 	}
 	return fmt.Errorf("waiting answers: %w", err)
 }

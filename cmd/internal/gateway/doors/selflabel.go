@@ -10,12 +10,14 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/selflabel"
+	"hamlet/cmd/internal/settings"
 	"hamlet/stream/nats"
 )
 
 // SelfLabelFlags are those of answers that the model learns itself.
 type SelfLabelFlags struct {
 	SelfLabel     time.Duration `help:"Learn sure answers to mail that nobody corrects within so long; the mail waits in NATS. 0: never." default:"0" placeholder:"AFTER" group:"Doors" rare:"up"`
+	SelfLabelNATS string        `name:"self-label-nats" help:"NATS where that mail waits, with user and password; default: that of --nats." placeholder:"URL" group:"Doors" rare:"up"`
 	SelfLabelSize int64         `help:"MiB of mail that may wait for that." default:"512" placeholder:"MIB" group:"Doors" rare:"up"`
 }
 
@@ -37,7 +39,27 @@ func (f *SelfLabelFlags) check(mail bool) error {
 	return cli.Range("--self-label-size", f.SelfLabelSize, 1, 1<<20)
 }
 
-// Service returns what learns answers, or nil without --self-label.
+// Connect returns the connection to the NATS where mail waits. It is conn, which asks for scores,
+// without --self-label-nats or --self-label; else a new one, which the caller closes too. access
+// gives it the TLS, and no user: that of the URL has another account.
+func (f *SelfLabelFlags) Connect(conn *natsgo.Conn, access settings.NATSAccess, log *slog.Logger) (*natsgo.Conn, error) {
+	if f.SelfLabel == 0 || f.SelfLabelNATS == "" {
+		return conn, nil
+	}
+	access.NATSCreds, access.NATSUser, access.NATSPassword, access.NATSToken = "", "", "", ""
+	cfg, err := access.Config(f.SelfLabelNATS, "hamlet-self-label", log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	cfg.Wait = true
+	waiting, err := nats.Connect(cfg)
+	if err != nil {
+		return nil, cli.Usagef("--self-label-nats: %w", err)
+	}
+	return waiting, nil
+}
+
+// Service returns what learns answers, or nil without --self-label. conn is Connect's.
 func (f *SelfLabelFlags) Service(conn *natsgo.Conn, model string, teacher gateway.Teacher, registry prometheus.Registerer, log *slog.Logger) (*selflabel.Service, error) {
 	if f.SelfLabel == 0 {
 		return nil, nil
