@@ -8,7 +8,7 @@
 // An answer that is spam or ham waits with its reduced message in the stream HAMLET_WAITING. After
 // Config.After it goes to the learner's log as an event "assume", and leaves the stream. Nobody
 // compares it with labels on the way. The model does: it ignores an answer about a message that has
-// a label, had one, or was assumed before. So an answer may come twice, and before or behind its
+// a label, had one, was forgotten, or was assumed before. So an answer may come twice, and before or behind its
 // correction.
 //
 // The model knows the labels of the last messages only, as many as its duplicate window
@@ -19,7 +19,8 @@
 //
 //   - A door never waits. While the store fails, up to 1024 answers of 32 MiB wait in memory. Further
 //     ones are dropped and counted. Answers that are due take 16 MiB at most.
-//   - A message is kept for After, and if Kafka does not take it, for a day longer.
+//   - A message is kept for After by the server's clock. If Kafka does not take it, it is kept for a
+//     day longer, by the highest After that any gateway ever asked for.
 //   - A kill loses what waits in memory, and no more.
 package selflabel
 
