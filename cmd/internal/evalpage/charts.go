@@ -19,6 +19,17 @@ func (r *Recorder) charts() []*chart.Chart {
 	}
 }
 
+// late tells whether counting began after the stream's first event, as with eval --from.
+func (r *Recorder) late() bool { return r.begin > 1 }
+
+// soFar names the events that the learning curves are over.
+func (r *Recorder) soFar() string {
+	if r.late() {
+		return "over the events measured so far"
+	}
+	return "over all events so far"
+}
+
 // errorChart is the learning curve of the error.
 func (r *Recorder) errorChart() *chart.Chart {
 	s := chart.Series{Name: "error so far", Kind: chart.Line}
@@ -29,7 +40,7 @@ func (r *Recorder) errorChart() *chart.Chart {
 	floor, top := 50/max(float64(r.ham+r.spam), 1), 100.0 // half an event
 	return &chart.Chart{
 		Title:   "Learning: error",
-		Caption: "Over all events so far, each scored before it was learnt. The band is the 95 % interval. Zero is drawn at the lower edge.",
+		Caption: "On the wrong side of ½, " + r.soFar() + ", each scored before it was learnt. The band is the 95 % interval. Zero is drawn at the lower edge.",
 		X:       chart.Axis{Label: "events so far", Log: true}, Y: chart.Axis{Label: "error, %", Log: true, Min: &floor, Max: &top}, Series: []chart.Series{s},
 	}
 }
@@ -55,7 +66,7 @@ func (r *Recorder) rankingChart() *chart.Chart {
 	top := 100.0
 	return &chart.Chart{
 		Title:   "Learning: 1-ROCA%",
-		Caption: "Pairs of ham and spam in the wrong order, over all events so far, with DeLong's 95 % interval. Zero is drawn at the lower edge.",
+		Caption: "Pairs of ham and spam in the wrong order, " + r.soFar() + ", with DeLong's 95 % interval. Zero is drawn at the lower edge.",
 		X:       chart.Axis{Label: "events so far", Log: true}, Y: chart.Axis{Label: "1-ROCA%", Log: true, Min: &floor, Max: &top}, Series: []chart.Series{s},
 	}
 }
@@ -139,8 +150,8 @@ func (r *Recorder) answersChart() *chart.Chart {
 	return c
 }
 
-// firstChart shows the cold start: the log loss of the first events, beside that of
-// guessing the share of spam so far.
+// firstChart shows the log loss of the first events, beside that of guessing the share of
+// spam so far. It is the cold start if they are the stream's first.
 func (r *Recorder) firstChart() *chart.Chart {
 	const begin = 10 // fewer are too noisy
 	ours := chart.Series{Name: "the model", Kind: chart.Line}
@@ -169,10 +180,14 @@ func (r *Recorder) firstChart() *chart.Chart {
 	if len(ours.X) == 0 {
 		return nil
 	}
+	title, of, axis := "The first 400", "the cold start", "events so far"
+	if r.late() {
+		title, of, axis = "The first 400 measured", "the first events measured", "events measured so far"
+	}
 	return &chart.Chart{
-		Title:   "The first 400",
-		Caption: "Log loss of the cold start: the mean so far with its 95 % interval.",
-		X:       chart.Axis{Label: "events so far"}, Y: chart.Axis{Label: "log loss, nats an event", Min: new(float64)}, Series: []chart.Series{ours, guess},
+		Title:   title,
+		Caption: "Log loss of " + of + ": the mean so far with its 95 % interval.",
+		X:       chart.Axis{Label: axis}, Y: chart.Axis{Label: "log loss, nats an event", Min: new(float64)}, Series: []chart.Series{ours, guess},
 	}
 }
 

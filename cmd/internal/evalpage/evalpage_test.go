@@ -81,6 +81,33 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// Where counting begins after the stream's first event, the page says so.
+func TestPageOfLaterEvents(t *testing.T) {
+	all := []string{"over all events so far, each", "over all events so far, with", ">The first 400<", "the cold start"}
+	later := []string{"over the events measured so far, each", "over the events measured so far, with", ">The first 400 measured<", "the first events measured"}
+	for _, c := range []struct {
+		skipped         int
+		wanted, foreign []string
+	}{{0, all, later}, {1, later, all}} {
+		r, m := NewRecorder(), eval.New()
+		for i := range 40 {
+			r.Scored(c.skipped+i+1, "", i%2 == 0, float64(i%5)-2)
+			m.Add(i%2 == 0, float64(i%5)-2)
+		}
+		html := written(t, r, &report.Result{Summary: m.Summary()})
+		for _, text := range c.wanted {
+			if !strings.Contains(html, text) {
+				t.Errorf("%d events skipped: %q is missing", c.skipped, text)
+			}
+		}
+		for _, text := range c.foreign {
+			if strings.Contains(html, text) {
+				t.Errorf("%d events skipped: the page says %q", c.skipped, text)
+			}
+		}
+	}
+}
+
 // Every stream has a page, however short, one-sided or sure it is.
 func TestPageOfOddStreams(t *testing.T) {
 	for name, zs := range map[string][]float64{

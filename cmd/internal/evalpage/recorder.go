@@ -27,6 +27,7 @@ type Recorder struct {
 	windows          windows
 	learning         []checkpoint
 	next             int // events at the next checkpoint
+	begin            int // n of the first event that was counted; 0 before it
 	first            []firstEvent
 	sources          map[string]*sourceCount
 	others           sourceCount // of sources beyond mostSources
@@ -78,8 +79,11 @@ func NewRecorder() *Recorder {
 	return &Recorder{bins: newBins(), windows: windows{width: firstCheckpoint}, next: firstCheckpoint, sources: map[string]*sourceCount{}}
 }
 
-// Scored counts one event. logOdds is not NaN.
+// Scored counts one event, the n-th of the stream. logOdds is not NaN.
 func (r *Recorder) Scored(n int, source string, spam bool, logOdds float64) {
+	if r.begin == 0 {
+		r.begin = n
+	}
 	wrong := logOdds >= 0 != spam
 	if spam {
 		r.spam++
