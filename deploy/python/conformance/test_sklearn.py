@@ -123,6 +123,64 @@ def test_hashed_columns():
     assert Classifier().fit(wide.toarray(), y[:50]).model_.info()["config"]["dense"] == []
 
 
+def test_duplicate_entries():
+    """Entries of a sparse matrix at one place add up, and the matrix stays as it is."""
+    y = np.arange(60) % 2
+    rows, columns = np.repeat(np.arange(60), 3), np.tile([2, 0, 2], 60)
+    values = np.stack([y + 1, y % 3, 2 * y], axis=1).ravel().astype(float)
+    twice = sparse.csr_matrix((values, columns, np.arange(0, 181, 3)), shape=(60, 4))
+    once = sparse.csr_matrix(sparse.coo_matrix((values, (rows, columns)), shape=(60, 4)).toarray())
+    assert (twice.nnz, once.has_canonical_format) == (180, True)
+    fitted = Classifier().fit(twice, y)
+    assert twice.nnz == 180
+    assert np.array_equal(fitted.decision_function(twice), Classifier().fit(once, y).decision_function(once))
+
+
+def test_failed_fit():
+    """A failed fit changes nothing, and a failed first partial_fit leaves nothing fitted."""
+    texts = Classifier().fit(TEXTS, LABELS)
+    matrix = Classifier().fit(pd.DataFrame({"a": np.arange(4.0)}), [0, 0, 1, 1])
+    x = np.arange(8.0).reshape(4, 2)
+    for model, rows in ((texts, TEXTS[:9]), (matrix, [[0.5], [2.5]])):
+        before = model.predict_proba(rows)
+        columns = getattr(model, "feature_names_in_", None)
+        for wrong in (
+            lambda: model.fit(x, [0, 0, 1, 1], source=["desk"]),
+            lambda: model.fit(x, [1, 1, 1, 1]),
+            lambda: model.fit([{"a": 1.0}, {"a": 1e999}], [0, 1]),  # hamlet refuses the second
+            lambda: model.partial_fit(rows, model.classes_[[0] * len(rows)], source=["desk"] * (len(rows) + 1)),
+        ):
+            with pytest.raises(ValueError):
+                wrong()
+            assert np.array_equal(model.predict_proba(rows), before)
+            assert getattr(model, "feature_names_in_", None) is columns
+    first = Classifier()
+    for wrong in ({"source": ["desk"]}, {"classes": [2, 3]}):
+        with pytest.raises(ValueError):
+            first.partial_fit(x, [0, 0, 1, 1], **{"classes": [0, 1], **wrong})
+        with pytest.raises(NotFittedError):
+            first.predict(x)
+        assert not hasattr(first, "n_features_in_")
+    assert first.partial_fit(TEXTS, LABELS, classes=["ham", "spam"]).predict(["a prize"]).tolist() == ["spam"]
+
+
+def test_no_rows():
+    """No texts have no answers. A matrix without rows is refused, as scikit-learn does."""
+    model = Classifier().fit(TEXTS, LABELS)
+    for none in ([], np.array([]), pd.Series([], dtype=object)):
+        assert model.predict(none).shape == model.decision_function(none).shape == (0,)
+        assert model.predict(none).dtype == model.classes_.dtype
+        assert model.predict_proba(none).shape == model.predict_interval(none).shape == (0, 2)
+        assert model.explain(none) == []
+        assert model.partial_fit(none, none).model_.info()["events"] == len(TEXTS)
+    for wrong in (np.ones((0, 2)), ""):
+        with pytest.raises(ValueError):
+            model.predict(wrong)
+    for none in ([], np.ones((0, 2))):
+        with pytest.raises(ValueError, match="0 sample|1D array"):
+            Classifier().fit(np.ones((4, 2)), [0, 0, 1, 1]).predict(none)
+
+
 def test_sources():
     """A source that lies is believed less."""
     rng = np.random.default_rng(1)

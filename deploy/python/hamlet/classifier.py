@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional, Union
 
@@ -78,8 +79,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Learn the rows of X with the labels y, as a new model.
 
         ``source`` names who gave each label. The model estimates how often each source
-        is wrong.
+        is wrong. After an error the classifier is as it was.
         """
+        with _unchanged_on_error(self):
+            self._fit(X, y, source)
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike, source: Optional[ArrayLike]) -> None:
         rows, labels = self._rows(X, y)
         classes = np.unique(labels)
         if len(classes) != 2:
@@ -91,12 +97,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if self.shuffle:
             order = check_random_state(self.random_state).permutation(len(labels))
         self._learn(rows, labels, source, order)
-        return self
 
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: Optional[ArrayLike] = None, source: Optional[ArrayLike] = None,
     ) -> Classifier:
         """Learn further rows in their order. The first call names both ``classes``."""
+        with _unchanged_on_error(self):
+            self._partial_fit(X, y, classes, source)
+        return self
+
+    def _partial_fit(self, X: Any, y: ArrayLike, classes: Optional[ArrayLike], source: Optional[ArrayLike]) -> None:
         first = not hasattr(self, "classes_")
         if first:
             if classes is None:
@@ -116,7 +126,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
             self.classes_ = names
             self.model_ = self._new_model(X)
         self._learn(rows, labels, source, np.arange(len(labels)))
-        return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, a column each."""
@@ -189,7 +198,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[Any, NDArray[Any]]:
         """Return X as a matrix of numbers or a list of bodies, and y as labels."""
-        if _holds_bodies(X):
+        if _holds_bodies(X) or not reset and self._holds_none(X):
             if reset:
                 for name in ("n_features_in_", "feature_names_in_"):
                     self.__dict__.pop(name, None)
@@ -207,10 +216,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return rows, labels
 
     def _bodies(self, X: Any) -> Iterator[dict[str, Any]]:
-        if _holds_bodies(X):
+        if _holds_bodies(X) or self._holds_none(X):
             return (body(x) for x in X)
         self._check_columns()
         return self._vectors(validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64))
+
+    def _holds_none(self, X: Any) -> bool:
+        """Tell whether X is an empty column, for a classifier of texts, mails or dicts."""
+        return not hasattr(self, "n_features_in_") and _is_column(X) and len(X) == 0
 
     def _check_columns(self) -> None:
         if not hasattr(self, "n_features_in_"):
@@ -220,6 +233,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Yield the rows of a matrix as bodies. Zeros of hashed columns are left out."""
         names = self._names()
         if issparse(X):
+            if not X.has_canonical_format:
+                X = X.copy()  # it may be the caller's
+                X.sum_duplicates()
             always = {name: 0.0 for name in names if name in self._dense}
             for i in range(X.shape[0]):
                 part = slice(X.indptr[i], X.indptr[i + 1])
@@ -233,9 +249,26 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 yield {"vector": {n: v for n, v in zip(names, row.tolist()) if v != 0 or n in self._dense}}
 
 
+@contextlib.contextmanager
+def _unchanged_on_error(estimator: Classifier) -> Iterator[None]:
+    """Give the estimator its attributes back if the block fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _is_column(X: Any) -> bool:
+    """Tell whether X has one dimension and a length."""
+    return not isinstance(X, (str, bytes, Mapping)) and not issparse(X) and getattr(X, "ndim", 1) == 1 and hasattr(X, "__len__")
+
+
 def _holds_bodies(X: Any) -> bool:
     """Tell whether X is a column of texts, mails or dicts."""
-    if isinstance(X, (str, bytes, Mapping)) or issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
+    if not _is_column(X):
         return False
     try:
         first = next(iter(X))
