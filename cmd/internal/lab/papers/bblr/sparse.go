@@ -101,8 +101,9 @@ func sparseTuned(name string, n int, fit func(ctx context.Context, setting int, 
 // sparseLR is logistic regression with a λ that is chosen.
 func sparseLR(cfg bblr.Config) sparseMethod {
 	return sparseTuned("LR", len(lambdas), func(ctx context.Context, setting int, s sparseSet) (sparseClassifier, error) {
-		cfg.Variant, cfg.Lambda = bblr.LR, lambdas[setting]
-		m, _, err := bblr.FitSparse(ctx, cfg, s.columns, s.x, s.y, nil)
+		own := cfg // fits run side by side
+		own.Variant, own.Lambda = bblr.LR, lambdas[setting]
+		m, _, err := bblr.FitSparse(ctx, own, s.columns, s.x, s.y, nil)
 		return m, err
 	})
 }
