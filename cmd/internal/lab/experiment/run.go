@@ -31,7 +31,7 @@ type advance struct {
 	name  string
 	more  int           // steps that were announced
 	done  int           // steps that ended
-	spent time.Duration // of one core
+	spent time.Duration // by the wall clock
 }
 
 // Rand returns the random numbers of one step. They depend on the run's seed, the

@@ -42,7 +42,7 @@ type Outcome struct {
 	Experiment *Experiment
 	Report     *Report // nil if Err is not nil
 	Verdict    Verdict
-	Seconds    float64 // of one core, for all steps, those of earlier runs included
+	Seconds    float64 // summed over all steps, those of earlier runs included; by the wall clock
 	Err        error   // a *MissingError if a data set is not there
 }
 

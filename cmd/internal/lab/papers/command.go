@@ -304,5 +304,5 @@ func verdictLine(r *experiment.Result) string {
 	if r.Count.NotReproduced > 0 {
 		text += fmt.Sprintf(", %d not reproduced", r.Count.NotReproduced)
 	}
-	return text + fmt.Sprintf(" (%.1f s of one core)", r.Seconds)
+	return text + fmt.Sprintf(" (%.1f s, summed over its steps)", r.Seconds)
 }
