@@ -47,8 +47,9 @@
 // of the log-odds, so Prob is under-confident; the noise watch is defined by it.
 // Config can ask for the exact mode, the exact E_c, any τ and the paper's end of the
 // passes, by the ELBO. With the exact E_c every
-// update is coordinate ascent and the evidence lower bound (91) never falls; at the
-// mode it may. (91) is computed after φ and η. Candidates are stumps at midpoints,
+// update within a round is coordinate ascent, so the evidence lower bound (91) never
+// falls there; at the mode it may. From one round to the next it may fall by the weight
+// of (17), and not by the exact mode's in our runs. (91) is computed after φ and η. Candidates are stumps at midpoints,
 // polarity +1, the sign in the weight; of equal ones the first wins. A sample weight
 // multiplies φₙ and 1−φₙ wherever they are summed.
 //

@@ -41,7 +41,8 @@ func (p *Report) Chart(c chart.Chart) { p.Charts = append(p.Charts, c) }
 // Note adds a sentence below the table.
 func (p *Report) Note(sentence string) { p.Notes = append(p.Notes, sentence) }
 
-// Judge sets the verdict of every row and returns that of all.
+// Judge sets the verdict of every row and returns that of all: NoVerdict if the source
+// says nothing that could be compared.
 func (p *Report) Judge() (Verdict, error) {
 	random := 0
 	for i := range p.Rows {
@@ -62,8 +63,10 @@ func (p *Report) Judge() (Verdict, error) {
 	}
 	count := p.Count()
 	switch {
+	case len(p.Rows) == 0:
+		return NoVerdict, errors.New("nothing was computed")
 	case count.Judged() == 0:
-		return NoVerdict, errors.New("nothing is compared with the source")
+		return NoVerdict, nil
 	case count.NotReproduced > 0:
 		return NotReproduced, nil
 	case count.Better > 0:

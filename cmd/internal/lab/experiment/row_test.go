@@ -117,7 +117,11 @@ func TestBonferroni(t *testing.T) {
 func TestReportVerdict(t *testing.T) {
 	p := &Report{}
 	if _, err := p.Judge(); err == nil {
-		t.Error("a report that compares nothing has a verdict")
+		t.Error("a report without rows has a verdict")
+	}
+	p.Show("", "shown", Exact(1))
+	if v, err := p.Judge(); v != NoVerdict || err != nil {
+		t.Errorf("a report that compares nothing: %q, %v", v, err)
 	}
 	p.Figure("", "a", Exact(1), "1", Lower)
 	if v, _ := p.Judge(); v != Reproduced {

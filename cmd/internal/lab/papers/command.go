@@ -227,7 +227,7 @@ func (p *printer) done(o experiment.Outcome) {
 // summary counts the verdicts of experiments and of rows.
 func summary(outcomes []experiment.Outcome) string {
 	var whole, rows experiment.Count
-	missing, failed := 0, 0
+	missing, failed, shown := 0, 0, 0
 	for _, o := range outcomes {
 		var lacks *experiment.MissingError
 		switch {
@@ -237,6 +237,9 @@ func summary(outcomes []experiment.Outcome) string {
 			failed++
 		default:
 			whole.Add(o.Verdict)
+			if o.Verdict == experiment.NoVerdict {
+				shown++
+			}
 			count := o.Report.Count()
 			rows.Reproduced += count.Reproduced
 			rows.Better += count.Better
@@ -244,6 +247,9 @@ func summary(outcomes []experiment.Outcome) string {
 		}
 	}
 	text := fmt.Sprintf("%d experiments: %d reproduced, %d better, %d not reproduced", len(outcomes), whole.Reproduced, whole.Better, whole.NotReproduced)
+	if shown > 0 {
+		text += fmt.Sprintf(", %d without a verdict", shown)
+	}
 	if missing > 0 {
 		text += fmt.Sprintf(", %d without their data", missing)
 	}
@@ -297,6 +303,9 @@ func reasons(rows []experiment.Row) []string {
 
 // verdictLine says the verdict with the counts of rows.
 func verdictLine(r *experiment.Result) string {
+	if r.Count.Judged() == 0 {
+		return fmt.Sprintf("no verdict: the source gives no number (%.1f s, summed over its steps)", r.Seconds)
+	}
 	text := fmt.Sprintf("%s: %d of %d rows reproduced", r.Verdict, r.Count.Reproduced, r.Count.Judged())
 	if r.Count.Better > 0 {
 		text += fmt.Sprintf(", %d better", r.Count.Better)

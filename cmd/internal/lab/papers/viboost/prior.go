@@ -79,7 +79,7 @@ var channel = experiment.Experiment{
 	Cost:  time.Second,
 	Run: func(_ context.Context, r *experiment.Run) (*experiment.Report, error) {
 		p := &experiment.Report{}
-		var plus, minus, ratio, outside float64
+		var plus, minus, ratio, posterior, outside float64
 		const channels = 1000
 		kept := 0
 		for i := range channels {
@@ -94,17 +94,23 @@ var channel = experiment.Experiment{
 			}
 			kept++
 			drawn := (1 - ρ1 - ρ3*(1-s)) / (2 - 2*ρ1 - ρ3)
-			plus = max(plus, abs(θ+(1-θ)*drawn-(ρ1+ρ3*s)))
-			minus = max(minus, abs(θ+(1-θ)*(1-drawn)-(ρ1+ρ3*(1-s))))
+			ρ2 := b / sum
+			plus = max(plus, abs(θ+(1-θ)*drawn-(ρ1+ρ3*s)), abs((1-θ)*(1-drawn)-(ρ2+ρ3*(1-s))))
+			minus = max(minus, abs(θ+(1-θ)*(1-drawn)-(ρ1+ρ3*(1-s))), abs((1-θ)*drawn-(ρ2+ρ3*s)))
+			// (54): θ at the mean of a Beta(η₁, η₂).
+			η1, η2 := 100*rng.Float64(), 1+100*rng.Float64()
+			θ54 := η1 / (η1 + η2)
+			posterior = max(posterior, abs((1+θ54)/(1-θ54)/(1+2*η1/η2)-1))
 			wrong := (1 - θ) * (1 - drawn)  // of true +1
 			wrong2 := (1 - θ) * drawn       // of true −1
 			counted := (2 - wrong - wrong2) // per two examples, one of each class
 			ratio = max(ratio, abs(counted/(wrong+wrong2)-(1+θ)/(1-θ))/((1+θ)/(1-θ)))
 		}
 		group := fmt.Sprintf("%d channels drawn at random", kept)
-		p.Claim(group, "largest error of P(y = +1 | +1), (38) to (40)", experiment.Exact(plus), experiment.AtMost, "1e-12")
-		p.Claim(group, "largest error of P(y = −1 | −1), (49) to (52)", experiment.Exact(minus), experiment.AtMost, "1e-12")
+		p.Claim(group, "largest error of P(y | +1), (38) to (44)", experiment.Exact(plus), experiment.AtMost, "1e-12")
+		p.Claim(group, "largest error of P(y | −1), (45) to (52)", experiment.Exact(minus), experiment.AtMost, "1e-12")
 		p.Claim(group, "largest relative error of the ratio of true to noisy labels (53)", experiment.Exact(ratio), experiment.AtMost, "1e-9")
+		p.Claim(group, "largest relative error of 1 + 2η₁/η₂ (54)", experiment.Exact(posterior), experiment.AtMost, "1e-12")
 		p.Show("all channels", "share that inverts more than it keeps", experiment.Exact(outside/channels))
 		p.Note("A channel can be written with a θ only if it keeps more labels than it inverts (ρ₁ ≥ ρ₂). The others have none.")
 		return p, nil
