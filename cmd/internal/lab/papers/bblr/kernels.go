@@ -61,6 +61,15 @@ func percent(tallies []kernelTally, name string) []float64 {
 	return v
 }
 
+// minus returns the paired differences a − b.
+func minus(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for i := range d {
+		d[i] = a[i] - b[i]
+	}
+	return d
+}
+
 func kernelFit(ctx context.Context, f fold, cfg bblr.KernelConfig) (*bblr.KernelMachine, error) {
 	m, _, err := bblr.FitKernel(ctx, cfg, f.x, f.y, nil)
 	return m, err
@@ -88,6 +97,8 @@ func tunedKernel(ctx context.Context, f fold, random *rand.Rand) (*bblr.KernelMa
 }
 
 const whyMachine = "The paper tuned C and the width on each training set. Here the width is fixed, C is one of .1, 1 and 10, and there is no bias."
+
+const whyKept = "The number of rows kept depends on the kernel's width and on the floors of the prior's widths, which the paper does not print."
 
 const whyKernel = "The paper does not say how it chose the kernel's width and λ. Here s² is the number of standardised columns, and λ is chosen on a held-out fifth."
 
@@ -135,10 +146,7 @@ var table14 = experiment.Experiment{
 			}
 		}
 		for _, set := range []string{"heart", "liver"} {
-			d := percent(all[set], "KBBLR")
-			for i, v := range percent(all[set], "BBLR") {
-				d[i] -= v
-			}
+			d := minus(percent(all[set], "KBBLR"), percent(all[set], "BBLR"))
 			p.Claim(set, "KBBLR minus BBLR", experiment.Mean(d), experiment.AtMost, "0").Reason = whyKernel
 		}
 		p.Note("The paper does not say which BBLR this is, nor how often it split. BBLR3 is shown. The Monte Carlo error of its numbers is taken to be that of ours.")
@@ -182,16 +190,17 @@ var table15 = experiment.Experiment{
 			for _, t := range all[set] {
 				kept, vectors = append(kept, t.Kept), append(vectors, t.Vectors)
 			}
-			p.Figure(set, "support vectors of SVM", experiment.Mean(vectors), paper[set][3], experiment.Lower).Reason = whyMachine
-			p.Figure(set, "rows kept", experiment.Mean(kept), paper[set][1], experiment.Lower)
+			p.Figure(set, "support vectors of SVM", experiment.Mean(vectors), paper[set][3], experiment.Neither).Reason = whyMachine
+			p.Figure(set, "rows kept", experiment.Mean(kept), paper[set][1], experiment.Neither).Reason = whyKept
 			if set != "breast" {
-				for k := range kept {
-					kept[k] -= vectors[k]
-				}
-				p.Claim(set, "rows kept minus support vectors", experiment.Mean(kept), experiment.AtMost, "0")
+				p.Claim(set, "rows kept minus support vectors", experiment.Mean(minus(kept, vectors)), experiment.AtMost, "0").Reason = whyKept
+			}
+			if set != "pima" {
+				p.Claim(set, "sparse KBBLR minus SVM, errors in percent", experiment.Mean(minus(percent(all[set], "sparse"), percent(all[set], "SVM"))),
+					experiment.AtMost, "0").Reason = whyKernel
 			}
 		}
-		p.Note("The Monte Carlo error of the paper's errors is taken to be that of ours. Fewer rows kept is better. The floors of the prior's widths, without which its likelihood has no maximum, are ours.")
+		p.Note("The Monte Carlo error of the paper's errors is taken to be that of ours. Fewer rows kept are neither better nor worse: with larger errors they are another operating point. The floors of the prior's widths, without which its likelihood has no maximum, are ours.")
 		return p, nil
 	},
 }
