@@ -47,3 +47,20 @@ func TestOrders(t *testing.T) {
 		t.Errorf("rows are missing: %v", want)
 	}
 }
+
+// A line has the exponent 1, a square root .5 and a logarithm .18, on either side of the
+// bound of figure 7.
+func TestExponent(t *testing.T) {
+	for _, c := range []struct {
+		grow func(n float64) float64
+		want float64
+	}{{func(n float64) float64 { return n / 3 }, 1}, {math.Sqrt, .5}, {math.Log, .18}} {
+		var kept [][]float64
+		for _, n := range sizes {
+			kept = append(kept, []float64{math.NaN(), c.grow(float64(n))})
+		}
+		if got := exponent(kept, 1); math.Abs(got-c.want) > .005 {
+			t.Errorf("exponent %v, want %v", got, c.want)
+		}
+	}
+}
