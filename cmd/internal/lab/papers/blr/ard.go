@@ -78,8 +78,9 @@ var ard = experiment.Experiment{
 			p.Show(group, "iterations until no ξ moves by 1e-6", mean(func(v relevance) float64 { return float64(v.Fixed) }))
 			p.Show(group, "printed rule: largest distance of a weight", mean(func(v relevance) float64 { return v.Off }))
 			p.Show(group, "share of pairs, relevant and irrelevant, whose E(αᵢ) are in order", mean(func(v relevance) float64 { return v.Apart }))
-			p.Claim(group, "the same, relevant weights of ½ and more alone", mean(func(v relevance) float64 { return v.Strong }), experiment.AtLeast, ".95")
-			p.Claim(group, "log loss with ARD minus without", mean(func(v relevance) float64 { return v.ARD.Loss - v.Plain.Loss }), experiment.AtMost, "0")
+			p.Show(group, "the same, relevant weights of ½ and more alone", mean(func(v relevance) float64 { return v.Strong }))
+			p.Claim(group, "mean ln E(αᵢ) of irrelevant inputs minus that of relevant ones", mean(higher), experiment.AtLeast, "0")
+			p.Show(group, "log loss with ARD minus without", mean(func(v relevance) float64 { return v.ARD.Loss - v.Plain.Loss }))
 		}
 		p.Chart(chart.Chart{Title: "Log loss above that of a fit to the relevant inputs alone", Caption: fmt.Sprintf("%d rows, mean of %d data sets and its 95 %% interval.", ardRows, draws),
 			X: chart.Axis{Label: "irrelevant inputs"}, Y: chart.Axis{Label: "nats on new rows"},
@@ -89,7 +90,7 @@ var ard = experiment.Experiment{
 		}
 		p.Chart(precisions(all[len(all)-draws:], noise[len(noise)-1]))
 		p.Note(fmt.Sprintf("Data sets have %d rows, a constant and %d standard normal inputs with weights from N(0, 4), and irrelevant ones of weight 0. "+
-			"A drawn weight may be near 0, and then no fit can tell it from an irrelevant one. So the claim is tested on weights of ½ and more. The text names no share; .95 is ours.", ardRows, ardRelevant-1))
+			"A drawn weight may be near 0, and then no fit can tell it from an irrelevant one. So weights of ½ and more have a row of their own. The text names no share and no log loss, and neither has a verdict.", ardRows, ardRelevant-1))
 		return p, nil
 	},
 }
@@ -181,6 +182,18 @@ func ordered(v relevance, truth []float64, size float64) float64 {
 		return 1
 	}
 	return right / pairs
+}
+
+// higher returns by how much the mean ln E(αᵢ) of irrelevant inputs is above that of relevant ones.
+func higher(v relevance) float64 {
+	mean := func(all []float64) float64 {
+		sum := 0.0
+		for _, α := range all {
+			sum += math.Log(α) / float64(len(all))
+		}
+		return sum
+	}
+	return mean(v.Irrelevant) - mean(v.Relevant)
 }
 
 // cut keeps the relevant inputs.

@@ -124,6 +124,12 @@ func most[T any](all []T, of func(T) float64) experiment.Estimate {
 	return experiment.Exact(top)
 }
 
+// atMostZero adds a row for a number that the source says is at most 0, such as the size of
+// a difference of equal quantities. The slack is for rounding errors alone.
+func atMostZero(p *experiment.Report, group, what string, v experiment.Estimate, slack float64) {
+	p.Claim(group, what, v, experiment.AtMost, "0").Slack = slack
+}
+
 // point adds a mean and its interval to a line.
 func point(s *chart.Series, x float64, mean experiment.Estimate) {
 	lo, hi := mean.Interval()

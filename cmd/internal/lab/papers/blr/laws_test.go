@@ -1,8 +1,11 @@
 package blr
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"hamlet/algos/blr"
 )
@@ -45,6 +48,21 @@ func TestScriptedIsTheBound(t *testing.T) {
 	}
 }
 
+// (35) with matrices as printed is the scalar bound of package blr.
+func TestEquation35IsBounds(t *testing.T) {
+	v := mat.NewSymDense(2, []float64{2, .5, .5, 1})
+	for _, w := range [][]float64{{0, 0}, {1, -2}, {.3, 4}} {
+		x := []float64{1, -.7}
+		printed, err := equation35(w, v, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vx := mat.NewVecDense(2, x)
+		plus, _ := blr.Bounds(dot(w, x), mat.Inner(vx, v, vx))
+		near(t, "p(+) by (35)", printed, plus, 1e-9)
+	}
+}
+
 func TestPrintedStop(t *testing.T) {
 	if n := printedStop([]float64{-100, -90, -90.01, -90.0105, -90.0105}); n != 4 {
 		t.Errorf("the rule stops after %d iterations, want 4: .01 is more than .001 %% of 90, .0005 is less", n)
@@ -58,6 +76,7 @@ func TestOrderAndOverlap(t *testing.T) {
 	v := relevance{Relevant: []float64{1, 50}, Irrelevant: []float64{10, 100}}
 	near(t, "all pairs in order", ordered(v, []float64{2, .1}, 0), .75, 0)
 	near(t, "pairs of large weights", ordered(v, []float64{2, .1}, .5), 1, 0)
+	near(t, "ln E(αᵢ) of irrelevant inputs above the others", higher(v), math.Log(1000./50)/2, 1e-15)
 	x := [][]float64{{1, 0}, {1, 1}, {1, 2}}
 	if overlap(x, []float64{-1, -1, 1}) || overlap(x, []float64{1, 1, 1}) || !overlap(x, []float64{-1, 1, -1}) {
 		t.Error("overlap is wrong about three points on a line")
