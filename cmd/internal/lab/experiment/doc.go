@@ -44,7 +44,7 @@
 //
 // A claim without a number ("the two perform alike", "the bound is never violated") is
 // stated as a bound on a number that the run computes. It is reproduced if our value
-// keeps the bound, or misses it by no more than its Monte Carlo error.
+// keeps the bound, or misses it by no more than its Monte Carlo error, on one side.
 //
 // An experiment is not reproduced if one of its rows is not; the counts say how many.
 package experiment

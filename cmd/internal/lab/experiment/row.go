@@ -138,7 +138,8 @@ func (r *Row) judge(p float64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.name(), err)
 	}
-	d, chance := r.Ours.Value-paper, r.Ours.quantile(p)*r.Ours.SE
+	d := r.Ours.Value - paper
+	chance := r.Ours.quantile(2*p-1) * r.Ours.SE // of a claim, which has one side
 	agrees := false
 	switch r.Relation {
 	case AtMost:

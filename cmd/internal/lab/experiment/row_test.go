@@ -44,6 +44,7 @@ func TestVerdicts(t *testing.T) {
 		{"below the bound", Row{Ours: Exact(.99), Relation: AtLeast, Paper: "1"}, NotReproduced},
 		{"above the bound within our error", Row{Ours: Estimate{Value: 1.01, SE: .01}, Relation: AtMost, Paper: "1"}, Reproduced},
 		{"below the bound within our error", Row{Ours: Estimate{Value: .99, SE: .01}, Relation: AtLeast, Paper: "1"}, Reproduced},
+		{"below the bound, of one side", Row{Ours: Estimate{Value: .9825, SE: .01}, Relation: AtLeast, Paper: "1"}, NotReproduced},
 		{"below the bound beyond our error", Row{Ours: Estimate{Value: .97, SE: .01}, Relation: AtLeast, Paper: "1"}, NotReproduced},
 		{"nothing said", Row{Ours: Exact(1)}, NoVerdict},
 	} {
