@@ -24,6 +24,7 @@ type Command struct {
 	Mail       Mail       `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
 	Alarms     Alarms     `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
 	Selective  Selective  `cmd:"" help:"Label only some of a stream, as people do, and let the model assume the rest of its answers."`
+	Review     Review     `cmd:"" help:"Label one message in ten, chosen by what its label would teach, and compare with other choices."`
 	Attackers  Attackers  `cmd:"" help:"Let sources lie about a stream, and count the errors on the honest one."`
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
 	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
@@ -40,6 +41,8 @@ func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 		return c.Attackers.Run(ctx, stdio)
 	case "selective":
 		return c.Selective.Run(ctx, stdio)
+	case "review":
+		return c.Review.Run(ctx, stdio)
 	case "coverage":
 		return c.Coverage.Run(ctx, stdio)
 	case "partitions":

@@ -26,6 +26,8 @@
 //
 // [Selective] labels only some of a stream, and lets the model assume the rest of its answers.
 //
+// [Review] labels one message in ten, and compares ways to choose it.
+//
 // [Coverage] asks how often the 90 % interval holds the true probability, on simulated
 // streams where it is known.
 //
