@@ -43,10 +43,13 @@ func TestLearnerMayRunItsScripts(t *testing.T) {
 	}
 }
 
-// The operator's user may run every command of the scripts that pin and unpin.
+// The operator's user may list models, and run every command of the scripts that pin and unpin.
 func TestOperatorMayPin(t *testing.T) {
 	m := regexp.MustCompile(`(?m)^user operator .*$`).FindString(read(t, "redis/users.acl"))
 	rights := strings.Fields(m)
+	if !slices.Contains(rights, "+scan") { // redis.Store.Models
+		t.Error("redis/users.acl does not allow the operator to list models")
+	}
 	calls := scriptCall.FindAllStringSubmatch(read(t, "../state/redis/versions.go"), -1)
 	if len(calls) < 6 {
 		t.Errorf("found %d commands in the scripts: the test misses its point", len(calls))

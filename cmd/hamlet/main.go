@@ -34,7 +34,7 @@ type grammar struct {
 	Freeze   freezeCommand     `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
 	Score    score.Command     `cmd:"" help:"Ask a scorer about messages."`
 	Info     score.InfoCommand `cmd:"" help:"Say which model a scorer answers from."`
-	Model    pinning.Command   `cmd:"" help:"List the kept versions of the model, pin one, go back, unpin."`
+	Model    pinning.Command   `cmd:"" help:"List, show, verify, export and import models; pin a version, go back, unpin."`
 	Sources  sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
 	Alarms   alarms.Command    `cmd:"" help:"Show open and past incidents: what was suspected, named, cleared and withdrawn."`
 	History  history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`

@@ -266,6 +266,9 @@ func TestPin(t *testing.T) {
 			{Version: pinned, Epoch: epoch, Events: 1, Next: 1, Saved: noon,
 				SHA256: checkpoint(epoch, 1, "a").ModelSHA256(), Pinned: true, Served: true},
 		}
+		for i, c := range []*state.Checkpoint{checkpoint(epoch, 5, "b"), checkpoint(epoch, 1, "a")} {
+			want[i].Bytes, want[i].Numerics, want[i].Config = int64(len(c.Model)), c.Numerics, c.Config
+		}
 		if diff := cmp.Diff(want, infos); diff != "" {
 			t.Errorf("versions (-want +got):\n%s", diff)
 		}

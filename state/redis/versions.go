@@ -21,9 +21,14 @@ type VersionInfo struct {
 	Next    int64     // next offset of the log
 	Saved   time.Time // UTC
 	SHA256  [32]byte  // of the model
-	Pinned  bool      // an operator pinned it
-	Head    bool      // it is the newest
-	Served  bool      // scorers answer from it
+	Bytes   int64     // length of the model
+
+	Numerics string // version of the mathematics that made the model
+	Config   []byte // the model's configuration as canonical JSON
+
+	Pinned bool // an operator pinned it
+	Head   bool // it is the newest
+	Served bool // scorers answer from it
 
 	Replaced bool // another model took its place: it is kept for 30 days
 }
@@ -72,6 +77,7 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 		}
 		infos = append(infos, VersionInfo{
 			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Saved: m.Saved, SHA256: m.Model,
+			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
 			Replaced: replaced[i].Val() != "",
 		})

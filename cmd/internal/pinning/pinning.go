@@ -1,5 +1,6 @@
 // Package pinning is `hamlet model`: it lists the versions of a model that Redis keeps,
-// and says from which of them scorers answer.
+// and says from which of them scorers answer. Package models has the commands that show and
+// move whole models.
 //
 // A pin holds for what scorers answer. The learner goes on learning and saving, and a
 // pinned version is kept until it is unpinned. A model of several partitions answers from
@@ -18,12 +19,15 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state/redis"
 )
 
 // A Command holds the commands below `hamlet model` and their flags, for kong to fill.
 type Command struct {
+	models.Commands
+
 	Versions versions `cmd:"" help:"List the versions that Redis keeps, and which is served."`
 	Pin      pin      `cmd:"" help:"Answer from a version until unpin."`
 	Rollback rollback `cmd:"" help:"Pin the version before the one that is served."`
@@ -108,16 +112,19 @@ const patience = 20 * time.Second
 // Run runs the command that kong chose, such as "pin <version>".
 func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Writer) error {
 	if command == "" {
-		return cli.Usagef("say what to do: hamlet model versions, pin VERSION, rollback, unpin or replace --by NAME")
+		return cli.Usagef("say what to do: hamlet model list, show, export, import, verify, versions, pin VERSION, rollback, unpin or replace --by NAME")
 	}
 	if command == "pin <version>" && c.Pin.Version <= 0 {
 		return cli.Usagef("version %d: versions are numbered from 1", c.Pin.Version)
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if models.Has(command) {
+		return c.Commands.Run(ctx, command, &models.Session{Model: c.Model, JSON: c.JSON, Redis: c.Redis, Stdout: stdout, Log: log})
 	}
 	reach, err := c.Redis.OrRunning()
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg, err := reach.Config(c.Model, log)
 	if err != nil {
 		return &cli.UsageError{Err: err}

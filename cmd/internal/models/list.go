@@ -1,0 +1,137 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"hamlet/state"
+)
+
+type list struct {
+	Models []string `arg:"" optional:"" name:"model" help:"Only these."`
+}
+
+// Help is what kong prints below the flags.
+func (list) Help() string {
+	return `Examples:
+
+  hamlet model list                        all models in Redis
+  hamlet model list spam clean             these
+  hamlet model list --json | jq -r '.models[].model'
+
+A line is the newest version of a partition. The age is that of its saving; a learner
+saves every few seconds while there are events. To find all models it looks at every
+key of the database, and needs the right to SCAN (deploy/redis/users.acl).`
+}
+
+// A listed is one model: an element of what --json prints.
+type listed struct {
+	Model      string          `json:"model"`
+	Events     uint64          `json:"events"` // of all partitions
+	Bytes      int64           `json:"bytes"`
+	Partitions []listedVersion `json:"partitions"` // ascending
+}
+
+// A listedVersion is the newest version of a partition.
+type listedVersion struct {
+	Partition int       `json:"partition"`
+	Version   int64     `json:"version"`
+	Saved     time.Time `json:"saved"`
+	Events    uint64    `json:"events"`
+	Bytes     int64     `json:"bytes"` // of the model
+	Numerics  string    `json:"numerics"`
+	Kept      int       `json:"kept"`             // versions
+	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned
+}
+
+func (c *list) run(ctx context.Context, s *Session) error {
+	names := c.Models
+	if len(names) == 0 {
+		store, err := s.store(s.Model)
+		if err != nil {
+			return err
+		}
+		if names, err = store.Models(ctx); err != nil {
+			return err
+		}
+	}
+	all := []listed{}
+	for _, name := range names {
+		l, err := s.list(ctx, name)
+		if err != nil {
+			return err
+		}
+		if len(l.Partitions) == 0 && len(c.Models) > 0 {
+			return none(name)
+		}
+		all = append(all, l)
+	}
+	if s.JSON {
+		return s.json(struct {
+			Models []listed `json:"models"`
+		}{all})
+	}
+	if len(all) == 0 {
+		return s.print("Redis keeps no model yet: a learner saves one with its first event.\n")
+	}
+	return s.printList(all, time.Now())
+}
+
+// list asks Redis what it keeps of a model.
+func (s *Session) list(ctx context.Context, name string) (listed, error) {
+	l := listed{Model: name, Partitions: []listedVersion{}}
+	store, err := s.store(name)
+	if err != nil {
+		return l, err
+	}
+	partitions, err := store.Partitions(ctx)
+	if err != nil {
+		return l, err
+	}
+	for _, p := range partitions {
+		versions, err := store.Versions(ctx, p)
+		if errors.Is(err, state.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return l, err
+		}
+		if len(versions) == 0 {
+			return l, fmt.Errorf("partition %d of model %s has versions, and none can be read", p, name)
+		}
+		v := versions[0]
+		pinned, err := store.Pinned(ctx, p)
+		if err != nil {
+			return l, err
+		}
+		l.Partitions = append(l.Partitions, listedVersion{Partition: p, Version: v.Version, Saved: v.Saved, Events: v.Events,
+			Bytes: v.Bytes, Numerics: v.Numerics, Kept: len(versions), Pinned: pinned})
+		l.Events, l.Bytes = l.Events+v.Events, l.Bytes+v.Bytes
+	}
+	return l, nil
+}
+
+func (s *Session) printList(all []listed, now time.Time) error {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "model\tpartition\tversion\tevents\tage\tsize\tnumerics\tkept\tpinned")
+	for _, l := range all {
+		for _, p := range l.Partitions {
+			pinned := "–"
+			if p.Pinned != 0 {
+				pinned = strconv.FormatInt(p.Pinned, 10)
+			}
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", l.Model, p.Partition, p.Version, p.Events,
+				age(p.Saved, now), megabytes(p.Bytes), p.Numerics, p.Kept, pinned)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return written(err)
+	}
+	return s.print(b.String())
+}

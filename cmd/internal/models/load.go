@@ -1,0 +1,183 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/cli"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// A loaded is the checkpoint of one partition, as it was read from Redis or from a file.
+type loaded struct {
+	partition int
+	version   int64 // in Redis; 0: from a file
+	*state.Checkpoint
+	model *model.Model // what Model decodes to
+}
+
+func (l *loaded) sha256() string {
+	sum := l.ModelSHA256()
+	return hex.EncodeToString(sum[:])
+}
+
+// inRedis matches the name of a model, with a version or without. All other names are files.
+var inRedis = regexp.MustCompile(`^([a-z0-9-]{1,64})(?:@([0-9]{1,18}))?$`)
+
+// A reference names a model: one in Redis, or a file.
+type reference struct {
+	text    string
+	model   string // "": a file
+	version int64  // 0: the newest
+}
+
+func refer(text string) (reference, error) {
+	m := inRedis.FindStringSubmatch(text)
+	if m == nil {
+		return reference{text: text}, nil
+	}
+	r := reference{text: text, model: m[1]}
+	if m[2] != "" {
+		r.version, _ = strconv.ParseInt(m[2], 10, 64) // at most 18 digits
+		if r.version == 0 {
+			return r, cli.Usagef("%s: versions are numbered from 1", text)
+		}
+	}
+	return r, nil
+}
+
+// load reads what a reference names: all partitions, or only one. Every hash is verified.
+func (s *Session) load(ctx context.Context, text string, only *int) ([]loaded, error) {
+	r, err := refer(text)
+	if err != nil {
+		return nil, err
+	}
+	var all []loaded
+	if r.model == "" {
+		all, err = readFile(text)
+	} else {
+		all, err = s.fromRedis(ctx, r, only)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if only != nil {
+		all = slices.DeleteFunc(all, func(l loaded) bool { return l.partition != *only })
+		if len(all) == 0 {
+			return nil, fmt.Errorf("%s has no partition %d", text, *only)
+		}
+	}
+	return all, nil
+}
+
+// decoded is load with the models decoded.
+func (s *Session) decoded(ctx context.Context, text string, only *int) ([]loaded, error) {
+	all, err := s.load(ctx, text, only)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if err := all[i].decode(); err != nil {
+			return nil, fmt.Errorf("%s, partition %d: %w", text, all[i].partition, err)
+		}
+	}
+	return all, nil
+}
+
+func (s *Session) fromRedis(ctx context.Context, r reference, only *int) ([]loaded, error) {
+	store, err := s.store(r.model)
+	if err != nil {
+		return nil, err
+	}
+	partitions, err := store.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(partitions) == 0 {
+		return nil, none(r.model)
+	}
+	if r.version != 0 && only == nil && len(partitions) > 1 {
+		return nil, cli.Usagef("%s: model %s has several partitions, and each counts its versions by itself: give --partition N", r.text, r.model)
+	}
+	var all []loaded
+	for _, p := range partitions {
+		if only != nil && *only != p {
+			continue
+		}
+		l := loaded{partition: p, version: r.version}
+		if r.version == 0 {
+			l.version, l.Checkpoint, err = newest(ctx, store, p)
+		} else {
+			l.Checkpoint, err = store.LoadVersion(ctx, p, r.version)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func none(name string) error {
+	return fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
+}
+
+// newest returns the newest version itself, and none before it. While it reads, newer ones
+// may push it out: then it begins again with the newest of that time.
+func newest(ctx context.Context, store *redis.Store, partition int) (int64, *state.Checkpoint, error) {
+	for {
+		h, err := store.Heading(ctx, partition, state.Head)
+		if err != nil {
+			return 0, nil, err
+		}
+		c, err := store.LoadVersion(ctx, partition, h.Version)
+		if err == nil {
+			return h.Version, c, nil
+		}
+		if !errors.Is(err, state.ErrCorrupt) && !errors.Is(err, state.ErrNone) {
+			return h.Version, nil, err
+		}
+		now, again := store.Heading(ctx, partition, state.Head)
+		if again != nil || now.Version == h.Version {
+			return h.Version, nil, errors.Join(err, again)
+		}
+	}
+}
+
+// decode decodes the model and checks that it is what the checkpoint says.
+func (l *loaded) decode() error {
+	m, err := model.Restore(l.Model)
+	if err != nil && l.Numerics != model.CurrentNumerics() {
+		return fmt.Errorf("the model has numerics %s, this program has %s: %w", l.Numerics, model.CurrentNumerics(), err)
+	}
+	if err != nil {
+		return err
+	}
+	if m.Events() != l.Events || m.Numerics() != l.Numerics {
+		return fmt.Errorf("the checkpoint says %d events and numerics %s, its model %d and %s",
+			l.Events, l.Numerics, m.Events(), m.Numerics())
+	}
+	l.model = m
+	return nil
+}
+
+// encodesAlike returns an error unless the decoded model encodes to the same bytes.
+func (l *loaded) encodesAlike() error {
+	again, err := l.model.AppendBinary(nil)
+	if err != nil {
+		return fmt.Errorf("encode it again: %w", err)
+	}
+	if !bytes.Equal(again, l.Model) {
+		return fmt.Errorf("it encodes to other bytes: their SHA-256 is %x, that of the model %s", sha256.Sum256(again), l.sha256())
+	}
+	return nil
+}

@@ -1,0 +1,362 @@
+package models_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/model"
+	"hamlet/algos/trust"
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/pinning"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// A rig is a Redis in which models are saved by hand.
+type rig struct {
+	t      *testing.T
+	server *miniredis.Miniredis
+	dir    string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	return &rig{t: t, server: miniredis.RunT(t), dir: t.TempDir()}
+}
+
+func (r *rig) store(name string) *redis.Store {
+	r.t.Helper()
+	store, err := redis.New(redis.Config{Addr: r.server.Addr(), Model: name, Keep: 5})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { store.Close() })
+	return store
+}
+
+// made returns a model that has learnt n messages of two sources. Those of the source bad
+// have the wrong label.
+func made(t *testing.T, n int, change func(*model.Config)) *model.Model {
+	t.Helper()
+	cfg := model.Config{TableBits: 8, DuplicateWindow: 100, TextExperts: []string{"header-words"}}
+	if change != nil {
+		change(&cfg)
+	}
+	m, err := model.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		body := fmt.Sprintf("minutes of meeting %d", i%7)
+		spam := i%2 == 0
+		if spam {
+			body = fmt.Sprintf("cheap pills %d", i%7)
+		}
+		ex := model.Example{ID: fmt.Sprint(i), Source: "desk", Spam: spam,
+			Body: model.Body{Tenant: "t", Message: &feature.Message{Body: []byte(body), BodyBytes: len(body)}}}
+		if i%5 == 0 {
+			ex.Source, ex.Spam = "bad", !spam
+		}
+		if _, err := m.Apply(&ex); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func checkpoint(t *testing.T, m *model.Model, next int64) *state.Checkpoint {
+	t.Helper()
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(),
+		Position: state.Position{Next: next}, Model: b, Saved: time.Now().Add(-90 * time.Minute)}
+}
+
+// save saves a checkpoint as a learner does.
+func (r *rig) save(name string, partition int, c *state.Checkpoint) {
+	r.t.Helper()
+	store := r.store(name)
+	var err error
+	if c.Epoch, err = store.Take(r.t.Context(), partition); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := store.Save(r.t.Context(), partition, c); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// run runs `hamlet model` with the arguments. DIR in them is the rig's folder.
+func (r *rig) run(args string) (string, error) {
+	r.t.Helper()
+	var g struct {
+		Model pinning.Command `cmd:""`
+	}
+	var out, errs bytes.Buffer
+	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
+	args = strings.ReplaceAll(args, "DIR", r.dir)
+	command, err := settings.Parse("hamlet", "", &g, append([]string{"model", "--redis", r.server.Addr()}, strings.Fields(args)...), stdio)
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(command.Command(), " ")
+	err = g.Model.Run(r.t.Context(), rest, &out, &errs)
+	if errs.Len() > 0 {
+		r.t.Errorf("%s: standard error %q", args, errs.String())
+	}
+	return out.String(), err
+}
+
+// must runs a command that succeeds and prints what the patterns match.
+func (r *rig) must(args string, want ...string) string {
+	r.t.Helper()
+	out, err := r.run(args)
+	if err != nil {
+		r.t.Fatalf("%s: %v", args, err)
+	}
+	for _, pattern := range want {
+		if !regexp.MustCompile(pattern).MatchString(out) {
+			r.t.Errorf("%s: printed %q, want %q in it", args, out, pattern)
+		}
+	}
+	return out
+}
+
+// fails runs a command that ends with a status and says what is wanted.
+func (r *rig) fails(args string, status int, want string) {
+	r.t.Helper()
+	out, err := r.run(args)
+	if cli.Status(err) != status || err == nil || !strings.Contains(err.Error()+out, want) {
+		r.t.Errorf("%s: %v, status %d, printed %q; want %q and %d", args, err, cli.Status(err), out, want, status)
+	}
+}
+
+// object runs a command with --json.
+func (r *rig) object(args string) map[string]any {
+	r.t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(r.must(args+" --json")), &v); err != nil {
+		r.t.Fatalf("%s: %v", args, err)
+	}
+	return v
+}
+
+func TestList(t *testing.T) {
+	r := newRig(t)
+	r.must("list", "Redis keeps no model yet")
+	if v := r.object("list"); len(v["models"].([]any)) != 0 {
+		t.Errorf("no models in JSON: %v", v)
+	}
+	m := made(t, 20, nil)
+	r.save("spam", 0, checkpoint(t, m, 20))
+	r.save("spam", 2, checkpoint(t, m, 25))
+	r.save("clean", 0, checkpoint(t, made(t, 10, nil), 10))
+	if err := r.store("spam").Pin(t.Context(), 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	numerics := regexp.QuoteMeta(m.Numerics())
+	r.must("list", `(?m)^clean +0 +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +0 .*–$\n^spam +2 +1 +20 +1h .* 1 +1$`)
+	if out := r.must("list clean"); strings.Contains(out, "spam") {
+		t.Errorf("one model: %s", out)
+	}
+	spam := r.object("list spam")["models"].([]any)[0].(map[string]any)
+	if spam["model"] != "spam" || spam["events"] != 40.0 || len(spam["partitions"].([]any)) != 2 {
+		t.Errorf("in JSON: %v", spam)
+	}
+	r.fails("list other", cli.StatusFailed, "redis keeps no model other")
+	r.fails("list A", cli.StatusUsage, "is not a name of a model")
+}
+
+func TestShow(t *testing.T) {
+	r := newRig(t)
+	m := made(t, 100, func(cfg *model.Config) { cfg.Standing = "none" })
+	if err := m.SetRole("bad", trust.Muted); err != nil {
+		t.Fatal(err)
+	}
+	r.save("default", 0, checkpoint(t, m, 100))
+	later := made(t, 110, nil)
+	r.save("default", 0, checkpoint(t, later, 110))
+	r.must("show", `default, partition 0\n +version +2, answers come from 2\n +kept +2, 1\n`, `settings .*table_bits = 8`,
+		`events +110, \d+\.\d % spam`, `sources +desk: ordinary, 88 labels of text, flip rate`, `alarms +none`)
+	r.must("show default@1", `version +1, answers come from 2`, `standing = none`, `bad: muted, 20 labels`)
+	v := r.object("show default default@1")["models"].([]any)
+	one := v[1].(map[string]any)
+	if len(v) != 2 || one["events"] != 100.0 || one["config"].(map[string]any)["standing"] != "none" || len(one["sources"].([]any)) != 2 {
+		t.Errorf("in JSON: %v", v)
+	}
+	r.fails("show default@9", cli.StatusFailed, "no checkpoint")
+	r.fails("show default@0", cli.StatusUsage, "numbered from 1")
+	r.fails("show other", cli.StatusFailed, "redis keeps no model other")
+	r.fails("show --partition 3", cli.StatusFailed, "has no partition 3")
+	r.save("default", 1, checkpoint(t, m, 7))
+	r.fails("show default@1", cli.StatusUsage, "give --partition N")
+	r.must("show default@1 --partition 1", `default@1, partition 1\n`, `position +7\n`)
+}
+
+// What is exported and imported is the same model at the same place in the log. Equal
+// checkpoints make equal files.
+func TestExportAndImport(t *testing.T) {
+	r := newRig(t)
+	first, second := checkpoint(t, made(t, 60, nil), 70), checkpoint(t, made(t, 40, nil), 44)
+	first.Position = first.Position.Advance(70, nil, []byte("a record"))
+	r.save("spam", 0, first)
+	r.save("spam", 1, second)
+	r.must("export spam DIR/spam.tar", `partition 0, version 1: 60 events up to offset 71, .*\npartition 1, version 1: 40 events`)
+	r.must("export spam DIR/again.tar")
+	a, b := r.read("spam.tar"), r.read("again.tar")
+	if !bytes.Equal(a, b) {
+		t.Error("two exports of one model differ")
+	}
+	if info, err := os.Stat(filepath.Join(r.dir, "spam.tar")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
+	}
+	r.must("verify DIR/spam.tar spam", `(?s)spam.tar, partition 0: whole, 60 events.*spam, partition 1, version 1: whole, 40 events`)
+	r.must("import DIR/spam.tar --as copy", `copy, partition 0: version 1, 60 events up to offset 71, sha256 `)
+	for p, want := range []*state.Checkpoint{first, second} {
+		got, _, err := r.store("copy").Load(t.Context(), p, state.Served)
+		if err != nil || got.Position != want.Position || !bytes.Equal(got.Model, want.Model) || !bytes.Equal(got.Config, want.Config) {
+			t.Errorf("partition %d is not what was exported: %v", p, err)
+		}
+	}
+	if v := r.object("export spam DIR/one.tar --partition 1")["partitions"].([]any); len(v) != 1 {
+		t.Errorf("one partition: %v", v)
+	}
+	r.must("show DIR/one.tar", "one.tar, partition 1\n")
+	r.fails("export spam DIR/none/x", cli.StatusFailed, "no such file")
+	if left, err := filepath.Glob(filepath.Join(r.dir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func (r *rig) read(name string) []byte {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b
+}
+
+func (r *rig) write(name string, b []byte) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), b, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// A file of eval --save is the model's bytes: it begins its log.
+func TestSavedByEval(t *testing.T) {
+	r := newRig(t)
+	c := checkpoint(t, made(t, 30, nil), 0)
+	r.write("saved", c.Model)
+	r.must("verify DIR/saved", "saved, partition 0: whole, 30 events")
+	r.must("import DIR/saved --as warm", "30 events up to offset 0")
+	got, _, err := r.store("warm").Load(t.Context(), 0, state.Head)
+	if err != nil || got.Position != (state.Position{}) || !bytes.Equal(got.Model, c.Model) {
+		t.Errorf("not what was saved: %v", err)
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	r := newRig(t)
+	c := checkpoint(t, made(t, 30, nil), 30)
+	r.save("spam", 0, c)
+	r.must("export spam DIR/spam.tar")
+	r.fails("import DIR/spam.tar --as spam", cli.StatusUsage, "redis keeps a model spam already")
+	r.fails("import DIR/spam.tar --as Spam", cli.StatusUsage, "is not a name")
+	r.fails("import DIR/missing --as copy", cli.StatusFailed, "no such file")
+	r.fails("import DIR/spam.tar", cli.StatusUsage, "--as")
+	r.save("further", 0, checkpoint(t, made(t, 30, nil), 31))
+	r.fails("import DIR/spam.tar --as further --replace", cli.StatusFailed, "has learnt up to offset 31, and the file only to 30")
+	r.save("wide", 0, checkpoint(t, made(t, 3, nil), 3))
+	r.save("wide", 1, checkpoint(t, made(t, 3, func(cfg *model.Config) { cfg.TableBits = 9 }), 3))
+	r.fails("import DIR/spam.tar --as wide --replace", cli.StatusFailed, "partition 1 is not in the file, and has another configuration")
+
+	old := *c
+	old.Numerics = "1"
+	r.save("old", 0, &old)
+	r.must("export old DIR/old.tar")
+	r.fails("import DIR/old.tar --as copy", cli.StatusFailed, "the model is of numerics 1 ")
+	if partitions, err := r.store("copy").Partitions(t.Context()); err != nil || len(partitions) > 0 {
+		t.Errorf("something was written: %v, %v", partitions, err)
+	}
+}
+
+// The replaced version is kept, a pin ends, and the writer before has lost the partition.
+func TestImportReplaces(t *testing.T) {
+	r := newRig(t)
+	r.save("spam", 0, checkpoint(t, made(t, 50, nil), 50))
+	r.must("export spam DIR/spam.tar")
+	cfg := func(cfg *model.Config) { cfg.Standing = "none" }
+	before := checkpoint(t, made(t, 40, cfg), 40)
+	r.save("live", 0, before)
+	r.save("live", 1, checkpoint(t, made(t, 50, nil), 9))
+	live := r.store("live")
+	if err := live.Pin(t.Context(), 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	r.must("import DIR/spam.tar --as live --replace", `live, partition 0: version 2, 50 events .*; version 1, which it replaces, is kept for 30 days`)
+	for p, want := range []int64{2, 1} {
+		if h, err := live.Heading(t.Context(), p, state.Served); err != nil || h.Version != want || h.Pinned != 0 {
+			t.Errorf("partition %d serves %+v, %v", p, h, err)
+		}
+	}
+	list, err := live.Versions(t.Context(), 0)
+	if err != nil || len(list) != 2 || !list[1].Replaced {
+		t.Errorf("kept are %+v, %v", list, err)
+	}
+	before.Position.Next = 60
+	if _, err := live.Save(t.Context(), 0, before); !errors.Is(err, state.ErrStale) {
+		t.Errorf("the writer before saves: %v", err)
+	}
+}
+
+// verify finds a changed byte anywhere in a file, and a chunk that Redis lost.
+func TestVerifyFindsDamage(t *testing.T) {
+	r := newRig(t)
+	c := checkpoint(t, made(t, 30, nil), 30)
+	r.save("spam", 0, c)
+	r.must("export spam DIR/spam.tar")
+	whole := r.read("spam.tar")
+	manifest := bytes.Index(whole, []byte("hamletMF"))
+	body := bytes.Index(whole, []byte("hamletPM"))
+	for name, b := range map[string][]byte{
+		"manifest": flip(whole, manifest+20), "model": flip(whole, body+len(c.Model)/2), "last": flip(whole, body+len(c.Model)-1),
+		"name": flip(whole, 0), "short": whole[:len(whole)/2], "header": whole[:600], "raw": flip(c.Model, len(c.Model)/3), "text": []byte("hello"),
+		"empty": {}, "twice": append(bytes.Clone(whole[:len(whole)-1024]), whole...),
+	} {
+		r.write("bad", b)
+		r.fails("verify DIR/bad", cli.StatusFailed, "verify "+r.dir+"/bad: ")
+		if _, err := r.run("import DIR/bad --as copy"); err == nil {
+			t.Errorf("%s: imported", name)
+		}
+	}
+	r.fails("verify spam DIR/bad", cli.StatusFailed, "1 of 2 models cannot be verified")
+	for _, key := range r.server.Keys() {
+		if strings.Contains(key, ":chunk:") {
+			r.server.Del(key)
+			break
+		}
+	}
+	r.fails("verify spam", cli.StatusFailed, "is missing")
+	r.fails("verify other", cli.StatusFailed, "redis keeps no model other")
+}
+
+func flip(b []byte, at int) []byte {
+	b = bytes.Clone(b)
+	b[at] ^= 4
+	return b
+}

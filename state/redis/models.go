@@ -1,0 +1,51 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hamlet/state"
+)
+
+// scanned is how many keys Redis looks at in one step of a scan.
+const scanned = 1000
+
+// Models returns the names of all models of the database that have a checkpoint, in
+// order. It looks at every key of the database, in steps. It passes over names that are
+// no model's.
+func (s *Store) Models(ctx context.Context) ([]string, error) {
+	const prefix, suffix = "hamlet:{", "}:0:partitions"
+	var names []string
+	keys := s.client.Scan(ctx, 0, prefix+"*"+suffix, scanned).Iterator()
+	for keys.Next(ctx) {
+		name := strings.TrimSuffix(strings.TrimPrefix(keys.Val(), prefix), suffix)
+		if modelName.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		return nil, s.explain("list the models", err)
+	}
+	slices.Sort(names) // a scan may return a key twice
+	return slices.Compact(names), nil
+}
+
+// LoadVersion returns the checkpoint of one version and verifies every hash. In contrast
+// to [Store.Load] it takes no other in its place: the error wraps [state.ErrNone] if the
+// version is not kept, and [state.ErrCorrupt] if it is not whole.
+func (s *Store) LoadVersion(ctx context.Context, partition int, number int64) (*state.Checkpoint, error) {
+	kept, err := s.client.Exists(ctx, s.versionKey(partition, number)).Result()
+	if err == nil && kept == 0 {
+		err = state.ErrNone
+	}
+	var v version
+	if err == nil {
+		v, err = s.loadVersion(ctx, partition, number)
+	}
+	if err != nil {
+		return nil, s.explain(s.doing(fmt.Sprintf("load version %d of", number), partition), err)
+	}
+	return v.checkpoint, nil
+}
