@@ -27,7 +27,7 @@ type Sample struct {
 	Match Match
 	X     [][]float64 // the features of each site
 	D     []float64   // how alike the sites of each pair look; unused where Exclusive
-	// Exclusive says which pairs are never both +1. They have no measurement. nil is none.
+	// Exclusive says which pairs are never both +1. They have no measurement. nil means no such pairs.
 	Exclusive []bool
 	Y         []float64 // labels ±1; unused in prediction
 }

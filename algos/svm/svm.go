@@ -14,7 +14,7 @@ import (
 // A Config says what to fit. Zero fields mean the defaults.
 type Config struct {
 	C    float64 // weight of the losses against the penalty; 1
-	Bias float64 // value of one more column, penalised like the others; 0 is none
+	Bias float64 // value of one more column, penalised like the others; 0 leaves it out
 	Gap  float64 // a fit ends when P − D ≤ Gap·max(P, 1); 10⁻⁶
 	// Passes bounds the passes over the rows; 200,000. Then the fit ends with the gap
 	// that it has.

@@ -131,7 +131,7 @@ func TestTwoPoints(t *testing.T) {
 	}
 }
 
-// A weight of k is k equal rows, and a weight of 0 is none.
+// A weight of k is k equal rows, and a weight of 0 leaves the row out.
 func TestWeightsRepeatRows(t *testing.T) {
 	x, y := overlapping(80, 3, 2)
 	weight := make([]float64, len(x))

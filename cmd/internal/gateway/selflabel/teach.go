@@ -44,7 +44,7 @@ func (s *Service) teach(ctx context.Context) {
 	}
 }
 
-// putBack puts back an answer that is not due, and drops what is none. It reports whether it did.
+// putBack puts back an answer that is not due, and drops a message that is no answer. It reports whether it did.
 func (s *Service) putBack(a *nats.WaitingAnswer) bool {
 	if a.Err != nil {
 		s.cfg.Log.Warn("self-label: what waited is no answer; it is dropped", "error", a.Err)
