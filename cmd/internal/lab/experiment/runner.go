@@ -20,7 +20,7 @@ type Runner struct {
 	Data  *Data
 	Seed  uint64
 	Cores int    // steps at a time
-	Code  string // identifies the program: steps that another one left are computed anew
+	Code  string // identifies the program: steps of another program are computed again
 	// Folder keeps steps and results; "" keeps nothing.
 	Folder string
 	// Progress is called often, by one goroutine at a time. It may be nil.

@@ -13,7 +13,7 @@ import (
 )
 
 // A stepStore keeps the results of an experiment's steps in a file of JSON Lines. The
-// first line says what they belong to: other code, data or seed begin anew. A last line
+// first line says what they belong to: with other code, data or seed the file starts empty. A last line
 // that was cut off is dropped.
 type stepStore struct {
 	mu      sync.Mutex
@@ -88,7 +88,7 @@ func (s *stepStore) read(of stepsOf) (end int64, err error) {
 	}
 }
 
-// begin cuts off what is behind end and writes the first line if there is none.
+// begin cuts the file off at end. It writes the first line into an empty file.
 func (s *stepStore) begin(end int64, of stepsOf) error {
 	if err := s.file.Truncate(end); err != nil {
 		return err

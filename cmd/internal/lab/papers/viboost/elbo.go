@@ -110,7 +110,7 @@ var elbo = experiment.Experiment{
 				p.Claim(v.name, fell, experiment.Exact(falls), experiment.AtLeast, "1")
 			case 1: // without what the paper suspects
 				p.Claim(v.name, fell, experiment.Exact(falls), experiment.AtMost, "0").
-					Reason = "The expectation does not help. The falls come from (17), whose weight is not the mode of the stage's posterior: with the exact mode there is none, with either E(c)."
+					Reason = "The expectation does not help. The falls come from (17), whose weight is not the mode of the stage's posterior: with the exact mode the bound never fell here, whichever way E(c) was taken."
 			default:
 				p.Show(v.name, fell, experiment.Exact(falls))
 			}
