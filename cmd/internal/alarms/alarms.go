@@ -1,5 +1,5 @@
 // Package alarms is `hamlet alarms`: it shows open and past incidents, from the stream of
-// alerts.
+// alerts. [Read] is for programs.
 package alarms
 
 import (
@@ -11,7 +11,6 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/settings"
-	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
@@ -61,73 +60,17 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer conn.Close()
-	var all incidents
-	damaged := 0
-	for a, err := range nats.ReadAlerts(ctx, conn, c.Model, time.Time{}) { // an incident may begin before --since
-		switch {
-		case errors.As(err, new(*nats.AlertError)):
-			damaged++
-		case err != nil:
-			return err
-		default:
-			all.add(&a)
-		}
+	all, damaged, err := Read(ctx, conn, c.Model)
+	if err != nil {
+		return err
 	}
 	if damaged > 0 {
 		fmt.Fprintf(stderr, "%d alerts cannot be read\n", damaged)
 	}
-	shown := all.newest(c.Limit, func(i *incident) bool { return (!c.Open || i.open()) && !i.last().Time.Before(since) })
+	// An incident may begin before --since.
+	shown := newest(all, c.Limit, func(i *Incident) bool { return (!c.Open || i.Open()) && !i.Last().Time.Before(since) })
 	if c.JSON {
 		return writeJSON(stdout, shown)
 	}
 	return writeTable(stdout, shown)
-}
-
-// An incident is its alerts in the order of their transitions; at least one.
-type incident struct{ alerts []stream.Alert }
-
-func (i *incident) last() *stream.Alert { return &i.alerts[len(i.alerts)-1] }
-
-func (i *incident) open() bool {
-	s := i.last().State
-	return s == stream.AlertSuspected || s == stream.AlertRaised
-}
-
-// Incidents are those of one model, in the order in which they were opened.
-type incidents struct {
-	all  []*incident
-	byID map[string]*incident
-}
-
-// add joins an alert to its incident. A copy is dropped: the server knows copies for 30 days
-// only. An alert of a program without incidents is one alone, unless it clears one.
-func (n *incidents) add(a *stream.Alert) {
-	if n.byID == nil {
-		n.byID = map[string]*incident{}
-	}
-	id := a.IncidentID()
-	if id == "" {
-		id = fmt.Sprintf("%d %s %s", a.Partition, a.Kind, a.Body)
-	}
-	i := n.byID[id]
-	switch {
-	case i == nil, a.Incident == 0 && !i.open():
-		i = &incident{alerts: []stream.Alert{*a}}
-		n.byID[id], n.all = i, append(n.all, i)
-	case a.Incident == 0 || a.Transition > i.last().Transition:
-		i.alerts = append(i.alerts, *a)
-	}
-}
-
-// newest returns the last limit of the wanted incidents, or all if limit is 0.
-func (n *incidents) newest(limit int, wanted func(*incident) bool) (shown []*incident) {
-	for _, i := range n.all {
-		if wanted(i) {
-			shown = append(shown, i)
-		}
-	}
-	if limit > 0 && len(shown) > limit {
-		shown = shown[len(shown)-limit:]
-	}
-	return shown
 }

@@ -20,14 +20,14 @@ func step(incident uint64, transition int, kind, state string, event uint64) str
 	}
 }
 
-func shown(t *testing.T, alerts []stream.Alert, limit int, wanted func(*incident) bool) []string {
+func shown(t *testing.T, alerts []stream.Alert, limit int, wanted func(*Incident) bool) []string {
 	t.Helper()
 	var all incidents
 	for i := range alerts {
 		all.add(&alerts[i])
 	}
 	var table strings.Builder
-	if err := writeTable(&table, all.newest(limit, wanted)); err != nil {
+	if err := writeTable(&table, newest(all.all, limit, wanted)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
@@ -37,7 +37,7 @@ func shown(t *testing.T, alerts []stream.Alert, limit int, wanted func(*incident
 	return lines
 }
 
-func every(*incident) bool { return true }
+func every(*Incident) bool { return true }
 
 // Transitions of two incidents that take turns are joined by incident, and copies are dropped.
 func TestAlertsAreJoinedToIncidents(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
-	"hamlet/stream"
 )
 
 // jsonIncident is a line of --json.
@@ -27,15 +26,15 @@ type jsonIncident struct {
 	Transitions []json.RawMessage `json:"transitions"` // the alerts
 }
 
-func writeJSON(w io.Writer, shown []*incident) error {
+func writeJSON(w io.Writer, shown []*Incident) error {
 	for _, i := range shown {
-		last := i.last()
+		last := i.Last()
 		j := jsonIncident{
-			Incident: last.IncidentID(), Open: i.open(), Kind: last.Kind, State: last.State, Accused: last.Accused, Body: last.Body,
-			Model: last.Model, Partition: last.Partition, Opened: i.alerts[0].Time, Changed: last.Time,
+			Incident: i.ID(), Open: i.Open(), Kind: last.Kind, State: last.State, Accused: last.Accused, Body: last.Body,
+			Model: last.Model, Partition: last.Partition, Opened: i.First().Time, Changed: last.Time,
 		}
-		for k := range i.alerts {
-			line, err := i.alerts[k].AppendJSON(nil)
+		for k := range i.Alerts {
+			line, err := i.Alerts[k].AppendJSON(nil)
 			if err != nil {
 				return err
 			}
@@ -52,7 +51,7 @@ func writeJSON(w io.Writer, shown []*incident) error {
 	return nil
 }
 
-func writeTable(w io.Writer, shown []*incident) error {
+func writeTable(w io.Writer, shown []*Incident) error {
 	if len(shown) == 0 {
 		_, err := fmt.Fprintln(w, "no such incident")
 		return err
@@ -60,9 +59,9 @@ func writeTable(w io.Writer, shown []*incident) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "incident\topened\tbody\tkind\taccused\tsteps, each at its event\treading")
 	for _, i := range shown {
-		last := i.last()
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Cell(last.IncidentID()), i.alerts[0].Time.Local().Format("2006-01-02 15:04:05"),
-			last.Body, last.Kind, cli.Cell(last.Accused), steps(i), cli.Cell(reading(i)))
+		last := i.Last()
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Cell(i.ID()), i.First().Time.Local().Format("2006-01-02 15:04:05"),
+			last.Body, last.Kind, cli.Cell(last.Accused), steps(i), cli.Cell(i.Reading()))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the incidents: %w", err)
@@ -72,23 +71,13 @@ func writeTable(w io.Writer, shown []*incident) error {
 
 // steps returns the states of an incident in order, each with its event count. What is open
 // says so at the end.
-func steps(i *incident) string {
+func steps(i *Incident) string {
 	var all []string
-	for k := range i.alerts {
-		all = append(all, fmt.Sprintf("%s %d", i.alerts[k].State, i.alerts[k].Event))
+	for k := range i.Alerts {
+		all = append(all, fmt.Sprintf("%s %d", i.Alerts[k].State, i.Alerts[k].Event))
 	}
-	if i.open() {
+	if i.Open() {
 		all = append(all, "open")
 	}
 	return strings.Join(all, ", ")
-}
-
-// reading returns what the last alert that was not an end says.
-func reading(i *incident) string {
-	for k := len(i.alerts) - 1; k >= 0; k-- {
-		if a := &i.alerts[k]; a.State == stream.AlertSuspected || a.State == stream.AlertRaised {
-			return a.Reading
-		}
-	}
-	return ""
 }
