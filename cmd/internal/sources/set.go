@@ -52,12 +52,8 @@ type said struct {
 
 // set writes the operator's word to all partitions.
 func (c *Command) set(ctx context.Context, log *slog.Logger, stdout io.Writer) error {
-	role, err := stream.ParseRole(c.Set.Role)
+	standing, err := NewStanding(c.Set.Source, c.Set.Role, time.Now())
 	if err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	standing := stream.Standing{ID: rand.Text(), Time: time.Now().UTC(), Source: c.Set.Source, Role: role}
-	if err := standing.Validate(); err != nil {
 		return &cli.UsageError{Err: err}
 	}
 	reach, err := c.Set.Kafka.OrRunning()
@@ -68,29 +64,46 @@ func (c *Command) set(ctx context.Context, log *slog.Logger, stdout io.Writer) e
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	topic := stream.EventsTopic(c.Model)
-	partitions, err := publish(ctx, cfg, &standing, topic)
+	partitions, err := Set(ctx, cfg, c.Model, standing)
 	if err != nil {
-		return fmt.Errorf("set the role of %q: %w", standing.Source, err)
+		return err
 	}
+	topic := stream.EventsTopic(c.Model)
 	if c.JSON {
-		return printJSON(stdout, said{c.Model, topic, partitions, standing.ID, standing.Source, role.String()})
+		return printJSON(stdout, said{c.Model, topic, partitions, standing.ID, standing.Source, standing.Role.String()})
 	}
 	where := fmt.Sprintf("all %d partitions", partitions)
 	if partitions == 1 {
 		where = "the one partition"
 	}
 	_, err = fmt.Fprintf(stdout, "%s is %s for labels from now on: written to %s of %s.\n"+
-		"`hamlet sources` shows it when the learners have read and saved it.\n", standing.Source, role, where, topic)
+		"`hamlet sources` shows it when the learners have read and saved it.\n", standing.Source, standing.Role, where, topic)
 	return written(err)
 }
 
-// publish waits until all partitions have acknowledged the standing.
-func publish(ctx context.Context, cfg kafka.Config, s *stream.Standing, topic string) (partitions int, err error) {
+// NewStanding returns an operator's word that a source has a role from now on. The error
+// says what is wrong with the names.
+func NewStanding(source, role string, now time.Time) (*stream.Standing, error) {
+	parsed, err := stream.ParseRole(role)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream.Standing{ID: rand.Text(), Time: now.UTC(), Source: source, Role: parsed}
+	return s, s.Validate()
+}
+
+// Set writes an operator's word to all partitions of a model's events topic, and waits
+// until they have acknowledged it. It returns how many they are.
+func Set(ctx context.Context, cfg kafka.Config, model string, s *stream.Standing) (partitions int, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("set the role of %q: %w", s.Source, err)
+		}
+	}()
 	if err := kafka.Ping(ctx, cfg); err != nil {
 		return 0, err
 	}
-	record, err := ingest.StandingRecord(s, topic)
+	record, err := ingest.StandingRecord(s, stream.EventsTopic(model))
 	if err != nil {
 		return 0, err
 	}

@@ -3,6 +3,8 @@
 //
 // What it lists is what the learners have saved. What an operator says goes to the events
 // topic, to every partition of it (stream.Standing): each learner reads it there.
+//
+// [Read] and [Set] are for programs.
 package sources
 
 import (
@@ -92,7 +94,7 @@ func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	table, err := read(ctx, store, c.Model)
+	table, err := Read(ctx, store, c.Model)
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
@@ -105,8 +107,9 @@ func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Wri
 	return table.print(stdout)
 }
 
-// read joins the sources of all partitions' newest models.
-func read(ctx context.Context, store *redis.Store, name string) (*table, error) {
+// Read joins the sources of all partitions' newest models. The error is state.ErrNone if
+// none was saved.
+func Read(ctx context.Context, store *redis.Store, name string) (*Table, error) {
 	partitions, err := store.Partitions(ctx)
 	if err != nil {
 		return nil, err

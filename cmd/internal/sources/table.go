@@ -16,25 +16,26 @@ import (
 	"hamlet/algos/trust"
 )
 
-// A table is what `hamlet sources --json` prints.
-type table struct {
+// A Table is what `hamlet sources --json` prints.
+type Table struct {
 	Model      string      `json:"model"`
-	Partitions []partition `json:"partitions"` // ascending
+	Partitions []Partition `json:"partitions"` // ascending
 	Known      int         `json:"known"`      // sources, also those that a limit left out
-	Sources    []source    `json:"sources"`    // most labels first
+	Sources    []Source    `json:"sources"`    // most labels first
 
-	byKey map[uint64]*source
+	byKey map[uint64]*Source
 }
 
-type partition struct {
+// A Partition is one whose saved model was read.
+type Partition struct {
 	Partition int       `json:"partition"`
 	Events    uint64    `json:"events"`
 	Saved     time.Time `json:"saved"`
 }
 
-// A source joins what the models of several partitions, and of several kinds of bodies, say
+// A Source joins what the models of several partitions, and of several kinds of bodies, say
 // of one source of labels.
-type source struct {
+type Source struct {
 	Source string `json:"source"` // ends in "…" if only its first 64 bytes are known
 	Role   string `json:"role"`   // "mixed" while partitions have not all read the last word
 	Labels uint64 `json:"labels"`
@@ -42,7 +43,9 @@ type source struct {
 	Weight float64 `json:"weight"`
 	Late   bool    `json:"late"`
 	New    bool    `json:"new"`
-	Parts  []part  `json:"parts"` // by partition and body
+	Parts  []Part  `json:"parts"` // by partition and body
+
+	Cut bool `json:"-"` // only the beginning of its name is known
 }
 
 // A FlipRate has its 90 % interval.
@@ -52,8 +55,8 @@ type FlipRate struct {
 	Hi   float64 `json:"hi"`
 }
 
-// A part is what one partition's model knows of a source from one kind of body.
-type part struct {
+// A Part is what one partition's model knows of a source from one kind of body.
+type Part struct {
 	Partition int    `json:"partition"`
 	Body      string `json:"body,omitempty"` // text or vector; empty: the source has a role, and no label
 	Role      string `json:"role"`
@@ -65,23 +68,23 @@ type part struct {
 	Accused uint64  `json:"accused,omitempty"` // the model's event of the last accusation
 }
 
-func newTable(name string) *table {
-	return &table{Model: name, Sources: []source{}, byKey: map[uint64]*source{}}
+func newTable(name string) *Table {
+	return &Table{Model: name, Sources: []Source{}, byKey: map[uint64]*Source{}}
 }
 
 // add adds what the model of a partition knows.
-func (t *table) add(number int, saved time.Time, m *model.Model) {
-	t.Partitions = append(t.Partitions, partition{Partition: number, Events: m.Events(), Saved: saved})
+func (t *Table) add(number int, saved time.Time, m *model.Model) {
+	t.Partitions = append(t.Partitions, Partition{Partition: number, Events: m.Events(), Saved: saved})
 	for _, s := range m.Sources() {
 		known := t.byKey[s.Key]
 		if known == nil {
-			known = &source{}
+			known = &Source{}
 			t.byKey[s.Key] = known
 		}
 		if known.Source == "" || !s.Cut { // a partition that knows a role knows the whole name
-			known.Source = s.ShownName()
+			known.Source, known.Cut = s.ShownName(), s.Cut
 		}
-		known.Parts = append(known.Parts, part{
+		known.Parts = append(known.Parts, Part{
 			Partition: number, Body: s.Body, Role: s.Role.String(), Labels: s.Labels, FlipRate: FlipRate{s.Rate, s.Lo, s.Hi},
 			Weight: s.Weight, Late: s.Late, New: s.Newcomer, Accused: s.Accused,
 		})
@@ -89,12 +92,12 @@ func (t *table) add(number int, saved time.Time, m *model.Model) {
 }
 
 // join fills in what sources have in all their parts together.
-func (t *table) join() {
+func (t *Table) join() {
 	for _, s := range t.byKey {
 		s.join()
 		t.Sources = append(t.Sources, *s)
 	}
-	slices.SortFunc(t.Sources, func(a, b source) int {
+	slices.SortFunc(t.Sources, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Source, b.Source))
 	})
 	t.Known = len(t.Sources)
@@ -105,7 +108,7 @@ const mixed = "mixed"
 
 // join sums labels. Rate and weight are means by labels, and the width of the interval is
 // that of a mean of independent rates.
-func (s *source) join() {
+func (s *Source) join() {
 	s.Late, s.New = true, true
 	var rate, weight, square, labels float64
 	for i := range s.Parts {
@@ -131,8 +134,8 @@ func (s *source) join() {
 }
 
 // cut keeps the n sources with most labels, and those that have a role.
-func (t *table) cut(n int) {
-	var kept []source
+func (t *Table) cut(n int) {
+	var kept []Source
 	for i, s := range t.Sources {
 		if i < n || s.Role != trust.Ordinary.String() {
 			kept = append(kept, s)
@@ -142,7 +145,7 @@ func (t *table) cut(n int) {
 }
 
 // print writes a line for each source.
-func (t *table) print(w io.Writer) error {
+func (t *Table) print(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "source\trole\tlabels\tflip rate, 90 %\tweight\t\taccused")
 	for i := range t.Sources {
@@ -167,7 +170,7 @@ func (t *table) print(w io.Writer) error {
 	return written(err)
 }
 
-func (s *source) remarks() string {
+func (s *Source) remarks() string {
 	var all []string
 	if s.Late {
 		all = append(all, "late")
@@ -179,7 +182,7 @@ func (s *source) remarks() string {
 }
 
 // accused says at which events the source was last accused.
-func (s *source) accused(several bool) string {
+func (s *Source) accused(several bool) string {
 	var all []string
 	for _, p := range s.Parts {
 		switch {
