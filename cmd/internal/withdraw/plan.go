@@ -16,9 +16,9 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// A plan says what a withdrawal from one partition would do: an element of what --json
-// prints.
-type plan struct {
+// A PartitionPlan says what a withdrawal from one partition would do: an element of what
+// --json prints.
+type PartitionPlan struct {
 	Partition int   `json:"partition"`
 	From      int64 `json:"from_offset"` // the labels are at this offset or later
 	To        int64 `json:"to_offset"`   // and before this one
@@ -30,15 +30,16 @@ type plan struct {
 	TooLarge     int `json:"too_large"` // as a withdrawal, for the log
 
 	Until   int64   `json:"until_offset,omitempty"` // the log's end once all was written
-	Answers answers `json:"answers"`
+	Answers Answers `json:"answers"`
 
 	part    *part
-	offsets []int64 // of the labels that can be withdrawn, ascending: at most what the windows hold
-	recent  []int64 // of the mail whose answers are compared, ascending
+	offsets []int64  // of the labels that can be withdrawn, ascending: at most what the windows hold
+	ids     []string // of the withdrawals of these labels
+	recent  []int64  // of the mail whose answers are compared, ascending
 }
 
-// answers compares what the model answers to recent mail of other sources, before and after.
-type answers struct {
+// Answers compares what the model answers to recent mail of other sources, before and after.
+type Answers struct {
 	Events        int     `json:"events"`
 	MeanChange    float64 `json:"mean_change"`    // of p, absolute
 	LargestChange float64 `json:"largest_change"` // the same
@@ -58,8 +59,8 @@ type planner struct {
 
 // ofPart reads the log of a partition and plans the withdrawal. It holds two models, and no
 // mail: what it needs again it reads again.
-func (pl *planner) ofPart(ctx context.Context, p *part) (*plan, error) {
-	plan := &plan{Partition: p.number, From: p.from, To: p.to, part: p}
+func (pl *planner) ofPart(ctx context.Context, p *part) (*PartitionPlan, error) {
+	plan := &PartitionPlan{Partition: p.number, From: p.from, To: p.to, part: p}
 	before, err := model.Restore(p.head.Model)
 	if err != nil {
 		return nil, fmt.Errorf("partition %d: the saved model: %w", p.number, err)
@@ -86,7 +87,7 @@ func (pl *planner) ofPart(ctx context.Context, p *part) (*plan, error) {
 
 // find counts the source's labels, and notes which of them m can still withdraw and which
 // events are recent. Then m has learnt the log to its end.
-func (pl *planner) find(ctx context.Context, plan *plan, m *model.Model) error {
+func (pl *planner) find(ctx context.Context, plan *PartitionPlan, m *model.Model) error {
 	p := plan.part
 	next := p.head.Position.Next
 	recentFrom := p.end - int64(max(4*pl.recent, mostBehind/10))
@@ -113,9 +114,7 @@ func (pl *planner) find(ctx context.Context, plan *plan, m *model.Model) error {
 			}
 		case r.event.Source == pl.source && learns && r.Offset >= p.from && r.Offset < p.to:
 			plan.Labels++
-			ex := r.example
-			ex.Action, ex.Of, ex.OwnOnly = model.Unlearn, ex.ID, true
-			switch err := m.Withdrawable(&ex); {
+			switch err := r.withdrawable(m); {
 			case err == nil:
 				plan.offsets = append(plan.offsets, r.Offset)
 			case errors.Is(err, sites.ErrWithdrawn):
@@ -126,6 +125,13 @@ func (pl *planner) find(ctx context.Context, plan *plan, m *model.Model) error {
 		}
 		return nil
 	})
+}
+
+// withdrawable returns nil if m can withdraw the label r, else what sites says of it.
+func (r *record) withdrawable(m *model.Model) error {
+	ex := r.example
+	ex.Action, ex.Of, ex.OwnOnly = model.Unlearn, ex.ID, true
+	return m.Withdrawable(&ex)
 }
 
 // applyTo has m learn r as its learner will.
@@ -144,11 +150,11 @@ func (r *record) applyTo(m *model.Model) error {
 }
 
 // try withdraws from after what can be withdrawn, and answers the recent events by before.
-func (pl *planner) try(ctx context.Context, plan *plan, before, after *model.Model) error {
+func (pl *planner) try(ctx context.Context, plan *PartitionPlan, before, after *model.Model) error {
 	p := plan.part
 	plan.recent = plan.recent[max(0, len(plan.recent)-pl.recent):]
 	candidates, recent := plan.offsets, plan.recent
-	plan.offsets, pl.answered = nil, pl.answered[:0]
+	plan.offsets, plan.ids, pl.answered = nil, nil, pl.answered[:0]
 	predictor := before.NewPredictor()
 	return p.readThese(ctx, merged(candidates, recent), func(r *record) error {
 		pl.progress(p, r.Offset)
@@ -176,14 +182,14 @@ func (pl *planner) try(ctx context.Context, plan *plan, before, after *model.Mod
 			plan.Withdrawn++
 		default:
 			plan.Withdrawable++
-			plan.offsets = append(plan.offsets, r.Offset)
+			plan.offsets, plan.ids = append(plan.offsets, r.Offset), append(plan.ids, e.ID)
 		}
 		return nil
 	})
 }
 
 // compare answers the recent events by after.
-func (pl *planner) compare(ctx context.Context, plan *plan, after *model.Model) error {
+func (pl *planner) compare(ctx context.Context, plan *PartitionPlan, after *model.Model) error {
 	a := &plan.Answers
 	predictor := after.NewPredictor()
 	i := 0

@@ -12,23 +12,13 @@ import (
 
 // A report is what --json prints.
 type report struct {
-	Model      string   `json:"model"`
-	Source     string   `json:"source"`
-	DryRun     bool     `json:"dry_run"`
-	Partitions []*plan  `json:"partitions"`
-	Written    int      `json:"written"`
-	Saved      bool     `json:"saved"`  // the saved model has learnt what was written
-	Traces     []string `json:"traces"` // parts of a model where an event that is withdrawn leaves a trace
-}
-
-// traces are what model.Receipt says of a withdrawal.
-var traces = append(stream.ReceiptTraces, "flip rates and standing of sources", "alarms", "ensembles until they are rebuilt")
-
-func (r *report) withdrawable() (n int) {
-	for _, p := range r.Partitions {
-		n += p.Withdrawable
-	}
-	return n
+	Model      string           `json:"model"`
+	Source     string           `json:"source"`
+	DryRun     bool             `json:"dry_run"`
+	Partitions []*PartitionPlan `json:"partitions"`
+	Written    int              `json:"written"`
+	Saved      bool             `json:"saved"`  // the saved model has learnt what was written
+	Traces     []string         `json:"traces"` // parts of a model where an event that is withdrawn leaves a trace
 }
 
 // printPlan says what would be written, and what that would do.
@@ -50,7 +40,7 @@ func (r *report) printPlan(w io.Writer) error {
 	if large > 0 {
 		fmt.Fprintf(&b, "Too large to be written again: %s.\n", count(large, "label"))
 	}
-	if r.withdrawable() > 0 {
+	if withdrawable(r.Partitions) > 0 {
 		fmt.Fprintf(&b, "A trace stays in: %s.\n", strings.Join(r.Traces, ", "))
 	}
 	for _, p := range r.Partitions {

@@ -9,6 +9,9 @@
 //
 // The body of an event is in the log alone. The command reads the log up to four times,
 // and holds one fetch, two models of one partition, and the offsets of what it found.
+//
+// Programs use [Make], which plans, and [Plan.Write]. The console shows a plan and writes the
+// same one when an operator confirms it; [Plan.Recheck] says before whether it still holds.
 package withdraw
 
 import (
@@ -22,10 +25,8 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/settings"
-	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // A Command holds the flags of `hamlet withdraw`, for kong to fill.
@@ -86,153 +87,72 @@ func (c *Command) check() error {
 	return err
 }
 
-// patience bounds a question to Redis.
-const patience = 20 * time.Second
-
 // Run plans the withdrawal, shows the plan, asks, and writes.
 func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	now := time.Now()
-	since, err := parseBound("--since", c.Since, c.Model, now)
-	var until bound
+	since, err := ParseBound("--since", c.Since, c.Model, now)
+	var until Bound
 	if err == nil && c.Until != "" {
-		until, err = parseBound("--until", c.Until, c.Model, now)
+		until, err = ParseBound("--until", c.Until, c.Model, now)
 	}
 	if err := errors.Join(err, c.check()); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	kafkaConfig, store, err := c.open(log)
+	servers, err := c.open(log)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	parts, err := c.parts(ctx, kafkaConfig, store)
-	if err != nil {
-		return err
-	}
-	if err := since.resolve(ctx, parts, 0, func(p *part, offset int64) { p.from = offset }); err != nil {
-		return err
-	}
-	if err := until.resolve(ctx, parts, 1, func(p *part, offset int64) { p.to = offset }); err != nil {
-		return err
-	}
+	defer servers.Store.Close()
 	line := progress.NewLine(stdio.Err)
-	out := report{Model: c.Model, Source: c.Source, DryRun: c.DryRun, Traces: traces}
-	pl := planner{source: c.Source, recent: c.Recent, spamAt: c.SpamAt, hamAt: c.HamAt, progress: shown(line, "reading")}
-	for _, p := range parts {
-		plan, err := pl.ofPart(ctx, p)
-		line.Clear()
-		if err != nil {
-			return err
-		}
-		p.head.Model = nil // the next partition needs the memory
-		out.Partitions = append(out.Partitions, plan)
+	plan, err := Make(ctx, servers, &Request{
+		Model: c.Model, Source: c.Source, Since: since, Until: until, Recent: c.Recent, SpamAt: c.SpamAt, HamAt: c.HamAt,
+	}, shown(line))
+	line.Clear()
+	if err != nil {
+		return err
 	}
+	out := report{Model: c.Model, Source: c.Source, DryRun: c.DryRun, Partitions: plan.Partitions, Traces: plan.Traces}
 	if !c.JSON {
 		if err := out.printPlan(stdio.Out); err != nil {
 			return err
 		}
 	}
-	if c.DryRun || out.withdrawable() == 0 {
+	if c.DryRun || plan.Withdrawable() == 0 {
 		return c.end(stdio.Out, &out)
 	}
-	if err := c.confirm(stdio, out.withdrawable()); err != nil {
+	if err := c.confirm(stdio, plan.Withdrawable()); err != nil {
 		return err
 	}
-	return c.write(ctx, stdio, kafkaConfig, store, &out, line)
+	out.Written, err = plan.Write(ctx, servers, shown(line))
+	line.Clear()
+	if err != nil {
+		return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w", out.Written, plan.Withdrawable(), err)
+	}
+	if c.Wait > 0 {
+		if out.Saved, err = plan.Saved(ctx, servers, c.Wait); err != nil {
+			return fmt.Errorf("%d withdrawals are written, and whether the learner has saved them is not known: %w", out.Written, err)
+		}
+	}
+	return c.end(stdio.Out, &out)
 }
 
 // open returns how Kafka and Redis are reached: as the flags say, else those of the one
 // `hamlet up` that this user runs.
-func (c *Command) open(log *slog.Logger) (kafka.Config, *redis.Store, error) {
+func (c *Command) open(log *slog.Logger) (Servers, error) {
 	reachKafka, err1 := c.Kafka.OrRunning()
 	reachRedis, err2 := c.Redis.OrRunning()
 	if err := errors.Join(err1, err2); err != nil {
-		return kafka.Config{}, nil, err
+		return Servers{}, err
 	}
 	kafkaConfig, err1 := reachKafka.Config("hamlet-withdraw", log)
 	redisConfig, err2 := reachRedis.Config(c.Model, log)
 	if err := errors.Join(err1, err2); err != nil {
-		return kafkaConfig, nil, &cli.UsageError{Err: err}
+		return Servers{}, &cli.UsageError{Err: err}
 	}
 	redis.SetLogger(log)
 	store, err := redis.New(redisConfig)
-	return kafkaConfig, store, err
-}
-
-// parts loads the saved models, and asks where the logs begin and end.
-func (c *Command) parts(ctx context.Context, cfg kafka.Config, store *redis.Store) ([]*part, error) {
-	ask, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	numbers, err := store.Partitions(ask)
-	if err != nil {
-		return nil, err
-	}
-	if len(numbers) == 0 {
-		return nil, fmt.Errorf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", c.Model)
-	}
-	if err := kafka.Ping(ask, cfg); err != nil {
-		return nil, err
-	}
-	topic := stream.EventsTopic(c.Model)
-	first, end, err := kafka.Offsets(ctx, cfg, topic)
-	if err != nil {
-		return nil, err
-	}
-	var parts []*part
-	for _, number := range numbers {
-		head, _, err := store.Load(ctx, number, state.Head)
-		if errors.Is(err, state.ErrNone) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, there := end[number]; !there {
-			return nil, fmt.Errorf("the model has a partition %d, and topic %s has none: is this the Kafka of its learner?", number, topic)
-		}
-		p := &part{number: number, kafka: cfg, topic: topic, head: head, first: first[number], end: end[number], to: end[number]}
-		if err := p.check(); err != nil {
-			return nil, err
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
-}
-
-// write writes all plans and waits for the learner.
-func (c *Command) write(ctx context.Context, stdio cli.IO, cfg kafka.Config, store *redis.Store, out *report, line *progress.Line) error {
-	producer, err := kafka.NewProducer(cfg)
-	if err != nil {
-		return err
-	}
-	defer producer.Close()
-	for _, plan := range out.Partitions {
-		n, err := plan.write(ctx, producer, shown(line, "writing"))
-		line.Clear()
-		out.Written += n
-		if err != nil {
-			return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w", out.Written, out.withdrawable(), err)
-		}
-	}
-	_, end, err := kafka.Offsets(ctx, cfg, stream.EventsTopic(c.Model))
-	if err != nil {
-		return err
-	}
-	for _, plan := range out.Partitions {
-		if len(plan.offsets) == 0 {
-			delete(end, plan.Partition)
-		}
-		plan.Until = end[plan.Partition]
-	}
-	if c.Wait > 0 {
-		err := awaitSaved(ctx, store, end, c.Wait)
-		if err != nil && !errors.Is(err, errNotSaved) {
-			return fmt.Errorf("%d withdrawals are written, and whether the learner has saved them is not known: %w", out.Written, err)
-		}
-		out.Saved = err == nil
-	}
-	return c.end(stdio.Out, out)
+	return Servers{Kafka: kafkaConfig, Store: store}, err
 }
 
 // confirm asks on a terminal. Elsewhere --yes is the answer.
@@ -257,13 +177,13 @@ func (c *Command) confirm(stdio cli.IO, n int) error {
 }
 
 // shown returns a function that shows how far the log has been read.
-func shown(line *progress.Line, doing string) func(p *part, offset int64) {
+func shown(line *progress.Line) func(Progress) {
 	var last time.Time
-	return func(p *part, offset int64) {
+	return func(p Progress) {
 		if !line.OnTerminal() || time.Since(last) < 200*time.Millisecond {
 			return
 		}
 		last = time.Now()
-		line.Draw(fmt.Sprintf("%s partition %d: offset %d of %d", doing, p.number, offset, p.end))
+		line.Draw(fmt.Sprintf("%s partition %d: offset %d of %d", p.Doing, p.Partition, p.Offset, p.End))
 	}
 }

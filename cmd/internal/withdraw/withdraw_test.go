@@ -335,7 +335,7 @@ func TestEventsInSeveralPartitions(t *testing.T) {
 		}
 	}
 	r.learn()
-	parts, err := (&Command{ModelName: settings.ModelName{Model: "default"}}).parts(t.Context(), r.kafka, r.store)
+	parts, err := Servers{Kafka: r.kafka, Store: r.store}.parts(t.Context(), "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,15 +427,15 @@ func TestAClockCountsAsTheModel(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]bound{
+	for text, want := range map[string]Bound{
 		"7":                    {"--since", 7, -1, time.Time{}},
 		"3:7":                  {"--since", 7, 3, time.Time{}},
 		"news-2.3.7":           {"--since", 7, 3, time.Time{}},
-		"90m":                  {flag: "--since", at: now.Add(-90 * time.Minute)},
-		"2026-11-20":           {flag: "--since", at: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)},
-		"2026-11-20T10:00:00Z": {flag: "--since", at: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)},
+		"90m":                  {name: "--since", at: now.Add(-90 * time.Minute)},
+		"2026-11-20":           {name: "--since", at: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)},
+		"2026-11-20T10:00:00Z": {name: "--since", at: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)},
 	} {
-		if got, err := parseBound("--since", text, "news-2", now); err != nil || got != want {
+		if got, err := ParseBound("--since", text, "news-2", now); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
@@ -443,7 +443,7 @@ func TestBounds(t *testing.T) {
 		"0": "numbered from 1", "": "is neither", "other.0.7": "an incident of model other", "-3h": "is neither",
 		"99999999999999999999": "numbered from 1", "99999999999999999999:1": "no partition", "yesterday": "is neither",
 	} {
-		if _, err := parseBound("--since", text, "news-2", now); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+		if _, err := ParseBound("--since", text, "news-2", now); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -7,26 +7,52 @@ import (
 	"time"
 
 	"hamlet/state"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
 // chunk is how many records are written before they are acknowledged: at most 100 MiB.
 const chunk = 100
 
-// write appends the withdrawals of a plan to the log of its partition, whatever the keys
-// say: a topic may have got more partitions since. It returns how many are acknowledged.
-func (pl *plan) write(ctx context.Context, producer *kafka.Producer, progress func(p *part, offset int64)) (written int, err error) {
+// Write appends the withdrawals of the plan to the log of each label's partition, whatever
+// the keys say: a topic may have got more partitions since. It returns how many are
+// acknowledged. After an error, Write again writes all: a copy changes nothing.
+func (p *Plan) Write(ctx context.Context, servers Servers, progress func(Progress)) (written int, err error) {
+	producer, err := kafka.NewProducer(servers.Kafka)
+	if err != nil {
+		return 0, err
+	}
+	defer producer.Close()
+	for _, of := range p.Partitions {
+		n, err := of.write(ctx, producer, reporting(progress, "writing"))
+		written += n
+		if err != nil {
+			return written, fmt.Errorf("partition %d: after %d of %d withdrawals: %w", of.Partition, n, len(of.offsets), err)
+		}
+	}
+	_, end, err := kafka.Offsets(ctx, servers.Kafka, stream.EventsTopic(p.Model))
+	if err != nil {
+		return written, err
+	}
+	for _, of := range p.Partitions {
+		if len(of.offsets) > 0 {
+			of.Until = end[of.Partition]
+		}
+	}
+	return written, nil
+}
+
+func (pl *PartitionPlan) write(ctx context.Context, producer *kafka.Producer, progress func(p *part, offset int64)) (written int, err error) {
 	var records []kafka.Record
 	flush := func() error {
 		if err := producer.PublishTo(ctx, pl.part.topic, pl.part.number, records...); err != nil {
-			return fmt.Errorf("partition %d: after %d of %d withdrawals: %w", pl.part.number, written, len(pl.offsets), err)
+			return err
 		}
 		written, records = written+len(records), records[:0]
 		return nil
 	}
-	err = pl.part.readThese(ctx, pl.offsets, func(r *record) error {
+	err = pl.labels(ctx, func(r *record, e *stream.Event) error {
 		progress(pl.part, r.Offset)
-		e := withdrawal(r)
 		value, headers, err := e.EncodeRecord()
 		if err != nil {
 			return err
@@ -41,6 +67,40 @@ func (pl *plan) write(ctx context.Context, producer *kafka.Producer, progress fu
 		return written, err
 	}
 	return written, flush()
+}
+
+// labels calls each with the labels of the plan and their withdrawals. Another record in
+// the place of one ends it.
+func (pl *PartitionPlan) labels(ctx context.Context, each func(r *record, e *stream.Event) error) error {
+	found := 0
+	err := pl.part.readThese(ctx, pl.offsets, func(r *record) error {
+		e := withdrawal(r)
+		if pl.offsets[found] != r.Offset || pl.ids[found] != e.ID {
+			return fmt.Errorf("topic %s has another record at offset %d than the plan found there", pl.part.topic, pl.offsets[found])
+		}
+		found++
+		return each(r, &e)
+	})
+	if err == nil && found < len(pl.offsets) {
+		err = fmt.Errorf("topic %s no longer has the label at offset %d", pl.part.topic, pl.offsets[found])
+	}
+	return err
+}
+
+// Saved waits until the learner has saved a model with what Write wrote. It returns false
+// if that takes longer than patience.
+func (p *Plan) Saved(ctx context.Context, servers Servers, patience time.Duration) (bool, error) {
+	end := map[int]int64{}
+	for _, of := range p.Partitions {
+		if of.Until > 0 {
+			end[of.Partition] = of.Until
+		}
+	}
+	err := awaitSaved(ctx, servers.Store, end, patience)
+	if errors.Is(err, errNotSaved) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // A headReader says what is saved of a partition's model.
