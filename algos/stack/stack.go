@@ -170,6 +170,15 @@ func (s *Stack) Serves() bool { return s.Ready() && (s.gate.Open || !s.gated) }
 // Gate returns the gate. ok is false if the stack has none.
 func (s *Stack) Gate() (g Gate, ok bool) { return s.gate, s.gated }
 
+// Pending returns the event count at which the pending rebuild was started, and that at which
+// it takes effect; 0 and 0 if none is pending.
+func (s *Stack) Pending() (started, due uint64) {
+	if s.started == 0 {
+		return 0, 0
+	}
+	return s.started, s.due()
+}
+
 // An Event holds the inputs X of the heads, the Inputs of ensembles, and the mean and
 // variance of the head's log-odds.
 type Event struct {

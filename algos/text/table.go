@@ -29,6 +29,19 @@ func (t *Table) Column(k int) Column {
 	return Column{pairs: t.pairs[min(k, len(t.pairs)):], stride: t.stride}
 }
 
+// Slots returns the number of slots: features beyond it share them.
+func (t *Table) Slots() int { return len(t.pairs) / t.stride }
+
+// Used returns how many slots some expert has learnt a feature in. It reads the whole table.
+func (t *Table) Used() (n int) {
+	for slot := range slices.Chunk(t.pairs, t.stride) {
+		if slices.ContainsFunc(slot, func(p pair) bool { return p != pair{} }) {
+			n++
+		}
+	}
+	return n
+}
+
 // Prefetch starts loading the pairs of features into the cache. It has no effect except
 // on amd64 without the build tag purego. Any index is safe.
 func (t *Table) Prefetch(index []uint32) {
