@@ -24,6 +24,7 @@ import (
 type Commands struct {
 	List   list   `cmd:"" help:"List the models in Redis."`
 	Show   show   `cmd:"" help:"Show a model: configuration, versions, sources, alarms."`
+	Diff   diff   `cmd:"" help:"Compare two models: settings, weights, sources."`
 	Export export `cmd:"" help:"Write a model to a file."`
 	Import put    `cmd:"" help:"Put the model of a file into Redis."`
 	Verify verify `cmd:"" help:"Check that a model is whole and decodes."`
@@ -51,7 +52,7 @@ func Has(command string) bool { return find(&Commands{}, command) != nil }
 func find(c *Commands, command string) func(context.Context, *Session) error {
 	name, _, _ := strings.Cut(command, " ")
 	return map[string]func(context.Context, *Session) error{
-		"list": c.List.run, "show": c.Show.run, "export": c.Export.run, "import": c.Import.run, "verify": c.Verify.run,
+		"list": c.List.run, "show": c.Show.run, "diff": c.Diff.run, "export": c.Export.run, "import": c.Import.run, "verify": c.Verify.run,
 	}[name]
 }
 

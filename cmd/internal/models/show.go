@@ -56,23 +56,12 @@ type shown struct {
 	Bytes     int             `json:"bytes"`
 	Windows   int             `json:"window_bytes"` // of these: windows of ensembles and alarms
 	Config    json.RawMessage `json:"config"`
-	Sources   []shownSource   `json:"sources"` // with most labels
+	Sources   []Source        `json:"sources"` // with most labels
 	Known     int             `json:"known_sources"`
 	Diagnosis string          `json:"diagnosis"`
 	Incidents []shownIncident `json:"incidents"` // open
 
 	settings []string // that are not the defaults
-}
-
-type shownSource struct {
-	Source string  `json:"source"`
-	Body   string  `json:"body"`
-	Role   string  `json:"role"`
-	Labels uint64  `json:"labels"`
-	Rate   float64 `json:"flip_rate"`
-	Lo     float64 `json:"lo"`
-	Hi     float64 `json:"hi"`
-	Weight float64 `json:"weight"`
 }
 
 type shownIncident struct {
@@ -129,7 +118,7 @@ func describe(name string, l *loaded, defaults model.Config) shown {
 	one := shown{
 		Name: name, Partition: l.partition, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
 		LeftOut: m.LeftOut(), Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model), Windows: m.WindowBytes(),
-		Config: m.Config().JSON(), Sources: []shownSource{}, Incidents: []shownIncident{},
+		Config: m.Config().JSON(), Sources: []Source{}, Incidents: []shownIncident{},
 	}
 	for _, difference := range settingsOf(defaults, m.Config()) {
 		one.settings = append(one.settings, fmt.Sprintf("%s = %s", difference.Key, shorten(difference.B)))
@@ -147,13 +136,13 @@ func describe(name string, l *loaded, defaults model.Config) shown {
 }
 
 // sources lists the sources of a model, those with most labels first.
-func sources(m *model.Model) []shownSource {
-	all := []shownSource{}
+func sources(m *model.Model) []Source {
+	all := []Source{}
 	for _, source := range m.Sources() {
-		all = append(all, shownSource{Source: source.ShownName(), Body: source.Body, Role: source.Role.String(), Labels: source.Labels,
+		all = append(all, Source{Source: source.ShownName(), Body: source.Body, Role: source.Role.String(), Labels: source.Labels,
 			Rate: source.Rate, Lo: source.Lo, Hi: source.Hi, Weight: source.Weight})
 	}
-	slices.SortFunc(all, func(a, b shownSource) int {
+	slices.SortFunc(all, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Body, b.Body))
 	})
 	return all
@@ -237,7 +226,7 @@ func (s *Session) printShown(one *shown, now time.Time) error {
 }
 
 // standing says how far a source is believed.
-func (s *shownSource) standing() string {
+func (s *Source) standing() string {
 	if s.Labels == 0 {
 		return s.Role + ", no labels"
 	}
