@@ -21,9 +21,9 @@ type diff struct {
 func (diff) Help() string {
 	return `Examples:
 
-  hamlet model diff spam clean            settings, weights, sources of two models
-  hamlet model diff spam@1208 spam        what has changed since version 1208
-  hamlet model diff ./before spam.tar     files
+  hamlet model diff spam clean          settings, weights and sources
+  hamlet model diff spam@1208 spam      what has changed since version 1208
+  hamlet model diff ./before spam.tar   files
 
 Weights are those of the head's inputs. They are compared in standard deviations,
 (b−a)/√(Va+Vb), and those that differ most come first. An input × 1 is the product of
