@@ -20,8 +20,13 @@ import (
 // as an error, and the next ones follow; after any other error nothing follows. Without a
 // stream it yields nothing.
 func ReadJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) iter.Seq2[stream.JournalEntry, error] {
+	return readLines(ctx, conn, model, since, journalSubjectsOf(model), "decisions")
+}
+
+// readLines yields the lines that stand at some of a model's subjects.
+func readLines(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, subjects []string, what string) iter.Seq2[stream.JournalEntry, error] {
 	return func(yield func(stream.JournalEntry, error) bool) {
-		lines := stored{stream: JournalStream, subjects: journalSubjectsOf(model), since: since, what: "decisions"}
+		lines := stored{stream: JournalStream, subjects: subjects, since: since, what: what}
 		err := lines.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
 			for line := range bytes.Lines(m.Data()) {
 				e, err := decodeLine(m.Subject(), model, line)

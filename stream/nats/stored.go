@@ -19,6 +19,8 @@ type stored struct {
 	stream   string
 	subjects []string
 	since    time.Time // of the first message; zero: all
+	first    uint64    // or its sequence in the stream; 0: all
+	last     uint64    // sequence of the last message; 0: the stream's
 	what     string    // they are, for an error
 }
 
@@ -34,18 +36,13 @@ func (s *stored) each(ctx context.Context, conn *natsgo.Conn, take func(m jetstr
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil
-	case errors.Is(err, natsgo.ErrNoResponders):
-		return fmt.Errorf("the server has no JetStream for this user: %w", err)
 	case err != nil:
-		if now := conn.LastError(); readingDenied(s.stream, now, before) {
-			return fmt.Errorf("the user may not read %s: %w; the operator of deploy/nats/hamlet.conf may", s.what, now)
-		}
-		return err
+		return readingError(err, s.stream, s.what, conn.LastError(), before)
 	}
 	if consumer.CachedInfo().NumPending == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages()
+	messages, err := consumer.Messages(s.pull(last)...)
 	if err != nil {
 		return err
 	}
@@ -55,13 +52,38 @@ func (s *stored) each(ctx context.Context, conn *natsgo.Conn, take func(m jetstr
 		if err != nil {
 			return err
 		}
+		if place.Sequence.Stream > last {
+			return nil
+		}
 		if !take(m, place.Sequence.Stream) || place.NumPending == 0 || place.Sequence.Stream >= last {
 			return nil
 		}
 	}
 }
 
-// open returns a consumer of the messages, and the sequence of the stream's last message.
+// pull asks the server for no more messages at once than there may be, so that few come that
+// are not wanted.
+func (s *stored) pull(last uint64) []jetstream.PullMessagesOpt {
+	const usual = 500 // of the library
+	if s.last == 0 || last < s.first || last-s.first+1 >= usual {
+		return nil
+	}
+	return []jetstream.PullMessagesOpt{jetstream.PullMaxMessages(int(last - s.first + 1))}
+}
+
+// readingError says why a stream cannot be read. now and before are the connection's last
+// errors.
+func readingError(err error, stream, what string, now, before error) error {
+	switch {
+	case errors.Is(err, natsgo.ErrNoResponders):
+		return fmt.Errorf("the server has no JetStream for this user: %w", err)
+	case readingDenied(stream, now, before):
+		return fmt.Errorf("the user may not read %s: %w; the operator of deploy/nats/hamlet.conf may", what, now)
+	}
+	return err
+}
+
+// open returns a consumer of the messages, and the sequence of the last one that is wanted.
 func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Consumer, uint64, error) {
 	first, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -70,13 +92,20 @@ func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Co
 		return nil, 0, err
 	}
 	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: s.subjects}
-	if !s.since.IsZero() {
+	switch {
+	case s.first > 0:
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, s.first
+	case !s.since.IsZero():
 		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &s.since
 	}
 	second, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	consumer, err := js.OrderedConsumer(second, s.stream, cfg)
-	return consumer, found.CachedInfo().State.LastSeq, err
+	last := found.CachedInfo().State.LastSeq
+	if s.last > 0 {
+		last = min(last, s.last)
+	}
+	return consumer, last, err
 }
 
 // next returns the next message and where it stands in the stream.

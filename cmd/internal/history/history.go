@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"time"
 
-	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
@@ -78,7 +76,7 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if err := errors.Join(err, cli.NotNegative("--limit", c.Limit)); err != nil {
 		return err
 	}
-	wanted, err := c.filter(stdin)
+	wanted, err := c.filter(stdin, since)
 	if err != nil {
 		return err
 	}
@@ -91,97 +89,49 @@ func (c *Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		return err
 	}
 	defer conn.Close()
-	j := journal{lines: nats.ReadJournal(ctx, conn, c.Model, since), wanted: wanted}
 	if c.Stats {
-		figures := answered.Of(j.read, mostJoined)
-		if err := j.report(c.Model, stderr); err != nil {
+		table, err := ReadFigures(ctx, conn, c.Model, wanted, mostJoined)
+		if err != nil {
 			return err
 		}
-		return writeFigures(stdout, figures, c.JSON)
+		c.missing(stderr, table.Looked, table.Damaged)
+		return writeFigures(stdout, table.Figures, c.JSON)
 	}
-	newest, labels := newest{limit: c.Limit}, map[string]stream.Label{}
-	for e := range j.read {
-		if e.Label != stream.Unlabelled {
-			labels[e.ID] = e.Label
-			continue
-		}
-		newest.add(*e)
-	}
-	if err := j.report(c.Model, stderr); err != nil {
+	page, err := Read(ctx, conn, c.Model, wanted, c.Limit, nats.JournalPlace{})
+	if err != nil {
 		return err
 	}
-	entries := newest.entries()
+	c.missing(stderr, page.Looked, page.Damaged)
+	slices.Reverse(page.Entries)
 	if c.JSON {
-		return writeJSON(stdout, entries, labels)
+		return writeJSON(stdout, page.Entries)
 	}
-	return writeTable(stdout, entries, labels)
+	return writeTable(stdout, page.Entries)
 }
 
 // mostJoined is how many messages --stats remembers: some 150 MB.
 const mostJoined = 1_000_000
 
-// A journal reads the lines of decisions that are wanted, and of labels.
-type journal struct {
-	lines     iter.Seq2[stream.JournalEntry, error]
-	wanted    func(*stream.JournalEntry) bool
-	decisions int // of all lines
-	damaged   int
-	err       error
-}
-
-// read yields the lines until one fails.
-func (j *journal) read(yield func(*stream.JournalEntry) bool) {
-	for e, err := range j.lines {
-		switch {
-		case errors.As(err, new(*nats.JournalLineError)):
-			j.damaged++
-			continue
-		case err != nil:
-			j.err = err
-			return
-		}
-		label := e.Label != stream.Unlabelled
-		if !label {
-			j.decisions++
-		}
-		if (label || j.wanted(&e)) && !yield(&e) {
-			return
-		}
+// missing says what was not there.
+func (c *Command) missing(stderr io.Writer, decisions, damaged int) {
+	if damaged > 0 {
+		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", damaged)
 	}
-}
-
-// report returns the error that ended read, and says what was not there.
-func (j *journal) report(model string, stderr io.Writer) error {
-	if j.err != nil {
-		return j.err
+	if decisions == 0 {
+		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", c.Model)
 	}
-	if j.damaged > 0 {
-		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", j.damaged)
-	}
-	if j.decisions == 0 {
-		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", model)
-	}
-	return nil
 }
 
 // filter returns which decisions the flags and files ask for.
-func (c *Command) filter(stdin io.Reader) (func(*stream.JournalEntry) bool, error) {
+func (c *Command) filter(stdin io.Reader, since time.Time) (*Filter, error) {
 	identities, err := c.identities(stdin)
 	if err != nil {
 		return nil, err
 	}
-	messageID, tenant, request := stream.MessageIDHash(c.MessageID), stream.Unaddressed(c.Tenant), stream.Unaddressed(c.ID)
-	if c.MessageID != "" && messageID == "" {
+	if c.MessageID != "" && stream.MessageIDHash(c.MessageID) == "" {
 		return nil, cli.Usagef("--message-id: %q is empty", c.MessageID)
 	}
-	return func(e *stream.JournalEntry) bool {
-		return (identities == nil || identities[e.ID]) &&
-			(c.ID == "" || e.ID == c.ID || e.Request == request) &&
-			(messageID == "" || e.MessageID == messageID) &&
-			(c.Verdict == "" || string(e.Verdict) == c.Verdict) &&
-			(c.Door == "" || e.Door == c.Door) &&
-			(tenant == "" || e.Tenant == tenant)
-	}, nil
+	return &Filter{ID: c.ID, MessageID: c.MessageID, Verdict: c.Verdict, Door: c.Door, Tenant: c.Tenant, Since: since, Identities: identities}, nil
 }
 
 // identities returns those of the messages in the files; nil without files.
@@ -204,27 +154,4 @@ func (c *Command) identities(stdin io.Reader) (map[string]bool, error) {
 		}
 	}
 	return found, nil
-}
-
-// newest keeps the newest entries: at most limit, or all if that is 0. It holds at most
-// twice as many and some more.
-type newest struct {
-	limit int
-	all   []stream.JournalEntry
-}
-
-func (n *newest) add(e stream.JournalEntry) {
-	const spare = 1000
-	if n.all = append(n.all, e); n.limit > 0 && len(n.all) > 2*n.limit+spare {
-		n.all = n.entries()
-	}
-}
-
-// entries returns them, the newest last.
-func (n *newest) entries() []stream.JournalEntry {
-	slices.SortStableFunc(n.all, func(a, b stream.JournalEntry) int { return a.Time.Compare(b.Time) })
-	if n.limit > 0 && len(n.all) > n.limit {
-		n.all = slices.Delete(n.all, 0, len(n.all)-n.limit)
-	}
-	return n.all
 }

@@ -21,17 +21,17 @@ type labelled struct {
 	Label string `json:"label,omitempty"`
 }
 
-func writeJSON(w io.Writer, entries []stream.JournalEntry, labels map[string]stream.Label) error {
+func writeJSON(w io.Writer, entries []Entry) error {
 	encoder := json.NewEncoder(w)
 	for i := range entries {
-		if err := encoder.Encode(labelled{&entries[i], labels[entries[i].ID].String()}); err != nil {
+		if err := encoder.Encode(labelled{&entries[i].JournalEntry, entries[i].Given.String()}); err != nil {
 			return fmt.Errorf("write the decisions: %w", err)
 		}
 	}
 	return nil
 }
 
-func writeTable(w io.Writer, entries []stream.JournalEntry, labels map[string]stream.Label) error {
+func writeTable(w io.Writer, entries []Entry) error {
 	if len(entries) == 0 {
 		_, err := fmt.Fprintln(w, "no such decision")
 		return err
@@ -44,7 +44,7 @@ func writeTable(w io.Writer, entries []stream.JournalEntry, labels map[string]st
 		if id == "" { // a text or a vector
 			id = e.Request
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%.1f\t%s\t%s\n", e.Time.Local().Format("2006-01-02 15:04:05"), cli.Cell(string(e.Verdict)), cli.Cell(labels[e.ID].String()),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%.1f\t%s\t%s\n", e.Time.Local().Format("2006-01-02 15:04:05"), cli.Cell(string(e.Verdict)), cli.Cell(e.Given.String()),
 			e.P, e.Low, e.High, cli.Cell(e.Door), cli.Cell(e.Tenant), e.MS, cli.Cell(id), cli.Cell(strings.Join(e.Reasons, "; ")))
 	}
 	if err := table.Flush(); err != nil {

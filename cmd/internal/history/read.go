@@ -1,0 +1,161 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// A Filter says which decisions are wanted. The zero Filter wants all.
+type Filter struct {
+	ID        string // an identity, or the id of a request
+	MessageID string // with or without angle brackets
+	Verdict   string // "spam", "ham" or "unsure"
+	Door      string
+	Tenant    string
+	Label     string // Labelled or Corrected
+	Since     time.Time
+
+	Identities map[string]bool // nil: any
+}
+
+// The values of Filter.Label.
+const (
+	Labelled  = "labelled"  // the message has a label
+	Corrected = "corrected" // its label contradicts the verdict
+)
+
+// Match returns what tells whether a decision on a message with a label is wanted. The label is
+// Unlabelled if there is none.
+func (f *Filter) Match() func(e *stream.JournalEntry, label stream.Label) bool {
+	messageID, tenant, request := stream.MessageIDHash(f.MessageID), stream.Unaddressed(f.Tenant), stream.Unaddressed(f.ID)
+	return func(e *stream.JournalEntry, label stream.Label) bool {
+		return (f.Identities == nil || f.Identities[e.ID]) &&
+			(f.ID == "" || e.ID == f.ID || e.Request == request) &&
+			(messageID == "" || e.MessageID == messageID) &&
+			(f.Verdict == "" || string(e.Verdict) == f.Verdict) &&
+			(f.Door == "" || e.Door == f.Door) &&
+			(tenant == "" || e.Tenant == tenant) &&
+			(f.Label == "" || label != stream.Unlabelled) &&
+			(f.Label != Corrected || contradicts(e.Verdict, label))
+	}
+}
+
+func contradicts(verdict stream.Decision, label stream.Label) bool {
+	return verdict == stream.DecideSpam && label == stream.Ham || verdict == stream.DecideHam && label == stream.Spam
+}
+
+// An Entry is a decision with the last label that its message got.
+type Entry struct {
+	stream.JournalEntry
+	Given   stream.Label // Unlabelled: none
+	By      string       // the label's source
+	GivenAt time.Time
+}
+
+// Corrected reports whether the label contradicts the verdict.
+func (e *Entry) Corrected() bool { return contradicts(e.Verdict, e.Given) }
+
+// A Page is what Read found.
+type Page struct {
+	Entries []Entry // the newest first
+	Damaged int     // lines that cannot be read, among those that were looked at
+	Looked  int     // decisions that were looked at
+
+	// Older is where a next Read begins. It is zero if there is nothing more.
+	Older nats.JournalPlace
+
+	// Stopped: ctx ended before the page was full. Back is the time of the oldest decision that
+	// was looked at.
+	Stopped bool
+	Back    time.Time
+
+	// LabelsMissing: there are more labels than are read, so some may be missing.
+	LabelsMissing bool
+}
+
+// mostLabels bounds what Read knows: some 100 MB.
+const mostLabels = 500_000
+
+// Read returns the newest decisions that a filter wants and that stand before a place in a
+// model's journal, at most limit of them; 0 means all. The zero place is the end. Where ctx has a
+// deadline and it passes, Read returns what it has found.
+func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit int, before nats.JournalPlace) (Page, error) {
+	if !conn.IsConnected() {
+		return Page{}, fmt.Errorf("read the journal: %w", nats.ErrNoServer)
+	}
+	labels, complete, err := labels(ctx, conn, model, f.Since)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{LabelsMissing: !complete}
+	match, more := f.Match(), false
+	for line, err := range nats.ReadJournalBack(ctx, conn, model, before, f.Since) {
+		if errors.As(err, new(*nats.JournalLineError)) {
+			page.Damaged++
+			continue
+		}
+		if err != nil {
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return Page{}, err
+			}
+			page.Stopped = true
+			break
+		}
+		if more = limit > 0 && len(page.Entries) == limit; more {
+			break
+		}
+		page.Looked++
+		page.Back, page.Older = line.Time, line.Place
+		given := labels[line.ID]
+		if match(&line.JournalEntry, given.label) {
+			page.Entries = append(page.Entries, Entry{line.JournalEntry, given.label, given.source, given.at})
+		}
+	}
+	if !more && !page.Stopped {
+		page.Older = nats.JournalPlace{}
+	}
+	slices.SortStableFunc(page.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time) })
+	return page, nil
+}
+
+// A given is the last label of a message.
+type given struct {
+	label  stream.Label
+	source string
+	at     time.Time
+}
+
+// labels returns the last label of each message since a time, by identity, and whether these are
+// all: it reads at most mostLabels, and for half of the time until ctx ends.
+func labels(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) (found map[string]given, complete bool, err error) {
+	half := ctx
+	if end, bounded := ctx.Deadline(); bounded {
+		var cancel context.CancelFunc
+		half, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	found = map[string]given{}
+	for e, err := range nats.ReadJournalLabels(half, conn, model, since) {
+		switch {
+		case errors.As(err, new(*nats.JournalLineError)):
+		case err != nil && errors.Is(half.Err(), context.DeadlineExceeded):
+			return found, false, nil
+		case err != nil:
+			return nil, false, err
+		default:
+			found[e.ID] = given{e.Label, e.Source, e.Time}
+		}
+		if len(found) == mostLabels {
+			return found, false, nil
+		}
+	}
+	return found, true, nil
+}

@@ -1,0 +1,97 @@
+package nats_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// Read from its end, the journal has the same decisions as from its beginning, from any place on.
+// Labels and other models stand between them, and more than one step is read.
+func TestJournalIsReadBack(t *testing.T) {
+	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
+	ctx := patience(t)
+	back := func(model string, before nats.JournalPlace, since time.Time) (found []nats.JournalLine, bad int) {
+		t.Helper()
+		for l, err := range nats.ReadJournalBack(ctx, conn, model, before, since) {
+			switch {
+			case errors.As(err, new(*nats.JournalLineError)):
+				bad++
+			case err != nil:
+				t.Fatal(err)
+			default:
+				found = append(found, l)
+			}
+		}
+		return found, bad
+	}
+	if found, _ := back("default", nats.JournalPlace{}, time.Time{}); found != nil {
+		t.Errorf("without a stream: %+v", found)
+	}
+	j, other := journal(t, conn, nats.JournalConfig{}), journal(t, conn, nats.JournalConfig{Model: "billing"})
+	labels := journal(t, conn, nats.JournalConfig{Labels: true})
+	label := stream.JournalEntry{Time: time.Now().UTC(), ID: strings.Repeat("0a", 16), Label: stream.Spam, Source: "users", Model: "default"}
+	var want []string
+	var middle time.Time
+	for i := range 30 { // some 20 KB each
+		var batch []stream.JournalEntry
+		if i == 15 {
+			if err := conn.Publish(nats.JournalSubject("default"), []byte("hello\n")); err != nil { // no line
+				t.Fatal(err)
+			}
+			middle = time.Now()
+		}
+		for k := range 60 {
+			e := entry(fmt.Sprintf("%d.%d.%s", i, k, strings.Repeat("r", 200)))
+			batch, want = append(batch, e), append(want, e.Request)
+		}
+		for _, err := range []error{
+			j.Append(ctx, fmt.Sprint(i), batch),
+			other.Append(ctx, fmt.Sprint("b", i), []stream.JournalEntry{entry("x")}),
+			labels.Append(ctx, fmt.Sprint("l", i), []stream.JournalEntry{label}),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	slices.Reverse(want)
+	requests := func(lines []nats.JournalLine) (all []string) {
+		for _, l := range lines {
+			all = append(all, l.Request)
+		}
+		return all
+	}
+	all, bad := back("default", nats.JournalPlace{}, time.Time{})
+	if got := requests(all); !slices.Equal(got, want) || bad != 1 {
+		t.Fatalf("%d lines and %d bad ones, want %d and 1", len(got), bad, len(want))
+	}
+	for _, k := range []int{0, 1, 59, 60, 61, 900, len(all) - 1} {
+		rest, _ := back("default", all[k].Place, time.Time{})
+		if got := requests(rest); !slices.Equal(got, want[k+1:]) {
+			t.Errorf("before line %d: %d lines, want %d", k, len(got), len(want)-k-1)
+		}
+	}
+	if since, _ := back("default", nats.JournalPlace{}, middle); !slices.Equal(requests(since), want[:15*60]) {
+		t.Errorf("since the middle: %d lines, want %d", len(since), 15*60)
+	}
+	if beyond, _ := back("default", nats.JournalPlace{Sequence: 1 << 40}, time.Time{}); len(beyond) != len(want) {
+		t.Errorf("before a place beyond the end: %d lines, want %d", len(beyond), len(want))
+	}
+	n := 0
+	for l, err := range nats.ReadJournalLabels(ctx, conn, "default", time.Time{}) {
+		if err != nil || l.Label != stream.Spam {
+			t.Fatalf("label %+v, %v", l, err)
+		}
+		n++
+	}
+	if n != 30 {
+		t.Errorf("%d labels, want 30", n)
+	}
+}
