@@ -16,7 +16,7 @@ type Verdict struct {
 	Margin   float64    `json:"margin"`             // how far the mail is beyond the border of spam, nats; see Margin
 	Identity string     `json:"identity,omitempty"` // of a mail, by mail.Identity: names the message in headers and corrections
 	Reasons  []Reason   `json:"reasons,omitempty"`  // explain only, largest first
-	Words    []Word     `json:"words,omitempty"`    // explain only, largest first, at most MaxWords
+	Words    []Word     `json:"words,omitempty"`    // explain only, largest first; at most MaxWords unless more were asked for
 	Model    ModelRef   `json:"model"`
 }
 

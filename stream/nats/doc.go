@@ -16,15 +16,17 @@
 //	application/json   an event without label and action      → a stream.Verdict
 //	application/json   an array of such events                → an array, in order
 //
-// Two more headers say where a request comes from. Both may be absent:
+// Three more headers may be there. The first two say where a request comes from:
 //
 //	Hamlet-Tenant   whose mail it is, as the tenant of an event: at most 256 bytes of
 //	                UTF-8. It counts for mails, texts, and events that name no tenant;
 //	                an event's own tenant wins. Default: "default".
 //	Hamlet-Door     the protocol by which the question came in, for metrics: 1 to 16
 //	                of a-z, 0-9 and -. Anything else is answered 400.
+//	Hamlet-Words    how many words the explanation of one message may have: at most
+//	                400. Default, and in a batch: 20.
 //
-// [Client.For] returns a client that sends them. NATS does not check them: whoever may ask
+// [Client.For] and [Client.Words] return a client that sends them. NATS does not check them: whoever may ask
 // may ask for every tenant.
 //
 // The subjects are hamlet.score, hamlet.explain and hamlet.info. hamlet.info takes

@@ -1,8 +1,10 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,12 +17,21 @@ import (
 const (
 	HeaderTenant = "Hamlet-Tenant" // whose mail it is, for requests that do not say it themselves
 	HeaderDoor   = "Hamlet-Door"   // the protocol by which the question came in
+	HeaderWords  = "Hamlet-Words"  // how many words an explanation may have
 )
+
+// MostWords is how many words the explanation of one message may have, if its request asks for
+// more than stream.MaxWords: some 60 KB. In a batch each has stream.MaxWords at most.
+const MostWords = 400
 
 var doorName = regexp.MustCompile(`^[a-z0-9-]{1,16}$`)
 
-// An origin is where a request comes from. Its fields are valid or empty.
-type origin struct{ tenant, door string }
+// An origin is what the headers of a request say beside its Content-Type. Its fields are valid
+// or empty.
+type origin struct {
+	tenant, door string
+	words        int // 0: stream.MaxWords
+}
 
 // originOf reads the headers of a request. With an error it returns what is valid.
 func originOf(h natsgo.Header) (from origin, refusal *Error) {
@@ -28,6 +39,13 @@ func originOf(h natsgo.Header) (from origin, refusal *Error) {
 		from.door = door
 	} else if door != "" {
 		refusal = badRequest("%s: %q is no name of a door: 1 to 16 of a-z, 0-9 and - are wanted", HeaderDoor, clip(door))
+	}
+	if words := header(h, HeaderWords); words != "" {
+		n, err := strconv.Atoi(words)
+		if err != nil || n < 1 {
+			return from, badRequest("%s: %q is no number above zero", HeaderWords, clip(words))
+		}
+		from.words = min(n, MostWords)
 	}
 	tenant := header(h, HeaderTenant)
 	if err := stream.ValidateTenant(tenant); err != nil {
@@ -66,6 +84,14 @@ func (c *Client) For(tenant, door string) *Client {
 	return &other
 }
 
+// Words returns a client that is like c, but whose explanations have up to n words. A scorer
+// gives at most MostWords, and an older one stream.MaxWords.
+func (c *Client) Words(n int) *Client {
+	other := *c
+	other.from.words = n
+	return &other
+}
+
 // set writes the headers of a request.
 func (o origin) set(h natsgo.Header) {
 	if o.tenant != "" {
@@ -74,14 +100,18 @@ func (o origin) set(h natsgo.Header) {
 	if o.door != "" {
 		h.Set(HeaderDoor, o.door)
 	}
+	if o.words > 0 {
+		h.Set(HeaderWords, strconv.Itoa(o.words))
+	}
 }
 
 type arrivalKey struct{}
 
 // An arrival is how a request came in, for a [Scorer].
 type arrival struct {
-	door string
-	at   time.Time
+	door  string
+	at    time.Time
+	words int
 }
 
 // Door returns the door that a request came in by, from the context of [Scorer]'s
@@ -96,6 +126,12 @@ func Door(ctx context.Context) string {
 func Arrived(ctx context.Context) time.Time {
 	a, _ := ctx.Value(arrivalKey{}).(arrival)
 	return a.at
+}
+
+// Words returns how many words an explanation may have, from the context of [Scorer]'s methods.
+func Words(ctx context.Context) int {
+	a, _ := ctx.Value(arrivalKey{}).(arrival)
+	return cmp.Or(a.words, stream.MaxWords)
 }
 
 func withArrival(ctx context.Context, a arrival) context.Context {

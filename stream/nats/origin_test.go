@@ -20,6 +20,7 @@ type asked struct {
 	mu       sync.Mutex
 	tenants  []string
 	door     string
+	words    int
 	observed []string // the doors of the answers
 }
 
@@ -29,7 +30,7 @@ func origins(t *testing.T) (*asked, *natsgo.Conn) {
 	serve(t, connect(t, server), scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.tenants, a.door = nil, nats.Door(ctx)
+		a.tenants, a.door, a.words = nil, nats.Door(ctx), nats.Words(ctx)
 		for _, r := range requests {
 			a.tenants = append(a.tenants, r.Tenant)
 		}
@@ -91,7 +92,7 @@ func TestOriginsThatAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for _, tt := range []struct{ header, value string }{
 		{"Hamlet-Door", "Milter"}, {"Hamlet-Door", "a b"}, {"Hamlet-Door", "ü"}, {"Hamlet-Door", long[:17]}, {"hamlet-door", "A"},
-		{"Hamlet-Tenant", long}, {"Hamlet-Tenant", "a\xffb"}, {"HAMLET-TENANT", "a\u0085b"}, {"Hamlet-Tenant", "a\x01b"},
+		{"Hamlet-Tenant", long}, {"Hamlet-Tenant", "a\xffb"}, {"HAMLET-TENANT", "a\u0085b"}, {"Hamlet-Words", "0"}, {"Hamlet-Words", "-3"}, {"Hamlet-Words", "many"}, {"Hamlet-Tenant", "a\x01b"},
 	} {
 		m := natsgo.NewMsg("hamlet.score")
 		m.Header.Set("Content-Type", nats.TypeText)
@@ -120,5 +121,32 @@ func TestOriginsThatAreRefused(t *testing.T) {
 	defer a.mu.Unlock()
 	if a.tenants != nil {
 		t.Errorf("the scorer was asked for %q", a.tenants)
+	}
+}
+
+// One message may have more words than usual, up to a bound; a batch may not.
+func TestWordsOfARequest(t *testing.T) {
+	a, conn := origins(t)
+	plain := client(t, conn, "")
+	for _, tt := range []struct {
+		client            *nats.Client
+		contentType, body string
+		want              int
+	}{
+		{plain, nats.TypeText, "x", stream.MaxWords},
+		{plain.For("outer", "console").Words(100), nats.TypeText, "x", 100},
+		{plain.Words(5), nats.TypeText, "x", 5},
+		{plain.Words(5000), nats.TypeText, "x", nats.MostWords},
+		{plain.Words(100), nats.TypeJSON, `[{"text": "x"}]`, 100},
+		{plain.Words(100), nats.TypeJSON, `[{"text": "x"}, {"text": "y"}]`, stream.MaxWords},
+	} {
+		if _, err := tt.client.Score(patience(t), []byte(tt.body), tt.contentType, true); err != nil {
+			t.Fatal(err)
+		}
+		a.mu.Lock()
+		if a.words != tt.want {
+			t.Errorf("%s: %d words, want %d", tt.body, a.words, tt.want)
+		}
+		a.mu.Unlock()
 	}
 }

@@ -136,6 +136,9 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 		return nil, refused
 	}
 	j.messages = len(asked.events)
+	if j.messages == 1 && j.from.words > 0 {
+		ctx = withArrival(ctx, arrival{door: j.from.door, at: j.arrived, words: j.from.words})
+	}
 	verdicts, err := s.scorer.Score(ctx, asked.events, j.endpoint == Explain)
 	if err != nil {
 		return nil, s.asError(j, err)

@@ -17,18 +17,18 @@ func Reasons(all []model.Contribution) (reasons []stream.Reason) {
 	return reasons
 }
 
-// Words returns the first words as the wire carries them.
-func Words(all []model.Word) (words []stream.Word) {
-	for _, w := range all[:min(len(all), stream.MaxWords)] {
-		words = append(words, stream.Word{Text: shown(w.Text), Where: shown(w.Where), Contribution: w.Contribution, Shared: w.Shared})
+// Words returns the first words, at most so many, as the wire carries them.
+func Words(all []model.Word, most int) (words []stream.Word) {
+	for _, w := range all[:min(len(all), most)] {
+		words = append(words, stream.Word{Text: ShownWord(w.Text), Where: ShownWord(w.Where), Contribution: w.Contribution, Shared: w.Shared})
 	}
 	return words
 }
 
-// shown returns s as valid UTF-8 that a terminal may print, within stream.MaxWordLength
+// ShownWord returns s as valid UTF-8 that a terminal may print, within stream.MaxWordLength
 // bytes. A mail's bytes that are not UTF-8, and characters that control a terminal or the
 // direction of writing, become U+FFFD.
-func shown(s string) string {
+func ShownWord(s string) string {
 	const ellipsis = "…"
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {

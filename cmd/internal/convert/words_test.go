@@ -15,9 +15,9 @@ func TestShownWords(t *testing.T) {
 		strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): strings.Repeat("x", 61) + "…",
 		strings.Repeat("ü", 40): strings.Repeat("ü", 30) + "…",
 	} {
-		got := shown(in)
+		got := ShownWord(in)
 		if got != want || len(got) > stream.MaxWordLength || !utf8.ValidString(got) {
-			t.Errorf("shown(%q) = %q, want %q", in, got, want)
+			t.Errorf("ShownWord(%q) = %q, want %q", in, got, want)
 		}
 	}
 	b, err := json.Marshal(stream.Word{Text: "prize", Where: "text", Contribution: 1.5})

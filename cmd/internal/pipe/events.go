@@ -156,7 +156,7 @@ func (s *session) explain(ctx context.Context, q *request) (any, error) {
 		}
 		a, err := s.predictor.Attribute(b)
 		out := answerOf(a.Prediction, z)
-		out.Reasons, out.Words = convert.Reasons(a.Inputs), convert.Words(a.Words[:min(len(a.Words), q.Words)])
+		out.Reasons, out.Words = convert.Reasons(a.Inputs), convert.Words(a.Words, min(q.Words, stream.MaxWords))
 		return out, err
 	})
 }

@@ -164,7 +164,7 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 		return nil, s.noModel()
 	}
 	now := time.Now()
-	verdicts, grounds, err := current.score(ctx, requests, asked{words: explain, grounds: s.journal != nil}, s.at, now)
+	verdicts, grounds, err := current.score(ctx, requests, asked{words: explain, most: nats.Words(ctx), grounds: s.journal != nil}, s.at, now)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -118,6 +119,7 @@ func (s *served) age(now time.Time) time.Duration { return max(0, now.Sub(s.info
 // asked says what is wanted beside a prediction.
 type asked struct {
 	words   bool // reasons and words, in the verdict
+	most    int  // words; 0: stream.MaxWords
 	grounds bool // for the journal
 }
 
@@ -196,7 +198,7 @@ func (s *served) predict(body *model.Body, want asked) (model.Prediction, []mode
 	switch {
 	case want.words:
 		a, err := pool.Attribute(body)
-		return a.Prediction, a.Inputs, convert.Words(a.Words), err
+		return a.Prediction, a.Inputs, convert.Words(a.Words, cmp.Or(want.most, stream.MaxWords)), err
 	case want.grounds:
 		prediction, all, err := pool.Explain(body)
 		return prediction, all, nil, err

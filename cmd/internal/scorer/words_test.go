@@ -34,24 +34,27 @@ func TestAnswersHaveWords(t *testing.T) {
 	}
 	for n := range 2 {
 		served := newServed("default", parts[:n+1])
-		ask := func(explain bool) stream.Verdict {
+		ask := func(explain bool, most int) stream.Verdict {
 			var many strings.Builder
 			for i := range 60 {
 				fmt.Fprintf(&many, " w%d", i)
 			}
 			request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: "a PRIZE of 3 for lunch" + many.String()}}
-			verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, asked{words: explain}, thresholds{spam: 0.9, ham: 0.5}, time.Time{})
+			verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, asked{words: explain, most: most}, thresholds{spam: 0.9, ham: 0.5}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return verdicts[0]
 		}
-		if v := ask(false); v.Words != nil || v.Reasons != nil {
+		if v := ask(false, 0); v.Words != nil || v.Reasons != nil {
 			t.Errorf("an answer without explanation has %+v", v)
 		}
-		words := ask(true).Words
+		words := ask(true, 0).Words
 		if len(words) != stream.MaxWords {
 			t.Errorf("%d words, want %d", len(words), stream.MaxWords)
+		}
+		if more := ask(true, 50).Words; len(more) != 50 || !slices.Equal(more[:len(words)], words) {
+			t.Errorf("asked for 50 words: %d, %v", len(more), more)
 		}
 		find := func(text string) float64 {
 			i := slices.IndexFunc(words, func(w stream.Word) bool { return w.Text == text && w.Where == "text" })
