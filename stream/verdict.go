@@ -81,6 +81,11 @@ type Info struct {
 	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost a pinned version: the newest is served in its place
 	Sources  Sources   `json:"sources"`
 
+	// The probabilities from which, and up to which, this scorer answers spam and ham; see Decide.
+	// Both are 0 where a scorer of an earlier version answers.
+	SpamAt float64 `json:"spam_at,omitempty"`
+	HamAt  float64 `json:"ham_at,omitempty"`
+
 	Incidents []OpenIncident `json:"incidents,omitempty"` // that are open in the served model; without a suspicion or alarm none
 }
 

@@ -16,7 +16,7 @@ import (
 
 // An InfoCommand holds the flags of `hamlet info`, for kong to fill.
 type InfoCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, sources, incidents."`
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, sources, spam_at, ham_at, incidents."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`

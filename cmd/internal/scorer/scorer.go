@@ -184,5 +184,6 @@ func (s *Scorer) Info(context.Context) (stream.Info, error) {
 	info.Stale = s.loader.stale.Load()
 	info.Pinned = s.loader.pins.Load() > 0
 	info.PinLost = s.loader.lost.Load() > 0
+	info.SpamAt, info.HamAt = s.at.spam, s.at.ham
 	return info, nil
 }

@@ -69,7 +69,7 @@ func TestNoModelYet(t *testing.T) {
 		t.Errorf("Ready with a model: %v", err)
 	}
 	info, err := c.Info(patience(t))
-	if err != nil || info.Events != 20 || info.Stale || info.Model.SHA256 != l.last || info.Model.Positions[0] != 20 || info.Numerics == "" || info.Sources != (stream.Sources{Known: 1}) {
+	if err != nil || info.Events != 20 || info.Stale || info.Model.SHA256 != l.last || info.Model.Positions[0] != 20 || info.Numerics == "" || info.Sources != (stream.Sources{Known: 1}) || info.SpamAt != 0.9 || info.HamAt != 0.5 {
 		t.Errorf("info: %+v, %v", info, err)
 	}
 }

@@ -106,6 +106,8 @@ var fieldTexts = map[string]string{
 	"Info.stale":          "The state cannot be reached: this is the last good model.",
 	"Info.pinned":         "An operator pinned versions, and these are served.",
 	"Sources.left_out":    "That the model was made to leave out: it has none of their labels.",
+	"Info.spam_at":        "From this probability on the verdict is spam, if the interval allows it.",
+	"Info.ham_at":         "Up to this probability the verdict is ham.",
 	"Info.pin_lost":       "The state has lost a pinned version: the newest is served in its place.",
 	"Error.error":         "What was wrong, in a sentence.",
 	"Accepted.accepted":   "How many events Kafka has.",
