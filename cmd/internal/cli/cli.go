@@ -177,6 +177,41 @@ func ReadLine(in io.Reader) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
+// ReadSecret reads a line as ReadLine does, with its blanks. A terminal does not show it, and
+// is as before when ctx ends.
+func ReadSecret(ctx context.Context, in io.Reader) (string, error) {
+	if !IsTerminal(in) {
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if err == io.EOF && line != "" {
+			err = nil
+		}
+		return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), err
+	}
+	if r, ok := in.(*interruptible); ok {
+		in = r.from
+	}
+	fd := int(in.(*os.File).Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	type answer struct {
+		line []byte
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		line, err := term.ReadPassword(fd)
+		read <- answer{line, err}
+	}()
+	select {
+	case a := <-read:
+		return string(a.line), a.err
+	case <-ctx.Done():
+		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	}
+}
+
 func (r *interruptible) Read(b []byte) (int, error) {
 	r.once.Do(func() {
 		var w *io.PipeWriter

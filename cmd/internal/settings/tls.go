@@ -93,7 +93,7 @@ func (f EventsHTTP) CheckAt(addr, token string) error {
 	switch {
 	case known && addr == "":
 		errs = append(errs, cli.Usagef("--token and --tokens are for POST /v1/events: give it an address with --http"))
-	case known && f.HTTPTLSCert == "" && !f.HTTPInsecure && !loopback(addr):
+	case known && f.HTTPTLSCert == "" && !f.HTTPInsecure && !Loopback(addr):
 		_, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			port = "PORT"
@@ -124,7 +124,7 @@ func (f EventsHTTP) CheckDoor(addr string, tokens bool) error {
 	tokens = tokens || f.Tokens != ""
 	errs := []error{f.Check()}
 	switch {
-	case addr == "" || f.HTTPInsecure || loopback(addr):
+	case addr == "" || f.HTTPInsecure || Loopback(addr):
 	case !tokens:
 		errs = append(errs, cli.Usagef("--http %s can be reached from other machines, and asks nobody for a token: set --tokens, --token or the tokens of --tenants, and serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1 (with --metrics %[1]s where only metrics are wanted); or allow it with --http-insecure", addr))
 	case f.HTTPTLSCert == "":
@@ -136,9 +136,9 @@ func (f EventsHTTP) CheckDoor(addr string, tokens bool) error {
 	return errors.Join(errs...)
 }
 
-// loopback reports whether only this machine reaches an address, host:port. A name
+// Loopback reports whether only this machine reaches an address, host:port. A name
 // other than localhost may be anything.
-func loopback(addr string) bool {
+func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false

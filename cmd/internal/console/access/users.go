@@ -1,0 +1,251 @@
+package access
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// Bounds of a file of users.
+const (
+	maxFile     = 1 << 20
+	maxCost     = 14 // of bcrypt: some seconds of a core
+	maxPassword = 72 // bytes: bcrypt reads no more
+)
+
+// NoPassword stands in the place of the hash of a user whom only a proxy names.
+const NoPassword = "-"
+
+// Users are those of the operator's file, as it was last read without a mistake:
+//
+//	# name:bcrypt:roles
+//	ann:$2a$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW:look,label,operate
+//	bob@example.org:-:look
+//
+// A user without a password, -, comes by way of a proxy. Users may be used concurrently.
+type Users struct {
+	path    string
+	log     *slog.Logger
+	seed    maphash.Seed
+	current atomic.Pointer[table]
+}
+
+// A table is a file that was read.
+type table struct {
+	lines  map[string]line
+	hashes [][]byte // all bcrypt hashes, at least one
+	mode   os.FileInfo
+}
+
+// A line is one user.
+type line struct {
+	hash       []byte // bcrypt; nil: no password
+	roles      Role
+	credential [sha256.Size]byte // of the hash: another password is another credential
+}
+
+// OpenUsers reads a file. Its errors name the line.
+func OpenUsers(path string, log *slog.Logger) (*Users, error) {
+	u := &Users{path: path, log: log, seed: maphash.MakeSeed()}
+	if u.log == nil {
+		u.log = slog.New(slog.DiscardHandler)
+	}
+	if err := u.read(); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// read reads the file.
+func (u *Users) read() error {
+	data, info, err := load(u.path)
+	if err != nil {
+		return fmt.Errorf("users of %s: %w", u.path, err)
+	}
+	t, err := parseUsers(data)
+	if err != nil {
+		return fmt.Errorf("users of %s: %w", u.path, err)
+	}
+	if info.Mode().Perm()&0o004 != 0 {
+		u.log.Warn("every user of this machine may read the console's file of users, and try passwords against its hashes: chmod o-r", "file", u.path)
+	}
+	t.mode = info
+	u.current.Store(t)
+	return nil
+}
+
+// changed reports whether the file is another than that which was read. A nil Users never
+// changes.
+func (u *Users) changed() bool {
+	if u == nil {
+		return false
+	}
+	now, err := os.Stat(u.path)
+	was := u.current.Load().mode
+	return err == nil && (!now.ModTime().Equal(was.ModTime()) || now.Size() != was.Size() || !os.SameFile(now, was))
+}
+
+// find returns a user's line. A nil Users has none.
+func (u *Users) find(name string) (line, bool) {
+	if u == nil {
+		return line{}, false
+	}
+	l, ok := u.current.Load().lines[name]
+	return l, ok
+}
+
+// check returns the line of a user with that password. It costs as much for a name that
+// nobody has: the password is then compared with the hash of another user, in vain.
+func (u *Users) check(name, password string) (line, bool) {
+	t := u.current.Load()
+	l, ok := t.lines[name]
+	hash := l.hash
+	if hash == nil {
+		ok = false
+		hash = t.hashes[maphash.String(u.seed, name)%uint64(len(t.hashes))]
+	}
+	if len(password) > maxPassword {
+		password, ok = password[:maxPassword], false
+	}
+	same := bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil
+	return l, same && ok
+}
+
+// load returns a file's bytes. A file that others may write is refused: they would give
+// themselves roles.
+func load(path string) ([]byte, os.FileInfo, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o002 != 0 {
+		return nil, nil, errors.New("every user of this machine may write it: chmod o-w")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(data) > maxFile {
+		return nil, nil, errors.New("larger than 1 MiB")
+	}
+	return data, info, nil
+}
+
+// parseUsers reads a file. The error names the line of the first mistake, and nothing of it.
+func parseUsers(data []byte) (*table, error) {
+	t := &table{lines: map[string]line{}}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		name, l, err := parseUser(text)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if _, ok := t.lines[name]; ok {
+			return nil, fmt.Errorf("line %d: another line is of the same user", n)
+		}
+		t.lines[name] = l
+		if l.hash != nil {
+			t.hashes = append(t.hashes, l.hash)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("a line is too long: %w", err)
+	}
+	if len(t.lines) == 0 {
+		return nil, errors.New("it has no user; hamlet console user NAME prints a line")
+	}
+	if len(t.hashes) == 0 {
+		t.hashes = [][]byte{nobody}
+	}
+	return t, nil
+}
+
+// nobody is a hash that no known password has.
+var nobody = []byte("$2a$12$aaaaaaaaaaaaaaaaaaaaaOaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+
+var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
+
+// checkName returns an error if no user of the file may have the name.
+func checkName(name string) error {
+	if !userName.MatchString(name) {
+		return errors.New("name: 1 to 64 of letters, digits and ._@+- are wanted, the first a letter or a digit")
+	}
+	return nil
+}
+
+func parseUser(text string) (name string, l line, err error) {
+	fields := strings.Split(text, ":")
+	if len(fields) != 3 {
+		return "", l, errors.New("name:bcrypt:roles is wanted")
+	}
+	if err := checkName(fields[0]); err != nil {
+		return "", l, err
+	}
+	if l.roles, err = ParseRoles(fields[2]); err != nil {
+		return "", l, err
+	}
+	if fields[1] == NoPassword {
+		return fields[0], l, nil
+	}
+	hash := []byte(fields[1])
+	cost, err := bcrypt.Cost(hash)
+	switch {
+	case err != nil || len(hash) != bcryptLength:
+		return "", l, errors.New("a bcrypt hash is wanted behind the name; hamlet console user NAME prints a line")
+	case cost > maxCost:
+		return "", l, fmt.Errorf("the hash has cost %d; at most %d is taken, for logging in would take many seconds", cost, maxCost)
+	}
+	l.hash, l.credential = hash, sha256.Sum256(hash)
+	return fields[0], l, nil
+}
+
+// bcryptLength is that of every bcrypt hash.
+const bcryptLength = 60
+
+// hashCost is that of new hashes: some 0.2 s of a core.
+const hashCost = 12
+
+// newLine returns a line of the file.
+func newLine(name, password string, roles Role) (string, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	switch n := len(password); {
+	case n < minPassword:
+		return "", fmt.Errorf("the password has %d bytes; at least %d are wanted", n, minPassword)
+	case n > maxPassword:
+		return "", fmt.Errorf("the password has %d bytes; bcrypt reads %d", n, maxPassword)
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), hashCost)
+	if err != nil {
+		return "", fmt.Errorf("hash the password: %w", err)
+	}
+	return fmt.Sprintf("%s:%s:%s\n", name, hash, roles), nil
+}
+
+// minPassword is the shortest password of a new line, in bytes.
+const minPassword = 12
+
+// passwordPatience is how long a login waits while others are checked.
+const passwordPatience = 10 * time.Second
