@@ -78,7 +78,7 @@ func TestTemplatesNameKnownUsers(t *testing.T) {
 			}
 		}
 	}
-	for _, user := range []string{"admin", "broker", "learner", "scorer", "client", "gateway", "waiting", "keeper", "operator"} {
+	for _, user := range []string{"admin", "broker", "learner", "scorer", "client", "gateway", "waiting", "keeper", "mailkeeper", "mailreader", "mailadmin", "operator"} {
 		if !seen[user] {
 			t.Errorf("no template has a password of %s", user)
 		}

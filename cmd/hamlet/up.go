@@ -42,6 +42,7 @@ type upCommand struct {
 	settings.Learner
 	settings.Thresholds
 	settings.Journal
+	settings.KeepMail
 	source.Flags
 	source.FlipFlags
 	upGenerate
@@ -86,7 +87,7 @@ func (c *upCommand) check() error {
 	if c.Generate != nil {
 		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
 	}
-	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds, c.Journal}
+	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds, c.Journal, c.KeepMail}
 	if len(c.Kafka.Kafka) > 0 {
 		groups = append(groups, c.Kafka)
 	}
@@ -186,8 +187,12 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if seen != nil {
 		learning.Answered = seen
 	}
+	mail, err := s.OpenKeptMail(c.KeepMail, c.NATSAccess, conn)
+	if err != nil {
+		return err
+	}
 	answers, err := scorer.New(scorer.Config{
-		Journal: journal, LogDecisions: c.LogDecisions,
+		Journal: journal, LogDecisions: c.LogDecisions, Mail: mail,
 		Conn: conn, Store: store, Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package nats is hamlet's side of NATS: a connection with clear errors ([Connect]), the
 // scoring service ([Service]), its client ([Client]), the publisher of alerts ([Alerts]), the
-// journal of decisions ([Journal]) and the answers that wait to be learnt ([Waiting]).
+// journal of decisions ([Journal]), the answers that wait to be learnt ([Waiting]) and the mail
+// that is kept for review ([Kept]).
 //
 //	conn, err := nats.Connect(nats.Config{URL: "nats://127.0.0.1:4222"})
 //	…
@@ -75,7 +76,12 @@
 //	hamlet.waiting.<model>
 //
 // The stream is a work queue: an answer that is taught is deleted. All gateways of a model share
-// the consumer assume-<model>. No other stream holds mail. See [Waiting].
+// the consumer assume-<model>. See [Waiting].
+//
+// # Mail that is kept
+//
+// A scorer with --keep-mail stores the mail that it scores in the object store hamlet-mail, as
+// <model>/<identity>. See [Kept]. No other stream than these two holds mail.
 //
 // # Invariants
 //

@@ -17,7 +17,7 @@ import (
 	"hamlet/stream"
 )
 
-// The stream of answers that wait for a contradiction. It is the only one that holds mail.
+// The stream of answers that wait for a contradiction. It and KeptStream alone hold mail.
 const (
 	WaitingStream   = "HAMLET_WAITING"
 	waitingPrefix   = "hamlet.waiting."

@@ -1,6 +1,7 @@
 package scorer
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"syscall"
@@ -22,15 +23,35 @@ import (
 //
 //	go test -run - -bench Journal -benchtime 200x ./cmd/internal/scorer
 func BenchmarkJournal(b *testing.B) {
+	benchmarkBeside(b, false)
+}
+
+// BenchmarkKeepMail compares in the same way a scorer that has a journal and keeps mail with one
+// that has a journal. Each turn brings mail that is new to it: none is kept already.
+//
+//	go test -run - -bench KeepMail -benchtime 100x ./cmd/internal/scorer
+func BenchmarkKeepMail(b *testing.B) {
+	benchmarkBeside(b, true)
+}
+
+func benchmarkBeside(b *testing.B, mail bool) {
 	mails, m := taught(b, 1500)
 	r := miniredis.RunT(b)
 	save(b, m, r)
 	url, _ := natsAt(b, "127.0.0.1:0", b.TempDir())
 	open := func() *redis.Store { return openStore(b, r) }
-	start(b, Config{Conn: connect(b, url), Store: open(), Model: "without"})
-	serving := connect(b, url)
-	journal := newJournalOn(b, serving)
-	journalled := start(b, Config{Conn: serving, Store: open(), Model: "with", Journal: journal})
+	without, with := Config{Conn: connect(b, url), Store: open(), Model: "without"}, Config{Conn: connect(b, url), Store: open(), Model: "with"}
+	with.Journal = newJournalOn(b, with.Conn)
+	if mail {
+		without.Journal = newJournalOn(b, without.Conn)
+		kept, err := nats.NewKept(connect(b, url), nats.KeptConfig{Age: time.Hour})
+		if err != nil {
+			b.Fatal(err)
+		}
+		with.Mail = kept
+	}
+	start(b, without)
+	journalled := start(b, with)
 	const messages, askers = 200, 4
 	clients := map[string][askers]*nats.Client{}
 	for _, model := range []string{"with", "without"} {
@@ -43,14 +64,20 @@ func BenchmarkJournal(b *testing.B) {
 		}
 		clients[model] = all
 	}
+	turn := 0
 	ask := func(model string) (perSecond float64) {
+		turn++
 		var all sync.WaitGroup
 		begin := processorTime(b)
 		for k := range askers {
 			c := clients[model][k]
 			all.Go(func() {
 				for i := k; i < messages; i += askers {
-					if _, err := c.Score(b.Context(), mails[i%len(mails)], nats.TypeMail, false); err != nil {
+					message := mails[i%len(mails)]
+					if mail {
+						message = append(fmt.Appendf(nil, "Message-ID: <%d.%d@example.org>\r\n", turn, i), message...)
+					}
+					if _, err := c.Score(b.Context(), message, nats.TypeMail, false); err != nil {
 						b.Error(err)
 						return
 					}
@@ -62,7 +89,7 @@ func BenchmarkJournal(b *testing.B) {
 	}
 	ask("with")
 	ask("without")
-	var with, without, ratios []float64
+	var withs, withouts, ratios []float64
 	for i := 0; b.Loop(); i++ {
 		first, second := "with", "without"
 		if i%2 == 1 {
@@ -72,16 +99,19 @@ func BenchmarkJournal(b *testing.B) {
 		if i%2 == 1 {
 			one, other = other, one
 		}
-		with, without, ratios = append(with, one), append(without, other), append(ratios, one/other)
+		withs, withouts, ratios = append(withs, one), append(withouts, other), append(ratios, one/other)
 	}
 	if testutil.ToFloat64(journalled.metrics.kept.WithLabelValues("jetstream")) == 0 {
 		b.Fatal("the journal holds nothing")
 	}
-	for _, all := range [][]float64{with, without, ratios} {
+	if kept, lost := testutil.ToFloat64(journalled.metrics.mailKept), testutil.ToFloat64(journalled.metrics.mailLost.WithLabelValues(mailQueue)); mail && (kept == 0 || lost > kept/100) {
+		b.Fatalf("%v messages are kept, %v are lost", kept, lost)
+	}
+	for _, all := range [][]float64{withs, withouts, ratios} {
 		slices.Sort(all)
 	}
-	b.ReportMetric(with[len(with)/2], "with-msgs/cpu-s")
-	b.ReportMetric(without[len(without)/2], "without-msgs/cpu-s")
+	b.ReportMetric(withs[len(withs)/2], "with-msgs/cpu-s")
+	b.ReportMetric(withouts[len(withouts)/2], "without-msgs/cpu-s")
 	b.ReportMetric(ratios[len(ratios)/2], "with/without")
 	b.ReportMetric(0, "ns/op")
 }

@@ -25,6 +25,10 @@ type metrics struct {
 	loadFailures prometheus.Counter
 	kept, lost   *prometheus.CounterVec // decisions, by where they go
 	failing      prometheus.Gauge
+
+	mailKept    prometheus.Counter
+	mailLost    *prometheus.CounterVec // reason
+	mailFailing prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -48,6 +52,13 @@ func newMetrics() *metrics {
 	m.lost = prometheus.NewCounterVec(opts("journal_lost_total", "Decisions that were not written, because too many waited or the scorer stopped."), []string{"to"})
 	m.failing = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "journal_failing",
 		Help: "1 while JetStream does not take decisions."})
+	m.mailKept = prometheus.NewCounter(opts("mail_kept_total", "Messages stored for review, those included that were stored before."))
+	m.mailLost = prometheus.NewCounterVec(opts("mail_lost_total", "Messages that were not stored for review."), []string{"reason"})
+	m.mailFailing = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "mail_failing",
+		Help: "1 while mail cannot be stored for review."})
+	for _, reason := range []string{mailQueue, mailTooLarge, mailStopped} {
+		m.mailLost.WithLabelValues(reason) // an alert sees the first increase
+	}
 	for _, d := range []stream.Decision{stream.DecideSpam, stream.DecideHam, stream.DecideUnsure} {
 		m.verdicts.WithLabelValues(string(d))
 	}
@@ -69,7 +80,7 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures, m.kept, m.lost, m.failing,
+		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures, m.kept, m.lost, m.failing, m.mailKept, m.mailLost, m.mailFailing,
 		gauge("in_flight", "Requests taken and not yet answered.", func() float64 { return float64(s.service.InFlight()) }),
 		gauge("model_age_seconds", "Time since the newest of the served checkpoints was saved; NaN before the first.",
 			ofModel(func(m *served) float64 { return m.age(time.Now()).Seconds() })),

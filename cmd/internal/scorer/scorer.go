@@ -14,7 +14,7 @@
 //     swaps one pointer.
 //   - All verdicts of a request come from one model, which they name.
 //   - Without the store, the last good model is served. Its age is in every verdict.
-//   - No answer waits for the journal of decisions.
+//   - No answer waits for the journal of decisions, nor for mail to be kept.
 package scorer
 
 import (
@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -49,6 +50,8 @@ type Config struct {
 	Journal      Journal // gets every decision; nil: none
 	LogDecisions bool    // every decision goes to Log too
 
+	Mail MailStore // gets the mail that is scored; nil: none
+
 	Registerer prometheus.Registerer // nil: no metrics are shown
 	Log        *slog.Logger          // nil: silent
 }
@@ -62,7 +65,8 @@ type Scorer struct {
 	loader  *loader
 	service *nats.Service
 	metrics *metrics
-	journal *decisions // nil: nobody wants decisions
+	journal *decisions  // nil: nobody wants decisions
+	mail    *mailKeeper // nil: nobody wants mail
 }
 
 // New returns a scorer. The error reports everything that is wrong with cfg.
@@ -81,6 +85,7 @@ func New(cfg Config) (*Scorer, error) {
 	}
 	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
+	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
 	s.loader = newLoader(cfg.Store, cfg.Model, s.metrics, cfg.Log)
 	cfg.Service.Model, cfg.Service.Observe, cfg.Service.Log = cfg.Model, s.metrics.observe, cfg.Log
 	var err error
@@ -116,7 +121,10 @@ func (s *Scorer) Run(ctx context.Context) error {
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		s.journal.run(keeping)
+		var both sync.WaitGroup
+		both.Go(func() { s.journal.run(keeping) })
+		both.Go(func() { s.mail.run(keeping) })
+		both.Wait()
 	}()
 	err := s.service.Run(ctx)
 	stop()
@@ -170,6 +178,7 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 	}
 	s.metrics.answered(verdicts)
 	s.journal.add(ctx, requests, verdicts, grounds, now)
+	s.mail.offer(ctx, requests, verdicts)
 	return verdicts, nil
 }
 

@@ -139,6 +139,16 @@ func (s *Set) OpenJournal(f settings.Journal, conn *natsgo.Conn) (scorer.Journal
 	return j, nil
 }
 
+// OpenKeptMail opens what keeps the mail that is scored, or returns nil without --keep-mail.
+func (s *Set) OpenKeptMail(f settings.KeepMail, access settings.NATSAccess, conn *natsgo.Conn) (scorer.MailStore, error) {
+	kept, done, err := f.Open(conn, access, s.model, s.log)
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	s.OnClose(done)
+	return kept, nil
+}
+
 // OpenAnswered returns what compares answers with labels, nil if the flags want none or
 // name no NATS. Without a connection it opens one and does not wait for the server.
 func (s *Set) OpenAnswered(f settings.Learner, server settings.NATS, conn *natsgo.Conn) (*answered.Service, error) {

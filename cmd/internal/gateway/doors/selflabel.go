@@ -46,17 +46,7 @@ func (f *SelfLabelFlags) Connect(conn *natsgo.Conn, access settings.NATSAccess, 
 	if f.SelfLabel == 0 || f.SelfLabelNATS == "" {
 		return conn, nil
 	}
-	access.NATSCreds, access.NATSUser, access.NATSPassword, access.NATSToken = "", "", "", ""
-	cfg, err := access.Config(f.SelfLabelNATS, "hamlet-self-label", log)
-	if err != nil {
-		return nil, &cli.UsageError{Err: err}
-	}
-	cfg.Wait = true
-	waiting, err := nats.Connect(cfg)
-	if err != nil {
-		return nil, cli.Usagef("--self-label-nats: %w", err)
-	}
-	return waiting, nil
+	return settings.ConnectApart("--self-label-nats", f.SelfLabelNATS, "hamlet-self-label", access, log)
 }
 
 // Service returns what learns answers, or nil without --self-label. conn is Connect's.

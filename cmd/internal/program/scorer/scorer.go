@@ -26,7 +26,7 @@ that it has seen, and says how old that is. Before the first model it answers er
 
 Where NATS has JetStream, it keeps a line for each answer, which hamlet history shows: the
 verdict, p, the names of three reasons, door and tenant. No text, no address. No answer
-waits for that.`
+waits for that. With --keep-mail it keeps the mail too, for hamlet review.`
 
 type flags struct {
 	settings.ModelName
@@ -34,6 +34,7 @@ type flags struct {
 	settings.Redis
 	settings.Thresholds
 	settings.Journal
+	settings.KeepMail
 	PollInterval time.Duration `help:"How often to look for a newer model." default:"250ms" placeholder:"D"`
 	Concurrency  int           `help:"Requests to answer at the same time; 0: one per CPU." default:"0" placeholder:"N"`
 	Queue        int           `help:"Requests that may wait; 0: 64 times --concurrency. Further ones get error 503." default:"0" placeholder:"N"`
@@ -51,7 +52,7 @@ const (
 // check reports every flag outside its range.
 func (f *flags) check() error {
 	err := errors.Join(cli.Range("--concurrency", f.Concurrency, 0, maxConcurrency), cli.Range("--queue", f.Queue, 0, maxQueue),
-		settings.Check(f.NATS, f.Redis, f.Thresholds, f.Journal, f.HTTPTLS))
+		settings.Check(f.NATS, f.Redis, f.Thresholds, f.Journal, f.KeepMail, f.HTTPTLS))
 	if f.PollInterval < time.Millisecond {
 		err = errors.Join(err, cli.Usagef("--poll-interval: %v is below a millisecond", f.PollInterval))
 	}
@@ -85,8 +86,12 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
+	mail, err := s.OpenKeptMail(f.KeepMail, f.NATSAccess, conn)
+	if err != nil {
+		return err
+	}
 	worker, err := scorer.New(scorer.Config{
-		Journal: journal, LogDecisions: f.LogDecisions,
+		Journal: journal, LogDecisions: f.LogDecisions, Mail: mail,
 		Conn: conn, Store: store, Model: f.Model, SpamAt: f.SpamAt, HamAt: f.HamAt, PollInterval: f.PollInterval,
 		Service: nats.ServiceConfig{Concurrency: f.Concurrency, Queue: f.Queue}, Registerer: s.Registry, Log: log,
 	})

@@ -1,0 +1,207 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// A MailStore keeps scored mail. [*nats.Kept] is one. Its errors are those of a Kept.
+type MailStore interface {
+	Put(ctx context.Context, m *nats.KeptMail) error
+}
+
+// Console is the door of questions that the console asks. Mail that comes in by it is not kept.
+const Console = "console"
+
+// Bounds of a mailKeeper.
+const (
+	maxMail      = 1024     // messages that wait
+	maxMailBytes = 32 << 20 // of them
+	maxRecent    = 8192     // identities that are remembered
+	recently     = time.Hour
+	mailWriters  = 4
+
+	mailFlush      = 2 * time.Second // after the end of run's ctx
+	firstMailPause = 250 * time.Millisecond
+	lastMailPause  = 10 * time.Second
+	longMailPause  = 5 * time.Minute // the last where somebody must change the server first
+)
+
+// Why mail is not kept, as the metrics show it.
+const (
+	mailQueue    = "queue"     // the store was slower than the questions, or away
+	mailTooLarge = "too-large" // for NATS
+	mailStopped  = "stopped"   // the store was away when the scorer stopped
+)
+
+// A mailKeeper stores mail that was scored, and makes nobody wait. While the store fails,
+// maxMail messages of maxMailBytes wait in memory. Further ones are dropped and counted. To keep
+// a message costs some 120 µs of processor time, in scorer and NATS together; a score costs 250.
+type mailKeeper struct {
+	store   MailStore
+	metrics *metrics
+	log     *slog.Logger
+	queue   chan nats.KeptMail
+	bytes   atomic.Int64 // of the messages in queue and in the writers' hands
+
+	mu     sync.Mutex
+	recent map[string]time.Time // what was offered lately, by identity; at most maxRecent
+	ring   []string             // its keys, the oldest at next
+	next   int
+
+	failing atomic.Bool // the last try failed, and the log has said so
+}
+
+// newMailKeeper returns nil without a store.
+func newMailKeeper(store MailStore, m *metrics, log *slog.Logger) *mailKeeper {
+	if store == nil {
+		return nil
+	}
+	return &mailKeeper{store: store, metrics: m, log: log, queue: make(chan nats.KeptMail, maxMail), recent: map[string]time.Time{}}
+}
+
+// offer takes the mail of one request, which must not be changed afterwards. It never waits.
+func (k *mailKeeper) offer(ctx context.Context, requests []*stream.Event, verdicts []stream.Verdict) {
+	if k == nil || nats.Door(ctx) == Console {
+		return
+	}
+	now := time.Now()
+	for i := range verdicts {
+		if verdicts[i].Identity == "" || !k.first(verdicts[i].Identity, now) {
+			continue
+		}
+		m := nats.KeptMail{Identity: verdicts[i].Identity, Tenant: requests[i].Tenant, Message: requests[i].Body.Mail}
+		size := int64(len(m.Message))
+		if k.bytes.Add(size) > maxMailBytes {
+			k.bytes.Add(-size)
+			k.lose(&m, mailQueue)
+			continue
+		}
+		select {
+		case k.queue <- m:
+		default:
+			k.bytes.Add(-size)
+			k.lose(&m, mailQueue)
+		}
+	}
+}
+
+// first reports whether a message was not offered lately, and notes that it is.
+func (k *mailKeeper) first(identity string, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, known := k.recent[identity]
+	if known && now.Sub(at) < recently {
+		return false
+	}
+	k.recent[identity] = now
+	switch {
+	case known: // it has a place in ring
+	case len(k.ring) < maxRecent:
+		k.ring = append(k.ring, identity)
+	default:
+		delete(k.recent, k.ring[k.next])
+		k.ring[k.next] = identity
+		k.next = (k.next + 1) % maxRecent
+	}
+	return true
+}
+
+// lose counts a message that is not kept. It may be offered again.
+func (k *mailKeeper) lose(m *nats.KeptMail, why string) {
+	k.metrics.mailLost.WithLabelValues(why).Inc()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.recent[m.Identity]; known {
+		k.recent[m.Identity] = time.Time{}
+	}
+}
+
+// run stores mail until ctx ends, and then what waits: for two seconds at most. Nothing may be
+// offered after ctx has ended.
+func (k *mailKeeper) run(ctx context.Context) {
+	if k == nil {
+		return
+	}
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		end := time.AfterFunc(mailFlush, cancel)
+		context.AfterFunc(work, func() { end.Stop() })
+	})()
+	var all sync.WaitGroup
+	for range mailWriters {
+		all.Go(func() { k.write(ctx, work) })
+	}
+	all.Wait()
+}
+
+// write stores mail until stopping ends and none waits. Each attempt ends with work.
+func (k *mailKeeper) write(stopping, work context.Context) {
+	for {
+		var m nats.KeptMail
+		select {
+		case m = <-k.queue:
+		case <-stopping.Done():
+			select {
+			case m = <-k.queue:
+			default:
+				return
+			}
+		}
+		k.keep(stopping, work, &m)
+		k.bytes.Add(-int64(len(m.Message)))
+	}
+}
+
+// keep stores a message, and tries again until stopping ends.
+func (k *mailKeeper) keep(stopping, work context.Context, m *nats.KeptMail) {
+	for pause := firstMailPause; ; pause *= 2 {
+		err := k.store.Put(work, m)
+		if errors.Is(err, nats.ErrKeptTooLarge) {
+			k.note(nil) // the store answers
+			k.lose(m, mailTooLarge)
+			return
+		}
+		k.note(err)
+		switch {
+		case err == nil:
+			k.metrics.mailKept.Inc()
+			return
+		case stopping.Err() != nil:
+			k.lose(m, mailStopped)
+			return
+		case errors.Is(err, nats.ErrNoKept):
+			pause = min(pause, longMailPause)
+		default:
+			pause = min(pause, lastMailPause)
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-stopping.Done():
+			wait.Stop()
+		}
+	}
+}
+
+// note says once that mail cannot be kept, and once that it can again.
+func (k *mailKeeper) note(err error) {
+	if !k.failing.CompareAndSwap(err == nil, err != nil) {
+		return
+	}
+	if err != nil {
+		k.metrics.mailFailing.Set(1)
+		k.log.Warn("mail is not kept for now; no answer waits for it", "waiting_at_most", maxMail, "error", err)
+		return
+	}
+	k.metrics.mailFailing.Set(0)
+	k.log.Info("mail is kept again")
+}
