@@ -246,3 +246,16 @@ func TestServiceIsBounded(t *testing.T) {
 		t.Errorf("%d answers of the others are kept, want %d", n, recent)
 	}
 }
+
+// A match says which model answered, and when: the first answer counts.
+func TestMatchesNameTheModel(t *testing.T) {
+	m := NewMatcher(10)
+	first, again := decided(1, .99, 0), decided(1, .2, time.Minute)
+	first.Model, again.Model = "default/0123456789ab", "default/ba9876543210"
+	m.Add(first)
+	m.Add(again)
+	got, ok := m.Add(labelled(1, stream.Ham, time.Hour))
+	if !ok || got.Model != first.Model || !got.Decided().Equal(noon) {
+		t.Errorf("%+v, decided at %v", got, got.Decided())
+	}
+}

@@ -27,6 +27,7 @@ const Skew = 2 * time.Second
 // A Match is a decision and the label that its message got.
 type Match struct {
 	Door, Tenant string
+	Model        string // that answered, as the journal names it
 	Verdict      stream.Decision
 	P            float64      // of spam, as it was answered
 	Spam         bool         // the label
@@ -48,6 +49,9 @@ func (m *Match) label() stream.Label {
 	return stream.Ham
 }
 
+// Decided returns when the decision was made, by the label's clock.
+func (m *Match) Decided() time.Time { return m.Labelled.Add(-m.Delay) }
+
 // LogOdds returns logit p, within ±37.
 func (m *Match) LogOdds() float64 {
 	const most = 37 // beyond, 1−p is not a float64 of its own
@@ -68,6 +72,7 @@ type identity [16]byte
 type message struct {
 	id      identity
 	from    unique.Handle[group]
+	model   unique.Handle[string]
 	verdict stream.Decision // empty: no decision yet
 	p       float64
 	decided int64 // microseconds since 1970
@@ -98,6 +103,7 @@ func (m *Matcher) Add(e *stream.JournalEntry) (Match, bool) {
 			return Match{}, false
 		}
 		at.verdict, at.p, at.decided, at.from = decision(e.Verdict), e.P, now, unique.Make(group{e.Door, e.Tenant})
+		at.model = unique.Make(e.Model)
 		if older(at.labelled, now) {
 			at.label = stream.Unlabelled
 		}
@@ -137,7 +143,7 @@ func (at *message) match(before stream.Label) (Match, bool) {
 		return Match{}, false
 	}
 	from := at.from.Value()
-	return Match{Door: from.door, Tenant: from.tenant, Verdict: at.verdict, P: at.p, Spam: at.label == stream.Spam,
+	return Match{Door: from.door, Tenant: from.tenant, Model: at.model.Value(), Verdict: at.verdict, P: at.p, Spam: at.label == stream.Spam,
 		Source: at.source.Value(), Labelled: time.UnixMicro(at.labelled).UTC(), Before: before,
 		Delay: time.Duration(max(0, at.labelled-at.decided)) * time.Microsecond}, true
 }
