@@ -15,43 +15,53 @@ import (
 	"hamlet/state/redis"
 )
 
-// kept is what Redis keeps of a model: the object that --json prints.
-type kept struct {
+// Kept is what Redis keeps of a model: the object that --json prints.
+type Kept struct {
 	Model      string      `json:"model"`
-	Partitions []partition `json:"partitions"` // ascending
+	Partitions []Partition `json:"partitions"` // ascending
 }
 
-// A partition lists its versions, newest first; there is at least one.
-type partition struct {
+// A Partition lists its versions, newest first; there is at least one.
+type Partition struct {
 	Partition int       `json:"partition"`
 	Head      int64     `json:"head"`               // 0: it cannot be read
 	Served    int64     `json:"served"`             // 0: it cannot be read
 	Pinned    int64     `json:"pinned,omitempty"`   // the version that an operator pinned
 	PinLost   bool      `json:"pin_lost,omitempty"` // Redis has lost the pinned version
-	Versions  []version `json:"versions"`
+	Versions  []Version `json:"versions"`
 }
 
-type version struct {
+// A Version is one that Redis keeps.
+type Version struct {
 	Version  int64     `json:"version"`
 	Saved    time.Time `json:"saved"`
 	Events   uint64    `json:"events"`   // learnt
 	Position int64     `json:"position"` // next offset of the log
 	SHA256   string    `json:"sha256"`   // of the model's bytes
+	Bytes    int64     `json:"bytes"`    // of the model
 	Head     bool      `json:"head"`
 	Served   bool      `json:"served"`
 	Pinned   bool      `json:"pinned"`
 	Replaced bool      `json:"replaced,omitempty"` // by another model
 }
 
-// read asks Redis for all that it keeps of a model.
-func read(ctx context.Context, store *redis.Store, model string) (kept, error) {
-	k := kept{Model: model}
+// A NoneError says that Redis keeps no version of a model.
+type NoneError struct{ Model string }
+
+// Error says what may be the cause.
+func (e *NoneError) Error() string {
+	return fmt.Sprintf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", e.Model)
+}
+
+// Read asks Redis for all that it keeps of a model. The error is a [NoneError] if that is nothing.
+func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
+	k := Kept{Model: model}
 	partitions, err := store.Partitions(ctx)
 	if err != nil {
 		return k, err
 	}
 	for _, number := range partitions {
-		p := partition{Partition: number}
+		p := Partition{Partition: number}
 		list, err := store.Versions(ctx, number)
 		if errors.Is(err, state.ErrNone) {
 			continue
@@ -63,8 +73,8 @@ func read(ctx context.Context, store *redis.Store, model string) (kept, error) {
 			return k, err
 		}
 		for _, v := range list {
-			p.Versions = append(p.Versions, version{
-				Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, SHA256: hex.EncodeToString(v.SHA256[:]),
+			p.Versions = append(p.Versions, Version{
+				Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
 				Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced,
 			})
 			if v.Head {
@@ -77,17 +87,17 @@ func read(ctx context.Context, store *redis.Store, model string) (kept, error) {
 		if len(p.Versions) == 0 {
 			return k, fmt.Errorf("partition %d of model %s has versions, and none can be read", number, model)
 		}
-		p.PinLost = p.Pinned != 0 && p.find(p.Pinned) == nil
+		p.PinLost = p.Pinned != 0 && p.Find(p.Pinned) == nil
 		k.Partitions = append(k.Partitions, p)
 	}
 	if len(k.Partitions) == 0 {
-		return k, fmt.Errorf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", model)
+		return k, &NoneError{model}
 	}
 	return k, nil
 }
 
-// find returns a version, nil if it is not kept.
-func (p *partition) find(number int64) *version {
+// Find returns a version, nil if it is not kept.
+func (p *Partition) Find(number int64) *Version {
 	for i := range p.Versions {
 		if p.Versions[i].Version == number {
 			return &p.Versions[i]
@@ -97,7 +107,7 @@ func (p *partition) find(number int64) *version {
 }
 
 // numbers lists the versions for an error.
-func (p *partition) numbers() string {
+func (p *Partition) numbers() string {
 	var all []string
 	for _, v := range p.Versions {
 		all = append(all, strconv.FormatInt(v.Version, 10))
@@ -111,8 +121,8 @@ const slack = time.Minute
 
 // near returns the version saved nearest to at, of those saved at most slack after it and
 // not newer than the version newest (0: any). It returns nil if there is none.
-func (p *partition) near(at time.Time, newest int64) *version {
-	var best *version
+func (p *Partition) near(at time.Time, newest int64) *Version {
+	var best *Version
 	for i := range p.Versions {
 		v := &p.Versions[i]
 		if v.Saved.After(at.Add(slack)) || newest != 0 && v.Version > newest {
@@ -127,10 +137,10 @@ func (p *partition) near(at time.Time, newest int64) *version {
 
 // choose returns the version of each partition that is to be pinned, for a version of the
 // partition of; nil is the only one there is. With only it is that one alone.
-func (k kept) choose(number int64, of *int, only bool) (map[int]int64, error) {
+func (k Kept) choose(number int64, of *int, only bool) (map[int]int64, error) {
 	i := 0
 	if of != nil {
-		i = slices.IndexFunc(k.Partitions, func(p partition) bool { return p.Partition == *of })
+		i = slices.IndexFunc(k.Partitions, func(p Partition) bool { return p.Partition == *of })
 	}
 	switch {
 	case of == nil && len(k.Partitions) > 1:
@@ -140,25 +150,25 @@ func (k kept) choose(number int64, of *int, only bool) (map[int]int64, error) {
 		return nil, fmt.Errorf("model %s has no partition %d in redis: it has %s", k.Model, *of, k.names())
 	}
 	p := &k.Partitions[i]
-	v := p.find(number)
+	v := p.Find(number)
 	if v == nil {
 		return nil, fmt.Errorf("version %d of partition %d is not kept: kept are %s", number, p.Partition, p.numbers())
 	}
 	if only {
 		return map[int]int64{p.Partition: number}, nil
 	}
-	return k.around(p.Partition, v, func(*partition) int64 { return 0 })
+	return k.around(p.Partition, v, func(*Partition) int64 { return 0 })
 }
 
 // back returns the versions before those that are served. The partition whose served
 // version was saved last goes back one version, the others to about the same time.
-func (k kept) back() (map[int]int64, error) {
-	var last *partition
-	var to *version
+func (k Kept) back() (map[int]int64, error) {
+	var last *Partition
+	var to *Version
 	var latest time.Time
 	for i := range k.Partitions {
 		p := &k.Partitions[i]
-		at := slices.IndexFunc(p.Versions, func(v version) bool { return v.Served })
+		at := slices.IndexFunc(p.Versions, func(v Version) bool { return v.Served })
 		if at < 0 {
 			return nil, fmt.Errorf("partition %d: the version that is served cannot be read: pin one of %s", p.Partition, p.numbers())
 		}
@@ -170,12 +180,12 @@ func (k kept) back() (map[int]int64, error) {
 		p := &k.Partitions[0]
 		return nil, fmt.Errorf("no version before the served one, %d, is kept: kept are %s", p.Served, p.numbers())
 	}
-	return k.around(last.Partition, to, func(p *partition) int64 { return p.Served })
+	return k.around(last.Partition, to, func(p *Partition) int64 { return p.Served })
 }
 
 // around returns v for its own partition and the nearest version for each other one, but
 // none above newest of that partition.
-func (k kept) around(own int, v *version, newest func(*partition) int64) (map[int]int64, error) {
+func (k Kept) around(own int, v *Version, newest func(*Partition) int64) (map[int]int64, error) {
 	chosen := map[int]int64{own: v.Version}
 	for i := range k.Partitions {
 		p := &k.Partitions[i]
@@ -195,7 +205,7 @@ func (k kept) around(own int, v *version, newest func(*partition) int64) (map[in
 }
 
 // names lists the partitions.
-func (k kept) names() string {
+func (k Kept) names() string {
 	var all []string
 	for _, p := range k.Partitions {
 		all = append(all, strconv.Itoa(p.Partition))

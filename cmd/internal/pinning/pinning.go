@@ -145,36 +145,30 @@ func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Wri
 }
 
 func (c *Command) do(ctx context.Context, command string, store *redis.Store, stdout io.Writer) error {
-	before, err := read(ctx, store, c.Model)
+	before, err := Read(ctx, store, c.Model)
 	if err != nil {
 		return err
 	}
-	var chosen map[int]int64
+	var plan Plan
 	switch command {
 	case "versions":
 		return c.print(stdout, before)
 	case "pin <version>":
-		chosen, err = before.choose(c.Pin.Version, c.Pin.Partition, c.Pin.Only)
+		plan, err = before.Pin(c.Pin.Version, c.Pin.Partition, c.Pin.Only)
 	case "rollback":
-		chosen, err = before.back()
+		plan, err = before.Rollback()
 	case "unpin":
-		for _, p := range before.Partitions {
-			if err := store.Unpin(ctx, p.Partition); err != nil {
-				return err
-			}
-		}
+		plan = before.Unpin()
 	default:
 		panic("no command " + command)
 	}
 	if err != nil {
 		return err
 	}
-	if chosen != nil {
-		if err := store.PinAll(ctx, chosen); err != nil {
-			return err
-		}
+	if err := plan.Do(ctx, store); err != nil {
+		return err
 	}
-	after, err := read(ctx, store, c.Model)
+	after, err := Read(ctx, store, c.Model)
 	if err != nil {
 		return fmt.Errorf("%s is done, but what is served now cannot be read: %w", command, err)
 	}

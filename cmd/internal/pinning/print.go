@@ -10,7 +10,7 @@ import (
 )
 
 // print writes all versions.
-func (c *Command) print(w io.Writer, k kept) error {
+func (c *Command) print(w io.Writer, k Kept) error {
 	if c.JSON {
 		return printJSON(w, k)
 	}
@@ -18,7 +18,7 @@ func (c *Command) print(w io.Writer, k kept) error {
 	fmt.Fprintln(table, "partition\tversion\tsaved\tevents\tposition\tsha256\t")
 	for _, p := range k.Partitions {
 		for _, v := range p.Versions {
-			fmt.Fprintf(table, "%d\t%d\t%s\t%d\t%d\t%.12s\t%s\n", p.Partition, v.Version, stamp(v.Saved), v.Events, v.Position, v.SHA256, v.marks())
+			fmt.Fprintf(table, "%d\t%d\t%s\t%d\t%d\t%.12s\t%s\n", p.Partition, v.Version, stamp(v.Saved), v.Events, v.Position, v.SHA256, v.Marks())
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -27,8 +27,8 @@ func (c *Command) print(w io.Writer, k kept) error {
 	return k.conclude(w)
 }
 
-// marks says what a version is.
-func (v version) marks() string {
+// Marks says what a version is.
+func (v Version) Marks() string {
 	var marks []string
 	for _, m := range []struct {
 		is   bool
@@ -50,18 +50,18 @@ type change struct {
 type partitionChange struct {
 	Partition int   `json:"partition"`
 	Before    int64 `json:"before"` // the version that was served; 0: it could not be read
-	version
+	Version
 }
 
 // printChange writes what each partition serves after a change.
-func (c *Command) printChange(w io.Writer, before, after kept) error {
+func (c *Command) printChange(w io.Writer, before, after Kept) error {
 	was := map[int]int64{}
 	for _, p := range before.Partitions {
 		was[p.Partition] = p.Served
 	}
 	out := change{Model: after.Model}
 	for _, p := range after.Partitions {
-		if v := p.find(p.Served); v != nil {
+		if v := p.Find(p.Served); v != nil {
 			out.Partitions = append(out.Partitions, partitionChange{p.Partition, was[p.Partition], *v})
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Command) printChange(w io.Writer, before, after kept) error {
 	}
 	for _, p := range out.Partitions {
 		_, err := fmt.Fprintf(w, "partition %d: answers come from version %d of %s, %d events; before: version %d\n",
-			p.Partition, p.Version, stamp(p.Saved), p.Events, p.Before)
+			p.Partition, p.Version.Version, stamp(p.Saved), p.Events, p.Before)
 		if err != nil {
 			return written(err)
 		}
@@ -79,7 +79,7 @@ func (c *Command) printChange(w io.Writer, before, after kept) error {
 }
 
 // conclude says what the pins mean.
-func (k kept) conclude(w io.Writer) error {
+func (k Kept) conclude(w io.Writer) error {
 	pinned := 0
 	for _, p := range k.Partitions {
 		switch {
@@ -104,7 +104,7 @@ func (k kept) conclude(w io.Writer) error {
 	return written(err)
 }
 
-func printJSON[T kept | change](w io.Writer, v T) error {
+func printJSON[T Kept | change](w io.Writer, v T) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("versions in JSON: %w", err)
