@@ -73,7 +73,7 @@ func writeFigures(w io.Writer, all []answered.Figures, asJSON bool) error {
 			door, tenant = "all", ""
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", door, tenant, f.Answers, f.Labelled, f.Corrected,
-			interval(f.Error, 100, 2), interval(f.LogLoss, 1, 4), interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), delay(f.DelayMedian))
+			interval(f.Error, 100, 2), interval(f.LogLoss, 1, 4), interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), Delay(f.DelayMedian))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the figures: %w", err)
@@ -93,8 +93,8 @@ func interval(e answered.Estimate, unit float64, digits int) string {
 	return fmt.Sprintf("%s (%.*f to %.*f)", value, digits, unit*float64(e.Low), digits, unit*float64(e.High))
 }
 
-// delay returns seconds as people say them: 12.5s, 3m0s, 5h0m0s.
-func delay(s eval.Measure) string {
+// Delay returns seconds as people say them: 12.5s, 3m0s, 5h0m0s.
+func Delay(s eval.Measure) string {
 	d := time.Duration(float64(s) * float64(time.Second))
 	switch {
 	case !s.Defined():
