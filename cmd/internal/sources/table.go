@@ -154,7 +154,7 @@ func (t *Table) print(w io.Writer) error {
 		if s.Labels > 0 {
 			rate, weight = fmt.Sprintf("%.3f  %.3f–%.3f", s.Rate, s.Lo, s.Hi), fmt.Sprintf("%.2f", s.Weight)
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Source, s.Role, s.Labels, rate, weight, s.remarks(), s.accused(len(t.Partitions) > 1))
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Source, s.Role, s.Labels, rate, weight, s.Remarks(), s.AccusedAt(len(t.Partitions) > 1))
 	}
 	if err := tab.Flush(); err != nil {
 		return written(err)
@@ -170,7 +170,8 @@ func (t *Table) print(w io.Writer) error {
 	return written(err)
 }
 
-func (s *Source) remarks() string {
+// Remarks says whether the source is late or new: see the help of `hamlet sources`.
+func (s *Source) Remarks() string {
 	var all []string
 	if s.Late {
 		all = append(all, "late")
@@ -181,8 +182,9 @@ func (s *Source) remarks() string {
 	return strings.Join(all, ", ")
 }
 
-// accused says at which events the source was last accused.
-func (s *Source) accused(several bool) string {
+// AccusedAt says at which events the source was last accused, with the partitions if the
+// model has several.
+func (s *Source) AccusedAt(several bool) string {
 	var all []string
 	for _, p := range s.Parts {
 		switch {

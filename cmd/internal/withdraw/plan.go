@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"hamlet/algos/model"
 	"hamlet/algos/sites"
@@ -28,6 +29,8 @@ type PartitionPlan struct {
 	Withdrawn    int `json:"withdrawn"` // already
 	Beyond       int `json:"beyond"`    // the window, or never learnt
 	TooLarge     int `json:"too_large"` // as a withdrawal, for the log
+
+	Oldest time.Time `json:"oldest,omitzero"` // when the first label that can be withdrawn was written
 
 	Until   int64   `json:"until_offset,omitempty"` // the log's end once all was written
 	Answers Answers `json:"answers"`
@@ -181,7 +184,9 @@ func (pl *planner) try(ctx context.Context, plan *PartitionPlan, before, after *
 		case effect.Duplicate:
 			plan.Withdrawn++
 		default:
-			plan.Withdrawable++
+			if plan.Withdrawable++; plan.Withdrawable == 1 {
+				plan.Oldest = r.Time.UTC()
+			}
 			plan.offsets, plan.ids = append(plan.offsets, r.Offset), append(plan.ids, e.ID)
 		}
 		return nil
