@@ -1,0 +1,434 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/withdraw"
+	"hamlet/state/redis"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
+	"hamlet/stream/kafka"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+const (
+	hostile  = `liar"><script>alert(1)</script>`
+	patience = time.Minute
+)
+
+// A rig is the pages in front of a Kafka and a Redis, and a user whom the test chooses.
+type rig struct {
+	t        *testing.T
+	kafka    kafka.Config
+	store    *redis.Store
+	producer *kafka.Producer
+	topic    string
+	url      string
+
+	mu    sync.Mutex
+	user  access.User
+	audit []string
+	now   time.Time // zero: the time
+}
+
+func newRig(t *testing.T, withKafka bool) *rig {
+	t.Helper()
+	s, err := embedded.StartRedis(embedded.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	r := &rig{t: t, topic: stream.EventsTopic("default"), user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s"}}
+	if withKafka {
+		k, err := embedded.StartKafka(embedded.KafkaOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = k.Close() })
+		r.kafka = kafka.Config{Brokers: []string{k.Addr()}}
+		if err := (settings.Topic{Partitions: 1, Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
+			t.Fatal(err)
+		}
+		if r.producer, err = kafka.NewProducer(r.kafka); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.producer.Close() })
+	}
+	if r.store, err = redis.New(redis.Config{Addr: s.Addr()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.store.Close() })
+	r.serve()
+	return r
+}
+
+// serve serves the pages until the test ends.
+func (r *rig) serve() {
+	site := page.NewSite(page.Config{Model: "default", Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.now.IsZero() {
+			return time.Now()
+		}
+		return r.now
+	}, Audit: func(_ context.Context, _ *http.Request, _ string, a page.Action, outcome string) error {
+		r.audit = append(r.audit, fmt.Sprint(a.Name, " ", a.Target, " ", a.Detail, " ", outcome))
+		return nil
+	}})
+	run := Add(site, Config{Store: r.store, Kafka: r.kafka})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	h := site.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		user := r.user
+		r.mu.Unlock()
+		h.ServeHTTP(w, req.WithContext(access.WithUser(req.Context(), user)))
+	}))
+	r.url = server.URL
+	r.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			r.t.Error(err)
+		}
+		site.Close()
+		server.Close()
+	})
+}
+
+func (r *rig) role(role access.Role) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.user.Role = role
+}
+
+// label is an event; what it is about says what it is, and a lie says otherwise.
+func label(i int, source string, lie bool) stream.Event {
+	spam := i/2%2 == 0
+	words := []string{"lunch", "report", "friday"}
+	if spam {
+		words = []string{"winner", "prize", "cheap"}
+	}
+	e := stream.Event{ID: fmt.Sprint("e", i), Source: source, Tenant: "t", Label: stream.Ham,
+		Body: stream.Body{Kind: stream.Text, Text: fmt.Sprint(words[i%3], i%5, " ", words[i%2])}}
+	if spam != lie {
+		e.Label = stream.Spam
+	}
+	return e
+}
+
+// learn writes events and has a learner learn and save them.
+func (r *rig) learn(events ...stream.Event) {
+	r.t.Helper()
+	var records []kafka.Record
+	for i := range events {
+		value, headers, err := events[i].EncodeRecord()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		records = append(records, kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers})
+	}
+	if len(records) > 0 {
+		if err := r.producer.PublishTo(r.t.Context(), r.topic, 0, records...); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	l, err := learner.New(learner.Config{
+		Consumer: kafka.ConsumerConfig{Config: r.kafka, Topic: r.topic, Group: fmt.Sprint("g", time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
+		Store:    r.store, DeadLetters: r.producer, Model: model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}}, Name: "default",
+		SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	plan := withdraw.Plan{Model: "default", Partitions: []*withdraw.PartitionPlan{{Until: r.end()}}}
+	saved, err := plan.Saved(r.t.Context(), withdraw.Servers{Store: r.store}, patience)
+	cancel()
+	if err := errors.Join(err, <-ended); err != nil || !saved {
+		r.t.Fatal(saved, err)
+	}
+}
+
+func (r *rig) end() int64 {
+	r.t.Helper()
+	_, end, err := kafka.Offsets(r.t.Context(), r.kafka, r.topic)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return end[0]
+}
+
+func (r *rig) get(path string) (int, string) {
+	r.t.Helper()
+	w, err := http.Get(r.url + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return read(r.t, w)
+}
+
+// post sends a form and follows the answer.
+func (r *rig) post(path string, fields ...string) (int, string) {
+	r.t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	w, err := http.PostForm(r.url+path, form)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return read(r.t, w)
+}
+
+func read(t *testing.T, w *http.Response) (int, string) {
+	t.Helper()
+	defer w.Body.Close()
+	b, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(b), "<script>alert") {
+		t.Error("a name has become a script")
+	}
+	return w.StatusCode, string(b)
+}
+
+func (r *rig) holds(page string, wanted ...string) {
+	r.t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(page, want) {
+			r.t.Errorf("%q is missing in\n%s", want, page)
+		}
+	}
+}
+
+func teaching(n int) (events []stream.Event) {
+	for i := range n {
+		source := "desk"
+		if i >= n/2 && i%2 == 0 {
+			source = hostile
+		}
+		events = append(events, label(i, source, source == hostile))
+	}
+	return events
+}
+
+// The page lists sources as the command does; a plan shows what a withdrawal would do, and
+// confirming it does that and no more.
+func TestSourcesAndAWithdrawal(t *testing.T) {
+	r := newRig(t, true)
+	r.learn(teaching(400)...)
+	status, text := r.get("/sources")
+	if status != http.StatusOK || strings.Count(text, "<tr><th scope=\"row\"><a") != 2 {
+		t.Errorf("%d: %s", status, text)
+	}
+	r.holds(text, "liar&#34;&gt;&lt;script", `class="chart-svg"`, "75.0 %", "25.0 %", `action="/sources/role"`, "<caption>", `data-fragment="sources"`)
+	link := URL(hostile)
+	r.holds(text, html.EscapeString(link))
+	_, text = r.get(link)
+	r.holds(text, "By partition", "100, 25.0 % of all", `value="muted"`, `href="`+html.EscapeString(WithdrawURL(hostile, "24h")))
+	if _, text := r.get("/sources/one?source=nobody"); !strings.Contains(text, "know no source of this name") {
+		t.Error(text)
+	}
+
+	// A plan writes nothing.
+	_, text = r.post("/sources/withdraw/plan", "source", hostile, "since", "1")
+	r.holds(text, "<strong>100 of 100 labels can be withdrawn.</strong>", "Withdraw 100 labels", "log loss before", "ensembles until they are rebuilt", ">ann<")
+	if r.end() != 400 || len(r.audit) > 0 {
+		t.Errorf("the log ends at %d, the audit has %q", r.end(), r.audit)
+	}
+	_, id, _ := strings.Cut(text, `name="plan" value="`)
+	id, _, _ = strings.Cut(id, `"`)
+
+	// A label that comes between is not withdrawn.
+	r.learn(label(400, hostile, true))
+	_, text = r.post("/sources/withdraw/confirm", "plan", id)
+	r.holds(text, "100 withdrawals are written, as they were shown", "has not saved it yet")
+	want := []string{"withdraw " + hostile + " map[labels:100 since:1] intended", "withdraw " + hostile + " map[labels:100 since:1] done"}
+	if r.end() != 501 || !slices.Equal(r.audit, want) {
+		t.Errorf("the log ends at %d, the audit has %q", r.end(), r.audit)
+	}
+	_, text = r.post("/sources/withdraw/confirm", "plan", id)
+	r.holds(text, "there is no plan to write")
+	r.learn()
+	_, text = r.get(planURL(id))
+	r.holds(text, "learnt and saved it")
+	if r.end() != 501 {
+		t.Errorf("the log ends at %d", r.end())
+	}
+
+	_, text = r.post("/sources/withdraw/plan", "source", hostile, "since", "1", "until", "400")
+	r.holds(text, "None of its 100 labels can be withdrawn: 100 are withdrawn already")
+	_, text = r.post("/sources/withdraw/plan", "source", "nobody", "since", "1")
+	r.holds(text, "has given no label in this time")
+	for _, wrong := range []string{"yesterday", "0", "other.0.7", "", strings.Repeat("9", 300)} {
+		_, text = r.post("/sources/withdraw/plan", "source", "desk", "since", wrong)
+		r.holds(text, "No plan is made")
+	}
+
+	// After a quarter of an hour the plans are forgotten.
+	r.mu.Lock()
+	r.now = time.Now().Add(keepPlan + time.Minute)
+	r.mu.Unlock()
+	if status, text := r.get(planURL(id)); status != http.StatusNotFound || !strings.Contains(text, "No plan was made") {
+		t.Errorf("%d: %s", status, text)
+	}
+	_, text = r.post("/sources/withdraw/confirm", "plan", id)
+	r.holds(text, "not kept any more")
+}
+
+// An operator's word reaches the log; a name that is none does not.
+func TestStanding(t *testing.T) {
+	r := newRig(t, true)
+	_, text := r.post("/sources/role", "source", hostile, "role", "muted")
+	r.holds(text, "is muted for labels from now on")
+	record, ok, err := kafka.LastRecord(t.Context(), r.kafka, r.topic, 0, 10, func(kafka.Record) bool { return true })
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	s, err := stream.DecodeStandingRecord(record.Headers, record.Value)
+	if err != nil || s.Source != hostile || s.Role != stream.Muted {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if want := "standing " + hostile + " map[role:muted] done"; len(r.audit) != 2 || r.audit[1] != want {
+		t.Errorf("%q", r.audit)
+	}
+	for _, wrong := range [][]string{{"a@example.org", "muted"}, {"a", "boss"}, {"", "muted"}, {strings.Repeat("a", 5000), "muted"}} {
+		_, text = r.post("/sources/role", "source", wrong[0], "role", wrong[1])
+		r.holds(text, "Nothing was done")
+	}
+	if r.end() != 1 || len(r.audit) != 2 {
+		t.Errorf("the log ends at %d, the audit has %q", r.end(), r.audit)
+	}
+}
+
+// Who may only look sees figures and changes nothing.
+func TestWhoMayLookOnly(t *testing.T) {
+	r := newRig(t, true)
+	r.learn(teaching(20)...)
+	r.role(access.Look | access.Label)
+	_, text := r.get("/sources")
+	one, page := r.get(URL("desk"))
+	if strings.Contains(text, "/sources/role") || strings.Contains(page, "/sources/role") || strings.Contains(page, withdrawPath) || one != http.StatusOK {
+		t.Error("a looker sees an operator's forms")
+	}
+	for _, path := range []string{"/sources/role", "/sources/withdraw/plan", "/sources/withdraw/confirm", "/sources/withdraw/cancel"} {
+		if status, _ := r.post(path, "source", "desk", "role", "muted", "since", "1"); status != http.StatusForbidden {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	if status, _ := r.get(withdrawPath); status != http.StatusForbidden || r.end() != 20 || len(r.audit) > 0 {
+		t.Errorf("%d, the log ends at %d, %q", status, r.end(), r.audit)
+	}
+}
+
+// Without a model, Kafka or Redis the pages say what is missing.
+func TestEmptyStates(t *testing.T) {
+	r := newRig(t, false)
+	_, text := r.get("/sources")
+	r.holds(text, "No source is known", "hamlet ingest")
+	_, text = r.get(withdrawPath)
+	r.holds(text, "started without --kafka", "No plan was made")
+	_, text = r.post("/sources/role", "source", "desk", "role", "muted")
+	r.holds(text, "started without --kafka")
+	_, text = r.post("/sources/withdraw/plan", "source", "desk", "since", "1")
+	r.holds(text, "started without --kafka")
+
+	gone, err := redis.New(redis.Config{Addr: "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	r.store = gone
+	r.serve()
+	status, text := r.get("/sources")
+	if status != http.StatusOK {
+		t.Errorf("Redis is away: %d", status)
+	}
+	r.holds(text, "The saved models cannot be read", "127.0.0.1:1")
+}
+
+// One plan is made at a time. It can be cancelled, and ends with the console.
+func TestPlansAreMadeOneByOne(t *testing.T) {
+	p := newPlans(time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.run(ctx) }()
+	slow := func(ctx context.Context, progress func(withdraw.Progress)) (*withdraw.Plan, error) {
+		progress(withdraw.Progress{Doing: "reading", Offset: 7, End: 9})
+		<-ctx.Done()
+		return nil, fmt.Errorf("read: %w", ctx.Err())
+	}
+	quick := func(context.Context, func(withdraw.Progress)) (*withdraw.Plan, error) { return &withdraw.Plan{}, nil }
+	first, second := &job{By: "ann", Source: "desk"}, &job{By: "bob"}
+	if err := p.start(first, slow); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.start(second, quick); err == nil || !strings.Contains(err.Error(), `ann is having a plan made, for source "desk"`) {
+		t.Errorf("a second plan: %v", err)
+	}
+	first.cancel()
+	<-first.ended
+	if v := p.one(first); v.Problem != "it was cancelled" || v.Making || v.Ready {
+		t.Errorf("%+v", v)
+	}
+	for range mostPlans + 3 {
+		j := &job{}
+		if err := p.start(j, quick); err != nil {
+			t.Fatal(err)
+		}
+		<-j.ended
+	}
+	all := p.view()
+	if len(all) != mostPlans || !all[0].Ready {
+		t.Errorf("%d plans are kept, the newest is %+v", len(all), all[0])
+	}
+	j := p.find(all[0].ID)
+	if _, err := p.take(j); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.take(j); err == nil || !strings.Contains(err.Error(), "being written") {
+		t.Errorf("taken twice: %v", err)
+	}
+	p.put(j, 3, true)
+	if _, err := p.take(j); err == nil || !strings.Contains(err.Error(), "written already") {
+		t.Errorf("written twice: %v", err)
+	}
+	last := &job{}
+	if err := p.start(last, slow); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	<-last.ended
+	if err := p.start(&job{}, quick); err == nil {
+		t.Error("a plan is begun in a console that has stopped")
+	}
+}
