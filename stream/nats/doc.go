@@ -68,6 +68,15 @@
 // labels of these messages, under hamlet.decisions.<model>.labels. [ReadJournal] reads
 // both, [FollowJournal] as they come.
 //
+// # Audit
+//
+// The console writes what its users do to the stream HAMLET_AUDIT, under
+//
+//	hamlet.audit.<model>
+//
+// each line a stream.AuditEntry in JSON. An action has a line before it and one with its
+// outcome. The stream keeps 400 days or 1 GiB, and refuses to delete single lines. See [Audit].
+//
 // # Answers that wait
 //
 // A gateway that learns uncorrected answers keeps each with its message, as an event of

@@ -3,7 +3,6 @@ package nats
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -68,7 +67,7 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 	if err != nil {
 		return err
 	}
-	state, err := journalState(ctx, js)
+	state, err := streamState(ctx, js, JournalStream, "decisions")
 	if err != nil || state.Msgs == 0 {
 		return err
 	}
@@ -130,21 +129,6 @@ func appendLines(dst []backLine, m jetstream.Msg, model string, sequence uint64)
 		n++
 	}
 	return dst
-}
-
-// journalState returns how much the journal holds: nothing without a stream.
-func journalState(ctx context.Context, js jetstream.JetStream) (jetstream.StreamState, error) {
-	before := js.Conn().LastError()
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	s, err := js.Stream(ctx, JournalStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return jetstream.StreamState{}, nil
-	case err != nil:
-		return jetstream.StreamState{}, readingError(err, JournalStream, "decisions", js.Conn().LastError(), before)
-	}
-	return s.CachedInfo().State, nil
 }
 
 // ReadJournalLabels yields the labels of a model's journal that were written since a time (zero:

@@ -108,6 +108,22 @@ func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Co
 	return consumer, last, err
 }
 
+// streamState returns how much a stream holds: nothing if there is none. What says what it
+// holds, for an error.
+func streamState(ctx context.Context, js jetstream.JetStream, name, what string) (jetstream.StreamState, error) {
+	before := js.Conn().LastError()
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	s, err := js.Stream(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return jetstream.StreamState{}, nil
+	case err != nil:
+		return jetstream.StreamState{}, readingError(err, name, what, js.Conn().LastError(), before)
+	}
+	return s.CachedInfo().State, nil
+}
+
 // next returns the next message and where it stands in the stream.
 func next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, *jetstream.MsgMetadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
