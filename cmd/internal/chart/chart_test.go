@@ -292,13 +292,28 @@ func TestHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := html.UnescapeString(string(page))
-	for want, n := range map[string]int{"<figure": 1, "</span>": 5, "<details>": 1, "<td>paper</td><td>100</td><td>4 (3 to 5)</td>": 1, "role=\"img\"": 1} {
+	for want, n := range map[string]int{"<figure": 1, "</span>": 5, "<details>": 1, `<th scope="row">paper</th><td>100</td><td>4 (3 to 5)</td>`: 1, `tabindex="0" role="region"`: 1, "role=\"img\"": 1} {
 		if got := strings.Count(text, want); got != n {
 			t.Errorf("%q stands %d times, want %d", want, got, n)
 		}
 	}
 	if link := regexp.MustCompile(`(?:src|href)=|@import|url\(|<script|NaN`).FindString(text + Style); link != "" {
 		t.Errorf("the figure has %q", link)
+	}
+}
+
+// A row of an axis with categories starts with its category. One series needs no column of names.
+func TestTableOfCategories(t *testing.T) {
+	c := &Chart{Y: Axis{Label: "source", Categories: []string{"desk", "feed"}}, X: Axis{Label: "rate"},
+		Series: []Series{{Name: "rate", Kind: Points, X: []float64{-1, 2}, Y: []float64{0, 1}, Lo: []float64{-2, 1}, Hi: []float64{0, 3}}}}
+	head, rows, _ := c.table()
+	if got, want := fmt.Sprint(head, rows), "[source rate] [[desk −1 (−2 to 0)] [feed 2 (1 to 3)]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	c.Series = append(c.Series, Series{Name: "before", Kind: Points, X: []float64{4}, Y: []float64{1}})
+	head, rows, _ = c.table()
+	if got, want := fmt.Sprint(head, rows[2]), "[source series rate] [feed before 4]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

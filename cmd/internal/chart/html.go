@@ -32,6 +32,7 @@ const Style = `:root{color-scheme:light dark}
 .chart table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .chart th,.chart td{padding:.1em .9em .1em 0;text-align:right;white-space:nowrap}
 .chart th:first-child{text-align:left}
+.chart tbody th{font-weight:normal}
 ` + colourStyle
 
 // tableRows bounds the rows of a figure's table. A longer series is thinned out evenly.
@@ -42,8 +43,8 @@ var figure = template.Must(template.New("figure").Parse(`<figure class="chart">
 {{- with .Key}}<p class="chart-key">{{range .}}<span>{{.Drawing}}{{.Name}}</span> {{end}}</p>{{end}}
 {{- .SVG}}<figcaption>
 {{- with .Caption}}<p>{{.}}</p>{{end}}
-{{- if .Rows}}<details><summary>Numbers</summary><div class="chart-scroll"><table><thead><tr>{{range .Head}}<th>{{.}}</th>{{end}}</tr></thead><tbody>
-{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
+{{- if .Rows}}<details><summary>Numbers</summary><div class="chart-scroll" tabindex="0" role="region" aria-label="Numbers{{with .Title}} of {{.}}{{end}}"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead><tbody>
+{{range .Rows}}<tr>{{range $i, $text := .}}{{if $i}}<td>{{$text}}</td>{{else}}<th scope="row">{{$text}}</th>{{end}}{{end}}</tr>
 {{end}}</tbody></table></div>{{with .Note}}<p>{{.}}</p>{{end}}</details>{{end -}}
 </figcaption></figure>
 `))
@@ -67,7 +68,8 @@ func (c *Chart) HTML() (template.HTML, error) {
 }
 
 // table lists the numbers: a column for each series if they share X, otherwise a row for
-// each value. The note says what is left out.
+// each value. A row of an axis with categories starts with its category. The note says what
+// is left out.
 func (c *Chart) table() (head []string, rows [][]string, note string) {
 	var shown []*Series
 	for i := range c.Series {
@@ -79,6 +81,12 @@ func (c *Chart) table() (head []string, rows [][]string, note string) {
 		return nil, nil, ""
 	}
 	x, y := orLetter(c.X.Label, "x"), orLetter(c.Y.Label, "y")
+	if c.Y.Label == "" && len(c.Y.Categories) > 0 {
+		y = "name"
+	}
+	if c.X.Label == "" && len(c.X.Categories) > 0 {
+		x = "name"
+	}
 	every := 1
 	for _, s := range shown {
 		every = max(every, (s.len()+tableRows-1)/tableRows)
@@ -111,18 +119,27 @@ func (c *Chart) table() (head []string, rows [][]string, note string) {
 		}
 		return head, rows, note
 	}
+	sideways := len(c.Y.Categories) > 0
 	head = []string{"series", x, y}
-	name := ""
+	if sideways {
+		head = []string{y, "series", x}
+	}
+	name, names := "", map[string]bool{}
 	for _, s := range shown {
 		name = orLetter(s.Name, name)
+		names[name] = true
 		for i := 0; i < s.len(); i += every {
-			row := []string{name, c.X.text(s.x(i)), c.Y.text(at(s.Y, i))}
-			if len(c.Y.Categories) > 0 {
-				row[1] += interval(s, i)
+			if sideways {
+				rows = append(rows, []string{c.Y.text(at(s.Y, i)), name, c.X.text(s.x(i)) + interval(s, i)})
 			} else {
-				row[2] = strings.TrimSpace(row[2] + interval(s, i))
+				rows = append(rows, []string{name, c.X.text(s.x(i)), strings.TrimSpace(c.Y.text(at(s.Y, i)) + interval(s, i))})
 			}
-			rows = append(rows, row)
+		}
+	}
+	if sideways && len(names) == 1 {
+		head = slices.Delete(head, 1, 2)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 1, 2)
 		}
 	}
 	return head, rows, note
@@ -143,7 +160,12 @@ func (a *Axis) text(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return strconv.FormatFloat(v, 'g', 5, 64)
+	return figures(v, 5)
+}
+
+// figures writes v with n digits and a true minus.
+func figures(v float64, n int) string {
+	return strings.ReplaceAll(strconv.FormatFloat(v, 'g', n, 64), "-", "−")
 }
 
 func interval(s *Series, i int) string {
@@ -151,5 +173,5 @@ func interval(s *Series, i int) string {
 	if math.IsNaN(lo) || math.IsNaN(hi) {
 		return ""
 	}
-	return fmt.Sprintf(" (%s to %s)", strconv.FormatFloat(lo, 'g', 4, 64), strconv.FormatFloat(hi, 'g', 4, 64))
+	return fmt.Sprintf(" (%s to %s)", figures(lo, 4), figures(hi, 4))
 }
