@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -46,3 +47,26 @@ func (e *AlertError) Error() string { return fmt.Sprintf("message %d: %v", e.Seq
 
 // Unwrap returns Err.
 func (e *AlertError) Unwrap() error { return e.Err }
+
+// AlertsEnd returns the sequence of the newest message of the stream of alerts, 0 without a
+// stream. Where it has not changed, ReadAlerts finds what it found before.
+func AlertsEnd(ctx context.Context, conn *natsgo.Conn) (uint64, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	before := conn.LastError()
+	s, err := js.Stream(ctx, AlertStream)
+	switch {
+	case err == nil:
+		return s.CachedInfo().State.LastSeq, nil
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return 0, nil
+	}
+	if now := conn.LastError(); readingDenied(AlertStream, now, before) {
+		return 0, fmt.Errorf("the user may not read alerts: %w; the operator of deploy/nats/hamlet.conf may", now)
+	}
+	return 0, fmt.Errorf("ask for the stream %s: %w", AlertStream, err)
+}

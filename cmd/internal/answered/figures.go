@@ -44,8 +44,8 @@ type Figures struct {
 	DelayNineTenths eval.Measure `json:"delay_p90"`
 }
 
-// figures computes those of matches. O(N log N).
-func figures(matches []Match) (f Figures) {
+// FiguresOf computes those of matches, without door, tenant and answers. O(N log N).
+func FiguresOf(matches []Match) (f Figures) {
 	f.Labelled = len(matches)
 	n := float64(len(matches))
 	points := make([]eval.Point, len(matches))
@@ -146,11 +146,11 @@ func Of(lines func(yield func(*stream.JournalEntry) bool), most int) []Figures {
 	slices.SortFunc(groups, compareGroups)
 	table := make([]Figures, 1, len(groups)+1)
 	for _, g := range groups {
-		f := figures(matches[g])
+		f := FiguresOf(matches[g])
 		f.Door, f.Tenant, f.Answers = g.door, g.tenant, answers[g]
 		table = append(table, f)
 	}
-	table[0] = figures(found)
+	table[0] = FiguresOf(found)
 	table[0].Answers = total
 	return table
 }

@@ -183,7 +183,7 @@ func (s *Service) figures() (all []Figures) {
 	}
 	s.mu.Unlock()
 	for g, matches := range copies {
-		f := figures(matches)
+		f := FiguresOf(matches)
 		f.Door, f.Tenant = g.door, g.tenant
 		all = append(all, f)
 	}
