@@ -9,6 +9,7 @@ import (
 
 	"hamlet/cmd/internal/alarms"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/console"
 	"hamlet/cmd/internal/history"
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/pipe"
@@ -42,6 +43,7 @@ type grammar struct {
 	Filter   filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env      envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
 	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
+	Console  console.Command   `cmd:"" help:"The web console: see what the model knows, doubts and is told; steer it."`
 	Gateway  gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	Withdraw withdraw.Command  `cmd:"" help:"Withdraw what a source has taught, and show before what that does."`
 	Pipe     pipe.Command      `cmd:"" help:"One model for programs in other languages: JSON Lines in, JSON Lines out."`
@@ -76,6 +78,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Alarms.Run(ctx, stdio.Out, stdio.Err)
 	case "history":
 		return g.History.Run(ctx, stdio.In, stdio.Out, stdio.Err)
+	case "console":
+		return g.Console.Run(ctx, rest, stdio)
 	case "gateway":
 		return g.Gateway.run(ctx, stdio)
 	case "token":

@@ -12,6 +12,9 @@ import (
 
 	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/console"
+	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/doors"
 	"hamlet/cmd/internal/gateway/web"
@@ -54,11 +57,13 @@ type upCommand struct {
 	settings.Alerts
 	settings.Redis
 	settings.Versions
-	ListenKafka string      `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
-	ListenNATS  string      `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
-	ListenRedis string      `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
-	Doors       doors.Flags `embed:""`
-	Open        bool        `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
+	ListenKafka  string      `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
+	ListenNATS   string      `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
+	ListenRedis  string      `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
+	Doors        doors.Flags `embed:""`
+	Console      string      `help:"Serve the web console; prints a link to log in." placeholder:"ADDR"`
+	ConsoleUsers string      `help:"File of users of the console, in place of the link (hamlet console user)." type:"existingfile" placeholder:"FILE" rare:"up"`
+	Open         bool        `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
 	cli.LogFlags
 
 	servers embeddedServers // startBrokers writes it
@@ -86,6 +91,11 @@ func (c *upCommand) check() error {
 	errs := []error{c.CheckAt(c.HTTP, c.Token), cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit), settings.CheckRate(c.Rate)}
 	if c.Generate != nil {
 		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
+	}
+	if c.Console != "" {
+		errs = append(errs, access.CheckListen(c.Console, false, false))
+	} else if c.ConsoleUsers != "" {
+		errs = append(errs, cli.Usagef("--console-users is for the console: give it an address with --console"))
 	}
 	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds, c.Journal, c.KeepMail}
 	if len(c.Kafka.Kafka) > 0 {
@@ -210,6 +220,10 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if opened != nil {
 		open = opened.Run
 	}
+	pages, err := c.console(s, console.Config{Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: store, Kafka: kafkaConfig, Log: log}, stdio.Err)
+	if err != nil {
+		return err
+	}
 	return up.Run(ctx, up.Config{
 		Kafka: kafkaConfig, Topic: s.Topic(), Producer: producer, Store: store, From: c.From, Once: c.Once, Log: log,
 		Learner:  learning,
@@ -218,6 +232,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		Answers:  answers.Ready,
 		HTTP:     serve,
 		Doors:    open,
+		Console:  pages,
 		Open:     src.open,
 		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log},
 		Progress: up.NewProgress(stdio.Err, src.total()),
@@ -231,6 +246,43 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 			return c.finish(r, src.open != nil, stdio)
 		},
 	})
+}
+
+// console opens the web console and returns what serves it, or nil without --console.
+func (c *upCommand) console(s *services.Set, cfg console.Config, w io.Writer) (func(context.Context) error, error) {
+	if c.Console == "" {
+		return nil, nil
+	}
+	url := ""
+	guarding := access.Config{Addr: c.Console, Style: page.StyleURL(), Log: cfg.Log}
+	if c.ConsoleUsers != "" {
+		users, err := access.OpenUsers(c.ConsoleUsers, cfg.Log)
+		if err != nil {
+			return nil, err
+		}
+		guarding.Users = users
+	} else {
+		guarding.Links = true
+		guarding.LinkUser = access.User{Name: "up", Role: access.Look | access.Label | access.Operate}
+		guarding.Print = func(path string) { fmt.Fprintf(w, "  console %s%s\n", url, path) }
+	}
+	guard, err := access.New(guarding)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Guard = guard
+	served, err := console.Listen(console.Listener{Addr: c.Console, Services: s, Log: cfg.Log}, cfg)
+	if err != nil {
+		return nil, err
+	}
+	url = served.URL()
+	if guarding.Links {
+		guarding.Print(guard.NewLink(guarding.LinkUser))
+		fmt.Fprintln(w, "          that link logs you in, once, within 15 minutes")
+	} else {
+		fmt.Fprintf(w, "  console %s\n", url)
+	}
+	return served.Run, nil
 }
 
 // finish prints the result of the stream, if there was one, and says where scores

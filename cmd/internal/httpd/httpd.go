@@ -27,6 +27,7 @@ type Config struct {
 	Addr     string      // host:port; port 0 takes any; empty: only Metrics is served
 	TLS      *tls.Config // at Addr; nil: plain text
 	Metrics  string      // host:port of /metrics, /healthz and /readyz, in plain text; empty: Addr
+	Apart    bool        // Addr has the Handlers alone: without Metrics nobody serves metrics
 	Registry *prometheus.Registry
 	Ready    func() error            // nil: ready from the start; the error says what is missing
 	Handlers map[string]http.Handler // further patterns, as http.ServeMux has them
@@ -106,7 +107,9 @@ func (s *Server) Run(ctx context.Context) error {
 		own.Handle(pattern, h)
 	}
 	if s.metrics == nil {
-		s.addMetrics(own)
+		if !s.cfg.Apart {
+			s.addMetrics(own)
+		}
 		return s.serve(ctx, s.listener, own)
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -128,7 +128,7 @@ type NATSAccess struct {
 	NATSCreds    string `name:"nats-creds" help:"Credentials file." type:"existingfile" placeholder:"FILE" group:"NATS"`
 	NATSUser     string `name:"nats-user" help:"NATS user." placeholder:"USER" group:"NATS"`
 	NATSPassword string `name:"nats-password" help:"NATS password." placeholder:"SECRET" group:"NATS"`
-	NATSToken    string `name:"nats-token" help:"NATS token." placeholder:"SECRET" group:"NATS"`
+	NATSToken    string `name:"nats-token" help:"NATS token." placeholder:"SECRET" group:"NATS" rare:"up"`
 	NATSCA       string `name:"nats-ca" help:"PEM of its authority. See --nats-cert." type:"existingfile" placeholder:"FILE" group:"NATS"`
 	NATSCert     string `name:"nats-cert" help:"PEM of our own certificate, for servers that want one." type:"existingfile" placeholder:"FILE" group:"NATS" rare:"up"`
 	NATSKey      string `name:"nats-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"NATS" rare:"up"`

@@ -42,6 +42,7 @@ type Config struct {
 	Answers  func() error                // why the scorer cannot answer; nil: nobody asks
 	HTTP     func(ctx context.Context, ready func() error) error
 	Doors    func(context.Context) error  // for mail servers; blocks; nil: none
+	Console  func(context.Context) error  // the web console; blocks; nil: none
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
 	Ingest   ingest.Config
 	From     int                        // the metrics leave out the first so many events
@@ -83,6 +84,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	if cfg.Doors != nil {
 		g.Go(func() error { return cfg.Doors(serving) })
+	}
+	if cfg.Console != nil {
+		g.Go(func() error { return cfg.Console(serving) })
 	}
 	g.Go(func() error {
 		watch, stop := context.WithCancel(serving)

@@ -21,14 +21,16 @@ import (
 
 // A Config says who may come in, and how.
 type Config struct {
-	Addr  string       // host:port that the console listens on; it may be the flag's
-	TLS   bool         // the console itself speaks TLS
-	Hosts []string     // names, without port, by which browsers know the console
-	Users *Users       // who has a password, and the roles of users of the proxy; nil: nobody
-	Proxy *Proxy       // nil: browsers reach the console directly
-	Links bool         // NewLink may be called
-	Style string       // address of the style of the login, below /static/
-	Log   *slog.Logger // nil: silent
+	Addr     string            // host:port that the console listens on; it may be the flag's
+	TLS      bool              // the console itself speaks TLS
+	Hosts    []string          // names, without port, by which browsers know the console
+	Users    *Users            // who has a password, and the roles of users of the proxy; nil: nobody
+	Proxy    *Proxy            // nil: browsers reach the console directly
+	Links    bool              // NewLink may be called
+	Print    func(path string) // shows a new link of LinkUser to who runs the console, when a browser asks for one; nil: nobody may ask
+	LinkUser User              // whom such a link logs in
+	Style    string            // address of the style of the login, below /static/
+	Log      *slog.Logger      // nil: silent
 }
 
 // A Guard stands before all pages of the console. For each request it checks the host, finds

@@ -46,6 +46,7 @@ type loginPage struct {
 	Again  bool   // show the way to the login
 	Link   bool   // show the button of a link
 	Form   bool   // show name and password
+	Ask    bool   // show the button that asks for a link
 	Next   string // where to go afterwards, when it is not the first page
 	Name   string
 	Field  string // of the token
@@ -101,8 +102,9 @@ const maxLoginForm = 8 << 10
 // showLogin shows the form of name and password, or says how else to come in.
 func (g *Guard) showLogin(w http.ResponseWriter, r *http.Request, status int, p loginPage) {
 	p.Title, p.Form = "Log in", g.cfg.Users != nil
-	if !p.Form && p.Error == "" {
-		p.Error = "Open the link that hamlet printed when it started. It works once, within 15 minutes. Hamlet prints another one when it is started again."
+	p.Ask = !p.Form && g.cfg.Print != nil
+	if !p.Form && p.Error == "" && p.Notice == "" {
+		p.Notice = "Open the link that hamlet printed when it started. It works once, within 15 minutes."
 	}
 	p.Token = g.loginToken(w, r)
 	g.page(w, r, status, p)
@@ -134,6 +136,10 @@ func (g *Guard) checkLoginForm(r *http.Request) error {
 func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	if err := g.checkLoginForm(r); err != nil {
 		g.showLogin(w, r, http.StatusForbidden, loginPage{Error: err.Error()})
+		return
+	}
+	if g.cfg.Users == nil {
+		g.printLink(w, r)
 		return
 	}
 	if err := r.ParseForm(); err != nil {
@@ -169,6 +175,21 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 		g.setCookie(w, g.cookie(r, "known"), knownCookie(name, l.hash), 180*24*time.Hour)
 		g.enter(w, r, User{Name: name, Role: l.roles}, l.credential, p.Next)
 	}
+}
+
+// printLink has a new link printed where the console runs. Who asks does not see it.
+func (g *Guard) printLink(w http.ResponseWriter, r *http.Request) {
+	if g.cfg.Print == nil {
+		g.showLogin(w, r, http.StatusNotFound, loginPage{})
+		return
+	}
+	if wait := g.throttle.take(time.Now(), "link"); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+		g.showLogin(w, r, http.StatusTooManyRequests, loginPage{Error: "Several links were printed a moment ago. Open the last one, or wait a minute."})
+		return
+	}
+	g.cfg.Print(g.NewLink(g.cfg.LinkUser))
+	g.showLogin(w, r, http.StatusOK, loginPage{Notice: "Hamlet has printed a new link where it runs. It works once, within 15 minutes."})
 }
 
 // enter opens a session, always with a new id, and sends the browser on.
