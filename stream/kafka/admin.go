@@ -45,6 +45,24 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	if err != nil {
 		return err
 	}
+	var entries []kafkago.ConfigEntry
+	if retention != 0 {
+		ms := int64(-1)
+		if retention > 0 {
+			ms = retention.Milliseconds()
+		}
+		entries = append(entries, kafkago.ConfigEntry{ConfigName: retentionMS, ConfigValue: strconv.FormatInt(ms, 10)})
+	}
+	client := cfg.client(name)
+	defer closeIdle(client)
+	return ensureTopic(ctx, &cfg, client, kafkago.TopicConfig{
+		Topic: name, NumPartitions: partitions, ReplicationFactor: cmp.Or(replication, -1), ConfigEntries: entries,
+	})
+}
+
+// ensureTopic creates a topic with its settings unless it exists.
+func ensureTopic(ctx context.Context, cfg *Config, client *kafkago.Client, topic kafkago.TopicConfig) error {
+	name, partitions := topic.Topic, topic.NumPartitions
 	if partitions < 1 {
 		return fmt.Errorf("topic %s: %d partitions; at least one is needed", name, partitions)
 	}
@@ -52,24 +70,13 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, repli
 	if name == "." || name == ".." || !topicName.MatchString(name) {
 		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name, ErrUnknownTopic)
 	}
-	client := cfg.client(name)
-	defer closeIdle(client)
-
-	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: cmp.Or(replication, -1)}
-	if retention != 0 {
-		ms := int64(-1)
-		if retention > 0 {
-			ms = retention.Milliseconds()
-		}
-		topic.ConfigEntries = []kafkago.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(ms, 10)}}
-	}
-	return retry(ctx, &cfg, client, "create topic "+name, func(ctx context.Context) error {
-		ids, err := partitionsOf(ctx, &cfg, client, name)
+	return retry(ctx, cfg, client, "create topic "+name, func(ctx context.Context) error {
+		ids, err := partitionsOf(ctx, cfg, client, name)
 		if unknownTopic(err) {
 			if err := createTopic(ctx, client, topic); err != nil {
 				return err
 			}
-			ids, err = partitionsOf(ctx, &cfg, client, name) // the transport has new metadata
+			ids, err = partitionsOf(ctx, cfg, client, name) // the transport has new metadata
 		}
 		switch {
 		case unknownTopic(err):

@@ -67,7 +67,7 @@ func (m *member) readPartition(running, ended context.Context, generation *kafka
 // next owner. One goroutine uses a partitionReader.
 type partitionReader struct {
 	*member
-	generation *kafkago.Generation
+	generation *kafkago.Generation // nil: of Follow, which commits nothing
 	partition  int
 	pause      backoff.BackOff // between reloads; reset by each handled batch
 
@@ -275,7 +275,7 @@ func (r *partitionReader) checkOffsets(ctx context.Context, batch []Record) erro
 // commit tells the group how far the handler has come. After a failure it is told with the
 // next batch, or with the next quiet time: it may be behind, and never ahead.
 func (r *partitionReader) commit() {
-	if r.next == r.committed {
+	if r.generation == nil || r.next == r.committed {
 		return
 	}
 	r.committedAt = time.Now()
