@@ -43,20 +43,23 @@ func TestLearnerMayRunItsScripts(t *testing.T) {
 	}
 }
 
-// The operator's user may list models, and run every command of the scripts that pin and unpin.
-func TestOperatorMayPin(t *testing.T) {
-	m := regexp.MustCompile(`(?m)^user operator .*$`).FindString(read(t, "redis/users.acl"))
-	rights := strings.Fields(m)
-	if !slices.Contains(rights, "+scan") { // redis.Store.Models
-		t.Error("redis/users.acl does not allow the operator to list models")
-	}
-	calls := scriptCall.FindAllStringSubmatch(read(t, "../state/redis/versions.go"), -1)
-	if len(calls) < 6 {
-		t.Errorf("found %d commands in the scripts: the test misses its point", len(calls))
-	}
-	for _, call := range calls {
-		if !slices.Contains(rights, "+"+strings.ToLower(call[1])) {
-			t.Errorf("versions.go calls %s, which redis/users.acl does not allow the operator", call[1])
+// The users of the operator and of the console may list models, and run every command of the
+// scripts that pin and unpin.
+func TestOperatorsMayPin(t *testing.T) {
+	for _, user := range []string{"operator", "console"} {
+		m := regexp.MustCompile(`(?m)^user ` + user + ` .*$`).FindString(read(t, "redis/users.acl"))
+		rights := strings.Fields(m)
+		if !slices.Contains(rights, "+scan") { // redis.Store.Models
+			t.Errorf("redis/users.acl does not allow the %s to list models", user)
+		}
+		calls := scriptCall.FindAllStringSubmatch(read(t, "../state/redis/versions.go"), -1)
+		if len(calls) < 6 {
+			t.Errorf("found %d commands in the scripts: the test misses its point", len(calls))
+		}
+		for _, call := range calls {
+			if !slices.Contains(rights, "+"+strings.ToLower(call[1])) {
+				t.Errorf("versions.go calls %s, which redis/users.acl does not allow the %s", call[1], user)
+			}
 		}
 	}
 }
@@ -78,7 +81,7 @@ func TestTemplatesNameKnownUsers(t *testing.T) {
 			}
 		}
 	}
-	for _, user := range []string{"admin", "broker", "learner", "scorer", "client", "gateway", "waiting", "keeper", "mailkeeper", "mailreader", "mailadmin", "operator"} {
+	for _, user := range []string{"admin", "broker", "learner", "scorer", "client", "gateway", "waiting", "keeper", "mailkeeper", "mailreader", "mailadmin", "console", "operator"} {
 		if !seen[user] {
 			t.Errorf("no template has a password of %s", user)
 		}

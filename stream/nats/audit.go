@@ -182,6 +182,10 @@ func (a *Audit) explain(err, before error) error {
 	_, subject := violation(last)
 	denied := last != before && strings.HasPrefix(subject, auditPrefix) || readingDenied(AuditStream, last, before)
 	if errors.Is(err, context.DeadlineExceeded) && denied {
+		if subject == "$JS.API.STREAM.UPDATE."+AuditStream {
+			return fmt.Errorf("%w: the stream %s keeps less than the audit has to, and the user may not change it: %w; let an administrator give it an age of 400 days, 1 GiB, the subjects %s, and refuse to delete messages",
+				ErrNoAudit, AuditStream, last, auditSubjects)
+		}
 		return fmt.Errorf("%w: the user has not the rights: %w; the user console of deploy/nats/hamlet.conf has them", ErrNoAudit, last)
 	}
 	return fmt.Errorf("audit: %w", err)

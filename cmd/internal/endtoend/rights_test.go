@@ -120,6 +120,12 @@ func TestRightsInKafka(t *testing.T) {
 		{"scorer", "connects", ping, false},
 		{"client", "connects", ping, false},
 		{"operator", "connects", ping, false},
+		{"console", "writes events", write(topic), true},
+		{"console", "reads events", read(topic), true},
+		{"console", "makes a topic", create, false},
+		{"console", "deletes a topic", remove, false},
+		{"console", "reads dead letters", read(stream.DeadLetterTopic), false},
+		{"console", "reads the learner's offsets", join(group), false},
 	} {
 		check(t, c.user, c.what, c.allowed, c.try(kafkaAs(t, c.user)), func(err error) bool {
 			return errors.Is(err, kafka.ErrAuth) || errors.Is(err, kafkago.TopicAuthorizationFailed) || errors.Is(err, kafkago.GroupAuthorizationFailed)
@@ -322,6 +328,18 @@ func TestRightsInNATS(t *testing.T) {
 		{"operator", "answers", subscribe("hamlet.score", nats.ServiceName), false},
 		{"operator", "changes the alerts' stream", api("STREAM.UPDATE." + nats.AlertStream), false},
 		{"operator", "empties the alerts", api("STREAM.PURGE." + nats.AlertStream), false},
+		{"console", "writes the audit", publish(nats.AuditSubject(model)), true},
+		{"console", "asks a model for a reason", publish("hamlet.explain." + model), true},
+		{"console", "hears alerts", subscribe("hamlet.alerts.>", ""), true},
+		{"console", "hears others' answers", subscribe("_INBOX.>", ""), false},
+		{"console", "publishes a decision", publish(nats.JournalSubject(model)), false},
+		{"console", "changes the audit's stream", api("STREAM.UPDATE." + nats.AuditStream), false},
+		{"console", "empties the audit", api("STREAM.PURGE." + nats.AuditStream), false},
+		{"console", "deletes the audit", api("STREAM.DELETE." + nats.AuditStream), false},
+		{"operator", "writes the audit", publish(nats.AuditSubject(model)), false},
+		{"scorer", "writes the audit", publish(nats.AuditSubject(model)), false},
+		{"learner", "writes the audit", publish(nats.AuditSubject(model)), false},
+		{"client", "hears the audit", subscribe("hamlet.audit.>", ""), false},
 	} {
 		conn := dial(c.user) // a connection keeps its last error
 		err := c.try(conn)
@@ -448,6 +466,9 @@ func TestRightsInRedis(t *testing.T) {
 		{"operator", []any{"SET", foreign, "1"}},
 		{"operator", []any{"FLUSHALL"}},
 		{"operator", []any{"KEYS", "*"}},
+		{"console", []any{"SET", key + "head", "1"}},
+		{"console", []any{"GET", foreign}},
+		{"console", []any{"FLUSHALL"}},
 		{"scorer", []any{"SET", key + "pinned", "1"}},
 		{"scorer", []any{"SET", key + "head", "1"}},
 		{"scorer", []any{"INCR", key + "epoch"}},
