@@ -14,6 +14,9 @@ type TableUse struct {
 	Used    int // of them: some expert has learnt a feature there
 }
 
+// Share returns the part of the slots that is used.
+func (t TableUse) Share() float64 { return float64(t.Used) / float64(t.Slots) }
+
 // Tables returns the tables of the experts, those of mail and text first. It reads every
 // slot, some 30 MB with the defaults.
 func (m *Model) Tables() (all []TableUse) {

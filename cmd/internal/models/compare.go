@@ -74,7 +74,7 @@ type SourceChange struct {
 // Compare compares two models. It lists at most limit weights and sources; 0 means all.
 func Compare(a, b *Facts, limit int) Difference {
 	d := Difference{Partition: a.Partition, Same: a.SHA256 == b.SHA256, A: a.side(), B: b.side(),
-		Settings: settingsOf(a.Config, b.Config), Weights: weightChanges(a.Weights, b.Weights),
+		Settings: Changes(a.Config, b.Config), Weights: weightChanges(a.Weights, b.Weights),
 		Tables: tableChanges(a.Tables, b.Tables), Stacks: stackChanges(a.Stacks, b.Stacks), Sources: sourceChanges(a.Sources, b.Sources)}
 	if limit > 0 {
 		d.Weights = d.Weights[:min(limit, len(d.Weights))]
@@ -146,7 +146,7 @@ func tableChanges(a, b []model.TableUse) []TableChange {
 }
 
 func share(t *model.TableUse) *float64 {
-	used := float64(t.Used) / float64(t.Slots)
+	used := t.Share()
 	return &used
 }
 

@@ -1,6 +1,11 @@
 package models
 
-import "hamlet/algos/model"
+import (
+	"fmt"
+	"sync"
+
+	"hamlet/algos/model"
+)
 
 // A Setting is one that two configurations have different values of.
 type Setting struct {
@@ -9,8 +14,8 @@ type Setting struct {
 	B   string `json:"b"`
 }
 
-// settingsOf lists the settings in which b differs from a, in the order of a Config.
-func settingsOf(a, b model.Config) []Setting {
+// Changes lists the settings in which b differs from a, in the order of a Config.
+func Changes(a, b model.Config) []Setting {
 	all := []Setting{}
 	for _, f := range model.Fields() {
 		// Get fails for keys alone that are no field's.
@@ -22,3 +27,33 @@ func settingsOf(a, b model.Config) []Setting {
 	}
 	return all
 }
+
+// A Configured is the value of one setting of a model.
+type Configured struct {
+	model.Field
+	Value string
+	Set   bool // the value is not the default
+}
+
+// Configuration lists all settings, in the order of a Config.
+func Configuration(cfg model.Config) (all []Configured) {
+	set := map[string]bool{}
+	for _, c := range Changes(defaults(), cfg) {
+		set[c.Key] = true
+	}
+	for _, f := range model.Fields() {
+		if value, err := cfg.Get(f.Key); err == nil {
+			all = append(all, Configured{Field: f, Value: value, Set: set[f.Key]})
+		}
+	}
+	return all
+}
+
+// defaults is the configuration of a model of which nothing is said.
+var defaults = sync.OnceValue(func() model.Config {
+	m, err := model.New(model.Config{})
+	if err != nil {
+		panic(fmt.Sprintf("models: the defaults make no model: %v", err))
+	}
+	return m.Config()
+})

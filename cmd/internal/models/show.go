@@ -73,10 +73,6 @@ type shownIncident struct {
 }
 
 func (c *show) run(ctx context.Context, s *Session) error {
-	fresh, err := model.New(model.Config{}) // has the defaults
-	if err != nil {
-		return err
-	}
 	var all []shown
 	for _, name := range s.named(c.Models) {
 		parts, err := s.decoded(ctx, name, c.Partition)
@@ -84,7 +80,7 @@ func (c *show) run(ctx context.Context, s *Session) error {
 			return err
 		}
 		for i := range parts {
-			one := describe(name, &parts[i], fresh.Config())
+			one := describe(name, &parts[i])
 			if one.Version != 0 {
 				if err := s.describeVersions(ctx, name, &one); err != nil {
 					return err
@@ -113,14 +109,14 @@ func (c *show) run(ctx context.Context, s *Session) error {
 }
 
 // describe says what a decoded model is.
-func describe(name string, l *loaded, defaults model.Config) shown {
+func describe(name string, l *loaded) shown {
 	m := l.model
 	one := shown{
 		Name: name, Partition: l.partition, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
 		LeftOut: m.LeftOut(), Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model), Windows: m.WindowBytes(),
 		Config: m.Config().JSON(), Sources: []Source{}, Incidents: []shownIncident{},
 	}
-	for _, difference := range settingsOf(defaults, m.Config()) {
+	for _, difference := range Changes(defaults(), m.Config()) {
 		one.settings = append(one.settings, fmt.Sprintf("%s = %s", difference.Key, shorten(difference.B)))
 	}
 	one.Sources = sources(m)
