@@ -1,0 +1,177 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"hamlet/cmd/internal/models"
+	"hamlet/cmd/internal/pinning"
+)
+
+// Bounds.
+const (
+	redisTime = 5 * time.Second
+	factsTime = 20 * time.Second // a model has some 30 MB
+	kafkaTime = 3 * time.Second
+
+	keptFor = 2 * time.Second
+	endsFor = 5 * time.Second
+	lossFor = 20 * time.Second
+
+	mostFacts = 4
+)
+
+var errNoRedis = errors.New("this console has no Redis: name it with --redis")
+
+func (p *pages) readKept(ctx context.Context) (pinning.Kept, error) {
+	if p.Store == nil {
+		return pinning.Kept{}, errNoRedis
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	defer cancel()
+	return pinning.Read(ctx, p.Store, p.Model)
+}
+
+// A keptCache asks Redis what it keeps at most every two seconds, for all who look.
+type keptCache struct {
+	read func(context.Context) (pinning.Kept, error)
+
+	mu   sync.Mutex // held while it reads: others wait for the answer
+	at   time.Time
+	kept pinning.Kept
+	err  error
+}
+
+// get returns what Redis keeps. Nobody changes it.
+func (c *keptCache) get(ctx context.Context) (pinning.Kept, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) < keptFor {
+		return c.kept, c.err
+	}
+	kept, err := c.read(ctx)
+	if ctx.Err() != nil {
+		return kept, err // who asked has left: it says nothing about Redis
+	}
+	c.kept, c.err, c.at = kept, err, time.Now()
+	return kept, err
+}
+
+// forget makes the next get ask Redis.
+func (c *keptCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = time.Time{}
+}
+
+// An endsCache asks Kafka where the logs end at most every five seconds.
+type endsCache struct {
+	ask func(context.Context) (map[int]int64, error)
+
+	mu   sync.Mutex
+	at   time.Time
+	ends map[int]int64
+	err  error
+}
+
+var errNoKafka = errors.New("this console has no Kafka: name its brokers with --kafka")
+
+func (c *endsCache) get(ctx context.Context) (map[int]int64, error) {
+	if c.ask == nil {
+		return nil, errNoKafka
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) < endsFor {
+		return c.ends, c.err
+	}
+	asking, cancel := context.WithTimeout(ctx, kafkaTime)
+	defer cancel()
+	ends, err := c.ask(asking)
+	if ctx.Err() != nil {
+		return ends, err
+	}
+	c.ends, c.err, c.at = maps.Clone(ends), err, time.Now()
+	return c.ends, err
+}
+
+// A place is a version of a partition. A Redis that was emptied counts from 1 again: so the
+// hash belongs to it.
+type place struct {
+	partition int
+	version   int64
+	sha256    string
+}
+
+// A factsCache remembers what the last four versions that somebody asked for have learnt. It
+// decodes one at a time: a model takes some 100 MB meanwhile.
+type factsCache struct {
+	load func(context.Context, place) (*models.Facts, error)
+
+	decoding chan struct{} // holds one; made by get
+	mu       sync.Mutex
+	known    []known // the one that was asked for last is the last
+}
+
+type known struct {
+	place
+	facts *models.Facts
+}
+
+// find returns what is remembered, or nil.
+func (c *factsCache) find(at place) *models.Facts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.decoding == nil {
+		c.decoding = make(chan struct{}, 1)
+	}
+	for i, k := range c.known {
+		if k.place == at {
+			c.known = append(append(c.known[:i:i], c.known[i+1:]...), k)
+			return k.facts
+		}
+	}
+	return nil
+}
+
+func (c *factsCache) get(ctx context.Context, at place) (*models.Facts, error) {
+	if facts := c.find(at); facts != nil {
+		return facts, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, factsTime)
+	defer cancel()
+	select {
+	case c.decoding <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("version %d of partition %d: others are being read: %w", at.version, at.partition, ctx.Err())
+	}
+	defer func() { <-c.decoding }()
+	if facts := c.find(at); facts != nil { // somebody else asked for it
+		return facts, nil
+	}
+	facts, err := c.load(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = append(c.known, known{at, facts})
+	c.known = append([]known{}, c.known[max(0, len(c.known)-mostFacts):]...)
+	return facts, nil
+}
+
+func (p *pages) loadFacts(ctx context.Context, at place) (*models.Facts, error) {
+	c, err := p.Store.LoadVersion(ctx, at.partition, at.version)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := models.FactsOf(at.partition, at.version, c)
+	if err != nil {
+		return nil, fmt.Errorf("version %d of partition %d: %w", at.version, at.partition, err)
+	}
+	return facts, nil
+}

@@ -1,0 +1,216 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	algos "hamlet/algos/model"
+	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/models"
+	"hamlet/cmd/internal/pinning"
+)
+
+// Bounds of what is listed.
+const (
+	mostWeights  = 500
+	mostDrawn    = 20 // weights in the chart
+	mostSources  = 30 // of a comparison
+	mostCompared = 40 // weights of a comparison
+	mostName     = 28 // letters of a name in a chart
+)
+
+// z90 is the 95 % quantile of the standard normal distribution: intervals are 90 %.
+const z90 = 1.6448536269514722
+
+// An insideView is what a version has learnt.
+type insideView struct {
+	*models.Facts
+	Settings  []models.Configured
+	Adopted   []adopted
+	Heads     []head
+	Ensembles []ensembles
+}
+
+// A head is that of one kind of body.
+type head struct {
+	Body    string
+	Weights []weight // those furthest from 0 first
+	More    int      // that are not listed
+	Chart   *chart.Chart
+}
+
+type weight struct {
+	Name           string
+	Mean, Low, Top float64
+}
+
+// Sure reports whether the interval is on one side of 0.
+func (w weight) Sure() bool { return w.Low > 0 || w.Top < 0 }
+
+// ensembles are the members of a stack.
+type ensembles struct {
+	algos.StackState
+	Weights []member
+}
+
+type member struct {
+	weight
+	Built bool
+}
+
+// An adopted is a change of the configuration that a learner made.
+type adopted struct {
+	Events        uint64
+	Settings      []models.Setting // A is before
+	Before, After string           // numerics, if they changed
+}
+
+// inside answers GET /model/inside.
+func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
+	facts, err := p.factsOf(r.Context(), r.URL.Query().Get("partition"), r.URL.Query().Get("version"))
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	view := &insideView{Facts: facts, Settings: models.Configuration(facts.Config), Adopted: adoptions(facts)}
+	for _, body := range []string{algos.BodyText, algos.BodyVector} {
+		if h := headOf(body, facts.Weights); len(h.Weights) > 0 {
+			view.Heads = append(view.Heads, h)
+		}
+	}
+	for _, s := range facts.Stacks {
+		e := ensembles{StackState: s}
+		for _, m := range s.Members {
+			e.Weights = append(e.Weights, member{interval(m.Name, m.Mean, m.SD), m.Built})
+		}
+		view.Ensembles = append(view.Ensembles, e)
+	}
+	p.site.Render(w, r, insideTemplates, http.StatusOK, fmt.Sprintf("Version %d of partition %d", facts.Version, facts.Partition), view)
+}
+
+// compare answers GET /model/compare.
+func (p *pages) compare(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	a, err := p.factsOf(r.Context(), q.Get("partition"), q.Get("a"))
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	b, err := p.factsOf(r.Context(), q.Get("partition"), q.Get("b"))
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	d := models.Compare(a, b, mostCompared)
+	d.More += max(0, len(d.Sources)-mostSources)
+	d.Sources = d.Sources[:min(mostSources, len(d.Sources))]
+	p.site.Render(w, r, compareTemplates, http.StatusOK,
+		fmt.Sprintf("Versions %d and %d of partition %d", a.Version, b.Version, a.Partition), comparison{d, int64(b.Events) - int64(a.Events), int64(b.Spam) - int64(a.Spam)})
+}
+
+// A comparison is what `hamlet model diff` prints.
+type comparison struct {
+	models.Difference
+	Events, Spam int64 // of b less those of a
+}
+
+// A missingError says that there is no such version.
+type missingError struct{ error }
+
+// factsOf returns what a version has learnt. An empty version is the newest.
+func (p *pages) factsOf(ctx context.Context, partition, version string) (*models.Facts, error) {
+	kept, err := p.kept.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := partitionOf(kept, cmp.Or(partition, strconv.Itoa(kept.Partitions[0].Partition)))
+	if at == nil {
+		return nil, missingError{errors.New("the model has no partition of this number")}
+	}
+	number := at.Head
+	if version != "" {
+		if number, err = strconv.ParseInt(version, 10, 64); err != nil {
+			return nil, missingError{errors.New("a version is a number")}
+		}
+	}
+	v := at.Find(number)
+	if v == nil {
+		return nil, missingError{fmt.Errorf("version %d of partition %d is not kept", number, at.Partition)}
+	}
+	return p.facts.get(ctx, place{at.Partition, number, v.SHA256})
+}
+
+// fail says why there is nothing to show.
+func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusServiceUnavailable
+	missing := missingError{}
+	none := &pinning.NoneError{}
+	if errors.As(err, &missing) || errors.As(err, &none) {
+		status = http.StatusNotFound
+	}
+	p.site.Fail(w, r, status, sentence(err))
+}
+
+// interval makes a weight of its mean and standard deviation.
+func interval(name string, mean, sd float64) weight {
+	return weight{name, mean, mean - z90*sd, mean + z90*sd}
+}
+
+// headOf lists the weights of a head, and draws the largest.
+func headOf(body string, all []algos.Weight) head {
+	h := head{Body: body}
+	for i := range all {
+		if w := &all[i]; w.Body == body {
+			h.Weights = append(h.Weights, interval(models.InputName(w), w.Mean, w.SD))
+		}
+	}
+	slices.SortStableFunc(h.Weights, func(a, b weight) int { return cmp.Compare(math.Abs(b.Mean), math.Abs(a.Mean)) })
+	h.More = max(0, len(h.Weights)-mostWeights)
+	h.Weights = h.Weights[:len(h.Weights)-h.More]
+	drawn := h.Weights[:min(mostDrawn, len(h.Weights))]
+	if len(drawn) == 0 {
+		return h
+	}
+	c := &chart.Chart{Title: "Largest weights, " + body, X: chart.Axis{Label: "weight, with its 90 % interval"}, Y: chart.Axis{Label: "input"}}
+	series := chart.Series{Name: "weight", Kind: chart.Points}
+	for i := range drawn {
+		w := drawn[len(drawn)-1-i] // the axis begins at the bottom
+		c.Y.Categories = append(c.Y.Categories, nameIn(w.Name))
+		series.X, series.Y = append(series.X, w.Mean), append(series.Y, float64(i))
+		series.Lo, series.Hi = append(series.Lo, w.Low), append(series.Hi, w.Top)
+	}
+	c.Series = []chart.Series{series}
+	h.Chart = c
+	return h
+}
+
+// nameIn cuts a name for a chart.
+func nameIn(name string) string {
+	name = strings.ToValidUTF8(name, "�")
+	if utf8.RuneCountInString(name) <= mostName {
+		return name
+	}
+	return string([]rune(name)[:mostName-1]) + "…"
+}
+
+// adoptions says what changed each time, the last one first.
+func adoptions(f *models.Facts) (all []adopted) {
+	after, numerics := f.Config, f.Numerics
+	for _, a := range slices.Backward(f.Adoptions) {
+		one := adopted{Events: a.Events, Settings: models.Changes(a.Config, after)}
+		if a.Numerics != numerics {
+			one.Before, one.After = a.Numerics, numerics
+		}
+		all = append(all, one)
+		after, numerics = a.Config, a.Numerics
+	}
+	return all
+}

@@ -1,0 +1,374 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"golang.org/x/net/html"
+
+	"hamlet/algos/feature"
+	algos "hamlet/algos/model"
+	"hamlet/cmd/internal/answered"
+	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/model"
+	"hamlet/cmd/internal/console/page"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream"
+)
+
+const hostile = `"><script>alert(1)</script>' onload=x`
+
+// A rig is the page of a model whose versions are saved by hand.
+type rig struct {
+	t       *testing.T
+	redis   *miniredis.Miniredis
+	store   *redis.Store
+	server  *httptest.Server
+	user    access.User
+	audit   []string
+	next    map[int]int64
+	now     time.Time
+	ends    map[int]int64
+	endsErr error
+	answers model.Answers
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, redis: miniredis.RunT(t), next: map[int]int64{}, now: time.Now(), ends: map[int]int64{},
+		user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s", FormToken: "token"}}
+	var err error
+	r.store, err = redis.New(redis.Config{Addr: r.redis.Addr(), Keep: 20, Daily: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.store.Close() })
+	r.serve(r.store)
+	return r
+}
+
+// serve serves a new page, which remembers nothing.
+func (r *rig) serve(store *redis.Store) {
+	site := page.NewSite(page.Config{Model: "default", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now },
+		Audit: func(_ context.Context, _ *http.Request, _ string, a page.Action, outcome string) error {
+			r.audit = append(r.audit, fmt.Sprintf("%s %s %s: %s", a.Name, a.Target, a.Detail["versions"], outcome))
+			return nil
+		}})
+	site.Add(model.New(site, model.Config{Model: "default", Store: store,
+		Answers: func(context.Context) model.Answers { return r.answers },
+		Ends:    func(context.Context) (map[int]int64, error) { return r.ends, r.endsErr }}))
+	h := site.Handler()
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		h.ServeHTTP(w, req.WithContext(access.WithUser(req.Context(), r.user)))
+	}))
+	r.t.Cleanup(func() { site.Close(); r.server.Close() })
+}
+
+// made returns a model that has learnt n messages.
+func made(t *testing.T, n int, change func(*algos.Config)) *algos.Model {
+	t.Helper()
+	cfg := algos.Config{TableBits: 8, DuplicateWindow: 100, TextExperts: []string{"text-words"}}
+	if change != nil {
+		change(&cfg)
+	}
+	m, err := algos.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		body := algos.Body{Tenant: "t", Message: &feature.Message{Body: fmt.Appendf(nil, "word%d pills", i%9), BodyBytes: 11}}
+		if len(cfg.Dense) > 0 {
+			body = algos.Body{Tenant: "t"}
+			for k, name := range cfg.Dense {
+				body.Vector = append(body.Vector, feature.Number{Name: name, Value: float64((i + k) % 5)})
+			}
+		}
+		if _, err := m.Apply(&algos.Example{ID: fmt.Sprint(i), Source: hostile, Spam: i%2 == 0, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// save saves a version as a learner does, that many minutes ago, and returns its SHA-256.
+func (r *rig) save(partition int, m *algos.Model, ago int) string {
+	r.t.Helper()
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.next[partition] += 10
+	c := &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(),
+		Position: state.Position{Next: r.next[partition]}, Model: b, Saved: r.now.Add(-time.Duration(ago) * time.Minute)}
+	if c.Epoch, err = r.store.Take(r.t.Context(), partition); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := r.store.Save(r.t.Context(), partition, c); err != nil {
+		r.t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", c.ModelSHA256())
+}
+
+// get fetches a page and checks what holds for all.
+func (r *rig) get(path string, status int, want ...string) string {
+	r.t.Helper()
+	res, err := http.Get(r.server.URL + path)
+	return r.read(path, res, err, status, want)
+}
+
+// post sends a form and fetches the page that it leads to.
+func (r *rig) post(form url.Values, status int, want ...string) string {
+	r.t.Helper()
+	res, err := http.PostForm(r.server.URL+"/model/change", form)
+	return r.read(form.Encode(), res, err, status, want)
+}
+
+// check finds what the Content-Security-Policy forbids, and elements that nobody wrote.
+func check(n *html.Node) (bad []string) {
+	if n.Type == html.ElementNode && n.Data == "script" && n.FirstChild != nil {
+		bad = append(bad, "a script in the page")
+	}
+	for _, a := range n.Attr {
+		if a.Key == "style" || strings.HasPrefix(a.Key, "on") || strings.HasPrefix(strings.ToLower(a.Val), "javascript:") {
+			bad = append(bad, a.Key+"="+a.Val)
+		}
+	}
+	for child := range n.ChildNodes() {
+		bad = append(bad, check(child)...)
+	}
+	return bad
+}
+
+func (r *rig) read(what string, res *http.Response, err error, status int, want []string) string {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	text := string(b)
+	if res.StatusCode != status {
+		r.t.Fatalf("%s: status %d, want %d: %s", what, res.StatusCode, status, text)
+	}
+	if tree, err := html.Parse(strings.NewReader(text)); err != nil || len(check(tree)) > 0 {
+		r.t.Errorf("%s: the page has %q, %v", what, check(tree), err)
+	}
+	if len(b) > 100_000 {
+		r.t.Errorf("%s: %d bytes", what, len(b))
+	}
+	for _, w := range want {
+		if !regexp.MustCompile(w).MatchString(text) {
+			r.t.Errorf("%s: %q is missing in %s", what, w, text)
+		}
+	}
+	return text
+}
+
+func (r *rig) lacks(text string, unwanted ...string) {
+	r.t.Helper()
+	for _, u := range unwanted {
+		if strings.Contains(text, u) {
+			r.t.Errorf("%q is in %s", u, text)
+		}
+	}
+}
+
+func TestEmptyStates(t *testing.T) {
+	r := newRig(t)
+	r.lacks(r.get("/model", 200, "Redis keeps no version of the model default yet.*hamlet learn"), "Roll back", "<table>")
+	r.get("/model/inside", 404, "Redis keeps no version")
+	r.get("/model/change?do=rollback", 503, "Redis keeps no version")
+	r.serve(nil)
+	r.get("/model", 200, "This console has no Redis: name it with --redis")
+	r.get("/model/compare?a=1&b=2", 503, "no Redis")
+}
+
+// Redis that is away leaves the page, with a sentence.
+func TestRedisAway(t *testing.T) {
+	r := newRig(t)
+	r.save(0, made(t, 3, nil), 1)
+	r.redis.SetError("LOADING")
+	r.lacks(r.get("/model", 200, `role="alert">Redis does not say which versions there are`), "Pin…")
+	r.get("/model/inside", 503)
+	r.post(url.Values{"do": {"rollback"}, "expect": {"0:1"}}, 200, "Nothing was done")
+	if len(r.audit) > 0 {
+		t.Errorf("an action was begun: %v", r.audit)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	r := newRig(t)
+	for i := range 4 {
+		r.save(0, made(t, 10*(i+1), nil), 50-10*i)
+	}
+	if err := r.store.Pin(t.Context(), 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	r.ends[0] = 47
+	text := r.get("/model", 200, `version=4">4</a> <span class="badge">head`, `(?s)>2</a> <span class="badge good">served</span> <span class="badge warn">pinned`,
+		`a pinned version`, `(?s)Lag</span><span class="value">7<`, `Roll back…`, `Events learnt`, `name="a" value="3" checked`, `name="b" value="4" checked`,
+		`do=pin&amp;partition=0&amp;version=3"`, `No answer of the last day has a label yet`)
+	r.lacks(text, `do=pin&amp;partition=0&amp;version=2"`, "Versions of partition")
+	r.endsErr = errors.New("no broker answers")
+	r.serve(r.store)
+	r.get("/model", 200, "The lag is not known: no broker answers")
+	r.user.Role = access.Look
+	r.lacks(r.get("/model", 200, "Compare two"), "Pin…", "Roll back…", "Unpin…")
+	r.get("/model?partition=7", 404, "no partition")
+	r.get("/model?partition=x", 404, "no partition")
+}
+
+// What labels say is told of each version: of its own answers, and of all since.
+func TestLogLoss(t *testing.T) {
+	r := newRig(t)
+	old := r.save(0, made(t, 10, nil), 300)
+	newer := r.save(0, made(t, 20, nil), 100)
+	match := func(hash string, minutes int, p float64) answered.Match {
+		return answered.Match{Model: "default/" + hash[:12], P: p, Spam: true, Verdict: stream.DecideSpam,
+			Labelled: r.now.Add(-time.Duration(minutes) * time.Minute), Delay: time.Minute}
+	}
+	for i := range 12 {
+		r.answers.Matches = append(r.answers.Matches, match(newer, 50, 0.9+float64(i%2)/20), match(old, 200, 0.5))
+	}
+	r.answers.Matches = append(r.answers.Matches, match(old, 40, 0.5)) // a scorer that is late
+	r.answers.Since = r.now.Add(-24 * time.Hour)
+	cell := func(loss string, n int) string {
+		return fmt.Sprintf(`<td class="nowrap">%s <span class="soft">\(\S+–\S+\)</span> <span class="soft">of %d</span></td>`, loss, n)
+	}
+	r.get("/model", 200,
+		`(?s)version=2">2</a>.*?`+cell(`0\.1256`, 13)+cell(`0\.0783`, 12)+`.*version=1">1</a>.*?`+cell(`0\.3980`, 25)+cell(`0\.6931`, 13),
+		"Log loss of labelled answers", "of answers since")
+	r.save(1, made(t, 5, nil), 10)
+	r.serve(r.store)
+	r.get("/model", 200, cell(`0\.1256`, 13)+`<td class="nowrap">–</td>`, "none has answers of its own")
+	r.answers = model.Answers{Away: "NATS cannot be reached."}
+	r.serve(r.store)
+	r.get("/model", 200, "NATS cannot be reached")
+}
+
+func TestPartitions(t *testing.T) {
+	r := newRig(t)
+	for p := range 120 {
+		r.save(p, made(t, 2, nil), 5)
+	}
+	text := r.get("/model?partition=110", 200, "Versions of partition 110", "And 20 partitions more", `version=1">1</a>`)
+	r.lacks(text, `/model?partition=100"`)
+}
+
+// A version is pinned after a page that says what will answer, and only as that page says.
+func TestPinRollBackUnpin(t *testing.T) {
+	r := newRig(t)
+	for i := range 3 {
+		r.save(0, made(t, 10*(i+1), nil), 50-10*i)
+		r.save(1, made(t, 5*(i+1), nil), 50-10*i)
+	}
+	pinned := func(zero, one int64) {
+		t.Helper()
+		for p, want := range []int64{zero, one} {
+			if got, err := r.store.Pinned(t.Context(), p); err != nil || got != want {
+				t.Errorf("partition %d is pinned to %d, %v, want %d", p, got, err, want)
+			}
+		}
+	}
+	r.get("/model/change?do=pin&partition=0&version=1", 200, `Pin version 1`, `(?s)version 3, 30 events.*version 1, 10 events.*20 events fewer.*10 events fewer`,
+		`name="csrf" value="token"`, `name="expect" value="0:1,1:1"`, `only=1`)
+	pinned(0, 0)
+	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1,1:1"}}
+	r.user.Role = access.Look
+	r.get("/model/change?do=pin&partition=0&version=1", 403)
+	r.post(pin, 403)
+	r.user.Role = access.Look | access.Label
+	r.post(pin, 403)
+	pinned(0, 0)
+	r.user.Role = access.Look | access.Operate
+	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1,1:2"}}, 200, "Nothing was done: what would be pinned has changed")
+	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}}, 200, "has changed since you looked")
+	pinned(0, 0)
+	if len(r.audit) > 0 {
+		t.Errorf("the audit has %v", r.audit)
+	}
+	r.post(pin, 200, `role="status">Pinned. Answers come from the pinned versions of 2 partitions`, "badge warn")
+	pinned(1, 1)
+	r.get("/model/change?do=pin&partition=1&version=2&only=1", 200, `name="expect" value="1:2"`, `The other partitions stay`, `5 events more`)
+	r.post(url.Values{"do": {"pin"}, "partition": {"1"}, "version": {"2"}, "only": {"1"}, "expect": {"1:2"}}, 200, "Answers come from version 2 of partition 1")
+	pinned(1, 2)
+	r.get("/model/change?do=rollback", 200, `name="expect" value="0:1,1:1"`)
+	r.post(url.Values{"do": {"rollback"}, "expect": {"0:1,1:1"}}, 200, "Pinned")
+	pinned(1, 1)
+	r.get("/model/change?do=rollback", 409, "No version before the served one")
+	r.get("/model/change?do=unpin", 200, "What was learnt in the meantime is in it", "20 events more")
+	r.post(url.Values{"do": {"unpin"}, "expect": {"unpin"}}, 200, "Unpinned", "nothing is pinned")
+	pinned(0, 0)
+	r.get("/model/change?do=unpin", 200, "already")
+	want := []string{"pin model default 0:1,1:1: intended", "pin model default 0:1,1:1: done", "pin model default 1:2: intended", "pin model default 1:2: done",
+		"rollback model default 0:1,1:1: intended", "rollback model default 0:1,1:1: done", "unpin model default unpin: intended", "unpin model default unpin: done"}
+	if strings.Join(r.audit, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the audit has %q, want %q", r.audit, want)
+	}
+	r.get("/model/change?do=pin&partition=0&version=77", 409, "Version 77 of partition 0 is not kept")
+	r.get("/model/change?do=pin&partition=9&version=1", 409, "has no partition 9")
+	r.get("/model/change?do=pin", 400, "Choose a version")
+	r.get("/model/change?do=", 400)
+	r.post(url.Values{"do": {hostile}}, 400)
+	r.get("/model/change?do=pin&partition=0&version="+url.QueryEscape(hostile), 400)
+}
+
+// What a version has learnt is shown, whoever named its inputs and sources.
+func TestInsideAndCompare(t *testing.T) {
+	r := newRig(t)
+	vectors := func(cfg *algos.Config) {
+		cfg.Dense = []string{hostile, strings.Repeat("long ", 40), "plain"}
+		cfg.SecondHead = 0.99
+	}
+	r.save(0, made(t, 30, vectors), 30)
+	r.save(0, made(t, 90, vectors), 20)
+	text := r.get("/model/inside?version=2", 200, "Version 2 of partition 0", "Head for vectors", "second head", "&lt;script&gt;", "long long", "logit-trees",
+		`dense</th><td class="break"><strong>`, "may be adopted", "new model", "The head answers alone until all are built", "No expert has learnt")
+	r.lacks(text, strings.Repeat("long ", 40)[:150]+"</")
+	r.get("/model/inside", 200, "Version 2 of partition 0")
+	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>60<`, "Change in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
+	r.get("/model/compare?a=2&b=2", 200, "They are the same model")
+	r.get("/model/compare?a=2&b=9", 404, "Version 9 of partition 0 is not kept")
+	r.get("/model/compare?a=2&b="+url.QueryEscape(hostile), 404, "A version is a number")
+	m := made(t, 40, nil)
+	cfg := m.Config()
+	cfg.Standing = "none"
+	if err := m.Adopt(cfg); err != nil {
+		t.Fatal(err)
+	}
+	r.save(3, m, 5)
+	r.serve(r.store)
+	r.get("/model/inside?partition=3", 200, "Head for mail and text", "Largest weights", "text words × 2", "At event 40: standing from agreement to none", `text-words</th><td>text</td><td class="n">\S+</td><td class="n">\d+\.\d %`,
+		"The heads answer alone")
+	r.save(0, made(t, 0, nil), 1)
+	r.serve(r.store)
+	r.get("/model/inside?version=3", 200, "No head has learnt an event yet")
+}
+
+// A model that cannot be read is a sentence.
+func TestDamagedModel(t *testing.T) {
+	r := newRig(t)
+	r.save(0, made(t, 30, nil), 30)
+	for _, key := range r.redis.Keys() {
+		if strings.Contains(key, ":chunk:") {
+			r.redis.Del(key)
+		}
+	}
+	r.get("/model/inside", 503, "missing")
+	r.get("/model", 200, "Inside")
+}

@@ -1,0 +1,173 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/pinning"
+)
+
+// mostPartitions is how many partitions the page lists.
+const mostPartitions = 100
+
+// A shown is what the page shows.
+type shown struct {
+	State   state
+	At      *pinning.Partition // whose versions are listed; nil: there is none
+	Rows    []row
+	Quiet   string // why there is no log loss, as a sentence; empty: there is
+	Since   time.Time
+	Several bool // the model has several partitions
+	Events  *chart.Chart
+	Loss    *chart.Chart
+}
+
+// A row is a version.
+type row struct {
+	V          *pinning.Version
+	Own, Since quality
+}
+
+// Badges are the words that say what the version is.
+func (r row) Badges() []string {
+	if marks := r.V.Marks(); marks != "" {
+		return strings.Split(marks, ", ")
+	}
+	return nil
+}
+
+// First and Second report whether the version is chosen to be compared.
+func (s *shown) First(r row) bool  { return len(s.Rows) > 1 && r.V == s.Rows[1].V }
+func (s *shown) Second(r row) bool { return r.V == s.Rows[0].V }
+
+// A state is the fragment about all partitions.
+type state struct {
+	Away  string // why Redis says nothing, as a sentence
+	None  bool   // Redis keeps no version
+	Model string
+
+	Parts   []part
+	More    int // partitions that are not listed
+	Events  uint64
+	Bytes   int64 // of the newest versions
+	Saved   time.Time
+	Pinned  int // how many partitions are
+	Lag     int64
+	LagAway string
+	Lost    bool // a pinned version is lost
+	All     int
+}
+
+// A part is a line about a partition.
+type part struct {
+	*pinning.Partition
+	Head, Serves *pinning.Version // nil: it cannot be read
+	Lag          int64
+	LagKnown     bool
+}
+
+// state asks Redis and Kafka.
+func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
+	s.Model = p.Model
+	kept, err := p.kept.get(ctx)
+	none := &pinning.NoneError{}
+	switch {
+	case errors.As(err, &none):
+		s.None = true
+		return s, kept
+	case errors.Is(err, errNoRedis):
+		s.Away = sentence(err)
+		return s, kept
+	case err != nil:
+		s.Away = sentence(fmt.Errorf("redis does not say which versions there are: %w", err))
+		return s, kept
+	}
+	ends, err := p.ends.get(ctx)
+	if err != nil {
+		s.LagAway = sentence(fmt.Errorf("the lag is not known: %w", err))
+	}
+	for i := range kept.Partitions {
+		at := part{Partition: &kept.Partitions[i]}
+		at.Head, at.Serves = at.Find(at.Partition.Head), at.Find(at.Served)
+		if at.Head != nil {
+			s.Events += at.Head.Events
+			s.Bytes += at.Head.Bytes
+			if s.Saved.IsZero() || at.Head.Saved.Before(s.Saved) {
+				s.Saved = at.Head.Saved
+			}
+			if end, ok := ends[at.Partition.Partition]; ok {
+				at.Lag, at.LagKnown = max(0, end-at.Head.Position), true
+				s.Lag += at.Lag
+			}
+		}
+		if at.Pinned != 0 {
+			s.Pinned++
+		}
+		s.Lost = s.Lost || at.PinLost
+		s.Parts = append(s.Parts, at)
+	}
+	s.All = len(s.Parts)
+	s.More = max(0, s.All-mostPartitions)
+	s.Parts = s.Parts[:s.All-s.More]
+	return s, kept
+}
+
+// show answers GET /model.
+func (p *pages) show(w http.ResponseWriter, r *http.Request) {
+	data := &shown{}
+	var kept pinning.Kept
+	data.State, kept = p.state(r.Context())
+	if len(kept.Partitions) > 0 && data.State.Away == "" {
+		data.Several = len(kept.Partitions) > 1
+		data.At = &kept.Partitions[0]
+		if number := r.URL.Query().Get("partition"); number != "" {
+			if data.At = partitionOf(kept, number); data.At == nil {
+				p.site.Fail(w, r, http.StatusNotFound, "The model has no partition of this number.")
+				return
+			}
+		}
+		p.describe(r.Context(), data)
+	}
+	p.site.Render(w, r, modelTemplates, http.StatusOK, "Model", data)
+}
+
+// describe adds the versions of a partition.
+func (p *pages) describe(ctx context.Context, data *shown) {
+	now := p.site.Now()
+	answers := Answers{Away: "This console does not read the journal of decisions, so there is no log loss."}
+	if p.Answers != nil {
+		answers = p.Answers(ctx)
+	}
+	rows, loss := p.loss.get(now, p.Model, data.At, !data.Several, answers)
+	for i := range data.At.Versions {
+		v := &data.At.Versions[i]
+		data.Rows = append(data.Rows, row{v, rows[v.Version].Own, rows[v.Version].Since})
+	}
+	data.Events, data.Loss, data.Since, data.Quiet = eventsChart(now, data.At), loss, answers.Since, answers.Away
+	if data.Quiet == "" && len(answers.Matches) == 0 {
+		data.Quiet = "No answer of the last day has a label yet, so there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
+	}
+}
+
+// partitionOf returns the partition of that number, or nil.
+func partitionOf(kept pinning.Kept, number string) *pinning.Partition {
+	n, err := strconv.Atoi(number)
+	for i := range kept.Partitions {
+		if err == nil && kept.Partitions[i].Partition == n {
+			return &kept.Partitions[i]
+		}
+	}
+	return nil
+}
+
+// sentence makes a sentence of an error.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
