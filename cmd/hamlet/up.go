@@ -220,7 +220,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if opened != nil {
 		open = opened.Run
 	}
-	pages, err := c.console(s, console.Config{Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: store, Kafka: kafkaConfig, Log: log}, stdio.Err)
+	pages, err := c.console(ctx, s, console.Config{Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: store, Kafka: kafkaConfig, Log: log}, stdio.Err)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 }
 
 // console opens the web console and returns what serves it, or nil without --console.
-func (c *upCommand) console(s *services.Set, cfg console.Config, w io.Writer) (func(context.Context) error, error) {
+func (c *upCommand) console(ctx context.Context, s *services.Set, cfg console.Config, w io.Writer) (func(context.Context) error, error) {
 	if c.Console == "" {
 		return nil, nil
 	}
@@ -271,7 +271,7 @@ func (c *upCommand) console(s *services.Set, cfg console.Config, w io.Writer) (f
 		return nil, err
 	}
 	cfg.Guard = guard
-	served, err := console.Listen(console.Listener{Addr: c.Console, Services: s, Log: cfg.Log}, cfg)
+	served, err := console.Listen(ctx, console.Listener{Addr: c.Console, Services: s, Log: cfg.Log}, cfg)
 	if err != nil {
 		return nil, err
 	}

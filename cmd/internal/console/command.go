@@ -113,7 +113,7 @@ func (c *serve) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	cfg.Guard = guard
-	served, err := Listen(Listener{Addr: c.Listen, TLS: tlsConfig, Metrics: c.Metrics, Services: s, Log: log}, cfg)
+	served, err := Listen(ctx, Listener{Addr: c.Listen, TLS: tlsConfig, Metrics: c.Metrics, Services: s, Log: log}, cfg)
 	if err != nil {
 		return err
 	}
@@ -188,11 +188,8 @@ type Served struct {
 }
 
 // Listen takes the address and makes the pages.
-func Listen(l Listener, cfg Config) (*Served, error) {
-	c, err := New(cfg)
-	if err != nil {
-		return nil, err
-	}
+func Listen(ctx context.Context, l Listener, cfg Config) (*Served, error) {
+	c := New(ctx, cfg)
 	server, err := httpd.New(httpd.Config{
 		Addr: l.Addr, TLS: l.TLS, Metrics: l.Metrics, Apart: true, Registry: l.Services.Registry,
 		Handlers: map[string]http.Handler{"/": c.Handler()}, Log: l.Log,

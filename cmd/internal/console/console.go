@@ -18,6 +18,7 @@ import (
 	"hamlet/cmd/internal/console/page"
 	"hamlet/state/redis"
 	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
 )
 
 // A Config says what the console shows, and to whom.
@@ -38,11 +39,17 @@ type Console struct {
 	work []func(context.Context) error // beside the pages, until the context ends
 }
 
-// New returns a console. Handler serves it during Run.
-func New(cfg Config) (*Console, error) {
+// New returns a console. Handler serves it during Run. Without an audit nothing can be done
+// in it, and a user who tries is told why.
+func New(ctx context.Context, cfg Config) *Console {
+	audit, err := nats.OpenAudit(ctx, cfg.NATS, cfg.Model)
+	if err != nil {
+		cfg.Log.Warn("the console shows pages, and nothing can be done there", "error", err)
+	}
 	c := &Console{cfg: cfg, work: []func(context.Context) error{cfg.Guard.Run}}
-	c.site = page.NewSite(page.Config{Model: cfg.Model, Audit: c.audit(), Log: cfg.Log})
-	return c, c.addPages()
+	c.site = page.NewSite(page.Config{Model: cfg.Model, Audit: c.keep(audit, err), Log: cfg.Log})
+	c.addPages()
+	return c
 }
 
 // Handler returns what serves the console.

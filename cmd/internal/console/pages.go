@@ -2,22 +2,36 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
+	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/history"
 	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/console/sources"
+	"hamlet/stream"
+	"hamlet/stream/nats"
 )
 
 // addPages adds all pages in the order of the navigation.
-func (c *Console) addPages() error {
+func (c *Console) addPages() {
+	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
-	return nil
 }
 
-// audit returns what keeps the lines of actions.
-func (c *Console) audit() page.Audit {
-	return func(context.Context, *http.Request, string, page.Action, string) error {
-		return errors.New("there is no audit yet")
+// keep returns what writes the lines of actions to an audit; nil has none, and why says why.
+func (c *Console) keep(audit *nats.Audit, why error) page.Audit {
+	return func(ctx context.Context, r *http.Request, id string, a page.Action, outcome string) error {
+		if audit == nil {
+			return why
+		}
+		u := access.FromContext(r.Context())
+		line := stream.AuditEntry{
+			ID: id, Time: c.site.Now(), Model: c.cfg.Model, User: u.Name, Roles: u.Role.String(),
+			Action: a.Name, Target: a.Target, Detail: a.Detail, Outcome: outcome,
+		}
+		if from := access.Address(r.Context()); from.IsValid() {
+			line.From = from.String()
+		}
+		return audit.Append(ctx, line)
 	}
 }
