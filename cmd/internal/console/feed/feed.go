@@ -20,12 +20,14 @@ package feed
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/answered"
 	"hamlet/state/redis"
 )
 
@@ -107,6 +109,14 @@ func (f *Feed) Look(ctx context.Context) *Snapshot {
 		return s
 	}
 	return &Snapshot{At: time.Now(), Model: f.cfg.Model, Journal: Journal{Reading: true}}
+}
+
+// Matches returns the labelled answers that Labels are of, and older ones: at most the newest
+// 10,000. Look makes the feed read.
+func (f *Feed) Matches() []answered.Match {
+	f.journal.mu.Lock()
+	defer f.journal.mu.Unlock()
+	return slices.Clone(f.journal.matches.all)
 }
 
 // Run works while somebody looks, until ctx ends. It returns nil.

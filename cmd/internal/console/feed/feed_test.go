@@ -143,6 +143,9 @@ func TestJournalAndAlarms(t *testing.T) {
 	}
 	appendTo(t, conn, "3", true, label(1, stream.Spam)) // the label was wrong
 	await(t, f, "a changed label", func(s *Snapshot) bool { return s.Labels.Labelled == 3 && s.Labels.Corrected == 0 })
+	if all := f.Matches(); len(all) != 3 {
+		t.Errorf("labelled answers are %+v", all)
+	}
 
 	alerts, err := nats.NewAlerts(conn, nats.AlertsConfig{})
 	if err != nil {
