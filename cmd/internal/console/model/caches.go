@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -16,10 +15,8 @@ import (
 const (
 	redisTime = 5 * time.Second
 	factsTime = 20 * time.Second // a model has some 30 MB
-	kafkaTime = 3 * time.Second
 
 	keptFor = 2 * time.Second
-	endsFor = 5 * time.Second
 	lossFor = 20 * time.Second
 
 	mostFacts = 4
@@ -66,37 +63,6 @@ func (c *keptCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = time.Time{}
-}
-
-// An endsCache asks Kafka where the logs end at most every five seconds.
-type endsCache struct {
-	ask func(context.Context) (map[int]int64, error)
-
-	mu   sync.Mutex
-	at   time.Time
-	ends map[int]int64
-	err  error
-}
-
-var errNoKafka = errors.New("this console has no Kafka: name its brokers with --kafka")
-
-func (c *endsCache) get(ctx context.Context) (map[int]int64, error) {
-	if c.ask == nil {
-		return nil, errNoKafka
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.at) < endsFor {
-		return c.ends, c.err
-	}
-	asking, cancel := context.WithTimeout(ctx, kafkaTime)
-	defer cancel()
-	ends, err := c.ask(asking)
-	if ctx.Err() != nil {
-		return ends, err
-	}
-	c.ends, c.err, c.at = maps.Clone(ends), err, time.Now()
-	return c.ends, err
 }
 
 // A place is a version of a partition. A Redis that was emptied counts from 1 again: so the

@@ -11,10 +11,10 @@ import (
 	"context"
 	"embed"
 	"net/http"
-	"time"
 
 	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/state/redis"
 )
@@ -24,18 +24,8 @@ type Config struct {
 	Model string
 	Store *redis.Store // nil: there is none
 
-	// Answers returns labelled answers of the last day.
-	Answers func(context.Context) Answers
-	// Ends returns the next offset of each partition's log. The page asks at most every five
-	// seconds.
-	Ends func(context.Context) (map[int]int64, error)
-}
-
-// Answers are the labelled answers that are known.
-type Answers struct {
-	Matches []answered.Match // nobody changes them
-	Since   time.Time        // of the answers; zero: not known
-	Away    string           // why nothing newer is known, as a sentence; empty: all is
+	Look    func(context.Context) *feed.Snapshot // of a Feed: the lag, and since when labels are known
+	Matches func() []answered.Match              // of a Feed: the labelled answers
 }
 
 const path = "/model"
@@ -56,14 +46,13 @@ type pages struct {
 	site  *page.Site
 	kept  keptCache
 	facts factsCache
-	ends  endsCache
 	loss  qualityCache
 }
 
 // New returns the page Model of a site.
 func New(site *page.Site, cfg Config) page.Page {
 	p := &pages{Config: cfg, site: site}
-	p.kept.read, p.facts.load, p.ends.ask = p.readKept, p.loadFacts, cfg.Ends
+	p.kept.read, p.facts.load = p.readKept, p.loadFacts
 	return page.Page{
 		Path: path, Title: "Model", Role: access.Look, Templates: modelTemplates,
 		Handlers: map[string]http.Handler{

@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +21,7 @@ import (
 	algos "hamlet/algos/model"
 	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/console/model"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/state"
@@ -40,14 +41,13 @@ type rig struct {
 	audit   []string
 	next    map[int]int64
 	now     time.Time
-	ends    map[int]int64
-	endsErr error
-	answers model.Answers
+	seen    feed.Snapshot
+	matches []answered.Match
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, redis: miniredis.RunT(t), next: map[int]int64{}, now: time.Now(), ends: map[int]int64{},
+	r := &rig{t: t, redis: miniredis.RunT(t), next: map[int]int64{}, now: time.Now(),
 		user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s", FormToken: "token"}}
 	var err error
 	r.store, err = redis.New(redis.Config{Addr: r.redis.Addr(), Keep: 20, Daily: -1})
@@ -67,8 +67,8 @@ func (r *rig) serve(store *redis.Store) {
 			return nil
 		}})
 	site.Add(model.New(site, model.Config{Model: "default", Store: store,
-		Answers: func(context.Context) model.Answers { return r.answers },
-		Ends:    func(context.Context) (map[int]int64, error) { return r.ends, r.endsErr }}))
+		Look:    func(context.Context) *feed.Snapshot { return &r.seen },
+		Matches: func() []answered.Match { return slices.Clone(r.matches) }}))
 	h := site.Handler()
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		h.ServeHTTP(w, req.WithContext(access.WithUser(req.Context(), r.user)))
@@ -219,14 +219,17 @@ func TestVersions(t *testing.T) {
 	if err := r.store.Pin(t.Context(), 0, 2); err != nil {
 		t.Fatal(err)
 	}
-	r.ends[0] = 47
+	r.seen.Models = feed.Models{LagKnown: true, Partitions: []feed.Partition{{Partition: 0, Lag: 7, LagKnown: true}}}
 	text := r.get("/model", 200, `version=4">4</a> <span class="badge">head`, `(?s)>2</a> <span class="badge good">served</span> <span class="badge warn">pinned`,
 		`a pinned version`, `(?s)Lag</span><span class="value">7<`, `Roll back…`, `Events learnt`, `name="a" value="3" checked`, `name="b" value="4" checked`,
 		`do=pin&amp;partition=0&amp;version=3"`, `No answer of the last day has a label yet`)
 	r.lacks(text, `do=pin&amp;partition=0&amp;version=2"`, "Versions of partition")
-	r.endsErr = errors.New("no broker answers")
-	r.serve(r.store)
-	r.get("/model", 200, "The lag is not known: no broker answers")
+	r.seen.Models = feed.Models{LagAway: "Kafka does not say how long the log is."}
+	r.get("/model", 200, "Kafka does not say how long the log is", `(?s)Lag</span><span class="value">–<`)
+	r.seen.Models, r.seen.Journal.Reading = feed.Models{}, true
+	r.get("/model", 200, "The lag is not known yet", "The journal of decisions is being read")
+	r.seen.Journal = feed.Journal{None: true}
+	r.get("/model", 200, "No scorer has written a journal")
 	r.user.Role = access.Look
 	r.lacks(r.get("/model", 200, "Compare two"), "Pin…", "Roll back…", "Unpin…")
 	r.get("/model?partition=7", 404, "no partition")
@@ -243,10 +246,11 @@ func TestLogLoss(t *testing.T) {
 			Labelled: r.now.Add(-time.Duration(minutes) * time.Minute), Delay: time.Minute}
 	}
 	for i := range 12 {
-		r.answers.Matches = append(r.answers.Matches, match(newer, 50, 0.9+float64(i%2)/20), match(old, 200, 0.5))
+		r.matches = append(r.matches, match(newer, 50, 0.9+float64(i%2)/20), match(old, 200, 0.5))
 	}
-	r.answers.Matches = append(r.answers.Matches, match(old, 40, 0.5)) // a scorer that is late
-	r.answers.Since = r.now.Add(-24 * time.Hour)
+	r.matches = append(r.matches, match(old, 40, 0.5))     // a scorer that is late
+	r.matches = append(r.matches, match(old, 25*60, 0.01)) // too old to be shown
+	r.seen.Labels.Since = r.now.Add(-24 * time.Hour)
 	cell := func(loss string, n int) string {
 		return fmt.Sprintf(`<td class="nowrap">%s <span class="soft">\(\S+–\S+\)</span> <span class="soft">of %d</span></td>`, loss, n)
 	}
@@ -256,7 +260,7 @@ func TestLogLoss(t *testing.T) {
 	r.save(1, made(t, 5, nil), 10)
 	r.serve(r.store)
 	r.get("/model", 200, cell(`0\.1256`, 13)+`<td class="nowrap">–</td>`, "none has answers of its own")
-	r.answers = model.Answers{Away: "NATS cannot be reached."}
+	r.seen.Labels.Away = "NATS cannot be reached."
 	r.serve(r.store)
 	r.get("/model", 200, "NATS cannot be reached")
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,35 @@ import (
 	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/pinning"
 )
+
+// answers are the labelled answers that are known.
+type answers struct {
+	matches []answered.Match
+	since   time.Time // zero: not known
+	quiet   string    // why there is no log loss, as a sentence; empty: there is
+}
+
+// answers returns what the feed knows of labels.
+func (p *pages) answers(ctx context.Context) (a answers) {
+	if p.Look == nil || p.Matches == nil {
+		a.quiet = "This console does not follow the journal of decisions, so there is no log loss."
+		return a
+	}
+	s := p.Look(ctx)
+	a.since = s.Labels.Since
+	a.matches = slices.DeleteFunc(p.Matches(), func(m answered.Match) bool { return m.Decided().Before(a.since) })
+	switch {
+	case s.Labels.Away != "":
+		a.quiet = s.Labels.Away
+	case s.Journal.None:
+		a.quiet = "No scorer has written a journal of decisions yet, so there is no log loss. Scorers write one unless told otherwise."
+	case len(a.matches) == 0 && s.Journal.Reading:
+		a.quiet = "The journal of decisions is being read. Look again in a moment."
+	case len(a.matches) == 0:
+		a.quiet = "No answer of the last day has a label yet, so there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
+	}
+	return a
+}
 
 // A quality says how right labelled answers were: the log loss in nats with its 90 % interval.
 type quality struct {
@@ -44,14 +74,14 @@ type qualityCache struct {
 
 // get returns the quality of the versions of a partition, and of each hour. only says that the
 // model has this partition alone: then the journal names its versions.
-func (c *qualityCache) get(now time.Time, model string, p *pinning.Partition, only bool, a Answers) (map[int64]lossRow, *chart.Chart) {
+func (c *qualityCache) get(now time.Time, model string, p *pinning.Partition, only bool, a answers) (map[int64]lossRow, *chart.Chart) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := fmt.Sprint(p.Partition, len(a.Matches), a.Since, p.Head, len(p.Versions))
+	of := fmt.Sprint(p.Partition, len(a.matches), a.since, p.Head, len(p.Versions))
 	if c.of == of && now.Sub(c.at) < lossFor {
 		return c.rows, c.hours
 	}
-	byTime := slices.Clone(a.Matches)
+	byTime := slices.Clone(a.matches)
 	slices.SortStableFunc(byTime, func(x, y answered.Match) int { return x.Decided().Compare(y.Decided()) })
 	own := map[string][]answered.Match{}
 	if only {

@@ -88,10 +88,7 @@ func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
 		s.Away = sentence(fmt.Errorf("redis does not say which versions there are: %w", err))
 		return s, kept
 	}
-	ends, err := p.ends.get(ctx)
-	if err != nil {
-		s.LagAway = sentence(fmt.Errorf("the lag is not known: %w", err))
-	}
+	lags := p.lags(ctx, &s)
 	for i := range kept.Partitions {
 		at := part{Partition: &kept.Partitions[i]}
 		at.Head, at.Serves = at.Find(at.Partition.Head), at.Find(at.Served)
@@ -101,10 +98,9 @@ func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
 			if s.Saved.IsZero() || at.Head.Saved.Before(s.Saved) {
 				s.Saved = at.Head.Saved
 			}
-			if end, ok := ends[at.Partition.Partition]; ok {
-				at.Lag, at.LagKnown = max(0, end-at.Head.Position), true
-				s.Lag += at.Lag
-			}
+		}
+		if at.Lag, at.LagKnown = lags[at.Partition.Partition]; at.LagKnown {
+			s.Lag += at.Lag
 		}
 		if at.Pinned != 0 {
 			s.Pinned++
@@ -116,6 +112,26 @@ func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
 	s.More = max(0, s.All-mostPartitions)
 	s.Parts = s.Parts[:s.All-s.More]
 	return s, kept
+}
+
+// lags returns how many records each partition's newest version has not learnt. Where that is
+// not known, it says so in s.
+func (p *pages) lags(ctx context.Context, s *state) map[int]int64 {
+	if p.Look == nil {
+		s.LagAway = "This console does not follow Kafka, so the lag is not known."
+		return nil
+	}
+	m := p.Look(ctx).Models
+	if s.LagAway = m.LagAway; s.LagAway == "" && !m.LagKnown {
+		s.LagAway = "The lag is not known yet. Look again in a moment."
+	}
+	lags := map[int]int64{}
+	for _, at := range m.Partitions {
+		if s.LagAway == "" && at.LagKnown {
+			lags[at.Partition] = at.Lag
+		}
+	}
+	return lags
 }
 
 // show answers GET /model.
@@ -140,19 +156,13 @@ func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 // describe adds the versions of a partition.
 func (p *pages) describe(ctx context.Context, data *shown) {
 	now := p.site.Now()
-	answers := Answers{Away: "This console does not read the journal of decisions, so there is no log loss."}
-	if p.Answers != nil {
-		answers = p.Answers(ctx)
-	}
-	rows, loss := p.loss.get(now, p.Model, data.At, !data.Several, answers)
+	known := p.answers(ctx)
+	rows, loss := p.loss.get(now, p.Model, data.At, !data.Several, known)
 	for i := range data.At.Versions {
 		v := &data.At.Versions[i]
 		data.Rows = append(data.Rows, row{v, rows[v.Version].Own, rows[v.Version].Since})
 	}
-	data.Events, data.Loss, data.Since, data.Quiet = eventsChart(now, data.At), loss, answers.Since, answers.Away
-	if data.Quiet == "" && len(answers.Matches) == 0 {
-		data.Quiet = "No answer of the last day has a label yet, so there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
-	}
+	data.Events, data.Loss, data.Since, data.Quiet = eventsChart(now, data.At), loss, known.since, known.quiet
 }
 
 // partitionOf returns the partition of that number, or nil.
