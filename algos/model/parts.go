@@ -56,6 +56,7 @@ type StackState struct {
 // A StackMember is one of the models whose log-odds a stack adds, with its weight.
 type StackMember struct {
 	Name     string // "head", "second head", or a kind of ensemble
+	Ensemble bool   // it is an ensemble
 	Built    bool   // false: an ensemble that was not built yet
 	Mean, SD float64
 }
@@ -80,8 +81,11 @@ func (m *Model) Stacks() (all []StackState) {
 			names = append(names, string(kind))
 		}
 		for i, w := range unitContributions(s.stack.Stacker())[1:] { // without the constant
-			built := i < ensembles || s.stack.Ensemble(i-ensembles) != nil
-			one.Members = append(one.Members, StackMember{Name: names[i], Built: built, Mean: w.Mean, SD: w.SD})
+			member := StackMember{Name: names[i], Ensemble: i >= ensembles, Built: true, Mean: w.Mean, SD: w.SD}
+			if member.Ensemble {
+				member.Built = s.stack.Ensemble(i-ensembles) != nil
+			}
+			one.Members = append(one.Members, member)
 		}
 		all = append(all, one)
 	}

@@ -55,7 +55,7 @@ func TestStacks(t *testing.T) {
 	mean := make([]float64, s.stack.Stacker().Dim())
 	s.stack.Stacker().MeanTo(mean)
 	for i, want := range []string{"head", "second head", "logit-trees"} {
-		if got := one.Members[i]; got.Name != want || got.Mean != mean[i+1] || !got.Built || got.SD <= 0 {
+		if got := one.Members[i]; got.Name != want || got.Ensemble != (i == 2) || got.Mean != mean[i+1] || !got.Built || got.SD <= 0 {
 			t.Errorf("member %d is %+v, want %s of weight %v", i, got, want, mean[i+1])
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	algos "hamlet/algos/model"
 	"hamlet/cmd/internal/chart"
@@ -24,7 +23,7 @@ const (
 	mostDrawn    = 20 // weights in the chart
 	mostSources  = 30 // of a comparison
 	mostCompared = 40 // weights of a comparison
-	mostName     = 28 // letters of a name in a chart
+	mostName     = 22 // letters of a name in a chart
 )
 
 // z90 is the 95 % quantile of the standard normal distribution: intervals are 90 %.
@@ -59,6 +58,7 @@ func (w weight) Sure() bool { return w.Low > 0 || w.Top < 0 }
 type ensembles struct {
 	algos.StackState
 	Weights []member
+	Rebuilt bool // some member is an ensemble
 }
 
 type member struct {
@@ -89,6 +89,7 @@ func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
 	for _, s := range facts.Stacks {
 		e := ensembles{StackState: s}
 		for _, m := range s.Members {
+			e.Rebuilt = e.Rebuilt || m.Ensemble
 			e.Weights = append(e.Weights, member{interval(m.Name, m.Mean, m.SD), m.Built})
 		}
 		view.Ensembles = append(view.Ensembles, e)
@@ -192,13 +193,13 @@ func headOf(body string, all []algos.Weight) head {
 	return h
 }
 
-// nameIn cuts a name for a chart.
+// nameIn cuts the middle of a name for a chart: names of one expert begin alike.
 func nameIn(name string) string {
-	name = strings.ToValidUTF8(name, "�")
-	if utf8.RuneCountInString(name) <= mostName {
-		return name
+	r := []rune(strings.ToValidUTF8(name, "�"))
+	if len(r) <= mostName {
+		return string(r)
 	}
-	return string([]rune(name)[:mostName-1]) + "…"
+	return string(r[:mostName/2]) + "…" + string(r[len(r)-mostName/2+1:])
 }
 
 // adoptions says what changed each time, the last one first.

@@ -221,7 +221,7 @@ func TestVersions(t *testing.T) {
 	}
 	r.seen.Models = feed.Models{LagKnown: true, Partitions: []feed.Partition{{Partition: 0, Lag: 7, LagKnown: true}}}
 	text := r.get("/model", 200, `version=4">4</a> <span class="badge">head`, `(?s)>2</a> <span class="badge good">served</span> <span class="badge warn">pinned`,
-		`a pinned version`, `(?s)Lag</span><span class="value">7<`, `Roll back…`, `Events learnt`, `name="a" value="3" checked`, `name="b" value="4" checked`,
+		`<span class="value">pinned<`, `(?s)Lag</span><span class="value">7<`, `Roll back…`, `Events learnt`, `name="a" value="3" checked`, `name="b" value="4" checked`,
 		`do=pin&amp;partition=0&amp;version=3"`, `No answer of the last day has a label yet`)
 	r.lacks(text, `do=pin&amp;partition=0&amp;version=2"`, "Versions of partition")
 	r.seen.Models = feed.Models{LagAway: "Kafka does not say how long the log is."}
@@ -252,14 +252,14 @@ func TestLogLoss(t *testing.T) {
 	r.matches = append(r.matches, match(old, 25*60, 0.01)) // too old to be shown
 	r.seen.Labels.Since = r.now.Add(-24 * time.Hour)
 	cell := func(loss string, n int) string {
-		return fmt.Sprintf(`<td class="nowrap">%s <span class="soft">\(\S+–\S+\)</span> <span class="soft">of %d</span></td>`, loss, n)
+		return fmt.Sprintf(`<td>%s <span class="soft">\(\S+–\S+\)</span> <span class="soft">of %d</span></td>`, loss, n)
 	}
 	r.get("/model", 200,
 		`(?s)version=2">2</a>.*?`+cell(`0\.1256`, 13)+cell(`0\.0783`, 12)+`.*version=1">1</a>.*?`+cell(`0\.3980`, 25)+cell(`0\.6931`, 13),
 		"Log loss of labelled answers", "of answers since")
 	r.save(1, made(t, 5, nil), 10)
 	r.serve(r.store)
-	r.get("/model", 200, cell(`0\.1256`, 13)+`<td class="nowrap">–</td>`, "none has answers of its own")
+	r.get("/model", 200, cell(`0\.1256`, 13)+`<td>–</td>`, "none has answers of its own")
 	r.seen.Labels.Away = "NATS cannot be reached."
 	r.serve(r.store)
 	r.get("/model", 200, "NATS cannot be reached")
@@ -345,7 +345,7 @@ func TestInsideAndCompare(t *testing.T) {
 		`dense</th><td class="break"><strong>`, "may be adopted", "new model", "The head answers alone until all are built", "No expert has learnt")
 	r.lacks(text, strings.Repeat("long ", 40)[:150]+"</")
 	r.get("/model/inside", 200, "Version 2 of partition 0")
-	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>60<`, "Change in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
+	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>\+60<`, "Change in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
 	r.get("/model/compare?a=2&b=2", 200, "They are the same model")
 	r.get("/model/compare?a=2&b=9", 404, "Version 9 of partition 0 is not kept")
 	r.get("/model/compare?a=2&b="+url.QueryEscape(hostile), 404, "A version is a number")
