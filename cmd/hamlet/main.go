@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/history"
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/pipe"
+	"hamlet/cmd/internal/review"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/sources"
@@ -39,6 +40,7 @@ type grammar struct {
 	Sources  sources.Command   `cmd:"" help:"List who gives labels and how far each is believed; mute a source, or make it an anchor."`
 	Alarms   alarms.Command    `cmd:"" help:"Show open and past incidents: what was suspected, named, cleared and withdrawn."`
 	History  history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
+	Review   review.Command    `cmd:"" help:"List the messages whose label would teach most; show them, say what they are."`
 	Learn    teach.Command     `cmd:"" help:"Say what messages are: spam, ham, or to be forgotten."`
 	Filter   filterCommand     `cmd:"" help:"Pass a message from stdin to stdout and mark it, for procmail and its kin."`
 	Env      envCommand        `cmd:"" help:"Print how other programs reach the embedded servers of a running up."`
@@ -80,6 +82,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.History.Run(ctx, stdio.In, stdio.Out, stdio.Err)
 	case "console":
 		return g.Console.Run(ctx, rest, stdio)
+	case "review":
+		return g.Review.Run(ctx, stdio.Out, stdio.Err)
 	case "gateway":
 		return g.Gateway.run(ctx, stdio)
 	case "token":

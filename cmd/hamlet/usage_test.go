@@ -29,6 +29,7 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, run, []string{"Every checksum is compared"}, "model", "verify", "--help")
 	clitest.Help(t, run, []string{"Learning goes on, and answers come from the pinned version"}, "model", "rollback", "--help")
 	clitest.Help(t, run, []string{"--source=NAME", "--tenant=default", "--action=learn", "--any-source"}, "token", "new", "--help")
+	clitest.Help(t, run, []string{"--limit=20", "--since=72h", "--mail-nats=URL"}, "review", "--help")
 	clitest.Help(t, run, []string{"One model for programs in other languages", "explain  events, level?, words?"}, "pipe", "--help")
 	clitest.Version(t, run, "hamlet")
 }

@@ -15,6 +15,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/review"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
 )
@@ -46,6 +47,7 @@ before anything is learnt of it. The ways:
   information   the mutual information of the label and the head's weights (BALD)
   doubt         p is nearest to one half
   both          value times p(1-p), by which the experts learn
+  journal       information times p(1-p), from the answer's interval alone, as hamlet review does
   random        the mean of --seeds choices, with the lowest and the highest
 
 "less" says how much lower the log loss is than that of the random choice. The last two columns are of
@@ -67,6 +69,10 @@ var choosings = []choosing{
 	{"information", func(_ model.Prediction, w model.Worth, _ *rand.Rand) float64 { return w.Information }},
 	{"doubt", func(p model.Prediction, _ model.Worth, _ *rand.Rand) float64 { return -math.Abs(p.LogOdds) }},
 	{"both", func(p model.Prediction, w model.Worth, _ *rand.Rand) float64 { return w.Fall * p.P() * (1 - p.P()) }},
+	{"journal", func(p model.Prediction, _ model.Worth, _ *rand.Rand) float64 {
+		lo, hi := p.Interval(model.Z90)
+		return review.Worth(p.P(), lo, hi)
+	}},
 	{randomChoice, func(_ model.Prediction, _ model.Worth, r *rand.Rand) float64 { return r.Float64() }},
 }
 

@@ -13,7 +13,7 @@ import (
 	"hamlet/cmd/internal/settings"
 )
 
-func review(t *testing.T, args ...string) (stdout string, err error) {
+func benchReview(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	var c Command
 	var out, errs bytes.Buffer
@@ -30,7 +30,7 @@ func review(t *testing.T, args ...string) (stdout string, err error) {
 // doubt choose more spam than chance does, and the figures are finite.
 func TestReview(t *testing.T) {
 	sms := filepath.Join(dataset.Path(t, "sms"), "SMSSpamCollection")
-	out, err := review(t, "--limit", "1500", "--seeds", "2", "--json", sms)
+	out, err := benchReview(t, "--limit", "1500", "--seeds", "2", "--json", sms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestReview(t *testing.T) {
 	if value, doubt := r.Lines[0], r.Lines[2]; value.Spam < random.Spam || doubt.Spam < random.Spam {
 		t.Errorf("share of spam: %.2f by value, %.2f by doubt, %.2f at random", value.Spam, doubt.Spam, random.Spam)
 	}
-	table, err := review(t, "--limit", "400", "--every", "50", "--seeds", "1", sms)
+	table, err := benchReview(t, "--limit", "400", "--every", "50", "--seeds", "1", sms)
 	if err != nil || strings.Count(table, "\n") < len(choosings)+6 || strings.Contains(table, "NaN") {
 		t.Errorf("%v, table\n%s", err, table)
 	}
@@ -79,7 +79,7 @@ func TestReviewUsage(t *testing.T) {
 		{[]string{"--teach-first", "-1", "x"}, "--teach-first"},
 		{[]string{"--teach-first", "100", csvRows(t, 105)}, "leave nothing"},
 	} {
-		if _, err := review(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := benchReview(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want one about %s", c.args, err, c.want)
 		}
 	}

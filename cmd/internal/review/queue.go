@@ -1,0 +1,184 @@
+package review
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"hamlet/stream"
+)
+
+// Console is the door of questions that the console asks about mail that it shows.
+const Console = "console"
+
+// Bounds of a Queue.
+const (
+	mostItems    = 20_000 // messages that wait for a label; of more, those of the least worth go
+	mostLabelled = 50_000 // identities that have a label
+	mostGiven    = 200    // messages whose label was seen last, which others may be like
+)
+
+// An Item is a message that has no label yet.
+type Item struct {
+	stream.JournalEntry         // the newest answer; Door is that which it came in by first
+	Worth               float64 // see Worth
+}
+
+// A Queue has the messages of a journal that have no label, by what their label would teach.
+// Of more than mostItems, it forgets those of the least worth. It is safe for concurrent use.
+type Queue struct {
+	mu       sync.Mutex
+	items    map[string]*Item // by identity
+	labelled map[string]bool
+	order    ring[string] // the keys of labelled
+	given    ring[Item]   // items whose label came, as they were
+}
+
+// NewQueue returns an empty queue.
+func NewQueue() *Queue {
+	return &Queue{items: map[string]*Item{}, labelled: map[string]bool{}, order: ring[string]{most: mostLabelled}, given: ring[Item]{most: mostGiven}}
+}
+
+// A ring keeps the last values.
+type ring[T any] struct {
+	all  []T
+	next int // place of the oldest, once it is full
+	most int
+}
+
+// add returns the value that has gone, if one has.
+func (r *ring[T]) add(v T) (gone T, full bool) {
+	if len(r.all) < r.most {
+		r.all = append(r.all, v)
+		return gone, false
+	}
+	gone, r.all[r.next] = r.all[r.next], v
+	r.next = (r.next + 1) % r.most
+	return gone, true
+}
+
+// A mail's identity. Texts and vectors have other names.
+var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Add takes a line of the journal, an answer or a label. Lines may come in any order.
+func (q *Queue) Add(e *stream.JournalEntry) {
+	if !identityForm.MatchString(e.ID) {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e.Label != stream.Unlabelled {
+		q.label(e.ID)
+		return
+	}
+	known := q.items[e.ID]
+	switch {
+	case q.labelled[e.ID]:
+	case known == nil && e.Door != Console: // what nobody but the console asked about is nobody's mail
+		q.items[e.ID] = &Item{JournalEntry: *e, Worth: Worth(e.P, e.Low, e.High)}
+		if len(q.items) > mostItems+mostItems/4 {
+			q.trim()
+		}
+	case known != nil && e.Time.After(known.Time):
+		door, tenant, messageID := known.Door, known.Tenant, known.MessageID
+		known.JournalEntry, known.Worth = *e, Worth(e.P, e.Low, e.High)
+		known.Door, known.Tenant, known.MessageID = door, tenant, cmp.Or(messageID, e.MessageID)
+	}
+}
+
+// Labelled notes that a message has got a label, before the journal says so.
+func (q *Queue) Labelled(identity string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.label(identity)
+}
+
+func (q *Queue) label(identity string) {
+	if q.labelled[identity] {
+		return
+	}
+	if item := q.items[identity]; item != nil {
+		q.given.add(*item)
+		delete(q.items, identity)
+	}
+	q.labelled[identity] = true
+	if gone, full := q.order.add(identity); full {
+		delete(q.labelled, gone)
+	}
+}
+
+// trim leaves the mostItems items of the highest worth.
+func (q *Queue) trim() {
+	all := q.sorted()
+	for _, item := range all[mostItems:] {
+		delete(q.items, item.ID)
+	}
+}
+
+// sorted returns the items, the highest worth first.
+func (q *Queue) sorted() []*Item {
+	all := make([]*Item, 0, len(q.items))
+	for _, item := range q.items {
+		all = append(all, item)
+	}
+	slices.SortFunc(all, func(a, b *Item) int {
+		return cmp.Or(cmp.Compare(b.Worth, a.Worth), b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// Item returns a message that waits for a label.
+func (q *Queue) Item(identity string) (Item, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if item := q.items[identity]; item != nil {
+		return *item, true
+	}
+	return Item{}, false
+}
+
+// Best returns at most n messages answered since a time, the highest worth first, and how many
+// there are. It leaves out those that skipped has. Of messages that are much alike it has the
+// first, or none if one of them was skipped or has just got its label.
+func (q *Queue) Best(n int, since time.Time, skipped map[string]bool) (best []Item, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for id, item := range q.items {
+		if item.Time.Before(since) {
+			delete(q.items, id)
+		}
+	}
+	var done []Item
+	for id := range skipped {
+		if item := q.items[id]; item != nil {
+			done = append(done, *item)
+		}
+	}
+	done = append(done, q.given.all...)
+	for _, item := range q.sorted() {
+		if skipped[item.ID] {
+			continue
+		}
+		waiting++
+		if len(best) < n && !slices.ContainsFunc(done, item.alike) && !slices.ContainsFunc(best, item.alike) {
+			best = append(best, *item)
+		}
+	}
+	return best, waiting
+}
+
+// near is how many nats apart the ends of the intervals of messages that are much alike may be.
+const near = 0.05
+
+// alike reports whether two messages are much alike, by their answers: they have the same
+// Message-ID, or in the same tenant the same reasons and nearly the same interval.
+func (item *Item) alike(other Item) bool {
+	if item.MessageID != "" && item.MessageID == other.MessageID {
+		return true
+	}
+	return item.Tenant == other.Tenant && slices.Equal(item.Reasons, other.Reasons) &&
+		math.Abs(logit(item.Low)-logit(other.Low)) < near && math.Abs(logit(item.High)-logit(other.High)) < near
+}

@@ -1,0 +1,144 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// Window is how old the answers in the queue are by default: a weekend and a day.
+const Window = 72 * time.Hour
+
+// Bounds of what a Reader reads at once.
+const (
+	mostLines = 100_000 // answers, the newest
+	often     = 3 * time.Second
+	lateness  = 10 * time.Second // of labels: scorers and learners write late
+)
+
+// A Reader keeps a Queue up with a model's journal. Nothing is read but by Refresh. It is safe
+// for concurrent use.
+type Reader struct {
+	*Queue
+	conn   *natsgo.Conn
+	model  string
+	window time.Duration
+
+	// OnLabel is called for each label that is read, maybe more than once; nil: nothing is. It is
+	// set before the first Refresh.
+	OnLabel func(e *stream.JournalEntry)
+
+	turn   chan struct{} // holds a value while somebody reads
+	mu     sync.Mutex
+	top    nats.JournalPlace // of the newest answer that was read
+	labels time.Time         // labels up to then have been read
+	read   time.Time         // when Refresh ended last without an error
+}
+
+// NewReader returns a reader of a model's journal on conn, which the caller closes.
+func NewReader(conn *natsgo.Conn, model string, window time.Duration) *Reader {
+	return &Reader{Queue: NewQueue(), conn: conn, model: model, window: window, turn: make(chan struct{}, 1)}
+}
+
+// Since returns the time from which on answers count.
+func (r *Reader) Since() time.Time { return time.Now().Add(-r.window) }
+
+// Refresh reads what the journal has got since the last time, the newest answers first, unless
+// that was just now. It reads mostLines answers at most. If ctx ends before, it returns nil and
+// has what it has read; what it has not read is not looked at again.
+func (r *Reader) Refresh(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return nil // another is at it
+	}
+	r.mu.Lock()
+	fresh := time.Since(r.read) < often
+	r.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	if !r.conn.IsConnected() {
+		return fmt.Errorf("read the journal: %w", nats.ErrNoServer)
+	}
+	if err := r.readLabels(ctx); err != nil {
+		return err
+	}
+	if err := r.readAnswers(ctx); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.read = time.Now()
+	r.mu.Unlock()
+	return nil
+}
+
+// ended reports whether err is the end of ctx's time.
+func ended(ctx context.Context, err error) bool {
+	return err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
+}
+
+func (r *Reader) readLabels(ctx context.Context) error {
+	began := time.Now()
+	since := r.Since()
+	if r.labels.After(since) {
+		since = r.labels
+	}
+	for e, err := range nats.ReadJournalLabels(ctx, r.conn, r.model, since) {
+		switch {
+		case errors.As(err, new(*nats.JournalLineError)):
+			continue
+		case ended(ctx, err):
+			return nil
+		case err != nil:
+			return err
+		}
+		if r.OnLabel != nil {
+			r.OnLabel(&e)
+		}
+		r.Add(&e)
+	}
+	r.labels = began.Add(-lateness)
+	return nil
+}
+
+func (r *Reader) readAnswers(ctx context.Context) error {
+	top, n := nats.JournalPlace{}, 0
+	for line, err := range nats.ReadJournalBack(ctx, r.conn, r.model, nats.JournalPlace{}, r.Since()) {
+		switch {
+		case errors.As(err, new(*nats.JournalLineError)):
+			continue
+		case ended(ctx, err):
+			r.rise(top)
+			return nil
+		case err != nil:
+			return err
+		}
+		if n++; n == 1 {
+			if top = line.Place; top.Before(r.top) {
+				r.top = nats.JournalPlace{} // another stream of this name
+			}
+		}
+		if r.top != (nats.JournalPlace{}) && !r.top.Before(line.Place) || n > mostLines {
+			break
+		}
+		r.Add(&line.JournalEntry)
+	}
+	r.rise(top)
+	return nil
+}
+
+// rise notes the newest answer that was read, if one was.
+func (r *Reader) rise(top nats.JournalPlace) {
+	if top != (nats.JournalPlace{}) {
+		r.top = top
+	}
+}
