@@ -1,14 +1,11 @@
 package feed
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
-	"time"
 
+	incidents "hamlet/cmd/internal/alarms"
 	"hamlet/cmd/internal/alert"
 	"hamlet/stream"
 	"hamlet/stream/nats"
@@ -57,29 +54,19 @@ func (a *alarms) ask(ctx context.Context) {
 
 // open returns the open incidents, the newest first.
 func (a *alarms) open(ctx context.Context) (now Alarms, err error) {
-	at := map[string]int{} // in now.Open
-	for al, err := range nats.ReadAlerts(ctx, a.cfg.NATS, a.cfg.Model, time.Time{}) {
-		switch {
-		case errors.As(err, new(*nats.AlertError)):
-			now.Damaged++
+	all, damaged, err := incidents.Read(ctx, a.cfg.NATS, a.cfg.Model)
+	now.Damaged = damaged
+	for _, i := range all {
+		if !i.Open() {
 			continue
-		case err != nil:
-			return now, err
 		}
-		id := cmp.Or(al.IncidentID(), fmt.Sprintf("%d %s %s", al.Partition, al.Kind, al.Body)) // of a program without incidents
-		i, known := at[id]
-		if !known {
-			i = len(now.Open)
-			at[id], now.Open = i, append(now.Open, Alarm{ID: al.IncidentID(), Partition: al.Partition, Since: al.Time})
+		last := i.Last()
+		o := Alarm{ID: i.ID(), Kind: last.Kind, Partition: last.Partition, Since: i.First().Time, Sentence: alert.Sentence(last)}
+		if o.Kind == stream.AlertUnknown {
+			o.Kind = ""
 		}
-		o := &now.Open[i]
-		o.Kind, o.Sentence = "", alert.Sentence(&al)
-		if al.Kind != stream.AlertUnknown {
-			o.Kind = al.Kind
-		}
-		o.open = al.State == stream.AlertSuspected || al.State == stream.AlertRaised
+		now.Open = append(now.Open, o)
 	}
-	now.Open = slices.DeleteFunc(now.Open, func(o Alarm) bool { return !o.open })
 	slices.Reverse(now.Open)
-	return now, nil
+	return now, err
 }

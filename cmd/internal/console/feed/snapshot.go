@@ -99,8 +99,6 @@ type Alarm struct {
 	Partition int
 	Since     time.Time // of the incident
 	Sentence  string    // of the newest alert
-
-	open bool
 }
 
 // Models are the checkpoints in Redis, and how far they are behind Kafka.
