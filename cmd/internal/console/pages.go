@@ -5,17 +5,37 @@ import (
 	"net/http"
 
 	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/console/history"
+	"hamlet/cmd/internal/console/now"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/console/sources"
 	"hamlet/stream"
+	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
 // addPages adds all pages in the order of the navigation.
 func (c *Console) addPages() {
+	follower := feed.New(feed.Config{Model: c.cfg.Model, NATS: c.cfg.NATS, Store: c.cfg.Store, End: c.logEnd(), Log: c.cfg.Log})
+	c.work = append(c.work, follower.Run)
+	c.site.Add(now.Page(c.site, follower))
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
+}
+
+// logEnd returns what asks Kafka for the next offset of each partition; nil without brokers. It
+// logs nothing: the page says what it could not learn.
+func (c *Console) logEnd() func(context.Context) (map[int]int64, error) {
+	cfg := c.cfg.Kafka
+	if len(cfg.Brokers) == 0 {
+		return nil
+	}
+	cfg.Log = nil
+	return func(ctx context.Context) (map[int]int64, error) {
+		_, end, err := kafka.Offsets(ctx, cfg, c.cfg.Topic)
+		return end, err
+	}
 }
 
 // keep returns what writes the lines of actions to an audit; nil has none, and why says why.

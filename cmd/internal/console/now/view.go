@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"hamlet/algos/eval"
@@ -23,7 +22,6 @@ type view struct {
 	Alarms   []alarm // the newest mostAlarms
 	More     int     // further ones
 	Estimate string  // a sentence where counts are estimates
-	LastDay  string  // "the last day", or what is known of it
 }
 
 // A tile is a figure that one sees first.
@@ -243,10 +241,10 @@ func (v *view) Shown() []feed.Partition {
 	return v.Models.Partitions[:min(mostPartitions, len(v.Models.Partitions))]
 }
 
-// Sentence returns how far back the labels go, where that is less than a day.
+// Since returns how far back the labels go, where that is less than a day.
 func (v *view) Since() string {
 	if age := v.At.Sub(v.Labels.Since); v.Journal.Cut && age < 24*time.Hour {
-		return strings.TrimSpace(fmt.Sprintf("the last %.1f hours", age.Hours()))
+		return fmt.Sprintf("the last %.1f hours", age.Hours())
 	}
 	return "the last day"
 }

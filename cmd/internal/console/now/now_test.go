@@ -1,0 +1,221 @@
+package now
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/cmd/internal/answered"
+	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/feed"
+	"hamlet/cmd/internal/console/page"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/leak"
+	"hamlet/stream/nats"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+func newSite(t testing.TB) *page.Site {
+	site := page.NewSite(page.Config{Model: "default", Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(site.Close)
+	return site
+}
+
+// draw returns the page of a snapshot.
+func draw(t testing.TB, s *feed.Snapshot) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	newSite(t).Render(w, r.WithContext(access.WithUser(r.Context(), access.User{Name: "ann", Role: access.Look})), templates, http.StatusOK, title, newView(s))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+const hostile = "x'\"><script>alert(1)</script>\u202e"
+
+// busy is a snapshot of a full hour with many doors, alarms and partitions.
+func busy() *feed.Snapshot {
+	at := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
+	s := &feed.Snapshot{At: at, Model: "default"}
+	j := &s.Journal
+	j.OneOf, j.Estimated, j.Since, j.LastMinute = 4, true, at.Add(-time.Hour), 41_234.5
+	for i := range 60 {
+		j.Minutes = append(j.Minutes, feed.Minute{Start: at.Add(time.Duration(i-59) * time.Minute).Truncate(time.Minute), Counts: feed.Counts{Spam: 20_000 + 137.3*float64(i), Ham: 19_000 - 11*float64(i*i%97), Unsure: float64(i * i)}})
+	}
+	j.Hour = feed.Counts{Spam: 1_200_000, Ham: 1_100_000, Unsure: 70_000}
+	for i := range 33 {
+		j.Doors = append(j.Doors, feed.Door{Name: fmt.Sprint(i, hostile, strings.Repeat("y", 60)), Counts: feed.Counts{Spam: 30_000, Ham: 20_000.4, Unsure: 9}, Half: 0.4, NineTenths: 12})
+	}
+	var matches []answered.Match
+	for i := range 500 {
+		matches = append(matches, answered.Match{Verdict: stream.DecideSpam, P: 0.2 + 0.6*float64(i%10)/10, Spam: i%3 != 0})
+	}
+	s.Labels = feed.Labels{Since: at.Add(-24 * time.Hour), Figures: answered.FiguresOf(matches)}
+	for i := range 40 {
+		s.Alarms.Open = append(s.Alarms.Open, feed.Alarm{ID: fmt.Sprintf("default.0.%d", i), Kind: "source", Partition: i % 2, Since: at, Sentence: "event 6250: source raised against " + hostile})
+	}
+	for i := range 12 {
+		s.Models.Partitions = append(s.Models.Partitions, feed.Partition{Partition: i, Version: 9, Served: 9 - int64(i%2), Pinned: i%2 == 1, Events: 1_000_000, Saved: at, Lag: 3, LagKnown: true})
+	}
+	s.Models.Events, s.Models.Saved, s.Models.Lag, s.Models.LagKnown, s.Models.Pinned = 12_000_000, at.Add(-time.Minute), 36, true, true
+	return s
+}
+
+// What strangers chose stays text, and nothing needs what the policy of content forbids.
+func TestEverythingIsShown(t *testing.T) {
+	html := draw(t, busy())
+	for _, want := range []string{
+		"about 41\u202f235", "about 2\u202f370\u202f000 in the last hour", "50.6 %", "one of 4 lines", "36", "12\u202f000\u202f000 events, pinned", `href="/incidents/default.0.0"`,
+		"20 more are open", "Calibration slope", "90 % interval", "People label what they see wrong", "pinned</span> version 8", "[U+202E]", "&lt;script&gt;", "<svg",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for _, bad := range []*regexp.Regexp{regexp.MustCompile(`<script>`), regexp.MustCompile(`\sstyle=`), regexp.MustCompile(`<[^>]*\son[a-z]+=`), regexp.MustCompile("NaN"), regexp.MustCompile("%!")} {
+		if found := bad.FindString(html); found != "" {
+			t.Errorf("the page has %s", found)
+		}
+	}
+	for _, name := range fragments {
+		if !strings.Contains(html, `data-fragment="`+name+`"`) {
+			t.Errorf("nothing shows the fragment %s", name)
+		}
+	}
+}
+
+// What is missing is said in a sentence, with what brings it.
+func TestEmptyStatesTeach(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		change func(*feed.Snapshot)
+		want   []string
+	}{
+		"nothing yet": {func(*feed.Snapshot) {}, []string{"Nobody has asked about a message", "hamlet score message.eml", "No alarm is open", "No answer of the last day", "hamlet learn --spam", "There is no model yet"}},
+		"no journal":  {func(s *feed.Snapshot) { s.Journal.None = true }, []string{"No scorer has written a journal", "--no-journal"}},
+		"it is read":  {func(s *feed.Snapshot) { s.Journal.Reading = true }, []string{"is being read"}},
+		"no NATS": {func(s *feed.Snapshot) {
+			s.Journal.Away, s.Labels.Away, s.Alarms.Away = "NATS is away.", "NATS is away.", "NATS is away."
+		}, []string{"NATS is away.", "cannot be read", "as last read"}},
+		"no Redis": {func(s *feed.Snapshot) { s.Models.Away = "Redis is away." }, []string{"Redis is away.", "Redis cannot be read"}},
+		"no Kafka": {func(s *feed.Snapshot) { s.Models.LagAway = "Kafka is away." }, []string{"Kafka is away.", "not known"}},
+		"a long past": {func(s *feed.Snapshot) {
+			s.Journal.Cut, s.Journal.Since, s.Labels.Since = true, now.Add(-30*time.Minute), now.Add(-30*time.Minute)
+		}, []string{"too long to read", "in the last 30 min", "No answer of the last 0.5 hours"}},
+		"damaged lines": {func(s *feed.Snapshot) { s.Journal.Damaged, s.Alarms.Damaged = 3, 2 }, []string{"3 lines of the journal cannot be read", "2 alerts cannot be read"}},
+	} {
+		s := &feed.Snapshot{At: now, Model: "default"}
+		s.Journal.Since, s.Labels.Since = now.Add(-time.Hour), now.Add(-24*time.Hour)
+		c.change(s)
+		html := draw(t, s)
+		for _, want := range append(c.want, "Answers a minute") {
+			if !strings.Contains(html, want) {
+				t.Errorf("%s: %q is missing", name, want)
+			}
+		}
+		if strings.Contains(html, "NaN") {
+			t.Errorf("%s: the page has NaN", name)
+		}
+	}
+}
+
+// The first page is below 100 KB with all that it links, on a busy server too.
+func TestFirstPageIsSmall(t *testing.T) {
+	html := draw(t, busy())
+	static := page.Static()
+	total, assets := len(html), 0
+	for _, at := range regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`).FindAllStringSubmatch(html, -1) {
+		w := httptest.NewRecorder()
+		static.ServeHTTP(w, httptest.NewRequest(http.MethodGet, at[1], nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%s: %d", at[1], w.Code)
+		}
+		total, assets = total+w.Body.Len(), assets+1
+	}
+	t.Logf("page %d bytes, with %d assets %d", len(html), assets, total)
+	if assets != 2 || total >= 100_000 {
+		t.Errorf("the page and its %d assets have %d bytes", assets, total)
+	}
+	if strings.Contains(html, "<img") || strings.Contains(html, "@import") {
+		t.Error("the page links what this test does not count")
+	}
+}
+
+// A page and its stream of events show a line that a scorer writes.
+func TestThePageFollows(t *testing.T) {
+	server, err := embedded.StartNATS(embedded.NATSOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	conn, err := nats.Connect(nats.Config{URL: server.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	f := feed.New(feed.Config{Model: "default", NATS: conn})
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	site := newSite(t)
+	site.Add(Page(site, f))
+	handler := site.Handler()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(access.WithUser(r.Context(), access.User{Name: "ann", Role: access.Look})))
+	}))
+	t.Cleanup(func() { site.Close(); web.CloseClientConnections(); web.Close() })
+	get := func(path string) io.ReadCloser {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := http.DefaultClient.Do(r)
+		if err != nil || w.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v, %v", path, w, err)
+		}
+		return w.Body
+	}
+	write := func(n int, door string) {
+		t.Helper()
+		j, err := nats.NewJournal(conn, nats.JournalConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := stream.JournalEntry{Time: time.Now().UTC(), ID: fmt.Sprintf("%032x", n), Verdict: stream.DecideSpam, P: .99, Model: "default/0123456789ab", Door: door, Tenant: "default"}
+		if err := j.Append(ctx, door, []stream.JournalEntry{line}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1, "spamd")
+	first := get("/")
+	html, err := io.ReadAll(first)
+	first.Close()
+	if err != nil || !bytes.Contains(html, []byte("spamd")) {
+		t.Fatalf("%v: %s", err, html)
+	}
+	write(2, "milter")
+	events := get("/live?page=/")
+	defer events.Close()
+	var all []byte
+	buffer := make([]byte, 4096)
+	for !bytes.Contains(all, []byte("milter")) {
+		n, err := events.Read(buffer)
+		if all = append(all, buffer[:n]...); err != nil {
+			t.Fatalf("%v: %s", err, all)
+		}
+	}
+}
