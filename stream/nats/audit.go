@@ -49,10 +49,9 @@ type Audit struct {
 	acked acknowledged
 }
 
-// OpenAudit returns the audit of a model on conn, which the caller closes. It makes the stream,
-// or gives an existing one the audit's bounds. A server that is away is no error: Append tries
-// again. An error wraps [ErrNoAudit].
-func OpenAudit(ctx context.Context, conn *natsgo.Conn, model string) (*Audit, error) {
+// NewAudit returns the audit of a model on conn, which the caller closes. It asks the server for
+// nothing: the first line makes the stream.
+func NewAudit(conn *natsgo.Conn, model string) (*Audit, error) {
 	if !modelName.MatchString(model) {
 		return nil, fmt.Errorf("audit: model name %q: only a-z, 0-9 and - are allowed", clip(model))
 	}
@@ -60,8 +59,22 @@ func OpenAudit(ctx context.Context, conn *natsgo.Conn, model string) (*Audit, er
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	a := &Audit{conn: conn, js: js, model: model}
-	if err := a.attempt(ctx, func(context.Context) error { return nil }); errors.Is(err, ErrNoAudit) {
+	return &Audit{conn: conn, js: js, model: model}, nil
+}
+
+// Prepare makes the stream, or gives an existing one the audit's bounds. Append does so too. An
+// error that wraps [ErrNoAudit] says what to change; others end by themselves.
+func (a *Audit) Prepare(ctx context.Context) error {
+	return a.attempt(ctx, func(context.Context) error { return nil })
+}
+
+// OpenAudit is NewAudit and Prepare. A server that is away is no error: Append tries again.
+func OpenAudit(ctx context.Context, conn *natsgo.Conn, model string) (*Audit, error) {
+	a, err := NewAudit(conn, model)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Prepare(ctx); errors.Is(err, ErrNoAudit) {
 		return nil, err
 	}
 	return a, nil

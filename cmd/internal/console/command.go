@@ -189,7 +189,10 @@ type Served struct {
 
 // Listen takes the address and makes the pages.
 func Listen(ctx context.Context, l Listener, cfg Config) (*Served, error) {
-	c := New(ctx, cfg)
+	c, err := New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
 	server, err := httpd.New(httpd.Config{
 		Addr: l.Addr, TLS: l.TLS, Metrics: l.Metrics, Apart: true, Registry: l.Services.Registry,
 		Handlers: map[string]http.Handler{"/": c.Handler()}, Log: l.Log,

@@ -8,6 +8,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -34,22 +35,26 @@ type Config struct {
 
 // A Console serves the pages of one model.
 type Console struct {
-	cfg  Config
-	site *page.Site
-	work []func(context.Context) error // beside the pages, until the context ends
+	cfg   Config
+	site  *page.Site
+	audit *nats.Audit
+	work  []func(context.Context) error // beside the pages, until the context ends
 }
 
 // New returns a console. Handler serves it during Run. Without an audit nothing can be done
-// in it, and a user who tries is told why.
-func New(ctx context.Context, cfg Config) *Console {
-	audit, err := nats.OpenAudit(ctx, cfg.NATS, cfg.Model)
+// in it, and a user who tries is told why. The audit is tried again with each action.
+func New(ctx context.Context, cfg Config) (*Console, error) {
+	audit, err := nats.NewAudit(cfg.NATS, cfg.Model)
 	if err != nil {
+		return nil, err
+	}
+	if err := audit.Prepare(ctx); errors.Is(err, nats.ErrNoAudit) {
 		cfg.Log.Warn("the console shows pages, and nothing can be done there", "error", err)
 	}
-	c := &Console{cfg: cfg, work: []func(context.Context) error{cfg.Guard.Run}}
-	c.site = page.NewSite(page.Config{Model: cfg.Model, Audit: c.keep(audit, err), Log: cfg.Log})
+	c := &Console{cfg: cfg, audit: audit, work: []func(context.Context) error{cfg.Guard.Run}}
+	c.site = page.NewSite(page.Config{Model: cfg.Model, Audit: c.keep, Log: cfg.Log})
 	c.addPages()
-	return c
+	return c, nil
 }
 
 // Handler returns what serves the console.

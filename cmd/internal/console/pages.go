@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/audit"
 	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/console/history"
 	"hamlet/cmd/internal/console/now"
@@ -12,7 +13,6 @@ import (
 	"hamlet/cmd/internal/console/sources"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/nats"
 )
 
 // addPages adds all pages in the order of the navigation.
@@ -22,6 +22,7 @@ func (c *Console) addPages() {
 	c.site.Add(now.Page(c.site, follower))
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
+	c.site.Add(audit.Page(c.site, c.audit))
 }
 
 // logEnd returns what asks Kafka for the next offset of each partition; nil without brokers. It
@@ -38,20 +39,15 @@ func (c *Console) logEnd() func(context.Context) (map[int]int64, error) {
 	}
 }
 
-// keep returns what writes the lines of actions to an audit; nil has none, and why says why.
-func (c *Console) keep(audit *nats.Audit, why error) page.Audit {
-	return func(ctx context.Context, r *http.Request, id string, a page.Action, outcome string) error {
-		if audit == nil {
-			return why
-		}
-		u := access.FromContext(r.Context())
-		line := stream.AuditEntry{
-			ID: id, Time: c.site.Now(), Model: c.cfg.Model, User: u.Name, Roles: u.Role.String(),
-			Action: a.Name, Target: a.Target, Detail: a.Detail, Outcome: outcome,
-		}
-		if from := access.Address(r.Context()); from.IsValid() {
-			line.From = from.String()
-		}
-		return audit.Append(ctx, line)
+// keep writes the line of an action to the audit.
+func (c *Console) keep(ctx context.Context, r *http.Request, id string, a page.Action, outcome string) error {
+	u := access.FromContext(r.Context())
+	line := stream.AuditEntry{
+		ID: id, Time: c.site.Now(), Model: c.cfg.Model, User: u.Name, Roles: u.Role.String(),
+		Action: a.Name, Target: a.Target, Detail: a.Detail, Outcome: outcome,
 	}
+	if from := access.Address(r.Context()); from.IsValid() {
+		line.From = from.String()
+	}
+	return c.audit.Append(ctx, line)
 }
