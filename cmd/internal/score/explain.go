@@ -1,9 +1,11 @@
 package score
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -12,24 +14,39 @@ import (
 	"hamlet/stream/nats"
 )
 
-// Explain asks a scorer of a model about one mail, for its reasons and as many words as it gives.
-// The question comes in by a door, which the journal names. It returns the mail as the
-// scorer read it: reduced.
-func Explain(ctx context.Context, conn *natsgo.Conn, model, tenant, door string, raw []byte) (stream.Verdict, []byte, error) {
+// Explain asks a scorer of a model about a tenant's mail or text, for its reasons and as many
+// words as it gives. The question comes in by a door. Explain reduces a mail in body, as the
+// scorer reads it. An error about the body wraps [ErrBody].
+func Explain(ctx context.Context, conn *natsgo.Conn, model, tenant, door string, body *stream.Body) (stream.Verdict, error) {
 	client, err := nats.NewClient(conn, model)
 	if err != nil {
-		return stream.Verdict{}, nil, err
+		return stream.Verdict{}, err
 	}
-	reduced, err := mail.Reduce(raw)
-	if err != nil {
-		return stream.Verdict{}, nil, fmt.Errorf("read the message: %w", err)
+	asked, contentType := []byte(body.Text), nats.TypeText
+	switch {
+	case body.Kind == stream.Mail:
+		if body.Mail, err = mail.Reduce(body.Mail); err != nil {
+			return stream.Verdict{}, fmt.Errorf("%w: %w", ErrBody, err)
+		}
+		asked, contentType = body.Mail, nats.TypeMail
+	case body.Kind != stream.Text:
+		return stream.Verdict{}, fmt.Errorf("%w: neither a mail nor a text", ErrBody)
+	case len(bytes.TrimSpace(asked)) == 0:
+		return stream.Verdict{}, fmt.Errorf("%w: the text is empty", ErrBody)
+	case len(asked) > stream.MaxEventSize:
+		return stream.Verdict{}, fmt.Errorf("%w: the text has more than %d bytes", ErrBody, stream.MaxEventSize)
+	case !utf8.Valid(asked):
+		return stream.Verdict{}, fmt.Errorf("%w: the text is not UTF-8", ErrBody)
 	}
-	verdicts, err := client.For(tenant, door).Words(nats.MostWords).Score(ctx, reduced, nats.TypeMail, true)
+	verdicts, err := client.For(tenant, door).Words(nats.MostWords).Score(ctx, asked, contentType, true)
 	if err == nil && len(verdicts) != 1 {
 		err = errors.New("the scorer answers no single verdict")
 	}
 	if err != nil {
-		return stream.Verdict{}, reduced, err
+		return stream.Verdict{}, err
 	}
-	return verdicts[0], reduced, nil
+	return verdicts[0], nil
 }
+
+// ErrBody says that a message cannot be asked about.
+var ErrBody = errors.New("this cannot be scored")

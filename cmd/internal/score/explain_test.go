@@ -2,7 +2,9 @@ package score_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"hamlet/cmd/internal/score"
 	"hamlet/stream"
+	"hamlet/stream/mail"
 	"hamlet/stream/nats"
 )
 
@@ -38,14 +41,23 @@ func TestExplain(t *testing.T) {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	v, reduced, err := score.Explain(ctx, conn, "", "eve", "console", []byte("Subject: prize\n\nhello\n"))
+	body := stream.Body{Kind: stream.Mail, Mail: []byte("Subject: prize\n\n" + strings.Repeat("hello\n", 20_000))}
+	v, err := score.Explain(ctx, conn, "", "eve", "console", &body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.door != "console" || q.tenant != "eve" || q.words != nats.MostWords || string(q.mail) != string(reduced) || len(v.Words) != 2 || len(v.Reasons) != 2 {
-		t.Errorf("asked by %q of %q for %d words about %q: %+v", q.door, q.tenant, q.words, q.mail, v)
+	if q.door != "console" || q.tenant != "eve" || q.words != nats.MostWords || string(q.mail) != string(body.Mail) || len(body.Mail) > 100_000 || len(v.Words) != 2 || len(v.Reasons) != 2 {
+		t.Errorf("asked by %q of %q for %d words about %d bytes: %+v", q.door, q.tenant, q.words, len(q.mail), v)
 	}
-	if _, _, err := score.Explain(ctx, conn, "", "", "console", []byte(" \n")); err == nil {
-		t.Error("an empty message is asked about")
+	if v, err = score.Explain(ctx, conn, "", "", "console", &stream.Body{Kind: stream.Text, Text: "a prize"}); err != nil || v.P != 0.97 {
+		t.Errorf("a text: %+v, %v", v, err)
+	}
+	for _, b := range []stream.Body{
+		{}, {Kind: stream.Mail, Mail: []byte(" \n")}, {Kind: stream.Mail, Mail: make([]byte, mail.MaxSize+1)}, {Kind: stream.Text, Text: "\n"},
+		{Kind: stream.Text, Text: "a\xff"}, {Kind: stream.Text, Text: strings.Repeat("a", stream.MaxEventSize+1)},
+	} {
+		if _, err := score.Explain(ctx, conn, "", "", "console", &b); !errors.Is(err, score.ErrBody) {
+			t.Errorf("a body of kind %d is asked about: %v", b.Kind, err)
+		}
 	}
 }

@@ -108,6 +108,9 @@ func TestJournalOfAnswers(t *testing.T) {
 	send(door, message, nats.TypeMail, false)
 	send(door, message, nats.TypeMail, true)
 	send(ask(t, url), "bodycanary in a text", nats.TypeText, false)
+	if _, err := ask(t, url).For("example.org", Console).Score(patience(t), []byte(message), nats.TypeMail, true); err != nil {
+		t.Fatal(err) // it has no line: nothing was decided
+	}
 	batch, err := json.Marshal([]map[string]string{
 		{"id": "a1", "tenant": "carl.canary@tenant.example", "text": "textcanary"}, {"id": "<idcanary@sender.example>", "text": "textcanary"}})
 	if err != nil {
