@@ -58,6 +58,8 @@ type Entry struct {
 	Given   stream.Label // Unlabelled: none
 	By      string       // the label's source
 	GivenAt time.Time
+
+	Place nats.JournalPlace
 }
 
 // Corrected reports whether the label contradicts the verdict.
@@ -116,7 +118,7 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit
 		page.Back, page.Older = line.Time, line.Place
 		given := labels[line.ID]
 		if match(&line.JournalEntry, given.label) {
-			page.Entries = append(page.Entries, Entry{line.JournalEntry, given.label, given.source, given.at})
+			page.Entries = append(page.Entries, Entry{line.JournalEntry, given.label, given.source, given.at, line.Place})
 		}
 	}
 	if !more && !page.Stopped {

@@ -40,7 +40,7 @@ func newRow(e *history.Entry) row {
 		id, r.ID = e.Request, page.Visible(e.Request)
 	}
 	if id != "" {
-		r.Why = "/why?id=" + url.QueryEscape(id)
+		r.Why = fmt.Sprintf("/why?id=%s&at=%d-%d", url.QueryEscape(id), e.Place.Sequence, e.Place.Line)
 	}
 	for _, reason := range e.Reasons {
 		r.Reasons = append(r.Reasons, page.Visible(reason))

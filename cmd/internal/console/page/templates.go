@@ -36,6 +36,8 @@ type Templates struct{ parsed *template.Template }
 //	{{ago .T}}          the same as "5 min ago"
 //	{{number .N}}       a count, with thin spaces between thousands
 //	{{decimal .F 4}}    a float with digits behind the point; NaN is "–"
+//	{{signed .F 2}}     the same with its sign, if it is above 0 too
+//	{{visible .S}}      a stranger's text, so that nothing in it acts unseen
 //	{{percent .F 1}}    a share as a percentage
 //	{{prob .P}}         a probability: 0.42, 0.9987, 1 − 2e−6
 //	{{short 40 .S}}     at most so many letters, with the whole as title
@@ -73,6 +75,8 @@ func functions(u access.User, now time.Time) template.FuncMap {
 		},
 		"number":  Number,
 		"decimal": Decimal,
+		"signed":  Signed,
+		"visible": Visible,
 		"percent": func(share float64, digits int) string {
 			if math.IsNaN(share) {
 				return "–"
@@ -142,6 +146,15 @@ func Decimal(f float64, digits int) string {
 		return "–"
 	}
 	return strings.Replace(strconv.FormatFloat(f, 'f', digits, 64), "-", "−", 1)
+}
+
+// Signed is Decimal with the sign of f, if it is above 0 too.
+func Signed(f float64, digits int) string {
+	text := Decimal(f, digits)
+	if f > 0 && !math.IsInf(f, 0) {
+		return "+" + text
+	}
+	return text
 }
 
 // Probability returns p so that those near 0 and 1 differ.

@@ -1,0 +1,236 @@
+// Package why is the page Why of the console: why a message is taken for spam or ham. It shows
+// the probability with its interval, what each input adds, and the message itself with its words
+// coloured by what they add.
+//
+// The message is pasted, uploaded, or one that the journal names and that was kept. A scorer
+// explains it. Such a question decides nothing, so it leaves no line in the journal, and nothing
+// of a pasted message is kept.
+package why
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"hamlet/cmd/internal/console/access"
+	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/history"
+	"hamlet/cmd/internal/score"
+	"hamlet/cmd/internal/scorer"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+//go:embed why.html
+var files embed.FS
+
+var templates = page.Parse(files, "why.html")
+
+// A Config says whom the page asks.
+type Config struct {
+	NATS  *natsgo.Conn // nil: nobody
+	Model string
+
+	// Kept returns mail that was kept, by its identity. Its error wraps nats.ErrNotKept where
+	// there is none. It is nil where this console may not read kept mail.
+	Kept func(ctx context.Context, identity string) (nats.KeptMail, error)
+
+	Bound time.Duration // of one question; zero: 5 s
+}
+
+const (
+	title   = "Why"
+	asking  = 4 // messages in memory at once, each of some 26 MB; others are refused
+	mostBad = 300
+)
+
+// Page returns the page Why.
+func Page(site *page.Site, cfg Config) page.Page {
+	if cfg.Bound == 0 {
+		cfg.Bound = 5 * time.Second
+	}
+	h := &handler{site: site, cfg: cfg, turn: make(chan struct{}, asking)}
+	return page.Page{
+		Path: "/why", Title: title, Role: access.Look, Templates: templates,
+		Handlers: map[string]http.Handler{"GET /why": http.HandlerFunc(h.find), "POST /why": http.HandlerFunc(h.ask)},
+	}
+}
+
+type handler struct {
+	site *page.Site
+	cfg  Config
+	turn chan struct{} // holds one token for each message that is read or asked about
+}
+
+// A view is what the page shows.
+type view struct {
+	ID      string // that was looked for
+	Problem string // why something is missing; a sentence
+
+	Entry    *history.Entry // the journal's line about it; nil: none
+	Searched bool           // the journal was read to its end, or to the line
+	Content  string         // why the message itself is missing; a sentence
+	KeptAt   time.Time      // zero: the message was pasted
+	Answer   *answer
+	Message  *message
+}
+
+// find answers GET /why, with the journal's line and the kept message of an identity.
+func (h *handler) find(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Bound)
+	defer cancel()
+	id := strings.TrimSpace(r.URL.Query().Get("id"))
+	v, status := view{ID: id}, http.StatusOK
+	switch {
+	case id == "":
+	case len(id) > stream.MaxIDLength:
+		v.ID, status = "", http.StatusBadRequest
+		v.Problem = fmt.Sprintf("An identity or the id of a request has at most %d bytes.", stream.MaxIDLength)
+	case h.cfg.NATS == nil:
+		v.Problem = noNATS
+	case !h.enter():
+		status, v.Problem = http.StatusServiceUnavailable, busy
+	default:
+		defer h.leave()
+		h.journal(ctx, &v, r.URL.Query().Get("at"))
+		h.kept(ctx, &v, access.FromContext(r.Context()))
+	}
+	h.render(w, r, status, &v)
+}
+
+const (
+	noNATS = "This console has no NATS, where scorers and the journal are. Start it with --nats."
+	busy   = "Others are asking about messages. Try again in a moment."
+)
+
+func (h *handler) enter() bool {
+	select {
+	case h.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *handler) leave() { <-h.turn }
+
+// journal looks for the newest line about an id. at is where it stands, if a link says so.
+func (h *handler) journal(ctx context.Context, v *view, at string) {
+	half, cancel := context.WithTimeout(ctx, h.cfg.Bound/2)
+	defer cancel()
+	var before nats.JournalPlace
+	if sequence, line, ok := strings.Cut(at, "-"); ok {
+		s, err1 := strconv.ParseUint(sequence, 10, 63)
+		l, err2 := strconv.ParseUint(line, 10, 30)
+		if err1 == nil && err2 == nil {
+			before = nats.JournalPlace{Sequence: s, Line: int(l) + 1}
+		}
+	}
+	found, err := history.Read(half, h.cfg.NATS, h.cfg.Model, &history.Filter{ID: v.ID}, 1, before)
+	switch {
+	case err != nil:
+		v.Problem = away(err)
+	case len(found.Entries) > 0:
+		v.Entry, v.Searched = &found.Entries[0], true
+	case found.Stopped:
+		v.Problem = "The journal could not be searched to its end in time. hamlet history --id " + cut(page.Visible(v.ID), 64) + " has no limit of time."
+	default:
+		v.Searched = true
+	}
+}
+
+// kept asks about the kept message of an identity, if u may see it.
+func (h *handler) kept(ctx context.Context, v *view, u access.User) {
+	switch {
+	case !u.May(access.Label):
+		v.Content = "To see a message that was kept needs the role label. You have: " + u.Role.String() + "."
+		return
+	case h.cfg.Kept == nil:
+		v.Content = notKept
+		return
+	}
+	m, err := h.cfg.Kept(ctx, v.ID)
+	switch {
+	case errors.Is(err, nats.ErrNotKept):
+		v.Content = notKept
+		return
+	case err != nil:
+		v.Content = "The kept message cannot be read: " + clean(err) + "."
+		return
+	}
+	v.KeptAt = m.Time
+	h.explain(ctx, v, m.Tenant, &stream.Body{Kind: stream.Mail, Mail: m.Message})
+}
+
+const notKept = "The message itself was not kept, or is kept no longer. Scorers keep mail with --keep-mail DAYS. You can paste it below."
+
+// explain asks a scorer about a message, and shows both. A message that no scorer answers about
+// is shown without colours.
+func (h *handler) explain(ctx context.Context, v *view, tenant string, body *stream.Body) {
+	if h.cfg.NATS == nil {
+		v.Problem = noNATS
+		return
+	}
+	verdict, err := score.Explain(ctx, h.cfg.NATS, h.cfg.Model, tenant, scorer.Console, body)
+	if err != nil {
+		v.Problem = away(err)
+		if errors.Is(err, score.ErrBody) {
+			return
+		}
+	} else {
+		v.Answer = newAnswer(&verdict, tenant, h.info(ctx))
+	}
+	m, err := newMessage(tenant, body, verdict.Words)
+	if err != nil {
+		v.Problem = clean(err)
+		return
+	}
+	v.Message = &m
+}
+
+// info returns what a scorer says of its thresholds; nil if none says so in time.
+func (h *handler) info(ctx context.Context) *stream.Info {
+	client, err := nats.NewClient(h.cfg.NATS, h.cfg.Model)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	info, err := client.Info(ctx)
+	if err != nil {
+		return nil
+	}
+	return &info
+}
+
+// away says why nobody answers.
+func away(err error) string {
+	var refused *nats.Error
+	switch {
+	case errors.Is(err, nats.ErrNoScorer):
+		return "No scorer of this model is there to answer. hamlet up starts one, and so does hamlet scorer."
+	case errors.Is(err, nats.ErrNoServer), errors.Is(err, natsgo.ErrConnectionClosed):
+		return "NATS cannot be reached, and scorers and the journal are there. Load this page again."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "There was no answer in time. Ask again."
+	case errors.As(err, &refused):
+		return "The scorer says: " + clean(refused) + "."
+	}
+	text := clean(err)
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// clean returns an error's text as a page shows it.
+func clean(err error) string { return cut(page.Visible(err.Error()), mostBad) }
+
+func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, v *view) {
+	w.Header().Set("Cache-Control", "no-store") // it may hold mail
+	h.site.Render(w, r, templates, status, title, v)
+}
