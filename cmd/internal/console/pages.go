@@ -11,6 +11,7 @@ import (
 	"hamlet/cmd/internal/console/now"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/console/sources"
+	"hamlet/cmd/internal/console/why"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -21,6 +22,7 @@ func (c *Console) addPages() {
 	c.work = append(c.work, follower.Run)
 	c.site.Add(now.Page(c.site, follower))
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
+	c.site.Add(why.Page(c.site, why.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
 	c.site.Add(audit.Page(c.site, c.audit))
 }
