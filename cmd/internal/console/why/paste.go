@@ -38,7 +38,7 @@ func (h *handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.render(w, r, http.StatusRequestEntityTooLarge, &v)
 		return
 	case err != nil:
-		v.Problem = clean(err)
+		v.Problem = sentence(err)
 		h.render(w, r, http.StatusBadRequest, &v)
 		return
 	}
@@ -57,7 +57,7 @@ func (h *handler) ask(w http.ResponseWriter, r *http.Request) {
 func readForm(r *http.Request) (tenant string, body stream.Body, err error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return "", body, errors.New("The form is not one of this page. Load the page again.")
+		return "", body, errors.New("the form is not one of this page; load the page again")
 	}
 	var file, pasted []byte
 	text := false
@@ -85,7 +85,7 @@ func readForm(r *http.Request) (tenant string, body stream.Body, err error) {
 		}
 	}
 	if err := stream.ValidateTenant(tenant); err != nil {
-		return "", body, fmt.Errorf("The tenant is none: %w.", err)
+		return "", body, fmt.Errorf("the tenant: %w", err)
 	}
 	all := file
 	if len(all) == 0 {
@@ -103,5 +103,5 @@ func broken(err error) error {
 	if errors.As(err, new(*http.MaxBytesError)) {
 		return err
 	}
-	return errors.New("The form did not arrive as a whole. Send it again.")
+	return errors.New("the form did not arrive as a whole; send it again")
 }

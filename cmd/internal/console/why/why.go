@@ -189,7 +189,7 @@ func (h *handler) explain(ctx context.Context, v *view, tenant string, body *str
 	}
 	m, err := newMessage(tenant, body, verdict.Words)
 	if err != nil {
-		v.Problem = clean(err)
+		v.Problem = sentence(err)
 		return
 	}
 	v.Message = &m
@@ -223,6 +223,11 @@ func away(err error) string {
 	case errors.As(err, &refused):
 		return "The scorer says: " + clean(refused) + "."
 	}
+	return sentence(err)
+}
+
+// sentence returns an error as a sentence.
+func sentence(err error) string {
 	text := clean(err)
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
