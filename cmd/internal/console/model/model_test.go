@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -375,4 +376,30 @@ func TestDamagedModel(t *testing.T) {
 	}
 	r.get("/model/inside", 503, "missing")
 	r.get("/model", 200, "Inside")
+}
+
+// The fragment follows, and has nothing that only an operator sees.
+func TestFragment(t *testing.T) {
+	r := newRig(t)
+	r.save(0, made(t, 3, nil), 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", r.server.URL+"/live?page=/model", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if text := lines.Text(); strings.HasPrefix(text, "data: ") {
+			if !strings.Contains(text, "Events learnt") || strings.Contains(text, "change?do=") {
+				t.Errorf("the fragment is %s", text)
+			}
+			return
+		}
+	}
+	t.Error("no fragment came")
 }
