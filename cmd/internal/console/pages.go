@@ -8,6 +8,7 @@ import (
 	"hamlet/cmd/internal/console/audit"
 	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/console/history"
+	"hamlet/cmd/internal/console/model"
 	"hamlet/cmd/internal/console/now"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/console/sources"
@@ -24,6 +25,7 @@ func (c *Console) addPages() {
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
 	c.site.Add(why.Page(c.site, why.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
+	c.site.Add(model.New(c.site, model.Config{Model: c.cfg.Model, Store: c.cfg.Store, Look: follower.Look, Matches: follower.Matches}))
 	c.site.Add(audit.Page(c.site, c.audit))
 }
 
