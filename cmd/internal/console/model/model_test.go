@@ -222,7 +222,7 @@ func TestVersions(t *testing.T) {
 	}
 	r.seen.Models = feed.Models{LagKnown: true, Partitions: []feed.Partition{{Partition: 0, Lag: 7, LagKnown: true}}}
 	text := r.get("/model", 200, `version=4">4</a> <span class="badge">head`, `(?s)>2</a> <span class="badge good">served</span> <span class="badge warn">pinned`,
-		`<span class="value">pinned<`, `(?s)Lag</span><span class="value">7<`, `Roll back…`, `Events learnt`, `name="a" value="3" checked`, `name="b" value="4" checked`,
+		`<span class="value">pinned<`, `(?s)Lag</span><span class="value">7<`, `Roll back…`, `Events learnt`, `minutes from now`, `name="a" value="3" checked`, `name="b" value="4" checked`,
 		`do=pin&amp;partition=0&amp;version=3"`, `No answer of the last day has a label yet`)
 	r.lacks(text, `do=pin&amp;partition=0&amp;version=2"`, "Versions of partition")
 	r.seen.Models = feed.Models{LagAway: "Kafka does not say how long the log is."}
@@ -343,7 +343,7 @@ func TestInsideAndCompare(t *testing.T) {
 	r.save(0, made(t, 30, vectors), 30)
 	r.save(0, made(t, 90, vectors), 20)
 	text := r.get("/model/inside?version=2", 200, "Version 2 of partition 0", "Head for vectors", "second head", "&lt;script&gt;", "long long", "logit-trees",
-		`dense</th><td class="break"><strong>`, "may be adopted", "new model", "The head answers alone until all are built", "No expert has learnt")
+		`dense</th><td><strong>`, "may be adopted", "new model", "The head answers alone until all are built", "No expert has learnt")
 	r.lacks(text, strings.Repeat("long ", 40)[:150]+"</")
 	r.get("/model/inside", 200, "Version 2 of partition 0")
 	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>\+60<`, "Change in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")

@@ -140,16 +140,25 @@ func eventsChart(now time.Time, p *pinning.Partition) *chart.Chart {
 	if len(p.Versions) < 2 {
 		return nil
 	}
+	unit, name := time.Hour, "hours"
+	switch oldest := now.Sub(p.Versions[len(p.Versions)-1].Saved); {
+	case oldest < 2*time.Minute:
+		unit, name = time.Second, "seconds"
+	case oldest < 2*time.Hour:
+		unit, name = time.Minute, "minutes"
+	case oldest > 72*time.Hour:
+		unit, name = 24*time.Hour, "days"
+	}
 	all := chart.Series{Name: "kept", Kind: chart.Points}
 	served := chart.Series{Name: "answers come from", Kind: chart.Points}
 	for i := len(p.Versions) - 1; i >= 0; i-- {
 		v := &p.Versions[i]
-		x, y := min(0, -now.Sub(v.Saved).Hours()), float64(v.Events)
+		x, y := min(0, -float64(now.Sub(v.Saved))/float64(unit)), float64(v.Events)
 		all.X, all.Y = append(all.X, x), append(all.Y, y)
 		if v.Served {
 			served.X, served.Y = append(served.X, x), append(served.Y, y)
 		}
 	}
 	return &chart.Chart{Title: "Events learnt", Caption: "Each version that is kept, at the time at which it was saved.",
-		X: chart.Axis{Label: "hours from now"}, Y: chart.Axis{Label: "events"}, Series: []chart.Series{all, served}}
+		X: chart.Axis{Label: name + " from now"}, Y: chart.Axis{Label: "events"}, Series: []chart.Series{all, served}}
 }
