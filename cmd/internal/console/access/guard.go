@@ -68,8 +68,8 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Run reads the file of users again when it changes, and on SIGHUP, and ends the sessions of
-// users who are no longer in it, until ctx ends.
+// Run reads the file of users again when it changes, and on SIGHUP, until ctx ends. It ends the
+// sessions of users who are no longer in it, or have another password or less rights.
 func (g *Guard) Run(ctx context.Context) error {
 	hangups, stop := cli.TakeHangups()
 	defer stop()
@@ -107,8 +107,8 @@ func (g *Guard) Reload() {
 	}
 	g.log.Info("the console's users were read again")
 	g.sessions.endIf(func(s *session) bool {
-		_, ok := g.userOf(s)
-		return !ok
+		u, ok := g.userOf(s)
+		return !ok || s.user.Role&^u.Role != 0
 	})
 }
 

@@ -148,11 +148,19 @@ func TestUsersAreReadAgain(t *testing.T) {
 		}
 		stream := r.guard.sessions.use(bob.session(), time.Now()).ended
 		write("ann:" + cheap + ":look\n")
+		if got := ann.get("/").StatusCode; got != http.StatusSeeOther {
+			t.Errorf("a session with a role that was taken: %d", got)
+		}
+		ann = r.loggedIn("ann")
 		if got := body(t, ann.get("/")); !strings.Contains(got, "with look from") {
 			t.Errorf("a role that was taken: %q", got)
 		}
 		if got := bob.get("/").StatusCode; got != http.StatusSeeOther || stream.Err() == nil {
 			t.Errorf("a user who was removed: %d", got)
+		}
+		write("ann:" + cheap + ":operate\n")
+		if got := body(t, ann.get("/")); !strings.Contains(got, "with look,operate from") {
+			t.Errorf("a role that was given: %q", got)
 		}
 		other, err := newLine("ann", "another password", Look)
 		if err != nil {

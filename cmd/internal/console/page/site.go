@@ -77,6 +77,15 @@ func NewSite(cfg Config) *Site {
 // Add adds a page behind the others.
 func (s *Site) Add(p Page) { s.pages = append(s.pages, p) }
 
+// Patterns returns the patterns of all handlers of pages, as http.ServeMux has them.
+func (s *Site) Patterns() (all []string) {
+	for _, p := range s.pages {
+		all = slices.AppendSeq(all, maps.Keys(p.Handlers))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Close ends the streams of events. Streams that are asked for later are refused.
 func (s *Site) Close() { s.hub.close() }
 
