@@ -216,7 +216,7 @@ func (v *view) Chart() *chart.Chart {
 	if v.Journal.Hour.Total() == 0 {
 		return nil
 	}
-	spam, ham, unsure := chart.Series{Name: "spam", Kind: chart.Steps}, chart.Series{Name: "ham", Kind: chart.Steps}, chart.Series{Name: "unsure", Kind: chart.Steps}
+	spam, ham, unsure := chart.Series{Name: "spam", Kind: chart.Line}, chart.Series{Name: "ham", Kind: chart.Line}, chart.Series{Name: "unsure", Kind: chart.Line}
 	n := len(v.Journal.Minutes)
 	for i, m := range v.Journal.Minutes {
 		at := float64(i - n + 1)
@@ -232,7 +232,7 @@ func (v *view) Chart() *chart.Chart {
 		Title:   "Answers a minute, by verdict",
 		Caption: "The minute 0 is not over.",
 		X:       chart.Axis{Label: "minutes, until now"}, Y: chart.Axis{Label: "answers", Min: &zero},
-		Series: []chart.Series{spam, ham, unsure},
+		Series: []chart.Series{ham, spam, unsure}, // in the colours of the other pages
 	}
 }
 
