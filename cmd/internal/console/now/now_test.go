@@ -153,8 +153,75 @@ func TestFirstPageIsSmall(t *testing.T) {
 	}
 }
 
+// A rig is the page on a server. The header User says who asks.
+type rig struct {
+	ctx  context.Context
+	url  string
+	http *http.Client
+}
+
+func startPage(t *testing.T, cfg feed.Config) *rig {
+	f := feed.New(cfg)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	site := newSite(t)
+	site.Add(Page(site, f))
+	handler := site.Handler()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(access.WithUser(r.Context(), access.User{Name: r.Header.Get("User"), Role: access.Look})))
+	}))
+	t.Cleanup(func() { site.Close(); web.CloseClientConnections(); web.Close() })
+	return &rig{ctx, web.URL, web.Client()}
+}
+
+func (r *rig) get(t *testing.T, user, path string) *http.Response {
+	t.Helper()
+	q, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("User", user)
+	w, err := r.http.Do(q)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	t.Cleanup(func() { w.Body.Close() })
+	return w
+}
+
+// Of 500 streams of events some are served. The others are told when to try again, and whoever
+// asks for the page gets it.
+func TestFiveHundredStreams(t *testing.T) {
+	t.Parallel()
+	r := startPage(t, feed.Config{Model: "default"})
+	served := 0
+	for i := range 500 {
+		switch w := r.get(t, fmt.Sprint("user ", i%25), "/live?page=/"); {
+		case w.StatusCode == http.StatusOK:
+			served++
+		case w.StatusCode != http.StatusServiceUnavailable || w.Header.Get("Retry-After") == "":
+			t.Fatalf("stream %d: %d, %v", i, w.StatusCode, w.Header)
+		}
+	}
+	if served < 100 || served > 300 {
+		t.Errorf("%d streams are served", served)
+	}
+	began := time.Now()
+	for range 10 {
+		if w := r.get(t, "another", "/"); w.StatusCode != http.StatusOK {
+			t.Errorf("the page: %d", w.StatusCode)
+		}
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("ten pages took %v", took)
+	}
+}
+
 // A page and its stream of events show a line that a scorer writes.
 func TestThePageFollows(t *testing.T) {
+	t.Parallel()
 	server, err := embedded.StartNATS(embedded.NATSOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -165,30 +232,7 @@ func TestThePageFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	f := feed.New(feed.Config{Model: "default", NATS: conn})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	site := newSite(t)
-	site.Add(Page(site, f))
-	handler := site.Handler()
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(access.WithUser(r.Context(), access.User{Name: "ann", Role: access.Look})))
-	}))
-	t.Cleanup(func() { site.Close(); web.CloseClientConnections(); web.Close() })
-	get := func(path string) io.ReadCloser {
-		t.Helper()
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := http.DefaultClient.Do(r)
-		if err != nil || w.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %v, %v", path, w, err)
-		}
-		return w.Body
-	}
+	r := startPage(t, feed.Config{Model: "default", NATS: conn})
 	write := func(n int, door string) {
 		t.Helper()
 		j, err := nats.NewJournal(conn, nats.JournalConfig{})
@@ -196,20 +240,16 @@ func TestThePageFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 		line := stream.JournalEntry{Time: time.Now().UTC(), ID: fmt.Sprintf("%032x", n), Verdict: stream.DecideSpam, P: .99, Model: "default/0123456789ab", Door: door, Tenant: "default"}
-		if err := j.Append(ctx, door, []stream.JournalEntry{line}); err != nil {
+		if err := j.Append(r.ctx, door, []stream.JournalEntry{line}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(1, "spamd")
-	first := get("/")
-	html, err := io.ReadAll(first)
-	first.Close()
-	if err != nil || !bytes.Contains(html, []byte("spamd")) {
+	if html, err := io.ReadAll(r.get(t, "ann", "/").Body); err != nil || !bytes.Contains(html, []byte("spamd")) {
 		t.Fatalf("%v: %s", err, html)
 	}
 	write(2, "milter")
-	events := get("/live?page=/")
-	defer events.Close()
+	events := r.get(t, "ann", "/live?page=/").Body
 	var all []byte
 	buffer := make([]byte, 4096)
 	for !bytes.Contains(all, []byte("milter")) {
