@@ -46,6 +46,7 @@ type upCommand struct {
 	settings.Thresholds
 	settings.Journal
 	settings.KeepMail
+	settings.ReadMail
 	source.Flags
 	source.FlipFlags
 	upGenerate
@@ -220,7 +221,12 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if opened != nil {
 		open = opened.Run
 	}
-	pages, err := c.console(ctx, s, console.Config{Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: store, Kafka: kafkaConfig, Log: log}, stdio.Err)
+	kept, done, err := c.ReadMail.Open(conn, c.NATSAccess, c.ModelName.Model, log)
+	if err != nil {
+		return err
+	}
+	s.OnClose(done)
+	pages, err := c.console(ctx, s, console.Config{Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: store, Kafka: kafkaConfig, Kept: kept, Log: log}, stdio.Err)
 	if err != nil {
 		return err
 	}

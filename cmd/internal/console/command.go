@@ -52,6 +52,7 @@ type serve struct {
 	settings.ModelName
 	NATS string `name:"nats" help:"URLs of NATS, comma-separated." default:"nats://127.0.0.1:4222" group:"NATS"`
 	settings.NATSAccess
+	settings.ReadMail
 	settings.Redis
 	settings.Kafka
 	cli.LogFlags
@@ -148,6 +149,12 @@ func (c *serve) reach(s *services.Set, log *slog.Logger) (Config, error) {
 		return cfg, err
 	}
 	s.OnClose(cfg.NATS.Close)
+	kept, done, err := c.ReadMail.Open(cfg.NATS, c.NATSAccess, c.Model, log)
+	if err != nil {
+		return cfg, err
+	}
+	s.OnClose(done)
+	cfg.Kept = kept
 	reach, err := c.Redis.OrRunning()
 	if err != nil {
 		return cfg, err

@@ -29,7 +29,8 @@ type Config struct {
 	Guard *access.Guard
 	NATS  *natsgo.Conn // may be without a server for a while
 	Store *redis.Store
-	Kafka kafka.Config // without brokers, what needs Kafka says so
+	Kafka kafka.Config     // without brokers, what needs Kafka says so
+	Kept  *nats.KeptReader // of mail that scorers keep
 	Log   *slog.Logger
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/audit"
@@ -11,10 +12,14 @@ import (
 	"hamlet/cmd/internal/console/model"
 	"hamlet/cmd/internal/console/now"
 	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/console/review"
 	"hamlet/cmd/internal/console/sources"
 	"hamlet/cmd/internal/console/why"
+	"hamlet/cmd/internal/gateway/doors"
+	library "hamlet/cmd/internal/review"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/nats"
 )
 
 // addPages adds all pages in the order of the navigation.
@@ -23,10 +28,47 @@ func (c *Console) addPages() {
 	c.work = append(c.work, follower.Run)
 	c.site.Add(now.Page(c.site, follower))
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
-	c.site.Add(why.Page(c.site, why.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
+	c.site.Add(why.Page(c.site, why.Config{NATS: c.cfg.NATS, Model: c.cfg.Model, Kept: c.kept()}))
+	c.site.Add(review.Page(c.site, review.Config{NATS: c.cfg.NATS, Model: c.cfg.Model, Kept: c.kept(), Teacher: c.teacher()}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
 	c.site.Add(model.New(c.site, model.Config{Model: c.cfg.Model, Store: c.cfg.Store, Look: follower.Look, Matches: follower.Matches}))
 	c.site.Add(audit.Page(c.site, c.audit))
+}
+
+// kept returns what reads kept mail; nil without a reader.
+func (c *Console) kept() func(context.Context, string) (nats.KeptMail, error) {
+	if c.cfg.Kept == nil {
+		return nil
+	}
+	return c.cfg.Kept.Get
+}
+
+// teacher returns what brings labels to the learner; nil without brokers.
+func (c *Console) teacher() library.Teacher {
+	if len(c.cfg.Kafka.Brokers) == 0 {
+		return nil
+	}
+	return teacher{c.cfg.Kafka, c.cfg.Topic}
+}
+
+// A teacher connects to Kafka for each label. People give few.
+type teacher struct {
+	cfg   kafka.Config
+	topic string
+}
+
+// teachTime bounds the time for one label: its giver waits.
+const teachTime = 15 * time.Second
+
+func (t teacher) Publish(ctx context.Context, events ...stream.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, teachTime)
+	defer cancel()
+	producer, err := kafka.NewProducer(t.cfg)
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	return doors.Teacher{Producer: producer, Topic: t.topic}.Publish(ctx, events...)
 }
 
 // logEnd returns what asks Kafka for the next offset of each partition; nil without brokers. It

@@ -46,8 +46,8 @@ type Command struct {
 	JSON   bool   `name:"json" help:"Print one JSON object a message."`
 	settings.ModelName
 
-	Server   string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
-	MailNATS string `name:"mail-nats" help:"NATS that keeps mail, with user and password; default: that of --server." placeholder:"URL" group:"NATS"`
+	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
+	settings.ReadMail
 	settings.NATSAccess
 	settings.Kafka
 }
@@ -114,7 +114,7 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer conn.Close()
-	kept, done, err := OpenKept(conn, c.MailNATS, c.NATSAccess, c.Model, nil)
+	kept, done, err := c.ReadMail.Open(conn, c.NATSAccess, c.Model, nil)
 	if err != nil {
 		return err
 	}
@@ -126,25 +126,6 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return c.label(ctx, kept, stdout, stderr)
 	}
 	return c.list(ctx, conn, kept, since, stdout, stderr)
-}
-
-// OpenKept returns a reader of a model's kept mail, and how to close it. Without an address it
-// reads by conn. access gives another connection the TLS alone.
-func OpenKept(conn *natsgo.Conn, address string, access settings.NATSAccess, model string, log *slog.Logger) (*nats.KeptReader, func(), error) {
-	done := func() {}
-	if address != "" {
-		var err error
-		if conn, err = settings.ConnectApart("--mail-nats", address, "hamlet-mail", access, log); err != nil {
-			return nil, done, err
-		}
-		done = conn.Close
-	}
-	kept, err := nats.NewKeptReader(conn, model)
-	if err != nil {
-		done()
-		return nil, func() {}, err
-	}
-	return kept, done, nil
 }
 
 // keptHint follows the error about mail that is not there.

@@ -51,6 +51,28 @@ func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *
 	return kept, done, nil
 }
 
+// ReadMail is the flag of those who read mail that is kept.
+type ReadMail struct {
+	MailNATS string `name:"mail-nats" help:"NATS that keeps mail, with user and password; default: the same." placeholder:"URL" group:"NATS" rare:"up"`
+}
+
+// Open returns a reader of a model's kept mail, and how to close it. conn is the connection
+// without --mail-nats. access gives another one the TLS alone.
+func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.KeptReader, done func(), err error) {
+	done = func() {}
+	if f.MailNATS != "" {
+		if conn, err = ConnectApart("--mail-nats", f.MailNATS, "hamlet-mail", access, log); err != nil {
+			return nil, done, err
+		}
+		done = conn.Close
+	}
+	if kept, err = nats.NewKeptReader(conn, model); err != nil {
+		done()
+		return nil, func() {}, err
+	}
+	return kept, done, nil
+}
+
 // plainUser is a name that may stand in a subject.
 var plainUser = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
