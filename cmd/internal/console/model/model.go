@@ -63,7 +63,7 @@ func New(site *page.Site, cfg Config) page.Page {
 			"POST " + path + "/change": site.Allow(access.Operate, p.change),
 		},
 		Live: map[string]page.Fragment{
-			"state": func(ctx context.Context) (any, error) { s, _ := p.state(ctx); return s, nil },
+			"state": func(ctx context.Context) (any, error) { s, _ := p.state(ctx, p.look(ctx)); return s, nil },
 		},
 	}
 }

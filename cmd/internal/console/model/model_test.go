@@ -44,6 +44,7 @@ type rig struct {
 	now     time.Time
 	seen    feed.Snapshot
 	matches []answered.Match
+	bare    bool // without a feed
 }
 
 func newRig(t *testing.T) *rig {
@@ -67,9 +68,12 @@ func (r *rig) serve(store *redis.Store) {
 			r.audit = append(r.audit, fmt.Sprintf("%s %s %s: %s", a.Name, a.Target, a.Detail["versions"], outcome))
 			return nil
 		}})
-	site.Add(model.New(site, model.Config{Model: "default", Store: store,
-		Look:    func(context.Context) *feed.Snapshot { return &r.seen },
-		Matches: func() []answered.Match { return slices.Clone(r.matches) }}))
+	cfg := model.Config{Model: "default", Store: store}
+	if !r.bare {
+		cfg.Look = func(context.Context) *feed.Snapshot { return &r.seen }
+		cfg.Matches = func() []answered.Match { return slices.Clone(r.matches) }
+	}
+	site.Add(model.New(site, cfg))
 	h := site.Handler()
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		h.ServeHTTP(w, req.WithContext(access.WithUser(req.Context(), r.user)))
@@ -231,6 +235,9 @@ func TestVersions(t *testing.T) {
 	r.get("/model", 200, "The lag is not known yet", "The journal of decisions is being read")
 	r.seen.Journal = feed.Journal{None: true}
 	r.get("/model", 200, "No scorer has written a journal")
+	r.bare = true
+	r.serve(r.store)
+	r.get("/model", 200, "does not follow Kafka, so the lag is not known", "does not follow the journal of decisions, so there is no log loss")
 	r.user.Role = access.Look
 	r.lacks(r.get("/model", 200, "Compare two"), "Pin…", "Roll back…", "Unpin…")
 	r.get("/model?partition=7", 404, "no partition")

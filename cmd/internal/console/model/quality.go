@@ -1,7 +1,6 @@
 package model
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/pinning"
 )
 
@@ -22,20 +22,19 @@ type answers struct {
 }
 
 // answers returns what the feed knows of labels.
-func (p *pages) answers(ctx context.Context) (a answers) {
-	if p.Look == nil || p.Matches == nil {
+func (p *pages) answers(seen *feed.Snapshot) (a answers) {
+	if seen == nil || p.Matches == nil {
 		a.quiet = "This console does not follow the journal of decisions, so there is no log loss."
 		return a
 	}
-	s := p.Look(ctx)
-	a.since = s.Labels.Since
+	a.since = seen.Labels.Since
 	a.matches = slices.DeleteFunc(p.Matches(), func(m answered.Match) bool { return m.Decided().Before(a.since) })
 	switch {
-	case s.Labels.Away != "":
-		a.quiet = s.Labels.Away
-	case s.Journal.None:
+	case seen.Labels.Away != "":
+		a.quiet = seen.Labels.Away
+	case seen.Journal.None:
 		a.quiet = "No scorer has written a journal of decisions yet, so there is no log loss. Scorers write one unless told otherwise."
-	case len(a.matches) == 0 && s.Journal.Reading:
+	case len(a.matches) == 0 && seen.Journal.Reading:
 		a.quiet = "The journal of decisions is being read. Look again in a moment."
 	case len(a.matches) == 0:
 		a.quiet = "No answer of the last day has a label yet, so there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
@@ -77,7 +76,7 @@ type qualityCache struct {
 func (c *qualityCache) get(now time.Time, model string, p *pinning.Partition, only bool, a answers) (map[int64]lossRow, *chart.Chart) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := fmt.Sprint(p.Partition, len(a.matches), a.since, p.Head, len(p.Versions))
+	of := fmt.Sprint(p.Partition, len(a.matches), p.Head, len(p.Versions))
 	if c.of == of && now.Sub(c.at) < lossFor {
 		return c.rows, c.hours
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/pinning"
 )
 
@@ -72,8 +73,16 @@ type part struct {
 	LagKnown     bool
 }
 
-// state asks Redis and Kafka.
-func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
+// look returns what the feed has seen; nil without a feed.
+func (p *pages) look(ctx context.Context) *feed.Snapshot {
+	if p.Look == nil {
+		return nil
+	}
+	return p.Look(ctx)
+}
+
+// state asks Redis what there is. The lag is as it was seen.
+func (p *pages) state(ctx context.Context, seen *feed.Snapshot) (s state, kept pinning.Kept) {
 	s.Model = p.Model
 	kept, err := p.kept.get(ctx)
 	none := &pinning.NoneError{}
@@ -88,7 +97,7 @@ func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
 		s.Away = sentence(fmt.Errorf("redis does not say which versions there are: %w", err))
 		return s, kept
 	}
-	lags := p.lags(ctx, &s)
+	lags := s.lags(seen)
 	for i := range kept.Partitions {
 		at := part{Partition: &kept.Partitions[i]}
 		at.Head, at.Serves = at.Find(at.Partition.Head), at.Find(at.Served)
@@ -116,12 +125,12 @@ func (p *pages) state(ctx context.Context) (s state, kept pinning.Kept) {
 
 // lags returns how many records each partition's newest version has not learnt. Where that is
 // not known, it says so in s.
-func (p *pages) lags(ctx context.Context, s *state) map[int]int64 {
-	if p.Look == nil {
+func (s *state) lags(seen *feed.Snapshot) map[int]int64 {
+	if seen == nil {
 		s.LagAway = "This console does not follow Kafka, so the lag is not known."
 		return nil
 	}
-	m := p.Look(ctx).Models
+	m := seen.Models
 	if s.LagAway = m.LagAway; s.LagAway == "" && !m.LagKnown {
 		s.LagAway = "The lag is not known yet. Look again in a moment."
 	}
@@ -138,7 +147,8 @@ func (p *pages) lags(ctx context.Context, s *state) map[int]int64 {
 func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 	data := &shown{}
 	var kept pinning.Kept
-	data.State, kept = p.state(r.Context())
+	seen := p.look(r.Context())
+	data.State, kept = p.state(r.Context(), seen)
 	if len(kept.Partitions) > 0 && data.State.Away == "" {
 		data.Several = len(kept.Partitions) > 1
 		data.At = &kept.Partitions[0]
@@ -148,15 +158,15 @@ func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		p.describe(r.Context(), data)
+		p.describe(data, seen)
 	}
 	p.site.Render(w, r, modelTemplates, http.StatusOK, "Model", data)
 }
 
 // describe adds the versions of a partition.
-func (p *pages) describe(ctx context.Context, data *shown) {
+func (p *pages) describe(data *shown, seen *feed.Snapshot) {
 	now := p.site.Now()
-	known := p.answers(ctx)
+	known := p.answers(seen)
 	rows, loss := p.loss.get(now, p.Model, data.At, !data.Several, known)
 	for i := range data.At.Versions {
 		v := &data.At.Versions[i]
