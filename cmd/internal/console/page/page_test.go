@@ -62,6 +62,11 @@ func newRig(t *testing.T) *rig {
 			"count":   func(context.Context) (any, error) { return r.count.Load(), nil },
 			"missing": func(context.Context) (any, error) { return nil, errors.New("away") },
 		}})
+	r.site.Add(page.Page{Path: "/sources", Title: "Sources", Role: access.Look})
+	r.site.Add(page.Page{Path: "/sources/withdraw", Title: "Withdraw", Role: access.Look, Hidden: true, Handlers: map[string]http.Handler{
+		"GET /sources/withdraw": http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			r.site.Render(w, req, templates, http.StatusOK, "Withdraw", "x")
+		})}})
 	r.site.Add(page.Page{Path: "/model", Title: "Model", Role: access.Operate,
 		Handlers: map[string]http.Handler{"GET /model": http.NotFoundHandler()}})
 	h := r.site.Handler()
@@ -109,6 +114,9 @@ func TestPageEscapesAndHides(t *testing.T) {
 	}
 	if status, html = r.get(t, "/model"); status != http.StatusForbidden || !strings.Contains(html, "needs the role operate") {
 		t.Errorf("%d: %s", status, html)
+	}
+	if _, html = r.get(t, "/sources/withdraw"); !strings.Contains(html, `<a href="/sources" aria-current="page">`) || strings.Contains(html, ">Withdraw</a>") {
+		t.Errorf("a hidden page is not in that above it: %s", html)
 	}
 	if status, _ = r.get(t, "/nowhere"); status != http.StatusNotFound {
 		t.Errorf("no such page: %d", status)

@@ -145,9 +145,15 @@ type entry struct {
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, t *Templates, status int, title string, data any) {
 	u := access.FromContext(r.Context())
 	f := frame{Title: title, Model: s.Model, User: u, Data: data, StyleURL: styleURL, ScriptURL: scriptURL}
-	best := ""
+	best, current := "", "" // a hidden page belongs to the one above it
 	for _, p := range s.pages {
-		if under(r.URL.Path, p.Path) && len(p.Path) > len(best) {
+		if !under(r.URL.Path, p.Path) {
+			continue
+		}
+		if !p.Hidden && len(p.Path) > len(current) {
+			current = p.Path
+		}
+		if len(p.Path) > len(best) {
 			best = p.Path
 			if f.Live = ""; len(p.Live) > 0 && r.URL.Path == p.Path {
 				f.Live = livePath + "?page=" + p.Path
@@ -156,7 +162,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, t *Templates, stat
 	}
 	for _, p := range s.pages {
 		if u.May(p.Role) && !p.Hidden {
-			f.Pages = append(f.Pages, entry{p.Path, p.Title, p.Path == best})
+			f.Pages = append(f.Pages, entry{p.Path, p.Title, p.Path == current})
 		}
 	}
 	if id := r.URL.Query().Get(noticeKey); id != "" {
