@@ -1,5 +1,6 @@
 // Package state defines a [Checkpoint]: the bytes of a partition's model and its
-// position in the log. Both are saved in one write. A model with a wrong position would
+// position in the log. (A model of several partitions follows one log as well, which says
+// in which order it takes them.) Both are saved in one write. A model with a wrong position would
 // learn records twice or lose them.
 //
 // [Pointer], [Heading] and the errors belong to the contract of a store. Package
@@ -39,6 +40,7 @@ type Checkpoint struct {
 	Epoch    int64     // the epoch under which the writer holds the partition, from 1
 	Events   uint64    // events applied: the model's clock
 	Position Position  // the records absorbed
+	Order    []byte    // of a model of several partitions: its place in each, opaque here; empty: Position says all
 	Model    []byte    // the model, opaque here
 	Saved    time.Time // decides which versions a store keeps; not part of the model
 }

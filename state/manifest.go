@@ -12,11 +12,11 @@ import (
 )
 
 // A Manifest is a checkpoint with the names of the model's chunks in place of its
-// bytes. It is stored, in version 2, with all integers big-endian, as
+// bytes. It is stored, with all integers big-endian, as
 //
 //	 at  bytes
 //	  0   8    "hamletMF"
-//	  8   4    version of this layout: 2
+//	  8   4    version of this layout: 3 with an order, 2 without
 //	 12   4    schema
 //	 16   8    epoch
 //	 24   8    events
@@ -33,6 +33,8 @@ import (
 //	168   N    numerics
 //	      C    config
 //	      32K  names of the chunks, in order
+//	      4    only in version 3: O, length of the order, at least 1
+//	      O    only in version 3: the order
 //	      32   SHA-256 of all bytes before
 //
 // Nothing may follow. Each manifest has one encoding. UnmarshalBinary also reads
@@ -44,6 +46,7 @@ type Manifest struct {
 	Epoch    int64
 	Events   uint64
 	Position Position
+	Order    []byte
 	Chunks   [][sha256.Size]byte // names of the model's chunks, in order
 	Model    [sha256.Size]byte   // SHA-256 of the model
 	Length   int64               // length of the model, in bytes
@@ -52,7 +55,7 @@ type Manifest struct {
 
 const (
 	manifestMagic   = "hamletMF"
-	manifestVersion = 2
+	manifestVersion = 3   // the newest; without an order, 2 is written
 	manifestHeader  = 168 // bytes before numerics
 )
 
@@ -64,7 +67,11 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = append(dst, manifestMagic...)
-	dst = binary.BigEndian.AppendUint32(dst, manifestVersion)
+	version := uint32(manifestVersion)
+	if len(m.Order) == 0 {
+		version = 2
+	}
+	dst = binary.BigEndian.AppendUint32(dst, version)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(m.Schema))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(m.Epoch))
 	dst = binary.BigEndian.AppendUint64(dst, m.Events)
@@ -82,6 +89,10 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	dst = append(dst, m.Config...)
 	for i := range m.Chunks {
 		dst = append(dst, m.Chunks[i][:]...)
+	}
+	if len(m.Order) > 0 {
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(m.Order)))
+		dst = append(dst, m.Order...)
 	}
 	sum := sha256.Sum256(dst[start:])
 	return append(dst, sum[:]...), nil
@@ -112,9 +123,18 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	numerics := uint64(binary.BigEndian.Uint32(body[156:]))
 	config := uint64(binary.BigEndian.Uint32(body[160:]))
 	chunks := uint64(binary.BigEndian.Uint32(body[164:]))
-	if want := manifestHeader + numerics + config + sha256.Size*chunks; uint64(len(body)) != want {
+	want, order := manifestHeader+numerics+config+sha256.Size*chunks, []byte(nil)
+	if version == 3 && uint64(len(body)) > want+4 {
+		order = body[want+4:]
+		if n := binary.BigEndian.Uint32(body[want:]); uint64(n) != uint64(len(order)) {
+			return fmt.Errorf("%w: a manifest announces an order of %d bytes and has %d", ErrCorrupt, n, len(order))
+		}
+		body = body[:want]
+	} else if version == 3 {
+		return fmt.Errorf("%w: a manifest of version 3 has no order", ErrCorrupt)
+	} else if uint64(len(body)) != want {
 		return fmt.Errorf("%w: a manifest of %d bytes announces %d bytes before its hash, in version %d; it has %d",
-			ErrCorrupt, len(b), want, manifestVersion, len(body))
+			ErrCorrupt, len(b), want, version, len(body))
 	}
 	nanoseconds := binary.BigEndian.Uint32(body[112:])
 	if nanoseconds >= 1e9 {
@@ -135,6 +155,9 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	}
 	rest := body[manifestHeader:]
 	got.Numerics = string(rest[:numerics])
+	if len(order) > 0 {
+		got.Order = bytes.Clone(order)
+	}
 	if config > 0 {
 		got.Config = bytes.Clone(rest[numerics : numerics+config])
 	}
@@ -166,7 +189,7 @@ func (m *Manifest) check() error {
 	for _, field := range []struct {
 		name   string
 		length int
-	}{{"numerics", len(m.Numerics)}, {"config", len(m.Config)}, {"chunk list", len(m.Chunks)}} {
+	}{{"numerics", len(m.Numerics)}, {"config", len(m.Config)}, {"chunk list", len(m.Chunks)}, {"order", len(m.Order)}} {
 		if int64(field.length) > math.MaxUint32 {
 			errs = append(errs, fmt.Errorf("%s of length %d", field.name, field.length))
 		}

@@ -79,6 +79,7 @@ func checkpoint(epoch, next int64) *state.Checkpoint {
 	return &state.Checkpoint{
 		Schema: 1, Numerics: "1/test", Config: []byte(`{"law":true}`), Epoch: epoch, Events: uint64(next) * 3,
 		Position: state.Position{Next: next, Chain: [32]byte{byte(next)}, Before: [32]byte{byte(next - 1)}},
+		Order:    bytes.Repeat([]byte("o"), int(next%3)), // some have none
 		Model:    model, Saved: noon,
 	}
 }
