@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ const (
 // after a fetch and before the records are used, and why a record that was confirmed
 // before is compared too: the last record may be of the other log already.
 type absorbedLog struct {
+	confirming sync.Mutex // held where the fields below change, but not in a call of the handler
+
 	// All records handed over up to confirmed are of one log. last is the last record
 	// handed over, at or after confirmed. known: there are such records.
 	known           bool
@@ -129,6 +132,8 @@ func (r *partitionReader) verify(ctx context.Context) error {
 
 // confirm is the function that [Handler.Position] gets.
 func (r *partitionReader) confirm(ctx context.Context) error {
+	r.confirming.Lock()
+	defer r.confirming.Unlock()
 	if r.last.Offset == r.confirmed.Offset {
 		return nil // nothing was handed over since
 	}

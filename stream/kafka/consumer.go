@@ -25,7 +25,7 @@ type Handler interface {
 	// meanwhile: then the handler returns that error and does not save. It returns
 	// ErrUnconfirmed if the broker does not answer within a second, or fails after that:
 	// the handler saves later. It costs two fetches, of a batch each. Before Close the
-	// consumer itself confirms.
+	// consumer itself confirms. Another goroutine may call it too, until Close returns.
 	Position(confirm func(context.Context) error) (next int64, ok bool)
 
 	// Follows reports whether last, the log's record at next−1, is the one that the

@@ -143,16 +143,12 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 			return false, nil
 		}
 		if len(batch) > 0 || quiet {
-			if err := r.check(ctx, batch); err != nil {
+			if err := r.admit(ctx, batch); err != nil {
 				return errors.Is(err, ErrReplaced), err
 			}
 		}
 		switch {
 		case len(batch) > 0:
-			if err := r.checkOffsets(ctx, batch); err != nil {
-				return false, err
-			}
-			r.taken(batch)
 			if err := r.handler.Handle(working, batch); err != nil {
 				return true, fmt.Errorf("offsets %d to %d: %w", batch[0].Offset, batch[len(batch)-1].Offset, err)
 			}
@@ -173,7 +169,10 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 		case permanent(fetchErr) != nil:
 			return false, permanent(fetchErr)
 		case errors.Is(fetchErr, kafkago.OffsetOutOfRange): // the reader has given up
-			if err := r.verify(ctx); err != nil {
+			r.confirming.Lock()
+			err := r.verify(ctx)
+			r.confirming.Unlock()
+			if err != nil {
 				return errors.Is(err, ErrReplaced), err
 			}
 			reader.Close()
@@ -182,6 +181,21 @@ func (r *partitionReader) read(ctx, working context.Context) (dropped bool, err 
 			r.warnings.warn(r.cfg.Log, "kafka: reading again", "topic", r.cfg.Topic, "partition", r.partition, "next", r.next, "error", fetchErr)
 		}
 	}
+}
+
+// admit checks the log and the offsets of a batch, which may be empty, before it is handed
+// over.
+func (r *partitionReader) admit(ctx context.Context, batch []Record) error {
+	r.confirming.Lock()
+	defer r.confirming.Unlock()
+	if err := r.check(ctx, batch); err != nil || len(batch) == 0 {
+		return err
+	}
+	if err := r.checkOffsets(ctx, batch); err != nil {
+		return err
+	}
+	r.taken(batch)
+	return nil
 }
 
 // A fetcher is the part of a kafka-go reader that fetch uses.
