@@ -79,6 +79,7 @@ type Config struct {
 	Alerts      AlertPublisher // nil: alarms are logged and counted only
 	Runner      model.Runner   // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
+	Order       *Order // one model learns all partitions; nil: each has a model of its own
 	Model       model.Config
 	Name        string              // the model's
 	SaveEvery   time.Duration       // the time between the beginnings of two saves, at least; default 3 s
@@ -154,6 +155,7 @@ type Learner struct {
 
 	running context.Context // Run's; nil before it
 	savings sync.WaitGroup  // the goroutines that save
+	halt    func()          // ends the goroutines of the last ordered model; nil: there was none
 
 	mu      sync.Mutex
 	status  map[int]Status // of the assigned partitions
@@ -179,7 +181,12 @@ func New(cfg Config) (*Learner, error) {
 	cfg.Consumer.PollInterval = cmp.Or(cfg.Consumer.PollInterval, min(cfg.SaveEvery, time.Second))
 	cfg.Consumer.SessionTimeout = cmp.Or(cfg.Consumer.SessionTimeout, 10*time.Second)
 	cfg.Consumer.Drain = cmp.Or(cfg.Consumer.Drain, cfg.Consumer.SessionTimeout*2/5)
-	consumer, err := kafka.NewConsumer(cfg.Consumer)
+	var consumer *kafka.Consumer
+	if cfg.Order == nil {
+		consumer, err = kafka.NewConsumer(cfg.Consumer)
+	} else {
+		consumer, err = kafka.NewConsumer(cfg.Order.consumer(cfg.Consumer))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +198,19 @@ func New(cfg Config) (*Learner, error) {
 func (l *Learner) Run(ctx context.Context) error {
 	l.running = ctx
 	defer l.savings.Wait()
+	defer func() {
+		if l.halt != nil { // after another log the consumer drops a handler without Close
+			l.halt()
+		}
+	}()
 	return l.consumer.Run(ctx, func(ctx context.Context, partition int) (kafka.Handler, error) {
+		if l.cfg.Order != nil {
+			p, err := l.openOrdered(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("model %s: %w", l.cfg.Name, err)
+			}
+			return p, nil
+		}
 		p, err := l.open(ctx, partition)
 		if err != nil {
 			return nil, fmt.Errorf("model %s, partition %d: %w", l.cfg.Name, partition, err)
@@ -274,10 +293,13 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 	case err != nil:
 		return nil, err
 	default:
+		if err := l.checkLayout(head); err != nil {
+			return nil, fmt.Errorf("checkpoint v%d: %w", version, err)
+		}
 		if p.model, err = l.restore(head); err != nil {
 			return nil, fmt.Errorf("checkpoint v%d: %w", version, err)
 		}
-		p.position, p.known = head.Position, true
+		p.position, p.known, p.order = head.Position, true, head.Order
 		p.noteSaved(head, version, head.ModelSHA256())
 		log.Info("going on from a checkpoint", "epoch", p.epoch, "version", version,
 			"events", head.Events, "next_offset", head.Position.Next)

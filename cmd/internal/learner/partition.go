@@ -61,10 +61,15 @@ type partitionModel struct {
 	incoming []incoming // scratch
 	bytes    []byte     // scratch of modelSHA256
 
-	// after is the SHA-256 of the model behind the last withdrawal, whose offset is
-	// afterNext−1: the next record need not hash the model again.
-	after     string
-	afterNext int64
+	// after is the SHA-256 of the model behind the last withdrawal, when applied was
+	// afterApplied: the next record need not hash the model again.
+	after        string
+	afterApplied int
+	applied      int // records, since the partition was taken
+
+	// place returns what a checkpoint says of several partitions; nil: the model has one.
+	place func() ([]byte, error)
+	order []byte // what place returned for the checkpoint that was loaded
 }
 
 // An incoming is a decoded record.
@@ -109,9 +114,12 @@ func (p *partitionModel) handle(ctx context.Context, batch []kafka.Record) error
 	if p.lastSave.IsZero() {
 		p.lastSave = time.Now()
 	}
-	p.decode(batch)
+	p.incoming = slices.Grow(p.incoming[:0], len(batch))[:len(batch)]
+	decode(p.incoming, batch, p.l.cfg.Answered != nil)
 	for i := range batch {
-		p.apply(&batch[i], &p.incoming[i])
+		r := &batch[i]
+		p.apply(r, &p.incoming[i])
+		p.position, p.known = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true
 	}
 	p.status.End = batch[len(batch)-1].HighWatermark
 	p.publishStatus()
@@ -156,16 +164,15 @@ func (p *partitionModel) unsavedError(err error) error {
 	return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w", p.status.SavedEnd, err)
 }
 
-// decode reads a batch's records on all processors.
-func (p *partitionModel) decode(batch []kafka.Record) {
-	p.incoming = slices.Grow(p.incoming[:0], len(batch))[:len(batch)]
+// decode reads a batch's records into dst, which is as long, on all processors.
+func decode(dst []incoming, batch []kafka.Record, identify bool) {
 	const grain = 16 // records that are worth a goroutine
 	workers := min(runtime.GOMAXPROCS(0), (len(batch)+grain-1)/grain)
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < len(batch); i += workers {
-				p.incoming[i] = read(&batch[i], p.l.cfg.Answered != nil)
+				dst[i] = read(&batch[i], identify)
 			}
 		})
 	}
@@ -195,9 +202,9 @@ func read(r *kafka.Record, identify bool) (in incoming) {
 	return in
 }
 
-// apply applies one record and counts its outcome.
+// apply applies one record and counts its outcome. The caller moves the position.
 func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
-	applied := Applied{Partition: p.partition, Offset: r.Offset, Event: &in.event, Raw: in.raw}
+	applied := Applied{Partition: r.Partition, Offset: r.Offset, Event: &in.event, Raw: in.raw}
 	err := in.err
 	switch {
 	case err != nil:
@@ -228,9 +235,9 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	case applied.Effect.Receipt != nil:
 		applied.Outcome = withdrawalOutcome(in.event.Action, applied.Effect.Receipt.Outcome)
 	}
-	p.position, p.known = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true
+	p.applied++
 	p.noteUnsaved(time.Now)
-	first := p.l.firstTime(p.partition, r.Offset)
+	first := p.l.firstTime(r.Partition, r.Offset)
 	p.announce(&applied.Effect, first)
 	if !first {
 		return // read again after a reload, and counted before
@@ -269,7 +276,7 @@ func withdrawalOutcome(action stream.Action, o model.Outcome) Outcome {
 func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect, error) {
 	hashed := in.example.Action == model.Relearn || in.example.Action == model.Unlearn
 	var before string
-	if hashed && p.after != "" && p.afterNext == p.position.Next {
+	if hashed && p.after != "" && p.afterApplied == p.applied {
 		before = p.after
 	} else if hashed {
 		var err error
@@ -288,7 +295,7 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 		if receipt.After, err = p.modelSHA256(); err != nil {
 			return effect, err
 		}
-		p.after, p.afterNext = receipt.After, r.Offset+1
+		p.after, p.afterApplied = receipt.After, p.applied+1 // of this record
 	}
 	return effect, p.addReceipt(&receipt)
 }

@@ -122,8 +122,14 @@ func (p *partitionModel) copyModel() (*state.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	var place []byte
+	if p.place != nil {
+		if place, err = p.place(); err != nil {
+			return nil, err
+		}
+	}
 	return &state.Checkpoint{
-		Schema: schema, Numerics: p.model.Numerics(), Config: config, Epoch: p.epoch,
+		Order: place, Schema: schema, Numerics: p.model.Numerics(), Config: config, Epoch: p.epoch,
 		Events: p.model.Events(), Position: p.position, Model: p.saveBytes, Saved: time.Now().UTC(),
 	}, nil
 }

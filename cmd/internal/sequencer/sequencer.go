@@ -184,6 +184,13 @@ func (s *State) Finish(t *Take) error {
 	return nil
 }
 
+// FinishAt is Finish for a caller that has hashed the partition's records itself, without
+// Add. at is the position behind the last of them that is in the range.
+func (s *State) FinishAt(t *Take, at state.Position) error {
+	t.at = at
+	return s.Finish(t)
+}
+
 // Clone returns a copy. Nothing may be in the course of being taken.
 func (s *State) Clone() *State {
 	if s.taking != nil {

@@ -176,6 +176,26 @@ func TestPartitionCreatedAgain(t *testing.T) {
 	}
 }
 
+// Who hashes the records of a partition ahead may finish a range with the position.
+func TestFinishAt(t *testing.T) {
+	s := begun(t)
+	at := s.Places[0].Position.Advance(10, nil, value(0, 10))
+	r := order.Record{Kind: order.Range, Writer: "l", From: 10, To: 11, Chain: at.Chain}
+	d, err := s.Apply(s.Log.Next, nil, encode(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishAt(d.Take, s.Places[0].Position); !errors.Is(err, sequencer.ErrForeign) {
+		t.Errorf("without the record: %v", err)
+	}
+	if d, err = s.Apply(s.Log.Next, nil, encode(t, r)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishAt(d.Take, at); err != nil || s.Places[0].Position != at || s.Log.Next != 3 {
+		t.Errorf("%v, at %v", err, s)
+	}
+}
+
 func encode(t testing.TB, r order.Record) []byte {
 	t.Helper()
 	b, err := r.AppendProto(nil)

@@ -1,0 +1,237 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"hamlet/state"
+	"hamlet/stream/kafka"
+	"hamlet/stream/order"
+)
+
+const (
+	// maxFed and maxFedBytes bound the records that a feeder holds, to within a batch. When
+	// it is full, it stops fetching until the model has taken some.
+	maxFed      = 1024
+	maxFedBytes = 16 << 20
+
+	// maxProposed bounds the records of a range, so that partitions take turns.
+	maxProposed = 128
+)
+
+// A feeder reads one partition ahead of the order log: it fetches, decodes and hashes the
+// records that the model takes later. Its methods are safe for concurrent use.
+type feeder struct {
+	partition int
+	gaps      uint32
+	identify  bool
+	wake      func() // tells that there is something to propose
+	end       func() // ends run
+
+	mu       sync.Mutex
+	changed  chan struct{}               // closed and renewed at each change
+	fed      []fed                       // not taken yet, in order
+	bytes    int                         // of their keys and values
+	taken    state.Position              // before the first of fed
+	behind   state.Position              // behind the last of fed, or taken
+	proposed state.Position              // behind the last record that was proposed, or taken
+	want     int64                       // the model waits for the offsets below
+	lost     bool                        // retention took the next record, and an operator accepts that
+	said     bool                        // lost, and propose has said so in the order log
+	confirm  func(context.Context) error // the consumer's; nil before the first record
+}
+
+// A fed is a record and the position behind it.
+type fed struct {
+	record kafka.Record
+	in     incoming
+	at     state.Position
+}
+
+func newFeeder(partition int, at state.Position, gaps uint32, identify bool, wake func()) *feeder {
+	return &feeder{
+		partition: partition, gaps: gaps, identify: identify, wake: wake, changed: make(chan struct{}),
+		taken: at, behind: at, proposed: at,
+	}
+}
+
+// change makes a change. It wakes who waits for one.
+func (f *feeder) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// run reads until ctx ends. Where records are lost and the operator accepts that, it ends
+// too, and propose says so in the order log.
+func (f *feeder) run(ctx context.Context, events kafka.ConsumerConfig) error {
+	acceptGap, acceptLostBeginning := events.AcceptGap, events.AcceptLostBeginning
+	events.AcceptGap, events.AcceptLostBeginning = false, false
+	err := kafka.Follow(ctx, events, f.partition, func(context.Context, int) (kafka.Handler, error) { return &feeding{feeder: f, ctx: ctx}, nil })
+	f.change(func() { f.confirm = nil }) // Follow has asked, and has let go of the broker
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case acceptGap && errors.Is(err, kafka.ErrGap), acceptLostBeginning && errors.Is(err, kafka.ErrNoBeginning):
+		f.change(func() { f.lost = true })
+		f.wake()
+		return nil
+	}
+	return err
+}
+
+// take waits for the records up to offset to−1 and returns them, with the position behind
+// the last. running is the context of run.
+func (f *feeder) take(ctx, running context.Context, to int64) ([]fed, state.Position, error) {
+	for {
+		f.mu.Lock()
+		if f.behind.Next >= to {
+			break
+		}
+		lost, changed := f.lost, f.changed
+		grow := f.want < to
+		f.want = max(f.want, to)
+		f.mu.Unlock()
+		if lost {
+			return nil, state.Position{}, fmt.Errorf("%w, and the order log says that the model learns them: restore a newer checkpoint, or name another model", kafka.ErrGap)
+		}
+		if grow {
+			f.change(func() {}) // a full feeder goes on
+			continue
+		}
+		select {
+		case <-changed:
+		case <-running.Done():
+			return nil, state.Position{}, context.Cause(running)
+		case <-ctx.Done():
+			return nil, state.Position{}, context.Cause(ctx)
+		}
+	}
+	defer f.mu.Unlock()
+	n := 0
+	for n < len(f.fed) && f.fed[n].at.Next <= to {
+		f.bytes -= f.fed[n].size()
+		n++
+	}
+	took := f.fed[:n:n]
+	if n > 0 {
+		f.taken = took[n-1].at
+	}
+	f.fed = f.fed[n:]
+	if f.proposed.Next < f.taken.Next {
+		f.proposed = f.taken
+	}
+	close(f.changed)
+	f.changed = make(chan struct{})
+	return took, f.taken, nil
+}
+
+func (r *fed) size() int { return len(r.record.Key) + len(r.record.Value) }
+
+// propose returns a record of the order log for what was read and not proposed, and false
+// if there is nothing. It will not propose that again.
+func (f *feeder) propose() (r order.Record, ok bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from := f.proposed
+	n := 0
+	for i := range f.fed {
+		at := f.fed[i].at
+		if at.Next <= from.Next {
+			continue
+		}
+		if at.Next-from.Next > order.MaxRange {
+			if n == 0 {
+				return r, false, fmt.Errorf("partition %d has no record at offsets %d to %d: an order log cannot pass over so many", f.partition, from.Next, at.Next-2)
+			}
+			break
+		}
+		f.proposed = at
+		if n++; n == maxProposed {
+			break
+		}
+	}
+	return order.Record{
+		Kind: order.Range, Partition: f.partition, From: from.Next, To: f.proposed.Next, Gaps: f.gaps, Chain: f.proposed.Chain,
+	}, n > 0, nil
+}
+
+// gap returns the offset at which records are lost, and false if none are or if that was
+// proposed before.
+func (f *feeder) gap() (from int64, lost bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.behind.Next, f.lost && !f.said
+}
+
+// noteGap notes that the gap was proposed.
+func (f *feeder) noteGap() { f.change(func() { f.said = true }) }
+
+// confirmed returns nil if all records that were handed over are of one log.
+func (f *feeder) confirmed(ctx context.Context) error {
+	f.mu.Lock()
+	confirm := f.confirm
+	f.mu.Unlock()
+	if confirm == nil {
+		return nil
+	}
+	return confirm(ctx)
+}
+
+// A feeding is a feeder as the handler of its partition.
+type feeding struct {
+	*feeder
+	ctx     context.Context // of run
+	confirm func(context.Context) error
+}
+
+func (f *feeding) Position(confirm func(context.Context) error) (int64, bool) {
+	f.confirm = confirm
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.behind.Next, f.behind.Next > 0
+}
+
+func (f *feeding) Follows(last kafka.Record) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.behind.Follows(last.Key, last.Value, chained(last.Headers)...)
+}
+
+// Handle waits until there is room.
+func (f *feeding) Handle(_ context.Context, batch []kafka.Record) error {
+	in := make([]incoming, len(batch))
+	decode(in, batch, f.identify)
+	for {
+		f.mu.Lock()
+		room, changed := len(f.fed) < maxFed && f.bytes < maxFedBytes || f.behind.Next < f.want, f.changed
+		f.mu.Unlock()
+		if room {
+			break
+		}
+		select {
+		case <-changed:
+		case <-f.ctx.Done():
+			return nil // nobody wants them any more
+		}
+	}
+	f.change(func() {
+		f.feeder.confirm = f.confirm
+		for i := range batch {
+			r := &batch[i]
+			f.behind = f.behind.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...)
+			f.fed = append(f.fed, fed{record: *r, in: in[i], at: f.behind})
+			f.bytes += f.fed[len(f.fed)-1].size()
+		}
+	})
+	f.wake()
+	return nil
+}
+
+func (f *feeding) Idle(context.Context) error { return nil }
+
+func (f *feeding) Close(context.Context) error { return nil }

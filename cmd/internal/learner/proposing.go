@@ -1,0 +1,124 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"hamlet/cmd/internal/sequencer"
+	"hamlet/state"
+	"hamlet/stream/kafka"
+	"hamlet/stream/order"
+)
+
+// lookEvery is how often the events topic is asked for new partitions.
+const lookEvery = 5 * time.Second
+
+// propose appends to the order log what comes next, until the model is given up. It begins
+// when the model has applied what was in the log before: the rest is not known till then.
+//
+// Records travel on before they are learnt. Each is of the partition's next offsets, so
+// none comes too early, and one that somebody else's overtakes is cut or passed over.
+func (o *orderedModel) propose(caughtUp <-chan struct{}) {
+	ctx := o.running
+	select {
+	case <-caughtUp:
+	case <-ctx.Done():
+		return
+	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	due := true
+	for ctx.Err() == nil {
+		records, err := o.ranges()
+		if err == nil && due {
+			var more []order.Record
+			more, err = o.changes(ctx)
+			records, due = append(records, more...), false
+		}
+		if err == nil && len(records) > 0 {
+			err = o.append(ctx, records)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			o.stop(fmt.Errorf("order log: %w", err))
+			return
+		case len(records) > 0:
+			continue
+		}
+		select {
+		case <-o.wake:
+			due = slices.ContainsFunc(o.current(), func(f *feeder) bool { _, lost := f.gap(); return lost })
+		case <-look.C:
+			due = true
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ranges returns a range of each partition that has one.
+func (o *orderedModel) ranges() (records []order.Record, err error) {
+	for _, f := range o.current() {
+		r, ok, err := f.propose()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
+// changes returns the beginning, partitions that join, and gaps that the operator accepts.
+func (o *orderedModel) changes(ctx context.Context) (records []order.Record, err error) {
+	events := &o.l.cfg.Consumer
+	first, _, err := kafka.Offsets(ctx, events.Config, events.Topic)
+	if err != nil {
+		return nil, err
+	}
+	feeders := o.current()
+	if len(feeders) == 0 {
+		at := make([]state.Position, len(first))
+		for _, p := range slices.Sorted(maps.Keys(first)) {
+			at[p].Next = first[p]
+			if first[p] > 0 && !events.AcceptLostBeginning {
+				return nil, fmt.Errorf("%w: partition %d begins at offset %d; to begin a new model with what is left, start once with --accept-lost-beginning", kafka.ErrNoBeginning, p, first[p])
+			}
+		}
+		return []order.Record{sequencer.Beginning(o.l.cfg.Order.Writer, o.writerEpoch, at, [32]byte{})}, nil
+	}
+	for p, f := range feeders {
+		if from, lost := f.gap(); lost && from < first[p] {
+			records = append(records, order.Record{Kind: order.Gap, Partition: p, From: from, To: first[p]})
+			f.noteGap()
+		}
+	}
+	for p := len(feeders); p < len(first); p++ {
+		records = append(records, order.Record{Kind: order.Join, Partition: p})
+	}
+	return records, nil
+}
+
+// append appends records to the order log and waits until they are there.
+func (o *orderedModel) append(ctx context.Context, records []order.Record) error {
+	appended := make([]kafka.Record, len(records))
+	for i := range records {
+		r := &records[i]
+		r.Writer, r.Epoch = o.l.cfg.Order.Writer, o.writerEpoch
+		value, err := r.AppendProto(nil)
+		if err != nil {
+			return err
+		}
+		appended[i] = kafka.Record{Topic: o.l.cfg.Order.Topic, Value: value}
+	}
+	if err := o.l.cfg.Order.Append.Publish(ctx, appended...); err != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return nil
+}

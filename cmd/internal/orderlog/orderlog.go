@@ -1,0 +1,85 @@
+// Package orderlog reads the events of a model of several partitions from a cluster, in the
+// order of the model's log. It only reads.
+//
+//	err := orderlog.Read(ctx, orderlog.Config{Kafka: cfg, Events: stream.EventsTopic("default"), Order: order.Topic("default")},
+//		func(r *kafka.Record) error { … })
+package orderlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hamlet/cmd/internal/sequencer"
+	"hamlet/state"
+	"hamlet/stream/kafka"
+)
+
+// A Config names what is read.
+type Config struct {
+	Kafka  kafka.Config
+	Events string // the topic of the events
+	Order  string // the topic of the order log
+	End    int64  // read the order log up to this offset; 0: to its end of now
+}
+
+// Read calls each with the model's records, in its order. A range of the log is in memory
+// at a time. It retries until ctx ends. It is an error if the order log or the events it
+// names are not there from the beginning, or are others.
+func Read(ctx context.Context, cfg Config, each func(*kafka.Record) error) error {
+	first, end, err := kafka.Offsets(ctx, cfg.Kafka, cfg.Order)
+	if err != nil {
+		return err
+	}
+	switch {
+	case first[0] > 0:
+		return fmt.Errorf("%w: topic %s begins at offset %d, so the model cannot be learnt again", kafka.ErrNoBeginning, cfg.Order, first[0])
+	case cfg.End > end[0]:
+		return fmt.Errorf("%w: topic %s ends at offset %d, not at %d", kafka.ErrBehind, cfg.Order, end[0], cfg.End)
+	case cfg.End > 0:
+		end[0] = cfg.End
+	}
+	var s sequencer.State
+	return kafka.ReadRange(ctx, cfg.Kafka, cfg.Order, 0, 0, end[0], func(r *kafka.Record) error {
+		d, err := s.Apply(r.Offset, r.Key, r.Value, headers(r)...)
+		switch {
+		case err != nil:
+			return err
+		case d.Outcome == sequencer.Began && d.Record.Model != ([32]byte{}):
+			return fmt.Errorf("topic %s goes on from a model with SHA-256 %x, which is not in it", cfg.Order, d.Record.Model)
+		case d.Take == nil:
+			return nil
+		}
+		return take(ctx, &cfg, &s, d.Take, each)
+	})
+}
+
+// take reads a range, checks it and hands it over.
+func take(ctx context.Context, cfg *Config, s *sequencer.State, t *sequencer.Take, each func(*kafka.Record) error) error {
+	var records []kafka.Record
+	err := kafka.ReadRange(ctx, cfg.Kafka, cfg.Events, t.Partition, t.From, t.To, func(r *kafka.Record) error {
+		t.Add(r.Offset, r.Key, r.Value, headers(r)...)
+		records = append(records, *r)
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if err := s.Finish(t); err != nil {
+		return err
+	}
+	for i := range records {
+		if err := each(&records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func headers(r *kafka.Record) []state.Header {
+	chained := make([]state.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		chained[i] = state.Header{Key: h.Key, Value: h.Value}
+	}
+	return chained
+}
