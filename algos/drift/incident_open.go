@@ -18,3 +18,15 @@ func (m *Monitor) Open() (all []OpenIncident) {
 	}
 	return all
 }
+
+// NoisePast returns the past levels of the label-noise alarm, the oldest first, and the event
+// count of the last one. There is one at each Rhythm. Where the alarm was raised, or one class
+// was rare, there are none, and those before are older than the count says. The caller must
+// not change levels.
+func (m *Monitor) NoisePast() (levels []float64, last uint64) {
+	n := m.noise
+	if last = n.marked; n.raised {
+		last = n.since
+	}
+	return n.history, last
+}

@@ -92,6 +92,10 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 				t.Fatalf("event %d: %+v stands, open are %v", count, a, stands)
 			}
 		}
+		if levels, last := m.NoisePast(); len(levels) > 0 && !m.noise.raised && (last != count/Rhythm*Rhythm || levels[len(levels)-1] != m.noise.level) ||
+			m.noise.raised && last != m.noise.since {
+			t.Fatalf("event %d: the last of %d levels is at %d", count, len(levels), last)
+		}
 		back.Observe(nil, &o, count, nil)
 		if i%37 == 0 || count%Rhythm <= 1 {
 			b := monitorBytes(m)
@@ -103,6 +107,9 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 				t.Fatalf("event %d: %v", count, err)
 			}
 		}
+	}
+	if levels, _ := m.NoisePast(); len(levels) == 0 {
+		t.Error("no level is kept")
 	}
 	if want := []string{"suspected unknown", "raised label-noise"}; !slices.Equal(firsts, want) || m.Diagnosis() != LabelsWentBad {
 		t.Errorf("half of the labels are false: %q, %v", firsts, m.Diagnosis())

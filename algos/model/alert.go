@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"hamlet/algos/drift"
 	"hamlet/algos/internal/task"
 	"hamlet/algos/stack"
@@ -41,6 +43,29 @@ func (m *Model) Incidents() (all []Incident) {
 		}
 		for _, i := range s.monitor.Open() {
 			all = append(all, Incident{bodies[k], i})
+		}
+	}
+	return all
+}
+
+// A NoisePast is the recent past of a sub-model's label-noise alarm.
+type NoisePast struct {
+	Body   string
+	Events uint64    // that the sub-model has learnt
+	Levels []float64 // the oldest first, in nats
+	Last   uint64    // the sub-model's event count at the last level; each other is Every before
+	Every  uint64
+}
+
+// NoisePasts returns the past levels of the label-noise alarms, text first: see
+// [drift.Monitor.NoisePast].
+func (m *Model) NoisePasts() (all []NoisePast) {
+	for k, s := range m.submodels {
+		if s == nil || s.monitor == nil {
+			continue
+		}
+		if levels, last := s.monitor.NoisePast(); len(levels) > 0 {
+			all = append(all, NoisePast{bodies[k], s.events, slices.Clone(levels), last, drift.Rhythm})
 		}
 	}
 	return all

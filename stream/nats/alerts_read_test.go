@@ -54,6 +54,9 @@ func TestReadAlerts(t *testing.T) {
 	if got := readAlerts(t, operator, "newsletters", time.Time{}); got != nil {
 		t.Errorf("without a stream %v are read", got)
 	}
+	if end, err := nats.AlertsEnd(patience(t), operator); err != nil || end != 0 {
+		t.Errorf("without a stream its end is %d, %v", end, err)
+	}
 	learner := as("learner")
 	a := alerts(t, learner)
 	if err := a.Prepare(patience(t)); err != nil {
@@ -70,8 +73,15 @@ func TestReadAlerts(t *testing.T) {
 			}
 		}
 	}
-	if err := learner.Publish(nats.IncidentSubject("newsletters"), []byte("{}")); err != nil {
+	before, err := nats.AlertsEnd(patience(t), operator)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := learner.Request(nats.IncidentSubject("newsletters"), []byte("{}"), 30*time.Second); err != nil { // until it is stored
+		t.Fatal(err)
+	}
+	if end, err := nats.AlertsEnd(patience(t), operator); err != nil || end <= before {
+		t.Errorf("after another message the end is %d, %v; before it was %d", end, err, before)
 	}
 	suspected := alert(7)
 	suspected.Model, suspected.Kind, suspected.State = "newsletters", stream.AlertUnknown, stream.AlertSuspected
