@@ -61,7 +61,7 @@ func writeTable(w io.Writer, shown []*Incident) error {
 	for _, i := range shown {
 		last := i.Last()
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Cell(i.ID()), i.First().Time.Local().Format("2006-01-02 15:04:05"),
-			last.Body, last.Kind, cli.Cell(last.Accused), steps(i), cli.Cell(i.Reading()))
+			last.Body, last.Kind, cli.Cell(last.Accused), i.Steps(), cli.Cell(i.Reading()))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the incidents: %w", err)
@@ -69,9 +69,9 @@ func writeTable(w io.Writer, shown []*Incident) error {
 	return nil
 }
 
-// steps returns the states of an incident in order, each with its event count. What is open
+// Steps returns the states of an incident in order, each with its event count. What is open
 // says so at the end.
-func steps(i *Incident) string {
+func (i *Incident) Steps() string {
 	var all []string
 	for k := range i.Alerts {
 		all = append(all, fmt.Sprintf("%s %d", i.Alerts[k].State, i.Alerts[k].Event))

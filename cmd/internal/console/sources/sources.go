@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"hamlet/cmd/internal/chart"
@@ -107,6 +106,7 @@ type table struct {
 
 type row struct {
 	list.Source
+	Name    string // to be shown
 	Link    string
 	Share   float64
 	Remarks string
@@ -152,7 +152,7 @@ func (p *pages) table(ctx context.Context, from int) table {
 }
 
 func newRow(s list.Source, total uint64, several bool) row {
-	r := row{Source: s, Link: URL(s.Source), Remarks: s.Remarks(), Accused: s.AccusedAt(several)}
+	r := row{Source: s, Name: page.Visible(s.Source), Link: URL(s.Source), Remarks: s.Remarks(), Accused: s.AccusedAt(several)}
 	if total > 0 {
 		r.Share = float64(s.Labels) / float64(total)
 	}
@@ -182,7 +182,7 @@ func rates(sources []list.Source) *chart.Chart {
 		if s.Labels == 0 {
 			break
 		}
-		name := []rune(strings.ToValidUTF8(s.Source, "\ufffd"))
+		name := []rune(page.Visible(s.Source))
 		if len(name) > nameDrawn {
 			name = append(name[:nameDrawn-1], '…')
 		}
@@ -217,7 +217,8 @@ func (p *pages) list(w http.ResponseWriter, r *http.Request) {
 // A single is what the page about one source shows.
 type single struct {
 	Problem     string
-	Name        string
+	Name        string // as asked for
+	Shown       string
 	Known       bool
 	Row         row
 	Several     bool // partitions
@@ -246,7 +247,7 @@ func (p *pages) source(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known, err := p.known.get(r.Context())
-	s := single{Problem: problem(err), Name: name, Withdraw: WithdrawURL(name, "24h"), Roles: slices.Clone(roles)}
+	s := single{Problem: problem(err), Name: name, Shown: page.Visible(name), Withdraw: WithdrawURL(name, "24h"), Roles: slices.Clone(roles)}
 	if known != nil {
 		total := uint64(0)
 		for i := range known.Sources {

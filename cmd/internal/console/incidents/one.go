@@ -1,0 +1,161 @@
+package incidents
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"hamlet/algos/drift"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/alarms"
+	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/chart"
+	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/console/sources"
+	"hamlet/cmd/internal/pinning"
+	"hamlet/stream"
+)
+
+// A view is what the page of an incident shows.
+type view struct {
+	row
+	Problems []string
+	Sentence string // of the last step that names something
+	Number   uint64 // the model's event that opened it
+	Life     []step
+	Evidence *chart.Chart
+	Past     *chart.Chart
+	NoPast   string // why there is no Past
+	Rulings  []ruling
+	Report   *report
+	Now      *facts
+	Alarms   []model.Alarm // of Now, of the incident's kind of body
+	Before   before
+	Blamed   string // of whom a withdrawal can be planned; "": nobody
+	Withdraw string
+}
+
+// A step is a transition.
+type step struct {
+	*stream.Alert
+	Sentence string
+}
+
+// A report is the newest label report of the incident.
+type report struct {
+	*stream.LabelReport
+	Event   uint64
+	Sources []rate
+	Classes []class
+}
+
+// A rate is a source in a label report, and where to go from it.
+type rate struct {
+	stream.SourceRate
+	Link, Withdraw string
+}
+
+type class struct {
+	Name string
+	stream.FlipRate
+}
+
+// before is the version that can be pinned.
+type before struct {
+	Problem string // why there is none
+	Version *pinning.Version
+	Link    string // to the page that pins it
+	Pinned  bool   // a version is pinned already
+}
+
+// one shows the life of an incident.
+func (p *pages) one(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	all, acknowledged, problems := p.log.get(r.Context())
+	i := find(all, id)
+	if i == nil {
+		what := "There is no such incident. NATS keeps alerts for 90 days."
+		if len(problems) > 0 {
+			what = problems[0]
+		}
+		p.site.Fail(w, r, http.StatusNotFound, what)
+		return
+	}
+	v := view{row: newRow(i, acknowledged), Number: i.First().Incident, Problems: slices.Clone(problems)}
+	for k := range i.Alerts {
+		a := &i.Alerts[k]
+		v.Life = append(v.Life, step{a, page.Visible(alert.Sentence(a))})
+		if a.State == stream.AlertSuspected || a.State == stream.AlertRaised {
+			v.Sentence = v.Life[k].Sentence
+		}
+		if a.Labels != nil {
+			v.Report = newReport(a, id)
+		}
+	}
+	now, err := p.saved.get(r.Context(), i.Last().Partition)
+	if err != nil {
+		v.Problems = append(v.Problems, sentence("The saved model cannot be read", err))
+	}
+	v.Now = now
+	if now != nil && i.Open() {
+		for _, a := range now.Alarms {
+			if a.Body == i.Last().Body {
+				v.Alarms = append(v.Alarms, a)
+			}
+		}
+	}
+	v.Evidence, v.Past, v.Rulings = evidence(i, now), noisePast(i, now), rulings(i, now)
+	if v.Past == nil {
+		v.NoPast = "The saved model keeps no levels of the label-noise alarm from the time of this incident."
+	}
+	v.Before = p.before(r.Context(), i)
+	if last := i.Last(); last.Accused != "" && last.Accused != drift.Newcomers {
+		v.Blamed, v.Withdraw = last.Accused, sources.WithdrawURL(last.Accused, id)
+	}
+	p.site.Render(w, r, oneTemplates, http.StatusOK, "Incident "+id, &v)
+}
+
+func newReport(a *stream.Alert, id string) *report {
+	r := &report{LabelReport: a.Labels, Event: a.Event, Classes: []class{
+		{"ham that is called spam", a.Labels.HamCalledSpam}, {"spam that is called ham", a.Labels.SpamCalledHam},
+	}}
+	for _, s := range a.Labels.Sources {
+		r.Sources = append(r.Sources, rate{s, sources.URL(s.Source), sources.WithdrawURL(s.Source, id)})
+	}
+	return r
+}
+
+// askVersions bounds the question which versions are kept.
+const askVersions = 5 * time.Second
+
+// before returns the newest version that had not learnt the event which opened the incident.
+func (p *pages) before(ctx context.Context, i *alarms.Incident) (b before) {
+	ctx, cancel := context.WithTimeout(ctx, askVersions)
+	defer cancel()
+	kept, err := pinning.Read(ctx, p.store, p.site.Model)
+	if err != nil {
+		b.Problem = sentence("Which versions are kept cannot be read", err)
+		return b
+	}
+	first := i.First()
+	for k := range kept.Partitions {
+		of := &kept.Partitions[k]
+		if of.Partition != first.Partition {
+			continue
+		}
+		b.Pinned = of.Pinned != 0
+		for n := range of.Versions { // the newest first
+			if of.Versions[n].Events < first.Incident {
+				b.Version = &of.Versions[n]
+				b.Link = "/model/change?" + url.Values{"do": {"pin"}, "partition": {strconv.Itoa(of.Partition)},
+					"version": {strconv.FormatInt(b.Version.Version, 10)}}.Encode()
+				return b
+			}
+		}
+	}
+	b.Problem = "Redis keeps no version from before this incident. A learner keeps the last three, and the first of each of thirty days."
+	return b
+}

@@ -1,0 +1,103 @@
+package incidents
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+const (
+	loadAgain = 15 * time.Second // a model is some 30 MB, and decoding it takes a tenth of a second
+	failAgain = 2 * time.Second
+	loadTime  = 5 * time.Second
+)
+
+// facts are what a partition's saved model says about its alarms.
+type facts struct {
+	Events uint64
+	Saved  time.Time
+	Alarms []model.Alarm
+	Pasts  []model.NoisePast
+
+	version int64
+	next    time.Time // when to load again
+	err     error     // of the last time; then the rest is older
+}
+
+// saved loads saved models for all readers. It loads one when somebody asks for its
+// partition, at most every loadAgain, and only if there is another version.
+type saved struct {
+	store *redis.Store
+	now   func() time.Time
+
+	mu    sync.Mutex     // held while one is loaded
+	known map[int]*facts // by partition
+}
+
+// get returns the facts of a partition, nil if no model was saved. After an error they are
+// older, or nil.
+func (s *saved) get(ctx context.Context, partition int) (*facts, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.known[partition]
+	if f != nil && s.now().Before(f.next) {
+		return f.shown(), f.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTime) // the answer is for others too
+	defer cancel()
+	fresh, err := s.load(ctx, partition, f)
+	switch {
+	case errors.Is(err, state.ErrNone):
+		delete(s.known, partition) // it costs nothing to ask again, and alerts may name any partition
+		return nil, nil
+	case err != nil:
+		fresh = &facts{}
+		if f != nil {
+			*fresh = *f
+		}
+		fresh.next, fresh.err = s.now().Add(failAgain), err
+	default:
+		fresh.next, fresh.err = s.now().Add(loadAgain), nil
+	}
+	if f != nil || len(s.known) < mostKnown {
+		s.known[partition] = fresh
+	}
+	return fresh.shown(), err
+}
+
+// mostKnown is how many partitions are remembered; others are loaded each time.
+const mostKnown = 256
+
+// shown returns f unless nothing was ever loaded.
+func (f *facts) shown() *facts {
+	if f.version == 0 {
+		return nil
+	}
+	return f
+}
+
+// load returns the facts of the newest version, which may be those before.
+func (s *saved) load(ctx context.Context, partition int, before *facts) (*facts, error) {
+	heading, err := s.store.Heading(ctx, partition, state.Head)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil && before.version == heading.Version {
+		same := *before
+		return &same, nil
+	}
+	checkpoint, version, err := s.store.Load(ctx, partition, state.Head)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Restore(checkpoint.Model)
+	if err != nil {
+		return nil, err
+	}
+	return &facts{Events: m.Events(), Saved: checkpoint.Saved, Alarms: m.Alarms(), Pasts: m.NoisePasts(), version: version}, nil
+}
