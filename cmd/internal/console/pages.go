@@ -9,6 +9,7 @@ import (
 	"hamlet/cmd/internal/console/audit"
 	"hamlet/cmd/internal/console/feed"
 	"hamlet/cmd/internal/console/history"
+	"hamlet/cmd/internal/console/incidents"
 	"hamlet/cmd/internal/console/model"
 	"hamlet/cmd/internal/console/now"
 	"hamlet/cmd/internal/console/page"
@@ -27,6 +28,7 @@ func (c *Console) addPages() {
 	follower := feed.New(feed.Config{Model: c.cfg.Model, NATS: c.cfg.NATS, Store: c.cfg.Store, End: c.logEnd(), Log: c.cfg.Log})
 	c.work = append(c.work, follower.Run)
 	c.site.Add(now.Page(c.site, follower))
+	c.site.Add(incidents.Page(c.site, incidents.Config{NATS: c.cfg.NATS, Audit: c.audit, Store: c.cfg.Store}))
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
 	c.site.Add(why.Page(c.site, why.Config{NATS: c.cfg.NATS, Model: c.cfg.Model, Kept: c.kept()}))
 	c.site.Add(review.Page(c.site, review.Config{NATS: c.cfg.NATS, Model: c.cfg.Model, Kept: c.kept(), Teacher: c.teacher()}))
