@@ -21,6 +21,9 @@ const MaxAuditRead = 10_000
 // the way are no lines. Without a stream there are none.
 func (a *Audit) Read(ctx context.Context, n int, since time.Time) (lines []stream.AuditEntry, bad int, err error) {
 	n = min(n, MaxAuditRead)
+	if !a.conn.IsConnected() {
+		return nil, 0, fmt.Errorf("read the audit: %w", ErrNoServer)
+	}
 	state, err := streamState(ctx, a.js, AuditStream, "the audit")
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the audit: %w", err)
@@ -93,6 +96,9 @@ func (a *Audit) Acknowledged(ctx context.Context) (map[string]stream.AuditEntry,
 	k := &a.acked
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !a.conn.IsConnected() {
+		return nil, fmt.Errorf("read the audit: %w", ErrNoServer)
+	}
 	state, err := streamState(ctx, a.js, AuditStream, "the audit")
 	if err != nil {
 		return nil, fmt.Errorf("read the audit: %w", err)

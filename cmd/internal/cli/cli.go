@@ -208,7 +208,10 @@ func ReadSecret(ctx context.Context, in io.Reader) (string, error) {
 	case a := <-read:
 		return string(a.line), a.err
 	case <-ctx.Done():
-		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
+		if err := term.Restore(fd, before); err != nil {
+			return "", fmt.Errorf("give the terminal its echo back: %w", err)
+		}
+		return "", ctx.Err()
 	}
 }
 

@@ -106,15 +106,19 @@ func (s *Server) Run(ctx context.Context) error {
 	for pattern, h := range s.cfg.Handlers {
 		own.Handle(pattern, h)
 	}
+	var handler http.Handler = own
+	if h := s.cfg.Handlers["/"]; s.cfg.Apart && h != nil && len(s.cfg.Handlers) == 1 {
+		handler = h // it sees every path as the client wrote it
+	}
 	if s.metrics == nil {
 		if !s.cfg.Apart {
 			s.addMetrics(own)
 		}
-		return s.serve(ctx, s.listener, own)
+		return s.serve(ctx, s.listener, handler)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	if s.listener != nil {
-		g.Go(func() error { return s.serve(ctx, s.listener, own) })
+		g.Go(func() error { return s.serve(ctx, s.listener, handler) })
 	}
 	metrics := http.NewServeMux()
 	s.addMetrics(metrics)
@@ -137,10 +141,10 @@ func (s *Server) addMetrics(mux *http.ServeMux) {
 	})
 }
 
-// serve serves mux at one address until ctx ends.
-func (s *Server) serve(ctx context.Context, listener net.Listener, mux http.Handler) error {
+// serve serves a handler at one address until ctx ends.
+func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           mux,
+		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

@@ -126,3 +126,33 @@ func TestLargeHeaderIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A handler that has the address to itself sees paths as they were written: what it sets on
+// every answer is on all of them. No metrics are there.
+func TestApart(t *testing.T) {
+	s, err := New(Config{Addr: "127.0.0.1:0", Apart: true, Registry: NewRegistry(), Log: slog.New(slog.DiscardHandler), Handlers: map[string]http.Handler{
+		"/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "path "+r.URL.Path) }),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	for _, path := range []string{"/static/../audit", "//x", "/metrics", "/readyz"} {
+		conn, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path)
+		answer, err := io.ReadAll(conn)
+		conn.Close()
+		if err != nil || !strings.HasSuffix(string(answer), "path "+path) {
+			t.Errorf("%s: %s, %v", path, answer, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

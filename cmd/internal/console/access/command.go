@@ -38,7 +38,10 @@ func (c *UserCommand) Run(ctx context.Context, in io.Reader, out, errs io.Writer
 		return cli.Usagef("--roles: %v", err)
 	}
 	password, err := askPassword(ctx, in, errs)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		return fmt.Errorf("read the password: %w", err)
 	}
 	text, err := newLine(c.Name, password, roles)

@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"embed"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/stream"
+	"hamlet/stream/nats"
 )
 
 //go:embed audit.html
@@ -44,9 +46,11 @@ func Page(site *page.Site, reader Reader) page.Page {
 			defer cancel()
 			var v view
 			lines, bad, err := reader.Read(ctx, newest, time.Time{})
-			if err != nil {
-				site.Log.Info("the console cannot read its audit", "error", err)
-				v.Problem = "The audit cannot be read: " + err.Error() + "."
+			switch {
+			case errors.Is(err, nats.ErrNoServer):
+				v.Problem = "NATS cannot be reached, so the audit cannot be shown. Nothing can be done in the console meanwhile."
+			case err != nil:
+				v.Problem = "The audit cannot be shown: " + err.Error() + "."
 			}
 			v.Rows, v.Bad, v.More = rows(lines), bad, len(lines) == newest
 			site.Render(w, r, templates, http.StatusOK, title, v)

@@ -14,6 +14,7 @@ import (
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/stream"
+	"hamlet/stream/nats"
 )
 
 type reader struct {
@@ -108,9 +109,11 @@ func TestEmptyAndAway(t *testing.T) {
 	if _, text := show(t, reader{}, access.Look|access.Operate); !strings.Contains(text, "Nobody has done anything here yet") {
 		t.Error("an empty audit says nothing")
 	}
-	status, text := show(t, reader{err: errors.New("no connection to NATS")}, access.Look|access.Operate)
-	if status != http.StatusOK || !strings.Contains(text, "no connection to NATS") || strings.Contains(text, "Nobody has done") {
-		t.Errorf("without NATS: %d", status)
+	for err, want := range map[error]string{errors.New("no right to it"): "no right to it", fmt.Errorf("read: %w", nats.ErrNoServer): "NATS cannot be reached"} {
+		status, text := show(t, reader{err: err}, access.Look|access.Operate)
+		if status != http.StatusOK || !strings.Contains(text, want) || strings.Contains(text, "Nobody has done") {
+			t.Errorf("%v: %d, %s", err, status, text)
+		}
 	}
 	var many reader
 	for i := range 300 {
