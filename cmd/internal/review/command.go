@@ -294,7 +294,7 @@ func printList(w io.Writer, all []listed, waiting int) error {
 	fmt.Fprintln(table, "id\tworth\tverdict\tp\t90 %\tdoor\ttenant\tage\tsubject\tfrom")
 	for i := range all {
 		e := &all[i]
-		fmt.Fprintf(table, "%s\t%.4f\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worth, cli.Cell(string(e.Verdict)), e.P, e.Low, e.High,
+		fmt.Fprintf(table, "%s\t%.2g\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worth, cli.Cell(string(e.Verdict)), e.P, e.Low, e.High,
 			cli.Cell(e.Door), cli.Cell(e.Tenant), time.Since(e.Time).Round(time.Minute), cell(e.Subject), cell(e.From))
 	}
 	if err := table.Flush(); err != nil {

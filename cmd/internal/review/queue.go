@@ -140,6 +140,18 @@ func (q *Queue) Item(identity string) (Item, bool) {
 	return Item{}, false
 }
 
+// Waiting returns how many messages answered since a time have no label.
+func (q *Queue) Waiting(since time.Time) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, item := range q.items {
+		if !item.Time.Before(since) {
+			n++
+		}
+	}
+	return n
+}
+
 // Best returns at most n messages answered since a time, the highest worth first, and how many
 // there are. It leaves out those that skipped has. Of messages that are much alike it has the
 // first, or none if one of them was skipped or has just got its label.

@@ -84,6 +84,9 @@ func TestQueueOrders(t *testing.T) {
 	if best, waiting := q.Best(1, noon.Add(-time.Hour), nil); len(best) != 1 || waiting != 3 || best[0].Door != "milter" {
 		t.Errorf("%+v of %d", best, waiting)
 	}
+	if n := q.Waiting(noon.Add(-time.Hour)); n != 3 {
+		t.Errorf("%d wait, want 3", n)
+	}
 	// A newer answer counts, and an older one does not. The console's has another door.
 	newer := answer(2, 5, .2, time.Minute)
 	newer.Door = Console

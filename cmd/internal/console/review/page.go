@@ -89,18 +89,23 @@ type view struct {
 	Asked   bool     // the message was asked for by its identity
 	Hint    string   // why no message can be shown; a sentence
 	CanSay  bool     // labels can be given
-	Rows    []review.Item
+	Rows    []row
 	Partial bool // the journal was not read to its end
+}
+
+// A row is a message of the list. Its texts are visible ones.
+type row struct {
+	review.Item
+	Share float64 // of the worth of the first
 }
 
 // A message is one that is shown.
 type message struct {
 	review.Message
-	ID     string
-	Tenant string // visible
-	Kept   time.Time
+	ID string
 
-	Item review.Item // what the journal says; its ID is empty if that is nothing
+	Item          review.Item // what the journal says; its ID is empty if that is nothing
+	Verdict, Door string      // of Item, visible
 
 	Fresh   *stream.Verdict // what the served model says now; nil if no scorer answered
 	Problem string          // why there is no fresh answer
@@ -142,18 +147,19 @@ func (h *handler) fill(ctx context.Context, v *view, id string, u access.User) {
 		v.Message, v.Hint = h.message(ctx, &item, id)
 		return
 	}
-	v.Rows, _ = h.reader.Best(listed, h.reader.Since(), skipped)
-	for i := range v.Rows {
-		row := &v.Rows[i]
-		row.Verdict, row.Door, row.Tenant = stream.Decision(page.Visible(string(row.Verdict))), page.Visible(row.Door), page.Visible(row.Tenant)
+	best, _ := h.reader.Best(listed, h.reader.Since(), skipped)
+	for i := range best {
+		one := row{best[i], best[i].Worth / max(best[0].Worth, 1e-300)}
+		one.Verdict, one.Door, one.Tenant = stream.Decision(page.Visible(string(one.Verdict))), page.Visible(one.Door), page.Visible(one.Tenant)
+		v.Rows = append(v.Rows, one)
 	}
-	if h.cfg.Kept == nil && len(v.Rows) > 0 {
+	if h.cfg.Kept == nil && len(best) > 0 {
 		v.Hint = notKept
 		return
 	}
 	asked := 0
-	for i := range v.Rows {
-		m, hint := h.message(ctx, &v.Rows[i], v.Rows[i].ID)
+	for i := range best {
+		m, hint := h.message(ctx, &best[i], best[i].ID)
 		if m == nil {
 			if v.Hint = hint; hint != notKept {
 				return
@@ -161,7 +167,7 @@ func (h *handler) fill(ctx context.Context, v *view, id string, u access.User) {
 			continue
 		}
 		v.Message, v.Hint = m, ""
-		if asked++; asked == tried || i+1 == len(v.Rows) || !h.settled(m, &v.Rows[i+1]) {
+		if asked++; asked == tried || i+1 == len(best) || !h.settled(m, &best[i+1]) {
 			return
 		}
 	}
@@ -194,7 +200,7 @@ func (h *handler) message(ctx context.Context, item *review.Item, id string) (m 
 	case err != nil:
 		return nil, "The kept message cannot be read: " + clean(err) + "."
 	}
-	m = &message{Message: review.Read(kept.Message), ID: id, Tenant: page.Visible(kept.Tenant), Kept: kept.Time, Item: *item}
+	m = &message{Message: review.Read(kept.Message), ID: id, Item: *item, Verdict: page.Visible(string(item.Verdict)), Door: page.Visible(item.Door)}
 	verdict, err := h.ask(ctx, &kept)
 	if err != nil {
 		m.Problem = away(err)

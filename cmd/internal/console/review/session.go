@@ -134,7 +134,7 @@ func (y *tally) count(now time.Time) (c counts) {
 func (h *handler) figures() counts {
 	c := h.today.count(h.site.Now())
 	if h.reader != nil {
-		_, c.Waiting = h.reader.Best(0, h.reader.Since(), nil)
+		c.Waiting = h.reader.Waiting(h.reader.Since())
 	}
 	return c
 }
