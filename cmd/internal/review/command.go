@@ -3,7 +3,7 @@
 //
 //	reader := review.NewReader(conn, "default", review.Window)
 //	err := reader.Refresh(ctx)                                   // reads the journal
-//	best, waiting := reader.Best(20, reader.Since(), nil)        // []review.Item
+//	best, waiting := reader.Best(20, reader.Since(), nil, nil)        // []review.Item
 //	kept, err := nats.NewKeptReader(mailConn, "default")
 //	m, err := kept.Get(ctx, best[0].ID)                          // with --keep-mail
 //	err = review.Teach(ctx, teacher, &m, stream.Spam, "ann")
@@ -248,7 +248,7 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.KeptRe
 	if reading.Err() != nil && ctx.Err() == nil {
 		fmt.Fprintf(stderr, "the journal was not read to its end in %v: the oldest answers are missing; --since looks less far back\n", listTime)
 	}
-	best, waiting := reader.Best(c.Limit, since, nil)
+	best, waiting := reader.Best(c.Limit, since, nil, nil)
 	all := make([]listed, len(best))
 	var unreadable error
 	held := 0

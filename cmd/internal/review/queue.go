@@ -153,9 +153,9 @@ func (q *Queue) Waiting(since time.Time) (n int) {
 }
 
 // Best returns at most n messages answered since a time, the highest worth first, and how many
-// there are. It leaves out those that skipped has. Of messages that are much alike it has the
-// first, or none if one of them was skipped or has just got its label.
-func (q *Queue) Best(n int, since time.Time, skipped map[string]bool) (best []Item, waiting int) {
+// there are. It leaves out those that skipped or missing has. Of messages that are much alike it
+// has the first, or none if one of them was skipped or has just got its label.
+func (q *Queue) Best(n int, since time.Time, skipped, missing map[string]bool) (best []Item, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for id, item := range q.items {
@@ -171,7 +171,7 @@ func (q *Queue) Best(n int, since time.Time, skipped map[string]bool) (best []It
 	}
 	done = append(done, q.given.all...)
 	for _, item := range q.sorted() {
-		if skipped[item.ID] {
+		if skipped[item.ID] || missing[item.ID] {
 			continue
 		}
 		waiting++

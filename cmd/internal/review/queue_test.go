@@ -32,7 +32,7 @@ func names(q *Queue, n int, skipped ...int) string {
 	for _, n := range skipped {
 		skip[id(n)] = true
 	}
-	best, _ := q.Best(n, noon.Add(-time.Hour), skip)
+	best, _ := q.Best(n, noon.Add(-time.Hour), skip, nil)
 	var all []string
 	for _, item := range best {
 		all = append(all, strings.TrimLeft(item.ID, "0"))
@@ -81,7 +81,7 @@ func TestQueueOrders(t *testing.T) {
 	if got := names(q, 1, 2); got != "3" {
 		t.Errorf("behind what is skipped: %s", got)
 	}
-	if best, waiting := q.Best(1, noon.Add(-time.Hour), nil); len(best) != 1 || waiting != 3 || best[0].Door != "milter" {
+	if best, waiting := q.Best(1, noon.Add(-time.Hour), nil, nil); len(best) != 1 || waiting != 3 || best[0].Door != "milter" {
 		t.Errorf("%+v of %d", best, waiting)
 	}
 	if n := q.Waiting(noon.Add(-time.Hour)); n != 3 {
@@ -129,6 +129,9 @@ func TestQueueShowsOneOfMany(t *testing.T) {
 	}
 	if got := names(q, 10, 1, 6); got != "5 4" {
 		t.Errorf("without what is skipped and what is like it: %s", got)
+	}
+	if best, _ := q.Best(2, noon.Add(-time.Hour), nil, map[string]bool{id(1): true}); best[0].ID != id(5) || best[1].ID != id(2) {
+		t.Errorf("without what is missing: %+v", best)
 	}
 	q.Add(label(1))
 	if got := names(q, 10); got != "5 4 6" {

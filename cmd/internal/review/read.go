@@ -69,7 +69,13 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	if !r.conn.IsConnected() {
 		return fmt.Errorf("read the journal: %w", nats.ErrNoServer)
 	}
-	if err := r.readLabels(ctx); err != nil {
+	half := ctx
+	if end, bounded := ctx.Deadline(); bounded {
+		var cancel context.CancelFunc
+		half, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	if err := r.readLabels(half); err != nil {
 		return err
 	}
 	if err := r.readAnswers(ctx); err != nil {
@@ -87,8 +93,7 @@ func ended(ctx context.Context, err error) bool {
 }
 
 func (r *Reader) readLabels(ctx context.Context) error {
-	began := time.Now()
-	since := r.Since()
+	began, until, since, n := time.Now(), time.Time{}, r.Since(), 0
 	if r.labels.After(since) {
 		since = r.labels
 	}
@@ -97,10 +102,15 @@ func (r *Reader) readLabels(ctx context.Context) error {
 		case errors.As(err, new(*nats.JournalLineError)):
 			continue
 		case ended(ctx, err):
+			if n > 0 {
+				r.labels = until.Add(-lateness) // from there the next time
+			}
 			return nil
 		case err != nil:
 			return err
 		}
+		n++
+		until = e.Time
 		if r.OnLabel != nil {
 			r.OnLabel(&e)
 		}

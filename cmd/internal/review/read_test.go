@@ -65,7 +65,7 @@ func TestReaderFollows(t *testing.T) {
 		if err := r.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
-		best, _ := r.Best(10, r.Since(), nil)
+		best, _ := r.Best(10, r.Since(), nil, nil)
 		got := ""
 		for _, item := range best {
 			got += item.ID[31:]

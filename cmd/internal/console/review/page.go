@@ -48,6 +48,7 @@ const (
 	title     = "Review"
 	path      = "/review"
 	listed    = 25 // messages that are shown as a list
+	rounds    = 40 // of so many messages that are looked for, until one was kept
 	tried     = 5  // messages that are asked about again for one page
 	mostForm  = 64 << 10
 	mostNames = 8 // reasons that are shown
@@ -78,6 +79,7 @@ type handler struct {
 	cfg     Config
 	reader  *review.Reader // nil without NATS
 	skipped skips
+	missing absent
 	today   tally
 }
 
@@ -127,10 +129,12 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 	case id != "" && !identityForm.MatchString(id):
 		status, v.Problem = http.StatusBadRequest, "This is no identity of a mail: 32 digits of 0-9 and a-f."
 	default:
-		if err := h.reader.Refresh(ctx); err != nil {
+		reading, stop := context.WithTimeout(ctx, h.cfg.Bound/2)
+		if err := h.reader.Refresh(reading); err != nil {
 			v.Problem = away(err)
 		}
-		v.Partial = ctx.Err() != nil
+		v.Partial = reading.Err() != nil
+		stop()
 		h.fill(ctx, &v, id, access.FromContext(r.Context()))
 	}
 	v.Counts = h.figures()
@@ -147,30 +151,57 @@ func (h *handler) fill(ctx context.Context, v *view, id string, u access.User) {
 		v.Message, v.Hint = h.message(ctx, &item, id)
 		return
 	}
-	best, _ := h.reader.Best(listed, h.reader.Since(), skipped)
+	if h.cfg.Kept != nil {
+		known := -1 // messages that were not kept
+		for range rounds {
+			missing := h.missing.all()
+			if len(missing) == known {
+				break
+			}
+			known = len(missing)
+			best, _ := h.reader.Best(listed, h.reader.Since(), skipped, missing)
+			v.Message, v.Hint = h.first(ctx, best)
+			if v.Message != nil || v.Hint != notKept || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	var missing map[string]bool
+	if v.Message != nil {
+		missing = h.missing.all()
+	}
+	best, _ := h.reader.Best(listed, h.reader.Since(), skipped, missing)
 	for i := range best {
 		one := row{best[i], best[i].Worth / max(best[0].Worth, 1e-300)}
 		one.Verdict, one.Door, one.Tenant = stream.Decision(page.Visible(string(one.Verdict))), page.Visible(one.Door), page.Visible(one.Tenant)
 		v.Rows = append(v.Rows, one)
 	}
-	if h.cfg.Kept == nil && len(best) > 0 {
+	if v.Message == nil && v.Hint == "" {
 		v.Hint = notKept
-		return
 	}
+}
+
+// first returns the first of the messages that was kept and leaves something to learn. Without
+// one, hint says why; it is empty if there are no messages.
+func (h *handler) first(ctx context.Context, best []review.Item) (first *message, hint string) {
 	asked := 0
 	for i := range best {
-		m, hint := h.message(ctx, &best[i], best[i].ID)
+		m, why := h.message(ctx, &best[i], best[i].ID)
 		if m == nil {
-			if v.Hint = hint; hint != notKept {
-				return
+			if hint = why; hint != notKept {
+				return nil, hint
+			}
+			if h.site.Now().Sub(best[i].Time) > time.Minute { // mail is stored a little later
+				h.missing.add(best[i].ID)
 			}
 			continue
 		}
-		v.Message, v.Hint = m, ""
 		if asked++; asked == tried || i+1 == len(best) || !h.settled(m, &best[i+1]) {
-			return
+			return m, ""
 		}
+		first = m // if no other was kept
 	}
+	return first, hint
 }
 
 // settled reports whether the newer answer about a message leaves less to learn than half of what

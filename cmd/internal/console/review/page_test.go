@@ -237,6 +237,25 @@ func TestReview(t *testing.T) {
 	}
 }
 
+// A kept message is found behind many that were not kept.
+func TestReviewFindsWhatIsKept(t *testing.T) {
+	r := newRig(t, nil)
+	r.scorer(.6, .1, .9)
+	id := r.keep(2)
+	var lines []stream.JournalEntry
+	for i := range 100 {
+		e := answer(fmt.Sprintf("%032x", i), .3+float64(i)/1000)
+		e.Time = time.Now().Add(-time.Hour)
+		lines = append(lines, e)
+	}
+	r.journal(false, append(lines, answer(id, .1))...)
+	for range 2 {
+		if _, body := r.get("/review"); shown(body) != id || !strings.Contains(body, "<b>101</b>") {
+			t.Errorf("it shows %q\n%s", shown(body), body)
+		}
+	}
+}
+
 // The journal tells what was learnt, also what was labelled before this console began.
 func TestReviewCountsWhatIsLearnt(t *testing.T) {
 	r := newRig(t, nil)

@@ -52,6 +52,29 @@ func (s *skips) of(u access.User) map[string]bool {
 	return maps.Clone(s.sessions[key(u)])
 }
 
+// An absent has messages that were not kept. Of more than mostAbsent it forgets all.
+type absent struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+const mostAbsent = 20_000
+
+func (a *absent) add(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ids == nil || len(a.ids) == mostAbsent {
+		a.ids = map[string]bool{}
+	}
+	a.ids[id] = true
+}
+
+func (a *absent) all() map[string]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.ids)
+}
+
 // A given is a label that somebody gave in the console.
 type given struct {
 	ID     string
