@@ -2,6 +2,7 @@ package why
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"hamlet/cmd/internal/chart"
@@ -12,7 +13,7 @@ import (
 // Bounds of what is shown of an answer.
 const (
 	mostInputs = 24
-	mostWords  = 40
+	mostWords  = 30
 )
 
 // z90 is the 95 % quantile of the standard normal distribution: intervals are 90 %.
@@ -69,16 +70,16 @@ func picture(v *stream.Verdict, info *stream.Info) *chart.Chart {
 	if math.IsNaN(p + low + high) {
 		return nil
 	}
-	from, to := min(low, 0.01), max(high, 0.99)
+	from, to := min(low, 0.001), max(high, 0.999)
 	c := &chart.Chart{
 		Title:   "How likely it is spam",
 		Caption: "The point is the probability, the bar its 90 % interval.",
-		X:       chart.Axis{Label: "probability of spam", Logit: true, Min: &from, Max: &to},
-		Y:       chart.Axis{Categories: []string{"this message"}},
+		X:       chart.Axis{Label: "probability of spam", Logit: true, Min: &from, Max: &to, Named: []chart.Tick{{At: 0.5, Text: "½"}}},
+		Y:       chart.Axis{Categories: []string{"message"}},
 		Series:  []chart.Series{{Name: "answer", Kind: chart.Points, X: []float64{p}, Y: []float64{0}, Lo: []float64{low}, Hi: []float64{high}}},
 	}
 	if info != nil && info.SpamAt > 0 && info.HamAt > 0 && info.SpamAt < 1 {
-		c.Caption += " It is spam from the hollow mark on the right, if the whole interval lies above ½, and ham up to the one on the left."
+		c.Caption += " It is spam from the hollow mark on the right on, if the whole interval lies above ½, and ham up to the one on the left."
 		c.Y.Categories = append(c.Y.Categories, "borders")
 		c.Series = append(c.Series,
 			chart.Series{Name: "borders of ham and spam", Kind: chart.Points, X: []float64{info.HamAt, info.SpamAt}, Y: []float64{1, 1}, Reference: true})
@@ -97,8 +98,9 @@ func inputs(all []stream.Reason) *chart.Chart {
 		Caption: "Above 0 speaks for spam, below for ham. The bars are 90 % intervals: how sure the model is of the input's weight.",
 		X:       chart.Axis{Label: "log-odds of spam, nats"},
 	}
-	for k, r := range all {
-		c.Y.Categories = append(c.Y.Categories, cut(page.Visible(r.Name), 40))
+	for k, r := range slices.Backward(all) { // the first category stands lowest
+		k = len(all) - 1 - k
+		c.Y.Categories = append(c.Y.Categories, cut(page.Visible(r.Name), 80))
 		s.X, s.Y = append(s.X, r.Contribution), append(s.Y, float64(k))
 		s.Lo, s.Hi = append(s.Lo, r.Contribution-z90*r.SD), append(s.Hi, r.Contribution+z90*r.SD)
 	}

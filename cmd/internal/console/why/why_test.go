@@ -48,7 +48,7 @@ func TestPastedMessage(t *testing.T) {
 			t.Fatalf("%s: %d\n%s", name, status, got)
 		}
 		wants(t, name, got, ">spam<", "90 % interval", "log-odds of spam, nats", "borders of ham and spam", "The words that add most",
-			`/history?id=`, "Header fields that the model reads", "secretmark", "prize.example", "this message")
+			`/history?id=`, "Header fields that the model reads", "secretmark", "prize.example")
 		coloured := func(class, text string) bool {
 			return regexp.MustCompile(`<span class="w ` + class + `[^>]*title="[^"]+">` + text + `</span>`).MatchString(got)
 		}
