@@ -358,3 +358,20 @@ func FuzzSVG(f *testing.F) {
 		}
 	})
 }
+
+// A narrow axis of probabilities keeps ½ and as many others as have room.
+func TestTicksOfProbabilities(t *testing.T) {
+	s := newScale(&Axis{Logit: true}, []float64{1e-6, 0.999999}, false)
+	for n, want := range map[int]string{
+		7: "0.000001 0.00001 0.0001 0.001 0.01 0.1 0.5 0.9 0.99 0.999 0.9999 0.99999 0.999999", 5: "0.000001 0.00001 0.0001 0.001 0.01 0.1 0.5 0.9 0.99 0.999 0.9999 0.99999 0.999999",
+		4: "0.000001 0.0001 0.01 0.5 0.99 0.9999 0.999999", 3: "0.000001 0.001 0.5 0.999 0.999999", 1: "0.00001 0.5 0.99999",
+	} {
+		var got []string
+		for _, tick := range s.ticks(n) {
+			got = append(got, tick.Text)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%d ticks: %s, want %s", n, text, want)
+		}
+	}
+}

@@ -147,9 +147,7 @@ func (s *scale) ticks(n int) []Tick {
 	case s.axis.Log:
 		all = s.logTicks(n)
 	case s.axis.Logit:
-		for _, p := range []float64{1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999} {
-			all = append(all, Tick{p, strconv.FormatFloat(p, 'f', -1, 64)})
-		}
+		all = s.logitTicks(n)
 	default:
 		all = s.linearTicks(n)
 	}
@@ -158,6 +156,19 @@ func (s *scale) ticks(n int) []Tick {
 		at := s.across(t.At)
 		return !(at >= s.across(s.lo)-slack && at <= s.across(s.hi)+slack)
 	})
+}
+
+// logitTicks are ½ and powers of ten from either end. Where few are wanted, every second or
+// third of them is there, counted from ½.
+func (s *scale) logitTicks(n int) (all []Tick) {
+	const usual = 5
+	known := [...]float64{1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999}
+	for i, p := range known {
+		if (i-len(known)/2)%max(1, usual+1-n) == 0 {
+			all = append(all, Tick{p, strconv.FormatFloat(p, 'f', -1, 64)})
+		}
+	}
+	return all
 }
 
 // linearTicks are multiples of 1, 2 or 5 times a power of ten.

@@ -74,7 +74,7 @@ func picture(v *stream.Verdict, info *stream.Info) *chart.Chart {
 	c := &chart.Chart{
 		Title:   "How likely it is spam",
 		Caption: "The point is the probability, the bar its 90 % interval.",
-		X:       chart.Axis{Label: "probability of spam", Logit: true, Min: &from, Max: &to, Named: []chart.Tick{{At: 0.5, Text: "½"}}},
+		X:       chart.Axis{Label: "probability of spam", Logit: true, Min: &from, Max: &to},
 		Y:       chart.Axis{Categories: []string{"message"}},
 		Series:  []chart.Series{{Name: "answer", Kind: chart.Points, X: []float64{p}, Y: []float64{0}, Lo: []float64{low}, Hi: []float64{high}}},
 	}
