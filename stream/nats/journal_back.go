@@ -34,10 +34,12 @@ func (p JournalPlace) Before(other JournalPlace) bool {
 	return p.Line < other.Line
 }
 
-// A JournalLine is a line of the journal and where it stands.
+// A JournalLine is a line of the journal and where it stands. Of one that was passed over, it has
+// the time at which the line was written, and nothing more.
 type JournalLine struct {
 	stream.JournalEntry
-	Place JournalPlace
+	Place  JournalPlace
+	Passed bool
 }
 
 // How much of the stream is read at once from its end: little at first, because a page of lines
@@ -54,15 +56,22 @@ const (
 // Decisions stand in the order in which scorers wrote them. Of several scorers, the order of
 // their times may differ from that by a second.
 func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time) iter.Seq2[JournalLine, error] {
+	return SearchJournalBack(ctx, conn, model, before, since, nil)
+}
+
+// SearchJournalBack is ReadJournalBack that passes over the lines which wanted does not take, as
+// the bytes that were written. To decode a line costs some ten times as much as to look for a few
+// bytes in it.
+func SearchJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time, wanted func(line []byte) bool) iter.Seq2[JournalLine, error] {
 	return func(yield func(JournalLine, error) bool) {
-		err := readBack(ctx, conn, model, before, since, yield)
+		err := readBack(ctx, conn, model, before, since, wanted, yield)
 		if err != nil {
 			yield(JournalLine{}, fmt.Errorf("read the journal %s: %w", JournalStream, err))
 		}
 	}
 }
 
-func readBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time, yield func(JournalLine, error) bool) error {
+func readBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time, wanted func([]byte) bool, yield func(JournalLine, error) bool) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return err
@@ -82,25 +91,35 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 			begin = end - n
 		}
 		lines := stored{stream: JournalStream, subjects: []string{JournalSubject(model)}, first: begin, last: end - 1, what: "decisions"}
-		var found []backLine
+		var found []rawLine
 		begun := false // a message is older than since
 		err := lines.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
-			if place, err := m.Metadata(); err == nil && place.Timestamp.Before(since) {
-				begun = true
-				return true
+			written := time.Time{}
+			if place, err := m.Metadata(); err == nil {
+				if written = place.Timestamp; written.Before(since) {
+					begun = true
+					return true
+				}
 			}
-			found = appendLines(found, m, model, sequence)
+			n := 0
+			for line := range bytes.Lines(m.Data()) {
+				found = append(found, rawLine{line, m.Subject(), JournalPlace{sequence, n}, written})
+				n++
+			}
 			return true
 		})
 		if err != nil {
 			return err
 		}
-		for _, l := range slices.Backward(found) {
-			switch {
-			case (before != JournalPlace{}) && !l.Place.Before(before), l.err == nil && l.Time.Before(since):
+		for _, raw := range slices.Backward(found) {
+			if (before != JournalPlace{}) && !raw.place.Before(before) {
 				continue
 			}
-			if !yield(l.JournalLine, l.err) {
+			l, err := raw.decode(model, wanted)
+			if err == nil && l.Time.Before(since) {
+				continue
+			}
+			if !yield(l, err) {
 				return nil
 			}
 		}
@@ -112,23 +131,25 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 	return nil
 }
 
-// A backLine is a line or why it cannot be read.
-type backLine struct {
-	JournalLine
-	err error
+// A rawLine is a line as it was written.
+type rawLine struct {
+	line    []byte
+	subject string
+	place   JournalPlace
+	written time.Time
 }
 
-func appendLines(dst []backLine, m jetstream.Msg, model string, sequence uint64) []backLine {
-	n := 0
-	for line := range bytes.Lines(m.Data()) {
-		l := backLine{JournalLine: JournalLine{Place: JournalPlace{sequence, n}}}
-		if l.JournalEntry, l.err = decodeLine(m.Subject(), model, line); l.err != nil {
-			l.err = &JournalLineError{Sequence: sequence, Err: l.err}
-		}
-		dst = append(dst, l)
-		n++
+func (r *rawLine) decode(model string, wanted func([]byte) bool) (JournalLine, error) {
+	l := JournalLine{Place: r.place}
+	if wanted != nil && !wanted(r.line) {
+		l.Time, l.Passed = r.written, true
+		return l, nil
 	}
-	return dst
+	var err error
+	if l.JournalEntry, err = decodeLine(r.subject, model, r.line); err != nil {
+		err = &JournalLineError{Sequence: r.place.Sequence, Err: err}
+	}
+	return l, err
 }
 
 // ReadJournalLabels yields the labels of a model's journal that were written since a time (zero:

@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,9 +18,10 @@ import (
 func TestJournalIsReadBack(t *testing.T) {
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
 	ctx := patience(t)
+	var wanted func([]byte) bool
 	back := func(model string, before nats.JournalPlace, since time.Time) (found []nats.JournalLine, bad int) {
 		t.Helper()
-		for l, err := range nats.ReadJournalBack(ctx, conn, model, before, since) {
+		for l, err := range nats.SearchJournalBack(ctx, conn, model, before, since, wanted) {
 			switch {
 			case errors.As(err, new(*nats.JournalLineError)):
 				bad++
@@ -83,6 +85,20 @@ func TestJournalIsReadBack(t *testing.T) {
 	}
 	if beyond, _ := back("default", nats.JournalPlace{Sequence: 1 << 40}, time.Time{}); len(beyond) != len(want) {
 		t.Errorf("before a place beyond the end: %d lines, want %d", len(beyond), len(want))
+	}
+	wanted = func(line []byte) bool { return bytes.Contains(line, []byte(`"7.`)) }
+	some, bad := back("default", nats.JournalPlace{}, time.Time{})
+	taken := 0
+	for _, l := range some {
+		if !l.Passed {
+			taken++
+		}
+		if l.Passed != (l.Request == "") || l.Time.IsZero() {
+			t.Fatalf("the line %+v", l)
+		}
+	}
+	if taken != 60 || len(some) != len(want)+1 || bad != 0 {
+		t.Errorf("%d lines are taken of %d, %d are bad; want 60 of %d and none", taken, len(some), bad, len(want)+1)
 	}
 	n := 0
 	for l, err := range nats.ReadJournalLabels(ctx, conn, "default", time.Time{}) {

@@ -1,9 +1,11 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -47,6 +49,26 @@ func (f *Filter) Match() func(e *stream.JournalEntry, label stream.Label) bool {
 			(f.Label != Corrected || contradicts(e.Verdict, label))
 	}
 }
+
+// holding returns what tells whether the bytes of a line hold all values that are wanted; nil if
+// that tells nothing. Match decides about those that do.
+func (f *Filter) holding() func(line []byte) bool {
+	var values [][]byte
+	for _, v := range []string{f.ID, stream.MessageIDHash(f.MessageID), f.Verdict, f.Door, f.Tenant} {
+		if plain.MatchString(v) {
+			values = append(values, []byte(v))
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return func(line []byte) bool {
+		return !slices.ContainsFunc(values, func(v []byte) bool { return !bytes.Contains(line, v) })
+	}
+}
+
+// plain matches what stands in JSON, and in a line of the journal, as it is.
+var plain = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
 
 func contradicts(verdict stream.Decision, label stream.Label) bool {
 	return verdict == stream.DecideSpam && label == stream.Ham || verdict == stream.DecideHam && label == stream.Spam
@@ -99,7 +121,7 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit
 	}
 	page := Page{LabelsMissing: !complete}
 	match, more := f.Match(), false
-	for line, err := range nats.ReadJournalBack(ctx, conn, model, before, f.Since) {
+	for line, err := range nats.SearchJournalBack(ctx, conn, model, before, f.Since, f.holding()) {
 		if errors.As(err, new(*nats.JournalLineError)) {
 			page.Damaged++
 			continue
@@ -116,6 +138,9 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit
 		}
 		page.Looked++
 		page.Back, page.Older = line.Time, line.Place
+		if line.Passed {
+			continue
+		}
 		given := labels[line.ID]
 		if match(&line.JournalEntry, given.label) {
 			page.Entries = append(page.Entries, Entry{line.JournalEntry, given.label, given.source, given.at, line.Place})

@@ -127,6 +127,8 @@ func TestPages(t *testing.T) {
 		{history.Filter{Verdict: "spam", Since: begin.Add(100 * time.Second)}, "r115 r110 r105 r100"},
 		{history.Filter{Door: "spamd", Verdict: "ham"}, ""},
 		{history.Filter{Tenant: "other"}, ""},
+		{history.Filter{ID: "ann@tenant.example"}, ""},
+		{history.Filter{Tenant: "default", Since: begin.Add(118 * time.Second)}, "r119 r118"},
 		{history.Filter{Identities: map[string]bool{identity(3): true, identity(5): true}}, "r5 r3"},
 	} {
 		page, err := history.Read(patience(t), conn, "default", &c.filter, 50, nats.JournalPlace{})
