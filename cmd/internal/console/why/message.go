@@ -104,15 +104,12 @@ func newMessage(tenant string, body *stream.Body, words []stream.Word) (message,
 		begin = min(subject+between, len(text))
 	}
 	shown := clip(from.Body, mostText)
-	end := len(text)
-	if len(text)-begin > len(shown) {
-		end = begin + len(shown)
+	end := min(len(text), begin+len(shown))
+	for end > begin && end-begin < len(shown) && !utf8.RuneStart(shown[end-begin]) {
+		end-- // the model's bound is within a letter
 	}
 	m.Text = c.cut(text, tokens, begin, end)
-	rest := shown[min(end-begin, len(shown)):]
-	for len(rest) > 0 && !utf8.RuneStart(rest[0]) { // the model's bound is within a letter
-		rest = rest[1:]
-	}
+	rest := shown[end-begin:]
 	m.Rest, m.Cut = page.Visible(string(rest)), len(from.Body)-len(shown)
 	m.links(c, text, tokens)
 	return m, nil
