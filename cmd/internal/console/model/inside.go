@@ -36,6 +36,7 @@ type insideView struct {
 	Adopted   []adopted
 	Heads     []head
 	Ensembles []ensembles
+	Other     int64 // a version to compare with: the newest, or the one before it; 0: there is none
 }
 
 // A head is that of one kind of body.
@@ -81,6 +82,9 @@ func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view := &insideView{Facts: facts, Settings: models.Configuration(facts.Config), Adopted: adoptions(facts)}
+	if kept, err := p.kept.get(r.Context()); err == nil {
+		view.Other = other(partitionOf(kept, strconv.Itoa(facts.Partition)), facts.Version)
+	}
 	for _, body := range []string{algos.BodyText, algos.BodyVector} {
 		if h := headOf(body, facts.Weights); len(h.Weights) > 0 {
 			view.Heads = append(view.Heads, h)
@@ -95,6 +99,22 @@ func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
 		view.Ensembles = append(view.Ensembles, e)
 	}
 	p.site.Render(w, r, insideTemplates, http.StatusOK, fmt.Sprintf("Version %d of partition %d", facts.Version, facts.Partition), view)
+}
+
+// other returns the version that one compares a version with: the newest, or the one before it.
+func other(p *pinning.Partition, version int64) int64 {
+	if p == nil || p.Head == 0 {
+		return 0
+	}
+	if version != p.Head {
+		return p.Head
+	}
+	for i := range p.Versions {
+		if number := p.Versions[i].Version; number != version {
+			return number
+		}
+	}
+	return 0
 }
 
 // compare answers GET /model/compare.

@@ -350,9 +350,11 @@ func TestInsideAndCompare(t *testing.T) {
 	r.save(0, made(t, 30, vectors), 30)
 	r.save(0, made(t, 90, vectors), 20)
 	text := r.get("/model/inside?version=2", 200, "Version 2 of partition 0", "Head for vectors", "second head", "&lt;script&gt;", "long long", "logit-trees",
+		`compare\?partition=0&amp;a=1&amp;b=2">Compare with version 1<`,
 		`dense</th><td><strong>`, "may be adopted", "new model", "The head answers alone until all are built", "No expert has learnt")
 	r.lacks(text, strings.Repeat("long ", 40)[:150]+"</")
 	r.get("/model/inside", 200, "Version 2 of partition 0")
+	r.get("/model/inside?version=1", 200, `a=1&amp;b=2">Compare with version 2<`)
 	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>\+60<`, "Change in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
 	r.get("/model/compare?a=2&b=2", 200, "They are the same model")
 	r.get("/model/compare?a=2&b=9", 404, "Version 9 of partition 0 is not kept")
