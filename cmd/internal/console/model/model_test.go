@@ -297,7 +297,7 @@ func TestPinRollBackUnpin(t *testing.T) {
 			}
 		}
 	}
-	r.get("/model/change?do=pin&partition=0&version=1", 200, `Pin version 1`, `(?s)version 3, 30 events.*version 1, 10 events.*20 events fewer.*10 events fewer`,
+	r.get("/model/change?do=pin&partition=0&version=1", 200, `Pin version 1`, `(?s)version 1, 10 events.*20 events fewer.*version 3, 30 events.*10 events fewer`,
 		`name="csrf" value="token"`, `name="expect" value="0:1,1:1"`, `only=1`)
 	pinned(0, 0)
 	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1,1:1"}}
@@ -316,7 +316,7 @@ func TestPinRollBackUnpin(t *testing.T) {
 	}
 	r.post(pin, 200, `role="status">Pinned. Answers come from the pinned versions of 2 partitions`, "badge warn")
 	pinned(1, 1)
-	r.get("/model/change?do=pin&partition=1&version=2&only=1", 200, `name="expect" value="1:2"`, `The other partitions stay`, `5 events more`)
+	r.get("/model/change?do=pin&partition=1&version=2&only=1", 200, `name="expect" value="1:2"`, `The other partitions stay`, `(?s)<dt>Now</dt><dd>version 1, 5 events.*<dt>From then on</dt><dd>version 2, 10 events.*5 events more`)
 	r.post(url.Values{"do": {"pin"}, "partition": {"1"}, "version": {"2"}, "only": {"1"}, "expect": {"1:2"}}, 200, "Answers come from version 2 of partition 1")
 	pinned(1, 2)
 	r.get("/model/change?do=rollback", 200, `name="expect" value="0:1,1:1"`)
@@ -355,7 +355,7 @@ func TestInsideAndCompare(t *testing.T) {
 	r.lacks(text, strings.Repeat("long ", 40)[:150]+"</")
 	r.get("/model/inside", 200, "Version 2 of partition 0")
 	r.get("/model/inside?version=1", 200, `a=1&amp;b=2">Compare with version 2<`)
-	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>\+60<`, "Change in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
+	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>\+60<`, "in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
 	r.get("/model/compare?a=2&b=2", 200, "They are the same model")
 	r.get("/model/compare?a=2&b=9", 404, "Version 9 of partition 0 is not kept")
 	r.get("/model/compare?a=2&b="+url.QueryEscape(hostile), 404, "A version is a number")
