@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -103,7 +104,7 @@ func TestEmptyStatesTeach(t *testing.T) {
 		change func(*feed.Snapshot)
 		want   []string
 	}{
-		"nothing yet": {func(*feed.Snapshot) {}, []string{"Nobody has asked about a message", "hamlet score message.eml", "No alarm is open", "No answer of the last day", "hamlet learn --spam", "There is no model yet"}},
+		"nothing yet": {func(*feed.Snapshot) {}, []string{"Nobody has asked about a message", "hamlet score message.eml", "No alarm is open", "No answer of the last day", "no labels yet", "Doors are the ways", "hamlet learn --spam", "There is no model yet"}},
 		"no journal":  {func(s *feed.Snapshot) { s.Journal.None = true }, []string{"No scorer has written a journal", "--no-journal"}},
 		"it is read":  {func(s *feed.Snapshot) { s.Journal.Reading = true }, []string{"is being read"}},
 		"no NATS": {func(s *feed.Snapshot) {
@@ -129,6 +130,20 @@ func TestEmptyStatesTeach(t *testing.T) {
 			t.Errorf("%s: the page has NaN", name)
 		}
 	}
+}
+
+// Minutes that were not read are a gap, and no zeros.
+func TestUnreadMinutesAreAGap(t *testing.T) {
+	s := busy()
+	s.Journal.Cut, s.Journal.Since = true, s.At.Add(-10*time.Minute)
+	for _, series := range newView(s).Chart().Series {
+		for i, y := range series.Y {
+			if math.IsNaN(y) != (i < 50) {
+				t.Errorf("%s at minute %v is %v", series.Name, series.X[i], y)
+			}
+		}
+	}
+	draw(t, s)
 }
 
 // The first page is below 100 KB with all that it links, on a busy server too.

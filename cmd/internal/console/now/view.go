@@ -36,10 +36,10 @@ type figure struct{ Name, Value, Interval, Meaning string }
 
 // A door is a row of the table.
 type door struct {
-	Name                     string
-	Answers                  int64
-	Share, SpamShare, Unsure float64
-	Half, NineTenths         string // milliseconds
+	Name              string
+	Answers           int64
+	SpamShare, Unsure float64
+	Half, NineTenths  string // milliseconds
 }
 
 type alarm struct {
@@ -65,7 +65,7 @@ func newView(s *feed.Snapshot) *view {
 	v.Tiles = v.tiles()
 	v.Figures = figures(&s.Labels.Figures)
 	for _, d := range j.Doors {
-		v.Doors = append(v.Doors, door{page.Visible(d.Name), count(d.Total()), d.Total() / j.Hour.Total(), d.SpamShare(), d.UnsureShare(), ms(d.Half), ms(d.NineTenths)})
+		v.Doors = append(v.Doors, door{page.Visible(d.Name), count(d.Total()), d.SpamShare(), d.UnsureShare(), ms(d.Half), ms(d.NineTenths)})
 	}
 	for i := range s.Alarms.Open {
 		if i == mostAlarms {
@@ -126,6 +126,12 @@ func (v *view) tiles() []tile {
 	}
 	labels, _ := page.Number(l.Labelled)
 	of := "of " + labels + " labels"
+	switch l.Labelled {
+	case 0:
+		of = "no labels yet"
+	case 1:
+		of = "of one label"
+	}
 	return append(all, age,
 		tile{Name: "Log loss", Value: decimal(l.LogLoss.Value, 3), Note: withInterval(l.LogLoss, 3, of)},
 		tile{Name: "Calibration slope", Value: decimal(l.Slope.Value, 2), Note: withInterval(l.Slope, 2, of)})
@@ -190,9 +196,6 @@ func figures(f *answered.Figures) (all []figure) {
 		if one.e.Value.Defined() {
 			value = page.Decimal(one.unit*float64(one.e.Value), one.digits) + one.sign
 		}
-		if in == "" {
-			in = "–"
-		}
 		all = append(all, figure{one.name, value, in, one.meaning})
 	}
 	return all
@@ -219,12 +222,15 @@ func (v *view) Chart() *chart.Chart {
 	spam, ham, unsure := chart.Series{Name: "spam", Kind: chart.Line}, chart.Series{Name: "ham", Kind: chart.Line}, chart.Series{Name: "unsure", Kind: chart.Line}
 	n := len(v.Journal.Minutes)
 	for i, m := range v.Journal.Minutes {
-		at := float64(i - n + 1)
+		at, known := float64(i-n+1), 1.0
+		if v.Journal.Cut && m.Start.Before(v.Journal.Since) {
+			known = math.NaN() // a gap
+		}
 		for _, one := range []struct {
 			series *chart.Series
 			n      float64
 		}{{&spam, m.Spam}, {&ham, m.Ham}, {&unsure, m.Unsure}} {
-			one.series.X, one.series.Y = append(one.series.X, at), append(one.series.Y, math.Round(one.n))
+			one.series.X, one.series.Y = append(one.series.X, at), append(one.series.Y, known*math.Round(one.n))
 		}
 	}
 	zero := 0.0
