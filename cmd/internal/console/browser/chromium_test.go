@@ -238,14 +238,21 @@ func (b *tab) follow(action chromedp.Action[chromedp.Void]) {
 // press clicks the first button or link whose text starts so, and waits for the next page.
 func (b *tab) press(text string) {
 	b.t.Helper()
-	found := evaluate[bool](b, fmt.Sprintf(`(() => { document.querySelector("[data-pressed]")?.removeAttribute("data-pressed");
-		const at = [...document.querySelectorAll("main button, main a, header button, header a, summary")]
-			.find((e) => e.checkVisibility() && e.textContent.trim().startsWith(%q));
-		at?.setAttribute("data-pressed", ""); return !!at })()`, text))
-	if !found {
-		b.t.Fatalf("%s has nothing to press that starts with %q:\n%s", b.at(), text, b.text())
-	}
-	b.follow(chromedp.Click(chromedp.CSS("[data-pressed]")))
+	b.click(fmt.Sprintf(`[...document.querySelectorAll("main button, main a, header button, header a")]
+		.find((e) => e.checkVisibility() && e.textContent.trim().startsWith(%q))`, text))
+}
+
+// click clicks the element that an expression finds, and waits for the next page. It finds
+// and clicks at once, because the page may replace the element at any time.
+func (b *tab) click(expression string) {
+	b.t.Helper()
+	b.follow(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		found, err := chromedp.Evaluate[bool]("(() => { const at = "+expression+"; at?.click(); return !!at })()")(ctx, target)
+		if err == nil && !found {
+			err = fmt.Errorf("nothing to click: %s", expression)
+		}
+		return err
+	}))
 }
 
 // weight returns the bytes of all bodies since open, without server-sent events.

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // texts are two messages to learn, for tests that need a model and no mail.
@@ -61,8 +59,19 @@ func TestLogInByPassword(t *testing.T) {
 	if text := b.text(); !strings.Contains(text, "looker") {
 		t.Fatalf("the looker sees\n%s", text)
 	}
+	b.open("/sources")
+	if evaluate[bool](b, `!!document.querySelector('main form[method=post]')`) {
+		t.Errorf("the looker is offered an action:\n%s", b.text())
+	}
+	// What a page hides, its handler refuses too.
+	b.allow(403)
+	b.open("/sources/withdraw?source=x")
+	if text := b.text(); !strings.Contains(text, "role operate") {
+		t.Errorf("the looker may withdraw:\n%s", text)
+	}
+	b.accessible()
 	b.open("/history")
-	b.follow(chromedp.Click(chromedp.CSS("form.who button")))
+	b.click(`document.querySelector("form.who button")`)
 	b.open("/history")
 	if at := b.at(); !strings.Contains(at, "/login") {
 		t.Errorf("after the logout the browser is at %s", at)
@@ -70,4 +79,9 @@ func TestLogInByPassword(t *testing.T) {
 	// A logout ends the session itself, and not only the cookie: the back button shows nothing.
 	evaluate[bool](b, `(history.go(-2), true)`)
 	b.await("the back button shows nothing", `document.readyState === "complete" && !document.body.innerText.includes("looker")`)
+	r.logIn(b, "boss", password)
+	b.open("/sources")
+	if !evaluate[bool](b, `!!document.querySelector('main form[method=post]')`) {
+		t.Errorf("the boss is offered no action:\n%s", b.text())
+	}
 }
