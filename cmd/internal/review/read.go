@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -19,7 +18,10 @@ const Window = 72 * time.Hour
 // Bounds of what a Reader reads at once.
 const (
 	mostLines = 100_000 // answers, the newest
+	mostNew   = 10_000  // of them after the first time
 	often     = 3 * time.Second
+	seldom    = 30 * time.Second
+	rest      = 30               // a Reader rests so many times as long as it has read: but often to seldom
 	lateness  = 10 * time.Second // of labels: scorers and learners write late
 )
 
@@ -35,11 +37,10 @@ type Reader struct {
 	// set before the first Refresh.
 	OnLabel func(e *stream.JournalEntry)
 
-	turn   chan struct{} // holds a value while somebody reads
-	mu     sync.Mutex
+	turn   chan struct{}     // holds a value while somebody reads; he alone uses what follows
 	top    nats.JournalPlace // of the newest answer that was read
 	labels time.Time         // labels up to then have been read
-	read   time.Time         // when Refresh ended last without an error
+	next   time.Time         // before that Refresh reads nothing
 }
 
 // NewReader returns a reader of a model's journal on conn, which the caller closes.
@@ -51,8 +52,9 @@ func NewReader(conn *natsgo.Conn, model string, window time.Duration) *Reader {
 func (r *Reader) Since() time.Time { return time.Now().Add(-r.window) }
 
 // Refresh reads what the journal has got since the last time, the newest answers first, unless
-// that was just now. It reads mostLines answers at most. If ctx ends before, it returns nil and
-// has what it has read; what it has not read is not looked at again.
+// that was just now: it rests thirty times as long as it has read, but for three seconds at least
+// and half a minute at most. It reads mostNew answers at most, the first time mostLines. If ctx ends before, it
+// returns nil and has what it has read. What it has not read is not looked at again.
 func (r *Reader) Refresh(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -60,10 +62,8 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil // another is at it
 	}
-	r.mu.Lock()
-	fresh := time.Since(r.read) < often
-	r.mu.Unlock()
-	if fresh {
+	began := time.Now()
+	if began.Before(r.next) {
 		return nil
 	}
 	if !r.conn.IsConnected() {
@@ -81,9 +81,7 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	if err := r.readAnswers(ctx); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.read = time.Now()
-	r.mu.Unlock()
+	r.next = time.Now().Add(min(max(rest*time.Since(began), often), seldom))
 	return nil
 }
 
@@ -121,7 +119,7 @@ func (r *Reader) readLabels(ctx context.Context) error {
 }
 
 func (r *Reader) readAnswers(ctx context.Context) error {
-	top, n := nats.JournalPlace{}, 0
+	top, n, most := nats.JournalPlace{}, 0, mostLines
 	for line, err := range nats.ReadJournalBack(ctx, r.conn, r.model, nats.JournalPlace{}, r.Since()) {
 		switch {
 		case errors.As(err, new(*nats.JournalLineError)):
@@ -136,8 +134,11 @@ func (r *Reader) readAnswers(ctx context.Context) error {
 			if top = line.Place; top.Before(r.top) {
 				r.top = nats.JournalPlace{} // another stream of this name
 			}
+			if r.top != (nats.JournalPlace{}) {
+				most = mostNew
+			}
 		}
-		if r.top != (nats.JournalPlace{}) && !r.top.Before(line.Place) || n > mostLines {
+		if r.top != (nats.JournalPlace{}) && !r.top.Before(line.Place) || n > most {
 			break
 		}
 		r.Add(&line.JournalEntry)

@@ -59,7 +59,7 @@ func TestReaderFollows(t *testing.T) {
 	r.OnLabel = func(e *stream.JournalEntry) { seen++ }
 	refresh := func(want string) {
 		t.Helper()
-		r.read = time.Time{}
+		r.next = time.Time{}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := r.Refresh(ctx); err != nil {
@@ -103,7 +103,7 @@ func TestReaderFollows(t *testing.T) {
 	}
 	refresh("5324")
 	conn.Close()
-	r.read = time.Time{}
+	r.next = time.Time{}
 	if err := r.Refresh(t.Context()); err == nil {
 		t.Error("no error without a server")
 	}
