@@ -77,8 +77,10 @@ func Page(site *page.Site, cfg Config) page.Page {
 // URL returns the page of an incident.
 func URL(id string) string { return listPath + "/" + url.PathEscape(id) }
 
-// mostRows is how many incidents a page lists.
-const mostRows = 50
+const (
+	mostRows = 50      // incidents that a page lists
+	mostForm = 1 << 16 // bytes of a form
+)
 
 // A table is what the fragment "incidents" shows.
 type table struct {
@@ -179,6 +181,7 @@ func find(all []*alarms.Incident, id string) *alarms.Incident {
 // acknowledge writes a line of the audit: this user has seen the incident. Nothing else
 // changes.
 func (p *pages) acknowledge(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 	id := r.PostFormValue("incident")
 	all, _, _ := p.log.get(r.Context())
 	i := find(all, id)

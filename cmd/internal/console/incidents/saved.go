@@ -25,6 +25,7 @@ type facts struct {
 	Pasts  []model.NoisePast
 
 	version int64
+	of      string    // what tells the version from others of its number
 	next    time.Time // when to load again
 	err     error     // of the last time; then the rest is older
 }
@@ -87,7 +88,7 @@ func (s *saved) load(ctx context.Context, partition int, before *facts) (*facts,
 	if err != nil {
 		return nil, err
 	}
-	if before != nil && before.version == heading.Version {
+	if before != nil && before.version == heading.Version && before.of == heading.Identity {
 		same := *before
 		return &same, nil
 	}
@@ -99,5 +100,5 @@ func (s *saved) load(ctx context.Context, partition int, before *facts) (*facts,
 	if err != nil {
 		return nil, err
 	}
-	return &facts{Events: m.Events(), Saved: checkpoint.Saved, Alarms: m.Alarms(), Pasts: m.NoisePasts(), version: version}, nil
+	return &facts{Events: m.Events(), Saved: checkpoint.Saved, Alarms: m.Alarms(), Pasts: m.NoisePasts(), version: version, of: heading.Identity}, nil
 }

@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,13 +13,13 @@ import (
 )
 
 const (
-	readAgain = 15 * time.Second // a model is some 30 MB, and decoding it takes a tenth of a second
+	readAgain = 30 * time.Second // a model is some 30 MB, and decoding it takes a tenth of a second
 	failAgain = 2 * time.Second
 	readTime  = 5 * time.Second
 )
 
 // known is what the saved models say of sources. All readers share it. It is read again
-// when somebody asks, at most every readAgain.
+// when somebody asks, at most every readAgain, and only where there are other versions.
 type known struct {
 	store *redis.Store
 	model string
@@ -26,6 +27,7 @@ type known struct {
 
 	mu    sync.Mutex // held while one reads: the others wait for the same answer
 	next  time.Time  // when to read again
+	of    string     // the versions that table is of
 	table *list.Table
 	err   error // of the last reading; then table is older
 }
@@ -40,15 +42,38 @@ func (k *known) get(ctx context.Context) (*list.Table, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime) // the answer is for others too
 	defer cancel()
-	table, err := list.Read(ctx, k.store, k.model)
-	k.next, k.err = k.now().Add(readAgain), err
-	switch {
-	case err == nil:
-		k.table = table
-	case errors.Is(err, state.ErrNone):
-		k.table, k.next = nil, k.now().Add(failAgain)
-	default:
+	err := k.read(ctx)
+	k.err, k.next = err, k.now().Add(readAgain)
+	if err != nil {
 		k.next = k.now().Add(failAgain)
 	}
+	if errors.Is(err, state.ErrNone) {
+		k.table = nil
+	}
 	return k.table, k.err
+}
+
+// read reads the models if there are other versions than before.
+func (k *known) read(ctx context.Context) error {
+	partitions, err := k.store.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	of := ""
+	for _, partition := range partitions {
+		heading, err := k.store.Heading(ctx, partition, state.Head)
+		if err != nil && !errors.Is(err, state.ErrNone) {
+			return err
+		}
+		of += fmt.Sprintf("%d:%d:%s,", partition, heading.Version, heading.Identity)
+	}
+	if k.table != nil && of == k.of {
+		return nil
+	}
+	table, err := list.Read(ctx, k.store, k.model)
+	if err != nil {
+		return err
+	}
+	k.table, k.of = table, of // the versions may be newer than of; then they are read again
+	return nil
 }

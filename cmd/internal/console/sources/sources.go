@@ -67,12 +67,18 @@ func Add(site *page.Site, cfg Config) (run func(context.Context) error) {
 	}
 	p := &pages{site: site, cfg: cfg, known: known{store: cfg.Store, model: site.Model, now: site.Now}, plans: newPlans(site.Now)}
 	get := func(h http.HandlerFunc) http.Handler { return h }
+	post := func(h http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+			h(w, r)
+		}
+	}
 	site.Add(page.Page{
 		Path: listPath, Title: "Sources", Role: access.Look, Templates: listTemplates,
 		Handlers: map[string]http.Handler{
 			"GET " + listPath:   get(p.list),
 			"GET " + sourcePath: get(p.source),
-			"POST " + rolePath:  site.Allow(access.Operate, p.setRole),
+			"POST " + rolePath:  site.Allow(access.Operate, post(p.setRole)),
 		},
 		Live: map[string]page.Fragment{"sources": func(ctx context.Context) (any, error) { return p.table(ctx, 0), nil }},
 	})
@@ -80,17 +86,19 @@ func Add(site *page.Site, cfg Config) (run func(context.Context) error) {
 		Path: withdrawPath, Title: "Withdraw", Role: access.Operate, Hidden: true, Templates: planTemplates,
 		Handlers: map[string]http.Handler{
 			"GET " + withdrawPath:               get(p.withdrawal),
-			"POST " + withdrawPath + "/plan":    get(p.startPlan),
-			"POST " + withdrawPath + "/confirm": get(p.confirm),
-			"POST " + withdrawPath + "/cancel":  get(p.cancel),
+			"POST " + withdrawPath + "/plan":    post(p.startPlan),
+			"POST " + withdrawPath + "/confirm": post(p.confirm),
+			"POST " + withdrawPath + "/cancel":  post(p.cancel),
 		},
 		Live: map[string]page.Fragment{"plans": func(context.Context) (any, error) { return p.plans.view(), nil }},
 	})
 	return p.plans.run
 }
 
-// mostRows is how many sources a page lists.
-const mostRows = 100
+const (
+	mostRows = 100     // sources that a page lists
+	mostForm = 1 << 16 // bytes of a form
+)
 
 // A table is what the fragment "sources" shows.
 type table struct {

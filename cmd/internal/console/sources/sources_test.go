@@ -21,6 +21,7 @@ import (
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/settings"
+	list "hamlet/cmd/internal/sources"
 	"hamlet/cmd/internal/withdraw"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -318,7 +319,7 @@ func TestStanding(t *testing.T) {
 	if want := "standing " + hostile + " map[role:muted] done"; len(r.audit) != 2 || r.audit[1] != want {
 		t.Errorf("%q", r.audit)
 	}
-	for _, wrong := range [][]string{{"a@example.org", "muted"}, {"a", "boss"}, {"", "muted"}, {strings.Repeat("a", 5000), "muted"}} {
+	for _, wrong := range [][]string{{"a@example.org", "muted"}, {"a", "boss"}, {"", "muted"}, {strings.Repeat("a", 5000), "muted"}, {strings.Repeat("a", 2*mostForm), "muted"}} {
 		_, text = r.post("/sources/role", "source", wrong[0], "role", wrong[1])
 		r.holds(text, "Nothing was done")
 	}
@@ -371,6 +372,34 @@ func TestEmptyStates(t *testing.T) {
 		t.Errorf("Redis is away: %d", status)
 	}
 	r.holds(text, "The saved models cannot be read", "127.0.0.1:1")
+}
+
+// The models are decoded again only when there are others.
+func TestModelsAreReadOnce(t *testing.T) {
+	r := newRig(t, true)
+	now := time.Now()
+	k := known{store: r.store, model: "default", now: func() time.Time { return now }}
+	get := func() *list.Table {
+		t.Helper()
+		now = now.Add(readAgain)
+		table, err := k.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	r.learn(teaching(20)...)
+	first := get()
+	if get() != first {
+		t.Error("the same version is decoded twice")
+	}
+	r.learn(label(20, "desk", false))
+	if table, err := k.get(t.Context()); err != nil || table != first {
+		t.Errorf("asked again at once: %v", err)
+	}
+	if second := get(); second == first || second.Partitions[0].Events != 21 {
+		t.Errorf("a new version is not read: %+v", second.Partitions)
+	}
 }
 
 // One plan is made at a time. It can be cancelled, and ends with the console.
