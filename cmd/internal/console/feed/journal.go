@@ -76,7 +76,7 @@ func (j *journal) run(ctx context.Context, conn *natsgo.Conn, pace pace) {
 		j.none = errors.Is(err, nats.ErrNoDecisions)
 		switch {
 		case j.none:
-			j.reset(time.Now())
+			j.reset(time.Now().Add(-day))
 			j.away, pause = "", pace.missing
 		case errors.Is(err, nats.ErrNoServer):
 			j.away = natsAway
@@ -169,7 +169,7 @@ func (j *journal) add(e *stream.JournalEntry, now time.Time, weight float64) {
 func (j *journal) show(s *Snapshot) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.Journal = Journal{Away: j.away, None: j.none, OneOf: j.decisions.oneOf(s.At), Estimated: s.At.Sub(j.decisions.last) < time.Hour, Damaged: j.damaged, Cut: j.cut}
+	s.Journal = Journal{Away: j.away, None: j.none, OneOf: j.decisions.oneOf(s.At), Estimated: s.At.Sub(j.decisions.last) < time.Hour, Damaged: j.damaged, Cut: j.cut && j.since.After(s.At.Add(-time.Hour))}
 	select {
 	case <-j.caughtUp:
 	default:

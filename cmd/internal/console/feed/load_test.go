@@ -84,6 +84,27 @@ func TestMatchesAreBounded(t *testing.T) {
 	}
 }
 
+// A past that is too long is read in part, and the snapshot says since when until that is an hour.
+func TestACutPast(t *testing.T) {
+	j, now := newJournal("default"), time.Now()
+	j.begin(true, true)
+	e := decision(1, stream.DecideHam, .1, "nats")
+	e.Time = now.Add(-10 * time.Minute)
+	j.add(&e, now, 1)
+	for after, want := range map[time.Duration]bool{0: true, 40 * time.Minute: true, 51 * time.Minute: false} {
+		s := &Snapshot{At: now.Add(after)}
+		j.show(s)
+		if s.Journal.Cut != want || want && !s.Journal.Since.Equal(e.Time) || !s.Labels.Since.Equal(e.Time) || !s.Journal.Reading {
+			t.Errorf("after %v: cut %v since %v", after, s.Journal.Cut, s.Journal.Since)
+		}
+	}
+	j.begin(false, false)
+	s := &Snapshot{At: now}
+	if j.show(s); s.Journal.Reading || s.Journal.Hour.Ham != 1 {
+		t.Errorf("after a pause: %+v", s.Journal)
+	}
+}
+
 // Nobody looks: nothing is asked. A look later goes on where it ended, and knows what came
 // meanwhile.
 func TestNobodyLooks(t *testing.T) {

@@ -25,7 +25,7 @@ type Journal struct {
 	Reading bool   // the past is not read yet
 
 	Since     time.Time // of the counts: an hour ago, or later if the past was too long to read
-	Cut       bool      // the past was too long to read
+	Cut       bool      // Since is later than an hour ago
 	OneOf     int       // of so many lines one is decoded just now; 1: all are
 	Estimated bool      // some of the counts are scaled
 	Damaged   int       // lines that cannot be read

@@ -94,7 +94,7 @@ func count(n float64) int64 { return int64(math.Round(n)) }
 func (v *view) tiles() []tile {
 	j, l, m := &v.Journal, &v.Labels, &v.Models
 	hour := "in the last hour"
-	if j.Cut && v.At.Sub(j.Since) < time.Hour {
+	if j.Cut {
 		hour = "in the last " + strconv.Itoa(int(math.Ceil(v.At.Sub(j.Since).Minutes()))) + " min"
 	}
 	total, _ := page.Number(count(j.Hour.Total()))
@@ -249,7 +249,7 @@ func (v *view) Shown() []feed.Partition {
 
 // Since returns how far back the labels go, where that is less than a day.
 func (v *view) Since() string {
-	if age := v.At.Sub(v.Labels.Since); v.Journal.Cut && age < 24*time.Hour {
+	if age := v.At.Sub(v.Labels.Since); age < 24*time.Hour {
 		return fmt.Sprintf("the last %.1f hours", age.Hours())
 	}
 	return "the last day"
