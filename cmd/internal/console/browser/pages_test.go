@@ -62,12 +62,19 @@ func (b *tab) fits() {
 // picture leaves a picture of the whole page where HAMLET_SCREENSHOTS says.
 func (b *tab) picture(name string, width int64) {
 	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, 600)) // a window that is taller than the page is no part of it
+	height := evaluate[int64](b, `Math.min(document.documentElement.scrollHeight, 8000)`)
+	b.view(name, width, max(height, 600))
+}
+
+// view leaves a picture of the top of the page.
+func (b *tab) view(name string, width, height int64) {
+	b.t.Helper()
 	dir := os.Getenv("HAMLET_SCREENSHOTS")
 	if dir == "" {
 		return
 	}
-	height := evaluate[int64](b, `Math.min(document.documentElement.scrollHeight, 8000)`)
-	b.do(chromedp.EmulateViewport(width, max(height, 600)))
+	b.do(chromedp.EmulateViewport(width, height))
 	var picture []byte
 	b.call("take a picture", func(ctx context.Context) (err error) {
 		picture, err = chromedp.Run(ctx, chromedp.CaptureScreenshot())

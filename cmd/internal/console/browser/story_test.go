@@ -120,6 +120,7 @@ func TestStory(t *testing.T) {
 		if n := evaluate[int](b, `document.querySelectorAll("pre .w").length`); n < 5 {
 			b.t.Errorf("%d words of the message are coloured", n)
 		}
+		b.view("console", 1000, 1390) // .github/figures/console.png
 		for _, width := range []int64{1200, 400} {
 			for _, scheme := range []string{"light", "dark"} {
 				b.look(width, scheme)
@@ -169,7 +170,7 @@ func TestStory(t *testing.T) {
 		b.press("Make the plan")
 		b.await("the plan is ready", `/ready|failed/.test(document.querySelector('[data-fragment="plans"]').innerText)`)
 		b.click(`document.querySelector('[data-fragment="plans"] a')`)
-		b.has("labels can be withdrawn", "log loss")
+		b.has("labels can be withdrawn", "Log loss before")
 		b.accessible()
 		b.fits()
 		b.picture("story-plan", 1200)

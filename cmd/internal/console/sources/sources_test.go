@@ -259,7 +259,7 @@ func TestSourcesAndAWithdrawal(t *testing.T) {
 
 	// A plan writes nothing.
 	_, text = r.post("/sources/withdraw/plan", "source", hostile, "since", "1")
-	r.holds(text, "<strong>100 of 100 labels can be withdrawn.</strong>", "Withdraw 100 labels", "log loss before", "ensembles until they are rebuilt", ">ann<")
+	r.holds(text, "<strong>100 of 100 labels can be withdrawn.</strong>", "Withdraw 100 labels", "Log loss before", "ensembles until they are rebuilt", ">ann<")
 	if r.end() != 400 || len(r.audit) > 0 {
 		t.Errorf("the log ends at %d, the audit has %q", r.end(), r.audit)
 	}

@@ -197,7 +197,7 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 			return "", fmt.Errorf("%d of %d withdrawals are written, confirm again for the others: %w", written, all, err)
 		}
 		done = true
-		return fmt.Sprintf("%d withdrawals are written, as they were shown. The learners apply them within seconds; receipts are in topic %s.", written, stream.ReceiptTopic), nil
+		return fmt.Sprintf("%d withdrawals are written, as they were shown. The learners apply one after the other, some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
 	}, planURL(id))
 }
 
