@@ -370,6 +370,39 @@ func TestManyAttempts(t *testing.T) {
 	})
 }
 
+// Of many who press the button of one link at once, one comes in.
+func TestLinkIsTakenOnce(t *testing.T) {
+	r := newRig(t, Config{Links: true})
+	path := r.guard.NewLink(User{Name: "operator", Role: Look})
+	statuses := make(chan int, 8)
+	start := make(chan struct{})
+	for range cap(statuses) {
+		b := r.browser()
+		m := tokenInput.FindStringSubmatch(body(t, b.get(path)))
+		if m == nil {
+			t.Fatal("the link has no button")
+		}
+		go func() {
+			<-start
+			statuses <- b.send("POST", path, url.Values{FormField: {m[1]}}).StatusCode
+		}()
+	}
+	close(start)
+	in := 0
+	for range cap(statuses) {
+		switch s := <-statuses; s {
+		case http.StatusSeeOther:
+			in++
+		case http.StatusGone:
+		default:
+			t.Errorf("status %d", s)
+		}
+	}
+	if in != 1 {
+		t.Errorf("%d came in", in)
+	}
+}
+
 // Sessions are bounded, of all and of one user.
 func TestManySessions(t *testing.T) {
 	var all sessions

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/console/access"
+	"hamlet/stream"
 )
 
 // An Action is what a user does.
@@ -60,7 +61,7 @@ func (s *Site) Act(w http.ResponseWriter, r *http.Request, a Action, do func(ctx
 		log.Error("the outcome of an action is missing in the audit", "error", err)
 		n.Text += " The audit has no line about the outcome."
 	}
-	log.Info("an action in the console", "user", u.Name, "outcome", outcome)
+	log.Info("an action in the console", "user", stream.Unaddressed(u.Name), "outcome", outcome)
 	s.back(w, r, back, n)
 }
 
