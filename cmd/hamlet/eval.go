@@ -12,11 +12,16 @@ import (
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/evalpage"
+	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/orderlog"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 type evalCommand struct {
@@ -34,6 +39,9 @@ type evalCommand struct {
 	Save       string `help:"Write the model's bytes at the end; - as in --scores." placeholder:"FILE"`
 	Report     string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
+
+	Kafka      []string `help:"Replay a model of several partitions from these brokers, in the order of its log. It is not finished." placeholder:"ADDR" hidden:"" env:"-"`
+	KafkaModel string   `help:"That model's name." default:"default" hidden:"" env:"-"`
 }
 
 // Help is shown by kong below the flags.
@@ -60,7 +68,7 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	src, err := c.open(stdio.In)
+	src, err := c.open(ctx, stdio.In)
 	if err != nil {
 		return err
 	}
@@ -131,8 +139,11 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	return result.WriteTable(table)
 }
 
-func (c *evalCommand) open(stdin io.Reader) (*labelled, error) {
+func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
+	if len(c.Kafka) > 0 {
+		return c.openOrder(ctx, &cfg)
+	}
 	cfg.Stdin = stdin
 	if c.Generate == 0 {
 		return openSource(cfg, &c.Synthetic)
@@ -145,6 +156,23 @@ func (c *evalCommand) open(stdin io.Reader) (*labelled, error) {
 		n = min(n, cfg.Limit)
 	}
 	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
+}
+
+// openOrder opens the events of a model of several partitions, in the order of its log.
+func (c *evalCommand) openOrder(ctx context.Context, cfg *source.Config) (*labelled, error) {
+	if !cfg.None() || c.Generate != 0 {
+		return nil, cli.Usagef("--kafka: its topics are in place of a source, and there is one")
+	}
+	brokers := kafka.Config{Brokers: c.Kafka, ClientID: "hamlet-eval"}
+	if err := kafka.Ping(ctx, brokers); err != nil {
+		return nil, err
+	}
+	return &labelled{
+		dense: c.Flags.Dense, close: func() error { return nil }, total: func() int { return 0 },
+		open: func() (ingest.Items, error) {
+			return orderlog.Items(ctx, orderlog.Config{Kafka: brokers, Events: stream.EventsTopic(c.KafkaModel), Order: order.Topic(c.KafkaModel)}), nil
+		},
+	}, nil
 }
 
 // newPage makes the directory of --report, so that a wrong one is told at once. It returns

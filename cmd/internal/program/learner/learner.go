@@ -5,12 +5,16 @@ package learner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
+	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 const description = `Learns labelled events from Kafka and saves the model in Redis.
@@ -46,6 +50,7 @@ type flags struct {
 	settings.Topic
 	settings.Versions
 	settings.Learner
+	Models         string        `help:"partition: a model for each; one: one model of all, in the order of a log. one is not finished." default:"partition" enum:"partition,one" hidden:"" group:"Kafka"`
 	Group          string        `help:"Kafka consumer group (default hamlet.learner.MODEL)." placeholder:"NAME" group:"Kafka"`
 	SessionTimeout time.Duration `help:"If a learner is silent this long, others get its partitions." default:"10s" placeholder:"D" group:"Kafka"`
 	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
@@ -100,8 +105,17 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	if f.Group == "" {
 		f.Group = "hamlet.learner." + f.ModelName.Model
+		if f.Models == "one" {
+			f.Group += ".order" // a group reads one topic
+		}
 	}
 	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
+	if f.Models == "one" {
+		if err := kafka.EnsureOrder(ctx, kafkaConfig, f.ModelName.Model, s.Topic(), f.Replication); err != nil {
+			return err
+		}
+		cfg.Order = &learner.Order{Topic: order.Topic(f.ModelName.Model), Writer: writer(), Append: producer}
+	}
 	cfg.Consumer.SessionTimeout = f.SessionTimeout
 	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
 	seen, err := s.OpenAnswered(f.Learner, f.NATS, nil)
@@ -119,4 +133,13 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready}, seen.Beside(l.Run))
+}
+
+// writer names this process in an order log.
+func writer() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "learner"
+	}
+	return fmt.Sprintf("%.200s/%d", host, os.Getpid())
 }
