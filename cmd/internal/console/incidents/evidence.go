@@ -17,12 +17,16 @@ var names = map[string]string{
 	stream.AlertCovariate: "covariate", stream.AlertConcept: "concept",
 }
 
-// strength returns an alarm's level in units of what raises it: 1 raises it.
+// strength returns an alarm's level in units of what raises it: 1 raises it. It is NaN where
+// the alarm cannot be raised yet: that for labels without a reference, which is then 0.
 func strength(kind string, level, reference, threshold float64) float64 {
 	if !(threshold > 0) {
 		return math.NaN()
 	}
 	if kind == stream.AlertLabelNoise || kind == stream.AlertSource {
+		if reference == 0 {
+			return math.NaN()
+		}
 		level = reference - level // it is raised by a fall
 	}
 	return level / threshold
@@ -35,7 +39,6 @@ func evidence(i *alarms.Incident, now *facts) *chart.Chart {
 		X:     chart.Axis{Label: "event"}, Y: chart.Axis{Label: "level; 1 raises the alarm"},
 		Caption: "The alerts hold the level of the alarm that each step is about, and nothing between the steps. Levels are in units of their thresholds.",
 	}
-	lowest := 0.0
 	series := map[string]*chart.Series{}
 	var order []string
 	add := func(kind string, event uint64, y float64) {
@@ -50,7 +53,6 @@ func evidence(i *alarms.Incident, now *facts) *chart.Chart {
 			order = append(order, name)
 		}
 		s.X, s.Y = append(s.X, float64(event)), append(s.Y, y)
-		lowest = min(lowest, y)
 	}
 	first, last := i.First().Event, i.Last().Event
 	for k := range i.Alerts {
@@ -72,9 +74,8 @@ func evidence(i *alarms.Incident, now *facts) *chart.Chart {
 	for _, name := range order {
 		c.Series = append(c.Series, *series[name])
 	}
-	if lowest == 0 {
-		c.Y.Min = &lowest
-	}
+	zero := 0.0
+	c.Y.Min = &zero // below it nothing speaks for a change
 	end := max(last, first+1)
 	c.Series = append(c.Series, chart.Series{Name: "threshold", Kind: chart.Line, Faint: true, X: []float64{float64(first), float64(end)}, Y: []float64{1, 1}})
 	return c

@@ -274,16 +274,16 @@ func TestOneIncident(t *testing.T) {
 	}
 	r.holds(text,
 		"<strong>raised label-noise</strong> at event 740", "event 740: label-noise raised", "event 700: a suspicion", // the steps
-		"Evidence at each step", "as the saved model keeps it", "of the saved model", "after event 750", "quiet", // the evidence
-		"the level lay 0.30 nats below its reference; 0.20 raise the alarm", "No source&#39;s labels contradicted", "not asked", "ruled out",
+		"Evidence at each step", "as the saved model keeps it", "of the saved model", "after event 750", "<td>none</td>", // the evidence
+		"the level lay 0.30 nats below its reference; 0.20 raise the alarm", "No source&#39;s labels contradicted", "not asked. What was named", "ruled out. ",
 		"19.0 %, with 90 % between 15.0 % and 24.0 %", "not known: too few", "&lt;script&gt;alert(2)", html.EscapeString(sources.URL(hostile)), // the labels
 		html.EscapeString(sources.WithdrawURL(hostile, "default.0.700")), "Pin version 1", "after 600 events", `href="/model/change?do=pin&amp;partition=0&amp;version=1"`, "Nobody is accused by name")
 
 	accused := published(700, 3, stream.AlertLabelNoise, stream.AlertRaised, 760)
-	accused.Accused = hostile
+	accused.Accused, accused.Reference = hostile, 0 // the alarm for labels has no reference yet
 	r.publish(accused)
 	_, text = r.get("/incidents/default.0.700")
-	r.holds(text, "was accused after the labels were named", "plans to withdraw what <strong>liar&#34;")
+	r.holds(text, "was accused after the labels were named", "At event 760 the labels since the change looked like flips", "had no reference yet", "plans to withdraw what <strong>liar&#34;")
 
 	r.set(func() { r.user.Role = access.Look })
 	_, text = r.get("/incidents/default.0.700")

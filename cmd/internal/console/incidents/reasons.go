@@ -57,7 +57,7 @@ func rulings(i *alarms.Incident, now *facts) (all []ruling) {
 		case e > named:
 			r.Verdict, r.Why = "not asked", "What was named is asked first, and the other signs may follow from it."
 			if explanations[named].kind == stream.AlertLabelNoise && explanation.kind == stream.AlertConcept {
-				r.Verdict, r.Why = "ruled out", "The labels that contradict the model do not follow from the mail by another rule, or their alarm was up first."
+				r.Verdict, r.Why = "ruled out", "The labels that contradict the model do not follow from the mail by another rule, or bad labels were proved first. Bad labels raise this alarm too."
 			}
 		default:
 			r.Verdict, r.Why = "ruled out", whyNot[explanation.kind]
@@ -87,8 +87,11 @@ func whyNamed(a *stream.Alert) string {
 		}
 		return at + "labels of " + page.Visible(a.Accused) + " contradicted those of the others so much that the source is accused."
 	case stream.AlertLabelNoise:
-		if drop := a.Reference - a.Level; a.Threshold > 0 && drop > a.Threshold {
-			return at + fmt.Sprintf("the level lay %.2f nats below its reference; %.2f raise the alarm.", drop, a.Threshold)
+		switch share := strength(a.Kind, a.Level, a.Reference, a.Threshold); {
+		case share > 1:
+			return at + fmt.Sprintf("the level lay %.2f nats below its reference; %.2f raise the alarm.", a.Reference-a.Level, a.Threshold)
+		case math.IsNaN(share):
+			return at + "the labels since the change looked like flips: they follow from nothing in the mail. The alarm itself had no reference yet."
 		}
 		return at + "the labels since the change looked like flips: they follow from nothing in the mail. The alarm itself needs longer."
 	case stream.AlertCovariate:
