@@ -103,9 +103,13 @@ func TestHostileText(t *testing.T) {
 		b.fits()
 	}
 	b.look(1200, "light")
-	for _, m := range hostileMail() {
+	for i, m := range hostileMail() {
 		b.open("/why")
-		b.do(chromedp.SetValue(chromedp.CSS("#paste"), m))
+		if i%2 == 0 {
+			b.do(chromedp.SetValue(chromedp.CSS("#paste"), m))
+		} else {
+			b.drop(m, attacks[i]+".eml")
+		}
 		b.press("Explain")
 		b.has("The answer")
 		visit("/why")

@@ -37,6 +37,15 @@ func (b *tab) has(texts ...string) {
 	}
 }
 
+// drop drops a file on the page, as with a mouse.
+func (b *tab) drop(content, name string) {
+	b.t.Helper()
+	evaluate[bool](b, fmt.Sprintf(`(() => { const data = new DataTransfer();
+		data.items.add(new File([%q], %q, { type: "message/rfc822" }));
+		document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
+		return true })()`, content, name))
+}
+
 // events returns how many events the served model has learnt.
 func (r *rig) events() (n int) {
 	r.t.Helper()
@@ -133,10 +142,7 @@ func TestStory(t *testing.T) {
 	})
 	b.step("explains a dropped file", func() {
 		b.open("/why")
-		evaluate[bool](b, fmt.Sprintf(`(() => { const data = new DataTransfer();
-			data.items.add(new File([%q], "dropped.eml", { type: "message/rfc822" }));
-			document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
-			return true })()`, messages(3)[2]))
+		b.drop(messages(3)[2], "dropped.eml")
 		if name := evaluate[string](b, `document.querySelector("#file").files[0]?.name ?? ""`); name != "dropped.eml" {
 			b.t.Fatalf("the field has the file %q", name)
 		}
