@@ -68,6 +68,26 @@ func TestWrongPasswords(t *testing.T) {
 	}
 }
 
+// Whoever logs in again has one session more, and in the same browser none. Good logins are no
+// attempts that count.
+func TestLoginAgain(t *testing.T) {
+	r := newRig(t, Config{Users: openUsers(t, threeUsers...)})
+	b := r.browser()
+	form := b.loginForm("ann", password)
+	cookie := b.cookies["hamlet-login-8080"]
+	for i := range 2 * burst {
+		b.cookies["hamlet-login-8080"] = cookie
+		delete(b.cookies, "hamlet-known-8080") // as in a private window
+		old := b.session()
+		if s := b.send("POST", "/login", form).StatusCode; s != http.StatusSeeOther || b.session() == old {
+			t.Fatalf("login %d: %d", i, s)
+		}
+	}
+	if n := len(r.guard.sessions.open); n != 1 {
+		t.Errorf("%d sessions of one browser", n)
+	}
+}
+
 func TestHeadersOfEveryAnswer(t *testing.T) {
 	r := newRig(t, Config{Users: openUsers(t, threeUsers...), TLS: true, Addr: ":443"})
 	b := r.browser()

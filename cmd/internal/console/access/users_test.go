@@ -55,6 +55,19 @@ func TestMistakesInTheFileOfUsers(t *testing.T) {
 	if l, ok := u.find("bob@example.org"); !ok || l.roles != Look|Label {
 		t.Errorf("%v, %v", l.roles, ok)
 	}
+	// Bcrypt reads 72 bytes. What follows is not passed over.
+	longest := strings.Repeat("x", maxPassword)
+	hash, err := bcrypt.GenerateFromPassword([]byte(longest), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u = openUsers(t, "ann:"+string(hash)+":look")
+	if _, ok := u.check("ann", longest); !ok {
+		t.Error("a password of 72 bytes is refused")
+	}
+	if _, ok := u.check("ann", longest+"y"); ok {
+		t.Error("a password of 73 bytes is taken for its first 72")
+	}
 	// Where nobody has a password, a check is in vain and costs as much.
 	if _, ok := openUsers(t, "bob:-:look").check("bob", "-"); ok {
 		t.Error("a user without a password has one")
