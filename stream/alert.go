@@ -82,7 +82,7 @@ type Alert struct {
 	Accused    string  // the source whose labels are wrong; "" if none is known
 	Event      uint64  // the model's event count when it happened, from 1
 	Level      float64 // label noise: ln SNR − ln N
-	Reference  float64 // label noise: the running median of Level
+	Reference  float64 // label noise: the running median of Level; 0 while there is none
 	Threshold  float64 // label noise: the drop below Reference that applied
 	Labels     *LabelReport
 	Body       string // AlertText, AlertVector

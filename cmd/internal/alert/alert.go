@@ -82,7 +82,7 @@ func Sentence(a *stream.Alert) string {
 	}
 	s := fmt.Sprintf("event %d: %s (%s", a.Event, what, a.Body)
 	if stream.NamesKind(a.State) {
-		s += fmt.Sprintf(": level %.3g, reference %.3g, threshold %.3g", a.Level, a.Reference, a.Threshold)
+		s += numbers(a)
 	}
 	if a.Transition > 1 {
 		s += fmt.Sprintf("; open since event %d", a.Incident)
@@ -103,6 +103,16 @@ func Sentence(a *stream.Alert) string {
 		s += fmt.Sprintf("; worst source %s: of %d labels %s is wrong", worst.Source, worst.Events, percent(worst.FlipRate, worst.Low, worst.High))
 	}
 	return s
+}
+
+// numbers says how far an alarm is up. The alarm for labels can be named before it has a
+// reference. Its reference is then 0, which is no level to compare with.
+func numbers(a *stream.Alert) string {
+	ofLabels := a.Kind == stream.AlertLabelNoise || a.Kind == stream.AlertSource
+	if ofLabels && a.Reference == 0 {
+		return ": no reference yet"
+	}
+	return fmt.Sprintf(": level %.3g, reference %.3g, threshold %.3g", a.Level, a.Reference, a.Threshold)
 }
 
 func percent(rate, low, high float64) string {

@@ -79,6 +79,18 @@ func TestLogAndSentence(t *testing.T) {
 			t.Errorf("%s: the log says %q", c.state, got)
 		}
 	}
+	// The alarm for labels may have no reference yet; 0 is a reference of the others.
+	for kind, want := range map[string]string{
+		stream.AlertLabelNoise: "event 6250: label-noise cleared (text: no reference yet; open since event 6102): labels went bad",
+		stream.AlertSource:     "event 6250: source cleared (text: no reference yet; open since event 6102): labels went bad",
+		stream.AlertConcept:    "event 6250: concept cleared (text: level -4, reference 0, threshold 0.2; open since event 6102): labels went bad",
+	} {
+		a := noise()
+		a.Kind, a.State, a.Labels, a.Reference = kind, stream.AlertCleared, nil, 0
+		if got := Sentence(&a); got != want {
+			t.Errorf("sentence %q, want %q", got, want)
+		}
+	}
 	// A class with few recent labels has no rate, and nothing is made up.
 	a := noise()
 	a.Labels.SpamCalledHam = stream.FlipRate{High: 1}
