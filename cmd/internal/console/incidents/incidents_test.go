@@ -277,7 +277,7 @@ func TestOneIncident(t *testing.T) {
 		"Evidence at each step", "as the saved model keeps it", "of the saved model", "after event 750", "<td>none</td>", // the evidence
 		"the level lay 0.30 nats below its reference; 0.20 raise the alarm", "No source&#39;s labels contradicted", "not asked. What was named", "ruled out. ",
 		"19.0 %, with 90 % between 15.0 % and 24.0 %", "not known: too few", "&lt;script&gt;alert(2)", html.EscapeString(sources.URL(hostile)), // the labels
-		html.EscapeString(sources.WithdrawURL(hostile, "default.0.700")), "Pin version 1", "after 600 events", `href="/model/change?do=pin&amp;partition=0&amp;version=1"`, "Nobody is accused by name")
+		html.EscapeString(sources.WithdrawURL(hostile, "default.0.700")), "Pin version 1", "after 600 events", `href="/model/change?do=pin&amp;incident=default.0.700&amp;partition=0&amp;version=1"`, "Nobody is accused by name")
 
 	accused := published(700, 3, stream.AlertLabelNoise, stream.AlertRaised, 760)
 	accused.Accused, accused.Reference = hostile, 0 // the alarm for labels has no reference yet

@@ -151,7 +151,7 @@ func (p *pages) before(ctx context.Context, i *alarms.Incident) (b before) {
 			if of.Versions[n].Events < first.Incident {
 				b.Version = &of.Versions[n]
 				b.Link = "/model/change?" + url.Values{"do": {"pin"}, "partition": {strconv.Itoa(of.Partition)},
-					"version": {strconv.FormatInt(b.Version.Version, 10)}}.Encode()
+					"version": {strconv.FormatInt(b.Version.Version, 10)}, "incident": {first.IncidentID()}}.Encode()
 				return b
 			}
 		}

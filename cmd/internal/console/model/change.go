@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,12 +28,22 @@ type asked struct {
 	Do        string
 	Partition int
 	Version   int64
-	Only      bool // this partition alone
+	Only      bool   // this partition alone
+	Incident  string // the id of the incident that the change answers; "": none
 }
+
+// anIncident is the form of an incident's id: model, partition, event.
+var anIncident = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{1,10}\.[0-9]{1,20}$`)
+
+// mostIncident bounds the id of an incident, in bytes.
+const mostIncident = 128
 
 // ask reads the fields of a form.
 func ask(form url.Values) (a asked, err error) {
-	a.Do = form.Get("do")
+	a.Do, a.Incident = form.Get("do"), form.Get("incident")
+	if a.Incident != "" && (len(a.Incident) > mostIncident || !anIncident.MatchString(a.Incident)) {
+		return asked{}, errors.New("the address names an incident, but not by its id, such as default.0.6102")
+	}
 	switch a.Do {
 	case doRollback, doUnpin:
 		return a, nil
@@ -70,6 +81,9 @@ func (a asked) Address(only bool) string {
 		if only {
 			q.Set("only", "1")
 		}
+	}
+	if a.Incident != "" {
+		q.Set("incident", a.Incident)
 	}
 	return path + "/change?" + q.Encode()
 }
@@ -172,7 +186,11 @@ func (p *pages) change(w http.ResponseWriter, r *http.Request) {
 			before = append(before, fmt.Sprintf("%d:%d", s.Partition, s.From.Version))
 		}
 	}
-	action := page.Action{Name: a.Do, Target: "model " + p.Model, Detail: map[string]string{"versions": cut(signature(&plan)), "before": cut(strings.Join(before, ","))}}
+	detail := map[string]string{"versions": cut(signature(&plan)), "before": cut(strings.Join(before, ","))}
+	if a.Incident != "" {
+		detail["incident"] = a.Incident
+	}
+	action := page.Action{Name: a.Do, Target: "model " + p.Model, Detail: detail}
 	p.site.Act(w, r, action, func(ctx context.Context) (string, error) {
 		defer p.kept.forget()
 		if err := plan.Do(ctx, p.Store); err != nil {

@@ -65,7 +65,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) serve(store *redis.Store) {
 	site := page.NewSite(page.Config{Model: "default", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now },
 		Audit: func(_ context.Context, _ *http.Request, _ string, a page.Action, outcome string) error {
-			r.audit = append(r.audit, fmt.Sprintf("%s %s %s: %s", a.Name, a.Target, a.Detail["versions"], outcome))
+			r.audit = append(r.audit, fmt.Sprintf("%s %s %s: %s", a.Name, a.Target, strings.TrimSpace(a.Detail["versions"]+" "+a.Detail["incident"]), outcome))
 			return nil
 		}})
 	cfg := model.Config{Model: "default", Store: store}
@@ -338,6 +338,32 @@ func TestPinRollBackUnpin(t *testing.T) {
 	r.get("/model/change?do=", 400)
 	r.post(url.Values{"do": {hostile}}, 400)
 	r.get("/model/change?do=pin&partition=0&version="+url.QueryEscape(hostile), 400)
+}
+
+// The audit names the incident that a pin answers, and takes no other word for it.
+func TestPinForAnIncident(t *testing.T) {
+	r := newRig(t)
+	r.save(0, made(t, 10, nil), 20)
+	r.save(0, made(t, 20, nil), 10)
+	r.save(1, made(t, 20, nil), 10)
+	const address = "/model/change?do=pin&partition=0&version=1&only=1&incident="
+	text := r.get(address+"default.0.700", 200, `name="incident" value="default.0.700"`, `incident=default\.0\.700&amp;partition=0`)
+	r.lacks(r.get(address, 200), `name="incident"`)
+	r.lacks(text, "incident=&")
+	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "only": {"1"}, "expect": {"0:1"}, "incident": {"default.0.700"}}
+	for _, bad := range []string{hostile, "default", "default.0", "default.0.x", strings.Repeat("m", 200) + ".0.1", "default.0.1\n"} {
+		r.get(address+url.QueryEscape(bad), 400, "not by its id")
+		pin.Set("incident", bad)
+		r.post(pin, 400)
+	}
+	if len(r.audit) > 0 {
+		t.Errorf("the audit has %q", r.audit)
+	}
+	pin.Set("incident", "default.0.700")
+	r.post(pin, 200, "Pinned")
+	if want := "pin model default 0:1 default.0.700: intended\npin model default 0:1 default.0.700: done"; strings.Join(r.audit, "\n") != want {
+		t.Errorf("the audit has %q, want %q", r.audit, want)
+	}
 }
 
 // What a version has learnt is shown, whoever named its inputs and sources.
