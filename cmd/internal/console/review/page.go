@@ -305,8 +305,9 @@ func (h *handler) label(ctx context.Context, u access.User, id string, label str
 	return fmt.Sprintf("%s is %s. Said by %s.", id[:8], label, page.Visible(source)), nil
 }
 
-// Source returns the source of a user's labels.
-func Source(user string) string { return sourcePrefix + user }
+// Source returns the source of a user's labels. No source is an address: where the name is one,
+// its hash stands for it, as in the journal.
+func Source(user string) string { return sourcePrefix + stream.Unaddressed(user) }
 
 const sourcePrefix = "console:"
 

@@ -272,6 +272,31 @@ func TestReviewCountsWhatIsLearnt(t *testing.T) {
 	}
 }
 
+// A user whose name is an address labels too. The source hides the address, here and in the
+// journal, and a console that began later counts the label.
+func TestReviewByAnAddress(t *testing.T) {
+	r := newRig(t, nil)
+	r.user.Name = "ann@example.org"
+	id := r.keep(2)
+	w := r.post(id, "ham")
+	if w.Code != http.StatusSeeOther || len(r.taught) != 1 {
+		t.Fatalf("%d, %v, %v", w.Code, r.taught, r.audit)
+	}
+	e := r.taught[0]
+	if err := e.Validate(); err != nil || e.Source != "console:"+stream.Unaddressed("ann@example.org") {
+		t.Errorf("the source is %s: %v", e.Source, err)
+	}
+	if _, body := r.get(w.Header().Get("Location")); !strings.Contains(body, "is ham. Said by console:#") {
+		t.Errorf("the page says\n%s", body)
+	}
+	later := newRig(t, nil)
+	later.journal(false, answer(strings.Repeat("cd", 16), .3)) // makes the stream
+	later.journal(true, stream.JournalEntry{ID: id, Time: time.Now(), Label: e.Label, Source: stream.Unaddressed(e.Source)})
+	if _, body := later.get("/review"); !strings.Contains(body, "<b>1</b>, of which <b>1</b> is learnt") {
+		t.Errorf("a later console says\n%s", body)
+	}
+}
+
 // What is missing is said in words, and the rest is there.
 func TestReviewWithoutThings(t *testing.T) {
 	id := strings.Repeat("ab", 16)

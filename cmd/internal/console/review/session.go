@@ -84,8 +84,7 @@ type given struct {
 }
 
 // A tally has the labels of this day that were given in the console: those given here, and those
-// that the journal has. A label of the journal whose source is hidden because it holds an
-// address counts only if it was given here.
+// that the journal has.
 type tally struct {
 	mu     sync.Mutex
 	seen   map[string]*given // by identity; at most mostGiven
