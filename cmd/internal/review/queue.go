@@ -11,9 +11,6 @@ import (
 	"hamlet/stream"
 )
 
-// Console is the door of questions that the console asks about mail that it shows.
-const Console = "console"
-
 // Bounds of a Queue.
 const (
 	mostItems    = 20_000 // messages that wait for a label; of more, those of the least worth go
@@ -23,8 +20,8 @@ const (
 
 // An Item is a message that has no label yet.
 type Item struct {
-	stream.JournalEntry         // the newest answer; Door is that which it came in by first
-	Worth               float64 // see Worth
+	stream.JournalEntry         // the newest answer of the journal; Door is that which it came in by first
+	Worth               float64 // see Worth; of the newest answer, also of one that Revalue took
 }
 
 // A Queue has the messages of a journal that have no label, by what their label would teach.
@@ -77,15 +74,25 @@ func (q *Queue) Add(e *stream.JournalEntry) {
 	known := q.items[e.ID]
 	switch {
 	case q.labelled[e.ID]:
-	case known == nil && e.Door != Console: // what nobody but the console asked about is nobody's mail
+	case known == nil:
 		q.items[e.ID] = &Item{JournalEntry: *e, Worth: Worth(e.P, e.Low, e.High)}
 		if len(q.items) > mostItems+mostItems/4 {
 			q.trim()
 		}
-	case known != nil && e.Time.After(known.Time):
+	case e.Time.After(known.Time):
 		door, tenant, messageID := known.Door, known.Tenant, known.MessageID
 		known.JournalEntry, known.Worth = *e, Worth(e.P, e.Low, e.High)
 		known.Door, known.Tenant, known.MessageID = door, tenant, cmp.Or(messageID, e.MessageID)
+	}
+}
+
+// Revalue takes a newer answer about a message that the journal does not have: its probability and
+// interval. It changes the worth alone.
+func (q *Queue) Revalue(identity string, p, lo, hi float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if item := q.items[identity]; item != nil {
+		item.Worth = Worth(p, lo, hi)
 	}
 }
 

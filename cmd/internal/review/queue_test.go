@@ -72,9 +72,7 @@ func TestQueueOrders(t *testing.T) {
 	q.Add(label(6)) // comes before its answer
 	q.Add(answer(6, 0, 3, 0))
 	q.Add(&stream.JournalEntry{ID: "a text", Time: noon, P: .5, Low: .1, High: .9, Door: "http"})
-	console := answer(7, 0, 3, 0)
-	console.Door = Console
-	q.Add(console)
+	q.Revalue(id(7), .5, .1, .9) // what only the console asked about is nobody's mail
 	if got := names(q, 10); got != "2 3 1" {
 		t.Errorf("the queue is %s", got)
 	}
@@ -87,9 +85,9 @@ func TestQueueOrders(t *testing.T) {
 	if n := q.Waiting(noon.Add(-time.Hour)); n != 3 {
 		t.Errorf("%d wait, want 3", n)
 	}
-	// A newer answer counts, and an older one does not. The console's has another door.
+	// A newer answer counts, and an older one does not.
 	newer := answer(2, 5, .2, time.Minute)
-	newer.Door = Console
+	newer.Door = "http"
 	q.Add(newer)
 	q.Add(answer(3, 0, 9, -time.Minute))
 	if got := names(q, 10); got != "3 1 2" {
@@ -101,6 +99,28 @@ func TestQueueOrders(t *testing.T) {
 	q.Labelled(id(3))
 	if _, ok := q.Item(id(3)); ok || names(q, 10) != "1 2" {
 		t.Error("a labelled message is in the queue")
+	}
+}
+
+// What the console asks changes the order, and neither what the journal says nor how long a message
+// stays.
+func TestQueueRevalues(t *testing.T) {
+	q := NewQueue()
+	first := answer(1, 0, 2, -50*time.Minute)
+	q.Add(first)
+	q.Add(answer(2, 1, 1, 0))
+	again := answer(1, 5, .2, time.Minute)
+	q.Revalue(id(1), again.P, again.Low, again.High)
+	if got := names(q, 10); got != "2 1" {
+		t.Errorf("the queue is %s", got)
+	}
+	item, ok := q.Item(id(1))
+	if !ok || !item.Time.Equal(first.Time) || item.P != first.P || item.Low != first.Low || item.Verdict != first.Verdict || item.Door != "milter" ||
+		item.Worth != Worth(again.P, again.Low, again.High) {
+		t.Errorf("%+v", item)
+	}
+	if best, waiting := q.Best(10, noon.Add(-40*time.Minute), nil, nil); waiting != 1 || best[0].ID != id(2) {
+		t.Errorf("%d wait when the journal's answer is too old: %+v", waiting, best)
 	}
 }
 

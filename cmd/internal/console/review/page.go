@@ -205,16 +205,14 @@ func (h *handler) first(ctx context.Context, best []review.Item) (first *message
 }
 
 // settled reports whether the newer answer about a message leaves less to learn than half of what
-// the next one promises. The queue takes the newer answer.
+// the next one promises. The queue takes the worth of the newer answer.
 func (h *handler) settled(m *message, next *review.Item) bool {
 	if m.Fresh == nil || m.Item.ID == "" {
 		return false
 	}
-	e := m.Item.JournalEntry
-	e.Time, e.P, e.Low, e.High, e.Verdict = h.site.Now(), m.Fresh.P, m.Fresh.Interval[0], m.Fresh.Interval[1], m.Fresh.Decision
-	e.Door = review.Console
-	h.reader.Add(&e)
-	return review.Worth(e.P, e.Low, e.High) < next.Worth/2
+	p, lo, hi := m.Fresh.P, m.Fresh.Interval[0], m.Fresh.Interval[1]
+	h.reader.Revalue(m.ID, p, lo, hi)
+	return review.Worth(p, lo, hi) < next.Worth/2
 }
 
 const notKept = "None of these messages was kept, so none can be shown or labelled here."

@@ -109,8 +109,8 @@ type fixed struct {
 }
 
 func (f fixed) Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error) {
-	if nats.Door(ctx) != scorer.Console || requests[0].Tenant != "example.org" {
-		f.t.Errorf("the question comes by %s, of %s", nats.Door(ctx), requests[0].Tenant)
+	if nats.Door(ctx) != scorer.Console || !explain || requests[0].Tenant != "example.org" {
+		f.t.Errorf("the question comes by %s, of %s, for reasons %v", nats.Door(ctx), requests[0].Tenant, explain)
 	}
 	v := stream.Verdict{P: f.p, Interval: [2]float64{f.lo, f.hi}, Decision: stream.DecideUnsure, Reasons: []stream.Reason{{Name: "reason " + hostile, Contribution: 1, SD: .5}}}
 	switch m := string(requests[0].Body.Mail); {
