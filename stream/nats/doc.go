@@ -23,7 +23,9 @@
 //	                UTF-8. It counts for mails, texts, and events that name no tenant;
 //	                an event's own tenant wins. Default: "default".
 //	Hamlet-Door     the protocol by which the question came in, for metrics: 1 to 16
-//	                of a-z, 0-9 and -. Anything else is answered 400.
+//	                of a-z, 0-9 and -. Anything else is answered 400. A question to
+//	                hamlet.explain by the door "console" has no line in the journal of
+//	                decisions; one to hamlet.score always has one.
 //	Hamlet-Words    how many words the explanation of one message may have: at most
 //	                400. Default, and in a batch: 20.
 //

@@ -111,6 +111,7 @@ func TestJournalOfAnswers(t *testing.T) {
 	if _, err := ask(t, url).For("example.org", Console).Score(patience(t), []byte(message), nats.TypeMail, true); err != nil {
 		t.Fatal(err) // it has no line: nothing was decided
 	}
+	send(ask(t, url).For("example.org", Console), message, nats.TypeMail, false) // a score always has one
 	batch, err := json.Marshal([]map[string]string{
 		{"id": "a1", "tenant": "carl.canary@tenant.example", "text": "textcanary"}, {"id": "<idcanary@sender.example>", "text": "textcanary"}})
 	if err != nil {
@@ -151,8 +152,11 @@ func TestJournalOfAnswers(t *testing.T) {
 	if second.Door != "nats" || second.Tenant != "default" || second.ID != "" || second.MessageID != "" {
 		t.Errorf("the text's line: %+v", second)
 	}
-	if got[3].Request != "a1" || got[3].Tenant != stream.Unaddressed("carl.canary@tenant.example") || last.Request[0] != '#' || last.Tenant != "example.org" {
-		t.Errorf("the batch's lines: %+v", got[3:])
+	if got[3].Door != Console || got[3].ID != first.ID {
+		t.Errorf("the line of a score that names the console's door: %+v", got[3])
+	}
+	if got[4].Request != "a1" || got[4].Tenant != stream.Unaddressed("carl.canary@tenant.example") || last.Request[0] != '#' || last.Tenant != "example.org" {
+		t.Errorf("the batch's lines: %+v", got[4:])
 	}
 
 	lines, err := json.Marshal(got)

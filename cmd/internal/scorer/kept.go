@@ -17,8 +17,9 @@ type MailStore interface {
 	Put(ctx context.Context, m *nats.KeptMail) error
 }
 
-// Console is the door of questions that the console asks. Such an answer decides nothing: it has
-// no line in the journal, and its mail is not kept.
+// Console is the door of questions that the console asks, which all want reasons. An answer with
+// reasons at this door decides nothing: it has no line in the journal, and its mail is not kept.
+// Anybody who may ask hamlet.explain can ask so. A score always leaves its line.
 const Console = "console"
 
 // Bounds of a mailKeeper.

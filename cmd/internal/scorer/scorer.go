@@ -177,7 +177,7 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 		return nil, err
 	}
 	s.metrics.answered(verdicts)
-	if nats.Door(ctx) == Console {
+	if explain && nats.Door(ctx) == Console {
 		return verdicts, nil
 	}
 	s.journal.add(ctx, requests, verdicts, grounds, now)
