@@ -93,11 +93,16 @@ func (all *sessions) remove(sum [sha256.Size]byte) {
 	}
 }
 
-// find returns the session of a request's cookie, and its id, and marks it as used.
+// find returns the session of a request's cookie, and its id, and marks it as used. Another
+// program of this host may set cookies of our name: up to four that could be ours are tried.
 func (all *sessions) find(r *http.Request, cookie string, now time.Time) (*session, string) {
-	for i, c := range r.CookiesNamed(cookie) {
-		if i == 4 || len(c.Value) != secretLength {
-			break // another program of this host sets cookies of our name
+	tried := 0
+	for _, c := range r.CookiesNamed(cookie) {
+		if len(c.Value) != secretLength {
+			continue
+		}
+		if tried++; tried > 4 {
+			break
 		}
 		if s := all.use(c.Value, now); s != nil {
 			return s, c.Value
