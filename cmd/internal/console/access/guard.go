@@ -71,10 +71,19 @@ func New(cfg Config) (*Guard, error) {
 // Run reads the file of users again when it changes, and on SIGHUP, until ctx ends. It ends the
 // sessions of users who are no longer in it, or have another password or less rights.
 func (g *Guard) Run(ctx context.Context) error {
-	hangups, stop := cli.TakeHangups()
+	hangups, stop := g.hangups()
 	defer stop()
 	g.watch(ctx, hangups)
 	return nil
+}
+
+// hangups returns the SIGHUPs. Without a file of users there is none to return: the signal ends
+// the program, as it should when its terminal closes.
+func (g *Guard) hangups() (<-chan os.Signal, func()) {
+	if g.cfg.Users == nil {
+		return nil, func() {}
+	}
+	return cli.TakeHangups()
 }
 
 func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
@@ -88,7 +97,7 @@ func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
 			g.Reload()
 		case <-look.C:
 			if g.cfg.Users.changed() {
-				g.Reload()
+				g.reload(g.cfg.Users.isNews)
 			}
 			g.sessions.expire(time.Now())
 		}
@@ -96,16 +105,27 @@ func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
 }
 
 // Reload reads the file of users. A file with a mistake changes nothing, and the log says
-// which.
+// which. A file that is empty or is not there any more ends every session with a password.
 func (g *Guard) Reload() {
-	if g.cfg.Users == nil {
-		return
+	if g.cfg.Users != nil {
+		g.reload(func(error) bool { return true })
 	}
-	if err := g.cfg.Users.read(); err != nil {
-		g.log.Error("the console's users stay as they were", "error", err)
+}
+
+// reload is Reload. A mistake is logged if tell says so.
+func (g *Guard) reload(tell func(error) bool) {
+	n, err := g.cfg.Users.read()
+	switch {
+	case err != nil:
+		if tell(err) {
+			g.log.Error("the console's users stay as they were", "error", err)
+		}
 		return
+	case n == 0:
+		g.log.Warn("the console's file of users is empty or is not there: nobody of it may come in", "file", g.cfg.Users.path)
+	default:
+		g.log.Info("the console's users were read again", "users", n)
 	}
-	g.log.Info("the console's users were read again")
 	g.sessions.endIf(func(s *session) bool {
 		u, ok := g.userOf(s)
 		return !ok || s.user.Role&^u.Role != 0
@@ -116,8 +136,12 @@ func (g *Guard) Reload() {
 const maxCookies = 16 << 10
 
 // longestGet is how long a page, or a stream of a page, may take. The browser then opens the
-// stream again, and is asked again who it is.
-const longestGet = time.Hour
+// stream again, and is asked again who it is. A proxy does not tell when it no longer lets
+// somebody in, so its users are asked more often.
+const (
+	longestGet      = time.Hour
+	longestProxyGet = 10 * time.Minute
+)
 
 // Wrap returns a handler that lets next answer to users alone, with the user in the request's
 // context. It serves /login, /logout and /login/link/ itself. Files below /static/ are for
@@ -163,7 +187,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r.WithContext(WithUser(r.Context(), u)))
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), longestGet)
+		longest := longestGet
+		if s == nil {
+			longest = longestProxyGet
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), longest)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(WithUser(ctx, u)))
 	})

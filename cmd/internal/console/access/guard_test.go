@@ -202,7 +202,8 @@ func TestUsersAreReadAgain(t *testing.T) {
 	})
 }
 
-// A stream of events ends with its session, and after an hour.
+// A stream of events ends with its session, and after an hour. That of a user of the proxy, who
+// has no session, ends sooner.
 func TestStreamsEndWithTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Users: openUsers(t, threeUsers...)})
@@ -222,6 +223,16 @@ func TestStreamsEndWithTheSession(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { r.guard.sessions.drop(b.session()) })
 		if d := open(); d != time.Minute {
 			t.Errorf("a stream lasted %v, and its session a minute", d)
+		}
+		r = newRig(t, Config{Users: openUsers(t, threeUsers...), Hosts: []string{"127.0.0.1"}, Proxy: &Proxy{From: prefixes(t, "127.0.0.1"), UserHeader: "X-User"}})
+		streams = r.guard.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
+		req := httptest.NewRequest("GET", "http://127.0.0.1:8080/live", nil)
+		req.RemoteAddr = b.from
+		req.Header.Set("X-User", "cleo")
+		began := time.Now()
+		streams.ServeHTTP(httptest.NewRecorder(), req)
+		if d := time.Since(began); d != longestProxyGet {
+			t.Errorf("a stream of a user of the proxy lasted %v", d)
 		}
 	})
 }

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +30,8 @@ const (
 // NoPassword stands in the place of the hash of a user whom only a proxy names.
 const NoPassword = "-"
 
-// Users are those of the operator's file, as it was last read without a mistake:
+// Users are those of the operator's file, as it was last read without a mistake. A file that is
+// empty, or is not there any more, has no user. The file:
 //
 //	# name:bcrypt:roles
 //	ann:$2a$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW:look,label,operate
@@ -40,13 +43,16 @@ type Users struct {
 	log     *slog.Logger
 	seed    maphash.Seed
 	current atomic.Pointer[table]
+
+	mu   sync.Mutex
+	told string // the last mistake that was logged, and the state of its file; guarded by mu
 }
 
 // A table is a file that was read.
 type table struct {
 	lines  map[string]line
-	hashes [][]byte // all bcrypt hashes, at least one
-	mode   os.FileInfo
+	hashes [][]byte    // all bcrypt hashes, at least one
+	file   os.FileInfo // nil: it was not there
 }
 
 // A line is one user.
@@ -56,45 +62,84 @@ type line struct {
 	credential [sha256.Size]byte // of the hash: another password is another credential
 }
 
-// OpenUsers reads a file. Its errors name the line.
+// OpenUsers reads a file. Its errors name the line. A file without a user is one: nobody could
+// log in.
 func OpenUsers(path string, log *slog.Logger) (*Users, error) {
 	u := &Users{path: path, log: log, seed: maphash.MakeSeed()}
 	if u.log == nil {
 		u.log = slog.New(slog.DiscardHandler)
 	}
-	if err := u.read(); err != nil {
+	t, err := u.load()
+	switch {
+	case err != nil:
 		return nil, err
+	case len(t.lines) == 0:
+		return nil, fmt.Errorf("users of %s: it has no user; hamlet console user NAME prints a line", path)
 	}
+	u.current.Store(t)
 	return u, nil
 }
 
-// read reads the file.
-func (u *Users) read() error {
+// load returns what the file says.
+func (u *Users) load() (*table, error) {
 	data, info, err := load(u.path)
 	if err != nil {
-		return fmt.Errorf("users of %s: %w", u.path, err)
+		return nil, fmt.Errorf("users of %s: %w", u.path, err)
 	}
 	t, err := parseUsers(data)
 	if err != nil {
-		return fmt.Errorf("users of %s: %w", u.path, err)
+		return nil, fmt.Errorf("users of %s: %w", u.path, err)
 	}
 	if info.Mode().Perm()&0o004 != 0 {
 		u.log.Warn("every user of this machine may read the console's file of users, and try passwords against its hashes: chmod o-r", "file", u.path)
 	}
-	t.mode = info
-	u.current.Store(t)
-	return nil
+	t.file = info
+	return t, nil
 }
 
-// changed reports whether the file is another than that which was read. A nil Users never
-// changes.
+// read reads the file again, and returns how many users there are now. After an error they are
+// those that they were. Whoever removes the file removes all.
+func (u *Users) read() (int, error) {
+	t, err := u.load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t = &table{hashes: [][]byte{nobody}}
+	case err != nil:
+		return 0, err
+	}
+	u.current.Store(t)
+	return len(t.lines), nil
+}
+
+// changed reports whether the file is another than that which was read. A file with a mistake
+// is another until it is mended. A nil Users never changes.
 func (u *Users) changed() bool {
 	if u == nil {
 		return false
 	}
 	now, err := os.Stat(u.path)
-	was := u.current.Load().mode
-	return err == nil && (!now.ModTime().Equal(was.ModTime()) || now.Size() != was.Size() || !os.SameFile(now, was))
+	was := u.current.Load().file
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return was != nil
+	case err != nil || was == nil:
+		return true
+	}
+	return !now.ModTime().Equal(was.ModTime()) || now.Size() != was.Size() || !os.SameFile(now, was)
+}
+
+// isNews reports whether a mistake is another than that which was logged last, or the file was
+// written since.
+func (u *Users) isNews(mistake error) bool {
+	state := mistake.Error()
+	if now, err := os.Stat(u.path); err == nil {
+		state = fmt.Sprintf("%s\n%d\n%v", state, now.Size(), now.ModTime())
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	news := state != u.told
+	u.told = state
+	return news
 }
 
 // find returns a user's line. A nil Users has none.
@@ -171,9 +216,6 @@ func parseUsers(data []byte) (*table, error) {
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("a line is too long: %w", err)
-	}
-	if len(t.lines) == 0 {
-		return nil, errors.New("it has no user; hamlet console user NAME prints a line")
 	}
 	if len(t.hashes) == 0 {
 		t.hashes = [][]byte{nobody}
