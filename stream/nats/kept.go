@@ -48,6 +48,14 @@ type KeptMail struct {
 	Tenant   string
 	Message  []byte    // reduced
 	Time     time.Time // when it was kept; only a KeptReader sets it
+
+	begun keptObject // by a Put that failed; only Put reads and writes it
+}
+
+// A keptObject is an object whose description may stand there, maybe without its chunk.
+type keptObject struct {
+	name  string // of the object, and so of the model; empty: there is none
+	chunk string // id of its chunk
 }
 
 // A KeptConfig says how long mail is kept, and how much. Zero fields mean the defaults.
@@ -113,7 +121,7 @@ const (
 
 // Put stores a message and returns when the server has acknowledged it. It tries once, for at
 // most two seconds. Errors that trying again will not cure wrap [ErrNoKept] or
-// [ErrKeptTooLarge].
+// [ErrKeptTooLarge]. Whoever tries again gives the same m, in which Put notes what it began.
 func (k *Kept) Put(ctx context.Context, m *KeptMail) error {
 	if !k.conn.IsConnected() {
 		return fmt.Errorf("kept mail: %w", ErrNoServer)
@@ -132,7 +140,9 @@ func (k *Kept) Put(ctx context.Context, m *KeptMail) error {
 }
 
 // put writes the description first, because the server refuses a second one of the same name.
-// If the chunk does not follow, the message is not kept.
+// If the chunk does not follow, the message is not kept. So a later put of the same m takes a
+// description that stands there for its own, and writes the chunk under the id that it gave. If
+// the description is another scorer's, nobody reads that chunk.
 func (k *Kept) put(ctx context.Context, m *KeptMail) error {
 	if err := k.ensure(ctx); err != nil {
 		return err
@@ -140,13 +150,17 @@ func (k *Kept) put(ctx context.Context, m *KeptMail) error {
 	chunk := k.encoder.EncodeAll(m.Message, nil)
 	digest := sha256.New()
 	digest.Write(chunk)
-	name, id := keptName(k.cfg.Model, m.Identity), rand.Text()
+	name := keptName(k.cfg.Model, m.Identity)
+	first := m.begun.name != name
+	if first {
+		m.begun = keptObject{name: name, chunk: rand.Text()}
+	}
 	meta, err := json.Marshal(jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{
 			Name: name, Metadata: map[string]string{keptTenant: m.Tenant, keptEncoding: keptZstd},
 			Opts: &jetstream.ObjectMetaOptions{ChunkSize: 1 << 20},
 		},
-		Bucket: KeptBucket, NUID: id, Size: uint64(len(chunk)), Chunks: 1, Digest: jetstream.GetObjectDigestValue(digest),
+		Bucket: KeptBucket, NUID: m.begun.chunk, Size: uint64(len(chunk)), Chunks: 1, Digest: jetstream.GetObjectDigestValue(digest),
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrKeptTooLarge, err)
@@ -156,11 +170,14 @@ func (k *Kept) put(ctx context.Context, m *KeptMail) error {
 	}
 	once := []jetstream.PublishOpt{jetstream.WithExpectStream(KeptStream), jetstream.WithRetryAttempts(0)}
 	_, err = k.js.Publish(ctx, keptMeta(name), meta, append(once, jetstream.WithExpectLastSequencePerSubject(0))...)
-	if isAPI(err, jsWrongLastSequence) {
-		return nil
+	stands := isAPI(err, jsWrongLastSequence)
+	if err == nil || stands && !first {
+		_, err = k.js.Publish(ctx, keptChunks+m.begun.chunk, chunk, once...)
+	} else if stands {
+		err = nil
 	}
 	if err == nil {
-		_, err = k.js.Publish(ctx, keptChunks+id, chunk, once...)
+		m.begun = keptObject{}
 	}
 	return err
 }

@@ -205,6 +205,86 @@ func TestKeptMailIsBounded(t *testing.T) {
 	}
 }
 
+// A message is kept by the next try, whichever of its two parts the server did not take or
+// acknowledge. It takes no second description.
+func TestKeptMailGoesOnWhereItFailed(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
+	k, r := kept(t, conn, nats.KeptConfig{}), keptReader(t, conn, "")
+	if err := k.Put(patience(t), keptLetter("zero")); err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(patience(t), nats.KeptStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := s.CachedInfo().Config
+	update := func(cfg jetstream.StreamConfig) {
+		t.Helper()
+		if _, err := js.UpdateStream(patience(t), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	messages := func() uint64 {
+		t.Helper()
+		info, err := s.Info(patience(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.State.Msgs
+	}
+	is := func(m *nats.KeptMail, n uint64) {
+		t.Helper()
+		if err := k.Put(patience(t), m); err != nil {
+			t.Error(err)
+		}
+		if got, err := r.Get(patience(t), m.Identity); err != nil || !bytes.Equal(got.Message, m.Message) {
+			t.Errorf("%q, %v", got.Message, err)
+		}
+		if got := messages(); got != n {
+			t.Errorf("the store has %d messages, want %d", got, n)
+		}
+	}
+
+	without := right
+	without.Subjects = []string{"$O." + nats.KeptBucket + ".M.>"} // descriptions, and no chunks
+	update(without)
+	m := keptLetter("one")
+	for range 2 {
+		if err := k.Put(patience(t), m); err == nil {
+			t.Error("a message without its chunk is kept")
+		}
+	}
+	update(right)
+	is(m, 4)
+
+	silent := right
+	silent.NoAck = true
+	update(silent)
+	m = keptLetter("two")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := k.Put(ctx, m); err == nil {
+		t.Error("a message that nobody acknowledged is kept")
+	}
+	for ctx := patience(t); messages() < 5; { // its description
+		if ctx.Err() != nil {
+			t.Fatal("there is no description")
+		}
+	}
+	update(right)
+	is(m, 6)
+
+	// Another writer's message is not written again.
+	if err := k.Put(patience(t), keptLetter("two")); err != nil || messages() != 6 {
+		t.Errorf("again: %v, %d messages", err, messages())
+	}
+}
+
 // What a server refuses for good is an error that says so.
 func TestKeptMailIsRefused(t *testing.T) {
 	t.Parallel()
