@@ -38,7 +38,9 @@ func AuditSubject(model string) string { return auditPrefix + model }
 var ErrNoAudit = errors.New("no audit")
 
 // An Audit writes and reads the lines of one model. The stream keeps 400 days or 1 GiB, and
-// its oldest lines go first; it refuses to delete others. An Audit may be used concurrently.
+// its oldest lines go first; it refuses to delete others. It refuses messages larger than
+// [stream.MaxAuditLine]. Whoever may write lines can still write so many that the old ones go.
+// An Audit may be used concurrently.
 type Audit struct {
 	conn  *natsgo.Conn
 	js    jetstream.JetStream
@@ -142,7 +144,7 @@ func (a *Audit) ensure(ctx context.Context) error {
 			Name: AuditStream, Description: "what users of hamlet's console did",
 			Subjects: []string{auditSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, Replicas: 1, MaxAge: auditAge, MaxBytes: auditBytes, Duplicates: auditDuplicates,
-			DenyDelete: true, DenyPurge: true,
+			MaxMsgSize: stream.MaxAuditLine, DenyDelete: true, DenyPurge: true,
 		})
 	case err == nil:
 		cfg := s.CachedInfo().Config
@@ -154,7 +156,8 @@ func (a *Audit) ensure(ctx context.Context) error {
 	return err
 }
 
-// amendAudit changes in cfg what the audit promises otherwise. It lowers no bound.
+// amendAudit changes in cfg what the audit promises otherwise. It lowers no bound. A stream without
+// a bound of its messages gets one with other changes only, because the console may change none.
 func amendAudit(cfg *jetstream.StreamConfig) (changed bool) {
 	if !slices.ContainsFunc(cfg.Subjects, func(s string) bool { return covers(s, auditSubjects) }) {
 		cfg.Subjects = append(slices.DeleteFunc(cfg.Subjects, func(s string) bool { return covers(auditSubjects, s) }), auditSubjects)
@@ -174,6 +177,12 @@ func amendAudit(cfg *jetstream.StreamConfig) (changed bool) {
 	}
 	if cfg.NoAck {
 		cfg.NoAck, changed = false, true
+	}
+	if cfg.MaxMsgSize > 0 && cfg.MaxMsgSize < stream.MaxAuditLine {
+		cfg.MaxMsgSize, changed = stream.MaxAuditLine, true
+	}
+	if changed && cfg.MaxMsgSize <= 0 {
+		cfg.MaxMsgSize = stream.MaxAuditLine
 	}
 	return changed
 }
@@ -196,7 +205,7 @@ func (a *Audit) explain(err, before error) error {
 	denied := last != before && strings.HasPrefix(subject, auditPrefix) || readingDenied(AuditStream, last, before)
 	if errors.Is(err, context.DeadlineExceeded) && denied {
 		if subject == "$JS.API.STREAM.UPDATE."+AuditStream {
-			return fmt.Errorf("%w: the stream %s keeps less than the audit has to, and the user may not change it: %w; let an administrator give it an age of 400 days, 1 GiB, the subjects %s, and refuse to delete messages",
+			return fmt.Errorf("%w: the stream %s keeps less than the audit has to, and the user may not change it: %w; let an administrator give it an age of 400 days, 1 GiB, messages of 96 KiB, the subjects %s, and refuse to delete messages",
 				ErrNoAudit, AuditStream, last, auditSubjects)
 		}
 		return fmt.Errorf("%w: the user has not the rights: %w; the user console of deploy/nats/hamlet.conf has them", ErrNoAudit, last)

@@ -117,7 +117,7 @@ func TestAuditKeepsItsLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := patience(t)
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: nats.AuditStream, Subjects: []string{"hamlet.audit.x"}, Discard: jetstream.DiscardNew, MaxBytes: 1 << 20, MaxAge: time.Hour}); err != nil {
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: nats.AuditStream, Subjects: []string{"hamlet.audit.x"}, Discard: jetstream.DiscardNew, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxMsgSize: 100}); err != nil {
 		t.Fatal(err)
 	}
 	a := audit(t, conn, "default")
@@ -129,7 +129,7 @@ func TestAuditKeepsItsLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := s.CachedInfo().Config
-	if cfg.MaxAge != 400*24*time.Hour || cfg.MaxBytes != 1<<30 || cfg.Discard != jetstream.DiscardOld || !cfg.DenyDelete || !cfg.DenyPurge || len(cfg.Subjects) != 1 || cfg.Subjects[0] != "hamlet.audit.*" {
+	if cfg.MaxAge != 400*24*time.Hour || cfg.MaxBytes != 1<<30 || cfg.Discard != jetstream.DiscardOld || !cfg.DenyDelete || !cfg.DenyPurge || cfg.MaxMsgSize != stream.MaxAuditLine || len(cfg.Subjects) != 1 || cfg.Subjects[0] != "hamlet.audit.*" {
 		t.Errorf("the stream is %+v", cfg)
 	}
 	if err := s.DeleteMsg(ctx, 1); err == nil {
@@ -158,6 +158,38 @@ func TestAuditKeepsItsLines(t *testing.T) {
 	audit(t, conn, "default")
 	if s, err = js.Stream(ctx, nats.AuditStream); err != nil || s.CachedInfo().Config.MaxAge != 0 {
 		t.Errorf("a longer age was shortened: %v", err)
+	}
+}
+
+// The stream takes the longest line, and nothing larger.
+func TestAuditTakesLinesAlone(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
+	a := audit(t, conn, "default")
+	const wide = "<" // of six bytes in JSON
+	e := auditLine(strings.Repeat(wide, 128), strings.Repeat(wide, 128), strings.Repeat(wide, 512), stream.AuditFailed+strings.Repeat(wide, 1000))
+	e.Detail = map[string]string{}
+	for i := range 16 {
+		e.Detail[strings.Repeat(wide, 127)+string(rune('a'+i))] = strings.Repeat(wide, 512)
+	}
+	if err := a.Append(patience(t), e); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := conn.Request(nats.AuditSubject("other"), make([]byte, stream.MaxAuditLine+1), 30*time.Second)
+	if err != nil || !strings.Contains(string(answer.Data), "message size exceeds maximum") {
+		t.Errorf("a message that is no line: %v, %s", err, answer.Data)
+	}
+	lines, bad, err := a.Read(patience(t), 10, time.Time{})
+	if err != nil || len(lines) != 1 || bad != 0 || len(lines[0].Detail) != 16 {
+		t.Errorf("the audit has %d lines and %d others: %v", len(lines), bad, err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(patience(t), nats.AuditStream)
+	if err != nil || s.CachedInfo().Config.MaxMsgSize != stream.MaxAuditLine || s.CachedInfo().State.Msgs != 1 {
+		t.Errorf("%v, %+v", err, s.CachedInfo())
 	}
 }
 
