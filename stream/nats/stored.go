@@ -25,7 +25,8 @@ type stored struct {
 }
 
 // each calls take for each message, as far as the stream has come when it begins, in order,
-// until take returns false. Without a stream there is none.
+// until take returns false. Without a stream there is none. When the server goes away it waits
+// for some seconds, and then returns an error.
 func (s *stored) each(ctx context.Context, conn *natsgo.Conn, take func(m jetstream.Msg, sequence uint64) bool) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -91,7 +92,8 @@ func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Co
 	if err != nil {
 		return nil, 0, err
 	}
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: s.subjects}
+	// With more attempts the library tries for ever while the server is away, whatever ctx says.
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: s.subjects, MaxResetAttempts: 1}
 	switch {
 	case s.first > 0:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, s.first
