@@ -29,12 +29,21 @@ func (c *Console) addPages() {
 	c.work = append(c.work, follower.Run)
 	c.site.Add(now.Page(c.site, follower))
 	c.site.Add(incidents.Page(c.site, incidents.Config{NATS: c.cfg.NATS, Audit: c.audit, Store: c.cfg.Store}))
-	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka}))
+	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka, Info: c.info}))
 	c.site.Add(why.Page(c.site, why.Config{NATS: c.cfg.NATS, Model: c.cfg.Model, Kept: c.kept()}))
 	c.site.Add(review.Page(c.site, review.Config{NATS: c.cfg.NATS, Model: c.cfg.Model, Kept: c.kept(), Teacher: c.teacher()}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS, Model: c.cfg.Model}))
 	c.site.Add(model.New(c.site, model.Config{Model: c.cfg.Model, Store: c.cfg.Store, Look: follower.Look, Matches: follower.Matches}))
 	c.site.Add(audit.Page(c.site, c.audit))
+}
+
+// info asks a scorer of the model about itself.
+func (c *Console) info(ctx context.Context) (stream.Info, error) {
+	client, err := nats.NewClient(c.cfg.NATS, c.cfg.Model)
+	if err != nil {
+		return stream.Info{}, err
+	}
+	return client.Info(ctx)
 }
 
 // kept returns what reads kept mail; nil without a reader.

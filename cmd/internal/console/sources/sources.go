@@ -20,6 +20,7 @@ import (
 	list "hamlet/cmd/internal/sources"
 	"hamlet/state"
 	"hamlet/state/redis"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -45,7 +46,9 @@ type Config struct {
 	Store *redis.Store // of the site's model
 	Kafka kafka.Config // without brokers, roles and withdrawals say that they need it
 
-	SpamAt, HamAt float64 // the verdicts' thresholds; 0: 0.9 and 0.5
+	// Info asks a scorer which thresholds its verdicts have; a plan compares by them. Nil, or
+	// without an answer: the defaults of a scorer.
+	Info func(context.Context) (stream.Info, error)
 }
 
 // pages are what the handlers share.
@@ -59,12 +62,6 @@ type pages struct {
 // Add adds the pages to a site. It returns what runs until its context ends: then it ends
 // the plans that are being made, and waits for them.
 func Add(site *page.Site, cfg Config) (run func(context.Context) error) {
-	if cfg.SpamAt == 0 {
-		cfg.SpamAt = 0.9
-	}
-	if cfg.HamAt == 0 {
-		cfg.HamAt = 0.5
-	}
 	p := &pages{site: site, cfg: cfg, known: known{store: cfg.Store, model: site.Model, now: site.Now}, plans: newPlans(site.Now)}
 	get := func(h http.HandlerFunc) http.Handler { return h }
 	post := func(h http.HandlerFunc) http.HandlerFunc {

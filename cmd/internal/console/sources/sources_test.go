@@ -50,6 +50,8 @@ type rig struct {
 	user  access.User
 	audit []string
 	now   time.Time // zero: the time
+	info  stream.Info
+	asked int // how often the scorer was asked for info
 }
 
 func newRig(t *testing.T, withKafka bool) *rig {
@@ -96,7 +98,12 @@ func (r *rig) serve() {
 		r.audit = append(r.audit, fmt.Sprint(a.Name, " ", a.Target, " ", a.Detail, " ", outcome))
 		return nil
 	}})
-	run := Add(site, Config{Store: r.store, Kafka: r.kafka})
+	run := Add(site, Config{Store: r.store, Kafka: r.kafka, Info: func(context.Context) (stream.Info, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.asked++
+		return r.info, nil
+	}})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
@@ -263,6 +270,25 @@ func TestSourcesAndAWithdrawal(t *testing.T) {
 	if r.end() != 400 || len(r.audit) > 0 {
 		t.Errorf("the log ends at %d, the audit has %q", r.end(), r.audit)
 	}
+	verdicts := func(text string) string {
+		cells := strings.Split(text[strings.Index(text, "Verdicts that change"):], `<td class="n">`)
+		if len(cells) < 5 {
+			t.Fatalf("no row of answers: %s", text)
+		}
+		changed, _, _ := strings.Cut(cells[4], "<")
+		return changed
+	}
+	if got := verdicts(text); got != "0" {
+		t.Errorf("by the usual thresholds %s verdicts change", got)
+	}
+	// By the thresholds of a scorer that is careful with ham they do.
+	r.mu.Lock()
+	r.info = stream.Info{SpamAt: 0.9, HamAt: 1.5e-4}
+	r.mu.Unlock()
+	_, careful := r.post("/sources/withdraw/plan", "source", hostile, "since", "1")
+	if verdicts(careful) == "0" || r.asked != 2 {
+		t.Errorf("by a scorer's thresholds no verdict changes; it was asked %d times: %s", r.asked, careful)
+	}
 	_, id, _ := strings.Cut(text, `name="plan" value="`)
 	id, _, _ = strings.Cut(id, `"`)
 
@@ -301,6 +327,36 @@ func TestSourcesAndAWithdrawal(t *testing.T) {
 	}
 	_, text = r.post("/sources/withdraw/confirm", "plan", id)
 	r.holds(text, "not kept any more")
+}
+
+// What no scorer can have is not believed, and nobody is waited for without end.
+func TestThresholds(t *testing.T) {
+	var p pages
+	for _, c := range []struct {
+		info      stream.Info
+		err       error
+		spam, ham float64
+	}{
+		{stream.Info{SpamAt: 0.8, HamAt: 0.3}, nil, 0.8, 0.3},
+		{stream.Info{SpamAt: 0.8, HamAt: 0.3}, context.DeadlineExceeded, 0.9, 0.5},
+		{stream.Info{}, nil, 0.9, 0.5}, // of an old scorer
+		{stream.Info{SpamAt: 0.3, HamAt: 0.8}, nil, 0.9, 0.5},
+		{stream.Info{SpamAt: 7, HamAt: 0.5}, nil, 0.9, 0.5},
+	} {
+		p.cfg.Info = func(ctx context.Context) (stream.Info, error) {
+			if at, bounded := ctx.Deadline(); !bounded || time.Until(at) > infoTime {
+				t.Errorf("the wait ends at %v", at)
+			}
+			return c.info, c.err
+		}
+		if spam, ham := p.thresholds(t.Context()); spam != c.spam || ham != c.ham {
+			t.Errorf("%+v, %v: spam from %v, ham to %v", c.info, c.err, spam, ham)
+		}
+	}
+	p.cfg.Info = nil
+	if spam, ham := p.thresholds(t.Context()); spam != 0.9 || ham != 0.5 {
+		t.Errorf("without a scorer: spam from %v, ham to %v", spam, ham)
+	}
 }
 
 // An operator's word reaches the log; a name that is none does not.

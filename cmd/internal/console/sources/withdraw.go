@@ -118,6 +118,7 @@ func (p *pages) startPlan(w http.ResponseWriter, r *http.Request) {
 	request, err := p.request(j)
 	if err == nil {
 		err = p.plans.start(j, func(ctx context.Context, progress func(withdraw.Progress)) (*withdraw.Plan, error) {
+			request.SpamAt, request.HamAt = p.thresholds(ctx)
 			return withdraw.Make(ctx, p.servers(), request, progress)
 		})
 	}
@@ -158,7 +159,26 @@ func (p *pages) request(j *job) (*withdraw.Request, error) {
 		}
 	}
 	return &withdraw.Request{Model: p.site.Model, Source: j.Source, Since: since, Until: until,
-		Recent: compared, SpamAt: p.cfg.SpamAt, HamAt: p.cfg.HamAt}, nil
+		Recent: compared}, nil
+}
+
+// infoTime bounds the wait for a scorer's thresholds.
+const infoTime = 2 * time.Second
+
+// thresholds returns those of the scorers' verdicts now: spam and ham. Of several scorers one
+// answers.
+func (p *pages) thresholds(ctx context.Context) (spam, ham float64) {
+	const usualSpam, usualHam = 0.9, 0.5
+	if p.cfg.Info == nil {
+		return usualSpam, usualHam
+	}
+	ctx, cancel := context.WithTimeout(ctx, infoTime)
+	defer cancel()
+	info, err := p.cfg.Info(ctx)
+	if err != nil || !(0 < info.HamAt && info.HamAt <= info.SpamAt && info.SpamAt <= 1) {
+		return usualSpam, usualHam
+	}
+	return info.SpamAt, info.HamAt
 }
 
 func (p *pages) servers() withdraw.Servers {
