@@ -296,6 +296,34 @@ func TestOneIncident(t *testing.T) {
 	r.holds(text, "Redis keeps no version from before", "keeps no levels of the label-noise alarm", "No step of this incident came with a report", "0.70 spreads above")
 }
 
+// Of counts alone, a model that was learnt again, or replaced, looks older than an incident
+// that it comes after.
+func TestVersionFromBefore(t *testing.T) {
+	r := newRig(t)
+	m, err := model.New(model.Config{TableBits: 8, TextExperts: []string{"lean"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.publish(published(700, 1, stream.AlertUnknown, stream.AlertSuspected, 700))
+	r.save(m, 60)
+	const none = "Redis keeps no version from before this incident"
+	_, text := r.get("/incidents/default.0.700")
+	r.holds(text, none)
+	if strings.Contains(text, "/model/change") {
+		t.Error("a version saved after the incident is offered")
+	}
+
+	r.publish(published(800, 1, stream.AlertUnknown, stream.AlertSuspected, 800))
+	_, text = r.get("/incidents/default.0.800")
+	r.holds(text, "Pin version 1")
+	r.save(m, 70)
+	if err := r.cfg.Store.MarkReplaced(t.Context(), 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	_, text = r.get("/incidents/default.0.800")
+	r.holds(text, none)
+}
+
 // What a server that is away would say is missing, and nothing else.
 func TestServersAway(t *testing.T) {
 	r := newRig(t)

@@ -131,7 +131,8 @@ func newReport(a *stream.Alert, id string) *report {
 // askVersions bounds the question which versions are kept.
 const askVersions = 5 * time.Second
 
-// before returns the newest version that had not learnt the event which opened the incident.
+// before returns the newest version that was saved before the incident and had not learnt the
+// event which opened it. Counts alone tell nothing: a model that is learnt again counts anew.
 func (p *pages) before(ctx context.Context, i *alarms.Incident) (b before) {
 	ctx, cancel := context.WithTimeout(ctx, askVersions)
 	defer cancel()
@@ -148,8 +149,9 @@ func (p *pages) before(ctx context.Context, i *alarms.Incident) (b before) {
 		}
 		b.Pinned = of.Pinned != 0
 		for n := range of.Versions { // the newest first
-			if of.Versions[n].Events < first.Incident {
-				b.Version = &of.Versions[n]
+			v := &of.Versions[n]
+			if v.Events < first.Incident && v.Saved.Before(first.Time) && !v.Replaced {
+				b.Version = v
 				b.Link = "/model/change?" + url.Values{"do": {"pin"}, "partition": {strconv.Itoa(of.Partition)},
 					"version": {strconv.FormatInt(b.Version.Version, 10)}, "incident": {first.IncidentID()}}.Encode()
 				return b
