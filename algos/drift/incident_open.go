@@ -20,13 +20,19 @@ func (m *Monitor) Open() (all []OpenIncident) {
 }
 
 // NoisePast returns the past levels of the label-noise alarm, the oldest first, and the event
-// count of the last one. There is one at each Rhythm. Where the alarm was raised, or one class
-// was rare, there are none, and those before are older than the count says. The caller must
-// not change levels.
+// count of the last one. There is one at each Rhythm. While the alarm was raised there are none.
+// So once it has cleared, those from before are left out, and right after it there is none.
+// While it is raised again, those from before an earlier clearing are older than the count
+// says. So are those from before one class was rare. The caller must not change levels.
 func (m *Monitor) NoisePast() (levels []float64, last uint64) {
 	n := m.noise
-	if last = n.marked; n.raised {
-		last = n.since
+	if n.raised {
+		return n.history, n.since
 	}
-	return n.history, last
+	levels = n.history
+	if n.since > 0 { // it cleared then
+		after := min(uint64(len(levels)), (n.marked-n.since)/Rhythm)
+		levels = levels[uint64(len(levels))-after:]
+	}
+	return levels, n.marked
 }

@@ -116,6 +116,41 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 	}
 }
 
+// While the alarm was raised, no level was kept. Once it has cleared, the past has only those
+// that came after: the others would stand at counts that are not theirs.
+func TestNoisePastAfterClearing(t *testing.T) {
+	m := newMonitor(t, false)
+	all := append(observations(2200, 1600, 1), observations(2400, 2400, 1)...)
+	raised, cleared, shown := false, uint64(0), 0
+	for i, o := range all {
+		count := uint64(i + 1)
+		o.Event = count
+		m.Observe(nil, &o, count, nil)
+		levels, last := m.NoisePast()
+		switch {
+		case m.noise.raised:
+			raised = true
+			if cleared > 0 {
+				t.Fatalf("event %d: raised again", count)
+			}
+			if len(levels) != len(m.noise.history) || last != m.noise.since {
+				t.Fatalf("event %d, raised: %d levels of %d, the last at %d", count, len(levels), len(m.noise.history), last)
+			}
+		case raised:
+			if cleared == 0 {
+				cleared = count
+			}
+			shown = int((count - cleared) / Rhythm)
+			if kept := m.noise.history; last != count/Rhythm*Rhythm || len(kept) <= shown || !slices.Equal(levels, kept[len(kept)-shown:]) {
+				t.Fatalf("event %d, cleared at %d: %d levels of %d, the last at %d", count, cleared, len(levels), len(kept), last)
+			}
+		}
+	}
+	if cleared == 0 || shown < 3 {
+		t.Errorf("raised %v, cleared at %d, then %d levels", raised, cleared, shown)
+	}
+}
+
 // Labels of a muted source raise no alarm, and a Monitor that is read among them goes on.
 func TestMonitorLeavesOutTheMuted(t *testing.T) {
 	m := newMonitor(t, false)

@@ -113,7 +113,7 @@ func noisePast(i *alarms.Incident, now *facts) *chart.Chart {
 	c := &chart.Chart{
 		Title: "The label-noise alarm, as the saved model keeps it",
 		X:     chart.Axis{Label: "event of " + bodies[body]}, Y: chart.Axis{Label: "ln SNR − ln N, nats"},
-		Caption: "Falling means that more labels contradict the mail. While the alarm is raised, the model keeps no levels.",
+		Caption: "Falling means that more labels contradict the mail. While the alarm is raised, the model keeps no levels. Once it has cleared, those from before are not drawn.",
 	}
 	end := float64(past.Last)
 	for _, a := range now.Alarms {
