@@ -264,7 +264,7 @@ func TestLogLoss(t *testing.T) {
 	}
 	r.get("/model", 200,
 		`(?s)version=2">2</a>.*?`+cell(`0\.1256`, 13)+cell(`0\.0783`, 12)+`.*version=1">1</a>.*?`+cell(`0\.3980`, 25)+cell(`0\.6931`, 13),
-		"Log loss of labelled answers", "of answers since")
+		"Log loss of labelled answers", "of answers since", "from whichever version was served then")
 	r.save(1, made(t, 5, nil), 10)
 	r.serve(r.store)
 	r.get("/model", 200, cell(`0\.1256`, 13)+`<td>–</td>`, "none has answers of its own")

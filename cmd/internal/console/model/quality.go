@@ -59,7 +59,8 @@ func qualityOf(matches []answered.Match) quality {
 // Interval reports whether there is one: of a single answer there is none.
 func (q quality) Interval() bool { return !math.IsNaN(q.Low) && !math.IsNaN(q.Top) }
 
-// A lossRow is the quality of a version: of its own answers, and of all since it was saved.
+// A lossRow is the quality of a version: of its own answers, and of all since it was saved,
+// whichever version gave them.
 type lossRow struct{ Own, Since quality }
 
 // A qualityCache computes the quality of versions at most every twenty seconds.
