@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -135,19 +137,38 @@ func (h *hub) draw(ctx context.Context, p *Page, t *topic) {
 func (s *Site) fragments(ctx context.Context, p *Page) map[string]string {
 	all := make(map[string]string, len(p.Live))
 	for name, get := range p.Live {
-		data, err := get(ctx)
-		if err == nil {
-			var b bytes.Buffer
-			if err = p.Templates.execute(&b, name, access.User{Role: p.Role}, s.Now(), data); err == nil {
-				all[name] = b.String()
-			}
-		}
-		if err != nil && ctx.Err() == nil {
+		html, err := s.fragment(ctx, p, name, get)
+		switch {
+		case err == nil:
+			all[name] = html
+		case ctx.Err() == nil:
 			s.Log.Debug("a fragment of the console cannot be drawn", "page", p.Path, "fragment", name, "error", err)
 		}
 	}
 	return all
 }
+
+// fragment draws one. A panic is logged and ends nothing else: pages of hamlet up are drawn in
+// the process that learns and scores.
+func (s *Site) fragment(ctx context.Context, p *Page, name string, get Fragment) (html string, err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			s.Log.Error("drawing a fragment of the console panicked", "page", p.Path, "fragment", name, "panic", what, "stack", string(debug.Stack()))
+			err = errPanicked
+		}
+	}()
+	data, err := get(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if err := p.Templates.execute(&b, name, access.User{Role: p.Role}, s.Now(), data); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+var errPanicked = errors.New("it panicked")
 
 // since returns the fragments that changed after a round.
 func (h *hub) since(t *topic, round int) (fragments map[string]string, now int, changed <-chan struct{}) {

@@ -33,11 +33,30 @@ type rig struct {
 	audit  []string
 	refuse error // what the audit says
 	count  atomic.Int64
+	panics atomic.Int64 // that are in the log
+}
+
+// A panicCounter is a log of which a test wants the panics alone.
+type panicCounter struct {
+	slog.Handler
+	n *atomic.Int64
+}
+
+func (c panicCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c panicCounter) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if r.Level == slog.LevelError && a.Key == "panic" && a.Value.String() == "a bug" {
+			c.n.Add(1)
+		}
+		return true
+	})
+	return nil
 }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s1", FormToken: "secret"}}
-	r.site = page.NewSite(page.Config{Model: "default", Log: slog.New(slog.DiscardHandler),
+	r.site = page.NewSite(page.Config{Model: "default", Log: slog.New(panicCounter{slog.DiscardHandler, &r.panics}),
 		Audit: func(_ context.Context, _ *http.Request, _ string, a page.Action, outcome string) error {
 			r.audit = append(r.audit, a.Name+" "+outcome)
 			return r.refuse
@@ -61,6 +80,7 @@ func newRig(t *testing.T) *rig {
 		Live: map[string]page.Fragment{
 			"count":   func(context.Context) (any, error) { return r.count.Load(), nil },
 			"missing": func(context.Context) (any, error) { return nil, errors.New("away") },
+			"wrong":   func(context.Context) (any, error) { panic("a bug") },
 		}})
 	r.site.Add(page.Page{Path: "/sources", Title: "Sources", Role: access.Look})
 	r.site.Add(page.Page{Path: "/sources/withdraw", Title: "Withdraw", Role: access.Look, Hidden: true, Handlers: map[string]http.Handler{
@@ -177,8 +197,8 @@ func TestActionsLeaveLines(t *testing.T) {
 	}
 }
 
-// Who looks gets a fragment at once and again when it changed. A fragment that fails keeps
-// nobody from the others.
+// Who looks gets a fragment at once and again when it changed. A fragment that fails, or panics,
+// keeps nobody from the others.
 func TestFragmentsFollow(t *testing.T) {
 	r := newRig(t)
 	w, err := http.Get(r.server.URL + "/live?page=/")
@@ -205,6 +225,9 @@ func TestFragmentsFollow(t *testing.T) {
 	r.count.Store(1234567)
 	if got := next(); got["count"] != "<b>1\u202f234\u202f567</b>" {
 		t.Errorf("%v", got)
+	}
+	if r.panics.Load() == 0 {
+		t.Error("a panic is not in the log")
 	}
 	r.site.Close() // ends the stream
 	for events.Scan() {
