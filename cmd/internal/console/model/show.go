@@ -25,6 +25,7 @@ type shown struct {
 	Quiet   string // why there is no log loss, as a sentence; empty: there is
 	Since   time.Time
 	Several bool // the model has several partitions
+	Back    bool // there are versions to roll back to
 	Events  *chart.Chart
 	Loss    *chart.Chart
 }
@@ -151,6 +152,8 @@ func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 	data.State, kept = p.state(r.Context(), seen)
 	if len(kept.Partitions) > 0 && data.State.Away == "" {
 		data.Several = len(kept.Partitions) > 1
+		_, err := kept.Rollback()
+		data.Back = err == nil
 		data.At = &kept.Partitions[0]
 		if number := r.URL.Query().Get("partition"); number != "" {
 			if data.At = partitionOf(kept, number); data.At == nil {
