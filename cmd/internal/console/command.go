@@ -77,8 +77,8 @@ labels. operate acknowledges, pins versions, withdraws what a source taught, and
 how far a source is believed. Every action is a line in the stream HAMLET_AUDIT.
 
 The console keeps nothing that must last, and several may run. It needs the rights of
-the user console (deploy/nats/hamlet.conf) and of the operator (deploy/redis). Other
-machines reach it only by HTTPS or through a proxy.`
+the user console of NATS (deploy/nats/hamlet.conf) and of Redis (deploy/redis/users.acl).
+Other machines reach it only by HTTPS or through a proxy.`
 }
 
 // consoleFiles are the open files and connections of a console: its connections to the
