@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hamlet/cmd/internal/console/access"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -23,33 +24,37 @@ const (
 // ask answers POST /why: it shows why the message of the form gets the answer that it gets.
 func (h *handler) ask(w http.ResponseWriter, r *http.Request) {
 	v := view{}
-	if !h.enter() {
+	status := h.answer(w, r, &v)
+	h.render(w, r, status, &v)
+}
+
+// answer reads the form, asks about its message, and returns the status of the page. Its place
+// is free before the page is sent, which a browser may read slowly.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, v *view) (status int) {
+	user := access.FromContext(r.Context()).Name
+	if !h.asking.take(user) {
 		v.Problem = busy
-		h.render(w, r, http.StatusServiceUnavailable, &v)
-		return
+		return http.StatusServiceUnavailable
 	}
-	defer h.leave()
+	defer h.asking.free(user)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(sending)) // a server of a test may have none
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 	tenant, body, err := readForm(r)
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)), err == nil && len(body.Mail) > mail.MaxSize:
 		v.Problem = "The message is larger than 25 MiB. No mail server takes that much, and no scorer reads it. A message without its attachments has the same answer."
-		h.render(w, r, http.StatusRequestEntityTooLarge, &v)
-		return
+		return http.StatusRequestEntityTooLarge
 	case err != nil:
 		v.Problem = sentence(err)
-		h.render(w, r, http.StatusBadRequest, &v)
-		return
+		return http.StatusBadRequest
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Bound)
 	defer cancel()
-	h.explain(ctx, &v, tenant, &body)
-	status := http.StatusOK
+	h.explain(ctx, v, tenant, &body)
 	if v.Answer == nil && v.Message == nil {
-		status = http.StatusUnprocessableEntity
+		return http.StatusUnprocessableEntity
 	}
-	h.render(w, r, status, &v)
+	return http.StatusOK
 }
 
 // readForm returns the message that a form holds: of a file, or else what was pasted. It reads the

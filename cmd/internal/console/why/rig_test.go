@@ -125,6 +125,7 @@ func startScorer(t *testing.T, conn *natsgo.Conn) {
 type reader struct {
 	t       *testing.T
 	handler http.Handler
+	name    string
 	role    access.Role
 }
 
@@ -136,13 +137,13 @@ func newReader(t *testing.T, cfg why.Config) *reader {
 		cfg.Bound = 30 * time.Second // machines are noisy
 	}
 	site.Add(why.Page(site, cfg))
-	return &reader{t, site.Handler(), access.Look}
+	return &reader{t, site.Handler(), "ann", access.Look}
 }
 
 func (r *reader) do(request *http.Request) (int, string) {
 	r.t.Helper()
 	w := httptest.NewRecorder()
-	r.handler.ServeHTTP(w, request.WithContext(access.WithUser(patience(r.t), access.User{Name: "ann", Role: r.role, FormToken: "token"})))
+	r.handler.ServeHTTP(w, request.WithContext(access.WithUser(patience(r.t), access.User{Name: r.name, Role: r.role, FormToken: "token"})))
 	b, err := io.ReadAll(w.Result().Body)
 	if err != nil {
 		r.t.Fatal(err)

@@ -47,8 +47,12 @@ type Config struct {
 
 const (
 	title   = "Why"
-	asking  = 4 // messages in memory at once, each of some 26 MB; others are refused
 	mostBad = 300
+
+	// Messages in memory at once, each of some 26 MB; others are refused.
+	asking    = 6 // that are sent, or asked about
+	looking   = 4 // that are looked for
+	mostOfOne = 2 // of one user, of either
 )
 
 // Page returns the page Why.
@@ -56,7 +60,7 @@ func Page(site *page.Site, cfg Config) page.Page {
 	if cfg.Bound == 0 {
 		cfg.Bound = 5 * time.Second
 	}
-	h := &handler{site: site, cfg: cfg, turn: make(chan struct{}, asking)}
+	h := &handler{site: site, cfg: cfg, asking: newPlaces(asking, mostOfOne), looking: newPlaces(looking, mostOfOne)}
 	return page.Page{
 		Path: "/why", Title: title, Role: access.Look, Templates: templates,
 		Handlers: map[string]http.Handler{"GET /why": http.HandlerFunc(h.find), "POST /why": http.HandlerFunc(h.ask)},
@@ -64,9 +68,9 @@ func Page(site *page.Site, cfg Config) page.Page {
 }
 
 type handler struct {
-	site *page.Site
-	cfg  Config
-	turn chan struct{} // holds one token for each message that is read or asked about
+	site            *page.Site
+	cfg             Config
+	asking, looking *places // of POST and of GET
 }
 
 // A view is what the page shows.
@@ -95,31 +99,31 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) {
 		v.Problem = fmt.Sprintf("An identity or the id of a request has at most %d bytes.", stream.MaxIDLength)
 	case h.cfg.NATS == nil:
 		v.Problem = noNATS
-	case !h.enter():
-		status, v.Problem = http.StatusServiceUnavailable, busy
 	default:
-		defer h.leave()
-		h.journal(ctx, &v, r.URL.Query().Get("at"))
-		h.kept(ctx, &v, access.FromContext(r.Context()))
+		if !h.look(ctx, &v, r) {
+			status, v.Problem = http.StatusServiceUnavailable, busy
+		}
 	}
 	h.render(w, r, status, &v)
 }
 
-const (
-	noNATS = "This console has no NATS, where scorers and the journal are. Start it with --nats."
-	busy   = "Others are asking about messages. Try again in a moment."
-)
-
-func (h *handler) enter() bool {
-	select {
-	case h.turn <- struct{}{}:
-		return true
-	default:
+// look looks for v.ID. It reports false where there is no place. The place is free before the
+// page is sent, which a browser may read slowly.
+func (h *handler) look(ctx context.Context, v *view, r *http.Request) bool {
+	u := access.FromContext(r.Context())
+	if !h.looking.take(u.Name) {
 		return false
 	}
+	defer h.looking.free(u.Name)
+	h.journal(ctx, v, r.URL.Query().Get("at"))
+	h.kept(ctx, v, u)
+	return true
 }
 
-func (h *handler) leave() { <-h.turn }
+const (
+	noNATS = "This console has no NATS, where scorers and the journal are. Start it with --nats."
+	busy   = "You or others are asking about as many messages as the console reads at once. Try again in a moment."
+)
 
 // journal looks for the newest line about an id. at is where it stands, if a link says so.
 func (h *handler) journal(ctx context.Context, v *view, at string) {
