@@ -27,6 +27,13 @@ func (a *alarms) get() Alarms {
 	return a.now
 }
 
+// rest says that there is no answer yet. The alarms that were open stay, as last read.
+func (a *alarms) rest() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now.Away = natsSilent
+}
+
 // ask reads the open incidents, if something was written.
 func (a *alarms) ask(ctx context.Context) {
 	end, err := nats.AlertsEnd(ctx, a.cfg.NATS)

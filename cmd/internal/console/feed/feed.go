@@ -1,7 +1,7 @@
 // Package feed follows what scorers and learners do, for those who look at the console. One
 // [Feed] serves all of them:
 //
-//	f := feed.New(feed.Config{Model: "default", NATS: conn, Store: store, End: end})
+//	f := feed.New(feed.Config{Model: "default", NATS: conn, Store: store, Offsets: offsets})
 //	go f.Run(ctx) // somebody waits for it
 //	s := f.Look(ctx) // a *Snapshot: shared, and never changed
 //
@@ -14,7 +14,7 @@
 //   - It decodes at most [LinesPerSecond] lines of the journal in a second. Beyond, it counts
 //     all lines and decodes one of several, whose counts it scales. The snapshot says so.
 //   - NATS, Redis and Kafka may be away. The part of the snapshot that depends on one says
-//     so in a sentence, and recovers.
+//     so in a sentence, and recovers. Until one has answered, its part says that.
 package feed
 
 import (
@@ -38,35 +38,36 @@ const (
 	Remembered     = 200_000          // lines of the past that are read, and messages that are known
 
 	pollTimeout = 5 * time.Second
-	firstLook   = 2 * time.Second // that a look waits for the first answers
+	firstMargin = time.Second // that a look waits longer than the first snapshot
 )
 
 // A pace says how often what is asked.
 type pace struct {
 	linger  time.Duration
+	first   time.Duration // that the first snapshot waits for answers
 	poll    time.Duration // Redis, alerts, and a new snapshot
 	kafka   time.Duration // each time over a new connection
 	retry   time.Duration // the journal, after a failure
 	missing time.Duration // the journal, where there is none
 }
 
-var usual = pace{linger: Linger, poll: 2 * time.Second, kafka: 5 * time.Second, retry: 2 * time.Second, missing: 5 * time.Second}
+var usual = pace{linger: Linger, first: 2 * time.Second, poll: 2 * time.Second, kafka: 5 * time.Second, retry: 2 * time.Second, missing: 5 * time.Second}
 
 // A Config says what to follow. What is nil is not followed, and the snapshot says so.
 type Config struct {
-	Model string
-	NATS  *natsgo.Conn                                     // the journal and the alerts
-	Store *redis.Store                                     // the models
-	End   func(ctx context.Context) (map[int]int64, error) // the next offset of each partition's log
-	Log   *slog.Logger                                     // nil: silent
+	Model   string
+	NATS    *natsgo.Conn                                                    // the journal and the alerts
+	Store   *redis.Store                                                    // the models
+	Offsets func(ctx context.Context) (first, end map[int]int64, err error) // of each partition's log: the oldest record, and the next one
+	Log     *slog.Logger                                                    // nil: silent
 }
 
 // A Feed makes snapshots while somebody looks.
 type Feed struct {
 	cfg    Config
 	pace   pace
-	latest atomic.Pointer[Snapshot]
-	wake   chan struct{} // a look came; holds one
+	latest atomic.Pointer[Snapshot] // of this period of work; nil before its first
+	wake   chan struct{}            // a look came; holds one
 
 	mu     sync.Mutex
 	looked time.Time     // when somebody looked last
@@ -83,22 +84,28 @@ func New(cfg Config) *Feed {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}),
-		journal: newJournal(cfg.Model), alarms: &alarms{cfg: &cfg}, models: &models{store: cfg.Store, held: map[int]held{}}, lag: &lag{end: cfg.End}}
+	f := &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}),
+		journal: newJournal(cfg.Model), alarms: &alarms{cfg: &cfg, now: Alarms{Unread: true}},
+		models: &models{store: cfg.Store, held: map[int]held{}}, lag: &lag{offsets: cfg.Offsets}}
+	f.rest()
+	return f
 }
 
 // Look returns the newest snapshot. Where nobody has looked for a while, it waits for a new
-// one, for at most two seconds; what has not answered by then is missing there.
+// one, for at most three seconds. What has not answered after two seconds says so there.
 func (f *Feed) Look(ctx context.Context) *Snapshot {
 	f.mu.Lock()
 	f.looked = time.Now()
-	fresh := f.fresh
-	f.mu.Unlock()
+	fresh, s := f.fresh, f.latest.Load()
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
-	wait := time.NewTimer(firstLook)
+	f.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	wait := time.NewTimer(f.pace.first + firstMargin)
 	defer wait.Stop()
 	select {
 	case <-fresh:
@@ -108,7 +115,7 @@ func (f *Feed) Look(ctx context.Context) *Snapshot {
 	if s := f.latest.Load(); s != nil {
 		return s
 	}
-	return &Snapshot{At: time.Now(), Model: f.cfg.Model, Journal: Journal{Reading: true}}
+	return f.snapshot()
 }
 
 // Matches returns the labelled answers that Labels are of, and older ones: at most the newest
@@ -128,10 +135,26 @@ func (f *Feed) Run(ctx context.Context) error {
 		case <-f.wake:
 		}
 		f.work(ctx)
+		f.rest()
 		f.mu.Lock()
+		f.latest.Store(nil)
 		f.fresh = make(chan struct{}) // who looks now waits for the next period
+		if time.Since(f.looked) >= f.pace.linger {
+			select {
+			case <-f.wake: // by a look of the period that is over
+			default:
+			}
+		}
 		f.mu.Unlock()
 	}
+}
+
+// rest says of all that they have not answered yet. What they said is old when work begins.
+func (f *Feed) rest() {
+	f.journal.start()
+	f.alarms.rest()
+	f.models.rest()
+	f.lag.rest()
 }
 
 // unwatched reports whether nobody has looked for a while.
@@ -170,7 +193,6 @@ func (f *Feed) work(ctx context.Context) {
 	repeat(f.pace.poll, f.models.ask)
 	repeat(f.pace.kafka, f.lag.ask)
 	if f.cfg.NATS != nil {
-		f.journal.start()
 		repeat(f.pace.poll, f.alarms.ask)
 		all.Go(func() { f.journal.run(ctx, f.cfg.NATS, f.pace) })
 		asked.Add(1)
@@ -184,7 +206,7 @@ func (f *Feed) work(ctx context.Context) {
 		asked.Wait()
 		close(answered)
 	})
-	first := time.NewTimer(firstLook)
+	first := time.NewTimer(f.pace.first)
 	defer first.Stop()
 	select {
 	case <-answered:
@@ -208,8 +230,10 @@ func (f *Feed) work(ctx context.Context) {
 	}
 }
 
-// publish makes a snapshot of what is known now.
-func (f *Feed) publish() {
+func (f *Feed) publish() { f.latest.Store(f.snapshot()) }
+
+// snapshot returns what is known now.
+func (f *Feed) snapshot() *Snapshot {
 	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Models: f.models.get(), Alarms: f.alarms.get()}
 	f.lag.show(&s.Models)
 	if f.cfg.NATS == nil {
@@ -217,5 +241,5 @@ func (f *Feed) publish() {
 	} else {
 		f.journal.show(s)
 	}
-	f.latest.Store(s)
+	return s
 }

@@ -49,7 +49,7 @@ func startNATS(t testing.TB) *natsgo.Conn {
 func follow(t testing.TB, cfg Config) *Feed {
 	t.Helper()
 	f := New(cfg)
-	f.pace = pace{linger: time.Minute, poll: 20 * time.Millisecond, kafka: 20 * time.Millisecond, retry: 20 * time.Millisecond, missing: 20 * time.Millisecond}
+	f.pace = pace{linger: time.Minute, first: usual.first, poll: 20 * time.Millisecond, kafka: 20 * time.Millisecond, retry: 20 * time.Millisecond, missing: 20 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
@@ -180,14 +180,15 @@ func TestModelsAndLag(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	var away atomic.Bool
-	f := follow(t, Config{Model: "default", Store: store, End: func(context.Context) (map[int]int64, error) {
+	f := follow(t, Config{Model: "default", Store: store, Offsets: func(context.Context) (first, end map[int]int64, err error) {
 		if away.Load() {
-			return nil, errors.New("no broker answers")
+			return nil, nil, errors.New("no broker answers")
 		}
-		return map[int]int64{0: 12, 7: 9}, nil
+		return map[int]int64{0: 2, 7: 4, 9: 5}, map[int]int64{0: 12, 7: 9, 9: 5}, nil
 	}})
-	if s := f.Look(patience(t)); s.Models.Away != "" || len(s.Models.Partitions) != 0 || !s.Models.LagKnown {
-		t.Errorf("before the first save: %+v", s.Models)
+	s := await(t, f, "before the first save", func(s *Snapshot) bool { return s.Models.LagKnown })
+	if m := s.Models; m.Away != "" || len(m.Partitions) != 0 || m.Lag != 15 || m.Bare != 2 || m.BareLag != 15 {
+		t.Errorf("before the first save: %+v", m)
 	}
 	epoch, err := store.Take(patience(t), 0)
 	if err != nil {
@@ -206,8 +207,8 @@ func TestModelsAndLag(t *testing.T) {
 	}
 	first := save(4)
 	last := save(9)
-	s := await(t, f, "two versions", func(s *Snapshot) bool { return s.Models.Events == 9 })
-	if p := s.Models.Partitions; len(p) != 1 || p[0].Version != last || p[0].Served != last || p[0].Pinned || p[0].Lag != 2 || s.Models.Lag != 2 {
+	s = await(t, f, "two versions", func(s *Snapshot) bool { return s.Models.Events == 9 })
+	if p := s.Models.Partitions; len(p) != 1 || p[0].Version != last || p[0].Served != last || p[0].Pinned || p[0].Lag != 2 || s.Models.Lag != 7 || s.Models.Bare != 1 {
 		t.Errorf("%+v", s.Models)
 	}
 	if err := store.Pin(patience(t), 0, first); err != nil {

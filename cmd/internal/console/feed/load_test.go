@@ -111,8 +111,11 @@ func TestNobodyLooks(t *testing.T) {
 	t.Parallel()
 	conn := startNATS(t)
 	var asked atomic.Int64
-	f := New(Config{Model: "default", NATS: conn, End: func(context.Context) (map[int]int64, error) { asked.Add(1); return nil, nil }})
-	f.pace = pace{linger: 200 * time.Millisecond, poll: 10 * time.Millisecond, kafka: 10 * time.Millisecond, retry: 10 * time.Millisecond, missing: 10 * time.Millisecond}
+	f := New(Config{Model: "default", NATS: conn, Offsets: func(context.Context) (first, end map[int]int64, err error) {
+		asked.Add(1)
+		return nil, nil, nil
+	}})
+	f.pace = pace{linger: 200 * time.Millisecond, first: usual.first, poll: 10 * time.Millisecond, kafka: 10 * time.Millisecond, retry: 10 * time.Millisecond, missing: 10 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
@@ -143,9 +146,7 @@ func TestNobodyLooks(t *testing.T) {
 	if asked.Load() != before {
 		t.Error("it asks without a look")
 	}
-	if s := f.Look(patience(t)); s.Journal.Hour != (Counts{Spam: 1, Ham: 1}) {
-		t.Errorf("the first look after a while: %+v", s.Journal.Hour)
-	}
+	await(t, f, "a look after a while", func(s *Snapshot) bool { return s.Journal.Hour == (Counts{Spam: 1, Ham: 1}) })
 }
 
 // NATS goes away and comes back. What was counted stays, and is not counted twice.

@@ -35,11 +35,17 @@ func (m *models) get() Models {
 	return now
 }
 
+// rest says that there is no answer yet. The models stay, as last read.
+func (m *models) rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now.Away = redisSilent; m.store == nil {
+		m.now.Away = noRedis
+	}
+}
+
 func (m *models) ask(ctx context.Context) {
 	if m.store == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.now.Away = noRedis
 		return
 	}
 	now, err := m.read(ctx)
@@ -107,37 +113,43 @@ func (m *models) partition(ctx context.Context, p int) (Partition, error) {
 	return found, nil
 }
 
-// lag asks Kafka where the logs of the partitions end.
+// lag asks Kafka where the logs of the partitions begin and end.
 type lag struct {
-	end func(context.Context) (map[int]int64, error)
+	offsets func(context.Context) (first, end map[int]int64, err error)
 
-	mu   sync.Mutex
-	ends map[int]int64
-	away string
+	mu          sync.Mutex
+	first, ends map[int]int64
+	away        string
+}
+
+// rest says that there is no answer yet.
+func (l *lag) rest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.away = kafkaSilent; l.offsets == nil {
+		l.away = noKafka
+	}
 }
 
 func (l *lag) ask(ctx context.Context) {
-	if l.end == nil {
+	if l.offsets == nil {
 		return
 	}
-	ends, err := l.end(ctx)
+	first, ends, err := l.offsets(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away = ""; err != nil {
 		l.away = sentence(fmt.Errorf("kafka does not say how long the log is: %w", err))
 		return
 	}
-	l.ends = ends
+	l.first, l.ends = first, ends
 }
 
-// show writes the lag into m. What no model has absorbed counts whole.
+// show writes the lag into m. A partition without a model counts whole.
 func (l *lag) show(m *Models) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.end == nil:
-		m.LagAway = noKafka
-		return
 	case l.away != "":
 		m.LagAway = l.away
 		return
@@ -146,13 +158,23 @@ func (l *lag) show(m *Models) {
 		return
 	}
 	m.LagKnown = true
+	known := map[int]bool{}
 	for i := range m.Partitions {
 		p := &m.Partitions[i]
+		known[p.Partition] = true
 		end, ok := l.ends[p.Partition]
 		if !ok {
+			m.LagAway, m.LagKnown = fmt.Sprintf("Kafka has no log of partition %d, so the lag is not known.", p.Partition), false
 			continue
 		}
 		p.Lag, p.LagKnown = max(0, end-p.Next), true
 		m.Lag += p.Lag
 	}
+	for p, end := range l.ends {
+		if n := end - l.first[p]; n > 0 && !known[p] {
+			m.Bare++
+			m.BareLag += n
+		}
+	}
+	m.Lag += m.BareLag
 }

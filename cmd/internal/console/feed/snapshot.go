@@ -88,7 +88,8 @@ type Labels struct {
 // Alarms are the incidents that are open.
 type Alarms struct {
 	Away    string
-	Damaged int // alerts that cannot be read
+	Unread  bool // they were never read
+	Damaged int  // alerts that cannot be read
 	Open    []Alarm
 }
 
@@ -109,8 +110,10 @@ type Models struct {
 	Saved      time.Time // of the newest version; of several partitions the oldest of these
 	Pinned     bool      // some partition is
 	LagAway    string    // why the lag is not known
-	Lag        int64     // records of these partitions that the newest versions have not learnt, if LagKnown
+	Lag        int64     // records that the newest versions have not learnt, if LagKnown
 	LagKnown   bool
+	Bare       int   // partitions of the log that have records and no model, if LagKnown
+	BareLag    int64 // their records; Lag has them too
 }
 
 // A Partition is the model of one partition.
@@ -126,8 +129,13 @@ type Partition struct {
 	LagKnown  bool
 }
 
-// The sentences of what is not configured, and of a NATS that is away.
+// The sentences of what is not configured, of what has not answered yet, and of a NATS that
+// is away.
 const (
+	natsSilent  = "NATS has not answered yet."
+	redisSilent = "Redis has not answered yet."
+	kafkaSilent = "Kafka has not answered yet."
+
 	natsAway = "NATS cannot be reached. These figures go on when it is back."
 
 	noNATS  = "This console has no NATS: name its server with --nats."

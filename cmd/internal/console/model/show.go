@@ -141,6 +141,9 @@ func (s *state) lags(seen *feed.Snapshot) map[int]int64 {
 			lags[at.Partition] = at.Lag
 		}
 	}
+	if s.LagAway == "" {
+		s.Lag = m.BareLag // of partitions that have no version yet
+	}
 	return lags
 }
 

@@ -111,6 +111,12 @@ func TestEmptyStatesTeach(t *testing.T) {
 			s.Journal.Away, s.Labels.Away, s.Alarms.Away = "NATS is away.", "NATS is away.", "NATS is away."
 		}, []string{"NATS is away.", "cannot be read", "as last read"}},
 		"no Redis": {func(s *feed.Snapshot) { s.Models.Away = "Redis is away." }, []string{"Redis is away.", "Redis cannot be read"}},
+		"no answer yet": {func(s *feed.Snapshot) {
+			s.Alarms.Away, s.Alarms.Unread, s.Models.Away = "NATS has not answered yet.", true, "Redis has not answered yet."
+		}, []string{`<span class="value">–</span><span class="note">not known`, "NATS has not answered yet.", "Redis has not answered yet."}},
+		"no learner": {func(s *feed.Snapshot) {
+			s.Models.Lag, s.Models.LagKnown, s.Models.Bare, s.Models.BareLag = 7, true, 2, 7
+		}, []string{"Partitions without a model: 2.", "The lag counts their 7 records.", `<span class="value">7</span>`}},
 		"no Kafka": {func(s *feed.Snapshot) { s.Models.LagAway = "Kafka is away." }, []string{"Kafka is away.", "not known"}},
 		"a long past": {func(s *feed.Snapshot) {
 			s.Journal.Cut, s.Journal.Since, s.Labels.Since = true, now.Add(-30*time.Minute), now.Add(-30*time.Minute)
@@ -260,8 +266,18 @@ func TestThePageFollows(t *testing.T) {
 		}
 	}
 	write(1, "spamd")
-	if html, err := io.ReadAll(r.get(t, "ann", "/").Body); err != nil || !bytes.Contains(html, []byte("spamd")) {
-		t.Fatalf("%v: %s", err, html)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		html, err := io.ReadAll(r.get(t, "ann", "/").Body)
+		if err == nil && bytes.Contains(html, []byte("spamd")) {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-r.ctx.Done():
+			t.Fatalf("%v: %s", err, html)
+		}
 	}
 	write(2, "milter")
 	events := r.get(t, "ann", "/live?page=/").Body

@@ -104,7 +104,10 @@ func (v *view) tiles() []tile {
 		about = "about "
 	}
 	alarms := tile{Name: "Open alarms", Value: strconv.Itoa(len(v.Snapshot.Alarms.Open)), Bad: len(v.Snapshot.Alarms.Open) > 0}
-	if v.Snapshot.Alarms.Away != "" {
+	switch a := &v.Snapshot.Alarms; {
+	case a.Unread && a.Away != "":
+		alarms.Value, alarms.Note = "–", "not known"
+	case a.Away != "":
 		alarms.Note = "as last read"
 	}
 	all := []tile{
