@@ -50,8 +50,9 @@ const (
 )
 
 // ReadJournalBack yields the decisions of a model's journal that stand before a place, the newest
-// first, back to those that were written at since (zero: all of them). It holds some 20 MB of
-// the stream at most. Errors are those of [ReadJournal].
+// first, back to those that were written at since (zero: all of them). It holds 9 MB of the
+// stream at most, and what the client has fetched ahead: older messages of a step are let go, and
+// read again in the next. Errors are those of [ReadJournal].
 //
 // Decisions stand in the order in which scorers wrote them. Of several scorers, the order of
 // their times may differ from that by a second.
@@ -91,8 +92,9 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 			begin = end - n
 		}
 		lines := stored{stream: JournalStream, subjects: []string{JournalSubject(model)}, first: begin, last: end - 1, what: "decisions"}
-		var found []rawLine
-		begun := false // a message is older than since
+		var found []rawMessage
+		held, dropped := 0, false // bytes of found, and whether older messages were let go
+		begun := false            // a message is older than since
 		err := lines.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
 			written := time.Time{}
 			if place, err := m.Metadata(); err == nil {
@@ -101,34 +103,51 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 					return true
 				}
 			}
-			n := 0
-			for line := range bytes.Lines(m.Data()) {
-				found = append(found, rawLine{line, m.Subject(), JournalPlace{sequence, n}, written})
-				n++
+			found, held = append(found, rawMessage{m.Data(), m.Subject(), sequence, written}), held+len(m.Data())
+			for held > lastStep && len(found) > 1 {
+				held -= len(found[0].data)
+				found[0] = rawMessage{} // frees it
+				found, dropped = found[1:], true
 			}
 			return true
 		})
 		if err != nil {
 			return err
 		}
-		for _, raw := range slices.Backward(found) {
-			if (before != JournalPlace{}) && !raw.place.Before(before) {
-				continue
-			}
-			l, err := raw.decode(model, wanted)
-			if err == nil && l.Time.Before(since) {
-				continue
-			}
-			if !yield(l, err) {
-				return nil
+		if dropped { // the messages here are longer than those of the stream on average
+			begin = found[0].sequence
+			each = max(each, uint64(held)/(end-begin))
+		}
+		for i, m := range slices.Backward(found) {
+			found[i] = rawMessage{}
+			for n, line := range slices.Backward(slices.Collect(bytes.Lines(m.data))) {
+				raw := rawLine{line, m.subject, JournalPlace{m.sequence, n}, m.written}
+				if (before != JournalPlace{}) && !raw.place.Before(before) {
+					continue
+				}
+				l, err := raw.decode(model, wanted)
+				if err == nil && l.Time.Before(since) {
+					continue
+				}
+				if !yield(l, err) {
+					return nil
+				}
 			}
 		}
-		if begun {
+		if begun && !dropped {
 			return nil
 		}
 		end = begin
 	}
 	return nil
+}
+
+// A rawMessage is a message of the stream with some lines.
+type rawMessage struct {
+	data     []byte
+	subject  string
+	sequence uint64
+	written  time.Time
 }
 
 // A rawLine is a line as it was written.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -109,5 +111,50 @@ func TestJournalIsReadBack(t *testing.T) {
 	}
 	if n != 30 {
 		t.Errorf("%d labels, want 30", n)
+	}
+}
+
+// Where old messages are short and new ones long, a step meets more bytes than it may hold. It
+// lets the older ones go, and they are read in the next.
+func TestJournalBackHoldsLittle(t *testing.T) {
+	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
+	ctx := patience(t)
+	j := journal(t, conn, nats.JournalConfig{})
+	for i := range 400 {
+		if err := j.Append(ctx, fmt.Sprint("s", i), []stream.JournalEntry{entry("short")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 30 { // no lines, as bad ones have no bound of their own
+		if _, err := js.Publish(ctx, nats.JournalSubject("default"), bytes.Repeat([]byte("x"), 900<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, bad, largest := 0, 0, uint64(0)
+	var last nats.JournalPlace
+	for l, err := range nats.ReadJournalBack(ctx, conn, "default", nats.JournalPlace{}, time.Time{}) {
+		var wrong *nats.JournalLineError
+		switch {
+		case errors.As(err, &wrong):
+			bad++
+			if largest > 0 && wrong.Sequence != largest-1 {
+				t.Fatalf("message %d comes after %d", wrong.Sequence, largest)
+			}
+			largest = wrong.Sequence
+		case err != nil:
+			t.Fatal(err)
+		default:
+			if lines++; !l.Place.Before(last) && lines > 1 {
+				t.Fatalf("%v comes after %v", l.Place, last)
+			}
+			last = l.Place
+		}
+	}
+	if lines != 400 || bad != 30 {
+		t.Errorf("%d lines and %d bad ones, want 400 and 30", lines, bad)
 	}
 }
