@@ -32,7 +32,7 @@ func (p *Plan) Write(ctx context.Context, servers Servers, progress func(Progres
 	}
 	_, end, err := kafka.Offsets(ctx, servers.Kafka, stream.EventsTopic(p.Model))
 	if err != nil {
-		return written, err
+		return written, fmt.Errorf("all %d withdrawals are written, but not known is where the log ends: %w", written, err)
 	}
 	for _, of := range p.Partitions {
 		if len(of.offsets) > 0 {

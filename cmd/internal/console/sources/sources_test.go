@@ -458,6 +458,30 @@ func TestModelsAreReadOnce(t *testing.T) {
 	}
 }
 
+// What a confirmation says after an error is what an operator has to do.
+func TestWhatAConfirmationSays(t *testing.T) {
+	failed := errors.New("read the log: refused")
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if err := notRechecked(over, failed); !strings.Contains(err.Error(), "still applying what was written before; confirm again") {
+		t.Error(err)
+	}
+	if err := notRechecked(t.Context(), failed); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if _, err := wrote(3, 7, failed); !errors.Is(err, failed) || !strings.Contains(err.Error(), "3 of 7 withdrawals are written, confirm again for the others") {
+		t.Error(err)
+	}
+	if text, err := wrote(7, 7, failed); err != nil || !strings.Contains(text, "7 withdrawals are written") {
+		t.Errorf("only the last question failed: %q, %v", text, err)
+	}
+	p := pages{}
+	plan := &withdraw.Plan{Partitions: []*withdraw.PartitionPlan{{}, {Withdrawable: 7}}}
+	if text := p.learnt(t.Context(), plan); !strings.Contains(text, "is not known") {
+		t.Errorf("without the end of the log: %q", text)
+	}
+}
+
 // One plan is made at a time. It can be cancelled, and ends with the console.
 func TestPlansAreMadeOneByOne(t *testing.T) {
 	p := newPlans(time.Now)

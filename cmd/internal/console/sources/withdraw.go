@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -85,8 +86,11 @@ func (p *pages) learnt(ctx context.Context, plan *withdraw.Plan) string {
 	defer cancel()
 	var missing []string
 	for _, of := range plan.Partitions {
-		if of.Until == 0 {
+		if of.Withdrawable == 0 {
 			continue
+		}
+		if of.Until == 0 {
+			return "Whether the learners have saved it is not known: where it ends in the log could not be asked."
 		}
 		h, err := p.cfg.Store.Heading(ctx, of.Partition, state.Head)
 		if err != nil {
@@ -185,7 +189,10 @@ func (p *pages) servers() withdraw.Servers {
 	return withdraw.Servers{Kafka: p.cfg.Kafka, Store: p.cfg.Store}
 }
 
-// confirm writes the plan that was shown, if it still holds.
+// confirmTime bounds confirm, which may first have to learn what the saved models lack.
+const confirmTime = 5 * time.Minute
+
+// confirm writes the plan that was shown, if it still holds. It has longer than other actions.
 func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 	id := r.PostFormValue("plan")
 	j := p.plans.find(id)
@@ -208,17 +215,34 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return "", err
 		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
+		defer cancel()
 		written, done := 0, false
 		defer func() { p.plans.put(j, written, done) }()
 		if err := plan.Recheck(ctx, p.servers(), func(withdraw.Progress) {}); err != nil {
-			return "", fmt.Errorf("nothing was withdrawn: %w", err)
+			return "", notRechecked(ctx, err)
 		}
-		if written, err = plan.Write(ctx, p.servers(), func(withdraw.Progress) {}); err != nil {
-			return "", fmt.Errorf("%d of %d withdrawals are written, confirm again for the others: %w", written, all, err)
-		}
-		done = true
-		return fmt.Sprintf("%d withdrawals are written, as they were shown. The learners apply one after the other, some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
+		written, err = plan.Write(ctx, p.servers(), func(withdraw.Progress) {})
+		done = written == all
+		return wrote(written, all, err)
 	}, planURL(id))
+}
+
+// notRechecked says why a plan was not written.
+func notRechecked(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errors.New("nothing was withdrawn: the learner is still applying what was written before; confirm again when it has saved it")
+	}
+	return fmt.Errorf("nothing was withdrawn: %w", err)
+}
+
+// wrote says what withdraw.Plan.Write did. Once all are written, an error is about what it
+// asked then, and there is nothing to repeat.
+func wrote(written, all int, err error) (string, error) {
+	if err != nil && written < all {
+		return "", fmt.Errorf("%d of %d withdrawals are written, confirm again for the others: %w", written, all, err)
+	}
+	return fmt.Sprintf("%d withdrawals are written, as they were shown. The learners apply one after the other, some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
 }
 
 // cancel ends a plan that is being made.
