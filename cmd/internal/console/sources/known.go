@@ -15,11 +15,12 @@ import (
 const (
 	readAgain = 30 * time.Second // a model is some 30 MB, and decoding it takes a tenth of a second
 	failAgain = 2 * time.Second
-	readTime  = 5 * time.Second
+	readTime  = 30 * time.Second // for all partitions' models
 )
 
 // known is what the saved models say of sources. All readers share it. It is read again
-// when somebody asks, at most every readAgain, and only where there are other versions.
+// when somebody asks, at most every readAgain, and only where there are other versions. After
+// an error it is read again after failAgain, but after readAgain where readTime was too short.
 type known struct {
 	store *redis.Store
 	model string
@@ -43,14 +44,19 @@ func (k *known) get(ctx context.Context) (*list.Table, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime) // the answer is for others too
 	defer cancel()
 	err := k.read(ctx)
-	k.err, k.next = err, k.now().Add(readAgain)
-	if err != nil {
-		k.next = k.now().Add(failAgain)
-	}
+	k.err, k.next = err, k.now().Add(pause(ctx, err))
 	if errors.Is(err, state.ErrNone) {
 		k.table = nil
 	}
 	return k.table, k.err
+}
+
+// pause returns how long nothing is read after a reading within ctx.
+func pause(ctx context.Context, err error) time.Duration {
+	if err != nil && ctx.Err() == nil {
+		return failAgain
+	}
+	return readAgain
 }
 
 // read reads the models if there are other versions than before.

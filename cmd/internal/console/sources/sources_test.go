@@ -453,6 +453,12 @@ func TestModelsAreReadOnce(t *testing.T) {
 	if table, err := k.get(t.Context()); err != nil || table != first {
 		t.Errorf("asked again at once: %v", err)
 	}
+	over, cancel := context.WithDeadline(t.Context(), now.Add(-time.Hour))
+	defer cancel()
+	failed := errors.New("refused")
+	if a, b, c := pause(t.Context(), nil), pause(t.Context(), failed), pause(over, failed); a != readAgain || b != failAgain || c != readAgain {
+		t.Errorf("read again after %v, after an error %v, after a reading that was too long %v", a, b, c)
+	}
 	if second := get(); second == first || second.Partitions[0].Events != 21 {
 		t.Errorf("a new version is not read: %+v", second.Partitions)
 	}
