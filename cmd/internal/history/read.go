@@ -115,7 +115,7 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit
 	if !conn.IsConnected() {
 		return Page{}, fmt.Errorf("read the journal: %w", nats.ErrNoServer)
 	}
-	labels, complete, err := labels(ctx, conn, model, f.Since)
+	labels, complete, err := labels(ctx, conn, model, f)
 	if err != nil {
 		return Page{}, err
 	}
@@ -160,9 +160,10 @@ type given struct {
 	at     time.Time
 }
 
-// labels returns the last label of each message since a time, by identity, and whether these are
-// all: it reads at most mostLabels, and for half of the time until ctx ends.
-func labels(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) (found map[string]given, complete bool, err error) {
+// labels returns the last label of each message since f.Since, by identity, and whether these are
+// all. Where f names identities, it keeps only theirs. It reads at most mostLabels, and for half
+// of the time until ctx ends.
+func labels(ctx context.Context, conn *natsgo.Conn, model string, f *Filter) (found map[string]given, complete bool, err error) {
 	half := ctx
 	if end, bounded := ctx.Deadline(); bounded {
 		var cancel context.CancelFunc
@@ -170,13 +171,14 @@ func labels(ctx context.Context, conn *natsgo.Conn, model string, since time.Tim
 		defer cancel()
 	}
 	found = map[string]given{}
-	for e, err := range nats.ReadJournalLabels(half, conn, model, since) {
+	for e, err := range nats.ReadJournalLabels(half, conn, model, f.Since) {
 		switch {
 		case errors.As(err, new(*nats.JournalLineError)):
 		case err != nil && errors.Is(half.Err(), context.DeadlineExceeded):
 			return found, false, nil
 		case err != nil:
 			return nil, false, err
+		case f.Identities != nil && !f.Identities[e.ID]:
 		default:
 			found[e.ID] = given{e.Label, e.Source, e.Time}
 		}
