@@ -138,6 +138,20 @@ func decision(d stream.Decision) stream.Decision {
 	return stream.Decision(strings.Clone(string(d)))
 }
 
+// Oldest returns the time of the oldest decision that is remembered, in the order of the
+// lines; zero as long as nothing was forgotten.
+func (m *Matcher) Oldest() time.Time {
+	if len(m.ring) < m.most {
+		return time.Time{}
+	}
+	for i := range m.ring {
+		if at := &m.ring[(m.next+i)%m.most]; at.verdict != "" {
+			return time.UnixMicro(at.decided).UTC()
+		}
+	}
+	return time.Time{}
+}
+
 func (at *message) match(before stream.Label) (Match, bool) {
 	if at.verdict == "" || at.label == stream.Unlabelled {
 		return Match{}, false

@@ -36,6 +36,7 @@ type journal struct {
 	matcher           *answered.Matcher
 	matches           matches
 	away              string
+	lost              time.Time // when the journal went away, if it is away
 	none              bool
 	cut               bool
 	damaged           int
@@ -73,6 +74,9 @@ func (j *journal) run(ctx context.Context, conn *natsgo.Conn, pace pace) {
 		}
 		pause := pace.retry
 		j.mu.Lock()
+		if j.away == "" {
+			j.lost = time.Now()
+		}
 		j.none = errors.Is(err, nats.ErrNoDecisions)
 		switch {
 		case j.none:
@@ -158,7 +162,7 @@ func (j *journal) add(e *stream.JournalEntry, now time.Time, weight float64) {
 		j.since = e.Time
 	}
 	if m, ok := j.matcher.Add(e); ok {
-		j.matches.add(e.ID, m)
+		j.matches.add(e.ID, m, now)
 	}
 	if e.Label == stream.Unlabelled {
 		j.counts.add(e, now, weight)
@@ -169,15 +173,25 @@ func (j *journal) add(e *stream.JournalEntry, now time.Time, weight float64) {
 func (j *journal) show(s *Snapshot) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.Journal = Journal{Away: j.away, None: j.none, OneOf: j.decisions.oneOf(s.At), Estimated: s.At.Sub(j.decisions.last) < time.Hour, Damaged: j.damaged, Cut: j.cut && j.since.After(s.At.Add(-time.Hour))}
+	at := s.At
+	if j.away != "" && at.After(j.lost) {
+		at = j.lost // nobody knows what came since
+	}
+	s.Journal = Journal{Away: j.away, Read: at, None: j.none, OneOf: j.decisions.oneOf(s.At), Estimated: s.At.Sub(j.decisions.last) < time.Hour, Damaged: j.damaged, Cut: j.cut && j.since.After(at.Add(-time.Hour))}
 	select {
 	case <-j.caughtUp:
 	default:
 		s.Journal.Reading = true
 	}
-	s.Journal.Since = latest(j.since, s.At.Add(-time.Hour))
-	j.counts.show(&s.Journal, s.At)
-	s.Labels = Labels{Away: j.away, Since: latest(j.since, s.At.Add(-day)), Figures: j.matches.figures(s.At)}
+	s.Journal.Since = latest(j.since, at.Add(-time.Hour))
+	j.counts.show(&s.Journal, at)
+	since := latest(j.since, at.Add(-day))
+	for _, t := range []time.Time{j.matcher.Oldest(), j.matches.lost} {
+		if t.Before(at) { // else a clock is wrong
+			since = latest(since, t)
+		}
+	}
+	s.Labels = Labels{Away: j.away, Since: since, Figures: j.matches.figures(since)}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -199,6 +213,7 @@ type matches struct {
 	ids  []string         // of the same places
 	next int
 	at   map[string]int // in all
+	lost time.Time      // the newest decision that was forgotten
 
 	changed bool
 	shown   answered.Figures
@@ -206,7 +221,7 @@ type matches struct {
 }
 
 // add adds a match. A label that replaces another takes its place.
-func (m *matches) add(id string, match answered.Match) {
+func (m *matches) add(id string, match answered.Match, now time.Time) {
 	m.changed = true
 	if i, ok := m.at[id]; ok {
 		m.all[i] = match
@@ -217,18 +232,21 @@ func (m *matches) add(id string, match answered.Match) {
 		m.all, m.ids = append(m.all, match), append(m.ids, id)
 		return
 	}
+	if t := m.all[m.next].Decided(); t.Before(now) {
+		m.lost = latest(m.lost, t)
+	}
 	delete(m.at, m.ids[m.next])
 	m.all[m.next], m.ids[m.next], m.at[id] = match, id, m.next
 	m.next = (m.next + 1) % mostMatches
 }
 
-// figures returns those of the last day. It computes them when a label came, and each minute.
-func (m *matches) figures(now time.Time) answered.Figures {
-	since := now.Add(-day)
+// figures returns those of the decisions since a time. It computes them when a label came, and
+// each minute.
+func (m *matches) figures(since time.Time) answered.Figures {
 	if !m.changed && since.Sub(m.least) < time.Minute {
 		return m.shown
 	}
-	recent := slices.DeleteFunc(slices.Clone(m.all), func(a answered.Match) bool { return a.Labelled.Before(since) })
+	recent := slices.DeleteFunc(slices.Clone(m.all), func(a answered.Match) bool { return a.Decided().Before(since) })
 	m.shown, m.least, m.changed = answered.FiguresOf(recent), since, false
 	return m.shown
 }

@@ -79,8 +79,53 @@ func TestMatchesAreBounded(t *testing.T) {
 		j.add(&e, now, 1)
 		j.add(&l, now, 1)
 	}
-	if got := j.matches.figures(now).Labelled; len(j.matches.all) != mostMatches || len(j.matches.at) != mostMatches || got != mostMatches-500 {
+	if got := j.matches.figures(now.Add(-day)).Labelled; len(j.matches.all) != mostMatches || len(j.matches.at) != mostMatches || got != mostMatches-500 {
 		t.Errorf("%d are kept, %d known, %d shown", len(j.matches.all), len(j.matches.at), got)
+	}
+}
+
+// Where labels or answers had to be forgotten, the figures say since when they are whole.
+func TestLabelsSayWhatWasForgotten(t *testing.T) {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	for name, c := range map[string]struct{ decisions, labels, oldest int }{
+		"nothing": {100, 100, -1}, "labels": {mostMatches + 500, mostMatches + 500, 499}, "answers": {Remembered + 500, 0, 500},
+	} {
+		j := newJournal("default")
+		j.reset(now.Add(-2 * day))
+		at := func(n int) time.Time { return now.Add(time.Duration(n-Remembered-1000) * time.Millisecond) }
+		for i := range c.decisions {
+			e, l := decision(i, stream.DecideHam, .1, "nats"), label(i, stream.Ham)
+			e.Time, l.Time = at(i), at(i)
+			j.add(&e, now, 1)
+			if i < c.labels {
+				j.add(&l, now, 1)
+			}
+		}
+		want := now.Add(-day)
+		if c.oldest >= 0 {
+			want = at(c.oldest)
+		}
+		s := &Snapshot{At: now}
+		if j.show(s); !s.Labels.Since.Equal(want) {
+			t.Errorf("%s: since %v, want %v", name, s.Labels.Since, want)
+		}
+	}
+}
+
+// While the journal is away, the counts stay those of the hour before.
+func TestCountsStayWhileTheJournalIsAway(t *testing.T) {
+	j, now := newJournal("default"), time.Now()
+	e := decision(1, stream.DecideHam, .1, "nats")
+	e.Time = now
+	j.add(&e, now, 1)
+	j.away, j.lost = natsAway, now.Add(time.Second)
+	s := &Snapshot{At: now.Add(3 * time.Hour)}
+	if j.show(s); s.Journal.Hour.Ham != 1 || s.Journal.LastMinute != 1 || !s.Journal.Read.Equal(j.lost) {
+		t.Errorf("after three hours: %+v", s.Journal)
+	}
+	j.begin(false, false)
+	if j.show(s); s.Journal.Hour.Ham != 0 || !s.Journal.Read.Equal(s.At) {
+		t.Errorf("it is back: %+v", s.Journal)
 	}
 }
 

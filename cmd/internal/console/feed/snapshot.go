@@ -24,6 +24,7 @@ type Journal struct {
 	None    bool   // no scorer has written a journal yet
 	Reading bool   // the past is not read yet
 
+	Read      time.Time // the counts end then: At, or when the journal went away
 	Since     time.Time // of the counts: an hour ago, or later if the past was too long to read
 	Cut       bool      // Since is later than an hour ago
 	OneOf     int       // of so many lines one is decoded just now; 1: all are
@@ -77,11 +78,11 @@ type Door struct {
 	Half, NineTenths float64
 }
 
-// Labels say how right the answers of the last day were whose messages got a label. Where
-// Away is not empty, the figures are the last that were read.
+// Labels say how right the answers of the last day were whose messages got a label. The time
+// is shorter where answers or labels of it had to be forgotten. Where Away is not empty, the figures are the last that were read.
 type Labels struct {
 	Away  string
-	Since time.Time // of the answers and labels that are counted
+	Since time.Time // of the answers that are counted
 	answered.Figures
 }
 

@@ -110,6 +110,11 @@ func TestEmptyStatesTeach(t *testing.T) {
 		"no NATS": {func(s *feed.Snapshot) {
 			s.Journal.Away, s.Labels.Away, s.Alarms.Away = "NATS is away.", "NATS is away.", "NATS is away."
 		}, []string{"NATS is away.", "cannot be read", "as last read"}},
+		"a journal that was read": {func(s *feed.Snapshot) {
+			s.Journal.Away, s.Journal.Hour.Ham, s.Journal.Read = "NATS is away.", 3, now.Add(-3*time.Hour)
+			s.Labels.Away, s.Labels.Since = "NATS is away.", now.Add(-5*time.Hour)
+			s.Labels.Figures = answered.FiguresOf([]answered.Match{{Verdict: stream.DecideSpam, P: 0.9, Spam: true}})
+		}, []string{"3 as last read", "The figures are as last read", "answers of the last 2.0 hours"}},
 		"no Redis": {func(s *feed.Snapshot) { s.Models.Away = "Redis is away." }, []string{"Redis is away.", "Redis cannot be read"}},
 		"no answer yet": {func(s *feed.Snapshot) {
 			s.Alarms.Away, s.Alarms.Unread, s.Models.Away = "NATS has not answered yet.", true, "Redis has not answered yet."

@@ -95,7 +95,10 @@ func (v *view) tiles() []tile {
 	j, l, m := &v.Journal, &v.Labels, &v.Models
 	hour := "in the last hour"
 	if j.Cut {
-		hour = "in the last " + strconv.Itoa(int(math.Ceil(v.At.Sub(j.Since).Minutes()))) + " min"
+		hour = "in the last " + strconv.Itoa(int(math.Ceil(v.read().Sub(j.Since).Minutes()))) + " min"
+	}
+	if j.Away != "" {
+		hour = "as last read"
 	}
 	total, _ := page.Number(count(j.Hour.Total()))
 	perMinute, _ := page.Number(count(j.LastMinute))
@@ -250,9 +253,17 @@ func (v *view) Shown() []feed.Partition {
 	return v.Models.Partitions[:min(mostPartitions, len(v.Models.Partitions))]
 }
 
+// read returns when the counts end.
+func (v *view) read() time.Time {
+	if v.Journal.Away == "" || v.Journal.Read.IsZero() {
+		return v.At
+	}
+	return v.Journal.Read
+}
+
 // Since returns how far back the labels go, where that is less than a day.
 func (v *view) Since() string {
-	if age := v.At.Sub(v.Labels.Since); age < 24*time.Hour {
+	if age := v.read().Sub(v.Labels.Since); age < 24*time.Hour {
 		return fmt.Sprintf("the last %.1f hours", age.Hours())
 	}
 	return "the last day"
