@@ -106,7 +106,7 @@ func TestEmptyStatesTeach(t *testing.T) {
 	}{
 		"nothing yet": {func(*feed.Snapshot) {}, []string{"Nobody has asked about a message", "hamlet score message.eml", "No alarm is open", "No answer of the last day", "no labels yet", "Doors are the ways", "hamlet learn --spam", "There is no model yet"}},
 		"no journal":  {func(s *feed.Snapshot) { s.Journal.None = true }, []string{"No scorer has written a journal", "--no-journal"}},
-		"it is read":  {func(s *feed.Snapshot) { s.Journal.Reading = true }, []string{"is being read"}},
+		"it is read":  {func(s *feed.Snapshot) { s.Journal.Reading = true }, []string{"is being read", "The labels stand in the journal, which is being read.", `Answers a minute</span><span class="value">–<`}},
 		"no NATS": {func(s *feed.Snapshot) {
 			s.Journal.Away, s.Labels.Away, s.Alarms.Away = "NATS is away.", "NATS is away.", "NATS is away."
 		}, []string{"NATS is away.", "cannot be read", "as last read"}},

@@ -106,6 +106,10 @@ func (v *view) tiles() []tile {
 	if j.Estimated {
 		about = "about "
 	}
+	rate := tile{Name: "Answers a minute", Value: about + perMinute, Note: about + total + " " + hour}
+	if (j.Reading || j.Away != "") && j.Hour.Total() == 0 {
+		rate.Value, rate.Note = "–", "not known"
+	}
 	alarms := tile{Name: "Open alarms", Value: strconv.Itoa(len(v.Snapshot.Alarms.Open)), Bad: len(v.Snapshot.Alarms.Open) > 0}
 	switch a := &v.Snapshot.Alarms; {
 	case a.Unread && a.Away != "":
@@ -115,7 +119,7 @@ func (v *view) tiles() []tile {
 	}
 	all := []tile{
 		alarms,
-		{Name: "Answers a minute", Value: about + perMinute, Note: about + total + " " + hour},
+		rate,
 		{Name: "Spam", Value: percent(j.Hour.SpamShare()), Note: hour},
 		{Name: "Unsure", Value: percent(j.Hour.UnsureShare()), Note: hour},
 		v.lag(),
