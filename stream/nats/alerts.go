@@ -70,8 +70,17 @@ type AlertsConfig struct {
 	Log      *slog.Logger // trouble and its end; nil: silent
 }
 
-// An Alerts publishes alerts to JetStream. The server drops copies. It may be used
-// concurrently.
+// An Alerts publishes alerts to JetStream, each as a stream.Alert in JSON. The subject of
+// incidents has every transition; that of a kind has what names it: raised and cleared.
+// Learners create the stream: it keeps 90 days or 64 MiB, and the oldest go first.
+//
+// The message id is made of subject, incident and transition. The server recognises copies
+// for 30 days: a restarted learner may publish an alert again. Delete the stream's messages
+// with a model: otherwise a new model of the same name is silent at the event counts of the
+// old one's alerts. A server acknowledges before its disk has the message, unless its
+// jetstream section says sync_interval: always.
+//
+// [ReadAlerts] reads the subject of incidents. An Alerts may be used concurrently.
 type Alerts struct {
 	conn *natsgo.Conn
 	js   jetstream.JetStream

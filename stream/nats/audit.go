@@ -37,7 +37,8 @@ func AuditSubject(model string) string { return auditPrefix + model }
 // it. The text says what to change.
 var ErrNoAudit = errors.New("no audit")
 
-// An Audit writes and reads the lines of one model. The stream keeps 400 days or 1 GiB, and
+// An Audit writes and reads the lines of one model, each a stream.AuditEntry in JSON. An action
+// has a line before it and one with its outcome. The stream keeps 400 days or 1 GiB, and
 // its oldest lines go first; it refuses to delete others. It refuses messages larger than
 // [stream.MaxAuditLine]. Whoever may write lines can still write so many that the old ones go.
 // An Audit may be used concurrently.

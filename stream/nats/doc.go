@@ -29,8 +29,8 @@
 //	Hamlet-Words    how many words the explanation of one message may have: at most
 //	                400. Default, and in a batch: 20.
 //
-// [Client.For] and [Client.Words] return a client that sends them. NATS does not check them: whoever may ask
-// may ask for every tenant.
+// [Client.For] and [Client.Words] return a client that sends them. NATS does not check
+// them: whoever may ask may ask for every tenant.
 //
 // The subjects are hamlet.score, hamlet.explain and hamlet.info. hamlet.info takes
 // nothing and answers a stream.Info. Models other than the default append a dot and
@@ -43,56 +43,20 @@
 //	Nats-Service-Error-Code   400 the request is wrong, 413 it is too large,
 //	                          500 an internal error, 503 no model yet or overloaded
 //
-// # Alerts
+// # Streams
 //
-// An alert is published to JetStream, as a stream.Alert in JSON under
+// What is kept is in JetStream. The names of subjects end with the model's:
 //
-//	hamlet.alerts.incident.<model>
-//	hamlet.alerts.<kind>.<model>
+//	HAMLET_ALERTS      hamlet.alerts.incident.<model>    every transition of every incident
+//	                   hamlet.alerts.<kind>.<model>      those that name a kind
+//	HAMLET_DECISIONS   hamlet.decisions.<model>          what scorers answered
+//	                   hamlet.decisions.<model>.labels   the labels of these messages
+//	HAMLET_AUDIT       hamlet.audit.<model>              what users of the console did
+//	HAMLET_WAITING     hamlet.waiting.<model>            answers that wait to be learnt
+//	hamlet-mail        <model>/<identity>                kept mail, in an object store
 //
-// in the stream HAMLET_ALERTS. The first has every transition of every incident. The second
-// has those that name a kind: raised and cleared. Learners create the stream: it keeps 90
-// days or 64 MiB, and the oldest go first. The message id is made of subject, incident and
-// transition. The server recognises copies for 30 days: a restarted learner may publish an
-// alert again. [ReadAlerts] reads the first subject. Delete the stream's messages with a model: otherwise a new model of the same
-// name is silent at the event counts of the old one's alerts. A server acknowledges
-// before its disk has the message, unless its jetstream section says sync_interval:
-// always.
-//
-// # Journal of decisions
-//
-// A scorer writes what it answered to the stream HAMLET_DECISIONS, under
-//
-//	hamlet.decisions.<model>
-//
-// A message has one or more lines, each a stream.JournalEntry in JSON. The scorer makes the
-// stream and gives it its bounds of age and bytes; the oldest go first. A learner writes the
-// labels of these messages, under hamlet.decisions.<model>.labels. [ReadJournal] reads
-// both, [FollowJournal] as they come.
-//
-// # Audit
-//
-// The console writes what its users do to the stream HAMLET_AUDIT, under
-//
-//	hamlet.audit.<model>
-//
-// each line a stream.AuditEntry in JSON. An action has a line before it and one with its
-// outcome. The stream keeps 400 days or 1 GiB, and refuses to delete single lines. See [Audit].
-//
-// # Answers that wait
-//
-// A gateway that learns uncorrected answers keeps each with its message, as an event of
-// event.proto, in the stream HAMLET_WAITING under
-//
-//	hamlet.waiting.<model>
-//
-// The stream is a work queue: an answer that is taught is deleted. All gateways of a model share
-// the consumer assume-<model>. See [Waiting].
-//
-// # Mail that is kept
-//
-// A scorer with --keep-mail stores the mail that it scores in the object store hamlet-mail, as
-// <model>/<identity>. See [Kept]. No other stream than these two holds mail.
+// [Alerts], [Journal], [Audit], [Waiting] and [Kept] say what each holds and for how long. The
+// last two hold mail, and no other does.
 //
 // # Invariants
 //

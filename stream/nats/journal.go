@@ -59,8 +59,10 @@ type JournalConfig struct {
 	Labels bool
 }
 
-// A Journal writes decisions to JetStream. The stream keeps Age and Bytes at most, and its
-// oldest lines go first. A Journal is for one goroutine.
+// A Journal writes decisions to JetStream, or with Labels the labels of these messages. A
+// message has one or more lines, each a stream.JournalEntry in JSON. A scorer makes the stream.
+// It keeps Age and Bytes at most, and its oldest lines go first. [ReadJournal] reads both kinds
+// of lines, [FollowJournal] as they come. A Journal is for one goroutine.
 type Journal struct {
 	conn  *natsgo.Conn
 	js    jetstream.JetStream

@@ -55,11 +55,12 @@ type WaitingConfig struct {
 	Log   *slog.Logger  // nil: silent
 }
 
-// A Waiting keeps answers in JetStream until they are due: events of stream.Assume, each with its
-// message. A full stream refuses further ones, so that those that wait become due. What is done is
+// A Waiting keeps answers in JetStream until they are due: events of stream.Assume in the bytes of
+// event.proto, each with its message. The stream is a work queue, and all gateways of a model share
+// its consumer assume-<model>. A full stream refuses further ones, so that those that wait become due. What is done is
 // deleted at once. What nobody takes is deleted after After and WaitingSlack. The highest After that
-// anybody asked for counts, until somebody edits or deletes the stream. Several Waitings of a model share its answers: each is
-// taken by one of them. The methods may be called concurrently.
+// anybody asked for counts, until somebody edits or deletes the stream. Each answer is taken by
+// one of a model's Waitings. The methods may be called concurrently.
 type Waiting struct {
 	conn  *natsgo.Conn
 	js    jetstream.JetStream
