@@ -21,7 +21,7 @@ func (m *Monitor) Open() (all []OpenIncident) {
 
 // NoisePast returns the past levels of the label-noise alarm, the oldest first, and the event
 // count of the last one. There is one at each Rhythm. While the alarm was raised there are none.
-// So once it has cleared, those from before are left out, and right after it there is none.
+// So once it has cleared, those from before are left out, and right after it no level is left.
 // While it is raised again, those from before an earlier clearing are older than the count
 // says. So are those from before one class was rare. The caller must not change levels.
 func (m *Monitor) NoisePast() (levels []float64, last uint64) {

@@ -57,7 +57,7 @@ func TestForeignForms(t *testing.T) {
 			t.Errorf("token %s: the page reads %q", c.what, r.done)
 		}
 	}
-	// A GET with a token is none: it does nothing.
+	// A GET changes nothing, with a token too.
 	ann.headers, r.done = nil, nil
 	ann.get("/pin?version=7&csrf=" + good)
 	if len(r.done) > 0 {

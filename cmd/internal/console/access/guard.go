@@ -77,8 +77,8 @@ func (g *Guard) Run(ctx context.Context) error {
 	return nil
 }
 
-// hangups returns the SIGHUPs. Without a file of users there is none to return: the signal ends
-// the program, as it should when its terminal closes.
+// hangups returns the SIGHUPs. Without a file of users it returns nil: the signal then ends the
+// program, as it should when its terminal closes.
 func (g *Guard) hangups() (<-chan os.Signal, func()) {
 	if g.cfg.Users == nil {
 		return nil, func() {}

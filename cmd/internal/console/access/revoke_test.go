@@ -76,7 +76,7 @@ func TestTheLastUserIsRemoved(t *testing.T) {
 		if s := ann.get("/").StatusCode; s != http.StatusOK {
 			t.Errorf("after a mistake: %d", s)
 		}
-		// A file that nobody may take is taken once its mode is mended, which leaves its time.
+		// A file that nobody may take is taken once its mode is right, which leaves its time.
 		write("ann:" + cheap + ":operate\n")
 		write("ann:" + cheap + ":look,operate\n")
 		for _, mode := range []os.FileMode{0o602, 0o600} {

@@ -227,7 +227,7 @@ func TestVersions(t *testing.T) {
 	r.seen.Models = feed.Models{LagKnown: true, Lag: 9, Bare: 1, BareLag: 2, Partitions: []feed.Partition{{Partition: 0, Lag: 7, LagKnown: true}}}
 	text := r.get("/model", 200, `version=4">4</a> <span class="badge">head`, `(?s)>2</a> <span class="badge good">served</span> <span class="badge warn">pinned`,
 		`<span class="value">pinned<`, `(?s)Lag</span><span class="value">9<`, `Roll back…`, `Events learnt`, `minutes from now`, `name="a" value="3" checked`, `name="b" value="4" checked`,
-		`do=pin&amp;partition=0&amp;version=3"`, `No answer of the last day has a label yet`)
+		`do=pin&amp;partition=0&amp;version=3"`, `None of the answers that are remembered`)
 	r.lacks(text, `do=pin&amp;partition=0&amp;version=2"`, "Versions of partition")
 	r.seen.Models = feed.Models{LagAway: "Kafka does not say how long the log is."}
 	r.get("/model", 200, "Kafka does not say how long the log is", `(?s)Lag</span><span class="value">–<`)

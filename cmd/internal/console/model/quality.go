@@ -37,7 +37,7 @@ func (p *pages) answers(seen *feed.Snapshot) (a answers) {
 	case len(a.matches) == 0 && seen.Journal.Reading:
 		a.quiet = "The journal of decisions is being read. Look again in a moment."
 	case len(a.matches) == 0:
-		a.quiet = "No answer of the last day has a label yet, so there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
+		a.quiet = "None of the answers that are remembered, of a day at most, has a label yet. So there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
 	}
 	return a
 }
