@@ -40,7 +40,9 @@ type evalCommand struct {
 	Report     string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
 
-	Kafka      []string `help:"Replay a model of several partitions from these brokers, in the order of its log. It is not finished." placeholder:"ADDR" hidden:"" env:"-"`
+	// The key kafka of a configuration file is the services': it must not turn eval into a
+	// replay. So this flag has another name until a file can be told from the command line.
+	Kafka      []string `name:"kafka-order" help:"Replay a model of several partitions from these brokers, in the order of its log. It is not finished." placeholder:"ADDR" hidden:"" env:"-"`
 	KafkaModel string   `help:"That model's name." default:"default" hidden:"" env:"-"`
 }
 
@@ -161,7 +163,7 @@ func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, err
 // openOrder opens the events of a model of several partitions, in the order of its log.
 func (c *evalCommand) openOrder(ctx context.Context, cfg *source.Config) (*labelled, error) {
 	if !cfg.None() || c.Generate != 0 {
-		return nil, cli.Usagef("--kafka: its topics are in place of a source, and there is one")
+		return nil, cli.Usagef("--kafka-order: its topics are in place of a source, and there is one")
 	}
 	brokers := kafka.Config{Brokers: c.Kafka, ClientID: "hamlet-eval"}
 	if err := kafka.Ping(ctx, brokers); err != nil {

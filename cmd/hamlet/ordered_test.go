@@ -19,7 +19,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// learner --models one makes the model that eval --kafka finds in the cluster.
+// learner --models one makes the model that eval --kafka-order finds in the cluster.
 func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	const n, patience = 200, 2 * time.Minute
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
@@ -80,7 +80,7 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	args := []string{"eval", "--kafka", k.Addr(), "--kafka-model", "m", "--table-bits", "14", "--json"}
+	args := []string{"eval", "--kafka-order", k.Addr(), "--kafka-model", "m", "--table-bits", "14", "--json"}
 	if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
