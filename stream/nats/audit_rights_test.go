@@ -104,9 +104,10 @@ func TestRightsOfTheConsole(t *testing.T) {
 	if err := js.DeleteStream(ctx, nats.AuditStream); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: nats.AuditStream, Subjects: []string{"hamlet.audit.*"}, MaxAge: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
+	afterDelete(t, func() error {
+		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: nats.AuditStream, Subjects: []string{"hamlet.audit.*"}, MaxAge: time.Hour})
+		return err
+	})
 	if _, err := nats.OpenAudit(ctx, as("console"), "default"); !errors.Is(err, nats.ErrNoAudit) || !strings.Contains(err.Error(), "administrator") {
 		t.Errorf("an audit that keeps an hour: %v", err)
 	}

@@ -118,3 +118,20 @@ func half(requests []*stream.Event) []stream.Verdict {
 	}
 	return verdicts
 }
+
+// afterDelete does what makes a deleted stream again. A server that still removes the stream's
+// files refuses that for a moment (error 10049).
+func afterDelete(t testing.TB, do func() error) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := do()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
