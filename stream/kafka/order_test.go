@@ -79,13 +79,13 @@ func TestEnsureOrderRefuses(t *testing.T) {
 		order      []string // nil: not there yet
 		say        []string
 	}{
-		"compacted events":       {events: []string{"cleanup.policy=compact"}, say: []string{"topic events-", "cleanup.policy", "set it to delete"}},
-		"compacted, then delete": {events: []string{"cleanup.policy=compact,delete"}, say: []string{"topic events-", "set it to delete"}},
-		"compacted order":        {partitions: 1, order: []string{"cleanup.policy=compact"}, say: []string{"topic hamlet.order.", "set it to delete"}},
-		"two partitions":         {partitions: 2, order: []string{}, say: []string{"2 partitions", "an order log has one"}},
-		"shorter":                {events: []string{"retention.ms=9000000"}, partitions: 1, order: []string{"retention.ms=8999999"}, say: []string{"retention.ms is 8999999", "set it to 9000000"}},
-		"shorter than ever":      {events: []string{"retention.ms=-1"}, partitions: 1, order: []string{"retention.ms=9000000"}, say: []string{"set it to -1"}},
-		"bounded":                {partitions: 1, order: []string{"retention.bytes=1000000000"}, say: []string{"retention.bytes is 1000000000", "set it to -1"}},
+		"compacted events":      {events: []string{"cleanup.policy=compact"}, say: []string{"topic events-", "cleanup.policy", "set it to delete"}},
+		"compacted then delete": {events: []string{"cleanup.policy=compact,delete"}, say: []string{"topic events-", "set it to delete"}},
+		"compacted order":       {partitions: 1, order: []string{"cleanup.policy=compact"}, say: []string{"topic hamlet.order.", "set it to delete"}},
+		"two partitions":        {partitions: 2, order: []string{}, say: []string{"2 partitions", "an order log has one"}},
+		"shorter":               {events: []string{"retention.ms=9000000"}, partitions: 1, order: []string{"retention.ms=8999999"}, say: []string{"retention.ms is 8999999", "set it to 9000000"}},
+		"shorter than ever":     {events: []string{"retention.ms=-1"}, partitions: 1, order: []string{"retention.ms=9000000"}, say: []string{"set it to -1"}},
+		"bounded":               {partitions: 1, order: []string{"retention.bytes=1000000000"}, say: []string{"retention.bytes is 1000000000", "set it to -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := topic(t)
