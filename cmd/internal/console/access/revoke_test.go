@@ -8,17 +8,42 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// A logged holds the text of a log that several goroutines write.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 // The last user is removed like every other: by a file that is empty, that has comments alone,
 // or that is no longer there.
 func TestTheLastUserIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := usersFile(t, "ann:"+cheap+":look")
-		var log bytes.Buffer
+		var log logged
 		users, err := OpenUsers(path, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
