@@ -35,7 +35,7 @@ next:
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("role %q is none of look, label and operate", strings.TrimSpace(name))
+		return 0, fmt.Errorf("role %q is not known: it is look, label or operate", strings.TrimSpace(name))
 	}
 	return roles, nil
 }

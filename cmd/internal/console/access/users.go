@@ -112,7 +112,7 @@ func (u *Users) read() (int, error) {
 }
 
 // changed reports whether the file is another than that which was read. A file with a mistake
-// is another until it is mended. A nil Users never changes.
+// is another, until somebody corrects the file. A nil Users never changes.
 func (u *Users) changed() bool {
 	if u == nil {
 		return false

@@ -48,7 +48,7 @@ type pace struct {
 	poll    time.Duration // Redis, alerts, and a new snapshot
 	kafka   time.Duration // each time over a new connection
 	retry   time.Duration // the journal, after a failure
-	missing time.Duration // the journal, where there is none
+	missing time.Duration // the journal, while no stream holds one
 }
 
 var usual = pace{linger: Linger, first: 2 * time.Second, poll: 2 * time.Second, kafka: 5 * time.Second, retry: 2 * time.Second, missing: 5 * time.Second}

@@ -207,7 +207,7 @@ func (f *form) filter(now time.Time) (history.Filter, error) {
 	switch f.Verdict {
 	case "", string(stream.DecideSpam), string(stream.DecideHam), string(stream.DecideUnsure):
 	default:
-		return history.Filter{}, fmt.Errorf("the verdict %q is none of spam, ham and unsure", f.Verdict)
+		return history.Filter{}, fmt.Errorf("the verdict %q is not known: it is spam, ham or unsure", f.Verdict)
 	}
 	switch f.Label {
 	case "", history.Labelled, history.Corrected:
