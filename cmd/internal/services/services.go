@@ -31,6 +31,7 @@ import (
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/scorer"
 	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/systemd"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -247,13 +248,15 @@ func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
 }
 
 // Run serves HTTP and works until ctx ends or one of the two fails. Where there is
-// no HTTP it returns with work; work may be nil where there is.
+// no HTTP it returns with work; work may be nil where there is. A systemd that has started
+// the process hears when it is ready.
 func (s *Set) Run(ctx context.Context, h HTTP, work func(context.Context) error) error {
 	server, err := s.Listen(h)
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
+	defer systemd.Notify(ctx, h.Ready, s.log)()
 	if server != nil {
 		g.Go(func() error { return server.Run(ctx) })
 	}

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/settings"
 	"hamlet/stream/embedded"
@@ -55,6 +59,52 @@ func TestRun(t *testing.T) {
 		t.Errorf("%s: %q", response.Status, body)
 	}
 	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A systemd that has started the process hears the condition of /readyz.
+func TestRunTellsSystemd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	t.Setenv("NOTIFY_SOCKET", path)
+	await := func(want string) {
+		t.Helper()
+		for b := make([]byte, 4096); ; {
+			size, err := conn.Read(b)
+			if err != nil {
+				t.Fatalf("no %s: %v", want, err)
+			}
+			if strings.Contains(string(b[:size]), want) {
+				return
+			}
+		}
+	}
+	s := New("test", "default", slog.New(slog.DiscardHandler))
+	defer s.Close()
+	missing := make(chan error, 1)
+	missing <- errors.New("no model yet")
+	ready := func() error {
+		select {
+		case err := <-missing:
+			return err
+		default:
+			return nil
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, HTTP{Addr: "127.0.0.1:0", Ready: ready}, nil) }()
+	await("STATUS=not ready: no model yet")
+	await("READY=1")
+	stop()
+	await("STOPPING=1")
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

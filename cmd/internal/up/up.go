@@ -23,6 +23,7 @@ import (
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/systemd"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -70,6 +71,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer stopLearning()
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
+	defer systemd.Notify(serving, r.ready, cfg.Log)()
 	learnt := make(chan error, 1)
 	g.Go(func() error {
 		err := cfg.Answered.Beside(l.Run)(learning)
