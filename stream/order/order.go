@@ -52,7 +52,8 @@ const (
 	// MaxPartitions bounds the partitions of a model: a Beginning must fit into a record.
 	MaxPartitions = 1024
 
-	// MaxRange bounds the offsets of a Range. A learner holds a range in memory.
+	// MaxRange bounds the records of a Range. A learner holds a range in memory. A Range may
+	// cover more offsets, because transactions leave offsets without a record.
 	MaxRange = 4096
 
 	// maxWriter bounds a writer's name, in bytes.
@@ -118,9 +119,6 @@ func (r *Record) Validate() error {
 	case Range, Gap:
 		if r.From < 0 || r.To <= r.From {
 			errs = append(errs, fmt.Errorf("%s: offsets %d to %d are none", r.Kind, r.From, r.To))
-		}
-		if r.Kind == Range && r.To-r.From > MaxRange {
-			errs = append(errs, fmt.Errorf("range: %d offsets are more than %d", r.To-r.From, MaxRange))
 		}
 	case Join:
 	default:

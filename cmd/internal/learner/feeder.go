@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream/kafka"
 	"hamlet/stream/order"
@@ -19,6 +21,10 @@ const (
 
 	// maxProposed bounds the records of a range, so that partitions take turns.
 	maxProposed = 128
+
+	// restartPause is the time that a proposal has to come back from the order log. It is
+	// shorter than lookEvery, which looks again.
+	restartPause = time.Second
 )
 
 // A feeder reads one partition ahead of the order log: it fetches, decodes and hashes the
@@ -40,6 +46,9 @@ type feeder struct {
 	want     int64                       // the model waits for the offsets below
 	lost     bool                        // retention took the next record, and an operator accepts that
 	said     bool                        // lost, and propose has said so in the order log
+	early    bool                        // the order log passed over a proposal, which came too early
+	back     int64                       // the offset from which restart last proposed again
+	backAt   time.Time                   // when; zero: never
 	confirm  func(context.Context) error // the consumer's; nil before the first record
 }
 
@@ -93,11 +102,15 @@ func (f *feeder) take(ctx, running context.Context, to int64) ([]fed, state.Posi
 			break
 		}
 		lost, changed := f.lost, f.changed
+		long := len(f.fed) > order.MaxRange
 		grow := f.want < to
 		f.want = max(f.want, to)
 		f.mu.Unlock()
 		if lost {
 			return nil, state.Position{}, fmt.Errorf("%w, and the order log says that the model learns them: restore a newer checkpoint, or name another model", kafka.ErrGap)
+		}
+		if long {
+			return nil, state.Position{}, sequencer.ErrLong
 		}
 		if grow {
 			f.change(func() {}) // a full feeder goes on
@@ -117,6 +130,9 @@ func (f *feeder) take(ctx, running context.Context, to int64) ([]fed, state.Posi
 		f.bytes -= f.fed[n].size()
 		n++
 	}
+	if n > order.MaxRange {
+		return nil, state.Position{}, sequencer.ErrLong
+	}
 	took := f.fed[:n:n]
 	if n > 0 {
 		f.taken = took[n-1].at
@@ -133,8 +149,8 @@ func (f *feeder) take(ctx, running context.Context, to int64) ([]fed, state.Posi
 func (r *fed) size() int { return len(r.record.Key) + len(r.record.Value) }
 
 // propose returns a record of the order log for what was read and not proposed, and false
-// if there is nothing. It will not propose that again.
-func (f *feeder) propose() (r order.Record, ok bool, err error) {
+// if there is nothing. It does not propose that again, unless restart says so.
+func (f *feeder) propose() (r order.Record, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	from := f.proposed
@@ -144,12 +160,6 @@ func (f *feeder) propose() (r order.Record, ok bool, err error) {
 		if at.Next <= from.Next {
 			continue
 		}
-		if at.Next-from.Next > order.MaxRange {
-			if n == 0 {
-				return r, false, fmt.Errorf("partition %d has no record at offsets %d to %d: an order log cannot pass over so many", f.partition, from.Next, at.Next-2)
-			}
-			break
-		}
 		f.proposed = at
 		if n++; n == maxProposed {
 			break
@@ -157,15 +167,35 @@ func (f *feeder) propose() (r order.Record, ok bool, err error) {
 	}
 	return order.Record{
 		Kind: order.Range, Partition: f.partition, From: from.Next, To: f.proposed.Next, Gaps: f.gaps, Chain: f.proposed.Chain,
-	}, n > 0, nil
+	}, n > 0
 }
 
-// gap returns the offset at which records are lost, and false if none are or if that was
-// proposed before.
+// passOver notes that the order log has passed over a proposal of this partition as too
+// early. What comes before it is missing there.
+func (f *feeder) passOver() {
+	f.change(func() { f.early = true })
+	f.wake()
+}
+
+// restart makes propose begin again at what the model has taken, if the order log passed over
+// a proposal. Whatever is in the log twice is taken once. A proposal that was passed over is
+// seldom alone, so this happens again at the same offset only after restartPause.
+func (f *feeder) restart(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.early || f.back == f.taken.Next && now.Sub(f.backAt) < restartPause {
+		return
+	}
+	f.early, f.back, f.backAt = false, f.taken.Next, now
+	f.proposed, f.said = f.taken, false
+}
+
+// gap returns the offset at which records are lost, and false if none are, if that was
+// proposed before, or if records before it are not proposed yet.
 func (f *feeder) gap() (from int64, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.behind.Next, f.lost && !f.said
+	return f.behind.Next, f.lost && !f.said && f.proposed == f.behind
 }
 
 // noteGap notes that the gap was proposed.

@@ -12,6 +12,7 @@ import (
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 // An Order makes one model learn all partitions of the events topic, in the order of a
@@ -35,8 +36,6 @@ import (
 //     a partition is seen only if it is partition 0's or 1's.
 //   - A refused start takes the model's epoch first, so the healthy learner reloads.
 //   - Where an events topic was replaced, records of the new log may still be saved.
-//   - What the order log passes over as beyond the position is not proposed again.
-//   - A hole of more than 4,096 offsets stops the model.
 //   - A learner that waits holds no model: it loads the checkpoint when it takes over.
 type Order struct {
 	Topic  string    // the order log: order.Topic; kafka.EnsureOrder makes it
@@ -206,6 +205,9 @@ func (o *orderedModel) follow(ctx context.Context, r *kafka.Record) error {
 	switch d.Outcome {
 	case sequencer.Stale:
 	case sequencer.Beyond:
+		if p := d.Record.Partition; d.Record.Kind != order.Join && p < len(o.feeders) {
+			o.feeders[p].passOver()
+		}
 		o.log.Debug("passed over a record of the order log that came too early", "offset", r.Offset, "kind", d.Record.Kind.String(), "writer", d.Record.Writer)
 	case sequencer.Began:
 		if d.Record.Model != ([32]byte{}) {

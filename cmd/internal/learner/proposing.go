@@ -33,8 +33,9 @@ func (o *orderedModel) propose(caughtUp <-chan struct{}) {
 	defer look.Stop()
 	due := true
 	for ctx.Err() == nil {
-		records, err := o.ranges()
-		if err == nil && due {
+		records := o.ranges()
+		var err error
+		if due || o.lostRecords() {
 			var more []order.Record
 			more, err = o.changes(ctx)
 			records, due = append(records, more...), false
@@ -53,7 +54,6 @@ func (o *orderedModel) propose(caughtUp <-chan struct{}) {
 		}
 		select {
 		case <-o.wake:
-			due = slices.ContainsFunc(o.current(), func(f *feeder) bool { _, lost := f.gap(); return lost })
 		case <-look.C:
 			due = true
 		case <-ctx.Done():
@@ -62,17 +62,20 @@ func (o *orderedModel) propose(caughtUp <-chan struct{}) {
 }
 
 // ranges returns a range of each partition that has one.
-func (o *orderedModel) ranges() (records []order.Record, err error) {
+func (o *orderedModel) ranges() (records []order.Record) {
+	now := time.Now()
 	for _, f := range o.current() {
-		r, ok, err := f.propose()
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		f.restart(now)
+		if r, ok := f.propose(); ok {
 			records = append(records, r)
 		}
 	}
-	return records, nil
+	return records
+}
+
+// lostRecords reports whether a gap is to be proposed.
+func (o *orderedModel) lostRecords() bool {
+	return slices.ContainsFunc(o.current(), func(f *feeder) bool { _, lost := f.gap(); return lost })
 }
 
 // changes returns the beginning, partitions that join, and gaps that the operator accepts.

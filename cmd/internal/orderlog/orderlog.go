@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 // A Config names what is read.
@@ -59,7 +60,9 @@ func take(ctx context.Context, cfg *Config, s *sequencer.State, t *sequencer.Tak
 	var records []kafka.Record
 	err := kafka.ReadRange(ctx, cfg.Kafka, cfg.Events, t.Partition, t.From, t.To, func(r *kafka.Record) error {
 		t.Add(r.Offset, r.Key, r.Value, headers(r)...)
-		records = append(records, *r)
+		if records = append(records, *r); len(records) > order.MaxRange {
+			return fmt.Errorf("partition %d, offsets %d to %d: %w", t.Partition, t.From, t.To-1, sequencer.ErrLong)
+		}
 		return nil
 	})
 	if err != nil {

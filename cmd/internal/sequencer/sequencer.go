@@ -47,6 +47,9 @@ import (
 // cluster, or begin a new model: one of the two logs was created again.
 var ErrForeign = errors.New("the partition holds other records than the order log says")
 
+// ErrLong: a range holds more than order.MaxRange records. No learner writes one.
+var ErrLong = fmt.Errorf("the order log has a range of more than %d records", order.MaxRange)
+
 // A Place is where a model stands in a partition.
 type Place struct {
 	state.Position

@@ -57,7 +57,8 @@ func (s *State) Propose(partition int) *Proposal {
 	return &Proposal{span: s.from(partition), gaps: s.Places[partition].Gaps}
 }
 
-// Len returns how many offsets the proposal covers: at most order.MaxRange can be appended.
+// Len returns how many offsets the proposal covers. At most order.MaxRange of them may hold a
+// record.
 func (p *Proposal) Len() int64 { return p.at.Next - p.From }
 
 // Record returns the record to append. Without a record added it panics.
