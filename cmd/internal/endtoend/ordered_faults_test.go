@@ -1,0 +1,137 @@
+package endtoend
+
+import (
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// mortalOrdered makes a learner's session as short as a broker of the tests allows.
+var mortalOrdered = []string{"--session-timeout", "1s"}
+
+// A learner is stopped in mid-stream, another one goes on in a group of its own, the first
+// one wakes, both think that they are active, and one of them is killed. The model is what
+// its logs say. It is the short form of the tests below, which plain go test leaves out.
+func TestOrderedModelSurvivesItsLearners(t *testing.T) {
+	o := newOrdered(t)
+	o.send(100)
+	a := o.learner("--group", "hamlet.learner."+o.model+".a")
+	stop := o.flow(8, 10*time.Millisecond)
+	o.awaitMore(a)
+	a.signal(syscall.SIGSTOP)
+	b := o.learner("--group", "hamlet.learner."+o.model+".b")
+	o.awaitMore(b)
+	a.signal(syscall.SIGCONT)
+	o.awaitMore(a)
+	b.kill()
+	o.awaitMore(a)
+	stop()
+	o.wantReplayed()
+	a.stop()
+	o.wantLetters(o.wantReplayed())
+}
+
+// The model is what its logs say after kill −9 of the active learner at random times.
+// Another learner takes over each time.
+func TestOrderedModelAfterKills(t *testing.T) {
+	kills := rounds(t, 10, 100)
+	random := rand.New(rand.NewPCG(1, 19))
+	o := newOrdered(t)
+	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
+	stop := o.flow(4, 20*time.Millisecond)
+	for range kills {
+		k := o.awaitActive(learners)
+		o.wait(random, 400*time.Millisecond)
+		learners[k].kill()
+		learners[k] = o.learner(mortalOrdered...)
+	}
+	stop()
+	o.wantReplayed()
+	for _, p := range learners {
+		p.stop()
+	}
+	o.wantLetters(o.wantReplayed())
+	t.Logf("%d kills", kills)
+}
+
+// With learners that come, go and are asked to stop, the model is what its logs say.
+func TestOrderedModelAfterRebalances(t *testing.T) {
+	changes := rounds(t, 9, 60)
+	random := rand.New(rand.NewPCG(2, 19))
+	o := newOrdered(t)
+	learners := []*process{o.learner(), o.learner()}
+	stop := o.flow(4, 20*time.Millisecond)
+	for i := range changes {
+		k := o.awaitMore(learners...)
+		switch i % 3 {
+		case 0: // one more
+			learners = append(learners, o.learner())
+		case 1: // the active one leaves
+			o.wait(random, 200*time.Millisecond)
+			learners[k].stop()
+			learners = slices.Delete(learners, k, k+1)
+		case 2: // any one leaves and comes back
+			k = random.IntN(len(learners))
+			learners[k].stop()
+			learners[k] = o.learner()
+		}
+	}
+	o.awaitMore(learners...)
+	stop()
+	for _, p := range learners[1:] {
+		p.stop()
+	}
+	o.wantReplayed()
+	learners[0].stop()
+	o.wantLetters(o.wantReplayed())
+	t.Logf("%d learners came or left", changes)
+}
+
+// A learner is stopped at a random time and woken after its successor has gone on. Both
+// think that they are active, and append. The model is what its logs say.
+func TestOrderedModelAfterZombies(t *testing.T) {
+	zombies := rounds(t, 4, 40)
+	random := rand.New(rand.NewPCG(3, 19))
+	o := newOrdered(t)
+	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
+	stop := o.flow(4, 20*time.Millisecond)
+	for range zombies {
+		k := o.awaitMore(learners...)
+		o.wait(random, 300*time.Millisecond)
+		learners[k].signal(syscall.SIGSTOP)
+		o.awaitMore(learners[1-k]) // its successor
+		learners[k].signal(syscall.SIGCONT)
+	}
+	o.awaitMore(learners...)
+	stop()
+	o.wantReplayed()
+	for _, p := range learners {
+		p.stop()
+	}
+	o.wantLetters(o.wantReplayed())
+	t.Logf("%d learners were stopped and woken", zombies)
+}
+
+// Two learners of two groups are both active all the time. Each is refused saves by the
+// other, and goes on from what is saved. The model is what its logs say.
+func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
+	steps := 3 * rounds(t, 20, 200)
+	o := newOrdered(t)
+	// Each has time to save between the other's.
+	a := o.learner("--group", "hamlet.learner."+o.model+".a", "--save-every", "50ms")
+	b := o.learner("--group", "hamlet.learner."+o.model+".b", "--save-every", "500ms")
+	stop := o.flow(4, 20*time.Millisecond)
+	for range steps {
+		o.awaitMore(a, b)
+	}
+	stop()
+	o.wantReplayed()
+	a.stop()
+	b.stop()
+	o.wantLetters(o.wantReplayed())
+	if writers := o.writers(); len(writers) != 2 {
+		t.Errorf("records of the order log by writer: %v, want those of both", writers)
+	}
+}

@@ -1,0 +1,184 @@
+package endtoend
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// orderedConfig is what modelFlags make.
+func orderedConfig(t *testing.T) model.Config {
+	t.Helper()
+	bits := 10
+	flags := settings.Model{Experts: []string{"lean"}, TableBits: &bits}
+	cfg, err := flags.Config(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// A place is where a record stands in the events topic.
+type place struct {
+	partition int
+	offset    int64
+}
+
+// said is what a model says of records: what is a dead letter, and which receipts there are.
+type said struct {
+	letters  map[place]bool
+	receipts map[place]string // the id of the event that asked for it
+
+	// Across partitions: copies of what another partition holds, and withdrawals and
+	// corrections that took an event of another partition out.
+	copies, withdrawals int
+}
+
+// apply has a model learn records, one after the other in this process, and returns its
+// SHA-256 and what it says. It is the plain way that all learners must equal.
+func (o *ordered) apply(records []kafka.Record) (sha256 string, s said) {
+	o.t.Helper()
+	m, err := model.New(orderedConfig(o.t))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	s = said{letters: map[place]bool{}, receipts: map[place]string{}}
+	home := map[string]int{} // the partition of a label by its id
+	for i := range records {
+		r := &records[i]
+		at := place{r.Partition, r.Offset}
+		e, err := stream.DecodeRecord(r.Headers, r.Value)
+		if err != nil {
+			s.letters[at] = true
+			continue
+		}
+		x, _, err := example.Of(&e)
+		if err != nil {
+			s.letters[at] = true
+			continue
+		}
+		effect, err := m.Apply(&x)
+		if err != nil {
+			s.letters[at] = true
+			continue
+		}
+		of, known := home[e.Of]
+		if e.Action == stream.Learn {
+			of, known = home[e.ID]
+			home[e.ID] = r.Partition
+		}
+		elsewhere := known && of != r.Partition
+		switch {
+		case effect.Duplicate && elsewhere:
+			s.copies++
+		case effect.Receipt != nil:
+			s.receipts[at] = e.ID
+			if effect.Receipt.Events > 0 && elsewhere {
+				s.withdrawals++
+			}
+		}
+	}
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	again := state.Checkpoint{Model: b}
+	return fmt.Sprintf("%x", again.ModelSHA256()), s
+}
+
+// published returns the dead letters and the receipts that Kafka holds of the model.
+func (o *ordered) published() (letters map[place]bool, receipts map[place]string) {
+	o.t.Helper()
+	letters, receipts = map[place]bool{}, map[place]string{}
+	o.each(stream.DeadLetterTopic, func(r *kafka.Record) {
+		d, err := stream.ParseDeadLetter(r.Headers)
+		if err != nil {
+			o.t.Error(err)
+		}
+		if d.Topic == o.topic {
+			letters[place{d.Partition, d.Offset}] = true
+		}
+	})
+	values := map[place]string{}
+	o.each(stream.ReceiptTopic, func(r *kafka.Record) {
+		var receipt stream.Receipt
+		if err := json.Unmarshal(r.Value, &receipt); err != nil {
+			o.t.Errorf("%q: %v", r.Value, err)
+		}
+		if receipt.Model != o.model {
+			return
+		}
+		at := place{receipt.Partition, receipt.Offset}
+		if before, twice := values[at]; twice && before != string(r.Value) {
+			o.t.Errorf("two receipts of %v differ:\n%s\n%s", at, before, r.Value)
+		}
+		values[at], receipts[at] = string(r.Value), receipt.ID
+	})
+	return letters, receipts
+}
+
+// each calls do with all records of a topic.
+func (o *ordered) each(topic string, do func(*kafka.Record)) {
+	o.t.Helper()
+	first, end, err := kafka.Offsets(o.t.Context(), o.cfg, topic)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for p := range first {
+		err := kafka.ReadRange(o.t.Context(), o.cfg, topic, p, first[p], end[p], func(r *kafka.Record) error {
+			do(r)
+			return nil
+		})
+		if err != nil {
+			o.t.Fatal(err)
+		}
+	}
+}
+
+// wantLetters fails unless Kafka holds the dead letters and the receipts of a run without
+// faults: none is missing, none is of something else, and copies are equal. Unless a test is
+// short, there must be copies and withdrawals across partitions.
+func (o *ordered) wantLetters(records []kafka.Record) {
+	o.t.Helper()
+	sha256, want := o.apply(records)
+	if saved := fmt.Sprintf("%x", o.head().ModelSHA256()); saved != sha256 {
+		o.t.Errorf("the saved model is %s; the records, learnt one by one, make %s", saved, sha256)
+	}
+	letters, receipts := o.published()
+	if !maps.Equal(letters, want.letters) {
+		o.t.Errorf("%d dead letters, want %d: %v", len(letters), len(want.letters), difference(letters, want.letters))
+	}
+	if !maps.Equal(receipts, want.receipts) {
+		o.t.Errorf("%d receipts, want %d: %v", len(receipts), len(want.receipts), difference(receipts, want.receipts))
+	}
+	if len(records) > 500 && (want.copies == 0 || want.withdrawals == 0 || len(want.letters) == 0) {
+		o.t.Errorf("%d copies and %d withdrawals across partitions and %d dead letters show nothing", want.copies, want.withdrawals, len(want.letters))
+	}
+	o.t.Logf("%d dead letters and %d receipts, each once by its id; %d copies and %d withdrawals across partitions",
+		len(letters), len(receipts), want.copies, want.withdrawals)
+}
+
+// difference says where two maps differ.
+func difference[V comparable](got, want map[place]V) (lines []string) {
+	for at := range got {
+		if want[at] != got[at] {
+			lines = append(lines, fmt.Sprint("too much: ", at))
+		}
+	}
+	for at := range want {
+		if want[at] != got[at] {
+			lines = append(lines, fmt.Sprint("missing: ", at))
+		}
+	}
+	slices.Sort(lines)
+	return lines[:min(len(lines), 20)]
+}
