@@ -81,6 +81,35 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
+// BenchmarkApplyRead is BenchmarkApply of mail that was read ahead: what is left for the one
+// goroutine that applies events. Compare the two in one run.
+func BenchmarkApplyRead(b *testing.B) {
+	kind := kinds()["mail"]
+	kind.cfg.DuplicateWindow = 400
+	m, events := trained(b, kind.cfg, kind.body)
+	readings, r := make([]model.Reading, len(events)), m.NewReader()
+	for i := range events {
+		r.Read(&readings[i], &events[i].Body)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if effect, err := m.Apply(&events[i%500]); err != nil || effect.Duplicate {
+			b.Fatal(effect, err)
+		}
+	}
+}
+
+// BenchmarkRead reads mail ahead.
+func BenchmarkRead(b *testing.B) {
+	kind := kinds()["mail"]
+	m, events := trained(b, kind.cfg, kind.body)
+	r, reading := m.NewReader(), new(model.Reading)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.Read(reading, &events[i%500].Body)
+	}
+}
+
 func BenchmarkPredict(b *testing.B) {
 	for _, name := range []string{"mail", "sms", "dense57", "hashed100"} {
 		b.Run(name, func(b *testing.B) {

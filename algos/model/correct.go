@@ -134,10 +134,10 @@ func (s *submodel) anyToReplace(slots []int, nobody uint64, spam bool) bool {
 // event that cannot be withdrawn is outweighed.
 func (m *Model) replace(s *submodel, slots []int, ex *Example, how *teaching) Receipt {
 	in, oldest := m.own.reader.read(&ex.Body, s), slots[len(slots)-1]
-	if _, text := s.sites.Hashes(oldest); text == m.own.reader.bodyHashes(&ex.Body).text {
+	if _, text := s.sites.Hashes(oldest); text == in.bodyHashes().text {
 		how.x = slices.Clone(s.sites.Head(oldest).X)
 	}
-	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in, &ex.Body)
+	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in)
 	if err != nil {
 		how.outweigh(s.spec)
 		receipt.Outcome, receipt.Spam = Outweighed, !ex.Spam

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"hamlet/algos/dedup"
-	"hamlet/algos/feature"
 	"hamlet/algos/text"
 )
 
@@ -62,36 +61,19 @@ func (c Config) restoreFrozen(section []byte) (Config, error) {
 // frozenInput is what explanations call the frozen expert's input.
 const frozenInput = "frozen: text 4-grams"
 
-// A frozenReader is what features need for the frozen expert.
-type frozenReader struct {
-	expert *text.Frozen
-	view   *text.View
-	hasher *feature.Hasher // nil: view is that of an expert that reads the same
-}
-
-// newFrozenReader returns nil without a frozen expert. lists are those of the other experts.
-func newFrozenReader(s *spec, lists []list) *frozenReader {
-	f := s.cfg.frozen
-	if f == nil || s.kind != ofText {
+// frozen returns the frozen expert of a kind of body, nil if it has none.
+func (s *spec) frozen() *text.Frozen {
+	if s.kind != ofText {
 		return nil
 	}
-	i := slices.IndexFunc(lists, func(l list) bool { return l.List == text.FrozenReads })
-	if i >= 0 && f.Bits() == s.cfg.TableBits+text.FrozenReads.Bits {
-		return &frozenReader{expert: f, view: lists[i].view}
-	}
-	return &frozenReader{expert: f, view: new(text.View), hasher: feature.NewHasher(f.Bits())}
+	return s.cfg.frozen
 }
 
-// score returns the frozen expert's answer to a message whose lists have been read; 0
-// without a frozen expert.
-func (r *frozenReader) score(parts *text.Parts) float64 {
-	if r == nil {
-		return 0
-	}
-	if r.hasher != nil {
-		text.FrozenReads.Read(r.hasher, r.view, parts)
-	}
-	return r.expert.Score(r.view)
+// likeFrozen returns the first expert that reads what the frozen expert reads, −1 if none does.
+func (s *spec) likeFrozen() int {
+	return slices.IndexFunc(s.entries, func(e *text.Entry) bool {
+		return e.Reads == text.FrozenReads && s.cfg.frozen.Bits() == s.cfg.TableBits+e.Reads.Bits
+	})
 }
 
 // A Freezer makes a frozen expert from labelled mail and text. It is not safe for

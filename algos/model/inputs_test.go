@@ -287,7 +287,9 @@ func TestEarlyGain(t *testing.T) {
 // grew beyond what package sites reads, a young model could not be restored.
 func TestSitesHoldEarlyInputs(t *testing.T) {
 	for _, spec := range newOf(t, Config{TableBits: 8, TextExperts: text.Names()}).specs {
-		largest := &features{spec: spec, scores: make([]text.Score, len(spec.entries)), frozen: 10, x: make([]float64, spec.layout.dim()), inputs: make([]float64, spec.layout.raw)}
+		own := newReading(spec)
+		own.frozen = 10
+		largest := &features{reading: own, scores: make([]text.Score, len(spec.entries)), x: make([]float64, spec.layout.dim()), inputs: make([]float64, spec.layout.raw)}
 		for k := range largest.scores {
 			largest.scores[k].Inputs = [text.MaxInputs]float64{10, -10, 10} // text.Score's bound
 		}

@@ -54,6 +54,10 @@ type Body struct {
 	Tenant  string // of whoever labels it; "" is a tenant like any other
 	Message *feature.Message
 	Vector  []feature.Number // strictly ascending by name
+
+	// Reading is what a Reader of the model has read of the rest. If it is nil, or of another
+	// body or model, the body is read when the model needs it: with the same result.
+	Reading *Reading
 }
 
 // An Action is the kind of an event.
@@ -209,7 +213,7 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	if ex.Action == Assume {
 		at.Source = m.assumedSource()
 	}
-	hashes := m.own.reader.bodyHashes(&ex.Body)
+	hashes := in.bodyHashes()
 	at.Body, at.Text = hashes.all, hashes.text
 	if at.Message != 0 && at.Weight > 0 { // what counts for nothing is no label to correct
 		m.labels.Put(at.Message, lastlabel.Label{Source: at.Source, State: lastlabel.Of(ex.Spam)})

@@ -270,6 +270,17 @@ func TestNothingIsAllocated(t *testing.T) {
 	}); n > 0 && !raceDetector {
 		t.Errorf("Apply allocates %v times an event", n)
 	}
+	r, reading := m.NewReader(), new(model.Reading)
+	readAhead := func() {
+		for k := range 50 {
+			r.Read(reading, &events[k].Body)
+			events[k].Body.Reading = nil
+		}
+	}
+	readAhead()
+	if n := testing.AllocsPerRun(5, readAhead); n > 0 {
+		t.Errorf("50 bodies that are read ahead allocate %v times", n)
+	}
 	p := m.NewPredictor()
 	predict := func() {
 		for k := range 50 {

@@ -47,7 +47,7 @@ func (m *Model) find(ex *Example) (s *submodel, in *features, slots []int, err e
 	in = m.own.reader.read(&ex.Body, s)
 	key, named := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of)
 	ownOnly := ex.OwnOnly || m.roles[ex.Source] == trust.Muted // who is muted takes nothing back from others
-	slot, err := s.sites.Find(key, named, m.own.reader.bodyHashes(&ex.Body).all, ownOnly)
+	slot, err := s.sites.Find(key, named, in.bodyHashes().all, ownOnly)
 	if err == nil {
 		return s, in, []int{slot}, nil
 	}
@@ -74,7 +74,7 @@ func (m *Model) withdraw(ex *Example) (*Receipt, error) {
 		}
 		return nil, &RefusedError{err.Error()}
 	}
-	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in, &ex.Body)
+	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in)
 	if err != nil && receipt.Events == 0 {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -90,12 +90,11 @@ func (m *Model) forget(ex *Example) {
 	}
 }
 
-// withdrawAll withdraws the events in slots for a source. in are the features of b, the last
-// body read. After an error those before it are withdrawn.
-func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *features, b *Body) (receipt Receipt, err error) {
-	hashes := m.own.reader.bodyHashes(b)
+// withdrawAll withdraws the events in slots for a source. in are the features of the last body
+// read. After an error those before it are withdrawn.
+func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *features) (receipt Receipt, err error) {
 	for i, slot := range slots {
-		r, err := s.withdraw(slot, in, hashes)
+		r, err := s.withdraw(slot, in, in.bodyHashes())
 		if err != nil {
 			return receipt, err
 		}

@@ -130,7 +130,7 @@ func (p *Predictor) apportion(s *submodel, in *features) (Prediction, []Contribu
 // in is what r has read last, of b. experts returns those whose pooled answer is that of
 // expert k.
 func (r *reader) words(b *Body, in *features, shares apportioned, experts func(k int) []text.Expert) ([]Word, []Contribution) {
-	t := newTally(b, &r.parts)
+	t := newTally(b, &in.parts)
 	rest := slices.Clone(shares.rest)
 	left := func(name string, v float64) {
 		if math.Abs(v) > rounding {
@@ -140,7 +140,7 @@ func (r *reader) words(b *Body, in *features, shares apportioned, experts func(k
 	var view text.View // what the lists read again; the terms need those of the tenant, in
 	for _, l := range in.lists {
 		h := r.hashers[l.Bits]
-		t.trace(l.List, h, &view, &r.parts)
+		t.trace(l.List, h, &view, &in.parts)
 		for _, k := range l.readers {
 			if like := experts(k); len(like) > 0 {
 				t.terms = like[0].Terms(t.terms[:0], like, in.views[k])
@@ -153,10 +153,10 @@ func (r *reader) words(b *Body, in *features, shares apportioned, experts func(k
 		}
 		t.spread()
 	}
-	if f := in.frozenReader; f != nil {
-		h := cmp.Or(f.hasher, r.hashers[text.FrozenReads.Bits])
-		t.trace(text.FrozenReads, h, &view, &r.parts)
-		t.terms = f.expert.Terms(t.terms[:0], f.view)
+	if f := in.spec.frozen(); f != nil {
+		h := cmp.Or(r.frozen, r.hashers[text.FrozenReads.Bits])
+		t.trace(text.FrozenReads, h, &view, &in.parts)
+		t.terms = f.Terms(t.terms[:0], in.frozenView)
 		left(frozenInput, t.add(0, shares.experts[len(in.scores)][0], in.frozen))
 		t.spread()
 	}

@@ -1,0 +1,228 @@
+package model
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hamlet/algos/feature"
+	"hamlet/algos/internal/logistic"
+	"hamlet/algos/text"
+)
+
+// A Reading is what a model reads of a body before it asks its tables: words, n-grams, facts
+// and hashes. It is a pure function of the body and of the model's configuration, so that
+// [Reader]s can make it in other goroutines, for bodies that the model has yet to learn. It
+// is memory that is used again: some 20 bytes for each byte that is read of a mail. The zero
+// value is ready.
+type Reading struct {
+	kinds [kinds]*reading // nil before the first body of the kind
+}
+
+// of returns the reading of b by a sub-model of this spec, or nil if r is another one.
+func (r *Reading) of(b *Body, s *spec) *reading {
+	if r == nil {
+		return nil
+	}
+	if one := r.kinds[s.kind]; one != nil && one.spec == s && one.isOf(b) {
+		return one
+	}
+	return nil
+}
+
+// A reading is a Reading of one kind of body.
+type reading struct {
+	spec  *spec
+	lists []list       // the distinct lists of the experts
+	views []*text.View // each expert's view, that of its list
+	parts text.Parts
+
+	facts     [feature.FactCount]float64 // of a message
+	dense     []float64                  // of a vector: the dense numbers, ±ln(1+|v|)
+	nameCount float64                    // of a vector: ln(1+count of names that are not dense)
+
+	frozenView *text.View // what the frozen expert reads; nil without one
+	frozen     float64    // its answer
+
+	message *feature.Message // of the body
+	vector  []feature.Number
+	hashed  bool       // hashes is of the body
+	hashes  bodyHashes // see bodyHashes
+
+	// Buffers.
+	header, text []byte
+	numbers      []feature.Number
+	scratch      []byte // bodyHashes'
+}
+
+// A list is a text.List with its view of the current body.
+type list struct {
+	*text.List
+	view    *text.View
+	from    *text.View // the view that view salts; nil: the list is read
+	readers []int      // the experts that read it
+}
+
+func newReading(s *spec) *reading {
+	in := &reading{spec: s}
+	if s.kind == ofVector {
+		in.dense = make([]float64, len(s.cfg.Dense))
+	}
+	for k, e := range s.entries {
+		i := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads })
+		if i < 0 {
+			i = len(in.lists)
+			l := list{List: e.Reads, view: new(text.View)}
+			if j := slices.IndexFunc(in.lists, func(l list) bool { return l.List == e.Reads.Salts }); j >= 0 {
+				l.from = in.lists[j].view
+			}
+			in.lists = append(in.lists, l)
+		}
+		in.lists[i].readers = append(in.lists[i].readers, k)
+		in.views = append(in.views, in.lists[i].view)
+	}
+	if s.frozen() != nil {
+		if k := s.likeFrozen(); k >= 0 {
+			in.frozenView = in.views[k]
+		} else {
+			in.frozenView = new(text.View)
+		}
+	}
+	return in
+}
+
+// isOf reports whether b is the body that was read.
+func (in *reading) isOf(b *Body) bool {
+	if in.message != b.Message || in.parts.Tenant != b.Tenant || len(in.vector) != len(b.Vector) {
+		return false
+	}
+	return len(b.Vector) == 0 || &in.vector[0] == &b.Vector[0]
+}
+
+// A Reader makes Readings. It is not safe for concurrent use, but several may be used at
+// once, and beside their model.
+type Reader struct {
+	specs   [kinds]*spec
+	hashers [2]*feature.Hasher // by text.List.Bits
+	frozen  *feature.Hasher    // of the frozen expert; nil: it reads what another expert reads, or there is none
+}
+
+// NewReader returns a Reader for m. It uses nothing of m that changes.
+func (m *Model) NewReader() *Reader { return newBodyReader(m.specs) }
+
+func newBodyReader(specs [kinds]*spec) *Reader {
+	r := &Reader{specs: specs}
+	for bits := range r.hashers {
+		r.hashers[bits] = feature.NewHasher(specs[ofText].cfg.TableBits + bits)
+	}
+	if s := specs[ofText]; s.frozen() != nil && s.likeFrozen() < 0 {
+		r.frozen = feature.NewHasher(s.frozen().Bits())
+	}
+	return r
+}
+
+// Read reads b into dst and sets b.Reading to it. dst and what b refers to must stay as they
+// are until the model has applied b and the caller is done with its Effect. If [Model.Check]
+// would refuse b, it does nothing.
+func (r *Reader) Read(dst *Reading, b *Body) {
+	if check(b, r.specs[ofVector].cfg.Dense) != "" {
+		return
+	}
+	k := kindOf(b)
+	if in := dst.kinds[k]; in == nil || in.spec != r.specs[k] {
+		dst.kinds[k] = newReading(r.specs[k])
+	}
+	in := dst.kinds[k]
+	r.begin(in, b)
+	for i := range in.lists {
+		r.readList(in, i)
+	}
+	r.readFrozen(in)
+	in.bodyHashes()
+	b.Reading = dst
+}
+
+// begin reads all of b but the lists and what the frozen expert reads.
+func (r *Reader) begin(in *reading, b *Body) {
+	in.message, in.vector, in.hashed = b.Message, b.Vector, false
+	in.parts = text.Parts{Tenant: b.Tenant}
+	if b.Message == nil {
+		in.split(b.Vector)
+		in.parts.Numbers = in.numbers
+		return
+	}
+	in.text = b.Message.AppendT(in.text[:0])
+	in.header = b.Message.AppendH(in.header[:0], in.spec.cfg.SkipHeaders)
+	in.parts.Head, in.parts.Text = in.header, in.text
+	feature.Facts(in.facts[:], b.Message)
+}
+
+// readList reads list i of the body that begin has read. The lists before have been read.
+func (r *Reader) readList(in *reading, i int) {
+	l := &in.lists[i]
+	if h := r.hashers[l.Bits]; l.from != nil {
+		l.view.Salt(l.from, in.parts.Tenant, h.TableBits())
+	} else {
+		l.Read(h, l.view, &in.parts)
+	}
+}
+
+// readFrozen lets the frozen expert answer, if there is one. All lists have been read.
+func (r *Reader) readFrozen(in *reading) {
+	if in.frozenView == nil {
+		return
+	}
+	if r.frozen != nil {
+		text.FrozenReads.Read(r.frozen, in.frozenView, &in.parts)
+	}
+	in.frozen = in.spec.frozen().Score(in.frozenView)
+}
+
+// split takes the dense numbers out of v.
+func (in *reading) split(v []feature.Number) {
+	names := in.spec.cfg.Dense
+	in.numbers = in.numbers[:0]
+	d, present := 0, 0
+	for _, n := range v {
+		if d < len(names) && n.Name == names[d] {
+			in.dense[d] = feature.SignedLog(n.Value)
+			d++
+			continue
+		}
+		in.numbers = append(in.numbers, n)
+		if n.Value != 0 { // 0 is the same as missing
+			present++
+		}
+	}
+	in.nameCount = logistic.Log1p(float64(present))
+}
+
+// bodyHashes are hashes of what was read of a body: of all, and of its text. A vector has
+// one hash.
+type bodyHashes struct{ all, text uint64 }
+
+// bodyHashes hashes what was read. What a withdrawal takes out of counts must be what was
+// counted.
+func (in *reading) bodyHashes() bodyHashes {
+	if in.hashed {
+		return in.hashes
+	}
+	in.hashed = true
+	if in.message != nil {
+		text := xxhash.Sum64(in.parts.Text)
+		in.hashes = bodyHashes{xxhash.Sum64(in.parts.Head) ^ bits.RotateLeft64(text, 1), text}
+		return in.hashes
+	}
+	in.scratch = in.scratch[:0]
+	for _, n := range in.vector {
+		in.scratch = binary.LittleEndian.AppendUint32(in.scratch, uint32(len(n.Name)))
+		in.scratch = append(in.scratch, n.Name...)
+		in.scratch = binary.LittleEndian.AppendUint64(in.scratch, math.Float64bits(n.Value))
+	}
+	h := xxhash.Sum64(in.scratch)
+	in.hashes = bodyHashes{h, h}
+	return in.hashes
+}
