@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -155,49 +156,67 @@ func (r *replay) flush() error {
 	return errors.Join(errs...)
 }
 
-// run reads and parses a batch ahead of the model.
+// Batches are batchSize items, and there are at most maxBatches: one is read, one learnt, the
+// others wait between.
+const batchSize, maxBatches = 16, 4
+
+// A batch is some items, with memory for what the model reads of them.
+type batch struct {
+	items    []parsed
+	readings [batchSize]model.Reading
+}
+
+// run parses items ahead of the model, and reads them for it if there is a second processor.
 func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
-	const size = 64
 	g, ctx := errgroup.WithContext(ctx)
-	batches := make(chan []parsed, 2)
+	free, full := make(chan *batch, maxBatches), make(chan *batch, maxBatches)
+	for range maxBatches {
+		free <- &batch{items: make([]parsed, 0, batchSize)}
+	}
+	var reader *model.Reader // nil: the model reads
+	if runtime.GOMAXPROCS(0) > 1 {
+		reader = r.model.NewReader()
+	}
 	g.Go(func() error {
-		defer close(batches)
-		batch := make([]parsed, 0, size)
-		send := func() error {
-			select {
-			case batches <- batch:
-				batch = make([]parsed, 0, size)
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
+		defer close(full)
+		to := <-free
 		for item, err := range items {
 			var rejected *source.Rejection
 			switch {
 			case errors.As(err, &rejected):
-				batch = append(batch, parsed{rejected: err})
+				to.items = append(to.items, parsed{rejected: err})
 			case err != nil:
 				return err
 			case item.Standing != nil:
-				batch = append(batch, parsed{standing: item.Standing})
+				to.items = append(to.items, parsed{standing: item.Standing})
 			default:
 				e, _, err := example.Of(&item.Event)
-				batch = append(batch, parsed{example: e, truth: item.Truth, rejected: err})
-			}
-			if len(batch) == size {
-				if err := send(); err != nil {
-					return err
+				if reader != nil && err == nil {
+					reader.Read(&to.readings[len(to.items)], &e.Body)
 				}
+				to.items = append(to.items, parsed{example: e, truth: item.Truth, rejected: err})
+			}
+			if len(to.items) < batchSize {
+				continue
+			}
+			full <- to // has room for all batches
+			select {
+			case to = <-free:
+			case <-ctx.Done():
+				return ctx.Err()
 			}
 		}
-		return send()
+		full <- to
+		return nil
 	})
 	g.Go(func() error {
-		for batch := range batches {
-			for i := range batch {
-				r.step(&batch[i])
+		for from := range full {
+			for i := range from.items {
+				r.step(&from.items[i])
 			}
+			clear(from.items) // free their memory
+			from.items = from.items[:0]
+			free <- from // has room for all batches
 			if r.cfg.Progress != nil {
 				r.cfg.Progress(r.scored)
 			}
@@ -261,6 +280,7 @@ func (r *replay) score(p *parsed) error {
 	r.passed++
 	if learn {
 		r.taught++
+		p.example.Body.Reading = nil // it is used again before the event is learnt
 		r.late = append(r.late, waiting{example: p.example, since: r.passed})
 	}
 	return r.catchUp()
