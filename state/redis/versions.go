@@ -19,6 +19,7 @@ type VersionInfo struct {
 	Epoch   int64
 	Events  uint64    // the model's event count
 	Next    int64     // next offset of the log
+	Order   []byte    // of a model of several partitions, as in its checkpoint
 	Saved   time.Time // UTC
 	SHA256  [32]byte  // of the model
 	Bytes   int64     // length of the model
@@ -76,7 +77,7 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 			continue
 		}
 		infos = append(infos, VersionInfo{
-			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Saved: m.Saved, SHA256: m.Model,
+			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
 			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
 			Replaced: replaced[i].Val() != "",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/sequencer"
 )
 
 // A Difference is how the models of one partition differ.
@@ -27,13 +28,14 @@ type Difference struct {
 
 // A Side is one of two models.
 type Side struct {
-	Version  int64     `json:"version,omitempty"`
-	Saved    time.Time `json:"saved"`
-	Events   uint64    `json:"events"`
-	Spam     uint64    `json:"spam"`
-	Position int64     `json:"position"`
-	Numerics string    `json:"numerics"`
-	SHA256   string    `json:"sha256"`
+	Version  int64             `json:"version,omitempty"`
+	Saved    time.Time         `json:"saved"`
+	Events   uint64            `json:"events"`
+	Spam     uint64            `json:"spam"`
+	Position int64             `json:"position"`
+	Offsets  sequencer.Offsets `json:"offsets,omitempty"`
+	Numerics string            `json:"numerics"`
+	SHA256   string            `json:"sha256"`
 }
 
 // A WeightChange is an input of a head whose weights differ.
@@ -85,7 +87,7 @@ func Compare(a, b *Facts, limit int) Difference {
 }
 
 func (f *Facts) side() Side {
-	return Side{Version: f.Version, Saved: f.Saved, Events: f.Events, Spam: f.Spam, Position: f.Position, Numerics: f.Numerics, SHA256: f.SHA256}
+	return Side{Version: f.Version, Saved: f.Saved, Events: f.Events, Spam: f.Spam, Position: f.Position, Offsets: f.Offsets, Numerics: f.Numerics, SHA256: f.SHA256}
 }
 
 // InputName names the input of a weight: a product has the input's name and its number.

@@ -83,11 +83,11 @@ func (s *Session) facts(ctx context.Context, text string, only *int) (all []*Fac
 
 func (c *diff) print(s *Session, d *Difference) error {
 	if d.Same {
-		return s.print(fmt.Sprintf("partition %d\n  the same model: sha256 %s\n", d.Partition, d.A.SHA256))
+		return s.print(fmt.Sprintf("%s\n  the same model: sha256 %s\n", partitionName(d.Partition, d.A.Offsets), d.A.SHA256))
 	}
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "partition %d\n", d.Partition)
+	fmt.Fprintln(table, partitionName(d.Partition, d.A.Offsets))
 	row := func(name, x, y, change string) {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", cli.Cell(name), cli.Cell(x), cli.Cell(y), change)
 	}
@@ -97,7 +97,7 @@ func (c *diff) print(s *Session, d *Difference) error {
 	}
 	row("events", fmt.Sprint(d.A.Events), fmt.Sprint(d.B.Events), fmt.Sprintf("%+d", int64(d.B.Events)-int64(d.A.Events)))
 	row("spam", fmt.Sprint(d.A.Spam), fmt.Sprint(d.B.Spam), fmt.Sprintf("%+d", int64(d.B.Spam)-int64(d.A.Spam)))
-	row("position", fmt.Sprint(d.A.Position), fmt.Sprint(d.B.Position), "")
+	row("position", d.A.Offsets.Position(d.A.Position), d.B.Offsets.Position(d.B.Position), "")
 	row("saved", stamp(d.A.Saved), stamp(d.B.Saved), "")
 	if d.A.Numerics != d.B.Numerics {
 		row("numerics", d.A.Numerics, d.B.Numerics, "")

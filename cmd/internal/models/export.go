@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hamlet/cmd/internal/sequencer"
 )
 
 type export struct {
@@ -29,18 +31,19 @@ may read it: a model is a statistic of mail. Equal checkpoints make equal files.
 
 // A moved is a partition that was written to a file, or from a file to Redis.
 type moved struct {
-	Partition int       `json:"partition"`
-	Version   int64     `json:"version"`          // in Redis
-	Before    int64     `json:"before,omitempty"` // the version that import replaced
-	Events    uint64    `json:"events"`
-	Position  int64     `json:"position"`
-	Saved     time.Time `json:"saved"`
-	Bytes     int       `json:"bytes"`
-	SHA256    string    `json:"sha256"`
+	Partition int               `json:"partition"`
+	Version   int64             `json:"version"`          // in Redis
+	Before    int64             `json:"before,omitempty"` // the version that import replaced
+	Events    uint64            `json:"events"`
+	Position  int64             `json:"position"`
+	Offsets   sequencer.Offsets `json:"offsets,omitempty"` // of a model of several partitions
+	Saved     time.Time         `json:"saved"`
+	Bytes     int               `json:"bytes"`
+	SHA256    string            `json:"sha256"`
 }
 
 func (l *loaded) moved() moved {
-	return moved{Partition: l.partition, Version: l.version, Events: l.Events, Position: l.Position.Next, Saved: l.Saved,
+	return moved{Partition: l.partition, Version: l.version, Events: l.Events, Position: l.Position.Next, Offsets: l.offsets, Saved: l.Saved,
 		Bytes: len(l.Model), SHA256: l.sha256()}
 }
 
@@ -57,8 +60,8 @@ func (c *export) run(ctx context.Context, s *Session) error {
 	for i := range all {
 		m := all[i].moved()
 		partitions = append(partitions, m)
-		fmt.Fprintf(&b, "partition %d, version %d: %d events up to offset %d, %s, sha256 %s\n",
-			m.Partition, m.Version, m.Events, m.Position, megabytes(int64(m.Bytes)), m.SHA256)
+		fmt.Fprintf(&b, "%s, version %d: %d events up to offset %s, %s, sha256 %s\n",
+			partitionName(m.Partition, m.Offsets), m.Version, m.Events, m.Offsets.Position(m.Position), megabytes(int64(m.Bytes)), m.SHA256)
 	}
 	if s.JSON {
 		return s.json(struct {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 )
 
@@ -17,6 +18,7 @@ type Facts struct {
 	Spam      uint64
 	Unlearnt  uint64
 	Position  int64 // next offset of the log
+	Offsets   sequencer.Offsets
 	Numerics  string
 	SHA256    string
 	Bytes     int // of the model
@@ -43,7 +45,7 @@ func (l *loaded) facts() *Facts {
 	m := l.model
 	return &Facts{
 		Partition: l.partition, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
-		Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model),
+		Position: l.Position.Next, Offsets: l.offsets, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model),
 		Config: m.Config(), Adoptions: m.Adoptions(), Weights: m.Weights(), Tables: m.Tables(), Stacks: m.Stacks(), Sources: sources(m),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 )
 
@@ -150,7 +151,11 @@ func readArchive(b []byte) ([]loaded, error) {
 		if err != nil {
 			return nil, fmt.Errorf("partition %d: %w", partition, err)
 		}
-		all = append(all, loaded{partition: partition, Checkpoint: c})
+		offsets, err := sequencer.OffsetsIn(c.Order)
+		if err != nil {
+			return nil, fmt.Errorf("partition %d: %w: %w", partition, state.ErrCorrupt, err)
+		}
+		all = append(all, loaded{partition: partition, Checkpoint: c, offsets: offsets})
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: the archive has no model", state.ErrCorrupt)

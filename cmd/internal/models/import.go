@@ -104,6 +104,9 @@ func importAll(ctx context.Context, store *redis.Store, all []loaded, existing [
 			}
 			continue
 		}
+		if err := sameLayout(p, len(versions[0].Order) > 0, len(all[i].Order) > 0); err != nil {
+			return nil, err
+		}
 		if head := versions[0]; all[i].Position.Next < head.Next {
 			return nil, fmt.Errorf("partition %d has learnt up to offset %d, and the file only to %d: events between would be lost; import it under another name",
 				p, head.Next, all[i].Position.Next)
@@ -132,6 +135,19 @@ func importAll(ctx context.Context, store *redis.Store, all []loaded, existing [
 		return done, nil
 	}
 	return done, store.UnpinAll(ctx, existing...)
+}
+
+// sameLayout returns an error if a file's partition cannot take the place of one in Redis.
+func sameLayout(partition int, here, file bool) error {
+	if here == file {
+		return nil
+	}
+	const ordered, alone = "a model of all partitions, in the order of a log", "a model of this partition alone"
+	was, is := ordered, alone
+	if file {
+		was, is = is, was
+	}
+	return fmt.Errorf("partition %d is %s, and the file has %s: import it under another name", partition, was, is)
 }
 
 // save makes a checkpoint the newest version. The version before, if it is not 0, is kept as one
@@ -165,7 +181,7 @@ func (c *put) print(s *Session, done []moved) error {
 	}
 	var b strings.Builder
 	for _, m := range done {
-		fmt.Fprintf(&b, "%s, partition %d: version %d, %d events up to offset %d, sha256 %s", c.As, m.Partition, m.Version, m.Events, m.Position, m.SHA256)
+		fmt.Fprintf(&b, "%s, %s: version %d, %d events up to offset %s, sha256 %s", c.As, partitionName(m.Partition, m.Offsets), m.Version, m.Events, m.Offsets.Position(m.Position), m.SHA256)
 		if m.Before != 0 {
 			fmt.Fprintf(&b, "; version %d, which it replaces, is kept for 30 days", m.Before)
 		}

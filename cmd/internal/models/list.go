@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 )
 
@@ -24,7 +25,7 @@ func (list) Help() string {
   hamlet model list spam clean             these
   hamlet model list --json | jq -r '.models[].model'
 
-A line is the newest version of a partition. The age is that of its saving; a learner
+A line is the newest version of a partition, or of one model of several (0–3). The age is that of its saving; a learner
 saves every few seconds while there are events. To find all models it looks at every
 key of the database, and needs the right to SCAN (deploy/redis/users.acl).`
 }
@@ -39,14 +40,15 @@ type listed struct {
 
 // A listedVersion is the newest version of a partition.
 type listedVersion struct {
-	Partition int       `json:"partition"`
-	Version   int64     `json:"version"`
-	Saved     time.Time `json:"saved"`
-	Events    uint64    `json:"events"`
-	Bytes     int64     `json:"bytes"` // of the model
-	Numerics  string    `json:"numerics"`
-	Kept      int       `json:"kept"`             // versions
-	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned
+	Partition int               `json:"partition"`
+	Offsets   sequencer.Offsets `json:"offsets,omitempty"` // of a model of several partitions: the next offset of each
+	Version   int64             `json:"version"`
+	Saved     time.Time         `json:"saved"`
+	Events    uint64            `json:"events"`
+	Bytes     int64             `json:"bytes"` // of the model
+	Numerics  string            `json:"numerics"`
+	Kept      int               `json:"kept"`             // versions
+	Pinned    int64             `json:"pinned,omitempty"` // the version that an operator pinned
 }
 
 func (c *list) run(ctx context.Context, s *Session) error {
@@ -105,11 +107,15 @@ func (s *Session) list(ctx context.Context, name string) (listed, error) {
 			return l, fmt.Errorf("partition %d of model %s has versions, and none can be read", p, name)
 		}
 		v := versions[0]
+		offsets, err := sequencer.OffsetsIn(v.Order)
+		if err != nil {
+			return l, fmt.Errorf("model %s: %w", name, err)
+		}
 		pinned, err := store.Pinned(ctx, p)
 		if err != nil {
 			return l, err
 		}
-		l.Partitions = append(l.Partitions, listedVersion{Partition: p, Version: v.Version, Saved: v.Saved, Events: v.Events,
+		l.Partitions = append(l.Partitions, listedVersion{Partition: p, Offsets: offsets, Version: v.Version, Saved: v.Saved, Events: v.Events,
 			Bytes: v.Bytes, Numerics: v.Numerics, Kept: len(versions), Pinned: pinned})
 		l.Events, l.Bytes = l.Events+v.Events, l.Bytes+v.Bytes
 	}
@@ -126,7 +132,7 @@ func (s *Session) printList(all []listed, now time.Time) error {
 			if p.Pinned != 0 {
 				pinned = strconv.FormatInt(p.Pinned, 10)
 			}
-			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", l.Model, p.Partition, p.Version, p.Events,
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", l.Model, p.Offsets.Partitions(p.Partition), p.Version, p.Events,
 				age(p.Saved, now), megabytes(p.Bytes), p.Numerics, p.Kept, pinned)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 )
@@ -22,7 +23,8 @@ type loaded struct {
 	partition int
 	version   int64 // in Redis; 0: from a file
 	*state.Checkpoint
-	model *model.Model // what Model decodes to
+	offsets sequencer.Offsets // in Order
+	model   *model.Model      // what Model decodes to; decode writes it
 }
 
 func (l *loaded) sha256() string {
@@ -73,7 +75,7 @@ func (s *Session) load(ctx context.Context, text string, only *int) ([]loaded, e
 	if only != nil {
 		all = slices.DeleteFunc(all, func(l loaded) bool { return l.partition != *only })
 		if len(all) == 0 {
-			return nil, fmt.Errorf("%s has no partition %d", text, *only)
+			return nil, fmt.Errorf("%s has no partition %d: hamlet model list shows those it has; one model of several partitions is stored as partition 0", text, *only)
 		}
 	}
 	return all, nil
@@ -118,6 +120,9 @@ func (s *Session) fromRedis(ctx context.Context, r reference, only *int) ([]load
 			l.version, l.Checkpoint, err = newest(ctx, store, p)
 		} else {
 			l.Checkpoint, err = store.LoadVersion(ctx, p, r.version)
+		}
+		if err == nil {
+			l.offsets, err = sequencer.OffsetsIn(l.Order)
 		}
 		if err != nil {
 			return nil, err

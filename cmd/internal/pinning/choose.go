@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 )
@@ -33,16 +34,17 @@ type Partition struct {
 
 // A Version is one that Redis keeps.
 type Version struct {
-	Version  int64     `json:"version"`
-	Saved    time.Time `json:"saved"`
-	Events   uint64    `json:"events"`   // learnt
-	Position int64     `json:"position"` // next offset of the log
-	SHA256   string    `json:"sha256"`   // of the model's bytes
-	Bytes    int64     `json:"bytes"`    // of the model
-	Head     bool      `json:"head"`
-	Served   bool      `json:"served"`
-	Pinned   bool      `json:"pinned"`
-	Replaced bool      `json:"replaced,omitempty"` // by another model
+	Version  int64             `json:"version"`
+	Saved    time.Time         `json:"saved"`
+	Events   uint64            `json:"events"`            // learnt
+	Position int64             `json:"position"`          // next offset of the log: of several partitions, of the order log
+	Offsets  sequencer.Offsets `json:"offsets,omitempty"` // then: the next offset of each partition
+	SHA256   string            `json:"sha256"`            // of the model's bytes
+	Bytes    int64             `json:"bytes"`             // of the model
+	Head     bool              `json:"head"`
+	Served   bool              `json:"served"`
+	Pinned   bool              `json:"pinned"`
+	Replaced bool              `json:"replaced,omitempty"` // by another model
 }
 
 // A NoneError says that Redis keeps no version of a model.
@@ -73,8 +75,12 @@ func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
 			return k, err
 		}
 		for _, v := range list {
+			offsets, err := sequencer.OffsetsIn(v.Order)
+			if err != nil {
+				return k, fmt.Errorf("version %d of model %s: %w", v.Version, model, err)
+			}
 			p.Versions = append(p.Versions, Version{
-				Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
+				Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, Offsets: offsets, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
 				Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced,
 			})
 			if v.Head {
@@ -105,6 +111,9 @@ func (p *Partition) Find(number int64) *Version {
 	}
 	return nil
 }
+
+// Name names the partition, or those of a model of several: "0–3".
+func (p *Partition) Name() string { return p.Versions[0].Offsets.Partitions(p.Partition) }
 
 // numbers lists the versions for an error.
 func (p *Partition) numbers() string {

@@ -18,7 +18,7 @@ func (c *Command) print(w io.Writer, k Kept) error {
 	fmt.Fprintln(table, "partition\tversion\tsaved\tevents\tposition\tsha256\t")
 	for _, p := range k.Partitions {
 		for _, v := range p.Versions {
-			fmt.Fprintf(table, "%d\t%d\t%s\t%d\t%d\t%.12s\t%s\n", p.Partition, v.Version, stamp(v.Saved), v.Events, v.Position, v.SHA256, v.Marks())
+			fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%.12s\t%s\n", p.Name(), v.Version, stamp(v.Saved), v.Events, v.Position, v.SHA256, v.Marks())
 		}
 	}
 	if err := table.Flush(); err != nil {

@@ -18,6 +18,7 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 type replace struct {
@@ -248,13 +249,16 @@ func (r *replacement) compare(ctx context.Context, p int) (c pair, err error) {
 	if c.by, _, err = r.by.Load(ctx, p, state.Head); err != nil {
 		return c, err
 	}
+	if len(c.old.Order) > 0 != (len(c.by.Order) > 0) {
+		return c, fmt.Errorf("of %s and %s, one model alone learns all partitions in the order of a log: start the learner of %[2]s with --events-of %[1]s and the same --models", r.oldName, r.name)
+	}
 	if c.same() && c.by.Position.Next < c.old.Position.Next { // the learner of the new one was stopped
-		return c, r.oneLog(ctx, p, c.by.Position, c.old.Position)
+		return c, r.oneLog(ctx, p, &c, c.by.Position, c.old.Position)
 	}
 	if err := r.fits(p, c.old, c.by); err != nil {
 		return c, err
 	}
-	return c, r.oneLog(ctx, p, c.old.Position, c.by.Position)
+	return c, r.oneLog(ctx, p, &c, c.old.Position, c.by.Position)
 }
 
 // try replaces the saved model. The error wraps state.ErrStale if the old one was saved or
@@ -320,8 +324,13 @@ func (r *replacement) fits(p int, old, by *state.Checkpoint) error {
 }
 
 // oneLog returns an error unless the second position follows from the first by the records of
-// the old model's topic. It wraps state.ErrStale if the second is not as far.
-func (r *replacement) oneLog(ctx context.Context, p int, from, to state.Position) error {
+// the old model's topic; of a model of several partitions, by those of its order log. It wraps
+// state.ErrStale if the second is not as far.
+func (r *replacement) oneLog(ctx context.Context, p int, c *pair, from, to state.Position) error {
+	topic := stream.EventsTopic(r.oldName)
+	if len(c.old.Order) > 0 {
+		topic = order.Topic(r.oldName)
+	}
 	if to.Next < from.Next {
 		return fmt.Errorf("%w: model %s is behind", state.ErrStale, r.name)
 	}
@@ -331,7 +340,7 @@ func (r *replacement) oneLog(ctx context.Context, p int, from, to state.Position
 			return fmt.Errorf("model %s and %s are %d records apart, and these must be compared: %w", r.name, r.oldName, to.Next-from.Next, err)
 		}
 		next := to.Next
-		err = kafka.ReadRange(ctx, cfg, stream.EventsTopic(r.oldName), p, from.Next, next, func(record *kafka.Record) error {
+		err = kafka.ReadRange(ctx, cfg, topic, p, from.Next, next, func(record *kafka.Record) error {
 			headers := make([]state.Header, len(record.Headers))
 			for i, h := range record.Headers {
 				headers[i] = state.Header{Key: h.Key, Value: h.Value}

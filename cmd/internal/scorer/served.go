@@ -14,6 +14,7 @@ import (
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/convert"
 	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/mail"
@@ -26,7 +27,8 @@ type part struct {
 	partition int
 	version   int64 // of the checkpoint
 	sha256    [sha256.Size]byte
-	next      int64
+	next      int64             // offset of its log
+	offsets   sequencer.Offsets // of a model of several partitions
 	events    uint64
 	saved     time.Time
 	numerics  string
@@ -39,8 +41,12 @@ func newPart(partition int, version int64, c *state.Checkpoint) (*part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
 	}
+	offsets, err := sequencer.OffsetsIn(c.Order)
+	if err != nil {
+		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
+	}
 	return &part{
-		partition: partition, version: version, sha256: c.ModelSHA256(), next: c.Position.Next,
+		partition: partition, version: version, sha256: c.ModelSHA256(), next: c.Position.Next, offsets: offsets,
 		events: c.Events, saved: c.Saved, numerics: c.Numerics, model: m,
 	}, nil
 }
@@ -69,7 +75,11 @@ func newServed(name string, parts []*part) *served {
 	for _, p := range parts {
 		models = append(models, p.model)
 		sums = append(sums, p.sha256[:]...)
-		s.ref.Positions = append(s.ref.Positions, p.next)
+		if p.offsets != nil {
+			s.ref.Positions = append(s.ref.Positions, p.offsets...)
+		} else {
+			s.ref.Positions = append(s.ref.Positions, p.next)
+		}
 		s.info.Events += p.events
 		if p.saved.After(s.info.Saved) {
 			s.info.Saved = p.saved

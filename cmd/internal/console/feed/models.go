@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 )
@@ -104,6 +105,9 @@ func (m *models) partition(ctx context.Context, p int) (Partition, error) {
 	for _, v := range versions {
 		if v.Version == head.Version {
 			found.Version, found.Events, found.Saved, found.Next = v.Version, v.Events, v.Saved, v.Next
+			if found.Offsets, err = sequencer.OffsetsIn(v.Order); err != nil {
+				return Partition{}, fmt.Errorf("version %d: %w", v.Version, err)
+			}
 		}
 	}
 	if found.Version == 0 {
@@ -145,6 +149,19 @@ func (l *lag) ask(ctx context.Context) {
 	l.first, l.ends = first, ends
 }
 
+// ordered returns the lag of one model of all partitions: of those that it has not joined yet,
+// all that is there.
+func (l *lag) ordered(offsets sequencer.Offsets) (n int64) {
+	for partition, end := range l.ends {
+		next := l.first[partition]
+		if partition < len(offsets) {
+			next = max(next, offsets[partition])
+		}
+		n += max(0, end-next)
+	}
+	return n
+}
+
 // show writes the lag into m. A partition without a model counts whole.
 func (l *lag) show(m *Models) {
 	l.mu.Lock()
@@ -161,6 +178,14 @@ func (l *lag) show(m *Models) {
 	known := map[int]bool{}
 	for i := range m.Partitions {
 		p := &m.Partitions[i]
+		if p.Offsets != nil {
+			p.Lag, p.LagKnown = l.ordered(p.Offsets), true
+			m.Lag += p.Lag
+			for partition := range l.ends {
+				known[partition] = true
+			}
+			continue
+		}
 		known[p.Partition] = true
 		end, ok := l.ends[p.Partition]
 		if !ok {

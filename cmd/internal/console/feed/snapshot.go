@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/answered"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/stream"
 )
 
@@ -120,15 +121,19 @@ type Models struct {
 // A Partition is the model of one partition.
 type Partition struct {
 	Partition int
-	Version   int64     // the newest
-	Served    int64     // scorers answer from it; 0 if it is not kept
-	Pinned    bool      // by an operator
-	Events    uint64    // of the newest
-	Saved     time.Time // the newest
-	Next      int64     // the offset of the first record that the newest has not learnt
-	Lag       int64     // if the lag is known
+	Version   int64             // the newest
+	Served    int64             // scorers answer from it; 0 if it is not kept
+	Pinned    bool              // by an operator
+	Events    uint64            // of the newest
+	Saved     time.Time         // the newest
+	Next      int64             // the offset of the first record that the newest has not learnt
+	Offsets   sequencer.Offsets // of a model of several partitions: these offsets, and Next is of the order log
+	Lag       int64             // if the lag is known
 	LagKnown  bool
 }
+
+// Name names the partition, or those of a model of several: "0–3".
+func (p Partition) Name() string { return p.Offsets.Partitions(p.Partition) }
 
 // The sentences of what is not configured, of what has not answered yet, and of a NATS that
 // is away.
