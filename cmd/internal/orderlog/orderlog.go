@@ -28,20 +28,57 @@ type Config struct {
 // at a time. It retries until ctx ends. It is an error if the order log or the events it
 // names are not there from the beginning, or are others.
 func Read(ctx context.Context, cfg Config, each func(*kafka.Record) error) error {
+	return Follow(ctx, cfg, &sequencer.State{}, each)
+}
+
+// Follow is Read from where s stands. It moves s. It is an error if s has followed another
+// order log.
+func Follow(ctx context.Context, cfg Config, s *sequencer.State, each func(*kafka.Record) error) error {
+	return walk(ctx, &cfg, s, func(d *sequencer.Decision) error { return take(ctx, &cfg, s, d.Take, each) })
+}
+
+// A Range is a range of a partition's offsets that a model takes in one step.
+type Range struct {
+	Partition int
+	From, To  int64 // the offsets From to To−1
+}
+
+// Ranges calls each with the ranges of the order log in its order. It does not read the
+// events, and so does not compare them.
+func Ranges(ctx context.Context, cfg Config, each func(Range) error) error {
+	var s sequencer.State
+	return walk(ctx, &cfg, &s, func(d *sequencer.Decision) error {
+		t := d.Take
+		if err := s.FinishAt(t, state.Position{Next: t.To, Chain: d.Record.Chain, Before: d.Record.Chain}); err != nil {
+			return err
+		}
+		return each(Range{t.Partition, t.From, t.To})
+	})
+}
+
+// walk applies the order log from where s stands. finish ends the take of a decision.
+func walk(ctx context.Context, cfg *Config, s *sequencer.State, finish func(*sequencer.Decision) error) error {
 	first, end, err := kafka.Offsets(ctx, cfg.Kafka, cfg.Order)
 	if err != nil {
 		return err
 	}
-	switch {
-	case first[0] > 0:
-		return fmt.Errorf("%w: topic %s begins at offset %d, so the model cannot be learnt again", kafka.ErrNoBeginning, cfg.Order, first[0])
-	case cfg.End > end[0]:
-		return fmt.Errorf("%w: topic %s ends at offset %d, not at %d", kafka.ErrBehind, cfg.Order, end[0], cfg.End)
-	case cfg.End > 0:
+	if cfg.End > 0 && cfg.End <= end[0] {
 		end[0] = cfg.End
 	}
-	var s sequencer.State
-	return kafka.ReadRange(ctx, cfg.Kafka, cfg.Order, 0, 0, end[0], func(r *kafka.Record) error {
+	switch from := max(s.Log.Next, cfg.End); {
+	case s.Log.Next == 0 && first[0] > 0:
+		return fmt.Errorf("%w: topic %s begins at offset %d, so the model cannot be learnt again", kafka.ErrNoBeginning, cfg.Order, first[0])
+	case from > end[0]:
+		return fmt.Errorf("%w: topic %s ends at offset %d, not at %d", kafka.ErrBehind, cfg.Order, end[0], from)
+	}
+	known := s.Log.Next // the record before it is the last that s has followed
+	return kafka.ReadRange(ctx, cfg.Kafka, cfg.Order, 0, max(known-1, first[0]), end[0], func(r *kafka.Record) error {
+		if r.Offset < known {
+			if r.Offset == known-1 && !s.Log.Follows(r.Key, r.Value, headers(r)...) {
+				return fmt.Errorf("%w: topic %s, offset %d", kafka.ErrReplaced, cfg.Order, r.Offset)
+			}
+			return nil
+		}
 		d, err := s.Apply(r.Offset, r.Key, r.Value, headers(r)...)
 		switch {
 		case err != nil:
@@ -51,7 +88,7 @@ func Read(ctx context.Context, cfg Config, each func(*kafka.Record) error) error
 		case d.Take == nil:
 			return nil
 		}
-		return take(ctx, &cfg, &s, d.Take, each)
+		return finish(&d)
 	})
 }
 

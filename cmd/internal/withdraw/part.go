@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"time"
 
 	"hamlet/algos/model"
@@ -20,6 +19,8 @@ type part struct {
 	kafka      kafka.Config
 	topic      string
 	head       *state.Checkpoint // the saved model
+	position   state.Position    // that it has learnt in this partition
+	ordered    *orderedModel     // that learns all partitions; nil: the partition has a model of its own
 	first, end int64             // of the log, when it was asked
 	from, to   int64             // the offsets that --since and --until mean
 }
@@ -30,16 +31,19 @@ const mostBehind = 50_000
 
 // check returns why nothing can be said of the partition, nil if there is no such reason.
 func (p *part) check() error {
-	next := p.head.Position.Next
+	next := p.position.Next
 	switch {
 	case next > p.end:
 		return fmt.Errorf("partition %d: the model has learnt offsets below %d, and the log of topic %s ends at %d: is this the Kafka of its learner?",
 			p.number, next, p.topic, p.end)
 	case p.end-next > mostBehind:
-		return fmt.Errorf("partition %d: the saved model is %d records behind the log: wait until its learner has come nearer, at most %d",
-			p.number, p.end-next, mostBehind)
+		return tooFarBehind(fmt.Sprintf("partition %d", p.number), p.end-next)
 	}
 	return nil
+}
+
+func tooFarBehind(who string, n int64) error {
+	return fmt.Errorf("%s: the saved model is %d records behind the log: wait until its learner has come nearer, at most %d", who, n, mostBehind)
 }
 
 // A record is one of the log's, decoded.
@@ -79,7 +83,7 @@ func (p *part) follows(r *record) error {
 	for i, h := range r.Headers {
 		headers[i] = state.Header{Key: h.Key, Value: h.Value}
 	}
-	if p.head.Position.Follows(r.Key, r.Value, headers...) {
+	if p.position.Follows(r.Key, r.Value, headers...) {
 		return nil
 	}
 	return fmt.Errorf("partition %d: topic %s has another record at offset %d than the model has learnt there: it is not the model's log",
@@ -103,7 +107,7 @@ func (p *part) offsetOf(ctx context.Context, n uint64) (offset int64, written ti
 		return 0, written, fmt.Errorf("partition %d: event %d is not learnt and saved yet: the saved model has %d", p.number, n, p.head.Events)
 	}
 	lowest := max(p.first, int64(n)-1)
-	offset = max(p.first, p.head.Position.Next-int64(p.head.Events-n)-1)
+	offset = max(p.first, p.position.Next-int64(p.head.Events-n)-1)
 	if lowest < offset {
 		if offset, err = p.count(ctx, max(p.first, lowest-lookBack), n); err != nil {
 			return 0, written, err
@@ -125,14 +129,13 @@ func (p *part) count(ctx context.Context, lowest int64, n uint64) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	next := p.head.Position.Next
+	next := p.position.Next
 	applies := newClock(m, lowest == 0)
-	isEvent := make([]uint64, (next-lowest)/64+1) // a bit for each offset
+	isEvent := make(bitmap, (next-lowest)/64+1)
 	total := uint64(0)
 	err = p.read(ctx, lowest, next, func(r *record) error {
 		if applies.to(r) {
-			at := r.Offset - lowest
-			isEvent[at/64] |= 1 << (at % 64)
+			isEvent.set(r.Offset - lowest)
 			total++
 		}
 		return nil
@@ -140,17 +143,5 @@ func (p *part) count(ctx context.Context, lowest int64, n uint64) (int64, error)
 	if err != nil || p.head.Events-n >= total {
 		return lowest, err
 	}
-	later := p.head.Events - n // events after it
-	for i := len(isEvent) - 1; i >= 0; i-- {
-		word := isEvent[i]
-		if ones := uint64(bits.OnesCount64(word)); later >= ones {
-			later -= ones
-			continue
-		}
-		for ; later > 0; later-- {
-			word &^= 1 << (63 - bits.LeadingZeros64(word))
-		}
-		return lowest + int64(64*i+63-bits.LeadingZeros64(word)), nil
-	}
-	return lowest, nil
+	return lowest + isEvent.fromEnd(p.head.Events-n), nil
 }

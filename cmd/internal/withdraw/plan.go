@@ -39,6 +39,8 @@ type PartitionPlan struct {
 	offsets []int64  // of the labels that can be withdrawn, ascending: at most what the windows hold
 	ids     []string // of the withdrawals of these labels
 	recent  []int64  // of the mail whose answers are compared, ascending
+
+	answered []model.Prediction // to that mail, before
 }
 
 // Answers compares what the model answers to recent mail of other sources, before and after.
@@ -57,28 +59,20 @@ type planner struct {
 	recent        int // how many events of other sources to compare, at most
 	spamAt, hamAt float64
 	progress      func(p *part, offset int64)
-	answered      []model.Prediction // scratch: to the recent events, before
 }
 
 // ofPart reads the log of a partition and plans the withdrawal. It holds two models, and no
 // mail: what it needs again it reads again.
 func (pl *planner) ofPart(ctx context.Context, p *part) (*PartitionPlan, error) {
-	plan := &PartitionPlan{Partition: p.number, From: p.from, To: p.to, part: p}
-	before, err := model.Restore(p.head.Model)
+	plan := newPlan(p)
+	before, err := pl.restore(p)
 	if err != nil {
-		return nil, fmt.Errorf("partition %d: the saved model: %w", p.number, err)
-	}
-	if before.LeavesOut(pl.source) {
-		return nil, fmt.Errorf("partition %d: the model is without source %s: it has learnt nothing from it", p.number, pl.source)
+		return nil, err
 	}
 	if err := pl.find(ctx, plan, before); err != nil {
 		return nil, err
 	}
-	b, err := before.AppendBinary(nil)
-	if err != nil {
-		return nil, err
-	}
-	after, err := model.Restore(b)
+	after, err := clone(before)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +82,43 @@ func (pl *planner) ofPart(ctx context.Context, p *part) (*PartitionPlan, error) 
 	return plan, pl.compare(ctx, plan, after)
 }
 
+func newPlan(p *part) *PartitionPlan {
+	return &PartitionPlan{Partition: p.number, From: p.from, To: p.to, part: p}
+}
+
+// restore returns the saved model.
+func (pl *planner) restore(p *part) (*model.Model, error) {
+	m, err := model.Restore(p.head.Model)
+	if err != nil {
+		return nil, fmt.Errorf("partition %d: the saved model: %w", p.number, err)
+	}
+	if m.LeavesOut(pl.source) {
+		return nil, fmt.Errorf("partition %d: the model is without source %s: it has learnt nothing from it", p.number, pl.source)
+	}
+	return m, nil
+}
+
+func clone(m *model.Model) (*model.Model, error) {
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	return model.Restore(b)
+}
+
 // find counts the source's labels, and notes which of them m can still withdraw and which
-// events are recent. Then m has learnt the log to its end.
+// events are recent. Then m has learnt the log to its end. A model of several partitions has
+// done that before: see orderedModel.catchUp.
 func (pl *planner) find(ctx context.Context, plan *PartitionPlan, m *model.Model) error {
 	p := plan.part
-	next := p.head.Position.Next
+	next := p.position.Next
+	if p.ordered != nil {
+		next = p.end // m has learnt all
+	}
 	recentFrom := p.end - int64(max(4*pl.recent, mostBehind/10))
 	return p.read(ctx, min(p.from, recentFrom, next-1), p.end, func(r *record) error {
 		pl.progress(p, r.Offset)
-		if r.Offset == next-1 {
+		if r.Offset == next-1 && p.ordered == nil {
 			if err := p.follows(r); err != nil {
 				return err
 			}
@@ -157,13 +179,13 @@ func (pl *planner) try(ctx context.Context, plan *PartitionPlan, before, after *
 	p := plan.part
 	plan.recent = plan.recent[max(0, len(plan.recent)-pl.recent):]
 	candidates, recent := plan.offsets, plan.recent
-	plan.offsets, plan.ids, pl.answered = nil, nil, pl.answered[:0]
+	plan.offsets, plan.ids = nil, nil
 	predictor := before.NewPredictor()
 	return p.readThese(ctx, merged(candidates, recent), func(r *record) error {
 		pl.progress(p, r.Offset)
 		if _, found := slices.BinarySearch(recent, r.Offset); found {
 			prediction, err := predictor.Predict(&r.example.Body)
-			pl.answered = append(pl.answered, prediction) // zero if it is refused, as it will be again
+			plan.answered = append(plan.answered, prediction) // zero if it is refused, as it will be again
 			return ignoreRefused(err)
 		}
 		e := withdrawal(r)
@@ -196,11 +218,12 @@ func (pl *planner) try(ctx context.Context, plan *PartitionPlan, before, after *
 // compare answers the recent events by after.
 func (pl *planner) compare(ctx context.Context, plan *PartitionPlan, after *model.Model) error {
 	a := &plan.Answers
+	defer func() { plan.answered = nil }()
 	predictor := after.NewPredictor()
 	i := 0
 	err := plan.part.readThese(ctx, plan.recent, func(r *record) error {
 		now, err := predictor.Predict(&r.example.Body)
-		was := pl.answered[i]
+		was := plan.answered[i]
 		i++
 		if err != nil {
 			return ignoreRefused(err)

@@ -83,7 +83,7 @@ func (c *Command) end(w io.Writer, r *report) error {
 	case r.Saved:
 		text = fmt.Sprintf("%s written, learnt and saved. Receipts are in topic %s; scorers follow within seconds.\n", count(r.Written, "withdrawal"), stream.ReceiptTopic)
 	default:
-		text = fmt.Sprintf("%s written. They are done once hamlet model versions shows these positions: %s.\n", count(r.Written, "withdrawal"), r.positions())
+		text = fmt.Sprintf("%s written. They are done once hamlet model show has these positions: %s.\n", count(r.Written, "withdrawal"), r.positions())
 	}
 	_, err := io.WriteString(w, text)
 	return wrapped(err)

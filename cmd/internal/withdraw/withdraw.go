@@ -54,8 +54,8 @@ func (Command) Help() string {
   hamlet withdraw --source desk --since 24h --until 2h --yes
 
 --since and --until take an event as alerts show it (of one partition: 1:5210), the id
-of an incident, a duration before now, or a time such as 2026-11-20T10:00:00Z. With
-several partitions an event stands in the others for the time when it was written.
+of an incident, a duration before now, or a time such as 2026-11-20T10:00:00Z. With a
+model for each partition, an event stands in the others for the time when it was written.
 
 It writes an unlearn record for each label of the source that the model can still
 withdraw: those among its last 2,500 events of mail and text, and of vectors. A
@@ -63,7 +63,7 @@ repeated run changes nothing. Each withdrawal gets a receipt.
 
 First it shows how many those are, and what the model then answers to recent mail.
 That is the head alone and the counts of words: ensembles follow when they are rebuilt.
-The mail is such as the model has learnt, and each partition answers for its own.
+The mail is such as the model has learnt.
 
 What lies beyond the window stays. hamlet model rollback answers from a version of
 before. learner --events-of MODEL --without-source NAME makes a model as if the source

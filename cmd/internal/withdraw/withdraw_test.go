@@ -26,6 +26,7 @@ import (
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -43,9 +44,17 @@ type rig struct {
 	store    *redis.Store
 	producer *kafka.Producer
 	topic    string
+	ordered  bool // one model learns all partitions
 
 	mu      sync.Mutex
 	offsets map[int][]int64 // by partition, of the model's events in order
+	order   []place         // of all events, in order
+}
+
+// A place is where an event stands.
+type place struct {
+	partition int
+	offset    int64
 }
 
 func newRig(t *testing.T, partitions int) *rig {
@@ -112,17 +121,22 @@ func (r *rig) write(partition int, events ...stream.Event) {
 // start runs a learner until stop.
 func (r *rig) start() (stop func()) {
 	r.t.Helper()
-	l, err := learner.New(learner.Config{
+	cfg := learner.Config{
 		Consumer: kafka.ConsumerConfig{Config: r.kafka, Topic: r.topic, Group: fmt.Sprint("g", time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
 		Store:    r.store, DeadLetters: r.producer, Model: config, Name: "default", SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Observe: func(a learner.Applied) {
 			if a.Outcome != learner.DeadLettered && a.Outcome != learner.Duplicate {
 				r.mu.Lock()
 				r.offsets[a.Partition] = append(r.offsets[a.Partition], a.Offset)
+				r.order = append(r.order, place{a.Partition, a.Offset})
 				r.mu.Unlock()
 			}
 		},
-	})
+	}
+	if r.ordered {
+		cfg.Order = &learner.Order{Topic: order.Topic("default"), Writer: "w", Append: r.producer}
+	}
+	l, err := learner.New(cfg)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -142,7 +156,7 @@ func (r *rig) learn() {
 	r.t.Helper()
 	stop := r.start()
 	defer stop()
-	if err := awaitSaved(r.t.Context(), r.store, r.ends(), awaitAll); err != nil {
+	if err := awaitSaved(r.t.Context(), r.store, r.ordered, r.ends(), awaitAll); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -335,7 +349,7 @@ func TestEventsInSeveralPartitions(t *testing.T) {
 		}
 	}
 	r.learn()
-	parts, err := Servers{Kafka: r.kafka, Store: r.store}.parts(t.Context(), "default")
+	parts, _, err := Servers{Kafka: r.kafka, Store: r.store}.parts(t.Context(), "default")
 	if err != nil {
 		t.Fatal(err)
 	}

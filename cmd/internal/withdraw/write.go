@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
+	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -96,32 +98,61 @@ func (p *Plan) Saved(ctx context.Context, servers Servers, patience time.Duratio
 			end[of.Partition] = of.Until
 		}
 	}
-	err := awaitSaved(ctx, servers.Store, end, patience)
+	err := awaitSaved(ctx, servers.Store, p.ordered, end, patience)
 	if errors.Is(err, errNotSaved) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// A headReader says what is saved of a partition's model.
-type headReader interface {
-	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
+// Unsaved returns the partitions of which no saved model has learnt what Write wrote.
+func (p *Plan) Unsaved(ctx context.Context, store *redis.Store) (missing []int, err error) {
+	for _, of := range p.Partitions {
+		if of.Until == 0 {
+			continue
+		}
+		next, err := learntUpTo(ctx, store, p.ordered, of.Partition)
+		if err != nil {
+			return nil, err
+		}
+		if next < of.Until {
+			missing = append(missing, of.Partition)
+		}
+	}
+	return missing, nil
+}
+
+// learntUpTo returns the offset of a partition up to which the saved model has learnt.
+func learntUpTo(ctx context.Context, store *redis.Store, ordered bool, partition int) (int64, error) {
+	if !ordered {
+		h, err := store.Heading(ctx, partition, state.Head)
+		return h.Next, err
+	}
+	versions, err := store.Versions(ctx, 0)
+	if err != nil || len(versions) == 0 {
+		return 0, err
+	}
+	offsets, err := sequencer.OffsetsIn(versions[0].Order)
+	if err != nil || partition >= len(offsets) {
+		return 0, err
+	}
+	return offsets[partition], nil
 }
 
 // errNotSaved says that the patience of awaitSaved is at its end.
 var errNotSaved = errors.New("the learner has not yet saved a model with the withdrawals")
 
-// awaitSaved waits until the saved models have learnt their logs up to the offsets end, by
-// partition.
-func awaitSaved(ctx context.Context, store headReader, end map[int]int64, patience time.Duration) error {
+// awaitSaved waits until the saved models, or the one of all partitions, have learnt the logs up
+// to the offsets end, by partition.
+func awaitSaved(ctx context.Context, store *redis.Store, ordered bool, end map[int]int64, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotSaved)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for partition, offset := range end {
 		for {
-			h, err := store.Heading(ctx, partition, state.Head)
-			if err == nil && h.Next >= offset {
+			next, err := learntUpTo(ctx, store, ordered, partition)
+			if err == nil && next >= offset {
 				break
 			}
 			if err != nil && !errors.Is(err, state.ErrTransient) && !errors.Is(err, state.ErrNone) {

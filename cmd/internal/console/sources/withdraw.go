@@ -13,7 +13,6 @@ import (
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/withdraw"
-	"hamlet/state"
 	"hamlet/stream"
 )
 
@@ -84,21 +83,18 @@ func sum(plan *withdraw.Plan) (t total) {
 func (p *pages) learnt(ctx context.Context, plan *withdraw.Plan) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var missing []string
 	for _, of := range plan.Partitions {
-		if of.Withdrawable == 0 {
-			continue
-		}
-		if of.Until == 0 {
+		if of.Withdrawable > 0 && of.Until == 0 {
 			return "Whether the learners have saved it is not known: where it ends in the log could not be asked."
 		}
-		h, err := p.cfg.Store.Heading(ctx, of.Partition, state.Head)
-		if err != nil {
-			return fmt.Sprintf("Whether the learners have saved it is not known: %v.", err)
-		}
-		if h.Next < of.Until {
-			missing = append(missing, strconv.Itoa(of.Partition))
-		}
+	}
+	behind, err := plan.Unsaved(ctx, p.cfg.Store)
+	if err != nil {
+		return fmt.Sprintf("Whether the learners have saved it is not known: %v.", err)
+	}
+	var missing []string
+	for _, partition := range behind {
+		missing = append(missing, strconv.Itoa(partition))
 	}
 	switch len(missing) {
 	case 0:
