@@ -19,6 +19,7 @@ import (
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/pinning"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/state/redis"
@@ -359,4 +360,34 @@ func flip(b []byte, at int) []byte {
 	b = bytes.Clone(b)
 	b[at] ^= 4
 	return b
+}
+
+// One model of several partitions says where it stands in each, and takes the place of no
+// model of another layout.
+func TestOneModelOfSeveralPartitions(t *testing.T) {
+	r := newRig(t)
+	c := checkpoint(t, made(t, 12, nil), 7)
+	places := sequencer.State{Log: c.Position, Places: []sequencer.Place{{Position: state.Position{Next: 5}}, {Position: state.Position{Next: 9}}}}
+	var err error
+	if c.Order, err = places.AppendBinary(nil); err != nil {
+		t.Fatal(err)
+	}
+	r.save("all", 0, c)
+	r.save("alone", 0, checkpoint(t, made(t, 12, nil), 7))
+	r.must("list all", `all +0–1 `)
+	r.must("list alone", `alone +0 `)
+	r.must("show all", `^all, partitions 0–1\n`, `position +7 of the order log; of the partitions 5 9\n`)
+	r.must("diff all alone", `position +7 of the order log; of the partitions 5 9 +7\n|the same model`)
+	r.must("export all DIR/all.tar", `partitions 0–1, version 1: .* up to offset 7 of the order log; of the partitions 5 9,`)
+	r.must("export alone DIR/alone.tar")
+	r.must("verify DIR/all.tar", "whole")
+	r.must("import DIR/all.tar --as copy", `copy, partitions 0–1`)
+	r.must("import DIR/all.tar --as copy --replace")
+	r.fails("import DIR/all.tar --as alone --replace", 1, "partition 0 is a model of this partition alone, and the file has a model of all partitions")
+	r.fails("import DIR/alone.tar --as all --replace", 1, "import it under another name")
+	r.fails("show all --partition 1", 1, "stored as partition 0")
+	copied, _, err := r.store("copy").Load(t.Context(), 0, state.Head)
+	if err != nil || !bytes.Equal(copied.Order, c.Order) {
+		t.Errorf("the copy stands at %x: %v", copied.Order, err)
+	}
 }

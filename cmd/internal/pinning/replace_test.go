@@ -23,6 +23,7 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
+	"hamlet/stream/order"
 )
 
 // A double is a topic with two models of it, default and clean, and their learners.
@@ -33,6 +34,7 @@ type double struct {
 	producer   *kafka.Producer
 	old, clean *redis.Store
 	written    map[int][]stream.Event // by partition
+	ordered    bool                   // one model learns all partitions
 	stop       map[string]func()      // by model
 }
 
@@ -109,10 +111,14 @@ func (d *double) write(partition, n int) {
 // start starts the learner of a model.
 func (d *double) start(name string, store *redis.Store, cfg model.Config) {
 	d.t.Helper()
-	l, err := learner.New(learner.Config{
+	config := learner.Config{
 		Consumer: kafka.ConsumerConfig{Config: d.kafka, Topic: stream.EventsTopic("default"), Group: fmt.Sprint(name, time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
 		Store:    store, DeadLetters: d.producer, Model: cfg, Name: name, SaveEvery: 15 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	if d.ordered {
+		config.Order = &learner.Order{Topic: order.Topic("default"), Writer: name, Append: d.producer}
+	}
+	l, err := learner.New(config)
 	if err != nil {
 		d.t.Fatal(err)
 	}

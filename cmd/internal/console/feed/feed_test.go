@@ -13,6 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -227,4 +228,34 @@ func TestModelsAndLag(t *testing.T) {
 	await(t, f, "no Redis", func(s *Snapshot) bool { return s.Models.Away != "" && len(s.Models.Partitions) == 1 })
 	r.SetError("")
 	await(t, f, "Redis is back", func(s *Snapshot) bool { return s.Models.Away == "" && s.Models.LagKnown })
+}
+
+// The lag of one model of several partitions is that of its offsets. A partition that it has
+// not joined counts whole.
+func TestLagOfOneModel(t *testing.T) {
+	t.Parallel()
+	store, err := redis.New(redis.Config{Addr: miniredis.RunT(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s := sequencer.State{Log: state.Position{Next: 9}, Places: []sequencer.Place{{Position: state.Position{Next: 7}}, {Position: state.Position{Next: 20}}}}
+	order, err := s.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, err := store.Take(patience(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Save(patience(t), 0, &state.Checkpoint{Schema: 1, Epoch: epoch, Position: s.Log, Order: order, Model: []byte("m"), Config: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	f := follow(t, Config{Model: "default", Store: store, Offsets: func(context.Context) (first, end map[int]int64, err error) {
+		return map[int]int64{0: 2, 1: 0, 2: 4}, map[int]int64{0: 12, 1: 20, 2: 10}, nil
+	}})
+	seen := await(t, f, "the model", func(s *Snapshot) bool { return s.Models.LagKnown && len(s.Models.Partitions) == 1 })
+	if m := seen.Models; m.Lag != 5+0+6 || m.Bare != 0 || m.Partitions[0].Lag != 11 || m.Partitions[0].Name() != "0–1" {
+		t.Errorf("%+v", m)
+	}
 }

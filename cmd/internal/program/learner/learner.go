@@ -3,6 +3,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,10 +112,11 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
 	if f.Models == "one" {
-		if err := kafka.EnsureOrder(ctx, kafkaConfig, f.ModelName.Model, s.Topic(), f.Replication); err != nil {
+		of := cmp.Or(f.EventsOf, f.ModelName.Model) // the same events in the same order
+		if err := kafka.EnsureOrder(ctx, kafkaConfig, of, s.Topic(), f.Replication); err != nil {
 			return err
 		}
-		cfg.Order = &learner.Order{Topic: order.Topic(f.ModelName.Model), Writer: writer(), Append: producer}
+		cfg.Order = &learner.Order{Topic: order.Topic(of), Writer: writer(), Append: producer}
 	}
 	cfg.Consumer.SessionTimeout = f.SessionTimeout
 	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
