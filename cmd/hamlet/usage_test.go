@@ -34,6 +34,10 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Version(t, run, "hamlet")
 }
 
+func TestHelpInOtherForms(t *testing.T) {
+	clitest.Manual(t, run, "up", "gateway", "console serve")
+}
+
 // A flag that is gone names its key, in every command that had it.
 func TestFlagsThatAreGone(t *testing.T) {
 	for _, command := range []string{"up", "eval", "bench mail", "bench partitions", "bench alarms"} {

@@ -33,6 +33,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"hamlet/cmd/internal/cli/manual"
 )
 
 // Exit statuses of every command but `hamlet score --exit-code`.
@@ -288,6 +290,15 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		return nil, fmt.Errorf("flags of %s: %w", p.Name, err)
 	}
 	args, all := allHelp(args)
+	if form, rest, ok := helpAs(args); ok {
+		err := manual.Write(stdio.Out, form, manual.Program{
+			Name: p.Name, Version: release(p.Version), Root: parser.Model.Node, Help: helpText,
+		}, rest)
+		if err != nil {
+			return nil, &UsageError{err}
+		}
+		return nil, ErrHelp
+	}
 	if !all {
 		hideRare(parser.Model.Node)
 	}
@@ -326,6 +337,27 @@ func allHelp(args []string) ([]string, bool) {
 	args = slices.Clone(args)
 	args[i] = "--help"
 	return args, true
+}
+
+// helpAs returns the form that --help-as asks for, and the other arguments.
+func helpAs(args []string) (form string, rest []string, ok bool) {
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if form, ok = strings.CutPrefix(a, "--help-as="); ok {
+			return form, slices.Delete(slices.Clone(args), i, i+1), true
+		}
+	}
+	return "", args, false
+}
+
+// release returns the second word of what --version prints: the version alone.
+func release(version string) string {
+	if words := strings.Fields(version); len(words) > 1 {
+		return words[1]
+	}
+	return version
 }
 
 // hideRare keeps flags out of the help of commands that their tag names: rare:"up,learner".

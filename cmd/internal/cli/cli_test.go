@@ -88,6 +88,60 @@ func TestOrderOfSettings(t *testing.T) {
 	})
 }
 
+// A key that one command takes from a file, and another one only typed, is about the first.
+func TestTypedInOneCommand(t *testing.T) {
+	var g struct {
+		Up struct {
+			Spam string
+		} `cmd:""`
+		Learn struct {
+			Spam string `env:"-"`
+		} `cmd:""`
+		ProgramFlags
+	}
+	parse := func(command, text string) error {
+		_, err := Parse(Program{Name: "hamlet", Grammar: &g}, []string{command, "--config", write(t, text)},
+			IO{strings.NewReader(""), io.Discard, io.Discard})
+		return err
+	}
+	for _, text := range []string{"spam: Junk\n", "up:\n  spam: Junk\n"} {
+		if err := parse("up", text); err != nil || g.Up.Spam != "Junk" {
+			t.Errorf("%q: up takes %q, error %v", text, g.Up.Spam, err)
+		}
+		if err := parse("learn", text); err != nil || g.Learn.Spam != "" {
+			t.Errorf("%q: learn takes %q, error %v", text, g.Learn.Spam, err)
+		}
+	}
+	if err := parse("learn", "learn:\n  spam: Junk\n"); Status(err) != StatusUsage || !strings.Contains(err.Error(), "learn.spam: this is for the command line alone") {
+		t.Errorf("a key below learn: %v, want wrong usage", err)
+	}
+}
+
+// A section of the file is about a command and all below it.
+func TestSectionOfACommand(t *testing.T) {
+	var g struct {
+		Console struct {
+			Serve struct {
+				Listen string `default:"a:1"`
+			} `cmd:"" default:"withargs"`
+		} `cmd:""`
+		ProgramFlags
+	}
+	for text, want := range map[string]string{
+		"console:\n  listen: b:2\n":                             "b:2",
+		"listen: c:3\nconsole:\n  listen: b:2\n":                "b:2",
+		"hamlet:\n  listen: e:5\n":                              "e:5",
+		"gateway:\n  listen: b:2\n":                             "a:1",
+		"scorer: {listen: x}\nhamlet: {listen: e}\nlisten: f:6": "e",
+	} {
+		_, err := Parse(Program{Name: "hamlet", Grammar: &g}, []string{"console", "--config", write(t, text)},
+			IO{strings.NewReader(""), io.Discard, io.Discard})
+		if err != nil || g.Console.Serve.Listen != want {
+			t.Errorf("%q: listen is %q, error %v; want %q", text, g.Console.Serve.Listen, err, want)
+		}
+	}
+}
+
 func TestMistakesInAFile(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"colour: red\n", "no flag is called colour"},

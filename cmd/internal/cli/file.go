@@ -15,7 +15,7 @@ import (
 
 // sections are the names under which a configuration file may hold what only
 // one command knows, so that one file can serve them all.
-var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "score", "bench", "mail", "fit"}
+var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "gateway", "console", "eval", "score", "bench", "mail", "fit"}
 
 // A fileResolver gives the flags of a YAML file, written as
 //
@@ -24,7 +24,8 @@ var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "eval", "
 //	  save-every: 5s
 //
 // A flag of the command line and a variable of the environment win over it. A flag
-// that no variable sets (env:"-") may not stand in a file either.
+// that no variable sets (env:"-") may not stand in a file either. A key that another
+// command has as well is about that one.
 type fileResolver struct {
 	name   string   // of the program
 	shared []string // flags of other programs that the file may name
@@ -121,13 +122,16 @@ func (r *fileResolver) Validate(app *kong.Application) error {
 	if r.values == nil {
 		return nil
 	}
-	known, typed := flagNames(app.Node)
+	allKnown, allTyped := flagNames(app.Node)
 	var alone, unknown []string
 	for _, key := range r.values.Keys() {
-		name := key
+		name, known, typed := key, allKnown, allTyped
 		section, rest, nested := strings.Cut(key, ".")
 		if nested && r.mine(app, section) {
 			name, nested = rest, false
+			if i := slices.IndexFunc(app.Children, func(n *kong.Node) bool { return n.Name == section }); i >= 0 {
+				_, typed = flagNames(app.Children[i])
+			}
 		}
 		switch {
 		case nested && slices.Contains(sections, section): // for another command
@@ -162,13 +166,19 @@ func allFlags(n *kong.Node) []*kong.Flag {
 	return flags
 }
 
-// flagNames lists all flags of a node and of those below it, and those of them that
-// only a command line sets.
+// flagNames lists all flags of a node and of those below it, and the names that only a
+// command line sets.
 func flagNames(n *kong.Node) (all, typed []string) {
+	var set []string // that a variable sets too, in one of the commands
 	for _, f := range allFlags(n) {
 		all = append(all, f.Name)
-		if len(f.Envs) == 0 && f.Name != "help" {
-			typed = append(typed, f.Name)
+		if len(f.Envs) > 0 || f.Name == "help" {
+			set = append(set, f.Name)
+		}
+	}
+	for _, name := range all {
+		if !slices.Contains(set, name) {
+			typed = append(typed, name)
 		}
 	}
 	return all, typed
@@ -193,7 +203,7 @@ func (e *TypedError) Names(flag string) bool {
 
 // Resolve implements [kong.Resolver].
 func (r *fileResolver) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if r.values == nil {
+	if r.values == nil || len(flag.Envs) == 0 {
 		return nil, nil
 	}
 	for _, env := range flag.Envs {
@@ -201,10 +211,11 @@ func (r *fileResolver) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag)
 			return nil, nil
 		}
 	}
-	keys := []string{r.name + "." + flag.Name, flag.Name}
-	if node := ctx.Selected(); node != nil {
-		keys = slices.Insert(keys, 0, node.Name+"."+flag.Name)
+	var keys []string // console.listen, hamlet.listen, listen
+	for node := ctx.Selected(); node != nil && node.Parent != nil; node = node.Parent {
+		keys = append(keys, node.Name+"."+flag.Name)
 	}
+	keys = append(keys, r.name+"."+flag.Name, flag.Name)
 	for _, key := range keys {
 		switch value := r.values.Get(key).(type) {
 		case nil, map[string]any:

@@ -9,6 +9,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -55,6 +59,41 @@ func Version(t *testing.T, run Run, program string) {
 	for _, want := range []string{program + " 0.", runtime.Version(), "numerics " + model.CurrentNumerics()} {
 		if !strings.Contains(out, want) {
 			t.Errorf("--version lacks %q: %s", want, out)
+		}
+	}
+}
+
+var inEffect = regexp.MustCompile(`(?m)^#([a-z0-9-]+:)`)
+
+// Manual checks the help of a program in other forms: a page for each command that groff
+// reads without complaint, and a configuration file for those of the commands that are
+// services, whose every line the program knows.
+func Manual(t *testing.T, run Run, services ...string) {
+	t.Helper()
+	var pages strings.Builder
+	for command := range strings.Lines(output(t, run, "--help-as=commands")) {
+		page := output(t, run, append(strings.Fields(command), "--help-as=man")...)
+		if !strings.Contains(page, ".SH NAME\nhamlet") || !strings.Contains(page, "\n.SH OPTIONS\n") {
+			t.Errorf("the page of %q is\n%s", command, page)
+		}
+		pages.WriteString(page)
+	}
+	if groff, err := exec.LookPath("groff"); err == nil {
+		cmd := exec.CommandContext(t.Context(), groff, "-man", "-z", "-ww", "-b", "-Tutf8")
+		cmd.Stdin = strings.NewReader(pages.String())
+		if complaints, err := cmd.CombinedOutput(); err != nil || len(complaints) > 0 {
+			t.Errorf("groff: %v: %s", err, complaints)
+		}
+	}
+	for _, service := range services {
+		text := output(t, run, append(strings.Fields(service), "--help-as=yaml")...)
+		file := filepath.Join(t.TempDir(), "hamlet.yaml")
+		if err := os.WriteFile(file, []byte(inEffect.ReplaceAllString(text, "$1")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		output(t, run, append(strings.Fields(service), "--config", file, "--help")...)
+		if strings.Count(text, "\n#") < 20 {
+			t.Errorf("the configuration of %q is short:\n%s", service, text)
 		}
 	}
 }

@@ -59,5 +59,6 @@ func TestUsageOfFromTopic(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, Run, []string{"--in-flight=16", "--deadline=10s", "--rate=0"}, "--help")
+	clitest.Manual(t, Run, "")
 	clitest.Version(t, Run, "ingest")
 }

@@ -40,5 +40,6 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, Run, []string{"--save-every=3s", "--session-timeout=10s", "--table-bits=18"}, "--help")
+	clitest.Manual(t, Run, "")
 	clitest.Version(t, Run, "learner")
 }

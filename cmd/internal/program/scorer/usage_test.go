@@ -31,5 +31,6 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, Run, []string{"--queue=0", "--spam-at=0.9", "--ham-at=0.5", "--poll-interval=250ms"}, "--help")
+	clitest.Manual(t, Run, "")
 	clitest.Version(t, Run, "scorer")
 }
