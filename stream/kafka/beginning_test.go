@@ -52,3 +52,20 @@ func TestABeginningThatIsGoneIsSaid(t *testing.T) {
 		t.Errorf("began at %d, want 100", got)
 	}
 }
+
+// Of a log that is needed as a whole, no error advises to go on without a part, and no setting
+// allows it.
+func TestAWholeLogIsNeeded(t *testing.T) {
+	cfg, name := withoutBeginning(t)
+	for next, want := range map[int64]error{0: kafka.ErrNoBeginning, 5: kafka.ErrGap} {
+		k := newKeeper()
+		if next > 0 {
+			k.next[0] = next
+		}
+		consumer := kafka.ConsumerConfig{Config: cfg, Topic: name, Whole: true, AcceptGap: true, AcceptLostBeginning: true}
+		err := kafka.Follow(within(t, 30*time.Second), consumer, 0, k.open("a"))
+		if !errors.Is(err, want) || strings.Contains(err.Error(), "--accept") || !strings.Contains(err.Error(), "backup") || k.count != 0 {
+			t.Errorf("from %d: %v, %d records; want %v", next, err, k.count, want)
+		}
+	}
+}

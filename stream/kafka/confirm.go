@@ -130,9 +130,12 @@ func (r *partitionReader) verify(ctx context.Context) error {
 	}
 }
 
-// confirm is the function that [Handler.Position] gets.
+// confirm is the function that [Handler.Position] gets. It does not wait for the reader, which
+// asks a broker that does not answer for as long as it reads.
 func (r *partitionReader) confirm(ctx context.Context) error {
-	r.confirming.Lock()
+	if !r.confirming.TryLock() {
+		return fmt.Errorf("%w: its reader is asking the broker", ErrUnconfirmed)
+	}
 	defer r.confirming.Unlock()
 	if r.last.Offset == r.confirmed.Offset {
 		return nil // nothing was handed over since

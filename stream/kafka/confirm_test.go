@@ -97,6 +97,25 @@ func TestConfirmWithoutABroker(t *testing.T) {
 	}
 }
 
+// Nor does it wait for the reader, which may be asking that broker.
+func TestConfirmWhileTheReaderAsks(t *testing.T) {
+	t.Parallel()
+	r := &partitionReader{}
+	r.taken([]Record{{Offset: 4}, {Offset: 5}})
+	r.confirming.Lock()
+	defer r.confirming.Unlock()
+	answer := make(chan error, 1)
+	go func() { answer <- r.confirm(t.Context()) }()
+	select {
+	case err := <-answer:
+		if !errors.Is(err, ErrUnconfirmed) || r.doubts.Load() != 0 {
+			t.Errorf("got %v, %d doubts", err, r.doubts.Load())
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("confirm waits for the reader")
+	}
+}
+
 // A broker that answers, but needs longer than confirmTimeout for a fetch, as for a large
 // batch over a slow connection, does not keep a handler from saving for ever.
 func TestConfirmOverASlowConnection(t *testing.T) {

@@ -25,7 +25,8 @@ type Handler interface {
 	// meanwhile: then the handler returns that error and does not save. It returns
 	// ErrUnconfirmed if the broker does not answer within a second, or fails after that:
 	// the handler saves later. It costs two fetches, of a batch each. Before Close the
-	// consumer itself confirms. Another goroutine may call it too, until Close returns.
+	// consumer itself confirms. Another goroutine may call it too, until Close returns: it
+	// gets ErrUnconfirmed while the consumer itself asks.
 	Position(confirm func(context.Context) error) (next int64, ok bool)
 
 	// Follows reports whether last, the log's record at next−1, is the one that the
@@ -56,6 +57,10 @@ type ConsumerConfig struct {
 	// AcceptLostBeginning: a handler without a position reads what retention has left,
 	// instead of ErrNoBeginning.
 	AcceptLostBeginning bool
+
+	// Whole: nothing can be done without a part of the log. AcceptGap and
+	// AcceptLostBeginning have no effect, and no error advises them.
+	Whole bool
 
 	// CommitEach: offsets are committed after each batch, and not every five seconds. It is
 	// for handlers whose position is CommittedOffset.
@@ -88,6 +93,9 @@ func (cfg ConsumerConfig) withDefaults() (ConsumerConfig, error) {
 	}
 	if cfg.MaxBatch < 0 || cfg.PollInterval < 0 || cfg.SessionTimeout < 0 || cfg.Drain < 0 {
 		errs = append(errs, errors.New("max batch, poll interval, session timeout, drain: none may be negative"))
+	}
+	if cfg.Whole {
+		cfg.AcceptGap, cfg.AcceptLostBeginning = false, false
 	}
 	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 128)
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)

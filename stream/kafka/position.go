@@ -57,6 +57,9 @@ func (r *partitionReader) locate(ctx context.Context) error {
 		case unplaced:
 			r.next = first
 			switch {
+			case first > 0 && r.cfg.Whole:
+				return fmt.Errorf("%w: the log begins at offset %d; restore the model's Redis from a backup; to learn what the events topics hold anew, name another model",
+					ErrNoBeginning, first)
 			case first > 0 && !r.cfg.AcceptLostBeginning:
 				return fmt.Errorf("%w: the log begins at offset %d; if there was a model, restore its Redis from a backup; to begin a new model with what is left, start once with --accept-lost-beginning",
 					ErrNoBeginning, first)
@@ -104,6 +107,10 @@ func (r *partitionReader) compareLast(ctx context.Context) error {
 func (r *partitionReader) acceptGap(next, first int64) (int64, error) {
 	if first <= next {
 		return next, nil
+	}
+	if r.cfg.Whole {
+		return next, fmt.Errorf("%w: the state has absorbed offsets below %d, the log begins at %d, so %d offsets are gone; restore a newer state from a backup; to learn what the events topics hold anew, name another model",
+			ErrGap, next, first, first-next)
 	}
 	if !r.cfg.AcceptGap {
 		return next, fmt.Errorf("%w: the state has absorbed offsets below %d, the log begins at %d, so %d offsets are gone; go on without them with --accept-gap, or start with an empty state",
