@@ -122,24 +122,48 @@ func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (versi
 		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
 }
 
-// loadVersion fetches and verifies one version.
-func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (version, error) {
-	b, err := s.client.HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
-	if errors.Is(err, redis.Nil) || otherType(err) {
-		return version{}, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
+// Manifest returns the manifest of the version that a pointer names, and its number: what is
+// saved, without the model's bytes, in two round trips. Unlike [Store.Load] it takes no other
+// version where that one is corrupt: the error wraps [state.ErrCorrupt]. Before the first save
+// it wraps [state.ErrNone].
+func (s *Store) Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error) {
+	number, err := s.loadPointer(ctx, partition, which)
+	var m *state.Manifest
+	if err == nil {
+		m, err = s.manifest(ctx, partition, number)
 	}
 	if err != nil {
-		return version{}, err
+		return nil, 0, s.explain(s.doing("read the manifest of "+which.String()+" of", partition), err)
+	}
+	return m, number, nil
+}
+
+func (s *Store) manifest(ctx context.Context, partition int, number int64) (*state.Manifest, error) {
+	b, err := s.client.HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
+	if errors.Is(err, redis.Nil) || otherType(err) {
+		return nil, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var m state.Manifest
 	if err := m.UnmarshalBinary(b); err != nil {
-		return version{}, fmt.Errorf("version %d: %w", number, err)
+		return nil, fmt.Errorf("version %d: %w", number, err)
+	}
+	return &m, nil
+}
+
+// loadVersion fetches and verifies one version.
+func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (version, error) {
+	m, err := s.manifest(ctx, partition, number)
+	if err != nil {
+		return version{}, err
 	}
 	data, err := s.fetch(ctx, partition, m.Chunks)
 	if err != nil {
 		return version{}, err
 	}
-	c, err := state.Join(&m, data)
+	c, err := state.Join(m, data)
 	if err != nil {
 		return version{}, fmt.Errorf("version %d: %w", number, err)
 	}

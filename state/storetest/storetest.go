@@ -36,6 +36,9 @@ type Store interface {
 	// Load returns the checkpoint that a pointer names, and its version. Before the
 	// first save the error wraps state.ErrNone.
 	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
+	// Manifest returns the manifest of the version that a pointer names, and its number.
+	// Before the first save the error wraps state.ErrNone.
+	Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error)
 	// Heading describes what a pointer names, at little cost.
 	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
 	// Partitions returns the partitions that have a checkpoint, ascending.
@@ -112,6 +115,10 @@ func wantLoaded(t *testing.T, s Store, partition int, which state.Pointer, versi
 	if d := cmp.Diff(c, got, byteSlices); d != "" || number != version {
 		t.Errorf("%v is version %d, want %d (-want +got):\n%s", which, number, version, d)
 	}
+	m, number, err := s.Manifest(t.Context(), partition, which)
+	if err != nil || number != version || m.Model != c.ModelSHA256() || m.Position != c.Position || !bytes.Equal(m.Order, c.Order) {
+		t.Errorf("manifest of %v: version %d, %+v, %v; want version %d of the checkpoint", which, number, m, err, version)
+	}
 	h, err := s.Heading(t.Context(), partition, which)
 	if err != nil || h.Version != version || h.Next != c.Position.Next || h.Identity == "" {
 		t.Errorf("heading of %v: %+v, %v; want version %d, next offset %d and an identity", which, h, err, version, c.Position.Next)
@@ -138,6 +145,9 @@ func empty(t *testing.T, open func() Store) {
 		for _, which := range pointers {
 			if _, _, err := s.Load(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
 				t.Errorf("load %v: error %v, want state.ErrNone", which, err)
+			}
+			if _, _, err := s.Manifest(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
+				t.Errorf("manifest of %v: error %v, want state.ErrNone", which, err)
 			}
 			if _, err := s.Heading(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
 				t.Errorf("heading of %v: error %v, want state.ErrNone", which, err)
