@@ -50,6 +50,7 @@ type feeder struct {
 	back     int64                       // the offset from which restart last proposed again
 	backAt   time.Time                   // when; zero: never
 	confirm  func(context.Context) error // the consumer's; nil before the first record
+	failed   error                       // of run: the partition is another log than the one handed over
 }
 
 // A fed is a record and the position behind it.
@@ -83,6 +84,9 @@ func (f *feeder) run(ctx context.Context, events kafka.ConsumerConfig) error {
 	err := kafka.Follow(ctx, events, f.partition, func(context.Context, int) (kafka.Handler, error) { return &feeding{feeder: f, ctx: ctx}, nil })
 	f.change(func() { f.confirm = nil }) // Follow has asked, and has let go of the broker
 	switch {
+	case errors.Is(err, kafka.ErrReplaced), errors.Is(err, kafka.ErrBehind): // before a gap, which it may look like
+		f.change(func() { f.failed = err })
+		return err
 	case ctx.Err() != nil:
 		return nil
 	case acceptGap && errors.Is(err, kafka.ErrGap), acceptLostBeginning && errors.Is(err, kafka.ErrNoBeginning):
@@ -204,10 +208,10 @@ func (f *feeder) noteGap() { f.change(func() { f.said = true }) }
 // confirmed returns nil if all records that were handed over are of one log.
 func (f *feeder) confirmed(ctx context.Context) error {
 	f.mu.Lock()
-	confirm := f.confirm
+	confirm, failed := f.confirm, f.failed
 	f.mu.Unlock()
-	if confirm == nil {
-		return nil
+	if confirm == nil || failed != nil {
+		return failed
 	}
 	return confirm(ctx)
 }

@@ -58,6 +58,8 @@ type Store interface {
 	Take(ctx context.Context, partition int) (epoch int64, err error)
 	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
 	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
+	Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error)
+	Partitions(ctx context.Context) ([]int, error)
 }
 
 // A Publisher writes dead letters and receipts, and returns when they are acknowledged.
@@ -266,57 +268,111 @@ func (l *Learner) Ready() error {
 // Active reports whether the learner is a member of its group now: see kafka.Consumer.
 func (l *Learner) Active() bool { return l.consumer.Active() }
 
-// open takes a partition: a new epoch, the newest checkpoint, the model.
+// open takes a partition: a new epoch, the newest checkpoint, the model. What this learner
+// refuses it refuses before, so that the learner that holds the partition goes on.
 func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
 	log := l.cfg.Log.With("partition", partition)
 	p := &partitionModel{l: l, partition: partition, log: log, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
 	p.confirm = func(context.Context) error { return nil } // until the consumer gives its own
-	err := retry(ctx, log, "take the partition", func() (err error) {
+	from, err := l.load(ctx, log, partition)
+	if err != nil {
+		return nil, err
+	}
+	err = retry(ctx, log, "take the partition", func() (err error) {
 		p.epoch, err = l.cfg.Store.Take(ctx, partition)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	var head *state.Checkpoint
-	var version int64
+	same := false
+	err = retry(ctx, log, "read the newest checkpoint's manifest", func() (err error) {
+		same, err = l.unchanged(ctx, partition, &from)
+		return err
+	})
+	if err == nil && !same { // it was saved before the epoch was taken
+		from, err = l.load(ctx, log, partition)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.begin(from)
+	return p, nil
+}
+
+// An origin is what a partition's model goes on from.
+type origin struct {
+	model   *model.Model
+	head    *state.Checkpoint // nil: the model is new
+	version int64             // of head
+}
+
+// load returns the newest checkpoint of a partition, or a new model. It returns an error if
+// this learner may not go on from there.
+func (l *Learner) load(ctx context.Context, log *slog.Logger, partition int) (from origin, err error) {
+	if err := l.checkOthers(ctx, log, partition); err != nil {
+		return from, err
+	}
 	err = retry(ctx, log, "load the checkpoint", func() (err error) {
-		head, version, err = l.cfg.Store.Load(ctx, partition, state.Head)
+		from.head, from.version, err = l.cfg.Store.Load(ctx, partition, state.Head)
 		return err
 	})
 	switch {
 	case errors.Is(err, state.ErrNone):
-		if p.model, err = model.New(l.cfg.Model); err != nil {
-			return nil, err
-		}
-		log.Info("starting with an empty model", "epoch", p.epoch)
+		from = origin{}
+		from.model, err = model.New(l.cfg.Model)
+		return from, err
 	case err != nil:
-		return nil, err
-	default:
-		if err := l.checkLayout(head); err != nil {
-			return nil, fmt.Errorf("checkpoint v%d: %w", version, err)
-		}
-		if p.model, err = l.restore(head); err != nil {
-			return nil, fmt.Errorf("checkpoint v%d: %w", version, err)
-		}
+		return from, err
+	}
+	if err = l.checkLayout(from.head.Order); err == nil {
+		from.model, err = l.restore(from.head)
+	}
+	if err != nil {
+		return from, fmt.Errorf("checkpoint v%d: %w", from.version, err)
+	}
+	return from, nil
+}
+
+// unchanged reports whether the newest checkpoint of a partition is still the one that was
+// loaded.
+func (l *Learner) unchanged(ctx context.Context, partition int, from *origin) (bool, error) {
+	m, version, err := l.cfg.Store.Manifest(ctx, partition, state.Head)
+	switch {
+	case errors.Is(err, state.ErrNone):
+		return from.head == nil, nil
+	case errors.Is(err, state.ErrCorrupt):
+		return false, nil // Load finds one that is not
+	case err != nil:
+		return false, err
+	}
+	return from.head != nil && version == from.version && m.Saved.Equal(from.head.Saved), nil
+}
+
+// begin begins with a model, and shows it.
+func (p *partitionModel) begin(from origin) {
+	l := p.l
+	p.model = from.model
+	if head := from.head; head == nil {
+		p.log.Info("starting with an empty model", "epoch", p.epoch)
+	} else {
 		p.position, p.known, p.order = head.Position, true, head.Order
-		p.noteSaved(head, version, head.ModelSHA256())
-		log.Info("going on from a checkpoint", "epoch", p.epoch, "version", version,
+		p.noteSaved(head, from.version, head.ModelSHA256())
+		p.log.Info("going on from a checkpoint", "epoch", p.epoch, "version", from.version,
 			"events", head.Events, "next_offset", head.Position.Next)
 	}
 	if l.cfg.Runner != nil {
 		p.model.SetRunner(l.cfg.Runner)
 	}
-	l.cfg.Metrics.begin(partition, p.model.Config())
-	l.cfg.Metrics.standings.show(partition, p.model.Sources())
+	l.cfg.Metrics.begin(p.partition, p.model.Config())
+	l.cfg.Metrics.standings.show(p.partition, p.model.Sources())
 	p.status.Resumed = p.model.Events()
 	p.publishStatus()
 	for _, a := range p.status.Alarms {
 		if a.Status.Raised {
-			log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
+			p.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
 		}
 	}
-	return p, nil
 }
 
 // restore returns a checkpoint's model, if this learner may continue it. A model may leave out

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -29,13 +30,6 @@ import (
 //
 // It is not finished, and the flag that asks for it is hidden. What is known to be missing:
 //
-//   - A broker that dies can hold the learner up for ever, also at its end: confirm waits for
-//     a lock that a feeder holds while it verifies.
-//   - A learner that is started without the order on an ordered model is refused on partition
-//     0 alone. On the others it may save models of its own. In the other direction a model of
-//     a partition is seen only if it is partition 0's or 1's.
-//   - A refused start takes the model's epoch first, so the healthy learner reloads.
-//   - Where an events topic was replaced, records of the new log may still be saved.
 //   - A learner that waits holds no model: it loads the checkpoint when it takes over.
 type Order struct {
 	Topic  string    // the order log: order.Topic; kafka.EnsureOrder makes it
@@ -46,21 +40,47 @@ type Order struct {
 // consumer returns how the order log is consumed, if the events are consumed by cfg.
 func (o *Order) consumer(cfg kafka.ConsumerConfig) kafka.ConsumerConfig {
 	cfg.Topic = o.Topic
-	// These are about events. A part of the order cannot be done without.
-	cfg.AcceptGap, cfg.AcceptLostBeginning = false, false
+	cfg.Whole = true
 	return cfg
 }
 
-// checkLayout returns an error if a checkpoint is of another layout than this learner's.
-func (l *Learner) checkLayout(c *state.Checkpoint) error {
-	ordered := len(c.Order) > 0
+// checkLayout returns an error if a checkpoint with this order is of another layout than this
+// learner's.
+func (l *Learner) checkLayout(order []byte) error {
+	ordered := len(order) > 0
 	switch {
 	case ordered && l.cfg.Order == nil:
-		return errors.New("the model was learnt from all partitions in the order of a log: start the learner with --models one, or name another model")
+		return errOrdered
 	case !ordered && l.cfg.Order != nil:
 		return errors.New("the model was learnt from one partition: name another model, which learns all partitions anew, or start the learner without --models one")
 	}
 	return nil
+}
+
+var errOrdered = errors.New("the model was learnt from all partitions in the order of a log: start the learner with --models one, or name another model")
+
+// checkOthers returns an error if another partition has a checkpoint of another layout than
+// this learner's.
+func (l *Learner) checkOthers(ctx context.Context, log *slog.Logger, partition int) error {
+	return retry(ctx, log, "look for models of another layout", func() error {
+		partitions, err := l.cfg.Store.Partitions(ctx)
+		switch {
+		case err != nil:
+			return err
+		case l.cfg.Order != nil && slices.ContainsFunc(partitions, func(p int) bool { return p != partition }):
+			return errors.New("the model has a part for each partition: name another model, which learns all partitions anew, or start the learner without --models one")
+		case l.cfg.Order != nil || partition == 0 || !slices.Contains(partitions, 0):
+			return nil
+		}
+		m, _, err := l.cfg.Store.Manifest(ctx, 0, state.Head)
+		switch {
+		case err == nil && len(m.Order) > 0:
+			return errOrdered
+		case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt): // the learner of partition 0 says so
+			return nil
+		}
+		return err
+	})
 }
 
 // An orderedModel is the one model of several partitions as the handler of the order log.
@@ -85,12 +105,8 @@ type orderedModel struct {
 
 // openOrdered takes the model, and starts to read the events ahead.
 func (l *Learner) openOrdered(ctx context.Context) (*orderedModel, error) {
-	_, _, err := l.cfg.Store.Load(ctx, 1, state.Head)
-	switch {
-	case err == nil:
-		return nil, errors.New("the model has a part for each partition: name another model, which learns all partitions anew, or start the learner without --models one")
-	case !errors.Is(err, state.ErrNone) && !errors.Is(err, state.ErrTransient):
-		return nil, err
+	if l.halt != nil { // a handler that failed was dropped without Close
+		l.halt()
 	}
 	_, end, err := kafka.Offsets(ctx, l.cfg.Consumer.Config, l.cfg.Order.Topic)
 	if err != nil {
@@ -124,17 +140,26 @@ func (l *Learner) openOrdered(ctx context.Context) (*orderedModel, error) {
 // Position implements kafka.Handler. A save needs all logs confirmed.
 func (o *orderedModel) Position(confirm func(context.Context) error) (int64, bool) {
 	return o.partitionModel.Position(func(ctx context.Context) error {
-		return cmp.Or(confirm(ctx), o.confirmEvents(ctx))
+		if err := confirm(ctx); err != nil {
+			return err
+		}
+		return o.confirmEvents(ctx)
 	})
 }
 
-// confirmEvents returns nil if all events that were handed over are of the same logs.
+// confirmEvents returns nil if all events that were handed over are of the same logs. Of a
+// log that was replaced it says so, whatever the others are.
 func (o *orderedModel) confirmEvents(ctx context.Context) error {
-	var errs []error
+	var unconfirmed error
 	for _, f := range o.feeders {
-		errs = append(errs, f.confirmed(ctx))
+		switch err := f.confirmed(ctx); {
+		case errors.Is(err, kafka.ErrUnconfirmed):
+			unconfirmed = err
+		case err != nil:
+			return err
+		}
 	}
-	return errors.Join(errs...)
+	return unconfirmed
 }
 
 // Handle implements kafka.Handler: it follows a batch of the order log.
@@ -172,12 +197,9 @@ func (o *orderedModel) Idle(ctx context.Context) error {
 
 // Close implements kafka.Handler.
 func (o *orderedModel) Close(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, time.Second) // the save needs the rest
-	err := o.confirmEvents(asking)
-	cancel()
-	o.halt(nil)
-	if errors.Is(err, kafka.ErrReplaced) {
-		return o.orGone(err) // what would be saved is partly of another log
+	o.halt(nil) // each feeder asks once more whether its log is the same
+	if err := o.confirmEvents(ctx); err != nil {
+		return o.orGone(err) // what would be saved may be partly of another log
 	}
 	return o.partitionModel.Close(ctx)
 }

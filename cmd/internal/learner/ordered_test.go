@@ -340,6 +340,11 @@ func (r *rig) publishTo(partition int, records []kafka.Record) {
 // deleteRecords deletes the records below an offset, as retention does.
 func (r *rig) deleteRecords(partition int32, below int64) {
 	r.t.Helper()
+	r.deleteTopicRecords(r.topic, partition, below)
+}
+
+func (r *rig) deleteTopicRecords(topic string, partition int32, below int64) {
+	r.t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(r.kafka.Brokers...))
 	if err != nil {
 		r.t.Fatal(err)
@@ -347,7 +352,7 @@ func (r *rig) deleteRecords(partition int32, below int64) {
 	defer client.Close()
 	request := kmsg.NewPtrDeleteRecordsRequest()
 	request.TimeoutMillis = 10_000
-	request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: r.topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: partition, Offset: below}}}}
+	request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: partition, Offset: below}}}}
 	response, err := request.RequestWith(r.t.Context(), client)
 	if err != nil || len(response.Topics) != 1 || response.Topics[0].Partitions[0].ErrorCode != 0 {
 		r.t.Fatalf("%+v, %v", response, err)
@@ -375,14 +380,102 @@ func TestOrderedRefuses(t *testing.T) {
 	if err := r.runOrdered(cfg); !errors.Is(err, sequencer.ErrForeign) {
 		t.Errorf("after a foreign range: %v, want ErrForeign", err)
 	}
-	if err := r.try(r.config("b"), 1); err == nil || !strings.Contains(err.Error(), "--models one") {
-		t.Errorf("a model a partition goes on from one: %v", err)
+	for partition := range 2 { // and the learner that holds the model does not notice
+		store := &asked{Store: r.store}
+		b := r.config(fmt.Sprint("b", partition))
+		b.Store = store
+		l, err := New(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.open(t.Context(), partition); err == nil || !strings.Contains(err.Error(), "--models one") || len(store.calls) > 0 {
+			t.Errorf("a model of partition %d goes on from one: %v, after %q", partition, err, store.calls)
+		}
 	}
 
-	other := newOrderedRig(t, 2)
-	other.publishTo(0, records)
-	other.learn(other.config("b"), 60)
-	if err := other.runOrdered(other.ordered("a")); err == nil || !strings.Contains(err.Error(), "without --models one") {
-		t.Errorf("one model goes on from a model a partition: %v", err)
+	other := newOrderedRig(t, 3)
+	other.publishTo(2, records)
+	b := other.config("b")
+	l, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, partition := range []int{2, 0} { // one alone, and the first one too
+		p, err := l.open(t.Context(), partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.noteUnsaved(time.Now)
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.runOrdered(other.ordered("a")); err == nil || !strings.Contains(err.Error(), "without --models one") {
+			t.Errorf("one model goes on from a model of partition %d: %v", partition, err)
+		}
+	}
+}
+
+// An order log that has lost its beginning is no order. There is no setting for that.
+func TestALostOrderIsRefused(t *testing.T) {
+	r := newOrderedRig(t, 1)
+	records, _ := texts(t, r.topic, 40)
+	r.spread(records)
+	cfg := r.ordered("a")
+	if err := r.runOrdered(cfg); err != nil {
+		t.Fatal(err)
+	}
+	r.deleteTopicRecords(cfg.Order.Topic, 0, 1)
+	r.forget()
+	cfg.Consumer.AcceptLostBeginning = true
+	if err := r.runOrdered(cfg); !errors.Is(err, kafka.ErrNoBeginning) || strings.Contains(err.Error(), "--accept") {
+		t.Errorf("got %v, want ErrNoBeginning and no advice to accept it", err)
+	}
+}
+
+// A feeder that ended because its partition is another log says so as long as it is asked, and
+// nothing is saved.
+func TestNothingIsSavedAfterAReplacedPartition(t *testing.T) {
+	r := newOrderedRig(t, 2)
+	records, _ := texts(t, r.topic, 40)
+	r.spread(records)
+	cfg := r.ordered("a")
+	if err := r.runOrdered(cfg); err != nil {
+		t.Fatal(err)
+	}
+	before := r.head()
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := l.openOrdered(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := l.openOrdered(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.running.Err() == nil {
+		t.Error("a model that was dropped goes on reading")
+	}
+	o.halt(nil)
+
+	at := o.state.Places[0].Position
+	at.Before, at.Chain = [32]byte{1}, [32]byte{2} // as of another log
+	f := newFeeder(0, at, 0, false, func() {})
+	if err := f.run(t.Context(), cfg.Consumer); !errors.Is(err, kafka.ErrReplaced) || !errors.Is(f.confirmed(t.Context()), kafka.ErrReplaced) {
+		t.Errorf("the feeder ended with %v, and is confirmed as %v; want ErrReplaced", err, f.confirmed(t.Context()))
+	}
+	o.Position(func(context.Context) error { return kafka.ErrUnconfirmed })
+	o.feeders = []*feeder{o.feeders[1], f}
+	if err := o.confirm(t.Context()); !errors.Is(err, kafka.ErrUnconfirmed) {
+		t.Errorf("the order log is not confirmed, and the model says %v", err)
+	}
+	o.noteUnsaved(time.Now)
+	if err := o.Close(t.Context()); !errors.Is(err, kafka.ErrReplaced) {
+		t.Errorf("Close = %v, want ErrReplaced", err)
+	}
+	if after := r.head(); !after.Saved.Equal(before.Saved) {
+		t.Errorf("the model was saved at offset %d", after.Position.Next)
 	}
 }
