@@ -1,8 +1,8 @@
 // Package learner is the loop that turns a topic into models: fetch, apply,
 // publish, save, commit.
 //
-//	Kafka ─ records ─> decode ─> apply ─> dead letters, alerts acknowledged ─> save ─> commit
-//	                 in parallel  in order
+//	Kafka ─ records ─> decode, read ─> apply ─> dead letters, alerts acknowledged ─> save ─> commit
+//	                   beside apply   in order
 //
 // Kafka assigns partitions to a [Learner]. Each has a model of its own, which one
 // goroutine owns. The model and its position in the log are saved in one write. After a

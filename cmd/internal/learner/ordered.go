@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream/kafka"
@@ -268,9 +269,8 @@ func (o *orderedModel) take(ctx context.Context, t *sequencer.Take) error {
 	if err := o.state.FinishAt(t, at); err != nil {
 		return err
 	}
-	for i := range records {
-		o.apply(&records[i].record, &records[i].in)
-	}
+	o.ahead.each(o.model, len(records), func(i int) *model.Body { return records[i].in.body() },
+		func(i int) { o.apply(&records[i].record, &records[i].in) })
 	o.nudge()
 	return nil
 }

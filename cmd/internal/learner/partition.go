@@ -58,6 +58,7 @@ type partitionModel struct {
 	doubts  doubtLog
 	refused int // dead letters since the partition was taken
 
+	ahead    ahead
 	incoming []incoming // scratch
 	bytes    []byte     // scratch of modelSHA256
 
@@ -115,12 +116,14 @@ func (p *partitionModel) handle(ctx context.Context, batch []kafka.Record) error
 		p.lastSave = time.Now()
 	}
 	p.incoming = slices.Grow(p.incoming[:0], len(batch))[:len(batch)]
-	decode(p.incoming, batch, p.l.cfg.Answered != nil)
-	for i := range batch {
+	p.ahead.each(p.model, len(batch), func(i int) *model.Body {
+		p.incoming[i] = read(&batch[i], p.l.cfg.Answered != nil)
+		return p.incoming[i].body()
+	}, func(i int) {
 		r := &batch[i]
 		p.apply(r, &p.incoming[i])
 		p.position, p.known = p.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true
-	}
+	})
 	p.status.End = batch[len(batch)-1].HighWatermark
 	p.publishStatus()
 	if err := p.publishLetters(ctx); err != nil {
@@ -162,6 +165,14 @@ func (p *partitionModel) Close(ctx context.Context) error {
 
 func (p *partitionModel) unsavedError(err error) error {
 	return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w", p.status.SavedEnd, err)
+}
+
+// body returns the body that a model will read, nil without one.
+func (in *incoming) body() *model.Body {
+	if in.err != nil || in.standing != nil {
+		return nil
+	}
+	return &in.example.Body
 }
 
 // decode reads a batch's records into dst, which is as long, on all processors.
