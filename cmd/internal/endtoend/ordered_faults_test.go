@@ -3,21 +3,27 @@ package endtoend
 import (
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"hamlet/stream/embedded/appends"
+	"hamlet/stream/order"
 )
 
 // mortalOrdered makes a learner's session as short as a broker of the tests allows.
 var mortalOrdered = []string{"--session-timeout", "1s"}
 
 // A learner is stopped in mid-stream, another one goes on in a group of its own, the first
-// one wakes, both think that they are active, and one of them is killed. The model is what
-// its logs say. It is the short form of the tests below, which plain go test leaves out.
+// one wakes, both think that they are active, and one of them is killed. Appends come late
+// and twice. The model is what its logs say. It is the short form of the tests below, which
+// plain go test leaves out.
 func TestOrderedModelSurvivesItsLearners(t *testing.T) {
 	o := newOrdered(t)
+	p := o.unkind(rand.New(rand.NewPCG(4, 19)))
 	o.send(100)
-	a := o.learner("--group", "hamlet.learner."+o.model+".a")
+	a := o.learnerAt(p.Addr(), "--group", "hamlet.learner."+o.model+".a")
 	stop := o.flow(8, 10*time.Millisecond)
 	o.awaitMore(a)
 	a.signal(syscall.SIGSTOP)
@@ -31,6 +37,17 @@ func TestOrderedModelSurvivesItsLearners(t *testing.T) {
 	o.wantReplayed()
 	a.stop()
 	o.wantLetters(o.wantReplayed())
+}
+
+// unkind starts a proxy that has half of the appends to the order log come late, twice or
+// out of order.
+func (o *ordered) unkind(random *rand.Rand) *appends.Proxy {
+	o.t.Helper()
+	fates := []appends.Fate{appends.Pass, appends.Pass, appends.Pass, appends.Pass, appends.Delay, appends.Lose, appends.Double, appends.Late}
+	return appends.Start(o.t, appends.Config{
+		Broker: o.servers.kafka, Topic: order.Topic(o.model),
+		Fate: func() appends.Fate { return fates[random.IntN(len(fates))] },
+	})
 }
 
 // The model is what its logs say after kill −9 of the active learner at random times.
@@ -134,4 +151,78 @@ func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
 	if writers := o.writers(); len(writers) != 2 {
 		t.Errorf("records of the order log by writer: %v, want those of both", writers)
 	}
+}
+
+// Appends to the order log come late, twice, out of order, or their answers are lost. Two
+// learners share a group, and a third one is active beside them. The model is what its logs
+// say.
+func TestOrderedModelOverUnkindAppends(t *testing.T) {
+	steps := 6 * rounds(t, 10, 100)
+	o := newOrdered(t)
+	p := o.unkind(rand.New(rand.NewPCG(5, 19)))
+	learners := []*process{
+		o.learnerAt(p.Addr(), "--save-every", "50ms"), o.learnerAt(p.Addr(), "--save-every", "50ms"),
+		o.learnerAt(p.Addr(), "--save-every", "700ms", "--group", "hamlet.learner."+o.model+".other"),
+	}
+	stop := o.flow(4, 20*time.Millisecond)
+	for range steps {
+		o.awaitMore(learners...)
+	}
+	stop()
+	o.wantReplayed()
+	for _, p := range learners {
+		p.stop()
+	}
+	o.wantLetters(o.wantReplayed())
+	fates := p.Fates()
+	t.Logf("appends: %v", fates)
+	for f := appends.Pass; f <= appends.Late; f++ {
+		if fates[f] == 0 && steps > 30 {
+			t.Errorf("no append was %s", f)
+		}
+	}
+}
+
+// A learner is stopped in the middle of an append. Its successor goes on. Then the append
+// comes late, the learner wakes, and appends more. The model is what its logs say.
+func TestOrderedModelAfterZombiesInMidAppend(t *testing.T) {
+	zombies := rounds(t, 3, 30)
+	o := newOrdered(t)
+	var armed atomic.Bool
+	proxies, learners := make([]*appends.Proxy, 2), make([]*process, 2)
+	for i := range learners {
+		proxies[i] = appends.Start(t, appends.Config{Broker: o.servers.kafka, Topic: order.Topic(o.model), Fate: func() appends.Fate {
+			if armed.CompareAndSwap(true, false) {
+				return appends.Hold
+			}
+			return appends.Pass
+		}})
+		learners[i] = o.learnerAt(proxies[i].Addr(), mortalOrdered...)
+	}
+	stop := o.flow(4, 20*time.Millisecond)
+	for range zombies {
+		k := o.awaitMore(learners...)
+		held := proxies[k].Held()
+		armed.Store(true)
+		select {
+		case <-held:
+		case <-proxies[1-k].Held(): // it became active at this moment
+			k = 1 - k
+		case <-time.After(patience):
+			t.Fatal("nobody appends")
+		}
+		learners[k].signal(syscall.SIGSTOP)
+		o.awaitMore(learners[1-k])
+		proxies[k].Release()
+		o.awaitMore(learners[1-k])
+		learners[k].signal(syscall.SIGCONT)
+	}
+	o.awaitMore(learners...)
+	stop()
+	o.wantReplayed()
+	for _, p := range learners {
+		p.stop()
+	}
+	o.wantLetters(o.wantReplayed())
+	t.Logf("%d learners were stopped in mid-append and woken", zombies)
 }
