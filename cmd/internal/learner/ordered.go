@@ -132,7 +132,9 @@ func (l *Learner) openOrdered(ctx context.Context) (*orderedModel, error) {
 		o.feed(i)
 	}
 	caughtUp := o.caughtUp
-	o.noteCaughtUp()
+	if !p.known {
+		o.noteCaughtUp()
+	}
 	o.workers.Go(func() { o.propose(caughtUp) })
 	l.halt = func() { o.halt(nil) }
 	return o, nil
@@ -146,6 +148,17 @@ func (o *orderedModel) Position(confirm func(context.Context) error) (int64, boo
 		}
 		return o.confirmEvents(ctx)
 	})
+}
+
+// Follows implements kafka.Handler. What the model proposes must not get into another
+// order log than its own. So the first proposal waits until the log is compared here, or
+// until there is a batch or a quiet time.
+func (o *orderedModel) Follows(last kafka.Record) bool {
+	follows := o.partitionModel.Follows(last)
+	if follows {
+		o.noteCaughtUp()
+	}
+	return follows
 }
 
 // confirmEvents returns nil if all events that were handed over are of the same logs. Of a
@@ -193,6 +206,7 @@ func (o *orderedModel) Idle(ctx context.Context) error {
 	if err := context.Cause(o.running); err != nil {
 		return o.orStop(err)
 	}
+	o.noteCaughtUp()
 	return o.orStop(o.turn(ctx, true))
 }
 
