@@ -134,7 +134,7 @@ func TestOrderedModelAfterZombies(t *testing.T) {
 // Two learners of two groups are both active all the time. Each is refused saves by the
 // other, and goes on from what is saved. The model is what its logs say.
 func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
-	steps := 3 * rounds(t, 20, 200)
+	steps := 3 * rounds(t, 10, 200)
 	o := newOrdered(t)
 	// Each has time to save between the other's.
 	a := o.learner("--group", "hamlet.learner."+o.model+".a", "--save-every", "50ms")
@@ -157,7 +157,7 @@ func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
 // learners share a group, and a third one is active beside them. The model is what its logs
 // say.
 func TestOrderedModelOverUnkindAppends(t *testing.T) {
-	steps := 6 * rounds(t, 10, 100)
+	steps := 4 * rounds(t, 10, 150)
 	o := newOrdered(t)
 	p := o.unkind(rand.New(rand.NewPCG(5, 19)))
 	learners := []*process{

@@ -67,7 +67,9 @@ func newOrdered(t *testing.T) *ordered {
 
 func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
 	t.Helper()
-	o := &ordered{t: t, model: modelName(t), cfg: cfg, servers: at}
+	name := modelName(t)
+	name = name[strings.LastIndex(name, "ordered"):] // a name has 64 bytes at most
+	o := &ordered{t: t, model: fmt.Sprintf("%.45s-%s", strings.TrimSuffix(name, "-"+run), run), cfg: cfg, servers: at}
 	o.topic = stream.EventsTopic(o.model)
 	topic := settings.Topic{Partitions: orderedPartitions, Replication: -1, Retention: time.Hour}
 	if err := topic.Ensure(t.Context(), cfg, o.model); err != nil {
@@ -76,13 +78,20 @@ func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
 	if passwords != nil {
 		o.cfg = kafkaAs(t, admin)
 	}
+	o.feed = &feed{t: t, topic: o.topic, random: rand.New(rand.NewPCG(19, uint64(orderedPartitions)))}
+	o.freshProducer()
+	return o
+}
+
+// freshProducer gives the feed a producer that knows no topic.
+func (o *ordered) freshProducer() {
+	o.t.Helper()
 	producer, err := kafka.NewProducer(o.cfg)
 	if err != nil {
-		t.Fatal(err)
+		o.t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = producer.Close() })
-	o.feed = &feed{t: t, producer: producer, topic: o.topic, random: rand.New(rand.NewPCG(19, uint64(orderedPartitions)))}
-	return o
+	o.t.Cleanup(func() { _ = producer.Close() })
+	o.producer = producer
 }
 
 // modelFlags make a small model, so that a learner saves it often.
