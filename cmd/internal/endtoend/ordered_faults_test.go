@@ -58,9 +58,14 @@ func TestOrderedModelAfterKills(t *testing.T) {
 	o := newOrdered(t)
 	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
 	stop := o.flow(4, 20*time.Millisecond)
-	for range kills {
-		k := o.awaitActive(learners)
-		o.wait(random, 400*time.Millisecond)
+	for i := range kills {
+		k := o.awaitMore(learners...)
+		if o.wait(random, 400*time.Millisecond); i%3 == 2 { // in its take-over
+			learners[k].kill()
+			learners[k] = o.learner(mortalOrdered...)
+			o.wait(random, 1500*time.Millisecond)
+			k = 1 - k
+		}
 		learners[k].kill()
 		learners[k] = o.learner(mortalOrdered...)
 	}

@@ -5,27 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/convert"
 	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
-
-// orderedConfig is what modelFlags make.
-func orderedConfig(t *testing.T) model.Config {
-	t.Helper()
-	bits := 10
-	flags := settings.Model{Experts: []string{"lean"}, TableBits: &bits}
-	cfg, err := flags.Config(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
-}
 
 // A place is where a record stands in the events topic.
 type place struct {
@@ -37,6 +24,7 @@ type place struct {
 type said struct {
 	letters  map[place]bool
 	receipts map[place]string // the id of the event that asked for it
+	alerts   []stream.Alert
 
 	// Across partitions: copies of what another partition holds, and withdrawals and
 	// corrections that took an event of another partition out.
@@ -47,7 +35,7 @@ type said struct {
 // SHA-256 and what it says. It is the plain way that all learners must equal.
 func (o *ordered) apply(records []kafka.Record) (sha256 string, s said) {
 	o.t.Helper()
-	m, err := model.New(orderedConfig(o.t))
+	m, err := model.New(o.config())
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -70,6 +58,11 @@ func (o *ordered) apply(records []kafka.Record) (sha256 string, s said) {
 		if err != nil {
 			s.letters[at] = true
 			continue
+		}
+		for i := range effect.Alerts {
+			a := convert.Alert(&effect.Alerts[i])
+			a.Model = o.model
+			s.alerts = append(s.alerts, a)
 		}
 		of, known := home[e.Of]
 		if e.Action == stream.Learn {
@@ -147,7 +140,7 @@ func (o *ordered) each(topic string, do func(*kafka.Record)) {
 // wantLetters fails unless Kafka holds the dead letters and the receipts of a run without
 // faults: none is missing, none is of something else, and copies are equal. Unless a test is
 // short, there must be copies and withdrawals across partitions.
-func (o *ordered) wantLetters(records []kafka.Record) {
+func (o *ordered) wantLetters(records []kafka.Record) said {
 	o.t.Helper()
 	sha256, want := o.apply(records)
 	if saved := fmt.Sprintf("%x", o.head().ModelSHA256()); saved != sha256 {
@@ -165,6 +158,7 @@ func (o *ordered) wantLetters(records []kafka.Record) {
 	}
 	o.t.Logf("%d dead letters and %d receipts, each once by its id; %d copies and %d withdrawals across partitions",
 		len(letters), len(receipts), want.copies, want.withdrawals)
+	return want
 }
 
 // difference says where two maps differ.

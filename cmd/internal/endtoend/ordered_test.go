@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/orderlog"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/sequencer"
@@ -50,7 +52,7 @@ type ordered struct {
 	topic   string
 	cfg     kafka.Config // of the tests themselves
 	servers servers      // of the learners
-	reached float64      // the last offset of the order log that awaitMore saw applied
+	watched *watch       // of the order log
 	*feed
 }
 
@@ -78,8 +80,20 @@ func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
 	if passwords != nil {
 		o.cfg = kafkaAs(t, admin)
 	}
+	if err := kafka.EnsureOrder(t.Context(), cfg, o.model, o.topic, -1); err != nil {
+		t.Fatal(err)
+	}
 	o.feed = &feed{t: t, topic: o.topic, random: rand.New(rand.NewPCG(19, uint64(orderedPartitions)))}
 	o.freshProducer()
+	o.watched = &watch{}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = kafka.Follow(ctx, kafka.ConsumerConfig{Config: o.cfg, Topic: order.Topic(o.model)}, 0,
+			func(context.Context, int) (kafka.Handler, error) { return o.watched, nil }) // a test may replace the topic
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
 	return o
 }
 
@@ -95,7 +109,29 @@ func (o *ordered) freshProducer() {
 }
 
 // modelFlags make a small model, so that a learner saves it often.
-var modelFlags = []string{"--experts", "lean", "--table-bits", "10"}
+func (o *ordered) modelFlags() []string {
+	flags := []string{"--experts", "lean", "--table-bits", "10"}
+	if o.vectors {
+		flags = append(flags, "--dense", denseNames)
+	}
+	return flags
+}
+
+// config is what modelFlags make.
+func (o *ordered) config() model.Config {
+	o.t.Helper()
+	bits := 10
+	flags := settings.Model{Experts: []string{"lean"}, TableBits: &bits}
+	var dense []string
+	if o.vectors {
+		dense = strings.Split(denseNames, ",")
+	}
+	cfg, err := flags.Config(dense)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return cfg
+}
 
 // learner starts a learner of the model.
 func (o *ordered) learner(more ...string) *process { return o.learnerAt(o.servers.kafka, more...) }
@@ -104,38 +140,70 @@ func (o *ordered) learner(more ...string) *process { return o.learnerAt(o.server
 func (o *ordered) learnerAt(kafka string, more ...string) *process {
 	o.t.Helper()
 	return start(o.t, "learner", slices.Concat([]string{"--models", "one", "--model", o.model, "--kafka", kafka, "--redis", o.servers.redis,
-		"--http", "127.0.0.1:0", "--save-every", "100ms", "--session-timeout", "10s"}, modelFlags, more)...)
+		"--http", "127.0.0.1:0", "--save-every", "100ms", "--session-timeout", "10s"}, o.modelFlags(), more)...)
 }
 
-// active reports whether a learner with this address holds the order log's partition.
-func active(addr string) bool { return metric(addr, "hamlet_learner_next_offset") > 0 }
-
-// awaitActive waits until one of several learners is active, and returns which.
-func (o *ordered) awaitActive(learners []*process) int {
-	o.t.Helper()
-	found := -1
-	await(o.t, "a learner is active", func() bool {
-		found = slices.IndexFunc(learners, func(p *process) bool { return active(p.httpAddr()) })
-		return found >= 0
-	})
-	return found
+// A watch sees who appends to an order log, as a kafka.Handler.
+type watch struct {
+	mu   sync.Mutex
+	seen []appended
+	past int // of seen, what awaitMore has returned for; only the test's goroutine has it
 }
 
-// awaitMore waits until a learner has applied more of the order log than at the last call,
-// and returns which.
+// An appended is a record of an order log: who wrote it, and when it was seen.
+type appended struct {
+	pid int
+	at  time.Time
+}
+
+func (w *watch) Position(func(context.Context) error) (int64, bool) { return 0, false }
+func (w *watch) Follows(kafka.Record) bool                          { return true }
+func (w *watch) Idle(context.Context) error                         { return nil }
+func (w *watch) Close(context.Context) error                        { return nil }
+
+func (w *watch) Handle(_ context.Context, batch []kafka.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range batch {
+		r, err := order.Decode(batch[i].Value)
+		if err != nil {
+			return err
+		}
+		_, pid, _ := strings.Cut(r.Writer, "/")
+		n, _ := strconv.Atoi(pid) // a stranger has none
+		w.seen = append(w.seen, appended{n, time.Now()})
+	}
+	return nil
+}
+
+// since returns what was seen after the first n.
+func (w *watch) since(n int) []appended {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen[min(n, len(w.seen)):])
+}
+
+// awaitMore waits until one of several learners has appended three more records to the
+// order log, so it is active, and returns which.
 func (o *ordered) awaitMore(learners ...*process) int {
 	o.t.Helper()
-	k, reached := -1, o.reached
-	await(o.t, "more is learnt", func() bool {
-		for i, p := range learners {
-			if at := metric(p.httpAddr(), "hamlet_learner_next_offset"); at > reached {
-				k, reached = i, at
+	found := -1
+	await(o.t, "a learner appends to the order log", func() bool {
+		counts := make([]int, len(learners))
+		for n, r := range o.watched.since(o.watched.past) {
+			k := slices.IndexFunc(learners, func(p *process) bool { return p.cmd.Process.Pid == r.pid })
+			if k < 0 {
+				continue
+			}
+			if counts[k]++; counts[k] == 3 {
+				found = k
+				o.watched.past += n + 1
+				return true
 			}
 		}
-		return k >= 0 && reached >= o.reached+5
+		return false
 	})
-	o.reached = reached
-	return k
+	return found
 }
 
 // awaitSaved waits until the saved model has taken all that the partitions hold.
@@ -244,10 +312,10 @@ func (o *ordered) wantReplayed() []kafka.Record {
 func (o *ordered) replayed(c *state.Checkpoint) string {
 	o.t.Helper()
 	if passwords == nil {
-		out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka-order", o.cfg.Brokers[0], "--kafka-model", o.model}, modelFlags)...)
+		out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka-order", o.cfg.Brokers[0], "--kafka-model", o.model}, o.modelFlags())...)
 		return parseResult(o.t, out).ModelSHA256
 	}
-	_, m, err := replay.Run(o.t.Context(), replay.Config{Model: orderedConfig(o.t)}, orderlog.Items(o.t.Context(), o.log(c)))
+	_, m, err := replay.Run(o.t.Context(), replay.Config{Model: o.config()}, orderlog.Items(o.t.Context(), o.log(c)))
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -296,7 +364,14 @@ type feed struct {
 	topic    string
 	random   *rand.Rand
 	labels   []stream.Event // of the last labels
-	sent     int
+
+	mu   sync.Mutex
+	sent int // only one goroutine sends, and it writes this
+
+	// vectors: bodies are vectors of numbers in place of texts. From noise on, two of five
+	// labels of ham are wrong.
+	vectors bool
+	noise   int
 }
 
 // send sends n records.
@@ -322,8 +397,17 @@ func (f *feed) trySend(ctx context.Context, n int) error {
 			return err
 		}
 	}
+	f.mu.Lock()
 	f.sent += n
+	f.mu.Unlock()
 	return nil
+}
+
+// count returns how many records were sent.
+func (f *feed) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sent
 }
 
 // flow sends some records again and again until the returned function is called.
@@ -370,6 +454,27 @@ func (f *feed) record() kafka.Record {
 		return f.encode(&e)
 	}
 	class := f.random.IntN(2)
+	e := stream.Event{ID: id, Source: "s", Tenant: "t", Label: stream.Ham, Body: f.body(class)}
+	if class == 1 || f.vectors && f.sent >= f.noise && f.random.IntN(5) < 2 {
+		e.Label = stream.Spam
+	}
+	f.labels = append(f.labels[max(0, len(f.labels)-199):], e)
+	return f.encode(&e)
+}
+
+// body returns a body of ham, 0, or spam, 1.
+func (f *feed) body(class int) stream.Body {
+	if f.vectors {
+		var v []stream.Number
+		for i, name := range strings.Split(denseNames, ",") {
+			x := f.random.NormFloat64()
+			if i < 4 {
+				x += 1.6 * float64(class)
+			}
+			v = append(v, stream.Number{Name: name, Value: x})
+		}
+		return stream.Body{Kind: stream.Vector, Vector: v}
+	}
 	var text strings.Builder
 	for range 8 {
 		of := class
@@ -378,12 +483,7 @@ func (f *feed) record() kafka.Record {
 		}
 		fmt.Fprintf(&text, "%s%d ", feedWords[of][f.random.IntN(5)], f.random.IntN(40))
 	}
-	e := stream.Event{ID: id, Source: "s", Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Text, Text: text.String()}}
-	if class == 1 {
-		e.Label = stream.Spam
-	}
-	f.labels = append(f.labels[max(0, len(f.labels)-199):], e)
-	return f.encode(&e)
+	return stream.Body{Kind: stream.Text, Text: text.String()}
 }
 
 func (f *feed) encode(e *stream.Event) kafka.Record {
