@@ -148,10 +148,55 @@ func (c *Consumer) Active() bool { return c.active.Load() != 0 }
 // these errors joined. If they fail after their partition was revoked, Run logs a
 // warning: the new owner reads from the saved state.
 func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, partition int) (Handler, error)) error {
+	return c.takePart(ctx, func(m *member) {
+		m.open = open
+		m.serve = m.readPartition
+	})
+}
+
+// Hold takes part in the group as Run does, but reads nothing: it calls hold for each assigned
+// partition, with a context that ends with the assignment. The group waits until hold has
+// returned. What hold returns before its context ends, nil too, ends Hold. An error after a
+// request to stop is returned as well; one after a revocation is logged.
+func (c *Consumer) Hold(ctx context.Context, hold func(ctx context.Context, partition int) error) error {
+	return c.takePart(ctx, func(m *member) {
+		m.serve = func(running, ended context.Context, _ *kafkago.Generation, partition int) {
+			m.hold(running, ended, partition, hold)
+		}
+	})
+}
+
+func (m *member) hold(running, ended context.Context, partition int, hold func(ctx context.Context, partition int) error) {
+	if ended.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(running)
+	defer cancel()
+	defer context.AfterFunc(ended, cancel)()
+	err := hold(ctx, partition)
+	if err != nil {
+		err = fmt.Errorf("topic %s, partition %d: %w", m.cfg.Topic, partition, err)
+	}
+	switch {
+	case ctx.Err() == nil:
+		m.stop(err)
+	case err == nil:
+	case running.Err() != nil:
+		m.mu.Lock()
+		m.late = append(m.late, err)
+		m.mu.Unlock()
+	default:
+		m.cfg.Log.Warn("kafka: a partition was not given up in order before it was revoked", "topic", m.cfg.Topic, "partition", partition, "error", err)
+	}
+}
+
+// takePart is a membership of the group, with prepare for what it does with partitions.
+func (c *Consumer) takePart(ctx context.Context, prepare func(*member)) error {
 	parent := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	m := &member{cfg: &c.cfg, client: c.cfg.client(c.cfg.Topic), open: open, stop: stop, joined: &c.joined, active: &c.active}
+	m := &member{cfg: &c.cfg, client: c.cfg.client(c.cfg.Topic), stop: stop, joined: &c.joined, active: &c.active}
+	prepare(m)
 	defer closeIdle(m.client)
 	defer c.joined.Store(false)
 	err := m.generations(ctx)
@@ -165,11 +210,12 @@ func (c *Consumer) Run(ctx context.Context, open func(ctx context.Context, parti
 	return errors.Join(append([]error{err}, m.late...)...)
 }
 
-// A member is the group membership of one call of Run.
+// A member is the group membership of one call of Run or Hold.
 type member struct {
 	cfg     *ConsumerConfig
 	client  *kafkago.Client
 	open    func(context.Context, int) (Handler, error)
+	serve   func(running, ended context.Context, generation *kafkago.Generation, partition int) // an assigned partition
 	stop    context.CancelCauseFunc // ends Run with an error
 	joined  *atomic.Bool
 	active  *atomic.Int32
@@ -227,7 +273,7 @@ func (m *member) generations(ctx context.Context) error {
 			m.awaitCoordinator(ctx)
 		})
 		for _, partition := range partitions {
-			start(func(ended context.Context) { m.readPartition(ctx, ended, generation, partition) })
+			start(func(ended context.Context) { m.serve(ctx, ended, generation, partition) })
 		}
 	}
 }
