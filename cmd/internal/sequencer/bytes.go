@@ -12,21 +12,21 @@ import (
 	"hamlet/stream/order"
 )
 
-// The bytes of a State stand in a checkpoint. In version 1 they are, with all integers
-// big-endian,
+// The bytes of a State stand in a checkpoint. They are, with all integers big-endian,
 //
 //	at  bytes
 //	 0   8    "hamletSQ"
-//	 8   4    version of this layout: 1
+//	 8   4    version of this layout: 1, or 2 with a lineage
 //	12  72    position in the order log
 //	84   4    P, number of partitions
 //	88  76P   for each partition: position, and 4 bytes of accepted gaps
+//	    32    only in version 2: the lineage, not zero
 //
 // A position is its next offset in 8 bytes, its chain in 32, and the chain before the last
 // record in 32. Nothing follows. Each state has one encoding.
 const (
 	stateMagic    = "hamletSQ"
-	stateVersion  = 1
+	stateVersion  = 2 // the newest; without a lineage, 1 is written
 	positionBytes = 8 + 2*sha256.Size
 	stateHeader   = 12 + positionBytes + 4
 	placeBytes    = positionBytes + 4
@@ -40,12 +40,19 @@ func (s *State) AppendBinary(dst []byte) ([]byte, error) {
 		panic("sequencer: a take is not finished")
 	}
 	dst = append(dst, stateMagic...)
-	dst = binary.BigEndian.AppendUint32(dst, stateVersion)
+	version := uint32(stateVersion)
+	if s.Lineage == [32]byte{} {
+		version = 1
+	}
+	dst = binary.BigEndian.AppendUint32(dst, version)
 	dst = appendPosition(dst, &s.Log)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(s.Places)))
 	for i := range s.Places {
 		dst = appendPosition(dst, &s.Places[i].Position)
 		dst = binary.BigEndian.AppendUint32(dst, s.Places[i].Gaps)
+	}
+	if version == stateVersion {
+		dst = append(dst, s.Lineage[:]...)
 	}
 	return dst, nil
 }
@@ -55,14 +62,26 @@ func (s *State) UnmarshalBinary(b []byte) error {
 	if len(b) < stateHeader || !bytes.HasPrefix(b, []byte(stateMagic)) {
 		return fmt.Errorf("%d bytes: %w", len(b), errCorrupt)
 	}
-	if v := binary.BigEndian.Uint32(b[8:]); v != stateVersion {
-		return fmt.Errorf("place in an order log has version %d, this program reads %d: use the hamlet that wrote it or a newer one", v, stateVersion)
+	v := binary.BigEndian.Uint32(b[8:])
+	if v == 0 || v > stateVersion {
+		return fmt.Errorf("place in an order log has version %d, this program reads 1 and 2: use the hamlet that wrote it or a newer one", v)
 	}
 	n := binary.BigEndian.Uint32(b[stateHeader-4:])
+	var lineage [32]byte
+	if v == stateVersion {
+		if len(b) < stateHeader+len(lineage) {
+			return fmt.Errorf("%d bytes: %w", len(b), errCorrupt)
+		}
+		lineage = [32]byte(b[len(b)-len(lineage):])
+		b = b[:len(b)-len(lineage)]
+		if lineage == [32]byte{} {
+			return fmt.Errorf("an empty lineage: %w", errCorrupt)
+		}
+	}
 	if n > order.MaxPartitions || len(b) != stateHeader+int(n)*placeBytes {
 		return fmt.Errorf("%d bytes for %d partitions: %w", len(b), n, errCorrupt)
 	}
-	got := State{Log: position(b[12:])}
+	got := State{Log: position(b[12:]), Lineage: lineage}
 	ok := got.Log.Next >= 0
 	for rest := b[stateHeader:]; len(rest) > 0; rest = rest[placeBytes:] {
 		p := Place{Position: position(rest), Gaps: binary.BigEndian.Uint32(rest[positionBytes:])}

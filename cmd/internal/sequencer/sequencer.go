@@ -66,6 +66,11 @@ type State struct {
 	// Only Apply and Finish write them. None moves back.
 	Places []Place
 
+	// Lineage names what was done to the model beside its logs, such as the adoption of another
+	// configuration; zero: nothing. No rule reads it. Models with one lineage that stand at one
+	// place are the same.
+	Lineage [32]byte
+
 	taking *Take // returned by Apply and not finished; nil: none
 }
 
@@ -199,5 +204,5 @@ func (s *State) Clone() *State {
 	if s.taking != nil {
 		panic("sequencer: a take is not finished")
 	}
-	return &State{Log: s.Log, Places: slices.Clone(s.Places)}
+	return &State{Log: s.Log, Places: slices.Clone(s.Places), Lineage: s.Lineage}
 }

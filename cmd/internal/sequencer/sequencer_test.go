@@ -274,6 +274,13 @@ func TestStateSurvivesItsBytes(t *testing.T) {
 	if _, err := apply(t, s, order.Record{Kind: order.Gap, Partition: 1, From: 0, To: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
+	survives(t, s)
+	s.Lineage[0] = 7
+	survives(t, s)
+}
+
+func survives(t *testing.T, s *sequencer.State) {
+	t.Helper()
 	c := s.Clone()
 	b, err := s.AppendBinary([]byte("before"))
 	if err != nil {
@@ -295,8 +302,8 @@ func TestStateSurvivesItsBytes(t *testing.T) {
 
 func FuzzState(f *testing.F) {
 	s := &sequencer.State{}
-	for _, places := range [][]sequencer.Place{nil, {{Gaps: 3}}, make([]sequencer.Place, 4)} {
-		s.Places = places
+	for i, places := range [][]sequencer.Place{nil, {{Gaps: 3}}, make([]sequencer.Place, 4)} {
+		s.Places, s.Lineage[0] = places, byte(i)
 		b, err := s.AppendBinary(nil)
 		if err != nil {
 			f.Fatal(err)
