@@ -174,6 +174,11 @@ func (f *feeder) propose() (r order.Record, ok bool) {
 	}, n > 0
 }
 
+// again makes propose begin again at what the model has taken.
+func (f *feeder) again() {
+	f.change(func() { f.proposed, f.said, f.early = f.taken, false, false })
+}
+
 // passOver notes that the order log has passed over a proposal of this partition as too
 // early. What comes before it is missing there.
 func (f *feeder) passOver() {

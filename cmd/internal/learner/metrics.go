@@ -21,6 +21,7 @@ type Metrics struct {
 	failedSave                             prometheus.Counter
 	next, lag, events, epsilon, unsaved    *prometheus.GaugeVec // by partition
 	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec // by partition
+	active, kept                           *prometheus.GaugeVec // by partition; of an ordered model
 	flipRate                               *prometheus.GaugeVec // by partition and body
 	gateOpen, gateLead                     *prometheus.GaugeVec // by partition and body
 	alarm, level, reference, threshold     *prometheus.GaugeVec // by partition, kind and body
@@ -62,6 +63,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
 	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
 	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
+	m.active = gauge("hamlet_learner_active", "Of one model of several partitions: 1 for the learner that orders and saves it, 0 for a standby.")
+	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
 	m.saves = factory.NewHistogram(prometheus.HistogramOpts{Name: "hamlet_learner_save_seconds",
 		Help: "Time to save a checkpoint, beside learning.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
 	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
@@ -116,6 +119,14 @@ func (m *Metrics) status(partition int, s Status) {
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
 	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
+	if s.Order != nil {
+		m.active.WithLabelValues(p).Set(oneIf(s.Order.Active))
+		m.kept.WithLabelValues(p).Set(float64(s.Order.Kept))
+		if !s.Order.Active { // the active learner shows the rest
+			m.dropAlarms(p)
+			return
+		}
+	}
 	m.pendingAlerts.WithLabelValues(p).Set(float64(s.PendingAlerts))
 	for i := range s.Gates {
 		g := &s.Gates[i]
@@ -132,6 +143,13 @@ func (m *Metrics) drop(partition int) {
 	p := strconv.Itoa(partition)
 	for _, g := range m.byPartition {
 		g.DeletePartialMatch(prometheus.Labels{"partition": p})
+	}
+}
+
+// dropAlarms removes what one learner alone is to show.
+func (m *Metrics) dropAlarms(partition string) {
+	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead, m.pendingAlerts, m.unsavedFor} {
+		g.DeletePartialMatch(prometheus.Labels{"partition": partition})
 	}
 }
 

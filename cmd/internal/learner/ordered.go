@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hamlet/algos/model"
@@ -17,21 +18,21 @@ import (
 	"hamlet/stream/order"
 )
 
-// An Order makes one model learn all partitions of the events topic, in the order of a
-// log. The learner's consumer group shares out the order log's partition: whoever gets it
-// is the active learner. It reads the events ahead and appends which of them come next. It
-// learns events only as the order log names them, its own records and those of others.
+// An Order makes one model learn all partitions of the events topic, in the order of a log.
+// Every learner follows that log and holds the model. It learns events only as the order log
+// names them. One learner is active: the one to which their consumer group gives the order
+// log's partition. It appends to the log which of the events that it has read come next.
 //
 //	events 0 ─> feeder ─┬─> proposals ─> order log ─> sequencer ─> the model learns
-//	events 1 ─> feeder ─┘                                 └─ takes from the feeders
+//	events 1 ─> feeder ─┘   (the active)                  └─ takes from the feeders
+//
+// The active one alone saves the model, under an epoch, and publishes alerts, dead letters and
+// receipts. The others are standbys: roles.go says how one becomes active. It goes on with the
+// model that it holds, and publishes what it has kept since the last save. What it keeps is
+// bounded. Where that was too little, it begins at the saved model, as after a restart.
 //
 // A learner that lost the partition and does not know it does no harm: what it appends is
-// as good, and what it saves is refused. The next one begins at the saved model and learns
-// what the order log says since. What it publishes again has the same ids.
-//
-// It is not finished, and the flag that asks for it is hidden. What is known to be missing:
-//
-//   - A learner that waits holds no model: it loads the checkpoint when it takes over.
+// as good, and what it saves is refused. What is published twice has the same ids.
 type Order struct {
 	Topic  string    // the order log: order.Topic; kafka.EnsureOrder makes it
 	Writer string    // names this learner in the order log
@@ -85,58 +86,75 @@ func (l *Learner) checkOthers(ctx context.Context, log *slog.Logger, partition i
 }
 
 // An orderedModel is the one model of several partitions as the handler of the order log.
-// One goroutine calls its methods; the feeders and propose have goroutines of their own.
+// One goroutine calls its methods; the feeders, propose and watch have goroutines of their own.
 type orderedModel struct {
 	*partitionModel
 	state *sequencer.State // of the order log; its Log is the model's position
-
-	writerEpoch int64 // the one under which the model was taken: order records name it
 
 	running context.Context // of the goroutines; its cause is the first failure of one
 	stop    context.CancelCauseFunc
 	workers sync.WaitGroup
 	wake    chan struct{} // has room for one token: there may be something to propose
 
-	target   int64         // the order log's end at the start
-	caughtUp chan struct{} // closed, and then nil, when the model has applied what was there
+	// See roles.go.
+	active        bool
+	writerEpoch   int64  // the one under which the model was taken: order records name it
+	stopProposing func() // ends propose, and does nothing if it does not run
+	kept          keeping
+	passed        passage
+	seen          atomic.Pointer[head] // what watch has found last, and nobody has judged
+	judged        int64                // the version that was judged last
+	judgedAt      time.Time            // when it was saved
+	awaits        int64                // the saved model's place in the order log
+	again         time.Time            // no attempt to become active before
+	waiting       bool                 // the last attempt did not reach the store, which was logged
+	writer        string               // of the last record of the order log
+
+	applied atomic.Int64 // state.Log.Next, for propose
 
 	mu      sync.Mutex
 	feeders []*feeder // by partition; the handler's goroutine writes it
 }
 
-// openOrdered takes the model, and starts to read the events ahead.
+// openOrdered loads the model, and starts to read the events ahead. It is a standby at least
+// until the first batch or quiet time: before that the order log has not been compared, and
+// nothing may be proposed to another model's, nor the epoch be taken.
 func (l *Learner) openOrdered(ctx context.Context) (*orderedModel, error) {
 	if l.halt != nil { // a handler that failed was dropped without Close
 		l.halt()
 	}
-	_, end, err := kafka.Offsets(ctx, l.cfg.Consumer.Config, l.cfg.Order.Topic)
+	log := l.cfg.Log.With("model", l.cfg.Name)
+	from, err := l.load(ctx, log, 0)
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.open(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	o := &orderedModel{partitionModel: p, writerEpoch: p.epoch, state: &sequencer.State{}, wake: make(chan struct{}, 1), caughtUp: make(chan struct{}), target: end[0]}
-	if p.known {
-		if err := o.state.UnmarshalBinary(p.order); err != nil {
+	p := &partitionModel{l: l, log: log, outbox: outbox{publisher: l.cfg.Alerts, log: log}, standby: true}
+	p.confirm = func(context.Context) error { return nil } // until Follow gives its own
+	o := &orderedModel{partitionModel: p, state: &sequencer.State{}, wake: make(chan struct{}, 1), stopProposing: func() {}}
+	if from.head != nil {
+		if err := o.state.UnmarshalBinary(from.head.Order); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
 		}
-		if o.state.Log != p.position {
-			return nil, fmt.Errorf("checkpoint: %w: it stands at %s of the order log and at %s", state.ErrCorrupt, p.position, o.state.Log)
+		if o.state.Log != from.head.Position {
+			return nil, fmt.Errorf("checkpoint: %w: it stands at %s of the order log and at %s", state.ErrCorrupt, from.head.Position, o.state.Log)
+		}
+		o.judged, o.judgedAt = from.version, from.head.Saved
+	}
+	if from.adopted {
+		if o.state.Lineage, err = adoption(o.state, from.model.Config()); err != nil {
+			return nil, err
 		}
 	}
 	p.place = func() ([]byte, error) { return o.state.AppendBinary(nil) }
+	p.begin(from)
+	o.noteApplied()
 	o.running, o.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.halt = func() { o.halt(nil) }
 	for i := range o.state.Places {
 		o.feed(i)
 	}
-	caughtUp := o.caughtUp
-	if !p.known {
-		o.noteCaughtUp()
-	}
-	o.workers.Go(func() { o.propose(caughtUp) })
-	l.halt = func() { o.halt(nil) }
+	o.workers.Go(o.watch)
+	o.showStanding()
 	return o, nil
 }
 
@@ -148,17 +166,6 @@ func (o *orderedModel) Position(confirm func(context.Context) error) (int64, boo
 		}
 		return o.confirmEvents(ctx)
 	})
-}
-
-// Follows implements kafka.Handler. What the model proposes must not get into another
-// order log than its own. So the first proposal waits until the log is compared here, or
-// until there is a batch or a quiet time.
-func (o *orderedModel) Follows(last kafka.Record) bool {
-	follows := o.partitionModel.Follows(last)
-	if follows {
-		o.noteCaughtUp()
-	}
-	return follows
 }
 
 // confirmEvents returns nil if all events that were handed over are of the same logs. Of a
@@ -185,11 +192,17 @@ func (o *orderedModel) handle(ctx context.Context, batch []kafka.Record) error {
 	if o.lastSave.IsZero() {
 		o.lastSave = time.Now()
 	}
+	// Before the first record, so that a learner which has just loaded the model keeps nothing.
+	if err := o.changeRole(ctx); err != nil {
+		return err
+	}
 	for i := range batch {
 		if err := o.follow(ctx, &batch[i]); err != nil {
 			return err
 		}
-		if err := o.publishLetters(ctx); err != nil {
+		if !o.active {
+			o.keep()
+		} else if err := o.publishLetters(ctx); err != nil {
 			return err
 		}
 		if err := o.turn(ctx, false); err != nil {
@@ -197,7 +210,7 @@ func (o *orderedModel) handle(ctx context.Context, batch []kafka.Record) error {
 		}
 	}
 	o.status.End = batch[len(batch)-1].HighWatermark
-	o.publishStatus()
+	o.showStanding()
 	return nil
 }
 
@@ -206,8 +219,39 @@ func (o *orderedModel) Idle(ctx context.Context) error {
 	if err := context.Cause(o.running); err != nil {
 		return o.orStop(err)
 	}
-	o.noteCaughtUp()
 	return o.orStop(o.turn(ctx, true))
+}
+
+// turn changes the role if it is time. The active one publishes and saves.
+func (o *orderedModel) turn(ctx context.Context, quiet bool) error {
+	was := o.active
+	if err := o.changeRole(ctx); err != nil {
+		return err
+	}
+	if o.active {
+		err := o.partitionModel.turn(ctx, quiet)
+		if errors.Is(err, state.ErrStale) {
+			o.fenced(err)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if quiet || o.active != was {
+		o.showStanding()
+	}
+	return nil
+}
+
+// showStanding publishes the status, with the role.
+func (o *orderedModel) showStanding() {
+	writer := o.writer
+	if o.active {
+		writer = o.l.cfg.Order.Writer
+	}
+	o.status.Order = &Standing{Active: o.active, Writer: writer, Kept: len(o.kept.items)}
+	o.publishStatus()
 }
 
 // Close implements kafka.Handler.
@@ -216,7 +260,12 @@ func (o *orderedModel) Close(ctx context.Context) error {
 	if err := o.confirmEvents(ctx); err != nil {
 		return o.orGone(err) // what would be saved may be partly of another log
 	}
-	return o.partitionModel.Close(ctx)
+	if o.active {
+		return o.partitionModel.Close(ctx)
+	}
+	o.abandon()
+	o.l.dropStatus(o.partition)
+	return nil
 }
 
 // orStop ends the goroutines after an error: the consumer then drops the handler.
@@ -227,10 +276,12 @@ func (o *orderedModel) orStop(err error) error {
 	return o.orGone(err)
 }
 
-// halt ends the goroutines.
+// halt ends the goroutines. A departure that somebody waits for is over.
 func (o *orderedModel) halt(err error) {
 	o.stop(cmp.Or(err, context.Canceled))
 	o.workers.Wait()
+	o.stopProposing()
+	o.l.seat.end(nil)
 }
 
 // follow applies one record of the order log.
@@ -267,10 +318,17 @@ func (o *orderedModel) follow(ctx context.Context, r *kafka.Record) error {
 	default:
 		panic("learner: unknown outcome of the order log")
 	}
-	o.position, o.known = o.state.Log, true
+	o.position, o.known, o.writer = o.state.Log, true, d.Record.Writer
 	o.noteUnsaved(time.Now)
-	o.noteCaughtUp()
+	o.noteApplied()
+	o.nudge()
 	return nil
+}
+
+// noteApplied notes how far the order log is applied.
+func (o *orderedModel) noteApplied() {
+	o.passed.note(o.state.Log, o.model.Events())
+	o.applied.Store(o.state.Log.Next)
 }
 
 // take learns what the order log says that comes next.
@@ -285,7 +343,6 @@ func (o *orderedModel) take(ctx context.Context, t *sequencer.Take) error {
 	}
 	o.ahead.each(o.model, len(records), func(i int) *model.Body { return records[i].in.body() },
 		func(i int) { o.apply(&records[i].record, &records[i].in) })
-	o.nudge()
 	return nil
 }
 
@@ -316,13 +373,6 @@ func (o *orderedModel) nudge() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
-	}
-}
-
-func (o *orderedModel) noteCaughtUp() {
-	if o.caughtUp != nil && o.state.Log.Next >= o.target {
-		close(o.caughtUp)
-		o.caughtUp = nil
 	}
 }
 

@@ -68,6 +68,10 @@ type partitionModel struct {
 	afterApplied int
 	applied      int // records, since the partition was taken
 
+	// Of an ordered model. standby: nothing is published; what is not letters is withheld.
+	standby  bool
+	withheld []kept
+
 	// place returns what a checkpoint says of several partitions; nil: the model has one.
 	place func() ([]byte, error)
 	order []byte // what place returned for the checkpoint that was loaded
@@ -146,6 +150,11 @@ func (p *partitionModel) turn(ctx context.Context, quiet bool) error {
 func (p *partitionModel) Close(ctx context.Context) error {
 	defer p.l.dropStatus(p.partition)
 	defer p.abandon()
+	return p.finish(ctx)
+}
+
+// finish publishes and saves, trying until ctx ends.
+func (p *partitionModel) finish(ctx context.Context) error {
 	if err := p.publishLetters(ctx); err != nil {
 		return err
 	}
@@ -253,11 +262,19 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	if !first {
 		return // read again after a reload, and counted before
 	}
-	p.l.cfg.Metrics.applied(&applied)
+	if !p.standby {
+		p.l.cfg.Metrics.applied(&applied)
+	}
 	if applied.Outcome.Taught() {
-		p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
-		if in.identity != "" {
-			p.l.cfg.Answered.Labelled(in.identity, in.event.Source, in.event.Label, r.Time)
+		switch label := (givenLabel{in.identity, in.event.Source, in.event.Label, r.Time}); {
+		case in.identity == "":
+		case p.standby:
+			p.withheld = append(p.withheld, kept{label: &label})
+		default:
+			p.l.cfg.Answered.Labelled(label.identity, label.source, label.label, label.at)
+		}
+		if !p.standby {
+			p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
 		}
 	}
 	if applied.Outcome == Followed {
@@ -318,13 +335,17 @@ func (p *partitionModel) announce(effect *model.Effect, first bool) {
 	for i := range effect.Alerts {
 		a := convert.Alert(&effect.Alerts[i])
 		a.Model, a.Partition = p.l.cfg.Name, p.partition
+		if p.standby {
+			p.withheld = append(p.withheld, kept{alert: &a, said: !first})
+			continue
+		}
 		p.outbox.add(a)
 		if first {
 			p.l.cfg.Announce(&a)
 			p.l.cfg.Metrics.alert(&a)
 		}
 	}
-	if !first {
+	if !first || p.standby {
 		return
 	}
 	for i := range effect.Rebuilds {

@@ -17,16 +17,47 @@ import (
 // lookEvery is how often the events topic is asked for new partitions.
 const lookEvery = 5 * time.Second
 
-// propose appends to the order log what comes next, until the model is given up. It begins
-// when the model has applied what was in the log before: the rest is not known till then.
+// startProposing starts propose.
+func (o *orderedModel) startProposing(began time.Time) {
+	ctx, cancel := context.WithCancel(o.running)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.propose(ctx, began)
+	}()
+	o.stopProposing = func() { cancel(); <-done }
+}
+
+// catchUp returns when the model has applied what is in the order log now, or when ctx ends.
+// What comes next is not known till then.
+func (o *orderedModel) catchUp(ctx context.Context, began time.Time) error {
+	_, end, err := kafka.Offsets(ctx, o.l.cfg.Consumer.Config, o.l.cfg.Order.Topic)
+	if err != nil {
+		return err
+	}
+	from := o.applied.Load()
+	for o.applied.Load() < end[0] {
+		select {
+		case <-o.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	for _, f := range o.current() {
+		f.again() // what an earlier active learner proposed, this one too, may be lost
+	}
+	o.log.Info("caught up with the order log: ordering what comes next", "next_offset", end[0], "records", max(0, end[0]-from), "took", time.Since(began))
+	return nil
+}
+
+// propose appends to the order log what comes next, while the learner is active. It begins
+// when the model has applied what was in the log before.
 //
 // Records travel on before they are learnt. Each is of the partition's next offsets, so
 // none comes too early, and one that somebody else's overtakes is cut or passed over.
-func (o *orderedModel) propose(caughtUp <-chan struct{}) {
-	ctx := o.running
-	select {
-	case <-caughtUp:
-	case <-ctx.Done():
+func (o *orderedModel) propose(ctx context.Context, began time.Time) {
+	if err := o.catchUp(ctx, began); err != nil && ctx.Err() == nil {
+		o.stop(fmt.Errorf("order log: %w", err))
 		return
 	}
 	look := time.NewTicker(lookEvery)

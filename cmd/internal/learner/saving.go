@@ -206,6 +206,8 @@ func (p *partitionModel) takeIn() error {
 // error.
 func (p *partitionModel) result(err error) error {
 	switch {
+	case errors.Is(err, state.ErrStale) && p.place != nil: // the model in memory is still good
+		return err
 	case errors.Is(err, state.ErrStale):
 		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
 		return fmt.Errorf("%w: %w", kafka.ErrReload, err)

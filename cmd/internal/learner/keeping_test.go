@@ -1,0 +1,80 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"hamlet/stream/kafka"
+)
+
+func TestKeepingIsBounded(t *testing.T) {
+	var k keeping
+	for next := int64(1); next <= maxKept; next++ {
+		k.add(kept{next: next, label: &givenLabel{}})
+	}
+	if !k.whole() {
+		t.Fatal("too early")
+	}
+	k.add(kept{next: maxKept + 1, label: &givenLabel{}})
+	if k.whole() || len(k.items) != maxKept {
+		t.Fatalf("%d things are kept, %v", len(k.items), k.whole())
+	}
+	k.trim(maxKept)
+	if k.whole() || len(k.items) != 0 {
+		t.Errorf("%d things are kept after a save of all but the last, %v", len(k.items), k.whole())
+	}
+	k.trim(maxKept + 1)
+	letter := kafka.Record{Value: make([]byte, maxKeptBytes)}
+	for next := int64(maxKept + 2); next < maxKept+4; next++ {
+		k.add(kept{next: next, letter: &letter})
+	}
+	if k.whole() || len(k.items) != 1 {
+		t.Errorf("%d letters are kept, want one", len(k.items))
+	}
+	if k.trim(maxKept + 3); !k.whole() || k.bytes != 0 {
+		t.Errorf("%d bytes after a save of all", k.bytes)
+	}
+}
+
+// A seat waits for the model to save, and not for one that has no time to begin.
+func TestSeat(t *testing.T) {
+	var s seat
+	sit := func(drain time.Duration) (leave func() error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- s.hold(ctx, drain) }()
+		for !s.isHeld() {
+			time.Sleep(time.Millisecond)
+		}
+		return func() error { cancel(); return <-left }
+	}
+	if err := sit(time.Hour)(); err != nil { // no model is active
+		t.Error(err)
+	}
+	leave := sit(time.Hour)
+	if !s.begin() {
+		t.Fatal("not held")
+	}
+	failed := errors.New("not saved")
+	go func() {
+		d := s.departs()
+		for ; d == nil; d = s.departs() {
+			time.Sleep(time.Millisecond)
+		}
+		d.done <- failed
+		s.end(nil)
+	}()
+	if err := leave(); !errors.Is(err, failed) {
+		t.Errorf("got %v, want the error of the save", err)
+	}
+	if s.begin() {
+		t.Error("a seat that was given up is held")
+	}
+	leave = sit(time.Millisecond)
+	s.begin()
+	if err := leave(); !errors.Is(err, errNoTime) || s.departs() != nil {
+		t.Errorf("got %v, want errNoTime and no request", err)
+	}
+}
