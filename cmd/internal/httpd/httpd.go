@@ -30,6 +30,7 @@ type Config struct {
 	Apart    bool        // Addr has the Handlers alone: without Metrics nobody serves metrics
 	Registry *prometheus.Registry
 	Ready    func() error            // nil: ready from the start; the error says what is missing
+	Standing func() string           // what /readyz adds where it is ready; nil or "": nothing
 	Handlers map[string]http.Handler // further patterns, as http.ServeMux has them
 	Log      *slog.Logger
 }
@@ -134,6 +135,12 @@ func (s *Server) addMetrics(mux *http.ServeMux) {
 		if s.cfg.Ready != nil {
 			if err := s.cfg.Ready(); err != nil {
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		if s.cfg.Standing != nil {
+			if standing := s.cfg.Standing(); standing != "" {
+				fmt.Fprintln(w, "ready:", standing)
 				return
 			}
 		}

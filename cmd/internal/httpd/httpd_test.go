@@ -3,11 +3,13 @@ package httpd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -155,4 +157,26 @@ func TestApart(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// What is ready may say more: a standby is as ready as the active learner.
+func TestReadySaysMore(t *testing.T) {
+	var notReady error
+	standing := ""
+	s := Server{cfg: Config{Ready: func() error { return notReady }, Standing: func() string { return standing }}}
+	mux := http.NewServeMux()
+	s.addMetrics(mux)
+	want := func(code int, body string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		if w.Code != code || w.Body.String() != body {
+			t.Errorf("%d %q, want %d %q", w.Code, w.Body, code, body)
+		}
+	}
+	want(http.StatusOK, "ready\n")
+	standing = "standby"
+	want(http.StatusOK, "ready: standby\n")
+	notReady = errors.New("alone")
+	want(http.StatusServiceUnavailable, "alone\n")
 }

@@ -264,5 +264,23 @@ func (l *Learner) Ready() error {
 	return nil
 }
 
+// Standing says, of an ordered model, which role this learner has and how far it is behind the
+// order log's end as of the last fetch. Otherwise it is "".
+func (l *Learner) Standing() string {
+	s, ok := l.Status()[0]
+	switch behind := max(0, s.End-s.Next); {
+	case l.cfg.Order == nil:
+		return ""
+	case !ok || s.Order == nil:
+		return "standby, without a model yet"
+	case s.Order.Active:
+		return fmt.Sprintf("active, %d records of the order log behind", behind)
+	case s.Order.Writer == "":
+		return fmt.Sprintf("standby, %d records of the order log behind", behind)
+	default:
+		return fmt.Sprintf("standby, %d records of the order log behind; %s was active last", behind, s.Order.Writer)
+	}
+}
+
 // Active reports whether the learner is a member of its group now: see kafka.Consumer.
 func (l *Learner) Active() bool { return l.consumer.Active() }

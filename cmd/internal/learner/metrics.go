@@ -117,16 +117,16 @@ func (m *Metrics) status(partition int, s Status) {
 	m.lag.WithLabelValues(p).Set(float64(max(0, s.End-s.Next)))
 	m.events.WithLabelValues(p).Set(float64(s.Events))
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
-	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
 	if s.Order != nil {
 		m.active.WithLabelValues(p).Set(oneIf(s.Order.Active))
 		m.kept.WithLabelValues(p).Set(float64(s.Order.Kept))
 		if !s.Order.Active { // the active learner shows the rest
-			m.dropAlarms(p)
+			m.dropActive(p)
 			return
 		}
 	}
+	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
 	m.pendingAlerts.WithLabelValues(p).Set(float64(s.PendingAlerts))
 	for i := range s.Gates {
 		g := &s.Gates[i]
@@ -146,9 +146,9 @@ func (m *Metrics) drop(partition int) {
 	}
 }
 
-// dropAlarms removes what one learner alone is to show.
-func (m *Metrics) dropAlarms(partition string) {
-	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead, m.pendingAlerts, m.unsavedFor} {
+// dropActive removes what one learner alone is to show.
+func (m *Metrics) dropActive(partition string) {
+	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead, m.pendingAlerts, m.unsaved, m.unsavedFor} {
 		g.DeletePartialMatch(prometheus.Labels{"partition": partition})
 	}
 }

@@ -106,6 +106,8 @@ type orderedModel struct {
 	judged        int64                // the version that was judged last
 	judgedAt      time.Time            // when it was saved
 	awaits        int64                // the saved model's place in the order log
+	overdueFor    int64                // awaits when the group gave it the order log, and until when it
+	overdueAt     time.Time            // may follow to there
 	again         time.Time            // no attempt to become active before
 	waiting       bool                 // the last attempt did not reach the store, which was logged
 	writer        string               // of the last record of the order log

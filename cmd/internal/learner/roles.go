@@ -36,6 +36,9 @@ const rolePoll = 100 * time.Millisecond
 // retakeAfter is the least time between two attempts to become active.
 const retakeAfter = 100 * time.Millisecond
 
+// overdueAfter is how long a standby that is to be active may need to pass the saved model.
+const overdueAfter = 10 * time.Second
+
 // A head is the newest checkpoint of the store, without the model's bytes.
 type head struct {
 	*state.Manifest
@@ -76,7 +79,9 @@ func (o *orderedModel) changeRole(ctx context.Context) error {
 	case o.active && !held: // nobody waits for a save
 		o.standBy()
 	case o.active:
-	case held && o.state.Log.Next >= o.awaits && !time.Now().Before(o.again):
+	case held && o.state.Log.Next < o.awaits:
+		return o.overdue(time.Now())
+	case held && !time.Now().Before(o.again):
 		return o.activate(ctx)
 	default:
 		if saved := o.seen.Swap(nil); saved != nil {
@@ -90,7 +95,7 @@ func (o *orderedModel) changeRole(ctx context.Context) error {
 // that is its own. Otherwise it tries again later, or returns kafka.ErrReload.
 func (o *orderedModel) activate(ctx context.Context) error {
 	began := time.Now()
-	o.again = began.Add(retakeAfter)
+	defer func() { o.again = time.Now().Add(max(retakeAfter, time.Since(began))) }() // a store that is slow to fail must not keep it from following
 	if ready, err := o.compare(ctx); err != nil || !ready {
 		return o.later("look at the saved model", err)
 	}
@@ -121,6 +126,18 @@ func (o *orderedModel) activate(ctx context.Context) error {
 	o.publishKept(kept)
 	o.startProposing(began)
 	return o.publishLetters(ctx)
+}
+
+// overdue returns kafka.ErrReload if this learner is to be active and does not come to where the
+// saved model is. It loads that one then. If the order log does not reach so far, that says so.
+func (o *orderedModel) overdue(now time.Time) error {
+	if o.overdueFor != o.awaits {
+		o.overdueFor, o.overdueAt = o.awaits, now.Add(overdueAfter)
+	}
+	if now.Before(o.overdueAt) {
+		return nil
+	}
+	return fmt.Errorf("%w: the saved model stands at %d of the order log, and this one has come to %d in %v", kafka.ErrReload, o.awaits, o.state.Log.Next, overdueAfter)
 }
 
 // later returns nil for what may pass, and logs it once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -206,8 +207,8 @@ func TestAStandbyTakesOver(t *testing.T) {
 	a.until("saved", func(s Status) bool { return saved(s) && s.Events == 180 })
 	b.until("follows", events(180))
 	b.until("what is saved need not be kept", func(s Status) bool { return s.Order.Kept == 0 && s.Order.Writer == "a" })
-	if b.status().Order.Active {
-		t.Error("the standby is active")
+	if b.status().Order.Active || b.l.Standing() != "standby, 0 records of the order log behind; a was active last" || !strings.HasPrefix(a.l.Standing(), "active, 0 ") {
+		t.Errorf("a is %s, b is %s", a.l.Standing(), b.l.Standing())
 	}
 
 	a.store.die(state.Transient(errDead))
@@ -385,4 +386,24 @@ func TestAFullStandbyBeginsAtTheSavedModel(t *testing.T) {
 		t.Errorf("%d letters, want %d", n, 20+maxKept)
 	}
 	r.wantReplayed(b.l.cfg)
+}
+
+// A standby that is to be active and does not come to the saved model's place in time loads it.
+// Where the order log does not reach so far, that says so.
+func TestAnOverdueStandbyLoads(t *testing.T) {
+	o := &orderedModel{partitionModel: &partitionModel{l: &Learner{}}, state: &sequencer.State{}, awaits: 7}
+	o.l.seat.held = true
+	if err := o.changeRole(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.overdue(o.overdueAt.Add(-1)); err != nil {
+		t.Errorf("before its time: %v", err)
+	}
+	if err := o.overdue(o.overdueAt); !errors.Is(err, kafka.ErrReload) {
+		t.Errorf("got %v, want ErrReload", err)
+	}
+	o.awaits = 8 // it was saved again
+	if err := o.overdue(o.overdueAt); err != nil {
+		t.Errorf("of another model: %v", err)
+	}
 }

@@ -217,6 +217,7 @@ type HTTP struct {
 	TLS      settings.HTTPTLS // at Addr
 	Metrics  string           // host:port of /metrics, /healthz and /readyz; empty: Addr
 	Ready    func() error     // why /readyz does not answer 200
+	Standing func() string    // what /readyz adds where it does; may be nil
 	Handlers map[string]http.Handler
 }
 
@@ -233,7 +234,7 @@ func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
 		return nil, &cli.UsageError{Err: err}
 	}
 	server, err := httpd.New(httpd.Config{
-		Addr: h.Addr, TLS: tls, Metrics: h.Metrics, Registry: s.Registry, Ready: h.Ready, Handlers: h.Handlers, Log: s.log,
+		Addr: h.Addr, TLS: tls, Metrics: h.Metrics, Registry: s.Registry, Ready: h.Ready, Standing: h.Standing, Handlers: h.Handlers, Log: s.log,
 	})
 	if err != nil {
 		return nil, err

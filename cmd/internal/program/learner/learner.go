@@ -134,7 +134,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(), "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
 		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
-	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready}, seen.Beside(l.Run))
+	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready, Standing: l.Standing}, seen.Beside(l.Run))
 }
 
 // writer names this process in an order log.
