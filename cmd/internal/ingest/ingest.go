@@ -252,6 +252,12 @@ func (p *publisher) flush(ctx context.Context) error {
 	if len(p.chunk) == 0 {
 		return nil
 	}
+	// A learner of several partitions takes a chunk's records by their ordinals, as their
+	// times are equal.
+	now := time.Now()
+	for i := range p.chunk {
+		p.chunk[i].Time = now
+	}
 	if err := p.Publisher.Publish(ctx, p.chunk...); err != nil {
 		return fmt.Errorf("publish to %s: %w", p.Topic, err)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"sync"
 	"time"
 
+	"hamlet/cmd/internal/interleave"
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream/kafka"
@@ -18,9 +20,6 @@ const (
 	// it is full, it stops fetching until the model has taken some.
 	maxFed      = 1024
 	maxFedBytes = 16 << 20
-
-	// maxProposed bounds the records of a range, so that partitions take turns.
-	maxProposed = 128
 
 	// restartPause is the time that a proposal has to come back from the order log. It is
 	// shorter than lookEvery, which looks again.
@@ -34,23 +33,25 @@ type feeder struct {
 	gaps      uint32
 	identify  bool
 	wake      func() // tells that there is something to propose
-	end       func() // ends run
+	stop      func() // ends run
 
-	mu       sync.Mutex
-	changed  chan struct{}               // closed and renewed at each change
-	fed      []fed                       // not taken yet, in order
-	bytes    int                         // of their keys and values
-	taken    state.Position              // before the first of fed
-	behind   state.Position              // behind the last of fed, or taken
-	proposed state.Position              // behind the last record that was proposed, or taken
-	want     int64                       // the model waits for the offsets below
-	lost     bool                        // retention took the next record, and an operator accepts that
-	said     bool                        // lost, and propose has said so in the order log
-	early    bool                        // the order log passed over a proposal, which came too early
-	back     int64                       // the offset from which restart last proposed again
-	backAt   time.Time                   // when; zero: never
-	confirm  func(context.Context) error // the consumer's; nil before the first record
-	failed   error                       // of run: the partition is another log than the one handed over
+	mu        sync.Mutex
+	changed   chan struct{}               // closed and renewed at each change
+	fed       []fed                       // not taken yet, in order
+	bytes     int                         // of their keys and values
+	taken     state.Position              // before the first of fed
+	behind    state.Position              // behind the last of fed, or taken
+	proposed  state.Position              // behind the last record that was proposed, or taken
+	want      int64                       // the model waits for the offsets below
+	lost      bool                        // retention took the next record, and an operator accepts that
+	said      bool                        // lost, and propose has said so in the order log
+	early     bool                        // the order log passed over a proposal, which came too early
+	end       int64                       // of the partition, as far as is known; −1: unknown
+	allowance allowance                   // of the others, who wait for this one
+	back      int64                       // the offset from which restart last proposed again
+	backAt    time.Time                   // when; zero: never
+	confirm   func(context.Context) error // the consumer's; nil before the first record
+	failed    error                       // of run: the partition is another log than the one handed over
 }
 
 // A fed is a record and the position behind it.
@@ -58,12 +59,13 @@ type fed struct {
 	record kafka.Record
 	in     incoming
 	at     state.Position
+	time   int64 // its place in time: timeOf
 }
 
 func newFeeder(partition int, at state.Position, gaps uint32, identify bool, wake func()) *feeder {
 	return &feeder{
 		partition: partition, gaps: gaps, identify: identify, wake: wake, changed: make(chan struct{}),
-		taken: at, behind: at, proposed: at,
+		taken: at, behind: at, proposed: at, end: -1, allowance: newAllowance(),
 	}
 }
 
@@ -152,26 +154,71 @@ func (f *feeder) take(ctx, running context.Context, to int64) ([]fed, state.Posi
 
 func (r *fed) size() int { return len(r.record.Key) + len(r.record.Value) }
 
-// propose returns a record of the order log for what was read and not proposed, and false
-// if there is nothing. It does not propose that again, unless restart says so.
-func (f *feeder) propose() (r order.Record, ok bool) {
+// propose returns a record of the order log for the next n records that were read and not
+// proposed, or as many as there are; false if there is none. It does not propose them again,
+// unless restart says so.
+func (f *feeder) propose(n int) (r order.Record, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	from := f.proposed
-	n := 0
-	for i := range f.fed {
-		at := f.fed[i].at
-		if at.Next <= from.Next {
-			continue
-		}
-		f.proposed = at
-		if n++; n == maxProposed {
-			break
-		}
+	next := f.fed[f.ahead():]
+	if n = min(n, len(next)); n == 0 {
+		return r, false
 	}
+	from := f.proposed.Next
+	f.proposed = next[n-1].at
 	return order.Record{
-		Kind: order.Range, Partition: f.partition, From: from.Next, To: f.proposed.Next, Gaps: f.gaps, Chain: f.proposed.Chain,
-	}, n > 0
+		Kind: order.Range, Partition: f.partition, From: from, To: f.proposed.Next, Gaps: f.gaps, Chain: f.proposed.Chain,
+	}, true
+}
+
+// ahead returns how many of fed were proposed and not taken yet. The caller holds f.mu.
+func (f *feeder) ahead() int {
+	return sort.Search(len(f.fed), func(i int) bool { return f.fed[i].at.Next > f.proposed.Next })
+}
+
+// onTheWay returns how many records were proposed and not taken yet.
+func (f *feeder) onTheWay() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ahead()
+}
+
+// queue makes q what was read and not proposed. Others wait for a partition that was not
+// read to its end as long as its allowance lasts.
+func (f *feeder) queue(q *interleave.Queue, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q.Times = q.Times[:0]
+	for i := f.ahead(); i < len(f.fed); i++ {
+		q.Times = append(q.Times, f.fed[i].time)
+	}
+	q.More = !f.lost && f.behind.Next < f.end
+	switch {
+	case !q.Short():
+	case f.room():
+		q.More = f.allowance.lasts(now)
+	case len(q.Times) == len(f.fed): // it is full, of few large records
+		q.More = false
+	}
+}
+
+// room reports whether more may be read. The caller holds f.mu.
+func (f *feeder) room() bool {
+	return len(f.fed) < maxFed && f.bytes < maxFedBytes || f.behind.Next < f.want
+}
+
+// endKnown reports whether it is known how far the partition reaches.
+func (f *feeder) endKnown() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.end >= 0
+}
+
+// noteEnd notes that the partition ends at an offset or behind it.
+func (f *feeder) noteEnd(end int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end = max(f.end, end)
 }
 
 // again makes propose begin again at what the model has taken.
@@ -247,7 +294,7 @@ func (f *feeding) Handle(_ context.Context, batch []kafka.Record) error {
 	decode(in, batch, f.identify)
 	for {
 		f.mu.Lock()
-		room, changed := len(f.fed) < maxFed && f.bytes < maxFedBytes || f.behind.Next < f.want, f.changed
+		room, changed := f.room(), f.changed
 		f.mu.Unlock()
 		if room {
 			break
@@ -258,14 +305,17 @@ func (f *feeding) Handle(_ context.Context, batch []kafka.Record) error {
 			return nil // nobody wants them any more
 		}
 	}
+	now := time.Now()
 	f.change(func() {
 		f.feeder.confirm = f.confirm
 		for i := range batch {
 			r := &batch[i]
 			f.behind = f.behind.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...)
-			f.fed = append(f.fed, fed{record: *r, in: in[i], at: f.behind})
+			f.fed = append(f.fed, fed{record: *r, in: in[i], at: f.behind, time: timeOf(r)})
 			f.bytes += f.fed[len(f.fed)-1].size()
+			f.end = max(f.end, r.HighWatermark)
 		}
+		f.allowance.end(now)
 	})
 	f.wake()
 	return nil

@@ -18,7 +18,7 @@ import (
 func fedWith(t *testing.T, offsets ...int64) *feeder {
 	t.Helper()
 	f := newFeeder(0, state.Position{}, 0, false, func() {})
-	f.end = func() {}
+	f.stop = func() {}
 	f.want = 1 << 40 // so that there is always room
 	handler := &feeding{feeder: f, ctx: t.Context()}
 	for batch := range slices.Chunk(offsets, 512) {
@@ -44,7 +44,7 @@ func offsetsBelow(n int64) (offsets []int64) {
 // propose returns all that a feeder proposes.
 func proposals(f *feeder) (ranges []order.Record) {
 	for {
-		r, ok := f.propose()
+		r, ok := f.propose(128)
 		if !ok {
 			return ranges
 		}

@@ -355,13 +355,13 @@ func (o *orderedModel) feed(partition int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if partition < len(o.feeders) {
-		o.feeders[partition].end()
+		o.feeders[partition].stop()
 		o.feeders[partition] = f
 	} else {
 		o.feeders = append(o.feeders, f)
 	}
 	running, end := context.WithCancel(o.running)
-	f.end = end
+	f.stop = end
 	o.workers.Go(func() {
 		defer end()
 		if err := f.run(running, o.l.cfg.Consumer); err != nil {

@@ -8,14 +8,22 @@ import (
 	"slices"
 	"time"
 
+	"hamlet/cmd/internal/interleave"
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream/kafka"
 	"hamlet/stream/order"
 )
 
-// lookEvery is how often the events topic is asked for new partitions.
-const lookEvery = 5 * time.Second
+const (
+	// lookEvery is how often the events topic is asked for new partitions, and for their ends.
+	lookEvery = 5 * time.Second
+
+	// Rounds are proposed when fewer than minAhead records are on their way to the model,
+	// until there are maxAhead. The rest of what was read is for later rounds to choose from.
+	minAhead = 256
+	maxAhead = 512
+)
 
 // startProposing starts propose.
 func (o *orderedModel) startProposing(began time.Time) {
@@ -62,14 +70,22 @@ func (o *orderedModel) propose(ctx context.Context, began time.Time) {
 	}
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	waits := time.NewTicker(maxAllowance / 4)
+	defer waits.Stop()
 	due := true
+	var queues []interleave.Queue
 	for ctx.Err() == nil {
-		records := o.ranges()
+		var records []order.Record
 		var err error
-		if due || o.lostRecords() {
-			var more []order.Record
-			more, err = o.changes(ctx)
-			records, due = append(records, more...), false
+		if due || o.changed() {
+			records, err = o.changes(ctx)
+			due = false
+		}
+		var waiting bool
+		if err == nil {
+			var next []order.Record
+			next, waiting = o.rounds(&queues)
+			records = append(records, next...)
 		}
 		if err == nil && len(records) > 0 {
 			err = o.append(ctx, records)
@@ -83,8 +99,13 @@ func (o *orderedModel) propose(ctx context.Context, began time.Time) {
 		case len(records) > 0:
 			continue
 		}
+		over := waits.C
+		if !waiting {
+			over = nil
+		}
 		select {
 		case <-o.wake:
+		case <-over:
 		case <-look.C:
 			due = true
 		case <-ctx.Done():
@@ -92,27 +113,53 @@ func (o *orderedModel) propose(ctx context.Context, began time.Time) {
 	}
 }
 
-// ranges returns a range of each partition that has one.
-func (o *orderedModel) ranges() (records []order.Record) {
+// rounds returns the ranges that come next, unless enough are on their way. waiting means
+// that a partition is waited for. queues are those of the call before.
+func (o *orderedModel) rounds(queues *[]interleave.Queue) (records []order.Record, waiting bool) {
 	now := time.Now()
-	for _, f := range o.current() {
+	feeders := o.current()
+	for len(*queues) < len(feeders) {
+		*queues = append(*queues, interleave.Queue{})
+	}
+	ahead := 0
+	for _, f := range feeders {
 		f.restart(now)
-		if r, ok := f.propose(); ok {
-			records = append(records, r)
+		ahead += f.onTheWay()
+	}
+	if ahead >= minAhead {
+		return nil, false
+	}
+	for i, f := range feeders {
+		q := &(*queues)[i]
+		f.queue(q, now)
+		waiting = waiting || q.Short()
+	}
+	for ahead < maxAhead {
+		runs := interleave.Round(*queues)
+		if len(runs) == 0 {
+			break
+		}
+		for _, run := range runs {
+			if r, ok := feeders[run.Partition].propose(run.Records); ok {
+				records = append(records, r)
+			}
+			q := &(*queues)[run.Partition]
+			q.Times = slices.Delete(q.Times, 0, run.Records)
+			ahead += run.Records
 		}
 	}
-	return records
+	return records, waiting
 }
 
-// lostRecords reports whether a gap is to be proposed.
-func (o *orderedModel) lostRecords() bool {
-	return slices.ContainsFunc(o.current(), func(f *feeder) bool { _, lost := f.gap(); return lost })
+// changed reports whether a gap is to be proposed, or a partition's end is to be found.
+func (o *orderedModel) changed() bool {
+	return slices.ContainsFunc(o.current(), func(f *feeder) bool { _, lost := f.gap(); return lost || !f.endKnown() })
 }
 
 // changes returns the beginning, partitions that join, and gaps that the operator accepts.
 func (o *orderedModel) changes(ctx context.Context) (records []order.Record, err error) {
 	events := &o.l.cfg.Consumer
-	first, _, err := kafka.Offsets(ctx, events.Config, events.Topic)
+	first, end, err := kafka.Offsets(ctx, events.Config, events.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +175,7 @@ func (o *orderedModel) changes(ctx context.Context) (records []order.Record, err
 		return []order.Record{sequencer.Beginning(o.l.cfg.Order.Writer, o.writerEpoch, at, [32]byte{})}, nil
 	}
 	for p, f := range feeders {
+		f.noteEnd(end[p])
 		if from, lost := f.gap(); lost && from < first[p] {
 			records = append(records, order.Record{Kind: order.Gap, Partition: p, From: from, To: first[p]})
 			f.noteGap()
