@@ -4,6 +4,7 @@ import (
 	"encoding"
 
 	"hamlet/algos/feature"
+	"hamlet/algos/internal/hugepages"
 )
 
 // An Expert learns from an event's features. It gives a head up to MaxInputs numbers.
@@ -205,9 +206,15 @@ type Entry struct {
 }
 
 // Experts returns new experts for the entries, and the tables of the distinct lists in the
-// order of first occurrence.
+// order of first occurrence. The tables lie side by side, in huge pages if there are any.
 func Experts(entries []*Entry, tableBits int) (experts []Expert, tables []*Table) {
 	experts = make([]Expert, len(entries))
+	size := 0
+	for _, e := range entries {
+		size += 1 << (tableBits + e.Reads.Bits)
+	}
+	pairs := make([]pair, size)
+	hugepages.Advise(pairs)
 	for k, e := range entries {
 		if experts[k] != nil {
 			continue
@@ -218,7 +225,9 @@ func Experts(entries []*Entry, tableBits int) (experts []Expert, tables []*Table
 				readers = append(readers, j)
 			}
 		}
-		table := NewTable(tableBits+e.Reads.Bits, len(readers))
+		n := len(readers) << (tableBits + e.Reads.Bits)
+		table := &Table{pairs: pairs[:n:n], stride: len(readers)}
+		pairs = pairs[n:]
 		tables = append(tables, table)
 		for column, j := range readers {
 			experts[j] = entries[j].New(table.Column(column))
