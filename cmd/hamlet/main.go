@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"hamlet/cmd/internal/alarms"
@@ -13,6 +15,9 @@ import (
 	"hamlet/cmd/internal/history"
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/pipe"
+	"hamlet/cmd/internal/program/ingest"
+	"hamlet/cmd/internal/program/learner"
+	"hamlet/cmd/internal/program/scorer"
 	"hamlet/cmd/internal/review"
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
@@ -53,7 +58,24 @@ type grammar struct {
 	cli.ProgramFlags
 }
 
-func main() { cli.Main("hamlet", run) }
+func main() {
+	name, program := programOf(os.Args[0])
+	cli.Main(name, program)
+}
+
+// programOf returns the program that is meant by the name that this one was started with.
+// Packages install the services as links to hamlet, whose code has them anyway.
+func programOf(path string) (name string, program func(context.Context, []string, cli.IO) error) {
+	switch filepath.Base(path) {
+	case "hamlet-ingest":
+		return "ingest", ingest.Run
+	case "hamlet-learner":
+		return "learner", learner.Run
+	case "hamlet-scorer":
+		return "scorer", scorer.Run
+	}
+	return "hamlet", run
+}
 
 func run(ctx context.Context, args []string, stdio cli.IO) error {
 	if program := labProcess(args); program != nil {

@@ -34,6 +34,19 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Version(t, run, "hamlet")
 }
 
+// Under the names of the services hamlet is the services.
+func TestNamesOfServices(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/bin/hamlet-learner": "learner", "hamlet-scorer": "scorer", "./hamlet-ingest": "ingest", "/usr/bin/hamlet": "hamlet", "hamlet-new": "hamlet",
+	} {
+		name, program := programOf(path)
+		if name != want {
+			t.Errorf("%s is %s, want %s", path, name, want)
+		}
+		clitest.Version(t, program, want)
+	}
+}
+
 func TestHelpInOtherForms(t *testing.T) {
 	clitest.Manual(t, run, "up", "gateway", "console serve")
 }

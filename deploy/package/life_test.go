@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait: these machines may be slow.
+const patience = time.Minute
+
+// A machine is an empty root in which dpkg installs the package.
+type machine struct {
+	t    *testing.T
+	root string
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("a root of its own, and another user in it, need root")
+	}
+	m := &machine{t, t.TempDir()}
+	if err := os.Chmod(m.root, 0o755); err != nil { // for the user of the services
+		t.Fatal(err)
+	}
+	for parent := filepath.Dir(m.root); parent != "/tmp" && parent != "/"; parent = filepath.Dir(parent) {
+		_ = os.Chmod(parent, 0o755)
+	}
+	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(m.root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(m.root+"/tmp", 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	m.write("/var/lib/dpkg/status", "")
+	m.write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
+	m.write("/etc/group", "root:x:0:\n")
+	return m
+}
+
+func (m *machine) write(path, text string) {
+	m.t.Helper()
+	if err := os.WriteFile(m.root+path, []byte(text), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// dpkg runs dpkg on the root. The scripts run on this machine and are told the root.
+func (m *machine) dpkg(args ...string) {
+	m.t.Helper()
+	m.t.Setenv("SYSTEMD_OFFLINE", "1")
+	args = append([]string{"--root=" + m.root, "--force-script-chrootless", "--force-depends", "--force-confold", "--log=/dev/null"}, args...)
+	command(m.t, "dpkg", args...)
+}
+
+// login returns the ids of a user of the machine.
+func (m *machine) login(name string) (uid, gid uint32) {
+	m.t.Helper()
+	text, err := os.ReadFile(m.root + "/etc/passwd")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(line, ":"); len(f) > 3 && f[0] == name {
+			u, errU := strconv.ParseUint(f[2], 10, 32)
+			g, errG := strconv.ParseUint(f[3], 10, 32)
+			if errU != nil || errG != nil {
+				m.t.Fatal(line)
+			}
+			return uint32(u), uint32(g)
+		}
+	}
+	m.t.Fatalf("there is no user %s:\n%s", name, text)
+	return 0, 0
+}
+
+// command returns a program that runs in the root as the user of the services.
+func (m *machine) command(env []string, args ...string) *exec.Cmd {
+	m.t.Helper()
+	uid, gid := m.login("hamlet")
+	cmd := exec.CommandContext(m.t.Context(), args[0], args[1:]...)
+	cmd.Path, cmd.Err = args[0], nil
+	cmd.Dir, cmd.Env = "/", env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: m.root, Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+	return cmd
+}
+
+// A service is a unit's process.
+type service struct {
+	m      *machine
+	unit   string
+	cmd    *exec.Cmd
+	output bytes.Buffer // until the process has ended
+	notify *net.UnixConn
+	ended  chan struct{} // closed when the process has ended
+	err    error         // with which it ended
+}
+
+// start starts a unit as systemd does, as far as a root without systemd allows: its command,
+// user, directories, variables, mask of files and socket of notifications.
+func (m *machine) start(unit string) *service {
+	t := m.t
+	t.Helper()
+	settings := settingsOf(t, m.root, unit)
+	uid, gid := m.login(settings["User"][0])
+	for _, name := range settings["StateDirectory"] {
+		dir := m.root + "/var/lib/" + name
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, int(uid), int(gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &service{m: m, unit: unit, ended: make(chan struct{})}
+	socket := "/run/notify-" + unit
+	var err error
+	_ = os.Remove(m.root + socket)
+	// The path of a socket is short, and that of a test's directory may be long.
+	short, err := os.MkdirTemp("/tmp", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	if err := os.Symlink(m.root+"/run", short+"/r"); err != nil {
+		t.Fatal(err)
+	}
+	if s.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: short + "/r/notify-" + unit, Net: "unixgram"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(m.root+socket, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	env := append([]string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=3000000"}, settings["Environment"]...)
+	for _, file := range settings["EnvironmentFile"] {
+		if text, err := os.ReadFile(m.root + strings.TrimPrefix(file, "-")); err == nil {
+			env = append(env, strings.Fields(string(text))...)
+		}
+	}
+	s.cmd = m.command(env, strings.Fields(settings["ExecStart"][0])...)
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	before := syscall.Umask(0o077)
+	err = s.cmd.Start()
+	syscall.Umask(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// await reads notifications until one has a line that begins so.
+func (s *service) await(line string) {
+	s.m.t.Helper()
+	end := time.Now().Add(patience)
+	for b := make([]byte, 4096); ; {
+		ended := s.hasEnded() // before the last notification is read
+		_ = s.notify.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		size, err := s.notify.Read(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) && !ended && time.Now().Before(end) {
+			continue
+		}
+		if err != nil {
+			s.kill()
+			s.m.t.Fatalf("%s says no %s:\n%s", s.unit, line, s.output.String())
+		}
+		if slices.ContainsFunc(strings.Split(string(b[:size]), "\n"), func(got string) bool { return strings.HasPrefix(got, line) }) {
+			return
+		}
+	}
+}
+
+func (s *service) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *service) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.ended
+}
+
+// stop ends the service as systemd does.
+func (s *service) stop() {
+	s.m.t.Helper()
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	s.await("STOPPING=1")
+	select {
+	case <-s.ended:
+		if s.err != nil {
+			s.m.t.Errorf("%s ends with %v:\n%s", s.unit, s.err, s.output.String())
+		}
+	case <-time.After(patience):
+		s.kill()
+		s.m.t.Errorf("%s does not end:\n%s", s.unit, s.output.String())
+	}
+}
+
+// port returns an address of loopback that is free.
+func port(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// An answer is what the test reads of one of /v1/score.
+type answer struct {
+	P     float64
+	Model struct {
+		Positions []int // how many events of each partition
+		SHA256    string
+	}
+}
+
+// ask sends a request and returns its answer.
+func ask(t *testing.T, url, kind, token, body string) (a answer, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return a, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s: %s", response.Status, text)
+	}
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return a, err
+	}
+	return a, json.Unmarshal(text, &a)
+}
+
+// The life of a package: installed into an empty root, every unit started, upgraded with
+// what was learnt and set, removed, purged.
+func TestLife(t *testing.T) {
+	m := newMachine(t)
+	m.dpkg("-i", ours(t))
+	uid, _ := m.login("hamlet")
+	if info, err := os.Stat(m.root + "/run/hamlet"); err != nil || info.Mode().Perm() != 0o750 || info.Mode()&os.ModeSetgid == 0 || info.Sys().(*syscall.Stat_t).Uid != uid {
+		t.Errorf("/run/hamlet: %v, %v", info, err)
+	}
+	if info, err := os.Stat(m.root + "/etc/hamlet/hamlet.yaml"); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("hamlet.yaml: %v, %v", info, err)
+	}
+
+	// What an operator sets.
+	kafka, redis, natsAddr, web := port(t), port(t), port(t), port(t)
+	config, err := os.ReadFile(m.root + "/etc/hamlet/hamlet.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(config), "http: 127.0.0.1:9104", "http: "+web, 1)
+	edited += fmt.Sprintf("\nlisten-kafka: %s\nlisten-redis: %s\nlisten-nats: %s\ntable-bits: 12\nsave-every: 100ms\n", kafka, redis, natsAddr)
+	m.write("/etc/hamlet/hamlet.yaml", edited)
+	m.write("/etc/hamlet/hamlet.env", "HAMLET_TOKEN=secret\n")
+	user := m.command(nil, "/usr/bin/hamlet", "console", "user", "ann", "--roles", "look")
+	user.Stdin = strings.NewReader("correct horse battery staple\n")
+	line, err := user.Output()
+	if err != nil {
+		t.Fatalf("hamlet console user: %v", err)
+	}
+	m.write("/etc/hamlet/users.txt", string(line))
+
+	up := m.start("hamlet.service")
+	up.await("READY=1")
+	up.await("WATCHDOG=1")
+	label := func(id, label, text string) {
+		t.Helper()
+		event := fmt.Sprintf(`{"id":%q,"source":"desk","label":%q,"text":%q}`, id, label, text)
+		if _, err := ask(t, "http://"+web+"/v1/events", "application/json", "secret", event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		label(fmt.Sprint("s", i), "spam", fmt.Sprintf("win a prize now %d", i))
+		label(fmt.Sprint("h", i), "ham", fmt.Sprintf("lunch on friday %d", i))
+	}
+	score := func() (p float64, model string) {
+		t.Helper()
+		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			answer, err := ask(t, "http://"+web+"/v1/score", "text/plain", "secret", "win a prize")
+			if err == nil && slices.Equal(answer.Model.Positions, []int{40}) {
+				return answer.P, answer.Model.SHA256
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no score by a model of 40 events: %+v, %v", answer, err)
+			}
+		}
+	}
+	p, sum := score()
+	if p < 0.5 {
+		t.Errorf("a prize is spam with %v", p)
+	}
+
+	m.others(kafka, redis, natsAddr)
+
+	// An upgrade keeps the settings and the model.
+	up.stop()
+	newer := *release
+	newer.Time = newer.Time.Add(time.Hour)
+	m.dpkg("-i", debFile(t, &newer))
+	if kept, err := os.ReadFile(m.root + "/etc/hamlet/hamlet.yaml"); err != nil || string(kept) != edited {
+		t.Errorf("the upgrade changed hamlet.yaml (%v)", err)
+	}
+	up = m.start("hamlet.service")
+	up.await("READY=1")
+	if _, again := score(); again != sum || sum == "" {
+		t.Errorf("the model is %q, before the upgrade it was %q", again, sum)
+	}
+	up.stop()
+
+	m.dpkg("-r", "hamlet")
+	for path, kept := range map[string]bool{"/usr/bin/hamlet": false, "/usr/lib/systemd/system/hamlet.service": false, "/etc/hamlet/hamlet.yaml": true, "/var/lib/hamlet": true} {
+		if _, err := os.Stat(m.root + path); (err == nil) != kept {
+			t.Errorf("after the removal: %s: %v", path, err)
+		}
+	}
+	m.dpkg("-P", "hamlet")
+	var left []string
+	_ = filepath.WalkDir(m.root, func(path string, _ os.DirEntry, _ error) error {
+		if strings.Contains(strings.TrimPrefix(path, m.root), "hamlet") && !strings.Contains(path, "/run/notify-") {
+			left = append(left, path)
+		}
+		return nil
+	})
+	if len(left) > 0 {
+		t.Errorf("after the purge there are %q", left)
+	}
+}
+
+// others starts the other units beside hamlet.service, on its servers.
+func (m *machine) others(kafka, redis, natsAddr string) {
+	t := m.t
+	t.Helper()
+	servers := fmt.Sprintf("HAMLET_KAFKA=%s\nHAMLET_REDIS=%s\nHAMLET_NATS=nats://%s\nHAMLET_TABLE_BITS=12\nHAMLET_SAVE_EVERY=100ms\n", kafka, redis, natsAddr)
+	for _, name := range []string{"hamlet-learner@second", "hamlet-scorer@second"} {
+		m.write("/etc/hamlet/"+name+".env", servers+"HAMLET_HTTP="+port(t)+"\n")
+	}
+	m.write("/etc/hamlet/hamlet-gateway.env", "HAMLET_NATS=nats://"+natsAddr+"\nHAMLET_HTTP="+port(t)+"\nHAMLET_SPAMD=unix:/run/hamlet/gateway.sock\n")
+	m.write("/etc/hamlet/hamlet-console.env", "HAMLET_NATS=nats://"+natsAddr+"\nHAMLET_REDIS="+redis+"\nHAMLET_LISTEN="+port(t)+"\n")
+
+	learner := m.start("hamlet-learner@second.service")
+	learner.await("READY=1")
+	scorer := m.start("hamlet-scorer@second.service")
+	scorer.await("STATUS=not ready: no model yet") // so it says, and systemd waits
+	m.write("/tmp/mail.txt", strings.Repeat("spam\twin a prize\nham\tlunch on friday\n", 10))
+	ingest := m.command([]string{"XDG_RUNTIME_DIR=/run/hamlet"}, "/usr/bin/hamlet-ingest", "--model", "second", "--kafka", kafka, "--format", "text", "/tmp/mail.txt")
+	if out, err := ingest.CombinedOutput(); err != nil {
+		t.Fatalf("ingest: %v: %s", err, out)
+	}
+	scorer.await("READY=1")
+	gateway := m.start("hamlet-gateway.service")
+	gateway.await("READY=1")
+	if info, err := os.Stat(m.root + "/run/hamlet/gateway.sock"); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("the socket of spamd's door: %v, %v", info, err)
+	}
+	console := m.start("hamlet-console.service")
+	console.await("READY=1")
+	for _, s := range []*service{console, gateway, scorer, learner} {
+		s.stop()
+	}
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// release and tree are those of this machine's architecture. TestMain writes them.
+var (
+	release *Release
+	tree    []File
+)
+
+func TestMain(m *testing.M) {
+	status, err := prepare(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func prepare(m *testing.M) (int, error) {
+	work, err := os.MkdirTemp("", "hamlet-package-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(work)
+	if release, err = NewRelease(context.Background(), "../..", work); err != nil {
+		return 1, err
+	}
+	if tree, err = release.Tree(context.Background(), host); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// command runs a program and fails the test if it fails.
+func command(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// debFile builds a package of the files.
+func debFile(t *testing.T, r *Release) string {
+	t.Helper()
+	path, err := writeDeb(r, tree, host, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// built returns the package of this release, which is built once.
+var built = sync.OnceValues(func() (string, error) { return writeDeb(release, tree, host, release.work) })
+
+func ours(t *testing.T) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// unpacked returns a root that holds the package's files.
+func unpacked(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	command(t, "dpkg-deb", "-x", ours(t), root)
+	return root
+}
+
+// The same files make the same bytes, in another directory as well.
+func TestPackageIsReproducible(t *testing.T) {
+	first, err := os.ReadFile(ours(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(debFile(t, release))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Error("two packages of the same files differ")
+	}
+	t.Logf("%s: %.1f MB", filepath.Base(ours(t)), float64(len(first))/1e6)
+	if os.Getenv("HAMLET_NIGHTLY") == "" {
+		return
+	}
+	again, err := NewRelease(t.Context(), "../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := again.Tree(t.Context(), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := writeDeb(again, files, host, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if third, err := os.ReadFile(path); err != nil || !bytes.Equal(first, third) {
+		t.Errorf("another build differs (%v)", err)
+	}
+}
+
+func TestVersionsAreOrdered(t *testing.T) {
+	r := *release
+	older := r.debVersion()
+	r.Time = r.Time.Add(1e9)
+	newer := r.debVersion()
+	r.Version = "0.1.0"
+	final := r.debVersion()
+	for _, pair := range [][2]string{{older, newer}, {newer, final}} {
+		if err := exec.CommandContext(t.Context(), "dpkg", "--compare-versions", pair[0], "lt", pair[1]).Run(); err != nil {
+			t.Errorf("%s is not older than %s", pair[0], pair[1])
+		}
+	}
+}
+
+// The package says what it is, its configuration is the operator's, and its programs need
+// no library.
+func TestPackage(t *testing.T) {
+	path := ours(t)
+	for field, want := range map[string]string{
+		"Package": "hamlet", "Architecture": host, "Depends": "systemd", "Version": release.debVersion(),
+	} {
+		if got := strings.TrimSpace(command(t, "dpkg-deb", "-f", path, field)); got != want {
+			t.Errorf("%s is %q, want %q", field, got, want)
+		}
+	}
+	control := t.TempDir()
+	command(t, "dpkg-deb", "-e", path, control)
+	conffiles, err := os.ReadFile(control + "/conffiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for name := range configurations {
+		want = append(want, "/etc/hamlet/"+name)
+	}
+	slices.Sort(want)
+	if got := strings.Fields(string(conffiles)); !slices.Equal(got, want) {
+		t.Errorf("the operator's files are %q, want %q", got, want)
+	}
+	root := unpacked(t)
+	for _, name := range programs {
+		program, err := elf.Open(root + "/usr/bin/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 {
+			t.Errorf("%s needs %q (%v)", name, libraries, err)
+		}
+		program.Close()
+	}
+	for _, file := range []string{
+		"/usr/share/man/man1/hamlet.1.gz", "/usr/share/man/man1/hamlet-model-pin.1.gz", "/usr/share/man/man1/hamlet-learner.1.gz",
+		"/usr/share/bash-completion/completions/hamlet", "/usr/share/zsh/vendor-completions/_hamlet-scorer",
+		"/usr/share/fish/vendor_completions.d/hamlet.fish", "/usr/share/doc/hamlet/modules", "/usr/share/doc/hamlet/examples/mail/postfix.cf",
+	} {
+		if info, err := os.Stat(root + file); err != nil || info.Size() < 20 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// units are those of the package, templates with a model.
+var units = []string{
+	"hamlet.service", "hamlet-learner@default.service", "hamlet-scorer@default.service", "hamlet-gateway.service", "hamlet-console.service",
+}
+
+var exposure = regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`)
+
+// systemd understands the units, finds their programs and pages, and counts few doors.
+func TestUnits(t *testing.T) {
+	root := unpacked(t)
+	for _, unit := range units {
+		const limit = 2.5
+		out := command(t, "systemd-analyze", "--root="+root, "--offline=yes", "security", "--no-pager", unit)
+		m := exposure.FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("%s: %s", unit, out)
+		}
+		if level, err := strconv.ParseFloat(m[1], 64); err != nil || level > limit {
+			t.Errorf("%s is exposed by %s, more than %v:\n%s", unit, m[1], limit, out)
+		}
+		t.Logf("%s: exposure %s", unit, m[1])
+	}
+	// The targets that every unit has are systemd's own.
+	const system = "/usr/lib/systemd/system/"
+	for _, dir := range []string{"/usr/lib/systemd/system/", "/lib/systemd/system/"} {
+		targets, err := filepath.Glob(dir + "*.target")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range targets {
+			if text, err := os.ReadFile(target); err == nil {
+				_ = os.WriteFile(root+system+filepath.Base(target), text, 0o644)
+			}
+		}
+	}
+	out := command(t, "systemd-analyze", append([]string{"--root=" + root, "--man=no", "verify"}, units...)...)
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "hamlet") {
+			t.Errorf("systemd-analyze verify: %s", line)
+		}
+	}
+	for _, unit := range units {
+		for _, page := range settingsOf(t, root, unit)["Documentation"] {
+			name := strings.TrimSuffix(strings.TrimPrefix(page, "man:"), "(1)")
+			if _, err := os.Stat(root + "/usr/share/man/man1/" + name + ".1.gz"); err != nil {
+				t.Errorf("%s: %v", unit, err)
+			}
+		}
+	}
+}
+
+// settingsOf returns the settings of a unit and of what all units share, by name.
+func settingsOf(t *testing.T, root, unit string) map[string][]string {
+	t.Helper()
+	name, instance := unit, ""
+	if prefix, rest, ok := strings.Cut(unit, "@"); ok {
+		name, instance = prefix+"@.service", strings.TrimSuffix(rest, ".service")
+	}
+	shared := "hamlet-.service.d"
+	if unit == "hamlet.service" {
+		shared = "hamlet.service.d"
+	}
+	settings := map[string][]string{}
+	for _, file := range []string{name, shared + "/service.conf"} {
+		text, err := os.ReadFile(root + "/usr/lib/systemd/system/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+			if !ok || strings.HasPrefix(key, "#") {
+				continue
+			}
+			value = strings.NewReplacer("%i", instance, "%N", strings.TrimSuffix(unit, ".service")).Replace(value)
+			settings[key] = append(settings[key], value)
+		}
+	}
+	return settings
+}
+
+// Whatever a documented program says about its files is true of the package.
+func TestExamplesAreThere(t *testing.T) {
+	for _, folder := range examples {
+		if !slices.ContainsFunc(tree, func(f File) bool { return strings.HasPrefix(f.Path, "/usr/share/doc/hamlet/examples/"+folder+"/") }) {
+			t.Errorf("no example of %s", folder)
+		}
+	}
+}
