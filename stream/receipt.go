@@ -61,7 +61,9 @@ type Receipt struct {
 
 // AppendJSON appends r to dst on one line, without a newline.
 func (r *Receipt) AppendJSON(dst []byte) ([]byte, error) {
-	b, err := json.Marshal(r)
+	written := *r
+	written.Traces = append([]string{}, r.Traces...) // [] rather than null
+	b, err := json.Marshal(&written)
 	if err != nil {
 		return dst, fmt.Errorf("receipt of %s in JSON: %w", clip(r.ID), err)
 	}
