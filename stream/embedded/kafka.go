@@ -84,7 +84,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 		if own.SASL, err = scram.Mechanism(scram.SHA256, User, opts.Password); err != nil {
 			return nil, errors.Join(fmt.Errorf("start kafka: password: %w", err), unlock())
 		}
-		settings = append(settings, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", User, opts.Password))
+		settings = append(settings, kfake.EnableSASL(), kfake.Superuser(mechanism, User, opts.Password))
 	}
 	if dir != "" {
 		settings = append(settings, kfake.DataDir(dir))
@@ -139,6 +139,9 @@ const (
 	// kfakeUsers is kfake's file of users in its directory.
 	kfakeUsers = "sasl.json"
 )
+
+// mechanism is how the user authenticates.
+const mechanism = "SCRAM-SHA-256"
 
 // User is the user of the embedded Kafka who has its password.
 const User = "hamlet"

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"slices"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -21,7 +23,44 @@ func (l kafkaListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checkedConn{Conn: c, check: new(requestChecker).check}, nil
+	k := &kafkaConn{}
+	k.checkedConn = checkedConn{Conn: c, check: k.follow}
+	return k, nil
+}
+
+// A kafkaConn is a client's connection. kfake answers one request before it reads another.
+type kafkaConn struct {
+	checkedConn
+	requests requestChecker // only Read uses it
+	asked    atomic.Int32   // the API key of the last request; only Read writes it
+}
+
+func (c *kafkaConn) follow(p []byte) error {
+	err := c.requests.check(p)
+	c.asked.Store(int32(c.requests.last))
+	return err
+}
+
+// saslHandshake is the API key of a client's first request where there are passwords.
+const saslHandshake = 17
+
+// Write adds to the answer to a handshake which mechanisms there are. kfake names them only
+// where it refuses one, and clients such as kafkajs and kafka-python then give up.
+func (c *kafkaConn) Write(p []byte) (int, error) {
+	const header = sizeBytes + 4 // the correlation id follows the size
+	answer := kmsg.NewPtrSASLHandshakeResponse()
+	answer.Version = 1
+	if c.asked.Load() != saslHandshake || len(p) < header || answer.ReadFrom(p[header:]) != nil ||
+		answer.ErrorCode != 0 || len(answer.SupportedMechanisms) > 0 {
+		return c.checkedConn.Write(p)
+	}
+	answer.SupportedMechanisms = []string{mechanism}
+	whole := answer.AppendTo(slices.Clone(p[:header]))
+	binary.BigEndian.PutUint32(whole, uint32(len(whole)-sizeBytes))
+	if _, err := c.checkedConn.Write(whole); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // A requestChecker checks a stream of requests. A request is a size of 4 bytes,
@@ -30,6 +69,7 @@ type requestChecker struct {
 	head [sizeBytes + keyBytes]byte
 	seen int   // bytes of head that have arrived; once it is full, rest counts down
 	rest int64 // bytes of the request after its head; set with the size
+	last int16 // the API key of the last request
 }
 
 const sizeBytes, keyBytes = 4, 2
@@ -59,8 +99,9 @@ func (c *requestChecker) check(p []byte) error {
 			}
 			c.rest = int64(size) - keyBytes
 		case len(c.head):
-			if key := int16(binary.BigEndian.Uint16(c.head[sizeBytes:])); kmsg.RequestForKey(key) == nil {
-				return fmt.Errorf("kafka: a request of unknown API key %d", key)
+			c.last = int16(binary.BigEndian.Uint16(c.head[sizeBytes:]))
+			if kmsg.RequestForKey(c.last) == nil {
+				return fmt.Errorf("kafka: a request of unknown API key %d", c.last)
 			}
 		}
 	}

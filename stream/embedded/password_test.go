@@ -3,8 +3,10 @@ package embedded
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -18,6 +20,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"hamlet/stream/kafka"
 	streamnats "hamlet/stream/nats"
@@ -30,6 +34,45 @@ func scramUser(t *testing.T, user, password string) sasl.Mechanism {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// A client hears which mechanisms there are, whether its own is one or not. Some give up if
+// theirs is not among them.
+func TestKafkaNamesItsMechanism(t *testing.T) {
+	t.Parallel()
+	k, err := StartKafka(KafkaOptions{Password: "right"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	for name, code := range map[string]int16{mechanism: 0, "GSSAPI": kerr.UnsupportedSaslMechanism.Code} {
+		conn, err := net.Dial("tcp", k.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		request := kmsg.NewPtrSASLHandshakeRequest()
+		request.Version, request.Mechanism = 1, name
+		if _, err := conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, request, 7)); err != nil {
+			t.Fatal(err)
+		}
+		size := make([]byte, 4)
+		if _, err := io.ReadFull(conn, size); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, binary.BigEndian.Uint32(size))
+		if _, err := io.ReadFull(conn, answer); err != nil {
+			t.Fatal(err)
+		}
+		response := kmsg.NewPtrSASLHandshakeResponse()
+		response.Version = 1
+		if err := response.ReadFrom(answer[4:]); err != nil || response.ErrorCode != code || !slices.Contains(response.SupportedMechanisms, mechanism) {
+			t.Errorf("%s: %+v, %v", name, response, err)
+		}
+	}
 }
 
 // Who lacks the password neither reads nor writes nor deletes. A directory of a Kafka
