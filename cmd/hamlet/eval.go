@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,7 @@ import (
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
-	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 type evalCommand struct {
@@ -40,10 +39,11 @@ type evalCommand struct {
 	Report     string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
 	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
 
-	// The key kafka of a configuration file is the services': it must not turn eval into a
-	// replay. So this flag has another name until a file can be told from the command line.
-	Kafka      []string `name:"kafka-order" help:"Replay a model of several partitions from these brokers, in the order of its log. It is not finished." placeholder:"ADDR" hidden:"" env:"-"`
-	KafkaModel string   `help:"That model's name." default:"default" hidden:"" env:"-"`
+	// The services' variable and key of a file do not turn eval into a replay.
+	Kafka []string `help:"Replay the log of a model from these brokers, in its order. --help-all has how they are reached." placeholder:"ADDR" env:"-" group:"Replay"`
+	settings.ModelName
+	settings.KafkaAccess
+	Order string `help:"Replay a file of hamlet order export." type:"existingfile" placeholder:"FILE" env:"-" group:"Replay"`
 }
 
 // Help is shown by kong below the flags.
@@ -56,6 +56,7 @@ func (evalCommand) Help() string {
   hamlet eval orders.csv --text title,notes --missing age
   hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl` + generateExample + `
   hamlet eval spambase.data --set vector_head.site=jj
+  hamlet eval --kafka kafka:9092 --model news
 
 The services make the same model from the same events: model_sha256 is equal.`
 }
@@ -143,7 +144,7 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 
 func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
-	if len(c.Kafka) > 0 {
+	if len(c.Kafka) > 0 || c.Order != "" {
 		return c.openOrder(ctx, &cfg)
 	}
 	cfg.Stdin = stdin
@@ -160,21 +161,52 @@ func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, err
 	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
 }
 
-// openOrder opens the events of a model of several partitions, in the order of its log.
+// openOrder opens the events that a model has taken, in its order: from a cluster or a file.
 func (c *evalCommand) openOrder(ctx context.Context, cfg *source.Config) (*labelled, error) {
-	if !cfg.None() || c.Generate != 0 {
-		return nil, cli.Usagef("--kafka-order: its topics are in place of a source, and there is one")
+	flag := "--kafka"
+	if c.Order != "" {
+		flag = "--order"
 	}
-	brokers := kafka.Config{Brokers: c.Kafka, ClientID: "hamlet-eval"}
+	switch about := cmp.Or(c.Flags.Given(), c.Synthetic.Given()); {
+	case flag == "--order" && len(c.Kafka) > 0:
+		return nil, cli.Usagef("--order and --kafka: give one of them")
+	case !cfg.None() || c.Generate != 0:
+		return nil, cli.Usagef("%s: what it names is in place of a source, and there is one", flag)
+	case c.Flip != nil && *c.Flip != 0:
+		return nil, cli.Usagef("%s: the log says what was learnt, and --flip would say something else", flag)
+	case about != "":
+		return nil, cli.Usagef("%s is about a source, and %s is in place of one", about, flag)
+	}
+	src := &labelled{dense: c.Flags.Dense, close: func() error { return nil }, total: func() int { return 0 }}
+	if c.Order != "" {
+		src.open = func() (ingest.Items, error) { return c.limited(orderlog.FileItems(c.Order)), nil }
+		return src, orderlog.CheckFile(c.Order)
+	}
+	brokers, err := c.KafkaAccess.Config(c.Kafka, "hamlet-eval", nil)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
 	if err := kafka.Ping(ctx, brokers); err != nil {
 		return nil, err
 	}
-	return &labelled{
-		dense: c.Flags.Dense, close: func() error { return nil }, total: func() int { return 0 },
-		open: func() (ingest.Items, error) {
-			return orderlog.Items(ctx, orderlog.Config{Kafka: brokers, Events: stream.EventsTopic(c.KafkaModel), Order: order.Topic(c.KafkaModel)}), nil
-		},
-	}, nil
+	log, err := orderlog.Of(ctx, brokers, c.ModelName.Model)
+	src.open = func() (ingest.Items, error) { return c.limited(orderlog.Items(ctx, log)), nil }
+	return src, err
+}
+
+// limited ends items as --limit says.
+func (c *evalCommand) limited(items ingest.Items) ingest.Items {
+	if c.Flags.Limit == 0 {
+		return items
+	}
+	return func(yield func(source.Item, error) bool) {
+		n := 0
+		for item, err := range items {
+			if n++; !yield(item, err) || n == c.Flags.Limit {
+				return
+			}
+		}
+	}
 }
 
 // newPage makes the directory of --report, so that a wrong one is told at once. It returns

@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/console"
 	"hamlet/cmd/internal/history"
+	"hamlet/cmd/internal/orders"
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/pipe"
 	"hamlet/cmd/internal/program/ingest"
@@ -52,6 +53,7 @@ type grammar struct {
 	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
 	Console  console.Command   `cmd:"" help:"The web console: see what the model knows, doubts and is told; steer it."`
 	Gateway  gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
+	Order    orders.Command    `cmd:"" help:"The order in which one model learns several partitions."`
 	Withdraw withdraw.Command  `cmd:"" help:"Withdraw what a source has taught, and show before what that does."`
 	Pipe     pipe.Command      `cmd:"" help:"One model for programs in other languages: JSON Lines in, JSON Lines out."`
 	laboratory
@@ -116,6 +118,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Sources.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "model":
 		return g.Model.Run(ctx, rest, stdio.Out, stdio.Err)
+	case "order":
+		return g.Order.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "withdraw":
 		return g.Withdraw.Run(ctx, stdio)
 	case "pipe":

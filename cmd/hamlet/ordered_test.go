@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +22,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// learner --models one makes the model that eval --kafka-order finds in the cluster.
+// learner --models one makes the model that eval --kafka finds in the cluster, and eval --order
+// in what hamlet order export wrote.
 func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	const n, patience = 200, 2 * time.Minute
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
@@ -79,15 +83,63 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	args := []string{"eval", "--kafka-order", k.Addr(), "--kafka-model", "m", "--table-bits", "14", "--json"}
-	if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
+	say := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return out.String()
+	}
+	wantModel := func(args ...string) {
+		t.Helper()
+		var result struct {
+			Model string `json:"model_sha256"`
+		}
+		out := say(append([]string{"eval", "--table-bits", "14", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &result); err != nil || result.Model != fmt.Sprintf("%x", head.ModelSHA256()) {
+			t.Errorf("%q: eval prints %s, the learner saved %x: %v", args, out, head.ModelSHA256(), err)
+		}
+	}
+	wantModel("--kafka", k.Addr(), "--model", "m")
+	dir := t.TempDir()
+	for _, name := range []string{"order.jsonl", "order.zst"} {
+		file := filepath.Join(dir, name)
+		if got := say("order", "export", file, "--kafka", k.Addr(), "--model", "m"); !strings.HasPrefix(got, "200 records") {
+			t.Errorf("export: %s", got)
+		}
+		wantModel("--order", file)
+	}
+	if got := say("order", "--kafka", k.Addr(), "--model", "m"); !strings.Contains(got, "not ordered yet") || strings.Contains(got, "accept-gap") {
+		t.Errorf("order: %s", got)
+	}
+
+	// The services' keys of a file and variables do not turn eval into a replay.
+	config := filepath.Join(dir, "hamlet.yaml")
+	source := filepath.Join(dir, "one.jsonl")
+	if err := errors.Join(os.WriteFile(config, []byte("kafka: [\"127.0.0.1:1\"]\nmodel: m\n"), 0o600),
+		os.WriteFile(source, []byte(`{"id":"1","label":"spam","text":"prize"}`+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	var result struct {
-		Model string `json:"model_sha256"`
+	t.Setenv("HAMLET_KAFKA", "127.0.0.1:1")
+	if got := say("eval", source, "--config", config, "--json"); !strings.Contains(got, `"events":1`) {
+		t.Errorf("eval of a source beside the services' file: %s", got)
 	}
-	if err := json.Unmarshal(out.Bytes(), &result); err != nil || result.Model != fmt.Sprintf("%x", head.ModelSHA256()) {
-		t.Errorf("eval prints %s, the learner saved %x: %v", &out, head.ModelSHA256(), err)
+	wantModel("--kafka", k.Addr(), "--config", config)
+	if err := os.WriteFile(config, []byte("eval:\n  kafka: [\"127.0.0.1:1\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"eval.kafka: this is for the command line alone": {"--config", config, source},
+		"give one of them":            {"--kafka", k.Addr(), "--order", source},
+		"is in place of a source":     {"--kafka", k.Addr(), source},
+		"--shuffle is about a source": {"--kafka", k.Addr(), "--shuffle", "1"},
+		"is no file of":               {"--order", source},
+		"there is no topic":           {"--kafka", k.Addr(), "--model", "other"},
+	} {
+		err := run(t.Context(), append([]string{"eval"}, args...), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("eval %q: %v, want %q", args, err, want)
+		}
 	}
 }

@@ -113,6 +113,25 @@ func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]
 	return offsets(ctx, &cfg, client, topic)
 }
 
+// Partitions returns how many partitions a topic has, 0 if it does not exist. It retries until
+// ctx ends.
+func Partitions(ctx context.Context, cfg Config, topic string) (n int, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return 0, err
+	}
+	client := cfg.client(topic)
+	defer closeIdle(client)
+	err = retry(ctx, &cfg, client, "ask for the partitions of topic "+topic, func(ctx context.Context) error {
+		ids, err := partitionsOf(ctx, &cfg, client, topic)
+		if n = len(ids); unknownTopic(err) {
+			return nil
+		}
+		return err
+	})
+	return n, err
+}
+
 // CommittedOffset returns the offset that a consumer group last committed for a partition,
 // that of the record to read next, and false if it has none. It retries until ctx ends.
 func CommittedOffset(ctx context.Context, cfg Config, group, topic string, partition int) (next int64, ok bool, err error) {

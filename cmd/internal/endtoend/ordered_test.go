@@ -312,7 +312,7 @@ func (o *ordered) wantReplayed() []kafka.Record {
 func (o *ordered) replayed(c *state.Checkpoint) string {
 	o.t.Helper()
 	if passwords == nil {
-		out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka-order", o.cfg.Brokers[0], "--kafka-model", o.model}, o.modelFlags())...)
+		out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka", o.cfg.Brokers[0], "--model", o.model}, o.modelFlags())...)
 		return parseResult(o.t, out).ModelSHA256
 	}
 	_, m, err := replay.Run(o.t.Context(), replay.Config{Model: o.config()}, orderlog.Items(o.t.Context(), o.log(c)))

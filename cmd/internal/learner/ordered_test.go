@@ -156,7 +156,7 @@ func (r *rig) wantReplayed(cfg Config) (records int) {
 	if got := sum(r.t, p.model); got != head.ModelSHA256() {
 		r.t.Errorf("the saved model is %x after %d events, the logs make %x after %d", head.ModelSHA256(), head.Events, got, p.model.Events())
 	}
-	// hamlet eval --kafka-order does this.
+	// hamlet eval --kafka does this.
 	events := orderlog.Items(r.t.Context(), orderlog.Config{Kafka: r.kafka, Events: r.topic, Order: cfg.Order.Topic, End: head.Position.Next})
 	if _, evaluated, err := replay.Run(r.t.Context(), replay.Config{Model: cfg.Model}, events); err != nil || sum(r.t, evaluated) != head.ModelSHA256() {
 		r.t.Errorf("the saved model is %x, a replay makes another one: %v", head.ModelSHA256(), err)

@@ -20,13 +20,8 @@ func Items(ctx context.Context, cfg Config) iter.Seq2[source.Item, error] {
 	return func(yield func(source.Item, error) bool) {
 		n := 0
 		err := Read(ctx, cfg, func(r *kafka.Record) error {
-			item, err := itemOf(r)
-			item.Ordinal = n
-			if err != nil {
-				err = &source.Rejection{Ordinal: n, Place: fmt.Sprintf("%s, partition %d, offset %d", r.Topic, r.Partition, r.Offset), Err: err}
-			}
-			n++
-			if !yield(item, err) {
+			wanted := yield(itemAt(n, r))
+			if n++; !wanted {
 				return errEnough
 			}
 			return nil
@@ -35,6 +30,16 @@ func Items(ctx context.Context, cfg Config) iter.Seq2[source.Item, error] {
 			yield(source.Item{}, err)
 		}
 	}
+}
+
+// itemAt returns a record as the item number n.
+func itemAt(n int, r *kafka.Record) (source.Item, error) {
+	item, err := itemOf(r)
+	item.Ordinal = n
+	if err != nil {
+		err = &source.Rejection{Ordinal: n, Place: fmt.Sprintf("%s, partition %d, offset %d", r.Topic, r.Partition, r.Offset), Err: err}
+	}
+	return item, err
 }
 
 func itemOf(r *kafka.Record) (item source.Item, err error) {

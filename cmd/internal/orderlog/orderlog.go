@@ -1,8 +1,8 @@
 // Package orderlog reads the events of a model of several partitions from a cluster, in the
 // order of the model's log. It only reads.
 //
-//	err := orderlog.Read(ctx, orderlog.Config{Kafka: cfg, Events: stream.EventsTopic("default"), Order: order.Topic("default")},
-//		func(r *kafka.Record) error { … })
+//	cfg, err := orderlog.Of(ctx, brokers, "default")
+//	err = orderlog.Read(ctx, cfg, func(r *kafka.Record) error { … })
 package orderlog
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/order"
 )
@@ -20,7 +21,7 @@ import (
 type Config struct {
 	Kafka  kafka.Config
 	Events string // the topic of the events
-	Order  string // the topic of the order log
+	Order  string // the topic of the order log; "": the events have one partition, and its order
 	End    int64  // read the order log up to this offset; 0: to its end of now
 }
 
@@ -28,13 +29,68 @@ type Config struct {
 // at a time. It retries until ctx ends. It is an error if the order log or the events it
 // names are not there from the beginning, or are others.
 func Read(ctx context.Context, cfg Config, each func(*kafka.Record) error) error {
-	return Follow(ctx, cfg, &sequencer.State{}, each)
+	_, err := readTo(ctx, cfg, each)
+	return err
+}
+
+// readTo is Read. It returns the offset of the order log up to which it has read.
+func readTo(ctx context.Context, cfg Config, each func(*kafka.Record) error) (end int64, err error) {
+	if cfg.Order == "" {
+		return readAlone(ctx, &cfg, each)
+	}
+	var s sequencer.State
+	err = Follow(ctx, cfg, &s, each)
+	return s.Log.Next, err
+}
+
+// readAlone reads the only partition.
+func readAlone(ctx context.Context, cfg *Config, each func(*kafka.Record) error) (int64, error) {
+	first, end, err := kafka.Offsets(ctx, cfg.Kafka, cfg.Events)
+	if err != nil {
+		return 0, err
+	}
+	if first[0] > 0 {
+		return 0, fmt.Errorf("%w: topic %s begins at offset %d, so the model cannot be learnt again", kafka.ErrNoBeginning, cfg.Events, first[0])
+	}
+	return end[0], kafka.ReadRange(ctx, cfg.Kafka, cfg.Events, 0, 0, end[0], each)
+}
+
+// Of returns what is read of a model: the only partition of its topic, or several by its order
+// log. It is an error if there is neither.
+func Of(ctx context.Context, brokers kafka.Config, model string) (Config, error) {
+	cfg := Config{Kafka: brokers, Events: stream.EventsTopic(model), Order: order.Topic(model)}
+	partitions, err := kafka.Partitions(ctx, brokers, cfg.Events)
+	if err != nil {
+		return cfg, err
+	}
+	if partitions == 0 {
+		return cfg, fmt.Errorf("there is no topic %s: --model names the model", cfg.Events)
+	}
+	logs, err := kafka.Partitions(ctx, brokers, cfg.Order)
+	switch {
+	case err != nil:
+		return cfg, err
+	case logs > 0:
+		return cfg, nil
+	case partitions > 1:
+		return cfg, fmt.Errorf("topic %s has %d partitions, and there is no order log %s: each partition has a model of its own, which cannot be replayed from here", cfg.Events, partitions, cfg.Order)
+	}
+	cfg.Order = ""
+	return cfg, nil
 }
 
 // Follow is Read from where s stands. It moves s. It is an error if s has followed another
 // order log.
 func Follow(ctx context.Context, cfg Config, s *sequencer.State, each func(*kafka.Record) error) error {
-	return walk(ctx, &cfg, s, func(d *sequencer.Decision) error { return take(ctx, &cfg, s, d.Take, each) })
+	return walk(ctx, &cfg, s, func(d *sequencer.Decision) error {
+		switch {
+		case d.Outcome == sequencer.Began && d.Record.Model != ([32]byte{}):
+			return fmt.Errorf("topic %s goes on from a model with SHA-256 %x, which is not in it", cfg.Order, d.Record.Model)
+		case d.Take == nil:
+			return nil
+		}
+		return take(ctx, &cfg, s, d.Take, each)
+	})
 }
 
 // A Range is a range of a partition's offsets that a model takes in one step.
@@ -46,18 +102,32 @@ type Range struct {
 // Ranges calls each with the ranges of the order log in its order. It does not read the
 // events, and so does not compare them.
 func Ranges(ctx context.Context, cfg Config, each func(Range) error) error {
-	var s sequencer.State
-	return walk(ctx, &cfg, &s, func(d *sequencer.Decision) error {
-		t := d.Take
-		if err := s.FinishAt(t, state.Position{Next: t.To, Chain: d.Record.Chain, Before: d.Record.Chain}); err != nil {
-			return err
+	_, err := Walk(ctx, cfg, func(d *sequencer.Decision) error {
+		if d.Take == nil {
+			return nil
 		}
-		return each(Range{t.Partition, t.From, t.To})
+		return each(Range{d.Take.Partition, d.Take.From, d.Take.To})
 	})
+	return err
 }
 
-// walk applies the order log from where s stands. finish ends the take of a decision.
-func walk(ctx context.Context, cfg *Config, s *sequencer.State, finish func(*sequencer.Decision) error) error {
+// Walk calls each with what the records of the order log mean, and returns where they end. It
+// does not read the events, and so does not compare them.
+func Walk(ctx context.Context, cfg Config, each func(*sequencer.Decision) error) (*sequencer.State, error) {
+	var s sequencer.State
+	err := walk(ctx, &cfg, &s, func(d *sequencer.Decision) error {
+		if t := d.Take; t != nil {
+			if err := s.FinishAt(t, state.Position{Next: t.To, Chain: d.Record.Chain, Before: d.Record.Chain}); err != nil {
+				return err
+			}
+		}
+		return each(d)
+	})
+	return &s, err
+}
+
+// walk applies the order log from where s stands. each ends the take of a decision.
+func walk(ctx context.Context, cfg *Config, s *sequencer.State, each func(*sequencer.Decision) error) error {
 	first, end, err := kafka.Offsets(ctx, cfg.Kafka, cfg.Order)
 	if err != nil {
 		return err
@@ -80,15 +150,10 @@ func walk(ctx context.Context, cfg *Config, s *sequencer.State, finish func(*seq
 			return nil
 		}
 		d, err := s.Apply(r.Offset, r.Key, r.Value, headers(r)...)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case d.Outcome == sequencer.Began && d.Record.Model != ([32]byte{}):
-			return fmt.Errorf("topic %s goes on from a model with SHA-256 %x, which is not in it", cfg.Order, d.Record.Model)
-		case d.Take == nil:
-			return nil
 		}
-		return finish(&d)
+		return each(&d)
 	})
 }
 

@@ -106,17 +106,23 @@ func upTo(partition, from, to int) order.Record {
 
 func (r *rig) items() (items []string, err error) {
 	for item, itemErr := range orderlog.Items(r.t.Context(), r.cfg) {
-		var rejected *source.Rejection
-		switch {
-		case errors.As(itemErr, &rejected):
-			items = append(items, fmt.Sprintf("%d rejected %s", item.Ordinal, rejected.Place))
-		case itemErr != nil:
-			return items, itemErr
-		default:
-			items = append(items, fmt.Sprintf("%d %s %s", item.Ordinal, item.Event.ID, item.Truth))
+		if items, err = appendItem(items, item, itemErr); err != nil {
+			return items, err
 		}
 	}
 	return items, nil
+}
+
+// appendItem appends what an item is.
+func appendItem(items []string, item source.Item, err error) ([]string, error) {
+	var rejected *source.Rejection
+	switch {
+	case errors.As(err, &rejected):
+		return append(items, fmt.Sprintf("%d rejected %s", item.Ordinal, rejected.Place)), nil
+	case err != nil:
+		return items, err
+	}
+	return append(items, fmt.Sprintf("%d %s %s", item.Ordinal, item.Event.ID, item.Truth)), nil
 }
 
 // The items come in the order of the log, each once, whatever else stands in it.

@@ -55,16 +55,21 @@ func (f ModelName) Validate() error {
 
 // Kafka are the flags that reach Kafka.
 type Kafka struct {
-	Kafka         []string `help:"Kafka brokers, host:port." placeholder:"ADDR" group:"Kafka"`
-	KafkaSASL     string   `name:"kafka-sasl" help:"plain, scram-sha-256 or scram-sha-512." enum:",plain,scram-sha-256,scram-sha-512" default:"" placeholder:"MECHANISM" group:"Kafka"`
-	KafkaUser     string   `help:"SASL user." placeholder:"USER" group:"Kafka"`
-	KafkaPassword string   `help:"SASL password." placeholder:"SECRET" group:"Kafka"`
-	KafkaTLS      bool     `name:"kafka-tls" help:"Use TLS." group:"Kafka"`
-	KafkaCA       string   `name:"kafka-ca" help:"PEM of the brokers' authority. See --kafka-cert." type:"existingfile" placeholder:"FILE" group:"Kafka"`
-	KafkaCert     string   `name:"kafka-cert" help:"PEM of our own certificate, for brokers that want one." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up"`
-	KafkaKey      string   `name:"kafka-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up"`
+	Kafka []string `help:"Kafka brokers, host:port." placeholder:"ADDR" group:"Kafka"`
+	KafkaAccess
+}
 
-	KafkaOutage time.Duration `help:"Wait this long while brokers restart; 0: always." default:"10m" placeholder:"D" group:"Kafka"`
+// KafkaAccess are the flags that say how the brokers are reached, and who connects.
+type KafkaAccess struct {
+	KafkaSASL     string `name:"kafka-sasl" help:"plain, scram-sha-256 or scram-sha-512." enum:",plain,scram-sha-256,scram-sha-512" default:"" placeholder:"MECHANISM" group:"Kafka" rare:"eval"`
+	KafkaUser     string `help:"SASL user." placeholder:"USER" group:"Kafka" rare:"eval"`
+	KafkaPassword string `help:"SASL password." placeholder:"SECRET" group:"Kafka" rare:"eval"`
+	KafkaTLS      bool   `name:"kafka-tls" help:"Use TLS." group:"Kafka" rare:"eval"`
+	KafkaCA       string `name:"kafka-ca" help:"PEM of the brokers' authority. See --kafka-cert." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"eval"`
+	KafkaCert     string `name:"kafka-cert" help:"PEM of our own certificate, for brokers that want one." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up,eval"`
+	KafkaKey      string `name:"kafka-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up,eval"`
+
+	KafkaOutage time.Duration `help:"Wait this long while brokers restart; 0: always." default:"10m" placeholder:"D" group:"Kafka" rare:"eval"`
 }
 
 // minOutage is longer than an election of leaders.
@@ -78,11 +83,16 @@ func (f Kafka) Check() error {
 
 // Config returns the adapter's configuration.
 func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
-	cfg := kafka.Config{Brokers: f.Kafka, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage, Seen: new(kafka.SeenTopics)}
 	if len(f.Kafka) == 0 {
-		return cfg, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); `hamlet up` needs none")
+		return kafka.Config{}, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); `hamlet up` needs none")
 	}
-	for _, addr := range f.Kafka {
+	return f.KafkaAccess.Config(f.Kafka, clientID, log)
+}
+
+// Config returns the adapter's configuration for the brokers at these addresses.
+func (f KafkaAccess) Config(brokers []string, clientID string, log *slog.Logger) (kafka.Config, error) {
+	cfg := kafka.Config{Brokers: brokers, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage, Seen: new(kafka.SeenTopics)}
+	for _, addr := range brokers {
 		if err := checkAddress("kafka", addr); err != nil {
 			return cfg, err
 		}
@@ -100,7 +110,7 @@ func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 	return knownKafka(cfg)
 }
 
-func (f Kafka) mechanism() (sasl.Mechanism, error) {
+func (f KafkaAccess) mechanism() (sasl.Mechanism, error) {
 	if f.KafkaSASL == "" {
 		if f.KafkaUser != "" || f.KafkaPassword != "" {
 			return nil, errors.New("--kafka-user and --kafka-password need --kafka-sasl, the mechanism")

@@ -42,7 +42,7 @@ func TestAddresses(t *testing.T) {
 // An outage is 0 or longer than an election of leaders.
 func TestKafkaOutage(t *testing.T) {
 	for outage, good := range map[time.Duration]bool{0: true, 10 * time.Second: true, 10 * time.Minute: true, time.Second: false, -time.Minute: false} {
-		cfg, err := Kafka{Kafka: []string{"kafka:9092"}, KafkaOutage: outage}.Config("test", nil)
+		cfg, err := Kafka{Kafka: []string{"kafka:9092"}, KafkaAccess: KafkaAccess{KafkaOutage: outage}}.Config("test", nil)
 		if good && (err != nil || cfg.MaxOutage != outage || cfg.Seen == nil) || !good && (err == nil || !strings.Contains(err.Error(), "--kafka-outage")) {
 			t.Errorf("%v: %+v, %v", outage, cfg, err)
 		}

@@ -25,7 +25,7 @@ func EmbeddedKafka(addr, password string) Kafka {
 	if password == "" {
 		return Kafka{Kafka: []string{addr}}
 	}
-	return Kafka{Kafka: []string{addr}, KafkaSASL: "scram-sha-256", KafkaUser: embedded.User, KafkaPassword: password}
+	return Kafka{Kafka: []string{addr}, KafkaAccess: KafkaAccess{KafkaSASL: "scram-sha-256", KafkaUser: embedded.User, KafkaPassword: password}}
 }
 
 // EmbeddedNATS returns the flags with which a service reaches an embedded NATS.

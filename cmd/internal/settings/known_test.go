@@ -36,7 +36,7 @@ func TestKnownServers(t *testing.T) {
 		true: {{Kafka: []string{"127.0.0.1:31"}}, {Kafka: []string{"localhost:31"}}},
 		false: {
 			{Kafka: []string{"127.0.0.1:32"}}, {Kafka: []string{"kafka:31"}},
-			{Kafka: []string{"127.0.0.1:31", "127.0.0.1:33"}}, {Kafka: []string{"127.0.0.1:31"}, KafkaTLS: true},
+			{Kafka: []string{"127.0.0.1:31", "127.0.0.1:33"}}, {Kafka: []string{"127.0.0.1:31"}, KafkaAccess: KafkaAccess{KafkaTLS: true}},
 		},
 	} {
 		for _, f := range flags {

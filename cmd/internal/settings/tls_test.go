@@ -33,7 +33,7 @@ func TestClientCertificates(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for name, connect := range map[string]func(t *testing.T, addr, ca, cert, key string) error{
 		"kafka": func(t *testing.T, addr, ca, cert, key string) error {
-			cfg, err := Kafka{Kafka: []string{addr}, KafkaCA: ca, KafkaCert: cert, KafkaKey: key}.Config("test", log)
+			cfg, err := Kafka{Kafka: []string{addr}, KafkaAccess: KafkaAccess{KafkaCA: ca, KafkaCert: cert, KafkaKey: key}}.Config("test", log)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestFilesOfTLS(t *testing.T) {
 	_, other := ca.Files(t, "b", testca.Valid)
 	for name, check := range map[string]func(ca, cert, key string) error{
 		"kafka": func(ca, cert, key string) error {
-			return Kafka{Kafka: []string{"k:9092"}, KafkaCA: ca, KafkaCert: cert, KafkaKey: key}.Check()
+			return Kafka{Kafka: []string{"k:9092"}, KafkaAccess: KafkaAccess{KafkaCA: ca, KafkaCert: cert, KafkaKey: key}}.Check()
 		},
 		"nats": func(ca, cert, key string) error {
 			return NATS{NATS: "nats://n:4222", NATSAccess: NATSAccess{NATSCA: ca, NATSCert: cert, NATSKey: key}}.Check()
