@@ -216,7 +216,7 @@ type member struct {
 	client  *kafkago.Client
 	open    func(context.Context, int) (Handler, error)
 	serve   func(running, ended context.Context, generation *kafkago.Generation, partition int) // an assigned partition
-	stop    context.CancelCauseFunc // ends Run with an error
+	stop    context.CancelCauseFunc                                                             // ends Run with an error
 	joined  *atomic.Bool
 	active  *atomic.Int32
 	readers sync.WaitGroup // the goroutines of all generations
