@@ -85,8 +85,6 @@ func Export(ctx context.Context, cfg Config, model, path string) (done Exported,
 	packed, err := packer(f, path)
 	if err == nil {
 		done, err = write(ctx, packed, cfg, model)
-	}
-	if packed != nil {
 		err = errors.Join(err, packed.Close())
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
@@ -125,7 +123,7 @@ func write(ctx context.Context, w io.Writer, cfg Config, model string) (done Exp
 		return line.Encode(record)
 	})
 	if err == nil {
-		err = line.Encode(fileEndLine{done.Records, done.Order})
+		err = line.Encode(fileEndLine(done))
 	}
 	return done, errors.Join(err, out.Flush())
 }
