@@ -296,6 +296,20 @@ func TestAStandbyTakesTheOperatorsModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := r.head()
+	save := func(t *testing.T, replace func(*state.Checkpoint)) (version int64) {
+		t.Helper()
+		c := *base
+		replace(&c)
+		var err error
+		if c.Epoch, err = r.store.Take(t.Context(), 0); err == nil {
+			c.Saved = time.Now()
+			version, err = r.store.Save(t.Context(), 0, &c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
 	for name, replace := range map[string]func(c *state.Checkpoint){
 		"another configuration": func(c *state.Checkpoint) {
 			c.Config = []byte(`{"table_bits":11}`)
@@ -314,16 +328,7 @@ func TestAStandbyTakesTheOperatorsModel(t *testing.T) {
 			b := r.replica("b", nil)
 			b.t = t
 			b.until("follows", standby)
-			c := *base
-			replace(&c)
-			epoch, err := r.store.Take(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Epoch, c.Saved = epoch, time.Now()
-			if _, err := r.store.Save(t.Context(), 0, &c); err != nil {
-				t.Fatal(err)
-			}
+			save(t, replace)
 			for deadline := time.Now().Add(patience); b.store.loaded() < 2; <-time.After(5 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the standby goes on with its own model")
@@ -335,18 +340,10 @@ func TestAStandbyTakesTheOperatorsModel(t *testing.T) {
 		})
 	}
 	// The same model, saved by another learner, is no reason.
+	save(t, func(*state.Checkpoint) {})
 	b := r.replica("b", nil)
 	b.until("follows", standby)
-	c := *base
-	var err error
-	if c.Epoch, err = r.store.Take(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
-	c.Saved = time.Now().UTC()
-	version, err := r.store.Save(t.Context(), 0, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := save(t, func(*state.Checkpoint) {})
 	b.until("saw it", func(s Status) bool { return s.Version == version })
 	b.sit()
 	b.until("active", active)
