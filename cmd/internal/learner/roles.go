@@ -115,6 +115,7 @@ func (o *orderedModel) activate(ctx context.Context) error {
 	}
 	o.epoch, o.writerEpoch = epoch, epoch
 	o.lost, o.active, o.standby = false, true, false
+	o.seen.Store(nil)
 	o.lastSave = began.Add(-o.l.cfg.SaveEvery) // soon: so two learners that take the model from each other both come on
 	kept := o.kept.take()
 	o.log.Info("active: this learner orders and saves the model", "epoch", epoch, "events", o.model.Events(),
@@ -175,7 +176,7 @@ func (o *orderedModel) look(ctx context.Context) (*head, error) {
 	return &head{m, version}, err
 }
 
-// watch looks at what is saved every SaveEvery, for a standby.
+// watch looks at what is saved every SaveEvery, while the learner is a standby.
 func (o *orderedModel) watch() {
 	tick := time.NewTicker(o.l.cfg.SaveEvery)
 	defer tick.Stop()
@@ -184,6 +185,9 @@ func (o *orderedModel) watch() {
 		case <-tick.C:
 		case <-o.running.Done():
 			return
+		}
+		if o.l.seat.isWorking() {
+			continue
 		}
 		saved, err := o.look(o.running)
 		switch {

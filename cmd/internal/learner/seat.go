@@ -74,6 +74,13 @@ func (s *seat) isHeld() bool {
 	return s.held
 }
 
+// isWorking reports whether the model is active.
+func (s *seat) isWorking() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.working
+}
+
 // begin notes that the model is active, and returns false if the seat was given up.
 func (s *seat) begin() bool {
 	s.mu.Lock()
