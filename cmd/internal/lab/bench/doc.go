@@ -18,8 +18,8 @@
 //	population ─┬─> clean streams ───> series ─> thresholds with our number of false alarms ─┐
 //	            └─> fault ─> change ─> series ───────────────────────────────────────────────┴─> delays ─> table, page
 //
-// [Partitions] splits a stream into partitions. It compares poolings of their models
-// with one model of the whole stream.
+// [Partitions] splits a stream into partitions. It compares their models, and the one model
+// that learns all of them in the order of a log, with one model of the whole stream.
 //
 // [Attackers] lets sources lie about a stream, and counts the errors on the honest one:
 // with all labels counted the same, by the sources' standing, and with an anchor.

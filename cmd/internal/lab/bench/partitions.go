@@ -31,6 +31,8 @@ type Partitions struct {
 	By         string `help:"What an event's partition depends on: message (its Kafka key, as ingest makes it), recipient, or random (its id and the seed)." enum:"message,recipient,random" default:"message"`
 	Seed       uint64 `help:"Seed of the random split." default:"1" placeholder:"S"`
 
+	Interleavings int `help:"Into how many splits the stream is divided, each with a seed of its own. Above 1: mean and spread instead of the poolings and their intervals." default:"5" placeholder:"N"`
+
 	Resamples     int    `help:"Bootstrap resamples behind the 95 % intervals." default:"1000" placeholder:"N"`
 	BootstrapSeed uint64 `help:"Seed of the resamples." default:"1" placeholder:"S"`
 	JSON          bool   `name:"json" help:"Print one object in JSON instead of a table."`
@@ -42,10 +44,12 @@ func (Partitions) Help() string {
   hamlet bench partitions --spam Junk/ --ham INBOX/
   hamlet bench partitions --index index.csv corpus.tar.gz --by random --seed 2
 
-What does a model lose if its topic has several partitions, and how do the models of the partitions
-best answer as one? Each event is scored by every pooling of these models, by its own partition's
-model alone, and by one model of the whole stream. Then its own partition's model and the one model
-learn it. The poolings:
+What does a model lose if its topic has several partitions? Each event is scored by one model of the
+whole stream, by one model of all partitions, by the models of the partitions jointly, and by that of
+its own partition alone. Then they learn it. The one model of all partitions learns a backlog, in the
+order that a learner would write into its order log. Of five splits, mean and spread are printed.
+
+With --interleavings 1 each pooling of the models of the partitions is shown:
 
   mean      the mean of the models' log-odds, with the mean of their variances
   experts   the experts are pooled; the heads' answers are averaged, weighted by the events that
@@ -53,6 +57,7 @@ learn it. The poolings:
   head      the heads are merged by natural parameters, and see the mean of the experts' answers
   model     the experts are pooled, and the heads merged
 
+By message and by recipient, the first split is Kafka's; the others hash the same keys with a seed.
 Pooled experts average AdaGrad's weights by their accumulators and add up naive Bayes' counts.
 Intervals are 95 % bootstrap intervals over events; ratios are paired, on the same resamples.`
 }
@@ -67,6 +72,8 @@ type partitionReplay struct {
 	truth    []bool
 	learnt   []int // events, by partition
 	outcomes []*outcome
+	poolings []model.Pooling // asked; the first of outcomes
+	backlog  *backlog        // the one model of all partitions; its outcome is the last
 	rejected func(error)
 	rejects  int
 	progress func(scored int)
@@ -76,10 +83,11 @@ type partitionReplay struct {
 const (
 	singleOutcome = "one partition"
 	ownOutcome    = "own partition alone"
+	orderOutcome  = "one model of all"
 )
 
-func newPartitionReplay(cfg model.Config, partitions int, of func(*stream.Event) int) (*partitionReplay, error) {
-	s := &partitionReplay{of: of, learnt: make([]int, partitions)}
+func newPartitionReplay(cfg model.Config, partitions int, poolings []model.Pooling, of func(*stream.Event) int) (*partitionReplay, error) {
+	s := &partitionReplay{of: of, poolings: poolings, learnt: make([]int, partitions)}
 	for range partitions {
 		m, err := model.New(cfg)
 		if err != nil {
@@ -92,10 +100,13 @@ func newPartitionReplay(cfg model.Config, partitions int, of func(*stream.Event)
 	if s.single, err = model.New(cfg); err != nil {
 		return nil, fmt.Errorf("configuration of the model: %w", err)
 	}
-	for _, pooling := range model.Poolings {
+	if s.backlog, err = newBacklog(cfg, partitions); err != nil {
+		return nil, fmt.Errorf("configuration of the model: %w", err)
+	}
+	for _, pooling := range poolings {
 		s.outcomes = append(s.outcomes, &outcome{name: string(pooling), proper: true})
 	}
-	s.outcomes = append(s.outcomes, &outcome{name: singleOutcome, proper: true}, &outcome{name: ownOutcome, proper: true})
+	s.outcomes = append(s.outcomes, &outcome{name: singleOutcome, proper: true}, &outcome{name: ownOutcome, proper: true}, &s.backlog.outcome)
 	return s, nil
 }
 
@@ -118,7 +129,7 @@ func (s *partitionReplay) run(ctx context.Context, items iter.Seq2[source.Item, 
 		}
 		s.progress(len(s.truth))
 	}
-	return nil
+	return s.backlog.end()
 }
 
 // step scores an item, then teaches it. After an error the models are unchanged.
@@ -131,7 +142,7 @@ func (s *partitionReplay) step(item *source.Item) error {
 		return err
 	}
 	var answers []model.Prediction
-	for _, pooling := range model.Poolings {
+	for _, pooling := range s.poolings {
 		answer, err := s.pool.PredictBy(pooling, &ex.Body)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", ex.ID, err)
@@ -155,13 +166,16 @@ func (s *partitionReplay) step(item *source.Item) error {
 	for i, answer := range append(answers, effect.Prediction, own.Prediction) {
 		s.outcomes[i].add(answer.LogOdds >= 0, answer.LogOdds)
 	}
-	return nil
+	return s.backlog.add(p, &ex)
 }
 
 // Run replays the source and prints the comparison.
 func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	if c.Partitions < 1 {
 		return cli.Usagef("--partitions: %d is below 1", c.Partitions)
+	}
+	if c.Interleavings < 1 {
+		return cli.Usagef("--interleavings: %d is below 1", c.Interleavings)
 	}
 	if c.Resamples < 1 {
 		return cli.Usagef("--resamples: %d is below 1", c.Resamples)
@@ -177,22 +191,15 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	s, err := newPartitionReplay(modelConfig, c.Partitions, c.partition)
+	if src.Once() && c.Interleavings > 1 {
+		return cli.Usagef("--interleavings: standard input and pipes can be read only once: give a file, or --interleavings 1")
+	}
+	if c.Interleavings > 1 {
+		return c.spread(ctx, stdio, src, modelConfig)
+	}
+	s, err := c.replay(ctx, stdio, src, modelConfig, model.Poolings, 0)
 	if err != nil {
 		return err
-	}
-	rejections := report.Rejections{W: stdio.Err}
-	progress := progress.NewCounter(stdio.Err)
-	s.rejected = rejections.Add
-	s.progress = func(n int) { total, _ := src.Total(); progress.Set(n, total) }
-	err = s.run(ctx, src.Events())
-	progress.Close()
-	rejections.Close()
-	if err != nil {
-		return err
-	}
-	if len(s.truth) == 0 {
-		return errors.New("the source holds no event that can be learnt")
 	}
 	result, err := c.measure(ctx, s)
 	if err != nil {
@@ -204,14 +211,44 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	return result.writeTable(stdio.Out)
 }
 
-// partition returns the partition of an event.
-func (c *Partitions) partition(e *stream.Event) int {
+// replay replays the source once. interleaving counts the replays.
+func (c *Partitions) replay(ctx context.Context, stdio cli.IO, src *source.Source, cfg model.Config, poolings []model.Pooling, interleaving int) (*partitionReplay, error) {
+	s, err := newPartitionReplay(cfg, c.Partitions, poolings, func(e *stream.Event) int { return c.partition(e, interleaving) })
+	if err != nil {
+		return nil, err
+	}
+	rejections := report.Rejections{W: stdio.Err}
+	progress := progress.NewCounter(stdio.Err)
+	s.rejected = func(err error) {
+		if interleaving == 0 {
+			rejections.Add(err)
+		}
+	}
+	s.progress = func(n int) { total, _ := src.Total(); progress.Set(n, total) }
+	err = s.run(ctx, src.Events())
+	progress.Close()
+	rejections.Close()
+	if err != nil {
+		return nil, err
+	}
+	if len(s.truth) == 0 {
+		return nil, errors.New("the source holds no event that can be learnt")
+	}
+	return s, nil
+}
+
+// partition returns the partition of an event in an interleaving.
+func (c *Partitions) partition(e *stream.Event, interleaving int) int {
+	key := []byte(e.ID)
 	switch c.By {
 	case "message":
-		return kafka.PartitionOf(ingest.Key(e), c.Partitions)
+		key = ingest.Key(e)
 	case "recipient":
-		return kafka.PartitionOf(recipientKey(e), c.Partitions)
+		key = recipientKey(e)
 	}
-	b := binary.LittleEndian.AppendUint64(nil, c.Seed)
-	return int(xxhash.Sum64(append(b, e.ID...)) % uint64(c.Partitions))
+	if c.By != "random" && interleaving == 0 {
+		return kafka.PartitionOf(key, c.Partitions)
+	}
+	b := binary.LittleEndian.AppendUint64(nil, c.Seed+uint64(interleaving))
+	return int(xxhash.Sum64(append(b, key...)) % uint64(c.Partitions))
 }

@@ -23,7 +23,7 @@ func benchPartitions(t *testing.T, args ...string) (stdout string, err error) {
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
-	args = append([]string{"partitions", "--resamples", "20", "--table-bits", "10"}, args...)
+	args = append([]string{"partitions", "--interleavings", "1", "--resamples", "20", "--table-bits", "10"}, args...)
 	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func TestPartitions(t *testing.T) {
 		if len(got.Partitions) != c.partitions || learnt != n || got.Events != n || got.Spam != n/3 || got.Rejected != 1 {
 			t.Errorf("%d partitions learnt %v of %d events, %d spam, %d rejected", c.partitions, got.Partitions, got.Events, got.Spam, got.Rejected)
 		}
-		if len(got.Poolings) != len(model.Poolings)+2 || got.Poolings[0].Name != string(model.MeanLogOdds) || got.Poolings[0].Ratio != nil {
+		if len(got.Poolings) != len(model.Poolings)+3 || got.Poolings[0].Name != string(model.MeanLogOdds) || got.Poolings[0].Ratio != nil {
 			t.Fatalf("joins: %+v", got.Poolings)
 		}
 		for _, j := range got.Poolings[1:] {
@@ -137,7 +137,7 @@ func TestPartitionsByRecipient(t *testing.T) {
 
 func TestPartitionsRefuse(t *testing.T) {
 	path := writeTexts(t, 3)
-	for _, args := range [][]string{{"--partitions", "0", path}, {"--resamples", "0", path}} {
+	for _, args := range [][]string{{"--partitions", "0", path}, {"--resamples", "0", path}, {"--interleavings", "0", path}, {"--interleavings", "2", "-"}} {
 		var usage *cli.UsageError
 		if _, err := benchPartitions(t, append([]string{"--format", "text"}, args...)...); !errors.As(err, &usage) {
 			t.Errorf("%v: %v, want wrong usage", args, err)
@@ -150,5 +150,35 @@ func TestPartitionsRefuse(t *testing.T) {
 	}
 	if _, err := benchPartitions(t, empty); err == nil || !strings.Contains(err.Error(), "no event that can be learnt") {
 		t.Errorf("a withdrawal alone: %v", err)
+	}
+}
+
+// One model of four partitions is nearly as good as one of one, and better than four models.
+func TestPartitionsSpread(t *testing.T) {
+	path := writeTexts(t, 3000)
+	out, err := benchPartitions(t, "--interleavings", "3", "--by", "random", "--format", "text", "--json", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got jsonSpread
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got.Events != 3000 || got.Splits != 3 || got.Rejected != 1 || len(got.Rows) != 4 || got.PerEvent <= 0 || got.PerEvent > .2 {
+		t.Fatalf("got %+v", got)
+	}
+	single, one, joint, own := got.Rows[0], got.Rows[1], got.Rows[2], got.Rows[3]
+	if single.Name != singleOutcome || one.Name != orderOutcome || own.Name != ownOutcome {
+		t.Errorf("rows %s, %s, %s, %s", single.Name, one.Name, joint.Name, own.Name)
+	}
+	if single.LogLoss[0] != single.LogLoss[2] || one.LogLoss[0] == one.LogLoss[2] {
+		t.Errorf("log loss of one partition %v, of one model %v", single.LogLoss, one.LogLoss)
+	}
+	if !(math.Abs(float64(one.Loss)-1) < .05) || !(one.Loss < joint.Loss) || !(one.Loss < own.Loss) {
+		t.Errorf("log loss to one partition's: %v of one model, %v jointly, %v alone", one.Loss, joint.Loss, own.Loss)
+	}
+	out, err = benchPartitions(t, "--interleavings", "2", "--partitions", "16", "--format", "text", path)
+	if err != nil || !strings.Contains(out, "mean of 2 splits") || !strings.Contains(out, "\n"+orderOutcome+" ") || !strings.Contains(out, " order records for each event") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

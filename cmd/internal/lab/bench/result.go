@@ -304,12 +304,6 @@ type jsonEstimate struct {
 }
 
 func toJSON(e estimate) jsonEstimate {
-	finite := func(v float64) eval.Measure {
-		if math.IsInf(v, 0) {
-			v = math.NaN()
-		}
-		return eval.Measure(v)
-	}
 	return jsonEstimate{finite(e.value), finite(e.lo), finite(e.hi)}
 }
 
