@@ -10,9 +10,10 @@
 //
 // A source is sent in chunks. Each chunk is acknowledged by all in-sync replicas
 // before the next is sent. So the topic always holds the source's events up to some
-// ordinal, or with several partitions up to the last chunk. After a crash the newest
-// events in the topic show where to continue, if the source still has one of them at
-// its ordinal.
+// ordinal, or with several partitions up to the last chunk, and of that each partition its
+// own up to some ordinal. After a crash the newest event in each partition shows where to
+// continue, if the source still has one of them at its ordinal. If partitions were added
+// meanwhile, the last chunk is sent again.
 package ingest
 
 import (
@@ -80,7 +81,7 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	if err := checkMixed(cfg); err != nil {
 		return stats, err
 	}
-	from, err := resumeFrom(cfg, open)
+	held, err := resume(cfg, open)
 	if err != nil {
 		return stats, err
 	}
@@ -92,7 +93,7 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(events)
-		return encode(ctx, cfg, items, from, &stats, events)
+		return encode(ctx, cfg, items, held, &stats, events)
 	})
 	p := publisher{Config: cfg, timer: time.NewTimer(cfg.Linger), start: time.Now()}
 	g.Go(func() error { return p.run(ctx, events) })
@@ -108,8 +109,8 @@ type event struct {
 	toAll   bool // a standing: each partition has it, after the events before and ahead of those behind
 }
 
-// encode sends the items from an ordinal on to events.
-func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats, events chan<- event) error {
+// encode sends the items that the topic does not hold to events.
+func encode(ctx context.Context, cfg Config, items Items, held resumption, stats *Stats, events chan<- event) error {
 	for item, err := range items {
 		var rejected *source.Rejection
 		if err != nil && !errors.As(err, &rejected) {
@@ -117,7 +118,7 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 		}
 		var record kafka.Record
 		if err == nil {
-			if item.Ordinal < from {
+			if item.Ordinal < held.from {
 				stats.Skipped++
 				continue
 			}
@@ -128,6 +129,10 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 			if cfg.Rejected != nil {
 				cfg.Rejected(err)
 			}
+			continue
+		}
+		if held.holds(item.Ordinal, record.Key, item.Standing != nil) {
+			stats.Skipped++
 			continue
 		}
 		record.Headers = append(record.Headers,

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,46 +65,45 @@ func cluster(t *testing.T, partitions int) (kafka.Config, *kafka.Producer) {
 
 var errCrash = errors.New("crash")
 
-// A dying publisher writes a number of records, then every third one of its chunk, and
-// fails: the topic looks as after a kill.
+// A dying publisher writes a number of records, then of its chunk what comes first in each
+// partition, by chance, and fails: the topic looks as after a kill.
 type dying struct {
 	*kafka.Producer
-	left int
+	partitions, left int
+	rng              *rand.Rand
 }
 
 func (d *dying) Publish(ctx context.Context, records ...kafka.Record) error {
 	if d.left -= len(records); d.left >= 0 {
 		return d.Producer.Publish(ctx, records...)
 	}
-	partitions := map[string][]kafka.Record{} // some partitions got theirs, others did not
-	for _, r := range records {
-		partitions[string(r.Key)] = append(partitions[string(r.Key)], r)
-	}
-	for _, key := range []string{"t1", "t4"} {
-		if err := d.Producer.Publish(ctx, partitions[key]...); err != nil {
-			return err
-		}
+	ended := map[int]bool{}
+	records = slices.DeleteFunc(slices.Clone(records), func(r kafka.Record) bool {
+		p := kafka.PartitionOf(r.Key, d.partitions)
+		ended[p] = ended[p] || d.rng.IntN(8) == 0
+		return ended[p]
+	})
+	if err := d.Producer.Publish(ctx, records...); err != nil {
+		return err
 	}
 	return errCrash
 }
 
-// After crashes at any place, the topic has every event of the source. The first copies
-// of a key's events are in order. With one partition there are no copies.
+// After crashes at any place, the topic has every event of the source once. In a partition
+// they are in order.
 func TestResumeAfterCrashes(t *testing.T) {
-	for _, partitions := range []int{1, 3} {
+	for _, partitions := range []int{1, 4, 16} {
 		t.Run(fmt.Sprintf("partitions=%d", partitions), func(t *testing.T) {
 			cfg, producer := cluster(t, partitions)
 			const n = 1000
-			open := func() (Items, error) { return items(n, "e"), nil }
-			for _, budget := range []int{130, 0, 200, 1, 5000} {
+			open := func() (Items, error) { return tenants(items(n, "e")), nil }
+			rng := rand.New(rand.NewPCG(1, uint64(partitions)))
+			for _, budget := range []int{130, 0, 0, 200, 1, 0, 70, 5000, 5000} {
 				mark, err := FindEnd(t.Context(), cfg, topic, slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
 				}
-				var publisher Publisher = &dying{producer, budget}
-				if partitions == 1 { // one partition is written in order: a chunk is there up to some record
-					publisher = &prefix{producer, budget}
-				}
+				publisher := &dying{producer, partitions, budget, rng}
 				stats, err := Source(t.Context(), Config{
 					Publisher: publisher, Topic: topic, Resume: mark, Chunk: 64, Linger: time.Hour, Log: slog.New(slog.DiscardHandler),
 				}, open)
@@ -120,7 +121,7 @@ func TestResumeAfterCrashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for p := range first {
-				last := map[string]int{} // by key: what a partition holds of a chunk depends on where it died
+				last := -1
 				for _, r := range read(t, cfg, p, int(end[p])) {
 					e, err := stream.DecodeRecord(r.Headers, r.Value)
 					if err != nil {
@@ -135,23 +136,64 @@ func TestResumeAfterCrashes(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					key := e.Tenant
-					if partitions == 1 {
-						key = ""
+					if ordinal < last {
+						t.Errorf("partition %d: event %d stands behind event %d", p, ordinal, last)
 					}
-					if ordinal < last[key] {
-						t.Errorf("partition %d: event %d stands behind event %d", p, ordinal, last[key])
-					}
-					last[key] = ordinal
+					last = ordinal
 				}
 			}
 			if len(seen) != n-n/10 {
 				t.Errorf("the topic holds %d of %d events", len(seen), n-n/10)
 			}
-			if partitions == 1 && copies > 0 {
-				t.Errorf("%d copies in one partition, want none", copies)
+			if copies > 0 {
+				t.Errorf("%d copies, want none", copies)
 			}
 		})
+	}
+}
+
+// tenants gives events a hundred tenants, so that they are in all partitions.
+func tenants(items Items) Items {
+	return func(yield func(source.Item, error) bool) {
+		for item, err := range items {
+			item.Event.Tenant = fmt.Sprint("t", item.Ordinal%100)
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// Where partitions were added, records stand where their keys do not belong: nothing of the
+// last chunk is taken for sent.
+func TestResumeWithMorePartitions(t *testing.T) {
+	cfg, producer := cluster(t, 2)
+	open := func() (Items, error) { return tenants(items(300, "e")), nil }
+	log := slog.New(slog.DiscardHandler)
+	run := func(publisher Publisher) (Stats, error) {
+		end, err := FindEnd(t.Context(), cfg, topic, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Source(t.Context(), Config{Publisher: publisher, Topic: topic, Resume: end, Chunk: 100, Linger: time.Hour, Log: log}, open)
+	}
+	if _, err := run(&dying{producer, 2, 100, rand.New(rand.NewPCG(1, 1))}); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	transport := &kafkago.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Transport: transport}
+	if _, err := client.CreatePartitions(t.Context(), &kafkago.CreatePartitionsRequest{Topics: []kafkago.TopicPartitionsConfig{{Name: topic, Count: 3}}}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := kafka.NewProducer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	stats, err := run(again)
+	if err != nil || stats.Sent != 180 || stats.Skipped != 90 {
+		t.Errorf("%+v, %v, want 180 sent", stats, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,11 +20,13 @@ import (
 type End struct {
 	Marks      []Mark // at most one for each partition
 	Partitions int
+	Moved      bool  // records stand where their keys do not belong: partitions were added
 	Records    int64 // offsets between the beginning and the end of the log, of all partitions
 }
 
 // A Mark identifies an event or a standing that ingest wrote from a source.
 type Mark struct {
+	Partition int
 	Ordinal   int // in its source
 	ID        string
 	Synthetic bool // the source was the generator of synthetic mail
@@ -94,7 +97,14 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 		records := end[partition] - first[partition]
 		found.Records += records
 		log := s.log.With("topic", topic, "partition", partition)
-		record, ok, err := kafka.LastRecord(ctx, cfg, topic, partition, limit, s.hasOrdinal(log, min(records, limit)))
+		hasOrdinal := s.hasOrdinal(log, min(records, limit))
+		record, ok, err := kafka.LastRecord(ctx, cfg, topic, partition, limit, func(r kafka.Record) bool {
+			has := hasOrdinal(r)
+			if has && len(r.Key) > 0 && !stream.IsStanding(r.Headers) && kafka.PartitionOf(r.Key, found.Partitions) != partition {
+				found.Moved = true
+			}
+			return has
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -104,6 +114,7 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 				"looked_through", limit, "records", records)
 		}
 		if mark, isEvent := markOf(record); ok && isEvent {
+			mark.Partition = partition
 			found.Marks = append(found.Marks, mark)
 		}
 	}
@@ -165,30 +176,30 @@ func accepted(items Items) Items {
 	}
 }
 
-// HeldBy returns how many of the marks a source holds, and the one with the largest
-// ordinal. It reads the source up to the largest ordinal of all marks.
-func (e *End) HeldBy(items Items) (n int, newest Mark, err error) {
+// HeldBy returns the marks that a source holds, by ascending ordinal. It reads the source up
+// to the largest ordinal of all marks.
+func (e *End) HeldBy(items Items) (held []Mark, err error) {
 	last := -1
 	for _, m := range e.Marks {
 		last = max(last, m.Ordinal)
 	}
 	if last < 0 {
-		return 0, newest, nil
+		return nil, nil
 	}
 	for item, err := range accepted(items) {
 		if err != nil {
-			return 0, newest, err
+			return nil, err
 		}
 		for _, m := range e.Marks {
 			if m.Ordinal == item.Ordinal && m.ID == item.ID() {
-				n, newest = n+1, m
+				held = append(held, m)
 			}
 		}
 		if item.Ordinal >= last {
 			break
 		}
 	}
-	return n, newest, nil
+	return held, nil
 }
 
 // CheckSynthetic returns ErrMixed if a topic holds any event that is not synthetic
@@ -210,38 +221,73 @@ func CheckSynthetic(ctx context.Context, cfg kafka.Config, topic string) error {
 	return nil
 }
 
-// resumeFrom returns the first ordinal to send: 0 unless the source holds one of the
-// events that the topic ends with.
-func resumeFrom(cfg Config, open func() (Items, error)) (int, error) {
+// A resumption is what the topic holds of a source. The zero resumption is nothing.
+//
+// A source is sent chunk by chunk, and in a partition event by event. So the topic holds all
+// chunks before the last one, and each partition holds its part of the last one up to its
+// mark:
+//
+//	ordinal       … 499 │ 500 501 502 503 504 505
+//	partition 0      ✓  │  ✓       ✓              mark 502
+//	partition 1      ✓  │      ✓       ✗   ✗      mark 501
+//	partition 2      ✓  │                      ✗  no mark of this source
+type resumption struct {
+	from  int   // all ordinals below are in the topic
+	marks []int // by partition, the ordinal up to which it holds its own; nil: look at from alone
+}
+
+// holds reports whether the topic has an event or a standing of the source.
+func (r *resumption) holds(ordinal int, key []byte, toAll bool) bool {
+	switch {
+	case ordinal < r.from:
+		return true
+	case len(r.marks) == 0 || ordinal > slices.Max(r.marks):
+		return false
+	case toAll:
+		return ordinal <= slices.Min(r.marks)
+	}
+	return ordinal <= r.marks[kafka.PartitionOf(key, len(r.marks))]
+}
+
+// resume returns what the topic holds of the source: nothing unless the source holds one of
+// the events that the topic ends with.
+func resume(cfg Config, open func() (Items, error)) (r resumption, err error) {
 	switch {
 	case cfg.Resume == nil || cfg.Resume.Records == 0:
-		return 0, nil
+		return r, nil
 	case len(cfg.Resume.Marks) == 0:
 		cfg.Log.Info("the topic holds no event of a source: all of this one is sent", "records", cfg.Resume.Records)
-		return 0, nil
+		return r, nil
 	case cfg.Once:
 		cfg.Log.Warn("standard input cannot be compared with the topic: all of it is sent")
-		return 0, nil
+		return r, nil
 	}
 	items, err := open()
 	if err != nil {
-		return 0, err
+		return r, err
 	}
-	n, mark, err := cfg.Resume.HeldBy(items)
+	held, err := cfg.Resume.HeldBy(items)
 	if err != nil {
-		return 0, err
+		return r, err
 	}
-	if n == 0 {
+	if len(held) == 0 {
 		newest := cfg.Resume.Marks[0]
 		cfg.Log.Warn("the topic does not end in this source: all of it is sent. If messages were deleted from the source, "+
 			"what was learnt before is learnt again",
 			"ordinal", newest.Ordinal, "id", newest.ID)
-		return 0, nil
+		return r, nil
 	}
-	from := mark.Ordinal + 1
+	newest := held[len(held)-1].Ordinal
+	r.from = newest + 1
 	if cfg.Resume.Partitions > 1 { // other partitions may lack some of the last chunk
-		from = mark.Ordinal / cfg.Chunk * cfg.Chunk
+		r.from = newest / cfg.Chunk * cfg.Chunk
 	}
-	cfg.Log.Info("the topic holds the beginning of this source: going on behind it", "ordinal", from)
-	return from, nil
+	if cfg.Resume.Partitions > 1 && !cfg.Resume.Moved {
+		r.marks = slices.Repeat([]int{r.from - 1}, cfg.Resume.Partitions)
+		for _, m := range held {
+			r.marks[m.Partition] = max(m.Ordinal, r.from-1)
+		}
+	}
+	cfg.Log.Info("the topic holds the beginning of this source: going on behind it", "ordinal", r.from)
+	return r, nil
 }
