@@ -13,6 +13,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/ingest"
+	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
@@ -31,6 +32,7 @@ type Partitions struct {
 	By         string `help:"What an event's partition depends on: message (its Kafka key, as ingest makes it), recipient, or random (its id and the seed)." enum:"message,recipient,random" default:"message"`
 	Seed       uint64 `help:"Seed of the random split." default:"1" placeholder:"S"`
 
+	Generate      int `help:"Replay N synthetic mails and no source." default:"0" placeholder:"N"`
 	Interleavings int `help:"Into how many splits the stream is divided, each with a seed of its own. Above 1: mean and spread instead of the poolings and their intervals." default:"5" placeholder:"N"`
 
 	Resamples     int    `help:"Bootstrap resamples behind the 95 % intervals." default:"1000" placeholder:"N"`
@@ -180,9 +182,7 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	if c.Resamples < 1 {
 		return cli.Usagef("--resamples: %d is below 1", c.Resamples)
 	}
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	src, err := source.Open(cfg)
+	src, err := c.open(stdio)
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,42 @@ func (c *Partitions) Run(ctx context.Context, stdio cli.IO) error {
 	return result.writeTable(stdio.Out)
 }
 
+// A partitionSource is what is replayed: a *source.Source, or synthetic mail.
+type partitionSource interface {
+	Events() iter.Seq2[source.Item, error]
+	Dense() []string
+	Total() (n int, known bool)
+	Once() bool
+	Close() error
+}
+
+// A generated is synthetic mail as a partitionSource.
+type generated struct {
+	items iter.Seq2[source.Item, error]
+	n     int
+}
+
+func (g *generated) Events() iter.Seq2[source.Item, error] { return g.items }
+func (g *generated) Dense() []string                       { return nil }
+func (g *generated) Total() (int, bool)                    { return g.n, true }
+func (g *generated) Once() bool                            { return false }
+func (g *generated) Close() error                          { return nil }
+
+func (c *Partitions) open(stdio cli.IO) (partitionSource, error) {
+	if c.Generate > 0 {
+		if len(c.Sources) > 0 {
+			return nil, cli.Usagef("--generate: it replays synthetic mail and no source: leave out %s", c.Sources[0])
+		}
+		items, err := synthetic.Items(synthetic.Config{Seed: c.Seed}, c.Generate, source.FlipConfig{})
+		return &generated{items, c.Generate}, err
+	}
+	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
+	cfg.Stdin = stdio.In
+	return source.Open(cfg)
+}
+
 // replay replays the source once. interleaving counts the replays.
-func (c *Partitions) replay(ctx context.Context, stdio cli.IO, src *source.Source, cfg model.Config, poolings []model.Pooling, interleaving int) (*partitionReplay, error) {
+func (c *Partitions) replay(ctx context.Context, stdio cli.IO, src partitionSource, cfg model.Config, poolings []model.Pooling, interleaving int) (*partitionReplay, error) {
 	s, err := newPartitionReplay(cfg, c.Partitions, poolings, func(e *stream.Event) int { return c.partition(e, interleaving) })
 	if err != nil {
 		return nil, err

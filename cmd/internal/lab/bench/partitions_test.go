@@ -137,7 +137,7 @@ func TestPartitionsByRecipient(t *testing.T) {
 
 func TestPartitionsRefuse(t *testing.T) {
 	path := writeTexts(t, 3)
-	for _, args := range [][]string{{"--partitions", "0", path}, {"--resamples", "0", path}, {"--interleavings", "0", path}, {"--interleavings", "2", "-"}} {
+	for _, args := range [][]string{{"--partitions", "0", path}, {"--resamples", "0", path}, {"--interleavings", "0", path}, {"--interleavings", "2", "-"}, {"--generate", "5", path}} {
 		var usage *cli.UsageError
 		if _, err := benchPartitions(t, append([]string{"--format", "text"}, args...)...); !errors.As(err, &usage) {
 			t.Errorf("%v: %v, want wrong usage", args, err)
@@ -177,7 +177,7 @@ func TestPartitionsSpread(t *testing.T) {
 	if !(math.Abs(float64(one.Loss)-1) < .05) || !(one.Loss < joint.Loss) || !(one.Loss < own.Loss) {
 		t.Errorf("log loss to one partition's: %v of one model, %v jointly, %v alone", one.Loss, joint.Loss, own.Loss)
 	}
-	out, err = benchPartitions(t, "--interleavings", "2", "--partitions", "16", "--format", "text", path)
+	out, err = benchPartitions(t, "--interleavings", "2", "--partitions", "16", "--generate", "200")
 	if err != nil || !strings.Contains(out, "mean of 2 splits") || !strings.Contains(out, "\n"+orderOutcome+" ") || !strings.Contains(out, " order records for each event") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -12,7 +12,6 @@ import (
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/source"
 )
 
 // A spread is what several splits of one stream measured.
@@ -44,7 +43,7 @@ var spreadRows = []struct{ outcome, name string }{
 var spreadFigures = []figure{roca, logLoss, wrongAtHalf, firstLoss}
 
 // spread replays the source once for each interleaving, and prints mean and spread.
-func (c *Partitions) spread(ctx context.Context, stdio cli.IO, src *source.Source, cfg model.Config) error {
+func (c *Partitions) spread(ctx context.Context, stdio cli.IO, src partitionSource, cfg model.Config) error {
 	result := spread{by: "by " + c.By, partitions: c.Partitions, splits: c.Interleavings}
 	if c.By == "random" {
 		result.by = "at random"
