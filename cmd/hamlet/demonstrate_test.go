@@ -82,8 +82,7 @@ func TestDataWithoutSourceOnlyServes(t *testing.T) {
 	}
 }
 
-// A directory of synthetic mail goes on with synthetic mail alone. Several partitions
-// get a part of the last chunk again.
+// A directory of synthetic mail goes on with synthetic mail alone, on several partitions too.
 func TestDemoGoesOnAlone(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []string{"--partitions=1", "--partitions=2"} {
