@@ -78,7 +78,7 @@ func (o *orderedModel) propose(ctx context.Context, began time.Time) {
 		var records []order.Record
 		var err error
 		if due || o.changed() {
-			records, err = o.changes(ctx)
+			records, err = o.changes(ctx, due)
 			due = false
 		}
 		var waiting bool
@@ -156,8 +156,9 @@ func (o *orderedModel) changed() bool {
 	return slices.ContainsFunc(o.current(), func(f *feeder) bool { _, lost := f.gap(); return lost || !f.endKnown() })
 }
 
-// changes returns the beginning, partitions that join, and gaps that the operator accepts.
-func (o *orderedModel) changes(ctx context.Context) (records []order.Record, err error) {
+// changes returns the beginning, gaps that the operator accepts, and if joins is true the
+// partitions that join.
+func (o *orderedModel) changes(ctx context.Context, joins bool) (records []order.Record, err error) {
 	events := &o.l.cfg.Consumer
 	first, end, err := kafka.Offsets(ctx, events.Config, events.Topic)
 	if err != nil {
@@ -181,7 +182,7 @@ func (o *orderedModel) changes(ctx context.Context) (records []order.Record, err
 			f.noteGap()
 		}
 	}
-	for p := len(feeders); p < len(first); p++ {
+	for p := len(feeders); joins && p < len(first); p++ {
 		records = append(records, order.Record{Kind: order.Join, Partition: p})
 	}
 	return records, nil
