@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/interleave"
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
@@ -32,8 +33,9 @@ type feeder struct {
 	partition int
 	gaps      uint32
 	identify  bool
-	wake      func() // tells that there is something to propose
-	stop      func() // ends run
+	wake      func()              // tells that there is something to propose
+	stop      func()              // ends run
+	readings  chan *model.Reading // free; read fills it
 
 	mu        sync.Mutex
 	changed   chan struct{}               // closed and renewed at each change
@@ -60,12 +62,16 @@ type fed struct {
 	in     incoming
 	at     state.Position
 	time   int64 // its place in time: timeOf
+
+	tried   bool           // somebody has begun to read it for the model
+	reading *model.Reading // nil: nobody has read it
 }
 
 func newFeeder(partition int, at state.Position, gaps uint32, identify bool, wake func()) *feeder {
 	return &feeder{
 		partition: partition, gaps: gaps, identify: identify, wake: wake, changed: make(chan struct{}),
 		taken: at, behind: at, proposed: at, end: -1, allowance: newAllowance(),
+		readings: make(chan *model.Reading, readAhead),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -343,8 +344,20 @@ func (o *orderedModel) take(ctx context.Context, t *sequencer.Take) error {
 	if err := o.state.FinishAt(t, at); err != nil {
 		return err
 	}
-	o.ahead.each(o.model, len(records), func(i int) *model.Body { return records[i].in.body() },
-		func(i int) { o.apply(&records[i].record, &records[i].in) })
+	apply := func(i int) {
+		o.apply(&records[i].record, &records[i].in)
+		f.release(&records[i])
+	}
+	read := 0 // by the feeder
+	for ; read < len(records) && records[read].reading != nil; read++ {
+		apply(read)
+	}
+	o.ahead.each(o.model, len(records)-read, func(i int) *model.Body {
+		if b := records[read+i].in.body(); b != nil && b.Reading == nil {
+			return b
+		}
+		return nil
+	}, func(i int) { apply(read + i) })
 	return nil
 }
 
@@ -368,6 +381,10 @@ func (o *orderedModel) feed(partition int) {
 			o.stop(err)
 		}
 	})
+	if runtime.GOMAXPROCS(0) > 1 {
+		reader := o.model.NewReader()
+		o.workers.Go(func() { f.read(running, reader) })
+	}
 }
 
 // nudge wakes the proposer.
