@@ -54,6 +54,7 @@ func (o *ordered) unkind(random *rand.Rand) *appends.Proxy {
 // Another learner takes over each time.
 func TestOrderedModelAfterKills(t *testing.T) {
 	kills := rounds(t, 10, 100)
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 19))
 	o := newOrdered(t)
 	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
@@ -72,6 +73,7 @@ func TestOrderedModelAfterKills(t *testing.T) {
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
+		p.httpAddr()
 		p.stop()
 	}
 	o.wantLetters(o.wantReplayed())
@@ -81,6 +83,7 @@ func TestOrderedModelAfterKills(t *testing.T) {
 // With learners that come, go and are asked to stop, the model is what its logs say.
 func TestOrderedModelAfterRebalances(t *testing.T) {
 	changes := rounds(t, 9, 60)
+	t.Parallel()
 	random := rand.New(rand.NewPCG(2, 19))
 	o := newOrdered(t)
 	learners := []*process{o.learner(), o.learner()}
@@ -96,6 +99,7 @@ func TestOrderedModelAfterRebalances(t *testing.T) {
 			learners = slices.Delete(learners, k, k+1)
 		case 2: // any one leaves and comes back
 			k = random.IntN(len(learners))
+			learners[k].httpAddr() // it has begun, and is told of signals
 			learners[k].stop()
 			learners[k] = o.learner()
 		}
@@ -103,6 +107,7 @@ func TestOrderedModelAfterRebalances(t *testing.T) {
 	o.awaitMore(learners...)
 	stop()
 	for _, p := range learners[1:] {
+		p.httpAddr()
 		p.stop()
 	}
 	o.wantReplayed()
@@ -115,6 +120,7 @@ func TestOrderedModelAfterRebalances(t *testing.T) {
 // think that they are active, and append. The model is what its logs say.
 func TestOrderedModelAfterZombies(t *testing.T) {
 	zombies := rounds(t, 4, 40)
+	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 19))
 	o := newOrdered(t)
 	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
@@ -130,6 +136,7 @@ func TestOrderedModelAfterZombies(t *testing.T) {
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
+		p.httpAddr()
 		p.stop()
 	}
 	o.wantLetters(o.wantReplayed())
@@ -140,6 +147,7 @@ func TestOrderedModelAfterZombies(t *testing.T) {
 // other, and goes on from what is saved. The model is what its logs say.
 func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
 	steps := 3 * rounds(t, 10, 200)
+	t.Parallel()
 	o := newOrdered(t)
 	// Each has time to save between the other's.
 	a := o.learner("--group", "hamlet.learner."+o.model+".a", "--save-every", "50ms")
@@ -163,6 +171,7 @@ func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
 // say.
 func TestOrderedModelOverUnkindAppends(t *testing.T) {
 	steps := 4 * rounds(t, 10, 150)
+	t.Parallel()
 	o := newOrdered(t)
 	p := o.unkind(rand.New(rand.NewPCG(5, 19)))
 	learners := []*process{
@@ -176,6 +185,7 @@ func TestOrderedModelOverUnkindAppends(t *testing.T) {
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
+		p.httpAddr()
 		p.stop()
 	}
 	o.wantLetters(o.wantReplayed())
@@ -192,6 +202,7 @@ func TestOrderedModelOverUnkindAppends(t *testing.T) {
 // comes late, the learner wakes, and appends more. The model is what its logs say.
 func TestOrderedModelAfterZombiesInMidAppend(t *testing.T) {
 	zombies := rounds(t, 3, 30)
+	t.Parallel()
 	o := newOrdered(t)
 	var armed atomic.Bool
 	proxies, learners := make([]*appends.Proxy, 2), make([]*process, 2)
@@ -226,6 +237,7 @@ func TestOrderedModelAfterZombiesInMidAppend(t *testing.T) {
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
+		p.httpAddr()
 		p.stop()
 	}
 	o.wantLetters(o.wantReplayed())

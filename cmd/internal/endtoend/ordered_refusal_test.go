@@ -23,6 +23,7 @@ func TestOrderedModelRefuses(t *testing.T) {
 	rounds(t, 1, 1)
 	for _, c := range []struct {
 		name  string
+		live  bool // the fault is made under a running learner; else it is started after it
 		fault func(o *ordered)
 		flags []string
 		want  []string // in what it says
@@ -112,6 +113,41 @@ func TestOrderedModelRefuses(t *testing.T) {
 			never: []string{"--accept-gap", "--accept-lost-beginning"},
 		},
 		{
+			name: "a foreign range under a running learner",
+			live: true,
+			fault: func(o *ordered) {
+				from := o.saved().Places[0].Next
+				o.appendOrder(order.Record{Kind: order.Range, From: from, To: from + 1, Chain: order.Chain{1}})
+				o.send(40)
+			},
+			want: []string{"the partition holds other records than the order log says", "partition 0"},
+		},
+		{
+			name: "events created again under a running learner",
+			live: true,
+			fault: func(o *ordered) {
+				o.delete(o.topic)
+				o.makeTopic()
+				o.send(600)
+			},
+			want:  []string{"topic was deleted and created again"},
+			never: []string{"--accept-gap", "--accept-lost-beginning"},
+		},
+		{
+			name: "an order log created again under a running learner",
+			live: true,
+			fault: func(o *ordered) {
+				had := o.orderLog()
+				o.delete(o.orderTopic())
+				o.makeOrder()
+				o.send(40)
+				slices.Reverse(had)
+				o.appendTo(o.orderTopic(), 0, append(had, had...)...)
+			},
+			want:  []string{"topic was deleted and created again"},
+			never: []string{"--accept-lost-beginning"},
+		},
+		{
 			name:  "a learner of models of their own",
 			fault: func(*ordered) {},
 			flags: []string{"--models", "partition", "--group", "other"},
@@ -122,16 +158,20 @@ func TestOrderedModelRefuses(t *testing.T) {
 			t.Parallel()
 			o := newOrdered(t)
 			o.send(200)
-			learner := o.learner()
+			p := o.learner()
 			o.awaitSaved()
-			learner.stop()
+			if !c.live {
+				p.stop()
+			}
 			before := o.head()
 			c.fault(o)
 			flags := slices.Clone(c.flags)
 			if i := slices.Index(flags, "--group"); i >= 0 {
 				flags[i+1] = "hamlet.learner." + o.model + "." + flags[i+1]
 			}
-			p := o.learner(flags...)
+			if !c.live {
+				p = o.learner(flags...)
+			}
 			select {
 			case <-p.done:
 			case <-time.After(patience):

@@ -49,6 +49,7 @@ func TestOrderedModelIsTakenOver(t *testing.T) {
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
+		p.httpAddr()
 		p.stop()
 	}
 	want := o.wantLetters(o.wantReplayed())

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -61,6 +62,9 @@ type servers struct{ kafka, redis string }
 
 const orderedPartitions = 4
 
+// orderedModels counts the models, whose names are shorter than those of their tests.
+var orderedModels atomic.Int64
+
 // newOrdered makes the topics of a new model.
 func newOrdered(t *testing.T) *ordered {
 	t.Helper()
@@ -71,7 +75,7 @@ func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
 	t.Helper()
 	name := modelName(t)
 	name = name[strings.LastIndex(name, "ordered"):] // a name has 64 bytes at most
-	o := &ordered{t: t, model: fmt.Sprintf("%.45s-%s", strings.TrimSuffix(name, "-"+run), run), cfg: cfg, servers: at}
+	o := &ordered{t: t, model: fmt.Sprintf("%.40s-%d-%s", strings.TrimSuffix(name, "-"+run), orderedModels.Add(1), run), cfg: cfg, servers: at}
 	o.topic = stream.EventsTopic(o.model)
 	topic := settings.Topic{Partitions: orderedPartitions, Replication: -1, Retention: time.Hour}
 	if err := topic.Ensure(t.Context(), cfg, o.model); err != nil {
