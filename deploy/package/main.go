@@ -3,7 +3,8 @@
 //
 //	cd deploy/package
 //	go run . deb                       # ../../bin/hamlet_…_amd64.deb and …_arm64.deb
-//	go run . --out /tmp --arch arm64 deb
+//	go run . image                     # ../../bin/hamlet_….oci.tar, of both architectures
+//	go run . --out /tmp --arch arm64 deb image
 //
 // The same commit, built by the same version of Go, makes the same bytes.
 package main
@@ -21,13 +22,24 @@ import (
 )
 
 // products are what can be built. To add one, add its function.
-var products = map[string]func(ctx context.Context, r *Release, arch, out string) (path string, err error){
-	"deb": func(ctx context.Context, r *Release, arch, out string) (string, error) {
-		tree, err := r.Tree(ctx, arch)
-		if err != nil {
-			return "", err
+var products = map[string]func(ctx context.Context, r *Release, archs []string, out string) (paths []string, err error){
+	"deb": func(ctx context.Context, r *Release, archs []string, out string) (paths []string, err error) {
+		for _, arch := range archs {
+			tree, err := r.Tree(ctx, arch)
+			if err != nil {
+				return paths, err
+			}
+			path, err := writeDeb(r, tree, arch, out)
+			if err != nil {
+				return paths, fmt.Errorf("%s: %w", arch, err)
+			}
+			paths = append(paths, path)
 		}
-		return writeDeb(r, tree, arch, out)
+		return paths, nil
+	},
+	"image": func(ctx context.Context, r *Release, archs []string, out string) ([]string, error) {
+		path, err := writeImage(ctx, r, archs, out)
+		return []string{path}, err
 	},
 }
 
@@ -70,11 +82,11 @@ func run(ctx context.Context, args []string) error {
 		if !ok {
 			return fmt.Errorf("%s: there is no such product", name)
 		}
-		for arch := range strings.SplitSeq(*archs, ",") {
-			path, err := build(ctx, r, arch, *out)
-			if err != nil {
-				return fmt.Errorf("%s for %s: %w", name, arch, err)
-			}
+		paths, err := build(ctx, r, strings.Split(*archs, ","), *out)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, path := range paths {
 			info, err := os.Stat(path)
 			if err != nil {
 				return err
