@@ -18,10 +18,9 @@ import (
 
 const rulesFile = "../../../deploy/prometheus/hamlet.rules.yml"
 
-// elsewhere reports whether a metric is the scorer's or the gateway's, which test the
-// rules themselves.
+// elsewhere reports whether a metric is another service's, which tests the rules itself.
 func elsewhere(metric string) bool {
-	for _, prefix := range []string{"hamlet_scorer_", "hamlet_gateway_", "hamlet_self_label_"} {
+	for _, prefix := range []string{"hamlet_scorer_", "hamlet_gateway_", "hamlet_self_label_", "hamlet_ingest_"} {
 		if strings.HasPrefix(metric, prefix) {
 			return true
 		}
