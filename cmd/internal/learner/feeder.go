@@ -45,7 +45,8 @@ type feeder struct {
 	behind    state.Position              // behind the last of fed, or taken
 	proposed  state.Position              // behind the last record that was proposed, or taken
 	want      int64                       // the model waits for the offsets below
-	lost      bool                        // retention took the next record, and an operator accepts that
+	lost      bool                        // retention took the next record
+	refusal   error                       // lost, and no flag accepts that: why the learner stops
 	said      bool                        // lost, and propose has said so in the order log
 	early     bool                        // the order log passed over a proposal, which came too early
 	end       int64                       // of the partition, as far as is known; −1: unknown
@@ -84,8 +85,9 @@ func (f *feeder) change(do func()) {
 	f.changed = make(chan struct{})
 }
 
-// run reads until ctx ends. Where records are lost and the operator accepts that, it ends
-// too, and propose says so in the order log.
+// run reads until ctx ends. Where records are lost, it ends too. Then the order log says that
+// the model goes on without them, or propose says it there if a flag accepts that, or else the
+// learner stops.
 func (f *feeder) run(ctx context.Context, events kafka.ConsumerConfig) error {
 	acceptGap, acceptLostBeginning := events.AcceptGap, events.AcceptLostBeginning
 	events.AcceptGap, events.AcceptLostBeginning = false, false
@@ -97,12 +99,24 @@ func (f *feeder) run(ctx context.Context, events kafka.ConsumerConfig) error {
 		return err
 	case ctx.Err() != nil:
 		return nil
-	case acceptGap && errors.Is(err, kafka.ErrGap), acceptLostBeginning && errors.Is(err, kafka.ErrNoBeginning):
-		f.change(func() { f.lost = true })
+	case errors.Is(err, kafka.ErrGap), errors.Is(err, kafka.ErrNoBeginning):
+		accepted := acceptGap && errors.Is(err, kafka.ErrGap) || acceptLostBeginning && errors.Is(err, kafka.ErrNoBeginning)
+		f.change(func() {
+			if f.lost = true; !accepted {
+				f.refusal = err
+			}
+		})
 		f.wake()
 		return nil
 	}
 	return err
+}
+
+// ends returns the end of the partition's log, as far as is known; −1: unknown.
+func (f *feeder) ends() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.end
 }
 
 // take waits for the records up to offset to−1 and returns them, with the position behind
@@ -258,6 +272,13 @@ func (f *feeder) gap() (from int64, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.behind.Next, f.lost && !f.said && f.proposed == f.behind
+}
+
+// refused returns why the learner stops because of lost records; nil if it need not.
+func (f *feeder) refused() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refusal
 }
 
 // noteGap notes that the gap was proposed.

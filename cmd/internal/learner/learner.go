@@ -44,6 +44,7 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
+	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -137,6 +138,11 @@ type Status struct {
 	SHA256   [32]byte  // of the model as last saved
 	SavedEnd int64     // Next at the last save
 	Saved    time.Time // of the last save
+
+	// Of one model of several partitions, whose Next and End are of the order log: the next
+	// offset of each partition, and the end of its log as of the last fetch.
+	Offsets sequencer.Offsets
+	Ends    []int64
 
 	Alarms        []model.Alarm   // as they stand
 	Reading       drift.Diagnosis // what they mean together
@@ -239,8 +245,12 @@ func (l *Learner) setStatus(partition int, s Status) {
 
 func (l *Learner) dropStatus(partition int) {
 	l.mu.Lock()
+	joined := len(l.status[partition].Offsets)
 	delete(l.status, partition)
 	l.mu.Unlock()
+	for p := range joined {
+		l.cfg.Metrics.drop(p)
+	}
 	l.cfg.Metrics.drop(partition)
 }
 

@@ -20,6 +20,7 @@ type Metrics struct {
 	rawMail, logLoss, scored, wrong        prometheus.Counter
 	failedSave                             prometheus.Counter
 	next, lag, events, epsilon, unsaved    *prometheus.GaugeVec // by partition
+	orderLag                               *prometheus.GaugeVec // by partition
 	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec // by partition
 	active, kept                           *prometheus.GaugeVec // by partition; of an ordered model
 	flipRate                               *prometheus.GaugeVec // by partition and body
@@ -61,7 +62,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.lag = gauge("hamlet_learner_lag_records", "Records between the next offset and the log's end as of the last fetch.")
 	m.events = gauge("hamlet_learner_events", "The model's event count.")
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
-	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
+	m.orderLag = gauge("hamlet_learner_order_lag_records", "Of one model of several partitions: records of the order log that it has not followed yet.")
+	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save; of one model of several partitions, those of its order log.")
 	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
 	m.active = gauge("hamlet_learner_active", "Of one model of several partitions: 1 for the learner that orders and saves it, 0 for a standby.")
 	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
@@ -113,8 +115,16 @@ func (m *Metrics) applied(a *Applied) {
 
 func (m *Metrics) status(partition int, s Status) {
 	p := strconv.Itoa(partition)
-	m.next.WithLabelValues(p).Set(float64(s.Next))
-	m.lag.WithLabelValues(p).Set(float64(max(0, s.End-s.Next)))
+	if s.Offsets == nil {
+		m.next.WithLabelValues(p).Set(float64(s.Next))
+		m.lag.WithLabelValues(p).Set(float64(s.Lag()))
+	} else {
+		m.orderLag.WithLabelValues(p).Set(float64(max(0, s.End-s.Next)))
+	}
+	for i, next := range s.Offsets {
+		m.next.WithLabelValues(strconv.Itoa(i)).Set(float64(next))
+		m.lag.WithLabelValues(strconv.Itoa(i)).Set(float64(s.Ends[i] - next))
+	}
 	m.events.WithLabelValues(p).Set(float64(s.Events))
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))

@@ -222,6 +222,7 @@ func (o *orderedModel) Idle(ctx context.Context) error {
 	if err := context.Cause(o.running); err != nil {
 		return o.orStop(err)
 	}
+	o.showStanding()
 	return o.orStop(o.turn(ctx, true))
 }
 
@@ -254,7 +255,7 @@ func (o *orderedModel) showStanding() {
 		writer = o.l.cfg.Order.Writer
 	}
 	o.status.Order = &Standing{Active: o.active, Writer: writer, Kept: len(o.kept.items)}
-	o.publishStatus()
+	o.publishOffsets()
 }
 
 // Close implements kafka.Handler.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"hamlet/cmd/internal/interleave"
@@ -177,6 +178,10 @@ func (o *orderedModel) changes(ctx context.Context, joins bool) (records []order
 	}
 	for p, f := range feeders {
 		f.noteEnd(end[p])
+		if err := f.refused(); err != nil {
+			return nil, fmt.Errorf("%w; or write into the order log that the model goes on without them: hamlet order accept-gap %d --model %s",
+				err, p, strings.TrimPrefix(o.l.cfg.Order.Topic, order.Topic("")))
+		}
 		if from, lost := f.gap(); lost && from < first[p] {
 			records = append(records, order.Record{Kind: order.Gap, Partition: p, From: from, To: first[p]})
 			f.noteGap()
