@@ -55,9 +55,8 @@ func (e *embeddedServers) watch(parent context.Context) (context.Context, func()
 }
 
 // startBrokers starts the brokers that no flag names, for s to close, and puts their
-// addresses into the flags. It returns the learner's consumer group.
+// addresses into the flags. It returns the learner's consumer group, "" for the usual one.
 func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger) (group string, err error) {
-	group = "hamlet.learner." + c.ModelName.Model
 	dir := func(string) string { return "" }
 	if c.Data != "" {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
@@ -91,7 +90,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		access.Kafka = credentials.Login{Addr: k.Addr(), User: embedded.User, Password: passwords.Kafka}
 		// A killed process stays a member of its group for a while. Nobody else
 		// reads this Kafka, so a new group need not wait.
-		group = fmt.Sprintf("%s.%d", group, time.Now().UnixNano())
+		group = fmt.Sprintf("hamlet.learner.%s.%d", c.ModelName.Model, time.Now().UnixNano())
 		own += "  kafka  " + k.Addr() + "\n"
 	}
 	if c.Redis.Redis == "" {

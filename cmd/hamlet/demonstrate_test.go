@@ -86,14 +86,15 @@ func TestDataWithoutSourceOnlyServes(t *testing.T) {
 func TestDemoGoesOnAlone(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []string{"--partitions=1", "--partitions=2"} {
+		each := "--models=partition" // one model of two partitions depends on their order too
 		data, real := t.TempDir(), rows(t)
-		first := mustUp(t, "--demo", "--limit=700", "--data", data, partitions)
-		second := mustUp(t, "--demo", "--limit=900", "--data", data, partitions)
-		whole := mustUp(t, "--limit=900", partitions) // in memory
+		first := mustUp(t, "--demo", "--limit=700", "--data", data, partitions, each)
+		second := mustUp(t, "--demo", "--limit=900", "--data", data, partitions, each)
+		whole := mustUp(t, "--limit=900", partitions, each) // in memory
 		if first.Events != 700 || second.ResumedAt != 700 || second.ModelSHA256 != whole.ModelSHA256 {
 			t.Errorf("%s: learnt %d events, then behind %d to %s; want %s", partitions, first.Events, second.ResumedAt, second.ModelSHA256, whole.ModelSHA256)
 		}
-		refused(t, cli.StatusFailed, mixed, "--format=text", "--data", data, partitions, real)
+		refused(t, cli.StatusFailed, mixed, "--format=text", "--data", data, partitions, each, real)
 		served, said, err := upOnce(t, "--data", data, partitions)
 		if err != nil || served.Events != 0 || served.ModelSHA256 != second.ModelSHA256 {
 			t.Errorf("%s: serving it alone: %v; %d events, %s, want %s\n%s", partitions, err, served.Events, served.ModelSHA256, second.ModelSHA256, said)

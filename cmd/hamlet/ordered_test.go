@@ -15,6 +15,7 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/program/learner"
+	"hamlet/cmd/internal/report"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -141,5 +142,53 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("eval %q: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// up with several partitions makes one model, which eval finds in the cluster. It counts all
+// events once, and goes on where it was.
+func TestUpLearnsOneModel(t *testing.T) {
+	t.Parallel()
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	r, err := embedded.StartRedis(embedded.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	learnt := 0
+	for i, n := range []int{150, 30} {
+		var events strings.Builder
+		for j := range n {
+			fmt.Fprintf(&events, `{"id":"%d/%d","tenant":"t%d","label":"%s","text":"words of %d"}`+"\n", i, j, j%16, []string{"spam", "ham"}[j%2], j)
+		}
+		file := filepath.Join(t.TempDir(), "events.jsonl")
+		if err := os.WriteFile(file, []byte(events.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		args := []string{"up", file, "--experts=lean", "--table-bits=14", "--once", "--json", "--partitions=4", "--kafka", k.Addr(), "--redis", r.Addr(), "--log-level=error"}
+		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		var got, replayed report.Result
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		out.Reset()
+		args = []string{"eval", "--kafka", k.Addr(), "--experts=lean", "--table-bits=14", "--json"}
+		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out.Bytes(), &replayed); err != nil {
+			t.Fatal(err)
+		}
+		if got.Summary.Events != n || got.ResumedAt != learnt || got.ModelSHA256 == "" || got.ModelSHA256 != replayed.ModelSHA256 {
+			t.Errorf("run %d: %d events, resumed at %d, %s; want %d, %d, %s", i, got.Summary.Events, got.ResumedAt, got.ModelSHA256, n, learnt, replayed.ModelSHA256)
+		}
+		learnt += n
 	}
 }

@@ -183,7 +183,15 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 
 	rejections := &report.Rejections{W: stdio.Err}
+	inOrder, err := s.OpenOrder(ctx, c.Learner, c.Topic, c.Redis, store, kafkaConfig, producer)
+	if err != nil {
+		return err
+	}
+	if group == "" {
+		group = services.LearnerGroup(c.ModelName.Model, inOrder)
+	}
 	learning := s.LearnerConfig(c.Learner, kafkaConfig, group)
+	learning.Order = inOrder
 	learning.DeadLetters, learning.Alerts, learning.Runner, learning.Store, learning.Model = producer, alerts, s.Runner(), store, modelConfig
 	journal, err := s.OpenJournal(c.Journal, conn)
 	if err != nil {

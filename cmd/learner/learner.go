@@ -1,5 +1,5 @@
-// Command learner turns a topic of labelled events into models, one a partition,
-// and saves them in Redis.
+// Command learner turns a topic of labelled events into a model, or one for each partition,
+// and saves it in Redis.
 package main
 
 import (

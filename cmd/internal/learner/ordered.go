@@ -222,7 +222,6 @@ func (o *orderedModel) Idle(ctx context.Context) error {
 	if err := context.Cause(o.running); err != nil {
 		return o.orStop(err)
 	}
-	o.showStanding()
 	return o.orStop(o.turn(ctx, true))
 }
 

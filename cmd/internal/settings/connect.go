@@ -66,8 +66,8 @@ type KafkaAccess struct {
 	KafkaPassword string `help:"SASL password." placeholder:"SECRET" group:"Kafka" rare:"eval"`
 	KafkaTLS      bool   `name:"kafka-tls" help:"Use TLS." group:"Kafka" rare:"eval"`
 	KafkaCA       string `name:"kafka-ca" help:"PEM of the brokers' authority. See --kafka-cert." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"eval"`
-	KafkaCert     string `name:"kafka-cert" help:"PEM of our own certificate, for brokers that want one." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up,eval"`
-	KafkaKey      string `name:"kafka-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up,eval"`
+	KafkaCert     string `name:"kafka-cert" help:"PEM of our own certificate, for brokers that want one." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up,eval,learner"`
+	KafkaKey      string `name:"kafka-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Kafka" rare:"up,eval,learner"`
 
 	KafkaOutage time.Duration `help:"Wait this long while brokers restart; 0: always." default:"10m" placeholder:"D" group:"Kafka" rare:"eval"`
 }

@@ -15,7 +15,7 @@ import (
 
 // Topic are the flags for topics that do not exist yet.
 type Topic struct {
-	Partitions  int           `help:"Partitions of a new events topic, a model each." default:"1" placeholder:"N" group:"Kafka"`
+	Partitions  int           `help:"Partitions of a new events topic. See --models." default:"1" placeholder:"N" group:"Kafka"`
 	Replication int           `help:"Replicas of new topics; -1: brokers' choice." default:"-1" placeholder:"N" group:"Kafka" rare:"up"`
 	Retention   time.Duration `help:"Age limit of events; 0: brokers' own, -1s: none." default:"2160h" placeholder:"D" group:"Kafka"`
 }
@@ -87,7 +87,7 @@ type Versions struct {
 	RedisEvicts bool `help:"Accept a Redis that may evict the model (maxmemory-policy allkeys-*)." group:"Redis" rare:"up"`
 
 	RedisWait        int           `help:"A save counts once N replicas of Redis have it." default:"0" placeholder:"N" group:"Redis" rare:"up"`
-	RedisWaitTimeout time.Duration `help:"How long a save waits for them; then it is tried again." default:"5s" placeholder:"D" group:"Redis" rare:"up"`
+	RedisWaitTimeout time.Duration `help:"How long a save waits for them; then it is tried again." default:"5s" placeholder:"D" group:"Redis" rare:"up,learner"`
 }
 
 // maxVersions is far more than a Redis holds of models of megabytes.
@@ -116,11 +116,18 @@ type Learner struct {
 	SaveEvery   time.Duration `help:"Save what was learnt at least this often." default:"3s" placeholder:"D"`
 	AdoptConfig bool          `help:"Continue a model that was made with other settings."`
 	AcceptGap   bool          `help:"Continue even if records not yet learnt are deleted."`
+	Models      string        `help:"one of all partitions, or partition: one each." enum:",one,partition" default:"" placeholder:"one|partition" group:"Kafka"`
 
 	Answered int `help:"Remember this many of the journal's answers, and show how right they were when their labels come; 0: none." default:"200000" placeholder:"N" group:"Journal" rare:"up,learner"`
 
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
 }
+
+// The values of --models.
+const (
+	OneModel  = "one"       // of all partitions, which it takes in the order of a log
+	ModelEach = "partition" // for each partition
+)
 
 // Check reports every flag outside its range.
 func (f Learner) Check() error {

@@ -236,9 +236,9 @@ func (r *run) stream(ctx context.Context) error {
 	missing := time.Now()
 	return r.await(ctx, func(status map[int]learner.Status) bool {
 		for p, e := range end {
-			s, ours := status[p]
+			next, ours := r.next(status, p)
 			switch {
-			case e == first[p], ours && s.Next >= e:
+			case e == first[p], ours && next >= e:
 			case ours, !r.learner.Active():
 				missing = time.Now()
 				return false
@@ -251,6 +251,19 @@ func (r *run) stream(ctx context.Context) error {
 		}
 		return true
 	})
+}
+
+// next returns the next offset of a partition, and false if its model is elsewhere.
+func (r *run) next(status map[int]learner.Status, partition int) (int64, bool) {
+	if r.cfg.Learner.Order == nil {
+		s, ours := status[partition]
+		return s.Next, ours
+	}
+	s, ours := status[0] // the model of all
+	if partition < len(s.Offsets) {
+		return s.Offsets[partition], ours
+	}
+	return 0, ours
 }
 
 func (r *run) awaitAssignment(ctx context.Context) error {
@@ -446,7 +459,7 @@ func (r *run) snapshot() Snapshot {
 	defer r.mu.Unlock()
 	s := Snapshot{Learned: r.learned, Duplicates: r.duplicates, Dead: r.dead, Summary: r.metrics.Summary()}
 	for _, p := range status {
-		s.Lag += max(0, p.End-p.Next)
+		s.Lag += p.Lag()
 		s.Epsilon = max(s.Epsilon, p.Epsilon)
 	}
 	s.Diagnosis = diagnosis(status)

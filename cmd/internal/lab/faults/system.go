@@ -75,7 +75,7 @@ func newServices(c *campaign, era int) (*system, error) {
 	}
 	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()}, []string{"--redis", c.proxies[redis].Addr()}
 	topics := []string{"--partitions", strconv.Itoa(s.partitions)}
-	learner := slices.Concat([]string{"learner", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, topics, modelFlags())
+	learner := slices.Concat([]string{"learner", "--models", "partition", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, topics, modelFlags())
 	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k, topics))
 	c.process(s, learnerA, learner)
 	c.process(s, learnerB, learner)

@@ -12,7 +12,7 @@ type Flags struct {
 	CampaignShare *float64 `help:"Fraction of mail that is of the new kind." placeholder:"0.3" group:"Synthetic mail"`
 	NewPolicy     int      `help:"Newsletters count as spam from event N on." placeholder:"N" group:"Synthetic mail"`
 	BadFeed       int      `help:"Source user-reports gives wrong labels from N on." placeholder:"N" group:"Synthetic mail"`
-	BadFeedRate   *float64 `help:"Share of its labels that is wrong." placeholder:"0.5" group:"Synthetic mail"`
+	BadFeedRate   *float64 `help:"Share of its labels that is wrong." placeholder:"0.5" group:"Synthetic mail" rare:"up"`
 }
 
 // Config returns the configuration of f. It reports every invalid flag.

@@ -1,21 +1,16 @@
 // Package learner is the program cmd/learner, which turns a topic of labelled events
-// into models, one a partition, and saves them in Redis. `hamlet lab` runs it too.
+// into a model, or one for each partition, and saves it in Redis. `hamlet lab` runs it too.
 package learner
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
-	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 const description = `Learns labelled events from Kafka and saves the model in Redis.
@@ -26,8 +21,9 @@ Examples:
   learner --config /etc/hamlet.yaml
   learner --model clean --events-of default --without-source desk
 
-A model is a pure function of its partition's log. Kill the learner at any time, start it
-again, start several: the model is the same, to the bit.
+A model is a pure function of its log. Kill the learner at any time, start it again, start
+several: the model is the same, to the bit. One model learns all partitions, in the order
+of the topic hamlet.order.MODEL. A topic that had one partition keeps a model for each.
 
 It also watches the stream for wrong labels, for new kinds of mail, and for mail that
 changed its meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
@@ -51,7 +47,6 @@ type flags struct {
 	settings.Topic
 	settings.Versions
 	settings.Learner
-	Models         string        `help:"partition: a model for each; one: one model of all, in the order of a log. one is not finished." default:"partition" enum:"partition,one" hidden:"" group:"Kafka"`
 	Group          string        `help:"Kafka consumer group (default hamlet.learner.MODEL)." placeholder:"NAME" group:"Kafka"`
 	SessionTimeout time.Duration `help:"If a learner is silent this long, others get its partitions." default:"10s" placeholder:"D" group:"Kafka"`
 	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
@@ -104,20 +99,15 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
+	inOrder, err := s.OpenOrder(ctx, f.Learner, f.Topic, f.Redis, store, kafkaConfig, producer)
+	if err != nil {
+		return err
+	}
 	if f.Group == "" {
-		f.Group = "hamlet.learner." + f.ModelName.Model
-		if f.Models == "one" {
-			f.Group += ".order" // a group reads one topic
-		}
+		f.Group = services.LearnerGroup(f.ModelName.Model, inOrder)
 	}
 	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
-	if f.Models == "one" {
-		of := cmp.Or(f.EventsOf, f.ModelName.Model) // the same events in the same order
-		if err := kafka.EnsureOrder(ctx, kafkaConfig, of, s.Topic(), f.Replication); err != nil {
-			return err
-		}
-		cfg.Order = &learner.Order{Topic: order.Topic(of), Writer: writer(), Append: producer}
-	}
+	cfg.Order = inOrder
 	cfg.Consumer.SessionTimeout = f.SessionTimeout
 	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
 	seen, err := s.OpenAnswered(f.Learner, f.NATS, nil)
@@ -132,16 +122,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(), "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
-		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense),
+		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "one_model", inOrder != nil,
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready, Standing: l.Standing}, seen.Beside(l.Run))
-}
-
-// writer names this process in an order log.
-func writer() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "learner"
-	}
-	return fmt.Sprintf("%.200s/%d", host, os.Getpid())
 }

@@ -1,0 +1,99 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/state/redis"
+	"hamlet/stream/kafka"
+	"hamlet/stream/order"
+)
+
+// OpenOrder returns the order in which one model learns all partitions, and makes its topic.
+// It returns nil if each partition has a model of its own: as --models says, else as the models
+// are that Redis keeps. Where it keeps none, a topic of several partitions has one model.
+func (s *Set) OpenOrder(ctx context.Context, f settings.Learner, topic settings.Topic, reach settings.Redis, store *redis.Store, brokers kafka.Config, producer *kafka.Producer) (*learner.Order, error) {
+	one := f.Models == settings.OneModel
+	if f.Models == "" {
+		partitions, err := kafka.Partitions(ctx, brokers, s.Topic())
+		if err != nil {
+			return nil, err
+		}
+		kept, err := s.keptLayout(ctx, reach, store)
+		if err != nil {
+			return nil, fmt.Errorf("look for models in redis: %w", err)
+		}
+		one = kept == settings.OneModel || kept == "" && partitions > 1
+		if partitions > 1 && !one {
+			s.log.Info("each partition keeps a model of its own, because the saved ones are such. One model of all is more accurate: "+
+				"learn it from the log's beginning under a new name, with --model NAME --events-of "+cmp.Or(s.EventsOf, s.model)+" --models one", "partitions", partitions)
+		}
+	}
+	if !one {
+		return nil, nil
+	}
+	of := cmp.Or(s.EventsOf, s.model) // the same events are learnt in the same order
+	if err := kafka.EnsureOrder(ctx, brokers, of, s.Topic(), topic.Replication); err != nil {
+		return nil, err
+	}
+	return &learner.Order{Topic: order.Topic(of), Writer: writer(), Append: producer}, nil
+}
+
+// keptLayout says what the model in Redis is, or else the one whose events it learns; "" if
+// Redis keeps neither.
+func (s *Set) keptLayout(ctx context.Context, reach settings.Redis, store *redis.Store) (string, error) {
+	kept, err := layoutOf(ctx, store)
+	if kept != "" || err != nil || s.EventsOf == "" {
+		return kept, err
+	}
+	cfg, err := reach.Config(s.EventsOf, s.log)
+	if err != nil {
+		return "", err
+	}
+	other, err := redis.New(cfg)
+	if err != nil {
+		return "", err
+	}
+	defer other.Close()
+	return layoutOf(ctx, other)
+}
+
+func layoutOf(ctx context.Context, store *redis.Store) (string, error) {
+	partitions, err := store.Partitions(ctx)
+	if err != nil || len(partitions) == 0 {
+		return "", err
+	}
+	m, _, err := store.Manifest(ctx, 0, state.Head)
+	switch {
+	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt): // its learner says why
+		return settings.ModelEach, nil
+	case err != nil:
+		return "", err
+	case len(m.Order) > 0:
+		return settings.OneModel, nil
+	}
+	return settings.ModelEach, nil
+}
+
+// LearnerGroup is the consumer group of a model's learners: a group reads one topic.
+func LearnerGroup(model string, o *learner.Order) string {
+	if o != nil {
+		return "hamlet.learner." + model + ".order"
+	}
+	return "hamlet.learner." + model
+}
+
+// writer names this process in an order log.
+func writer() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "learner"
+	}
+	return fmt.Sprintf("%.200s/%d", host, os.Getpid())
+}
