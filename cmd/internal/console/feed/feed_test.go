@@ -255,7 +255,7 @@ func TestLagOfOneModel(t *testing.T) {
 		return map[int]int64{0: 2, 1: 0, 2: 4}, map[int]int64{0: 12, 1: 20, 2: 10}, nil
 	}})
 	seen := await(t, f, "the model", func(s *Snapshot) bool { return s.Models.LagKnown && len(s.Models.Partitions) == 1 })
-	if m := seen.Models; m.Lag != 5+0+6 || m.Bare != 0 || m.Partitions[0].Lag != 11 || m.Partitions[0].Name() != "0–1" {
+	if m := seen.Models; m.Lag != 5+0+6 || m.Bare != 0 || m.Partitions[0].Lag != 11 || m.Partitions[0].Name() != "0–1" || m.Partitions[0].LagText() != "0: 5, 1: 0, 2: 6" {
 		t.Errorf("%+v", m)
 	}
 }

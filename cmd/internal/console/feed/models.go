@@ -149,17 +149,18 @@ func (l *lag) ask(ctx context.Context) {
 	l.first, l.ends = first, ends
 }
 
-// ordered returns the lag of one model of all partitions: of those that it has not joined yet,
+// ordered returns the lags of one model of all partitions: of those that it has not joined yet,
 // all that is there.
-func (l *lag) ordered(offsets sequencer.Offsets) (n int64) {
-	for partition, end := range l.ends {
+func (l *lag) ordered(offsets sequencer.Offsets) []int64 {
+	lags := make([]int64, len(l.ends))
+	for partition := range lags {
 		next := l.first[partition]
 		if partition < len(offsets) {
 			next = max(next, offsets[partition])
 		}
-		n += max(0, end-next)
+		lags[partition] = max(0, l.ends[partition]-next)
 	}
-	return n
+	return lags
 }
 
 // show writes the lag into m. A partition without a model counts whole.
@@ -179,7 +180,10 @@ func (l *lag) show(m *Models) {
 	for i := range m.Partitions {
 		p := &m.Partitions[i]
 		if p.Offsets != nil {
-			p.Lag, p.LagKnown = l.ordered(p.Offsets), true
+			p.Lags, p.LagKnown, p.Lag = l.ordered(p.Offsets), true, 0
+			for _, n := range p.Lags {
+				p.Lag += n
+			}
 			m.Lag += p.Lag
 			for partition := range l.ends {
 				known[partition] = true

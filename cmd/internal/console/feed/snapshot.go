@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"hamlet/cmd/internal/answered"
@@ -128,12 +130,27 @@ type Partition struct {
 	Saved     time.Time         // the newest
 	Next      int64             // the offset of the first record that the newest has not learnt
 	Offsets   sequencer.Offsets // of a model of several partitions: these offsets, and Next is of the order log
+	Lags      []int64           // of a model of several partitions, by partition, if the lag is known
 	Lag       int64             // if the lag is known
 	LagKnown  bool
 }
 
 // Name names the partition, or those of a model of several: "0–3".
 func (p Partition) Name() string { return p.Offsets.Partitions(p.Partition) }
+
+// LagText lists the lags of the partitions of a model of several; empty for one of one.
+func (p Partition) LagText() string {
+	const most = 32
+	var all []string
+	for i, n := range p.Lags {
+		if i == most {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, fmt.Sprintf("%d: %d", i, n))
+	}
+	return strings.Join(all, ", ")
+}
 
 // The sentences of what is not configured, of what has not answered yet, and of a NATS that
 // is away.
