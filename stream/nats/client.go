@@ -109,6 +109,9 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 		return nil, fmt.Errorf("ask on %s: %w", m.Subject, ErrNoServer)
 	}
 	c.from.set(m.Header)
+	if trace := stream.ContextTrace(ctx); trace != "" {
+		m.Header.Set(stream.HeaderTrace, string(trace))
+	}
 	answer, err := c.conn.RequestMsgWithContext(ctx, m)
 	switch {
 	case err == nil:

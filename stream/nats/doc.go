@@ -17,7 +17,7 @@
 //	application/json   an event without label and action      → a stream.Verdict
 //	application/json   an array of such events                → an array, in order
 //
-// Three more headers may be there. The first two say where a request comes from:
+// Four more headers may be there. The first two say where a request comes from:
 //
 //	Hamlet-Tenant   whose mail it is, as the tenant of an event: at most 256 bytes of
 //	                UTF-8. It counts for mails, texts, and events that name no tenant;
@@ -28,6 +28,8 @@
 //	                decisions; one to hamlet.score always has one.
 //	Hamlet-Words    how many words the explanation of one message may have: at most
 //	                400. Default, and in a batch: 20.
+//	traceparent     W3C Trace Context: log lines about the request name the trace. It is
+//	                passed over if it is malformed.
 //
 // [Client.For] and [Client.Words] return a client that sends them. NATS does not check
 // them: whoever may ask may ask for every tenant.

@@ -31,10 +31,12 @@ var doorName = regexp.MustCompile(`^[a-z0-9-]{1,16}$`)
 type origin struct {
 	tenant, door string
 	words        int // 0: stream.MaxWords
+	trace        stream.Trace
 }
 
 // originOf reads the headers of a request. With an error it returns what is valid.
 func originOf(h natsgo.Header) (from origin, refusal *Error) {
+	from.trace = stream.ParseTrace(header(h, stream.HeaderTrace)) // a malformed one is no error
 	if door := header(h, HeaderDoor); doorName.MatchString(door) {
 		from.door = door
 	} else if door != "" {

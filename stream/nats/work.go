@@ -111,7 +111,7 @@ func (s *Service) do(j *job) {
 func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", clipAt(fmt.Sprint(p), maxErrorText), "stack", string(debug.Stack()))
+			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", clipAt(fmt.Sprint(p), maxErrorText), "stack", string(debug.Stack()), "trace", j.from.trace.ID())
 			reply, e = nil, &Error{Code: CodeInternal, Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
 		}
 	}()
@@ -123,7 +123,7 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	if j.refusal != nil {
 		return nil, j.refusal
 	}
-	ctx = withArrival(ctx, arrival{door: j.from.door, at: j.arrived})
+	ctx = withArrival(stream.WithTrace(ctx, j.from.trace), arrival{door: j.from.door, at: j.arrived})
 	if j.endpoint == Info {
 		info, err := s.scorer.Info(ctx)
 		if err != nil {
@@ -174,7 +174,7 @@ func (s *Service) asError(j *job, err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.late()
 	}
-	s.cfg.Log.Error("scoring service: request failed", "endpoint", j.endpoint, "error", err)
+	s.cfg.Log.Error("scoring service: request failed", append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
 	return &Error{Code: CodeInternal, Text: "internal error: the scorer's log says what it was"}
 }
 
@@ -192,7 +192,9 @@ func (s *Service) refuse(j *job, e *Error) {
 func (s *Service) send(j *job, code int, m *natsgo.Msg) {
 	s.count(j, code)
 	if err := s.conn.PublishMsg(m); err != nil {
-		s.cfg.Log.Warn("scoring service: answer lost", "endpoint", j.endpoint, "error", err)
+		s.cfg.Log.Warn("scoring service: answer lost", append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
+	} else if j.from.trace != "" {
+		s.cfg.Log.Debug("scoring service: answered", "trace", j.from.trace.ID(), "endpoint", j.endpoint, "code", code, "took", time.Since(j.arrived))
 	}
 	s.inFlight.Add(-1)
 }

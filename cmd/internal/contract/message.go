@@ -47,6 +47,8 @@ func with(all ...map[string]header) map[string]header {
 	return sum
 }
 
+const traceText = "W3C Trace Context. It is handed on, and logs name the trace. A malformed one is passed over."
+
 // The headers of messages.
 var (
 	// cloudEvents are those that events and standings have. Others may leave them out: what
@@ -64,6 +66,7 @@ var (
 		"ce_ownonly":           {says: "of must be an event of the same source.", words: []string{"true"}},
 		stream.HeaderOrdinal:   {says: "Its place in the source that ingest reads, from 0: ingest goes on there after a restart."},
 		stream.HeaderTrueLabel: {says: "The label before ingest flipped it on request. Only metrics read it.", words: []string{"spam", "ham"}},
+		stream.HeaderTrace:     {says: traceText},
 		stream.HeaderSynthetic: {says: "hamlet up made the event itself.", words: []string{"1"}},
 	}
 	ofLetters = map[string]header{
@@ -75,9 +78,10 @@ var (
 		"hamlet-truncated":        {says: "The record's length in bytes, if it was cut."},
 	}
 	ofQuestions = map[string]header{
-		nats.HeaderTenant: {says: "Whose mail it is, where the body does not say: at most 256 bytes."},
-		nats.HeaderDoor:   {says: "The protocol by which the question came in, for metrics: 1 to 16 of a-z, 0-9 and -."},
-		nats.HeaderWords:  {says: "How many words an explanation may have: at most " + strconv.Itoa(nats.MostWords) + "."},
+		nats.HeaderTenant:  {says: "Whose mail it is, where the body does not say: at most 256 bytes."},
+		nats.HeaderDoor:    {says: "The protocol by which the question came in, for metrics: 1 to 16 of a-z, 0-9 and -."},
+		stream.HeaderTrace: {says: traceText},
+		nats.HeaderWords:   {says: "How many words an explanation may have: at most " + strconv.Itoa(nats.MostWords) + "."},
 	}
 	ofErrors = map[string]header{
 		"Nats-Service-Error":      {always: true, says: "What was wrong, in a sentence."},

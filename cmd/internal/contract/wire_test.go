@@ -239,7 +239,7 @@ func TestWireAgainstDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(stream.WithTrace(t.Context(), stream.ParseTrace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")), time.Minute)
 	defer cancel()
 	for _, model := range []string{nats.DefaultModel, "billing"} {
 		say(t, ctx, conn, model)

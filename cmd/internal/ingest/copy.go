@@ -147,6 +147,7 @@ func (c *copier) copy(r *kafka.Record) (kafka.Record, error) {
 	if err == nil && len(r.Key) > 0 && e.Body.Kind != stream.Mail {
 		out.Key = r.Key
 	}
+	out.Headers = stream.RecordTrace(r.Headers).AppendHeader(out.Headers)
 	return out, err
 }
 

@@ -181,13 +181,17 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request, rights *tokens.Rig
 	if err != nil {
 		return 0, err
 	}
+	trace := stream.ParseTrace(r.Header.Values(stream.HeaderTrace)...)
+	for i := range records {
+		records[i].Headers = trace.AppendHeader(records[i].Headers)
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Deadline)
 	defer cancel()
 	if err := h.cfg.Publisher.Publish(ctx, records...); err != nil {
 		if errors.Is(err, kafka.ErrTooLarge) {
 			return 0, refuse(http.StatusRequestEntityTooLarge, "Kafka refuses an event of this size: %v", err)
 		}
-		h.cfg.Log.Warn("events were not acknowledged", "events", len(records), "error", err)
+		h.cfg.Log.Warn("events were not acknowledged", append(trace.LogAttrs(), "events", len(records), "error", err)...)
 		return 0, refuse(http.StatusServiceUnavailable,
 			"Kafka has not acknowledged the events: send them again, those that arrived are known by their ids")
 	}

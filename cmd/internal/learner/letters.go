@@ -53,8 +53,8 @@ func withdrawalReceipt(e *stream.Event, effect *model.Effect) stream.Receipt {
 	return receipt
 }
 
-// addReceipt adds a receipt to the letters.
-func (p *partitionModel) addReceipt(receipt *stream.Receipt) error {
+// addReceipt adds a receipt to the letters. The trace is that of the event which asked for it.
+func (p *partitionModel) addReceipt(receipt *stream.Receipt, trace stream.Trace) error {
 	value, err := receipt.AppendJSON(nil)
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (p *partitionModel) addReceipt(receipt *stream.Receipt) error {
 	if receipt.Events == 0 {
 		level = slog.LevelDebug
 	}
-	p.log.Log(context.Background(), level, "withdrawn or corrected", "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
-		"event", receipt.Event, "offset", receipt.Offset, "kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)
+	p.log.Log(context.Background(), level, "withdrawn or corrected", append(trace.LogAttrs(), "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
+		"event", receipt.Event, "offset", receipt.Offset, "kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)...)
 	return nil
 }
 

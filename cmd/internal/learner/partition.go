@@ -242,7 +242,7 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		p.letters = append(p.letters, deadLetter(r, applied.Reason))
 		if p.refused++; p.refused <= 10 || p.refused%1000 == 0 { // a bad feed must not fill the log
 			reason := applied.Reason[:min(len(applied.Reason), 200)] // the letter has all of it
-			p.log.Warn("dead letter", "offset", r.Offset, "reason", reason, "so_far", p.refused)
+			p.log.Warn("dead letter", append(stream.RecordTrace(r.Headers).LogAttrs(), "offset", r.Offset, "reason", reason, "so_far", p.refused)...)
 		}
 	case applied.Effect.Duplicate:
 		applied.Outcome = Duplicate
@@ -264,6 +264,9 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	}
 	if !p.standby {
 		p.l.cfg.Metrics.applied(&applied)
+	}
+	if trace := stream.RecordTrace(r.Headers); trace != "" && !p.standby {
+		p.log.Debug("applied", "trace", trace.ID(), "offset", r.Offset, "outcome", applied.Outcome.String())
 	}
 	if applied.Outcome.Taught() {
 		switch label := (givenLabel{in.identity, in.event.Source, in.event.Label, r.Time}); {
@@ -325,7 +328,7 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 		}
 		p.after, p.afterApplied = receipt.After, p.applied+1 // of this record
 	}
-	return effect, p.addReceipt(&receipt)
+	return effect, p.addReceipt(&receipt, stream.RecordTrace(r.Headers))
 }
 
 // announce takes over an event's changes of alarms and its rebuilds. They are logged

@@ -133,11 +133,19 @@ func (o *operation) describe() schema {
 	if !o.open {
 		d["security"] = []schema{{"token": []string{}}, {}}
 	}
+	var parameters []schema
 	if o.tenant {
-		d["parameters"] = []schema{{
+		parameters = append(parameters, schema{
 			"name": nats.HeaderTenant, "in": "header", "schema": schema{"type": "string", "maxLength": stream.MaxNameLength},
 			"description": "Whose mail it is, where the body does not say. A token with one tenant may name no other.",
-		}}
+		})
+	}
+	if !o.open {
+		parameters = append(parameters, schema{
+			"name": stream.HeaderTrace, "in": "header", "schema": schema{"type": "string"},
+			"description": "W3C Trace Context. It is handed on, and logs name the trace. A malformed one is passed over.",
+		})
+		d["parameters"] = parameters
 	}
 	if o.bodies != nil {
 		content := schema{}

@@ -240,6 +240,7 @@ func (s *server) handler(o operation) http.Handler {
 			s.refuse(w, o.path, &refusal{http.StatusTooManyRequests, "too many requests are under way: try again"})
 			return
 		}
+		r = r.WithContext(stream.WithTrace(r.Context(), stream.ParseTrace(r.Header.Values(stream.HeaderTrace)...)))
 		if err := o.serve(s, w, r, from); err != nil {
 			s.refuse(w, o.path, err)
 		}
