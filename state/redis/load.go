@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,38 +21,41 @@ import (
 // smaller offset.
 func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error) {
 	doing := s.doing("load "+which.String()+" of", partition)
-	first, err := s.loadPointer(ctx, partition, which)
+	var v version
+	first, err := s.newestWhole(ctx, partition, which, func(number int64) (err error) {
+		v, err = s.loadVersion(ctx, partition, number)
+		return err
+	})
 	if err != nil {
 		return nil, 0, s.explain(doing, err)
 	}
-	for {
-		v, err := s.loadFrom(ctx, partition, first)
-		if err != nil && !errors.Is(err, state.ErrCorrupt) {
-			return nil, 0, s.explain(doing, err)
+	if which == state.Head { // writers load the head
+		corrupt := int64(0)
+		if v.number != first {
+			corrupt = first
 		}
-		if err != nil || v.number != first {
-			// A read that takes longer than the grace may lose its chunks: begin again.
-			now, err := s.loadPointer(ctx, partition, which)
-			if err != nil {
-				return nil, 0, s.explain(doing, err)
-			}
-			if now != first {
-				first = now
-				continue
-			}
-		}
-		if err != nil {
-			return nil, 0, s.explain(doing, err)
-		}
-		if which == state.Head { // writers load the head
-			corrupt := int64(0)
-			if v.number != first {
-				corrupt = first
-			}
-			s.trust(partition, v.chunks, corrupt)
-		}
-		return v.checkpoint, v.number, nil
+		s.trust(partition, v.chunks, corrupt)
 	}
+	return v.checkpoint, v.number, nil
+}
+
+// newestWhole has the version read that a pointer names, and those before it until read does
+// not say that one is corrupt. It returns the version that the pointer names.
+func (s *Store) newestWhole(ctx context.Context, partition int, which state.Pointer, read func(number int64) error) (first int64, err error) {
+	for first, err = s.loadPointer(ctx, partition, which); err == nil; {
+		var number int64
+		number, err = s.readFrom(ctx, partition, first, read)
+		if err == nil && number == first || err != nil && !errors.Is(err, state.ErrCorrupt) {
+			return first, err
+		}
+		// A read that takes longer than the grace may lose its chunks: begin again.
+		now, again := s.loadPointer(ctx, partition, which)
+		if again != nil || now == first {
+			return first, cmp.Or(again, err)
+		}
+		first, err = now, nil
+	}
+	return 0, err
 }
 
 // loadPointer returns the version that a pointer names, or the newest one if Redis
@@ -89,49 +93,49 @@ type version struct {
 	chunks     []chunkName
 }
 
-// loadFrom returns the newest whole version that is not newer than first.
-func (s *Store) loadFrom(ctx context.Context, partition int, first int64) (version, error) {
-	v, err := s.loadVersion(ctx, partition, first)
+// readFrom reads the newest whole version that is not newer than first, and returns its number.
+func (s *Store) readFrom(ctx context.Context, partition int, first int64, read func(number int64) error) (int64, error) {
+	err := read(first)
 	if err == nil || !errors.Is(err, state.ErrCorrupt) {
-		return v, err
+		return first, err
 	}
 	kept, listErr := s.client.ZRangeArgs(ctx, s.newestVersions(partition, -1)).Result()
 	if listErr != nil {
-		return version{}, listErr
+		return 0, listErr
 	}
 	bad := first
 	for _, member := range kept {
 		number, parseErr := parseVersion(member)
 		if parseErr != nil {
-			return version{}, parseErr
+			return 0, parseErr
 		}
 		if number >= first {
 			continue
 		}
 		s.cfg.Log.Warn("a version is not whole: trying the one before", "model", s.cfg.Model,
 			"partition", partition, "version", bad, "before", number, "error", err)
-		if v, err = s.loadVersion(ctx, partition, number); err == nil || !errors.Is(err, state.ErrCorrupt) {
-			return v, err
+		if err = read(number); err == nil || !errors.Is(err, state.ErrCorrupt) {
+			return number, err
 		}
 		bad = number
 	}
 	// A running learner would overwrite a backup. The list of all partitions is a key
 	// of partition 0.
-	return version{}, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
+	return 0, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
 		"or, to have the log learnt again, delete its keys %s and %s, but not %s, which lists all partitions",
 		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
 }
 
 // Manifest returns the manifest of the version that a pointer names, and its number: what is
-// saved, without the model's bytes, in two round trips. Unlike [Store.Load] it takes no other
-// version where that one is corrupt: the error wraps [state.ErrCorrupt]. Before the first save
-// it wraps [state.ErrNone].
-func (s *Store) Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error) {
-	number, err := s.loadPointer(ctx, partition, which)
-	var m *state.Manifest
-	if err == nil {
-		m, err = s.manifest(ctx, partition, number)
-	}
+// saved, without the model's bytes, in two round trips. Where a manifest is corrupt it takes
+// that of the version before, as [Store.Load] does, and does not look at the model's bytes.
+// Before the first save the error wraps [state.ErrNone].
+func (s *Store) Manifest(ctx context.Context, partition int, which state.Pointer) (m *state.Manifest, number int64, err error) {
+	_, err = s.newestWhole(ctx, partition, which, func(n int64) (err error) {
+		m, err = s.manifest(ctx, partition, n)
+		number = n
+		return err
+	})
 	if err != nil {
 		return nil, 0, s.explain(s.doing("read the manifest of "+which.String()+" of", partition), err)
 	}

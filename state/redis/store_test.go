@@ -426,6 +426,10 @@ func TestLoadFallsBack(t *testing.T) {
 				save(t, s, checkpoint(epoch, 20, "ab"))
 				save(t, s, checkpoint(epoch, 30, "ac"))
 				damage(t, srv, s)
+				m, version, err := s.Manifest(t.Context(), 0, state.Head)
+				if want := map[bool]int64{true: 3, false: 2}[strings.HasPrefix(name, "chunk")]; err != nil || version != want || m.Position.Next != 10*want {
+					t.Errorf("manifest of version %d, error %v; want version %d", version, err, want)
+				}
 
 				// The next learner.
 				s = srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })

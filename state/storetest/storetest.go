@@ -36,8 +36,8 @@ type Store interface {
 	// Load returns the checkpoint that a pointer names, and its version. Before the
 	// first save the error wraps state.ErrNone.
 	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
-	// Manifest returns the manifest of the version that a pointer names, and its number.
-	// Before the first save the error wraps state.ErrNone.
+	// Manifest returns the manifest of the version that a pointer names, and its number. Where
+	// that is corrupt, it may be of a version before. Before the first save the error wraps state.ErrNone.
 	Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error)
 	// Heading describes what a pointer names, at little cost.
 	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
