@@ -8,10 +8,12 @@ import (
 )
 
 const (
-	// maxKept and maxKeptBytes bound what a standby keeps for the case that it takes over.
-	// Between two saves of the active learner there are seldom more than a few.
+	// maxKept and maxKeptBytes bound what a standby keeps for the case that it takes over,
+	// without labels. Between two saves of the active learner there are seldom more than a few.
 	maxKept      = 4096
 	maxKeptBytes = 16 << 20
+	// maxLabels bounds the labels: 20 s of 1,600 a second.
+	maxLabels = 1 << 15
 )
 
 // A keeping is what a standby would have published since the model was last saved: dead
@@ -20,10 +22,12 @@ const (
 //
 // When it is full, nothing is added. Until a save covers what was left out, the standby cannot
 // go on with its own model: it begins at the saved one, and learns again what follows.
+// Labels make figures only. Where there are too many, the oldest are forgotten.
 type keeping struct {
-	items []kept // in the order of the log
-	bytes int    // of the letters
-	lost  int64  // what was left out is of records of the order log below; 0: nothing was
+	items  []kept // in the order of the log, without labels
+	labels []kept // in the order of the log
+	bytes  int    // of the letters
+	lost   int64  // what was left out is of records of the order log below; 0: nothing was
 }
 
 // A kept is one of the things that are published, and how far the order log was applied then.
@@ -42,7 +46,17 @@ type givenLabel struct {
 	at               time.Time
 }
 
+func (k *keeping) len() int { return len(k.items) + len(k.labels) }
+
 func (k *keeping) add(item kept) {
+	if item.label != nil {
+		if len(k.labels) == maxLabels {
+			k.labels[0] = kept{}
+			k.labels = k.labels[1:]
+		}
+		k.labels = append(k.labels, item)
+		return
+	}
 	size := 0
 	if item.letter != nil {
 		size = len(item.letter.Key) + len(item.letter.Value)
@@ -64,6 +78,11 @@ func (k *keeping) trim(next int64) {
 		}
 	}
 	k.items = append(k.items[:0:0], k.items[n:]...)
+	n = 0
+	for n < len(k.labels) && k.labels[n].next <= next {
+		n++
+	}
+	k.labels = append(k.labels[:0:0], k.labels[n:]...)
 	if k.lost <= next {
 		k.lost = 0
 	}
@@ -72,9 +91,9 @@ func (k *keeping) trim(next int64) {
 // whole reports whether nothing that is not trimmed was left out.
 func (k *keeping) whole() bool { return k.lost == 0 }
 
-// take returns what is kept, and keeps it no longer.
+// take returns what is kept, and keeps it no longer. Labels come last.
 func (k *keeping) take() []kept {
-	items := k.items
+	items := append(k.items, k.labels...)
 	*k = keeping{}
 	return items
 }

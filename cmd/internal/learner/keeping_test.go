@@ -6,18 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
 func TestKeepingIsBounded(t *testing.T) {
 	var k keeping
 	for next := int64(1); next <= maxKept; next++ {
-		k.add(kept{next: next, label: &givenLabel{}})
+		k.add(kept{next: next, alert: &stream.Alert{}})
 	}
 	if !k.whole() {
 		t.Fatal("too early")
 	}
-	k.add(kept{next: maxKept + 1, label: &givenLabel{}})
+	k.add(kept{next: maxKept + 1, alert: &stream.Alert{}})
 	if k.whole() || len(k.items) != maxKept {
 		t.Fatalf("%d things are kept, %v", len(k.items), k.whole())
 	}
@@ -35,6 +36,25 @@ func TestKeepingIsBounded(t *testing.T) {
 	}
 	if k.trim(maxKept + 3); !k.whole() || k.bytes != 0 {
 		t.Errorf("%d bytes after a save of all", k.bytes)
+	}
+}
+
+// Labels that are too many drop the oldest labels, and nothing else.
+func TestKeptLabelsAreBounded(t *testing.T) {
+	var k keeping
+	k.add(kept{next: 1, alert: &stream.Alert{}})
+	for next := int64(1); next <= maxLabels+2; next++ {
+		k.add(kept{next: next, label: &givenLabel{}})
+	}
+	if !k.whole() || k.len() != maxLabels+1 || k.labels[0].next != 3 {
+		t.Fatalf("%d things are kept, whole: %v", k.len(), k.whole())
+	}
+	if k.trim(maxLabels + 1); k.len() != 1 {
+		t.Errorf("%d things are kept after a save of all but the last label", k.len())
+	}
+	k.add(kept{next: maxLabels + 3, alert: &stream.Alert{}})
+	if got := k.take(); len(got) != 2 || got[0].alert == nil || got[1].label == nil || k.len() != 0 {
+		t.Errorf("took %d things, %d are left", len(got), k.len())
 	}
 }
 

@@ -67,7 +67,8 @@ type Publisher interface {
 // Answered wants to know what label a message got.
 type Answered interface {
 	// Labelled takes a label of the mail with this identity ([mail.Identity]) once it is learnt;
-	// at is the time of its record. It must not wait.
+	// at is the time of its record. It must not wait. A learner that becomes active tells the
+	// labels since the last save, at most the newest 32,768.
 	Labelled(identity, source string, label stream.Label, at time.Time)
 }
 
@@ -174,7 +175,7 @@ type Learner struct {
 
 	mu      sync.Mutex
 	status  map[int]Status // of the assigned partitions
-	counted map[int]int64  // by partition: the next offset to be counted; never falls
+	counted map[int]counts // by partition
 }
 
 // New checks the configuration.
@@ -206,7 +207,7 @@ func New(cfg Config) (*Learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}, counted: map[int]int64{}}, nil
+	return &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}, counted: map[int]counts{}}, nil
 }
 
 // Run learns until ctx ends and then saves what it has learnt. It returns nil
@@ -254,16 +255,37 @@ func (l *Learner) dropStatus(partition int) {
 	l.cfg.Metrics.drop(partition)
 }
 
-// firstTime reports whether a record is applied for the first time in this
-// process, and counts it.
-func (l *Learner) firstTime(partition int, offset int64) bool {
+// counts say which records of a partition this process has dealt with. They never fall, so that
+// a record which is read again after a reload counts once.
+type counts struct {
+	handed   int64 // metrics, labels and alarms of the records below were handed on, or saved by another learner
+	observed int64 // Observe was called for the records below
+}
+
+// firstTime reports whether what comes of a record is to be handed on, and whether it is to be
+// observed. It notes both. A standby hands on nothing: handedOn notes that later.
+func (l *Learner) firstTime(partition int, offset int64, standby bool) (hand, observe bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if offset < l.counted[partition] {
-		return false
+	c := l.counted[partition]
+	hand, observe = offset >= c.handed, offset >= c.observed
+	if hand && !standby {
+		c.handed = offset + 1
 	}
-	l.counted[partition] = offset + 1
-	return true
+	c.observed = max(c.observed, offset+1)
+	l.counted[partition] = c
+	return hand, observe
+}
+
+// handedOn notes that what came of the records up to these places was handed on.
+func (l *Learner) handedOn(places []sequencer.Place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for partition := range places {
+		c := l.counted[partition]
+		c.handed = max(c.handed, places[partition].Next)
+		l.counted[partition] = c
+	}
 }
 
 // Ready returns nil if the learner is a member of its group, also without a partition.

@@ -253,7 +253,7 @@ func (o *orderedModel) showStanding() {
 	if o.active {
 		writer = o.l.cfg.Order.Writer
 	}
-	o.status.Order = &Standing{Active: o.active, Writer: writer, Kept: len(o.kept.items)}
+	o.status.Order = &Standing{Active: o.active, Writer: writer, Kept: o.kept.len()}
 	o.publishOffsets()
 }
 

@@ -133,7 +133,7 @@ func (r *rig) caughtUp() bool {
 func (r *rig) wantReplayed(cfg Config) (records int) {
 	r.t.Helper()
 	head := r.head()
-	p := &partitionModel{l: &Learner{cfg: cfg, counted: map[int]int64{}}, log: cfg.Log}
+	p := &partitionModel{l: &Learner{cfg: cfg, counted: map[int]counts{}}, log: cfg.Log}
 	var err error
 	if p.model, err = model.New(cfg.Model); err != nil {
 		r.t.Fatal(err)

@@ -257,13 +257,27 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	}
 	p.applied++
 	p.noteUnsaved(time.Now)
-	first := p.l.firstTime(r.Partition, r.Offset)
+	first, unseen := p.l.firstTime(r.Partition, r.Offset, p.standby)
 	p.announce(&applied.Effect, first)
-	if !first {
-		return // read again after a reload, and counted before
+	if first {
+		p.handOn(r, in, &applied)
 	}
+	if !unseen {
+		return
+	}
+	if applied.Outcome == Followed {
+		p.log.Info("an operator has given a source a role", "source", in.standing.Source, "role", in.standing.Role.String(),
+			"event", p.model.Events(), "offset", r.Offset)
+	}
+	if p.l.cfg.Observe != nil {
+		p.l.cfg.Observe(applied)
+	}
+}
+
+// handOn counts a record and hands on its label. A standby keeps the label.
+func (p *partitionModel) handOn(r *kafka.Record, in *incoming, applied *Applied) {
 	if !p.standby {
-		p.l.cfg.Metrics.applied(&applied)
+		p.l.cfg.Metrics.applied(applied)
 	}
 	if trace := stream.RecordTrace(r.Headers); trace != "" && !p.standby {
 		p.log.Debug("applied", "trace", trace.ID(), "offset", r.Offset, "outcome", applied.Outcome.String())
@@ -279,13 +293,6 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		if !p.standby {
 			p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
 		}
-	}
-	if applied.Outcome == Followed {
-		p.log.Info("an operator has given a source a role", "source", in.standing.Source, "role", in.standing.Role.String(),
-			"event", p.model.Events(), "offset", r.Offset)
-	}
-	if p.l.cfg.Observe != nil {
-		p.l.cfg.Observe(applied)
 	}
 }
 
@@ -332,7 +339,7 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 }
 
 // announce takes over an event's changes of alarms and its rebuilds. They are logged
-// and counted if the event is read for the first time in this process, and published in
+// and counted if this process has not handed them on before, and published in
 // any case: an earlier process may have died before it published.
 func (p *partitionModel) announce(effect *model.Effect, first bool) {
 	for i := range effect.Alerts {

@@ -147,11 +147,11 @@ func (p *partitionModel) start(ctx context.Context, s *saving) {
 }
 
 // abandon cancels the running save, whose result nobody wants. It ends with its request
-// in flight; Run waits for it.
+// in flight; Run waits for it. It keeps the copy: the next save makes another.
 func (p *partitionModel) abandon() {
 	if p.running != nil {
 		p.running.cancel()
-		p.running = nil
+		p.running, p.saveBytes = nil, nil
 	}
 }
 

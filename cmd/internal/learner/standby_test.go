@@ -287,7 +287,7 @@ func TestTheActiveLearnerBecomesAStandby(t *testing.T) {
 }
 
 // Where the store holds another model than a standby's, it takes that one: another
-// configuration, another history, other events, an older state, or none that it can read.
+// configuration, another history, or other events.
 func TestAStandbyTakesTheOperatorsModel(t *testing.T) {
 	r := newOrderedRig(t, 2)
 	records, _ := texts(t, r.topic, 200)
