@@ -38,6 +38,10 @@ const (
 	perPartition = 2
 	maxRound     = 4096 // order.MaxRange, as one partition may have all of them
 
+	// A round has at most 1 + n/growth records while the model has learnt n events: to a young
+	// model the order matters most.
+	growth = 100
+
 	// maxWait is how many records of others a partition waits for at most: about two seconds
 	// of learning.
 	maxWait = 16_384
@@ -71,9 +75,10 @@ type Run struct {
 	Records   int
 }
 
-// Round returns the next runs, at most one of each queue. The caller removes their records
-// from the queues. No run means that nothing was read, or that a queue is short.
-func Round(queues []Queue) []Run {
+// Round returns the next runs, at most one of each queue, for a model that has learnt so many
+// events before them. The caller removes their records from the queues. No run means that
+// nothing was read, or that a queue is short.
+func Round(queues []Queue, learnt int) []Run {
 	heads := make([]head, 0, len(queues))
 	for i := range queues {
 		q := &queues[i]
@@ -87,7 +92,7 @@ func Round(queues []Queue) []Run {
 		}
 	}
 	sharing := len(heads)
-	size := min(max(minRound, perPartition*sharing), maxRound)
+	size := min(max(minRound, perPartition*sharing), maxRound, 1+learnt/growth)
 	given, left := 0, sharing
 	for given < size && left > 0 {
 		h := next(heads, given)

@@ -43,7 +43,7 @@ func (tp *topic) run(t *testing.T, each func(runs []Run)) {
 		tp.read(p)
 	}
 	for {
-		runs := Round(tp.queues)
+		runs := Round(tp.queues, old)
 		each(runs)
 		if len(runs) == 0 {
 			empty := slices.IndexFunc(tp.queues, func(q Queue) bool { return q.Short() })
@@ -80,6 +80,9 @@ func (tp *topic) displacement() (most, usual int) {
 	slices.Sort(all)
 	return all[len(all)-1], all[len(all)*99/100]
 }
+
+// old is how many events a model has learnt whose rounds are not short.
+const old = 1 << 20
 
 func size(partitions int) int { return max(minRound, perPartition*partitions) }
 
@@ -160,10 +163,23 @@ func TestNoTimesStallAPartition(t *testing.T) {
 	}
 }
 
+// What a young model learns is in the order of time to the record, and then nearly.
+func TestYoungModelsGetShortRounds(t *testing.T) {
+	for _, c := range []struct{ learnt, want int }{{0, 1}, {growth - 1, 1}, {growth, 2}, {10 * growth, 11}, {31 * growth, minRound}, {old, minRound}} {
+		got := 0
+		for _, run := range Round([]Queue{{Times: make([]int64, 100)}, {Times: make([]int64, 100)}}, c.learnt) {
+			got += run.Records
+		}
+		if got != c.want {
+			t.Errorf("a model of %d events: a round of %d records, want %d", c.learnt, got, c.want)
+		}
+	}
+}
+
 // Times of one instant are taken in turn.
 func TestEqualTimesTakeTurns(t *testing.T) {
 	queues := []Queue{{Times: make([]int64, 100)}, {Times: make([]int64, 100)}, {Times: make([]int64, 3)}, {}}
-	for _, run := range Round(queues) {
+	for _, run := range Round(queues, old) {
 		if want := []int{15, 14, 3}[run.Partition]; run.Records != want {
 			t.Errorf("%d records of partition %d, want %d", run.Records, run.Partition, want)
 		}
@@ -172,13 +188,13 @@ func TestEqualTimesTakeTurns(t *testing.T) {
 
 // What was not read yet is waited for; a partition that was read to its end is not.
 func TestOnlyTheUnreadIsWaitedFor(t *testing.T) {
-	if runs := Round([]Queue{{Times: []int64{1, 2}}, {More: true}}); len(runs) != 0 {
+	if runs := Round([]Queue{{Times: []int64{1, 2}}, {More: true}}, old); len(runs) != 0 {
 		t.Errorf("without the second partition: %v", runs)
 	}
-	if runs := Round([]Queue{{Times: []int64{1, 2}}, {}}); !slices.Equal(runs, []Run{{0, 2}}) {
+	if runs := Round([]Queue{{Times: []int64{1, 2}}, {}}, old); !slices.Equal(runs, []Run{{0, 2}}) {
 		t.Errorf("beside an idle one: %v", runs)
 	}
-	if runs := Round([]Queue{{Times: []int64{1, 2, 20, 21}}, {Times: []int64{3, 4, 5, 6, 7, 8, 9, 10, 11}, More: true}}); !slices.Equal(runs, []Run{{0, 2}, {1, 1}}) {
+	if runs := Round([]Queue{{Times: []int64{1, 2, 20, 21}}, {Times: []int64{3, 4, 5, 6, 7, 8, 9, 10, 11}, More: true}}, old); !slices.Equal(runs, []Run{{0, 2}, {1, 1}}) {
 		t.Errorf("behind the third time something may come: %v", runs)
 	}
 }
@@ -194,7 +210,7 @@ func BenchmarkRound(b *testing.B) {
 		for i := range queues {
 			queues[i].Times = times
 		}
-		for _, run := range Round(queues) {
+		for _, run := range Round(queues, old) {
 			records += run.Records
 		}
 	}

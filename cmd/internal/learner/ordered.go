@@ -114,6 +114,7 @@ type orderedModel struct {
 	writer        string               // of the last record of the order log
 
 	applied atomic.Int64 // state.Log.Next, for propose
+	learnt  atomic.Int64 // the model's events, for propose
 
 	mu      sync.Mutex
 	feeders []*feeder // by partition; the handler's goroutine writes it
@@ -332,6 +333,7 @@ func (o *orderedModel) follow(ctx context.Context, r *kafka.Record) error {
 func (o *orderedModel) noteApplied() {
 	o.passed.note(o.state.Log, o.model.Events())
 	o.applied.Store(o.state.Log.Next)
+	o.learnt.Store(int64(o.model.Events()))
 }
 
 // take learns what the order log says that comes next.

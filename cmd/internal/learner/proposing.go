@@ -136,7 +136,7 @@ func (o *orderedModel) rounds(queues *[]interleave.Queue) (records []order.Recor
 		waiting = waiting || q.Short()
 	}
 	for ahead < maxAhead {
-		runs := interleave.Round(*queues)
+		runs := interleave.Round(*queues, int(o.learnt.Load())+ahead)
 		if len(runs) == 0 {
 			break
 		}

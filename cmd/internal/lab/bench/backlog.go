@@ -66,7 +66,7 @@ func (b *backlog) end() error {
 // round learns one round. A partition without an event among those that are held is taken
 // for an idle one.
 func (b *backlog) round() error {
-	for _, run := range interleave.Round(b.queues) {
+	for _, run := range interleave.Round(b.queues, len(b.outcome.logOdds)-b.held) {
 		b.runs++
 		q, waits := &b.queues[run.Partition], b.waits[run.Partition]
 		for i := range waits[:run.Records] {

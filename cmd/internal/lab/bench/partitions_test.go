@@ -164,7 +164,7 @@ func TestPartitionsSpread(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if got.Events != 3000 || got.Splits != 3 || got.Rejected != 1 || len(got.Rows) != 4 || got.PerEvent <= 0 || got.PerEvent > .2 {
+	if got.Events != 3000 || got.Splits != 3 || got.Rejected != 1 || len(got.Rows) != 4 || got.PerEvent <= 0 || got.PerEvent > .4 {
 		t.Fatalf("got %+v", got)
 	}
 	single, one, joint, own := got.Rows[0], got.Rows[1], got.Rows[2], got.Rows[3]
