@@ -165,6 +165,47 @@ func CommittedOffset(ctx context.Context, cfg Config, group, topic string, parti
 	return next, ok && err == nil, err
 }
 
+// Committed reports whether a consumer group has committed an offset for one of the first n
+// partitions of a topic. A group that this user may not see has none. It retries until ctx ends.
+func Committed(ctx context.Context, cfg Config, group, topic string, n int) (ok bool, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return false, err
+	}
+	client := cfg.client(topic)
+	defer closeIdle(client)
+	asked := make([]int, n)
+	for i := range asked {
+		asked[i] = i
+	}
+	err = retry(ctx, &cfg, client, "ask for the offsets of group "+group, func(ctx context.Context) error {
+		res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: asked}})
+		if err == nil {
+			err = known(res.Error)
+		}
+		if err != nil {
+			return err
+		}
+		ok = false
+		for _, p := range res.Topics[topic] {
+			if err := known(p.Error); err != nil {
+				return err
+			}
+			ok = ok || p.Error == nil && p.CommittedOffset >= 0
+		}
+		return nil
+	})
+	return ok && err == nil, err
+}
+
+// known returns nil in place of an error that says that there is no such group or topic to see.
+func known(err error) error {
+	if errors.Is(err, kafkago.GroupIdNotFound) || errors.Is(err, kafkago.GroupAuthorizationFailed) || unknownTopic(err) {
+		return nil
+	}
+	return err
+}
+
 func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
 	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, cfg, client, topic)

@@ -15,6 +15,9 @@ func TestCommittedOffset(t *testing.T) {
 	if at, ok, err := kafka.CommittedOffset(t.Context(), cfg, name, name, 0); ok || err != nil {
 		t.Errorf("before the group: %d, %v, %v", at, ok, err)
 	}
+	if ok, err := kafka.Committed(t.Context(), cfg, name, name, 3); ok || err != nil {
+		t.Errorf("before the group: %v, %v", ok, err)
+	}
 	if err := newProducer(t, cfg).Publish(t.Context(), numbered(name, 0, 70, 5)...); err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +29,12 @@ func TestCommittedOffset(t *testing.T) {
 	}
 	if at, ok, err := kafka.CommittedOffset(t.Context(), cfg, name, name, 0); at != 70 || !ok || err != nil {
 		t.Errorf("after 70 records: %d, %v, %v", at, ok, err)
+	}
+	if ok, err := kafka.Committed(t.Context(), cfg, name, name, 3); !ok || err != nil {
+		t.Errorf("after 70 records: %v, %v", ok, err)
+	}
+	if ok, err := kafka.Committed(t.Context(), cfg, name, "no-"+name, 3); ok || err != nil {
+		t.Errorf("of a topic that is not there: %v, %v", ok, err)
 	}
 }
 
