@@ -75,9 +75,18 @@ func (l *Learner) checkOthers(ctx context.Context, log *slog.Logger, partition i
 		case l.cfg.Order != nil || partition == 0 || !slices.Contains(partitions, 0):
 			return nil
 		}
+		var inOrder []byte
 		m, _, err := l.cfg.Store.Manifest(ctx, 0, state.Head)
+		if err == nil {
+			inOrder = m.Order
+		} else if errors.Is(err, state.ErrCorrupt) { // the version before decides
+			var c *state.Checkpoint
+			if c, _, err = l.cfg.Store.Load(ctx, 0, state.Head); err == nil {
+				inOrder = c.Order
+			}
+		}
 		switch {
-		case err == nil && len(m.Order) > 0:
+		case len(inOrder) > 0:
 			return errOrdered
 		case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt): // the learner of partition 0 says so
 			return nil

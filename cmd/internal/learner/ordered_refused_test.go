@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/sequencer"
+	"hamlet/state"
 	"hamlet/stream/kafka"
 	"hamlet/stream/order"
 )
@@ -35,10 +36,12 @@ func TestOrderedRefuses(t *testing.T) {
 	if err := r.runOrdered(cfg); !errors.Is(err, sequencer.ErrForeign) {
 		t.Errorf("after a foreign range: %v, want ErrForeign", err)
 	}
-	for partition := range 2 { // and the learner that holds the model does not notice
+	for partition := range 3 { // and the learner that holds the model does not notice
 		store := &asked{Store: r.store}
 		b := r.config(fmt.Sprint("b", partition))
-		b.Store = store
+		if b.Store = store; partition == 2 {
+			b.Store = corruptHead{store}
+		}
 		l, err := New(b)
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +71,13 @@ func TestOrderedRefuses(t *testing.T) {
 			t.Errorf("one model goes on from a model of partition %d: %v", partition, err)
 		}
 	}
+}
+
+// A corruptHead is a store whose newest manifest is damaged, and whose version before is not.
+type corruptHead struct{ Store }
+
+func (corruptHead) Manifest(context.Context, int, state.Pointer) (*state.Manifest, int64, error) {
+	return nil, 0, state.ErrCorrupt
 }
 
 // An order log that has lost its beginning is no order. There is no setting for that.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/settings"
@@ -17,7 +18,8 @@ import (
 
 // OpenOrder returns the order in which one model learns all partitions, and makes its topic.
 // It returns nil if each partition has a model of its own: as --models says, else as the models
-// are that Redis keeps. Where it keeps none, a topic of several partitions has one model.
+// are that Redis keeps, else as they were while a consumer group read the topic. Where there
+// was none, a topic of several partitions has one model.
 func (s *Set) OpenOrder(ctx context.Context, f settings.Learner, topic settings.Topic, reach settings.Redis, store *redis.Store, brokers kafka.Config, producer *kafka.Producer) (*learner.Order, error) {
 	one := f.Models == settings.OneModel
 	if f.Models == "" {
@@ -29,9 +31,16 @@ func (s *Set) OpenOrder(ctx context.Context, f settings.Learner, topic settings.
 		if err != nil {
 			return nil, fmt.Errorf("look for models in redis: %w", err)
 		}
+		because := "the saved ones are such"
+		if kept == "" && partitions > 1 {
+			if kept, err = s.readLayout(ctx, brokers, partitions); err != nil {
+				return nil, err
+			}
+			because = "its learners have read the topic so. Redis has lost the models: if they are to be one, start all learners with --models one"
+		}
 		one = kept == settings.OneModel || kept == "" && partitions > 1
 		if partitions > 1 && !one {
-			s.log.Info("each partition keeps a model of its own, because the saved ones are such. One model of all is more accurate: "+
+			s.log.Info("each partition keeps a model of its own, because "+because+". One model of all is more accurate: "+
 				"learn it from the log's beginning under a new name, with --model NAME --events-of "+cmp.Or(s.EventsOf, s.model)+" --models one", "partitions", partitions)
 		}
 	}
@@ -61,21 +70,55 @@ func (s *Set) keptLayout(ctx context.Context, reach settings.Redis, store *redis
 		return "", err
 	}
 	defer other.Close()
-	return layoutOf(ctx, other)
+	if kept, err = layoutOf(ctx, other); errors.Is(err, state.ErrCorrupt) { // this model does not need it
+		return "", nil
+	}
+	return kept, err
 }
 
+// readLayout says of a model that Redis does not keep what it was, or else the one whose events
+// it learns: the group of its learners has offsets of what they read. It returns "" if there are none.
+func (s *Set) readLayout(ctx context.Context, brokers kafka.Config, partitions int) (string, error) {
+	of := cmp.Or(s.EventsOf, s.model)
+	for _, model := range slices.Compact([]string{s.model, of}) {
+		ordered, err := kafka.Committed(ctx, brokers, LearnerGroup(model, &learner.Order{}), order.Topic(of), 1)
+		if err != nil || ordered {
+			return settings.OneModel, err
+		}
+		each, err := kafka.Committed(ctx, brokers, LearnerGroup(model, nil), s.Topic(), partitions)
+		if err != nil || each {
+			return settings.ModelEach, err
+		}
+	}
+	return "", nil
+}
+
+// layoutOf says what the model in Redis is, "" if there is none. One model of all partitions
+// is saved as that of partition 0.
 func layoutOf(ctx context.Context, store *redis.Store) (string, error) {
 	partitions, err := store.Partitions(ctx)
 	if err != nil || len(partitions) == 0 {
 		return "", err
 	}
-	m, _, err := store.Manifest(ctx, 0, state.Head)
-	switch {
-	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt): // its learner says why
+	if slices.ContainsFunc(partitions, func(p int) bool { return p != 0 }) {
 		return settings.ModelEach, nil
+	}
+	var inOrder []byte
+	m, _, err := store.Manifest(ctx, 0, state.Head)
+	if err == nil {
+		inOrder = m.Order
+	} else if errors.Is(err, state.ErrCorrupt) { // the learner goes on from the version before
+		var c *state.Checkpoint
+		if c, _, err = store.Load(ctx, 0, state.Head); err == nil {
+			inOrder = c.Order
+		}
+	}
+	switch {
+	case errors.Is(err, state.ErrNone): // its keys were deleted, so that it is learnt again
+		return "", nil
 	case err != nil:
 		return "", err
-	case len(m.Order) > 0:
+	case len(inOrder) > 0:
 		return settings.OneModel, nil
 	}
 	return settings.ModelEach, nil
