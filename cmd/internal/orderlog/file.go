@@ -71,8 +71,11 @@ type Exported struct {
 
 // Export writes the order of a model, with its events, to a file that appears when it is
 // whole. It is compressed if its name ends in .gz or .zst. Only its owner may read it: it is
-// mail.
+// mail. It replaces a file, and nothing else: no device, pipe or link.
 func Export(ctx context.Context, cfg Config, model, path string) (done Exported, err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return done, fmt.Errorf("%s is no regular file, and would be replaced: name another file", path)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return done, err
@@ -168,7 +171,7 @@ func readFile(path string, each func(*kafka.Record) error) error {
 			return err
 		}
 	case strings.HasSuffix(path, ".zst"):
-		unpacked, err := zstd.NewReader(f)
+		unpacked, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return err
 		}
@@ -192,11 +195,14 @@ func read(r io.Reader, each func(*kafka.Record) error) error {
 	n := 0
 	next := map[int]int64{}
 	for lines.Scan() {
-		var end fileEndLine
-		if strict(lines.Bytes(), &end) == nil {
+		var end struct {
+			Records *int  `json:"records"` // nil: this is not the last line
+			Order   int64 `json:"order"`
+		}
+		if strict(lines.Bytes(), &end) == nil && end.Records != nil {
 			switch {
-			case end.Records != n:
-				return fmt.Errorf("the file has %d records, its last line says %d", n, end.Records)
+			case *end.Records != n:
+				return fmt.Errorf("the file has %d records, its last line says %d", n, *end.Records)
 			case lines.Scan():
 				return errors.New("something follows the last line")
 			}
@@ -205,6 +211,9 @@ func read(r io.Reader, each func(*kafka.Record) error) error {
 		var record fileRecord
 		if err := strict(lines.Bytes(), &record); err != nil {
 			return fmt.Errorf("record %d: %w", n+1, err)
+		}
+		if record.Headers == nil { // Export writes them always
+			return fmt.Errorf("record %d: the line is no record", n+1)
 		}
 		if record.Partition < 0 || record.Offset < next[record.Partition] {
 			return fmt.Errorf("record %d: offset %d of partition %d does not follow those before it", n+1, record.Offset, record.Partition)
@@ -222,9 +231,15 @@ func read(r io.Reader, each func(*kafka.Record) error) error {
 	return errors.Join(lines.Err(), errors.New("the file is cut off: its last line is missing"))
 }
 
-// strict decodes one object with no other fields.
+// strict decodes one object with no other fields, and nothing behind it.
 func strict(line []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the object")
+	}
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"hamlet/cmd/internal/orderlog"
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
@@ -55,6 +57,9 @@ func TestExport(t *testing.T) {
 		"does not follow":                   lines[0] + lines[2] + lines[2] + lines[6],
 		"something follows":                 string(whole) + lines[1],
 		"unknown field":                     lines[0] + `{"partition":0,"what":1}` + "\n",
+		"record 1: the line is no record":   lines[0] + "{}\n",
+		"record 2: the line is no record":   lines[0] + lines[1] + "null\n",
+		"the object":                        lines[0] + strings.TrimSpace(lines[1]) + "}\n" + lines[6],
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -62,6 +67,27 @@ func TestExport(t *testing.T) {
 		if _, err := items(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+	// A frame of Zstandard that wants a window of 256 MiB, with one block as it is.
+	block := uint32(len(whole))<<3 | 1
+	frame := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 18 << 3, byte(block), byte(block >> 8), byte(block >> 16)}, whole...)
+	if err := os.WriteFile(path+".zst", frame, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := items(path + ".zst"); !errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		t.Errorf("a window of 256 MiB: %v", err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, dir} {
+		if _, err := orderlog.Export(t.Context(), r.cfg, "m", path); err == nil || !strings.Contains(err.Error(), "no regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the link was replaced: %v, %v", info, err)
 	}
 	if err := orderlog.CheckFile(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
