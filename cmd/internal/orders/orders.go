@@ -131,7 +131,7 @@ type Partition struct {
 	End       int64  `json:"end"`   // of the log
 	Gaps      uint32 `json:"gaps"`  // accepted
 	Joined    bool   `json:"joined"`
-	Lost      bool   `json:"lost"` // retention has deleted records that are not ordered
+	Lost      bool   `json:"lost"` // it joined, and retention has deleted records that are not ordered
 }
 
 // A Writer has written records of the order log.
@@ -176,7 +176,7 @@ func Read(ctx context.Context, cfg orderlog.Config, model string) (Shown, error)
 		if p.Joined = number < len(s.Places); p.Joined {
 			p.Next, p.Gaps = s.Places[number].Next, s.Places[number].Gaps
 		}
-		p.Lost = p.Next < p.First && len(s.Places) > 0
+		p.Lost = p.Joined && p.Next < p.First
 		shown.Partitions = append(shown.Partitions, p)
 	}
 	return shown, nil
@@ -196,7 +196,11 @@ func (c *Command) show(ctx context.Context, cfg orderlog.Config, w io.Writer) er
 	lost := []string{}
 	for _, p := range shown.Partitions {
 		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t%d\t\n", p.Partition, p.Next, p.End, max(0, p.End-max(p.Next, p.First)), p.Gaps)
-		if p.Lost {
+		switch {
+		case !p.Joined && p.First > 0:
+			lost = append(lost, fmt.Sprintf("Partition %d has not joined the model, and retention has deleted its offsets below %d. "+
+				"Its active learner lets it join first.\n", p.Partition, p.First))
+		case p.Lost:
 			lost = append(lost, fmt.Sprintf("Partition %d: retention has deleted the offsets %d to %d before they were ordered. "+
 				"To go on without them: hamlet order accept-gap %[1]d --model %[4]s\n", p.Partition, p.Next, p.First-1, c.Model))
 		}
@@ -232,9 +236,17 @@ func (c *Command) acceptGap(ctx context.Context, cfg orderlog.Config, w io.Write
 	if err != nil {
 		return err
 	}
+	return c.goOn(ctx, cfg, shown, w)
+}
+
+// goOn writes that the model goes on behind a gap that was shown, and reads whether it does.
+func (c *Command) goOn(ctx context.Context, cfg orderlog.Config, shown Shown, w io.Writer) error {
 	number := c.Gap.Partition
-	if number < 0 || number >= len(shown.Partitions) || !shown.Partitions[number].Joined {
+	switch {
+	case number < 0 || number >= len(shown.Partitions):
 		return cli.Usagef("model %s has no partition %d in its order: hamlet order shows those it has", c.Model, number)
+	case !shown.Partitions[number].Joined:
+		return fmt.Errorf("nothing is written: partition %d has not joined model %s: its active learner lets it join first", number, c.Model)
 	}
 	p := shown.Partitions[number]
 	if !p.Lost {
@@ -252,6 +264,14 @@ func (c *Command) acceptGap(ctx context.Context, cfg orderlog.Config, w io.Write
 	err = producer.Publish(ctx, kafka.Record{Topic: order.Topic(c.Model), Value: value})
 	if err := errors.Join(err, producer.Close()); err != nil {
 		return fmt.Errorf("write to the order log of model %s: %w", c.Model, err)
+	}
+	now, err := Read(ctx, cfg, c.Model)
+	if err != nil {
+		return fmt.Errorf("a record is written, read whether the model goes on: %w", err)
+	}
+	if next := now.Partitions[number].Next; next < p.First {
+		return fmt.Errorf("the record that was written changes nothing, because another one came before it: "+
+			"partition %d is ordered up to offset %d now; look with hamlet order, and try again", number, next)
 	}
 	if c.JSON {
 		return printJSON(w, struct {

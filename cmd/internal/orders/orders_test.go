@@ -2,6 +2,7 @@ package orders
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -110,7 +111,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 
-	client, err := kgo.NewClient(kgo.SeedBrokers(k.Addr()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.Addr()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +131,49 @@ func TestOrder(t *testing.T) {
 	if _, err := run("accept-gap 1 --model m"); err == nil {
 		t.Error("a gap is accepted twice")
 	}
-	s, err := orderlog.Walk(t.Context(), orderlog.Config{Kafka: cfg, Events: events, Order: order.Topic("m")}, func(*sequencer.Decision) error { return nil })
+	log := orderlog.Config{Kafka: cfg, Events: events, Order: order.Topic("m")}
+	s, err := orderlog.Walk(t.Context(), log, func(*sequencer.Decision) error { return nil })
 	if err != nil || s.Places[1].Next != 4 || s.Places[1].Gaps != 1 || s.Log.Next != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
+
+	// What was shown is no longer so when the record comes.
+	before := shown()
+	before.Partitions[1].Next, before.Partitions[1].First, before.Partitions[1].Lost = 2, 5, true
+	var c Command
+	c.Model, c.Gap.Partition = "m", 1
+	var out bytes.Buffer
+	if err := c.goOn(t.Context(), log, before, &out); err == nil || !strings.Contains(err.Error(), "changes nothing") || out.Len() > 0 {
+		t.Errorf("a gap that does not count is accepted: %v\n%s", err, &out)
+	}
+
+	// A partition that the model does not have yet has lost nothing.
+	if err := more(t.Context(), client, events, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.ProduceSync(t.Context(), &kgo.Record{Topic: events, Partition: 2, Value: []byte("a")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	request.Topics[0].Partitions[0] = kmsg.DeleteRecordsRequestTopicPartition{Partition: 2, Offset: 1}
+	if response, err := request.RequestWith(t.Context(), client); err != nil || response.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Fatalf("%+v, %v", response, err)
+	}
+	if out, err := run("--model m"); err != nil || strings.Contains(out, "accept-gap 2") || !strings.Contains(out, "Partition 2 has not joined the model") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := run("accept-gap 2 --model m"); err == nil || !strings.Contains(err.Error(), "lets it join first") {
+		t.Errorf("a gap of a partition that has not joined: %v", err)
+	}
+}
+
+// more gives a topic more partitions.
+func more(ctx context.Context, client *kgo.Client, topic string, partitions int32) error {
+	request := kmsg.NewPtrCreatePartitionsRequest()
+	request.TimeoutMillis = 10_000
+	request.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: topic, Count: partitions}}
+	response, err := request.RequestWith(ctx, client)
+	if err == nil && response.Topics[0].ErrorCode != 0 {
+		err = fmt.Errorf("%+v", response)
+	}
+	return err
 }
