@@ -240,6 +240,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 	return up.Run(ctx, up.Config{
 		Kafka: kafkaConfig, Topic: s.Topic(), Producer: producer, Store: store, From: c.From, Once: c.Once, Log: log,
+		Notify:   s.Notify,
 		Learner:  learning,
 		Answered: seen,
 		Scorer:   answers.Run,

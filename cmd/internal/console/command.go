@@ -17,7 +17,6 @@ import (
 	"hamlet/cmd/internal/keypair"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/systemd"
 	"hamlet/state/redis"
 	"hamlet/stream/nats"
 )
@@ -120,7 +119,7 @@ func (c *serve) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	fmt.Fprintf(stdio.Err, "  console %s\n", served.URL())
-	defer systemd.Notify(ctx, nil, log)() // it shows pages while servers are away
+	defer s.Notify(ctx, nil)() // it shows pages while servers are away
 	return served.Run(ctx)
 }
 

@@ -31,7 +31,6 @@ import (
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/scorer"
 	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/systemd"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -46,12 +45,16 @@ type Set struct {
 	name, model string
 	log         *slog.Logger
 	closers     []func() // of what is open, in the order of opening
+	notice      notice   // to systemd
 }
 
 // New returns a set without connections. The name is the client's at Kafka and
 // NATS, the model the one that the process works for.
 func New(name, model string, log *slog.Logger) *Set {
-	return &Set{Registry: httpd.NewRegistry(), name: name, model: model, log: log}
+	return &Set{
+		Registry: httpd.NewRegistry(), name: name, model: model, log: log,
+		notice: notice{patience: startsWithin, log: log},
+	}
 }
 
 // Close closes everything that is open, the last opened first.
@@ -60,6 +63,7 @@ func (s *Set) Close() {
 		s.closers[i]()
 	}
 	s.closers = nil
+	s.notice.close()
 }
 
 // OnClose has Close call f.
@@ -75,6 +79,7 @@ func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.To
 	if err != nil {
 		return cfg, nil, &cli.UsageError{Err: err}
 	}
+	defer s.notice.waitFor(ctx, "Kafka")()
 	if s.EventsOf != "" {
 		err = topic.EnsureLetters(ctx, cfg)
 	} else {
@@ -105,6 +110,7 @@ func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings
 		return nil, err
 	}
 	s.OnClose(func() { store.Close() })
+	defer s.notice.waitFor(ctx, "Redis")()
 	if err := store.Ping(ctx); err != nil {
 		return store, err
 	}
@@ -120,6 +126,7 @@ func (s *Set) OpenNATS(f settings.NATS) (*natsgo.Conn, error) {
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
+	defer s.notice.waitFor(context.Background(), "NATS")()
 	conn, err := nats.Connect(cfg)
 	if err != nil {
 		return nil, err
@@ -250,14 +257,14 @@ func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
 
 // Run serves HTTP and works until ctx ends or one of the two fails. Where there is
 // no HTTP it returns with work; work may be nil where there is. A systemd that has started
-// the process hears when it is ready.
+// the process hears that it serves, and how it stands.
 func (s *Set) Run(ctx context.Context, h HTTP, work func(context.Context) error) error {
 	server, err := s.Listen(h)
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	defer systemd.Notify(ctx, h.Ready, s.log)()
+	defer s.Notify(ctx, h.Ready)()
 	if server != nil {
 		g.Go(func() error { return server.Run(ctx) })
 	}

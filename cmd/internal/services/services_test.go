@@ -64,17 +64,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A systemd that has started the process hears the condition of /readyz.
-func TestRunTellsSystemd(t *testing.T) {
+// systemdHears returns what waits until systemd's end of the socket hears a text.
+func systemdHears(t *testing.T) (await func(want string)) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	t.Setenv("NOTIFY_SOCKET", path)
-	await := func(want string) {
+	return func(want string) {
 		t.Helper()
 		for b := make([]byte, 4096); ; {
 			size, err := conn.Read(b)
@@ -86,6 +87,11 @@ func TestRunTellsSystemd(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A systemd that has started the process hears that it serves, and the condition of /readyz.
+func TestRunTellsSystemd(t *testing.T) {
+	await := systemdHears(t)
 	s := New("test", "default", slog.New(slog.DiscardHandler))
 	defer s.Close()
 	missing := make(chan error, 1)
@@ -101,12 +107,48 @@ func TestRunTellsSystemd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, HTTP{Addr: "127.0.0.1:0", Ready: ready}, nil) }()
+	await("READY=1") // a boot waits for no model
 	await("STATUS=not ready: no model yet")
-	await("READY=1")
+	await("STATUS=ready")
 	stop()
 	await("STOPPING=1")
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// systemd hears which server is away at the start. A boot does not wait for Kafka, which is
+// awaited without an end.
+func TestStartTellsSystemd(t *testing.T) {
+	await := systemdHears(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // it says nothing, as a server does that begins
+	silent := l.Addr().String()
+	s := New("test", "default", slog.New(slog.DiscardHandler))
+	defer s.Close()
+	if _, err := s.OpenNATS(settings.NATS{NATS: "nats://127.0.0.1:1"}); err == nil {
+		t.Error("NATS is away, and there is no error")
+	}
+	await("STATUS=waiting for NATS")
+	await("STATUS=starting")
+	s.notice.patience = time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := s.OpenKafka(ctx, settings.Kafka{Kafka: []string{silent}}, settings.Topic{Partitions: 1, Replication: 1, Retention: -1})
+		ended <- err
+	}()
+	await("STATUS=waiting for Kafka")
+	await("READY=1")
+	await("STATUS=not ready: waiting for Kafka")
+	stop()
+	await("STOPPING=1")
+	if err := <-ended; err == nil {
+		t.Error("Kafka is away, and there is no error")
 	}
 }
 

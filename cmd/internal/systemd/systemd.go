@@ -1,14 +1,16 @@
 // Package systemd tells systemd how a service stands, as units with Type=notify want it:
 // when it is ready, what it waits for, that it is alive, and that it stops.
 //
+//	systemd.Status("waiting for Redis", log)
 //	defer systemd.Notify(ctx, ready, log)()
 //
 // Where the environment names no NOTIFY_SOCKET, no notification is sent and nothing runs.
 //
-// Ready is the condition of /readyz. The service is ready for systemd at its first nil, and
-// stays so: a broker that goes away later is shown in the status alone. The watchdog is fed
-// as long as ready returns, whatever it returns. A new process would not bring the broker
-// back. A ready that hangs stops the feeding, and systemd starts the service again.
+// For systemd a service is ready once it serves, as Notify's caller does. A boot waits for
+// that, and must not wait for a first model or for a broker. Ready is the condition of
+// /readyz, and is shown in the status alone. The watchdog is fed as long as ready returns,
+// whatever it returns. A new process would not bring the broker back. A ready that hangs
+// stops the feeding, and systemd starts the service again.
 package systemd
 
 import (
@@ -26,11 +28,17 @@ const (
 	standing = 10 * time.Second
 )
 
-// Notify tells systemd about the service until ctx ends or stop is called. Both say that the
+// Status tells systemd what a service does that does not serve yet.
+func Status(text string, log *slog.Logger) {
+	n := &notifier{log: log}
+	n.send("STATUS=" + text)
+}
+
+// Notify tells systemd that the service serves, and how it stands until ctx ends or stop is called. Both say that the
 // service stops. Stop waits for a call of ready that is under way. A nil ready is ready.
 func Notify(ctx context.Context, ready func() error, log *slog.Logger) (stop func()) {
 	n := &notifier{ready: ready, log: log}
-	if !n.send("STATUS=starting") {
+	if !n.send(daemon.SdNotifyReady + "\nSTATUS=starting") {
 		return func() {}
 	}
 	watchdog, err := daemon.SdWatchdogEnabled(false)
@@ -61,7 +69,7 @@ type notifier struct {
 	watchdog time.Duration // systemd restarts a service that is silent for so long; 0: it does not
 	log      *slog.Logger
 
-	begun  bool   // ready was nil once; systemd knows
+	begun  bool   // ready was nil once
 	status string // the last one that was sent
 }
 
@@ -95,10 +103,7 @@ func (n *notifier) message() string {
 			status = "not ready: " + strings.Join(strings.Fields(err.Error()), " ") // a line break ends a status
 		}
 	}
-	if status == "ready" && !n.begun {
-		n.begun = true
-		lines = append(lines, daemon.SdNotifyReady)
-	}
+	n.begun = n.begun || status == "ready"
 	if status != n.status {
 		n.status = status
 		lines = append(lines, "STATUS="+status)

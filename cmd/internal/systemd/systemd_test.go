@@ -70,7 +70,8 @@ func (m *manager) quiet() {
 
 var discard = slog.New(slog.DiscardHandler)
 
-// systemd hears what the service waits for, once that it is ready, and that it stops.
+// systemd hears that the service serves, also without a model, what it waits for, and that
+// it stops.
 func TestNotifications(t *testing.T) {
 	m := listen(t)
 	var broken atomic.Pointer[error]
@@ -84,12 +85,14 @@ func TestNotifications(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := Notify(ctx, ready, discard)
-	m.await("STATUS=starting")
+	if lines := m.next(); !slices.Equal(lines, []string{"READY=1", "STATUS=starting"}) {
+		t.Errorf("serving without a model is %q", lines)
+	}
 	if before := m.await("STATUS=not ready: no model yet: the learner has saved none"); len(before) > 0 {
 		t.Errorf("before the first status came %q", before)
 	}
 	broken.Store(nil)
-	if lines := m.next(); !slices.Equal(lines, []string{"READY=1", "STATUS=ready"}) {
+	if lines := m.next(); !slices.Equal(lines, []string{"STATUS=ready"}) {
 		t.Errorf("ready is %q", lines)
 	}
 	cancel()
@@ -111,9 +114,7 @@ func TestWatchdog(t *testing.T) {
 		}
 		return nil
 	}, discard)()
-	if before := m.await("WATCHDOG=1"); slices.Contains(before, "READY=1") {
-		t.Errorf("%q came before the first feeding", before)
-	}
+	m.await("READY=1")
 	ready := 0
 	for range 5 {
 		for _, line := range m.await("WATCHDOG=1") {
@@ -124,6 +125,15 @@ func TestWatchdog(t *testing.T) {
 	}
 	if ready > 0 || calls.Load() < 5 {
 		t.Errorf("READY came %d times more, ready was asked %d times", ready, calls.Load())
+	}
+}
+
+// Before it serves, a service says what it waits for, and is not ready.
+func TestStatus(t *testing.T) {
+	m := listen(t)
+	Status("waiting for Redis", discard)
+	if lines := m.next(); !slices.Equal(lines, []string{"STATUS=waiting for Redis"}) {
+		t.Errorf("waiting is %q", lines)
 	}
 }
 
@@ -151,6 +161,7 @@ func TestReadyAtOnce(t *testing.T) {
 	m := listen(t)
 	stop := Notify(t.Context(), nil, discard)
 	m.await("READY=1")
+	m.await("STATUS=ready")
 	stop()
 	m.await("STOPPING=1")
 }

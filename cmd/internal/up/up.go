@@ -23,7 +23,6 @@ import (
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/systemd"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -50,7 +49,9 @@ type Config struct {
 	Once     bool                       // end after the stream
 	Progress *Progress                  // shows alerts too; off a terminal they are logged
 	Done     func(*report.Result) error // called when the stream has been learnt and saved
-	Log      *slog.Logger
+	// Notify tells systemd that all serve, and how ready they are; nil: nobody asks.
+	Notify func(ctx context.Context, ready func() error) (stop func())
+	Log    *slog.Logger
 }
 
 // Run starts everything and blocks until ctx ends or, with Once, the stream has
@@ -71,7 +72,9 @@ func Run(ctx context.Context, cfg Config) error {
 	defer stopLearning()
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
-	defer systemd.Notify(serving, r.ready, cfg.Log)()
+	if cfg.Notify != nil {
+		defer cfg.Notify(serving, r.ready)()
+	}
 	learnt := make(chan error, 1)
 	g.Go(func() error {
 		err := cfg.Answered.Beside(l.Run)(learning)
