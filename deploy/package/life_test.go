@@ -276,6 +276,7 @@ func TestLife(t *testing.T) {
 	if info, err := os.Stat(m.root + "/run/hamlet"); err != nil || info.Mode().Perm() != 0o750 || info.Mode()&os.ModeSetgid == 0 || info.Sys().(*syscall.Stat_t).Uid != uid {
 		t.Errorf("/run/hamlet: %v, %v", info, err)
 	}
+	m.groups()
 	if info, err := os.Stat(m.root + "/etc/hamlet/hamlet.yaml"); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("hamlet.yaml: %v, %v", info, err)
 	}
@@ -365,6 +366,39 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// groups fails the test if a mail server, which joins the group of /run/hamlet, can read
+// hamlet's passwords.
+func (m *machine) groups() {
+	m.t.Helper()
+	text, err := os.ReadFile(m.root + "/etc/group")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	mail := ""
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(line, ":"); f[0] == "hamlet-mail" {
+			mail = f[2]
+		}
+	}
+	group := func(path string) string {
+		m.t.Helper()
+		info, err := os.Stat(m.root + path)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		return fmt.Sprint(info.Sys().(*syscall.Stat_t).Gid)
+	}
+	_, own := m.login("hamlet")
+	if at := group("/run/hamlet"); mail == "" || at != mail {
+		m.t.Errorf("/run/hamlet belongs to the group %s, that of mail servers is %q", at, mail)
+	}
+	for _, path := range []string{"/etc/hamlet", "/etc/hamlet/hamlet.yaml"} {
+		if at := group(path); at != fmt.Sprint(own) || at == mail {
+			m.t.Errorf("%s belongs to the group %s, hamlet's is %d", path, at, own)
+		}
+	}
+}
+
 // others starts the other units beside hamlet.service, on its servers.
 func (m *machine) others(kafka, redis, natsAddr string) {
 	t := m.t
@@ -379,16 +413,22 @@ func (m *machine) others(kafka, redis, natsAddr string) {
 	learner := m.start("hamlet-learner@second.service")
 	learner.await("READY=1")
 	scorer := m.start("hamlet-scorer@second.service")
-	scorer.await("STATUS=not ready: no model yet") // so it says, and systemd waits
+	scorer.await("READY=1") // a boot waits for no model
+	scorer.await("STATUS=not ready: no model yet")
 	m.write("/tmp/mail.txt", strings.Repeat("spam\twin a prize\nham\tlunch on friday\n", 10))
 	ingest := m.command([]string{"XDG_RUNTIME_DIR=/run/hamlet"}, "/usr/bin/hamlet-ingest", "--model", "second", "--kafka", kafka, "--format", "text", "/tmp/mail.txt")
 	if out, err := ingest.CombinedOutput(); err != nil {
 		t.Fatalf("ingest: %v: %s", err, out)
 	}
-	scorer.await("READY=1")
+	scorer.await("STATUS=ready")
 	gateway := m.start("hamlet-gateway.service")
 	gateway.await("READY=1")
-	if info, err := os.Stat(m.root + "/run/hamlet/gateway.sock"); err != nil || info.Mode().Perm() != 0o660 {
+	folder, err := os.Stat(m.root + "/run/hamlet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(m.root + "/run/hamlet/gateway.sock"); err != nil || info.Mode().Perm() != 0o660 ||
+		info.Sys().(*syscall.Stat_t).Gid != folder.Sys().(*syscall.Stat_t).Gid {
 		t.Errorf("the socket of spamd's door: %v, %v", info, err)
 	}
 	console := m.start("hamlet-console.service")

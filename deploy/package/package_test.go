@@ -232,6 +232,23 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// A crash is started again. A panic, a fatal error and the watchdog's SIGABRT end a Go program
+// with status 2.
+func TestCrashIsRestarted(t *testing.T) {
+	root := unpacked(t)
+	for _, unit := range units {
+		settings := settingsOf(t, root, unit)
+		if got := settings["Restart"]; !slices.Equal(got, []string{"on-failure"}) {
+			t.Errorf("%s: Restart=%q", unit, got)
+		}
+		for _, key := range []string{"RestartPreventExitStatus", "SuccessExitStatus"} {
+			if slices.Contains(strings.Fields(strings.Join(settings[key], " ")), "2") {
+				t.Errorf("%s: %s=%q prevents that a crash is started again", unit, key, settings[key])
+			}
+		}
+	}
+}
+
 // settingsOf returns the settings of a unit and of what all units share, by name.
 func settingsOf(t *testing.T, root, unit string) map[string][]string {
 	t.Helper()
