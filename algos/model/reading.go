@@ -107,7 +107,7 @@ func (in *reading) isOf(b *Body) bool {
 type Reader struct {
 	specs   [kinds]*spec
 	hashers [2]*feature.Hasher // by text.List.Bits
-	frozen  *feature.Hasher    // of the frozen expert; nil: it reads what another expert reads, or there is none
+	frozen  *feature.Hasher    // of the frozen expert; nil: it reads what another expert reads, or is absent
 }
 
 // NewReader returns a Reader for m. It uses nothing of m that changes.

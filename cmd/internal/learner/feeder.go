@@ -175,7 +175,7 @@ func (f *feeder) take(ctx, running context.Context, to int64) ([]fed, state.Posi
 func (r *fed) size() int { return len(r.record.Key) + len(r.record.Value) }
 
 // propose returns a record of the order log for the next n records that were read and not
-// proposed, or as many as there are; false if there is none. It does not propose them again,
+// proposed, or as many as there are; false if no record is there. It does not propose them again,
 // unless restart says so.
 func (f *feeder) propose(n int) (r order.Record, ok bool) {
 	f.mu.Lock()

@@ -149,7 +149,7 @@ func TestADamagedManifest(t *testing.T) {
 	}
 	b := r.replica("b", nil)
 	b.sit()
-	b.until("saved anew", func(s Status) bool { return saved(s) && s.Version > version })
+	b.until("saved again", func(s Status) bool { return saved(s) && s.Version > version })
 	if n := b.store.loaded(); n != 1 {
 		t.Errorf("the model was loaded %d times, want once", n)
 	}

@@ -55,7 +55,7 @@ func (l *Learner) checkLayout(order []byte) error {
 	case ordered && l.cfg.Order == nil:
 		return errOrdered
 	case !ordered && l.cfg.Order != nil:
-		return errors.New("the model was learnt from one partition: name another model, which learns all partitions anew, or start the learner without --models one")
+		return errors.New("the model was learnt from one partition: name another model, which learns all partitions from their beginning, or start the learner without --models one")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (l *Learner) checkOthers(ctx context.Context, log *slog.Logger, partition i
 		case err != nil:
 			return err
 		case l.cfg.Order != nil && slices.ContainsFunc(partitions, func(p int) bool { return p != partition }):
-			return errors.New("the model has a part for each partition: name another model, which learns all partitions anew, or start the learner without --models one")
+			return errors.New("the model has a part for each partition: name another model, which learns all partitions from their beginning, or start the learner without --models one")
 		case l.cfg.Order != nil || partition == 0 || !slices.Contains(partitions, 0):
 			return nil
 		}
