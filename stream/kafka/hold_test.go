@@ -52,7 +52,7 @@ func TestHold(t *testing.T) {
 		t.Fatal(who)
 	}
 	stops["b"] = start("b", letGo)
-	if who := next(); who != "a let go" { // the group is made anew
+	if who := next(); who != "a let go" { // the group forms again
 		t.Fatal(who)
 	}
 	first := next()

@@ -89,7 +89,7 @@ func (s *seat) begin() bool {
 	return s.held
 }
 
-// departs returns the request that the model is to begin with, nil if there is none.
+// departs returns the request that the model is to begin with, or nil without one.
 func (s *seat) departs() *departure {
 	s.mu.Lock()
 	defer s.mu.Unlock()

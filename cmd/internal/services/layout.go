@@ -93,7 +93,7 @@ func (s *Set) readLayout(ctx context.Context, brokers kafka.Config, partitions i
 	return "", nil
 }
 
-// layoutOf says what the model in Redis is, "" if there is none. One model of all partitions
+// layoutOf says what the model in Redis is, or "" without a model. One model of all partitions
 // is saved as that of partition 0.
 func layoutOf(ctx context.Context, store *redis.Store) (string, error) {
 	partitions, err := store.Partitions(ctx)

@@ -77,7 +77,7 @@ func TestLayout(t *testing.T) {
 		model, of, models string
 		partitions        int
 		saved             string
-		topic             string // of the order log; "": there is none
+		topic             string // of the order log; "" without one
 		says              string
 	}{
 		{model: "alone", partitions: 1},
