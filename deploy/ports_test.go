@@ -242,7 +242,7 @@ func TestPortsAreComplete(t *testing.T) {
 	port := regexp.MustCompile(`(?:127\.0\.0\.1|kafka|nats|redis|k|n|r|"|\s):(\d{3,5})\b`)
 	seen := 0
 	for _, file := range []string{
-		"hamlet.yaml", "../README.md", "../cmd/internal/program/ingest/ingest.go", "../cmd/internal/program/learner/learner.go",
+		"hamlet.yaml", "../README.md", "SERVICES.md", "INSTALL.md", "mail/README.md", "CONSOLE.md", "../cmd/internal/program/ingest/ingest.go", "../cmd/internal/program/learner/learner.go",
 		"../cmd/internal/program/scorer/scorer.go", "../cmd/hamlet/gateway.go", "../cmd/hamlet/up.go",
 	} {
 		for _, m := range port.FindAllSubmatch([]byte(read(t, file)), -1) {

@@ -25,7 +25,7 @@ import (
 //   - add the function that opens it to this list; it returns nil if its channel is
 //     not configured;
 //   - name its flags in the tables of wrong usage of cmd/internal/program/learner and cmd/hamlet
-//     (usage_test.go), in deploy/hamlet.yaml, README.md and CHANGELOG.md.
+//     (usage_test.go), in deploy/hamlet.yaml, deploy/ALARMS.md and CHANGELOG.md.
 //
 // The learner and up publish to all channels that are open.
 var alertChannels = []func(ctx context.Context, f Alerts, from AlertSource) (*alert.Channel, error){
