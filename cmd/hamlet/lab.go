@@ -88,10 +88,16 @@ func labProcess(args []string) func(ctx context.Context, args []string, stdio cl
 	}
 	return map[string]func(context.Context, []string, cli.IO) error{
 		"guard": faults.Guard, "ingest": ingestprogram.Run, "learner": learner.Run, "scorer": scorer.Run,
-		"up": func(ctx context.Context, args []string, stdio cli.IO) error {
-			return run(ctx, append([]string{"up"}, args...), stdio)
-		},
+		"up":      inner("up"),
+		"gateway": inner("gateway"),
 	}[args[2]]
+}
+
+// inner returns a command of hamlet as a program.
+func inner(command string) func(ctx context.Context, args []string, stdio cli.IO) error {
+	return func(ctx context.Context, args []string, stdio cli.IO) error {
+		return run(ctx, append([]string{command}, args...), stdio)
+	}
 }
 
 // noSource is what up says where it streams nothing.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/lab/sizing"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
 	"hamlet/cmd/internal/settings"
@@ -30,6 +31,7 @@ type Command struct {
 	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
 	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`
 	Words      Words      `cmd:"" help:"Take the words that explain an answer out of spam and ask whether the answer falls."`
+	Day        sizing.Day `cmd:"" help:"Run a part of a provider's day on real servers, and say what the whole day needs."`
 }
 
 // Run runs the measurement that kong chose, such as "mail <source>".
@@ -51,6 +53,8 @@ func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 		return c.Latency.Run(ctx, stdio)
 	case "words":
 		return c.Words.Run(ctx, stdio)
+	case "day":
+		return c.Day.Run(ctx, stdio)
 	default:
 		return c.Mail.Run(ctx, stdio)
 	}

@@ -1,0 +1,185 @@
+package sizing
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A process is one of the services, or a server of the caller's.
+type process struct {
+	name string
+	pid  int
+	http string // where a service serves its metrics
+	cmd  *exec.Cmd
+	log  string
+
+	before usage
+}
+
+// A usage is what a process has used since its start.
+type usage struct {
+	cpu    float64 // seconds of one core
+	memory float64 // bytes, resident, at most
+}
+
+// start starts `hamlet lab process NAME ARGS` and waits until it is ready, or serves at all if
+// ready is false.
+func start(ctx context.Context, dir, name string, ready bool, args ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{name: name, http: freeAddress(), log: filepath.Join(dir, name+".log")}
+	log, err := os.Create(p.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p.cmd = exec.CommandContext(ctx, self, append([]string{"lab", "process", name, "--http", p.http}, args...)...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.cmd.WaitDelay = 30 * time.Second
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "HAMLET_") {
+			p.cmd.Env = append(p.cmd.Env, v)
+		}
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	p.pid = p.cmd.Process.Pid
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	path := "/healthz"
+	if ready {
+		path = "/readyz"
+	}
+	for {
+		select {
+		case err := <-ended:
+			said, _ := os.ReadFile(p.log)
+			return nil, fmt.Errorf("%s ended before it was ready: %w\n%s", name, errors.Join(err, ctx.Err()), bytes.TrimSpace(said))
+		case <-time.After(50 * time.Millisecond):
+		}
+		if response, err := http.Get("http://" + p.http + path); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return p, nil
+			}
+		}
+	}
+}
+
+// freeAddress returns an address of loopback on which nobody listens now.
+func freeAddress() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// stop ends a service in order.
+func (p *process) stop() {
+	if p == nil || p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // start waits for its end
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
+			return
+		}
+	}
+	_ = p.cmd.Process.Kill()
+}
+
+// ticksPerSecond is the unit of times in /proc, for programs on every processor.
+const ticksPerSecond = 100
+
+// used reads what a process has used. Without /proc there is an error.
+func (p *process) used() (u usage, err error) {
+	dir := "/proc/" + strconv.Itoa(p.pid)
+	stat, err1 := os.ReadFile(dir + "/stat")
+	status, err2 := os.ReadFile(dir + "/status")
+	if err := errors.Join(err1, err2); err != nil {
+		return u, fmt.Errorf("what %s uses: %w", p.name, err)
+	}
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	if fields := strings.Fields(rest); len(fields) > 12 {
+		user, _ := strconv.ParseFloat(fields[11], 64)
+		system, _ := strconv.ParseFloat(fields[12], 64)
+		u.cpu = (user + system) / ticksPerSecond
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == "VmHWM:" {
+			kib, _ := strconv.ParseFloat(f[1], 64)
+			u.memory = kib * 1024
+		}
+	}
+	return u, nil
+}
+
+// mark notes what the process has used until now.
+func (p *process) mark() (err error) {
+	p.before, err = p.used()
+	return err
+}
+
+// since returns the processor time since mark, and the most memory since the start.
+func (p *process) since() (usage, error) {
+	u, err := p.used()
+	u.cpu -= p.before.cpu
+	return u, err
+}
+
+// metric returns the sum of a metric's values over all labels.
+func (p *process) metric(ctx context.Context, name string) (sum float64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.http+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("metrics of %s: %w", p.name, err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		given, value, _ := strings.Cut(lines.Text(), " ")
+		if given, _, _ = strings.Cut(given, "{"); given == name {
+			v, err := strconv.ParseFloat(value[strings.LastIndexByte(value, ' ')+1:], 64)
+			if err != nil {
+				return 0, fmt.Errorf("metrics of %s: %w", p.name, err)
+			}
+			sum += v
+		}
+	}
+	return sum, lines.Err()
+}
+
+// servers returns the processes that deploy/servers runs in dir.
+func servers(dir string) (all []*process) {
+	for _, name := range []string{"kafka", "nats", "redis"} {
+		text, err := os.ReadFile(filepath.Join(dir, name, "pid"))
+		if err != nil {
+			continue
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			all = append(all, &process{name: name, pid: pid})
+		}
+	}
+	return all
+}
