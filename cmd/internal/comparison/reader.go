@@ -1,0 +1,175 @@
+package comparison
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hamlet/stream/kafka"
+	"hamlet/stream/predictions"
+)
+
+// ErrNone says that a model has no topic of predictions.
+var ErrNone = errors.New("the model writes no predictions")
+
+const (
+	// chunk is how many records are read of one topic, until the other's turn comes: at most
+	// 32,768 predictions.
+	chunk = 64
+	// maxWaiting bounds the predictions of one model that wait for those of the other: 24 MB.
+	// Beyond, no more are read of it. A comparison in which both have so many fails.
+	maxWaiting = 1 << 20
+)
+
+// Run compares model b with model a by all predictions that are in Kafka now, or since
+// opts.Since. It reads from the beginning. A Reader goes on where it was.
+func Run(ctx context.Context, brokers kafka.Config, a, b string, opts Options) (Result, error) {
+	r, err := NewReader(ctx, brokers, a, b, opts)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.Advance(ctx)
+}
+
+// A Reader compares two models as their learners go on. It is not safe for concurrent use.
+type Reader struct {
+	brokers    kafka.Config
+	comparison *Comparison
+	pairing    *pairing
+	topics     [2]reading
+	events     string // the topic that both learn
+	failed     error
+}
+
+// A reading is a topic of predictions.
+type reading struct {
+	model, topic string
+	next, end    int64
+	deleted      bool
+}
+
+// NewReader finds the two topics. It wraps ErrNone where one is missing.
+func NewReader(ctx context.Context, brokers kafka.Config, a, b string, opts Options) (*Reader, error) {
+	if a == b {
+		return nil, fmt.Errorf("compare model %s with itself: name two models", a)
+	}
+	c, err := New(opts)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{brokers: brokers, comparison: c, pairing: newPairing(a, b, c.Add)}
+	for i, name := range []string{a, b} {
+		t := &r.topics[i]
+		t.model, t.topic = name, predictions.Topic(name)
+		partitions, err := kafka.Partitions(ctx, brokers, t.topic)
+		if err != nil {
+			return nil, err
+		}
+		if partitions == 0 {
+			return nil, fmt.Errorf("%w: there is no topic %s: start the learner of model %s, of this version and without --no-predictions", ErrNone, t.topic, name)
+		}
+		first, _, err := kafka.Offsets(ctx, brokers, t.topic)
+		if err != nil {
+			return nil, err
+		}
+		t.next, t.deleted = first[0], first[0] > 0
+		if !opts.Since.IsZero() {
+			since, err := kafka.OffsetsSince(ctx, brokers, t.topic, opts.Since)
+			if err != nil {
+				return nil, err
+			}
+			t.next = since[0]
+		}
+	}
+	return r, nil
+}
+
+// Advance reads what has been written since the last call, and returns the result up to there.
+// After an error every later call returns it, but for one of ctx or of Kafka.
+func (r *Reader) Advance(ctx context.Context) (Result, error) {
+	if r.failed != nil {
+		return Result{}, r.failed
+	}
+	for i := range r.topics {
+		t := &r.topics[i]
+		_, end, err := kafka.Offsets(ctx, r.brokers, t.topic)
+		if err != nil {
+			return Result{}, err
+		}
+		t.end = end[0]
+	}
+	for {
+		moved := false
+		for i := range r.topics {
+			if t := &r.topics[i]; t.next < t.end && r.waiting(i) < maxWaiting {
+				moved = true
+				if err := r.read(ctx, i); err != nil {
+					return Result{}, err
+				}
+			}
+		}
+		if r.failed = r.pairing.join(); r.failed != nil {
+			return Result{}, r.failed
+		}
+		if !moved {
+			break
+		}
+	}
+	if r.waiting(0) >= maxWaiting && r.waiting(1) >= maxWaiting {
+		return Result{}, fmt.Errorf("compare models %s and %s: each has more than %d predictions of events that the other has not come to", r.topics[0].model, r.topics[1].model, maxWaiting)
+	}
+	result := r.comparison.Result()
+	r.pairing.report(&result)
+	result.A.Deleted, result.B.Deleted = r.topics[0].deleted, r.topics[1].deleted
+	return result, nil
+}
+
+// waiting returns how many predictions of a model wait for the other model.
+func (r *Reader) waiting(model int) int {
+	if model == 0 {
+		return len(r.pairing.queue)
+	}
+	return r.pairing.models[1].waiting
+}
+
+// read reads some records of a topic.
+func (r *Reader) read(ctx context.Context, model int) error {
+	t := &r.topics[model]
+	to := min(t.next+chunk, t.end)
+	err := kafka.ReadRange(ctx, r.brokers, t.topic, 0, t.next, to, func(record *kafka.Record) error {
+		b, err := predictions.Decode(record.Value)
+		if err != nil {
+			r.failed = fmt.Errorf("topic %s, offset %d: %w", t.topic, record.Offset, err)
+			return r.failed
+		}
+		if err := r.check(t, &b); err != nil {
+			r.failed = err
+			return err
+		}
+		if err := r.pairing.add(model, b.Predictions, record.Offset); err != nil {
+			r.failed = err
+			return err
+		}
+		t.next = record.Offset + 1
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	t.next = to
+	return nil
+}
+
+// check returns an error if a block is of another model or of another log.
+func (r *Reader) check(t *reading, b *predictions.Block) error {
+	if b.Model != t.model {
+		return fmt.Errorf("topic %s: it holds predictions of model %.64s", t.topic, b.Model)
+	}
+	if r.events == "" {
+		r.events = b.Events
+	}
+	if b.Events != r.events {
+		return fmt.Errorf("%w: model %s learns %.249s, and another one %.249s: start the second learner with --events-of", ErrOtherLog, t.model, b.Events, r.events)
+	}
+	return nil
+}
