@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/alarms"
+	"hamlet/cmd/internal/backup"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/console"
 	"hamlet/cmd/internal/history"
@@ -54,6 +55,9 @@ type grammar struct {
 	Console  console.Command   `cmd:"" help:"The web console: see what the model knows, doubts and is told; steer it."`
 	Gateway  gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
 	Order    orders.Command    `cmd:"" help:"The order in which one model learns several partitions."`
+	Backup   backup.Command    `cmd:"" help:"Copy models from Redis to a directory."`
+	Verify   backup.Verify     `cmd:"" help:"Check that the backups of a directory are whole."`
+	Restore  backup.Restore    `cmd:"" help:"Put the models of a backup into Redis."`
 	Withdraw withdraw.Command  `cmd:"" help:"Withdraw what a source has taught, and show before what that does."`
 	Pipe     pipe.Command      `cmd:"" help:"One model for programs in other languages: JSON Lines in, JSON Lines out."`
 	laboratory
@@ -118,6 +122,12 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Sources.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "model":
 		return g.Model.Run(ctx, rest, stdio.Out, stdio.Err)
+	case "backup":
+		return g.Backup.Run(ctx, stdio)
+	case "verify":
+		return g.Verify.Run(ctx, stdio)
+	case "restore":
+		return g.Restore.Run(ctx, stdio)
 	case "order":
 		return g.Order.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "withdraw":

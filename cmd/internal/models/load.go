@@ -186,3 +186,20 @@ func (l *loaded) encodesAlike() error {
 	}
 	return nil
 }
+
+// ErrOther says that a model is of other numerics, or of another layout, than this program's.
+var ErrOther = errors.New("this program cannot go on with it")
+
+// Fits returns an error unless this program's learner can go on with a checkpoint. It decodes
+// the model, and encodes it again to the same bytes. A model of other numerics or of another
+// layout is not decoded: the error wraps [ErrOther].
+func Fits(c *state.Checkpoint) error {
+	if here := model.CurrentNumerics(); c.Numerics != here || c.Schema != schema {
+		return fmt.Errorf("%w: the model is of numerics %s and layout %d, this program of %s and %d", ErrOther, c.Numerics, c.Schema, here, schema)
+	}
+	l := loaded{Checkpoint: c}
+	if err := l.decode(); err != nil {
+		return err
+	}
+	return l.encodesAlike()
+}

@@ -132,6 +132,11 @@ func LearnerGroup(model string, o *learner.Order) string {
 	return "hamlet.learner." + model
 }
 
+// LearnerGroups are the groups that learners of a model may be in, unless --group names another.
+func LearnerGroups(model string) []string {
+	return []string{LearnerGroup(model, nil), LearnerGroup(model, &learner.Order{})}
+}
+
 // writer names this process in an order log.
 func writer() string {
 	host, err := os.Hostname()

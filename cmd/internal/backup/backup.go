@@ -1,0 +1,306 @@
+// Package backup is `hamlet backup`, `hamlet verify` and `hamlet restore`: it copies the
+// models that a Redis keeps to a directory and back.
+//
+// A model is a pure function of its log. So a backup is a checkpoint and its position: a
+// learner that begins at a restored checkpoint reads the log from there, and makes the same
+// bytes as one that never stopped. The log itself is in Kafka, and no part of a backup. Each
+// command that is told Kafka compares the position with the log, as a learner does.
+//
+// See folder for the layout of the directory, and [Index] for what stands in it.
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/progress"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state/redis"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+)
+
+// missing is what a backup does not have.
+var missing = []string{
+	"the events and the order logs, which are in Kafka",
+	"alerts, journal, audit, waiting answers and kept mail, which are in NATS",
+	"configuration files, users, tokens and passwords",
+}
+
+// Names are the models that a command is about.
+type Names struct {
+	Model    []string `help:"Only this model; may repeat." placeholder:"NAME"`
+	EventsOf string   `help:"The model whose events this one learns." placeholder:"MODEL" env:"-"`
+}
+
+// check reports wrong usage.
+func (n *Names) check() error {
+	for _, name := range n.Model {
+		if err := (settings.ModelName{Model: name}).Validate(); err != nil {
+			return &cli.UsageError{Err: err}
+		}
+	}
+	if n.EventsOf == "" {
+		return nil
+	}
+	if err := (settings.ModelName{Model: n.EventsOf}).Validate(); err != nil {
+		return cli.Usagef("--events-of: %w", err)
+	}
+	if len(n.Model) != 1 {
+		return cli.Usagef("--events-of is about one model: name it with --model")
+	}
+	return nil
+}
+
+// events returns the model whose topic a model learns.
+func (n *Names) events(model string) string {
+	if n.EventsOf != "" {
+		return n.EventsOf
+	}
+	return model
+}
+
+// A Command is `hamlet backup`, for kong to fill.
+type Command struct {
+	Folder string `arg:"" name:"dir" help:"The directory of backups; made if it is missing."`
+	Names
+	AllVersions bool `help:"All versions that Redis keeps, not only the newest and the pinned one."`
+	Keep        int  `help:"Then delete all backups of DIR but the newest N; 0: none." default:"0" placeholder:"N"`
+	JSON        bool `name:"json" help:"Print one JSON object."`
+	settings.Redis
+	settings.Kafka
+}
+
+// Help is what kong prints below the flags.
+func (Command) Help() string {
+	return `Examples:
+
+  hamlet backup /backup                    all models, beside a running hamlet up
+  hamlet backup /backup --redis r:6379 --kafka k:9092 --keep 14
+  hamlet verify /backup
+  hamlet restore /backup --redis new:6379 --kafka k:9092
+
+Learners and scorers go on meanwhile. Each checkpoint is copied as a whole: the model
+and its position in the log. A second backup into DIR adds only what has changed. One
+that is interrupted leaves the others as they were.
+
+After a restore the learner reads the log from that position, and the model becomes what
+it would have been. So the log must still be there: the command says from which offset
+on, and with Kafka until when. Take backups more often than events are deleted.
+
+Not in it: the events and order logs (Kafka); alerts, journal, audit and kept mail
+(NATS); configuration, users, tokens, passwords. Copy the folder of hamlet up --data while
+it is stopped: that has all of them.
+
+It only reads Redis: the right of the operator's user is enough, and of the scorer's with
+--model. A backup is a statistic of mail: only its owner may read it.`
+}
+
+// A Result is what `hamlet backup --json` prints.
+type Result struct {
+	Backup   string   `json:"backup"` // name of the file in DIR
+	Taken    string   `json:"taken"`
+	Versions int      `json:"versions"`
+	Chunks   int      `json:"chunks"`     // that they name
+	New      int      `json:"new_chunks"` // that DIR lacked
+	Bytes    int64    `json:"bytes"`      // of these
+	Deleted  int      `json:"deleted"`    // earlier backups
+	Models   []Copied `json:"models"`     // the newest version of each partition
+	Missing  []string `json:"not_included"`
+}
+
+// A Copied is the newest version of a partition that a backup has.
+type Copied struct {
+	Model     string `json:"model"`
+	Partition int    `json:"partition"`
+	Version
+	Logs []Log `json:"logs,omitempty"` // where the log was compared
+}
+
+// Run takes a backup.
+func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
+	if err := errors.Join(c.check(), cli.NotNegative("--keep", c.Keep)); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	reach, err := c.Redis.OrRunning()
+	if err != nil {
+		return err
+	}
+	brokers, err := knownBrokers(ctx, c.Kafka, log)
+	if err != nil {
+		return err
+	}
+	unlock, err := embedded.LockDir(c.Folder)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer func() { _ = unlock() }()
+
+	to := folder{c.Folder}
+	line := progress.NewLine(stdio.Err)
+	defer line.Clear()
+	t := &taking{to: to, all: c.AllVersions, show: func(doing string) { line.Draw("copying " + doing) }}
+	if names, err := to.list(); err == nil && len(names) > 0 {
+		if x, err := to.index(names[0]); err == nil {
+			t.remember(x)
+		}
+	}
+	x, err := c.copy(ctx, t, reach, log)
+	if err != nil {
+		return fmt.Errorf("nothing is added to %s: %w", c.Folder, err)
+	}
+	if err := to.finish(x); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	result := &Result{Backup: x.name, Taken: stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written, Bytes: t.bytes, Missing: missing}
+	var failed []error
+	if result.Deleted, err = to.prune(c.Keep); err != nil {
+		failed = append(failed, fmt.Errorf("the backup is whole, delete what is not needed any more: %w", err))
+	}
+	for _, m := range x.Models {
+		for i := range m.Partitions {
+			p := &m.Partitions[i]
+			copied := Copied{Model: m.Name, Partition: p.Partition, Version: *p.newest()}
+			if brokers != nil {
+				if copied.Logs, err = logs(ctx, *brokers, m.Name, c.events(m.Name), p.Partition, &copied.manifest); err != nil {
+					failed = append(failed, fmt.Errorf("the backup is whole, compare model %s with its log: %w", m.Name, err))
+				}
+			}
+			result.Models = append(result.Models, copied)
+		}
+	}
+	for _, err := range t.left {
+		failed = append(failed, fmt.Errorf("a version is not in the backup: %w", err))
+	}
+	line.Clear()
+	return errors.Join(append([]error{c.print(result, stdio.Out)}, failed...)...)
+}
+
+// copy copies the models that are named, or all.
+func (c *Command) copy(ctx context.Context, t *taking, reach settings.Redis, log *slog.Logger) (*Index, error) {
+	x := &Index{Format: format, Taken: time.Now().UTC(), Program: program(), Missing: missing}
+	names := slices.Clone(c.Model)
+	if len(names) == 0 {
+		store, err := open(reach, "default", log)
+		if err != nil {
+			return nil, err
+		}
+		names, err = store.Models(ctx)
+		if err := errors.Join(err, store.Close()); err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, errors.New("redis keeps no model yet: a learner saves one with its first event")
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		store, err := open(reach, name, log)
+		if err != nil {
+			return nil, err
+		}
+		m, err := t.model(ctx, store, name)
+		if err := errors.Join(err, store.Close()); err != nil {
+			return nil, err
+		}
+		x.Models = append(x.Models, m)
+	}
+	return x, nil
+}
+
+func (c *Command) print(r *Result, w io.Writer) error {
+	if c.JSON {
+		return printJSON(w, r)
+	}
+	var b strings.Builder
+	asked := false
+	for i := range r.Models {
+		m := &r.Models[i]
+		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line(m.Partition))
+		for j := range m.Logs {
+			asked = true
+			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])
+		}
+	}
+	fmt.Fprintf(&b, "backup %s: %d versions, %d chunks, of which %d are new, %s written", r.Backup, r.Versions, r.Chunks, r.New, megabytes(r.Bytes))
+	if r.Deleted > 0 {
+		fmt.Fprintf(&b, "; %d earlier backups deleted", r.Deleted)
+	}
+	b.WriteString("\nnot in it: " + strings.Join(r.Missing, "; ") + "\n")
+	if !asked {
+		b.WriteString("the log is needed from these offsets on: with --kafka this command says until when it is kept\n")
+	}
+	return written(io.WriteString(w, b.String()))
+}
+
+// line describes a version.
+func (v *Version) line(partition int) string {
+	what := "partition "
+	if len(v.Offsets) > 1 {
+		what = "partitions "
+	}
+	return fmt.Sprintf("%s%s, version %d: %d events up to offset %s, %s, numerics %s, sha256 %s",
+		what, v.Offsets.Partitions(partition), v.Version, v.Events, v.Offsets.Position(v.Position), megabytes(v.Bytes), v.Numerics, v.SHA256)
+}
+
+// open returns the store of a model.
+func open(reach settings.Redis, model string, log *slog.Logger) (*redis.Store, error) {
+	cfg, err := reach.Config(model, log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	redis.SetLogger(log)
+	return redis.New(cfg)
+}
+
+// knownBrokers returns how Kafka is reached: the one that is named, that of a hamlet up which
+// this user runs, or nil.
+func knownBrokers(ctx context.Context, f settings.Kafka, log *slog.Logger) (*kafka.Config, error) {
+	f, err := f.OrRunning()
+	if err != nil || len(f.Kafka) == 0 {
+		return nil, err
+	}
+	return brokers(ctx, f, log)
+}
+
+// brokers returns how Kafka is reached, and asks whether it is.
+func brokers(ctx context.Context, f settings.Kafka, log *slog.Logger) (*kafka.Config, error) {
+	cfg, err := f.Config("hamlet-backup", log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return &cfg, kafka.Ping(ctx, cfg)
+}
+
+// program is the version of this program, without that of Go.
+func program() string {
+	first, _, _ := strings.Cut(settings.Version("hamlet"), "\n")
+	return first
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func printJSON(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("the backup in JSON: %w", err)
+	}
+	return written(w.Write(append(b, '\n')))
+}
+
+// written says what an error in writing was about.
+func written(_ int, err error) error {
+	if err != nil {
+		return fmt.Errorf("write about the backup: %w", err)
+	}
+	return nil
+}

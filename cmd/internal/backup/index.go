@@ -1,0 +1,134 @@
+package backup
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"hamlet/cmd/internal/sequencer"
+	"hamlet/state"
+)
+
+// format is the version of the layout of an [Index].
+const format = 1
+
+// An Index says what one backup has. It is a file of JSON. Its name has the time of the
+// backup and the first half of the SHA-256 of its bytes.
+type Index struct {
+	Format  int       `json:"format"`
+	Taken   time.Time `json:"taken"`
+	Program string    `json:"program"` // the version of the hamlet that took it
+	Models  []Model   `json:"models"`  // by name
+	Missing []string  `json:"not_included"`
+
+	name string // of the file
+}
+
+// A Model is what a backup has of one model.
+type Model struct {
+	Name       string      `json:"model"`
+	Partitions []Partition `json:"partitions"` // ascending
+}
+
+// A Partition is what a backup has of one partition. A model of several partitions that has
+// an order log is stored as partition 0.
+type Partition struct {
+	Partition int       `json:"partition"`
+	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned
+	Versions  []Version `json:"versions"`         // ascending: the last is the newest
+}
+
+// A Version is one checkpoint. All but Version and Replaced repeats what Manifest says, for
+// people and for scripts.
+type Version struct {
+	Version  int64             `json:"version"`            // its number in Redis
+	Replaced bool              `json:"replaced,omitempty"` // another model took its place
+	Saved    time.Time         `json:"saved"`
+	Events   uint64            `json:"events"`
+	Position int64             `json:"position"`          // the next offset: of several partitions, of the order log
+	Offsets  sequencer.Offsets `json:"offsets,omitempty"` // then: the next offset of each partition
+	Numerics string            `json:"numerics"`
+	Config   json.RawMessage   `json:"config,omitempty"`
+	Bytes    int64             `json:"bytes"`
+	SHA256   string            `json:"sha256"` // of the model's bytes
+	Chunks   []string          `json:"chunks"` // SHA-256 of each MiB of the model, in order: names of files
+	Manifest []byte            `json:"manifest"`
+
+	manifest state.Manifest // what Manifest holds
+}
+
+// describe returns the version that a manifest makes.
+func describe(number int64, replaced bool, m *state.Manifest) (Version, error) {
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		return Version{}, err
+	}
+	offsets, err := sequencer.OffsetsIn(m.Order)
+	if err != nil {
+		return Version{}, err
+	}
+	v := Version{
+		Version: number, Replaced: replaced, Saved: m.Saved.UTC(), Events: m.Events, Position: m.Position.Next, Offsets: offsets,
+		Numerics: m.Numerics, Config: m.Config, Bytes: m.Length, SHA256: hex.EncodeToString(m.Model[:]), Chunks: []string{}, Manifest: b,
+	}
+	for i := range m.Chunks {
+		v.Chunks = append(v.Chunks, hex.EncodeToString(m.Chunks[i][:]))
+	}
+	return v, v.manifest.UnmarshalBinary(b)
+}
+
+// readIndex decodes an index and checks that it agrees with itself. The error wraps
+// [state.ErrCorrupt], except for a format that this program does not know.
+func readIndex(b []byte) (*Index, error) {
+	var x Index
+	if err := json.Unmarshal(b, &x); err != nil {
+		return nil, fmt.Errorf("%w: read the index: %w", state.ErrCorrupt, err)
+	}
+	if x.Format != format {
+		return nil, fmt.Errorf("the backup has format %d, this program reads %d: use the hamlet that wrote it or a newer one", x.Format, format)
+	}
+	for i := range x.Models {
+		for j := range x.Models[i].Partitions {
+			p := &x.Models[i].Partitions[j]
+			if len(p.Versions) == 0 {
+				return nil, fmt.Errorf("%w: model %s, partition %d: the index names no version", state.ErrCorrupt, x.Models[i].Name, p.Partition)
+			}
+			for k := range p.Versions {
+				if err := p.Versions[k].decode(); err != nil {
+					return nil, fmt.Errorf("model %s, partition %d, version %d: %w", x.Models[i].Name, p.Partition, p.Versions[k].Version, err)
+				}
+			}
+		}
+	}
+	return &x, nil
+}
+
+// decode reads Manifest, and compares it with what stands beside it.
+func (v *Version) decode() error {
+	var m state.Manifest
+	if err := m.UnmarshalBinary(v.Manifest); err != nil {
+		return err
+	}
+	want, err := describe(v.Version, v.Replaced, &m)
+	if err != nil {
+		return errors.Join(state.ErrCorrupt, err)
+	}
+	// Indentation is no part of the configuration, nor is the location of a time.
+	said := *v
+	said.Config, said.Saved, said.manifest = want.Config, said.Saved.UTC(), want.manifest
+	if len(want.Offsets) == 0 {
+		said.Offsets, want.Offsets = nil, nil
+	}
+	want.Manifest = v.Manifest // a manifest of an earlier version is encoded in the newest one
+	if !reflect.DeepEqual(said, want) {
+		return fmt.Errorf("%w: the index and the manifest in it say different things", state.ErrCorrupt)
+	}
+	v.manifest = m
+	return nil
+}
+
+// newest returns the newest version.
+func (p *Partition) newest() *Version { return &p.Versions[len(p.Versions)-1] }

@@ -1,0 +1,165 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// open returns the store of a model. It keeps as many versions as the backup has: the learner's
+// saves keep those that its own flags say.
+func (r *restoring) open(m *Model) (*redis.Store, error) {
+	cfg, err := r.c.Redis.Config(m.Name, r.log)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	for i := range m.Partitions {
+		cfg.Keep = max(cfg.Keep, len(m.Partitions[i].Versions), 3)
+	}
+	redis.SetLogger(r.log)
+	return redis.New(cfg)
+}
+
+// takes returns an error if Redis holds something that a model must not take the place of.
+func (r *restoring) takes(ctx context.Context, store *redis.Store, m *Model) error {
+	existing, err := store.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	if len(existing) > 0 && !r.c.Replace {
+		return cli.Usagef("redis keeps this model already: --replace puts the backup in its place")
+	}
+	for _, number := range existing {
+		i := slices.IndexFunc(m.Partitions, func(p Partition) bool { return p.Partition == number })
+		if i < 0 {
+			return fmt.Errorf("redis keeps partition %d, which is not in the backup and would stay as it is: delete its keys first", number)
+		}
+		v := m.Partitions[i].newest()
+		head, _, err := store.Manifest(ctx, number, state.Head)
+		switch {
+		case errors.Is(err, state.ErrNone):
+			continue
+		case err != nil:
+			return err
+		case r.c.NewLog:
+			return fmt.Errorf("redis keeps partition %d, and --new-log begins at offset 0: delete its keys first", number)
+		case (len(head.Order) > 0) != (len(v.manifest.Order) > 0):
+			return fmt.Errorf("partition %d is learnt in the order of a log in one of redis and the backup, and alone in the other", number)
+		case head.Position.Next > v.Position:
+			return fmt.Errorf("redis is newer: partition %d has learnt up to offset %d there, and up to %d in the backup; "+
+				"to answer from an earlier version, hamlet model pin; to go back for good, delete the model's keys first", number, head.Position.Next, v.Position)
+		}
+	}
+	return nil
+}
+
+// model writes a model. What was checked is read again, one version at a time.
+//
+// Where Redis keeps the model, answers come from the versions that are served now until all
+// partitions are written, and only the newest version is written.
+func (r *restoring) model(ctx context.Context, store *redis.Store, m *Model) (restored []RestoredVersion, err error) {
+	existing, err := store.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, served, pinned := map[int]int64{}, map[int]int64{}, map[int]bool{}
+	for _, number := range existing {
+		// This store then knows a head that is not whole, and may go back behind it.
+		_, head, err := store.Load(ctx, number, state.Head)
+		if errors.Is(err, state.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		answers, err := store.Heading(ctx, number, state.Served)
+		if err != nil {
+			return nil, err
+		}
+		before[number], served[number], pinned[number] = head, answers.Version, answers.Pinned != 0
+	}
+	if len(served) > 1 && len(served) == len(existing) {
+		if err := store.PinAll(ctx, served); err != nil {
+			return nil, err
+		}
+	}
+	for i := range m.Partitions {
+		one, err := r.partition(ctx, store, m.Name, &m.Partitions[i], before[m.Partitions[i].Partition])
+		if err != nil {
+			return restored, err
+		}
+		if p := one.Partition; pinned[p] {
+			one.Pinned = served[p]
+		}
+		restored = append(restored, one)
+	}
+	var free []int // pinned by this command alone
+	for number := range served {
+		if !pinned[number] {
+			free = append(free, number)
+		}
+	}
+	if len(free) > 0 {
+		err = store.UnpinAll(ctx, free...)
+	}
+	return restored, err
+}
+
+// partition writes all versions of a partition that Redis lacks, the oldest first, or the newest
+// in place of the version before.
+func (r *restoring) partition(ctx context.Context, store *redis.Store, model string, p *Partition, before int64) (RestoredVersion, error) {
+	one := RestoredVersion{Model: model, Partition: p.Partition, Before: before}
+	versions := p.Versions
+	if before != 0 || r.c.NewLog {
+		versions = versions[len(versions)-1:]
+	}
+	if before != 0 {
+		if err := store.MarkReplaced(ctx, p.Partition, before); err != nil {
+			return one, err
+		}
+	}
+	epoch, err := store.Take(ctx, p.Partition)
+	if err != nil {
+		return one, err
+	}
+	for i := range versions {
+		v := &versions[i]
+		r.show(fmt.Sprintf("restoring %s, partition %d, version %d", model, p.Partition, v.Version))
+		c, err := r.from.checkpoint(v)
+		if err != nil {
+			return one, err
+		}
+		c.Epoch = epoch
+		if r.c.NewLog {
+			c.Position = state.Position{}
+		}
+		number, err := store.Save(ctx, p.Partition, c)
+		if errors.Is(err, state.ErrStale) {
+			err = fmt.Errorf("a learner has saved meanwhile: stop it: %w", err)
+		}
+		if err != nil {
+			return one, err
+		}
+		one.Version, one.Version.Version = *v, number
+		one.Versions++
+		if v.Replaced {
+			err = store.MarkReplaced(ctx, p.Partition, number)
+		}
+		if err == nil && v.Version == p.Pinned && before == 0 {
+			one.Pinned = number
+			err = store.Pin(ctx, p.Partition, number)
+		}
+		if err != nil {
+			return one, err
+		}
+	}
+	if r.c.NewLog {
+		one.Position = 0
+	}
+	return one, nil
+}

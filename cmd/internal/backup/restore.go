@@ -1,0 +1,316 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/credentials"
+	"hamlet/cmd/internal/models"
+	"hamlet/cmd/internal/progress"
+	"hamlet/cmd/internal/services"
+	"hamlet/cmd/internal/settings"
+	"hamlet/state"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
+)
+
+// A Restore is `hamlet restore`, for kong to fill.
+type Restore struct {
+	Folder string `arg:"" name:"dir" help:"A directory of hamlet backup."`
+	Names
+	Backup  string `help:"This backup; the beginning of its name is enough. Default: the newest." placeholder:"NAME"`
+	Replace bool   `help:"Restore models that Redis keeps already, if the backup is not older." env:"-"`
+	NewLog  bool   `help:"The log is lost too: begin with the model at offset 0 of an empty one." env:"-"`
+	Data    string `help:"Restore into the folder of a stopped hamlet up --data." placeholder:"DIR"`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+	settings.Redis
+	settings.Kafka
+}
+
+// Help is what kong prints below the flags.
+func (Restore) Help() string {
+	return `Examples:
+
+  hamlet restore /backup --redis r:6379 --kafka k:9092      the newest backup
+  hamlet restore /backup --backup 20261123T20 --model news --redis r:6379
+  hamlet restore /backup --data /var/lib/hamlet             a stopped hamlet up
+  hamlet restore /backup --data /var/lib/hamlet --new-log   whose disk is lost
+
+Stop the learners first. After it start them: they go on from the restored position, and
+the model becomes what it would have been without the loss. Scorers may run.
+
+It refuses, and writes nothing, if
+
+  Redis keeps the model already (--replace), or has come further in the log;
+  the model is of other numerics than this program: use the hamlet that made it;
+  a learner runs, or the log does not go on at the position (both with --kafka);
+  a file is damaged: hamlet verify shows which backups are whole.
+
+Without --kafka nobody compares the log now. The learner does so when it starts.
+
+With --new-log the model keeps what it has learnt, and the log begins anew. What was
+labelled after the backup is lost. A model of several partitions cannot do that.
+
+It writes as a learner does: it needs the right of the learner's user of Redis.`
+}
+
+// A Restored is what `hamlet restore --json` prints.
+type Restored struct {
+	Backup string            `json:"backup"`
+	Models []RestoredVersion `json:"models"`
+	Logs   bool              `json:"log_compared"`
+}
+
+// A RestoredVersion is the newest version of a partition that was restored.
+type RestoredVersion struct {
+	Model     string `json:"model"`
+	Partition int    `json:"partition"`
+	Version
+	Before   int64 `json:"before,omitempty"` // the version that it replaced
+	Pinned   int64 `json:"pinned,omitempty"` // answers come from this version
+	Versions int   `json:"versions"`         // that were restored
+	Logs     []Log `json:"logs,omitempty"`
+}
+
+// Run restores.
+func (c *Restore) Run(ctx context.Context, stdio cli.IO) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	from := folder{c.Folder}
+	x, err := from.choose(c.Backup)
+	if err != nil {
+		return err
+	}
+	chosen, err := c.choose(x)
+	if err != nil {
+		return err
+	}
+	brokers, done, err := c.reach(ctx, log)
+	if err != nil {
+		return err
+	}
+	line := progress.NewLine(stdio.Err)
+	defer line.Clear()
+	r := &restoring{c: c, from: from, kafka: brokers, log: log, show: func(doing string) { line.Draw(doing) }}
+	result := &Restored{Backup: x.name, Logs: brokers != nil && !c.NewLog}
+	err = r.all(ctx, chosen, result)
+	line.Clear()
+	if err := errors.Join(err, done()); err != nil {
+		return err
+	}
+	return c.print(result, stdio.Out)
+}
+
+// choose returns the models of the backup that are asked for.
+func (c *Restore) choose(x *Index) ([]Model, error) {
+	if len(c.Model) == 0 {
+		return x.Models, nil
+	}
+	var chosen []Model
+	for _, name := range c.Model {
+		i := slices.IndexFunc(x.Models, func(m Model) bool { return m.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("the backup %s has no model %s", x.name, name)
+		}
+		chosen = append(chosen, x.Models[i])
+	}
+	return chosen, nil
+}
+
+// reach finds Redis and Kafka: those that are named, or those of a folder of hamlet up, which
+// it runs until done is called. Kafka is nil if there is none.
+func (c *Restore) reach(ctx context.Context, log *slog.Logger) (b *kafka.Config, done func() error, err error) {
+	if c.Data == "" {
+		for _, a := range credentials.Running() {
+			if a.Redis.Addr != "" && a.Redis.Addr == c.Redis.Redis {
+				return nil, nil, fmt.Errorf("the Redis at %s is that of a hamlet up which runs, and learns: stop it, and restore with --data DIR", a.Redis.Addr)
+			}
+		}
+		if c.Redis.Redis == "" {
+			return nil, nil, cli.Usagef("say where the models go: --redis HOST:PORT, or --data DIR of a stopped hamlet up")
+		}
+		if len(c.Kafka.Kafka) > 0 {
+			b, err = brokers(ctx, c.Kafka, log)
+		}
+		return b, func() error { return nil }, err
+	}
+	if c.Redis.Redis != "" {
+		return nil, nil, cli.Usagef("--data is in place of --redis")
+	}
+	unlock, err := embedded.LockDir(c.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	closers := []func() error{unlock}
+	done = func() (err error) {
+		for _, end := range slices.Backward(closers) {
+			err = errors.Join(err, end())
+		}
+		return err
+	}
+	passwords, err := credentials.InDir(c.Data)
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	server, err := embedded.StartRedis(embedded.RedisOptions{Dir: filepath.Join(c.Data, "redis"), Log: log, Password: passwords.Redis})
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	closers = append(closers, server.Close)
+	c.Redis = settings.EmbeddedRedis(server.Addr(), passwords.Redis, c.Redis.RedisDB)
+	if len(c.Kafka.Kafka) == 0 {
+		k, err := embedded.StartKafka(embedded.KafkaOptions{Dir: filepath.Join(c.Data, "kafka"), Password: passwords.Kafka})
+		if err != nil {
+			return nil, nil, errors.Join(err, done())
+		}
+		closers = append(closers, k.Close)
+		c.Kafka = settings.EmbeddedKafka(k.Addr(), passwords.Kafka)
+	}
+	if b, err = brokers(ctx, c.Kafka, log); err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	return b, done, nil
+}
+
+// A restoring writes models of a folder to Redis.
+type restoring struct {
+	c     *Restore
+	from  folder
+	kafka *kafka.Config // nil: nobody compares the log
+	log   *slog.Logger
+	show  func(doing string)
+}
+
+// all looks at every model before it writes the first.
+func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) error {
+	compared := map[place][]Log{}
+	for _, m := range chosen {
+		if err := r.check(ctx, &m, compared); err != nil {
+			return fmt.Errorf("nothing is restored: model %s: %w", m.Name, err)
+		}
+	}
+	for i, m := range chosen {
+		store, err := r.open(&m)
+		if err != nil {
+			return err
+		}
+		restored, err := r.model(ctx, store, &m)
+		if err := errors.Join(err, store.Close()); err != nil {
+			return fmt.Errorf("restore model %s, after %d of %d models: %w; once the cause is mended, the same command with --replace finishes it", m.Name, i, len(chosen), err)
+		}
+		for k := range restored {
+			restored[k].Logs = compared[place{model: m.Name, partition: restored[k].Partition}]
+		}
+		result.Models = append(result.Models, restored...)
+	}
+	return nil
+}
+
+// check returns an error if a model cannot be restored. It writes nothing.
+func (r *restoring) check(ctx context.Context, m *Model, compared map[place][]Log) error {
+	if r.kafka != nil && r.c.Data == "" {
+		for _, group := range services.LearnerGroups(m.Name) {
+			n, err := kafka.Members(ctx, *r.kafka, group)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				return fmt.Errorf("%d learners run: group %s of Kafka has them as members; stop them first (one that was killed stays a member for some seconds)", n, group)
+			}
+		}
+	}
+	store, err := r.open(m)
+	if err != nil {
+		return err
+	}
+	err = r.takes(ctx, store, m)
+	if err := errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	for i := range m.Partitions {
+		p := &m.Partitions[i]
+		if err := r.fits(p); err != nil {
+			return fmt.Errorf("partition %d: %w", p.Partition, err)
+		}
+		if r.c.NewLog && len(p.newest().manifest.Order) > 0 {
+			return errors.New("--new-log: the model learnt several partitions in the order of a log, and cannot go on without it")
+		}
+		if r.kafka == nil {
+			continue
+		}
+		at := p.newest().manifest
+		if r.c.NewLog {
+			at.Position = state.Position{}
+		}
+		all, err := logs(ctx, *r.kafka, m.Name, r.c.events(m.Name), p.Partition, &at)
+		if err != nil {
+			return err
+		}
+		for k := range all {
+			l := &all[k]
+			if r.c.NewLog && (l.End > 0 || l.First > 0) {
+				return fmt.Errorf("--new-log: topic %s, partition %d is not empty: it ends at offset %d", l.Topic, l.Partition, l.End)
+			}
+			if l.Problem != "" && !r.c.NewLog {
+				return fmt.Errorf("%s. Restore the log first, or name the right Kafka; if the log is lost: --new-log, with an empty topic", l)
+			}
+		}
+		if !r.c.NewLog {
+			compared[place{model: m.Name, partition: p.Partition}] = all
+		}
+	}
+	return nil
+}
+
+// fits reads all versions of a partition that would be restored, and checks that this program
+// can go on with the newest.
+func (r *restoring) fits(p *Partition) error {
+	for i := range p.Versions {
+		v := &p.Versions[i]
+		r.show(fmt.Sprintf("reading partition %d, version %d", p.Partition, v.Version))
+		checkpoint, err := r.from.checkpoint(v)
+		if err == nil && v == p.newest() {
+			err = models.Fits(checkpoint)
+		}
+		if err != nil {
+			return fmt.Errorf("version %d: %w", v.Version, err)
+		}
+	}
+	return nil
+}
+
+// print says what was restored.
+func (c *Restore) print(r *Restored, w io.Writer) error {
+	if c.JSON {
+		return printJSON(w, r)
+	}
+	var b strings.Builder
+	for i := range r.Models {
+		m := &r.Models[i]
+		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line(m.Partition))
+		if m.Before != 0 {
+			fmt.Fprintf(&b, "  version %d, which it replaces, is kept for 30 days\n", m.Before)
+		}
+		if m.Pinned != 0 {
+			fmt.Fprintf(&b, "  answers come from version %d, which was pinned: hamlet model unpin ends that\n", m.Pinned)
+		}
+		for j := range m.Logs {
+			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])
+		}
+	}
+	fmt.Fprintf(&b, "restored from %s. Start the learners", r.Backup)
+	if !r.Logs && !c.NewLog {
+		b.WriteString(": they compare the log, which nobody has compared yet")
+	}
+	b.WriteString(".\n")
+	return written(io.WriteString(w, b.String()))
+}

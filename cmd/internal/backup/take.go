@@ -1,0 +1,168 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// A taking copies models from Redis to a folder.
+type taking struct {
+	to       folder
+	all      bool              // all versions, and not only the newest and the pinned one
+	before   map[place]Version // what the backup before has
+	show     func(doing string)
+	chunks   int   // that the versions name
+	written  int   // chunks that the folder lacked
+	bytes    int64 // of them
+	versions int
+	left     []error // versions that are not whole
+}
+
+// A place names a version in Redis.
+type place struct {
+	model     string
+	partition int
+	version   int64
+}
+
+// remember notes what a backup has, so that versions which it has are not read again.
+func (t *taking) remember(x *Index) {
+	t.before = map[place]Version{}
+	for _, m := range x.Models {
+		for _, p := range m.Partitions {
+			for _, v := range p.Versions {
+				t.before[place{m.Name, p.Partition, v.Version}] = v
+			}
+		}
+	}
+}
+
+// model copies a model.
+func (t *taking) model(ctx context.Context, store *redis.Store, name string) (Model, error) {
+	m := Model{Name: name}
+	partitions, err := store.Partitions(ctx)
+	if err != nil {
+		return m, err
+	}
+	if len(partitions) == 0 {
+		return m, fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
+	}
+	for _, p := range partitions {
+		one, err := t.partition(ctx, store, name, p)
+		if err != nil {
+			return m, err
+		}
+		m.Partitions = append(m.Partitions, one)
+	}
+	return m, nil
+}
+
+// partition copies the newest version and the pinned one, or all. While it reads, newer
+// versions may push the newest one out: then it begins again.
+func (t *taking) partition(ctx context.Context, store *redis.Store, model string, number int) (Partition, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		p := Partition{Partition: number, Versions: []Version{}}
+		kept, err := store.Versions(ctx, number)
+		if err == nil && len(kept) == 0 {
+			err = fmt.Errorf("partition %d of model %s has versions, and none can be read", number, model)
+		}
+		if err != nil {
+			return p, err
+		}
+		left := t.left
+		for i, info := range slices.Backward(kept) { // the oldest first
+			newest := i == 0
+			if info.Pinned {
+				p.Pinned = info.Version
+			}
+			if !newest && !info.Pinned && !t.all {
+				continue
+			}
+			v, err := t.version(ctx, store, place{model, number, info.Version}, info)
+			switch {
+			case err == nil:
+				p.Versions = append(p.Versions, v)
+			case errors.Is(err, state.ErrCorrupt):
+				t.left = append(t.left, fmt.Errorf("partition %d of model %s: %w", number, model, err))
+			case !errors.Is(err, state.ErrNone): // else it is not kept any more
+				return p, err
+			}
+		}
+		if n := len(p.Versions); n > 0 && p.newest().Version == kept[0].Version {
+			t.versions += n
+			return p, nil
+		}
+		// A version is pushed out in the middle of being read, or the newest is damaged.
+		now, err := store.Heading(ctx, number, state.Head)
+		if err != nil {
+			return p, err
+		}
+		if now.Version == kept[0].Version || try == tries {
+			return t.earlier(ctx, store, model, p, kept)
+		}
+		t.left = left
+	}
+}
+
+// earlier adds the newest version that is whole, where the newest of all is not.
+func (t *taking) earlier(ctx context.Context, store *redis.Store, model string, p Partition, kept []redis.VersionInfo) (Partition, error) {
+	for _, info := range kept[1:] {
+		if n := len(p.Versions); n > 0 && p.newest().Version >= info.Version {
+			break
+		}
+		v, err := t.version(ctx, store, place{model, p.Partition, info.Version}, info)
+		if err == nil {
+			p.Versions = append(p.Versions, v)
+			break
+		}
+		if !errors.Is(err, state.ErrCorrupt) && !errors.Is(err, state.ErrNone) {
+			return p, err
+		}
+	}
+	if len(p.Versions) == 0 {
+		return p, fmt.Errorf("partition %d of model %s: no version is whole: %w", p.Partition, model, errors.Join(t.left...))
+	}
+	t.versions += len(p.Versions)
+	return p, nil
+}
+
+// version copies one version, unless the backup before has it and it is whole there.
+func (t *taking) version(ctx context.Context, store *redis.Store, at place, info redis.VersionInfo) (Version, error) {
+	t.show(fmt.Sprintf("%s, partition %d, version %d", at.model, at.partition, at.version))
+	if v, ok := t.before[at]; ok && same(&v.manifest, &info) && t.to.has(&v) {
+		v.Replaced = info.Replaced
+		t.chunks += len(v.Chunks)
+		return v, nil
+	}
+	c, err := store.LoadVersion(ctx, at.partition, at.version)
+	if err != nil {
+		return Version{}, err
+	}
+	m, chunks := state.Split(c)
+	for i := range chunks {
+		written, err := t.to.writeChunk(&chunks[i])
+		if err != nil {
+			return Version{}, err
+		}
+		t.chunks++
+		if written {
+			t.written++
+			t.bytes += int64(len(chunks[i].Data))
+		}
+	}
+	return describe(at.version, info.Replaced, m)
+}
+
+// same reports whether a manifest is that of a version in Redis. It compares all that the list
+// of versions says; the time of saving has nanoseconds.
+func same(m *state.Manifest, v *redis.VersionInfo) bool {
+	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position.Next == v.Next &&
+		m.Numerics == v.Numerics && bytes.Equal(m.Order, v.Order) && bytes.Equal(m.Config, v.Config)
+}
