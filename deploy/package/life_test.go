@@ -331,6 +331,7 @@ func TestLife(t *testing.T) {
 	}
 
 	m.others(kafka, redis, natsAddr)
+	m.backup()
 
 	// An upgrade keeps the settings and the model.
 	up.stop()
@@ -396,6 +397,27 @@ func (m *machine) groups() {
 		if at := group(path); at != fmt.Sprint(own) || at == mail {
 			m.t.Errorf("%s belongs to the group %s, hamlet's is %d", path, at, own)
 		}
+	}
+}
+
+// backup runs the unit of backups beside hamlet.service, and looks at what it has made.
+func (m *machine) backup() {
+	m.t.Helper()
+	settings := settingsOf(m.t, m.root, "hamlet-backup.service")
+	dir := "/var/lib/" + settings["StateDirectory"][0]
+	uid, gid := m.login("hamlet")
+	if err := errors.Join(os.Mkdir(m.root+dir, 0o700), os.Chown(m.root+dir, int(uid), int(gid))); err != nil {
+		m.t.Fatal(err)
+	}
+	out, err := m.command(settings["Environment"], strings.Fields(settings["ExecStart"][0])...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "default, partition 0") || !strings.Contains(string(out), "needed from offset 40 on") {
+		m.t.Fatalf("%s: %v\n%s", settings["ExecStart"][0], err, out)
+	}
+	if out, err := m.command(nil, "/usr/bin/hamlet", "verify", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), ": whole") {
+		m.t.Errorf("hamlet verify: %v\n%s", err, out)
+	}
+	if err := os.RemoveAll(m.root + dir); err != nil { // a purge leaves backups
+		m.t.Fatal(err)
 	}
 }
 

@@ -35,6 +35,7 @@ var configurations = map[string][]string{
 // /usr/lib/systemd/system under their own names.
 var unitFiles = map[string][]string{
 	"service.conf":  {"/usr/lib/systemd/system/hamlet.service.d/service.conf", "/usr/lib/systemd/system/hamlet-.service.d/service.conf"},
+	"task.conf":     {"/usr/lib/systemd/system/hamlet-backup.service.d/task.conf"},
 	"sysusers.conf": {"/usr/lib/sysusers.d/hamlet.conf"},
 	"tmpfiles.conf": {"/usr/lib/tmpfiles.d/hamlet.conf"},
 }
