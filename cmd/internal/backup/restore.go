@@ -49,8 +49,8 @@ the model becomes what it would have been without the loss. Scorers may run.
 It refuses, and writes nothing, if
 
   Redis keeps the model already (--replace), or has come further in the log;
-  the model is of other numerics than this program: use the hamlet that made it;
-  a learner runs, or the log does not go on at the position (both with --kafka);
+  the model is of other numerics: use the hamlet that made the backup;
+  a learner runs, or the log does not go on there (both with --kafka);
   a file is damaged: hamlet verify shows which backups are whole.
 
 Without --kafka nobody compares the log now. The learner does so when it starts.
