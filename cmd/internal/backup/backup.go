@@ -83,7 +83,7 @@ type Command struct {
 func (Command) Help() string {
 	return `Examples:
 
-  hamlet backup /backup                    all models, beside a running hamlet up
+  hamlet backup /backup                  beside a running hamlet up
   hamlet backup /backup --redis r:6379 --kafka k:9092 --keep 14
   hamlet verify /backup
   hamlet restore /backup --redis new:6379 --kafka k:9092

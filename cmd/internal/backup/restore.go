@@ -38,10 +38,10 @@ type Restore struct {
 func (Restore) Help() string {
 	return `Examples:
 
-  hamlet restore /backup --redis r:6379 --kafka k:9092      the newest backup
+  hamlet restore /backup --redis r:6379 --kafka k:9092      the newest
   hamlet restore /backup --backup 20261123T20 --model news --redis r:6379
-  hamlet restore /backup --data /var/lib/hamlet             a stopped hamlet up
-  hamlet restore /backup --data /var/lib/hamlet --new-log   whose disk is lost
+  hamlet restore /backup --data /var/lib/hamlet    a stopped hamlet up
+  hamlet restore /backup --data /srv/new --new-log    its disk is lost
 
 Stop the learners first. After it start them: they go on from the restored position, and
 the model becomes what it would have been without the loss. Scorers may run.
