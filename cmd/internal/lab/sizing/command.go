@@ -20,7 +20,6 @@ import (
 	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/source"
-	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
@@ -66,24 +65,9 @@ nobody else uses. Half of the labels are learnt at once. The others are sent whi
 asked over HTTP, in step with the questions. Then it prints what each process used, what a message, a
 label and a save cost, and what a day of --scale times as much needs.
 
-Costs are processor time, so a busy machine changes them little. A label's and a save's cost are told
-apart by the two phases, which differ in saves for each label. What the programs that ask use is not
-counted.`
-}
-
-// A phase is what a learner did.
-type phase struct{ labels, saves, cpu float64 }
-
-// split returns the processor time of a label and of a save, from two phases. It is false
-// where the phases are too much alike.
-func split(a, b phase) (label, save float64, ok bool) {
-	det := a.labels*b.saves - b.labels*a.saves
-	if math.Abs(det) < 1e-3*a.labels*b.saves || a.labels == 0 || b.labels == 0 {
-		return 0, 0, false
-	}
-	label = (a.cpu*b.saves - b.cpu*a.saves) / det
-	save = (a.labels*b.cpu - b.labels*a.cpu) / det
-	return max(0, label), max(0, save), true
+Last, single labels are sent, each of which is a save: so the cost of saving and of loading a model is
+known. Costs are processor time, so a busy machine changes them little. What the programs that ask use
+is not counted.`
 }
 
 // Run runs the day and prints what it used.
@@ -161,218 +145,10 @@ func (c *Day) post(ctx context.Context, stdio cli.IO) (*post, error) {
 	return readPost(ctx, src.Events())
 }
 
-// A run is one day with its processes.
-type run struct {
-	day      *Day
-	dir      string
-	model    string
-	progress *progress.Counter
-
-	ingest, learner, scorer, gateway *process
-	servers                          []*process
-}
-
-// stop ends the services.
-func (r *run) stop() {
-	for _, p := range []*process{r.gateway, r.ingest, r.scorer, r.learner} {
-		p.stop()
-	}
-}
-
-// start starts the services. The learner is first: it makes the topics.
-func (r *run) start(ctx context.Context) (err error) {
-	c := r.day
-	model := []string{"--model", r.model}
-	kafka := append(model, "--kafka", c.Kafka, "--partitions", strconv.Itoa(c.Partitions))
-	redis, nats := []string{"--redis", c.Redis}, []string{"--nats", c.NATS}
-	for _, s := range []struct {
-		process **process
-		name    string
-		ready   bool
-		args    [][]string
-	}{
-		{&r.learner, "learner", true, [][]string{kafka, redis, nats, {"--models", c.Models, "--save-every", c.SaveEvery.String(), "--table-bits", strconv.Itoa(c.TableBits)}}},
-		{&r.ingest, "ingest", true, [][]string{kafka, {"--token", token}}},
-		{&r.scorer, "scorer", false, [][]string{model, redis, nats}},
-		{&r.gateway, "gateway", false, [][]string{model, nats, {"--deadline", "20s"}}},
-	} {
-		var args []string
-		for _, a := range s.args {
-			args = append(args, a...)
-		}
-		if *s.process, err = start(ctx, r.dir, s.name, s.ready, args...); err != nil {
-			return err
-		}
-	}
-	if c.Servers != "" {
-		r.servers = servers(c.Servers)
-	}
-	return nil
-}
-
-// each calls f for all processes.
-func (r *run) each(f func(*process) error) (err error) {
-	for _, p := range append([]*process{r.ingest, r.learner, r.scorer, r.gateway}, r.servers...) {
-		err = errors.Join(err, f(p))
-	}
-	return err
-}
-
-// learnt waits until n labels are learnt and saved, and returns how many saves there were.
-func (r *run) learnt(ctx context.Context, n int) (saves float64, err error) {
-	for {
-		records, err1 := r.learner.metric(ctx, "hamlet_learner_records_total")
-		unsaved, err2 := r.learner.metric(ctx, "hamlet_learner_unsaved_records")
-		saves, err3 := r.learner.metric(ctx, "hamlet_learner_save_seconds_count")
-		if err := errors.Join(err1, err2, err3); err != nil {
-			return 0, err
-		}
-		if records >= float64(n) && unsaved == 0 {
-			return saves, nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// measure runs the day.
-func (r *run) measure(ctx context.Context, mail *post) (*result, error) {
-	c := r.day
-	redisBefore, err := redisMemory(ctx, c.Redis)
-	if err != nil {
-		return nil, err
-	}
-	before := journal(ctx, c.NATS)
-	if err := r.start(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.each((*process).mark); err != nil {
-		return nil, err
-	}
-	// The first half: as fast as it goes, with few saves.
-	first := c.Labels / 2
-	if err := mail.teach(ctx, r.ingest.http, first); err != nil {
-		return nil, err
-	}
-	saves, err := r.learnt(ctx, first)
-	if err != nil {
-		return nil, err
-	}
-	few := phase{labels: float64(first), saves: saves}
-	learner, err := r.learner.since()
-	if err != nil {
-		return nil, err
-	}
-	few.cpu = learner.cpu
-	if err := r.served(ctx); err != nil {
-		return nil, err
-	}
-	ingested, err := r.ingest.since()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.each((*process).mark); err != nil {
-		return nil, err
-	}
-	// The second half, beside the questions.
-	begun := time.Now()
-	second := c.Labels - first
-	got, err := mail.ask(ctx, r.gateway.http, r.ingest.http, c.Scores, second, c.InFlight, func(i int) {
-		if i%100 == 0 {
-			r.progress.Set(i, c.Scores)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	elapsed := time.Since(begun)
-	all, err := r.learnt(ctx, c.Labels)
-	if err != nil {
-		return nil, err
-	}
-	many := phase{labels: float64(second), saves: all - saves}
-
-	res := &result{Model: r.model, Scores: got.answered, Refused: got.refused, Labels: c.Labels, Seconds: elapsed.Seconds(), Saves: all,
-		Median: quantile(got.seconds, .5), Late: quantile(got.seconds, .99), load: c.load()}
-	err = r.each(func(p *process) error {
-		u, err := p.since()
-		res.Processes = append(res.Processes, used{Name: p.name, CPU: u.cpu, Memory: u.memory})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	many.cpu = res.process("learner").CPU
-	cost := &res.Costs
-	cost.Score = res.process("scorer").CPU / float64(c.Scores)
-	cost.Gateway = res.process("gateway").CPU / float64(c.Scores)
-	cost.Ingest = ingested.cpu / float64(first)
-	var apart bool
-	if cost.Learn, cost.Save, apart = split(few, many); !apart {
-		cost.Learn = (few.cpu + many.cpu) / float64(c.Labels)
-		res.Warning = "the two phases had as many saves for each label: the cost of a label includes that of its saves"
-	}
-	cost.ScorerBytes, cost.LearnerBytes = res.process("scorer").Memory, res.process("learner").Memory
-	cost.GatewayBytes, cost.IngestBytes = res.process("gateway").Memory, res.process("ingest").Memory
-	if cost.ModelBytes, err = r.learner.metric(ctx, "hamlet_learner_model_bytes"); err != nil {
-		return nil, err
-	}
-	redisAfter, err := redisMemory(ctx, c.Redis)
-	if err != nil {
-		return nil, err
-	}
-	res.RedisBytes = redisAfter - redisBefore
-	lines, err := r.scorer.metric(ctx, "hamlet_scorer_journal_lines_total")
-	if err != nil {
-		return nil, err
-	}
-	if after := journal(ctx, c.NATS); lines > 0 && after.messages > 0 {
-		cost.JournalBytes = after.bytes / after.messages * (after.last - before.last) / lines
-	}
-	if c.Servers != "" {
-		disk, err := logBytes(filepath.Join(c.Servers, "kafka"), stream.EventsTopic(r.model))
-		if err != nil {
-			return nil, err
-		}
-		cost.EventBytes = disk / float64(c.Labels)
-	}
-	res.Demand = Plan(*cost, res.load)
-	return res, nil
-}
-
 // load is the day that is meant.
 func (c *Day) load() Load {
 	return Load{Scores: float64(c.Scores) * c.Scale, Labels: float64(c.Labels) * c.Scale, Peak: c.Peak, Busy: c.Busy,
 		SaveEvery: c.SaveEvery.Seconds(), KeepDays: c.KeepDays, Replicas: c.Replicas, Versions: c.Versions, JournalOf: c.JournalOf}
-}
-
-// served waits until the gateway gets an answer.
-func (r *run) served(ctx context.Context) error {
-	conn, err := nats.Connect(nats.Config{URL: r.day.NATS})
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	client, err := nats.NewClient(conn, r.model)
-	if err != nil {
-		return err
-	}
-	for {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		info, err := client.Info(attempt)
-		cancel()
-		if err == nil && len(info.Model.Positions) > 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // redisMemory returns what Redis' data take, in bytes; 0 where Redis does not say so.

@@ -5,6 +5,7 @@ import "math"
 // Costs are what one operation costs. Times are seconds of one core; sizes are bytes.
 type Costs struct {
 	Score   float64 `json:"score_cpu_s"`   // scorer: one message, with the journal's line
+	Load    float64 `json:"load_cpu_s"`    // scorer: one version of the model, after a save
 	Gateway float64 `json:"gateway_cpu_s"` // gateway: one message
 	Ingest  float64 `json:"ingest_cpu_s"`  // ingest: one label
 	Learn   float64 `json:"learn_cpu_s"`   // learner: one label, without saves
@@ -60,6 +61,7 @@ const scorerCores = 8
 //
 //	rate at peak     = operations a day / 86,400 · Peak
 //	cores            = rate at peak · processor time of one operation / Busy
+//	scorers' cores   = (scores at peak · Score + processes · Load / SaveEvery) / Busy
 //	learner's cores  = (labels at peak · Learn + Save / SaveEvery) / Busy
 //	Kafka's disk     = labels a day · KeepDays · EventBytes · Replicas
 //	Redis' memory    = Versions · ModelBytes    no chunk is shared: a busy model changes all between two days
@@ -71,14 +73,16 @@ const scorerCores = 8
 func Plan(c Costs, l Load) Demand {
 	scores, labels := l.Scores/secondsPerDay*l.Peak, l.Labels/secondsPerDay*l.Peak
 	saves := c.Save / l.SaveEvery
+	loads := c.Load / l.SaveEvery / l.Busy                                                                  // cores of a scorer process
+	processes := math.Max(1, math.Ceil(scores*c.Score/l.Busy/(scorerCores-math.Min(loads, scorerCores/2)))) // each has loads too
 	d := Demand{
 		ScoresAtPeak: scores, LabelsAtPeak: labels,
-		ScorerCores: scores * c.Score / l.Busy, GatewayCores: scores * c.Gateway / l.Busy,
+		ScorerCores: scores*c.Score/l.Busy + processes*loads, GatewayCores: scores * c.Gateway / l.Busy,
 		IngestCores: labels * c.Ingest / l.Busy, LearnerCores: (labels*c.Learn + saves) / l.Busy,
 		KafkaBytes: l.Labels * l.KeepDays * c.EventBytes * l.Replicas, RedisBytes: l.Versions * c.ModelBytes,
 		RedisPerSec: c.ModelBytes / l.SaveEvery, JournalBytes: l.Scores * l.JournalOf * c.JournalBytes,
 		LabelLimit: math.Max(0, 1-saves) / c.Learn,
 	}
-	d.ScorerBytes = math.Ceil(d.ScorerCores/scorerCores) * c.ScorerBytes
+	d.ScorerBytes = processes * c.ScorerBytes
 	return d
 }

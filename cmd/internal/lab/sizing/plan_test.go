@@ -7,14 +7,14 @@ import (
 
 // A day that can be computed by hand.
 func TestPlan(t *testing.T) {
-	c := Costs{Score: 1e-3, Gateway: 2e-3, Ingest: 1e-4, Learn: 2e-4, Save: .3,
+	c := Costs{Score: 1e-3, Load: .15, Gateway: 2e-3, Ingest: 1e-4, Learn: 2e-4, Save: .3,
 		ModelBytes: 30e6, EventBytes: 4000, JournalBytes: 250, ScorerBytes: 100e6}
 	l := Load{Scores: 86400 * 1000, Labels: 86400 * 10, Peak: 2, Busy: .5, SaveEvery: 3,
 		KeepDays: 90, Replicas: 3, Versions: 33, JournalOf: 14}
 	got := Plan(c, l)
 	want := Demand{
 		ScoresAtPeak: 2000, LabelsAtPeak: 20,
-		ScorerCores: 4, GatewayCores: 8, IngestCores: .004, LearnerCores: (20*2e-4 + .1) / .5,
+		ScorerCores: 4 + .15/3/.5, GatewayCores: 8, IngestCores: .004, LearnerCores: (20*2e-4 + .1) / .5,
 		KafkaBytes: 864000 * 90 * 4000 * 3, RedisBytes: 33 * 30e6, RedisPerSec: 10e6,
 		JournalBytes: 86400 * 1000 * 14 * 250, LabelLimit: .9 / 2e-4, ScorerBytes: 100e6,
 	}
@@ -35,16 +35,32 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Two phases with different numbers of labels and saves tell the two costs apart.
-func TestSplit(t *testing.T) {
-	const label, save = 180e-6, .21
-	few := phase{labels: 5000, saves: 2, cpu: 5000*label + 2*save}
-	many := phase{labels: 5000, saves: 160, cpu: 5000*label + 160*save}
-	gotLabel, gotSave, ok := split(few, many)
-	if !ok || math.Abs(gotLabel-label) > 1e-9 || math.Abs(gotSave-save) > 1e-9 {
-		t.Errorf("a label costs %v s and a save %v s (%v), want %v and %v", gotLabel, gotSave, ok, label, save)
+// The third phase tells the cost of a save and of a load from those of a label and a question.
+func TestCosts(t *testing.T) {
+	const label, save, score, load = 180e-6, .21, 250e-6, .1
+	did := func(scores, labels, saves float64) phase {
+		return phase{scores: scores, labels: labels, saves: saves, learner: labels*label + saves*save, scorer: scores*score + saves*load,
+			ingest: labels * 1e-4, gateway: scores * 1e-4}
 	}
-	if _, _, ok := split(few, few); ok {
-		t.Error("two equal phases tell two costs apart")
+	var r result
+	r.costs(did(0, 5000, 2), did(1e6, 5000, 160), phase{labels: 5, saves: 5, learner: 5 * save, scorer: 5 * load})
+	for _, f := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"label", r.Costs.Learn, label}, {"save", r.Costs.Save, save}, {"score", r.Costs.Score, score},
+		{"load", r.Costs.Load, load}, {"ingest", r.Costs.Ingest, 1e-4}, {"gateway", r.Costs.Gateway, 1e-4},
+	} {
+		if math.Abs(f.got-f.want) > 1e-9 {
+			t.Errorf("%s costs %v s, want %v", f.name, f.got, f.want)
+		}
+	}
+	if len(r.Warnings) > 0 {
+		t.Error(r.Warnings)
+	}
+	r = result{}
+	r.costs(did(100, 10, 2), did(100, 10, 30), phase{labels: 5, saves: 5, learner: 10, scorer: 10}) // a save costs 2 s, by the third
+	if len(r.Warnings) != 2 || r.Costs.Learn <= 0 || r.Costs.Score <= 0 {
+		t.Errorf("costs %v and %v, and the warnings %q", r.Costs.Learn, r.Costs.Score, r.Warnings)
 	}
 }

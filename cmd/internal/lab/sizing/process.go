@@ -145,29 +145,27 @@ func (p *process) since() (usage, error) {
 	return u, err
 }
 
-// metric returns the sum of a metric's values over all labels.
-func (p *process) metric(ctx context.Context, name string) (sum float64, err error) {
+// metrics returns the sums of a service's metrics over all labels, by name.
+func (p *process) metrics(ctx context.Context) (sums map[string]float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.http+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("metrics of %s: %w", p.name, err)
+		return nil, fmt.Errorf("metrics of %s: %w", p.name, err)
 	}
 	defer response.Body.Close()
+	sums = map[string]float64{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		given, value, _ := strings.Cut(lines.Text(), " ")
-		if given, _, _ = strings.Cut(given, "{"); given == name {
-			v, err := strconv.ParseFloat(value[strings.LastIndexByte(value, ' ')+1:], 64)
-			if err != nil {
-				return 0, fmt.Errorf("metrics of %s: %w", p.name, err)
-			}
-			sum += v
+		line := lines.Text()
+		name := line[:strings.IndexAny(line+" ", "{ ")]
+		if v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64); err == nil && name != "#" {
+			sums[name] += v
 		}
 	}
-	return sum, lines.Err()
+	return sums, lines.Err()
 }
 
 // servers returns the processes that deploy/servers runs in dir.

@@ -18,11 +18,11 @@ type result struct {
 	Median  float64 `json:"median_s"` // of an answer
 	Late    float64 `json:"late_s"`   // 99 % of the answers came earlier
 
-	Processes  []used  `json:"processes"`
-	RedisBytes float64 `json:"redis_bytes"` // of all versions that it keeps
-	Costs      Costs   `json:"costs"`
-	Demand     Demand  `json:"demand"`
-	Warning    string  `json:"warning,omitempty"`
+	Processes  []used   `json:"processes"`
+	RedisBytes float64  `json:"redis_bytes"` // of all versions that it keeps
+	Costs      Costs    `json:"costs"`
+	Demand     Demand   `json:"demand"`
+	Warnings   []string `json:"warnings,omitempty"`
 
 	load Load
 }
@@ -71,6 +71,7 @@ func (r *result) writeTables(w io.Writer) error {
 	t.WriteString("\nwhat one costs\n")
 	row("score", micros(c.Score), "scorer, with the line of the journal")
 	row("score", micros(c.Gateway), "gateway, over HTTP")
+	row("load", micros(c.Load), "scorer, each version that a learner saves")
 	row("label", micros(c.Ingest), "ingest, in batches")
 	row("label", micros(c.Learn), "learner")
 	row("save", micros(c.Save), fmt.Sprintf("learner, of %.0f MB", c.ModelBytes/1e6))
@@ -88,8 +89,8 @@ func (r *result) writeTables(w io.Writer) error {
 	}
 	row("Redis", size(d.RedisBytes), fmt.Sprintf("%.0f versions at most; saves write up to %s a second", l.Versions, size(d.RedisPerSec)))
 	row("journal", size(d.JournalBytes), fmt.Sprintf("%.0f days of answers", l.JournalOf))
-	if r.Warning != "" {
-		fmt.Fprintf(&t, "\n%s\n", r.Warning)
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&t, "\n%s\n", w)
 	}
 	_, err := io.WriteString(w, t.String())
 	return err
