@@ -34,11 +34,13 @@ local function number(text)
   return tonumber(text)
 end
 
--- read runs a command that reads, and returns false where the key is of another type.
+-- read runs a command that reads, and returns false where the key is of another type. Any
+-- other error ends the script: a key that Redis Cluster has just moved is not lost.
 local function read(...)
   local reply = redis.pcall(...)
-  if type(reply) == 'table' and reply.err then return false end
-  return reply
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if not string.find(reply.err, 'WRONGTYPE', 1, true) then return redis.call(...) end -- it fails again
+  return false
 end
 
 local current = read('GET', epochKey)

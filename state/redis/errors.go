@@ -43,13 +43,21 @@ func transient(err error) bool {
 		redis.IsReadOnlyError(err), redis.IsMasterDownError(err), // failing over
 		redis.IsClusterDownError(err), redis.IsTryAgainError(err),
 		redis.IsNoReplicasError(err),
-		redis.IsMaxClientsError(err), // connections come and go
-		redis.IsOOMError(err),        // memory is freed when unused chunks expire
-		replied(err, "BUSY "),        // another script is running
-		replied(err, "MISCONF "):     // its disk is full
+		redis.IsMaxClientsError(err),    // connections come and go
+		redis.IsOOMError(err),           // memory is freed when unused chunks expire
+		redirected(err), movedAway(err), // the model's slot moves, or a master is replaced
+		replied(err, "BUSY "),    // another script is running
+		replied(err, "MISCONF "): // its disk is full
 		return true
 	}
 	return false
+}
+
+// movedAway reports whether a script stopped at a key that the node has just handed to
+// another one.
+func movedAway(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.Contains(reply.Error(), "attempted to access a non local key")
 }
 
 // replied reports whether an error is a reply of the server with a prefix.
@@ -68,7 +76,13 @@ func (s *Store) explain(doing string, err error) error {
 		return nil
 	}
 	explained := s.advise(doing, err)
+	if redirected(err) && s.cluster == nil {
+		return explained // no second try finds the node
+	}
 	if transient(err) {
+		if s.cluster != nil {
+			s.cluster.ReloadState(context.Background()) // another node may hold the model by now
+		}
 		return state.Transient(explained)
 	}
 	return explained
@@ -80,6 +94,8 @@ func (s *Store) advise(doing string, err error) error {
 	switch {
 	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt), errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", doing, err)
+	case errors.Is(err, errNoMaster):
+		advice = "the Sentinels there watch no master of this name: correct the name or their addresses"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		advice = "no redis answers there: start one or correct the address"
 	case redis.IsAuthError(err), replied(err, "ERR AUTH"), replied(err, "ERR invalid password"):
@@ -90,9 +106,13 @@ func (s *Store) advise(doing string, err error) error {
 		advice = "raise its maxmemory, with maxmemory-policy noeviction"
 	case replied(err, "MISCONF "):
 		advice = "it cannot write to its disk: make room there"
-	case replied(err, "MOVED "), replied(err, "ASK "):
-		advice = "it is a node of a Redis Cluster, which is not supported: give the address of a server that holds all keys"
-	case redis.IsReadOnlyError(err):
+	case redirected(err) && s.cluster == nil:
+		advice = "it is a node of a Redis Cluster: add --redis-cluster"
+	case replied(err, "ERR This instance has cluster support disabled"):
+		advice = "it is no Redis Cluster: leave out --redis-cluster"
+	case s.cfg.Sentinel != "" && replied(err, "ERR unknown command"):
+		advice = "no Sentinel answers there: give the addresses of Sentinels, or leave out --redis-sentinel"
+	case redis.IsReadOnlyError(err) && s.cfg.Sentinel == "" && s.cluster == nil:
 		advice = "it is a replica: give the address of the primary"
 	case replied(err, "ERR DB index"), replied(err, "ERR invalid DB index"):
 		advice = fmt.Sprintf("it has no database %d: give a smaller number", s.cfg.DB)

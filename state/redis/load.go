@@ -65,7 +65,7 @@ func (s *Store) loadPointer(ctx context.Context, partition int, which state.Poin
 	if !errors.Is(err, state.ErrNone) {
 		return first, err
 	}
-	newest, err := s.client.ZRangeArgs(ctx, s.newestVersions(partition, 0)).Result()
+	newest, err := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(partition, 0)).Result()
 	if otherType(err) {
 		return 0, fmt.Errorf("%w: %s is no sorted set: delete it; a running learner's next save makes it again", state.ErrCorrupt, s.key(partition, "versions"))
 	}
@@ -99,7 +99,7 @@ func (s *Store) readFrom(ctx context.Context, partition int, first int64, read f
 	if err == nil || !errors.Is(err, state.ErrCorrupt) {
 		return first, err
 	}
-	kept, listErr := s.client.ZRangeArgs(ctx, s.newestVersions(partition, -1)).Result()
+	kept, listErr := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(partition, -1)).Result()
 	if listErr != nil {
 		return 0, listErr
 	}
@@ -143,7 +143,7 @@ func (s *Store) Manifest(ctx context.Context, partition int, which state.Pointer
 }
 
 func (s *Store) manifest(ctx context.Context, partition int, number int64) (*state.Manifest, error) {
-	b, err := s.client.HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
+	b, err := s.node(ctx).HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
 	if errors.Is(err, redis.Nil) || otherType(err) {
 		return nil, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
 	}

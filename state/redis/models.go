@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"hamlet/state"
 )
 
@@ -13,19 +15,22 @@ import (
 const scanned = 1000
 
 // Models returns the names of all models of the database that have a checkpoint, in
-// order. It looks at every key of the database, in steps. It passes over names that are
-// no model's.
+// order. It looks at every key of the database, in steps, and in a Cluster at those of every
+// master. It passes over names that are no model's.
 func (s *Store) Models(ctx context.Context) ([]string, error) {
 	const prefix, suffix = "hamlet:{", "}:0:partitions"
 	var names []string
-	keys := s.client.Scan(ctx, 0, prefix+"*"+suffix, scanned).Iterator()
-	for keys.Next(ctx) {
-		name := strings.TrimSuffix(strings.TrimPrefix(keys.Val(), prefix), suffix)
-		if modelName.MatchString(name) {
-			names = append(names, name)
+	err := s.masters(ctx, func(master *redis.Client, _ string) error {
+		keys := master.Scan(ctx, 0, prefix+"*"+suffix, scanned).Iterator()
+		for keys.Next(ctx) {
+			name := strings.TrimSuffix(strings.TrimPrefix(keys.Val(), prefix), suffix)
+			if modelName.MatchString(name) {
+				names = append(names, name)
+			}
 		}
-	}
-	if err := keys.Err(); err != nil {
+		return keys.Err()
+	})
+	if err != nil {
 		return nil, s.explain("list the models", err)
 	}
 	slices.Sort(names) // a scan may return a key twice
@@ -36,7 +41,7 @@ func (s *Store) Models(ctx context.Context) ([]string, error) {
 // to [Store.Load] it takes no other in its place: the error wraps [state.ErrNone] if the
 // version is not kept, and [state.ErrCorrupt] if it is not whole.
 func (s *Store) LoadVersion(ctx context.Context, partition int, number int64) (*state.Checkpoint, error) {
-	kept, err := s.client.Exists(ctx, s.versionKey(partition, number)).Result()
+	kept, err := s.node(ctx).Exists(ctx, s.versionKey(partition, number)).Result()
 	if err == nil && kept == 0 {
 		err = state.ErrNone
 	}

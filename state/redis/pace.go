@@ -85,7 +85,7 @@ func (p *pace) note(n int, took time.Duration, timedOut bool) {
 // transfer executes a pipeline that moves about n bytes, under the limit of a pace. It
 // returns the first error but redis.Nil and that of a key of another type.
 func (s *Store) transfer(ctx context.Context, p *pace, n int, fill func(pipe redis.Pipeliner)) error {
-	client := s.client
+	client := s.node(ctx)
 	if limit := p.limit(n); limit != minLimit {
 		client = client.WithTimeout(limit)
 	}

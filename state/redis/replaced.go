@@ -19,7 +19,7 @@ return 1`)
 // is to take its place. If the version is no longer kept, the error wraps [state.ErrNone].
 func (s *Store) MarkReplaced(ctx context.Context, partition int, version int64) error {
 	doing := s.doing(fmt.Sprintf("keep version %d of", version), partition)
-	kept, err := markReplaced.Run(ctx, s.client, []string{s.key(partition, "versions"), s.versionKey(partition, version)}, version).Int()
+	kept, err := markReplaced.Run(ctx, s.node(ctx), []string{s.key(partition, "versions"), s.versionKey(partition, version)}, version).Int()
 	if err == nil && kept == 0 {
 		err = state.ErrNone
 	}

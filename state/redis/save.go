@@ -75,10 +75,15 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	if err := s.repair(ctx, partition, unique); err != nil {
 		return 0, s.explain(doing, err)
 	}
-	conn := s.client.Conn() // WAIT waits for what its own connection wrote
-	defer conn.Close()
+	conn := s.node(ctx).Conn() // WAIT waits for what its own connection wrote
+	defer func() { conn.Close() }()
 	for range commitTries {
-		reply, err := commit.Run(ctx, conn, s.commitKeys(partition), args...).StringSlice()
+		reply, err := commit.Run(directly(ctx), conn, s.commitKeys(partition), args...).StringSlice()
+		if _, moved := redis.IsMovedError(err); moved && s.cluster != nil {
+			conn.Close()
+			conn = s.relocated(ctx).Conn()
+			continue
+		}
 		if err != nil {
 			return 0, s.explain(doing, err)
 		}
@@ -149,7 +154,7 @@ func (s *Store) falseOffset(ctx context.Context, partition int, next int64) (hea
 	if err != nil {
 		return 0, false
 	}
-	b, err := s.client.HGet(ctx, s.versionKey(partition, head), "manifest").Bytes()
+	b, err := s.node(ctx).HGet(ctx, s.versionKey(partition, head), "manifest").Bytes()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, false
 	}
@@ -214,7 +219,7 @@ func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk)
 	if len(doubtful) == 0 {
 		return nil
 	}
-	pipe := s.client.Pipeline()
+	pipe := s.node(ctx).Pipeline()
 	sums := make([]*redis.Cmd, len(doubtful))
 	for i := range doubtful {
 		sums[i] = pipe.Eval(ctx, sum, []string{s.chunkKey(partition, doubtful[i].Name)})

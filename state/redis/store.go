@@ -37,6 +37,17 @@
 // lost chunks, so a learner on a quiet stream saves the head from time to time. The field
 // next of a version is only a copy: where it refuses a save, the manifest decides.
 //
+// # Sentinel and Cluster
+//
+// One node of a Cluster has the slot of a model, and the store talks to that node's master. It
+// follows MOVED and ASK. While a slot moves, Redis refuses scripts with TRYAGAIN, because some
+// of their keys never exist: a save waits for the end of the move. Where a master is lost, all
+// requests fail with [state.ErrTransient] until its replica is the master.
+//
+// A replica that becomes the master may lack the last writes, which is the case above. With
+// Config.Replicas a save counts only if replicas have it. Sentinel and Cluster promote the
+// replica that has received most, of those that they reach.
+//
 // Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
 // and Take sets it above what Redis holds, above the head's, and above any that this
 // store took. Kafka gives the partition to one learner, and the newer one takes last.
@@ -72,19 +83,26 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"hamlet/state"
 )
 
 // Config says where Redis is and how much to keep there.
 type Config struct {
-	Addr     string // host:port of one server, or of a primary behind one address; redirections of Redis Cluster are not followed
+	// Addr is the host:port of one server, or of nodes of a Cluster, or of Sentinels:
+	// then some of them, separated by commas.
+	Addr     string
 	Username string
 	Password string
 	DB       int
-	TLS      *tls.Config // nil: no TLS
-	Model    string      // [a-z0-9-]+; default "default"
+	TLS      *tls.Config // nil: no TLS. Sentinels are reached in the same way
+
+	Cluster          bool   // Addr names nodes of a Redis Cluster
+	Sentinel         string // the master's name, where Addr names Sentinels that watch it
+	SentinelUsername string // of the Sentinels, which have users of their own
+	SentinelPassword string
+
+	Model string // [a-z0-9-]+; default "default"
 
 	Keep  int           // newest versions kept; default 3
 	Daily int           // number of days whose first version is kept too; default 30, negative: none
@@ -99,8 +117,9 @@ type Config struct {
 // A Store keeps the checkpoints of one model. It may be used concurrently, but
 // only one goroutine at a time should save a partition.
 type Store struct {
-	cfg    Config
-	client *redis.Client
+	cfg     Config
+	client  *redis.Client        // of the one server, or of the master that Sentinels name
+	cluster *redis.ClusterClient // nil without a Cluster; see node
 
 	writing, reading pace // of chunks
 
@@ -140,15 +159,9 @@ func New(cfg Config) (*Store, error) {
 	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
 	cfg.ReplicaWait = cmp.Or(cfg.ReplicaWait, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	var errs []error
-	if cfg.Addr == "" {
-		errs = append(errs, errors.New("no address: give host:port"))
-	}
+	errs := cfg.checkReach()
 	if !modelName.MatchString(cfg.Model) {
 		errs = append(errs, fmt.Errorf("model %q: a name has small letters, digits and hyphens only", cfg.Model))
-	}
-	if cfg.DB < 0 {
-		errs = append(errs, fmt.Errorf("database %d is negative", cfg.DB))
 	}
 	if cfg.Keep < 0 {
 		errs = append(errs, fmt.Errorf("keep %d versions: keep at least 1", cfg.Keep))
@@ -162,39 +175,32 @@ func New(cfg Config) (*Store, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("redis store: %w", err)
 	}
-	return &Store{
-		cfg: cfg,
-		client: redis.NewClient(&redis.Options{
-			Addr:      cfg.Addr,
-			Username:  cfg.Username,
-			Password:  cfg.Password,
-			DB:        cfg.DB,
-			TLSConfig: cfg.TLS,
-			// A deadline ends a read in flight. The library must not repeat a command,
-			// because Take is not idempotent.
-			ContextTimeoutEnabled: true,
-			MaxRetries:            -1,
-			DialerRetries:         1,
-			DialTimeout:           5 * time.Second,
-			// Of small requests. Those that move chunks have a pace.
-			ReadTimeout:  minLimit,
-			WriteTimeout: minLimit,
-			// These need commands that some servers lack.
-			Protocol:                 2,
-			DisableIdentity:          true,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		}),
+	s := &Store{
+		cfg:     cfg,
 		writing: pace{least: minLimit}, reading: pace{least: minLimit},
 		caches: make(map[int]*partitionCache),
-	}, nil
+	}
+	s.connect()
+	return s, nil
 }
 
 // Close ends the connections.
-func (s *Store) Close() error { return s.client.Close() }
+func (s *Store) Close() error {
+	err := s.client.Close()
+	if s.cluster != nil {
+		err = errors.Join(err, s.cluster.Close())
+	}
+	return err
+}
 
-// Ping reports whether Redis answers.
+// Ping reports whether Redis answers: of a Cluster, the node that holds the model.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.explain("ping", s.client.Ping(ctx).Err())
+	if s.cluster != nil {
+		if _, err := s.cluster.MasterForKey(ctx, s.key(0, "partitions")); err != nil {
+			return s.explain("find the model's node", err)
+		}
+	}
+	return s.explain("ping", s.node(ctx).Ping(ctx).Err())
 }
 
 // Take makes the caller the partition's only writer and returns its epoch, which goes
@@ -204,7 +210,7 @@ func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error
 	s.mu.Lock()
 	above := s.cache(partition).epoch
 	s.mu.Unlock()
-	epoch, err = takeEpoch.Run(ctx, s.client, []string{s.key(partition, "epoch"), s.key(partition, "head")},
+	epoch, err = takeEpoch.Run(ctx, s.node(ctx), []string{s.key(partition, "epoch"), s.key(partition, "head")},
 		s.key(partition, "version:"), above).Int64()
 	if err != nil {
 		return 0, s.explain(s.doing("take", partition), err)
@@ -224,8 +230,9 @@ local function number(text)
 end
 local function read(...) -- false: the key is of another type
   local reply = redis.pcall(...)
-  if type(reply) == 'table' and reply.err then return false end
-  return reply
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if not string.find(reply.err, 'WRONGTYPE', 1, true) then return redis.call(...) end -- it fails again
+  return false
 end
 local head = read('GET', KEYS[2])
 local saved = head and read('HGET', ARGV[1] .. head, 'epoch')
@@ -245,7 +252,7 @@ func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer)
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
-	fields, err := s.client.HMGet(ctx, s.versionKey(partition, h.Version), "next", "identity").Result()
+	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(partition, h.Version), "next", "identity").Result()
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
@@ -260,7 +267,7 @@ func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer)
 
 // pointers reads a pointer and the pin, one after the other.
 func (s *Store) pointers(ctx context.Context, partition int, which state.Pointer) (h state.Heading, err error) {
-	pipe := s.client.Pipeline()
+	pipe := s.node(ctx).Pipeline()
 	pointer := pipe.Get(ctx, s.key(partition, which.String()))
 	pinned := pipe.Get(ctx, s.key(partition, "pinned"))
 	_, _ = pipe.Exec(ctx) // each command has its own error
@@ -285,7 +292,7 @@ func parsePin(text string) int64 {
 }
 
 func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
-	return s.parsePointer(partition, which, s.client.Get(ctx, s.key(partition, which.String())))
+	return s.parsePointer(partition, which, s.node(ctx).Get(ctx, s.key(partition, which.String())))
 }
 
 func (s *Store) parsePointer(partition int, which state.Pointer, reply *redis.StringCmd) (int64, error) {
@@ -311,7 +318,7 @@ func (s *Store) parsePointer(partition int, which state.Pointer, reply *redis.St
 // Partitions returns the partitions that have a checkpoint, ascending. It passes over
 // members of the set that are no partitions, which only damage can leave there.
 func (s *Store) Partitions(ctx context.Context) ([]int, error) {
-	members, err := s.client.SMembers(ctx, s.key(0, "partitions")).Result()
+	members, err := s.node(ctx).SMembers(ctx, s.key(0, "partitions")).Result()
 	if otherType(err) {
 		return nil, fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key(0, "partitions"))
 	}

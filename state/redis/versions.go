@@ -39,7 +39,7 @@ type VersionInfo struct {
 // [state.ErrNone].
 func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, error) {
 	doing := s.doing("list the versions of", partition)
-	pipe := s.client.Pipeline()
+	pipe := s.node(ctx).Pipeline()
 	list := pipe.ZRangeArgs(ctx, s.newestVersions(partition, -1))
 	head := pipe.Get(ctx, s.key(partition, "head"))
 	served := pipe.Get(ctx, s.key(partition, "served"))
@@ -51,7 +51,7 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 		return nil, s.explain(doing, state.ErrNone)
 	}
 
-	pipe = s.client.Pipeline()
+	pipe = s.node(ctx).Pipeline()
 	manifests := make([]*redis.StringCmd, len(list.Val()))
 	replaced := make([]*redis.StringCmd, len(list.Val()))
 	for i, version := range list.Val() {
@@ -117,7 +117,7 @@ func (s *Store) PinAll(ctx context.Context, versions map[int]int64) error {
 		keys = append(keys, s.key(p, "pinned"), s.key(p, "served"))
 		args = append(args, s.key(p, "versions"), s.versionKey(p, versions[p]), versions[p])
 	}
-	missing, err := pin.Run(ctx, s.client, keys, args...).Int()
+	missing, err := pin.Run(ctx, s.node(ctx), keys, args...).Int()
 	if err != nil {
 		return s.explain("pin versions of model "+s.cfg.Model, err)
 	}
@@ -151,13 +151,13 @@ func (s *Store) UnpinAll(ctx context.Context, partitions ...int) error {
 		keys = append(keys, s.key(p, "pinned"), s.key(p, "served"))
 		heads = append(heads, s.key(p, "head"))
 	}
-	return s.explain(fmt.Sprintf("unpin partitions %v of model %s", partitions, s.cfg.Model), unpin.Run(ctx, s.client, keys, heads...).Err())
+	return s.explain(fmt.Sprintf("unpin partitions %v of model %s", partitions, s.cfg.Model), unpin.Run(ctx, s.node(ctx), keys, heads...).Err())
 }
 
 // Pinned returns the version that an operator pinned, 0 if there is none. It may be one that
 // is no longer kept: then the pin is lost, and the head is served.
 func (s *Store) Pinned(ctx context.Context, partition int) (int64, error) {
-	text, err := s.client.Get(ctx, s.key(partition, "pinned")).Result()
+	text, err := s.node(ctx).Get(ctx, s.key(partition, "pinned")).Result()
 	if err != nil && !errors.Is(err, redis.Nil) && !otherType(err) {
 		return 0, s.explain(s.doing("read the pin of", partition), err)
 	}

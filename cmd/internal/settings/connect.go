@@ -171,7 +171,7 @@ func (f NATSAccess) Config(url, name string, log *slog.Logger) (cfg nats.Config,
 
 // Redis are the flags that reach Redis.
 type Redis struct {
-	Redis         string `help:"Redis, host:port." placeholder:"ADDR" group:"Redis"`
+	Redis         string `help:"Redis, host:port; of a cluster several." placeholder:"ADDR" group:"Redis"`
 	RedisUser     string `help:"Redis user." placeholder:"USER" group:"Redis"`
 	RedisPassword string `help:"Redis password." placeholder:"SECRET" group:"Redis"`
 	RedisDB       int    `name:"redis-db" help:"Redis database." default:"0" placeholder:"N" group:"Redis"`
@@ -179,6 +179,11 @@ type Redis struct {
 	RedisCA       string `name:"redis-ca" help:"PEM of Redis' authority. See --redis-cert." type:"existingfile" placeholder:"FILE" group:"Redis"`
 	RedisCert     string `name:"redis-cert" help:"PEM of our own certificate, for a Redis that wants one." type:"existingfile" placeholder:"FILE" group:"Redis" rare:"up"`
 	RedisKey      string `name:"redis-key" help:"PEM of its key." type:"existingfile" placeholder:"FILE" group:"Redis" rare:"up"`
+
+	RedisCluster          bool   `help:"--redis names nodes of a Redis Cluster." group:"Redis" rare:"up"`
+	RedisSentinel         string `help:"--redis names Sentinels; they know the master by this name." placeholder:"NAME" group:"Redis" rare:"up"`
+	RedisSentinelUser     string `help:"Sentinel user." placeholder:"USER" group:"Redis" rare:"up,learner"`
+	RedisSentinelPassword string `help:"Sentinel password." placeholder:"SECRET" group:"Redis" rare:"up,learner"`
 }
 
 // Check reports what Config does not take.
@@ -191,15 +196,28 @@ func (f Redis) Check() error {
 func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	cfg := redis.Config{
 		Addr: f.Redis, Username: f.RedisUser, Password: f.RedisPassword, DB: f.RedisDB, Model: model, Log: log,
+		Cluster: f.RedisCluster, Sentinel: f.RedisSentinel, SentinelUsername: f.RedisSentinelUser, SentinelPassword: f.RedisSentinelPassword,
 	}
-	if f.Redis == "" {
+	addrs := strings.Split(f.Redis, ",")
+	switch {
+	case f.Redis == "":
 		return cfg, errors.New("no Redis: name it with --redis HOST:PORT (or HAMLET_REDIS); `hamlet up` needs none")
-	}
-	if f.RedisDB < 0 {
+	case f.RedisDB < 0:
 		return cfg, fmt.Errorf("--redis-db: %d is below zero", f.RedisDB)
+	case f.RedisCluster && f.RedisSentinel != "":
+		return cfg, errors.New("--redis-cluster and --redis-sentinel: give the one that --redis names")
+	case f.RedisCluster && f.RedisDB > 0:
+		return cfg, fmt.Errorf("--redis-db: a Redis Cluster has no database %d", f.RedisDB)
+	case len(addrs) > 1 && !f.RedisCluster && f.RedisSentinel == "":
+		return cfg, errors.New("--redis: several addresses need --redis-cluster, or --redis-sentinel with the master's name")
+	case f.RedisSentinel == "" && (f.RedisSentinelUser != "" || f.RedisSentinelPassword != ""):
+		return cfg, errors.New("--redis-sentinel-user and --redis-sentinel-password need --redis-sentinel, the master's name")
 	}
-	if !strings.HasPrefix(f.Redis, "/") { // the path of a socket
-		if err := checkAddress("redis", f.Redis); err != nil {
+	for _, addr := range addrs {
+		if addr = strings.TrimSpace(addr); strings.HasPrefix(addr, "/") && !f.RedisCluster && f.RedisSentinel == "" { // the path of a socket
+			continue
+		}
+		if err := checkAddress("redis", addr); err != nil {
 			return cfg, err
 		}
 	}

@@ -39,6 +39,28 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// Several addresses of Redis say what they are: Sentinels, or nodes of a Cluster.
+func TestSeveralAddressesOfRedis(t *testing.T) {
+	for fails, f := range map[string]Redis{
+		"several addresses need --redis-cluster, or --redis-sentinel": {Redis: "a:1,b:1"},
+		`--redis: "b" is not host:port`:                               {Redis: "a:1, b", RedisCluster: true},
+		`"/run/redis.sock" is not host:port`:                          {Redis: "/run/redis.sock", RedisSentinel: "hamlet"},
+		"--redis-cluster and --redis-sentinel":                        {Redis: "a:1", RedisCluster: true, RedisSentinel: "hamlet"},
+		"has no database 2":                                           {Redis: "a:1", RedisCluster: true, RedisDB: 2},
+		"need --redis-sentinel":                                       {Redis: "a:1", RedisSentinelPassword: "s3cret"},
+		"":                                                            {Redis: "a:1, b:1", RedisCluster: true},
+	} {
+		_, err := f.Config("default", nil)
+		if fails == "" && err != nil || fails != "" && (err == nil || !strings.Contains(err.Error(), fails)) {
+			t.Errorf("%+v: %v, want %q", f, err, fails)
+		}
+	}
+	cfg, err := Redis{Redis: "a:1,b:1", RedisSentinel: "hamlet", RedisSentinelUser: "u", RedisSentinelPassword: "p", RedisDB: 2}.Config("m", nil)
+	if err != nil || cfg.Addr != "a:1,b:1" || cfg.Sentinel != "hamlet" || cfg.SentinelUsername != "u" || cfg.SentinelPassword != "p" || cfg.DB != 2 {
+		t.Errorf("Sentinels: %+v, %v", cfg, err)
+	}
+}
+
 // An outage is 0 or longer than an election of leaders.
 func TestKafkaOutage(t *testing.T) {
 	for outage, good := range map[time.Duration]bool{0: true, 10 * time.Second: true, 10 * time.Minute: true, time.Second: false, -time.Minute: false} {

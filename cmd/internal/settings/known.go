@@ -62,7 +62,7 @@ func knownKafka(cfg kafka.Config) (kafka.Config, error) {
 }
 
 func knownRedis(cfg redis.Config) redis.Config {
-	if cfg.Username != "" || cfg.Password != "" || cfg.TLS != nil {
+	if cfg.Username != "" || cfg.Password != "" || cfg.TLS != nil || cfg.Cluster || cfg.Sentinel != "" {
 		return cfg
 	}
 	if login, ok := credentials.Find(cfg.Addr, func(a credentials.Access) credentials.Login { return a.Redis }); ok {
