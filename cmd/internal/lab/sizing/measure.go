@@ -239,6 +239,7 @@ const pollEvery = 800 * time.Millisecond
 func (r *run) sizes(ctx context.Context, res *result, before journalState, memory float64) (err error) {
 	cost := &res.Costs
 	cost.ScorerBytes, cost.LearnerBytes = res.process("scorer").Memory, res.process("learner").Memory
+	cost.NATS = res.process("nats").CPU / float64(res.Scores) // 0 if it was not measured
 	cost.GatewayBytes, cost.IngestBytes = res.process("gateway").Memory, res.process("ingest").Memory
 	ofLearner, err1 := r.learner.metrics(ctx)
 	ofScorer, err2 := r.scorer.metrics(ctx)

@@ -7,6 +7,7 @@ type Costs struct {
 	Score   float64 `json:"score_cpu_s"`   // scorer: one message, with the journal's line
 	Load    float64 `json:"load_cpu_s"`    // scorer: one version of the model, after a save
 	Gateway float64 `json:"gateway_cpu_s"` // gateway: one message
+	NATS    float64 `json:"nats_cpu_s"`    // NATS: one message and its answer, with the journal; 0: not measured
 	Ingest  float64 `json:"ingest_cpu_s"`  // ingest: one label
 	Learn   float64 `json:"learn_cpu_s"`   // learner: one label, without saves
 	Save    float64 `json:"save_cpu_s"`    // learner: one save of one model
@@ -43,13 +44,15 @@ type Demand struct {
 
 	ScorerCores  float64 `json:"scorer_cores"`
 	GatewayCores float64 `json:"gateway_cores"`
+	NATSCores    float64 `json:"nats_cores"`
 	IngestCores  float64 `json:"ingest_cores"`
 	LearnerCores float64 `json:"learner_cores"` // above 1 one model is not enough: its events are learnt one after the other
 
 	ScorerBytes  float64 `json:"scorer_bytes"`  // memory, a process with as many cores as a scorer uses, 8
 	KafkaBytes   float64 `json:"kafka_bytes"`   // disk, all replicas
 	RedisBytes   float64 `json:"redis_bytes"`   // memory
-	RedisPerSec  float64 `json:"redis_per_s"`   // bytes a second that saves write at most
+	RedisWrites  float64 `json:"redis_writes"`  // bytes a second that saves write at most
+	RedisReads   float64 `json:"redis_reads"`   // bytes a second that scorers load at most
 	JournalBytes float64 `json:"journal_bytes"` // disk, one replica
 	LabelLimit   float64 `json:"label_limit"`   // labels a second that one model learns at most
 }
@@ -66,10 +69,11 @@ const scorerCores = 8
 //	Kafka's disk     = labels a day · KeepDays · EventBytes · Replicas
 //	Redis' memory    = Versions · ModelBytes    no chunk is shared: a busy model changes all between two days
 //	Redis' writes    ≤ ModelBytes / SaveEvery
+//	Redis' reads     ≤ scorer processes · ModelBytes / SaveEvery
 //	journal's disk   = scores a day · JournalOf · JournalBytes
 //
 // It holds while no process waits for another: costs are of processor time, and half of a core
-// is left idle. It leaves out what the servers themselves use, and networks.
+// is left idle. It leaves out what Kafka and Redis compute.
 func Plan(c Costs, l Load) Demand {
 	scores, labels := l.Scores/secondsPerDay*l.Peak, l.Labels/secondsPerDay*l.Peak
 	saves := c.Save / l.SaveEvery
@@ -80,8 +84,10 @@ func Plan(c Costs, l Load) Demand {
 		ScorerCores: scores*c.Score/l.Busy + processes*loads, GatewayCores: scores * c.Gateway / l.Busy,
 		IngestCores: labels * c.Ingest / l.Busy, LearnerCores: (labels*c.Learn + saves) / l.Busy,
 		KafkaBytes: l.Labels * l.KeepDays * c.EventBytes * l.Replicas, RedisBytes: l.Versions * c.ModelBytes,
-		RedisPerSec: c.ModelBytes / l.SaveEvery, JournalBytes: l.Scores * l.JournalOf * c.JournalBytes,
-		LabelLimit: math.Max(0, 1-saves) / c.Learn,
+		NATSCores:   scores * c.NATS / l.Busy,
+		RedisWrites: c.ModelBytes / l.SaveEvery, RedisReads: processes * c.ModelBytes / l.SaveEvery,
+		JournalBytes: l.Scores * l.JournalOf * c.JournalBytes,
+		LabelLimit:   math.Max(0, 1-saves) / c.Learn,
 	}
 	d.ScorerBytes = processes * c.ScorerBytes
 	return d

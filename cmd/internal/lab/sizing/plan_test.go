@@ -7,7 +7,7 @@ import (
 
 // A day that can be computed by hand.
 func TestPlan(t *testing.T) {
-	c := Costs{Score: 1e-3, Load: .15, Gateway: 2e-3, Ingest: 1e-4, Learn: 2e-4, Save: .3,
+	c := Costs{Score: 1e-3, Load: .15, Gateway: 2e-3, NATS: 1e-4, Ingest: 1e-4, Learn: 2e-4, Save: .3,
 		ModelBytes: 30e6, EventBytes: 4000, JournalBytes: 250, ScorerBytes: 100e6}
 	l := Load{Scores: 86400 * 1000, Labels: 86400 * 10, Peak: 2, Busy: .5, SaveEvery: 3,
 		KeepDays: 90, Replicas: 3, Versions: 33, JournalOf: 14}
@@ -15,7 +15,7 @@ func TestPlan(t *testing.T) {
 	want := Demand{
 		ScoresAtPeak: 2000, LabelsAtPeak: 20,
 		ScorerCores: 4 + .15/3/.5, GatewayCores: 8, IngestCores: .004, LearnerCores: (20*2e-4 + .1) / .5,
-		KafkaBytes: 864000 * 90 * 4000 * 3, RedisBytes: 33 * 30e6, RedisPerSec: 10e6,
+		KafkaBytes: 864000 * 90 * 4000 * 3, RedisBytes: 33 * 30e6, RedisWrites: 10e6, RedisReads: 10e6, NATSCores: .4,
 		JournalBytes: 86400 * 1000 * 14 * 250, LabelLimit: .9 / 2e-4, ScorerBytes: 100e6,
 	}
 	for _, f := range []struct {
@@ -26,7 +26,7 @@ func TestPlan(t *testing.T) {
 		{"cores of scorers", got.ScorerCores, want.ScorerCores}, {"cores of gateways", got.GatewayCores, want.GatewayCores},
 		{"cores of ingest", got.IngestCores, want.IngestCores}, {"cores of the learner", got.LearnerCores, want.LearnerCores},
 		{"memory of scorers", got.ScorerBytes, want.ScorerBytes}, {"disk of Kafka", got.KafkaBytes, want.KafkaBytes},
-		{"memory of Redis", got.RedisBytes, want.RedisBytes}, {"writes to Redis", got.RedisPerSec, want.RedisPerSec},
+		{"memory of Redis", got.RedisBytes, want.RedisBytes}, {"writes to Redis", got.RedisWrites, want.RedisWrites}, {"reads of Redis", got.RedisReads, want.RedisReads}, {"cores of NATS", got.NATSCores, want.NATSCores},
 		{"disk of the journal", got.JournalBytes, want.JournalBytes}, {"most labels", got.LabelLimit, want.LabelLimit},
 	} {
 		if math.Abs(f.got-f.want) > 1e-9*math.Abs(f.want) {

@@ -71,6 +71,9 @@ func (r *result) writeTables(w io.Writer) error {
 	t.WriteString("\nwhat one costs\n")
 	row("score", micros(c.Score), "scorer, with the line of the journal")
 	row("score", micros(c.Gateway), "gateway, over HTTP")
+	if c.NATS > 0 {
+		row("score", micros(c.NATS), "NATS, with the line of the journal")
+	}
 	row("load", micros(c.Load), "scorer, each version that a learner saves")
 	row("label", micros(c.Ingest), "ingest, in batches")
 	row("label", micros(c.Learn), "learner")
@@ -82,12 +85,15 @@ func (r *result) writeTables(w io.Writer) error {
 	fmt.Fprintf(&t, "\na day of %.3g answers and %.3g labels; peak %.3g times the mean, cores %.0f %% busy then\n", l.Scores, l.Labels, l.Peak, 100*l.Busy)
 	row("scorers", fmt.Sprintf("%.1f cores", d.ScorerCores), fmt.Sprintf("%.0f answers a second; %.1f GB in processes of %d cores", d.ScoresAtPeak, d.ScorerBytes/1e9, scorerCores))
 	row("gateways", fmt.Sprintf("%.1f cores", d.GatewayCores), "")
+	if d.NATSCores > 0 {
+		row("NATS", fmt.Sprintf("%.1f cores", d.NATSCores), "")
+	}
 	row("ingest", fmt.Sprintf("%.2f cores", d.IngestCores), fmt.Sprintf("%.0f labels a second", d.LabelsAtPeak))
 	row("learner", fmt.Sprintf("%.2f cores", d.LearnerCores), fmt.Sprintf("one model learns %.0f labels a second at most", d.LabelLimit))
 	if d.KafkaBytes > 0 {
 		row("Kafka", size(d.KafkaBytes), fmt.Sprintf("%.0f days of labels, %.0f replicas", l.KeepDays, l.Replicas))
 	}
-	row("Redis", size(d.RedisBytes), fmt.Sprintf("%.0f versions at most; saves write up to %s a second", l.Versions, size(d.RedisPerSec)))
+	row("Redis", size(d.RedisBytes), fmt.Sprintf("%.0f versions at most; up to %s a second written and %s read", l.Versions, size(d.RedisWrites), size(d.RedisReads)))
 	row("journal", size(d.JournalBytes), fmt.Sprintf("%.0f days of answers", l.JournalOf))
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&t, "\n%s\n", w)
