@@ -42,6 +42,7 @@ func savedAt(t *testing.T, addr, model string) string {
 // Redis is lost some time after a backup. The learner goes on from the restored model, and
 // makes the model that nothing has happened to.
 func TestRestoreOfOnePartition(t *testing.T) {
+	t.Parallel()
 	const half, all = 200, 400
 	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
 	model, file := modelName(t), writeMail(t, all)
@@ -88,6 +89,7 @@ func TestRestoreOfOnePartition(t *testing.T) {
 
 // The same of one model of four partitions.
 func TestRestoreOrdered(t *testing.T) {
+	t.Parallel()
 	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
 	o := newOrderedOn(t, servers{kafkaAddr, first}, kafkaAs(t, "learner"))
 	learner := o.learner()
@@ -117,6 +119,7 @@ func TestRestoreOrdered(t *testing.T) {
 // The whole disk of a hamlet up is lost. The model goes on with a new log. What it has learnt
 // before is in it: the same events are duplicates there.
 func TestRestoreIntoFolderOfUp(t *testing.T) {
+	t.Parallel()
 	const half, all = 100, 200
 	model, file, backups, data := modelName(t), writeMail(t, all), filepath.Join(t.TempDir(), "backups"), t.TempDir()
 	redis := ownRedis(t)

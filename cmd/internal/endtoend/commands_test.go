@@ -115,7 +115,13 @@ func (p *process) log() string {
 // start runs a command in the background until the test ends.
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, cmd: exec.Command(filepath.Join(bin, name), args...), done: make(chan struct{})}
+	return startFrom(t, bin, name, args...)
+}
+
+// startFrom is start with a command of another folder.
+func startFrom(t *testing.T, folder, name string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: name, cmd: exec.Command(filepath.Join(folder, name), args...), done: make(chan struct{})}
 	grant(t, p.cmd, userOf(name, args))
 	p.cmd.Stderr = p
 	if err := p.cmd.Start(); err != nil {

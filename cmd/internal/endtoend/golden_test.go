@@ -190,6 +190,7 @@ func (s *stage) taken(m *goldenModel, addr string) *state.Checkpoint {
 // A folder's log ends in the stated models: from the beginning, and from the checkpoints of
 // its backup. A folder of other numerics is refused with words, and its wire is read.
 func TestGoldenLog(t *testing.T) {
+	t.Parallel()
 	folders, err := os.ReadDir(goldenFolder)
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("there is no golden log: %v", err)

@@ -142,7 +142,13 @@ func (o *ordered) learner(more ...string) *process { return o.learnerAt(o.server
 // learnerAt starts a learner that finds Kafka elsewhere, for instance at a proxy.
 func (o *ordered) learnerAt(kafka string, more ...string) *process {
 	o.t.Helper()
-	return start(o.t, "learner", slices.Concat([]string{"--models", "one", "--model", o.model, "--kafka", kafka, "--redis", o.servers.redis,
+	return o.learnerFrom(bin, kafka, more...)
+}
+
+// learnerFrom is learnerAt with the programs of another folder.
+func (o *ordered) learnerFrom(folder, kafka string, more ...string) *process {
+	o.t.Helper()
+	return startFrom(o.t, folder, "learner", slices.Concat([]string{"--models", "one", "--model", o.model, "--kafka", kafka, "--redis", o.servers.redis,
 		"--http", "127.0.0.1:0", "--save-every", "100ms", "--session-timeout", "10s"}, o.modelFlags(), more)...)
 }
 
