@@ -260,7 +260,7 @@ func wantDecoded(t *testing.T, records []goldenRecord) {
 		r := &records[i]
 		headers := make([]stream.Header, len(r.Headers))
 		for k, h := range r.Headers {
-			headers[k] = stream.Header{Key: h.Key, Value: h.Value}
+			headers[k] = stream.Header(h)
 		}
 		var err error
 		kind := ""
@@ -395,7 +395,7 @@ func goldenEvents(t *testing.T, m *goldenModel, n int) (all []goldenRecord) {
 		}
 		r := goldenRecord{Topic: topic, Partition: partition, Key: []byte("k"), Value: value}
 		for _, h := range headers {
-			r.Headers = append(r.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+			r.Headers = append(r.Headers, kafka.Header(h))
 		}
 		all = append(all, r)
 	}
