@@ -21,7 +21,9 @@
 //	                 [Store.MarkReplaced]) and the names of the chunks
 //	chunk:<sha256>   up to 1 MiB of a model's bytes
 //
-// and hamlet:{<model>}:0:partitions is the set of partitions with a checkpoint.
+// and hamlet:{<model>}:0:partitions is the set of partitions with a checkpoint. Which model
+// answers in the place of this one stands in hamlet:{<model>}:0:promotion, if anybody has
+// promoted one (see [state.Promotion]).
 //
 // A save uploads the chunks that Redis lacks, with a time to live. Then one script
 // checks epoch and offset, makes the chunks permanent and moves the head. The chunks
@@ -120,6 +122,7 @@ type Store struct {
 	cfg     Config
 	client  *redis.Client        // of the one server, or of the master that Sentinels name
 	cluster *redis.ClusterClient // nil without a Cluster; see node
+	shared  bool                 // another store closes them
 
 	writing, reading pace // of chunks
 
@@ -184,8 +187,11 @@ func New(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the connections.
+// Close ends the connections, unless they are another store's.
 func (s *Store) Close() error {
+	if s.shared {
+		return nil
+	}
 	err := s.client.Close()
 	if s.cluster != nil {
 		err = errors.Join(err, s.cluster.Close())

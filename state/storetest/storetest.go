@@ -48,6 +48,10 @@ type Store interface {
 	Pin(ctx context.Context, partition int, version int64) error
 	// Unpin moves Served to the head again.
 	Unpin(ctx context.Context, partition int) error
+	// Promote says which model answers in the place of the store's. It changes no version.
+	Promote(ctx context.Context, p state.Promotion) error
+	// Promotion returns what Promote said last. Before that the error wraps state.ErrNone.
+	Promotion(ctx context.Context) (state.Promotion, error)
 }
 
 // Run runs every law as a subtest. For each, server returns a function that opens
@@ -65,6 +69,7 @@ func Run(t *testing.T, server func(t *testing.T) (open func() Store)) {
 		{"a save may be repeated", repeated},
 		{"headings tell versions apart", headings},
 		{"served follows the head or a pin", served},
+		{"a promotion is what was said last", promotions},
 		{"partitions are independent", partitions},
 		{"an ended context", ended},
 		{"readers see whole checkpoints", concurrent},
@@ -300,6 +305,33 @@ func served(t *testing.T, open func() Store) {
 	}
 	wantPinned(t, s, 0)
 	wantLoaded(t, s, 0, state.Served, three, third)
+}
+
+// A promotion changes nothing but itself, and saves and pins do not change it.
+func promotions(t *testing.T, open func() Store) {
+	s, operator := open(), open()
+	if p, err := s.Promotion(t.Context()); !errors.Is(err, state.ErrNone) {
+		t.Errorf("before the first promotion: %+v, %v; want state.ErrNone", p, err)
+	}
+	if err := operator.Promote(t.Context(), state.Promotion{Model: "No Name"}); err == nil {
+		t.Error("a model without a proper name was promoted")
+	}
+	epoch := take(t, s, 0)
+	first := checkpoint(epoch, 5)
+	one := save(t, s, 0, first)
+	for _, p := range []state.Promotion{{Model: "cand", Since: noon, By: "somebody"}, {Model: "default", Since: noon.Add(time.Hour)}} {
+		if err := operator.Promote(t.Context(), p); err != nil {
+			t.Fatalf("promote: %v", err)
+		}
+		wantLoaded(t, s, 0, state.Served, one, first)
+		if one = save(t, s, 0, first); one == 0 {
+			t.Error("version 0")
+		}
+		if got, err := s.Promotion(t.Context()); err != nil || got != p {
+			t.Errorf("promotion %+v, %v; want %+v", got, err, p)
+		}
+	}
+	wantPartitions(t, s, 0)
 }
 
 // wantPinned checks the pin of partition 0 in both headings.
