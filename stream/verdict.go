@@ -81,12 +81,22 @@ type Info struct {
 	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost a pinned version: the newest is served in its place
 	Sources  Sources   `json:"sources"`
 
+	// Promoted says that Model answers in the place of the model that was asked; nil: it is that one.
+	Promoted *Promoted `json:"promoted,omitempty"`
+
 	// The probabilities from which, and up to which, this scorer answers spam and ham; see Decide.
 	// Both are 0 where a scorer of an earlier version answers.
 	SpamAt float64 `json:"spam_at,omitempty"`
 	HamAt  float64 `json:"ham_at,omitempty"`
 
 	Incidents []OpenIncident `json:"incidents,omitempty"` // that are open in the served model; without a suspicion or alarm none
+}
+
+// Promoted says in the place of which model another one answers, because an operator promoted it.
+type Promoted struct {
+	For   string    `json:"for"`
+	Since time.Time `json:"since"`
+	By    string    `json:"by,omitempty"`
 }
 
 // Sources counts the sources of labels that the models know, by their standing.

@@ -212,7 +212,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 	answers, err := scorer.New(scorer.Config{
 		Journal: journal, LogDecisions: c.LogDecisions, Mail: mail,
-		Conn: conn, Store: store, Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
+		Conn: conn, Store: store, Promotions: services.Promotions(store), Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
 	"runtime"
 	"sync"
@@ -32,6 +33,10 @@ const ServiceName = "hamlet"
 
 // DefaultModel is the model whose subjects carry no name.
 const DefaultModel = "default"
+
+// MetadataNumerics is the key under which a scorer says in discovery up to which numerics it
+// reads models. A scorer without it follows no promotion.
+const MetadataNumerics = "numerics"
 
 // serviceVersion is the wire's version, as NATS' service discovery shows it.
 const serviceVersion = "1.0.0"
@@ -87,6 +92,7 @@ type ServiceConfig struct {
 	MaxBytes    int               // of a request; default mail.MaxSize. More is answered 413; a NATS server carries 1 MiB unless told otherwise
 	MaxBatch    int               // events of an array; default 1000. More is answered 400
 	Drain       time.Duration     // bounds the orderly stop; default 5 s
+	Metadata    map[string]string // shown by discovery beside the model's name
 	Observe     func(Observation) // called for every answer, concurrently; may be nil
 	Log         *slog.Logger      // nil: silent
 }
@@ -168,11 +174,13 @@ func (s *Service) Run(ctx context.Context) error {
 		return errors.New("scoring service: it runs or has run already")
 	}
 	lost := make(chan struct{})
+	metadata := map[string]string{"model": s.cfg.Model}
+	maps.Copy(metadata, s.cfg.Metadata)
 	service, err := micro.AddService(s.conn, micro.Config{
 		Name:        ServiceName,
 		Version:     serviceVersion,
 		Description: "probabilities of spam from the model " + s.cfg.Model,
-		Metadata:    map[string]string{"model": s.cfg.Model},
+		Metadata:    metadata,
 		QueueGroup:  ServiceName,
 		DoneHandler: func(micro.Service) { close(lost) },
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {

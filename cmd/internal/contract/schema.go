@@ -84,6 +84,8 @@ func (m maker) typeSchema(t reflect.Type) Schema {
 		return Schema{"type": "integer", "format": "int64"}
 	case reflect.Uint64:
 		return Schema{"type": "integer", "minimum": 0}
+	case reflect.Pointer:
+		return m.typeSchema(t.Elem())
 	case reflect.Slice:
 		return Schema{"type": "array", "items": m.typeSchema(t.Elem())}
 	case reflect.Array:
@@ -126,5 +128,8 @@ var Texts = map[string]string{
 	"Sources.left_out":    "That the model was made to leave out: it has none of their labels.",
 	"Info.spam_at":        "From this probability on the verdict is spam, if the interval allows it.",
 	"Info.ham_at":         "Up to this probability the verdict is ham.",
+	"Info.promoted":       "Present if model answers in the place of the one that was asked, because an operator promoted it.",
+	"Promoted.for":        "The model that was asked.",
+	"Promoted.by":         "Who promoted it, as the program said that did.",
 	"Info.pin_lost":       "The state has lost a pinned version: the newest is served in its place.",
 }

@@ -16,7 +16,7 @@ import (
 
 // An InfoCommand holds the flags of `hamlet info`, for kong to fill.
 type InfoCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, sources, spam_at, ham_at, incidents."`
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, promoted, sources, spam_at, ham_at, incidents."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
@@ -90,7 +90,11 @@ func printInfo(w io.Writer, info stream.Info) error {
 	if info.Stale {
 		stale = "yes: redis cannot be read in full, this is the last good model"
 	}
-	_, err := fmt.Fprintf(w, `model      %s
+	promoted := ""
+	if p := info.Promoted; p != nil {
+		promoted = fmt.Sprintf(", promoted in the place of %s at %s", p.For, p.Since.UTC().Format(time.RFC3339))
+	}
+	_, err := fmt.Fprintf(w, `model      %s%s
 sha256     %s
 events     %d
 positions  %s
@@ -100,7 +104,7 @@ stale      %s
 pinned     %s
 sources    %s
 alarms     %s
-`, info.Model.Name, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned, sourcesOf(info.Sources), alarms(info.Incidents))
+`, info.Model.Name, promoted, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned, sourcesOf(info.Sources), alarms(info.Incidents))
 	return written(err)
 }
 

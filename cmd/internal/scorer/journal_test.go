@@ -176,7 +176,7 @@ func TestJournalOfAnswers(t *testing.T) {
 // servedModel wants a verdict's model to be the one that is served.
 func servedModel(t *testing.T, s *Scorer, v stream.Verdict) {
 	t.Helper()
-	if got := s.loader.current.Load().ref.SHA256; v.Model.SHA256 != got {
+	if got := s.choice.current().ref.SHA256; v.Model.SHA256 != got {
 		t.Errorf("answered by %s, served is %s", v.Model.SHA256, got)
 	}
 }

@@ -163,7 +163,8 @@ func TestLostPinIsSaid(t *testing.T) {
 	teacher.learn(10)
 	teacher.save()
 	l, log := newTestLoader(t, r)
-	s := &Scorer{loader: l}
+	s := &Scorer{choice: &choice{}}
+	s.choice.answering.Store(l)
 	check := func(when string, pinned, lost int64, sum string) {
 		t.Helper()
 		for range 2 {

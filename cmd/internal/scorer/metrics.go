@@ -72,7 +72,7 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	}
 	ofModel := func(value func(*served) float64) func() float64 {
 		return func() float64 {
-			if model := s.loader.current.Load(); model != nil {
+			if model := s.choice.current(); model != nil {
 				return value(model)
 			}
 			return math.NaN()
@@ -89,11 +89,18 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 		gauge("model_partitions", "Partition models in the served one; NaN before the first.",
 			ofModel(func(m *served) float64 { return float64(len(m.parts)) })),
 		gauge("pinned_partitions", "Partitions that answer from a version that an operator pinned.",
-			func() float64 { return float64(s.loader.pins.Load()) }),
+			func() float64 { return float64(s.choice.answering.Load().pins.Load()) }),
 		gauge("lost_pins", "Partitions whose pinned version the state has lost: the newest is served in its place.",
-			func() float64 { return float64(s.loader.lost.Load()) }),
+			func() float64 { return float64(s.choice.answering.Load().lost.Load()) }),
+		gauge("promoted", "1 while another model answers in the place of the scorer's own, because an operator promoted it.",
+			func() float64 {
+				if s.choice.promotion.Load() != nil {
+					return 1
+				}
+				return 0
+			}),
 		gauge("stale", "1 while the state can't be read in full and the last good model is served.", func() float64 {
-			if s.loader.stale.Load() {
+			if s.choice.stale() {
 				return 1
 			}
 			return 0

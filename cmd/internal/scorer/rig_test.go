@@ -1,6 +1,7 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -132,6 +133,7 @@ type teacher struct {
 	model     *model.Model
 	position  state.Position
 	predictor *model.Predictor
+	numerics  string // that it says it is of; "": the model's
 
 	mu       sync.Mutex
 	expected map[string]model.Prediction // of the question, by the model's SHA-256
@@ -179,7 +181,7 @@ func (l *teacher) save() string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	c := &state.Checkpoint{Schema: 1, Numerics: l.model.Numerics(), Config: l.model.Config().JSON(), Epoch: l.epoch,
+	c := &state.Checkpoint{Schema: 1, Numerics: cmp.Or(l.numerics, l.model.Numerics()), Config: l.model.Config().JSON(), Epoch: l.epoch,
 		Events: l.model.Events(), Position: l.position, Model: b, Saved: time.Now().UTC()}
 	sum := c.ModelSHA256()
 	name := hex.EncodeToString(sum[:])

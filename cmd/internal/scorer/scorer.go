@@ -14,6 +14,8 @@
 //     swaps one pointer.
 //   - All verdicts of a request come from one model, which they name.
 //   - Without the store, the last good model is served. Its age is in every verdict.
+//   - Another model answers in the place of the scorer's own once an operator has promoted it,
+//     and it is whole in memory.
 //   - No answer waits for the journal of decisions, nor for mail to be kept.
 package scorer
 
@@ -30,6 +32,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hamlet/algos/model"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -39,6 +42,8 @@ type Config struct {
 	Conn  *natsgo.Conn // the caller closes it after Run
 	Store Store
 	Model string // default nats.DefaultModel
+
+	Promotions *Promotions // nil: no other model answers in the place of Model
 
 	// The thresholds of the verdict, 0 < HamAt ≤ SpamAt ≤ 1: spam from SpamAt if the
 	// interval lies above ½, ham up to HamAt, else unsure. Defaults .9 and .5.
@@ -62,7 +67,7 @@ type thresholds struct{ spam, ham float64 }
 type Scorer struct {
 	cfg     Config
 	at      thresholds
-	loader  *loader
+	choice  *choice
 	service *nats.Service
 	metrics *metrics
 	journal *decisions  // nil: nobody wants decisions
@@ -86,8 +91,9 @@ func New(cfg Config) (*Scorer, error) {
 	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
-	s.loader = newLoader(cfg.Store, cfg.Model, s.metrics, cfg.Log)
+	s.choice = newChoice(cfg.Store, cfg.Model, cfg.Promotions, s.metrics, cfg.Log)
 	cfg.Service.Model, cfg.Service.Observe, cfg.Service.Log = cfg.Model, s.metrics.observe, cfg.Log
+	cfg.Service.Metadata = map[string]string{nats.MetadataNumerics: model.CurrentNumerics()}
 	var err error
 	if s.service, err = nats.NewService(cfg.Conn, s, cfg.Service); err != nil {
 		errs = append(errs, err)
@@ -107,15 +113,15 @@ func New(cfg Config) (*Scorer, error) {
 // the store first, so that a new scorer does not refuse requests that others could
 // answer.
 func (s *Scorer) Run(ctx context.Context) error {
-	s.loader.poll(ctx)
-	if s.loader.current.Load() == nil && ctx.Err() == nil {
+	s.choice.poll(ctx)
+	if s.choice.current() == nil && ctx.Err() == nil {
 		s.cfg.Log.Info("no model yet: requests are refused until the learner has saved one", "model", s.cfg.Model)
 	}
 	loading, stop := context.WithCancel(ctx)
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		s.loader.run(loading, s.cfg.PollInterval)
+		s.choice.run(loading, s.cfg.PollInterval)
 	}()
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	kept := make(chan struct{})
@@ -151,7 +157,7 @@ func (s *Scorer) Ready() error {
 	if !s.cfg.Conn.IsConnected() {
 		return errors.New("the nats server can't be reached")
 	}
-	if s.loader.current.Load() == nil {
+	if s.choice.current() == nil {
 		return s.noModel()
 	}
 	return nil
@@ -159,7 +165,7 @@ func (s *Scorer) Ready() error {
 
 func (s *Scorer) noModel() *nats.Error {
 	text := "no model yet: the learner of " + s.cfg.Model + " has saved none"
-	if s.loader.stale.Load() {
+	if s.choice.stale() {
 		text = "no model yet: the state of " + s.cfg.Model + " can't be read; the scorer's log says why"
 	}
 	return &nats.Error{Code: nats.CodeUnavailable, Text: text}
@@ -167,7 +173,7 @@ func (s *Scorer) noModel() *nats.Error {
 
 // Score implements [nats.Scorer]. All verdicts of a batch come from one model.
 func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error) {
-	current := s.loader.current.Load()
+	current := s.choice.current()
 	if current == nil {
 		return nil, s.noModel()
 	}
@@ -187,15 +193,18 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 
 // Info implements [nats.Scorer].
 func (s *Scorer) Info(context.Context) (stream.Info, error) {
-	current := s.loader.current.Load()
+	current := s.choice.current()
 	if current == nil {
 		return stream.Info{}, s.noModel()
 	}
 	info := current.info
 	info.Model.AgeMS = current.age(time.Now()).Milliseconds()
-	info.Stale = s.loader.stale.Load()
-	info.Pinned = s.loader.pins.Load() > 0
-	info.PinLost = s.loader.lost.Load() > 0
+	info.Stale = s.choice.stale()
+	info.Pinned = s.choice.answering.Load().pins.Load() > 0
+	info.PinLost = s.choice.answering.Load().lost.Load() > 0
 	info.SpamAt, info.HamAt = s.at.spam, s.at.ham
+	if p := s.choice.promotion.Load(); p != nil {
+		info.Promoted = &stream.Promoted{For: s.cfg.Model, Since: p.Since, By: p.By}
+	}
 	return info, nil
 }

@@ -120,6 +120,14 @@ func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings
 	return store, store.CheckPolicy(ctx)
 }
 
+// Promotions returns where a scorer reads which model answers in the place of its own.
+func Promotions(store *redis.Store) *scorer.Promotions {
+	return &scorer.Promotions{
+		Read:  store.Promotion,
+		Store: func(model string) (scorer.Store, error) { return store.Beside(model) },
+	}
+}
+
 // OpenNATS connects to NATS.
 func (s *Set) OpenNATS(f settings.NATS) (*natsgo.Conn, error) {
 	cfg, err := f.Config(s.name, s.log)

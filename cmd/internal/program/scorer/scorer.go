@@ -92,7 +92,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	worker, err := scorer.New(scorer.Config{
 		Journal: journal, LogDecisions: f.LogDecisions, Mail: mail,
-		Conn: conn, Store: store, Model: f.Model, SpamAt: f.SpamAt, HamAt: f.HamAt, PollInterval: f.PollInterval,
+		Conn: conn, Store: store, Promotions: services.Promotions(store), Model: f.Model, SpamAt: f.SpamAt, HamAt: f.HamAt, PollInterval: f.PollInterval,
 		Service: nats.ServiceConfig{Concurrency: f.Concurrency, Queue: f.Queue}, Registerer: s.Registry, Log: log,
 	})
 	if err != nil {
