@@ -45,6 +45,9 @@ func fill(v reflect.Value) {
 				fill(v.Field(i))
 			}
 		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		fallthrough
