@@ -79,7 +79,8 @@ type Config struct {
 	Alerts      AlertPublisher // nil: alarms are logged and counted only
 	Runner      model.Runner   // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
-	Order       *Order // one model learns all partitions; nil: each has a model of its own
+	Order       *Order  // one model learns all partitions; nil: each has a model of its own
+	Shadow      *Shadow // learns beside another model; nil: it is the first of its log
 	Model       model.Config
 	Name        string              // the model's
 	SaveEvery   time.Duration       // the time between the beginnings of two saves, at least; default 3 s
@@ -172,9 +173,11 @@ type Learner struct {
 	savings sync.WaitGroup  // the goroutines that save
 	halt    func()          // ends the goroutines of the last ordered model; nil: there was none
 	seat    seat            // of an ordered model
+	hearing hearing
 
 	mu      sync.Mutex
 	status  map[int]Status // of the assigned partitions
+	alarmed map[int]bool   // partitions whose alarms are in the metrics
 	counted map[int]counts // by partition
 }
 
@@ -189,6 +192,9 @@ func New(cfg Config) (*Learner, error) {
 	}
 	if cfg.Alerts == nil {
 		cfg.Alerts = alert.Channels(nil)
+	}
+	if cfg.Shadow != nil && cfg.Order != nil && cfg.Order.Append != nil {
+		return nil, fmt.Errorf("model %s: a shadow never appends to the order log", cfg.Name)
 	}
 	fresh, err := model.New(cfg.Model)
 	if err != nil {
@@ -207,7 +213,9 @@ func New(cfg Config) (*Learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}, counted: map[int]counts{}}, nil
+	l := &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}, alarmed: map[int]bool{}, counted: map[int]counts{}}
+	l.hearing.silent.Store(cfg.Shadow != nil)
+	return l, nil
 }
 
 // Run learns until ctx ends and then saves what it has learnt. It returns nil
@@ -215,6 +223,14 @@ func New(cfg Config) (*Learner, error) {
 func (l *Learner) Run(ctx context.Context) error {
 	l.running = ctx
 	defer l.savings.Wait()
+	if l.shadow() {
+		l.hear(ctx)
+		hearing, stop := context.WithCancel(ctx)
+		var following sync.WaitGroup
+		following.Go(func() { l.followPromotion(hearing) })
+		defer following.Wait()
+		defer stop()
+	}
 	if l.cfg.Order != nil {
 		return l.runOrdered(ctx)
 	}
@@ -240,7 +256,16 @@ func (l *Learner) Status() map[int]Status {
 func (l *Learner) setStatus(partition int, s Status) {
 	l.mu.Lock()
 	l.status[partition] = s
+	silent := l.silent()
+	fell := silent && l.alarmed[partition]
+	l.alarmed[partition] = !silent
 	l.mu.Unlock()
+	if silent {
+		s.Alarms = nil
+	}
+	if fell {
+		l.cfg.Metrics.dropAlarms(partition)
+	}
 	l.cfg.Metrics.status(partition, s)
 }
 
@@ -248,6 +273,7 @@ func (l *Learner) dropStatus(partition int) {
 	l.mu.Lock()
 	joined := len(l.status[partition].Offsets)
 	delete(l.status, partition)
+	delete(l.alarmed, partition)
 	l.mu.Unlock()
 	for p := range joined {
 		l.cfg.Metrics.drop(p)
@@ -296,9 +322,19 @@ func (l *Learner) Ready() error {
 	return nil
 }
 
-// Standing says, of an ordered model, which role this learner has and how far it is behind the
-// order log's end as of the last fetch. Otherwise it is "".
+// Standing says of which model this learner is the shadow, and of an ordered model which role
+// the learner has and how far it is behind. Where there is neither, it is "".
 func (l *Learner) Standing() string {
+	shadow, role := l.shadowStanding(), l.role()
+	if shadow != "" && role != "" {
+		shadow += "; "
+	}
+	return shadow + role
+}
+
+// role says, of an ordered model, which role this learner has and how far it is behind the
+// order log's end as of the last fetch. Otherwise it is "".
+func (l *Learner) role() string {
 	s, ok := l.Status()[0]
 	switch behind := max(0, s.End-s.Next); {
 	case l.cfg.Order == nil:

@@ -23,6 +23,7 @@ type Metrics struct {
 	orderLag                               *prometheus.GaugeVec // by partition
 	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec // by partition
 	active, kept                           *prometheus.GaugeVec // by partition; of an ordered model
+	shadowing                              *prometheus.GaugeVec // by model and the one that it is the shadow of
 	flipRate                               *prometheus.GaugeVec // by partition and body
 	gateOpen, gateLead                     *prometheus.GaugeVec // by partition and body
 	alarm, level, reference, threshold     *prometheus.GaugeVec // by partition, kind and body
@@ -67,6 +68,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
 	m.active = gauge("hamlet_learner_active", "Of one model of several partitions: 1 for the learner that orders and saves it, 0 for a standby.")
 	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
+	m.shadowing = factory.NewGaugeVec(prometheus.GaugeOpts{Name: "hamlet_learner_shadow",
+		Help: "Of a shadow: 1 while nobody hears its alarms, 0 once it is promoted and answers in the place of the model of."}, []string{"model", "of"})
 	m.saves = factory.NewHistogram(prometheus.HistogramOpts{Name: "hamlet_learner_save_seconds",
 		Help: "Time to save a checkpoint, beside learning.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
 	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
@@ -161,6 +164,18 @@ func (m *Metrics) dropActive(partition string) {
 	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead, m.pendingAlerts, m.unsaved, m.unsavedFor} {
 		g.DeletePartialMatch(prometheus.Labels{"partition": partition})
 	}
+}
+
+// dropAlarms removes the alarms of a partition, which nobody is to hear.
+func (m *Metrics) dropAlarms(partition int) {
+	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold} {
+		g.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(partition)})
+	}
+}
+
+// shadow shows whether the model's alarms are not heard, because it is the shadow of another one.
+func (m *Metrics) shadow(model, of string, silent bool) {
+	m.shadowing.WithLabelValues(model, of).Set(oneIf(silent))
 }
 
 func (m *Metrics) saved(took time.Duration, bytes int) {

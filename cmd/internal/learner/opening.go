@@ -117,7 +117,7 @@ func (p *partitionModel) begin(from origin) {
 	p.status.Resumed = p.model.Events()
 	p.publishStatus()
 	for _, a := range p.status.Alarms {
-		if a.Status.Raised {
+		if a.Status.Raised && !l.silent() {
 			p.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
 		}
 	}

@@ -37,7 +37,7 @@ import (
 type Order struct {
 	Topic  string    // the order log: order.Topic; kafka.EnsureOrder makes it
 	Writer string    // names this learner in the order log
-	Append Publisher // to it
+	Append Publisher // to it; nil: this learner, a shadow, only follows it
 }
 
 // consumer returns how the order log is consumed, if the events are consumed by cfg.
@@ -260,7 +260,7 @@ func (o *orderedModel) turn(ctx context.Context, quiet bool) error {
 // showStanding publishes the status, with the role.
 func (o *orderedModel) showStanding() {
 	writer := o.writer
-	if o.active {
+	if o.active && o.l.cfg.Order.Append != nil {
 		writer = o.l.cfg.Order.Writer
 	}
 	o.status.Order = &Standing{Active: o.active, Writer: writer, Kept: o.kept.len()}

@@ -239,6 +239,9 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 	switch {
 	case err != nil:
 		applied.Outcome, applied.Reason = DeadLettered, strings.ReplaceAll(err.Error(), "\n", "; ")
+		if p.l.shadow() {
+			break
+		}
 		p.letters = append(p.letters, deadLetter(r, applied.Reason))
 		if p.refused++; p.refused <= 10 || p.refused%1000 == 0 { // a bad feed must not fill the log
 			reason := applied.Reason[:min(len(applied.Reason), 200)] // the letter has all of it
@@ -290,7 +293,7 @@ func (p *partitionModel) handOn(r *kafka.Record, in *incoming, applied *Applied)
 		default:
 			p.l.cfg.Answered.Labelled(label.identity, label.source, label.label, label.at)
 		}
-		if !p.standby {
+		if !p.standby && !p.l.silent() {
 			p.doubts.note(p.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
 		}
 	}
@@ -310,8 +313,11 @@ func withdrawalOutcome(action stream.Action, o model.Outcome) Outcome {
 
 // applyEvent applies an event. A withdrawal or a correction gets a receipt. That of a
 // correction has no SHA-256s of the model: users correct often, and a hash of a model costs
-// as much as a save.
+// as much as a save. A shadow writes no receipts.
 func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect, error) {
+	if p.l.shadow() {
+		return p.model.Apply(&in.example)
+	}
 	hashed := in.example.Action == model.Relearn || in.example.Action == model.Unlearn
 	var before string
 	if hashed && p.after != "" && p.afterApplied == p.applied {
@@ -340,10 +346,15 @@ func (p *partitionModel) applyEvent(r *kafka.Record, in *incoming) (model.Effect
 
 // announce takes over an event's changes of alarms and its rebuilds. They are logged
 // and counted if this process has not handed them on before, and published in
-// any case: an earlier process may have died before it published.
+// any case: an earlier process may have died before it published. Nobody hears the alarms of a
+// shadow that is not promoted.
 func (p *partitionModel) announce(effect *model.Effect, first bool) {
-	for i := range effect.Alerts {
-		a := convert.Alert(&effect.Alerts[i])
+	alerts := effect.Alerts
+	if p.l.silent() {
+		alerts = nil
+	}
+	for i := range alerts {
+		a := convert.Alert(&alerts[i])
 		a.Model, a.Partition = p.l.cfg.Name, p.partition
 		if p.standby {
 			p.withheld = append(p.withheld, kept{alert: &a, said: !first})

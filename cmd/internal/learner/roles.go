@@ -23,7 +23,8 @@ import (
 //	   ^                                                                            │
 //	   └──the group takes it back, or another learner takes the epoch───────────────┘
 //
-// The active one holds the epoch, saves, publishes, and proposes what comes next. A standby
+// The active one holds the epoch, saves, publishes, and proposes what comes next. That of a
+// shadow proposes nothing: it follows the order that the first model's learner makes. A standby
 // keeps what it would publish until a save covers it. When it becomes active it publishes
 // that, under the same ids, and learns on: it loads nothing.
 //
@@ -127,7 +128,9 @@ func (o *orderedModel) activate(ctx context.Context) error {
 	}
 	o.publishKept(kept)
 	o.l.handedOn(o.state.Places)
-	o.startProposing(began)
+	if o.l.cfg.Order.Append != nil {
+		o.startProposing(began)
+	}
 	return o.publishLetters(ctx)
 }
 

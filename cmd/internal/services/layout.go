@@ -21,6 +21,9 @@ import (
 // are that Redis keeps, else as they were while a consumer group read the topic. Where there
 // was none, a topic of several partitions has one model.
 func (s *Set) OpenOrder(ctx context.Context, f settings.Learner, topic settings.Topic, reach settings.Redis, store *redis.Store, brokers kafka.Config, producer *kafka.Producer) (*learner.Order, error) {
+	if s.Shadow {
+		return s.shadowOrder(ctx, reach, brokers)
+	}
 	one := f.Models == settings.OneModel
 	if f.Models == "" {
 		partitions, err := kafka.Partitions(ctx, brokers, s.Topic())
@@ -61,6 +64,14 @@ func (s *Set) keptLayout(ctx context.Context, reach settings.Redis, store *redis
 	if kept != "" || err != nil || s.EventsOf == "" {
 		return kept, err
 	}
+	if kept, err = s.otherLayout(ctx, reach); errors.Is(err, state.ErrCorrupt) { // this model does not need it
+		return "", nil
+	}
+	return kept, err
+}
+
+// otherLayout says what the model in Redis is whose events this one learns, or "" without one.
+func (s *Set) otherLayout(ctx context.Context, reach settings.Redis) (string, error) {
 	cfg, err := reach.Config(s.EventsOf, s.log)
 	if err != nil {
 		return "", err
@@ -70,10 +81,7 @@ func (s *Set) keptLayout(ctx context.Context, reach settings.Redis, store *redis
 		return "", err
 	}
 	defer other.Close()
-	if kept, err = layoutOf(ctx, other); errors.Is(err, state.ErrCorrupt) { // this model does not need it
-		return "", nil
-	}
-	return kept, err
+	return layoutOf(ctx, other)
 }
 
 // readLayout says of a model that Redis does not keep what it was, or else the one whose events
@@ -81,6 +89,9 @@ func (s *Set) keptLayout(ctx context.Context, reach settings.Redis, store *redis
 func (s *Set) readLayout(ctx context.Context, brokers kafka.Config, partitions int) (string, error) {
 	of := cmp.Or(s.EventsOf, s.model)
 	for _, model := range slices.Compact([]string{s.model, of}) {
+		if s.Shadow && model != of { // it has the layout of the other model, whatever it had
+			continue
+		}
 		ordered, err := kafka.Committed(ctx, brokers, LearnerGroup(model, &learner.Order{}), order.Topic(of), 1)
 		if err != nil || ordered {
 			return settings.OneModel, err

@@ -41,6 +41,7 @@ import (
 type Set struct {
 	Registry *prometheus.Registry
 	EventsOf string // another model whose events this one learns; "": it has its own
+	Shadow   bool   // it learns beside that model: see learner.Shadow
 
 	name, model string
 	log         *slog.Logger
@@ -73,14 +74,17 @@ func (s *Set) OnClose(f func()) { s.closers = append(s.closers, f) }
 func (s *Set) Topic() string { return stream.EventsTopic(cmp.Or(s.EventsOf, s.model)) }
 
 // OpenKafka makes the model's topics where they are missing, but not the events topic of
-// another model. It returns how Kafka is reached, and a producer.
+// another model; for a shadow none that it does not write. It returns how Kafka is reached, and a
+// producer.
 func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.Topic) (kafka.Config, *kafka.Producer, error) {
 	cfg, err := f.Config(s.name, s.log)
 	if err != nil {
 		return cfg, nil, &cli.UsageError{Err: err}
 	}
 	defer s.notice.waitFor(ctx, "Kafka")()
-	if s.EventsOf != "" {
+	if s.Shadow {
+		err = kafka.Ping(ctx, cfg)
+	} else if s.EventsOf != "" {
 		err = topic.EnsureLetters(ctx, cfg)
 	} else {
 		err = topic.Ensure(ctx, cfg, s.model)
@@ -215,7 +219,12 @@ func (s *Set) Runner() *background.Runner {
 // caller adds the model's configuration, the store, where dead letters and alerts
 // go, and what runs slow work.
 func (s *Set) LearnerConfig(f settings.Learner, cfg kafka.Config, group string) learner.Config {
+	var shadow *learner.Shadow
+	if s.Shadow {
+		shadow = &learner.Shadow{Of: s.EventsOf}
+	}
 	return learner.Config{
+		Shadow: shadow,
 		Consumer: kafka.ConsumerConfig{
 			Config: cfg, Topic: s.Topic(), Group: group,
 			AcceptGap: f.AcceptGap, AcceptLostBeginning: f.AcceptLostBeginning,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/services"
@@ -17,27 +18,27 @@ const description = `Learns labelled events from Kafka and saves the model in Re
 
 Examples:
   learner --kafka kafka:9092 --redis redis:6379 --nats nats://nats:4222
-  learner --kafka kafka:9092 --redis redis:6379 --model news --http :9101
-  learner --config /etc/hamlet.yaml
+  learner --config /etc/hamlet.yaml --model news --http :9101
   learner --model clean --events-of default --without-source desk
+  learner --model cand --events-of default --shadow --ensembles none
 
 A model is a pure function of its log. Kill the learner at any time, start it again, start
 several: the model is the same, to the bit. One model learns all partitions, in the order
 of the topic hamlet.order.MODEL. A topic that had one partition keeps a model for each.
 
-It also watches the stream for wrong labels, for new kinds of mail, and for mail that
-changed its meaning. It logs each change, counts it on /metrics and publishes it once with --nats:
-  nats sub 'hamlet.alerts.incident.>'
+It also watches the stream for wrong labels, new kinds of mail, and mail that changed its
+meaning. It logs each change, and publishes it once with --nats: hamlet.alerts.incident.>
 
-A model without a source learns the log of another one from its beginning. Once it has
-caught up, hamlet model replace --by clean puts it in the place of that one.
+A model without a source learns the log of another one; then hamlet model replace puts it
+in the place of that one. A shadow, of another configuration or numerics, learns beside
+another learner and follows its order. It has no alerts, dead letters or receipts.
 
-All other settings of a model are keys below "model" in the configuration file.
-hamlet eval --keys lists them.`
+All other settings are keys below "model" in the file; hamlet eval --keys lists them.`
 
 type flags struct {
 	settings.ModelName
 	EventsOf string   `help:"Learn the events of another model, its topic." placeholder:"MODEL"`
+	Shadow   bool     `help:"With --events-of: be heard only once promoted, and order nothing."`
 	Dense    []string `help:"Names of a vector that enter the head directly; all others are hashed." placeholder:"NAME" group:"Model"`
 	settings.Kafka
 	settings.Redis
@@ -66,8 +67,25 @@ func (f *flags) check() error {
 			err = cli.Usagef("--events-of: %q is not the name of a model", f.EventsOf)
 		}
 	}
-	return errors.Join(err, settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS),
+	return errors.Join(err, f.checkShadow(), settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS),
 		cli.Range("--session-timeout", f.SessionTimeout, minSession, maxSession))
+}
+
+// checkShadow reports flags that do not go with --shadow.
+func (f *flags) checkShadow() error {
+	switch {
+	case !f.Shadow:
+		return nil
+	case f.EventsOf == "":
+		return cli.Usagef("--shadow: name the model beside which it learns, with --events-of MODEL")
+	case f.EventsOf == f.ModelName.Model:
+		return cli.Usagef("--shadow: %q cannot be its own shadow: give --model another name than --events-of", f.EventsOf)
+	case f.Partitions != 1:
+		return cli.Usagef("--shadow makes no events topic: --partitions is for the learner of %s", f.EventsOf)
+	case f.Models != "":
+		return cli.Usagef("--shadow has a model for each partition exactly if %s has: --models is for the learner of that", f.EventsOf)
+	}
+	return nil
 }
 
 // Run runs the program with its arguments until it is done or ctx ends.
@@ -85,7 +103,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	log := f.Logger(stdio.Err)
 	s := services.New("hamlet-learner", f.ModelName.Model, log)
-	s.EventsOf = f.EventsOf
+	s.EventsOf, s.Shadow = f.EventsOf, f.Shadow
 	defer s.Close()
 	store, err := s.OpenRedis(ctx, f.Redis, f.Versions)
 	if err != nil {
@@ -110,7 +128,12 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	cfg.Order = inOrder
 	cfg.Consumer.SessionTimeout = f.SessionTimeout
 	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
-	seen, err := s.OpenAnswered(f.Learner, f.NATS, nil)
+	var seen *answered.Service
+	if f.Shadow {
+		cfg.Shadow.Promotion, err = s.Promotion(store)
+	} else {
+		seen, err = s.OpenAnswered(f.Learner, f.NATS, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -122,7 +145,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(), "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
-		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "one_model", inOrder != nil,
+		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "one_model", inOrder != nil, "shadow", f.Shadow,
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready, Standing: l.Standing}, seen.Beside(l.Run))
 }

@@ -26,11 +26,15 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--session-timeout=0s", "--session-timeout: 0s is not in"},
 		{"--session-timeout=1000h", "--session-timeout: 1000h0m0s is not in"},
 		{"--events-of=A", `--events-of: "A" is not the name`},
+		{"--shadow", "--shadow: name the model beside which it learns"},
+		{"--shadow --events-of=default", "cannot be its own shadow"},
+		{"--shadow --events-of=default --model=cand --partitions=4", "--shadow makes no events topic"},
+		{"--shadow --events-of=default --model=cand --models=one", "--models is for the learner of that"},
 		{"--without-source=", "without_sources"},
 		{"--table-bits=60", "table_bits: 60 is not in"},
 		{"--vector-site=jj", "--vector-site is not a flag any more: set model.vector_head.site in the configuration file, or with eval --set vector_head.site=jj"},
 	} {
-		args := []string{"--kafka=127.0.0.1:1", "--redis=127.0.0.1:1", c.args}
+		args := append([]string{"--kafka=127.0.0.1:1", "--redis=127.0.0.1:1"}, strings.Fields(c.args)...)
 		err := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want wrong usage with %q", c.args, err, c.want)

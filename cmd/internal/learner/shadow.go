@@ -1,0 +1,106 @@
+package learner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"hamlet/state"
+)
+
+// A Shadow makes a learner learn beside that of another model, of the same log, so that the two
+// can be compared. What others hear of a log they hear once:
+//
+//	                                the first learner   a shadow
+//	────────────────────────────────┼──────────────────┼──────────────────────────────────
+//	the order log                   │ appends           follows
+//	dead letters, receipts          │ writes            none
+//	labels of answers               │ tells             none
+//	alerts, alarms in metrics, logs │ shows             from the time at which it is promoted
+//
+// The alerts of a promoted shadow and those of the first learner are both published. Each names
+// its model. So an incident that began before the promotion ends as well, and nobody must be
+// silent before somebody else may speak.
+//
+// Its configuration says whether a model has alarms, and they are part of its bytes. So a shadow
+// computes them, whether or not anybody hears them.
+type Shadow struct {
+	Of string // the model whose log it learns
+
+	// Promotion says which model answers in the place of Of; the error wraps state.ErrNone if
+	// nobody has promoted one. nil: the shadow is never heard.
+	Promotion func(context.Context) (state.Promotion, error)
+	Poll      time.Duration // how often it asks; default 1 s
+}
+
+// askPromotion bounds one question.
+const askPromotion = 5 * time.Second
+
+// A hearing says whether a learner's alarms are heard.
+type hearing struct {
+	silent atomic.Bool // of a shadow that is not promoted
+	failed bool        // the last question failed, which was logged; of followPromotion's goroutine alone
+}
+
+// shadow reports whether this learner is a shadow, promoted or not.
+func (l *Learner) shadow() bool { return l.cfg.Shadow != nil }
+
+// silent reports whether nobody hears this learner's alarms.
+func (l *Learner) silent() bool { return l.hearing.silent.Load() }
+
+// hear asks once which model is promoted. While that is not known, nothing changes.
+func (l *Learner) hear(ctx context.Context) {
+	if l.cfg.Shadow.Promotion == nil {
+		return
+	}
+	ask, cancel := context.WithTimeout(ctx, askPromotion)
+	defer cancel()
+	p, err := l.cfg.Shadow.Promotion(ask)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !errors.Is(err, state.ErrNone):
+		if !l.hearing.failed {
+			l.hearing.failed = true
+			l.cfg.Log.Warn("it cannot be read which model is promoted: alarms are heard as before", "error", err)
+		}
+		return
+	}
+	l.hearing.failed = false
+	promoted := err == nil && p.Model == l.cfg.Name
+	if l.hearing.silent.Swap(!promoted) == promoted {
+		if promoted {
+			l.cfg.Log.Info("promoted: answers come from this model, and its alarms are heard", "in_place_of", l.cfg.Shadow.Of, "by", p.By)
+		} else {
+			l.cfg.Log.Info("no longer promoted: nobody hears this model's alarms", "shadow_of", l.cfg.Shadow.Of)
+		}
+	}
+	l.cfg.Metrics.shadow(l.cfg.Name, l.cfg.Shadow.Of, !promoted)
+}
+
+// followPromotion asks which model is promoted until ctx ends.
+func (l *Learner) followPromotion(ctx context.Context) {
+	tick := time.NewTicker(cmp.Or(l.cfg.Shadow.Poll, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			l.hear(ctx)
+		}
+	}
+}
+
+// shadowStanding says of which model a learner is the shadow; "" if it is none.
+func (l *Learner) shadowStanding() string {
+	switch {
+	case !l.shadow():
+		return ""
+	case l.silent():
+		return "shadow of " + l.cfg.Shadow.Of
+	}
+	return "shadow of " + l.cfg.Shadow.Of + ", promoted: answers come from this model"
+}
