@@ -49,20 +49,6 @@ func newLoader(store Store, name string, m *metrics, log *slog.Logger) *loader {
 	return &loader{store: store, name: name, metrics: m, log: log, slots: map[int]*slot{}}
 }
 
-// run polls the store every interval until ctx ends.
-func (l *loader) run(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			l.poll(ctx)
-		}
-	}
-}
-
 // poll brings the served model up to date once. It logs each change of state once.
 func (l *loader) poll(ctx context.Context) {
 	err := l.refresh(ctx)
