@@ -8,6 +8,7 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/nats"
 	"hamlet/stream/order"
+	"hamlet/stream/predictions"
 )
 
 // A channel is a topic of Kafka or a subject of NATS.
@@ -60,6 +61,10 @@ var channels = slices.Concat([]channel{
 	{
 		name: "order", address: order.Topic("{model}"), kafka: true, carries: []string{"OrderRecord"}, receives: true, sends: true,
 		says: "In which order a model of several partitions takes their records. One partition, kept as long as the events. " + forOthers,
+	},
+	{
+		name: "predictions", address: predictions.Topic("{model}"), kafka: true, carries: []string{"Predictions"}, receives: true, sends: true,
+		says: "What a model predicted of each event before it learnt the label. One partition. After a crash a prediction may stand twice, equal. " + forOthers,
 	},
 }, questions(), []channel{
 	{
