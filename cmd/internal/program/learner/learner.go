@@ -25,15 +25,12 @@ Examples:
 A model is a pure function of its log. Kill the learner at any time, start it again, start
 several: the model is the same, to the bit. One model learns all partitions, in the order
 of the topic hamlet.order.MODEL. A topic that had one partition keeps a model for each.
-
 It also watches the stream for wrong labels, new kinds of mail, and mail that changed its
 meaning. It logs each change, and publishes it once with --nats: hamlet.alerts.incident.>
 
-A model without a source learns the log of another one; then hamlet model replace puts it
-in the place of that one. A shadow, of another configuration or numerics, learns beside
-another learner and follows its order. It has no alerts, dead letters or receipts.
-
-All other settings are keys below "model" in the file; hamlet eval --keys lists them.`
+--events-of learns another model's log: for hamlet model replace, without a source; or, with
+--shadow, beside its learner, in its order and without alerts, dead letters and receipts.
+All other settings are keys below "model" in the file: see hamlet eval --keys.`
 
 type flags struct {
 	settings.ModelName
