@@ -192,6 +192,9 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 	learning := s.LearnerConfig(c.Learner, kafkaConfig, group)
 	learning.Order = inOrder
+	if learning.Predictions, err = s.OpenPredictions(ctx, c.Learner, c.Topic, kafkaConfig, producer); err != nil {
+		return err
+	}
 	learning.DeadLetters, learning.Alerts, learning.Runner, learning.Store, learning.Model = producer, alerts, s.Runner(), store, modelConfig
 	journal, err := s.OpenJournal(c.Journal, conn)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/predictions"
 )
 
 const (
@@ -14,20 +15,29 @@ const (
 	maxKeptBytes = 16 << 20
 	// maxLabels bounds the labels: 20 s of 1,600 a second.
 	maxLabels = 1 << 15
+	// maxKeptPredictions bounds the predictions: 4 MB, 16 s of 8,000 a second.
+	maxKeptPredictions = 1 << 17
 )
 
 // A keeping is what a standby would have published since the model was last saved: dead
-// letters, receipts, alerts and labels. The active learner publishes the same before it saves.
+// letters, receipts, alerts, predictions and labels. The active learner publishes the same before it saves.
 // So what a save covers is out, and the standby forgets it.
 //
 // When it is full, nothing is added. Until a save covers what was left out, the standby cannot
 // go on with its own model: it begins at the saved one, and learns again what follows.
 // Labels make figures only. Where there are too many, the oldest are forgotten.
 type keeping struct {
-	items  []kept // in the order of the log, without labels
-	labels []kept // in the order of the log
-	bytes  int    // of the letters
-	lost   int64  // what was left out is of records of the order log below; 0: nothing was
+	items     []kept // in the order of the log, without labels
+	labels    []kept // in the order of the log
+	predicted []keptPrediction
+	bytes     int   // of the letters
+	lost      int64 // what was left out is of records of the order log below; 0: nothing was
+}
+
+// A keptPrediction is a prediction, and how far the order log was applied then.
+type keptPrediction struct {
+	next int64
+	predictions.Prediction
 }
 
 // A kept is one of the things that are published, and how far the order log was applied then.
@@ -69,6 +79,17 @@ func (k *keeping) add(item kept) {
 	k.bytes += size
 }
 
+// predict keeps predictions.
+func (k *keeping) predict(next int64, made []predictions.Prediction) {
+	if len(k.predicted)+len(made) > maxKeptPredictions {
+		k.lost = next
+		return
+	}
+	for i := range made {
+		k.predicted = append(k.predicted, keptPrediction{next, made[i]})
+	}
+}
+
 // trim forgets what a save at next covers.
 func (k *keeping) trim(next int64) {
 	n := 0
@@ -83,6 +104,11 @@ func (k *keeping) trim(next int64) {
 		n++
 	}
 	k.labels = append(k.labels[:0:0], k.labels[n:]...)
+	n = 0
+	for n < len(k.predicted) && k.predicted[n].next <= next {
+		n++
+	}
+	k.predicted = append(k.predicted[:0:0], k.predicted[n:]...)
 	if k.lost <= next {
 		k.lost = 0
 	}
@@ -91,9 +117,12 @@ func (k *keeping) trim(next int64) {
 // whole reports whether nothing that is not trimmed was left out.
 func (k *keeping) whole() bool { return k.lost == 0 }
 
-// take returns what is kept, and keeps it no longer. Labels come last.
-func (k *keeping) take() []kept {
-	items := append(k.items, k.labels...)
+// take returns what is kept, and keeps it no longer. Labels come last of the items.
+func (k *keeping) take() (items []kept, predicted []predictions.Prediction) {
+	for i := range k.predicted {
+		predicted = append(predicted, k.predicted[i].Prediction)
+	}
+	items = append(k.items, k.labels...)
 	*k = keeping{}
-	return items
+	return items, predicted
 }

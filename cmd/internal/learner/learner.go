@@ -59,7 +59,8 @@ type Store interface {
 	Partitions(ctx context.Context) ([]int, error)
 }
 
-// A Publisher writes dead letters and receipts, and returns when they are acknowledged.
+// A Publisher writes dead letters, receipts and predictions, and returns when they are
+// acknowledged.
 type Publisher interface {
 	Publish(ctx context.Context, records ...kafka.Record) error
 }
@@ -76,6 +77,7 @@ type Answered interface {
 type Config struct {
 	Consumer    kafka.ConsumerConfig
 	DeadLetters Publisher
+	Predictions Publisher      // writes what was predicted of each event before its label was learnt; nil: nobody wants it
 	Alerts      AlertPublisher // nil: alarms are logged and counted only
 	Runner      model.Runner   // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
@@ -160,7 +162,7 @@ type Status struct {
 type Standing struct {
 	Active bool   // it saves, publishes and orders; else it is a standby
 	Writer string // the active learner, as far as the order log says: "" before its first record
-	Kept   int    // what a standby keeps until a save covers it: alerts, dead letters, receipts, labels
+	Kept   int    // what a standby keeps until a save covers it, beside predictions: alerts, dead letters, receipts, labels
 }
 
 // A Learner learns the partitions that Kafka assigns to it.

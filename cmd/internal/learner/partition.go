@@ -18,6 +18,7 @@ import (
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/predictions"
 )
 
 // schema is the version of the layout of a checkpoint's model bytes.
@@ -51,8 +52,9 @@ type partitionModel struct {
 	failing      bool      // the last save failed, which was logged
 
 	// What must be acknowledged before the next save.
-	outbox  outbox
-	letters []kafka.Record // dead letters and receipts; empty after each batch
+	outbox    outbox
+	letters   []kafka.Record           // dead letters and receipts; empty after each batch
+	predicted []predictions.Prediction // fewer than maxPredicted after each turn
 
 	status  Status
 	doubts  doubtLog
@@ -136,8 +138,13 @@ func (p *partitionModel) handle(ctx context.Context, batch []kafka.Record) error
 	return p.turn(ctx, false)
 }
 
-// turn publishes alerts, and saves if it is time. quiet: there was no record.
+// turn publishes alerts and many predictions, and saves if it is time. quiet: there was no record.
 func (p *partitionModel) turn(ctx context.Context, quiet bool) error {
+	if len(p.predicted) >= maxPredicted {
+		if err := p.publishPredictions(ctx); err != nil {
+			return err
+		}
+	}
 	if tried, err := p.outbox.publish(ctx); err != nil {
 		return err
 	} else if tried {
@@ -156,6 +163,9 @@ func (p *partitionModel) Close(ctx context.Context) error {
 // finish publishes and saves, trying until ctx ends.
 func (p *partitionModel) finish(ctx context.Context) error {
 	if err := p.publishLetters(ctx); err != nil {
+		return err
+	}
+	if err := p.publishPredictions(ctx); err != nil {
 		return err
 	}
 	if err := p.outbox.flush(ctx); err != nil {
@@ -259,6 +269,7 @@ func (p *partitionModel) apply(r *kafka.Record, in *incoming) {
 		applied.Outcome = withdrawalOutcome(in.event.Action, applied.Effect.Receipt.Outcome)
 	}
 	p.applied++
+	p.predict(&applied)
 	p.noteUnsaved(time.Now)
 	first, unseen := p.l.firstTime(r.Partition, r.Offset, p.standby)
 	p.announce(&applied.Effect, first)

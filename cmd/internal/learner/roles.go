@@ -119,7 +119,8 @@ func (o *orderedModel) activate(ctx context.Context) error {
 	o.lost, o.active, o.standby = false, true, false
 	o.seen.Store(nil)
 	o.lastSave = began.Add(-o.l.cfg.SaveEvery) // soon: so two learners that take the model from each other both come on
-	kept := o.kept.take()
+	kept, predicted := o.kept.take()
+	o.predicted = append(o.predicted, predicted...)
 	o.log.Info("active: this learner orders and saves the model", "epoch", epoch, "events", o.model.Events(),
 		"next_offset", o.position.Next, "saved_next_offset", o.status.SavedEnd, "kept", len(kept))
 	o.unsaved, o.sinceCopy, o.unsavedSince = false, time.Time{}, time.Time{}
@@ -301,6 +302,8 @@ func (o *orderedModel) keep() {
 		o.kept.add(k)
 	}
 	o.withheld = o.withheld[:0]
+	o.kept.predict(o.state.Log.Next, o.predicted)
+	o.predicted = o.predicted[:0]
 }
 
 // depart publishes and saves, and makes the active learner a standby.

@@ -66,8 +66,8 @@ func (s *saving) ended() bool {
 }
 
 // saveIfDue takes in the result of a save that has ended. It starts one when SaveEvery
-// has passed since the last began and no alert is pending: an alert is published before
-// the save of the event that raised it. Without the store learning goes on: the log
+// has passed since the last began and no alert is pending: alerts and predictions are published
+// before the save of their events. Without the store learning goes on: the log
 // holds what is not saved.
 func (p *partitionModel) saveIfDue(ctx context.Context, quiet bool) error {
 	defer p.showLag()
@@ -82,6 +82,9 @@ func (p *partitionModel) saveIfDue(ctx context.Context, quiet bool) error {
 			p.log.Debug("not saved yet", "error", err)
 			return nil
 		case err != nil:
+			return err
+		}
+		if err := p.publishPredictions(ctx); err != nil {
 			return err
 		}
 		if err := p.startSave(ctx); err != nil {

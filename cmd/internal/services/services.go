@@ -100,6 +100,18 @@ func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.To
 	return cfg, producer, nil
 }
 
+// OpenPredictions makes the topic of the model's predictions, and returns what writes to it: nil
+// if the flags want none.
+func (s *Set) OpenPredictions(ctx context.Context, f settings.Learner, topic settings.Topic, cfg kafka.Config, producer *kafka.Producer) (learner.Publisher, error) {
+	if f.NoPredictions {
+		return nil, nil
+	}
+	if err := topic.EnsurePredictions(ctx, cfg, s.model); err != nil {
+		return nil, err
+	}
+	return producer, nil
+}
+
 // OpenRedis returns the store of the model's checkpoints, once Redis has answered. With
 // versions, which only writers have, it refuses a Redis that may evict the model.
 func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings.Versions) (*redis.Store, error) {

@@ -11,6 +11,7 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
+	"hamlet/stream/predictions"
 )
 
 // Topic are the flags for topics that do not exist yet.
@@ -60,6 +61,17 @@ func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error
 
 // EnsureLetters creates the topics of receipts and dead letters where they are missing.
 func (f Topic) EnsureLetters(ctx context.Context, cfg kafka.Config) error { return f.ensure(ctx, cfg) }
+
+// EnsurePredictions creates the topic of a model's predictions where it is missing. They are
+// kept as long as events.
+func (f Topic) EnsurePredictions(ctx context.Context, cfg kafka.Config, model string) error {
+	name := predictions.Topic(model)
+	err := kafka.EnsureTopic(ctx, cfg, name, 1, f.Replication, f.Retention)
+	if errors.Is(err, kafka.ErrAuth) {
+		return fmt.Errorf("%w; this user needs Create and Write on %s, or start the learner with --no-predictions", err, name)
+	}
+	return err
+}
 
 // ensure creates more topics beside those of receipts and dead letters.
 func (f Topic) ensure(ctx context.Context, cfg kafka.Config, more ...newTopic) error {
@@ -119,6 +131,8 @@ type Learner struct {
 	Models      string        `help:"one of all partitions, or partition: one each." enum:",one,partition" default:"" placeholder:"one|partition" group:"Kafka"`
 
 	Answered int `help:"Remember this many of the journal's answers, and show how right they were when their labels come; 0: none." default:"200000" placeholder:"N" group:"Journal" rare:"up,learner"`
+
+	NoPredictions bool `help:"Do not write what was predicted of each event: hamlet model compare reads it." group:"Kafka" rare:"up"`
 
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
 }

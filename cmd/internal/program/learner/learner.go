@@ -123,6 +123,9 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
 	cfg.Order = inOrder
+	if cfg.Predictions, err = s.OpenPredictions(ctx, f.Learner, f.Topic, kafkaConfig, producer); err != nil {
+		return err
+	}
 	cfg.Consumer.SessionTimeout = f.SessionTimeout
 	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
 	var seen *answered.Service

@@ -1,0 +1,50 @@
+package learner
+
+import (
+	"context"
+	"fmt"
+
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+	"hamlet/stream/predictions"
+)
+
+// maxPredicted is how many predictions a partition holds at most until it writes them. At 8,000
+// events/s that is every other second. A save writes them too.
+const maxPredicted = 32 * predictions.MaxEvents
+
+// predict notes what the model predicted of an event before it learnt the label. Withdrawals,
+// corrections and assumed answers are not noted: their labels were not new to the model.
+func (p *partitionModel) predict(a *Applied) {
+	if p.l.cfg.Predictions == nil || a.Outcome != Learned {
+		return
+	}
+	p.predicted = append(p.predicted, predictions.Prediction{
+		Partition: a.Partition, Offset: a.Offset,
+		Spam: a.Event.Label == stream.Spam, LogOdds: float32(a.Effect.Prediction.LogOdds),
+	})
+}
+
+// publishPredictions returns when all predictions are acknowledged. No save is made before, so
+// a save covers no event whose prediction is not out.
+func (p *partitionModel) publishPredictions(ctx context.Context) error {
+	if len(p.predicted) == 0 {
+		return nil
+	}
+	var records []kafka.Record
+	for rest := p.predicted; len(rest) > 0; {
+		n := min(len(rest), predictions.MaxEvents)
+		b := predictions.Block{Model: p.l.cfg.Name, Events: p.l.cfg.Consumer.Topic, Predictions: rest[:n]}
+		value, err := b.AppendBinary(nil)
+		if err != nil {
+			return err
+		}
+		records = append(records, kafka.Record{Topic: predictions.Topic(p.l.cfg.Name), Value: value})
+		rest = rest[n:]
+	}
+	if err := p.l.cfg.Predictions.Publish(ctx, records...); err != nil {
+		return fmt.Errorf("publish predictions: %w", err)
+	}
+	p.predicted = p.predicted[:0]
+	return nil
+}
