@@ -64,7 +64,8 @@ var channels = slices.Concat([]channel{
 	},
 	{
 		name: "predictions", address: predictions.Topic("{model}"), kafka: true, carries: []string{"Predictions"}, receives: true, sends: true,
-		says: "What a model predicted of each event before it learnt the label. One partition. After a crash a prediction may stand twice, equal. " + forOthers,
+		says: "What a model predicted of each event before it learnt the label. One partition, in the order of learning, kept as long as the events. " +
+			"After a crash predictions may stand twice, equal. " + forOthers,
 	},
 }, questions(), []channel{
 	{

@@ -122,7 +122,7 @@ func messages(eventProto, orderProto string) Schema {
 	add("DeadLetter", "application/octet-stream", "A record as it came: its key, value and headers, and why it was refused.", with(cloudEvents, ofEvents, ofLetters), Schema{"type": "string", "description": "Any bytes."})
 	add("Receipt", stream.ContentTypeJSON, "What a withdrawal took out of a model, or a correction did.",
 		map[string]header{"content-type": {always: true, says: "What the value is.", words: []string{stream.ContentTypeJSON}}}, Ref("Receipt"))
-	add("Predictions", "application/octet-stream", "A block of predictions, in the layout of hamlet's package stream/predictions.", nil, Schema{"type": "string", "description": "Bytes."})
+	add("Predictions", "application/octet-stream", "Up to 512 predictions: go doc hamlet/stream/predictions draws the layout.", nil, Schema{"type": "string", "description": "Bytes."})
 	add("OrderRecord", stream.ContentTypeProtobuf, "A hamlet.order.v1.Record.", nil, protobuf(orderProto))
 
 	add("Mail", nats.TypeMail, "A mail, RFC 5322.", with(contentType(nats.TypeMail), ofQuestions), Schema{"type": "string"})
