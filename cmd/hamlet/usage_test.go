@@ -24,6 +24,7 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, run, []string{"all models in Redis"}, "model", "list", "--help")
 	clitest.Help(t, run, []string{"--partition=N"}, "model", "show", "--help")
 	clitest.Help(t, run, []string{"--limit=10"}, "model", "diff", "--help")
+	clitest.Help(t, run, []string{"--burn-in=1000", "--level=0.95", "--since=WHEN"}, "model", "compare", "--help")
 	clitest.Help(t, run, []string{"The file is a tar archive"}, "model", "export", "--help")
 	clitest.Help(t, run, []string{"--as=NAME", "--replace"}, "model", "import", "--help")
 	clitest.Help(t, run, []string{"Every checksum is compared"}, "model", "verify", "--help")

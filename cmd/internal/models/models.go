@@ -1,5 +1,6 @@
 // Package models is what `hamlet model` shows of models, and how it moves them: list,
-// show, diff, export, import and verify. Package pinning has what changes answers.
+// show, diff, export, import and verify. Compare says which of two models predicts better.
+// Package pinning has what changes answers.
 //
 // A model is named as MODEL or MODEL@VERSION, and then it is in Redis, or as a file: one of
 // `hamlet model export`, or one of `hamlet eval --save`.
@@ -22,12 +23,13 @@ import (
 
 // Commands are commands below `hamlet model`, for kong to fill.
 type Commands struct {
-	List   list   `cmd:"" help:"List the models in Redis."`
-	Show   show   `cmd:"" help:"Show a model: configuration, versions, sources, alarms."`
-	Diff   diff   `cmd:"" help:"Compare two models: settings, weights, sources."`
-	Export export `cmd:"" help:"Write a model to a file."`
-	Import put    `cmd:"" help:"Put the model of a file into Redis."`
-	Verify verify `cmd:"" help:"Check that a model is whole and decodes."`
+	List    list    `cmd:"" help:"List the models in Redis."`
+	Show    show    `cmd:"" help:"Show a model: configuration, versions, sources, alarms."`
+	Diff    diff    `cmd:"" help:"Show how two models differ: settings, weights, sources."`
+	Compare compare `cmd:"" help:"Say which of two models predicts better, as their learners go on."`
+	Export  export  `cmd:"" help:"Write a model to a file."`
+	Import  put     `cmd:"" help:"Put the model of a file into Redis."`
+	Verify  verify  `cmd:"" help:"Check that a model is whole and decodes."`
 }
 
 // patience bounds a command. A model has some 30 MB a partition.
@@ -52,7 +54,8 @@ func Has(command string) bool { return find(&Commands{}, command) != nil }
 func find(c *Commands, command string) func(context.Context, *Session) error {
 	name, _, _ := strings.Cut(command, " ")
 	return map[string]func(context.Context, *Session) error{
-		"list": c.List.run, "show": c.Show.run, "diff": c.Diff.run, "export": c.Export.run, "import": c.Import.run, "verify": c.Verify.run,
+		"list": c.List.run, "show": c.Show.run, "diff": c.Diff.run, "compare": c.Compare.run,
+		"export": c.Export.run, "import": c.Import.run, "verify": c.Verify.run,
 	}[name]
 }
 

@@ -112,7 +112,7 @@ const patience = 20 * time.Second
 // Run runs the command that kong chose, such as "pin <version>".
 func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Writer) error {
 	if command == "" {
-		return cli.Usagef("say what to do: hamlet model list, show, diff, export, import, verify, versions, pin VERSION, rollback, unpin or replace --by NAME")
+		return cli.Usagef("say what to do: hamlet model list, show, diff, compare, export, import, verify, versions, pin VERSION, rollback, unpin or replace --by NAME")
 	}
 	if command == "pin <version>" && c.Pin.Version <= 0 {
 		return cli.Usagef("version %d: versions are numbered from 1", c.Pin.Version)
