@@ -18,6 +18,7 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
+	"hamlet/stream/predictions"
 )
 
 // needUsers skips a test where everybody may do everything.
@@ -35,7 +36,7 @@ func TestRightsInKafka(t *testing.T) {
 	topic := stream.EventsTopic(model)
 	ctx := t.Context()
 	// The rights that the other tests do not need to the letter.
-	for _, name := range []string{topic, stream.ReceiptTopic, stream.DeadLetterTopic} {
+	for _, name := range []string{topic, stream.ReceiptTopic, stream.DeadLetterTopic, predictions.Topic(model)} {
 		if err := kafka.EnsureTopic(ctx, kafkaAs(t, "learner"), name, 1, -1, time.Hour); err != nil {
 			t.Fatalf("the learner makes %s: %v", name, err)
 		}
@@ -111,6 +112,10 @@ func TestRightsInKafka(t *testing.T) {
 		{"learner", "reads its offsets", join(group), true},
 		{"learner", "writes dead letters", write(stream.DeadLetterTopic), true},
 		{"learner", "writes receipts", write(stream.ReceiptTopic), true},
+		{"learner", "writes predictions", write(predictions.Topic(model)), true},
+		{"ingest", "writes predictions", write(predictions.Topic(model)), false},
+		{"console", "reads predictions", read(predictions.Topic(model)), true},
+		{"console", "writes predictions", write(predictions.Topic(model)), false},
 		{"importer", "reads dead letters", read(stream.DeadLetterTopic), false},
 		{"learner", "writes events", write(topic), false},
 		{"learner", "reads dead letters", read(stream.DeadLetterTopic), false},

@@ -132,7 +132,7 @@ type Learner struct {
 
 	Answered int `help:"Remember this many of the journal's answers, and show how right they were when their labels come; 0: none." default:"200000" placeholder:"N" group:"Journal" rare:"up,learner"`
 
-	NoPredictions bool `help:"Do not write what was predicted of each event: hamlet model compare reads it." group:"Kafka" rare:"up"`
+	NoPredictions bool `help:"Do not write what was predicted of each event: hamlet model compare reads it." group:"Kafka" rare:"up,learner"`
 
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
 }
