@@ -3,6 +3,7 @@ package sizing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -196,11 +197,16 @@ func (r *run) ask(ctx context.Context, mail *post, labels int, res *result) (pha
 		})
 		res.Seconds, res.Scores, res.Refused = time.Since(begun).Seconds(), got.answered, got.refused
 		res.Median, res.Late = quantile(got.seconds, .5), quantile(got.seconds, .99)
+		if err == nil && got.answered == 0 {
+			err = fmt.Errorf("all %d questions were refused", got.refused)
+		}
 		return err
 	})
-	p.scores = float64(c.Scores)
 	if err != nil {
 		return p, err
+	}
+	if p.scores = float64(res.Scores); res.Refused > 0 {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%d questions were refused, and what they cost is counted with the others", res.Refused))
 	}
 	return p, r.each(func(of *process) error {
 		u, err := of.since()
