@@ -35,7 +35,8 @@ type listed struct {
 	Model      string          `json:"model"`
 	Events     uint64          `json:"events"` // of all partitions
 	Bytes      int64           `json:"bytes"`
-	Partitions []listedVersion `json:"partitions"` // ascending
+	Partitions []listedVersion `json:"partitions"`        // ascending
+	Answers    *Answers        `json:"answers,omitempty"` // another model that answers in its place
 }
 
 // A listedVersion is the newest version of a partition.
@@ -119,7 +120,8 @@ func (s *Session) list(ctx context.Context, name string) (listed, error) {
 			Bytes: v.Bytes, Numerics: v.Numerics, Kept: len(versions), Pinned: pinned})
 		l.Events, l.Bytes = l.Events+v.Events, l.Bytes+v.Bytes
 	}
-	return l, nil
+	l.Answers, err = ReadAnswers(ctx, store, name)
+	return l, err
 }
 
 func (s *Session) printList(all []listed, now time.Time) error {
@@ -138,6 +140,11 @@ func (s *Session) printList(all []listed, now time.Time) error {
 	}
 	if err := table.Flush(); err != nil {
 		return written(err)
+	}
+	for _, l := range all {
+		if a := l.Answers; a != nil {
+			fmt.Fprintf(&b, "Answers of %s come from model %s since %s.\n", l.Model, a.Model, stamp(a.Since))
+		}
 	}
 	return s.print(b.String())
 }

@@ -391,3 +391,23 @@ func TestOneModelOfSeveralPartitions(t *testing.T) {
 		t.Errorf("the copy stands at %x: %v", copied.Order, err)
 	}
 }
+
+// A promoted model is named where the model is shown in whose place it answers.
+func TestPromotedModelIsNamed(t *testing.T) {
+	r := newRig(t)
+	store := r.store("spam")
+	r.save("spam", 0, checkpoint(t, made(t, 20, nil), 20))
+	if err := store.Promote(t.Context(), state.Promotion{Model: "cand", Since: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC), By: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	r.must("list spam", "Answers of spam come from model cand since 2026-11-23T20:00:00Z.")
+	r.must("show spam", "promoted", "model cand, which answers in its place since 2026-11-23T20:00:00Z")
+	r.must("list spam --json", `"answers":{"model":"cand","since":"2026-11-23T20:00:00Z","by":"somebody"}`)
+	r.must("show spam --json", `"answers":{"model":"cand"`)
+	if err := store.Promote(t.Context(), state.Promotion{Model: "spam"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := r.must("list spam"); strings.Contains(out, "cand") {
+		t.Error(out)
+	}
+}

@@ -46,6 +46,7 @@ type shown struct {
 	Kept      []int64           `json:"kept,omitempty"`    // versions in Redis, newest first
 	Served    int64             `json:"served,omitempty"`  // the version that answers
 	Pinned    int64             `json:"pinned,omitempty"`
+	Answers   *Answers          `json:"answers,omitempty"` // another model that answers in its place
 	Saved     time.Time         `json:"saved"`
 	Events    uint64            `json:"events"`
 	Spam      uint64            `json:"spam"`
@@ -166,7 +167,10 @@ func (s *Session) describeVersions(ctx context.Context, name string, one *shown)
 			one.Served = v.Version
 		}
 	}
-	one.Pinned, err = store.Pinned(ctx, one.Partition)
+	if one.Pinned, err = store.Pinned(ctx, one.Partition); err != nil {
+		return err
+	}
+	one.Answers, err = ReadAnswers(ctx, store, r.model)
 	return err
 }
 
@@ -183,6 +187,9 @@ func (s *Session) printShown(one *shown, now time.Time) error {
 			pinned = fmt.Sprintf(", pinned %d", one.Pinned)
 		}
 		line("version", "%d, answers come from %d%s", one.Version, one.Served, pinned)
+		if a := one.Answers; a != nil {
+			line("promoted", "model %s, which answers in its place since %s", a.Model, stamp(a.Since))
+		}
 		line("kept", "%s", join(one.Kept))
 	}
 	line("saved", "%s, %s ago", stamp(one.Saved), age(one.Saved, now))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
@@ -20,6 +21,8 @@ import (
 type Kept struct {
 	Model      string      `json:"model"`
 	Partitions []Partition `json:"partitions"` // ascending
+
+	Answers *models.Answers `json:"answers,omitempty"` // nil: the model answers by itself
 }
 
 // A Partition lists its versions, newest first; there is at least one.
@@ -99,7 +102,8 @@ func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
 	if len(k.Partitions) == 0 {
 		return k, &NoneError{model}
 	}
-	return k, nil
+	k.Answers, err = models.ReadAnswers(ctx, store, model)
+	return k, err
 }
 
 // Find returns a version, nil if it is not kept.

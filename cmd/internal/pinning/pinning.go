@@ -7,7 +7,8 @@
 // a version of each. They are pinned together, to versions of about the same time, because
 // each partition counts its versions by itself. Either all are pinned or none.
 //
-// Replace makes the state of another model of the same log the newest version of a model.
+// Replace makes the state of another model of the same log the newest version of a model. Promote
+// lets another model answer in the place of a model, and back: no state is copied.
 package pinning
 
 import (
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"hamlet/cmd/internal/cli"
@@ -32,6 +34,7 @@ type Command struct {
 	Pin      pin      `cmd:"" help:"Answer from a version until unpin."`
 	Rollback rollback `cmd:"" help:"Pin the version before the one that is served."`
 	Unpin    unpin    `cmd:"" help:"Answer from the newest version again."`
+	Promote  promote  `cmd:"" help:"Let another model answer in the place of this one, or go back."`
 	Replace  replace  `cmd:"" help:"Put another model of the same log in the place of this one."`
 
 	JSON bool `name:"json" help:"Print one JSON object."`
@@ -112,7 +115,7 @@ const patience = 20 * time.Second
 // Run runs the command that kong chose, such as "pin <version>".
 func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Writer) error {
 	if command == "" {
-		return cli.Usagef("say what to do: hamlet model list, show, diff, compare, export, import, verify, versions, pin VERSION, rollback, unpin or replace --by NAME")
+		return cli.Usagef("say what to do: hamlet model list, show, diff, compare, export, import, verify, versions, pin VERSION, rollback, unpin, promote CANDIDATE or replace --by NAME")
 	}
 	if command == "pin <version>" && c.Pin.Version <= 0 {
 		return cli.Usagef("version %d: versions are numbered from 1", c.Pin.Version)
@@ -136,6 +139,10 @@ func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Wri
 	}
 	if command == "replace" {
 		err := c.runReplace(ctx, store, log, stdout)
+		return errors.Join(err, store.Close())
+	}
+	if strings.HasPrefix(command, "promote") {
+		err := c.runPromote(ctx, store, log, stdout)
 		return errors.Join(err, store.Close())
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -100,6 +100,9 @@ func (k Kept) conclude(w io.Writer) error {
 	case pinned > 0:
 		text = fmt.Sprintf("%d of %d partitions are pinned until `hamlet model unpin`; the others answer from their newest version.", pinned, len(k.Partitions))
 	}
+	if a := k.Answers; a != nil {
+		text += fmt.Sprintf("\nThat is what %s would answer. Since %s answers come from model %s, until `hamlet model promote --back`.", k.Model, stamp(a.Since), a.Model)
+	}
 	_, err := fmt.Fprintln(w, text)
 	return written(err)
 }

@@ -49,7 +49,10 @@ clean must leave out all that the other leaves out.
 The version that was replaced is kept for 30 days: hamlet model pin goes back to its
 answers. After a stop, run the command again. Then stop the learner of clean.
 
-It writes as a learner does: it needs the right of the learner's user of Redis.`
+It writes as a learner does: it needs the right of the learner's user of Redis.
+
+This copies a state. To let a model of another configuration or numerics answer, and to
+go back, use hamlet model promote, which copies nothing.`
 }
 
 // A replacement puts the state of one model in the place of another's, partition by

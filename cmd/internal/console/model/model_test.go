@@ -282,6 +282,16 @@ func TestPartitions(t *testing.T) {
 	r.lacks(text, `/model?partition=100"`)
 }
 
+// Where another model was promoted, the page says that it answers.
+func TestPromotedModel(t *testing.T) {
+	r := newRig(t)
+	r.save(0, made(t, 10, nil), 5)
+	if err := r.store.Promote(t.Context(), state.Promotion{Model: "cand", Since: r.now.Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	r.get("/model", 200, "another model", "The model cand answers in the place of this one", "hamlet model promote --back")
+}
+
 // A version is pinned after a page that says what will answer, and only as that page says.
 func TestPinRollBackUnpin(t *testing.T) {
 	r := newRig(t)

@@ -11,6 +11,7 @@ import (
 
 	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/console/feed"
+	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/pinning"
 )
 
@@ -62,7 +63,8 @@ type state struct {
 	Pinned  int // how many partitions are
 	Lag     int64
 	LagAway string
-	Lost    bool // a pinned version is lost
+	Lost    bool            // a pinned version is lost
+	Answers *models.Answers // another model that answers in its place; nil: none
 	All     int
 }
 
@@ -98,6 +100,7 @@ func (p *pages) state(ctx context.Context, seen *feed.Snapshot) (s state, kept p
 		s.Away = sentence(fmt.Errorf("redis does not say which versions there are: %w", err))
 		return s, kept
 	}
+	s.Answers = kept.Answers
 	lags := s.lags(seen)
 	for i := range kept.Partitions {
 		at := part{Partition: &kept.Partitions[i]}

@@ -1,0 +1,260 @@
+package pinning
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/comparison"
+	"hamlet/cmd/internal/sequencer"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// A promotionPlan is what is known of the candidate once it may be promoted.
+type promotionPlan struct {
+	numerics string // of the candidate
+}
+
+// An atHead is the newest version of a partition of both models, without its bytes.
+type atHead struct {
+	partition int
+	old, by   *state.Manifest
+}
+
+// check returns an error if the candidate may not answer in the place of the model, however
+// far it has come.
+func (p *promotion) check(ctx context.Context) error {
+	_, err := p.heads(ctx)
+	return err
+}
+
+// heads reads the newest versions of all partitions. It waits until the candidate has all that
+// the model has.
+func (p *promotion) heads(ctx context.Context) ([]atHead, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(p.patience, time.Second))
+	defer cancel()
+	r := replacement{old: p.store, by: p.by, oldName: p.model, name: p.candidate}
+	if p.candidate == p.model {
+		r.by = p.store
+	}
+	partitions, err := r.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []atHead
+	for _, number := range partitions {
+		old, err := manifest(ctx, p.store, number)
+		if err != nil {
+			return nil, err
+		}
+		by, err := manifest(ctx, p.by, number)
+		if err != nil {
+			return nil, err
+		}
+		if len(old.Order) > 0 != (len(by.Order) > 0) {
+			return nil, fmt.Errorf("of %s and %s, one model alone learns all partitions in the order of a log: start the learner of %[2]s with --events-of %[1]s --shadow", p.model, p.candidate)
+		}
+		all = append(all, atHead{number, old, by})
+	}
+	return all, nil
+}
+
+// manifest reads that of the newest version.
+func manifest(ctx context.Context, store *redis.Store, partition int) (*state.Manifest, error) {
+	m, _, err := store.Manifest(ctx, partition, state.Head)
+	return m, err
+}
+
+// plan waits until the candidate has learnt as far as the model had when it was asked, checks
+// that both have learnt one log and that the candidate can answer, and prints what will change.
+func (p *promotion) plan(ctx context.Context) (plan promotionPlan, err error) {
+	heads, err := p.heads(ctx)
+	if err != nil {
+		return plan, err
+	}
+	who := fmt.Sprintf("%s in the place of %s", p.candidate, p.model)
+	if p.candidate == p.model {
+		who = p.model + ", by itself again"
+	}
+	if err := p.say("answers    %s\n", who); err != nil {
+		return plan, err
+	}
+	for i := range heads {
+		h := &heads[i]
+		if err := p.await(ctx, h); err != nil {
+			return plan, err
+		}
+		log := "not compared"
+		if p.candidate == p.model {
+			log = "its own"
+		} else if !p.lostBeginning {
+			if err := p.oneLog(ctx, h); err != nil {
+				return plan, err
+			}
+			log = "the same"
+		}
+		c, err := p.readable(ctx, h.partition)
+		if err != nil {
+			return plan, err
+		}
+		plan.numerics = c.Numerics
+		if err := p.describe(h, c, log); err != nil {
+			return plan, err
+		}
+	}
+	return plan, nil
+}
+
+// await waits until the candidate's newest version is as far as the model's was.
+func (p *promotion) await(ctx context.Context, h *atHead) error {
+	ctx, cancel := context.WithTimeout(ctx, max(p.patience, time.Second))
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for h.by.Position.Next < h.old.Position.Next {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("partition %d: model %s has learnt up to %d of the log, and %s up to %d: does its learner run? --wait says how long this waits",
+				h.partition, p.candidate, h.by.Position.Next, p.model, h.old.Position.Next)
+		}
+		if p.candidate == p.model {
+			return nil
+		}
+		by, err := manifest(ctx, p.by, h.partition)
+		if err != nil && !errors.Is(err, state.ErrTransient) {
+			return err
+		}
+		if err == nil {
+			h.by = by
+		}
+	}
+	return nil
+}
+
+// oneLog returns an error unless both models have learnt one log. The records between them are
+// read from Kafka and compared.
+func (p *promotion) oneLog(ctx context.Context, h *atHead) error {
+	r := replacement{oldName: p.model, name: p.candidate, kafka: p.kafka}
+	err := r.oneLog(ctx, h.partition, &pair{old: &state.Checkpoint{Order: h.old.Order}}, h.old.Position, h.by.Position)
+	if err != nil {
+		return fmt.Errorf("%w. One that began later in the log has another beginning: --accept-lost-beginning", err)
+	}
+	return nil
+}
+
+// readable loads the version of the candidate that will answer, and restores it as a scorer does.
+func (p *promotion) readable(ctx context.Context, partition int) (*state.Checkpoint, error) {
+	h, err := p.by.Heading(ctx, partition, state.Served)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.by.LoadVersion(ctx, partition, h.Version)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := model.Restore(c.Model); err != nil {
+		return nil, fmt.Errorf("version %d of model %s, which would answer, cannot be read: %w", h.Version, p.candidate, err)
+	}
+	return c, nil
+}
+
+// describe prints what answers after the promotion, and how it differs.
+func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) error {
+	offsets, err := sequencer.OffsetsIn(c.Order)
+	if err != nil {
+		return err
+	}
+	err = p.say("partition  %s: %d events of %s, up to %d of the log (%s); saved %v ago\n", offsets.Partitions(h.partition), c.Events, p.candidate,
+		c.Position.Next, log, time.Since(c.Saved).Round(time.Second))
+	if err != nil || h.partition != 0 {
+		return err
+	}
+	if c.Position.Next < h.old.Position.Next {
+		if err := p.say("pinned     an earlier version of %s, %d, which answers\n", p.candidate, c.Position.Next); err != nil {
+			return err
+		}
+	}
+	var here, there model.Config
+	if err := errors.Join(json.Unmarshal(h.old.Config, &here), json.Unmarshal(c.Config, &there)); err == nil {
+		if d := there.Differences(here); len(d) > 0 {
+			if err := p.say("settings   %s\n", strings.Join(d, "; ")); err != nil {
+				return err
+			}
+		}
+	}
+	return p.say("numerics   %s; of %s %s\n", c.Numerics, p.model, h.old.Numerics)
+}
+
+// untilBetter returns nil once the candidate is shown to predict better than the model that
+// answers, and its calibration holds. It may ask as often as it likes: the interval of the
+// comparison holds at all times together.
+func (p *promotion) untilBetter(ctx context.Context, answers string, patience time.Duration) error {
+	cfg, err := p.kafka()
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	reader, err := comparison.NewReader(waiting, cfg, answers, p.candidate, comparison.Options{})
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	events := -1
+	for {
+		r, err := reader.Advance(waiting)
+		if err != nil && waiting.Err() == nil {
+			return err
+		}
+		if err == nil && r.Events != events {
+			events = r.Events
+			if err := p.progress(answers, &r); err != nil {
+				return err
+			}
+		}
+		if err == nil && r.Better && r.Calibrated {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-waiting.Done():
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if waiting.Err() != nil {
+			return fmt.Errorf("in %v model %s was not shown to be better than %s, after %d common events: nothing was changed", patience, p.candidate, answers, max(events, 0))
+		}
+	}
+}
+
+// progress prints how the comparison stands.
+func (p *promotion) progress(answers string, r *comparison.Result) error {
+	verdict := "not shown to be better"
+	switch {
+	case r.Better && r.Calibrated:
+		verdict = "better"
+	case r.Better:
+		verdict = "better, but not calibrated"
+	case r.Worse:
+		verdict = "worse"
+	}
+	return p.say("%s  %d events: log loss %.5f of %s, %.5f of %s; difference %+.5f in [%+.5f, %+.5f]: %s\n", stamp(time.Now()),
+		r.Events, r.A.LogLoss, answers, r.B.LogLoss, p.candidate, r.Difference.Mean, r.Difference.Low, r.Difference.High, verdict)
+}
+
+// newer reports whether numerics a are newer than b. Old names have the architecture behind the
+// number; they are not newer.
+func newer(a, b string) bool {
+	x, err1 := strconv.Atoi(a)
+	y, err2 := strconv.Atoi(b)
+	return err1 == nil && err2 == nil && x > y
+}
