@@ -54,6 +54,8 @@ type JournalConfig struct {
 	Bytes int64         // of the stream; default JournalBytes
 	Log   *slog.Logger  // nil: silent
 
+	Replicas int // of the stream, if it is to be created; default 1
+
 	// Labels writes labels, not decisions. It leaves the stream as it is, for that is the
 	// scorers'. Where there is none, Append fails.
 	Labels bool
@@ -78,7 +80,10 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.Age, cfg.Bytes = cmp.Or(cfg.Age, JournalAge), cmp.Or(cfg.Bytes, JournalBytes)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
 	switch {
+	case cfg.Replicas < 0 || cfg.Replicas > 5:
+		return nil, fmt.Errorf("journal: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
 	case !modelName.MatchString(cfg.Model):
 		return nil, fmt.Errorf("journal: model name %q: only a-z, 0-9 and - are allowed", clip(cfg.Model))
 	case cfg.Age < time.Second || cfg.Bytes < 1<<20:
@@ -135,6 +140,9 @@ func (j *Journal) explain(err, before error) error {
 		return fmt.Errorf("%w: the server has no JetStream for this account: %w; switch it on (nats-server -js), or go without (--no-journal)", ErrNoJournal, err)
 	case errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{jsSubjectsOverlap, jsNotThatStream}, api.ErrorCode):
 		return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", ErrNoJournal, JournalStream, journalSubjects, err)
+	case errors.As(err, &api) && api.ErrorCode == jsNoReplicasHere:
+		return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; ask for one (--journal-replicas 1), or name a cluster",
+			ErrNoJournal, j.cfg.Replicas, JournalStream, err)
 	case errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsUpdateFailed}, api.ErrorCode):
 		return fmt.Errorf("%w: the server refuses the stream %s: %w; lower --journal-size, or raise the server's limit", ErrNoJournal, JournalStream, err)
 	}
@@ -168,7 +176,7 @@ func (j *Journal) ensure(ctx context.Context) error {
 		_, err = j.js.CreateStream(ctx, jetstream.StreamConfig{
 			Name: JournalStream, Description: "what hamlet's scorers decided",
 			Subjects: []string{journalSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-			Storage: jetstream.FileStorage, Replicas: 1, MaxAge: j.cfg.Age, MaxBytes: j.cfg.Bytes,
+			Storage: jetstream.FileStorage, Replicas: j.cfg.Replicas, MaxAge: j.cfg.Age, MaxBytes: j.cfg.Bytes,
 			Duplicates: min(2*time.Minute, j.cfg.Age),
 		})
 		if err == nil {

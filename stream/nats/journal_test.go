@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -136,7 +137,7 @@ func TestJournalIsBounded(t *testing.T) {
 	if got := read(t, conn, "default", time.Time{}); len(got) != 1 || got[0] != "new" {
 		t.Errorf("after the stream was deleted: %q", got)
 	}
-	for _, bad := range []nats.JournalConfig{{Model: "A.b"}, {Age: -1}, {Bytes: 100}} {
+	for _, bad := range []nats.JournalConfig{{Model: "A.b"}, {Age: -1}, {Bytes: 100}, {Replicas: -1}, {Replicas: 6}} {
 		if _, err := nats.NewJournal(conn, bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
@@ -148,6 +149,11 @@ func TestJournalSaysWhatIsMissing(t *testing.T) {
 	err := journal(t, connect(t, startServer(t)), nats.JournalConfig{}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
 	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "--no-journal") {
 		t.Errorf("without JetStream: %v", err)
+	}
+	alone := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
+	err = journal(t, alone, nats.JournalConfig{Replicas: 3}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
+	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "--journal-replicas 1") {
+		t.Errorf("three replicas on one server: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -10,10 +11,12 @@ import (
 
 // Journal are the flags of the journal of decisions.
 type Journal struct {
-	Journal      bool          `help:"Keep a line for each answer in the JetStream stream HAMLET_DECISIONS, for hamlet history." default:"true" negatable:"" group:"Journal" rare:"up"`
-	JournalAge   time.Duration `help:"Keep decisions so long." default:"336h" placeholder:"D" group:"Journal" rare:"up"`
-	JournalSize  int64         `help:"MiB of decisions to keep at most." default:"128" placeholder:"MIB" group:"Journal" rare:"up"`
-	LogDecisions bool          `help:"Log each answer as well, in the same words." group:"Journal" rare:"up"`
+	Journal         bool          `help:"Keep a line for each answer in the JetStream stream HAMLET_DECISIONS, for hamlet history." default:"true" negatable:"" group:"Journal" rare:"up"`
+	JournalAge      time.Duration `help:"Keep decisions so long." default:"336h" placeholder:"D" group:"Journal" rare:"up"`
+	JournalSize     int64         `help:"MiB of decisions to keep at most." default:"128" placeholder:"MIB" group:"Journal" rare:"up"`
+	JournalReplicas int           `help:"Replicas of that stream, if new." default:"1" placeholder:"N" group:"Journal" rare:"up"`
+
+	LogDecisions bool `help:"Log each answer as well, in the same words." group:"Journal" rare:"up"`
 }
 
 // Check reports bounds that no journal may have.
@@ -21,10 +24,10 @@ func (f Journal) Check() error {
 	if f.JournalAge < time.Minute {
 		return cli.Usagef("--journal-age: %v is below a minute; --no-journal keeps nothing", f.JournalAge)
 	}
-	return cli.Range("--journal-size", int(f.JournalSize), 1, 1<<20)
+	return errors.Join(cli.Range("--journal-size", int(f.JournalSize), 1, 1<<20), cli.Range("--journal-replicas", f.JournalReplicas, 1, maxReplicas))
 }
 
 // Config returns the adapter's configuration for a model's decisions.
 func (f Journal) Config(model string, log *slog.Logger) nats.JournalConfig {
-	return nats.JournalConfig{Model: model, Age: f.JournalAge, Bytes: f.JournalSize << 20, Log: log}
+	return nats.JournalConfig{Model: model, Age: f.JournalAge, Bytes: f.JournalSize << 20, Replicas: f.JournalReplicas, Log: log}
 }
