@@ -91,7 +91,7 @@ func TestRestoreOfOnePartition(t *testing.T) {
 func TestRestoreOrdered(t *testing.T) {
 	t.Parallel()
 	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
-	o := newOrderedOn(t, servers{kafkaAddr, first}, kafkaAs(t, "learner"))
+	o := newOrderedOn(t, servers{kafka: kafkaAddr, redis: first}, kafkaAs(t, "learner"))
 	learner := o.learner()
 	o.send(150)
 	o.awaitSaved()

@@ -32,7 +32,7 @@ func TestOrderedModelAfterOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer redis.Close()
-	o := newOrderedOn(t, servers{broker.Addr(), redis.Addr()}, kafka.Config{Brokers: []string{broker.Addr()}})
+	o := newOrderedOn(t, servers{kafka: broker.Addr(), redis: redis.Addr()}, kafka.Config{Brokers: []string{broker.Addr()}})
 	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
 	o.survive(outages, learners, func() {
 		o.wait(random, 300*time.Millisecond)
@@ -94,7 +94,7 @@ func TestOrderedModelAfterKillsOfKafka(t *testing.T) {
 	t.Cleanup(func() { command("stop") })
 	command("start")
 	kafkaAddr, redisAddr := fmt.Sprint("127.0.0.1:", ports), fmt.Sprint("127.0.0.1:", ports+3)
-	o := newOrderedOn(t, servers{kafkaAddr, redisAddr}, kafka.Config{Brokers: []string{kafkaAddr}})
+	o := newOrderedOn(t, servers{kafka: kafkaAddr, redis: redisAddr}, kafka.Config{Brokers: []string{kafkaAddr}})
 	learners := []*process{o.learner(), o.learner()}
 	o.survive(10, learners, func() {
 		o.wait(random, time.Second)

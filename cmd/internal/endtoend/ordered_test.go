@@ -57,7 +57,10 @@ type ordered struct {
 }
 
 // servers are where the learners find Kafka and Redis.
-type servers struct{ kafka, redis string }
+type servers struct {
+	kafka, redis string
+	sentinel     string // the master's name, where redis names Sentinels
+}
 
 const orderedPartitions = 4
 
@@ -67,7 +70,7 @@ var orderedModels atomic.Int64
 // newOrdered makes the topics of a new model.
 func newOrdered(t *testing.T) *ordered {
 	t.Helper()
-	return newOrderedOn(t, servers{kafkaAddr, redisAddr}, kafkaAs(t, "learner"))
+	return newOrderedOn(t, servers{kafka: kafkaAddr, redis: redisAddr}, kafkaAs(t, "learner"))
 }
 
 func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
@@ -246,7 +249,7 @@ func (o *ordered) awaitSaved() {
 func (o *ordered) head() *state.Checkpoint {
 	o.t.Helper()
 	cfg := redisAs(admin, o.model)
-	cfg.Addr = o.servers.redis
+	cfg.Addr, cfg.Sentinel = o.servers.redis, o.servers.sentinel
 	store, err := redis.New(cfg)
 	if err != nil {
 		o.t.Fatal(err)
@@ -320,7 +323,7 @@ func (o *ordered) wantReplayed() []kafka.Record {
 // replayed returns the SHA-256 of the model that the logs make.
 func (o *ordered) replayed() string {
 	o.t.Helper()
-	out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka", o.cfg.Brokers[0], "--model", o.model}, o.modelFlags())...)
+	out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka", strings.Join(o.cfg.Brokers, ","), "--model", o.model}, o.modelFlags())...)
 	return parseResult(o.t, out).ModelSHA256
 }
 

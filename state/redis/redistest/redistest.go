@@ -43,12 +43,17 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// Require skips the test unless HAMLET_NIGHTLY is set and redis-server is installed.
+// Require skips the test unless HAMLET_NIGHTLY is set.
 func Require(t testing.TB) {
 	t.Helper()
 	if os.Getenv("HAMLET_NIGHTLY") == "" {
 		t.Skip("fail-overs take too long for every run: set HAMLET_NIGHTLY=1")
 	}
+}
+
+// installed skips the test if redis-server is not installed.
+func installed(t testing.TB) {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("redis-server is not installed: sudo apt-get install redis-server")
 	}
@@ -66,7 +71,7 @@ func (g *Group) Addr() string {
 // Sentinel starts a master, two replicas and three Sentinels.
 func Sentinel(t testing.TB) *Group {
 	t.Helper()
-	Require(t)
+	installed(t)
 	ports := freePorts(t, 6)
 	g := &Group{Name: "hamlet"}
 	for i, port := range ports[:3] {
@@ -98,7 +103,7 @@ func Sentinel(t testing.TB) *Group {
 // Cluster starts three masters with a replica each.
 func Cluster(t testing.TB) *Group {
 	t.Helper()
-	Require(t)
+	installed(t)
 	ports := freePorts(t, 12)
 	g := &Group{}
 	for i := range 6 {
