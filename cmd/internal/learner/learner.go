@@ -143,6 +143,8 @@ type Status struct {
 	SavedEnd int64     // Next at the last save
 	Saved    time.Time // of the last save
 
+	SavedEvents uint64 // Events at the last save
+
 	// Of one model of several partitions, whose Next and End are of the order log: the next
 	// offset of each partition, and the end of its log as of the last fetch.
 	Offsets sequencer.Offsets

@@ -64,7 +64,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.events = gauge("hamlet_learner_events", "The model's event count.")
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
 	m.orderLag = gauge("hamlet_learner_order_lag_records", "Of one model of several partitions: records of the order log that it has not followed yet.")
-	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save; of one model of several partitions, those of its order log.")
+	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save; of one model of several partitions, the events learnt since then.")
 	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
 	m.active = gauge("hamlet_learner_active", "Of one model of several partitions: 1 for the learner that orders and saves it, 0 for a standby.")
 	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
@@ -139,7 +139,11 @@ func (m *Metrics) status(partition int, s Status) {
 			return
 		}
 	}
-	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
+	unsaved := float64(s.Next - s.SavedEnd)
+	if s.Order != nil { // Next counts records of the order log, each of which names many
+		unsaved = float64(s.Events) - float64(s.SavedEvents)
+	}
+	m.unsaved.WithLabelValues(p).Set(unsaved)
 	m.pendingAlerts.WithLabelValues(p).Set(float64(s.PendingAlerts))
 	for i := range s.Gates {
 		g := &s.Gates[i]

@@ -235,7 +235,7 @@ func (o *orderedModel) judge(saved *head) error {
 	}
 	o.judged, o.judgedAt = saved.version, saved.Saved
 	o.status.Version, o.status.SHA256 = saved.version, saved.Model
-	o.status.SavedEnd, o.status.Saved = saved.Position.Next, saved.Saved
+	o.status.SavedEnd, o.status.SavedEvents, o.status.Saved = saved.Position.Next, saved.Events, saved.Saved
 	o.kept.trim(saved.Position.Next)
 	var at sequencer.State
 	if at.UnmarshalBinary(saved.Order) == nil {

@@ -295,7 +295,7 @@ func (s *saving) saveOrRetake(ctx context.Context) (version int64, err error) {
 // noteSaved notes in the status what the store holds.
 func (p *partitionModel) noteSaved(c *state.Checkpoint, version int64, sha [sha256.Size]byte) {
 	p.status.Version, p.status.SHA256 = version, sha
-	p.status.SavedEnd, p.status.Saved = c.Position.Next, c.Saved
+	p.status.SavedEnd, p.status.SavedEvents, p.status.Saved = c.Position.Next, c.Events, c.Saved
 }
 
 // noteUnsaved notes that a record was applied at now.
