@@ -21,6 +21,7 @@ import (
 // are that Redis keeps, else as they were while a consumer group read the topic. Where there
 // was none, a topic of several partitions has one model.
 func (s *Set) OpenOrder(ctx context.Context, f settings.Learner, topic settings.Topic, reach settings.Redis, store *redis.Store, brokers kafka.Config, producer *kafka.Producer) (*learner.Order, error) {
+	defer s.notice.waitFor(ctx, "Kafka")()
 	if s.Shadow {
 		return s.shadowOrder(ctx, reach, brokers)
 	}
