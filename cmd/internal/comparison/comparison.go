@@ -16,6 +16,7 @@
 // into [Clip, 1−Clip]. So two losses differ by at most [Limit], about 4.6 nats. The interval
 // needs a limit, and its width grows with it: without one, a single event could undo any number
 // of others. The price is that the comparison does not see how sure a model is beyond 99 %.
+// cmd/internal/lab/bench/MEASURED.md has other limits.
 //
 // With d the loss of A minus that of B, and d̄ the expected difference given all earlier
 // events, averaged over the events so far,
@@ -208,6 +209,12 @@ func (t *tally) add(p *predictions.Prediction) float64 {
 	return loss
 }
 
+// Verdict says whether B is better now, and whether its calibration holds, as Result does. It
+// costs O(1).
+func (c *Comparison) Verdict() (better, calibrated bool) {
+	return c.sign > 0, c.sides[1].calibrated()
+}
+
 // Result returns how the models compare so far. It sorts the log-odds.
 func (c *Comparison) Result() Result {
 	r := Result{
@@ -227,8 +234,12 @@ func (t *tally) side() Side {
 	return Side{
 		LogLoss: eval.Measure(t.loss / float64(s.Events)), ROCA: s.ROCA, Slope: s.CalibrationSlope, ECE: s.ECE,
 		Excess:     interval(t.excess),
-		Calibrated: t.excess.Sign(Tolerance) <= 0 && t.excess.Sign(-Tolerance) >= 0,
+		Calibrated: t.calibrated(),
 	}
+}
+
+func (t *tally) calibrated() bool {
+	return t.excess.Sign(Tolerance) <= 0 && t.excess.Sign(-Tolerance) >= 0
 }
 
 func interval(m *confseq.Mean) Interval {

@@ -183,3 +183,25 @@ func TestKeptPredictionsAreBounded(t *testing.T) {
 		t.Errorf("took %+v", got)
 	}
 }
+
+// What an event's prediction costs: noting it and its part of a block.
+func BenchmarkPredictions(b *testing.B) {
+	var size int
+	p := &partitionModel{l: &Learner{cfg: Config{Name: "default", Consumer: kafka.ConsumerConfig{Topic: "hamlet.events.default"},
+		Predictions: lettersFunc(func(_ context.Context, records ...kafka.Record) error {
+			for i := range records {
+				size += len(records[i].Value)
+			}
+			return nil
+		})}}}
+	applied := Applied{Event: &stream.Event{Label: stream.Spam}}
+	for b.Loop() {
+		applied.Offset++
+		if p.predict(&applied); len(p.predicted) == maxPredicted {
+			if err := p.publishPredictions(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(size)/float64(max(1, applied.Offset-int64(len(p.predicted)))), "B/event")
+}

@@ -27,6 +27,7 @@ type Command struct {
 	Selective  Selective  `cmd:"" help:"Label only some of a stream, as people do, and let the model assume the rest of its answers."`
 	Review     Review     `cmd:"" help:"Label one message in ten, chosen by what its label would teach, and compare with other choices."`
 	Attackers  Attackers  `cmd:"" help:"Let sources lie about a stream, and count the errors on the honest one."`
+	Candidates Candidates `cmd:"" help:"Compare a better, an equal and a worse candidate with a model, and say when each would be promoted."`
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
 	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
 	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`
@@ -45,6 +46,8 @@ func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 		return c.Selective.Run(ctx, stdio)
 	case "review":
 		return c.Review.Run(ctx, stdio)
+	case "candidates":
+		return c.Candidates.Run(ctx, stdio)
 	case "coverage":
 		return c.Coverage.Run(ctx, stdio)
 	case "partitions":
