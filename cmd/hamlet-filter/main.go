@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"hamlet/cmd/internal/filter"
+	"hamlet/cmd/internal/version"
 )
 
 const usage = `Usage: hamlet-filter [flags] <message >marked
@@ -37,6 +38,7 @@ Flags:
                  too (default ` + filter.DefaultAddr + `)
   --timeout D    how long to wait for the answer (default 3s)
   --user NAME    whose mail it is, where the gateway tells users apart
+  --version      print the version
   --help         print this help
 
 Status: 0, the message was passed as a whole, marked or not; 75, it was not, so
@@ -60,9 +62,17 @@ func run(args []string, getenv func(string) string, in io.Reader, out, stderr io
 	flags.StringVar(&cfg.Addr, "socket", cfg.Addr, "")
 	flags.DurationVar(&cfg.Timeout, "timeout", filter.DefaultTimeout, "")
 	flags.StringVar(&cfg.User, "user", "", "")
+	showVersion := flags.Bool("version", false, "")
 	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		if _, err := io.WriteString(out, usage); err != nil {
+	text := ""
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		text = usage
+	case err == nil && *showVersion:
+		text = version.Of("hamlet-filter") + "\n"
+	}
+	if text != "" {
+		if _, err := io.WriteString(out, text); err != nil {
 			return filter.StatusTempFail
 		}
 		return 0

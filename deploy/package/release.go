@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ var examples = []string{"dovecot", "kafka", "mail", "nats", "prometheus", "redis
 // A Release builds the files of one commit. It is for one goroutine.
 type Release struct {
 	Version string    // as the programs print it
+	Commit  string    // as they print it: "unknown" outside a clone, "… with changes" where files differ
 	Time    time.Time // of the commit; all files have it
 
 	repository string
@@ -62,6 +64,9 @@ type File struct {
 	Mode   fs.FileMode
 	Config bool // an upgrade leaves it alone where an operator has changed it
 }
+
+// versionLine is the first line of what hamlet --version prints.
+var versionLine = regexp.MustCompile(`^hamlet (\S+) \(commit (.*)\)\n`)
 
 // NewRelease returns a release of the sources in a repository.
 func NewRelease(ctx context.Context, repository, work string) (*Release, error) {
@@ -88,11 +93,11 @@ func NewRelease(ctx context.Context, repository, work string) (*Release, error) 
 	if err != nil {
 		return nil, err
 	}
-	words := strings.Fields(version)
-	if len(words) < 2 {
+	m := versionLine.FindStringSubmatch(version)
+	if m == nil {
 		return nil, fmt.Errorf("hamlet --version prints %q", version)
 	}
-	r.Version = words[1]
+	r.Version, r.Commit = m[1], m[2]
 	return r, nil
 }
 
@@ -242,43 +247,54 @@ func (r *Release) document(ctx context.Context) error {
 
 // describe makes the files of /usr/share/doc/hamlet.
 func (r *Release) describe(ctx context.Context) error {
-	modules, err := r.run(ctx, nil, "go", "version", "-m", r.program(host, "hamlet"))
+	list, _, err := r.modules()
 	if err != nil {
 		return err
 	}
-	var list strings.Builder
-	for line := range strings.Lines(modules) {
-		if words := strings.Fields(line); len(words) >= 3 && words[0] == "dep" {
-			fmt.Fprintf(&list, "%s %s\n", words[1], words[2])
-		}
+	copyright, err := r.copyright(ctx)
+	if err != nil {
+		return err
 	}
 	changes, err := os.ReadFile(filepath.Join(r.repository, "CHANGELOG.md"))
-	if err != nil {
-		return err
-	}
-	readme, err := os.ReadFile(filepath.Join(r.repository, "README.md"))
 	if err != nil {
 		return err
 	}
 	const doc = "/usr/share/doc/hamlet/"
 	for name, text := range map[string][]byte{
 		"copyright":    []byte(copyright),
-		"modules":      []byte(list.String()),
+		"modules":      []byte(list),
 		"changelog.gz": zipped(changes),
-		"README.md.gz": zipped(readme),
 	} {
 		if err := r.add(doc+name, text); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.pages()
 }
 
-const copyright = `Copyright: the authors of hamlet.
-
-The programs hold modules of others, which /usr/share/doc/hamlet/modules lists with their
-versions. Each has a licence of its own.
-`
+// pages adds the pages for people, under their paths of the repository.
+func (r *Release) pages() error {
+	for _, pattern := range []string{"README.md", "deploy/*.md", "cmd/hamlet/README.md"} {
+		paths, err := filepath.Glob(filepath.Join(r.repository, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(r.repository, path)
+			if err != nil {
+				return err
+			}
+			if err := r.add("/usr/share/doc/hamlet/"+name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // add adds a file that was made. Those of /etc belong to the operator.
 func (r *Release) add(path string, text []byte) error {

@@ -2,9 +2,6 @@ package settings
 
 import (
 	"errors"
-	"fmt"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -12,6 +9,7 @@ import (
 	"hamlet/algos/ensemble"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/version"
 )
 
 // Shared are the flags that one configuration file may hold for all services.
@@ -45,25 +43,10 @@ func Parse(name, description string, grammar any, args []string, stdio cli.IO) (
 	}, args, stdio)
 }
 
-// release is the version of all programs.
-const release = "0.1.0-dev"
-
-// Version returns what --version prints: the release, the commit if it is known,
-// the version of Go and the numerics, on which the bits of a model depend.
+// Version returns what --version prints: [version.Of], and the numerics, on which the bits of a
+// model depend.
 func Version(program string) string {
-	commit := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				commit = fmt.Sprintf(" (commit %.12s)", s.Value)
-			case s.Key == "vcs.modified" && s.Value == "true":
-				commit += " with changes"
-			}
-		}
-	}
-	return fmt.Sprintf("%s %s%s\n%s %s/%s\nnumerics %s", program, release, commit,
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, model.CurrentNumerics())
+	return version.Of(program) + "\nnumerics " + model.CurrentNumerics()
 }
 
 // A Checker is a group of flags that finds mistakes in itself.

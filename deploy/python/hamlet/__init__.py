@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .program import HamletError, program, run
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .classifier import Classifier
