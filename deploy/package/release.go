@@ -127,7 +127,7 @@ func (r *Release) build(ctx context.Context, arch string) error {
 	}
 	// Without C the programs need no library of the machine that runs them.
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOWORK=off"}
-	args := []string{"build", "-trimpath", "-tags", "nolab", "-ldflags", "-s -w", "-o", filepath.Join(r.work, arch) + "/"}
+	args := []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "nolab", "-ldflags", "-s -w", "-o", filepath.Join(r.work, arch) + "/"}
 	for _, name := range programs {
 		args = append(args, "./cmd/"+name)
 	}

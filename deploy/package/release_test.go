@@ -42,7 +42,7 @@ func TestCommitIsSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", clone+"/bin/", "./cmd/hamlet-filter")
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=auto", "-o", clone+"/bin/", "./cmd/hamlet-filter")
 		cmd.Dir, cmd.Env = clone, append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
