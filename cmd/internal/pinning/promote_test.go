@@ -219,7 +219,7 @@ func TestPromote(t *testing.T) {
 				}
 				return h.Next
 			}
-			for head(b.old) == 0 {
+			for head(b.old) == 0 || head(b.clean) == 0 {
 				<-time.After(2 * time.Millisecond)
 			}
 			stop := b.serve()
@@ -268,9 +268,31 @@ func TestPromote(t *testing.T) {
 			if want := []string{"default", "clean", "default", "clean"}; asks.err != nil || !slices.Equal(asks.names, want) {
 				t.Errorf("answers came from %v, want %v; of %d requests: %v", asks.names, want, asks.asked, asks.err)
 			}
+			b.untilLetters(3)
 			b.stop["default"]()
 			b.onceOnly()
 		})
+	}
+}
+
+// untilLetters waits until there are so many dead letters.
+func (b *beside) untilLetters(n int64) {
+	b.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(5 * time.Millisecond) {
+		_, ends, err := kafka.Offsets(b.t.Context(), b.kafka, stream.DeadLetterTopic)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all := int64(0)
+		for _, end := range ends {
+			all += end
+		}
+		if all >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%d dead letters, want %d", all, n)
+		}
 	}
 }
 
@@ -330,10 +352,11 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	fails("promote Default", 2, "is not the name")
 	fails("promote clean --back", 2, "it names no candidate")
 	fails("promote clean --for 0s", 2, "--for")
-	fails("promote clean"+servers, 1, "redis keeps no version of model default")
+	fails("promote clean"+servers, 1, "redis keeps no version of model clean")
 	b.write(0, 40)
 	b.start("default", b.old, modelConfig())
 	b.await(b.old, 0, state.Head)
+	fails("promote clean --wait 10m", 1, "redis keeps no version of model clean")
 	b.start("clean", b.clean, modelConfig("bad"))
 	first := b.await(b.clean, 0, state.Head)
 	b.stop["clean"]()

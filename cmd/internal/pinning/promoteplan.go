@@ -39,6 +39,11 @@ func (p *promotion) check(ctx context.Context) error {
 func (p *promotion) heads(ctx context.Context) ([]atHead, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(p.patience, time.Second))
 	defer cancel()
+	if has, err := p.by.Partitions(ctx); err != nil {
+		return nil, err
+	} else if len(has) == 0 && p.candidate != p.model {
+		return nil, fmt.Errorf("redis keeps no version of model %s: its learner has saved none yet, or the name is another one; learner --model %[1]s --events-of %s --shadow makes one", p.candidate, p.model)
+	}
 	r := replacement{old: p.store, by: p.by, oldName: p.model, name: p.candidate}
 	if p.candidate == p.model {
 		r.by = p.store

@@ -111,7 +111,7 @@ func (c *choice) ask(ctx context.Context) error {
 	p, err := c.promotions.Read(ask)
 	switch {
 	case errors.Is(err, state.ErrNone):
-		if !c.wanted.Since.IsZero() {
+		if c.wanted.Model != c.name {
 			c.log.Warn("the state has lost which model is promoted: the own model answers again; hamlet model promote says it anew",
 				"model", c.name, "promoted", c.wanted.Model)
 		}
