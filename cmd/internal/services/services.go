@@ -42,6 +42,7 @@ type Set struct {
 	Registry *prometheus.Registry
 	EventsOf string // another model whose events this one learns; "": it has its own
 	Shadow   bool   // it learns beside that model: see learner.Shadow
+	Heir     bool   // it learns in the place of that model: see FindHeir
 
 	name, model string
 	log         *slog.Logger
@@ -198,16 +199,20 @@ func (s *Set) OpenAnswered(f settings.Learner, server settings.NATS, conn *natsg
 		}
 		s.OnClose(conn.Close)
 	}
-	j, err := nats.NewJournal(conn, nats.JournalConfig{Model: s.model, Labels: true, Log: s.log})
+	model := s.model
+	if s.Heir {
+		model = s.EventsOf // whose scorers answer
+	}
+	j, err := nats.NewJournal(conn, nats.JournalConfig{Model: model, Labels: true, Log: s.log})
 	if err != nil {
 		return nil, err
 	}
 	follow := func(ctx context.Context, since time.Time, take func(*stream.JournalEntry)) error {
-		return nats.FollowJournal(ctx, conn, s.model, since, take, func(err error) {
+		return nats.FollowJournal(ctx, conn, model, since, take, func(err error) {
 			s.log.Warn("there are no figures of what was answered until this works", "error", err)
 		})
 	}
-	return answered.NewService(s.model, follow, j.Append, f.Answered, s.Registry, s.log), nil
+	return answered.NewService(model, follow, j.Append, f.Answered, s.Registry, s.log), nil
 }
 
 // OpenAlerts opens the channels of alerts. Without a connection to NATS it opens one

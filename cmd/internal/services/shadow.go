@@ -88,3 +88,24 @@ func (s *Set) Promotion(store *redis.Store) (func(context.Context) (state.Promot
 	}
 	return first.Promotion, nil
 }
+
+// FindHeir notes in Heir whether this learner is no shadow and its model was promoted in the
+// place of the one whose events it learns: that one's learner was retired. Answers under that
+// name come from this model, so its labels are theirs. The store is this model's.
+func (s *Set) FindHeir(ctx context.Context, store *redis.Store) error {
+	if s.EventsOf == "" || s.Shadow {
+		return nil
+	}
+	ask, err := s.Promotion(store)
+	if err != nil {
+		return err
+	}
+	p, err := ask(ctx)
+	if err != nil && !errors.Is(err, state.ErrNone) && !errors.Is(err, state.ErrCorrupt) {
+		return err
+	}
+	if s.Heir = err == nil && p.Model == s.model; s.Heir {
+		s.log.Info("this model answers in the place of another, whose learner it replaces", "in_place_of", s.EventsOf)
+	}
+	return nil
+}

@@ -97,6 +97,18 @@ func TestShadowOrder(t *testing.T) {
 	if p, err := asks(t.Context()); err != nil || p.Model != "cand" {
 		t.Errorf("%+v, %v", p, err)
 	}
+	for _, c := range []struct{ shadow, want bool }{{true, false}, {false, true}} {
+		s.Shadow = c.shadow
+		if err := s.FindHeir(t.Context(), own); err != nil || s.Heir != c.want {
+			t.Errorf("shadow %v: heir %v, %v", c.shadow, s.Heir, err)
+		}
+	}
+	if err := store.Promote(t.Context(), state.Promotion{Model: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FindHeir(t.Context(), own); err != nil || s.Heir {
+		t.Errorf("after the way back: heir %v, %v", s.Heir, err)
+	}
 	for _, topic := range []string{stream.DeadLetterTopic, stream.ReceiptTopic} {
 		if n, err := kafka.Partitions(t.Context(), cfg, topic); err != nil || n != 0 {
 			t.Errorf("a shadow made the topic %s: %d, %v", topic, n, err)

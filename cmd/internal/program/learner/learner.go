@@ -132,6 +132,9 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if f.Shadow {
 		cfg.Shadow.Promotion, err = s.Promotion(store)
 	} else {
+		if err = s.FindHeir(ctx, store); err != nil {
+			return err
+		}
 		seen, err = s.OpenAnswered(f.Learner, f.NATS, nil)
 	}
 	if err != nil {
