@@ -248,6 +248,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		Answered: seen,
 		Scorer:   answers.Run,
 		Answers:  answers.Ready,
+		Asked:    answers.Listening(),
 		HTTP:     serve,
 		Doors:    open,
 		Console:  pages,

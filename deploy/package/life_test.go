@@ -116,6 +116,12 @@ type service struct {
 // start starts a unit as systemd does, as far as a root without systemd allows: its command,
 // user, directories, variables, mask of files and socket of notifications.
 func (m *machine) start(unit string) *service {
+	m.t.Helper()
+	return m.startWith(unit)
+}
+
+// startWith is start with sockets that systemd holds.
+func (m *machine) startWith(unit string, sockets ...*os.File) *service {
 	t := m.t
 	t.Helper()
 	settings := settingsOf(t, m.root, unit)
@@ -154,7 +160,13 @@ func (m *machine) start(unit string) *service {
 			env = append(env, strings.Fields(string(text))...)
 		}
 	}
-	s.cmd = m.command(env, strings.Fields(settings["ExecStart"][0])...)
+	args := strings.Fields(settings["ExecStart"][0])
+	if len(sockets) > 0 {
+		env = append(env, fmt.Sprint("LISTEN_FDS=", len(sockets)))
+		args = append([]string{activate(m)}, args...)
+	}
+	s.cmd = m.command(env, args...)
+	s.cmd.ExtraFiles = sockets
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	before := syscall.Umask(0o077)
 	err = s.cmd.Start()

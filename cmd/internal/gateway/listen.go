@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/systemd"
 )
 
 // CheckAddr reports what is wrong with a door's address: host:port or unix:PATH. A host
@@ -39,8 +40,12 @@ func CheckAddr(flag, addr string, remote bool) error {
 }
 
 // Listen takes a door's address. A socket that a killed process left behind is replaced;
-// one on which somebody listens is not. Mode is that of a socket.
+// one on which somebody listens is not. Mode is that of a socket. One that systemd holds is
+// used as it is.
 func Listen(addr string, mode os.FileMode) (net.Listener, error) {
+	if l, err := systemd.Listener(addr); l != nil || err != nil {
+		return l, err
+	}
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {
 		return net.Listen("tcp", addr)

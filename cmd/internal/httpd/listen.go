@@ -3,6 +3,8 @@ package httpd
 import (
 	"net"
 	"sync"
+
+	"hamlet/cmd/internal/systemd"
 )
 
 // A listener has a bounded number of connections open. Its connections are those of TCP
@@ -15,10 +17,13 @@ type listener struct {
 	once   sync.Once     // closes closed
 }
 
-// listen takes a TCP address. While most connections are open, more wait in the kernel's
+// listen takes a TCP address, or the socket that systemd holds there. While most connections are open, more wait in the kernel's
 // queue.
 func listen(addr string, most int) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
+	l, err := systemd.Listener(addr)
+	if l == nil && err == nil {
+		l, err = net.Listen("tcp", addr)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@
 //
 // Where the environment names no NOTIFY_SOCKET, no notification is sent and nothing runs.
 //
+// A service whose sockets systemd holds takes them with [Listener].
+//
 // For systemd a service is ready once it serves, as Notify's caller does. A boot waits for
 // that, and must not wait for a first model or for a broker. Ready is the condition of
 // /readyz, and is shown in the status alone. The watchdog is fed as long as ready returns,
@@ -37,6 +39,7 @@ func Status(text string, log *slog.Logger) {
 // Notify tells systemd that the service serves, and how it stands until ctx ends or stop is called. Both say that the
 // service stops. Stop waits for a call of ready that is under way. A nil ready is ready.
 func Notify(ctx context.Context, ready func() error, log *slog.Logger) (stop func()) {
+	inherited.warnOfUnused(log)
 	n := &notifier{ready: ready, log: log}
 	if !n.send(daemon.SdNotifyReady + "\nSTATUS=starting") {
 		return func() {}

@@ -40,6 +40,7 @@ type Config struct {
 	Answered *answered.Service           // Learner's; nil: none
 	Scorer   func(context.Context) error // blocks; nil: none
 	Answers  func() error                // why the scorer cannot answer; nil: nobody asks
+	Asked    <-chan struct{}             // closed once requests reach the scorer: doors open then; nil: at once
 	HTTP     func(ctx context.Context, ready func() error) error
 	Doors    func(context.Context) error  // for mail servers; blocks; nil: none
 	Console  func(context.Context) error  // the web console; blocks; nil: none
@@ -54,8 +55,15 @@ type Config struct {
 	Log    *slog.Logger
 }
 
+// doorsWait is how long doors wait for the scorer. Then they open without it, so that a
+// Redis that does not answer is seen in the metrics.
+const doorsWait = 10 * time.Second
+
 // Run starts everything and blocks until ctx ends or, with Once, the stream has
 // been learnt and saved.
+//
+// Doors open after the scorer listens, and it answers until they have ended. So a restart
+// refuses no request that a door took.
 func Run(ctx context.Context, cfg Config) error {
 	r := &run{cfg: cfg, metrics: eval.New(), resumed: map[int]uint64{}}
 	lc := cfg.Learner
@@ -81,15 +89,32 @@ func Run(ctx context.Context, cfg Config) error {
 		learnt <- err
 		return err
 	})
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAnswering()
 	if cfg.Scorer != nil {
-		g.Go(func() error { return cfg.Scorer(serving) })
+		g.Go(func() error { return cfg.Scorer(answering) })
+	}
+	var doors sync.WaitGroup
+	door := func(serve func() error) {
+		doors.Add(1)
+		g.Go(func() error {
+			defer doors.Done()
+			cfg.awaitScorer(serving)
+			return serve()
+		})
 	}
 	if cfg.HTTP != nil {
-		g.Go(func() error { return cfg.HTTP(serving, r.ready) })
+		door(func() error { return cfg.HTTP(serving, r.ready) })
 	}
 	if cfg.Doors != nil {
-		g.Go(func() error { return cfg.Doors(serving) })
+		door(func() error { return cfg.Doors(serving) })
 	}
+	g.Go(func() error {
+		<-serving.Done()
+		doors.Wait()
+		stopAnswering()
+		return nil
+	})
 	if cfg.Console != nil {
 		g.Go(func() error { return cfg.Console(serving) })
 	}
@@ -127,6 +152,20 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	})
 	return g.Wait()
+}
+
+// awaitScorer returns once requests reach the scorer, when ctx ends, or after doorsWait.
+func (cfg *Config) awaitScorer(ctx context.Context) {
+	if cfg.Asked == nil {
+		return
+	}
+	late := time.NewTimer(doorsWait)
+	defer late.Stop()
+	select {
+	case <-cfg.Asked:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }
 
 // ready reports why events can't be learnt or messages not be answered. A missing
