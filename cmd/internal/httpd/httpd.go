@@ -49,6 +49,7 @@ const (
 	readTimeout   = time.Minute
 	writeTimeout  = 2 * time.Minute // ingest waits for a request and for Kafka, 70 s in all
 	drainTimeout  = 5 * time.Second // of requests under way at the end
+	firstTimeout  = time.Second     // of that, for the first request of a connection that was just taken
 )
 
 // Bounds of what clients make the server hold.
@@ -60,27 +61,33 @@ const (
 // A Server listens from New on and serves during Run.
 type Server struct {
 	cfg      Config
-	listener net.Listener // at Addr; nil without one
-	metrics  net.Listener // at Metrics; nil without one
+	listener net.Listener               // at Addr; nil without one
+	metrics  net.Listener               // at Metrics; nil without one
+	below    map[net.Listener]*listener // of these two
 }
 
 // New takes the addresses, so that a port in use is known before anything starts.
 func New(cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg}
-	var err error
+	s := &Server{cfg: cfg, below: map[net.Listener]*listener{}}
 	if cfg.Addr != "" {
-		if s.listener, err = listen(cfg.Addr, maxConns); err != nil {
+		l, err := listen(cfg.Addr, maxConns)
+		if err != nil {
 			return nil, fmt.Errorf("http on %s: %w; choose another address with --http", cfg.Addr, err)
 		}
+		s.listener = l
 		if cfg.TLS != nil {
 			s.listener = tls.NewListener(s.listener, cfg.TLS)
 		}
+		s.below[s.listener] = l
 	}
 	if cfg.Metrics != "" {
-		if s.metrics, err = listen(cfg.Metrics, maxConns); err != nil {
+		l, err := listen(cfg.Metrics, maxConns)
+		if err != nil {
 			_ = s.Close()
 			return nil, fmt.Errorf("http on %s: %w; choose another address with --metrics", cfg.Metrics, err)
 		}
+		s.metrics = l
+		s.below[l] = l
 	}
 	return s, nil
 }
@@ -151,7 +158,8 @@ func (s *Server) addMetrics(mux *http.ServeMux) {
 // serve serves a handler at one address until ctx ends.
 func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           began(handler),
+		ConnContext:       withBegin,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -164,6 +172,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.
 		defer close(stopped)
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
+		first, cancelFirst := context.WithTimeout(drain, firstTimeout)
+		defer cancelFirst()
+		if l := s.below[listener]; l != nil {
+			l.stop(first)
+		}
 		if err := server.Shutdown(drain); err != nil {
 			_ = server.Close()
 		}

@@ -1,10 +1,18 @@
 package httpd
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"net"
+	"net/http"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Beyond the bound a connection waits until another one ends, or the listener does.
@@ -69,4 +77,38 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Error("a third connection is taken beside two")
 	}
 	last.Close()
+}
+
+// A connection that was taken before the server stops has its first request answered, although
+// it comes later. Package net/http alone would drop it.
+func TestStopAnswersWhoWasTaken(t *testing.T) {
+	s, err := New(Config{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+		Handlers: map[string]http.Handler{"/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := s.below[s.listener]
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for own.fresh.Load() == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	<-own.quiet // no further connection is taken
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || answer.StatusCode != http.StatusAccepted {
+		t.Errorf("%v, %v", answer, err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -55,9 +55,11 @@ func (c *InfoCommand) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer conn.Close()
 	var info stream.Info
-	err = waiting.try(ctx, func(ctx context.Context) (err error) {
-		info, err = client.Info(ctx)
-		return err
+	err = waiting.try(ctx, func(ctx context.Context) error {
+		return whileConnected(ctx, conn, func(ctx context.Context) (err error) {
+			info, err = client.Info(ctx)
+			return err
+		})
 	})
 	if err != nil {
 		return err

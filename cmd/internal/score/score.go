@@ -133,9 +133,11 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 			var verdict stream.Verdict
 			waiting.until = time.Now().Add(left)
 			left = c.Timeout
-			err = waiting.try(ctx, func(ctx context.Context) (err error) {
-				verdict, err = ask(ctx, client, q)
-				return err
+			err = waiting.try(ctx, func(ctx context.Context) error {
+				return whileConnected(ctx, conn, func(ctx context.Context) (err error) {
+					verdict, err = ask(ctx, client, q)
+					return err
+				})
 			})
 			if err == nil {
 				suspect = moreSuspect(suspect, verdict.Decision)

@@ -37,6 +37,28 @@ func awaited(err error) string {
 	return ""
 }
 
+// errLost says that no answer can come any more. Asking again may help.
+var errLost = fmt.Errorf("%w: the connection was lost after the question", nats.ErrNoServer)
+
+// whileConnected calls ask, and ends it when the connection is lost: an answer to it may be
+// lost as well, and a question does no harm twice. Then the error wraps [nats.ErrNoServer].
+func whileConnected(ctx context.Context, conn *natsgo.Conn, ask func(context.Context) error) error {
+	lost := conn.StatusChanged(natsgo.RECONNECTING, natsgo.CLOSED)
+	defer conn.RemoveStatusListener(lost) // it closes lost
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if _, ok := <-lost; ok {
+			cancel(errLost)
+		}
+	}()
+	err := ask(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errLost) {
+		return errLost
+	}
+	return err
+}
+
 // A patience is the time in which something that starts is waited for.
 type patience struct {
 	until  time.Time

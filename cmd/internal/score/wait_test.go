@@ -3,6 +3,7 @@ package score_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -12,9 +13,12 @@ import (
 	"testing"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
+
 	"hamlet/cmd/internal/score"
 	"hamlet/cmd/internal/settings"
 	"hamlet/stream"
+	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/loopback"
 )
 
@@ -78,6 +82,56 @@ func TestWaitsForAll(t *testing.T) {
 	serve(t, url, s)
 	until("the scorer, which says: no model yet")
 	s.loaded.Store(true)
+	asking.Wait()
+	if !strings.HasPrefix(out.String(), "spam ") {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
+// A server goes away with the question. The next server's scorer is asked again at once, and
+// not when the time is up.
+func TestAsksAgainWhereTheServerWasLost(t *testing.T) {
+	t.Parallel()
+	addr := loopback.Hold(t)
+	first, err := embedded.StartNATS(embedded.NATSOptions{Addr: addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := natsgo.Connect(first.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 10)
+	if _, err := conn.Subscribe("hamlet.explain", func(*natsgo.Msg) { asked <- struct{}{} }); err != nil { // it never answers
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	command := score.Command{
+		Files: []string{write(t, filepath.Join(t.TempDir(), "m.eml"), letter("prize"))}, Format: "mail",
+		ModelName: settings.ModelName{Model: "default"}, Server: first.URL(), Timeout: 10 * time.Minute,
+	}
+	var out bytes.Buffer
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if err := command.Run(t.Context(), strings.NewReader(""), &out, io.Discard); err != nil {
+			t.Error(err)
+		}
+	})
+	<-asked
+	conn.Close()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := embedded.StartNATS(embedded.NATSOptions{Addr: addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	s := new(starting)
+	s.loaded.Store(true)
+	serve(t, second.URL(), s)
 	asking.Wait()
 	if !strings.HasPrefix(out.String(), "spam ") {
 		t.Errorf("printed %q", out.String())
