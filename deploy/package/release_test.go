@@ -43,7 +43,7 @@ func TestCommitIsSaid(t *testing.T) {
 			}
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=auto", "-o", clone+"/bin/", "./cmd/hamlet-filter")
-		cmd.Dir, cmd.Env = clone, append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
+		cmd.Dir, cmd.Env = clone, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
