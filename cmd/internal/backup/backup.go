@@ -38,7 +38,7 @@ var missing = []string{
 // Names are the models that a command is about.
 type Names struct {
 	Model    []string `help:"Only this model; may repeat." placeholder:"NAME"`
-	EventsOf string   `help:"The model whose events this one learns." placeholder:"MODEL" env:"-"`
+	EventsOf []string `help:"The model NAME learns the events of OTHER, as a shadow does." placeholder:"NAME=OTHER" env:"-"`
 }
 
 // check reports wrong usage.
@@ -48,22 +48,27 @@ func (n *Names) check() error {
 			return &cli.UsageError{Err: err}
 		}
 	}
-	if n.EventsOf == "" {
-		return nil
-	}
-	if err := (settings.ModelName{Model: n.EventsOf}).Validate(); err != nil {
-		return cli.Usagef("--events-of: %w", err)
-	}
-	if len(n.Model) != 1 {
-		return cli.Usagef("--events-of is about one model: name it with --model")
+	for i, text := range n.EventsOf {
+		name, other, both := strings.Cut(text, "=")
+		if !both && len(n.Model) == 1 {
+			name, other = n.Model[0], text
+			n.EventsOf[i] = name + "=" + other
+		}
+		for _, name := range []string{name, other} {
+			if err := (settings.ModelName{Model: name}).Validate(); err != nil {
+				return cli.Usagef("--events-of: %q is not NAME=OTHER, two models", text)
+			}
+		}
 	}
 	return nil
 }
 
 // events returns the model whose topic a model learns.
 func (n *Names) events(model string) string {
-	if n.EventsOf != "" {
-		return n.EventsOf
+	for _, text := range n.EventsOf {
+		if name, other, _ := strings.Cut(text, "="); name == model {
+			return other
+		}
 	}
 	return model
 }

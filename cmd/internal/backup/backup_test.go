@@ -224,6 +224,40 @@ func TestRestoreIsWhatWasSaved(t *testing.T) {
 	r.wantRefused("has no model other", "--model", "other")
 }
 
+// A model that answers in the place of another one does so after a restore. Who answers in
+// Redis already stays.
+func TestPromotionIsRestored(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 0, 10)
+	r.save("cand", 0, 10)
+	want := state.Promotion{Model: "cand", Since: time.Unix(1e9, 0).UTC(), By: "ann"}
+	if err := r.store("default").Promote(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	r.backup()
+	r.wipe()
+	out, err := r.restore()
+	if err != nil || !strings.Contains(out, "model cand answers in its place") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got, err := r.store("default").Promotion(t.Context()); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := r.store("cand").Promotion(t.Context()); !errors.Is(err, state.ErrNone) {
+		t.Error(err)
+	}
+	back := state.Promotion{Model: "default", Since: want.Since}
+	if err := r.store("default").Promote(t.Context(), back); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := r.restore("--replace"); err != nil || strings.Contains(out, "answers in its place") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got, err := r.store("default").Promotion(t.Context()); err != nil || got != back {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // A second backup writes what has changed. --keep deletes the oldest, and what only they name.
 // --all-versions has all.
 func TestBackupsShareChunks(t *testing.T) {
@@ -436,6 +470,12 @@ func TestLogGoesOn(t *testing.T) {
 	for name, want := range map[string]string{"short": "the log ends at offset 5", "other": "it is another log: the record at offset 9", "none": "there is no topic"} {
 		r.wantRefused(want, "--kafka", k.Addr(), "--model", "whole", "--events-of", name)
 	}
+	for _, events := range []string{"whole=", "a=b=c", "A=b"} {
+		if _, err := r.restore("--events-of", events); cli.Status(err) != cli.StatusUsage {
+			t.Errorf("--events-of %s: %v", events, err)
+		}
+	}
+	r.wantRefused("the log ends at offset 5", "--kafka", k.Addr(), "--events-of", "other=whole,whole=short")
 	r.wantRefused("is not empty", "--kafka", k.Addr(), "--model", "whole", "--new-log")
 	out, err := r.restore("--kafka", k.Addr())
 	if err != nil || !strings.Contains(out, "20 follow, kept until") || strings.Contains(out, "nobody has compared") {

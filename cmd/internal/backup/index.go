@@ -29,8 +29,21 @@ type Index struct {
 
 // A Model is what a backup has of one model.
 type Model struct {
-	Name       string      `json:"model"`
-	Partitions []Partition `json:"partitions"` // ascending
+	Name       string          `json:"model"`
+	Promotion  json.RawMessage `json:"promotion,omitempty"` // which model answers in its place, a [state.Promotion]
+	Partitions []Partition     `json:"partitions"`          // ascending
+}
+
+// promotion returns which model answers in the place of m, nil if none was promoted.
+func (m *Model) promotion() (*state.Promotion, error) {
+	if len(m.Promotion) == 0 {
+		return nil, nil
+	}
+	var p state.Promotion
+	if err := p.UnmarshalBinary(m.Promotion); err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.Name, err)
+	}
+	return &p, nil
 }
 
 // A Partition is what a backup has of one partition. A model of several partitions that has
@@ -91,6 +104,9 @@ func readIndex(b []byte) (*Index, error) {
 		return nil, fmt.Errorf("the backup has format %d, this program reads %d: use the hamlet that wrote it or a newer one", x.Format, format)
 	}
 	for i := range x.Models {
+		if _, err := x.Models[i].promotion(); err != nil {
+			return nil, err
+		}
 		for j := range x.Models[i].Partitions {
 			p := &x.Models[i].Partitions[j]
 			if len(p.Versions) == 0 {

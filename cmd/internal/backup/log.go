@@ -70,7 +70,7 @@ func goesOn(ctx context.Context, cfg kafka.Config, topic string, partition int, 
 	if partition >= n {
 		l.Problem = fmt.Sprintf("there is no partition %d of topic %s", partition, topic)
 		if n == 0 {
-			l.Problem = fmt.Sprintf("there is no topic %s; --events-of names the model whose events are learnt", topic)
+			l.Problem = fmt.Sprintf("there is no topic %s; --events-of NAME=OTHER says whose events a model learns", topic)
 		}
 		return l, nil
 	}

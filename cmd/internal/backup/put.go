@@ -105,9 +105,28 @@ func (r *restoring) model(ctx context.Context, store *redis.Store, m *Model) (re
 		}
 	}
 	if len(free) > 0 {
-		err = store.UnpinAll(ctx, free...)
+		if err := store.UnpinAll(ctx, free...); err != nil {
+			return restored, err
+		}
+	}
+	promoted, err := promote(ctx, store, m)
+	for i := range restored {
+		restored[i].Promoted = promoted
 	}
 	return restored, err
+}
+
+// promote lets the model answer that answered in the place of m, unless Redis says already who
+// does. It returns its name, "" for nobody.
+func promote(ctx context.Context, store *redis.Store, m *Model) (string, error) {
+	p, err := m.promotion()
+	if err != nil || p == nil {
+		return "", err
+	}
+	if _, err := store.Promotion(ctx); !errors.Is(err, state.ErrNone) {
+		return "", err
+	}
+	return p.Model, store.Promote(ctx, *p)
 }
 
 // partition writes all versions of a partition that Redis lacks, the oldest first, or the newest

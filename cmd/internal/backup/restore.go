@@ -73,10 +73,11 @@ type RestoredVersion struct {
 	Model     string `json:"model"`
 	Partition int    `json:"partition"`
 	Version
-	Before   int64 `json:"before,omitempty"` // the version that it replaced
-	Pinned   int64 `json:"pinned,omitempty"` // answers come from this version
-	Versions int   `json:"versions"`         // that were restored
-	Logs     []Log `json:"logs,omitempty"`
+	Before   int64  `json:"before,omitempty"`   // the version that it replaced
+	Pinned   int64  `json:"pinned,omitempty"`   // answers come from this version
+	Versions int    `json:"versions"`           // that were restored
+	Promoted string `json:"promoted,omitempty"` // the model that answers in its place
+	Logs     []Log  `json:"logs,omitempty"`
 }
 
 // Run restores.
@@ -302,6 +303,9 @@ func (c *Restore) print(r *Restored, w io.Writer) error {
 		}
 		if m.Pinned != 0 {
 			fmt.Fprintf(&b, "  answers come from version %d, which was pinned: hamlet model unpin ends that\n", m.Pinned)
+		}
+		if m.Promoted != "" && m.Promoted != m.Model {
+			fmt.Fprintf(&b, "  model %s answers in its place, as before: hamlet model promote --back ends that\n", m.Promoted)
 		}
 		for j := range m.Logs {
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])

@@ -21,7 +21,7 @@ type taking struct {
 	written  int   // chunks that the folder lacked
 	bytes    int64 // of them
 	versions int
-	left     []error // versions that are not whole
+	left     []error // of versions and promotions that are not whole
 }
 
 // A place names a version in Redis.
@@ -52,6 +52,17 @@ func (t *taking) model(ctx context.Context, store *redis.Store, name string) (Mo
 	}
 	if len(partitions) == 0 {
 		return m, fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
+	}
+	promotion, err := store.Promotion(ctx)
+	switch {
+	case err == nil:
+		if m.Promotion, err = promotion.AppendBinary(nil); err != nil {
+			return m, err
+		}
+	case errors.Is(err, state.ErrCorrupt):
+		t.left = append(t.left, err)
+	case !errors.Is(err, state.ErrNone):
+		return m, err
 	}
 	for _, p := range partitions {
 		one, err := t.partition(ctx, store, name, p)
