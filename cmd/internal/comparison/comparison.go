@@ -28,6 +28,10 @@
 // at any time, it is ever true with a probability of at most (1 − level)/2. So it may be asked
 // again and again: no allowance for the number of looks is needed.
 //
+// The guarantee is for models that were chosen without the events compared. A candidate that was
+// chosen by its figures on the same log needs Since, the time of the choice: an event counts if
+// both predictions of it were written later.
+//
 // # Calibration
 //
 // [Result.Calibrated] speaks of the mean of p, with the same kind of interval. It is true unless

@@ -26,7 +26,7 @@ type compare struct {
 func (compare) Help() string {
 	return `Examples:
 
-  learner --model cand --events-of default
+  learner --model cand --events-of default --shadow
   hamlet model compare default cand
   hamlet model compare default cand --json | jq .better
 
@@ -38,6 +38,9 @@ difference is positive where the candidate is better.
 The interval holds at all times of looking together, for events that drift and depend
 on each other. So look as often as you like, and stop when it leaves out 0. A worse or
 equal candidate is ever shown to be better in one of 40 comparisons at most.
+
+That is so of a candidate that was chosen before. One that was chosen by its figures
+on this log needs events after the choice: give its time to --since.
 
 A model's calibration holds unless its mean p is shown to be off the share of spam by
 more than 0.01. hamlet model diff shows how the models themselves differ.`
@@ -98,7 +101,7 @@ func (c *compare) text(r *comparison.Result) string {
 		fmt.Fprintf(&b, "no event yet: both have predicted %d, and the first %d are left out\n", r.BurnIn, max(c.BurnIn, 0))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%d events, from %s to %s\n", r.Events, place(r.From), place(r.To))
+	fmt.Fprintf(&b, "%d events, from %s to %s (partition/offset)\n", r.Events, place(r.From), place(r.To))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  \t%s\t%s\n", r.A.Model, r.B.Model)
 	row := func(name, format string, of func(*comparison.Side) any) {
@@ -110,7 +113,7 @@ func (c *compare) text(r *comparison.Result) string {
 	row("calibration slope", "%s", func(s *comparison.Side) any { return figure(s.Slope, 3) })
 	row("ECE", "%s", func(s *comparison.Side) any { return figure(s.ECE, 4) })
 	_ = table.Flush() // to a builder
-	fmt.Fprintf(&b, "%s is better by %s nats an event, at %g for all times of looking\n", r.B.Model, span(r.Difference, 5), r.Level)
+	fmt.Fprintf(&b, "difference of the log losses, %s − %s: %s nats, at %g for all times of looking\n", r.A.Model, r.B.Model, span(r.Difference, 5), r.Level)
 	switch {
 	case r.Better:
 		fmt.Fprintf(&b, "%s is better: 0 is left out from event %d of these on\n", r.B.Model, r.Since)

@@ -68,10 +68,10 @@ func TestCompareReadsPredictions(t *testing.T) {
 	predicted(t, ctx, brokers, producer, "cand", 500, 3)
 	r.must("compare default cand"+with,
 		`(?m)^the predictions of cand begin at 0/500: 500 events that default predicted before are left out$`,
-		`(?m)^1000 events, from 0/1500 to 0/2499$`,
+		`(?m)^1000 events, from 0/1500 to 0/2499 .partition/offset.$`,
 		`(?m)^ +default +cand$`,
 		`(?m)^  log loss +0\.5\d+ +0\.\d+$`,
-		`(?m)^cand is better by \+0\.\d{5} \[\+0\.\d{5}, \+0\.\d{5}\] nats an event, at 0\.95 for all times of looking$`,
+		`(?m)^difference of the log losses, default − cand: \+0\.\d{5} \[\+0\.\d{5}, \+0\.\d{5}\] nats, at 0\.95 for all times of looking$`,
 		`(?m)^cand is better: 0 is left out from event \d+ of these on$`,
 		`(?m)^the calibration of cand holds`)
 	r.must("compare cand default"+with, `(?m)^default is worse: 0 is left out`)
