@@ -3,7 +3,9 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"time"
 )
@@ -60,7 +62,13 @@ func (p *Promotion) UnmarshalBinary(b []byte) error {
 	var j promotionJSON
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&j); err != nil || dec.More() {
+	err := dec.Decode(&j)
+	if err == nil {
+		if _, behind := dec.Token(); !errors.Is(behind, io.EOF) {
+			err = errors.New("something follows it")
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("%w: a promotion that is no JSON object of this layout: %v", ErrCorrupt, err)
 	}
 	if j.Version != promotionVersion {

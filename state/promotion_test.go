@@ -25,7 +25,7 @@ func TestPromotionBytes(t *testing.T) {
 	}
 	for _, text := range []string{
 		``, `{}`, `cand`, `{"version":1}`, `{"version":2,"model":"cand"}`, `{"version":1,"model":"cand","more":1}`,
-		`{"version":1,"model":"c}d"}`, `{"version":1,"model":"cand"}{}`, `{"version":1,"model":"cand","by":"` + strings.Repeat("b", 1000) + `"}`,
+		`{"version":1,"model":"c}d"}`, `{"version":1,"model":"cand"}{}`, `{"version":1,"model":"cand"}}}`, `{"version":1,"model":"cand"}]`, `{"version":1,"model":"cand","by":"` + strings.Repeat("b", 1000) + `"}`,
 	} {
 		before := got
 		if err := got.UnmarshalBinary([]byte(text)); !errors.Is(err, ErrCorrupt) || got != before {
