@@ -46,7 +46,8 @@ type choice struct {
 	// Of the polling goroutine alone.
 	wanted state.Promotion // as the store said last
 	next   *loader         // of the wanted model, which is not whole yet; nil: it answers, or has no store
-	said   string          // what was logged last of why it does not answer
+	unfit  string          // what was logged last of why it does not answer
+	unread string          // what was logged last of why it is not known, or has no store
 }
 
 func newChoice(store Store, name string, p *Promotions, m *metrics, log *slog.Logger) *choice {
@@ -127,11 +128,11 @@ func (c *choice) ask(ctx context.Context) error {
 func (c *choice) follow() {
 	switch {
 	case c.wanted.Model == c.answering.Load().name:
-		c.next, c.said = nil, ""
+		c.next, c.unfit, c.unread = nil, "", ""
 		c.note()
 	case c.next != nil && c.next.name == c.wanted.Model:
 	case c.wanted.Model == c.name:
-		c.next, c.said = newLoader(c.store, c.name, c.metrics, c.log), ""
+		c.next, c.unfit, c.unread = newLoader(c.store, c.name, c.metrics, c.log), "", ""
 	default:
 		c.next = nil
 		store, err := c.promotions.Store(c.wanted.Model)
@@ -139,7 +140,7 @@ func (c *choice) follow() {
 			c.complain("the promoted model has no store", err)
 			return
 		}
-		c.next, c.said = newLoader(store, c.wanted.Model, c.metrics, c.log), ""
+		c.next, c.unfit, c.unread = newLoader(store, c.wanted.Model, c.metrics, c.log), "", ""
 	}
 }
 
@@ -157,8 +158,8 @@ func (c *choice) note() {
 func (c *choice) swap() bool {
 	answering := c.answering.Load().name
 	if why := c.next.unfit(); why != "" {
-		if c.said != why {
-			c.said = why
+		if c.unfit != why {
+			c.unfit = why
 			c.log.Warn("the promoted model does not answer yet", "model", c.name, "promoted", c.next.name, "answering", answering, "reason", why)
 		}
 		return false
@@ -166,14 +167,14 @@ func (c *choice) swap() bool {
 	c.answering.Store(c.next)
 	c.note()
 	c.log.Info("answers come from another model", "model", c.name, "before", answering, "now", c.next.name, "by", c.wanted.By)
-	c.next, c.said = nil, ""
+	c.next, c.unfit, c.unread = nil, "", ""
 	return true
 }
 
 // complain logs an error once.
 func (c *choice) complain(what string, err error) {
-	if c.said != what {
-		c.said = what
+	if c.unread != what {
+		c.unread = what
 		c.log.Warn(what+": the model before answers", "model", c.name, "answering", c.answering.Load().name, "error", err)
 	}
 }

@@ -132,6 +132,14 @@ func TestPromotedModelThatCannotBeServed(t *testing.T) {
 	p.promote("cand")
 	p.want("newer numerics", "default", own, true)
 	p.wantLogged("it is of numerics 999", 1)
+	if err := p.r.Set("hamlet:{default}:0:promotion", "garbage"); err != nil {
+		t.Fatal(err)
+	}
+	p.want("newer numerics, and nobody can read so", "default", own, true)
+	p.wantLogged("it is of numerics 999", 1)
+	p.wantLogged("it cannot be read which model is promoted", 1)
+	p.log.Reset()
+	p.promote("cand")
 	p.cand.numerics = ""
 	p.cand.learn(1)
 	first := p.cand.save()
