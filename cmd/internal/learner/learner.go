@@ -228,7 +228,7 @@ func (l *Learner) Run(ctx context.Context) error {
 	l.running = ctx
 	defer l.savings.Wait()
 	if l.shadow() {
-		l.hear(ctx)
+		l.beginHearing(ctx)
 		hearing, stop := context.WithCancel(ctx)
 		var following sync.WaitGroup
 		following.Go(func() { l.followPromotion(hearing) })

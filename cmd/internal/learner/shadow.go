@@ -41,7 +41,7 @@ const askPromotion = 5 * time.Second
 // A hearing says whether a learner's alarms are heard.
 type hearing struct {
 	silent atomic.Bool // of a shadow that is not promoted
-	failed bool        // the last question failed, which was logged; of followPromotion's goroutine alone
+	failed bool        // the last question failed, which was logged; of the goroutine alone that asks
 }
 
 // shadow reports whether this learner is a shadow, promoted or not.
@@ -50,23 +50,24 @@ func (l *Learner) shadow() bool { return l.cfg.Shadow != nil }
 // silent reports whether nobody hears this learner's alarms.
 func (l *Learner) silent() bool { return l.hearing.silent.Load() }
 
-// hear asks once which model is promoted. While that is not known, nothing changes.
-func (l *Learner) hear(ctx context.Context) {
+// hear asks once which model is promoted. While that is not known, nothing changes. It reports
+// whether asking again soon is of no use.
+func (l *Learner) hear(ctx context.Context) (answered bool) {
 	if l.cfg.Shadow.Promotion == nil {
-		return
+		return true
 	}
 	ask, cancel := context.WithTimeout(ctx, askPromotion)
 	defer cancel()
 	p, err := l.cfg.Shadow.Promotion(ask)
 	switch {
 	case ctx.Err() != nil:
-		return
+		return false
 	case err != nil && !errors.Is(err, state.ErrNone):
 		if !l.hearing.failed {
 			l.hearing.failed = true
 			l.cfg.Log.Warn("it cannot be read which model is promoted: alarms are heard as before", "error", err)
 		}
-		return
+		return !errors.Is(err, state.ErrTransient) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	l.hearing.failed = false
 	promoted := err == nil && p.Model == l.cfg.Name
@@ -78,6 +79,21 @@ func (l *Learner) hear(ctx context.Context) {
 		}
 	}
 	l.cfg.Metrics.shadow(l.cfg.Name, l.cfg.Shadow.Of, !promoted)
+	return true
+}
+
+// beginHearing asks until the store answers, or ctx ends. A promoted shadow that began in silence
+// would lose the alerts of what it learns again after it was killed.
+func (l *Learner) beginHearing(ctx context.Context) {
+	tick := time.NewTicker(cmp.Or(l.cfg.Shadow.Poll, time.Second))
+	defer tick.Stop()
+	for !l.hear(ctx) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // followPromotion asks which model is promoted until ctx ends.

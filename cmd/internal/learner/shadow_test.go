@@ -2,6 +2,8 @@ package learner
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +139,30 @@ func TestShadowOfOnePartition(t *testing.T) {
 	_, letters, err := kafka.Offsets(t.Context(), r.kafka, stream.DeadLetterTopic)
 	if err != nil || letters[0] != 0 {
 		t.Errorf("a shadow wrote dead letters: %v, %v", letters, err)
+	}
+}
+
+// A shadow learns nothing before it knows whether it is promoted.
+func TestAShadowAsksUntilItIsAnswered(t *testing.T) {
+	for name, answer := range map[string]error{"promoted": nil, "nothing is": state.ErrNone, "corrupt": state.ErrCorrupt, "no rights": errors.New("NOPERM")} {
+		asked := 0
+		l := &Learner{cfg: Config{Name: "cand", Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(nil), Shadow: &Shadow{Of: "default", Poll: time.Millisecond,
+			Promotion: func(context.Context) (state.Promotion, error) {
+				if asked++; asked < 3 {
+					return state.Promotion{}, state.Transient(errors.New("no redis"))
+				}
+				return state.Promotion{Model: "cand"}, answer
+			}}}}
+		l.hearing.silent.Store(true)
+		if l.beginHearing(t.Context()); asked != 3 || l.silent() != (answer != nil) {
+			t.Errorf("%s: asked %d times, silent %v", name, asked, l.silent())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		l.cfg.Shadow.Promotion = func(context.Context) (state.Promotion, error) {
+			cancel()
+			return state.Promotion{}, state.Transient(errors.New("no redis"))
+		}
+		l.beginHearing(ctx)
 	}
 }
 
