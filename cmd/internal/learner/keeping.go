@@ -15,7 +15,7 @@ const (
 	maxKeptBytes = 16 << 20
 	// maxLabels bounds the labels: 20 s of 1,600 a second.
 	maxLabels = 1 << 15
-	// maxKeptPredictions bounds the predictions: 4 MB, 16 s of 8,000 a second.
+	// maxKeptPredictions bounds the predictions: 5 MB, 16 s of 8,000 a second.
 	maxKeptPredictions = 1 << 17
 )
 
@@ -25,11 +25,14 @@ const (
 //
 // When it is full, nothing is added. Until a save covers what was left out, the standby cannot
 // go on with its own model: it begins at the saved one, and learns again what follows.
-// Labels make figures only. Where there are too many, the oldest are forgotten.
+// Labels and predictions make figures only. Where there are too many, the oldest are forgotten.
+// A comparison counts an event whose prediction is missing as one that only the other model has.
 type keeping struct {
 	items     []kept // in the order of the log, without labels
 	labels    []kept // in the order of the log
 	predicted []keptPrediction
+	forgotten int   // predictions, at most, that no save covers
+	forgot    int64 // the last of them is of a record of the order log below
 	bytes     int   // of the letters
 	lost      int64 // what was left out is of records of the order log below; 0: nothing was
 }
@@ -79,14 +82,15 @@ func (k *keeping) add(item kept) {
 	k.bytes += size
 }
 
-// predict keeps predictions.
+// predict keeps predictions, the newest of too many.
 func (k *keeping) predict(next int64, made []predictions.Prediction) {
-	if len(k.predicted)+len(made) > maxKeptPredictions {
-		k.lost = next
-		return
-	}
 	for i := range made {
 		k.predicted = append(k.predicted, keptPrediction{next, made[i]})
+	}
+	if over := len(k.predicted) - maxKeptPredictions; over > 0 {
+		k.forgotten += over
+		k.forgot = k.predicted[over-1].next
+		k.predicted = k.predicted[over:]
 	}
 }
 
@@ -109,6 +113,9 @@ func (k *keeping) trim(next int64) {
 		n++
 	}
 	k.predicted = append(k.predicted[:0:0], k.predicted[n:]...)
+	if k.forgot <= next {
+		k.forgotten = 0
+	}
 	if k.lost <= next {
 		k.lost = 0
 	}

@@ -2,6 +2,7 @@ package learner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"hamlet/stream"
@@ -43,8 +44,19 @@ func (p *partitionModel) publishPredictions(ctx context.Context) error {
 		rest = rest[n:]
 	}
 	if err := p.l.cfg.Predictions.Publish(ctx, records...); err != nil {
-		return fmt.Errorf("publish predictions: %w", err)
+		return publishing(predictions.Topic(p.l.cfg.Name), err)
 	}
 	p.predicted = p.predicted[:0]
 	return nil
+}
+
+// publishing says what can be done about predictions that cannot be written.
+func publishing(topic string, err error) error {
+	switch err = fmt.Errorf("publish predictions: %w", err); {
+	case errors.Is(err, kafka.ErrAuth):
+		return fmt.Errorf("%w; this user needs Create and Write on %s, or start the learner with --no-predictions", err, topic)
+	case errors.Is(err, kafka.ErrUnknownTopic):
+		return fmt.Errorf("%w; start the learner again, which creates %s, or start it with --no-predictions", err, topic)
+	}
+	return err
 }

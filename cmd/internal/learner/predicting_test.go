@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,12 @@ func TestSavesWaitForPredictions(t *testing.T) {
 	if versions, err := r.store.Partitions(t.Context()); err != nil || len(versions) > 0 {
 		t.Errorf("saved: %v, %v", versions, err)
 	}
+	for _, refused := range []error{kafka.ErrAuth, kafka.ErrUnknownTopic} {
+		cfg.Predictions = lettersFunc(func(context.Context, ...kafka.Record) error { return refused })
+		if err := opened(t, cfg).Handle(t.Context(), numbered(records, 0)); !errors.Is(err, refused) || !strings.Contains(err.Error(), "hamlet.predictions.default, or start") || !strings.Contains(err.Error(), "--no-predictions") {
+			t.Errorf("%v: got %v", refused, err)
+		}
+	}
 	var got written
 	cfg.SaveEvery, cfg.Predictions = time.Hour, &got
 	p := opened(t, cfg)
@@ -164,18 +171,20 @@ func TestAStandbyKeepsPredictions(t *testing.T) {
 	}
 }
 
+// Too many predictions drop the oldest, and the standby goes on with its own model.
 func TestKeptPredictionsAreBounded(t *testing.T) {
 	var k keeping
 	k.predict(1, make([]predictions.Prediction, maxKeptPredictions-1))
 	k.predict(2, make([]predictions.Prediction, 1))
-	if !k.whole() {
+	if k.forgotten != 0 {
 		t.Fatal("too early")
 	}
-	if k.predict(3, make([]predictions.Prediction, 1)); k.whole() {
-		t.Error("more than the bound are kept")
+	k.predict(3, make([]predictions.Prediction, 2))
+	if !k.whole() || len(k.predicted) != maxKeptPredictions || k.forgotten != 2 {
+		t.Errorf("%d are kept and %d forgotten, whole: %v; want the newest", len(k.predicted), k.forgotten, k.whole())
 	}
-	if k.trim(2); k.whole() || len(k.predicted) != 0 {
-		t.Errorf("%d are kept after a save of all but the last", len(k.predicted))
+	if k.trim(2); len(k.predicted) != 2 || k.forgotten != 0 {
+		t.Errorf("%d are kept after a save of all but the last two, and %d without a save", len(k.predicted), k.forgotten)
 	}
 	k.trim(3)
 	k.predict(4, []predictions.Prediction{{Offset: 9}})

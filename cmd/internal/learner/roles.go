@@ -119,6 +119,9 @@ func (o *orderedModel) activate(ctx context.Context) error {
 	o.lost, o.active, o.standby = false, true, false
 	o.seen.Store(nil)
 	o.lastSave = began.Add(-o.l.cfg.SaveEvery) // soon: so two learners that take the model from each other both come on
+	if n := o.kept.forgotten; n > 0 {
+		o.log.Warn("the state was long not saved: a standby could not keep all predictions, and some events have none", "predictions", n)
+	}
 	kept, predicted := o.kept.take()
 	o.predicted = append(o.predicted, predicted...)
 	o.log.Info("active: this learner orders and saves the model", "epoch", epoch, "events", o.model.Events(),
