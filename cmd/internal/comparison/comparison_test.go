@@ -174,7 +174,7 @@ func TestRunReadsTopics(t *testing.T) {
 	}
 	defer cluster.Close()
 	brokers := kafka.Config{Brokers: []string{cluster.Addr()}}
-	if _, err := Run(ctx, brokers, "a", "b", Options{}); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "model a") {
+	if _, err := Run(ctx, brokers, "a", "b", Options{}); !errors.Is(err, ErrNone) || !Final(err) || !strings.Contains(err.Error(), "model a") {
 		t.Errorf("without topics: %v", err)
 	}
 	if _, err := Run(ctx, brokers, "a", "a", Options{}); err == nil {
@@ -226,7 +226,18 @@ func TestRunReadsTopics(t *testing.T) {
 	if at, err := Run(ctx, brokers, "a", "b", Options{Since: time.Now().Add(time.Hour)}); err != nil || at.Events != 0 || at.BurnIn != 0 {
 		t.Errorf("of the future: %+v, %v", at, err)
 	}
-	if _, err := Run(ctx, brokers, "a", "c", Options{}); !errors.Is(err, ErrOtherLog) {
+	if _, err := Run(ctx, brokers, "a", "c", Options{}); !errors.Is(err, ErrOtherLog) || !Final(err) {
 		t.Errorf("of two logs: %v", err)
+	}
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	if _, err := r.Advance(stopped); err == nil || Final(err) {
+		t.Errorf("without time: %v", err)
+	}
+	r.topics[1].next++ // as if the topic were made anew
+	for range 2 {
+		if _, err := r.Advance(ctx); !errors.Is(err, ErrGone) || !Final(err) {
+			t.Errorf("of a topic that was made anew: %v", err)
+		}
 	}
 }

@@ -9,13 +9,32 @@ import (
 	"hamlet/stream/predictions"
 )
 
-// ErrNone says that a model has no topic of predictions.
-var ErrNone = errors.New("the model writes no predictions")
+var (
+	// ErrNone says that a model has no topic of predictions.
+	ErrNone = errors.New("the model writes no predictions")
+	// ErrGone says that the topic no longer has what comes next: it was deleted and made anew, or
+	// retention was faster than the reader.
+	ErrGone = errors.New("the predictions that come next are gone")
+)
+
+// A finalError is an error that a later Advance returns again.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
+// Final reports whether an error of this package is for good. An error of Kafka or of a context
+// is not: a later try may succeed.
+func Final(err error) bool {
+	_, final := errors.AsType[finalError](err)
+	return final || errors.Is(err, ErrNone)
+}
 
 const (
-	// chunk is how many records are read of one topic, until the other's turn comes: at most
-	// 32,768 predictions.
-	chunk = 64
+	// chunk is how many records are read of one topic over one connection. A save writes one
+	// record, so most hold few predictions.
+	chunk = 1 << 14
+	// turn is how many predictions are read of one topic, until the other's turn comes.
+	turn = 1 << 15
 	// maxWaiting bounds the predictions of one model that wait for those of the other: 24 MB.
 	// Beyond, no more are read of it. A comparison in which both have so many fails.
 	maxWaiting = 1 << 20
@@ -92,11 +111,17 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 	}
 	for i := range r.topics {
 		t := &r.topics[i]
-		_, end, err := kafka.Offsets(ctx, r.brokers, t.topic)
+		first, end, err := kafka.Offsets(ctx, r.brokers, t.topic)
 		if err != nil {
 			return Result{}, err
 		}
 		t.end = end[0]
+		switch {
+		case t.end < t.next:
+			return Result{}, r.fail(fmt.Errorf("%w: topic %s ends at %d, and was read to %d: it was made anew", ErrGone, t.topic, t.end, t.next))
+		case first[0] > t.next:
+			return Result{}, r.fail(fmt.Errorf("%w: topic %s begins at %d, and was read to %d: retention has deleted what lies between", ErrGone, t.topic, first[0], t.next))
+		}
 	}
 	for {
 		moved := false
@@ -108,20 +133,27 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 				}
 			}
 		}
-		if r.failed = r.pairing.join(); r.failed != nil {
-			return Result{}, r.failed
+		if err := r.pairing.join(); err != nil {
+			return Result{}, r.fail(err)
 		}
 		if !moved {
 			break
 		}
 	}
 	if r.waiting(0) >= maxWaiting && r.waiting(1) >= maxWaiting {
-		return Result{}, fmt.Errorf("compare models %s and %s: each has more than %d predictions of events that the other has not come to", r.topics[0].model, r.topics[1].model, maxWaiting)
+		return Result{}, r.fail(fmt.Errorf("compare models %s and %s: each has more than %d predictions of events that the other has not come to: name a time --since which both have caught up",
+			r.topics[0].model, r.topics[1].model, maxWaiting))
 	}
 	result := r.comparison.Result()
 	r.pairing.report(&result)
 	result.A.Deleted, result.B.Deleted = r.topics[0].deleted, r.topics[1].deleted
 	return result, nil
+}
+
+// fail keeps an error that is for good.
+func (r *Reader) fail(err error) error {
+	r.failed = finalError{err}
+	return r.failed
 }
 
 // waiting returns how many predictions of a model wait for the other model.
@@ -136,23 +168,28 @@ func (r *Reader) waiting(model int) int {
 func (r *Reader) read(ctx context.Context, model int) error {
 	t := &r.topics[model]
 	to := min(t.next+chunk, t.end)
+	enough := errors.New("enough")
+	n := 0
 	err := kafka.ReadRange(ctx, r.brokers, t.topic, 0, t.next, to, func(record *kafka.Record) error {
 		b, err := predictions.Decode(record.Value)
 		if err != nil {
-			r.failed = fmt.Errorf("topic %s, offset %d: %w", t.topic, record.Offset, err)
-			return r.failed
+			return r.fail(fmt.Errorf("topic %s, offset %d: %w", t.topic, record.Offset, err))
 		}
 		if err := r.check(t, &b); err != nil {
-			r.failed = err
-			return err
+			return r.fail(err)
 		}
 		if err := r.pairing.add(model, b.Predictions, record.Offset); err != nil {
-			r.failed = err
-			return err
+			return r.fail(err)
 		}
 		t.next = record.Offset + 1
+		if n += len(b.Predictions); n >= turn {
+			return enough
+		}
 		return nil
 	})
+	if errors.Is(err, enough) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ type Commands struct {
 	Verify  verify  `cmd:"" help:"Check that a model is whole and decodes."`
 }
 
-// patience bounds a command. A model has some 30 MB a partition.
+// patience bounds a command. A model has some 30 MB a partition. A comparison is not bounded: it
+// may read predictions of a month.
 const patience = 10 * time.Minute
 
 // A Session is what the flags of `hamlet model` say. Model is the model that is meant
@@ -61,8 +62,11 @@ func find(c *Commands, command string) func(context.Context, *Session) error {
 
 // Run runs a command of which Has is true.
 func (c *Commands) Run(ctx context.Context, command string, s *Session) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	if name, _, _ := strings.Cut(command, " "); name != "compare" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
 	s.stores = map[string]*redis.Store{}
 	err := find(c, command)(ctx, s)
 	for _, store := range s.stores {
