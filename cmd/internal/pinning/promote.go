@@ -28,6 +28,7 @@ type promote struct {
 	Wait        time.Duration `help:"Wait so long until it has learnt as far." default:"5m" placeholder:"D" env:"-"`
 	PromoteWhen string        `help:"Wait until the candidate predicts better." enum:",better" default:"" placeholder:"better" env:"-"`
 	For         time.Duration `help:"With --promote-when: for so long, and then end with status 1." default:"168h" placeholder:"D" env:"-"`
+	Since       string        `help:"With --promote-when: only predictions from then on, 24h (a day ago) or a time." placeholder:"WHEN" env:"-"`
 
 	AcceptLostBeginning bool `help:"The candidate began later in the log: do not compare the logs." env:"-"`
 	settings.Kafka
@@ -75,6 +76,8 @@ type promotion struct {
 	kafka            func() (kafka.Config, error)
 	patience         time.Duration
 	lostBeginning    bool
+	since            time.Time // predictions before are left out; zero: none
+	log              *slog.Logger
 	every            time.Duration // compareEvery, except in tests
 }
 
@@ -92,13 +95,17 @@ func (c *Command) runPromote(ctx context.Context, store *redis.Store, log *slog.
 	if err := errors.Join(cli.Range("--wait", f.Wait, 0, 24*time.Hour), cli.Range("--for", f.For, time.Second, 366*24*time.Hour)); err != nil {
 		return err
 	}
+	since, err := cli.Since(f.Since, time.Now())
+	if err != nil {
+		return err
+	}
 	by, err := store.Beside(cmp.Or(f.Candidate, c.Model))
 	if err != nil {
 		return err
 	}
 	p := &promotion{
 		model: c.Model, candidate: cmp.Or(f.Candidate, c.Model), store: store, by: by, stdout: stdout, quiet: c.JSON,
-		patience: f.Wait, lostBeginning: f.AcceptLostBeginning, every: compareEvery,
+		patience: f.Wait, lostBeginning: f.AcceptLostBeginning, every: compareEvery, since: since, log: log,
 		kafka: func() (kafka.Config, error) {
 			reach, err := f.Kafka.OrRunning()
 			if err != nil {
@@ -118,10 +125,16 @@ func (c *Command) runPromote(ctx context.Context, store *redis.Store, log *slog.
 		return p.result(before, state.Promotion{Model: p.candidate})
 	}
 	if f.PromoteWhen != "" {
-		if err := p.check(ctx); err != nil { // what is refused is refused before a week has passed
+		numerics, err := p.check(ctx) // what is refused is refused before a week has passed
+		if err != nil {
 			return err
 		}
-		if err := p.untilBetter(ctx, before, f.For); err != nil {
+		early := *p
+		early.quiet = true // all is asked again at the end, and said then
+		if err := early.scorers(ctx, f.NATS, numerics, log); err != nil {
+			return err
+		}
+		if err := p.untilBetter(ctx, cmp.Or(before, p.model), f.For); err != nil {
 			return err
 		}
 	}

@@ -352,6 +352,7 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	fails("promote Default", 2, "is not the name")
 	fails("promote clean --back", 2, "it names no candidate")
 	fails("promote clean --for 0s", 2, "--for")
+	fails("promote clean --promote-when better --since then", 2, "--since")
 	fails("promote clean"+servers, 1, "redis keeps no version of model clean")
 	b.write(0, 40)
 	b.start("default", b.old, modelConfig())
@@ -380,6 +381,7 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	other := func(c *state.Checkpoint) { c.Position.Next, c.Position.Chain[0] = 60, 1 }
 	save(other)
 	fails("promote clean"+servers, 1, "model clean has learnt another log than default")
+	fails("promote clean --promote-when better"+servers, 1, "model clean has learnt another log than default")
 	save(func(c *state.Checkpoint) { other(c); c.Model = []byte("no model") })
 	fails("promote clean --accept-lost-beginning"+servers, 1, "which would answer, cannot be read")
 	save(func(c *state.Checkpoint) { other(c); c.Numerics = "999" })
@@ -444,7 +446,7 @@ func TestPromoteWhenBetter(t *testing.T) {
 	predict("default", 0, 4000, 1)
 	predict("clean", 0, 1010, 2.9)
 	var out bytes.Buffer
-	p := &promotion{model: "default", candidate: "clean", store: b.old, by: b.clean, stdout: &out, every: 5 * time.Millisecond,
+	p := &promotion{model: "default", candidate: "clean", store: b.old, by: b.clean, stdout: &out, every: 5 * time.Millisecond, log: slog.New(slog.DiscardHandler),
 		kafka: func() (kafka.Config, error) { return b.kafka, nil }}
 	err := p.untilBetter(t.Context(), "default", 200*time.Millisecond)
 	if cli.Status(err) != cli.StatusFailed || !strings.Contains(err.Error(), "was not shown to be better than default, after 10 common events") {
@@ -455,7 +457,11 @@ func TestPromoteWhenBetter(t *testing.T) {
 	if err := p.untilBetter(t.Context(), "default", time.Minute); err != nil {
 		t.Error(err)
 	}
-	said, err := b.run("promote clean --promote-when better --kafka " + b.kafka.Brokers[0])
+	p.since = time.Now().Add(time.Hour)
+	if err := p.untilBetter(t.Context(), "default", 50*time.Millisecond); err == nil {
+		t.Error("predictions before --since count")
+	}
+	said, err := b.run("promote clean --promote-when better --since 24h --kafka " + b.kafka.Brokers[0])
 	if err != nil || !strings.Contains(said, "Answers of default come from model clean") {
 		t.Errorf("%v\n%s", err, said)
 	}

@@ -28,10 +28,29 @@ type atHead struct {
 }
 
 // check returns an error if the candidate may not answer in the place of the model, however
-// far it has come.
-func (p *promotion) check(ctx context.Context) error {
-	_, err := p.heads(ctx)
-	return err
+// far it has come. The logs are compared as far as both have learnt.
+func (p *promotion) check(ctx context.Context) (numerics string, err error) {
+	heads, err := p.heads(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range heads {
+		h := heads[i]
+		if h.by.Position.Next < h.old.Position.Next {
+			h.old, h.by = h.by, h.old // records between them are read from the earlier on
+		}
+		if !p.lostBeginning {
+			if err := p.oneLog(ctx, &h); err != nil {
+				return "", err
+			}
+		}
+		c, err := p.readable(ctx, h.partition)
+		if err != nil {
+			return "", err
+		}
+		numerics = c.Numerics
+	}
+	return numerics, nil
 }
 
 // heads reads the newest versions of all partitions. It waits until the candidate has all that
@@ -199,7 +218,7 @@ func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) error {
 
 // untilBetter returns nil once the candidate is shown to predict better than the model that
 // answers, and its calibration holds. It may ask as often as it likes: the interval of the
-// comparison holds at all times together.
+// comparison holds at all times together. While Kafka cannot be reached, it goes on trying.
 func (p *promotion) untilBetter(ctx context.Context, answers string, patience time.Duration) error {
 	cfg, err := p.kafka()
 	if err != nil {
@@ -207,17 +226,23 @@ func (p *promotion) untilBetter(ctx context.Context, answers string, patience ti
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	reader, err := comparison.NewReader(waiting, cfg, answers, p.candidate, comparison.Options{})
+	reader, err := comparison.NewReader(waiting, cfg, answers, p.candidate, comparison.Options{Since: p.since})
 	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
-	events := -1
+	events, failed := -1, false
 	for {
 		r, err := reader.Advance(waiting)
-		if err != nil && waiting.Err() == nil {
+		switch {
+		case err == nil || waiting.Err() != nil:
+			failed = false
+		case comparison.Final(err):
 			return err
+		case !failed: // Kafka may restart in a week
+			failed = true
+			p.log.Warn("the predictions cannot be read: trying again", "error", err)
 		}
 		if err == nil && r.Events != events {
 			events = r.Events
