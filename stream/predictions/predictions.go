@@ -14,11 +14,12 @@
 //
 // A number without a width is a uvarint of encoding/binary.
 //
-//	┌─────────┬───────────┬────────────┬─────┬─────┐
-//	│ version │ model     │ events     │ run │ run │ … to the end
-//	│ 1 byte  │ len bytes │ len bytes  │     │     │
-//	└─────────┴───────────┴────────────┴─────┴─────┘
+//	┌─────────┬───────────┬────────────┬───────────┬─────┬─────┐
+//	│ version │ model     │ events     │ n marks   │ run │ run │ … to the end
+//	│ 1 byte  │ len bytes │ len bytes  │           │     │     │
+//	└─────────┴───────────┴────────────┴───────────┴─────┴─────┘
 //
+//	mark   partition, next: the model has learnt it to before offset next
 //	run    partition, offset of its first event, n − 1, then n predictions
 //	       ┌─────────────────┬─────────────────────────────────┐
 //	       │ gap·2 + spam    │ log-odds: float32, little endian │
@@ -69,7 +70,15 @@ type Prediction struct {
 type Block struct {
 	Model       string
 	Events      string       // the topic that the model learns
-	Predictions []Prediction // 1 to MaxEvents, in the order of learning
+	Learnt      []Mark       // at most MaxEvents, in ascending order of partitions
+	Predictions []Prediction // at most MaxEvents, in the order of learning; at least one, or a mark
+}
+
+// A Mark says how far a model has learnt a partition of the events topic. Its predictions of what
+// is before Next are in this block and those before it. It left out what has none.
+type Mark struct {
+	Partition int
+	Next      int64
 }
 
 func (b *Block) validate() error {
@@ -79,8 +88,13 @@ func (b *Block) validate() error {
 			errs = append(errs, fmt.Errorf("a name has 1 to %d bytes, this one %d", maxName, n))
 		}
 	}
-	if n := len(b.Predictions); n == 0 || n > MaxEvents {
-		errs = append(errs, fmt.Errorf("a block has 1 to %d predictions, this one %d", MaxEvents, n))
+	if n, m := len(b.Predictions), len(b.Learnt); n+m == 0 || n > MaxEvents || m > MaxEvents {
+		errs = append(errs, fmt.Errorf("a block has 1 to %d predictions or marks, this one %d and %d", MaxEvents, n, m))
+	}
+	for i, m := range b.Learnt {
+		if m.Partition < 0 || m.Partition > maxPartition || m.Next < 0 || i > 0 && m.Partition <= b.Learnt[i-1].Partition {
+			errs = append(errs, fmt.Errorf("the mark of partition %d, next offset %d, is out of range or order", m.Partition, m.Next))
+		}
 	}
 	for i := range b.Predictions {
 		p := &b.Predictions[i]
@@ -105,6 +119,11 @@ func (b *Block) AppendBinary(dst []byte) ([]byte, error) {
 	for _, name := range []string{b.Model, b.Events} {
 		dst = binary.AppendUvarint(dst, uint64(len(name)))
 		dst = append(dst, name...)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(b.Learnt)))
+	for _, m := range b.Learnt {
+		dst = binary.AppendUvarint(dst, uint64(m.Partition))
+		dst = binary.AppendUvarint(dst, uint64(m.Next))
 	}
 	for rest := b.Predictions; len(rest) > 0; {
 		n := run(rest)
@@ -203,6 +222,9 @@ func (d *decoder) block() (b Block) {
 	}
 	d.rest = d.rest[1:]
 	b.Model, b.Events = d.name(), d.name()
+	for n := d.number(MaxEvents); n > 0 && d.err == nil; n-- {
+		b.Learnt = append(b.Learnt, Mark{int(d.number(maxPartition)), int64(d.number(math.MaxInt64))})
+	}
 	for len(d.rest) > 0 && d.err == nil {
 		partition, next := int(d.number(maxPartition)), d.number(math.MaxInt64)
 		n := int(d.number(MaxEvents-1)) + 1

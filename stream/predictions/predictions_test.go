@@ -13,7 +13,7 @@ import (
 )
 
 func sample() predictions.Block {
-	return predictions.Block{Model: "cand", Events: "hamlet.events.default", Predictions: []predictions.Prediction{
+	return predictions.Block{Model: "cand", Events: "hamlet.events.default", Learnt: []predictions.Mark{{Partition: 0, Next: 302}, {Partition: 5, Next: 9}}, Predictions: []predictions.Prediction{
 		{Partition: 0, Offset: 7, Spam: true, LogOdds: 1.5},
 		{Partition: 0, Offset: 8, LogOdds: -2},
 		{Partition: 0, Offset: 300, LogOdds: float32(math.Inf(-1))},
@@ -26,6 +26,7 @@ func sample() predictions.Block {
 // The bytes are a format: what is written today is read for ever.
 func TestBlockBytes(t *testing.T) {
 	const want = "01 04 63616e64 15 68616d6c65742e6576656e74732e64656661756c74" +
+		" 02 00 ae02 05 09" +
 		" 00 07 02  01 0000c03f  00 000000c0  c604 000080ff" +
 		" 03 00 00  01 00000000" +
 		" 00 ad02 00  01 00001041" +
@@ -71,8 +72,10 @@ func TestWhatIsNoBlockIsRefused(t *testing.T) {
 		"no model":  func(b *predictions.Block) { b.Model = "" },
 		"no events": func(b *predictions.Block) { b.Events = "" },
 		"long name": func(b *predictions.Block) { b.Model = strings.Repeat("m", 250) },
-		"empty":     func(b *predictions.Block) { b.Predictions = nil },
+		"empty":     func(b *predictions.Block) { b.Predictions, b.Learnt = nil, nil },
 		"too many":  func(b *predictions.Block) { b.Predictions = make([]predictions.Prediction, predictions.MaxEvents+1) },
+		"marks":     func(b *predictions.Block) { b.Learnt[1].Partition = 0 },
+		"mark":      func(b *predictions.Block) { b.Learnt[1].Next = -1 },
 		"partition": func(b *predictions.Block) { b.Predictions[0].Partition = -1 },
 		"offset":    func(b *predictions.Block) { b.Predictions[0].Offset = -1 },
 		"NaN":       func(b *predictions.Block) { b.Predictions[0].LogOdds = float32(math.NaN()) },
@@ -83,7 +86,7 @@ func TestWhatIsNoBlockIsRefused(t *testing.T) {
 			t.Errorf("%s: encoded to %x", name, bytes)
 		}
 	}
-	for _, bytes := range []string{"", "\x02", "\x01\x01m\x01e", "\x01\x01m\x01e\x00\x80\x00\x00\x00\x00\x00\x00\x00"} {
+	for _, bytes := range []string{"", "\x02", "\x01\x01m\x01e\x00", "\x01\x01m\x01e\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00"} {
 		if b, err := predictions.Decode([]byte(bytes)); err == nil {
 			t.Errorf("%q is %+v", bytes, b)
 		}

@@ -45,7 +45,7 @@ func compare(t *testing.T, opts Options, a, b []predictions.Prediction) (Result,
 	j := newPairing("a", "b", c.Add)
 	for record := int64(0); len(a)+len(b) > 0; record++ {
 		na, nb := min(100, len(a)), min(70, len(b))
-		err := errors.Join(j.add(0, a[:na], record), j.add(1, b[:nb], record), j.join())
+		err := errors.Join(j.add(0, &predictions.Block{Predictions: a[:na]}, record), j.add(1, &predictions.Block{Predictions: b[:nb]}, record), j.join())
 		if err != nil {
 			return Result{}, err
 		}
@@ -145,6 +145,26 @@ func TestPairsAreThoseOfBoth(t *testing.T) {
 	}
 	if len(got.A.Begins) != 4 || len(got.B.Begins) != 4 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// An event that one model left out stops nothing, though its partition is quiet from then on.
+func TestAnEventThatIsLeftOutStopsNothing(t *testing.T) {
+	all := events(1000, 1, 5, 2)
+	quiet := predictions.Prediction{Partition: 1, Offset: 5}
+	with := append([]predictions.Prediction{all[0], quiet}, all[1:]...)
+	for lacks := range 2 {
+		pairs := 0
+		j := newPairing("a", "b", func(_, _ *predictions.Prediction) { pairs++ })
+		blocks := [2]predictions.Block{{Predictions: with}, {Predictions: with}}
+		blocks[lacks] = predictions.Block{Predictions: all, Learnt: []predictions.Mark{{Partition: 0, Next: 1000}, {Partition: 1, Next: 6}}}
+		if err := errors.Join(j.add(0, &blocks[0], 0), j.add(1, &blocks[1], 0), j.join()); err != nil {
+			t.Fatal(err)
+		}
+		var r Result
+		if j.report(&r); pairs != 1000 || r.A.Ahead != 0 || r.B.Ahead != 0 || r.A.Before+r.B.Before != 1 {
+			t.Errorf("model %d leaves it out: %d pairs, %+v", lacks, pairs, r)
+		}
 	}
 }
 

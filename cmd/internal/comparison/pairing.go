@@ -22,7 +22,7 @@ var (
 const lately = 1 << 17
 
 // A pairing joins what two models predicted, in the order of A. An event of A waits until B has
-// predicted it, or a later one of its partition. So the pairs depend on the two logs alone, and
+// predicted it, or is known to have left it out. So the pairs depend on the two logs alone, and
 // not on when they are read.
 type pairing struct {
 	pair   func(a, b *predictions.Prediction)
@@ -44,7 +44,8 @@ type paired struct {
 // A following is what is known of a partition of the events topic.
 type following struct {
 	begun       bool
-	first, next int64                    // next: one behind the last prediction
+	first, next int64                    // next: what is before has been predicted or left out
+	queued      int                      // of A: predictions in the queue
 	queue       []predictions.Prediction // of B: what A has not come to
 }
 
@@ -101,9 +102,9 @@ func said(p *predictions.Prediction) string {
 	return fmt.Sprintf("log-odds %g of %s", p.LogOdds, label)
 }
 
-// add takes the predictions of a record of A's topic, model 0, or of B's, model 1.
-func (j *pairing) add(model int, all []predictions.Prediction, record int64) error {
-	m := &j.models[model]
+// add takes a record of A's topic, model 0, or of B's, model 1.
+func (j *pairing) add(model int, b *predictions.Block, record int64) error {
+	m, all := &j.models[model], b.Predictions
 	for i := range all {
 		fresh, err := m.fresh(&all[i], record)
 		if err != nil {
@@ -113,11 +114,19 @@ func (j *pairing) add(model int, all []predictions.Prediction, record int64) err
 		case !fresh:
 		case model == 0:
 			j.queue = append(j.queue, all[i])
+			m.partition(all[i].Partition).queued++
 		default:
 			f := m.partition(all[i].Partition)
 			f.queue = append(f.queue, all[i])
 			m.waiting++
 		}
+	}
+	for _, mark := range b.Learnt {
+		f := m.partition(mark.Partition)
+		if !f.begun {
+			f.begun, f.first = true, mark.Next
+		}
+		f.next = max(f.next, mark.Next)
 	}
 	return nil
 }
@@ -130,12 +139,7 @@ func (j *pairing) join() error {
 		p := &j.queue[n]
 		f := b.partition(p.Partition)
 		for len(f.queue) > 0 && f.queue[0].Offset < p.Offset {
-			if p.Offset == a.partition(p.Partition).first {
-				b.before++
-			} else {
-				b.only++
-			}
-			b.pop(f)
+			b.alone(f, a.partition(p.Partition))
 		}
 		switch {
 		case len(f.queue) > 0 && f.queue[0].Offset == p.Offset:
@@ -156,8 +160,27 @@ func (j *pairing) join() error {
 		}
 		break
 	}
+	for i := range j.queue[:n] {
+		a.partition(j.queue[i].Partition).queued--
+	}
 	j.queue = append(j.queue[:0:0], j.queue[n:]...)
+	for i := range b.partitions {
+		of := a.partition(i)
+		for f := &b.partitions[i]; of.queued == 0 && len(f.queue) > 0 && f.queue[0].Offset < of.next; {
+			b.alone(f, of)
+		}
+	}
 	return nil
+}
+
+// alone counts the first of a queue, which the other model has not predicted, and drops it.
+func (m *paired) alone(f, other *following) {
+	if f.queue[0].Offset < other.first {
+		m.before++
+	} else {
+		m.only++
+	}
+	m.pop(f)
 }
 
 func (m *paired) pop(f *following) {

@@ -178,7 +178,7 @@ func (r *Reader) read(ctx context.Context, model int) error {
 		if err := r.check(t, &b); err != nil {
 			return r.fail(err)
 		}
-		if err := r.pairing.add(model, b.Predictions, record.Offset); err != nil {
+		if err := r.pairing.add(model, &b, record.Offset); err != nil {
 			return r.fail(err)
 		}
 		t.next = record.Offset + 1

@@ -55,6 +55,8 @@ type partitionModel struct {
 	outbox    outbox
 	letters   []kafka.Record           // dead letters and receipts; empty after each batch
 	predicted []predictions.Prediction // fewer than maxPredicted after each turn
+	learnt    map[int]int64            // by partition of the events topic: one behind the last record
+	moved     bool                     // learnt is not published
 
 	status  Status
 	doubts  doubtLog

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -17,7 +19,14 @@ const maxPredicted = 32 * predictions.MaxEvents
 // predict notes what the model predicted of an event before it learnt the label. Withdrawals,
 // corrections and assumed answers are not noted: their labels were not new to the model.
 func (p *partitionModel) predict(a *Applied) {
-	if p.l.cfg.Predictions == nil || a.Outcome != Learned {
+	if p.l.cfg.Predictions == nil {
+		return
+	}
+	if p.learnt == nil {
+		p.learnt = map[int]int64{}
+	}
+	p.learnt[a.Partition], p.moved = a.Offset+1, true
+	if a.Outcome != Learned {
 		return
 	}
 	p.predicted = append(p.predicted, predictions.Prediction{
@@ -26,16 +35,25 @@ func (p *partitionModel) predict(a *Applied) {
 	})
 }
 
-// publishPredictions returns when all predictions are acknowledged. No save is made before, so
-// a save covers no event whose prediction is not out.
+// publishPredictions returns when all predictions are acknowledged, and behind them how far each
+// partition is learnt. No save is made before, so a save covers no event whose prediction is not
+// out.
 func (p *partitionModel) publishPredictions(ctx context.Context) error {
-	if len(p.predicted) == 0 {
+	if p.l.cfg.Predictions == nil || len(p.predicted) == 0 && !p.moved {
 		return nil
 	}
+	var marks []predictions.Mark
+	for _, n := range slices.Sorted(maps.Keys(p.learnt)) {
+		marks = append(marks, predictions.Mark{Partition: n, Next: p.learnt[n]})
+	}
 	var records []kafka.Record
-	for rest := p.predicted; len(rest) > 0; {
+	for rest := p.predicted; len(rest) > 0 || len(marks) > 0; {
 		n := min(len(rest), predictions.MaxEvents)
 		b := predictions.Block{Model: p.l.cfg.Name, Events: p.l.cfg.Consumer.Topic, Predictions: rest[:n]}
+		if n == len(rest) {
+			m := min(len(marks), predictions.MaxEvents)
+			b.Learnt, marks = marks[:m], marks[m:]
+		}
 		value, err := b.AppendBinary(nil)
 		if err != nil {
 			return err
@@ -46,7 +64,7 @@ func (p *partitionModel) publishPredictions(ctx context.Context) error {
 	if err := p.l.cfg.Predictions.Publish(ctx, records...); err != nil {
 		return publishing(predictions.Topic(p.l.cfg.Name), err)
 	}
-	p.predicted = p.predicted[:0]
+	p.predicted, p.moved = p.predicted[:0], false
 	return nil
 }
 
