@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -109,10 +110,21 @@ func (s *Store) masters(ctx context.Context, visit func(master *redis.Client, ad
 	})
 }
 
-// relocated asks the cluster again which node holds the model, and returns its client.
-func (s *Store) relocated(ctx context.Context) *redis.Client {
+// relocated asks the cluster again for its masters. It returns the client of the one at
+// addr, which a node has just named. If it is none of them, it returns that of the node
+// which holds the model now.
+func (s *Store) relocated(ctx context.Context, addr string) *redis.Client {
+	var named atomic.Pointer[redis.Client] // the library calls concurrently
 	// This is the library's only call that asks at once. ReloadState asks in the background.
-	_ = s.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	_ = s.cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+		if master.Options().Addr == addr {
+			named.Store(master)
+		}
+		return nil
+	})
+	if node := named.Load(); node != nil {
+		return node
+	}
 	return s.node(ctx)
 }
 

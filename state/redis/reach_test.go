@@ -90,6 +90,49 @@ func TestAClusterRedirects(t *testing.T) {
 	}
 }
 
+// While the nodes do not agree yet, a save goes to the node that MOVED names. If all send it
+// away, it may be tried again later.
+func TestASaveWhileAClusterDisagrees(t *testing.T) {
+	t.Parallel()
+	for what, agree := range map[string]bool{"the named node has the model": true, "none has it": false} {
+		t.Run(what, func(t *testing.T) {
+			first, second := miniredis.RunT(t), miniredis.RunT(t)
+			s, err := New(Config{Addr: first.Addr(), Cluster: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			epoch := take(t, s)
+			save(t, s, checkpoint(epoch, 1, "a"))
+			copyKeys(t, first, second)
+
+			// Both give the slots to the first one still, which sends the script away.
+			for _, node := range []*miniredis.Miniredis{first, second} {
+				node.Server().SetPreHook(func(peer *resp.Peer, command string, _ ...string) bool {
+					switch strings.ToUpper(command) {
+					case "CLUSTER":
+						writeSlotsOf(peer, first.Addr(), second.Addr())
+						return true
+					case "EVALSHA", "EVAL":
+						if node == first || !agree {
+							peer.WriteError("MOVED 866 " + second.Addr())
+							return true
+						}
+					}
+					return false
+				})
+			}
+			version, err := s.Save(t.Context(), 0, checkpoint(epoch, 2, "a"))
+			switch {
+			case agree && (err != nil || version != 2):
+				t.Errorf("save: version %d, %v; want 2", version, err)
+			case !agree && (!errors.Is(err, state.ErrTransient) || strings.Contains(err.Error(), "loses chunks")):
+				t.Errorf("save: %v, want ErrTransient that says MOVED", err)
+			}
+		})
+	}
+}
+
 // copyKeys copies what a save makes.
 func copyKeys(t *testing.T, from, to *miniredis.Miniredis) {
 	t.Helper()
@@ -136,18 +179,26 @@ func copyKeys(t *testing.T, from, to *miniredis.Miniredis) {
 }
 
 // writeSlots answers CLUSTER SLOTS: one node has them all.
-func writeSlots(peer *resp.Peer, addr string) {
-	host, text, _ := net.SplitHostPort(addr)
-	port, _ := strconv.Atoi(text)
+func writeSlots(peer *resp.Peer, addr string) { writeSlotsOf(peer, addr) }
+
+// writeSlotsOf answers CLUSTER SLOTS: the first node has all slots but the last ones, of
+// which each other node has one.
+func writeSlotsOf(peer *resp.Peer, addrs ...string) {
 	peer.Block(func(w *resp.Writer) {
-		w.WriteLen(1)
-		w.WriteLen(3)
-		w.WriteInt(0)
-		w.WriteInt(16383)
-		w.WriteLen(3)
-		w.WriteBulk(host)
-		w.WriteInt(port)
-		w.WriteBulk(strings.Repeat("a", 40))
+		w.WriteLen(len(addrs))
+		from, to := 0, 16384-len(addrs)
+		for i, addr := range addrs {
+			host, text, _ := net.SplitHostPort(addr)
+			port, _ := strconv.Atoi(text)
+			w.WriteLen(3)
+			w.WriteInt(from)
+			w.WriteInt(to)
+			from, to = to+1, to+1
+			w.WriteLen(3)
+			w.WriteBulk(host)
+			w.WriteInt(port)
+			w.WriteBulk(strings.Repeat(string(rune('a'+i)), 40))
+		}
 	})
 }
 

@@ -77,13 +77,16 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	}
 	conn := s.node(ctx).Conn() // WAIT waits for what its own connection wrote
 	defer func() { conn.Close() }()
+	var moved error // what the last node said, if it has handed the model over
 	for range commitTries {
 		reply, err := commit.Run(directly(ctx), conn, s.commitKeys(partition), args...).StringSlice()
-		if _, moved := redis.IsMovedError(err); moved && s.cluster != nil {
+		if addr, ok := redis.IsMovedError(err); ok && s.cluster != nil {
+			moved = err
 			conn.Close()
-			conn = s.relocated(ctx).Conn()
+			conn = s.relocated(ctx, addr).Conn()
 			continue
 		}
+		moved = nil
 		if err != nil {
 			return 0, s.explain(doing, err)
 		}
@@ -121,6 +124,9 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 		if err := s.upload(ctx, partition, missing); err != nil {
 			return 0, s.explain(doing, err)
 		}
+	}
+	if moved != nil {
+		return 0, s.explain(doing, moved)
 	}
 	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: set its maxmemory-policy "+
 		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
