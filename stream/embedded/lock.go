@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -23,8 +24,27 @@ func LockDir(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)
 	}
+	return flock(f, dir, syscall.LOCK_EX)
+}
+
+// ShareDir locks dir together with others that only read it, until unlock is called or the
+// process dies. Meanwhile [LockDir] fails. It writes nothing: a directory that was never
+// locked, or whose lock this user may not open, is not locked.
+func ShareDir(dir string) (unlock func() error, err error) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return func() error { return nil }, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
+	}
+	return flock(f, dir, syscall.LOCK_SH)
+}
+
+// flock locks the file, and closes it if that fails.
+func flock(f *os.File, dir string, how int) (unlock func() error, err error) {
 	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	}
 	if err != nil {
 		f.Close()

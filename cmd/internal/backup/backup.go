@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/credentials"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state/redis"
@@ -88,7 +89,7 @@ type Command struct {
 func (Command) Help() string {
 	return `Examples:
 
-  hamlet backup /backup                  beside a running hamlet up
+  sudo -u hamlet hamlet backup /backup      beside a running hamlet up
   hamlet backup /backup --redis r:6379 --kafka k:9092 --keep 14
   hamlet verify /backup
   hamlet restore /backup --redis new:6379 --kafka k:9092
@@ -135,12 +136,15 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if err := errors.Join(c.check(), cli.NotNegative("--keep", c.Keep)); err != nil {
 		return err
 	}
+	if err := ours(c.Folder); err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	reach, err := c.Redis.OrRunning()
 	if err != nil {
 		return err
 	}
-	brokers, err := knownBrokers(ctx, c.Kafka, log)
+	brokers, err := knownBrokers(ctx, c.Kafka, c.Redis.Redis, log)
 	if err != nil {
 		return err
 	}
@@ -154,8 +158,12 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	line := progress.NewLine(stdio.Err)
 	defer line.Clear()
 	t := &taking{to: to, all: c.AllVersions, show: func(doing string) { line.Draw("copying " + doing) }}
-	if names, err := to.list(); err == nil && len(names) > 0 {
-		if x, err := to.index(names[0]); err == nil {
+	earlier, err := to.list()
+	if err != nil {
+		return err
+	}
+	if len(earlier) > 0 {
+		if x, err := to.index(earlier[0]); err == nil {
 			t.remember(x)
 		}
 	}
@@ -163,12 +171,16 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return fmt.Errorf("nothing is added to %s: %w", c.Folder, err)
 	}
+	if after := takenAfter(earlier, x.Taken); after.After(x.Taken) {
+		log.Warn("the newest backup of the directory is of the future: this one is named after it; see to the clock", "newest", earlier[0])
+		x.Taken = after
+	}
 	if err := to.finish(x); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	result := &Result{Backup: x.name, Taken: stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written, Bytes: t.bytes, Missing: missing}
 	var failed []error
-	if result.Deleted, err = to.prune(c.Keep); err != nil {
+	if result.Deleted, err = to.prune(c.Keep, x.name); err != nil {
 		failed = append(failed, fmt.Errorf("the backup is whole, delete what is not needed any more: %w", err))
 	}
 	for _, m := range x.Models {
@@ -267,15 +279,24 @@ func open(reach settings.Redis, model string, log *slog.Logger) (*redis.Store, e
 	return redis.New(cfg)
 }
 
-// knownBrokers returns how Kafka is reached: the one that is named, that of a hamlet up which
-// this user runs, or nil.
-func knownBrokers(ctx context.Context, f settings.Kafka, log *slog.Logger) (*kafka.Config, error) {
+// knownBrokers returns how Kafka is reached: the one that is named, that of the hamlet up of
+// this user whose Redis is at redis, or nil. Without redis it is the one hamlet up that runs.
+func knownBrokers(ctx context.Context, f settings.Kafka, redis string, log *slog.Logger) (*kafka.Config, error) {
+	if len(f.Kafka) == 0 && redis != "" {
+		var up credentials.Access
+		if _, ok := credentials.Find(redis, func(a credentials.Access) credentials.Login { up = a; return a.Redis }); !ok || up.Kafka.Addr == "" {
+			return nil, nil
+		}
+		f.Kafka = []string{up.Kafka.Addr}
+	}
 	f, err := f.OrRunning()
 	if err != nil || len(f.Kafka) == 0 {
 		return nil, err
 	}
 	return brokers(ctx, f, log)
 }
+
+func redisOf(a credentials.Access) credentials.Login { return a.Redis }
 
 // brokers returns how Kafka is reached, and asks whether it is.
 func brokers(ctx context.Context, f settings.Kafka, log *slog.Logger) (*kafka.Config, error) {

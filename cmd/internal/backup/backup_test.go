@@ -389,6 +389,7 @@ func TestRefusals(t *testing.T) {
 	if out, err := r.restore("--replace"); err != nil || !strings.Contains(out, "version 1, which it replaces") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	r.wantRefused("must see that the log is empty", "--new-log")
 	r.save("default", 0, 20)
 	r.wantRefused("redis is newer: partition 0 has learnt up to offset 20 there, and up to 10 in the backup", "--replace")
 	if _, err := r.run("restore", r.dir); cli.Status(err) != cli.StatusUsage {

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"hamlet/state"
@@ -32,6 +34,7 @@ type folder struct{ path string }
 const (
 	chunkFolder = "chunks"
 	unfinished  = ".new-"
+	nameTime    = "20060102T150405.000Z" // in the name of an index
 )
 
 var indexName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-([0-9a-f]{32})\.json$`)
@@ -137,11 +140,29 @@ func (f folder) finish(x *Index) error {
 	}
 	b = append(b, '\n')
 	sum := sha256.Sum256(b)
-	x.name = fmt.Sprintf("%s-%x.json", x.Taken.UTC().Format("20060102T150405.000Z"), sum[:16])
+	x.name = fmt.Sprintf("%s-%x.json", x.Taken.UTC().Format(nameTime), sum[:16])
 	if err := syncFolder(filepath.Join(f.path, chunkFolder)); err != nil {
 		return err
 	}
 	return f.write(filepath.Join(f.path, x.name), b)
+}
+
+// ours returns an error if root would leave files in a directory of another user, who could
+// not read them.
+func ours(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || os.Geteuid() != 0 {
+		return nil // who makes the directory owns it; who is not root cannot write to another's
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Uid == 0 {
+		return nil
+	}
+	owner := fmt.Sprintf("#%d", stat.Uid)
+	if u, err := user.LookupId(owner[1:]); err == nil {
+		owner = u.Username
+	}
+	return fmt.Errorf("%s belongs to %s, who could not read the files of root: run this command as its owner, sudo -u %s hamlet …", path, owner, owner)
 }
 
 // list returns the names of the backups, the newest first.
@@ -196,13 +217,36 @@ func (f folder) choose(prefix string) (*Index, error) {
 	return f.index(names[0])
 }
 
-// prune deletes all backups but the newest keep, and then what no backup names. Where an
-// index cannot be read it deletes no chunk, because that backup may need it.
-func (f folder) prune(keep int) (gone int, err error) {
+// takenAfter returns the time of a backup that is taken now. It is after that of the newest of
+// names, so that the newest backup has the greatest name even if a clock was wrong.
+func takenAfter(names []string, now time.Time) time.Time {
+	if len(names) == 0 {
+		return now
+	}
+	text, _, _ := strings.Cut(names[0], "-")
+	newest, err := time.Parse(nameTime, text)
+	if err != nil || newest.Before(now.Truncate(time.Millisecond)) {
+		return now
+	}
+	if after := newest.Add(time.Millisecond); after.After(now) {
+		return after
+	}
+	return now
+}
+
+// prune deletes all backups but the newest keep, and then what no backup names. It never
+// deletes just, the one that was just taken. Where an index cannot be read it deletes no
+// chunk, because that backup may need it.
+func (f folder) prune(keep int, just string) (gone int, err error) {
 	names, err := f.list()
 	if err != nil {
 		return 0, err
 	}
+	if !slices.Contains(names, just) {
+		return 0, fmt.Errorf("nothing is deleted: %s is not among the backups of %s", just, f.path)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == just })
+	names = slices.Insert(names, 0, just)
 	if keep > 0 && len(names) > keep {
 		for _, name := range names[keep:] {
 			if err := os.Remove(filepath.Join(f.path, name)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/sequencer"
+	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 )
 
@@ -31,7 +32,7 @@ type Index struct {
 type Model struct {
 	Name       string          `json:"model"`
 	Promotion  json.RawMessage `json:"promotion,omitempty"` // which model answers in its place, a [state.Promotion]
-	Partitions []Partition     `json:"partitions"`          // ascending
+	Partitions []Partition     `json:"partitions"`          // ascending; never none
 }
 
 // promotion returns which model answers in the place of m, nil if none was promoted.
@@ -50,7 +51,7 @@ func (m *Model) promotion() (*state.Promotion, error) {
 // an order log is stored as partition 0.
 type Partition struct {
 	Partition int       `json:"partition"`
-	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned
+	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned: one of Versions
 	Versions  []Version `json:"versions"`         // ascending: the last is the newest
 }
 
@@ -103,15 +104,15 @@ func readIndex(b []byte) (*Index, error) {
 	if x.Format != format {
 		return nil, fmt.Errorf("the backup has format %d, this program reads %d: use the hamlet that wrote it or a newer one", x.Format, format)
 	}
+	if err := x.possible(); err != nil {
+		return nil, fmt.Errorf("%w: the index: %w", state.ErrCorrupt, err)
+	}
 	for i := range x.Models {
 		if _, err := x.Models[i].promotion(); err != nil {
 			return nil, err
 		}
 		for j := range x.Models[i].Partitions {
 			p := &x.Models[i].Partitions[j]
-			if len(p.Versions) == 0 {
-				return nil, fmt.Errorf("%w: model %s, partition %d: the index names no version", state.ErrCorrupt, x.Models[i].Name, p.Partition)
-			}
 			for k := range p.Versions {
 				if err := p.Versions[k].decode(); err != nil {
 					return nil, fmt.Errorf("model %s, partition %d, version %d: %w", x.Models[i].Name, p.Partition, p.Versions[k].Version, err)
@@ -120,6 +121,55 @@ func readIndex(b []byte) (*Index, error) {
 		}
 	}
 	return &x, nil
+}
+
+// possible returns an error if the index names what no backup has.
+func (x *Index) possible() error {
+	names := map[string]bool{}
+	for i := range x.Models {
+		m := &x.Models[i]
+		if err := (settings.ModelName{Model: m.Name}).Validate(); err != nil {
+			return fmt.Errorf("model %.40q: %w", m.Name, err)
+		}
+		if names[m.Name] {
+			return fmt.Errorf("it names model %s twice", m.Name)
+		}
+		names[m.Name] = true
+		if len(m.Partitions) == 0 {
+			return fmt.Errorf("it names no partition of model %s", m.Name)
+		}
+		before := -1
+		for j := range m.Partitions {
+			p := &m.Partitions[j]
+			if p.Partition <= before {
+				return fmt.Errorf("model %s: partition %d follows %d", m.Name, p.Partition, before)
+			}
+			before = p.Partition
+			if err := p.possible(); err != nil {
+				return fmt.Errorf("model %s, partition %d: %w", m.Name, p.Partition, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Partition) possible() error {
+	if len(p.Versions) == 0 {
+		return errors.New("it names no version")
+	}
+	before, pinned := int64(0), p.Pinned == 0
+	for i := range p.Versions {
+		number := p.Versions[i].Version
+		if number <= before {
+			return fmt.Errorf("version %d follows %d", number, before)
+		}
+		before = number
+		pinned = pinned || number == p.Pinned
+	}
+	if !pinned {
+		return fmt.Errorf("it does not name the pinned version %d", p.Pinned)
+	}
+	return nil
 }
 
 // decode reads Manifest, and compares it with what stands beside it.

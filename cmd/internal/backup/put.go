@@ -11,15 +11,15 @@ import (
 	"hamlet/state/redis"
 )
 
-// open returns the store of a model. It keeps as many versions as the backup has: the learner's
-// saves keep those that its own flags say.
+// open returns the store of a model. It keeps all versions that Redis has and all of the
+// backup: the learner's saves keep those that its own flags say.
 func (r *restoring) open(m *Model) (*redis.Store, error) {
 	cfg, err := r.c.Redis.Config(m.Name, r.log)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
 	for i := range m.Partitions {
-		cfg.Keep = max(cfg.Keep, len(m.Partitions[i].Versions), 3)
+		cfg.Keep = max(cfg.Keep, len(m.Partitions[i].Versions), r.kept[m.Name]+1, 3)
 	}
 	redis.SetLogger(r.log)
 	return redis.New(cfg)
@@ -40,10 +40,18 @@ func (r *restoring) takes(ctx context.Context, store *redis.Store, m *Model) err
 			return fmt.Errorf("redis keeps partition %d, which is not in the backup and would stay as it is: delete its keys first", number)
 		}
 		v := m.Partitions[i].newest()
-		head, _, err := store.Manifest(ctx, number, state.Head)
+		versions, err := store.Versions(ctx, number)
+		if err != nil && !errors.Is(err, state.ErrNone) {
+			return err
+		}
+		r.kept[m.Name] = max(r.kept[m.Name], len(versions))
+		r.show(fmt.Sprintf("reading %s, partition %d, from redis", m.Name, number))
+		head, _, err := store.Load(ctx, number, state.Head)
 		switch {
 		case errors.Is(err, state.ErrNone):
 			continue
+		case errors.Is(err, state.ErrCorrupt):
+			return fmt.Errorf("%w; to restore this backup, delete these keys, then run this command with --replace", err)
 		case err != nil:
 			return err
 		case r.c.NewLog:
@@ -179,6 +187,9 @@ func (r *restoring) partition(ctx context.Context, store *redis.Store, model str
 	}
 	if r.c.NewLog {
 		one.Position = 0
+		if one.Pinned == 0 {
+			one.Unpinned = p.Pinned
+		}
 	}
 	return one, nil
 }

@@ -40,8 +40,8 @@ func (Restore) Help() string {
 
   hamlet restore /backup --redis r:6379 --kafka k:9092      the newest
   hamlet restore /backup --backup 20261123T20 --model news --redis r:6379
-  hamlet restore /backup --data /var/lib/hamlet    a stopped hamlet up
-  hamlet restore /backup --data /srv/new --new-log    its disk is lost
+  sudo -u hamlet hamlet restore /backup --data /var/lib/hamlet   a stopped up
+  sudo -u hamlet hamlet restore /backup --data /srv/new --new-log   disk lost
 
 Stop the learners first. After it start them: they go on from the restored position, and
 the model becomes what it would have been without the loss. Scorers may run.
@@ -56,7 +56,8 @@ It refuses, and writes nothing, if
 Without --kafka nobody compares the log now. The learner does so when it starts.
 
 With --new-log the model keeps what it has learnt, and the log begins anew. What was
-labelled after the backup is lost. A model of several partitions cannot do that.
+labelled after the backup is lost, and answers come from the newest version: a pin is
+not restored. It needs --kafka or --data. A model of several partitions cannot do that.
 
 It writes as a learner does: it needs the right of the learner's user of Redis.`
 }
@@ -65,7 +66,7 @@ It writes as a learner does: it needs the right of the learner's user of Redis.`
 type Restored struct {
 	Backup string            `json:"backup"`
 	Models []RestoredVersion `json:"models"`
-	Logs   bool              `json:"log_compared"`
+	Logs   bool              `json:"log_compared"` // with --new-log: the log is empty
 }
 
 // A RestoredVersion is the newest version of a partition that was restored.
@@ -75,6 +76,7 @@ type RestoredVersion struct {
 	Version
 	Before   int64  `json:"before,omitempty"`   // the version that it replaced
 	Pinned   int64  `json:"pinned,omitempty"`   // answers come from this version
+	Unpinned int64  `json:"unpinned,omitempty"` // the version of the backup that was pinned, and is not restored
 	Versions int    `json:"versions"`           // that were restored
 	Promoted string `json:"promoted,omitempty"` // the model that answers in its place
 	Logs     []Log  `json:"logs,omitempty"`
@@ -85,7 +87,15 @@ func (c *Restore) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if c.NewLog && c.Data == "" && len(c.Kafka.Kafka) == 0 {
+		return cli.Usagef("--new-log begins at offset 0, and must see that the log is empty: give --kafka, or --data")
+	}
 	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	unlock, err := embedded.ShareDir(c.Folder) // a backup deletes nothing meanwhile
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
 	from := folder{c.Folder}
 	x, err := from.choose(c.Backup)
 	if err != nil {
@@ -101,8 +111,8 @@ func (c *Restore) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	line := progress.NewLine(stdio.Err)
 	defer line.Clear()
-	r := &restoring{c: c, from: from, kafka: brokers, log: log, show: func(doing string) { line.Draw(doing) }}
-	result := &Restored{Backup: x.name, Logs: brokers != nil && !c.NewLog}
+	r := &restoring{c: c, from: from, kafka: brokers, log: log, kept: map[string]int{}, show: func(doing string) { line.Draw(doing) }}
+	result := &Restored{Backup: x.name, Logs: brokers != nil}
 	err = r.all(ctx, chosen, result)
 	line.Clear()
 	if err := errors.Join(err, done()); err != nil {
@@ -131,10 +141,8 @@ func (c *Restore) choose(x *Index) ([]Model, error) {
 // it runs until done is called. Kafka is nil if there is none.
 func (c *Restore) reach(ctx context.Context, log *slog.Logger) (b *kafka.Config, done func() error, err error) {
 	if c.Data == "" {
-		for _, a := range credentials.Running() {
-			if a.Redis.Addr != "" && a.Redis.Addr == c.Redis.Redis {
-				return nil, nil, fmt.Errorf("the Redis at %s is that of a hamlet up which runs, and learns: stop it, and restore with --data DIR", a.Redis.Addr)
-			}
+		if up, ok := credentials.Find(c.Redis.Redis, redisOf); ok {
+			return nil, nil, fmt.Errorf("the Redis at %s is that of a hamlet up which runs, and learns: stop it, and restore with --data DIR", up.Addr)
 		}
 		if c.Redis.Redis == "" {
 			return nil, nil, cli.Usagef("say where the models go: --redis HOST:PORT, or --data DIR of a stopped hamlet up")
@@ -146,6 +154,9 @@ func (c *Restore) reach(ctx context.Context, log *slog.Logger) (b *kafka.Config,
 	}
 	if c.Redis.Redis != "" {
 		return nil, nil, cli.Usagef("--data is in place of --redis")
+	}
+	if err := ours(c.Data); err != nil {
+		return nil, nil, err
 	}
 	unlock, err := embedded.LockDir(c.Data)
 	if err != nil {
@@ -189,6 +200,7 @@ type restoring struct {
 	kafka *kafka.Config // nil: nobody compares the log
 	log   *slog.Logger
 	show  func(doing string)
+	kept  map[string]int // by model: the most versions that Redis has of one partition
 }
 
 // all looks at every model before it writes the first.
@@ -307,12 +319,15 @@ func (c *Restore) print(r *Restored, w io.Writer) error {
 		if m.Promoted != "" && m.Promoted != m.Model {
 			fmt.Fprintf(&b, "  model %s answers in its place, as before: hamlet model promote --back ends that\n", m.Promoted)
 		}
+		if m.Unpinned != 0 {
+			fmt.Fprintf(&b, "  version %d was pinned in the backup and is not restored: answers come from the newest\n", m.Unpinned)
+		}
 		for j := range m.Logs {
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])
 		}
 	}
 	fmt.Fprintf(&b, "restored from %s. Start the learners", r.Backup)
-	if !r.Logs && !c.NewLog {
+	if !r.Logs {
 		b.WriteString(": they compare the log, which nobody has compared yet")
 	}
 	b.WriteString(".\n")

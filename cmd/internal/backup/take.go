@@ -90,9 +90,6 @@ func (t *taking) partition(ctx context.Context, store *redis.Store, model string
 		left := t.left
 		for i, info := range slices.Backward(kept) { // the oldest first
 			newest := i == 0
-			if info.Pinned {
-				p.Pinned = info.Version
-			}
 			if !newest && !info.Pinned && !t.all {
 				continue
 			}
@@ -100,6 +97,9 @@ func (t *taking) partition(ctx context.Context, store *redis.Store, model string
 			switch {
 			case err == nil:
 				p.Versions = append(p.Versions, v)
+				if info.Pinned {
+					p.Pinned = info.Version
+				}
 			case errors.Is(err, state.ErrCorrupt):
 				t.left = append(t.left, fmt.Errorf("partition %d of model %s: %w", number, model, err))
 			case !errors.Is(err, state.ErrNone): // else it is not kept any more

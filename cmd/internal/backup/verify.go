@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/progress"
+	"hamlet/stream/embedded"
 )
 
 // A Verify is `hamlet verify`, for kong to fill.
@@ -65,6 +67,11 @@ type VerifiedVersion struct {
 
 // Run verifies.
 func (c *Verify) Run(ctx context.Context, stdio cli.IO) error {
+	unlock, err := embedded.ShareDir(c.Folder) // a backup deletes nothing meanwhile
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
 	from := folder{c.Folder}
 	names, err := from.list()
 	if err != nil {
@@ -86,6 +93,9 @@ func (c *Verify) Run(ctx context.Context, stdio cli.IO) error {
 	for _, name := range names {
 		b := VerifiedBackup{Backup: name, Whole: true, Models: []VerifiedVersion{}}
 		x, err := from.index(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted meanwhile, from a directory that is not locked
+		}
 		if err != nil {
 			b.Whole, b.Error = false, err.Error()
 			bad++
