@@ -129,17 +129,15 @@ type phase struct {
 	ingest, learner, scorer, gateway float64 // seconds of one core
 }
 
-// costs splits what the phases used by what they did.
+// costs splits what the phases used by what they did. A label costs what it does in a backlog,
+// with the few saves of that phase. Labels that come one by one cost more: what they add is
+// called rest, and does not grow with their number, because many come in one batch.
 func (r *result) costs(first, second, third phase) {
 	c := &r.Costs
 	c.Save, c.Load = third.learner/third.saves, third.scorer/third.saves
-	c.Ingest, c.Gateway = first.ingest/first.labels, second.gateway/second.scores
-	c.Learn = (first.learner + second.learner - c.Save*(first.saves+second.saves)) / (first.labels + second.labels)
+	c.Ingest, c.Learn, c.Gateway = first.ingest/first.labels, first.learner/first.labels, second.gateway/second.scores
+	c.Rest = max(0, second.learner-c.Save*second.saves-c.Learn*second.labels) / r.Seconds
 	c.Score = (second.scorer - c.Load*second.saves) / second.scores
-	if c.Learn <= 0 { // saves of a young model are cheaper than the last ones
-		c.Learn = (first.learner + second.learner) / (first.labels + second.labels)
-		r.Warnings = append(r.Warnings, "there were too few labels: the cost of a label includes that of its saves")
-	}
 	if c.Score <= 0 {
 		c.Score = second.scorer / second.scores
 		r.Warnings = append(r.Warnings, "there were too few questions: the cost of a score includes that of loading models")

@@ -9,7 +9,8 @@ type Costs struct {
 	Gateway float64 `json:"gateway_cpu_s"` // gateway: one message
 	NATS    float64 `json:"nats_cpu_s"`    // NATS: one message and its answer, with the journal; 0: not measured
 	Ingest  float64 `json:"ingest_cpu_s"`  // ingest: one label
-	Learn   float64 `json:"learn_cpu_s"`   // learner: one label, without saves
+	Learn   float64 `json:"learn_cpu_s"`   // learner: one label of a backlog
+	Rest    float64 `json:"rest_cores"`    // learner: cores beside labels and saves, while labels come one by one
 	Save    float64 `json:"save_cpu_s"`    // learner: one save of one model
 
 	ModelBytes   float64 `json:"model_bytes"`   // a checkpoint; a save rewrites at most all of it
@@ -65,7 +66,7 @@ const scorerCores = 8
 //	rate at peak     = operations a day / 86,400 · Peak
 //	cores            = rate at peak · processor time of one operation / Busy
 //	scorers' cores   = (scores at peak · Score + processes · Load / SaveEvery) / Busy
-//	learner's cores  = (labels at peak · Learn + Save / SaveEvery) / Busy
+//	learner's cores  = (labels at peak · Learn + Save / SaveEvery + Rest) / Busy
 //	Kafka's disk     = labels a day · KeepDays · EventBytes · Replicas
 //	Redis' memory    = Versions · ModelBytes    no chunk is shared: a busy model changes all between two days
 //	Redis' writes    ≤ ModelBytes / SaveEvery
@@ -76,18 +77,18 @@ const scorerCores = 8
 // is left idle. It leaves out what Kafka and Redis compute.
 func Plan(c Costs, l Load) Demand {
 	scores, labels := l.Scores/secondsPerDay*l.Peak, l.Labels/secondsPerDay*l.Peak
-	saves := c.Save / l.SaveEvery
+	fixed := c.Save/l.SaveEvery + c.Rest
 	loads := c.Load / l.SaveEvery / l.Busy                                                                  // cores of a scorer process
 	processes := math.Max(1, math.Ceil(scores*c.Score/l.Busy/(scorerCores-math.Min(loads, scorerCores/2)))) // each has loads too
 	d := Demand{
 		ScoresAtPeak: scores, LabelsAtPeak: labels,
 		ScorerCores: scores*c.Score/l.Busy + processes*loads, GatewayCores: scores * c.Gateway / l.Busy,
-		IngestCores: labels * c.Ingest / l.Busy, LearnerCores: (labels*c.Learn + saves) / l.Busy,
+		IngestCores: labels * c.Ingest / l.Busy, LearnerCores: (labels*c.Learn + fixed) / l.Busy,
 		KafkaBytes: l.Labels * l.KeepDays * c.EventBytes * l.Replicas, RedisBytes: l.Versions * c.ModelBytes,
 		NATSCores:   scores * c.NATS / l.Busy,
 		RedisWrites: c.ModelBytes / l.SaveEvery, RedisReads: processes * c.ModelBytes / l.SaveEvery,
 		JournalBytes: l.Scores * l.JournalOf * c.JournalBytes,
-		LabelLimit:   math.Max(0, 1-saves) / c.Learn,
+		LabelLimit:   math.Max(0, 1-fixed) / c.Learn,
 	}
 	d.ScorerBytes = processes * c.ScorerBytes
 	return d

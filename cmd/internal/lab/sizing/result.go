@@ -76,7 +76,8 @@ func (r *result) writeTables(w io.Writer) error {
 	}
 	row("load", micros(c.Load), "scorer, each version that a learner saves")
 	row("label", micros(c.Ingest), "ingest, in batches")
-	row("label", micros(c.Learn), "learner")
+	row("label", micros(c.Learn), "learner, of a backlog")
+	row("rest", fmt.Sprintf("%.1f %%", 100*c.Rest), "learner, of a core, while labels come one by one")
 	row("save", micros(c.Save), fmt.Sprintf("learner, of %.0f MB", c.ModelBytes/1e6))
 	if c.EventBytes > 0 {
 		row("label in Kafka", fmt.Sprintf("%.0f B", c.EventBytes), "one replica")
