@@ -327,7 +327,7 @@ func TestImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Fields(string(out)), "hamlet/cmd/internal/filter hamlet/cmd/hamlet-filter"; strings.Join(got, " ") != want {
+	if got, want := strings.Fields(string(out)), "hamlet/cmd/internal/filter hamlet/cmd/internal/version hamlet/cmd/hamlet-filter"; strings.Join(got, " ") != want {
 		t.Errorf("hamlet-filter is made of %v, want %s and the standard library", got, want)
 	}
 }
