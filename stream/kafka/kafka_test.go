@@ -160,6 +160,7 @@ type handler struct {
 	next      int64
 	stateful  bool
 	handle    func(batch []kafka.Record) error // nil: none
+	idle      func() error                     // nil: none
 	confirm   func(context.Context) error
 }
 
@@ -216,7 +217,21 @@ func (h *handler) Handle(_ context.Context, batch []kafka.Record) error {
 	return nil
 }
 
-func (h *handler) Idle(context.Context) error { return nil }
+func (h *handler) Idle(context.Context) error {
+	if h.idle != nil {
+		return h.idle()
+	}
+	return nil
+}
+
+// save asks whether the records are of one log, and keeps the position if they are.
+func (h *handler) save(ctx context.Context) error {
+	if err := h.confirm(ctx); err != nil {
+		return err
+	}
+	h.k.change(func() { h.k.next[h.partition] = h.next })
+	return nil
+}
 
 func (h *handler) Close(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
