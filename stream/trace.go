@@ -2,12 +2,15 @@ package stream
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"strings"
 )
 
 // HeaderTrace is the header of W3C Trace Context, on HTTP, NATS and Kafka alike. Each part of
 // hamlet hands on what came in, and names its trace in log lines about that request or event.
-// hamlet adds no spans of its own.
+// A mail server's message begins a trace where its protocol has none (see [NewTrace]). hamlet
+// adds no spans of its own.
 const HeaderTrace = "traceparent"
 
 // A Trace is a value of HeaderTrace that is valid, in version 00, or empty. So it has no more
@@ -38,6 +41,18 @@ func ParseTrace(values ...string) Trace {
 		flags = "0" + string("01"[strings.IndexByte("0123456789abcdef", flags[1])%2]) // whether it is sampled
 	}
 	return Trace("00-" + trace + "-" + parent + "-" + flags)
+}
+
+// NewTrace begins a trace. Its id is random, and its flags say that nobody samples it.
+func NewTrace() Trace {
+	var ids [16 + 8]byte
+	for {
+		_, _ = rand.Read(ids[:]) // never fails
+		t := "00-" + hex.EncodeToString(ids[:16]) + "-" + hex.EncodeToString(ids[16:]) + "-00"
+		if valid := ParseTrace(t); valid != "" { // an id of zeroes is none
+			return valid
+		}
+	}
 }
 
 // hexadecimal reports whether s is n digits in lower case.

@@ -45,6 +45,13 @@ func TestParseTrace(t *testing.T) {
 	}
 }
 
+func TestNewTrace(t *testing.T) {
+	a, b := NewTrace(), NewTrace()
+	if ParseTrace(string(a)) != a || a.ID() == b.ID() || !strings.HasSuffix(string(a), "-00") {
+		t.Errorf("%q and %q: want two traces that nobody samples", a, b)
+	}
+}
+
 func FuzzParseTrace(f *testing.F) {
 	f.Add(trace)
 	f.Add("cc" + trace[2:] + "-x")

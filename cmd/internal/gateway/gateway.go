@@ -194,9 +194,18 @@ func (d *Door) Score(ctx context.Context, tenant string, message []byte, explain
 }
 
 // ScoreAll asks for the verdicts of a message for several tenants, all by one deadline,
-// and returns them in order. Without one of the answers it returns none.
-func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+// and returns them in order. Without one of the answers it returns none. The message begins
+// a trace, unless ctx carries one.
+func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) (_ []stream.Verdict, err error) {
 	start := time.Now()
+	ctx, trace := traced(ctx)
+	defer func() {
+		outcome := "answered"
+		if err != nil {
+			outcome = err.Error()
+		}
+		d.cfg.Log.Debug("gateway: message", "trace", trace.ID(), "door", d.name, "outcome", outcome, "took", time.Since(start))
+	}()
 	if len(message) > mail.MaxSize {
 		return nil, d.passed(passedTooLarge, ErrTooLarge)
 	}
@@ -221,6 +230,15 @@ func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, e
 		}
 	}
 	return verdicts, err
+}
+
+// traced returns a context that carries a trace, a new one unless ctx has one.
+func traced(ctx context.Context) (context.Context, stream.Trace) {
+	if trace := stream.ContextTrace(ctx); trace != "" {
+		return ctx, trace
+	}
+	trace := stream.NewTrace()
+	return stream.WithTrace(ctx, trace), trace
 }
 
 // reduceForeign reduces a message from outside: fields that look like ours were written by

@@ -465,6 +465,50 @@ func TestLearn(t *testing.T) {
 	}
 }
 
+// A mail server's message and label begin a trace each, which goes on to the scoring service
+// and to the learner's log. A trace that came in goes on as it is.
+func TestTraces(t *testing.T) {
+	const given stream.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	var lines bytes.Buffer
+	var asked, taught []stream.Trace
+	d := newGateway(t, Config{
+		Client: fakeClient(func(ctx context.Context, _ string) (stream.Verdict, error) {
+			asked = append(asked, stream.ContextTrace(ctx))
+			return ham, nil
+		}),
+		Teacher: tracedTeacher(func(trace stream.Trace) { taught = append(taught, trace) }),
+		Log:     slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}).Door("test")
+	for _, ctx := range []context.Context{t.Context(), stream.WithTrace(t.Context(), given)} {
+		if _, err := d.ScoreAll(ctx, []string{"a", "b"}, []byte(message), false); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Learn(ctx, "a", []byte(message), LearnSpam); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(asked) != 4 || asked[0] == "" || asked[0] != asked[1] || asked[2] != given || asked[3] != given {
+		t.Errorf("asked with %q, want a new trace twice and the given one twice", asked)
+	}
+	if len(taught) != 2 || taught[0] == "" || taught[0] == asked[0] || taught[1] != given {
+		t.Errorf("taught with %q, want another new trace and the given one", taught)
+	}
+	for message, traces := range map[string][]stream.Trace{"gateway: message": {asked[0], given}, "gateway: label": {taught[0], given}} {
+		for _, trace := range traces {
+			if !strings.Contains(lines.String(), `msg="`+message+`" trace=`+trace.ID()) {
+				t.Errorf("no line %q of trace %s:\n%s", message, trace.ID(), lines.String())
+			}
+		}
+	}
+}
+
+type tracedTeacher func(stream.Trace)
+
+func (f tracedTeacher) Publish(ctx context.Context, _ ...stream.Event) error {
+	f(stream.ContextTrace(ctx))
+	return nil
+}
+
 type teacherFunc func(...stream.Event) error
 
 func (f teacherFunc) Publish(_ context.Context, events ...stream.Event) error { return f(events...) }

@@ -41,7 +41,8 @@ var ErrNotAllowed = errors.New("this gateway takes no labels")
 // learnTimeout bounds how long a client waits for the learner's log.
 const learnTimeout = 10 * time.Second
 
-// A Teacher brings events to the learner. Publish returns when they are safe.
+// A Teacher brings events to the learner, with the trace that ctx carries. Publish returns
+// when they are safe.
 type Teacher interface {
 	Publish(ctx context.Context, events ...stream.Event) error
 }
@@ -52,9 +53,11 @@ func (g *Gateway) CanLearn() bool { return g.cfg.Teacher != nil }
 // Learn sends a message with the client's label to the learner, as a correction: a label given
 // twice is learnt once, and another one takes the place of what this door said before. Forget
 // withdraws what the door said of the message. The label's source is the door, and another
-// source's labels stay. The error is [ErrNotAllowed], [ErrTooLarge], mail.ErrEmpty or that of
-// the teacher, wrapped.
+// source's labels stay. The label begins a trace, unless ctx carries one. The error is
+// [ErrNotAllowed], [ErrTooLarge], mail.ErrEmpty or that of the teacher, wrapped.
 func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
+	start := time.Now()
+	ctx, trace := traced(ctx)
 	err := d.learn(ctx, tenant, message, lesson)
 	outcome := "learnt"
 	switch {
@@ -65,8 +68,9 @@ func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson 
 		outcome = "refused"
 	default:
 		outcome = learnFailed
-		d.notice("labels are lost", "learn", "error", err)
+		d.notice("labels are lost", "learn", append(trace.LogAttrs(), "error", err)...)
 	}
+	d.cfg.Log.Debug("gateway: label", "trace", trace.ID(), "door", d.name, "lesson", lesson.String(), "outcome", outcome, "took", time.Since(start))
 	d.metrics.learnt.WithLabelValues(d.name, lesson.String(), outcome).Inc()
 	return err
 }

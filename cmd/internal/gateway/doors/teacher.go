@@ -20,7 +20,7 @@ type Teacher struct {
 
 // Publish returns once Kafka has acknowledged all events from all in-sync replicas.
 func (t Teacher) Publish(ctx context.Context, events ...stream.Event) error {
-	records := make([]kafka.Record, len(events))
+	records, trace := make([]kafka.Record, len(events)), stream.ContextTrace(ctx)
 	for i := range events {
 		if err := events[i].Validate(); err != nil {
 			return fmt.Errorf("label: %w", err)
@@ -29,6 +29,7 @@ func (t Teacher) Publish(ctx context.Context, events ...stream.Event) error {
 		if records[i], err = ingest.Record(&events[i], t.Topic); err != nil {
 			return err
 		}
+		records[i].Headers = trace.AppendHeader(records[i].Headers)
 	}
 	return t.Producer.Publish(ctx, records...)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/gateway"
+	"hamlet/stream"
 	"hamlet/stream/mail"
 )
 
@@ -100,7 +101,7 @@ func (c *controller) learn(w http.ResponseWriter, r *http.Request, lesson gatewa
 		c.refuse(w, http.StatusBadRequest, fmt.Sprintf("the recipients belong to more than %d tenants", maxTenants))
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // a client that has said all may close its side
+	ctx := stream.WithTrace(context.WithoutCancel(r.Context()), e.trace) // a client that has said all may close its side
 	for _, tenant := range tenants {
 		if err = c.door.Learn(ctx, tenant, body.Bytes(), lesson); err != nil {
 			break

@@ -45,6 +45,23 @@ func TestLearn(t *testing.T) {
 	b.await("hamlet_gateway_labels_total", 4)
 }
 
+// The trace of a request over HTTP goes on to the scoring service and to the learner's log.
+func TestTrace(t *testing.T) {
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	client, school := spam(), &teacher{}
+	b := open(t, gateway.Config{Client: client, Teacher: school}, controllerDoor)
+	for _, path := range []string{"/checkv2", "/learnspam"} {
+		if code, text := b.ask("POST", path, strings.NewReader(message), "Password", "secret", stream.HeaderTrace, trace); code != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, code, text)
+		}
+	}
+	for _, got := range [][]stream.Trace{client.traces, school.traces} {
+		if len(got) != 1 || got[0] != trace {
+			t.Errorf("%q, want the trace of the request", got)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	b := open(t, gateway.Config{Client: spam()}, controllerDoor)
 	for _, test := range []struct {

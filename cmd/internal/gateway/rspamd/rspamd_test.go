@@ -42,11 +42,13 @@ type scorer struct {
 	mu      sync.Mutex
 	tenants []string
 	bodies  [][]byte
+	traces  []stream.Trace
 }
 
 func (s *scorer) Score(ctx context.Context, tenant, door string, body []byte, _ string, _ bool) ([]stream.Verdict, error) {
 	s.mu.Lock()
 	s.tenants, s.bodies = append(s.tenants, tenant), append(s.bodies, bytes.Clone(body))
+	s.traces = append(s.traces, stream.ContextTrace(ctx))
 	s.mu.Unlock()
 	select {
 	case s.asked <- struct{}{}:
@@ -93,12 +95,14 @@ func spam() *scorer {
 type teacher struct {
 	mu     sync.Mutex
 	events []stream.Event
+	traces []stream.Trace // of each call
 	err    error
 }
 
-func (t *teacher) Publish(_ context.Context, events ...stream.Event) error {
+func (t *teacher) Publish(ctx context.Context, events ...stream.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.traces = append(t.traces, stream.ContextTrace(ctx))
 	t.events = append(t.events, events...)
 	return t.err
 }

@@ -22,12 +22,16 @@ type envelope struct {
 	deliverTo  string
 	recipients []string
 	user       string
+	trace      stream.Trace
 }
 
 // envelopeOf reads the header of a request. A field Rcpt may be repeated, and may list
 // several addresses.
 func envelopeOf(h http.Header) (envelope, error) {
-	e := envelope{deliverTo: strings.TrimSpace(h.Get("Deliver-To")), user: strings.TrimSpace(h.Get("User"))}
+	e := envelope{
+		deliverTo: strings.TrimSpace(h.Get("Deliver-To")), user: strings.TrimSpace(h.Get("User")),
+		trace: stream.ParseTrace(h.Values(stream.HeaderTrace)...),
+	}
 	for _, list := range h.Values("Rcpt") {
 		if err := e.add(list); err != nil {
 			return envelope{}, err
@@ -110,7 +114,7 @@ type result struct {
 // in hand is finished.
 func (s *Server) score(ctx context.Context, body *gateway.Body, e envelope, start time.Time) result {
 	defer body.Release()
-	ctx = context.WithoutCancel(ctx)
+	ctx = stream.WithTrace(context.WithoutCancel(ctx), e.trace)
 	tenants, more := s.tenants(e)
 	if more { // the sender chose so many: he must not escape by it
 		tenants = tenants[:1]

@@ -1,0 +1,38 @@
+package doors
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+type producer func(records []kafka.Record) error
+
+func (p producer) Publish(_ context.Context, records ...kafka.Record) error { return p(records) }
+
+// A label's record carries the trace of who asks, and none where nobody has one.
+func TestTeacherTrace(t *testing.T) {
+	const trace stream.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	event := stream.Event{
+		ID: "1", Time: time.Unix(1, 0).UTC(), Source: "spamd", Tenant: "default", Label: stream.Spam,
+		Body: stream.Body{Kind: stream.Text, Text: "words"},
+	}
+	for _, want := range []stream.Trace{trace, ""} {
+		var got []stream.Trace
+		to := Teacher{Topic: "t", Producer: producer(func(records []kafka.Record) error {
+			for _, r := range records {
+				got = append(got, stream.RecordTrace(r.Headers))
+			}
+			return nil
+		})}
+		if err := to.Publish(stream.WithTrace(t.Context(), want), event, event); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 2 || got[0] != want || got[1] != want {
+			t.Errorf("%q, want %q for both records", got, want)
+		}
+	}
+}
