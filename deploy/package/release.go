@@ -42,7 +42,7 @@ var unitFiles = map[string][]string{
 }
 
 // examples are the folders of deploy that a package has as examples.
-var examples = []string{"dovecot", "kafka", "mail", "nats", "prometheus", "redis", "rspamd"}
+var examples = []string{"contracts", "dovecot", "examples", "grafana", "kafka", "mail", "nats", "prometheus", "redis", "rspamd"}
 
 // A Release builds the files of one commit. It is for one goroutine.
 type Release struct {
