@@ -234,7 +234,7 @@ func (f *forgetful) Save(ctx context.Context, partition int, c *state.Checkpoint
 }
 
 // Two learners that both think they are active, and lose what they have not saved again and
-// again, make the model that the logs say.
+// again, make the model that the logs say. Each writes before the other writes on.
 func TestTwoActiveLearners(t *testing.T) {
 	r := newOrderedRig(t, 3)
 	records, _ := texts(t, r.topic, 600)
@@ -242,6 +242,9 @@ func TestTwoActiveLearners(t *testing.T) {
 	a.SaveEvery, b.SaveEvery = 5*time.Millisecond, 300*time.Millisecond // each has time to save between the other's
 	a.Consumer.MaxBatch = 16
 	a.Store = &forgetful{Store: r.store}
+	aWrote, bWrote := make(chan struct{}), make(chan struct{})
+	a.Order.Append = &inTurn{Publisher: r.producer, wrote: aWrote, then: bWrote}
+	b.Order.Append = &inTurn{Publisher: r.producer, first: aWrote, wrote: bWrote}
 	for part := range slices.Chunk(records, 300) {
 		r.spread(slices.Clone(part))
 		if err := r.runOrdered(a, b); err != nil {
@@ -256,6 +259,40 @@ func TestTwoActiveLearners(t *testing.T) {
 	if len(writers) != 2 {
 		t.Errorf("records of the order log by writer: %v, want those of both", writers)
 	}
+}
+
+// An inTurn writes first when first is closed and again when then is; nil: at once. It closes
+// wrote when it has written first.
+type inTurn struct {
+	Publisher
+	first, then <-chan struct{}
+	wrote       chan<- struct{}
+
+	mu      sync.Mutex
+	written int
+}
+
+func (p *inTurn) Publish(ctx context.Context, records ...kafka.Record) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	turn := p.first
+	if p.written > 0 {
+		turn = p.then
+	}
+	if turn != nil {
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	err := p.Publisher.Publish(ctx, records...)
+	if err == nil {
+		if p.written++; p.written == 1 {
+			close(p.wrote)
+		}
+	}
+	return err
 }
 
 // orderLog returns the records of the order log.
