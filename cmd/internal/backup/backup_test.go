@@ -432,7 +432,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // The position is compared with Kafka: another log, one that ends before it, and one whose
-// next records are deleted are refused. A lost log begins anew.
+// next records are deleted are refused. A log that was lost starts at offset 0.
 func TestLogGoesOn(t *testing.T) {
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {

@@ -55,7 +55,7 @@ It refuses, and writes nothing, if
 
 Without --kafka nobody compares the log now. The learner does so when it starts.
 
-With --new-log the model keeps what it has learnt, and the log begins anew. What was
+With --new-log the model keeps what it has learnt, and a new log starts. What was
 labelled after the backup is lost, and answers come from the newest version: a pin is
 not restored. It needs --kafka or --data. A model of several partitions cannot do that.
 
@@ -138,7 +138,7 @@ func (c *Restore) choose(x *Index) ([]Model, error) {
 }
 
 // reach finds Redis and Kafka: those that are named, or those of a folder of hamlet up, which
-// it runs until done is called. Kafka is nil if there is none.
+// it runs until done is called. Without Kafka it is nil.
 func (c *Restore) reach(ctx context.Context, log *slog.Logger) (b *kafka.Config, done func() error, err error) {
 	if c.Data == "" {
 		if up, ok := credentials.Find(c.Redis.Redis, redisOf); ok {
@@ -218,7 +218,7 @@ func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) e
 		}
 		restored, err := r.model(ctx, store, &m)
 		if err := errors.Join(err, store.Close()); err != nil {
-			return fmt.Errorf("restore model %s, after %d of %d models: %w; once the cause is mended, the same command with --replace finishes it", m.Name, i, len(chosen), err)
+			return fmt.Errorf("restore model %s, after %d of %d models: %w; correct the cause, and run the same command with --replace", m.Name, i, len(chosen), err)
 		}
 		for k := range restored {
 			restored[k].Logs = compared[place{model: m.Name, partition: restored[k].Partition}]

@@ -189,7 +189,7 @@ func TestCopyGoesOnAfterKills(t *testing.T) {
 	}
 }
 
-// A group whose offset Kafka has forgotten begins anew, and the log says of how many records.
+// A group whose offset Kafka has forgotten starts at the beginning, and the log says of how many records.
 func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
 	cfg, producer := cluster(t, 1)
 	feeds(t, cfg, 1)

@@ -40,7 +40,7 @@ need not restart. Scorers follow within their --poll-interval, with all partitio
 once. A pin ends.
 
 From its next restart on the learner should have the --without-source of clean. A model
-that begins anew, after a loss of Redis or in a new partition, has its flags alone.
+that starts empty, after a loss of Redis or in a new partition, has its flags alone.
 
 Both must have learnt one log. Where one is further in it, the records between are read
 from Kafka and compared. Their configurations may differ in without_sources alone, and

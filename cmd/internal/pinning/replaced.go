@@ -59,7 +59,7 @@ func (c *Command) printReplaced(w io.Writer, all []replaced) error {
 		"To answer as before: hamlet model pin VERSION%s, with a version that was replaced.\n", c.Model, c.Replace.By, of)
 	if len(without) > 0 {
 		fmt.Fprintf(&b, "From the next restart on, the learner of %s: --without-source %s\n"+
-			"Without that, a model that begins anew learns from these sources again: after a loss of Redis, or in a new partition.\n",
+			"Without that, a model that starts empty learns from these sources again: after a loss of Redis, or in a new partition.\n",
 			c.Model, strings.Join(without, " --without-source "))
 	}
 	_, err := io.WriteString(w, b.String())

@@ -42,7 +42,7 @@ If the topic ends in an event of the source, ingest continues after that event.
 With --no-resume it sends the whole source.
 
 A copier (--from-topic) goes on where its consumer group is. One that was stopped for
-longer than Kafka's offsets.retention.minutes (seven days by default) begins anew: what
+longer than Kafka's offsets.retention.minutes (seven days by default) starts at the beginning: what
 lies beyond the model's duplicate window is learnt twice.`
 
 type flags struct {
