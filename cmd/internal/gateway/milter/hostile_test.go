@@ -136,7 +136,7 @@ func TestManyClients(t *testing.T) {
 	if got := d.dial(t).deliver(letter); got.changes != 1 {
 		t.Errorf("another connection got %+v", got)
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("another connection waited %v", took)
 	}
 	runtime.GC()
