@@ -14,7 +14,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/cmd/internal/gateway"
 	"hamlet/stream/mail"
@@ -35,27 +38,49 @@ func writeTenants(t *testing.T, text string) *gateway.Tenants {
 
 // TestHalfARequest checks that a client that stops in the middle is let go, and told so.
 func TestHalfARequest(t *testing.T) {
-	t.Parallel() // it waits
-	d := open(t, gateway.Config{}, Config{StallTime: 3 * time.Second})
+	registry := prometheus.NewRegistry()
+	g, err := gateway.New(gateway.Config{Client: &scorer{}, Registerer: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stall = 3 * time.Second
+	server, err := New(g.Door("spamd"), Config{StallTime: stall})
+	if err != nil {
+		t.Fatal(err)
+	}
 	whole := mailRequest("CHECK SPAMC/1.5", hamMail)
-	silent := d.dial(t)
-	conns := map[string]net.Conn{}
-	for _, half := range []string{"CHECK", "CHECK SPAMC/1.5\r\n", "CHECK SPAMC/1.5\r\nUser: x\r\n", whole[:len(whole)-1],
-		compressed("CHECK SPAMC/1.5", hamMail)[:70]} {
-		conns[half] = d.dial(t)
-		_, _ = conns[half].Write([]byte(half))
+	halves := []string{"CHECK", "CHECK SPAMC/1.5\r\n", "CHECK SPAMC/1.5\r\nUser: x\r\n", whole[:len(whole)-1],
+		compressed("CHECK SPAMC/1.5", hamMail)[:70]}
+	for _, half := range append(halves, "") {
+		synctest.Test(t, func(t *testing.T) {
+			conn, there := net.Pipe()
+			defer conn.Close()
+			start := time.Now()
+			go func() {
+				defer there.Close()
+				server.Handle(context.Background(), there)
+			}()
+			if _, err := conn.Write([]byte(half)); err != nil {
+				t.Fatal(err)
+			}
+			want := "SPAMD/1.0 79 Timeout: (half a request, and then nothing)\r\n"
+			if half == "" {
+				want = "" // a client without a word
+			}
+			var answer [100]byte
+			n, err := conn.Read(answer[:])
+			took := time.Since(start)
+			if string(answer[:n]) != want || (err == nil) != (half != "") || took != stall+time.Duration(len(half))*time.Second/minRate {
+				t.Errorf("%q and then nothing: %q after %v, %v, want %q", half, answer[:n], took, err, want)
+			}
+			if _, err := conn.Read(answer[:]); err != io.EOF {
+				t.Errorf("%q and then nothing: %v behind the answer, want the end", half, err)
+			}
+		})
 	}
-	for half, conn := range conns {
-		answer, _ := io.ReadAll(conn)
-		if want := "SPAMD/1.0 79 Timeout: (half a request, and then nothing)\r\n"; string(answer) != want {
-			t.Errorf("%q and then nothing: %q, want %q", half, answer, want)
-		}
-	}
-	if answer, err := io.ReadAll(silent); len(answer) > 0 || err != nil {
-		t.Errorf("a client without a word: %q, %v, want the end", answer, err)
-	}
-	if n := d.metric(t, "hamlet_gateway_protocol_errors_total"); n != 5 {
-		t.Errorf("%v protocol errors counted, want 5", n)
+	d := testDoor{registry: registry}
+	if n := d.metric(t, "hamlet_gateway_protocol_errors_total"); n != float64(len(halves)) {
+		t.Errorf("%v protocol errors counted, want %d", n, len(halves))
 	}
 }
 
