@@ -161,21 +161,34 @@ func (c clientFunc) Info(context.Context) (stream.Info, error) { return stream.I
 
 // Large messages wait for each other, within the deadline; others pass them.
 func TestLargeMessagesWait(t *testing.T) {
-	d := newGateway(t, Config{Client: clientFunc(func([]byte) {}), Deadline: 50 * time.Millisecond}).Door("test")
-	if err := d.large.Acquire(t.Context(), maxReducing); err != nil {
-		t.Fatal(err)
-	}
-	large := []byte(message + strings.Repeat("x", largeMessage))
-	if _, err := d.Score(t.Context(), "", large, false); !errors.Is(err, ErrMemory) {
-		t.Errorf("a third large message: %v", err)
-	}
-	if _, err := d.Score(t.Context(), "", []byte(message), false); errors.Is(err, ErrMemory) {
-		t.Errorf("a small message beside large ones: %v", err)
-	}
-	d.large.Release(maxReducing)
-	if _, err := d.Score(t.Context(), "", large, false); errors.Is(err, ErrMemory) {
-		t.Errorf("the last large message: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newGateway(t, Config{Client: clientFunc(func([]byte) {}), Deadline: time.Second}).Door("test")
+		if err := d.large.Acquire(t.Context(), maxReducing); err != nil {
+			t.Fatal(err)
+		}
+		large := []byte(message + strings.Repeat("x", largeMessage))
+		score := func(message []byte) (time.Duration, error) {
+			start := time.Now()
+			_, err := d.Score(t.Context(), "", message, false)
+			return time.Since(start), err
+		}
+		if took, err := score(large); !errors.Is(err, ErrMemory) || took != time.Second {
+			t.Errorf("a third large message: %v after %v", err, took)
+		}
+		if took, err := score([]byte(message)); err != nil || took != 0 {
+			t.Errorf("a small message beside large ones: %v after %v", err, took)
+		}
+		waiting := make(chan error)
+		go func() {
+			_, err := score(large)
+			waiting <- err
+		}()
+		time.Sleep(time.Second / 2)
+		d.large.Release(maxReducing)
+		if err := <-waiting; err != nil {
+			t.Errorf("the next large message: %v", err)
+		}
+	})
 }
 
 // In an outage one question has the whole deadline, the others a tenth. A late answer
