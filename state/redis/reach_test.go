@@ -24,6 +24,16 @@ func TestAClusterRedirects(t *testing.T) {
 			if err := second.Server().Register("ASKING", func(peer *resp.Peer, _ string, _ []string) { peer.WriteOK() }); err != nil {
 				t.Fatal(err)
 			}
+			if kind == "ASK" {
+				// A node that gets a slot gives it to the other one until it has all of it.
+				second.Server().SetPreHook(func(peer *resp.Peer, command string, _ ...string) bool {
+					if strings.ToUpper(command) != "CLUSTER" {
+						return false
+					}
+					writeSlots(peer, first.Addr())
+					return true
+				})
+			}
 			s, err := New(Config{Addr: first.Addr(), Cluster: true})
 			if err != nil {
 				t.Fatal(err)
