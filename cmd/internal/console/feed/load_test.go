@@ -11,6 +11,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
 )
 
@@ -198,7 +199,8 @@ func TestNobodyLooks(t *testing.T) {
 func TestNATSGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir})
+	addr := loopback.Hold(t)
+	server, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir, Addr: addr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +212,6 @@ func TestNATSGoesAway(t *testing.T) {
 	f := follow(t, Config{Model: "default", NATS: conn})
 	appendTo(t, conn, "1", false, decision(1, stream.DecideSpam, .99, "milter"))
 	await(t, f, "the first line", func(s *Snapshot) bool { return s.Journal.Hour.Total() == 1 })
-	addr := strings.TrimPrefix(server.URL(), "nats://")
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
