@@ -97,7 +97,7 @@ func TestAsksAgainWhereTheServerWasLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := natsgo.Connect(first.URL())
+	conn, err := natsgo.Connect(first.URL(), natsgo.Timeout(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
