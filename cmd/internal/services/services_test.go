@@ -73,7 +73,7 @@ func systemdHears(t *testing.T) (await func(want string)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	t.Setenv("NOTIFY_SOCKET", path)
 	return func(want string) {
 		t.Helper()
@@ -129,6 +129,7 @@ func TestStartTellsSystemd(t *testing.T) {
 	silent := l.Addr().String()
 	s := New("test", "default", slog.New(slog.DiscardHandler))
 	defer s.Close()
+	s.notice.patience = time.Hour // the wait for NATS is a short one, however late this process is
 	if _, err := s.OpenNATS(settings.NATS{NATS: "nats://127.0.0.1:1"}); err == nil {
 		t.Error("NATS is away, and there is no error")
 	}
