@@ -12,17 +12,13 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/stream/embedded/loopback"
 )
 
 // A gateway that starts before its server lets mail pass, and marks it once there is an up;
 // also when that up comes back with other passwords.
 func TestGatewayFindsItsServer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	_ = l.Close()
+	at := loopback.Hold(t)
 	socket := filepath.Join(t.TempDir(), "spamd.sock")
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr, ended := new(watched), make(chan error, 1)

@@ -15,7 +15,7 @@ import (
 // up is ready to take the first event, and from then on when it answers: not while
 // what it has learnt is not saved, for then no score can be asked for.
 func TestUpIsReadyWhenItAnswers(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	stdin, events := io.Pipe()
 	stderr, said := io.Pipe()

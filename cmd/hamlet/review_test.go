@@ -36,7 +36,7 @@ func TestReview(t *testing.T) {
 		return out.String(), err
 	}
 	for _, text := range []string{"prize", "lunch"} {
-		if _, err := command("From: ann@example.org\nSubject: a "+text+"\n\nabout "+text+" \x1b[2J\n", "score", "--server", server, "-"); cli.Status(err) == cli.StatusUsage {
+		if _, err := command("From: ann@example.org\nSubject: a "+text+"\n\nabout "+text+" \x1b[2J\n", "score", "--server", server, "--timeout=1m", "-"); cli.Status(err) == cli.StatusUsage {
 			t.Fatal(err)
 		}
 	}

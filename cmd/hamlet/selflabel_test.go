@@ -100,7 +100,7 @@ func TestAnUncorrectedAnswerIsLearnt(t *testing.T) {
 	}
 	p := func(text string) float64 {
 		var out, errs bytes.Buffer
-		if err := run(t.Context(), []string{"score", "--server", "nats://" + u.NATS, "--json", "-"}, cli.IO{In: strings.NewReader(text), Out: &out, Err: &errs}); err != nil {
+		if err := run(t.Context(), []string{"score", "--server", "nats://" + u.NATS, "--json", "--timeout=1m", "-"}, cli.IO{In: strings.NewReader(text), Out: &out, Err: &errs}); err != nil {
 			t.Fatal(err, errs.String())
 		}
 		var v struct{ P float64 }

@@ -99,11 +99,12 @@ func startUp(t *testing.T, args ...string) *runningUp {
 	return u
 }
 
-// score asks up as `hamlet score` without any flag but the address.
+// score asks up as `hamlet score` without any flag about users. It waits as long as a slow
+// machine needs.
 func (u *runningUp) score(t *testing.T, more ...string) (p float64, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	err = run(t.Context(), append([]string{"score", "--server", "nats://" + u.NATS, "--json", "--text", "-"}, more...),
+	err = run(t.Context(), append([]string{"score", "--server", "nats://" + u.NATS, "--json", "--text", "--timeout=1m", "-"}, more...),
 		cli.IO{In: strings.NewReader("win a prize"), Out: &out, Err: &errs})
 	if err != nil {
 		return 0, errors.Join(err, errors.New(errs.String()))
