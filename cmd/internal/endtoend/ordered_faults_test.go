@@ -161,6 +161,11 @@ func TestOrderedModelOfTwoActiveLearners(t *testing.T) {
 	a := o.learner("--group", "hamlet.learner."+o.model+".a", "--save-every", "50ms")
 	b := o.learner("--group", "hamlet.learner."+o.model+".b", "--save-every", "500ms")
 	stop := o.flow(4, 20*time.Millisecond)
+	// Each writes before they race: one may be faster all the time.
+	o.awaitMore(a)
+	a.signal(syscall.SIGSTOP)
+	o.awaitMore(b)
+	a.signal(syscall.SIGCONT)
 	for range steps {
 		o.awaitMore(a, b)
 	}

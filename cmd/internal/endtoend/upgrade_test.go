@@ -154,6 +154,7 @@ func (u *upgrading) learners(folder string) {
 	active := u.awaitMore(u.learning...)
 	for _, i := range []int{1 - active, active} {
 		next := u.learnerFrom(folder, u.servers.kafka)
+		u.learning[i].httpAddr() // a standby has begun, and is told of signals
 		u.learning[i].stop()
 		u.learning[i] = next
 	}
