@@ -25,7 +25,7 @@ func ownRedis(t *testing.T) string {
 	return r.Addr()
 }
 
-func savedAt(t *testing.T, addr, model string) string {
+func checkpointAt(t *testing.T, addr, model string) (*state.Checkpoint, error) {
 	t.Helper()
 	store, err := redis.New(redis.Config{Addr: addr, Model: model})
 	if err != nil {
@@ -33,6 +33,12 @@ func savedAt(t *testing.T, addr, model string) string {
 	}
 	defer store.Close()
 	c, _, err := store.Load(t.Context(), 0, state.Head)
+	return c, err
+}
+
+func savedAt(t *testing.T, addr, model string) string {
+	t.Helper()
+	c, err := checkpointAt(t, addr, model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,25 +53,27 @@ func TestRestoreOfOnePartition(t *testing.T) {
 	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
 	model, file := modelName(t), writeMail(t, all)
 	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
-	learn := func(redis string) (*process, string) {
+	learn := func(redis string) *process {
 		p := start(t, "learner", "--model", model, "--kafka", kafkaAddr, "--redis", redis, "--table-bits", "14", "--http", "127.0.0.1:0",
 			"--session-timeout", "60s", "--save-every", "50ms")
-		return p, p.httpAddr()
+		p.httpAddr()
+		return p
 	}
-	saved := func(addr string, n float64) func() bool {
+	saved := func(redis string, n int64) func() bool {
 		return func() bool {
-			return metric(addr, "hamlet_learner_next_offset") == n && metric(addr, "hamlet_learner_unsaved_records") == 0
+			c, err := checkpointAt(t, redis, model)
+			return err == nil && c.Position.Next == n
 		}
 	}
-	learner, addr := learn(first)
+	learner := learn(first)
 	mustOutput(t, "ingest", ingestFlags(model, file, "--limit", fmt.Sprint(half))...)
-	await(t, "the learner has saved one half", saved(addr, half))
+	await(t, "the learner has saved one half", saved(first, half))
 	out := mustOutput(t, "hamlet", "backup", backups, "--model", model, "--redis", first, "--kafka", kafkaAddr)
 	if !strings.Contains(out, fmt.Sprintf("needed from offset %d on", half)) {
 		t.Errorf("the backup does not say which log it needs:\n%s", out)
 	}
 	mustOutput(t, "ingest", ingestFlags(model, file)...)
-	await(t, "the learner has saved all", saved(addr, all))
+	await(t, "the learner has saved all", saved(first, all))
 
 	restore := []string{"restore", backups, "--redis", second, "--kafka", kafkaAddr}
 	if _, stderr, status := output(t, "hamlet", restore...); status != 1 || !strings.Contains(stderr, "1 learners run") {
@@ -79,8 +87,8 @@ func TestRestoreOfOnePartition(t *testing.T) {
 	if out := mustOutput(t, "hamlet", restore...); !strings.Contains(out, fmt.Sprintf("%d follow", all-half)) {
 		t.Errorf("restore says:\n%s", out)
 	}
-	learner, addr = learn(second)
-	await(t, "the learner has saved all again", saved(addr, all))
+	learner = learn(second)
+	await(t, "the learner has saved all again", saved(second, all))
 	learner.stop()
 	if got := savedAt(t, second, model); got != want.ModelSHA256 {
 		t.Errorf("after the restore the model is %s, eval's is %s", got, want.ModelSHA256)
