@@ -39,7 +39,7 @@ func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {
 
 func TestEnsureTopicRetention(t *testing.T) {
 	cfg := cluster(t)
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{SASL: cfg.SASL}}
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second, SASL: cfg.SASL}}
 	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
 	for _, c := range []struct {
 		retention time.Duration

@@ -152,6 +152,20 @@ func (k *keeper) until(t testing.TB, what string, cond func() bool) {
 	}
 }
 
+// handlers counts those that were opened, and those that were closed. The group may form
+// again at any time, and opens new ones.
+func (k *keeper) handlers() (opened, closed int) {
+	for _, line := range k.log {
+		switch _, what, _ := strings.Cut(line, " "); {
+		case strings.HasPrefix(what, "open"):
+			opened++
+		case strings.HasPrefix(what, "close"):
+			closed++
+		}
+	}
+	return opened, closed
+}
+
 // A handler of a keeper takes records, and saves when it is closed.
 type handler struct {
 	k         *keeper
@@ -340,13 +354,8 @@ func TestCancelClosesOnce(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatalf("Run = %v, want nil", err)
 	}
-	closed := 0
-	for _, line := range k.log {
-		if strings.Contains(line, "close") {
-			closed++
-		}
-	}
-	if closed != 2 {
-		t.Errorf("%d closed, want 2: %v", closed, k.log)
+	opened, closed := k.handlers()
+	if closed != opened {
+		t.Errorf("%d handlers opened and %d closed: %v", opened, closed, k.log)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // described returns a setting of a topic.
 func described(t *testing.T, cfg kafka.Config, topic, setting string) string {
 	t.Helper()
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{SASL: cfg.SASL}}
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second, SASL: cfg.SASL}}
 	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
 	res, err := client.DescribeConfigs(t.Context(), &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
 		ResourceType: kafkago.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{setting},
@@ -31,7 +31,7 @@ func described(t *testing.T, cfg kafka.Config, topic, setting string) string {
 // create creates a topic with settings, each as name=value.
 func create(t *testing.T, cfg kafka.Config, name string, partitions int, settings ...string) {
 	t.Helper()
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{SASL: cfg.SASL}}
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second, SASL: cfg.SASL}}
 	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
 	topic := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: 1}
 	for _, s := range settings {

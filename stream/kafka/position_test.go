@@ -57,7 +57,7 @@ func TestReplacedTopic(t *testing.T) {
 
 func remove(t *testing.T, cfg kafka.Config, name string) {
 	t.Helper()
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Transport: &kafkago.Transport{SASL: cfg.SASL}}
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second, SASL: cfg.SASL}}
 	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
 	res, err := client.DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{name}})
 	if err != nil || res.Errors[name] != nil {
