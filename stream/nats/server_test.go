@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -34,7 +35,7 @@ func startServer(t testing.TB) *server.Server {
 
 func connect(t testing.TB, s *server.Server) *natsgo.Conn {
 	t.Helper()
-	conn, err := nats.Connect(nats.Config{URL: s.ClientURL()})
+	conn, err := nats.Connect(nats.Config{URL: s.ClientURL(), Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +53,7 @@ func connect(t testing.TB, s *server.Server) *natsgo.Conn {
 // first; stop returns what Run did.
 func serve(t testing.TB, conn *natsgo.Conn, scorer nats.Scorer, cfg nats.ServiceConfig) (service *nats.Service, stop func() error) {
 	t.Helper()
+	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute) // the default sheds requests where a machine stands still
 	service, err := nats.NewService(conn, scorer, cfg)
 	if err != nil {
 		t.Fatal(err)
