@@ -182,6 +182,11 @@ func TestSavesWaitForAlerts(t *testing.T) {
 			t.Fatal("NATS is back and nothing is saved")
 		}
 	}
+	for _, want := range []string{"saving waits for them", "alerts are published again"} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("the log does not say %q once:\n%s", want, log.String())
+		}
+	}
 	p.announce(raised(20), false) // read again, after a reload
 	if err := p.Idle(t.Context()); err != nil {
 		t.Fatal(err)
@@ -196,11 +201,6 @@ func TestSavesWaitForAlerts(t *testing.T) {
 	}
 	if got := r.head().Position.Next; got != 60 {
 		t.Errorf("saved up to %d, want 60", got)
-	}
-	for _, want := range []string{"saving waits for them", "alerts are published again"} {
-		if strings.Count(log.String(), want) != 1 {
-			t.Errorf("the log does not say %q once:\n%s", want, log.String())
-		}
 	}
 	if got := strings.Count(log.String(), `"alarm raised"`); got != 2 {
 		t.Errorf("the log says %d times that an alarm was raised, want 2", got)

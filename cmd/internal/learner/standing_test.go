@@ -159,41 +159,44 @@ func TestStandingMetricsAreBounded(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
-	for l.Status()[0].SavedEnd < 300 {
-		select {
-		case err := <-ended:
+	weights := func() (shown []float64) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
 			t.Fatal(err)
-		case <-time.After(5 * time.Millisecond):
 		}
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := 0
-	for _, f := range families {
-		if f.GetName() != "hamlet_learner_source_weight" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			if shown++; m.GetGauge().GetValue() < 0 || m.GetGauge().GetValue() > 1 {
-				t.Errorf("%v", m)
+		for _, f := range families {
+			if f.GetName() != "hamlet_learner_source_weight" {
+				continue
+			}
+			for _, m := range f.GetMetric() {
+				shown = append(shown, m.GetGauge().GetValue())
 			}
 		}
+		return shown
 	}
-	if shown < 15 || shown > shownSources {
-		t.Errorf("%d sources are shown", shown)
+	var shown []float64
+	for saved := false; !saved || len(shown) < 15; saved = l.Status()[0].SavedEnd == 300 { // the status comes first
+		select {
+		case err := <-ended:
+			t.Fatalf("%d sources are shown: %v", len(shown), err)
+		case <-time.After(5 * time.Millisecond):
+		}
+		shown = weights()
+	}
+	if len(shown) > shownSources {
+		t.Errorf("%d sources are shown", len(shown))
+	}
+	for _, w := range shown {
+		if w < 0 || w > 1 {
+			t.Errorf("a weight is %v", w)
+		}
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if families, err = registry.Gather(); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "hamlet_learner_source_weight" {
-			t.Error("a partition that is gone is shown")
-		}
+	if shown := weights(); len(shown) > 0 {
+		t.Errorf("of a partition that is gone %d sources are shown", len(shown))
 	}
 }
