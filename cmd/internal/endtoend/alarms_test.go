@@ -155,13 +155,18 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 
 	flags = learnerFlags(model, append(flags, "--dense", denseNames, "--nats", natsURL, "--save-every", "20ms")...)
 	doomed := append(slices.Clone(flags), mortal...)
-	pending := 0 // kills after which the saved model had a rebuild begun and not in effect
+	pending := 0      // kills after which the saved model had a rebuild begun and not in effect
+	live, at := 0, 0. // kills while events came, and the offset that was saved last
 	for k := range kills {
 		goal := from/2 + k*(n-from/2)/kills
-		// However late this process is, the log ends between two rebuilds.
-		ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "600", "--limit", fmt.Sprint(goal+100))...)
 		learner := start(t, "learner", doomed...)
 		addr := learner.httpAddr()
+		await(t, "the learner goes on where the last one saved", func() bool {
+			return metric(addr, "hamlet_learner_next_offset") >= at
+		})
+		// However late this process is, the log ends between two rebuilds.
+		end := goal + 300
+		ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "600", "--limit", fmt.Sprint(end))...)
 		await(t, fmt.Sprintf("offset %v is reached, and a model between two rebuilds is saved", goal), func() bool {
 			if metric(addr, "hamlet_learner_next_offset") < float64(goal) {
 				return false
@@ -177,7 +182,13 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 		if c.Events >= 250 && c.Events%250 != 0 { // begun at one multiple, due at the next
 			pending++
 		}
+		if at = float64(c.Position.Next); at < float64(end) {
+			live++
+		}
 		<-ingest.done
+	}
+	if live == 0 {
+		t.Error("no learner was killed while events came")
 	}
 	if pending == 0 {
 		t.Error("no learner was killed between a rebuild's beginning and its effect")
