@@ -102,7 +102,7 @@ func (b *Body) grow(need int) bool {
 
 func (b *Body) drop(reason string, err error) error {
 	b.free()
-	b.err = b.door.passed(reason, err)
+	b.err = b.door.passed("", reason, err)
 	return err
 }
 

@@ -196,18 +196,22 @@ func (d *Door) Score(ctx context.Context, tenant string, message []byte, explain
 // ScoreAll asks for the verdicts of a message for several tenants, all by one deadline,
 // and returns them in order. Without one of the answers it returns none. The message begins
 // a trace, unless ctx carries one.
-func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) (_ []stream.Verdict, err error) {
+func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
 	start := time.Now()
 	ctx, trace := traced(ctx)
-	defer func() {
-		outcome := "answered"
-		if err != nil {
-			outcome = err.Error()
-		}
-		d.cfg.Log.Debug("gateway: message", "trace", trace.ID(), "door", d.name, "outcome", outcome, "took", time.Since(start))
-	}()
+	verdicts, err := d.scoreAll(ctx, start, tenants, message, explain)
+	outcome := "answered"
+	if err != nil {
+		outcome = err.Error()
+	}
+	d.cfg.Log.Debug("gateway: message", "trace", trace.ID(), "door", d.name, "outcome", outcome, "took", time.Since(start))
+	return verdicts, err
+}
+
+func (d *Door) scoreAll(ctx context.Context, start time.Time, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+	trace := stream.ContextTrace(ctx)
 	if len(message) > mail.MaxSize {
-		return nil, d.passed(passedTooLarge, ErrTooLarge)
+		return nil, d.passed(trace, passedTooLarge, ErrTooLarge)
 	}
 	deadline, cancel := context.WithDeadline(ctx, start.Add(d.cfg.Deadline))
 	defer cancel()
@@ -217,11 +221,11 @@ func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, e
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, ErrMemory):
-		return nil, d.passed(passedMemory, err)
+		return nil, d.passed(trace, passedMemory, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, d.passed(passedMemory, fmt.Errorf("%w: other large messages come first", ErrMemory))
+		return nil, d.passed(trace, passedMemory, fmt.Errorf("%w: other large messages come first", ErrMemory))
 	default:
-		return nil, d.passed(passedRefused, err)
+		return nil, d.passed(trace, passedRefused, err)
 	}
 	verdicts, err := d.ask(ctx, start, tenants, reduced, nats.TypeMail, explain || d.cfg.Marks.Words > 0)
 	if d.cfg.Answered != nil {
@@ -296,9 +300,9 @@ func (d *Door) ask(ctx context.Context, start time.Time, tenants []string, body 
 	case ctx.Err() != nil:
 		return nil, ctx.Err() // the client went away: nobody is owed an answer
 	case refused(err):
-		return nil, d.passed(passedRefused, fmt.Errorf("%w: %w", ErrNoAnswer, err))
+		return nil, d.passed(stream.ContextTrace(ctx), passedRefused, fmt.Errorf("%w: %w", ErrNoAnswer, err))
 	default:
-		return nil, d.passed(passedNoAnswer, fmt.Errorf("%w: %w", ErrNoAnswer, err))
+		return nil, d.passed(stream.ContextTrace(ctx), passedNoAnswer, fmt.Errorf("%w: %w", ErrNoAnswer, err))
 	}
 	d.metrics.took.WithLabelValues(d.name).Observe(time.Since(start).Seconds())
 	for i := range all {
@@ -332,10 +336,10 @@ const (
 )
 
 // passed counts a message that passes unmarked and returns err. The log says so once a
-// minute for each reason.
-func (d *Door) passed(reason string, err error) error {
+// minute for each reason. The trace is empty for a message about which nobody asks.
+func (d *Door) passed(trace stream.Trace, reason string, err error) error {
 	d.metrics.passed.WithLabelValues(d.name, reason).Inc()
-	d.notice("messages pass unmarked", reason, "error", err)
+	d.notice("messages pass unmarked", reason, append(trace.LogAttrs(), "reason", reason, "door", d.name, "error", err)...)
 	return err
 }
 
@@ -343,10 +347,10 @@ func (d *Door) passed(reason string, err error) error {
 // [ErrMemory] where the door itself found no room for it, or another.
 func (d *Door) PassedBroken(err error) {
 	if errors.Is(err, ErrMemory) {
-		_ = d.passed(passedMemory, err)
+		_ = d.passed("", passedMemory, err)
 		return
 	}
-	_ = d.passed(passedBroken, err)
+	_ = d.passed("", passedBroken, err)
 }
 
 // Garbage counts a request that the door's protocol does not have.
@@ -378,6 +382,6 @@ func (d *Door) notice(text, reason string, attrs ...any) {
 	}
 	g.mu.Unlock()
 	if !silent {
-		g.cfg.Log.Warn(text, append([]any{"reason", reason, "count", count, "door", d.name}, attrs...)...)
+		g.cfg.Log.Warn(text, append([]any{"count", count}, attrs...)...)
 	}
 }

@@ -506,6 +506,12 @@ func TestTraces(t *testing.T) {
 	if len(taught) != 2 || taught[0] == "" || taught[0] == asked[0] || taught[1] != given {
 		t.Errorf("taught with %q, want another new trace and the given one", taught)
 	}
+	if _, err := d.Score(stream.WithTrace(t.Context(), given), "a", nil, false); err == nil {
+		t.Error("an empty message has an answer")
+	}
+	if want := `msg="messages pass unmarked" count=1 trace=` + given.ID() + " reason=refused door=test error="; !strings.Contains(lines.String(), want) {
+		t.Errorf("no %s in\n%s", want, lines.String())
+	}
 	for message, traces := range map[string][]stream.Trace{"gateway: message": {asked[0], given}, "gateway: label": {taught[0], given}} {
 		for _, trace := range traces {
 			if !strings.Contains(lines.String(), `msg="`+message+`" trace=`+trace.ID()) {

@@ -133,7 +133,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 				failure = fmt.Errorf("%s on %s: %w", d.name, l.Addr(), err)
 				break
 			}
-			d.notice("connections wait", "accept", "error", err)
+			d.notice("connections wait", "accept", "door", d.name, "error", err)
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():

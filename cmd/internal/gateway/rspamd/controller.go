@@ -1,6 +1,7 @@
 package rspamd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -101,7 +102,7 @@ func (c *controller) learn(w http.ResponseWriter, r *http.Request, lesson gatewa
 		c.refuse(w, http.StatusBadRequest, fmt.Sprintf("the recipients belong to more than %d tenants", maxTenants))
 		return
 	}
-	ctx := stream.WithTrace(context.WithoutCancel(r.Context()), e.trace) // a client that has said all may close its side
+	ctx := stream.WithTrace(context.WithoutCancel(r.Context()), cmp.Or(e.trace, stream.NewTrace())) // a client that has said all may close its side
 	for _, tenant := range tenants {
 		if err = c.door.Learn(ctx, tenant, body.Bytes(), lesson); err != nil {
 			break
