@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,8 +221,17 @@ func TestAnswersOutliveNATS(t *testing.T) {
 		return nil
 	})
 	s, _ := start(t, n.URL(), Config{Teacher: to, After: time.Millisecond})
+	release := sync.OnceFunc(func() { close(back) })
+	t.Cleanup(release) // before the service stops, which waits for the teacher
 	s.Answered("default", mail, verdict("before", stream.DecideHam))
-	<-taken
+	eventually(t, "the first answer is not taught", func() bool {
+		select {
+		case <-taken:
+			return true
+		default:
+			return false
+		}
+	})
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +241,7 @@ func TestAnswersOutliveNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.Close() })
-	close(back)
+	release()
 	eventually(t, "the answers are not taught", func() bool { return len(to.messages()) == 2 })
 }
 
@@ -239,7 +249,16 @@ func TestAnswersOutliveNATS(t *testing.T) {
 func TestAnOutageOfTheLogDelays(t *testing.T) {
 	t.Parallel()
 	log, to := new(lines), new(class)
-	to.set(func(*stream.Event) error { return kafka.ErrOutage })
+	var works atomic.Bool
+	to.set(func(e *stream.Event) error {
+		switch {
+		case e.Of == "7":
+			return fmt.Errorf("publish: %w", kafka.ErrTooLarge)
+		case works.Load():
+			return nil
+		}
+		return kafka.ErrOutage
+	})
 	s, stop := start(t, startNATS(t).URL(), Config{Teacher: to, After: time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))})
 	for i := range 20 {
 		s.Answered("default", mail, verdict(fmt.Sprint(i), stream.DecideHam))
@@ -252,12 +271,7 @@ func TestAnOutageOfTheLogDelays(t *testing.T) {
 	if log.count("self-label fails", "step=publish") != 1 || log.count("works again", "step=publish") != 0 {
 		t.Errorf("after %d tries the log is\n%s", to.tries(), log)
 	}
-	to.set(func(e *stream.Event) error {
-		if e.Of == "7" {
-			return fmt.Errorf("publish: %w", kafka.ErrTooLarge)
-		}
-		return nil
-	})
+	works.Store(true)
 	eventually(t, "the answers are not taught", func() bool { return len(to.messages()) >= 19 && s.dropped(droppedTooLarge) >= 1 })
 	eventually(t, "it is still said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[publishing]) == 0 })
 	stop()
@@ -265,8 +279,8 @@ func TestAnOutageOfTheLogDelays(t *testing.T) {
 		t.Errorf("%d messages are taught: %v", len(got), got)
 	}
 	// Tries that are under way when the log is back may say each once more that it fails.
-	fails, works := log.count("self-label fails", "step=publish"), log.count("works again", "step=publish")
-	if fails > 1+publishers || works != fails || log.count("canary", "") > 0 {
+	fails, worksAgain := log.count("self-label fails", "step=publish"), log.count("works again", "step=publish")
+	if fails > 1+publishers || worksAgain != fails || log.count("canary", "") > 0 {
 		t.Errorf("the log is\n%s", log)
 	}
 }
