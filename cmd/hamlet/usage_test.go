@@ -57,7 +57,7 @@ func TestHelpInOtherForms(t *testing.T) {
 
 // A flag that is gone names its key, in every command that had it.
 func TestFlagsThatAreGone(t *testing.T) {
-	for _, command := range []string{"up", "eval", "bench mail", "bench partitions", "bench alarms"} {
+	for _, command := range []string{"up", "eval", "bench mail", "bench alarms"} {
 		args := append(strings.Fields(command), "--alarm-drop", ".3", "x")
 		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		want := "--alarm-drop is not a flag any more: set model.alarms.drop in the configuration file, or with eval --set alarms.drop=.3"

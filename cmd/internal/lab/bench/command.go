@@ -29,7 +29,6 @@ type Command struct {
 	Attackers  Attackers  `cmd:"" help:"Let sources lie about a stream, and count the errors on the honest one."`
 	Candidates Candidates `cmd:"" help:"Compare a better, an equal and a worse candidate with a model, and say when each would be promoted."`
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
-	Partitions Partitions `cmd:"" help:"Split a stream into partitions and compare what joins of their models say with the model of the whole."`
 	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`
 	Words      Words      `cmd:"" help:"Take the words that explain an answer out of spam and ask whether the answer falls."`
 	Day        sizing.Day `cmd:"" help:"Run a part of a provider's day on real servers, and say what the whole day needs."`
@@ -50,8 +49,6 @@ func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
 		return c.Candidates.Run(ctx, stdio)
 	case "coverage":
 		return c.Coverage.Run(ctx, stdio)
-	case "partitions":
-		return c.Partitions.Run(ctx, stdio)
 	case "latency":
 		return c.Latency.Run(ctx, stdio)
 	case "words":

@@ -18,9 +18,6 @@
 //	population ─┬─> clean streams ───> series ─> thresholds with our number of false alarms ─┐
 //	            └─> fault ─> change ─> series ───────────────────────────────────────────────┴─> delays ─> table, page
 //
-// [Partitions] splits a stream into partitions. It compares their models, and the one model
-// that learns all of them in the order of a log, with one model of the whole stream.
-//
 // [Attackers] lets sources lie about a stream, and counts the errors on the honest one:
 // with all labels counted the same, by the sources' standing, and with an anchor.
 //
@@ -36,7 +33,6 @@
 //	hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --report page/
 //	hamlet bench alarms --events 100000 --seeds 10
 //	hamlet bench attackers SMSSpamCollection
-//	hamlet bench partitions --index index.csv corpus.tar.gz
 //
 // Rules: the same data and seeds give the same figures, except times. Intervals are
 // 95 %. Ratios of two filters are paired on the same resamples. hamlet runs alone, and

@@ -307,6 +307,13 @@ func toJSON(e estimate) jsonEstimate {
 	return jsonEstimate{finite(e.value), finite(e.lo), finite(e.hi)}
 }
 
+func finite(v float64) eval.Measure {
+	if math.IsInf(v, 0) {
+		v = math.NaN()
+	}
+	return eval.Measure(v)
+}
+
 func (r *result) writeJSON(w io.Writer) error {
 	out := jsonResult{
 		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
