@@ -82,23 +82,20 @@ func TestDataWithoutSourceOnlyServes(t *testing.T) {
 	}
 }
 
-// A directory of synthetic mail goes on with synthetic mail alone, on several partitions too.
+// A directory of synthetic mail goes on with synthetic mail alone.
 func TestDemoGoesOnAlone(t *testing.T) {
 	t.Parallel()
-	for _, partitions := range []string{"--partitions=1", "--partitions=2"} {
-		each := "--models=partition" // one model of two partitions depends on their order too
-		data, real := t.TempDir(), rows(t)
-		first := mustUp(t, "--demo", "--limit=700", "--data", data, partitions, each)
-		second := mustUp(t, "--demo", "--limit=900", "--data", data, partitions, each)
-		whole := mustUp(t, "--limit=900", partitions, each) // in memory
-		if first.Events != 700 || second.ResumedAt != 700 || second.ModelSHA256 != whole.ModelSHA256 {
-			t.Errorf("%s: learnt %d events, then behind %d to %s; want %s", partitions, first.Events, second.ResumedAt, second.ModelSHA256, whole.ModelSHA256)
-		}
-		refused(t, cli.StatusFailed, mixed, "--format=text", "--data", data, partitions, each, real)
-		served, said, err := upOnce(t, "--data", data, partitions)
-		if err != nil || served.Events != 0 || served.ModelSHA256 != second.ModelSHA256 {
-			t.Errorf("%s: serving it alone: %v; %d events, %s, want %s\n%s", partitions, err, served.Events, served.ModelSHA256, second.ModelSHA256, said)
-		}
+	data, real := t.TempDir(), rows(t)
+	first := mustUp(t, "--demo", "--limit=700", "--data", data)
+	second := mustUp(t, "--demo", "--limit=900", "--data", data)
+	whole := mustUp(t, "--limit=900") // in memory
+	if first.Events != 700 || second.ResumedAt != 700 || second.ModelSHA256 != whole.ModelSHA256 {
+		t.Errorf("learnt %d events, then behind %d to %s; want %s", first.Events, second.ResumedAt, second.ModelSHA256, whole.ModelSHA256)
+	}
+	refused(t, cli.StatusFailed, mixed, "--format=text", "--data", data, real)
+	served, said, err := upOnce(t, "--data", data)
+	if err != nil || served.Events != 0 || served.ModelSHA256 != second.ModelSHA256 {
+		t.Errorf("serving it alone: %v; %d events, %s, want %s\n%s", err, served.Events, served.ModelSHA256, second.ModelSHA256, said)
 	}
 }
 

@@ -145,9 +145,9 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	}
 }
 
-// up with several partitions makes one model, which eval finds in the cluster. It counts all
-// events once, and goes on where it was.
-func TestUpLearnsOneModel(t *testing.T) {
+// up makes the model that eval finds in the cluster. It counts all events once, and goes on
+// where it was.
+func TestUpGoesOn(t *testing.T) {
 	t.Parallel()
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestUpLearnsOneModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		args := []string{"up", file, "--experts=lean", "--table-bits=14", "--once", "--json", "--partitions=4", "--kafka", k.Addr(), "--redis", r.Addr(), "--log-level=error"}
+		args := []string{"up", file, "--experts=lean", "--table-bits=14", "--once", "--json", "--kafka", k.Addr(), "--redis", r.Addr(), "--log-level=error"}
 		if err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil {
 			t.Fatal(err)
 		}

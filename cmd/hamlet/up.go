@@ -80,12 +80,9 @@ func (upCommand) Help() string {
 ` + faultExamples + `It learns the sources, then answers. Its doors are those of hamlet gateway.`
 }
 
-// Open files and connections that up needs: measured, 40 with one partition and 12
-// more with each other one (November 2026). The rest is for clients.
-const (
-	upFiles          = 64
-	upPartitionFiles = 16
-)
+// upFiles are the open files and connections that up needs: measured, 40 (November 2026). The
+// rest is for clients.
+const upFiles = 64
 
 // check reports wrong usage that no flag shows by itself.
 func (c *upCommand) check() error {
@@ -133,7 +130,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if embeddedKafka {
 		c.Topic.Retention = -1 // what is in --data stays there
 	}
-	if err := services.CheckOpenFiles("hamlet up", upFiles+upPartitionFiles*(c.Partitions-1)); err != nil {
+	if err := services.CheckOpenFiles("hamlet up", upFiles); err != nil {
 		return err
 	}
 	s := services.New("hamlet-up", c.ModelName.Model, log)

@@ -96,7 +96,7 @@ scrape_configs:
 `, rules, door), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start(t, ctx, hamlet, "up", "--generate", "0", "--partitions", "2", "--rate", "300", "--flip", ".45", "--flip-from", "700", "--save-every", "1s",
+	start(t, ctx, hamlet, "up", "--generate", "0", "--rate", "300", "--flip", ".45", "--flip-from", "700", "--save-every", "1s",
 		"--http", door, "--spamd", "127.0.0.1:0", "--listen-nats", "127.0.0.1:0")
 	start(t, ctx, program, "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+at)
 

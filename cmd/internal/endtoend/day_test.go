@@ -13,7 +13,7 @@ func TestDay(t *testing.T) {
 	}
 	const scores, labels = 400, 120
 	out := mustOutput(t, "hamlet", "bench", "day", "--json", "--kafka", kafkaAddr, "--nats", natsURL, "--redis", redisAddr,
-		"--scores", strconv.Itoa(scores), "--labels", strconv.Itoa(labels), "--save-every", "200ms", "--table-bits", "12", "--partitions", "2")
+		"--scores", strconv.Itoa(scores), "--labels", strconv.Itoa(labels), "--save-every", "200ms", "--table-bits", "12")
 	var day struct {
 		Scores, Refused, Labels int
 		Costs                   map[string]float64

@@ -79,7 +79,10 @@ func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
 	name = name[strings.LastIndex(name, "ordered"):] // a name has 64 bytes at most
 	o := &ordered{t: t, model: fmt.Sprintf("%.40s-%d-%s", strings.TrimSuffix(name, "-"+run), orderedModels.Add(1), run), cfg: cfg, servers: at}
 	o.topic = stream.EventsTopic(o.model)
-	topic := settings.Topic{Partitions: orderedPartitions, Replication: -1, Retention: time.Hour}
+	if err := kafka.EnsureTopic(t.Context(), cfg, o.topic, orderedPartitions, -1, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	topic := settings.Topic{Replication: -1, Retention: time.Hour}
 	if err := topic.Ensure(t.Context(), cfg, o.model); err != nil {
 		t.Fatal(err)
 	}

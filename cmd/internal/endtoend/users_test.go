@@ -66,7 +66,7 @@ func grant(t *testing.T, cmd *exec.Cmd, user string) {
 		return
 	}
 	if i := slices.Index(cmd.Args, "--model"); i > 0 && (user == "ingest" || user == "importer") {
-		topic := settings.Topic{Partitions: 1, Replication: -1, Retention: time.Hour}
+		topic := settings.Topic{Replication: -1, Retention: time.Hour}
 		if err := topic.Ensure(t.Context(), kafkaAs(t, "learner"), cmd.Args[i+1]); err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,10 @@ func newDouble(t *testing.T, partitions int) *double {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	d := &double{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), written: map[int][]stream.Event{}, stop: map[string]func(){}}
-	if err := (settings.Topic{Partitions: partitions, Replication: 1}).Ensure(t.Context(), d.kafka, "default"); err != nil {
+	if err := kafka.EnsureTopic(t.Context(), d.kafka, stream.EventsTopic("default"), partitions, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := (settings.Topic{Replication: 1}).Ensure(t.Context(), d.kafka, "default"); err != nil {
 		t.Fatal(err)
 	}
 	for name, store := range map[string]**redis.Store{"default": &d.old, "clean": &d.clean} {

@@ -2,6 +2,7 @@ package services
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 	"slices"
 	"strings"
@@ -45,7 +46,11 @@ func TestLayout(t *testing.T) {
 		defer s.Close()
 		s.EventsOf = of
 		reach := settings.Redis{Redis: r.Addr()}
-		topic := settings.Topic{Partitions: partitions, Replication: 1, Retention: -1}
+		brokers := kafka.Config{Brokers: []string{k.Addr()}}
+		if err := kafka.EnsureTopic(t.Context(), brokers, stream.EventsTopic(cmp.Or(of, model)), max(partitions, 1), 1, -1); err != nil {
+			t.Fatal(err)
+		}
+		topic := settings.Topic{Replication: 1, Retention: -1}
 		cfg, producer, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, topic)
 		if err != nil {
 			t.Fatal(err)

@@ -140,7 +140,7 @@ func TestStartTellsSystemd(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := s.OpenKafka(ctx, settings.Kafka{Kafka: []string{silent}}, settings.Topic{Partitions: 1, Replication: 1, Retention: -1})
+		_, _, err := s.OpenKafka(ctx, settings.Kafka{Kafka: []string{silent}}, settings.Topic{Replication: 1, Retention: -1})
 		ended <- err
 	}()
 	await("STATUS=waiting for Kafka")
@@ -167,7 +167,7 @@ func TestOpen(t *testing.T) {
 	defer r.Close()
 	s := New("test", "default", slog.New(slog.DiscardHandler))
 	defer s.Close()
-	topic := settings.Topic{Partitions: 2, Replication: 1, Retention: -1}
+	topic := settings.Topic{Replication: 1, Retention: -1}
 	cfg, producer, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, topic)
 	if err != nil || producer == nil || cfg.ClientID != "test" {
 		t.Errorf("Kafka: %+v, %v", cfg, err)

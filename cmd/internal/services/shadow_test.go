@@ -31,7 +31,7 @@ func TestShadowOrder(t *testing.T) {
 	defer s.Close()
 	s.EventsOf, s.Shadow = "first", true
 	reach := settings.Redis{Redis: r.Addr()}
-	cfg, _, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, settings.Topic{Partitions: 1, Replication: 1})
+	cfg, _, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, settings.Topic{Replication: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"go/doc/comment"
 	"io"
@@ -175,43 +174,6 @@ func (f *Model) applyFrozen(cfg *model.Config) error {
 		return cli.Usagef("--frozen %s: its SHA-256 is %s, the configuration file's model.frozen is %s", f.Frozen, cfg.Frozen, named)
 	}
 	return nil
-}
-
-// goneFlags are flags that were there once. Each is wrong usage that names the key of
-// the configuration that took its place.
-type goneFlags struct {
-	DuplicateWindow goneFlag `hidden:"" key:"duplicate_window"`
-	TextExperts     goneFlag `hidden:"" key:"text_experts"`
-	LabelTrust      goneFlag `hidden:"" key:"label_trust"`
-	TrustBy         goneFlag `hidden:"" key:"trust_by"`
-	SpamShare       goneFlag `hidden:"" key:"spam_share" was:"true"`
-	TextSite        goneFlag `hidden:"" key:"text_head.site"`
-	TextHalfLife    goneFlag `hidden:"" key:"text_head.half_life"`
-	TextRefresh     goneFlag `hidden:"" key:"text_head.refresh"`
-	VectorSite      goneFlag `hidden:"" key:"vector_head.site"`
-	VectorHalfLife  goneFlag `hidden:"" key:"vector_head.half_life"`
-	VectorRefresh   goneFlag `hidden:"" key:"vector_head.refresh"`
-	EnsembleWindow  goneFlag `hidden:"" key:"window"`
-	RebuildEvery    goneFlag `hidden:"" key:"rebuild"`
-	AlarmDrop       goneFlag `hidden:"" key:"alarms.drop"`
-	AlarmConfirmed  goneFlag `hidden:"" key:"alarms.confirmed"`
-	AlarmFlipRate   goneFlag `hidden:"" key:"alarms.flip_rate"`
-	AlarmClear      goneFlag `hidden:"" key:"alarms.clear"`
-	AlarmCovariate  goneFlag `hidden:"" key:"alarms.covariate"`
-	AlarmConcept    goneFlag `hidden:"" key:"alarms.concept"`
-}
-
-type goneFlag struct{}
-
-// Decode implements [kong.MapperValue]: kong calls it where the flag is given. The tag
-// "was" is the value of a flag that took none.
-func (goneFlag) Decode(ctx *kong.DecodeContext) error {
-	key, value := ctx.Value.Tag.Get("key"), ctx.Value.Tag.Get("was")
-	if given := ctx.Scan.Peek(); value == "" && !given.IsEOL() && !strings.HasPrefix(given.String(), "--") {
-		value = strings.ReplaceAll(strings.Trim(given.String(), "[]"), " ", ",") // a list of the file is [a b]
-	}
-	value = cmp.Or(value, "VALUE")
-	return cli.Usagef("--%s is not a flag any more: set model.%s in the configuration file, or with eval --set %s=%s", ctx.Value.Name, key, key, value)
 }
 
 // Thresholds are the flags that turn a probability into a verdict.

@@ -16,15 +16,12 @@ import (
 
 // Topic are the flags for topics that do not exist yet.
 type Topic struct {
-	Partitions  int           `help:"Partitions of a new events topic. See --models." default:"1" placeholder:"N" group:"Kafka"`
 	Replication int           `help:"Replicas of new topics; -1: brokers' choice." default:"-1" placeholder:"N" group:"Kafka" rare:"up"`
 	Retention   time.Duration `help:"Age limit of events; 0: brokers' own, -1s: none." default:"2160h" placeholder:"D" group:"Kafka"`
+	goneTopicFlags
 }
 
 const (
-	// maxPartitions is what Kafka makes in one request: its records a metadata operation.
-	maxPartitions = 10_000
-
 	maxReplication = math.MaxInt16 // a field of Kafka's protocol
 
 	// minRetention keeps events for longer than a learner takes to restart.
@@ -32,10 +29,9 @@ const (
 )
 
 // Check reports every flag outside its range.
-func (f Topic) Check() error {
-	err := cli.Range("--partitions", f.Partitions, 1, maxPartitions)
+func (f Topic) Check() (err error) {
 	if f.Replication != -1 && (f.Replication < 1 || f.Replication > maxReplication) {
-		err = errors.Join(err, cli.Usagef("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication))
+		err = cli.Usagef("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication)
 	}
 	if f.Retention > 0 && f.Retention < minRetention {
 		err = errors.Join(err, cli.Usagef("--retention: %v is below %v: events would go before they are learnt; 0 is the brokers' default, below zero is for ever", f.Retention, minRetention))
@@ -48,15 +44,14 @@ const deadLetterRetention = 14 * 24 * time.Hour
 
 // A newTopic is a topic that is created where it is missing.
 type newTopic struct {
-	name       string
-	partitions int
-	retention  time.Duration
+	name      string
+	retention time.Duration
 }
 
 // Ensure creates the model's events topic, and the topics of receipts and dead
 // letters, where they are missing.
 func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error {
-	return f.ensure(ctx, cfg, newTopic{stream.EventsTopic(model), f.Partitions, f.Retention})
+	return f.ensure(ctx, cfg, newTopic{stream.EventsTopic(model), f.Retention})
 }
 
 // EnsureLetters creates the topics of receipts and dead letters where they are missing.
@@ -79,10 +74,10 @@ func (f Topic) ensure(ctx context.Context, cfg kafka.Config, more ...newTopic) e
 		return err
 	}
 	for _, topic := range append(more,
-		newTopic{stream.ReceiptTopic, 1, f.Retention},
-		newTopic{stream.DeadLetterTopic, 1, deadLetterRetention},
+		newTopic{stream.ReceiptTopic, f.Retention},
+		newTopic{stream.DeadLetterTopic, deadLetterRetention},
 	) {
-		if err := kafka.EnsureTopic(ctx, cfg, topic.name, topic.partitions, f.Replication, topic.retention); errors.Is(err, kafka.ErrAuth) {
+		if err := kafka.EnsureTopic(ctx, cfg, topic.name, 1, f.Replication, topic.retention); errors.Is(err, kafka.ErrAuth) {
 			return fmt.Errorf("%w; where only the learner's user may create topics, start the learner first", err)
 		} else if err != nil {
 			return err

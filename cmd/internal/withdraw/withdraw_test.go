@@ -70,7 +70,10 @@ func newRig(t *testing.T, partitions int) *rig {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	r := &rig{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), topic: stream.EventsTopic("default"), offsets: map[int][]int64{}}
-	if err := (settings.Topic{Partitions: partitions, Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
+	if err := kafka.EnsureTopic(t.Context(), r.kafka, r.topic, partitions, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := (settings.Topic{Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
 		t.Fatal(err)
 	}
 	if r.store, err = redis.New(redis.Config{Addr: r.redis}); err != nil {

@@ -69,7 +69,7 @@ func newRig(t *testing.T, withKafka bool) *rig {
 		}
 		t.Cleanup(func() { _ = k.Close() })
 		r.kafka = kafka.Config{Brokers: []string{k.Addr()}}
-		if err := (settings.Topic{Partitions: 1, Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
+		if err := (settings.Topic{Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
 			t.Fatal(err)
 		}
 		if r.producer, err = kafka.NewProducer(r.kafka); err != nil {

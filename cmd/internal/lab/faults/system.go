@@ -69,14 +69,13 @@ func modelFlags() []string {
 func newServices(c *campaign, era int) (*system, error) {
 	name := fmt.Sprintf("faults-%d", era)
 	s := &system{
-		name: "services", model: name, partitions: 2,
+		name: "services", model: name, partitions: 1,
 		kafka: c.proxies[kafka].Addr(), redis: c.servers.redis, nats: c.servers.nats,
 		processes: map[target]*process{}, next: map[string]float64{},
 	}
 	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()}, []string{"--redis", c.proxies[redis].Addr()}
-	topics := []string{"--partitions", strconv.Itoa(s.partitions)}
-	learner := slices.Concat([]string{"learner", "--models", "partition", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, topics, modelFlags())
-	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k, topics))
+	learner := slices.Concat([]string{"learner", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, modelFlags())
+	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k))
 	c.process(s, learnerA, learner)
 	c.process(s, learnerB, learner)
 	c.process(s, scorer, slices.Concat([]string{"scorer", "--poll-interval", "100ms"}, n, r))

@@ -39,9 +39,7 @@ type Day struct {
 	InFlight  int           `help:"Questions that wait at the same time." default:"8" placeholder:"N"`
 	SaveEvery time.Duration `help:"Of the learner." default:"3s" placeholder:"D"`
 
-	TableBits  int    `help:"Of the model." default:"18" placeholder:"N" group:"Model"`
-	Partitions int    `help:"Of the events topic." default:"1" placeholder:"N" group:"Model"`
-	Models     string `help:"one, or partition: one each." enum:"one,partition" default:"one" placeholder:"one|partition" group:"Model"`
+	TableBits int `help:"Of the model." default:"18" placeholder:"N" group:"Model"`
 
 	Peak      float64 `help:"The busiest hour's rate, to the day's mean." default:"2.5" placeholder:"X" group:"The day that is meant"`
 	Busy      float64 `help:"Share of a core that is used in that hour." default:"0.5" placeholder:"X" group:"The day that is meant"`
@@ -108,8 +106,6 @@ func (c *Day) check() error {
 		return cli.Usagef("--labels: %d is below 20", c.Labels)
 	case c.InFlight < 1 || c.InFlight > 1000:
 		return cli.Usagef("--in-flight: %d is not in 1…1000", c.InFlight)
-	case c.Partitions < 1 || c.Partitions > 1000:
-		return cli.Usagef("--partitions: %d is not in 1…1000", c.Partitions)
 	case !(c.Busy > 0 && c.Busy <= 1):
 		return cli.Usagef("--busy: %v is not above 0 and at most 1", c.Busy)
 	case c.SaveEvery < 100*time.Millisecond:

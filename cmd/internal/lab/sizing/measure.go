@@ -36,7 +36,7 @@ func (r *run) stop() {
 func (r *run) start(ctx context.Context) (err error) {
 	c := r.day
 	model := []string{"--model", r.model}
-	kafka := append(model, "--kafka", c.Kafka, "--partitions", strconv.Itoa(c.Partitions))
+	kafka := append(model, "--kafka", c.Kafka)
 	redis, nats := []string{"--redis", c.Redis}, []string{"--nats", c.NATS}
 	for _, s := range []struct {
 		process **process
@@ -44,7 +44,7 @@ func (r *run) start(ctx context.Context) (err error) {
 		ready   bool
 		args    [][]string
 	}{
-		{&r.learner, "learner", true, [][]string{kafka, redis, nats, {"--models", c.Models, "--save-every", c.SaveEvery.String(), "--table-bits", strconv.Itoa(c.TableBits)}}},
+		{&r.learner, "learner", true, [][]string{kafka, redis, nats, {"--save-every", c.SaveEvery.String(), "--table-bits", strconv.Itoa(c.TableBits)}}},
 		{&r.ingest, "ingest", true, [][]string{kafka, {"--token", token}}},
 		{&r.scorer, "scorer", false, [][]string{model, redis, nats}},
 		{&r.gateway, "gateway", false, [][]string{model, nats, {"--deadline", "20s"}}},

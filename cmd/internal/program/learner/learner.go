@@ -77,8 +77,6 @@ func (f *flags) checkShadow() error {
 		return cli.Usagef("--shadow: name the model beside which it learns, with --events-of MODEL")
 	case f.EventsOf == f.ModelName.Model:
 		return cli.Usagef("--shadow: %q cannot be its own shadow: give --model another name than --events-of", f.EventsOf)
-	case f.Partitions != 1:
-		return cli.Usagef("--shadow makes no events topic: --partitions is for the learner of %s", f.EventsOf)
 	case f.Models != "":
 		return cli.Usagef("--shadow has a model for each partition exactly if %s has: --models is for the learner of that", f.EventsOf)
 	}
