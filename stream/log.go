@@ -1,0 +1,94 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Record is one entry of a log. An appender reads Key, Value, Headers and Time (zero: now).
+// The log sets Offset. A log need not keep a nil key or value apart from an empty one, and it
+// keeps a time to the millisecond.
+type Record struct {
+	Offset  int64
+	Key     []byte
+	Value   []byte
+	Headers []Header
+	Time    time.Time
+}
+
+// Size returns the bytes of the key, the value and the headers.
+func (r *Record) Size() int {
+	n := len(r.Key) + len(r.Value)
+	for i := range r.Headers {
+		n += len(r.Headers[i].Key) + len(r.Headers[i].Value)
+	}
+	return n
+}
+
+// Bounds say which offsets a log has: First to End−1. There may be holes between them.
+type Bounds struct {
+	First int64  // offsets below are gone
+	End   int64  // the offset of the next record
+	ID    string // another one: another log of the same name; "" if the log cannot tell
+}
+
+// A Limit bounds the records of one Read, in number and in Size. A zero field is the log's own
+// choice. One record is always admitted.
+type Limit struct {
+	Records int
+	Bytes   int
+}
+
+// A Log has records in one order. Offsets ascend and may have holes. Package logtest has its
+// laws. Its methods may be called concurrently.
+//
+// They return, wrapped:
+//
+//	ErrAway             one request failed: try again later
+//	ErrGone, ErrBeyond  of Read: the offset is outside the log
+//	any other error     final: trying again does not help
+type Log interface {
+	// Bounds asks once.
+	Bounds(ctx context.Context) (Bounds, error)
+
+	// Read returns records from an offset on, at least one if there is one, and the log's
+	// end. At the end it waits for the first record, and returns none after wait. It retries
+	// nothing, and returns at once when ctx ends. The caller owns what is returned.
+	Read(ctx context.Context, from int64, most Limit, wait time.Duration) (records []Record, end int64, err error)
+}
+
+// A Timed log finds offsets by time.
+type Timed interface {
+	// Since returns the first offset with a record that was written at t or later, and the
+	// log's end if there is none. It asks once.
+	Since(ctx context.Context, t time.Time) (int64, error)
+}
+
+// An Appender writes a log.
+type Appender interface {
+	// Append returns when all records are durable, in their order. It retries until ctx
+	// ends, because only it can keep the order. An error says how many records are in. The
+	// others may be in all the same: append them again only if they may be in twice.
+	Append(ctx context.Context, records ...Record) error
+}
+
+var (
+	// ErrAway: the log did not answer one request. Try again.
+	ErrAway = errors.New("the log does not answer")
+
+	// ErrGone: the log has lost the offset to retention. Ask for its Bounds.
+	ErrGone = errors.New("the offset is below the log's beginning")
+
+	// ErrBeyond: the log has not come to the offset, or has lost its end. Ask for its Bounds.
+	ErrBeyond = errors.New("the offset is beyond the log's end")
+
+	// ErrNoLog: create the log, or correct its name.
+	ErrNoLog = errors.New("no such log")
+
+	// ErrDenied: the user, the password or the rights are refused.
+	ErrDenied = errors.New("not authorised")
+
+	// ErrTooLarge: make the record smaller, or raise the log's limit.
+	ErrTooLarge = errors.New("record too large")
+)
