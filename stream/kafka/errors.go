@@ -13,22 +13,27 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"hamlet/stream"
 )
 
 var (
 	// ErrTooLarge: retrying cannot help. Make the record smaller, or raise
 	// message.max.bytes at the broker.
-	ErrTooLarge = errors.New("record too large")
+	ErrTooLarge = stream.ErrTooLarge
 
 	// ErrUnknownTopic: create the topic with EnsureTopic, or correct its name.
-	ErrUnknownTopic = errors.New("unknown topic")
+	ErrUnknownTopic = stream.ErrNoLog
+
+	// ErrPartitions: a log is a topic of one partition, and this one has more.
+	ErrPartitions = errors.New("a log has one partition")
 
 	// ErrOutage: nothing succeeded for Config.MaxOutage. See to the brokers and start
 	// again.
 	ErrOutage = errors.New("kafka outage")
 
 	// ErrAuth: the broker refuses the user, password, SASL mechanism or rights.
-	ErrAuth = errors.New("not authorised")
+	ErrAuth = stream.ErrDenied
 
 	// ErrTLS: only one side uses TLS, or a certificate is not trusted.
 	ErrTLS = errors.New("TLS does not match")

@@ -14,9 +14,6 @@ import (
 const (
 	// fetchWait is the longest that a broker holds a fetch open. New records end it at once.
 	fetchWait = 250 * time.Millisecond
-
-	// fetchBytes is the most that one fetch returns: four of the largest batches.
-	fetchBytes = 4 << 20
 )
 
 // LastRecord returns the newest record of a partition for which wanted returns true

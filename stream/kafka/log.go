@@ -1,0 +1,315 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/stream"
+)
+
+const (
+	// fetchBytes is the most that one fetch returns: four of the largest batches.
+	fetchBytes = 4 << 20
+
+	// readBytes is the most that Read returns where the caller does not say.
+	readBytes = 4 << 20
+
+	// idleCursors is how many connections wait for the next Read: one that reads on, and one
+	// that reads here and there.
+	idleCursors = 2
+)
+
+// A Log is a topic of one partition. It is a [stream.Log] and a [stream.Timed]. It keeps
+// connections between its calls, until Close.
+//
+// A topic that cannot be found is ErrAway first, because a broker that restarts knows no topic.
+// It is ErrNoLog if it was never seen, and a complete cluster has not known it for two seconds.
+type Log struct {
+	cfg       Config
+	topic     string
+	partition int
+	any       bool // the topic may have other partitions
+	client    *kafkago.Client
+	living    context.Context // ends with Close, and with it all connections
+	end       context.CancelFunc
+
+	mu     sync.Mutex
+	idle   []*cursor // at most idleCursors, the one used last at the end
+	absent grace     // the topic was never seen, and is unknown
+}
+
+// NewLog returns the log of a topic. It does not connect. A topic of several partitions is
+// refused by Bounds, and so before it is read.
+func NewLog(cfg Config, topic string) (*Log, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if topic == "" {
+		return nil, errors.New("log: no topic given")
+	}
+	l := &Log{cfg: cfg, topic: topic, client: cfg.client(topic)}
+	l.living, l.end = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// NewPartition returns one partition of a topic as a log. It is there to bring several
+// partitions together.
+func NewPartition(cfg Config, topic string, partition int) (*Log, error) {
+	l, err := NewLog(cfg, topic)
+	if err == nil {
+		l.partition, l.any = partition, true
+	}
+	return l, err
+}
+
+// Close closes all connections. No other call may follow.
+func (l *Log) Close() error {
+	l.end()
+	closeIdle(l.client)
+	return nil
+}
+
+// Bounds implements [stream.Log]. Kafka's topic IDs are not in the versions of the protocol that
+// kafka-go speaks, so ID is "".
+func (l *Log) Bounds(ctx context.Context) (stream.Bounds, error) {
+	ids, err := partitionsOf(ctx, &l.cfg, l.client, l.topic)
+	if err != nil {
+		return stream.Bounds{}, l.failed(ctx, err)
+	}
+	if len(ids) > 1 && !l.any {
+		return stream.Bounds{}, fmt.Errorf("topic %s: %w: it has %d", l.topic, ErrPartitions, len(ids))
+	}
+	first, end, err := listOffsets(ctx, l.client, l.topic, l.partition)
+	if err != nil {
+		return stream.Bounds{}, l.failed(ctx, err)
+	}
+	return stream.Bounds{First: first[l.partition], End: end[l.partition]}, nil
+}
+
+// Since implements [stream.Timed].
+func (l *Log) Since(ctx context.Context, t time.Time) (int64, error) {
+	_, ends, err := listOffsets(ctx, l.client, l.topic, l.partition)
+	if err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	res, err := l.client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
+		l.topic: {kafkago.TimeOffsetOf(l.partition, t)},
+	}})
+	if err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	since := ends[l.partition]
+	for _, p := range res.Topics[l.topic] {
+		if p.Error != nil {
+			return 0, l.failed(ctx, p.Error)
+		}
+		for offset := range p.Offsets {
+			if offset >= 0 {
+				since = offset
+			}
+		}
+	}
+	return since, nil
+}
+
+// Read implements [stream.Log]. The records of one fetch that are too many for one Read are left
+// on the connection for the next one.
+func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (records []stream.Record, end int64, err error) {
+	most.Bytes = cmp.Or(most.Bytes, readBytes)
+	until := time.Now().Add(wait)
+	c, err := l.cursor(ctx, from)
+	if err != nil {
+		return nil, 0, l.failed(ctx, err)
+	}
+	stop := context.AfterFunc(ctx, c.drop)
+	records, err = c.read(most, until)
+	if err == nil && stop() {
+		l.keep(c)
+		return records, c.end, nil
+	}
+	c.drop()
+	switch {
+	case ctx.Err() != nil:
+		return nil, 0, l.failed(ctx, context.Cause(ctx))
+	case errors.Is(err, kafkago.OffsetOutOfRange):
+		return nil, 0, l.outside(ctx, from)
+	}
+	return nil, 0, l.failed(ctx, err)
+}
+
+// outside says on which side of the log an offset is that a broker has not found.
+func (l *Log) outside(ctx context.Context, from int64) error {
+	b, err := l.Bounds(ctx)
+	switch {
+	case err != nil:
+		return err
+	case from < b.First:
+		return fmt.Errorf("topic %s: %w: offset %d, the log begins at %d", l.topic, stream.ErrGone, from, b.First)
+	case from > b.End:
+		return fmt.Errorf("topic %s: %w: offset %d, the log ends at %d", l.topic, stream.ErrBeyond, from, b.End)
+	}
+	return l.failed(ctx, kafkago.OffsetOutOfRange) // it was so for a moment
+}
+
+// failed returns the error of a request as a [stream.Log] has to.
+func (l *Log) failed(ctx context.Context, err error) error {
+	if p := permanent(err); p != nil {
+		return fmt.Errorf("topic %s: %w", l.topic, p)
+	}
+	invalidateMetadata(l.client, err)
+	never := false // seen
+	if unknownTopic(err) {
+		never, err = new(outage).inquire(ctx, &l.cfg, l.client, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !never {
+		l.absent.reset()
+	} else if l.absent.over() {
+		return l.cfg.absentError(l.topic, err)
+	}
+	return fmt.Errorf("%w: topic %s at %s: %w", stream.ErrAway, l.topic, l.cfg.addresses(), err)
+}
+
+// cursor returns one that reads on from an offset: one that has come there, one that is free, or
+// a new one.
+func (l *Log) cursor(ctx context.Context, from int64) (*cursor, error) {
+	l.mu.Lock()
+	i := slices.IndexFunc(l.idle, func(c *cursor) bool { return c.next == from })
+	if i < 0 {
+		i = slices.IndexFunc(l.idle, func(c *cursor) bool { return c.batch == nil && c.err == nil })
+	}
+	var c *cursor
+	if i >= 0 {
+		c = l.idle[i]
+		l.idle = slices.Delete(l.idle, i, i+1)
+	}
+	l.mu.Unlock()
+	if c == nil {
+		living, drop := context.WithCancel(l.living)
+		stop := context.AfterFunc(ctx, drop)
+		conn, err := dialLeader(living, &l.cfg, l.topic, l.partition)
+		stop()
+		if err != nil {
+			drop()
+			return nil, err
+		}
+		c = &cursor{conn: conn, drop: drop, next: -1}
+	}
+	if c.next != from {
+		c.next = from
+		if _, err := c.conn.Seek(from, kafkago.SeekAbsolute|kafkago.SeekDontCheck); err != nil {
+			c.drop()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// keep keeps a cursor for the next Read.
+func (l *Log) keep(c *cursor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle = append(l.idle, c); len(l.idle) > idleCursors {
+		l.idle[0].drop()
+		l.idle = slices.Delete(l.idle, 0, 1)
+	}
+}
+
+// A cursor is a connection to the leader that reads on from an offset.
+//
+// Invariant: all records below next, from where its reading began, were returned. What follows
+// is held, then the rest of batch, then what the next fetch returns.
+type cursor struct {
+	conn  *kafkago.Conn
+	drop  func() // closes the connection
+	next  int64
+	end   int64          // of the log, as of the last fetch
+	batch *kafkago.Batch // of the last fetch; nil: it is read
+	held  *stream.Record // read from batch, and too large for the last Read
+	err   error          // of the last fetch, after some of its records
+}
+
+// read returns records within the limit. It fetches if none are left, and waits until then.
+func (c *cursor) read(most stream.Limit, until time.Time) (records []stream.Record, err error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	for {
+		left := max(time.Until(until), time.Millisecond) // 0 would be kafka-go's default
+		if err := c.conn.SetDeadline(time.Now().Add(left + requestTimeout)); err != nil {
+			return nil, err
+		}
+		if c.batch == nil {
+			c.batch = c.conn.ReadBatchWith(kafkago.ReadBatchConfig{MinBytes: 1, MaxBytes: min(most.Bytes, fetchBytes), MaxWait: left})
+			if err := c.batch.Err(); err != nil {
+				_ = c.batch.Close()
+				return nil, err
+			}
+			c.end = c.batch.HighWaterMark()
+		}
+		records, err = c.take(most)
+		if err != nil && len(records) == 0 {
+			return nil, err
+		}
+		c.err = err
+		if len(records) > 0 || !time.Now().Before(until) {
+			c.leave(most)
+			return records, nil
+		}
+	}
+}
+
+// take takes records of the batch, and closes the batch at its end.
+func (c *cursor) take(most stream.Limit) (records []stream.Record, err error) {
+	size := 0
+	for most.Records == 0 || len(records) < most.Records {
+		r := c.held
+		if c.held = nil; r == nil {
+			m, err := c.batch.ReadMessage()
+			if err != nil {
+				_ = c.batch.Close()
+				c.batch = nil
+				if errors.Is(err, io.EOF) || errors.Is(err, kafkago.RequestTimedOut) { // all are read, or there was none
+					return records, nil
+				}
+				return records, err
+			}
+			if m.Offset < c.next {
+				continue // of a batch that begins earlier
+			}
+			r = &stream.Record{Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time}
+			for _, h := range m.Headers {
+				r.Headers = append(r.Headers, stream.Header(h))
+			}
+		}
+		if size += r.Size(); size > most.Bytes && len(records) > 0 {
+			c.held = r
+			break
+		}
+		records = append(records, *r)
+		c.next = r.Offset + 1
+	}
+	return records, nil
+}
+
+// leave frees a cursor that has read a little, so that it can read elsewhere. A batch that was
+// fetched to be read on stays.
+func (c *cursor) leave(most stream.Limit) {
+	if c.batch == nil || most.Bytes >= fetchBytes {
+		return
+	}
+	if err := c.batch.Close(); err != nil {
+		c.err = err
+	}
+	c.batch, c.held, c.next = nil, nil, -1
+}
