@@ -8,17 +8,21 @@ var (
 	// the beginning of the log.
 	ErrNone = errors.New("no checkpoint")
 
-	// ErrStale says that another writer has taken the partition or has read
+	// ErrStale says that another writer has taken the model or has read
 	// further: drop the model and load the head, or stop.
 	ErrStale = errors.New("stale checkpoint")
 
 	// ErrLost says that a checkpoint is stale because the store lost its data: its
-	// writer should take the partition and save the model again.
+	// writer should take the model and save it again.
 	ErrLost = errors.New("the store lost the state")
 
 	// ErrCorrupt says that stored bytes are not what was saved: read an older
 	// version. Nothing of the corrupt one may be used.
 	ErrCorrupt = errors.New("corrupt checkpoint")
+
+	// ErrPartitions says that hamlet 0.1.0 saved this from a log of several partitions. Nothing
+	// of it can be used here; the error says how to make a log of one partition from it.
+	ErrPartitions = errors.New("it is from a log of several partitions, and this program learns a log of one")
 
 	// ErrTransient says that trying again may help: the store could not be reached or
 	// was busy. A passed deadline is transient too: it may be that of one attempt. A
@@ -33,7 +37,7 @@ type transient struct{ error }
 
 func (t transient) Unwrap() []error { return []error{t.error, ErrTransient} }
 
-// A Pointer selects one of a partition's versions.
+// A Pointer selects one of a model's versions.
 type Pointer uint8
 
 const (
@@ -52,7 +56,7 @@ func (p Pointer) String() string {
 // A Heading describes a stored version without its bytes. A number alone does not
 // identify one: a store that lost its data gives old numbers to new versions.
 //
-// Pinned is about the partition, not about the version. If it is neither 0 nor the version
+// Pinned is about the model, not about the version. If it is neither 0 nor the version
 // that Served names, the store has lost the pinned version.
 type Heading struct {
 	Version  int64

@@ -78,7 +78,7 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 		if len(ended) > 0 {
 			t.Fatalf("the learner ended: %v", <-ended)
 		}
-		head, _, _ = store.Load(t.Context(), 0, state.Head) // none at first
+		head, _, _ = store.Load(t.Context(), state.Head) // none at first
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -29,7 +29,7 @@ func TestReadersAmidTrimming(t *testing.T) {
 			readers.Go(func() {
 				last := int64(-1)
 				for ctx.Err() == nil {
-					c, _, err := s.Load(context.Background(), 0, state.Served)
+					c, _, err := s.Load(context.Background(), state.Served)
 					if err != nil {
 						t.Errorf("load amid trimming: %v", err)
 						return
@@ -50,7 +50,7 @@ func TestReadersAmidTrimming(t *testing.T) {
 	})
 }
 
-// Two writers race. The last one to take the partition wins. The other one gets an
+// Two writers race. The last one to take the model wins. The other one gets an
 // error, and nothing of it is in the head.
 func TestWritersRace(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
@@ -60,13 +60,13 @@ func TestWritersRace(t *testing.T) {
 			writers.Go(func() {
 				ctx := context.Background()
 				for range 10 {
-					epoch, err := s.Take(ctx, 0)
+					epoch, err := s.Take(ctx)
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					next := int64(0)
-					if c, _, err := s.Load(ctx, 0, state.Head); err == nil {
+					if c, _, err := s.Load(ctx, state.Head); err == nil {
 						next = c.Position.Next
 					} else if !errors.Is(err, state.ErrNone) {
 						t.Error(err)
@@ -74,7 +74,7 @@ func TestWritersRace(t *testing.T) {
 					}
 					for range 5 {
 						next++
-						if _, err := s.Save(ctx, 0, checkpoint(epoch, next, "")); errors.Is(err, state.ErrStale) {
+						if _, err := s.Save(ctx, checkpoint(epoch, next, "")); errors.Is(err, state.ErrStale) {
 							break
 						} else if err != nil {
 							t.Error(err)
@@ -86,7 +86,7 @@ func TestWritersRace(t *testing.T) {
 		}
 		writers.Wait()
 		checkInvariants(t, srv)
-		infos, err := srv.open(t, nil).Versions(t.Context(), 0)
+		infos, err := srv.open(t, nil).Versions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestSaveSurvivesBrokenConnections(t *testing.T) {
 		if err != nil && !errors.Is(err, state.ErrTransient) {
 			t.Fatalf("replies cut after %d bytes: %v is not transient", limit, err)
 		}
-		if head, headErr := direct.Heading(t.Context(), 0, state.Head); headErr != nil {
+		if head, headErr := direct.Heading(t.Context(), state.Head); headErr != nil {
 			t.Fatal(headErr)
 		} else if err != nil && head.Version > base+int64(limit) {
 			lost++
@@ -143,7 +143,7 @@ func saveThrough(t *testing.T, addr, model string, c *state.Checkpoint) error {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	_, err = s.Save(t.Context(), 0, c)
+	_, err = s.Save(t.Context(), c)
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Whatever happens to keys between saves (lost, garbage, set back, of another type), a
-// writer that goes on, and takes the partition again where it is told that its epoch is
+// writer that goes on, and takes the model again where it is told that its epoch is
 // lost, has its checkpoint back in Redis after compareEvery saves at most.
 func TestAWriterHealsAnyDamage(t *testing.T) {
 	t.Parallel()
@@ -23,10 +23,10 @@ func TestAWriterHealsAnyDamage(t *testing.T) {
 		next := int64(0)
 		saveHealing := func(letters string) error {
 			next++
-			_, err := s.Save(t.Context(), 0, checkpoint(epoch, next, letters))
+			_, err := s.Save(t.Context(), checkpoint(epoch, next, letters))
 			if errors.Is(err, state.ErrLost) {
 				epoch = take(t, s)
-				_, err = s.Save(t.Context(), 0, checkpoint(epoch, next, letters))
+				_, err = s.Save(t.Context(), checkpoint(epoch, next, letters))
 			}
 			return err
 		}
@@ -86,7 +86,7 @@ func TestAWriterHealsAnyDamage(t *testing.T) {
 				t.Fatalf("round %d, after %q: partitions %v, %v", round, done, partitions, err)
 			}
 			for _, which := range []state.Pointer{state.Head, state.Served} {
-				c, _, err := reader.Load(t.Context(), 0, which)
+				c, _, err := reader.Load(t.Context(), which)
 				if err != nil {
 					t.Fatalf("round %d, after %q: load %v: %v", round, done, which, err)
 				}

@@ -62,10 +62,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			if test.say != "" && errors.Is(err, state.ErrTransient) != test.transient {
 				t.Errorf("transient(%q) = %v, want %v", err, !test.transient, test.transient)
 			}
-			if _, err := s.Save(t.Context(), 0, checkpoint(1, 1, "a")); err == nil {
+			if _, err := s.Save(t.Context(), checkpoint(1, 1, "a")); err == nil {
 				t.Error("save succeeded")
 			} else {
-				mustContain(t, err.Error(), test.cfg.Addr, "save partition 0 of model default")
+				mustContain(t, err.Error(), test.cfg.Addr, "save model default")
 			}
 		})
 	}
@@ -101,13 +101,13 @@ func TestTransient(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data n": true,
 	} {
 		busy.SetError(reply)
-		if _, err := s.Take(t.Context(), 0); err == nil || errors.Is(err, state.ErrTransient) != want {
+		if _, err := s.Take(t.Context()); err == nil || errors.Is(err, state.ErrTransient) != want {
 			t.Errorf("reply %q: error %v is transient: %v, want %v", reply, err, !want, want)
 		}
 	}
 	for _, reply := range []string{"MOVED 866 10.0.0.2:6379", "ASK 866 10.0.0.2:6379"} {
 		busy.SetError(reply)
-		_, err := s.Take(t.Context(), 0)
+		_, err := s.Take(t.Context())
 		if err == nil || errors.Is(err, state.ErrTransient) {
 			t.Fatalf("reply %q: error %v, want one that lasts", reply, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"hamlet/state/redis"
 )
 
-// A learner takes its partition, continues from the head, and saves.
+// A learner takes its model, continues from the head, and saves.
 func Example() {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -28,15 +28,15 @@ func Example() {
 	}
 	defer store.Close()
 
-	epoch, err := store.Take(ctx, 0)
+	epoch, err := store.Take(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, _, err = store.Load(ctx, 0, state.Head)
+	_, _, err = store.Load(ctx, state.Head)
 	fmt.Println(err)
 
-	version, err := store.Save(ctx, 0, &state.Checkpoint{
+	version, err := store.Save(ctx, &state.Checkpoint{
 		Epoch:    epoch,
 		Events:   1,
 		Position: state.Position{}.Advance(0, nil, []byte("the first event")),
@@ -45,10 +45,10 @@ func Example() {
 	})
 	fmt.Println("version", version, err)
 
-	c, _, err := store.Load(ctx, 0, state.Served)
+	c, _, err := store.Load(ctx, state.Served)
 	fmt.Printf("%s, next offset %d, %v\n", c.Model, c.Position.Next, err)
 	// Output:
-	// load head of partition 0 of model default: no checkpoint
+	// load head of model default: no checkpoint
 	// version 1 <nil>
 	// what it learnt, next offset 1, <nil>
 }

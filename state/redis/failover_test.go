@@ -37,7 +37,7 @@ func (g group) open(t *testing.T, model string, change func(*Config)) *Store {
 // master returns the server that holds a store's model.
 func (g group) master(t *testing.T, s *Store) *redistest.Server {
 	t.Helper()
-	return g.Master(t, s.key(0, "head"))
+	return g.Master(t, s.key("head"))
 }
 
 func TestLawsOfGroups(t *testing.T) {
@@ -72,13 +72,13 @@ func saveUntil(t *testing.T, s *Store, c *state.Checkpoint) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	for {
-		_, err := s.Save(t.Context(), 0, c)
+		_, err := s.Save(t.Context(), c)
 		switch {
 		case err == nil:
 			return time.Since(begin)
 		case errors.Is(err, state.ErrLost):
 			var epoch int64
-			if epoch, err = s.Take(t.Context(), 0); err == nil {
+			if epoch, err = s.Take(t.Context()); err == nil {
 				c.Epoch = epoch
 			}
 		}
@@ -123,7 +123,7 @@ func TestALostMasterLosesNoSave(t *testing.T) {
 				t.Errorf("%s: loaded %d after the fail-over, want %d", how, c.Position.Next, next)
 			}
 			await(t, func() bool { // its first tries may go to the lost one
-				_, err := zombie.Save(t.Context(), 0, checkpoint(old, next+1, "z"))
+				_, err := zombie.Save(t.Context(), checkpoint(old, next+1, "z"))
 				if err == nil {
 					t.Fatalf("%s: a zombie saved", how)
 				}
@@ -164,7 +164,7 @@ func TestAMasterThatTakesSavesAlongWithIt(t *testing.T) {
 				save(t, s, checkpoint(epoch, 2, "b"))
 				save(t, s, checkpoint(epoch, 3, "c"))
 				careful := g.open(t, "", func(cfg *Config) { cfg.Replicas, cfg.ReplicaWait = 1, 50*time.Millisecond })
-				if _, err := careful.Save(t.Context(), 0, checkpoint(epoch, 3, "c")); !errors.Is(err, state.ErrTransient) {
+				if _, err := careful.Save(t.Context(), checkpoint(epoch, 3, "c")); !errors.Is(err, state.ErrTransient) {
 					t.Errorf("a save that no replica has: %v, want ErrTransient", err)
 				}
 				m.Kill(t)
@@ -173,12 +173,12 @@ func TestAMasterThatTakesSavesAlongWithIt(t *testing.T) {
 					t.Errorf("loaded version %d at %d after the fail-over, want version 1 at 1", version, c.Position.Next)
 				}
 				again := checkpoint(epoch, 3, "c")
-				_, err := s.Save(t.Context(), 0, again)
+				_, err := s.Save(t.Context(), again)
 				if lost == "saves" && err != nil || lost != "saves" && !errors.Is(err, state.ErrLost) {
 					t.Errorf("the writer saves again: %v", err)
 				}
 				saveUntil(t, s, again)
-				if c, _, err := g.open(t, "", nil).Load(t.Context(), 0, state.Served); err != nil || c.Position.Next != 3 {
+				if c, _, err := g.open(t, "", nil).Load(t.Context(), state.Served); err != nil || c.Position.Next != 3 {
 					t.Errorf("served after that: %v", err)
 				}
 			})
@@ -192,7 +192,7 @@ func loadUntil(t *testing.T, s *Store) (c *state.Checkpoint, version int64) {
 	begin := time.Now()
 	await(t, func() (done bool) {
 		var err error
-		c, version, err = s.Load(t.Context(), 0, state.Head)
+		c, version, err = s.Load(t.Context(), state.Head)
 		if err != nil && !errors.Is(err, state.ErrTransient) {
 			t.Fatalf("load: %v", err)
 		}

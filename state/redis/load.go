@@ -19,11 +19,11 @@ import (
 //
 // If the head is corrupt, this store's next [Store.Save] replaces it, also with a
 // smaller offset.
-func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error) {
-	doing := s.doing("load "+which.String()+" of", partition)
+func (s *Store) Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error) {
+	doing := s.doing("load " + which.String() + " of")
 	var v version
-	first, err := s.newestWhole(ctx, partition, which, func(number int64) (err error) {
-		v, err = s.loadVersion(ctx, partition, number)
+	first, err := s.newestWhole(ctx, which, func(number int64) (err error) {
+		v, err = s.loadVersion(ctx, number)
 		return err
 	})
 	if err != nil {
@@ -34,22 +34,22 @@ func (s *Store) Load(ctx context.Context, partition int, which state.Pointer) (*
 		if v.number != first {
 			corrupt = first
 		}
-		s.trust(partition, v.chunks, corrupt)
+		s.trust(v.chunks, corrupt)
 	}
 	return v.checkpoint, v.number, nil
 }
 
 // newestWhole has the version read that a pointer names, and those before it until read does
 // not say that one is corrupt. It returns the version that the pointer names.
-func (s *Store) newestWhole(ctx context.Context, partition int, which state.Pointer, read func(number int64) error) (first int64, err error) {
-	for first, err = s.loadPointer(ctx, partition, which); err == nil; {
+func (s *Store) newestWhole(ctx context.Context, which state.Pointer, read func(number int64) error) (first int64, err error) {
+	for first, err = s.loadPointer(ctx, which); err == nil; {
 		var number int64
-		number, err = s.readFrom(ctx, partition, first, read)
+		number, err = s.readFrom(ctx, first, read)
 		if err == nil && number == first || err != nil && !errors.Is(err, state.ErrCorrupt) {
 			return first, err
 		}
 		// A read that takes longer than the grace may lose its chunks: begin again.
-		now, again := s.loadPointer(ctx, partition, which)
+		now, again := s.loadPointer(ctx, which)
 		if again != nil || now == first {
 			return first, cmp.Or(again, err)
 		}
@@ -60,14 +60,14 @@ func (s *Store) newestWhole(ctx context.Context, partition int, which state.Poin
 
 // loadPointer returns the version that a pointer names, or the newest one if Redis
 // lost the pointer.
-func (s *Store) loadPointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
-	first, err := s.pointer(ctx, partition, which)
+func (s *Store) loadPointer(ctx context.Context, which state.Pointer) (int64, error) {
+	first, err := s.pointer(ctx, which)
 	if !errors.Is(err, state.ErrNone) {
 		return first, err
 	}
-	newest, err := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(partition, 0)).Result()
+	newest, err := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(0)).Result()
 	if otherType(err) {
-		return 0, fmt.Errorf("%w: %s is no sorted set: delete it; a running learner's next save makes it again", state.ErrCorrupt, s.key(partition, "versions"))
+		return 0, fmt.Errorf("%w: %s is no sorted set: delete it; a running learner's next save makes it again", state.ErrCorrupt, s.key("versions"))
 	}
 	if err != nil {
 		return 0, err
@@ -76,14 +76,14 @@ func (s *Store) loadPointer(ctx context.Context, partition int, which state.Poin
 		return 0, state.ErrNone
 	}
 	s.cfg.Log.Warn("redis lost a pointer: taking the newest version instead; is it evicting keys?",
-		"model", s.cfg.Model, "partition", partition, "pointer", which.String(), "version", newest[0])
+		"model", s.cfg.Model, "pointer", which.String(), "version", newest[0])
 	return parseVersion(newest[0])
 }
 
 // newestVersions returns a query for the kept versions, newest first, up to index stop
 // (−1: all).
-func (s *Store) newestVersions(partition, stop int) redis.ZRangeArgs {
-	return redis.ZRangeArgs{Key: s.key(partition, "versions"), Start: 0, Stop: stop, Rev: true}
+func (s *Store) newestVersions(stop int) redis.ZRangeArgs {
+	return redis.ZRangeArgs{Key: s.key("versions"), Start: 0, Stop: stop, Rev: true}
 }
 
 // A version is a checkpoint as it was read.
@@ -94,12 +94,12 @@ type version struct {
 }
 
 // readFrom reads the newest whole version that is not newer than first, and returns its number.
-func (s *Store) readFrom(ctx context.Context, partition int, first int64, read func(number int64) error) (int64, error) {
+func (s *Store) readFrom(ctx context.Context, first int64, read func(number int64) error) (int64, error) {
 	err := read(first)
 	if err == nil || !errors.Is(err, state.ErrCorrupt) {
 		return first, err
 	}
-	kept, listErr := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(partition, -1)).Result()
+	kept, listErr := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(-1)).Result()
 	if listErr != nil {
 		return 0, listErr
 	}
@@ -113,37 +113,35 @@ func (s *Store) readFrom(ctx context.Context, partition int, first int64, read f
 			continue
 		}
 		s.cfg.Log.Warn("a version is not whole: trying the one before", "model", s.cfg.Model,
-			"partition", partition, "version", bad, "before", number, "error", err)
+			"version", bad, "before", number, "error", err)
 		if err = read(number); err == nil || !errors.Is(err, state.ErrCorrupt) {
 			return number, err
 		}
 		bad = number
 	}
-	// A running learner would overwrite a backup. The list of all partitions is a key
-	// of partition 0.
+	// A running learner would overwrite a backup.
 	return 0, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
-		"or, to have the log learnt again, delete its keys %s and %s, but not %s, which lists all partitions",
-		bad, err, s.key(partition, "[^p]*"), s.key(partition, "pinned"), s.key(0, "partitions"))
+		"or, to have the log learnt again, delete its keys %s and %s", bad, err, s.key("[^p]*"), s.key("pinned"))
 }
 
 // Manifest returns the manifest of the version that a pointer names, and its number: what is
 // saved, without the model's bytes, in two round trips. Where a manifest is corrupt it takes
 // that of the version before, as [Store.Load] does, and does not look at the model's bytes.
 // Before the first save the error wraps [state.ErrNone].
-func (s *Store) Manifest(ctx context.Context, partition int, which state.Pointer) (m *state.Manifest, number int64, err error) {
-	_, err = s.newestWhole(ctx, partition, which, func(n int64) (err error) {
-		m, err = s.manifest(ctx, partition, n)
+func (s *Store) Manifest(ctx context.Context, which state.Pointer) (m *state.Manifest, number int64, err error) {
+	_, err = s.newestWhole(ctx, which, func(n int64) (err error) {
+		m, err = s.manifest(ctx, n)
 		number = n
 		return err
 	})
 	if err != nil {
-		return nil, 0, s.explain(s.doing("read the manifest of "+which.String()+" of", partition), err)
+		return nil, 0, s.explain(s.doing("read the manifest of "+which.String()+" of"), err)
 	}
 	return m, number, nil
 }
 
-func (s *Store) manifest(ctx context.Context, partition int, number int64) (*state.Manifest, error) {
-	b, err := s.node(ctx).HGet(ctx, s.versionKey(partition, number), "manifest").Bytes()
+func (s *Store) manifest(ctx context.Context, number int64) (*state.Manifest, error) {
+	b, err := s.node(ctx).HGet(ctx, s.versionKey(number), "manifest").Bytes()
 	if errors.Is(err, redis.Nil) || otherType(err) {
 		return nil, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
 	}
@@ -158,12 +156,12 @@ func (s *Store) manifest(ctx context.Context, partition int, number int64) (*sta
 }
 
 // loadVersion fetches and verifies one version.
-func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (version, error) {
-	m, err := s.manifest(ctx, partition, number)
+func (s *Store) loadVersion(ctx context.Context, number int64) (version, error) {
+	m, err := s.manifest(ctx, number)
 	if err != nil {
 		return version{}, err
 	}
-	data, err := s.fetch(ctx, partition, m.Chunks)
+	data, err := s.fetch(ctx, m.Chunks)
 	if err != nil {
 		return version{}, err
 	}
@@ -176,7 +174,7 @@ func (s *Store) loadVersion(ctx context.Context, partition int, number int64) (v
 
 // fetch returns chunks in order, nil for one that Redis lacks. It reads a few at a
 // time, because one time limit covers a whole pipeline.
-func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([][]byte, error) {
+func (s *Store) fetch(ctx context.Context, names []chunkName) ([][]byte, error) {
 	data := make([][]byte, 0, len(names))
 	for len(names) > 0 {
 		window := names[:min(s.reading.window(), len(names))]
@@ -184,7 +182,7 @@ func (s *Store) fetch(ctx context.Context, partition int, names []chunkName) ([]
 		replies := make([]*redis.StringCmd, len(window))
 		err := s.transfer(ctx, &s.reading, len(window)*state.ChunkSize, func(pipe redis.Pipeliner) {
 			for i, name := range window {
-				replies[i] = pipe.Get(ctx, s.chunkKey(partition, name))
+				replies[i] = pipe.Get(ctx, s.chunkKey(name))
 			}
 		})
 		if err != nil {

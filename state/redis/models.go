@@ -40,17 +40,17 @@ func (s *Store) Models(ctx context.Context) ([]string, error) {
 // LoadVersion returns the checkpoint of one version and verifies every hash. In contrast
 // to [Store.Load] it takes no other in its place: the error wraps [state.ErrNone] if the
 // version is not kept, and [state.ErrCorrupt] if it is not whole.
-func (s *Store) LoadVersion(ctx context.Context, partition int, number int64) (*state.Checkpoint, error) {
-	kept, err := s.node(ctx).Exists(ctx, s.versionKey(partition, number)).Result()
+func (s *Store) LoadVersion(ctx context.Context, number int64) (*state.Checkpoint, error) {
+	kept, err := s.node(ctx).Exists(ctx, s.versionKey(number)).Result()
 	if err == nil && kept == 0 {
 		err = state.ErrNone
 	}
 	var v version
 	if err == nil {
-		v, err = s.loadVersion(ctx, partition, number)
+		v, err = s.loadVersion(ctx, number)
 	}
 	if err != nil {
-		return nil, s.explain(s.doing(fmt.Sprintf("load version %d of", number), partition), err)
+		return nil, s.explain(s.doing(fmt.Sprintf("load version %d of", number)), err)
 	}
 	return v.checkpoint, nil
 }

@@ -41,17 +41,17 @@ func TestLoadVersion(t *testing.T) {
 		first := save(t, s, checkpoint(epoch, 1, "a"))
 		second := save(t, s, checkpoint(epoch, 2, "b"))
 		for version, next := range map[int64]int64{first: 1, second: 2} {
-			if c, err := s.LoadVersion(t.Context(), 0, version); err != nil || c.Position.Next != next {
+			if c, err := s.LoadVersion(t.Context(), version); err != nil || c.Position.Next != next {
 				t.Errorf("version %d: %+v, %v", version, c, err)
 			}
 		}
-		if _, err := s.LoadVersion(t.Context(), 0, second+1); !errors.Is(err, state.ErrNone) {
+		if _, err := s.LoadVersion(t.Context(), second+1); !errors.Is(err, state.ErrNone) {
 			t.Errorf("a version that is not kept: %v", err)
 		}
-		if err := s.client.HSet(t.Context(), s.versionKey(0, second), "manifest", "x").Err(); err != nil {
+		if err := s.client.HSet(t.Context(), s.versionKey(second), "manifest", "x").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.LoadVersion(t.Context(), 0, second); !errors.Is(err, state.ErrCorrupt) {
+		if _, err := s.LoadVersion(t.Context(), second); !errors.Is(err, state.ErrCorrupt) {
 			t.Errorf("a damaged version: %v", err)
 		}
 	})

@@ -55,7 +55,7 @@ func TestNoSpeedIsTooSlow(t *testing.T) {
 	c := checkpoint(take(t, slow), 1, "a")
 	failed := 0
 	for {
-		_, err := slow.Save(t.Context(), 0, c)
+		_, err := slow.Save(t.Context(), c)
 		if err == nil {
 			break
 		}
@@ -64,7 +64,7 @@ func TestNoSpeedIsTooSlow(t *testing.T) {
 		}
 	}
 	for tries := 1; ; tries++ {
-		_, _, err := slow.Load(t.Context(), 0, state.Head)
+		_, _, err := slow.Load(t.Context(), state.Head)
 		if err == nil {
 			break
 		}

@@ -21,7 +21,6 @@ func (s *Store) Beside(model string) (*Store, error) {
 	return &Store{
 		cfg: cfg, client: s.client, cluster: s.cluster, shared: true,
 		writing: pace{least: minLimit}, reading: pace{least: minLimit},
-		caches: make(map[int]*partitionCache),
 	}, nil
 }
 
@@ -29,12 +28,12 @@ func (s *Store) Beside(model string) (*Store, error) {
 // [state.ErrNone] if nobody has promoted one, and [state.ErrCorrupt] if that cannot be read.
 func (s *Store) Promotion(ctx context.Context) (p state.Promotion, err error) {
 	doing := "read which model answers for " + s.cfg.Model
-	b, err := s.node(ctx).Get(ctx, s.key(0, "promotion")).Bytes()
+	b, err := s.node(ctx).Get(ctx, s.key("promotion")).Bytes()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return p, s.explain(doing, state.ErrNone)
 	case otherType(err):
-		return p, fmt.Errorf("%s: %w: %s is of another type: promote the model again", doing, state.ErrCorrupt, s.key(0, "promotion"))
+		return p, fmt.Errorf("%s: %w: %s is of another type: promote the model again", doing, state.ErrCorrupt, s.key("promotion"))
 	case err != nil:
 		return p, s.explain(doing, err)
 	}
@@ -51,5 +50,5 @@ func (s *Store) Promote(ctx context.Context, p state.Promotion) error {
 	if err != nil {
 		return err
 	}
-	return s.explain("say which model answers for "+s.cfg.Model, s.node(ctx).Set(ctx, s.key(0, "promotion"), b, 0).Err())
+	return s.explain("say which model answers for "+s.cfg.Model, s.node(ctx).Set(ctx, s.key("promotion"), b, 0).Err())
 }

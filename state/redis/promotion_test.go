@@ -30,7 +30,7 @@ func TestBeside(t *testing.T) {
 		if p, err := other.Promotion(t.Context()); err != nil || p.Model != "third" {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if err := s.client.Del(t.Context(), other.key(0, "promotion")).Err(); err != nil {
+		if err := s.client.Del(t.Context(), other.key("promotion")).Err(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -40,7 +40,7 @@ func TestBeside(t *testing.T) {
 func TestDamagedPromotion(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
-		key := s.key(0, "promotion")
+		key := s.key("promotion")
 		for _, damage := range []func() error{
 			func() error { return s.client.Set(t.Context(), key, "cand", 0).Err() },
 			func() error {

@@ -40,7 +40,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkInvariants compares everything that Redis holds of partition 0: chunks
+// checkInvariants compares everything that Redis holds of the model: chunks
 // without a time to live are exactly those that kept versions name, references
 // count these, and the pointers name whole versions.
 func checkInvariants(t fataler, srv server) {
@@ -142,7 +142,7 @@ func TestInterleavings(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"take": func(rt *rapid.T) {
 					w := either.Draw(rt, "writer")
-					epoch, err := w.store.Take(ctx, 0)
+					epoch, err := w.store.Take(ctx)
 					if err != nil {
 						rt.Fatal(err)
 					}
@@ -150,7 +150,7 @@ func TestInterleavings(t *testing.T) {
 						rt.Fatalf("took epoch %d after %d", epoch, owner)
 					}
 					owner, w.epoch = epoch, epoch
-					c, _, err := w.store.Load(ctx, 0, state.Head)
+					c, _, err := w.store.Load(ctx, state.Head)
 					switch {
 					case errors.Is(err, state.ErrNone) && headNext < 0:
 						w.next, w.model = 0, ""
@@ -170,7 +170,7 @@ func TestInterleavings(t *testing.T) {
 				},
 				"save": func(rt *rapid.T) {
 					w := either.Draw(rt, "writer")
-					_, err := w.store.Save(ctx, 0, built(w))
+					_, err := w.store.Save(ctx, built(w))
 					stale := w.epoch != owner || w.epoch == 0 || w.next < headNext
 					if stale != errors.Is(err, state.ErrStale) || !stale && err != nil {
 						rt.Fatalf("save with epoch %d of %d, offset %d, head's %d: error %v",
@@ -182,13 +182,13 @@ func TestInterleavings(t *testing.T) {
 				},
 				"crash after upload": func(rt *rapid.T) {
 					w := either.Draw(rt, "writer")
-					if err := w.store.upload(ctx, 0, mustSplit(built(w))); err != nil {
+					if err := w.store.upload(ctx, mustSplit(built(w))); err != nil {
 						rt.Fatal(err)
 					}
 				},
 				"pin": func(rt *rapid.T) {
 					s := writers[0].store
-					infos, err := s.Versions(ctx, 0)
+					infos, err := s.Versions(ctx)
 					if errors.Is(err, state.ErrNone) {
 						return
 					}
@@ -196,12 +196,12 @@ func TestInterleavings(t *testing.T) {
 						rt.Fatal(err)
 					}
 					version := rapid.SampledFrom(infos).Draw(rt, "version").Version
-					if err := s.Pin(ctx, 0, version); err != nil {
+					if err := s.Pin(ctx, version); err != nil {
 						rt.Fatal(err)
 					}
 				},
 				"unpin": func(rt *rapid.T) {
-					if err := writers[1].store.Unpin(ctx, 0); err != nil {
+					if err := writers[1].store.Unpin(ctx); err != nil {
 						rt.Fatal(err)
 					}
 				},
@@ -211,7 +211,7 @@ func TestInterleavings(t *testing.T) {
 				},
 				"": func(rt *rapid.T) {
 					checkInvariants(rt, srv)
-					c, _, err := writers[0].store.Load(ctx, 0, state.Head)
+					c, _, err := writers[0].store.Load(ctx, state.Head)
 					if errors.Is(err, state.ErrNone) && headNext < 0 {
 						return
 					}

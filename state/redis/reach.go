@@ -89,7 +89,7 @@ func (s *Store) node(ctx context.Context) *redis.Client {
 	if s.cluster == nil {
 		return s.client
 	}
-	node, err := s.cluster.MasterForKey(ctx, s.key(0, "partitions"))
+	node, err := s.cluster.MasterForKey(ctx, s.key("partitions"))
 	if err != nil {
 		return s.client
 	}

@@ -78,13 +78,13 @@ func TestAClusterRedirects(t *testing.T) {
 				peer.WriteError(kind + " 866 " + second.Addr())
 				return true
 			})
-			if c, version, err := s.Load(t.Context(), 0, state.Head); err != nil || version != 1 || c.Position.Next != 1 {
+			if c, version, err := s.Load(t.Context(), state.Head); err != nil || version != 1 || c.Position.Next != 1 {
 				t.Fatalf("load after the move: version %d, %v; the first node had\n%.2000s", version, err, data)
 			}
 			if sent.Load() == 0 {
 				t.Fatalf("no %s was sent", kind)
 			}
-			_, err = s.Save(t.Context(), 0, checkpoint(epoch, 2, "b"))
+			_, err = s.Save(t.Context(), checkpoint(epoch, 2, "b"))
 			if kind == "ASK" {
 				if !errors.Is(err, state.ErrTransient) {
 					t.Errorf("save while the slot moves: %v, want ErrTransient", err)
@@ -139,7 +139,7 @@ func TestASaveWhileAClusterDisagrees(t *testing.T) {
 					return false
 				})
 			}
-			version, err := s.Save(t.Context(), 0, checkpoint(epoch, 2, "a"))
+			version, err := s.Save(t.Context(), checkpoint(epoch, 2, "a"))
 			switch {
 			case agree && (err != nil || version != 2):
 				t.Errorf("save: version %d, %v; want 2", version, err)
@@ -289,7 +289,7 @@ func TestSentinelsNameTheMaster(t *testing.T) {
 	copyKeys(t, first, second)
 
 	first.Close()
-	if _, err := s.Save(t.Context(), 0, checkpoint(epoch, 2, "b")); !errors.Is(err, state.ErrTransient) {
+	if _, err := s.Save(t.Context(), checkpoint(epoch, 2, "b")); !errors.Is(err, state.ErrTransient) {
 		t.Fatalf("save without a master: %v, want ErrTransient", err)
 	}
 	addr := second.Addr()
@@ -310,7 +310,7 @@ func TestSentinelsNameTheMaster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		_, _, err = s.Load(t.Context(), 0, state.Head)
+		_, _, err = s.Load(t.Context(), state.Head)
 		if err == nil || errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrTransient) {
 			t.Fatalf("load with the wrong settings (%s): %v", name, err)
 		}

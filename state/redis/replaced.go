@@ -17,9 +17,9 @@ return 1`)
 
 // MarkReplaced has saves keep a version for 30 days from its saving, because another model
 // is to take its place. If the version is no longer kept, the error wraps [state.ErrNone].
-func (s *Store) MarkReplaced(ctx context.Context, partition int, version int64) error {
-	doing := s.doing(fmt.Sprintf("keep version %d of", version), partition)
-	kept, err := markReplaced.Run(ctx, s.node(ctx), []string{s.key(partition, "versions"), s.versionKey(partition, version)}, version).Int()
+func (s *Store) MarkReplaced(ctx context.Context, version int64) error {
+	doing := s.doing(fmt.Sprintf("keep version %d of", version))
+	kept, err := markReplaced.Run(ctx, s.node(ctx), []string{s.key("versions"), s.versionKey(version)}, version).Int()
 	if err == nil && kept == 0 {
 		err = state.ErrNone
 	}

@@ -22,7 +22,7 @@ func TestReplacedVersionsStay(t *testing.T) {
 			return save(t, s, c)
 		}
 		kept := func(version int64) bool {
-			list, err := s.Versions(t.Context(), 0)
+			list, err := s.Versions(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func TestReplacedVersionsStay(t *testing.T) {
 			return false
 		}
 		replaced := at(0)
-		if err := s.MarkReplaced(t.Context(), 0, replaced); err != nil {
+		if err := s.MarkReplaced(t.Context(), replaced); err != nil {
 			t.Fatal(err)
 		}
 		for _, day := range []int{0, 0, 0, 29} {
@@ -45,7 +45,7 @@ func TestReplacedVersionsStay(t *testing.T) {
 		if at(30); kept(replaced) {
 			t.Error("the version is kept for more than 30 days")
 		}
-		if err := s.MarkReplaced(t.Context(), 0, replaced); !errors.Is(err, state.ErrNone) {
+		if err := s.MarkReplaced(t.Context(), replaced); !errors.Is(err, state.ErrNone) {
 			t.Errorf("a version that is gone: %v, want ErrNone", err)
 		}
 		checkInvariants(t, srv)

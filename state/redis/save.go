@@ -44,7 +44,7 @@ const (
 	compareEvery = 20
 )
 
-// Save writes a checkpoint and moves the partition's head to it. It uploads only the
+// Save writes a checkpoint and moves the model's head to it. It uploads only the
 // chunks that Redis lacks, in commands of at most 1 MiB, so that Redis answers others
 // in between. Each request has a time limit that follows the measured speed, so that a
 // save ends by itself where Redis does not answer, and is never too slow to succeed.
@@ -52,19 +52,18 @@ const (
 // The epoch must be the last one that [Store.Take] returned to any client. The offset
 // must not be below the head's. Otherwise nothing changes and the error wraps
 // [state.ErrStale], and [state.ErrLost] too if Redis lost the epoch. Saving the head
-// again returns its version. It restores lost chunks and the partition's place in
-// [Store.Partitions]. A zero Saved means now.
+// again returns its version. It restores lost chunks. A zero Saved means now.
 //
 // With Config.Replicas it then waits until that many replicas have the version. If
 // fewer have it after Config.ReplicaWait the error wraps [state.ErrTransient], although
 // Redis itself holds the version and readers get it: saving again waits again.
-func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error) {
-	doing := s.doing("save", partition)
+func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (version int64, err error) {
+	doing := s.doing("save")
 	m, chunks := state.Split(c)
 	if m.Saved.IsZero() {
 		m.Saved = time.Now()
 	}
-	args, err := s.commitArgs(partition, m)
+	args, err := s.commitArgs(m)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
@@ -72,14 +71,14 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 	for i := range unique {
 		args = append(args, hex.EncodeToString(unique[i].Name[:]))
 	}
-	if err := s.repair(ctx, partition, unique); err != nil {
+	if err := s.repair(ctx, unique); err != nil {
 		return 0, s.explain(doing, err)
 	}
 	conn := s.node(ctx).Conn() // WAIT waits for what its own connection wrote
 	defer func() { conn.Close() }()
 	var moved error // what the last node said, if it has handed the model over
 	for range commitTries {
-		reply, err := commit.Run(directly(ctx), conn, s.commitKeys(partition), args...).StringSlice()
+		reply, err := commit.Run(directly(ctx), conn, s.commitKeys(), args...).StringSlice()
 		if addr, ok := redis.IsMovedError(err); ok && s.cluster != nil {
 			moved = err
 			conn.Close()
@@ -92,7 +91,7 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 		}
 		switch reply[0] {
 		case "saved":
-			s.trust(partition, m.Chunks, 0)
+			s.trust(m.Chunks, 0)
 			version, err := strconv.ParseInt(reply[1], 10, 64)
 			if err == nil {
 				err = s.replicated(ctx, conn, doing, version)
@@ -103,14 +102,14 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 			return version, nil
 		case "stale":
 			if epoch, err := strconv.ParseInt(reply[2], 10, 64); reply[1] == "epoch" && (err != nil || epoch < c.Epoch) {
-				return 0, fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer took it with %d: take the partition again",
+				return 0, fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer took it with %d: take the model again",
 					doing, state.ErrStale, state.ErrLost, reply[2], c.Epoch)
 			}
 			if reply[1] == "epoch" {
 				return 0, fmt.Errorf("%s: %w: the epoch is %s, this writer took it with %d: reload or stop",
 					doing, state.ErrStale, reply[2], c.Epoch)
 			}
-			if head, ok := s.falseOffset(ctx, partition, c.Position.Next); ok {
+			if head, ok := s.falseOffset(ctx, c.Position.Next); ok {
 				args[distrusted] = strconv.FormatInt(head, 10)
 				continue
 			}
@@ -121,7 +120,7 @@ func (s *Store) Save(ctx context.Context, partition int, c *state.Checkpoint) (v
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", doing, err)
 		}
-		if err := s.upload(ctx, partition, missing); err != nil {
+		if err := s.upload(ctx, missing); err != nil {
 			return 0, s.explain(doing, err)
 		}
 	}
@@ -155,12 +154,12 @@ const distrusted = 12
 // falseOffset reports whether the head does not come further than next, although its
 // field next says so: the manifest, which has a hash, says something else. It returns
 // the head.
-func (s *Store) falseOffset(ctx context.Context, partition int, next int64) (head int64, ok bool) {
-	head, err := s.pointer(ctx, partition, state.Head)
+func (s *Store) falseOffset(ctx context.Context, next int64) (head int64, ok bool) {
+	head, err := s.pointer(ctx, state.Head)
 	if err != nil {
 		return 0, false
 	}
-	b, err := s.node(ctx).HGet(ctx, s.versionKey(partition, head), "manifest").Bytes()
+	b, err := s.node(ctx).HGet(ctx, s.versionKey(head), "manifest").Bytes()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, false
 	}
@@ -169,20 +168,20 @@ func (s *Store) falseOffset(ctx context.Context, partition int, next int64) (hea
 		return 0, false
 	}
 	s.cfg.Log.Warn("the head in redis names an offset that its manifest does not have: replacing it",
-		"model", s.cfg.Model, "partition", partition, "version", head)
+		"model", s.cfg.Model, "version", head)
 	return head, true
 }
 
-func (s *Store) commitKeys(partition int) []string {
-	keys := []string{"epoch", "head", "served", "pinned", "last", "versions", "refs"}
+func (s *Store) commitKeys() []string {
+	keys := []string{"epoch", "head", "served", "pinned", "last", "versions", "refs", "partitions"}
 	for i, name := range keys {
-		keys[i] = s.key(partition, name)
+		keys[i] = s.key(name)
 	}
-	return append(keys, s.key(0, "partitions"))
+	return keys
 }
 
 // commitArgs returns the script's arguments except the chunks' names.
-func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
+func (s *Store) commitArgs(m *state.Manifest) ([]any, error) {
 	manifest, err := m.AppendBinary(nil)
 	if err != nil {
 		return nil, err
@@ -199,11 +198,11 @@ func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	corrupt := ""
-	if version := s.cache(partition).corrupt; version != 0 {
+	if version := s.cache.corrupt; version != 0 {
 		corrupt = strconv.FormatInt(version, 10)
 	}
 	return []any{
-		s.key(partition, ""), partition,
+		s.key(""), 0, // the member of the set partitions
 		m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
 		hex.EncodeToString(identity[:]), manifest,
 		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.grace(int(m.Length)).Milliseconds(),
@@ -213,9 +212,9 @@ func (s *Store) commitArgs(partition int, m *state.Manifest) ([]any, error) {
 
 // repair overwrites chunks in Redis that differ from these. It skips chunks that Redis
 // lacks and, except at every compareEvery-th save, trusted chunks.
-func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk) error {
+func (s *Store) repair(ctx context.Context, chunks []state.Chunk) error {
 	s.mu.Lock()
-	w := s.cache(partition)
+	w := &s.cache
 	trusted := w.trusted
 	if w.saves++; w.saves >= compareEvery {
 		w.saves, trusted = 0, nil
@@ -228,7 +227,7 @@ func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk)
 	pipe := s.node(ctx).Pipeline()
 	sums := make([]*redis.Cmd, len(doubtful))
 	for i := range doubtful {
-		sums[i] = pipe.Eval(ctx, sum, []string{s.chunkKey(partition, doubtful[i].Name)})
+		sums[i] = pipe.Eval(ctx, sum, []string{s.chunkKey(doubtful[i].Name)})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
@@ -241,7 +240,7 @@ func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk)
 		if want := sha1.Sum(doubtful[i].Data); stored == "" || stored == hex.EncodeToString(want[:]) {
 			continue
 		}
-		key := s.chunkKey(partition, doubtful[i].Name)
+		key := s.chunkKey(doubtful[i].Name)
 		s.cfg.Log.Warn("a chunk in redis is not what its name says: overwriting it", "key", key)
 		err = s.transfer(ctx, &s.writing, len(doubtful[i].Data), func(pipe redis.Pipeliner) {
 			pipe.SetArgs(ctx, key, doubtful[i].Data, redis.SetArgs{Mode: "XX", KeepTTL: true})
@@ -255,7 +254,7 @@ func (s *Store) repair(ctx context.Context, partition int, chunks []state.Chunk)
 
 // upload writes chunks that Redis lacks. They expire unless a commit makes them
 // permanent. The time to live lets the chunks that come after arrive first.
-func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk) error {
+func (s *Store) upload(ctx context.Context, chunks []state.Chunk) error {
 	left := bytesOf(chunks)
 	for len(chunks) > 0 {
 		window := chunks[:min(s.writing.window(), len(chunks))]
@@ -263,7 +262,7 @@ func (s *Store) upload(ctx context.Context, partition int, chunks []state.Chunk)
 		ttl := s.grace(left)
 		err := s.transfer(ctx, &s.writing, bytesOf(window), func(pipe redis.Pipeliner) {
 			for i := range window {
-				pipe.SetArgs(ctx, s.chunkKey(partition, window[i].Name), window[i].Data, redis.SetArgs{Mode: "NX", TTL: ttl})
+				pipe.SetArgs(ctx, s.chunkKey(window[i].Name), window[i].Data, redis.SetArgs{Mode: "NX", TTL: ttl})
 			}
 		})
 		if err != nil {
@@ -282,14 +281,14 @@ func bytesOf(chunks []state.Chunk) (n int) {
 }
 
 // trust records the chunks of a verified version, and the corrupt head if there is one.
-func (s *Store) trust(partition int, names []chunkName, corrupt int64) {
+func (s *Store) trust(names []chunkName, corrupt int64) {
 	trusted := make(map[chunkName]bool, len(names))
 	for _, name := range names {
 		trusted[name] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.cache(partition)
+	w := &s.cache
 	w.trusted, w.corrupt = trusted, corrupt
 }
 

@@ -160,7 +160,7 @@ func checkpoint(epoch, next int64, letters string) *state.Checkpoint {
 
 func take(t testing.TB, s *Store) int64 {
 	t.Helper()
-	epoch, err := s.Take(t.Context(), 0)
+	epoch, err := s.Take(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func take(t testing.TB, s *Store) int64 {
 
 func save(t testing.TB, s *Store, c *state.Checkpoint) int64 {
 	t.Helper()
-	version, err := s.Save(t.Context(), 0, c)
+	version, err := s.Save(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

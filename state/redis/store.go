@@ -1,14 +1,14 @@
-// Package redis keeps checkpoints in Redis. Each partition has one writer, fenced by
-// an epoch, and any number of readers. Package storetest has the laws.
+// Package redis keeps checkpoints in Redis. Each model has one writer, fenced by an
+// epoch, and any number of readers. Package storetest has the laws.
 //
 //	store, err := redis.New(redis.Config{Addr: "127.0.0.1:6379", Model: "default"})
 //	…
-//	epoch, err := store.Take(ctx, 0)
-//	version, err := store.Save(ctx, 0, &state.Checkpoint{Epoch: epoch, Position: position, Model: bytes})
-//	checkpoint, version, err := store.Load(ctx, 0, state.Served)
+//	epoch, err := store.Take(ctx)
+//	version, err := store.Save(ctx, &state.Checkpoint{Epoch: epoch, Position: position, Model: bytes})
+//	checkpoint, version, err := store.Load(ctx, state.Served)
 //
-// All keys of a model have the hash slot of {<model>}. Those of a partition begin
-// with hamlet:{<model>}:<partition>: and are
+// All keys of a model have the hash slot of {<model>}. They begin with hamlet:{<model>}:0:
+// and are
 //
 //	epoch            counter; a writer increments it and saves under the new value
 //	last             counter of versions
@@ -20,10 +20,13 @@
 //	                 epoch, next, events, sha256, day, identity, replaced (see
 //	                 [Store.MarkReplaced]) and the names of the chunks
 //	chunk:<sha256>   up to 1 MiB of a model's bytes
+//	promotion        which model answers in the place of this one, if anybody has promoted
+//	                 one (see [state.Promotion])
+//	partitions       set whose one member is 0; a model without it has no checkpoint
 //
-// and hamlet:{<model>}:0:partitions is the set of partitions with a checkpoint. Which model
-// answers in the place of this one stands in hamlet:{<model>}:0:promotion, if anybody has
-// promoted one (see [state.Promotion]).
+// The 0 was the partition of the log: hamlet 0.1.0 could keep several under one model's name.
+// A set partitions with another member is a model that this program refuses (see
+// [Store.Layout]).
 //
 // A save uploads the chunks that Redis lacks, with a time to live. Then one script
 // checks epoch and offset, makes the chunks permanent and moves the head. The chunks
@@ -33,7 +36,7 @@
 // # Lost keys
 //
 // Any key may be lost or set back: by eviction, by a fail-over, by hand. A save relies
-// on none. It gives its version a number above all that Redis knows, writes the list of
+// on none. It gives its version a number above all that Redis knows, writes the set
 // partitions and all pointers again, and finds the chunks in use in the kept versions. A
 // key of another type counts as lost. Saving the head again restores all of that, and
 // lost chunks, so a learner on a quiet stream saves the head from time to time. The field
@@ -52,7 +55,7 @@
 //
 // Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
 // and Take sets it above what Redis holds, above the head's, and above any that this
-// store took. Kafka gives the partition to one learner, and the newer one takes last.
+// store took. Kafka gives the log to one learner, and the newer one takes last.
 //   - Redis is whole: the older one's epoch is smaller, and its saves are refused.
 //   - The epoch was set back to e: a writer above e gets ErrLost and takes again, above
 //     its own. One that once took e may save until then, but not below the head's
@@ -117,7 +120,7 @@ type Config struct {
 }
 
 // A Store keeps the checkpoints of one model. It may be used concurrently, but
-// only one goroutine at a time should save a partition.
+// only one goroutine at a time should save.
 type Store struct {
 	cfg     Config
 	client  *redis.Client        // of the one server, or of the master that Sentinels name
@@ -126,27 +129,18 @@ type Store struct {
 
 	writing, reading pace // of chunks
 
-	mu     sync.Mutex
-	caches map[int]*partitionCache // by partition
+	mu    sync.Mutex
+	cache cache // mu guards it
 }
 
-// A partitionCache is what a store knows about a partition that it saves. The store's
-// mu guards it.
-type partitionCache struct {
+// A cache is what a store knows about the model that it saves.
+type cache struct {
 	// trusted holds the chunks of the version last saved or loaded. Their bytes in
 	// Redis matched their names. Only trust sets it.
 	trusted map[chunkName]bool
 	saves   int   // since all chunks were compared; below compareEvery
 	corrupt int64 // the head that Load or Save found corrupt and no save has replaced yet; 0: none
 	epoch   int64 // the largest that this store took; it never takes a smaller one
-}
-
-// cache returns what is known of a partition. The caller holds mu.
-func (s *Store) cache(partition int) *partitionCache {
-	if s.caches[partition] == nil {
-		s.caches[partition] = &partitionCache{}
-	}
-	return s.caches[partition]
 }
 
 // A chunkName is the SHA-256 of a chunk.
@@ -181,7 +175,6 @@ func New(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg:     cfg,
 		writing: pace{least: minLimit}, reading: pace{least: minLimit},
-		caches: make(map[int]*partitionCache),
 	}
 	s.connect()
 	return s, nil
@@ -202,28 +195,28 @@ func (s *Store) Close() error {
 // Ping reports whether Redis answers: of a Cluster, the node that holds the model.
 func (s *Store) Ping(ctx context.Context) error {
 	if s.cluster != nil {
-		if _, err := s.cluster.MasterForKey(ctx, s.key(0, "partitions")); err != nil {
+		if _, err := s.cluster.MasterForKey(ctx, s.key("partitions")); err != nil {
 			return s.explain("find the model's node", err)
 		}
 	}
 	return s.explain("ping", s.node(ctx).Ping(ctx).Err())
 }
 
-// Take makes the caller the partition's only writer and returns its epoch, which goes
+// Take makes the caller the model's only writer and returns its epoch, which goes
 // into the checkpoints that it saves. The previous writer gets [state.ErrStale] from
 // then on.
-func (s *Store) Take(ctx context.Context, partition int) (epoch int64, err error) {
+func (s *Store) Take(ctx context.Context) (epoch int64, err error) {
 	s.mu.Lock()
-	above := s.cache(partition).epoch
+	above := s.cache.epoch
 	s.mu.Unlock()
-	epoch, err = takeEpoch.Run(ctx, s.node(ctx), []string{s.key(partition, "epoch"), s.key(partition, "head")},
-		s.key(partition, "version:"), above).Int64()
+	epoch, err = takeEpoch.Run(ctx, s.node(ctx), []string{s.key("epoch"), s.key("head")},
+		s.key("version:"), above).Int64()
 	if err != nil {
-		return 0, s.explain(s.doing("take", partition), err)
+		return 0, s.explain(s.doing("take"), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cache(partition).epoch = max(s.cache(partition).epoch, epoch)
+	s.cache.epoch = max(s.cache.epoch, epoch)
 	return epoch, nil
 }
 
@@ -248,17 +241,17 @@ return epoch`)
 
 // Heading describes what a pointer names, in two round trips. Before the first save the
 // error wraps [state.ErrNone].
-func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error) {
-	doing := s.doing("read "+which.String()+" of", partition)
-	h, err := s.pointers(ctx, partition, which)
+func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading, error) {
+	doing := s.doing("read " + which.String() + " of")
+	h, err := s.pointers(ctx, which)
 	if err == nil && which == state.Served && h.Pinned != 0 && h.Pinned != h.Version {
 		// The pin is lost, or an operator changed it between the two reads: ask again.
-		h, err = s.pointers(ctx, partition, which)
+		h, err = s.pointers(ctx, which)
 	}
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
-	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(partition, h.Version), "next", "identity").Result()
+	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version), "next", "identity").Result()
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
@@ -272,12 +265,12 @@ func (s *Store) Heading(ctx context.Context, partition int, which state.Pointer)
 }
 
 // pointers reads a pointer and the pin, one after the other.
-func (s *Store) pointers(ctx context.Context, partition int, which state.Pointer) (h state.Heading, err error) {
+func (s *Store) pointers(ctx context.Context, which state.Pointer) (h state.Heading, err error) {
 	pipe := s.node(ctx).Pipeline()
-	pointer := pipe.Get(ctx, s.key(partition, which.String()))
-	pinned := pipe.Get(ctx, s.key(partition, "pinned"))
+	pointer := pipe.Get(ctx, s.key(which.String()))
+	pinned := pipe.Get(ctx, s.key("pinned"))
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	if h.Version, err = s.parsePointer(partition, which, pointer); err != nil {
+	if h.Version, err = s.parsePointer(which, pointer); err != nil {
 		return h, err
 	}
 	if err := pinned.Err(); err != nil && !errors.Is(err, redis.Nil) && !otherType(err) {
@@ -297,12 +290,12 @@ func parsePin(text string) int64 {
 	return max(version, 0)
 }
 
-func (s *Store) pointer(ctx context.Context, partition int, which state.Pointer) (int64, error) {
-	return s.parsePointer(partition, which, s.node(ctx).Get(ctx, s.key(partition, which.String())))
+func (s *Store) pointer(ctx context.Context, which state.Pointer) (int64, error) {
+	return s.parsePointer(which, s.node(ctx).Get(ctx, s.key(which.String())))
 }
 
-func (s *Store) parsePointer(partition int, which state.Pointer, reply *redis.StringCmd) (int64, error) {
-	key := s.key(partition, which.String())
+func (s *Store) parsePointer(which state.Pointer, reply *redis.StringCmd) (int64, error) {
+	key := s.key(which.String())
 	text, err := reply.Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, state.ErrNone
@@ -321,15 +314,25 @@ func (s *Store) parsePointer(partition int, which state.Pointer, reply *redis.St
 	return version, nil
 }
 
-// Partitions returns the partitions that have a checkpoint, ascending. It passes over
-// members of the set that are no partitions, which only damage can leave there.
+// Layout refuses a model of hamlet 0.1.0 that is one model for each partition of a log, which
+// no program learns any more: the error wraps [state.ErrPartitions].
+func (s *Store) Layout(ctx context.Context) error {
+	_, err := s.Partitions(ctx)
+	return err
+}
+
+// Partitions returns 0 if the model has a checkpoint, and nothing before. It refuses what
+// [Store.Layout] refuses. It passes over members of the set that are no partitions, which only
+// damage can leave there.
+//
+// Deprecated: it goes when nobody counts partitions.
 func (s *Store) Partitions(ctx context.Context) ([]int, error) {
-	members, err := s.node(ctx).SMembers(ctx, s.key(0, "partitions")).Result()
+	members, err := s.node(ctx).SMembers(ctx, s.key("partitions")).Result()
 	if otherType(err) {
-		return nil, fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key(0, "partitions"))
+		return nil, fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key("partitions"))
 	}
 	if err != nil {
-		return nil, s.explain("list the partitions of model "+s.cfg.Model, err)
+		return nil, s.explain("see whether there is a model "+s.cfg.Model, err)
 	}
 	partitions := make([]int, 0, len(members))
 	for _, member := range members {
@@ -338,23 +341,28 @@ func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 		}
 	}
 	slices.Sort(partitions)
+	if len(partitions) > 0 && partitions[len(partitions)-1] > 0 {
+		return nil, fmt.Errorf("redis at %s: model %s of hamlet 0.1.0 is a model for each of the partitions %d: %w: "+
+			"make one log of theirs with \"hamlet log merge --from %s --to NAME\", and have it learnt with --model NAME",
+			s.cfg.Addr, s.cfg.Model, partitions, state.ErrPartitions, s.cfg.Model)
+	}
 	return partitions, nil
 }
 
-// doing describes an operation on a partition, for errors.
-func (s *Store) doing(what string, partition int) string {
-	return fmt.Sprintf("%s partition %d of model %s", what, partition, s.cfg.Model)
+// doing describes an operation on the model, for errors.
+func (s *Store) doing(what string) string {
+	return what + " model " + s.cfg.Model
 }
 
-// key returns the key of one name under a partition.
-func (s *Store) key(partition int, name string) string {
-	return fmt.Sprintf("hamlet:{%s}:%d:%s", s.cfg.Model, partition, name)
+// key returns the key of one name.
+func (s *Store) key(name string) string {
+	return "hamlet:{" + s.cfg.Model + "}:0:" + name
 }
 
-func (s *Store) versionKey(partition int, version int64) string {
-	return s.key(partition, "version:"+strconv.FormatInt(version, 10))
+func (s *Store) versionKey(version int64) string {
+	return s.key("version:" + strconv.FormatInt(version, 10))
 }
 
-func (s *Store) chunkKey(partition int, name chunkName) string {
-	return s.key(partition, "chunk:"+hex.EncodeToString(name[:]))
+func (s *Store) chunkKey(name chunkName) string {
+	return s.key("chunk:" + hex.EncodeToString(name[:]))
 }

@@ -20,13 +20,13 @@ import (
 func TestSaveLoad(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
-		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrNone) {
+		if _, _, err := s.Load(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
 			t.Errorf("load before the first save: error %v, want ErrNone", err)
 		}
-		if _, err := s.Heading(t.Context(), 0, state.Served); !errors.Is(err, state.ErrNone) {
+		if _, err := s.Heading(t.Context(), state.Served); !errors.Is(err, state.ErrNone) {
 			t.Errorf("heading before the first save: error %v, want ErrNone", err)
 		}
-		if _, err := s.Versions(t.Context(), 0); !errors.Is(err, state.ErrNone) {
+		if _, err := s.Versions(t.Context()); !errors.Is(err, state.ErrNone) {
 			t.Errorf("versions before the first save: error %v, want ErrNone", err)
 		}
 		epoch := take(t, s)
@@ -37,14 +37,14 @@ func TestSaveLoad(t *testing.T) {
 			saved := save(t, s, want)
 			seen := maps.Clone(identities)
 			for _, which := range []state.Pointer{state.Head, state.Served} {
-				got, version, err := srv.open(t, nil).Load(t.Context(), 0, which)
+				got, version, err := srv.open(t, nil).Load(t.Context(), which)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if version != saved {
 					t.Errorf("loaded version %d, saved %d", version, saved)
 				}
-				heading, err := s.Heading(t.Context(), 0, which)
+				heading, err := s.Heading(t.Context(), which)
 				if err != nil || heading.Version != saved || heading.Next != want.Position.Next || seen[heading.Identity] {
 					t.Errorf("%s names %+v, %v; want version %d, next %d and an identity of its own", which, heading, err, saved, want.Position.Next)
 				}
@@ -62,28 +62,23 @@ func TestSaveLoad(t *testing.T) {
 	})
 }
 
-func TestPartitions(t *testing.T) {
+// A model of hamlet 0.1.0 that is one for each partition is refused, with the way out.
+func TestLayout(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
-		for _, partition := range []int{12, 3, 0} {
-			epoch, err := s.Take(t.Context(), partition)
-			if err != nil {
-				t.Fatal(err)
+		for _, member := range []any{"", "0", "-1", "01"} { // no more than damage
+			if err := s.Layout(t.Context()); err != nil {
+				t.Errorf("a model of one partition: %v", err)
 			}
-			if _, err := s.Save(t.Context(), partition, checkpoint(epoch, 1, "")); err != nil {
-				t.Fatal(err)
-			}
+			srv.plain.SAdd(t.Context(), s.key("partitions"), member)
 		}
-		if _, err := s.Take(t.Context(), 7); err != nil { // taken, never saved
-			t.Fatal(err)
+		save(t, s, checkpoint(take(t, s), 1, ""))
+		srv.plain.SAdd(t.Context(), s.key("partitions"), "3")
+		err := s.Layout(t.Context())
+		if !errors.Is(err, state.ErrPartitions) {
+			t.Fatalf("a model for each partition: error %v, want ErrPartitions", err)
 		}
-		got, err := s.Partitions(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]int{0, 3, 12}, got); diff != "" {
-			t.Errorf("partitions (-want +got):\n%s", diff)
-		}
+		mustContain(t, err.Error(), "partitions [0 3]", "hamlet log merge --from "+srv.model+" --to NAME")
 	})
 }
 
@@ -94,20 +89,20 @@ func TestStale(t *testing.T) {
 		old := take(t, zombie)
 		save(t, zombie, checkpoint(old, 10, "a"))
 		epoch := take(t, owner)
-		if _, err := zombie.Save(t.Context(), 0, checkpoint(old, 11, "b")); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
+		if _, err := zombie.Save(t.Context(), checkpoint(old, 11, "b")); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
 			t.Errorf("a zombie's save: error %v, want ErrStale alone", err)
 		}
-		if _, err := owner.Save(t.Context(), 0, checkpoint(epoch+1, 11, "b")); !errors.Is(err, state.ErrStale) || !errors.Is(err, state.ErrLost) {
+		if _, err := owner.Save(t.Context(), checkpoint(epoch+1, 11, "b")); !errors.Is(err, state.ErrStale) || !errors.Is(err, state.ErrLost) {
 			t.Errorf("a save under an epoch that redis has lost: error %v, want ErrStale and ErrLost", err)
 		}
-		if _, err := owner.Save(t.Context(), 0, checkpoint(epoch, 9, "b")); !errors.Is(err, state.ErrStale) {
+		if _, err := owner.Save(t.Context(), checkpoint(epoch, 9, "b")); !errors.Is(err, state.ErrStale) {
 			t.Errorf("save behind the head: error %v, want ErrStale", err)
 		}
 		if got := srv.keys(t, "0:chunk:*"); len(got) != 2 {
 			t.Errorf("chunks after stale saves: %d, want the 2 of the first save", len(got))
 		}
 		version := save(t, owner, checkpoint(epoch, 10, "c")) // as far as the head is far enough
-		if got, err := owner.Heading(t.Context(), 0, state.Head); err != nil || got.Version != version {
+		if got, err := owner.Heading(t.Context(), state.Head); err != nil || got.Version != version {
 			t.Errorf("head is %+v, %v; want version %d", got, err, version)
 		}
 	})
@@ -133,13 +128,13 @@ func TestSaveAgain(t *testing.T) {
 	})
 }
 
-// The head saved again brings back the partition that Redis does not list any more.
-func TestSaveAgainListsThePartition(t *testing.T) {
+// The head saved again brings back the model that Redis does not list any more.
+func TestSaveAgainListsTheModel(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
 		c := checkpoint(take(t, s), 10, "a")
 		first := save(t, s, c)
-		srv.plain.Del(t.Context(), s.key(0, "partitions"))
+		srv.plain.Del(t.Context(), s.key("partitions"))
 		if again := save(t, s, c); again != first {
 			t.Errorf("the same save twice made versions %d and %d", first, again)
 		}
@@ -157,13 +152,13 @@ func TestSaveAgainAfterALoss(t *testing.T) {
 		epoch := take(t, s)
 		c := checkpoint(epoch, 10, "ab")
 		first := save(t, s, c)
-		srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(c)[1].Name))
+		srv.plain.Del(t.Context(), s.chunkKey(mustSplit(c)[1].Name))
 		if again := save(t, s, c); again != first {
 			t.Errorf("the same save twice made versions %d and %d", first, again)
 		}
 		checkInvariants(t, srv)
 		srv.pass(time.Hour)
-		if _, _, err := srv.open(t, nil).Load(t.Context(), 0, state.Head); err != nil {
+		if _, _, err := srv.open(t, nil).Load(t.Context(), state.Head); err != nil {
 			t.Errorf("load, long after: %v", err)
 		}
 	})
@@ -183,7 +178,7 @@ func TestSaveUploadsWhatChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.upload(t.Context(), 0, mustSplit(checkpoint(epoch, 2, "abxd"))); err != nil {
+		if err := s.upload(t.Context(), mustSplit(checkpoint(epoch, 2, "abxd"))); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range srv.keys(t, "0:chunk:*") {
@@ -210,7 +205,7 @@ func TestKeepAndDaily(t *testing.T) {
 				save(t, s, at(day, hour))
 			}
 		}
-		infos, err := s.Versions(t.Context(), 0)
+		infos, err := s.Versions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +226,7 @@ func TestTrimmingADamagedDay(t *testing.T) {
 		s := srv.open(t, func(cfg *Config) { cfg.Keep = 1 })
 		epoch := take(t, s)
 		first := save(t, s, checkpoint(epoch, 1, "a"))
-		if err := srv.plain.HSet(t.Context(), s.versionKey(0, first), "day", "?").Err(); err != nil {
+		if err := srv.plain.HSet(t.Context(), s.versionKey(first), "day", "?").Err(); err != nil {
 			t.Fatal(err)
 		}
 		save(t, s, checkpoint(epoch, 2, "b"))
@@ -245,18 +240,18 @@ func TestPin(t *testing.T) {
 		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
 		epoch := take(t, s)
 		pinned := save(t, s, checkpoint(epoch, 1, "a"))
-		if err := s.Pin(t.Context(), 0, pinned); err != nil {
+		if err := s.Pin(t.Context(), pinned); err != nil {
 			t.Fatal(err)
 		}
 		var head int64
 		for next := int64(2); next < 6; next++ {
 			head = save(t, s, checkpoint(epoch, next, "b"))
 		}
-		c, version, err := s.Load(t.Context(), 0, state.Served)
+		c, version, err := s.Load(t.Context(), state.Served)
 		if err != nil || version != pinned || c.Position.Next != 1 {
 			t.Fatalf("served is version %d at %v, error %v; want the pinned %d", version, c.Position, err, pinned)
 		}
-		infos, err := s.Versions(t.Context(), 0)
+		infos, err := s.Versions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,17 +267,17 @@ func TestPin(t *testing.T) {
 		if diff := cmp.Diff(want, infos); diff != "" {
 			t.Errorf("versions (-want +got):\n%s", diff)
 		}
-		if err := s.Pin(t.Context(), 0, pinned+1); !errors.Is(err, state.ErrNone) {
+		if err := s.Pin(t.Context(), pinned+1); !errors.Is(err, state.ErrNone) {
 			t.Errorf("pin a version that was trimmed: error %v, want ErrNone", err)
 		}
-		if err := s.Unpin(t.Context(), 0); err != nil {
+		if err := s.Unpin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Heading(t.Context(), 0, state.Served); err != nil || got.Version != head || got.Next != 5 {
+		if got, err := s.Heading(t.Context(), state.Served); err != nil || got.Version != head || got.Next != 5 {
 			t.Errorf("served after unpinning is %+v, %v; want the head %d", got, err, head)
 		}
 		save(t, s, checkpoint(epoch, 6, "b"))
-		if infos, err := s.Versions(t.Context(), 0); err != nil || len(infos) != 1 {
+		if infos, err := s.Versions(t.Context()); err != nil || len(infos) != 1 {
 			t.Errorf("after unpinning and a save, %d versions are kept, %v; want 1", len(infos), err)
 		}
 		checkInvariants(t, srv)
@@ -297,69 +292,28 @@ func TestLostPin(t *testing.T) {
 		epoch := take(t, s)
 		version := save(t, s, checkpoint(epoch, 1, "a"))
 		save(t, s, checkpoint(epoch, 2, "b"))
-		if err := s.Pin(t.Context(), 0, version); err != nil {
+		if err := s.Pin(t.Context(), version); err != nil {
 			t.Fatal(err)
 		}
-		srv.plain.Del(t.Context(), s.versionKey(0, version))
-		if err := s.Pin(t.Context(), 0, version); !errors.Is(err, state.ErrNone) {
+		srv.plain.Del(t.Context(), s.versionKey(version))
+		if err := s.Pin(t.Context(), version); !errors.Is(err, state.ErrNone) {
 			t.Errorf("pin a version that is lost: error %v, want ErrNone", err)
 		}
 		for next := int64(3); next < 5; next++ {
 			head := save(t, s, checkpoint(epoch, next, "c"))
-			h, err := s.Heading(t.Context(), 0, state.Served)
+			h, err := s.Heading(t.Context(), state.Served)
 			if err != nil || h.Version != head || h.Pinned != version {
 				t.Errorf("served is %+v, %v; want the head %d and the lost pin of %d", h, err, head, version)
 			}
-			if pinned, err := s.Pinned(t.Context(), 0); err != nil || pinned != version {
+			if pinned, err := s.Pinned(t.Context()); err != nil || pinned != version {
 				t.Errorf("pinned is %d, %v; want %d", pinned, err, version)
 			}
 		}
-		if err := s.Unpin(t.Context(), 0); err != nil {
+		if err := s.Unpin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if h, err := s.Heading(t.Context(), 0, state.Served); err != nil || h.Pinned != 0 {
+		if h, err := s.Heading(t.Context(), state.Served); err != nil || h.Pinned != 0 {
 			t.Errorf("after unpinning served is %+v, %v; want no pin", h, err)
-		}
-	})
-}
-
-// PinAll pins versions of all partitions, or of none.
-func TestPinAll(t *testing.T) {
-	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, nil)
-		kept := map[int]int64{}
-		for _, p := range []int{0, 3} {
-			epoch, err := s.Take(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for next := int64(1); next < 3; next++ {
-				version, err := s.Save(t.Context(), p, checkpoint(epoch, next, "a"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if next == 1 {
-					kept[p] = version
-				}
-			}
-		}
-		err := s.PinAll(t.Context(), map[int]int64{0: kept[0], 3: 77})
-		if !errors.Is(err, state.ErrNone) {
-			t.Errorf("pin a version that is not kept: error %v, want ErrNone", err)
-		}
-		mustContain(t, err.Error(), "pin version 77 of partition 3")
-		for p := range kept {
-			if pinned, err := s.Pinned(t.Context(), p); err != nil || pinned != 0 {
-				t.Errorf("partition %d has version %d pinned, %v; want none", p, pinned, err)
-			}
-		}
-		if err := s.PinAll(t.Context(), kept); err != nil {
-			t.Fatal(err)
-		}
-		for p, version := range kept {
-			if h, err := s.Heading(t.Context(), p, state.Served); err != nil || h.Version != version || h.Pinned != version {
-				t.Errorf("partition %d: %+v, %v; want version %d, pinned", p, h, err, version)
-			}
 		}
 	})
 }
@@ -374,15 +328,15 @@ func TestLoadInWindows(t *testing.T) {
 		save(t, s, want)
 		largest := &widest{}
 		s.client.AddHook(largest)
-		got, _, err := s.Load(t.Context(), 0, state.Head)
+		got, _, err := s.Load(t.Context(), state.Head)
 		if err != nil || !bytes.Equal(got.Model, want.Model) {
 			t.Fatalf("load: %v, or other bytes", err)
 		}
 		if largest.commands > pipelined || largest.commands == 0 {
 			t.Errorf("a pipeline had %d commands, want at most %d", largest.commands, pipelined)
 		}
-		srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(want)[12].Name))
-		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrCorrupt) {
+		srv.plain.Del(t.Context(), s.chunkKey(mustSplit(want)[12].Name))
+		if _, _, err := s.Load(t.Context(), state.Head); !errors.Is(err, state.ErrCorrupt) {
 			t.Errorf("load without a chunk of the second window: error %v, want ErrCorrupt", err)
 		}
 	})
@@ -405,16 +359,16 @@ func (w *widest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 func TestLoadFallsBack(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, srv server, s *Store){
 		"chunk lost": func(t *testing.T, srv server, s *Store) {
-			srv.plain.Del(t.Context(), s.chunkKey(0, mustSplit(checkpoint(1, 30, "ac"))[1].Name))
+			srv.plain.Del(t.Context(), s.chunkKey(mustSplit(checkpoint(1, 30, "ac"))[1].Name))
 		},
 		"chunk decayed": func(t *testing.T, srv server, s *Store) {
-			srv.plain.SetRange(t.Context(), s.chunkKey(0, mustSplit(checkpoint(1, 30, "ac"))[1].Name), 7, "?")
+			srv.plain.SetRange(t.Context(), s.chunkKey(mustSplit(checkpoint(1, 30, "ac"))[1].Name), 7, "?")
 		},
 		"manifest decayed": func(t *testing.T, srv server, s *Store) {
-			srv.plain.HSet(t.Context(), s.versionKey(0, 3), "manifest", "hamletMF?")
+			srv.plain.HSet(t.Context(), s.versionKey(3), "manifest", "hamletMF?")
 		},
 		"version lost": func(t *testing.T, srv server, s *Store) {
-			srv.plain.Del(t.Context(), s.versionKey(0, 3))
+			srv.plain.Del(t.Context(), s.versionKey(3))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -426,7 +380,7 @@ func TestLoadFallsBack(t *testing.T) {
 				save(t, s, checkpoint(epoch, 20, "ab"))
 				save(t, s, checkpoint(epoch, 30, "ac"))
 				damage(t, srv, s)
-				m, version, err := s.Manifest(t.Context(), 0, state.Head)
+				m, version, err := s.Manifest(t.Context(), state.Head)
 				if want := map[bool]int64{true: 3, false: 2}[strings.HasPrefix(name, "chunk")]; err != nil || version != want || m.Position.Next != 10*want {
 					t.Errorf("manifest of version %d, error %v; want version %d", version, err, want)
 				}
@@ -434,7 +388,7 @@ func TestLoadFallsBack(t *testing.T) {
 				// The next learner.
 				s = srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })
 				epoch = take(t, s)
-				c, version, err := s.Load(t.Context(), 0, state.Head)
+				c, version, err := s.Load(t.Context(), state.Head)
 				if err != nil || version != 2 || c.Position.Next != 20 {
 					t.Fatalf("loaded version %d, error %v; want version 2 at 20", version, err)
 				}
@@ -444,7 +398,7 @@ func TestLoadFallsBack(t *testing.T) {
 				save(t, s, checkpoint(epoch, 25, "a"))
 				save(t, s, checkpoint(epoch, 30, "ac"))
 				fresh := srv.open(t, nil)
-				c, _, err = fresh.Load(t.Context(), 0, state.Head)
+				c, _, err = fresh.Load(t.Context(), state.Head)
 				if err != nil || c.Position.Next != 30 || c.ModelSHA256() != checkpoint(1, 30, "ac").ModelSHA256() {
 					t.Errorf("after replay the head does not load: %v", err)
 				}
@@ -459,17 +413,17 @@ func TestSaveMends(t *testing.T) {
 		s := srv.open(t, nil)
 		epoch := take(t, s)
 		save(t, s, checkpoint(epoch, 10, "ab"))
-		key := s.chunkKey(0, mustSplit(checkpoint(epoch, 10, "ab"))[0].Name)
+		key := s.chunkKey(mustSplit(checkpoint(epoch, 10, "ab"))[0].Name)
 		if err := srv.plain.SetRange(t.Context(), key, 0, "decay").Err(); err != nil {
 			t.Fatal(err)
 		}
 		s = srv.open(t, nil)
-		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrCorrupt) {
+		if _, _, err := s.Load(t.Context(), state.Head); !errors.Is(err, state.ErrCorrupt) {
 			t.Errorf("load of the only version, corrupt: error %v, want ErrCorrupt", err)
 		}
 		epoch = take(t, s)
 		save(t, s, checkpoint(epoch, 11, "ac"))
-		if _, _, err := s.Load(t.Context(), 0, state.Head); err != nil {
+		if _, _, err := s.Load(t.Context(), state.Head); err != nil {
 			t.Errorf("load after a save over a decayed chunk: %v", err)
 		}
 		checkInvariants(t, srv)
@@ -483,14 +437,14 @@ func TestSaveMendsInTime(t *testing.T) {
 		s := srv.open(t, nil)
 		epoch := take(t, s)
 		save(t, s, checkpoint(epoch, 10, "ab"))
-		key := s.chunkKey(0, mustSplit(checkpoint(epoch, 10, "ab"))[0].Name)
+		key := s.chunkKey(mustSplit(checkpoint(epoch, 10, "ab"))[0].Name)
 		if err := srv.plain.SetRange(t.Context(), key, 0, "decay").Err(); err != nil {
 			t.Fatal(err)
 		}
 		for next := int64(11); next < 11+compareEvery; next++ {
 			save(t, s, checkpoint(epoch, next, "ac"))
 		}
-		if _, _, err := s.Load(t.Context(), 0, state.Head); err != nil {
+		if _, _, err := s.Load(t.Context(), state.Head); err != nil {
 			t.Errorf("after %d saves: %v", compareEvery, err)
 		}
 		checkInvariants(t, srv)
@@ -503,69 +457,54 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 		s := srv.open(t, nil)
 		version := save(t, s, checkpoint(take(t, s), 10, "ab"))
 		for _, text := range []string{"abc", "99999999999999999999", ""} {
-			srv.plain.Set(t.Context(), s.key(0, "head"), text, 0)
-			_, _, err := s.Load(t.Context(), 0, state.Head)
+			srv.plain.Set(t.Context(), s.key("head"), text, 0)
+			_, _, err := s.Load(t.Context(), state.Head)
 			if !errors.Is(err, state.ErrCorrupt) {
 				t.Fatalf("a head of %q: %v, want ErrCorrupt", text, err)
 			}
-			mustContain(t, err.Error(), s.key(0, "head"), strconv.Quote(text), "delete the key")
+			mustContain(t, err.Error(), s.key("head"), strconv.Quote(text), "delete the key")
 		}
-		srv.plain.Del(t.Context(), s.key(0, "head"))
-		if _, got, err := s.Load(t.Context(), 0, state.Head); err != nil || got != version {
+		srv.plain.Del(t.Context(), s.key("head"))
+		if _, got, err := s.Load(t.Context(), state.Head); err != nil || got != version {
 			t.Errorf("without the key: version %d, %v", got, err)
 		}
-		srv.plain.HSet(t.Context(), s.versionKey(0, version), "manifest", "?")
-		_, _, err := s.Load(t.Context(), 0, state.Head)
+		srv.plain.HSet(t.Context(), s.versionKey(version), "manifest", "?")
+		_, _, err := s.Load(t.Context(), state.Head)
 		if !errors.Is(err, state.ErrCorrupt) {
 			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
 		}
-		mustContain(t, err.Error(), "no version is whole", "with the learners stopped put a backup of redis back, or, ", "delete its keys "+s.key(0, "[^p]*")+" and "+s.key(0, "pinned")+", but not "+s.key(0, "partitions"))
+		mustContain(t, err.Error(), "no version is whole", "with the learners stopped put a backup of redis back, or, ", "delete its keys "+s.key("[^p]*")+" and "+s.key("pinned"))
 	})
 }
 
-// Load's advice deletes all keys of the partition, and none of another one.
+// Load's advice deletes all that the log does not give back.
 func TestMadeAnewAsAdvised(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, nil)
-		epoch, err := s.Take(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Save(t.Context(), 1, checkpoint(epoch, 5, "b")); err != nil {
-			t.Fatal(err)
-		}
 		version := save(t, s, checkpoint(take(t, s), 10, "a"))
-		if err := s.Pin(t.Context(), 0, version); err != nil {
+		if err := s.Pin(t.Context(), version); err != nil {
 			t.Fatal(err)
 		}
-		srv.plain.HSet(t.Context(), s.versionKey(0, version), "manifest", "?")
-		_, _, err = s.Load(t.Context(), 0, state.Head)
+		srv.plain.HSet(t.Context(), s.versionKey(version), "manifest", "?")
+		_, _, err := s.Load(t.Context(), state.Head)
 		if !errors.Is(err, state.ErrCorrupt) {
 			t.Fatalf("a manifest of ?: %v, want ErrCorrupt", err)
 		}
-		_, advice, _ := strings.Cut(err.Error(), "delete its keys ")
-		deleted, spared, _ := strings.Cut(advice, ", but not ")
+		_, deleted, _ := strings.Cut(err.Error(), "delete its keys ")
 		for pattern := range strings.SplitSeq(deleted, " and ") {
 			for _, key := range srv.keys(t, strings.TrimPrefix(pattern, "hamlet:{"+srv.model+"}:")) {
 				srv.plain.Del(t.Context(), key)
 			}
 		}
 		left := srv.keys(t, "0:*")
-		if len(left) != 1 || !strings.HasPrefix(spared, left[0]+",") {
-			t.Errorf("the keys %q are left, want only the one spared in %q", left, err)
+		if want := []string{s.key("partitions")}; !slices.Equal(left, want) {
+			t.Errorf("the keys %q are left, want %q", left, want)
 		}
-		got, err := s.Partitions(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]int{0, 1}, got); diff != "" {
-			t.Errorf("partitions (-want +got):\n%s", diff)
-		}
-		if _, _, err := s.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrNone) {
+		if _, _, err := s.Load(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
 			t.Errorf("load after the deletion: %v, want ErrNone", err)
 		}
 		again := save(t, s, checkpoint(take(t, s), 3, "c"))
-		if _, served, err := s.Load(t.Context(), 0, state.Served); err != nil || served != again {
+		if _, served, err := s.Load(t.Context(), state.Served); err != nil || served != again {
 			t.Errorf("version %d is served, %v; want what was made anew, %d", served, err, again)
 		}
 	})
@@ -580,11 +519,11 @@ func TestTrimmingSparesReaders(t *testing.T) {
 		for next := int64(2); next < 5; next++ {
 			save(t, s, checkpoint(epoch, next, "b"))
 		}
-		if _, err := s.loadVersion(t.Context(), 0, first); err != nil {
+		if _, err := s.loadVersion(t.Context(), first); err != nil {
 			t.Errorf("a reader of a version trimmed just now: %v", err)
 		}
 		srv.pass(31 * time.Second)
-		if _, err := s.loadVersion(t.Context(), 0, first); !errors.Is(err, state.ErrCorrupt) {
+		if _, err := s.loadVersion(t.Context(), first); !errors.Is(err, state.ErrCorrupt) {
 			t.Errorf("a version trimmed before the grace: error %v, want ErrCorrupt", err)
 		}
 		if got := len(srv.keys(t, "0:chunk:*")); got != 2 {
@@ -602,8 +541,8 @@ func TestLostPointer(t *testing.T) {
 		var log bytes.Buffer
 		s := srv.open(t, func(cfg *Config) { cfg.Log = logTo(&log) })
 		version := save(t, s, checkpoint(take(t, s), 1, "a"))
-		srv.plain.Del(t.Context(), s.key(0, "head"))
-		if _, got, err := s.Load(t.Context(), 0, state.Head); err != nil || got != version {
+		srv.plain.Del(t.Context(), s.key("head"))
+		if _, got, err := s.Load(t.Context(), state.Head); err != nil || got != version {
 			t.Errorf("load without a head: version %d, %v; want %d", got, err, version)
 		}
 		mustContain(t, log.String(), "lost a pointer", "pointer=head")
@@ -616,7 +555,7 @@ func TestSaveEndsWithItsContext(t *testing.T) {
 		epoch := take(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Save(ctx, 0, checkpoint(epoch, 1, "a")); !errors.Is(err, context.Canceled) || errors.Is(err, state.ErrTransient) {
+		if _, err := s.Save(ctx, checkpoint(epoch, 1, "a")); !errors.Is(err, context.Canceled) || errors.Is(err, state.ErrTransient) {
 			t.Errorf("save under a cancelled context: error %v, transient %v", err, errors.Is(err, state.ErrTransient))
 		}
 	})

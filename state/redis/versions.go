@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,7 +11,7 @@ import (
 	"hamlet/state"
 )
 
-// A VersionInfo describes one kept version of a partition's model.
+// A VersionInfo describes one kept version of a model.
 type VersionInfo struct {
 	Version int64
 	Epoch   int64
@@ -34,16 +32,16 @@ type VersionInfo struct {
 	Replaced bool // another model took its place: it is kept for 30 days
 }
 
-// Versions returns a partition's kept versions, newest first. It logs and leaves out a
+// Versions returns the kept versions, newest first. It logs and leaves out a
 // version whose manifest cannot be read. Before the first save the error wraps
 // [state.ErrNone].
-func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, error) {
-	doing := s.doing("list the versions of", partition)
+func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
+	doing := s.doing("list the versions of")
 	pipe := s.node(ctx).Pipeline()
-	list := pipe.ZRangeArgs(ctx, s.newestVersions(partition, -1))
-	head := pipe.Get(ctx, s.key(partition, "head"))
-	served := pipe.Get(ctx, s.key(partition, "served"))
-	pinned := pipe.Get(ctx, s.key(partition, "pinned"))
+	list := pipe.ZRangeArgs(ctx, s.newestVersions(-1))
+	head := pipe.Get(ctx, s.key("head"))
+	served := pipe.Get(ctx, s.key("served"))
+	pinned := pipe.Get(ctx, s.key("pinned"))
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, s.explain(doing, err)
 	}
@@ -55,8 +53,8 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 	manifests := make([]*redis.StringCmd, len(list.Val()))
 	replaced := make([]*redis.StringCmd, len(list.Val()))
 	for i, version := range list.Val() {
-		manifests[i] = pipe.HGet(ctx, s.key(partition, "version:"+version), "manifest")
-		replaced[i] = pipe.HGet(ctx, s.key(partition, "version:"+version), "replaced")
+		manifests[i] = pipe.HGet(ctx, s.key("version:"+version), "manifest")
+		replaced[i] = pipe.HGet(ctx, s.key("version:"+version), "replaced")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, s.explain(doing, err)
@@ -72,7 +70,7 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 			}
 		}
 		if err != nil {
-			s.cfg.Log.Warn("a version cannot be read", "model", s.cfg.Model, "partition", partition,
+			s.cfg.Log.Warn("a version cannot be read", "model", s.cfg.Model,
 				"version", version, "error", err)
 			continue
 		}
@@ -86,80 +84,46 @@ func (s *Store) Versions(ctx context.Context, partition int) ([]VersionInfo, err
 	return infos, nil
 }
 
-// pin pins one version a partition, or nothing if one of them is not kept. KEYS are two a
-// partition: pinned and served. ARGV are three: the sorted set of versions, the version's
-// key and its number. Only KEYS are written, so that an operator's user needs the right to
-// write no other key.
+// pin has pinned and served as KEYS. ARGV are the sorted set of versions, the version's key
+// and its number. Only KEYS are written, so that an operator's user needs the right to write
+// no other key.
 var pin = redis.NewScript(`
-for i = 1, #KEYS / 2 do
-  local versions, key, number = ARGV[3*i-2], ARGV[3*i-1], ARGV[3*i]
-  if not redis.call('ZSCORE', versions, number) or redis.call('EXISTS', key) == 0 then return i end
-end
-for i = 1, #KEYS / 2 do
-  redis.call('SET', KEYS[2*i-1], ARGV[3*i])
-  redis.call('SET', KEYS[2*i], ARGV[3*i])
-end
-return 0`)
+if not redis.call('ZSCORE', ARGV[1], ARGV[3]) or redis.call('EXISTS', ARGV[2]) == 0 then return 0 end
+redis.call('SET', KEYS[1], ARGV[3])
+redis.call('SET', KEYS[2], ARGV[3])
+return 1`)
 
 // Pin points served at a version, and keeps that version, until [Store.Unpin]. If the
 // version is no longer kept, the error wraps [state.ErrNone].
-func (s *Store) Pin(ctx context.Context, partition int, version int64) error {
-	return s.PinAll(ctx, map[int]int64{partition: version})
+func (s *Store) Pin(ctx context.Context, version int64) error {
+	doing := s.doing(fmt.Sprintf("pin version %d of", version))
+	kept, err := pin.Run(ctx, s.node(ctx), []string{s.key("pinned"), s.key("served")},
+		s.key("versions"), s.versionKey(version), version).Int()
+	if err == nil && kept == 0 {
+		return fmt.Errorf("%s: %w with this number: choose one that is kept", doing, state.ErrNone)
+	}
+	return s.explain(doing, err)
 }
 
-// PinAll pins one version of each partition that versions names, or nothing: if one of them
-// is no longer kept, the error wraps [state.ErrNone].
-func (s *Store) PinAll(ctx context.Context, versions map[int]int64) error {
-	partitions := slices.Sorted(maps.Keys(versions))
-	var keys []string
-	var args []any
-	for _, p := range partitions {
-		keys = append(keys, s.key(p, "pinned"), s.key(p, "served"))
-		args = append(args, s.key(p, "versions"), s.versionKey(p, versions[p]), versions[p])
-	}
-	missing, err := pin.Run(ctx, s.node(ctx), keys, args...).Int()
-	if err != nil {
-		return s.explain("pin versions of model "+s.cfg.Model, err)
-	}
-	if missing > 0 {
-		p := partitions[missing-1]
-		return fmt.Errorf("%s: %w with this number: choose one that is kept",
-			s.doing(fmt.Sprintf("pin version %d of", versions[p]), p), state.ErrNone)
-	}
-	return nil
-}
-
-// unpin has two KEYS a partition, pinned and served, and one of ARGV: head, which it reads.
+// unpin has pinned and served as KEYS, and head, which it reads, as ARGV.
 var unpin = redis.NewScript(`
-for i = 1, #ARGV do
-  redis.call('DEL', KEYS[2*i-1])
-  local head = redis.call('GET', ARGV[i])
-  if head then redis.call('SET', KEYS[2*i], head) end
-end
+redis.call('DEL', KEYS[1])
+local head = redis.call('GET', ARGV[1])
+if head then redis.call('SET', KEYS[2], head) end
 return 1`)
 
 // Unpin moves served to the head again. Without a pin it does nothing.
-func (s *Store) Unpin(ctx context.Context, partition int) error {
-	return s.UnpinAll(ctx, partition)
-}
-
-// UnpinAll is Unpin of several partitions at once.
-func (s *Store) UnpinAll(ctx context.Context, partitions ...int) error {
-	var keys []string
-	var heads []any
-	for _, p := range partitions {
-		keys = append(keys, s.key(p, "pinned"), s.key(p, "served"))
-		heads = append(heads, s.key(p, "head"))
-	}
-	return s.explain(fmt.Sprintf("unpin partitions %v of model %s", partitions, s.cfg.Model), unpin.Run(ctx, s.node(ctx), keys, heads...).Err())
+func (s *Store) Unpin(ctx context.Context) error {
+	err := unpin.Run(ctx, s.node(ctx), []string{s.key("pinned"), s.key("served")}, s.key("head")).Err()
+	return s.explain(s.doing("unpin"), err)
 }
 
 // Pinned returns the version that an operator pinned, 0 if there is none. It may be one that
 // is no longer kept: then the pin is lost, and the head is served.
-func (s *Store) Pinned(ctx context.Context, partition int) (int64, error) {
-	text, err := s.node(ctx).Get(ctx, s.key(partition, "pinned")).Result()
+func (s *Store) Pinned(ctx context.Context) (int64, error) {
+	text, err := s.node(ctx).Get(ctx, s.key("pinned")).Result()
 	if err != nil && !errors.Is(err, redis.Nil) && !otherType(err) {
-		return 0, s.explain(s.doing("read the pin of", partition), err)
+		return 0, s.explain(s.doing("read the pin of"), err)
 	}
 	return parsePin(text), nil
 }

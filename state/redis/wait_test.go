@@ -43,13 +43,13 @@ func TestASaveWaitsForReplicas(t *testing.T) {
 	epoch := take(t, s)
 	have = 1
 	for range 2 {
-		_, err := s.Save(t.Context(), 0, checkpoint(epoch, 5, "ab"))
+		_, err := s.Save(t.Context(), checkpoint(epoch, 5, "ab"))
 		if !errors.Is(err, state.ErrTransient) {
 			t.Fatalf("Save with one replica of two: %v, want ErrTransient", err)
 		}
 		mustContain(t, err.Error(), "version 1", "1 of the 2 replicas", "1.5s", "--redis-wait")
 	}
-	if c, version, err := s.Load(t.Context(), 0, state.Served); err != nil || version != 1 || c.Position.Next != 5 {
+	if c, version, err := s.Load(t.Context(), state.Served); err != nil || version != 1 || c.Position.Next != 5 {
 		t.Errorf("served is version %d, %v; want version 1", version, err)
 	}
 	mu.Lock()

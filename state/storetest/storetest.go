@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,29 +24,27 @@ import (
 	"hamlet/state"
 )
 
-// A Store keeps the checkpoints of one model's partitions.
+// A Store keeps the checkpoints of one model.
 type Store interface {
-	// Take makes the caller the partition's only writer and returns its epoch.
-	Take(ctx context.Context, partition int) (epoch int64, err error)
+	// Take makes the caller the model's only writer and returns its epoch.
+	Take(ctx context.Context) (epoch int64, err error)
 	// Save writes a checkpoint and moves the head to it. The epoch must be the last
 	// that Take returned, and the offset not before the head's; else the error wraps
 	// state.ErrStale.
-	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
+	Save(ctx context.Context, c *state.Checkpoint) (version int64, err error)
 	// Load returns the checkpoint that a pointer names, and its version. Before the
 	// first save the error wraps state.ErrNone.
-	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
+	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
 	// Manifest returns the manifest of the version that a pointer names, and its number. Where
 	// that is corrupt, it may be of a version before. Before the first save the error wraps state.ErrNone.
-	Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error)
+	Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error)
 	// Heading describes what a pointer names, at little cost.
-	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
-	// Partitions returns the partitions that have a checkpoint, ascending.
-	Partitions(ctx context.Context) ([]int, error)
+	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
 	// Pin points Served at a version. If the store does not keep it, the error wraps
 	// state.ErrNone.
-	Pin(ctx context.Context, partition int, version int64) error
+	Pin(ctx context.Context, version int64) error
 	// Unpin moves Served to the head again.
-	Unpin(ctx context.Context, partition int) error
+	Unpin(ctx context.Context) error
 	// Promote says which model answers in the place of the store's. It changes no version.
 	Promote(ctx context.Context, p state.Promotion) error
 	// Promotion returns what Promote said last. Before that the error wraps state.ErrNone.
@@ -70,7 +67,6 @@ func Run(t *testing.T, server func(t *testing.T) (open func() Store)) {
 		{"headings tell versions apart", headings},
 		{"served follows the head or a pin", served},
 		{"a promotion is what was said last", promotions},
-		{"partitions are independent", partitions},
 		{"an ended context", ended},
 		{"readers see whole checkpoints", concurrent},
 	} {
@@ -92,18 +88,18 @@ func checkpoint(epoch, next int64) *state.Checkpoint {
 	}
 }
 
-func take(t *testing.T, s Store, partition int) int64 {
+func take(t *testing.T, s Store) int64 {
 	t.Helper()
-	epoch, err := s.Take(t.Context(), partition)
+	epoch, err := s.Take(t.Context())
 	if err != nil {
 		t.Fatalf("take: %v", err)
 	}
 	return epoch
 }
 
-func save(t *testing.T, s Store, partition int, c *state.Checkpoint) int64 {
+func save(t *testing.T, s Store, c *state.Checkpoint) int64 {
 	t.Helper()
-	version, err := s.Save(t.Context(), partition, c)
+	version, err := s.Save(t.Context(), c)
 	if err != nil {
 		t.Fatalf("save: %v", err)
 	}
@@ -111,20 +107,20 @@ func save(t *testing.T, s Store, partition int, c *state.Checkpoint) int64 {
 }
 
 // wantLoaded checks that a pointer names a version that holds c.
-func wantLoaded(t *testing.T, s Store, partition int, which state.Pointer, version int64, c *state.Checkpoint) {
+func wantLoaded(t *testing.T, s Store, which state.Pointer, version int64, c *state.Checkpoint) {
 	t.Helper()
-	got, number, err := s.Load(t.Context(), partition, which)
+	got, number, err := s.Load(t.Context(), which)
 	if err != nil {
 		t.Fatalf("load %v: %v", which, err)
 	}
 	if d := cmp.Diff(c, got, byteSlices); d != "" || number != version {
 		t.Errorf("%v is version %d, want %d (-want +got):\n%s", which, number, version, d)
 	}
-	m, number, err := s.Manifest(t.Context(), partition, which)
+	m, number, err := s.Manifest(t.Context(), which)
 	if err != nil || number != version || m.Model != c.ModelSHA256() || m.Position != c.Position || !bytes.Equal(m.Order, c.Order) {
 		t.Errorf("manifest of %v: version %d, %+v, %v; want version %d of the checkpoint", which, number, m, err, version)
 	}
-	h, err := s.Heading(t.Context(), partition, which)
+	h, err := s.Heading(t.Context(), which)
 	if err != nil || h.Version != version || h.Next != c.Position.Next || h.Identity == "" {
 		t.Errorf("heading of %v: %+v, %v; want version %d, next offset %d and an identity", which, h, err, version, c.Position.Next)
 	}
@@ -132,39 +128,30 @@ func wantLoaded(t *testing.T, s Store, partition int, which state.Pointer, versi
 
 var byteSlices = cmp.Comparer(bytes.Equal) // a model is a megabyte: not element by element
 
-func wantPartitions(t *testing.T, s Store, want ...int) {
-	t.Helper()
-	if got, err := s.Partitions(t.Context()); err != nil || !slices.Equal(got, want) {
-		t.Errorf("partitions %v, %v; want %v", got, err, want)
-	}
-}
-
 var pointers = []state.Pointer{state.Head, state.Served}
 
-// An empty store has no partitions, and each pointer is state.ErrNone. A partition
-// that was taken and never saved is empty too.
+// Of an empty store each pointer is state.ErrNone. A model that was taken and never saved is empty too.
 func empty(t *testing.T, open func() Store) {
 	s := open()
 	for range 2 {
-		wantPartitions(t, s)
 		for _, which := range pointers {
-			if _, _, err := s.Load(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
+			if _, _, err := s.Load(t.Context(), which); !errors.Is(err, state.ErrNone) {
 				t.Errorf("load %v: error %v, want state.ErrNone", which, err)
 			}
-			if _, _, err := s.Manifest(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
+			if _, _, err := s.Manifest(t.Context(), which); !errors.Is(err, state.ErrNone) {
 				t.Errorf("manifest of %v: error %v, want state.ErrNone", which, err)
 			}
-			if _, err := s.Heading(t.Context(), 0, which); !errors.Is(err, state.ErrNone) {
+			if _, err := s.Heading(t.Context(), which); !errors.Is(err, state.ErrNone) {
 				t.Errorf("heading of %v: error %v, want state.ErrNone", which, err)
 			}
 		}
-		if err := s.Pin(t.Context(), 0, 1); !errors.Is(err, state.ErrNone) {
+		if err := s.Pin(t.Context(), 1); !errors.Is(err, state.ErrNone) {
 			t.Errorf("pin: error %v, want state.ErrNone", err)
 		}
-		if err := s.Unpin(t.Context(), 0); err != nil {
+		if err := s.Unpin(t.Context()); err != nil {
 			t.Errorf("unpin: %v", err)
 		}
-		take(t, s, 0)
+		take(t, s)
 	}
 }
 
@@ -172,21 +159,21 @@ func empty(t *testing.T, open func() Store) {
 // argument. A zero Saved becomes the present. A model may be empty.
 func roundTrip(t *testing.T, open func() Store) {
 	s := open()
-	epoch := take(t, s, 0)
+	epoch := take(t, s)
 	given := checkpoint(epoch, 5)
-	version := save(t, s, 0, given)
+	version := save(t, s, given)
 	if d := cmp.Diff(checkpoint(epoch, 5), given, byteSlices); d != "" {
 		t.Errorf("Save changed its argument (-before +after):\n%s", d)
 	}
 	for _, which := range pointers {
-		wantLoaded(t, s, 0, which, version, given)
-		wantLoaded(t, open(), 0, which, version, given)
+		wantLoaded(t, s, which, version, given)
+		wantLoaded(t, open(), which, version, given)
 	}
 
 	bare := &state.Checkpoint{Numerics: "1/test", Epoch: epoch, Position: state.Position{Next: 6}}
 	start := time.Now()
-	save(t, s, 0, bare)
-	got, _, err := open().Load(t.Context(), 0, state.Head)
+	save(t, s, bare)
+	got, _, err := open().Load(t.Context(), state.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,83 +182,80 @@ func roundTrip(t *testing.T, open func() Store) {
 	}
 }
 
-// Each Take of a partition returns a larger epoch, from 1, for any client.
+// Each Take returns a larger epoch, from 1, for any client.
 func epochs(t *testing.T, open func() Store) {
 	a, b := open(), open()
 	last := int64(0)
 	for _, s := range []Store{a, b, b, a} {
-		epoch := take(t, s, 0)
+		epoch := take(t, s)
 		if epoch <= last {
 			t.Errorf("epoch %d after %d", epoch, last)
 		}
 		last = epoch
 	}
-	if epoch := take(t, a, 1); epoch < 1 {
-		t.Errorf("the first epoch is %d, want at least 1", epoch)
-	}
 }
 
-// Only the last to take a partition may save. For the others the error is
+// Only the last to take the model may save. For the others the error is
 // state.ErrStale, not state.ErrLost or state.ErrTransient, and nothing changes.
 func oneWriter(t *testing.T, open func() Store) {
 	old, young := open(), open()
-	before := take(t, old, 0)
+	before := take(t, old)
 	first := checkpoint(before, 5)
-	version := save(t, old, 0, first)
-	epoch := take(t, young, 0)
-	_, err := old.Save(t.Context(), 0, checkpoint(before, 7))
+	version := save(t, old, first)
+	epoch := take(t, young)
+	_, err := old.Save(t.Context(), checkpoint(before, 7))
 	if !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) || errors.Is(err, state.ErrTransient) {
 		t.Errorf("the writer before: error %v, want state.ErrStale alone", err)
 	}
-	wantLoaded(t, young, 0, state.Head, version, first)
+	wantLoaded(t, young, state.Head, version, first)
 	second := checkpoint(epoch, 6)
-	wantLoaded(t, young, 0, state.Head, save(t, young, 0, second), second)
+	wantLoaded(t, young, state.Head, save(t, young, second), second)
 }
 
 // A checkpoint before the head's offset is state.ErrStale, under a newer epoch too,
 // and nothing changes. One at the same offset may be saved.
 func noWayBack(t *testing.T, open func() Store) {
 	s := open()
-	epoch := take(t, s, 0)
+	epoch := take(t, s)
 	c := checkpoint(epoch, 10) // as a decimal string it is before 9
-	version := save(t, s, 0, c)
+	version := save(t, s, c)
 	for range 2 {
-		_, err := s.Save(t.Context(), 0, checkpoint(epoch, 9))
+		_, err := s.Save(t.Context(), checkpoint(epoch, 9))
 		if !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
 			t.Errorf("error %v, want state.ErrStale alone", err)
 		}
-		wantLoaded(t, s, 0, state.Head, version, c)
-		epoch = take(t, s, 0)
+		wantLoaded(t, s, state.Head, version, c)
+		epoch = take(t, s)
 	}
 	again := checkpoint(epoch, 10)
 	again.Model = []byte("another")
-	wantLoaded(t, s, 0, state.Head, save(t, s, 0, again), again)
+	wantLoaded(t, s, state.Head, save(t, s, again), again)
 }
 
 // Saving the head again returns its version. A writer that got no reply does that.
 func repeated(t *testing.T, open func() Store) {
 	s := open()
-	c := checkpoint(take(t, s, 0), 5)
-	version := save(t, s, 0, c)
+	c := checkpoint(take(t, s), 5)
+	version := save(t, s, c)
 	later := *c
 	later.Saved = noon.Add(time.Minute)
-	if got := save(t, s, 0, &later); got != version {
+	if got := save(t, s, &later); got != version {
 		t.Errorf("saved again as version %d, want %d", got, version)
 	}
-	wantLoaded(t, s, 0, state.Head, version, c)
+	wantLoaded(t, s, state.Head, version, c)
 }
 
 // Versions grow. Two checkpoints that differ only in Saved have the same identity.
 func headings(t *testing.T, open func() Store) {
 	s := open()
-	epoch := take(t, s, 0)
+	epoch := take(t, s)
 	seen := map[string]bool{}
 	last := int64(0)
 	other := checkpoint(epoch, 6)
 	other.Model = []byte("another")
 	for _, c := range []*state.Checkpoint{checkpoint(epoch, 5), checkpoint(epoch, 6), other} {
-		version := save(t, s, 0, c)
-		h, err := open().Heading(t.Context(), 0, state.Head)
+		version := save(t, s, c)
+		h, err := open().Heading(t.Context(), state.Head)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,26 +269,26 @@ func headings(t *testing.T, open func() Store) {
 // Served is the head, or the version that was pinned until it is unpinned.
 func served(t *testing.T, open func() Store) {
 	s, operator := open(), open()
-	epoch := take(t, s, 0)
+	epoch := take(t, s)
 	first, second, third := checkpoint(epoch, 5), checkpoint(epoch, 6), checkpoint(epoch, 7)
-	one, two := save(t, s, 0, first), save(t, s, 0, second)
-	wantLoaded(t, s, 0, state.Served, two, second)
-	if err := operator.Pin(t.Context(), 0, one); err != nil {
+	one, two := save(t, s, first), save(t, s, second)
+	wantLoaded(t, s, state.Served, two, second)
+	if err := operator.Pin(t.Context(), one); err != nil {
 		t.Fatalf("pin: %v", err)
 	}
-	if err := operator.Pin(t.Context(), 0, two+10); !errors.Is(err, state.ErrNone) {
+	if err := operator.Pin(t.Context(), two+10); !errors.Is(err, state.ErrNone) {
 		t.Errorf("pin a version that is not kept: error %v, want state.ErrNone", err)
 	}
 	wantPinned(t, s, one)
-	three := save(t, s, 0, third)
+	three := save(t, s, third)
 	wantPinned(t, s, one)
-	wantLoaded(t, s, 0, state.Served, one, first)
-	wantLoaded(t, s, 0, state.Head, three, third)
-	if err := operator.Unpin(t.Context(), 0); err != nil {
+	wantLoaded(t, s, state.Served, one, first)
+	wantLoaded(t, s, state.Head, three, third)
+	if err := operator.Unpin(t.Context()); err != nil {
 		t.Fatalf("unpin: %v", err)
 	}
 	wantPinned(t, s, 0)
-	wantLoaded(t, s, 0, state.Served, three, third)
+	wantLoaded(t, s, state.Served, three, third)
 }
 
 // A promotion changes nothing but itself, and saves and pins do not change it.
@@ -316,47 +300,30 @@ func promotions(t *testing.T, open func() Store) {
 	if err := operator.Promote(t.Context(), state.Promotion{Model: "No Name"}); err == nil {
 		t.Error("a model without a proper name was promoted")
 	}
-	epoch := take(t, s, 0)
+	epoch := take(t, s)
 	first := checkpoint(epoch, 5)
-	one := save(t, s, 0, first)
+	one := save(t, s, first)
 	for _, p := range []state.Promotion{{Model: "cand", Since: noon, By: "somebody"}, {Model: "default", Since: noon.Add(time.Hour)}} {
 		if err := operator.Promote(t.Context(), p); err != nil {
 			t.Fatalf("promote: %v", err)
 		}
-		wantLoaded(t, s, 0, state.Served, one, first)
-		if one = save(t, s, 0, first); one == 0 {
+		wantLoaded(t, s, state.Served, one, first)
+		if one = save(t, s, first); one == 0 {
 			t.Error("version 0")
 		}
 		if got, err := s.Promotion(t.Context()); err != nil || got != p {
 			t.Errorf("promotion %+v, %v; want %+v", got, err, p)
 		}
 	}
-	wantPartitions(t, s, 0)
 }
 
-// wantPinned checks the pin of partition 0 in both headings.
+// wantPinned checks the pin in both headings.
 func wantPinned(t *testing.T, s Store, version int64) {
 	t.Helper()
 	for _, which := range pointers {
-		if h, err := s.Heading(t.Context(), 0, which); err != nil || h.Pinned != version {
+		if h, err := s.Heading(t.Context(), which); err != nil || h.Pinned != version {
 			t.Errorf("heading of %v: pinned is version %d, %v; want %d", which, h.Pinned, err, version)
 		}
-	}
-}
-
-// An operation on one partition changes no other.
-func partitions(t *testing.T, open func() Store) {
-	s := open()
-	want := map[int]*state.Checkpoint{}
-	versions := map[int]int64{}
-	for _, p := range []int{10, 0, 2} {
-		want[p] = checkpoint(take(t, s, p), int64(p)+1)
-		versions[p] = save(t, s, p, want[p])
-	}
-	take(t, open(), 2)
-	wantPartitions(t, s, 0, 2, 10)
-	for p, c := range want {
-		wantLoaded(t, s, p, state.Head, versions[p], c)
 	}
 }
 
@@ -364,7 +331,7 @@ func partitions(t *testing.T, open func() Store) {
 // transient. A passed deadline is transient: it may be that of one attempt.
 func ended(t *testing.T, open func() Store) {
 	s := open()
-	epoch := take(t, s, 0)
+	epoch := take(t, s)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
@@ -375,22 +342,20 @@ func ended(t *testing.T, open func() Store) {
 		transient bool
 	}{{cancelled, context.Canceled, false}, {late, context.DeadlineExceeded, true}} {
 		for name, do := range map[string]func() error{
-			"take":       func() error { _, err := s.Take(c.ctx, 0); return err },
-			"save":       func() error { _, err := s.Save(c.ctx, 0, checkpoint(epoch, 5)); return err },
-			"load":       func() error { _, _, err := s.Load(c.ctx, 0, state.Head); return err },
-			"heading":    func() error { _, err := s.Heading(c.ctx, 0, state.Head); return err },
-			"partitions": func() error { _, err := s.Partitions(c.ctx); return err },
-			"pin":        func() error { return s.Pin(c.ctx, 0, 1) },
-			"unpin":      func() error { return s.Unpin(c.ctx, 0) },
+			"take":    func() error { _, err := s.Take(c.ctx); return err },
+			"save":    func() error { _, err := s.Save(c.ctx, checkpoint(epoch, 5)); return err },
+			"load":    func() error { _, _, err := s.Load(c.ctx, state.Head); return err },
+			"heading": func() error { _, err := s.Heading(c.ctx, state.Head); return err },
+			"pin":     func() error { return s.Pin(c.ctx, 1) },
+			"unpin":   func() error { return s.Unpin(c.ctx) },
 		} {
 			if err := do(); !errors.Is(err, c.want) || errors.Is(err, state.ErrTransient) != c.transient {
 				t.Errorf("%s: error %v, want %v, transient: %v", name, err, c.want, c.transient)
 			}
 		}
 	}
-	wantPartitions(t, s)
 	c := checkpoint(epoch, 5)
-	wantLoaded(t, s, 0, state.Head, save(t, s, 0, c), c)
+	wantLoaded(t, s, state.Head, save(t, s, c), c)
 }
 
 // While a writer saves, readers see one checkpoint or another, never a mixture, and
@@ -398,8 +363,8 @@ func ended(t *testing.T, open func() Store) {
 func concurrent(t *testing.T, open func() Store) {
 	const saves = 20
 	writer := open()
-	epoch := take(t, writer, 0)
-	save(t, writer, 0, checkpoint(epoch, 1))
+	epoch := take(t, writer)
+	save(t, writer, checkpoint(epoch, 1))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
 	for range 2 {
@@ -412,7 +377,7 @@ func concurrent(t *testing.T, open func() Store) {
 					return
 				default:
 				}
-				c, _, err := s.Load(t.Context(), 0, state.Served)
+				c, _, err := s.Load(t.Context(), state.Served)
 				if err != nil {
 					t.Errorf("load: %v", err)
 					return
@@ -425,7 +390,7 @@ func concurrent(t *testing.T, open func() Store) {
 		})
 	}
 	for next := range int64(saves) {
-		save(t, writer, 0, checkpoint(epoch, next+2))
+		save(t, writer, checkpoint(epoch, next+2))
 	}
 	close(done)
 	readers.Wait()

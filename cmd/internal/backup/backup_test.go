@@ -59,10 +59,10 @@ func (r *rig) put(name string, partition int, c *state.Checkpoint) int64 {
 	r.t.Helper()
 	store := r.store(name)
 	var err error
-	if c.Epoch, err = store.Take(r.t.Context(), partition); err != nil {
+	if c.Epoch, err = store.Take(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
-	version, err := store.Save(r.t.Context(), partition, c)
+	version, err := store.Save(r.t.Context(), c)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func (r *rig) put(name string, partition int, c *state.Checkpoint) int64 {
 
 func (r *rig) sha256(name string, partition int, which state.Pointer) string {
 	r.t.Helper()
-	c, _, err := r.store(name).Load(r.t.Context(), partition, which)
+	c, _, err := r.store(name).Load(r.t.Context(), which)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -166,25 +166,24 @@ func TestRestoreIsWhatWasSaved(t *testing.T) {
 	for _, n := range []int{10, 20, 30, 40} {
 		r.save("spam", 0, n)
 	}
-	r.save("spam", 1, 5)
 	r.save("news", 0, 8)
-	if err := r.store("spam").Pin(t.Context(), 0, 2); err != nil {
+	if err := r.store("spam").Pin(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
 	for _, at := range []struct {
 		name      string
 		partition int
-	}{{"spam", 0}, {"spam", 1}, {"news", 0}} {
+	}{{"spam", 0}, {"news", 0}} {
 		for _, which := range []state.Pointer{state.Head, state.Served} {
 			want[fmt.Sprint(at.name, at.partition, which)] = r.sha256(at.name, at.partition, which)
 		}
 	}
 	result := r.backup()
-	if result.Versions != 4 || result.New != result.Chunks || len(result.Models) != 3 || len(result.Missing) == 0 {
+	if result.Versions != 3 || result.New != result.Chunks || len(result.Models) != 2 || len(result.Missing) == 0 {
 		t.Errorf("%+v", result)
 	}
-	if out, err := r.run("verify", r.dir); err != nil || strings.Count(out, ": whole") != 4 {
+	if out, err := r.run("verify", r.dir); err != nil || strings.Count(out, ": whole") != 3 {
 		t.Errorf("%v\n%s", err, out)
 	}
 	r.wipe()
@@ -195,14 +194,14 @@ func TestRestoreIsWhatWasSaved(t *testing.T) {
 	for _, at := range []struct {
 		name      string
 		partition int
-	}{{"spam", 0}, {"spam", 1}, {"news", 0}} {
+	}{{"spam", 0}, {"news", 0}} {
 		for _, which := range []state.Pointer{state.Head, state.Served} {
 			if got := r.sha256(at.name, at.partition, which); got != want[fmt.Sprint(at.name, at.partition, which)] {
 				t.Errorf("%s %d: %s is %s", at.name, at.partition, which, got)
 			}
 		}
 	}
-	c, _, err := r.store("spam").Load(t.Context(), 0, state.Head)
+	c, _, err := r.store("spam").Load(t.Context(), state.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +209,7 @@ func TestRestoreIsWhatWasSaved(t *testing.T) {
 	if c.Position != was.Position || !c.Saved.Equal(was.Saved) || string(c.Config) != string(was.Config) {
 		t.Errorf("the checkpoint came back as another: %+v, %s", c.Position, c.Saved)
 	}
-	if p, err := r.store("spam").Pinned(t.Context(), 0); err != nil || p == 0 {
+	if p, err := r.store("spam").Pinned(t.Context()); err != nil || p == 0 {
 		t.Errorf("the pin is lost: %d, %v", p, err)
 	}
 	// One model of several, into a Redis that has others.
@@ -486,7 +485,7 @@ func TestLogGoesOn(t *testing.T) {
 	if _, err := r.restore("--kafka", k.Addr(), "--model", "whole", "--events-of", "empty", "--new-log"); err != nil {
 		t.Error(err)
 	}
-	if c, _, err := r.store("whole").Load(t.Context(), 0, state.Head); err != nil || c.Position != (state.Position{}) || c.Events != 10 {
+	if c, _, err := r.store("whole").Load(t.Context(), state.Head); err != nil || c.Position != (state.Position{}) || c.Events != 10 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -96,7 +96,7 @@ func TestReplaceKeepsVersions(t *testing.T) {
 	if out, err := r.restore("--replace"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if kept, err := r.store("default").Versions(t.Context(), 0); err != nil || len(kept) < 6 {
+	if kept, err := r.store("default").Versions(t.Context()); err != nil || len(kept) < 6 {
 		t.Errorf("%d versions are kept, %v", len(kept), err)
 	}
 }
@@ -124,7 +124,7 @@ func TestANewLogSaysThePin(t *testing.T) {
 	r := newRig(t)
 	r.save("default", 0, 10)
 	r.save("default", 0, 20)
-	if err := r.store("default").Pin(t.Context(), 0, 1); err != nil {
+	if err := r.store("default").Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	r.backup()

@@ -40,13 +40,13 @@ func (r *restoring) takes(ctx context.Context, store *redis.Store, m *Model) err
 			return fmt.Errorf("redis keeps partition %d, which is not in the backup and would stay as it is: delete its keys first", number)
 		}
 		v := m.Partitions[i].newest()
-		versions, err := store.Versions(ctx, number)
+		versions, err := store.Versions(ctx)
 		if err != nil && !errors.Is(err, state.ErrNone) {
 			return err
 		}
 		r.kept[m.Name] = max(r.kept[m.Name], len(versions))
 		r.show(fmt.Sprintf("reading %s, partition %d, from redis", m.Name, number))
-		head, _, err := store.Load(ctx, number, state.Head)
+		head, _, err := store.Load(ctx, state.Head)
 		switch {
 		case errors.Is(err, state.ErrNone):
 			continue
@@ -68,8 +68,7 @@ func (r *restoring) takes(ctx context.Context, store *redis.Store, m *Model) err
 
 // model writes a model. What was checked is read again, one version at a time.
 //
-// Where Redis keeps the model, answers come from the versions that are served now until all
-// partitions are written, and only the newest version is written.
+// Where Redis keeps the model, only the newest version is written.
 func (r *restoring) model(ctx context.Context, store *redis.Store, m *Model) (restored []RestoredVersion, err error) {
 	existing, err := store.Partitions(ctx)
 	if err != nil {
@@ -78,23 +77,18 @@ func (r *restoring) model(ctx context.Context, store *redis.Store, m *Model) (re
 	before, served, pinned := map[int]int64{}, map[int]int64{}, map[int]bool{}
 	for _, number := range existing {
 		// This store then knows a head that is not whole, and may go back behind it.
-		_, head, err := store.Load(ctx, number, state.Head)
+		_, head, err := store.Load(ctx, state.Head)
 		if errors.Is(err, state.ErrNone) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		answers, err := store.Heading(ctx, number, state.Served)
+		answers, err := store.Heading(ctx, state.Served)
 		if err != nil {
 			return nil, err
 		}
 		before[number], served[number], pinned[number] = head, answers.Version, answers.Pinned != 0
-	}
-	if len(served) > 1 && len(served) == len(existing) {
-		if err := store.PinAll(ctx, served); err != nil {
-			return nil, err
-		}
 	}
 	for i := range m.Partitions {
 		one, err := r.partition(ctx, store, m.Name, &m.Partitions[i], before[m.Partitions[i].Partition])
@@ -106,14 +100,8 @@ func (r *restoring) model(ctx context.Context, store *redis.Store, m *Model) (re
 		}
 		restored = append(restored, one)
 	}
-	var free []int // pinned by this command alone
-	for number := range served {
-		if !pinned[number] {
-			free = append(free, number)
-		}
-	}
-	if len(free) > 0 {
-		if err := store.UnpinAll(ctx, free...); err != nil {
+	if len(served) > 0 && !pinned[0] {
+		if err := store.Unpin(ctx); err != nil {
 			return restored, err
 		}
 	}
@@ -146,11 +134,11 @@ func (r *restoring) partition(ctx context.Context, store *redis.Store, model str
 		versions = versions[len(versions)-1:]
 	}
 	if before != 0 {
-		if err := store.MarkReplaced(ctx, p.Partition, before); err != nil {
+		if err := store.MarkReplaced(ctx, before); err != nil {
 			return one, err
 		}
 	}
-	epoch, err := store.Take(ctx, p.Partition)
+	epoch, err := store.Take(ctx)
 	if err != nil {
 		return one, err
 	}
@@ -165,7 +153,7 @@ func (r *restoring) partition(ctx context.Context, store *redis.Store, model str
 		if r.c.NewLog {
 			c.Position = state.Position{}
 		}
-		number, err := store.Save(ctx, p.Partition, c)
+		number, err := store.Save(ctx, c)
 		if errors.Is(err, state.ErrStale) {
 			err = fmt.Errorf("a learner has saved meanwhile: stop it: %w", err)
 		}
@@ -175,11 +163,11 @@ func (r *restoring) partition(ctx context.Context, store *redis.Store, model str
 		one.Version, one.Version.Version = *v, number
 		one.Versions++
 		if v.Replaced {
-			err = store.MarkReplaced(ctx, p.Partition, number)
+			err = store.MarkReplaced(ctx, number)
 		}
 		if err == nil && v.Version == p.Pinned && before == 0 {
 			one.Pinned = number
-			err = store.Pin(ctx, p.Partition, number)
+			err = store.Pin(ctx, number)
 		}
 		if err != nil {
 			return one, err

@@ -80,7 +80,7 @@ func (t *taking) partition(ctx context.Context, store *redis.Store, model string
 	const tries = 5
 	for try := 1; ; try++ {
 		p := Partition{Partition: number, Versions: []Version{}}
-		kept, err := store.Versions(ctx, number)
+		kept, err := store.Versions(ctx)
 		if err == nil && len(kept) == 0 {
 			err = fmt.Errorf("partition %d of model %s has versions, and none can be read", number, model)
 		}
@@ -111,7 +111,7 @@ func (t *taking) partition(ctx context.Context, store *redis.Store, model string
 			return p, nil
 		}
 		// A version is pushed out in the middle of being read, or the newest is damaged.
-		now, err := store.Heading(ctx, number, state.Head)
+		now, err := store.Heading(ctx, state.Head)
 		if err != nil {
 			return p, err
 		}
@@ -152,7 +152,7 @@ func (t *taking) version(ctx context.Context, store *redis.Store, at place, info
 		t.chunks += len(v.Chunks)
 		return v, nil
 	}
-	c, err := store.LoadVersion(ctx, at.partition, at.version)
+	c, err := store.LoadVersion(ctx, at.version)
 	if err != nil {
 		return Version{}, err
 	}

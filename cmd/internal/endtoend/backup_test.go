@@ -32,7 +32,7 @@ func checkpointAt(t *testing.T, addr, model string) (*state.Checkpoint, error) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	c, _, err := store.Load(t.Context(), 0, state.Head)
+	c, _, err := store.Load(t.Context(), state.Head)
 	return c, err
 }
 

@@ -165,7 +165,7 @@ func (s *stage) taken(m *goldenModel, addr string) *state.Checkpoint {
 	defer store.Close()
 	var c *state.Checkpoint
 	await(s.t, "the model "+m.Name+" has taken all events", func() bool {
-		c, _, err = store.Load(s.t.Context(), 0, state.Head)
+		c, _, err = store.Load(s.t.Context(), state.Head)
 		if errors.Is(err, state.ErrNone) {
 			return false
 		}

@@ -258,7 +258,7 @@ func (o *ordered) head() *state.Checkpoint {
 		o.t.Fatal(err)
 	}
 	defer store.Close()
-	c, _, err := store.Load(o.t.Context(), 0, state.Head)
+	c, _, err := store.Load(o.t.Context(), state.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		return nil

@@ -394,7 +394,7 @@ func TestRightsInRedis(t *testing.T) {
 	}
 	all, learner, scorer, operator := dial(admin), store("learner"), store("scorer"), store("operator")
 	key := "hamlet:{" + model + "}:0:"
-	epoch, err := learner.Take(ctx, 0)
+	epoch, err := learner.Take(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,47 +409,47 @@ func TestRightsInRedis(t *testing.T) {
 			}
 			learner = store("learner")
 		}
-		if _, err := learner.Save(ctx, 0, c); err != nil {
+		if _, err := learner.Save(ctx, c); err != nil {
 			t.Fatalf("the learner's save %d: %v", i, err)
 		}
 	}
 	for user, s := range map[string]*redis.Store{"learner": learner, "scorer": scorer} {
 		for _, pointer := range []state.Pointer{state.Head, state.Served} {
-			if got, _, err := s.Load(ctx, 0, pointer); err != nil || got.Events != 5 {
+			if got, _, err := s.Load(ctx, pointer); err != nil || got.Events != 5 {
 				t.Errorf("%s loads %v: %v", user, pointer, err)
 			}
-			if _, err := s.Heading(ctx, 0, pointer); err != nil {
+			if _, err := s.Heading(ctx, pointer); err != nil {
 				t.Errorf("%s reads the heading: %v", user, err)
 			}
 		}
 		if got, err := s.Partitions(ctx); err != nil || len(got) != 1 {
 			t.Errorf("%s lists the partitions: %v, %v", user, got, err)
 		}
-		if _, err := s.Versions(ctx, 0); err != nil {
+		if _, err := s.Versions(ctx); err != nil {
 			t.Errorf("%s lists the versions: %v", user, err)
 		}
 	}
-	versions, err := operator.Versions(ctx, 0)
+	versions, err := operator.Versions(ctx)
 	if err != nil {
 		t.Fatalf("the operator lists the versions: %v", err)
 	}
 	oldest := versions[len(versions)-1].Version
-	if err := operator.Pin(ctx, 0, oldest); err != nil {
+	if err := operator.Pin(ctx, oldest); err != nil {
 		t.Errorf("the operator pins: %v", err)
 	}
-	if h, err := scorer.Heading(ctx, 0, state.Served); err != nil || h.Version != oldest || h.Pinned != oldest {
+	if h, err := scorer.Heading(ctx, state.Served); err != nil || h.Version != oldest || h.Pinned != oldest {
 		t.Errorf("the scorer sees %+v, %v; want version %d, pinned", h, err, oldest)
 	}
-	if pinned, err := operator.Pinned(ctx, 0); err != nil || pinned != oldest {
+	if pinned, err := operator.Pinned(ctx); err != nil || pinned != oldest {
 		t.Errorf("the operator sees version %d pinned, %v; want %d", pinned, err, oldest)
 	}
 	if got, err := operator.Partitions(ctx); err != nil || len(got) != 1 {
 		t.Errorf("the operator lists the partitions: %v, %v", got, err)
 	}
-	if err := operator.Unpin(ctx, 0); err != nil {
+	if err := operator.Unpin(ctx); err != nil {
 		t.Errorf("the operator unpins: %v", err)
 	}
-	if err := scorer.Pin(ctx, 0, oldest); err == nil {
+	if err := scorer.Pin(ctx, oldest); err == nil {
 		t.Error("the scorer pins")
 	}
 

@@ -69,7 +69,7 @@ func checkpoint(t *testing.T, model string) (*state.Checkpoint, error) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	c, _, err := store.Load(t.Context(), 0, state.Head)
+	c, _, err := store.Load(t.Context(), state.Head)
 	return c, err
 }
 

@@ -179,13 +179,13 @@ func (s *mortal) die() {
 	s.mu.Unlock()
 }
 
-func (s *mortal) Save(ctx context.Context, partition int, c *state.Checkpoint) (int64, error) {
+func (s *mortal) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
 		return 0, errDead
 	}
-	return s.Store.Save(ctx, partition, c)
+	return s.Store.Save(ctx, c)
 }
 
 // A learner dies while an event waits for a running rebuild or SNR. The next learner

@@ -43,9 +43,9 @@ func (r *rig) saveOther() {
 	r.t.Helper()
 	c := r.head()
 	var err error
-	if c.Epoch, err = r.store.Take(r.t.Context(), 0); err == nil {
+	if c.Epoch, err = r.store.Take(r.t.Context()); err == nil {
 		c.Events, c.Saved = c.Events+1, time.Now()
-		_, err = r.store.Save(r.t.Context(), 0, c)
+		_, err = r.store.Save(r.t.Context(), c)
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -138,7 +138,7 @@ func TestADamagedManifest(t *testing.T) {
 	if err := r.runOrdered(r.ordered("a")); err != nil {
 		t.Fatal(err)
 	}
-	_, version, err := r.store.Load(t.Context(), 0, state.Head)
+	_, version, err := r.store.Load(t.Context(), state.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +167,9 @@ type blocked struct {
 	changed      atomic.Bool
 }
 
-func (s *blocked) Save(ctx context.Context, p int, c *state.Checkpoint) (int64, error) {
+func (s *blocked) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	if !s.block.CompareAndSwap(true, false) {
-		return s.Store.Save(ctx, p, c)
+		return s.Store.Save(ctx, c)
 	}
 	before := sha256.Sum256(c.Model)
 	close(s.entered)

@@ -24,11 +24,11 @@ type doomed struct {
 	dead atomic.Bool
 }
 
-func (s *doomed) Save(ctx context.Context, partition int, c *state.Checkpoint) (int64, error) {
+func (s *doomed) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	if s.dead.Load() {
 		return 0, errDead
 	}
-	version, err := s.Store.Save(ctx, partition, c)
+	version, err := s.Store.Save(ctx, c)
 	if err == nil && c.Events == s.at {
 		s.dead.Store(true)
 		s.die()

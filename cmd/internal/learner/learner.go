@@ -52,10 +52,10 @@ import (
 
 // A Store keeps checkpoints, one writer a partition. Package storetest has its laws.
 type Store interface {
-	Take(ctx context.Context, partition int) (epoch int64, err error)
-	Save(ctx context.Context, partition int, c *state.Checkpoint) (version int64, err error)
-	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
-	Manifest(ctx context.Context, partition int, which state.Pointer) (*state.Manifest, int64, error)
+	Take(ctx context.Context) (epoch int64, err error)
+	Save(ctx context.Context, c *state.Checkpoint) (version int64, err error)
+	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
+	Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error)
 	Partitions(ctx context.Context) ([]int, error)
 }
 

@@ -133,7 +133,7 @@ func (r *rig) try(cfg Config, end int64) error {
 
 func (r *rig) head() *state.Checkpoint {
 	r.t.Helper()
-	c, _, err := r.store.Load(r.t.Context(), 0, state.Head)
+	c, _, err := r.store.Load(r.t.Context(), state.Head)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 // open takes a partition: a new epoch, the newest checkpoint, the model. What this learner
 // refuses it refuses before, so that the learner that holds the partition goes on.
 func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
+	if partition != 0 {
+		return nil, fmt.Errorf("partition %d: %w: name a topic of one partition", partition, state.ErrPartitions)
+	}
 	log := l.cfg.Log.With("partition", partition)
 	p := &partitionModel{l: l, partition: partition, log: log, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
 	p.confirm = func(context.Context) error { return nil } // until the consumer gives its own
@@ -26,7 +29,7 @@ func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, err
 		return nil, err
 	}
 	err = retry(ctx, log, "take the partition", func() (err error) {
-		p.epoch, err = l.cfg.Store.Take(ctx, partition)
+		p.epoch, err = l.cfg.Store.Take(ctx)
 		return err
 	})
 	if err != nil {
@@ -62,7 +65,7 @@ func (l *Learner) load(ctx context.Context, log *slog.Logger, partition int) (fr
 		return from, err
 	}
 	err = retry(ctx, log, "load the checkpoint", func() (err error) {
-		from.head, from.version, err = l.cfg.Store.Load(ctx, partition, state.Head)
+		from.head, from.version, err = l.cfg.Store.Load(ctx, state.Head)
 		return err
 	})
 	switch {
@@ -85,7 +88,7 @@ func (l *Learner) load(ctx context.Context, log *slog.Logger, partition int) (fr
 // unchanged reports whether the newest checkpoint of a partition is still the one that was
 // loaded.
 func (l *Learner) unchanged(ctx context.Context, partition int, from *origin) (bool, error) {
-	m, version, err := l.cfg.Store.Manifest(ctx, partition, state.Head)
+	m, version, err := l.cfg.Store.Manifest(ctx, state.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		return from.head == nil, nil

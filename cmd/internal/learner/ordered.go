@@ -76,12 +76,12 @@ func (l *Learner) checkOthers(ctx context.Context, log *slog.Logger, partition i
 			return nil
 		}
 		var inOrder []byte
-		m, _, err := l.cfg.Store.Manifest(ctx, 0, state.Head)
+		m, _, err := l.cfg.Store.Manifest(ctx, state.Head)
 		if err == nil {
 			inOrder = m.Order
 		} else if errors.Is(err, state.ErrCorrupt) { // the version before decides
 			var c *state.Checkpoint
-			if c, _, err = l.cfg.Store.Load(ctx, 0, state.Head); err == nil {
+			if c, _, err = l.cfg.Store.Load(ctx, state.Head); err == nil {
 				inOrder = c.Order
 			}
 		}

@@ -89,7 +89,7 @@ func (r *rig) runOrdered(configs ...Config) error {
 // place returns the places of the saved model, nil before it.
 func (r *rig) place() *sequencer.State {
 	r.t.Helper()
-	c, _, err := r.store.Load(r.t.Context(), 0, state.Head)
+	c, _, err := r.store.Load(r.t.Context(), state.Head)
 	if errors.Is(err, state.ErrNone) {
 		return nil
 	}
@@ -222,7 +222,7 @@ type forgetful struct {
 	saves int
 }
 
-func (f *forgetful) Save(ctx context.Context, partition int, c *state.Checkpoint) (int64, error) {
+func (f *forgetful) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	f.mu.Lock()
 	f.saves++
 	forget := f.saves%3 == 1
@@ -230,7 +230,7 @@ func (f *forgetful) Save(ctx context.Context, partition int, c *state.Checkpoint
 	if forget {
 		return 0, fmt.Errorf("forgotten: %w", state.ErrStale)
 	}
-	return f.Store.Save(ctx, partition, c)
+	return f.Store.Save(ctx, c)
 }
 
 // Two learners that both think they are active, and lose what they have not saved again and

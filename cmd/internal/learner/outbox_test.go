@@ -228,7 +228,7 @@ func TestStopWithoutNATS(t *testing.T) {
 	if err := p.Close(ctx); err == nil || !strings.Contains(err.Error(), "will be learnt again") || !strings.Contains(err.Error(), "0 of 1 alerts acknowledged") {
 		t.Errorf("Close: %v, want an error that says what was not saved, and why", err)
 	}
-	if _, _, err := r.store.Load(t.Context(), 0, state.Head); !errors.Is(err, state.ErrNone) {
+	if _, _, err := r.store.Load(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
 		t.Errorf("it saved something: %v", err)
 	}
 }
@@ -400,7 +400,7 @@ func (f lettersFunc) Publish(ctx context.Context, records ...kafka.Record) error
 // A staleStore has been taken by another learner.
 type staleStore struct{ Store }
 
-func (staleStore) Save(context.Context, int, *state.Checkpoint) (int64, error) {
+func (staleStore) Save(context.Context, *state.Checkpoint) (int64, error) {
 	return 0, state.ErrStale
 }
 

@@ -101,7 +101,7 @@ func (o *orderedModel) activate(ctx context.Context) error {
 	if ready, err := o.compare(ctx); err != nil || !ready {
 		return o.later("look at the saved model", err)
 	}
-	epoch, err := o.l.cfg.Store.Take(ctx, o.partition)
+	epoch, err := o.l.cfg.Store.Take(ctx)
 	if err != nil {
 		return o.later("take the model", err)
 	}
@@ -175,7 +175,7 @@ func (o *orderedModel) compare(ctx context.Context) (passed bool, err error) {
 // look returns what is saved; its manifest is nil if nothing is. If none can be read, loading
 // the model says what to do.
 func (o *orderedModel) look(ctx context.Context) (*head, error) {
-	m, version, err := o.l.cfg.Store.Manifest(ctx, o.partition, state.Head)
+	m, version, err := o.l.cfg.Store.Manifest(ctx, state.Head)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		return &head{}, nil

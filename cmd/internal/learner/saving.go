@@ -276,20 +276,20 @@ func (s *saving) run(ctx context.Context) {
 func (s *saving) saveOrRetake(ctx context.Context) (version int64, err error) {
 	c := s.copied
 	if !s.lost {
-		version, err = s.store.Save(ctx, s.partition, c)
+		version, err = s.store.Save(ctx, c)
 		if !errors.Is(err, state.ErrLost) {
 			return version, err
 		}
 		s.lost = true
 	}
-	epoch, err := s.store.Take(ctx, s.partition)
+	epoch, err := s.store.Take(ctx)
 	if err != nil {
 		return 0, err
 	}
 	s.log.Warn("the store has lost the partition's state: saving the model that is in memory",
 		"epoch_before", s.epoch, "epoch", epoch, "events", c.Events, "next_offset", c.Position.Next)
 	s.lost, s.epoch, c.Epoch = false, epoch, epoch
-	return s.store.Save(ctx, s.partition, c)
+	return s.store.Save(ctx, c)
 }
 
 // noteSaved notes in the status what the store holds.

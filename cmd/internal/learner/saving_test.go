@@ -48,7 +48,7 @@ func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 	// saved reports whether Redis holds the model at this offset.
 	saved := func(next int64) func() bool {
 		return func() bool {
-			c, _, err := r.store.Load(ctx, 0, state.Head)
+			c, _, err := r.store.Load(ctx, state.Head)
 			return err == nil && c.Position.Next == next
 		}
 	}
@@ -224,14 +224,14 @@ func (s *asked) note(ctx context.Context, what string) {
 	}
 }
 
-func (s *asked) Take(ctx context.Context, partition int) (int64, error) {
+func (s *asked) Take(ctx context.Context) (int64, error) {
 	s.note(ctx, "take")
-	return s.Store.Take(ctx, partition)
+	return s.Store.Take(ctx)
 }
 
-func (s *asked) Save(ctx context.Context, partition int, checkpoint *state.Checkpoint) (int64, error) {
+func (s *asked) Save(ctx context.Context, checkpoint *state.Checkpoint) (int64, error) {
 	s.note(ctx, "save")
-	return s.Store.Save(ctx, partition, checkpoint)
+	return s.Store.Save(ctx, checkpoint)
 }
 
 // A quiet learner saves again what the store lost. No request has a deadline of the turn
@@ -273,8 +273,8 @@ type mute struct {
 	takes int // how many
 }
 
-func (s *mute) Take(ctx context.Context, partition int) (int64, error) {
-	epoch, err := s.Store.Take(ctx, partition)
+func (s *mute) Take(ctx context.Context) (int64, error) {
+	epoch, err := s.Store.Take(ctx)
 	if s.takes > 0 && err == nil {
 		s.takes--
 		return 0, state.Transient(errors.New("the reply was lost"))
@@ -424,11 +424,11 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 			}
 			defer fresh.Close()
 			for _, which := range []state.Pointer{state.Head, state.Served} {
-				c, version, err := fresh.Load(ctx, 0, which)
+				c, version, err := fresh.Load(ctx, which)
 				if err != nil || c.ModelSHA256() != want || version != p.status.Version {
 					t.Errorf("%v is version %d, %v, want version %d with the model's bytes", which, version, err, p.status.Version)
 				}
-				if h, err := fresh.Heading(ctx, 0, which); err != nil || h.Next != 20 || h.Version != version {
+				if h, err := fresh.Heading(ctx, which); err != nil || h.Next != 20 || h.Version != version {
 					t.Errorf("%v: heading %+v, %v", which, h, err)
 				}
 			}
@@ -438,7 +438,7 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 			if p.epoch < epoch {
 				t.Errorf("the epoch fell from %d to %d", epoch, p.epoch)
 			}
-			if next, err := fresh.Take(ctx, 0); err != nil || next <= p.epoch {
+			if next, err := fresh.Take(ctx); err != nil || next <= p.epoch {
 				t.Errorf("the next learner takes epoch %d, %v; this one has %d", next, err, p.epoch)
 			}
 		})

@@ -242,12 +242,12 @@ func TestARunningSaveOfALostPartitionIsHarmless(t *testing.T) {
 	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := r.store.Take(t.Context(), 0)
+	epoch, err := r.store.Take(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	theirs := &state.Checkpoint{Schema: 1, Numerics: "1/test", Epoch: epoch, Position: state.Position{Next: 5}, Model: []byte("theirs"), Saved: time.Now().UTC()}
-	version, err := r.store.Save(t.Context(), 0, theirs)
+	version, err := r.store.Save(t.Context(), theirs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestARunningSaveOfALostPartitionIsHarmless(t *testing.T) {
 	if err := p.Idle(t.Context()); !errors.Is(err, kafka.ErrReload) {
 		t.Errorf("the learner that lost the partition: %v, want ErrReload", err)
 	}
-	c, got, err := r.store.Load(t.Context(), 0, state.Head)
+	c, got, err := r.store.Load(t.Context(), state.Head)
 	if err != nil || got != version || c.Position.Next != 5 {
 		t.Errorf("the head is version %d at %d, %v; want the other learner's %d at 5", got, c.Position.Next, err, version)
 	}

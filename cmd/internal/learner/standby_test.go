@@ -35,28 +35,28 @@ type counting struct {
 	refuse error
 }
 
-func (s *counting) Take(ctx context.Context, partition int) (int64, error) {
-	epoch, err := s.Store.Take(ctx, partition)
+func (s *counting) Take(ctx context.Context) (int64, error) {
+	epoch, err := s.Store.Take(ctx)
 	s.mu.Lock()
 	s.takes++
 	s.mu.Unlock()
 	return epoch, err
 }
 
-func (s *counting) Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error) {
+func (s *counting) Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error) {
 	s.mu.Lock()
 	s.loads++
 	s.mu.Unlock()
-	return s.Store.Load(ctx, partition, which)
+	return s.Store.Load(ctx, which)
 }
 
-func (s *counting) Save(ctx context.Context, partition int, c *state.Checkpoint) (int64, error) {
+func (s *counting) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
 		return 0, s.refuse
 	}
-	return s.Store.Save(ctx, partition, c)
+	return s.Store.Save(ctx, c)
 }
 
 func (s *counting) die(refuse error) {
@@ -283,7 +283,7 @@ func TestTheActiveLearnerBecomesAStandby(t *testing.T) {
 	b.sit()
 	b.until("active", active)
 	taken := b.store.taken()
-	if _, err := r.store.Take(t.Context(), 0); err != nil {
+	if _, err := r.store.Take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.spread(slices.Clone(records[100:200]))
@@ -318,9 +318,9 @@ func TestAStandbyTakesTheOperatorsModel(t *testing.T) {
 		c := *base
 		replace(&c)
 		var err error
-		if c.Epoch, err = r.store.Take(t.Context(), 0); err == nil {
+		if c.Epoch, err = r.store.Take(t.Context()); err == nil {
 			c.Saved = time.Now()
-			version, err = r.store.Save(t.Context(), 0, &c)
+			version, err = r.store.Save(t.Context(), &c)
 		}
 		if err != nil {
 			t.Fatal(err)

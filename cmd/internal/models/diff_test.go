@@ -40,9 +40,6 @@ func TestDiff(t *testing.T) {
 	if sd(0) < sd(1) || sd(1) < sd(2) || sd(0) == 0 {
 		t.Errorf("the largest difference is not first: %v", weights)
 	}
-	r.save("spam", 1, checkpoint(t, m, 100))
-	r.fails("diff spam DIR/saved", cli.StatusFailed, "have other partitions")
-	r.must("diff spam spam", "partition 0\n.*the same model.*\npartition 1\n")
 	r.fails("diff spam", cli.StatusUsage, "<b>")
 	r.fails("diff spam spam --limit -1", cli.StatusUsage, "--limit")
 }

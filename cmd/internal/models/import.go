@@ -49,6 +49,9 @@ func (c *put) run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	if len(all) > 1 || all[0].partition != 0 {
+		return fmt.Errorf("%s: %w: learn the log again, made with \"hamlet log merge\"", c.File, state.ErrPartitions)
+	}
 	for i := range all {
 		if err := all[i].fits(); err != nil {
 			return fmt.Errorf("%s, partition %d: %w", c.File, all[i].partition, err)
@@ -79,23 +82,16 @@ func (l *loaded) fits() error {
 	return l.encodesAlike()
 }
 
-// importAll saves the partitions of a file. Nothing is written if one of them is refused.
-// While several are replaced, scorers answer from pinned versions. After an error these pins
-// stand, and running it again finishes the work.
+// importAll saves the model of a file. Nothing is written if it is refused.
 func importAll(ctx context.Context, store *redis.Store, all []loaded, existing []int) ([]moved, error) {
-	before, served := map[int]int64{}, map[int]int64{}
+	before := map[int]int64{}
 	for _, p := range existing {
-		versions, err := store.Versions(ctx, p)
+		versions, err := store.Versions(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if len(versions) == 0 {
 			return nil, fmt.Errorf("partition %d has versions, and none can be read", p)
-		}
-		for _, v := range versions {
-			if v.Served {
-				served[p] = v.Version
-			}
 		}
 		i := slices.IndexFunc(all, func(l loaded) bool { return l.partition == p })
 		if i < 0 {
@@ -113,13 +109,6 @@ func importAll(ctx context.Context, store *redis.Store, all []loaded, existing [
 		}
 		before[p] = versions[0].Version
 	}
-	held := ""
-	if len(existing) > 1 && len(served) == len(existing) {
-		held = "; answers come from pinned versions until the command has run again"
-		if err := store.PinAll(ctx, served); err != nil {
-			return nil, err
-		}
-	}
 	var done []moved
 	for i := range all {
 		m, err := save(ctx, store, &all[i], before[all[i].partition])
@@ -127,14 +116,14 @@ func importAll(ctx context.Context, store *redis.Store, all []loaded, existing [
 			err = fmt.Errorf("its learner has saved meanwhile: %w", err)
 		}
 		if err != nil {
-			return done, fmt.Errorf("import partition %d, after %d of %d%s: %w", all[i].partition, len(done), len(all), held, err)
+			return done, fmt.Errorf("import partition %d, after %d of %d: %w", all[i].partition, len(done), len(all), err)
 		}
 		done = append(done, m)
 	}
 	if len(existing) == 0 {
 		return done, nil
 	}
-	return done, store.UnpinAll(ctx, existing...)
+	return done, store.Unpin(ctx)
 }
 
 // sameLayout returns an error if a file's partition cannot take the place of one in Redis.
@@ -154,16 +143,16 @@ func sameLayout(partition int, here, file bool) error {
 // that was replaced.
 func save(ctx context.Context, store *redis.Store, l *loaded, before int64) (moved, error) {
 	if before != 0 {
-		if err := store.MarkReplaced(ctx, l.partition, before); err != nil {
+		if err := store.MarkReplaced(ctx, before); err != nil {
 			return moved{}, err
 		}
 	}
-	epoch, err := store.Take(ctx, l.partition)
+	epoch, err := store.Take(ctx)
 	if err != nil {
 		return moved{}, err
 	}
 	l.Epoch, l.Saved = epoch, time.Now().UTC()
-	if l.version, err = store.Save(ctx, l.partition, l.Checkpoint); err != nil {
+	if l.version, err = store.Save(ctx, l.Checkpoint); err != nil {
 		return moved{}, err
 	}
 	m := l.moved()

@@ -97,7 +97,7 @@ func (s *Session) list(ctx context.Context, name string) (listed, error) {
 		return l, err
 	}
 	for _, p := range partitions {
-		versions, err := store.Versions(ctx, p)
+		versions, err := store.Versions(ctx)
 		if errors.Is(err, state.ErrNone) {
 			continue
 		}
@@ -112,7 +112,7 @@ func (s *Session) list(ctx context.Context, name string) (listed, error) {
 		if err != nil {
 			return l, fmt.Errorf("model %s: %w", name, err)
 		}
-		pinned, err := store.Pinned(ctx, p)
+		pinned, err := store.Pinned(ctx)
 		if err != nil {
 			return l, err
 		}

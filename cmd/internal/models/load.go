@@ -119,7 +119,7 @@ func (s *Session) fromRedis(ctx context.Context, r reference, only *int) ([]load
 		if r.version == 0 {
 			l.version, l.Checkpoint, err = newest(ctx, store, p)
 		} else {
-			l.Checkpoint, err = store.LoadVersion(ctx, p, r.version)
+			l.Checkpoint, err = store.LoadVersion(ctx, r.version)
 		}
 		if err == nil {
 			l.offsets, err = sequencer.OffsetsIn(l.Order)
@@ -140,18 +140,18 @@ func none(name string) error {
 // may push it out: then it begins again with the newest of that time.
 func newest(ctx context.Context, store *redis.Store, partition int) (int64, *state.Checkpoint, error) {
 	for {
-		h, err := store.Heading(ctx, partition, state.Head)
+		h, err := store.Heading(ctx, state.Head)
 		if err != nil {
 			return 0, nil, err
 		}
-		c, err := store.LoadVersion(ctx, partition, h.Version)
+		c, err := store.LoadVersion(ctx, h.Version)
 		if err == nil {
 			return h.Version, c, nil
 		}
 		if !errors.Is(err, state.ErrCorrupt) && !errors.Is(err, state.ErrNone) {
 			return h.Version, nil, err
 		}
-		now, again := store.Heading(ctx, partition, state.Head)
+		now, again := store.Heading(ctx, state.Head)
 		if again != nil || now.Version == h.Version {
 			return h.Version, nil, errors.Join(err, again)
 		}

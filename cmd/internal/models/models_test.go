@@ -92,10 +92,10 @@ func (r *rig) save(name string, partition int, c *state.Checkpoint) {
 	r.t.Helper()
 	store := r.store(name)
 	var err error
-	if c.Epoch, err = store.Take(r.t.Context(), partition); err != nil {
+	if c.Epoch, err = store.Take(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := store.Save(r.t.Context(), partition, c); err != nil {
+	if _, err := store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -163,18 +163,18 @@ func TestList(t *testing.T) {
 	}
 	m := made(t, 20, nil)
 	r.save("spam", 0, checkpoint(t, m, 20))
-	r.save("spam", 2, checkpoint(t, m, 25))
+	r.save("spam", 0, checkpoint(t, m, 25))
 	r.save("clean", 0, checkpoint(t, made(t, 10, nil), 10))
-	if err := r.store("spam").Pin(t.Context(), 2, 1); err != nil {
+	if err := r.store("spam").Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	numerics := regexp.QuoteMeta(m.Numerics())
-	r.must("list", `(?m)^clean +0 +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +0 .*–$\n^spam +2 +1 +20 +1h .* 1 +1$`)
+	r.must("list", `(?m)^clean +0 +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +0 +2 +20 +1h .* 2 +1$`)
 	if out := r.must("list clean"); strings.Contains(out, "spam") {
 		t.Errorf("one model: %s", out)
 	}
 	spam := r.object("list spam")["models"].([]any)[0].(map[string]any)
-	if spam["model"] != "spam" || spam["events"] != 40.0 || len(spam["partitions"].([]any)) != 2 {
+	if spam["model"] != "spam" || spam["events"] != 20.0 || len(spam["partitions"].([]any)) != 1 {
 		t.Errorf("in JSON: %v", spam)
 	}
 	r.fails("list other", cli.StatusFailed, "redis keeps no model other")
@@ -202,20 +202,16 @@ func TestShow(t *testing.T) {
 	r.fails("show default@0", cli.StatusUsage, "numbered from 1")
 	r.fails("show other", cli.StatusFailed, "redis keeps no model other")
 	r.fails("show --partition 3", cli.StatusFailed, "has no partition 3")
-	r.save("default", 1, checkpoint(t, m, 7))
-	r.fails("show default@1", cli.StatusUsage, "give --partition N")
-	r.must("show default@1 --partition 1", `default@1, partition 1\n`, `position +7\n`)
 }
 
 // What is exported and imported is the same model at the same place in the log. Equal
 // checkpoints make equal files.
 func TestExportAndImport(t *testing.T) {
 	r := newRig(t)
-	first, second := checkpoint(t, made(t, 60, nil), 70), checkpoint(t, made(t, 40, nil), 44)
+	first := checkpoint(t, made(t, 60, nil), 70)
 	first.Position = first.Position.Advance(70, nil, []byte("a record"))
 	r.save("spam", 0, first)
-	r.save("spam", 1, second)
-	r.must("export spam DIR/spam.tar", `partition 0, version 1: 60 events up to offset 71, .*\npartition 1, version 1: 40 events`)
+	r.must("export spam DIR/spam.tar", `partition 0, version 1: 60 events up to offset 71, `)
 	r.must("export spam DIR/again.tar")
 	a, b := r.read("spam.tar"), r.read("again.tar")
 	if !bytes.Equal(a, b) {
@@ -224,18 +220,12 @@ func TestExportAndImport(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(r.dir, "spam.tar")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 	}
-	r.must("verify DIR/spam.tar spam", `(?s)spam.tar, partition 0: whole, 60 events.*spam, partition 1, version 1: whole, 40 events`)
+	r.must("verify DIR/spam.tar spam", `(?s)spam.tar, partition 0: whole, 60 events.*spam, partition 0, version 1: whole, 60 events`)
 	r.must("import DIR/spam.tar --as copy", `copy, partition 0: version 1, 60 events up to offset 71, sha256 `)
-	for p, want := range []*state.Checkpoint{first, second} {
-		got, _, err := r.store("copy").Load(t.Context(), p, state.Served)
-		if err != nil || got.Position != want.Position || !bytes.Equal(got.Model, want.Model) || !bytes.Equal(got.Config, want.Config) {
-			t.Errorf("partition %d is not what was exported: %v", p, err)
-		}
+	got, _, err := r.store("copy").Load(t.Context(), state.Served)
+	if err != nil || got.Position != first.Position || !bytes.Equal(got.Model, first.Model) || !bytes.Equal(got.Config, first.Config) {
+		t.Errorf("it is not what was exported: %v", err)
 	}
-	if v := r.object("export spam DIR/one.tar --partition 1")["partitions"].([]any); len(v) != 1 {
-		t.Errorf("one partition: %v", v)
-	}
-	r.must("show DIR/one.tar", "one.tar, partition 1\n")
 	r.fails("export spam DIR/none/x", cli.StatusFailed, "no such file")
 	if left, err := filepath.Glob(filepath.Join(r.dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -265,7 +255,7 @@ func TestSavedByEval(t *testing.T) {
 	r.write("saved", c.Model)
 	r.must("verify DIR/saved", "saved, partition 0: whole, 30 events")
 	r.must("import DIR/saved --as warm", "30 events up to offset 0")
-	got, _, err := r.store("warm").Load(t.Context(), 0, state.Head)
+	got, _, err := r.store("warm").Load(t.Context(), state.Head)
 	if err != nil || got.Position != (state.Position{}) || !bytes.Equal(got.Model, c.Model) {
 		t.Errorf("not what was saved: %v", err)
 	}
@@ -282,10 +272,6 @@ func TestImportRefuses(t *testing.T) {
 	r.fails("import DIR/spam.tar", cli.StatusUsage, "--as")
 	r.save("further", 0, checkpoint(t, made(t, 30, nil), 31))
 	r.fails("import DIR/spam.tar --as further --replace", cli.StatusFailed, "has learnt up to offset 31, and the file only to 30")
-	r.save("wide", 0, checkpoint(t, made(t, 3, nil), 3))
-	r.save("wide", 1, checkpoint(t, made(t, 3, func(cfg *model.Config) { cfg.TableBits = 9 }), 3))
-	r.fails("import DIR/spam.tar --as wide --replace", cli.StatusFailed, "partition 1 is not in the file, and has another configuration")
-
 	old := *c
 	old.Numerics = "1"
 	r.save("old", 0, &old)
@@ -296,7 +282,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// The replaced version is kept, a pin ends, and the writer before has lost the partition.
+// The replaced version is kept, a pin ends, and the writer before has lost the model.
 func TestImportReplaces(t *testing.T) {
 	r := newRig(t)
 	r.save("spam", 0, checkpoint(t, made(t, 50, nil), 50))
@@ -304,23 +290,20 @@ func TestImportReplaces(t *testing.T) {
 	cfg := func(cfg *model.Config) { cfg.Standing = "none" }
 	before := checkpoint(t, made(t, 40, cfg), 40)
 	r.save("live", 0, before)
-	r.save("live", 1, checkpoint(t, made(t, 50, nil), 9))
 	live := r.store("live")
-	if err := live.Pin(t.Context(), 0, 1); err != nil {
+	if err := live.Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	r.must("import DIR/spam.tar --as live --replace", `live, partition 0: version 2, 50 events .*; version 1, which it replaces, is kept for 30 days`)
-	for p, want := range []int64{2, 1} {
-		if h, err := live.Heading(t.Context(), p, state.Served); err != nil || h.Version != want || h.Pinned != 0 {
-			t.Errorf("partition %d serves %+v, %v", p, h, err)
-		}
+	if h, err := live.Heading(t.Context(), state.Served); err != nil || h.Version != 2 || h.Pinned != 0 {
+		t.Errorf("served is %+v, %v", h, err)
 	}
-	list, err := live.Versions(t.Context(), 0)
+	list, err := live.Versions(t.Context())
 	if err != nil || len(list) != 2 || !list[1].Replaced {
 		t.Errorf("kept are %+v, %v", list, err)
 	}
 	before.Position.Next = 60
-	if _, err := live.Save(t.Context(), 0, before); !errors.Is(err, state.ErrStale) {
+	if _, err := live.Save(t.Context(), before); !errors.Is(err, state.ErrStale) {
 		t.Errorf("the writer before saves: %v", err)
 	}
 }
@@ -386,7 +369,7 @@ func TestOneModelOfSeveralPartitions(t *testing.T) {
 	r.fails("import DIR/all.tar --as alone --replace", 1, "partition 0 is a model of this partition alone, and the file has a model of all partitions")
 	r.fails("import DIR/alone.tar --as all --replace", 1, "import it under another name")
 	r.fails("show all --partition 1", 1, "stored as partition 0")
-	copied, _, err := r.store("copy").Load(t.Context(), 0, state.Head)
+	copied, _, err := r.store("copy").Load(t.Context(), state.Head)
 	if err != nil || !bytes.Equal(copied.Order, c.Order) {
 		t.Errorf("the copy stands at %x: %v", copied.Order, err)
 	}

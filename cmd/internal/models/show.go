@@ -157,7 +157,7 @@ func (s *Session) describeVersions(ctx context.Context, name string, one *shown)
 	if err != nil {
 		return err
 	}
-	versions, err := store.Versions(ctx, one.Partition)
+	versions, err := store.Versions(ctx)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *Session) describeVersions(ctx context.Context, name string, one *shown)
 			one.Served = v.Version
 		}
 	}
-	if one.Pinned, err = store.Pinned(ctx, one.Partition); err != nil {
+	if one.Pinned, err = store.Pinned(ctx); err != nil {
 		return err
 	}
 	one.Answers, err = ReadAnswers(ctx, store, r.model)

@@ -67,14 +67,14 @@ func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
 	}
 	for _, number := range partitions {
 		p := Partition{Partition: number}
-		list, err := store.Versions(ctx, number)
+		list, err := store.Versions(ctx)
 		if errors.Is(err, state.ErrNone) {
 			continue
 		}
 		if err != nil {
 			return k, err
 		}
-		if p.Pinned, err = store.Pinned(ctx, number); err != nil {
+		if p.Pinned, err = store.Pinned(ctx); err != nil {
 			return k, err
 		}
 		for _, v := range list {

@@ -60,7 +60,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) save(partition int, seconds int) {
 	r.t.Helper()
 	if r.epochs[partition] == 0 {
-		epoch, err := r.store.Take(r.t.Context(), partition)
+		epoch, err := r.store.Take(r.t.Context())
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func (r *rig) save(partition int, seconds int) {
 	r.next[partition]++
 	c := &state.Checkpoint{Schema: 1, Numerics: r.model.Numerics(), Config: r.model.Config().JSON(), Epoch: r.epochs[partition],
 		Events: r.model.Events(), Position: state.Position{Next: r.next[partition]}, Model: b, Saved: noon.Add(time.Duration(seconds) * time.Second)}
-	if _, err := r.store.Save(r.t.Context(), partition, c); err != nil {
+	if _, err := r.store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -134,7 +134,7 @@ func (r *rig) served(versions, pins []int64) {
 		r.t.Fatal(err)
 	}
 	for i, p := range partitions {
-		h, err := r.store.Heading(r.t.Context(), p, state.Served)
+		h, err := r.store.Heading(r.t.Context(), state.Served)
 		if err != nil || h.Version != versions[i] || h.Pinned != pins[i] {
 			r.t.Errorf("partition %d serves version %d and has %d pinned, %v; want %d and %d", p, h.Version, h.Pinned, err, versions[i], pins[i])
 		}
@@ -217,43 +217,22 @@ func (r *rig) scorer() *nats.Client {
 	return client
 }
 
-// Partitions are pinned together, to versions of about the same time. Nothing is pinned if
-// one of them keeps none.
-func TestPartitionsArePinnedTogether(t *testing.T) {
+// What is not kept is refused, and a rollback goes back by one version.
+func TestPinAndRollBack(t *testing.T) {
 	r := newRig(t)
 	for _, seconds := range []int{0, 600, 1200} { // versions 1, 2 and 3
 		r.save(0, seconds)
 	}
-	for _, seconds := range []int{2, 300, 601, 1190} { // 1 to 4
-		r.save(1, seconds)
-	}
-	r.save(7, 5) // quiet since
-	none := []int64{0, 0, 0}
-	r.fails("pin 2", 2, "has partitions 0, 1, 7")
-	r.fails("pin 2 --partition 3", 1, "no partition 3 in redis: it has 0, 1, 7")
-	r.fails("pin 9 --partition 1", 1, "version 9 of partition 1 is not kept: kept are 4, 3, 2, 1")
-	r.fails("pin 0 --partition 1", 2, "numbered from 1")
-	r.served([]int64{3, 4, 1}, none)
-
-	r.must("pin 2 --partition 0", "Pinned: learning")
-	r.served([]int64{2, 3, 1}, []int64{2, 3, 1})
-	r.must("pin 2 --partition 1") // at 300: partition 0 has nothing nearer than 0
-	r.served([]int64{1, 2, 1}, []int64{1, 2, 1})
-	r.must("rollback") // partition 1 goes back, the others have nothing nearer
-	r.served([]int64{1, 1, 1}, []int64{1, 1, 1})
+	r.fails("pin 9", 1, "version 9 of partition 0 is not kept: kept are 3, 2, 1")
+	r.fails("pin 0", 2, "numbered from 1")
+	r.served([]int64{3}, []int64{0})
+	r.must("pin 2", "Pinned: learning")
+	r.served([]int64{2}, []int64{2})
+	r.must("rollback")
+	r.served([]int64{1}, []int64{1})
 	r.fails("rollback", 1, "no version before the served one, 1, is kept")
 	r.must("unpin", "Nothing is pinned")
-	r.served([]int64{3, 4, 1}, none)
-
-	r.must("rollback") // partition 0 was saved last
-	r.served([]int64{2, 3, 1}, []int64{2, 3, 1})
-	r.must("unpin")
-	r.must("pin 3 --partition 1 --only", "1 of 3 partitions are pinned")
-	r.served([]int64{3, 3, 1}, []int64{0, 3, 0})
-
-	r.save(9, 7200) // a partition that is new
-	r.fails("pin 1 --partition 0", 1, "partition 9 keeps none of about that time: its oldest is 1, of 2026-11-21T14:00:00Z")
-	r.served([]int64{3, 3, 1, 1}, []int64{0, 3, 0, 0})
+	r.served([]int64{3}, []int64{0})
 }
 
 // The alerting rule for bad labels names commands that list, pin and unpin.

@@ -62,14 +62,10 @@ func (p *Plan) Equal(q *Plan) bool {
 // Pins returns the versions that are to be pinned, by partition; nil: all are unpinned.
 func (p *Plan) Pins() map[int]int64 { return maps.Clone(p.pins) }
 
-// Do changes what scorers answer from: all partitions of the plan or none.
+// Do changes what scorers answer from.
 func (p *Plan) Do(ctx context.Context, store *redis.Store) error {
-	if p.pins != nil {
-		return store.PinAll(ctx, p.pins)
+	for _, version := range p.pins {
+		return store.Pin(ctx, version)
 	}
-	var all []int
-	for _, part := range p.before.Partitions {
-		all = append(all, part.Partition)
-	}
-	return store.UnpinAll(ctx, all...)
+	return store.Unpin(ctx)
 }

@@ -102,11 +102,11 @@ type mortal struct {
 	dead *atomic.Bool
 }
 
-func (m mortal) Save(ctx context.Context, partition int, c *state.Checkpoint) (int64, error) {
+func (m mortal) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	if m.dead.Load() {
 		return 0, errMortal
 	}
-	return m.Store.Save(ctx, partition, c)
+	return m.Store.Save(ctx, c)
 }
 
 // shadow runs the shadow of default until it is killed, which saves nothing.
@@ -213,7 +213,7 @@ func TestPromote(t *testing.T) {
 			b.start("default", b.old, modelConfig())
 			kill := b.shadow()
 			head := func(store *redis.Store) int64 {
-				h, err := store.Heading(t.Context(), 0, state.Head)
+				h, err := store.Heading(t.Context(), state.Head)
 				if err != nil {
 					return 0
 				}
@@ -370,11 +370,11 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 		t.Helper()
 		c := *first
 		var err error
-		if c.Epoch, err = b.clean.Take(t.Context(), 0); err != nil {
+		if c.Epoch, err = b.clean.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		change(&c)
-		if _, err := b.clean.Save(t.Context(), 0, &c); err != nil {
+		if _, err := b.clean.Save(t.Context(), &c); err != nil {
 			t.Fatal(err)
 		}
 	}

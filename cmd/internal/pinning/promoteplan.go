@@ -91,7 +91,7 @@ func (p *promotion) heads(ctx context.Context) ([]atHead, error) {
 
 // manifest reads that of the newest version.
 func manifest(ctx context.Context, store *redis.Store, partition int) (*state.Manifest, error) {
-	m, _, err := store.Manifest(ctx, partition, state.Head)
+	m, _, err := store.Manifest(ctx, state.Head)
 	return m, err
 }
 
@@ -175,11 +175,11 @@ func (p *promotion) oneLog(ctx context.Context, h *atHead) error {
 
 // readable loads the version of the candidate that will answer, and restores it as a scorer does.
 func (p *promotion) readable(ctx context.Context, partition int) (*state.Checkpoint, error) {
-	h, err := p.by.Heading(ctx, partition, state.Served)
+	h, err := p.by.Heading(ctx, state.Served)
 	if err != nil {
 		return nil, err
 	}
-	c, err := p.by.LoadVersion(ctx, partition, h.Version)
+	c, err := p.by.LoadVersion(ctx, h.Version)
 	if err != nil {
 		return nil, err
 	}

@@ -126,9 +126,6 @@ func (r *replacement) run(ctx context.Context) ([]replaced, error) {
 			return nil, err
 		}
 	}
-	if err := r.hold(ctx, partitions); err != nil {
-		return nil, err
-	}
 	var all []replaced
 	for _, p := range partitions {
 		done, err := r.partition(ctx, p)
@@ -143,7 +140,7 @@ func (r *replacement) run(ctx context.Context) ([]replaced, error) {
 	if err := r.at("unpin", -1); err != nil {
 		return all, err
 	}
-	return all, r.old.UnpinAll(ctx, partitions...)
+	return all, r.old.Unpin(ctx)
 }
 
 // partitions returns those of both models, which must be the same. It waits for the new one.
@@ -169,26 +166,6 @@ func (r *replacement) partitions(ctx context.Context) ([]int, error) {
 				r.oldName, old, r.name, by, r.oldName)
 		}
 	}
-}
-
-// hold pins what is served of several partitions, so that scorers see none replaced before
-// all are.
-func (r *replacement) hold(ctx context.Context, partitions []int) error {
-	if len(partitions) == 1 {
-		return nil
-	}
-	served := map[int]int64{}
-	for _, p := range partitions {
-		h, err := r.old.Heading(ctx, p, state.Served)
-		if err != nil {
-			return err
-		}
-		served[p] = h.Version
-	}
-	if err := r.at("pin", -1); err != nil {
-		return err
-	}
-	return r.old.PinAll(ctx, served)
 }
 
 func (r *replacement) at(step string, partition int) error {
@@ -217,8 +194,8 @@ func (r *replacement) await(ctx context.Context, p int) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		old, err1 := r.old.Heading(ctx, p, state.Head)
-		by, err2 := r.by.Heading(ctx, p, state.Head)
+		old, err1 := r.old.Heading(ctx, state.Head)
+		by, err2 := r.by.Heading(ctx, state.Head)
 		err := errors.Join(err1, err2)
 		if err == nil && by.Next >= old.Next {
 			return nil
@@ -246,10 +223,10 @@ func (c *pair) same() bool { return string(c.old.Config) == string(c.by.Config) 
 // compare returns the saved models if one can take the place of the other. The error wraps
 // state.ErrStale if the new one is behind.
 func (r *replacement) compare(ctx context.Context, p int) (c pair, err error) {
-	if c.old, c.before, err = r.old.Load(ctx, p, state.Head); err != nil {
+	if c.old, c.before, err = r.old.Load(ctx, state.Head); err != nil {
 		return c, err
 	}
-	if c.by, _, err = r.by.Load(ctx, p, state.Head); err != nil {
+	if c.by, _, err = r.by.Load(ctx, state.Head); err != nil {
 		return c, err
 	}
 	if len(c.old.Order) > 0 != (len(c.by.Order) > 0) {
@@ -278,7 +255,7 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	if err := r.at("mark", p); err != nil {
 		return done, err
 	}
-	if err := r.old.MarkReplaced(ctx, p, c.before); errors.Is(err, state.ErrNone) {
+	if err := r.old.MarkReplaced(ctx, c.before); errors.Is(err, state.ErrNone) {
 		return done, fmt.Errorf("%w: %w", state.ErrStale, err) // newer versions have pushed it out
 	} else if err != nil {
 		return done, err
@@ -286,14 +263,14 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	if err := r.at("take", p); err != nil {
 		return done, err
 	}
-	if c.by.Epoch, err = r.old.Take(ctx, p); err != nil {
+	if c.by.Epoch, err = r.old.Take(ctx); err != nil {
 		return done, err
 	}
 	if err := r.at("save", p); err != nil {
 		return done, err
 	}
 	c.by.Saved = time.Now().UTC()
-	done.Version, err = r.old.Save(ctx, p, c.by)
+	done.Version, err = r.old.Save(ctx, c.by)
 	done.Events, done.Position = c.by.Events, c.by.Position.Next
 	var cfg model.Config
 	if err := json.Unmarshal(c.by.Config, &cfg); err != nil {

@@ -24,7 +24,7 @@ func (d *double) awaitAll(store *redis.Store) *state.Checkpoint {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
-		c, _, err := store.Load(d.t.Context(), 0, state.Head)
+		c, _, err := store.Load(d.t.Context(), state.Head)
 		if err == nil {
 			if offsets, err := sequencer.OffsetsIn(c.Order); err == nil && slices.Equal(offsets, want) {
 				return c
@@ -77,10 +77,10 @@ func TestReplaceAModelOfSeveralPartitions(t *testing.T) {
 
 	alone := *c
 	alone.Order = nil
-	if alone.Epoch, err = d.clean.Take(t.Context(), 0); err != nil {
+	if alone.Epoch, err = d.clean.Take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.clean.Save(t.Context(), 0, &alone); err != nil {
+	if _, err := d.clean.Save(t.Context(), &alone); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.run("replace --by clean --wait 1s --kafka " + d.kafka.Brokers[0]); err == nil || !strings.Contains(err.Error(), "one model alone learns all partitions") {

@@ -149,7 +149,7 @@ func (d *double) await(store *redis.Store, partition int, which state.Pointer) *
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
-		c, _, err := store.Load(d.t.Context(), partition, which)
+		c, _, err := store.Load(d.t.Context(), which)
 		if err == nil && c.Position.Next == int64(len(d.written[partition])) {
 			return c
 		}
@@ -239,7 +239,7 @@ func TestReplace(t *testing.T) {
 	d.want(0, d.await(d.old, 0, state.Served), "bad")
 
 	// The version that was replaced is still there.
-	list, err := d.old.Versions(t.Context(), 0)
+	list, err := d.old.Versions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,10 +247,10 @@ func TestReplace(t *testing.T) {
 		if !v.Replaced {
 			continue
 		}
-		if err := d.old.Pin(t.Context(), 0, v.Version); err != nil {
+		if err := d.old.Pin(t.Context(), v.Version); err != nil {
 			t.Fatal(err)
 		}
-		c, _, err := d.old.Load(t.Context(), 0, state.Served)
+		c, _, err := d.old.Load(t.Context(), state.Served)
 		if err != nil || bytes.Contains(c.Config, []byte("without_sources")) {
 			t.Errorf("%v; pinned is %s", err, c.Config)
 		}
@@ -291,21 +291,17 @@ func TestReplaceByAModelWithoutMore(t *testing.T) {
 
 var errKilled = errors.New("killed")
 
-// A replacement that is killed before any of its writes leaves whole models, and one state of
-// all partitions to scorers. Run again, it finishes.
+// A replacement that is killed before any of its writes leaves whole models. Run again, it finishes.
 func TestReplaceIsKilled(t *testing.T) {
-	d := newDouble(t, 2)
+	d := newDouble(t, 1)
 	d.write(0, 60)
-	d.write(1, 40)
 	d.start("default", d.old, modelConfig())
 	d.start("clean", d.clean, modelConfig("bad"))
-	for p := range 2 {
-		d.await(d.old, p, state.Head)
-		d.await(d.clean, p, state.Head)
-	}
+	d.await(d.old, 0, state.Head)
+	d.await(d.clean, 0, state.Head)
 	r := replacement{old: d.old, by: d.clean, oldName: "default", name: "clean", patience: 2 * time.Minute,
 		kafka: func() (kafka.Config, error) { return d.kafka, nil }}
-	for _, at := range []string{"pin -1", "mark 0", "take 0", "save 0", "mark 1", "take 1", "save 1", "unpin -1"} {
+	for _, at := range []string{"mark 0", "take 0", "save 0", "unpin -1"} {
 		r.step = func(step string, partition int) error {
 			if fmt.Sprint(step, " ", partition) == at {
 				return errKilled
@@ -315,26 +311,20 @@ func TestReplaceIsKilled(t *testing.T) {
 		if _, err := r.run(t.Context()); !errors.Is(err, errKilled) {
 			t.Fatalf("killed at %s: %v", at, err)
 		}
-		for p := range 2 {
-			c, _, err := d.old.Load(t.Context(), p, state.Served)
-			if err != nil || bytes.Contains(c.Config, []byte("without_sources")) {
-				t.Fatalf("killed at %s, partition %d serves %s, %v", at, p, c.Config, err)
-			}
+		c, _, err := d.old.Load(t.Context(), state.Served)
+		if err != nil || at != "unpin -1" && bytes.Contains(c.Config, []byte("without_sources")) {
+			t.Fatalf("killed at %s, served is %s, %v", at, c.Config, err)
 		}
 		d.write(0, 7)
-		d.write(1, 5)
 	}
 	r.step = nil
 	if _, err := r.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for p := range 2 {
-		d.write(p, 10)
-		c := d.await(d.old, p, state.Served)
-		d.want(p, c, "bad")
-		if h, err := d.old.Heading(t.Context(), p, state.Served); err != nil || h.Pinned != 0 {
-			t.Errorf("partition %d has version %d pinned, %v", p, h.Pinned, err)
-		}
+	d.write(0, 10)
+	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	if h, err := d.old.Heading(t.Context(), state.Served); err != nil || h.Pinned != 0 {
+		t.Errorf("version %d is pinned, %v", h.Pinned, err)
 	}
 }
 
@@ -367,11 +357,11 @@ func TestReplaceRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		if other.Epoch, err = store.Take(t.Context(), 0); err != nil {
+		if other.Epoch, err = store.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		other.Position = position
-		if _, err := store.Save(t.Context(), 0, &other); err != nil {
+		if _, err := store.Save(t.Context(), &other); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.run(strings.Replace(replace, "clean", "clean"+fmt.Sprint(position.Next), 1)); err == nil || !strings.Contains(err.Error(), want) {
@@ -389,10 +379,10 @@ func TestReplaceRefuses(t *testing.T) {
 	} {
 		same := *before
 		same.Position = position
-		if same.Epoch, err = twin.Take(t.Context(), 0); err != nil {
+		if same.Epoch, err = twin.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := twin.Save(t.Context(), 0, &same); err != nil {
+		if _, err := twin.Save(t.Context(), &same); err != nil {
 			t.Fatal(err)
 		}
 		out, err := d.run(strings.Replace(replace, "clean", "twin", 1))
@@ -403,7 +393,7 @@ func TestReplaceRefuses(t *testing.T) {
 			t.Errorf("the same model: %v, %s", err, out)
 		}
 	}
-	if c, _, err := d.old.Load(t.Context(), 0, state.Head); err != nil || c.Epoch != before.Epoch {
+	if c, _, err := d.old.Load(t.Context(), state.Head); err != nil || c.Epoch != before.Epoch {
 		t.Errorf("the model was taken: epoch %d, %v", c.Epoch, err)
 	}
 	for args, want := range map[string]string{

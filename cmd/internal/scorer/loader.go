@@ -16,9 +16,9 @@ import (
 // A Store is where checkpoints are read. Package storetest has its laws.
 type Store interface {
 	Partitions(ctx context.Context) ([]int, error)
-	Heading(ctx context.Context, partition int, which state.Pointer) (state.Heading, error)
+	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
 	// Load returns an older version than the pointer's if that is corrupt.
-	Load(ctx context.Context, partition int, which state.Pointer) (*state.Checkpoint, int64, error)
+	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
 }
 
 // askTimeout bounds a request for the partitions or for one version's number. The load

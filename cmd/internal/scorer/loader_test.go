@@ -3,17 +3,12 @@ package scorer
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 
-	"hamlet/algos/feature"
-	"hamlet/algos/model"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -132,7 +127,7 @@ func TestPinnedVersion(t *testing.T) {
 	teacher := newTeacher(t, store, 0)
 	teacher.learn(10)
 	first := teacher.save()
-	head, err := store.Heading(patience(t), 0, state.Head)
+	head, err := store.Heading(patience(t), state.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +138,7 @@ func TestPinnedVersion(t *testing.T) {
 	if v := predicted(t, l); v.Model.SHA256 != second {
 		t.Errorf("the model %s is served, want the second, %s", v.Model.SHA256, second)
 	}
-	if err := store.Pin(patience(t), 0, head.Version); err != nil {
+	if err := store.Pin(patience(t), head.Version); err != nil {
 		t.Fatal(err)
 	}
 	l.poll(patience(t))
@@ -179,14 +174,14 @@ func TestLostPinIsSaid(t *testing.T) {
 		}
 	}
 	check("before the pin", 0, 0, teacher.last)
-	if err := store.Pin(patience(t), 0, 1); err != nil {
+	if err := store.Pin(patience(t), 1); err != nil {
 		t.Fatal(err)
 	}
 	check("pinned", 1, 0, first)
 	r.Del("hamlet:{default}:0:version:1")
 	teacher.learn(10)
 	check("lost", 0, 1, teacher.save())
-	if err := store.Unpin(patience(t), 0); err != nil {
+	if err := store.Unpin(patience(t)); err != nil {
 		t.Fatal(err)
 	}
 	check("unpinned", 0, 0, teacher.last)
@@ -194,69 +189,5 @@ func TestLostPinIsSaid(t *testing.T) {
 		if n := strings.Count(log.String(), message); n != 1 {
 			t.Errorf("%q is logged %d times, want once:\n%s", message, n, log)
 		}
-	}
-}
-
-// With several partitions the answer is the models' joint one; the SHA-256 is over
-// theirs in order.
-func TestPartitionsAnswerTogether(t *testing.T) {
-	r := miniredis.RunT(t)
-	store := openStore(t, r)
-	var models []*model.Model
-	var sums []byte
-	var newest *teacher
-	for partition, events := range []int{10, 31, 22} {
-		teacher := newTeacher(t, store, partition)
-		teacher.learn(events)
-		sum, err := hex.DecodeString(teacher.save())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums = append(sums, sum...)
-		models = append(models, teacher.model)
-		newest = teacher
-	}
-	l, _ := newTestLoader(t, r)
-	l.poll(patience(t))
-	v := predicted(t, l)
-	body := model.Body{Message: &feature.Message{Body: []byte(question), BodyBytes: len(question)}}
-	want, err := model.NewPool(models...).Predict(&body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v.LogOdds != want.LogOdds {
-		t.Errorf("log-odds %v, want %v", v.LogOdds, want.LogOdds)
-	}
-	sum := sha256.Sum256(sums)
-	if want := hex.EncodeToString(sum[:]); v.Model.SHA256 != want {
-		t.Errorf("sha256 %s, want %s", v.Model.SHA256, want)
-	}
-	if len(v.Model.Positions) != 3 || v.Model.Positions[1] != 31 {
-		t.Errorf("positions %v", v.Model.Positions)
-	}
-	var total, last float64
-	for i, reason := range v.Reasons {
-		total += reason.Contribution
-		if size := math.Abs(reason.Contribution); i > 0 && size > last {
-			t.Errorf("the reasons are not in order: %v", v.Reasons)
-		}
-		last = math.Abs(reason.Contribution)
-	}
-	if math.Abs(total-want.Mean) > 1e-9 {
-		t.Errorf("the contributions sum up to %v, the mean is %v", total, want.Mean)
-	}
-
-	// One partition's new model is another served model.
-	before := l.current.Load()
-	l.poll(patience(t))
-	if l.current.Load() != before {
-		t.Error("the served model was swapped though nothing has changed")
-	}
-	newest.learn(1)
-	newest.save()
-	l.poll(patience(t))
-	after := l.current.Load()
-	if after == before || after.parts[0] != before.parts[0] || after.parts[2] == before.parts[2] || after.info.Events != 64 {
-		t.Errorf("after one partition's save: events %d", after.info.Events)
 	}
 }

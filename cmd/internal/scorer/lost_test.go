@@ -75,11 +75,11 @@ func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 			t.Errorf("when all is learnt anew the model %s is served, stale %v; want %s, false", v.Model.SHA256, l.stale.Load(), want)
 		}
 		// From here on it is as before: a pin goes back.
-		versions, err := store.Versions(patience(t), 0)
+		versions, err := store.Versions(patience(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Pin(patience(t), 0, versions[1].Version); err != nil {
+		if err := store.Pin(patience(t), versions[1].Version); err != nil {
 			t.Fatal(err)
 		}
 		l.poll(patience(t))
@@ -110,7 +110,7 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 
 		r.FlushAll()
 		var err error
-		if teacher.epoch, err = store.Take(patience(t), 0); err != nil {
+		if teacher.epoch, err = store.Take(patience(t)); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -121,7 +121,7 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 				t.Fatalf("damaged before %v: the model %s is served, stale %v; want %s, false", damaged, v.Model.SHA256, l.stale.Load(), want)
 			}
 		}
-		if err := store.Pin(patience(t), 0, 2); err != nil {
+		if err := store.Pin(patience(t), 2); err != nil {
 			t.Fatal(err)
 		}
 		l.poll(patience(t))
@@ -148,7 +148,7 @@ func TestALossBehindPins(t *testing.T) {
 	l, _ := newTestLoader(t, r)
 	l.poll(patience(t))
 	for _, version := range []int64{2, 5} {
-		if err := store.Pin(patience(t), 0, version); err != nil {
+		if err := store.Pin(patience(t), version); err != nil {
 			t.Fatal(err)
 		}
 		l.poll(patience(t))

@@ -94,13 +94,13 @@ func TestPromotion(t *testing.T) {
 	p.cand.learn(5)
 	second := p.cand.save()
 	p.want("after a save", "cand", second, false)
-	if err := p.cand.store.Pin(t.Context(), 0, 1); err != nil {
+	if err := p.cand.store.Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	p.want("pinned", "cand", first, false)
 	p.restart()
 	p.want("after a restart", "cand", first, false)
-	if err := p.cand.store.Unpin(t.Context(), 0); err != nil {
+	if err := p.cand.store.Unpin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.want("unpinned", "cand", second, false)

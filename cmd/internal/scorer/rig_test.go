@@ -146,7 +146,7 @@ func newTeacher(t testing.TB, store *redis.Store, partition int) *teacher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := store.Take(patience(t), partition)
+	epoch, err := store.Take(patience(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func (l *teacher) save() string {
 	l.mu.Lock()
 	l.expected[name], l.last = prediction, name
 	l.mu.Unlock()
-	if _, err := l.store.Save(patience(l.t), l.partition, c); err != nil {
+	if _, err := l.store.Save(patience(l.t), c); err != nil {
 		l.t.Fatal(err)
 	}
 	return name

@@ -58,7 +58,7 @@ func (s *slot) whole() bool { return s.bad == nil && s.standing == following }
 func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	named, err := l.store.Heading(ask, partition, state.Served)
+	named, err := l.store.Heading(ask, state.Served)
 	if err == nil {
 		l.notePin(partition, s, pin{version: named.Pinned, lost: named.Pinned != 0 && named.Pinned != named.Version})
 		named.Pinned = 0 // the pin says nothing about the checkpoint
@@ -78,7 +78,7 @@ func (l *loader) follow(ctx context.Context, partition int, s *slot) error {
 	var checkpoint *state.Checkpoint
 	var version int64
 	if err == nil {
-		checkpoint, version, err = l.store.Load(ctx, partition, state.Served)
+		checkpoint, version, err = l.store.Load(ctx, state.Served)
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrTransient)) {
 		return err
@@ -133,7 +133,7 @@ func (l *loader) replaced(ctx context.Context, partition int, s *slot, named sta
 	if !behind && named.Version >= s.newest {
 		return false, nil
 	}
-	head, err := l.store.Heading(ctx, partition, state.Head)
+	head, err := l.store.Heading(ctx, state.Head)
 	switch {
 	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt):
 		head.Version = s.newest

@@ -29,7 +29,7 @@ func (s *scripted) Partitions(context.Context) ([]int, error) {
 	return nil, nil
 }
 
-func (s *scripted) Heading(_ context.Context, _ int, which state.Pointer) (state.Heading, error) {
+func (s *scripted) Heading(_ context.Context, which state.Pointer) (state.Heading, error) {
 	if s.lost != nil {
 		return state.Heading{}, s.lost
 	}
@@ -39,7 +39,7 @@ func (s *scripted) Heading(_ context.Context, _ int, which state.Pointer) (state
 	return s.served, nil
 }
 
-func (s *scripted) Load(context.Context, int, state.Pointer) (*state.Checkpoint, int64, error) {
+func (s *scripted) Load(context.Context, state.Pointer) (*state.Checkpoint, int64, error) {
 	if s.down != nil {
 		return nil, 0, s.down
 	}

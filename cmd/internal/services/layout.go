@@ -116,12 +116,12 @@ func layoutOf(ctx context.Context, store *redis.Store) (string, error) {
 		return settings.ModelEach, nil
 	}
 	var inOrder []byte
-	m, _, err := store.Manifest(ctx, 0, state.Head)
+	m, _, err := store.Manifest(ctx, state.Head)
 	if err == nil {
 		inOrder = m.Order
 	} else if errors.Is(err, state.ErrCorrupt) { // the learner goes on from the version before
 		var c *state.Checkpoint
-		if c, _, err = store.Load(ctx, 0, state.Head); err == nil {
+		if c, _, err = store.Load(ctx, state.Head); err == nil {
 			inOrder = c.Order
 		}
 	}

@@ -60,7 +60,7 @@ func TestLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if saved != "" {
-			epoch, err := store.Take(t.Context(), 0)
+			epoch, err := store.Take(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestLayout(t *testing.T) {
 			if saved == settings.OneModel {
 				c.Order = []byte("order")
 			}
-			if _, err := store.Save(t.Context(), 0, &c); err != nil {
+			if _, err := store.Save(t.Context(), &c); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -60,11 +60,11 @@ func TestShadowOrder(t *testing.T) {
 	}
 	save := func(next int64, place []byte) {
 		t.Helper()
-		epoch, err := store.Take(t.Context(), 0)
+		epoch, err := store.Take(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Save(t.Context(), 0, &state.Checkpoint{Epoch: epoch, Model: []byte("m"), Config: []byte("{}"), Order: place, Position: state.Position{Next: next}}); err != nil {
+		if _, err := store.Save(t.Context(), &state.Checkpoint{Epoch: epoch, Model: []byte("m"), Config: []byte("{}"), Order: place, Position: state.Position{Next: next}}); err != nil {
 			t.Fatal(err)
 		}
 	}

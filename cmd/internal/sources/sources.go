@@ -116,7 +116,7 @@ func Read(ctx context.Context, store *redis.Store, name string) (*Table, error) 
 	}
 	t := newTable(name)
 	for _, partition := range partitions {
-		checkpoint, version, err := store.Load(ctx, partition, state.Head)
+		checkpoint, version, err := store.Load(ctx, state.Head)
 		if errors.Is(err, state.ErrNone) {
 			continue
 		}

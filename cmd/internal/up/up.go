@@ -399,33 +399,16 @@ func (r *run) finish(ctx context.Context) error {
 	return r.cfg.Done(result)
 }
 
-// ServedSHA256 returns the SHA-256 of the saved model, or with several
-// partitions that over theirs in order.
+// ServedSHA256 returns the SHA-256 of the saved model.
 func ServedSHA256(ctx context.Context, store *redis.Store) ([sha256.Size]byte, error) {
-	partitions, err := store.Partitions(ctx)
+	c, _, err := store.Load(ctx, state.Head)
+	if errors.Is(err, state.ErrNone) {
+		return [sha256.Size]byte{}, fmt.Errorf("no model was saved: %w", state.ErrNone)
+	}
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
-	slices.Sort(partitions)
-	var sums []byte
-	for _, p := range partitions {
-		c, _, err := store.Load(ctx, p, state.Head)
-		if errors.Is(err, state.ErrNone) {
-			continue
-		}
-		if err != nil {
-			return [sha256.Size]byte{}, err
-		}
-		sum := c.ModelSHA256()
-		sums = append(sums, sum[:]...)
-	}
-	switch len(sums) {
-	case 0:
-		return [sha256.Size]byte{}, fmt.Errorf("no model was saved: %w", state.ErrNone)
-	case sha256.Size:
-		return [sha256.Size]byte(sums), nil
-	}
-	return sha256.Sum256(sums), nil
+	return c.ModelSHA256(), nil
 }
 
 // show draws the progress twice a second. It takes at most a fiftieth of the time:

@@ -207,7 +207,7 @@ func (s Servers) parts(ctx context.Context, name string) (parts []*part, o *orde
 		return nil, nil, err
 	}
 	for _, number := range numbers {
-		head, _, err := s.Store.Load(ctx, number, state.Head)
+		head, _, err := s.Store.Load(ctx, state.Head)
 		if errors.Is(err, state.ErrNone) {
 			continue
 		}

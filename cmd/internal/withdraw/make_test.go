@@ -115,12 +115,12 @@ func TestAPlanOfAnotherLog(t *testing.T) {
 	}
 	c := r.head(0)
 	c.Position = state.Position{}.Advance(0, nil, []byte("x"))
-	epoch, err := r.store.Take(t.Context(), 0)
+	epoch, err := r.store.Take(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Epoch, c.Position.Next = epoch, 9
-	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if err := plan.Recheck(t.Context(), servers, ignore); err == nil || !strings.Contains(err.Error(), "ends at 3") {

@@ -139,10 +139,10 @@ func TestAnotherOrderLog(t *testing.T) {
 	c.Order[20]++ // a byte of the order log's chain
 	c.Position.Chain[0]++
 	var err error
-	if c.Epoch, err = r.store.Take(t.Context(), 0); err != nil {
+	if c.Epoch, err = r.store.Take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	r.write(1, label(4, "desk", false))
@@ -150,10 +150,10 @@ func TestAnotherOrderLog(t *testing.T) {
 		t.Errorf("another order log: %v", err)
 	}
 	c.Order[88+10]++ // a byte of partition 0's chain
-	if c.Epoch, err = r.store.Take(t.Context(), 0); err != nil {
+	if c.Epoch, err = r.store.Take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.run("--source liar --since 1h --yes"); err == nil || !strings.Contains(err.Error(), "it is not the model's log") {

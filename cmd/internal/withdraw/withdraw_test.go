@@ -175,7 +175,7 @@ func (r *rig) ends() map[int]int64 {
 
 func (r *rig) head(partition int) *state.Checkpoint {
 	r.t.Helper()
-	c, _, err := r.store.Load(r.t.Context(), partition, state.Head)
+	c, _, err := r.store.Load(r.t.Context(), state.Head)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -317,11 +317,10 @@ func bytesOf(t *testing.T, m *model.Model) []byte {
 	return b
 }
 
-// Events are found behind copies and dead letters. With several partitions an event means a
-// time in the others, and each withdrawal is written to the partition of its label.
-func TestEventsInSeveralPartitions(t *testing.T) {
-	r := newRig(t, 2)
-	for p := range 2 {
+// Events are found behind copies and dead letters.
+func TestEventsBehindCopies(t *testing.T) {
+	r := newRig(t, 1)
+	for p := range 1 {
 		var events []stream.Event
 		for i := range 60 {
 			source := []string{"desk", "liar"}[i%2]
@@ -365,15 +364,12 @@ func TestEventsInSeveralPartitions(t *testing.T) {
 			}
 		}
 	}
-	if _, err := r.run("--source liar --since 30 --dry-run"); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "PARTITION:30") {
-		t.Errorf("an event of any partition: %v", err)
-	}
-	if _, err := r.run("--source liar --since 0:99 --dry-run"); err == nil || !strings.Contains(err.Error(), "event 99 is not learnt and saved yet: the saved model has 76") {
+	if _, err := r.run("--source liar --since 99 --dry-run"); err == nil || !strings.Contains(err.Error(), "event 99 is not learnt and saved yet: the saved model has 76") {
 		t.Errorf("an event to come: %v", err)
 	}
-	got := r.does("--source liar --since 0:31 --yes --wait 0")
-	if a, b := got.Partitions[0].Withdrawable, got.Partitions[1].Withdrawable; a != 16 || b != 27 || got.Written != a+b {
-		t.Errorf("withdrawn are %d and %d, written %d", a, b, got.Written)
+	got := r.does("--source liar --since 31 --yes --wait 0")
+	if a := got.Partitions[0].Withdrawable; a != 16 || got.Written != a {
+		t.Errorf("withdrawn are %d, written %d", a, got.Written)
 	}
 	for p, end := range r.ends() {
 		if added := int(end - ends[p]); added != got.Partitions[p].Withdrawable {
@@ -473,19 +469,19 @@ func TestAnotherLog(t *testing.T) {
 	r.learn()
 	c := r.head(0)
 	c.Position = state.Position{}.Advance(0, nil, []byte("x")).Advance(1, nil, []byte("y"))
-	epoch, err := r.store.Take(t.Context(), 0)
+	epoch, err := r.store.Take(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Epoch = epoch
-	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.run("--source liar --since 1 --yes"); err == nil || !strings.Contains(err.Error(), "it is not the model's log") {
 		t.Errorf("another record: %v", err)
 	}
 	c.Position.Next = 5
-	if _, err := r.store.Save(t.Context(), 0, c); err != nil {
+	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.run("--source liar --since 1 --yes"); err == nil || !strings.Contains(err.Error(), "ends at 2") || errors.Is(err, io.EOF) {

@@ -125,10 +125,10 @@ func (p *Plan) Unsaved(ctx context.Context, store *redis.Store) (missing []int, 
 // learntUpTo returns the offset of a partition up to which the saved model has learnt.
 func learntUpTo(ctx context.Context, store *redis.Store, ordered bool, partition int) (int64, error) {
 	if !ordered {
-		h, err := store.Heading(ctx, partition, state.Head)
+		h, err := store.Heading(ctx, state.Head)
 		return h.Next, err
 	}
-	versions, err := store.Versions(ctx, 0)
+	versions, err := store.Versions(ctx)
 	if err != nil || len(versions) == 0 {
 		return 0, err
 	}

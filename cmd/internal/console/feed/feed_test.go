@@ -196,7 +196,7 @@ func TestModelsAndLag(t *testing.T) {
 	if m := s.Models; m.Away != "" || len(m.Partitions) != 0 || m.Lag != 15 || m.Bare != 2 || m.BareLag != 15 {
 		t.Errorf("before the first save: %+v", m)
 	}
-	epoch, err := store.Take(patience(t), 0)
+	epoch, err := store.Take(patience(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestModelsAndLag(t *testing.T) {
 	save := func(next int64) int64 {
 		t.Helper()
 		position = position.Advance(next, nil, fmt.Append(nil, next))
-		v, err := store.Save(patience(t), 0, &state.Checkpoint{Schema: 1, Numerics: "1", Config: []byte("{}"), Epoch: epoch, Events: uint64(next), Position: position,
+		v, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Numerics: "1", Config: []byte("{}"), Epoch: epoch, Events: uint64(next), Position: position,
 			Model: []byte{byte(next)}, Saved: time.Now().UTC()})
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func TestModelsAndLag(t *testing.T) {
 	if p := s.Models.Partitions; len(p) != 1 || p[0].Version != last || p[0].Served != last || p[0].Pinned || p[0].Lag != 2 || s.Models.Lag != 7 || s.Models.Bare != 1 {
 		t.Errorf("%+v", s.Models)
 	}
-	if err := store.Pin(patience(t), 0, first); err != nil {
+	if err := store.Pin(patience(t), first); err != nil {
 		t.Fatal(err)
 	}
 	s = await(t, f, "a pin", func(s *Snapshot) bool { return s.Models.Pinned })
@@ -249,11 +249,11 @@ func TestLagOfOneModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := store.Take(patience(t), 0)
+	epoch, err := store.Take(patience(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Save(patience(t), 0, &state.Checkpoint{Schema: 1, Epoch: epoch, Position: s.Log, Order: order, Model: []byte("m"), Config: []byte("{}")}); err != nil {
+	if _, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Epoch: epoch, Position: s.Log, Order: order, Model: []byte("m"), Config: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	f := follow(t, Config{Model: "default", Store: store, Offsets: func(context.Context) (first, end map[int]int64, err error) {

@@ -85,11 +85,11 @@ func (m *models) read(ctx context.Context) (now Models, err error) {
 
 // partition returns what is known about a partition; [state.ErrNone] before the first save.
 func (m *models) partition(ctx context.Context, p int) (Partition, error) {
-	head, err := m.store.Heading(ctx, p, state.Head)
+	head, err := m.store.Heading(ctx, state.Head)
 	if err != nil {
 		return Partition{}, err
 	}
-	served, err := m.store.Heading(ctx, p, state.Served)
+	served, err := m.store.Heading(ctx, state.Served)
 	if err != nil {
 		return Partition{}, err
 	}
@@ -97,7 +97,7 @@ func (m *models) partition(ctx context.Context, p int) (Partition, error) {
 	if ok && known.head == head.Version && known.served == served.Version && known.pinned == served.Pinned {
 		return known.Partition, nil
 	}
-	versions, err := m.store.Versions(ctx, p)
+	versions, err := m.store.Versions(ctx)
 	if err != nil {
 		return Partition{}, err
 	}

@@ -194,7 +194,7 @@ func (r *rig) save(m *model.Model, n int) {
 			r.t.Fatal(err)
 		}
 	}
-	epoch, err := r.cfg.Store.Take(r.t.Context(), 0)
+	epoch, err := r.cfg.Store.Take(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func (r *rig) save(m *model.Model, n int) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := r.cfg.Store.Save(r.t.Context(), 0, &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: epoch,
+	if _, err := r.cfg.Store.Save(r.t.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: epoch,
 		Events: m.Events(), Position: state.Position{Next: int64(n)}, Model: b, Saved: time.Now()}); err != nil {
 		r.t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestVersionFromBefore(t *testing.T) {
 	_, text = r.get("/incidents/default.0.800")
 	r.holds(text, "Pin version 1")
 	r.save(m, 70)
-	if err := r.cfg.Store.MarkReplaced(t.Context(), 0, 1); err != nil {
+	if err := r.cfg.Store.MarkReplaced(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	_, text = r.get("/incidents/default.0.800")

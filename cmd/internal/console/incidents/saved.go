@@ -84,7 +84,7 @@ func (f *facts) shown() *facts {
 
 // load returns the facts of the newest version, which may be those before.
 func (s *saved) load(ctx context.Context, partition int, before *facts) (*facts, error) {
-	heading, err := s.store.Heading(ctx, partition, state.Head)
+	heading, err := s.store.Heading(ctx, state.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *saved) load(ctx context.Context, partition int, before *facts) (*facts,
 		same := *before
 		return &same, nil
 	}
-	checkpoint, version, err := s.store.Load(ctx, partition, state.Head)
+	checkpoint, version, err := s.store.Load(ctx, state.Head)
 	if err != nil {
 		return nil, err
 	}

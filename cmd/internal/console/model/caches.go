@@ -131,7 +131,7 @@ func (c *factsCache) get(ctx context.Context, at place) (*models.Facts, error) {
 }
 
 func (p *pages) loadFacts(ctx context.Context, at place) (*models.Facts, error) {
-	c, err := p.Store.LoadVersion(ctx, at.partition, at.version)
+	c, err := p.Store.LoadVersion(ctx, at.version)
 	if err != nil {
 		return nil, err
 	}

@@ -117,10 +117,10 @@ func (r *rig) save(partition int, m *algos.Model, ago int) string {
 	r.next[partition] += 10
 	c := &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(),
 		Position: state.Position{Next: r.next[partition]}, Model: b, Saved: r.now.Add(-time.Duration(ago) * time.Minute)}
-	if c.Epoch, err = r.store.Take(r.t.Context(), partition); err != nil {
+	if c.Epoch, err = r.store.Take(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := r.store.Save(r.t.Context(), partition, c); err != nil {
+	if _, err := r.store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
 	return fmt.Sprintf("%x", c.ModelSHA256())
@@ -221,7 +221,7 @@ func TestVersions(t *testing.T) {
 	for i := range 4 {
 		r.save(0, made(t, 10*(i+1), nil), 50-10*i)
 	}
-	if err := r.store.Pin(t.Context(), 0, 2); err != nil {
+	if err := r.store.Pin(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
 	r.seen.Models = feed.Models{LagKnown: true, Lag: 9, Bare: 1, BareLag: 2, Partitions: []feed.Partition{{Partition: 0, Lag: 7, LagKnown: true}}}
@@ -265,21 +265,9 @@ func TestLogLoss(t *testing.T) {
 	r.get("/model", 200,
 		`(?s)version=2">2</a>.*?`+cell(`0\.1256`, 13)+cell(`0\.0783`, 12)+`.*version=1">1</a>.*?`+cell(`0\.3980`, 25)+cell(`0\.6931`, 13),
 		"Log loss of labelled answers", "of answers since", "from whichever version was served then")
-	r.save(1, made(t, 5, nil), 10)
-	r.serve(r.store)
-	r.get("/model", 200, cell(`0\.1256`, 13)+`<td>–</td>`, "none has answers of its own")
 	r.seen.Labels.Away = "NATS cannot be reached."
 	r.serve(r.store)
 	r.get("/model", 200, "NATS cannot be reached")
-}
-
-func TestPartitions(t *testing.T) {
-	r := newRig(t)
-	for p := range 120 {
-		r.save(p, made(t, 2, nil), 5)
-	}
-	text := r.get("/model?partition=110", 200, "Versions of partition 110", "And 20 partitions more", `version=1">1</a>`)
-	r.lacks(text, `/model?partition=100"`)
 }
 
 // Where another model was promoted, the page says that it answers.
@@ -297,50 +285,47 @@ func TestPinRollBackUnpin(t *testing.T) {
 	r := newRig(t)
 	for i := range 3 {
 		r.save(0, made(t, 10*(i+1), nil), 50-10*i)
-		r.save(1, made(t, 5*(i+1), nil), 50-10*i)
 	}
-	pinned := func(zero, one int64) {
+	pinned := func(want int64) {
 		t.Helper()
-		for p, want := range []int64{zero, one} {
-			if got, err := r.store.Pinned(t.Context(), p); err != nil || got != want {
-				t.Errorf("partition %d is pinned to %d, %v, want %d", p, got, err, want)
-			}
+		if got, err := r.store.Pinned(t.Context()); err != nil || got != want {
+			t.Errorf("pinned is %d, %v, want %d", got, err, want)
 		}
 	}
-	r.get("/model/change?do=pin&partition=0&version=1", 200, `Pin version 1`, `(?s)version 1, 10 events.*20 events fewer.*version 3, 30 events.*10 events fewer`,
-		`name="csrf" value="token"`, `name="expect" value="0:1,1:1"`, `only=1`)
-	pinned(0, 0)
-	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1,1:1"}}
+	r.get("/model/change?do=pin&partition=0&version=1", 200, `Pin version 1`, `(?s)version 3, 30 events.*version 1, 10 events.*20 events fewer`,
+		`name="csrf" value="token"`, `name="expect" value="0:1"`)
+	pinned(0)
+	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1"}}
 	r.user.Role = access.Look
 	r.get("/model/change?do=pin&partition=0&version=1", 403)
 	r.post(pin, 403)
 	r.user.Role = access.Look | access.Label
 	r.post(pin, 403)
-	pinned(0, 0)
+	pinned(0)
 	r.user.Role = access.Look | access.Operate
-	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1,1:2"}}, 200, "Nothing was done: what would be pinned has changed")
+	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:2"}}, 200, "Nothing was done: what would be pinned has changed")
 	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}}, 200, "has changed since you looked")
-	pinned(0, 0)
+	pinned(0)
 	if len(r.audit) > 0 {
 		t.Errorf("the audit has %v", r.audit)
 	}
-	r.post(pin, 200, `role="status">Pinned. Answers come from the pinned versions of 2 partitions`, "badge warn")
-	pinned(1, 1)
-	r.get("/model/change?do=pin&partition=1&version=2&only=1", 200, `name="expect" value="1:2"`, `The other partitions stay`, `(?s)<dt>Now</dt><dd>version 1, 5 events.*<dt>From then on</dt><dd>version 2, 10 events.*5 events more`)
-	r.post(url.Values{"do": {"pin"}, "partition": {"1"}, "version": {"2"}, "only": {"1"}, "expect": {"1:2"}}, 200, "Answers come from version 2 of partition 1")
-	pinned(1, 2)
+	r.post(pin, 200, `role="status">Pinned. Answers come from version 1`, "badge warn")
+	pinned(1)
+	r.get("/model/change?do=pin&partition=0&version=2", 200, `name="expect" value="0:2"`, `(?s)<dt>Now</dt><dd>version 1, 10 events.*<dt>From then on</dt><dd>version 2, 20 events.*10 events more`)
+	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"2"}, "expect": {"0:2"}}, 200, "Answers come from version 2")
+	pinned(2)
 	r.get("/model", 200, "Roll back…", "Unpin…")
-	r.get("/model/change?do=rollback", 200, `name="expect" value="0:1,1:1"`)
-	r.post(url.Values{"do": {"rollback"}, "expect": {"0:1,1:1"}}, 200, "Pinned")
-	pinned(1, 1)
+	r.get("/model/change?do=rollback", 200, `name="expect" value="0:1"`)
+	r.post(url.Values{"do": {"rollback"}, "expect": {"0:1"}}, 200, "Pinned")
+	pinned(1)
 	r.get("/model/change?do=rollback", 409, "No version before the served one")
 	r.lacks(r.get("/model", 200, "Unpin…"), "Roll back…")
 	r.get("/model/change?do=unpin", 200, "What was learnt in the meantime is in it", "20 events more")
 	r.post(url.Values{"do": {"unpin"}, "expect": {"unpin"}}, 200, "Unpinned", "nothing is pinned")
-	pinned(0, 0)
+	pinned(0)
 	r.get("/model/change?do=unpin", 200, "already")
-	want := []string{"pin model default 0:1,1:1: intended", "pin model default 0:1,1:1: done", "pin model default 1:2: intended", "pin model default 1:2: done",
-		"rollback model default 0:1,1:1: intended", "rollback model default 0:1,1:1: done", "unpin model default unpin: intended", "unpin model default unpin: done"}
+	want := []string{"pin model default 0:1: intended", "pin model default 0:1: done", "pin model default 0:2: intended", "pin model default 0:2: done",
+		"rollback model default 0:1: intended", "rollback model default 0:1: done", "unpin model default unpin: intended", "unpin model default unpin: done"}
 	if strings.Join(r.audit, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the audit has %q, want %q", r.audit, want)
 	}
@@ -357,12 +342,11 @@ func TestPinForAnIncident(t *testing.T) {
 	r := newRig(t)
 	r.save(0, made(t, 10, nil), 20)
 	r.save(0, made(t, 20, nil), 10)
-	r.save(1, made(t, 20, nil), 10)
-	const address = "/model/change?do=pin&partition=0&version=1&only=1&incident="
-	text := r.get(address+"default.0.700", 200, `name="incident" value="default.0.700"`, `incident=default\.0\.700&amp;partition=0`)
+	const address = "/model/change?do=pin&partition=0&version=1&incident="
+	text := r.get(address+"default.0.700", 200, `name="incident" value="default.0.700"`)
 	r.lacks(r.get(address, 200), `name="incident"`)
 	r.lacks(text, "incident=&")
-	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "only": {"1"}, "expect": {"0:1"}, "incident": {"default.0.700"}}
+	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1"}, "incident": {"default.0.700"}}
 	for _, bad := range []string{hostile, "default", "default.0", "default.0.x", strings.Repeat("m", 200) + ".0.1", "default.0.1\n"} {
 		r.get(address+url.QueryEscape(bad), 400, "not by its id")
 		pin.Set("incident", bad)
@@ -403,13 +387,13 @@ func TestInsideAndCompare(t *testing.T) {
 	if err := m.Adopt(cfg); err != nil {
 		t.Fatal(err)
 	}
-	r.save(3, m, 5)
+	r.save(0, m, 5)
 	r.serve(r.store)
-	r.get("/model/inside?partition=3", 200, "Head for mail and text", "Largest weights", "text words × 2", "At event 40: standing from agreement to none", `text-words</th><td>text</td><td class="n">\S+</td><td class="n">\d+\.\d %`,
+	r.get("/model/inside", 200, "Head for mail and text", "Largest weights", "text words × 2", "At event 40: standing from agreement to none", `text-words</th><td>text</td><td class="n">\S+</td><td class="n">\d+\.\d %`,
 		"The heads answer alone")
 	r.save(0, made(t, 0, nil), 1)
 	r.serve(r.store)
-	r.get("/model/inside?version=3", 200, "No head has learnt an event yet")
+	r.get("/model/inside?version=4", 200, "No head has learnt an event yet")
 }
 
 // A model that cannot be read is a sentence.

@@ -189,7 +189,7 @@ func taught(b *testing.B, n int) (mails [][]byte, r *miniredis.Miniredis) {
 	}
 	r = miniredis.RunT(b)
 	store := open(b, r)
-	epoch, err := store.Take(b.Context(), 0)
+	epoch, err := store.Take(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func taught(b *testing.B, n int) (mails [][]byte, r *miniredis.Miniredis) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := store.Save(b.Context(), 0, &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(),
+	if _, err := store.Save(b.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(),
 		Epoch: epoch, Events: m.Events(), Position: state.Position{Next: int64(m.Events())}, Model: bytes, Saved: time.Now().UTC()}); err != nil {
 		b.Fatal(err)
 	}

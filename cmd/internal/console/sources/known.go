@@ -67,7 +67,7 @@ func (k *known) read(ctx context.Context) error {
 	}
 	of := ""
 	for _, partition := range partitions {
-		heading, err := k.store.Heading(ctx, partition, state.Head)
+		heading, err := k.store.Heading(ctx, state.Head)
 		if err != nil && !errors.Is(err, state.ErrNone) {
 			return err
 		}

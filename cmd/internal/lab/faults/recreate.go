@@ -37,7 +37,7 @@ func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 	defer store.Close()
 	before := make([]*state.Checkpoint, s.partitions)
 	for p := range before {
-		if before[p], _, err = store.Load(ctx, p, state.Head); err != nil && !errors.Is(err, state.ErrNone) {
+		if before[p], _, err = store.Load(ctx, state.Head); err != nil && !errors.Is(err, state.ErrNone) {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 		if before[p] == nil {
 			continue
 		}
-		now, _, err := store.Load(ctx, p, state.Head)
+		now, _, err := store.Load(ctx, state.Head)
 		if err != nil {
 			return fmt.Errorf("load partition %d: %w", p, err)
 		}

@@ -226,7 +226,7 @@ func (s *system) settled(ctx context.Context, store *stateredis.Store, client *s
 		if end == 0 {
 			continue
 		}
-		head, err := store.Heading(ctx, p, state.Head)
+		head, err := store.Heading(ctx, state.Head)
 		if err != nil {
 			return nil, fmt.Errorf("partition %d: %w", p, err)
 		}
@@ -290,7 +290,7 @@ func (s *system) verify(ctx context.Context, ends []int64, r *round) error {
 		if ends[p] == 0 {
 			continue
 		}
-		c, _, err := store.Load(ctx, p, state.Head)
+		c, _, err := store.Load(ctx, state.Head)
 		if err != nil && !errors.Is(err, state.ErrCorrupt) {
 			return fmt.Errorf("load partition %d: %w", p, err)
 		}
