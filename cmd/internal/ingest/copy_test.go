@@ -107,7 +107,7 @@ func (c *crashing) Publish(ctx context.Context, records ...kafka.Record) error {
 // Kills lose nothing. What they leave twice has the same id and the same bytes, and the
 // first copies of a key's events are in order. An orderly stop leaves nothing twice.
 func TestCopyGoesOnAfterKills(t *testing.T) {
-	cfg, producer := cluster(t, 2)
+	cfg, producer := cluster(t)
 	feeds(t, cfg, 2)
 	const n = 400
 	var records []kafka.Record
@@ -191,7 +191,7 @@ func TestCopyGoesOnAfterKills(t *testing.T) {
 
 // A group whose offset Kafka has forgotten starts at the beginning, and the log says of how many records.
 func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
-	cfg, producer := cluster(t, 1)
+	cfg, producer := cluster(t)
 	feeds(t, cfg, 1)
 	var said bytes.Buffer
 	to := CopyConfig{
@@ -228,7 +228,7 @@ func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
 // A principal gives itself no right: neither another source nor another tenant nor another's
 // events. What cannot be copied is a dead letter with its place.
 func TestCopyOfHostileRecords(t *testing.T) {
-	cfg, producer := cluster(t, 1)
+	cfg, producer := cluster(t)
 	feeds(t, cfg, 1)
 	h := func(kv ...string) (out []kafka.Header) {
 		for i := 0; i < len(kv); i += 2 {

@@ -93,7 +93,7 @@ func bodyOf(id string, bytes int) string {
 // More bodies than requests are handled at a time hang; another client is answered,
 // and those that hang are not lost.
 func TestSlowBodiesKeepNobodyWaiting(t *testing.T) {
-	_, producer := cluster(t, 1)
+	_, producer := cluster(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

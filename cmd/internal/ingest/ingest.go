@@ -10,10 +10,8 @@
 //
 // A source is sent in chunks. Each chunk is acknowledged by all in-sync replicas
 // before the next is sent. So the topic always holds the source's events up to some
-// ordinal, or with several partitions up to the last chunk, and of that each partition its
-// own up to some ordinal. After a crash the newest event in each partition shows where to
-// continue, if the source still has one of them at its ordinal. If partitions were added
-// meanwhile, the last chunk is sent again.
+// ordinal. After a crash its newest event shows where to continue, if the source still has
+// that one at its ordinal.
 package ingest
 
 import (
@@ -38,21 +36,14 @@ type Publisher interface {
 	Publish(ctx context.Context, records ...kafka.Record) error
 }
 
-// A Broadcaster appends a record to every partition of its topic, and returns when all have
-// acknowledged it.
-type Broadcaster interface {
-	Broadcast(ctx context.Context, record kafka.Record) (partitions int, err error)
-}
-
 // A Config describes one run over a source.
 type Config struct {
 	Publisher Publisher
-	ToAll     Broadcaster // for standings; nil: they are rejected
 	Topic     string
 	Resume    *End          // what the topic ends with; nil: start at the source's beginning
 	Once      bool          // the source can be read only once, so it is sent from its beginning
 	Synthetic bool          // the source is the generator of synthetic mail: its records say so
-	Chunk     int           // ordinals of the source per acknowledged chunk; default 500
+	Chunk     int           // events per acknowledged chunk; default 500
 	Linger    time.Duration // the longest that an event waits for its chunk to fill; default 20 ms
 	Rate      float64       // events a second; 0: no limit
 	Rejected  func(error)   // called for each item that no model can learn from; may be nil
@@ -81,7 +72,7 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	if err := checkMixed(cfg); err != nil {
 		return stats, err
 	}
-	held, err := resume(cfg, open)
+	from, err := resume(cfg, open)
 	if err != nil {
 		return stats, err
 	}
@@ -89,11 +80,11 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	if err != nil {
 		return stats, err
 	}
-	events := make(chan event, cfg.Chunk) // encoding is at most a chunk ahead of publishing
+	events := make(chan kafka.Record, cfg.Chunk) // encoding is at most a chunk ahead of publishing
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(events)
-		return encode(ctx, cfg, items, held, &stats, events)
+		return encode(ctx, cfg, items, from, &stats, events)
 	})
 	p := publisher{Config: cfg, timer: time.NewTimer(cfg.Linger), start: time.Now()}
 	g.Go(func() error { return p.run(ctx, events) })
@@ -102,15 +93,8 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	return stats, err
 }
 
-// An event is encoded and not yet published.
-type event struct {
-	ordinal int
-	record  kafka.Record
-	toAll   bool // a standing: each partition has it, after the events before and ahead of those behind
-}
-
-// encode sends the items that the topic does not hold to events.
-func encode(ctx context.Context, cfg Config, items Items, held resumption, stats *Stats, events chan<- event) error {
+// encode sends the items from an ordinal on to events.
+func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats, events chan<- kafka.Record) error {
 	for item, err := range items {
 		var rejected *source.Rejection
 		if err != nil && !errors.As(err, &rejected) {
@@ -118,21 +102,17 @@ func encode(ctx context.Context, cfg Config, items Items, held resumption, stats
 		}
 		var record kafka.Record
 		if err == nil {
-			if item.Ordinal < held.from {
+			if item.Ordinal < from {
 				stats.Skipped++
 				continue
 			}
-			record, err = encodeItem(&cfg, &item)
+			record, err = encodeItem(&item, cfg.Topic)
 		}
 		if err != nil {
 			stats.Rejected++
 			if cfg.Rejected != nil {
 				cfg.Rejected(err)
 			}
-			continue
-		}
-		if held.holds(item.Ordinal, record.Key, item.Standing != nil) {
-			stats.Skipped++
 			continue
 		}
 		record.Headers = append(record.Headers,
@@ -145,7 +125,7 @@ func encode(ctx context.Context, cfg Config, items Items, held resumption, stats
 				kafka.Header{Key: stream.HeaderTrueLabel, Value: []byte(item.Truth.String())})
 		}
 		select {
-		case events <- event{item.Ordinal, record, item.Standing != nil}:
+		case events <- record:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -153,14 +133,11 @@ func encode(ctx context.Context, cfg Config, items Items, held resumption, stats
 	return nil
 }
 
-func encodeItem(cfg *Config, item *source.Item) (kafka.Record, error) {
-	switch {
-	case item.Standing == nil:
-		return Record(&item.Event, cfg.Topic)
-	case cfg.ToAll == nil:
-		return kafka.Record{}, fmt.Errorf("standing %q: this source cannot hold one", item.Standing.ID)
+func encodeItem(item *source.Item, topic string) (kafka.Record, error) {
+	if item.Standing != nil {
+		return StandingRecord(item.Standing, topic)
 	}
-	return StandingRecord(item.Standing, cfg.Topic)
+	return Record(&item.Event, topic)
 }
 
 // StandingRecord encodes a standing for a topic. Its key is its type: the keys of events are
@@ -186,15 +163,14 @@ func Record(e *stream.Event, topic string) (kafka.Record, error) {
 // A publisher collects events into chunks and publishes them. One goroutine uses it.
 type publisher struct {
 	Config
-	chunk  []kafka.Record // collected and not sent
-	number int            // of the chunk: its ordinals divided by Config.Chunk
-	timer  *time.Timer    // fires Linger after the chunk's first event
-	start  time.Time
-	sent   int // records acknowledged
+	chunk []kafka.Record // collected and not sent
+	timer *time.Timer    // fires Linger after the chunk's first event
+	start time.Time
+	sent  int // records acknowledged
 }
 
 // run publishes events until their channel is closed.
-func (p *publisher) run(ctx context.Context, events <-chan event) error {
+func (p *publisher) run(ctx context.Context, events <-chan kafka.Record) error {
 	defer p.timer.Stop()
 	for {
 		select {
@@ -217,12 +193,12 @@ func (p *publisher) run(ctx context.Context, events <-chan event) error {
 
 // add adds an event to the chunk, when the rate allows it and the chunk before it is
 // sent.
-func (p *publisher) add(ctx context.Context, e event) error {
+func (p *publisher) add(ctx context.Context, e kafka.Record) error {
 	due := p.start
 	if p.Rate > 0 {
 		due = due.Add(time.Duration(float64(p.sent+len(p.chunk)) / p.Rate * float64(time.Second)))
 	}
-	if e.ordinal/p.Chunk != p.number || time.Until(due) > p.Linger {
+	if time.Until(due) > p.Linger {
 		if err := p.flush(ctx); err != nil {
 			return err
 		}
@@ -234,22 +210,13 @@ func (p *publisher) add(ctx context.Context, e event) error {
 			return ctx.Err()
 		}
 	}
-	if e.toAll {
-		if err := p.flush(ctx); err != nil {
-			return err
-		}
-		if _, err := p.ToAll.Broadcast(ctx, e.record); err != nil {
-			return fmt.Errorf("publish to all partitions of %s: %w", p.Topic, err)
-		}
-		p.count(1)
-		return nil
-	}
 	if len(p.chunk) == 0 {
-		p.number = e.ordinal / p.Chunk
 		p.timer.Reset(p.Linger)
 	}
-	p.chunk = append(p.chunk, e.record)
-	return nil
+	if p.chunk = append(p.chunk, e); len(p.chunk) < p.Chunk {
+		return nil
+	}
+	return p.flush(ctx)
 }
 
 // flush publishes the chunk.
@@ -257,24 +224,13 @@ func (p *publisher) flush(ctx context.Context) error {
 	if len(p.chunk) == 0 {
 		return nil
 	}
-	// A learner of several partitions takes a chunk's records by their ordinals, as their
-	// times are equal.
-	now := time.Now()
-	for i := range p.chunk {
-		p.chunk[i].Time = now
-	}
 	if err := p.Publisher.Publish(ctx, p.chunk...); err != nil {
 		return fmt.Errorf("publish to %s: %w", p.Topic, err)
 	}
-	p.count(len(p.chunk))
+	p.sent += len(p.chunk)
+	if p.Sent != nil {
+		p.Sent(len(p.chunk))
+	}
 	p.chunk = p.chunk[:0]
 	return nil
-}
-
-// count counts records that are acknowledged.
-func (p *publisher) count(n int) {
-	p.sent += n
-	if p.Sent != nil {
-		p.Sent(n)
-	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // send ingests a source from the topic's end on, and returns its Stats and log.
-func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefix string, tenant string) (Stats, string) {
+func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefix string) (Stats, string) {
 	t.Helper()
 	var logged bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logged, nil))
@@ -22,18 +22,7 @@ func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefi
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func() (Items, error) {
-		return func(yield func(source.Item, error) bool) {
-			for item, err := range items(n, prefix) {
-				if tenant != "" {
-					item.Event.Tenant = tenant
-				}
-				if !yield(item, err) {
-					return
-				}
-			}
-		}, nil
-	}
+	open := func() (Items, error) { return items(n, prefix), nil }
 	stats, err := Source(t.Context(), Config{Publisher: producer, Topic: topic, Resume: end, Log: log, Chunk: 64}, open)
 	if err != nil {
 		t.Fatal(err)
@@ -41,18 +30,18 @@ func send(t *testing.T, cfg kafka.Config, producer *kafka.Producer, n int, prefi
 	return stats, logged.String()
 }
 
-// Ordinals of different sources cannot be compared. A longer, older source at the end
-// of other partitions does not hide the newest source.
+// Ordinals of different sources cannot be compared: a longer, older source does not hide the
+// newest one.
 func TestAnOlderLongerSourceHidesNoNewerOne(t *testing.T) {
-	cfg, producer := cluster(t, 4)
-	if stats, _ := send(t, cfg, producer, 1000, "old", ""); stats.Sent != 900 {
+	cfg, producer := cluster(t)
+	if stats, _ := send(t, cfg, producer, 1000, "old"); stats.Sent != 900 {
 		t.Fatalf("the old source: sent %d, want 900", stats.Sent)
 	}
-	stats, logged := send(t, cfg, producer, 100, "new", "t1") // one key, so one partition
+	stats, logged := send(t, cfg, producer, 100, "new")
 	if stats.Sent != 90 || !strings.Contains(logged, "does not end in this source") {
 		t.Fatalf("the new source: sent %d, want 90; it logged %s", stats.Sent, logged)
 	}
-	stats, logged = send(t, cfg, producer, 100, "new", "t1")
+	stats, logged = send(t, cfg, producer, 100, "new")
 	if stats.Sent != 0 || stats.Skipped != 90 || !strings.Contains(logged, "going on behind it") {
 		t.Errorf("the new source again: sent %d, skipped %d, want none of 90; it logged %s", stats.Sent, stats.Skipped, logged)
 	}
@@ -60,7 +49,7 @@ func TestAnOlderLongerSourceHidesNoNewerOne(t *testing.T) {
 
 // Any number of events over HTTP may stand behind the last one from a source.
 func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
-	cfg, producer := cluster(t, 1)
+	cfg, producer := cluster(t)
 	post := func() {
 		t.Helper()
 		var records []kafka.Record
@@ -80,12 +69,12 @@ func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
 		}
 	}
 	post()
-	stats, logged := send(t, cfg, producer, 200, "e", "")
+	stats, logged := send(t, cfg, producer, 200, "e")
 	if stats.Sent != 180 || !strings.Contains(logged, "holds no event of a source") {
 		t.Fatalf("the source: sent %d, want 180; it logged %s", stats.Sent, logged)
 	}
 	post()
-	stats, logged = send(t, cfg, producer, 300, "e", "")
+	stats, logged = send(t, cfg, producer, 300, "e")
 	if stats.Sent != 90 || stats.Skipped != 180 || !strings.Contains(logged, "going on behind it") {
 		t.Errorf("the source and 100 more: sent %d, skipped %d, want 90 and 180; it logged %s", stats.Sent, stats.Skipped, logged)
 	}
@@ -93,8 +82,8 @@ func TestResumeBehindManyEventsOverHTTP(t *testing.T) {
 
 // The search for a source's last event logs its progress and gives up.
 func TestSearchIsBounded(t *testing.T) {
-	cfg, producer := cluster(t, 1)
-	if stats, _ := send(t, cfg, producer, 10, "e", ""); stats.Sent != 9 {
+	cfg, producer := cluster(t)
+	if stats, _ := send(t, cfg, producer, 10, "e"); stats.Sent != 9 {
 		t.Fatalf("sent %d, want 9", stats.Sent)
 	}
 	const posted = 300
@@ -103,17 +92,17 @@ func TestSearchIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for most, marks := range map[int64]int{posted: 0, posted + 1: 1, posted + 9: 1} {
+	for most, found := range map[int64]bool{posted: false, posted + 1: true, posted + 9: true} {
 		var logged bytes.Buffer
 		s := search{quietly: 10, limit: most, logEvery: time.Nanosecond, log: slog.New(slog.NewTextHandler(&logged, nil))}
 		end, err := s.end(t.Context(), cfg, topic)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(end.Marks) != marks {
-			t.Errorf("among %d: %d marks, want %d", most, len(end.Marks), marks)
+		if (end.Mark != nil) != found {
+			t.Errorf("among %d: %+v, found %v", most, end.Mark, found)
 		}
-		if gaveUp := strings.Contains(logged.String(), "older ones are not searched"); gaveUp != (marks == 0) ||
+		if gaveUp := strings.Contains(logged.String(), "older ones are not searched"); gaveUp == found ||
 			!strings.Contains(logged.String(), "still looking") {
 			t.Errorf("among %d: it logged %s", most, logged.String())
 		}

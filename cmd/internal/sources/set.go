@@ -34,23 +34,21 @@ It holds for labels that come after it. What a source has taught already stays: 
 hamlet withdraw. Anchors are for sources that label often; while they are heard, all
 others are compared with them alone. At most 256 sources have a role.
 
-The word is a record (hamlet.standing.v1) that is written to every partition of the
-events topic, so a model that is learnt again from the log follows it again. A copy
-changes nothing: if this command fails, run it again. Run it again after partitions were
-added too: a new one has not heard the word.`
+The word is a record (hamlet.standing.v1) of the events topic, so a model that is learnt
+again from the log follows it again. A copy changes nothing: if this command fails, run it
+again.`
 }
 
 // said is what `hamlet sources set --json` prints.
 type said struct {
-	Model      string `json:"model"`
-	Topic      string `json:"topic"`
-	Partitions int    `json:"partitions"`
-	ID         string `json:"id"` // of the record
-	Source     string `json:"source"`
-	Role       string `json:"role"`
+	Model  string `json:"model"`
+	Topic  string `json:"topic"`
+	ID     string `json:"id"` // of the record
+	Source string `json:"source"`
+	Role   string `json:"role"`
 }
 
-// set writes the operator's word to all partitions.
+// set writes the operator's word to the model's log.
 func (c *Command) set(ctx context.Context, log *slog.Logger, stdout io.Writer) error {
 	standing, err := NewStanding(c.Set.Source, c.Set.Role, time.Now())
 	if err != nil {
@@ -64,20 +62,15 @@ func (c *Command) set(ctx context.Context, log *slog.Logger, stdout io.Writer) e
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	partitions, err := Set(ctx, cfg, c.Model, standing)
-	if err != nil {
+	if err := Set(ctx, cfg, c.Model, standing); err != nil {
 		return err
 	}
 	topic := stream.EventsTopic(c.Model)
 	if c.JSON {
-		return printJSON(stdout, said{c.Model, topic, partitions, standing.ID, standing.Source, standing.Role.String()})
+		return printJSON(stdout, said{c.Model, topic, standing.ID, standing.Source, standing.Role.String()})
 	}
-	where := fmt.Sprintf("all %d partitions", partitions)
-	if partitions == 1 {
-		where = "the one partition"
-	}
-	_, err = fmt.Fprintf(stdout, "%s is %s for labels from now on: written to %s of %s.\n"+
-		"`hamlet sources` shows it when the learners have read and saved it.\n", standing.Source, standing.Role, where, topic)
+	_, err = fmt.Fprintf(stdout, "%s is %s for labels from now on: written to %s.\n"+
+		"`hamlet sources` shows it when the learner has read and saved it.\n", standing.Source, standing.Role, topic)
 	return written(err)
 }
 
@@ -92,25 +85,23 @@ func NewStanding(source, role string, now time.Time) (*stream.Standing, error) {
 	return s, s.Validate()
 }
 
-// Set writes an operator's word to all partitions of a model's events topic, and waits
-// until they have acknowledged it. It returns how many they are.
-func Set(ctx context.Context, cfg kafka.Config, model string, s *stream.Standing) (partitions int, err error) {
+// Set writes an operator's word to a model's events topic, and waits until it is acknowledged.
+func Set(ctx context.Context, cfg kafka.Config, model string, s *stream.Standing) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("set the role of %q: %w", s.Source, err)
 		}
 	}()
 	if err := kafka.Ping(ctx, cfg); err != nil {
-		return 0, err
+		return err
 	}
 	record, err := ingest.StandingRecord(s, stream.EventsTopic(model))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	producer, err := kafka.NewProducer(cfg)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	partitions, err = producer.Broadcast(ctx, record)
-	return partitions, errors.Join(err, producer.Close())
+	return errors.Join(producer.Publish(ctx, record), producer.Close())
 }

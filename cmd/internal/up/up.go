@@ -259,7 +259,7 @@ func (r *run) stream(ctx context.Context) error {
 	}
 	if r.cfg.Open != nil {
 		cfg := r.cfg.Ingest
-		cfg.Publisher, cfg.ToAll, cfg.Topic = r.cfg.Producer, r.cfg.Producer, r.cfg.Topic
+		cfg.Publisher, cfg.Topic = r.cfg.Producer, r.cfg.Topic
 		var err error
 		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.Kafka, r.cfg.Topic, r.cfg.Log); err != nil {
 			return err

@@ -291,16 +291,11 @@ func (p *pages) setRole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.site.Act(w, r, page.Action{Name: "standing", Target: source, Detail: map[string]string{"role": role}}, func(ctx context.Context) (string, error) {
-		n, err := list.Set(ctx, p.cfg.Kafka, p.site.Model, standing)
-		if err != nil {
+		if err := list.Set(ctx, p.cfg.Kafka, p.site.Model, standing); err != nil {
 			return "", err
 		}
-		where := "all " + strconv.Itoa(n) + " partitions"
-		if n == 1 {
-			where = "the one partition"
-		}
-		return fmt.Sprintf("%s is %s for labels from now on. The record is written to %s. "+
-			"This page shows it when the learners have read and saved it.", source, role, where), nil
+		return fmt.Sprintf("%s is %s for labels from now on. The record is written. "+
+			"This page shows it when the learner has read and saved it.", source, role), nil
 	}, back)
 }
 

@@ -176,7 +176,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	counter := progress.NewCounter(stdio.Err)
 	sent := 0
 	cfg := ingest.Config{
-		Publisher: producer, ToAll: producer, Topic: topic, Rate: f.Rate, Log: log,
+		Publisher: producer, Topic: topic, Rate: f.Rate, Log: log,
 		Rejected: func(err error) { m.rejected.Inc(); rejections.Add(err) },
 		Sent: func(n int) {
 			m.sent.Add(float64(n))
