@@ -43,10 +43,9 @@ func ParseRole(s string) (Role, error) {
 }
 
 // A Standing is an operator's word about a source of labels: its role from here on. It is a
-// record of the events topic, written to each partition, so that a model stays a function
-// of its log. It is no event: no model counts it, and a copy of it changes nothing. It is
-// not an [Action] either. Whoever may write the topic may set roles; who only has a token
-// for events may not.
+// record of the events topic, so that a model stays a function of its log. It is no event: no
+// model counts it, and a copy of it changes nothing. It is not an [Action] either. Whoever may
+// write the topic may set roles; who only has a token for events may not.
 //
 //	{"type": "hamlet.standing.v1", "id": "s1", "time": "2026-11-20T10:00:00Z",
 //	 "source": "abuse-desk", "role": "anchor"}

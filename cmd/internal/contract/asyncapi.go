@@ -7,7 +7,6 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/nats"
-	"hamlet/stream/order"
 	"hamlet/stream/predictions"
 )
 
@@ -43,8 +42,8 @@ const (
 var channels = slices.Concat([]channel{
 	{
 		name: "events", address: stream.EventsTopic("{model}"), kafka: true, carries: []string{"EventProtobuf", "EventJSON", "Standing"}, receives: true, sends: true,
-		says: "What a model learns, in the order of each partition. Kept 90 days. The key decides the partition, by murmur2: of mail it is tenant and identity, " +
-			"else what the producer wants in order. Whoever may write here may say everything.",
+		says: "What a model learns, in its order. One partition, kept 90 days. No model reads the key: of mail it is tenant and identity, else what the producer chose. " +
+			"Whoever may write here may say everything.",
 	},
 	{
 		name: "feeds", address: "hamlet.feeds.{feed}", kafka: true, carries: []string{"EventProtobuf", "EventJSON"}, receives: true,
@@ -57,10 +56,6 @@ var channels = slices.Concat([]channel{
 	{
 		name: "receipts", address: stream.ReceiptTopic, kafka: true, carries: []string{"Receipt"}, sends: true,
 		says: "What each relearn, unlearn and correct did. The key is the tenant. After a crash one may stand twice, equal.",
-	},
-	{
-		name: "order", address: order.Topic("{model}"), kafka: true, carries: []string{"OrderRecord"}, receives: true, sends: true,
-		says: "In which order a model of several partitions takes their records. One partition, kept as long as the events. " + forOthers,
 	},
 	{
 		name: "predictions", address: predictions.Topic("{model}"), kafka: true, carries: []string{"Predictions"}, receives: true, sends: true,
@@ -125,9 +120,9 @@ func questions() (all []channel) {
 }
 
 // AsyncAPI returns the description of Kafka's topics and NATS' subjects, AsyncAPI 3.0.
-// eventProto and orderProto are the texts of stream/event.proto and stream/order/order.proto.
-func AsyncAPI(eventProto, orderProto string) Schema {
-	named, all, operations := messages(eventProto, orderProto), Schema{}, Schema{}
+// eventProto is the text of stream/event.proto.
+func AsyncAPI(eventProto string) Schema {
+	named, all, operations := messages(eventProto), Schema{}, Schema{}
 	replies := Schema{}
 	for i := range channels {
 		c := &channels[i]

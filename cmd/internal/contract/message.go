@@ -102,7 +102,7 @@ func contentType(kind string) map[string]header {
 }
 
 // messages returns all messages by name.
-func messages(eventProto, orderProto string) Schema {
+func messages(eventProto string) Schema {
 	all := Schema{}
 	add := func(name, kind, says string, headers map[string]header, payload Schema) {
 		m := Schema{"contentType": kind, "summary": says}
@@ -118,12 +118,11 @@ func messages(eventProto, orderProto string) Schema {
 
 	add("EventProtobuf", stream.ContentTypeProtobuf, "A hamlet.v1.Event, as hamlet writes it.", with(cloudEvents, ofEvents), protobuf(eventProto))
 	add("EventJSON", stream.ContentTypeJSON, "An event in JSON, as any producer may write it.", with(cloudEvents, ofEvents), Ref("Event"))
-	add("Standing", stream.ContentTypeJSON, "An operator's word about a source of labels. It stands in each partition.", cloudEvents, Ref("Standing"))
+	add("Standing", stream.ContentTypeJSON, "An operator's word about a source of labels.", cloudEvents, Ref("Standing"))
 	add("DeadLetter", "application/octet-stream", "A record as it came: its key, value and headers, and why it was refused.", with(cloudEvents, ofEvents, ofLetters), Schema{"type": "string", "description": "Any bytes."})
 	add("Receipt", stream.ContentTypeJSON, "What a withdrawal took out of a model, or a correction did.",
 		map[string]header{"content-type": {always: true, says: "What the value is.", words: []string{stream.ContentTypeJSON}}}, Ref("Receipt"))
 	add("Predictions", "application/octet-stream", "Up to 512 predictions: go doc hamlet/stream/predictions draws the layout.", nil, Schema{"type": "string", "description": "Bytes."})
-	add("OrderRecord", stream.ContentTypeProtobuf, "A hamlet.order.v1.Record.", nil, protobuf(orderProto))
 
 	add("Mail", nats.TypeMail, "A mail, RFC 5322.", with(contentType(nats.TypeMail), ofQuestions), Schema{"type": "string"})
 	add("Text", nats.TypeText, "A text in UTF-8.", with(contentType(nats.TypeText), ofQuestions), Schema{"type": "string", "minLength": 1})

@@ -6,8 +6,8 @@ import (
 )
 
 // Key returns the Kafka key of an event: its tenant and, for a mail, the identity of the
-// message. So all that is said of a message has one order, and a correction reaches the
-// partition of what it corrects. No key shows an address.
+// message. No model reads it: it is for others who read the topic and want all that is said
+// of a message together. No key shows an address.
 //
 // That identity is the event's Of, where this is one, as the body can be an altered copy. The Of
 // of an unlearn may be the id of an event, so its body tells.
