@@ -27,8 +27,8 @@ const (
 	idleCursors = 2
 )
 
-// A Log is a topic of one partition. It is a [stream.Log] and a [stream.Timed]. It keeps
-// connections between its calls, until Close.
+// A Log is a topic of one partition: a [stream.Log], a [stream.Timed] and a [stream.Appender]. It
+// keeps connections between its calls, until Close.
 //
 // A topic that cannot be found is ErrAway first, because a broker that restarts knows no topic.
 // It is ErrNoLog if it was never seen, and a complete cluster has not known it for two seconds.
@@ -38,12 +38,16 @@ type Log struct {
 	partition int
 	any       bool // the topic may have other partitions
 	client    *kafkago.Client
-	living    context.Context // ends with Close, and with it all connections
-	end       context.CancelFunc
+	writer    *partitionWriter
+	living    context.Context // ends with Close, and with it all connections and calls
+	end       context.CancelCauseFunc
 
 	mu     sync.Mutex
 	idle   []*cursor // at most idleCursors, the one used last at the end
 	absent grace     // the topic was never seen, and is unknown
+
+	closed  bool           // set by Close; no Append begins after it
+	appends sync.WaitGroup // in progress
 }
 
 // NewLog returns the log of a topic. It does not connect. A topic of several partitions is
@@ -56,26 +60,64 @@ func NewLog(cfg Config, topic string) (*Log, error) {
 	if topic == "" {
 		return nil, errors.New("log: no topic given")
 	}
-	l := &Log{cfg: cfg, topic: topic, client: cfg.client(topic)}
-	l.living, l.end = context.WithCancel(context.Background())
-	return l, nil
+	return newLog(cfg, topic, 0), nil
 }
 
 // NewPartition returns one partition of a topic as a log. It is there to bring several
 // partitions together.
 func NewPartition(cfg Config, topic string, partition int) (*Log, error) {
-	l, err := NewLog(cfg, topic)
-	if err == nil {
-		l.partition, l.any = partition, true
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	l := newLog(cfg, topic, partition)
+	l.any = true
+	return l, nil
 }
 
-// Close closes all connections. No other call may follow.
+func newLog(cfg Config, topic string, partition int) *Log {
+	l := &Log{cfg: cfg, topic: topic, partition: partition, client: cfg.client(topic)}
+	l.writer = newPartitionWriter(topicPartition{topic, partition}, &l.cfg, l.client)
+	l.living, l.end = context.WithCancelCause(context.Background())
+	return l
+}
+
+// Close ends the calls in progress, those of Append with ErrClosed, and closes all connections.
 func (l *Log) Close() error {
-	l.end()
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.end(ErrClosed)
+	l.appends.Wait()
 	closeIdle(l.client)
 	return nil
+}
+
+// Append implements [stream.Appender]: it returns when all in-sync replicas have acknowledged all
+// records. It does not linger: what is appended while a request is in flight travels together in
+// the next one. It retries through broker restarts until ctx ends, or for Config.MaxOutage.
+// A topic of several partitions gets the records in its first one.
+func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
+	for i := range records {
+		if n := sizeOf(&records[i]); n > l.cfg.MaxRecordBytes {
+			return fmt.Errorf("append to topic %s: %w: record %d of %d has %d bytes, more than %d; reduce it, or raise the limit here and at the broker",
+				l.topic, ErrTooLarge, i+1, len(records), n, l.cfg.MaxRecordBytes)
+		}
+	}
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.appends.Add(1)
+	}
+	l.mu.Unlock()
+	if closed {
+		return fmt.Errorf("append to topic %s: %w", l.topic, ErrClosed)
+	}
+	defer l.appends.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.living, func() { cancel(ErrClosed) })()
+	return l.writer.publish(ctx, records)
 }
 
 // Bounds implements [stream.Log]. Kafka's topic IDs are not in the versions of the protocol that
@@ -235,7 +277,8 @@ type cursor struct {
 	next  int64
 	end   int64          // of the log, as of the last fetch
 	batch *kafkago.Batch // of the last fetch; nil: it is read
-	held  *stream.Record // read from batch, and too large for the last Read
+	last  stream.Record  // read from batch
+	held  *stream.Record // last, if it was too large for the last Read; nil: it was returned
 	err   error          // of the last fetch, after some of its records
 }
 
@@ -271,8 +314,7 @@ func (c *cursor) read(most stream.Limit, until time.Time) (records []stream.Reco
 
 // take takes records of the batch, and closes the batch at its end.
 func (c *cursor) take(most stream.Limit) (records []stream.Record, err error) {
-	size := 0
-	for most.Records == 0 || len(records) < most.Records {
+	for size := 0; most.Records == 0 || len(records) < most.Records; {
 		r := c.held
 		if c.held = nil; r == nil {
 			m, err := c.batch.ReadMessage()
@@ -287,14 +329,15 @@ func (c *cursor) take(most stream.Limit) (records []stream.Record, err error) {
 			if m.Offset < c.next {
 				continue // of a batch that begins earlier
 			}
-			r = &stream.Record{Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time}
-			for _, h := range m.Headers {
-				r.Headers = append(r.Headers, stream.Header(h))
-			}
+			c.last = recordOf(&m)
+			r = &c.last
 		}
 		if size += r.Size(); size > most.Bytes && len(records) > 0 {
 			c.held = r
 			break
+		}
+		if records == nil {
+			records = make([]stream.Record, 0, min(most.Records, 128))
 		}
 		records = append(records, *r)
 		c.next = r.Offset + 1
@@ -312,4 +355,13 @@ func (c *cursor) leave(most stream.Limit) {
 		c.err = err
 	}
 	c.batch, c.held, c.next = nil, nil, -1
+}
+
+// recordOf returns the record that kafka-go returned.
+func recordOf(m *kafkago.Message) stream.Record {
+	r := stream.Record{Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, stream.Header(h))
+	}
+	return r
 }

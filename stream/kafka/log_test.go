@@ -1,7 +1,6 @@
 package kafka_test
 
 import (
-	"context"
 	"net"
 	"os"
 	"testing"
@@ -28,20 +27,6 @@ func newLog(t testing.TB, cfg kafka.Config, name string) *kafka.Log {
 	return log
 }
 
-// An appender appends to the one partition of a topic.
-type appender struct {
-	producer *kafka.Producer
-	topic    string
-}
-
-func (a appender) Append(ctx context.Context, records ...stream.Record) error {
-	var published []kafka.Record
-	for _, r := range records {
-		published = append(published, kafka.Record{Topic: a.topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time})
-	}
-	return a.producer.PublishTo(ctx, a.topic, 0, published...)
-}
-
 // A topic keeps the laws of a log, on the broker for tests and on a real one.
 func TestLogKeepsTheLaws(t *testing.T) {
 	logtest.Run(t, func(t *testing.T) logtest.Subject {
@@ -65,10 +50,12 @@ func TestLogKeepsTheLaws(t *testing.T) {
 		name := topic(t)
 		ensure(t, cfg, name, 1)
 		cfg.Seen = new(kafka.SeenTopics)
+		log := newLog(t, cfg, name)
 		return logtest.Subject{
-			Log: newLog(t, cfg, name), Appender: appender{newProducer(t, cfg), name},
+			Log: log, Appender: log,
 			Open: func(t *testing.T) (stream.Log, stream.Appender) {
-				return newLog(t, cfg, name), appender{newProducer(t, cfg), name}
+				other := newLog(t, cfg, name)
+				return other, other
 			},
 			Restart: restart, Away: away,
 			Retain: func(t *testing.T) int64 { return deleteRecords(t, cfg, name, 7) },

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/stream"
 )
 
 // maxRequestRecords bounds a request in addition to MaxRecordBytes.
@@ -36,7 +38,7 @@ type partitionWriter struct {
 
 // A batch is the records of one publish call. The sender changes it under mu.
 type batch struct {
-	records []Record
+	records []stream.Record
 	acked   int           // records[:acked] are acknowledged
 	err     error         // why the others failed; set before done is closed
 	done    chan struct{} // closed when all are acknowledged or err is set
@@ -47,7 +49,7 @@ func newPartitionWriter(at topicPartition, cfg *Config, client *kafkago.Client) 
 }
 
 // publish sends records in order and waits until they are acknowledged.
-func (w *partitionWriter) publish(ctx context.Context, records []Record) error {
+func (w *partitionWriter) publish(ctx context.Context, records []stream.Record) error {
 	own := &batch{records: records, done: make(chan struct{})}
 	w.mu.Lock()
 	w.queue = append(w.queue, own)
@@ -76,7 +78,7 @@ func (w *partitionWriter) publish(ctx context.Context, records []Record) error {
 			own.err = fmt.Errorf("%w (last failure: %v)", own.err, lastFailure)
 		}
 	}
-	return fmt.Errorf("publish to %s, partition %d: %d of %d records acknowledged: %w", w.topic, w.partition, own.acked, len(records), own.err)
+	return fmt.Errorf("append to topic %s: %d of %d records acknowledged: %w", w.topic, own.acked, len(records), own.err)
 }
 
 // send makes requests until own is done or ctx ends, and returns the last failure.
@@ -140,11 +142,11 @@ func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
 		n := 0
 		for i := b.acked; i < len(b.records); i++ {
 			r := &b.records[i]
-			bytes += r.size()
+			bytes += sizeOf(r)
 			if len(records) > 0 && (bytes > w.cfg.MaxRecordBytes || len(records) >= w.maxRecords) {
 				break
 			}
-			records = append(records, r.encode())
+			records = append(records, encode(r))
 			n++
 		}
 		if n > 0 {

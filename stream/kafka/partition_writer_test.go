@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/stream"
 )
 
 // One test per row of settle's table.
@@ -33,7 +35,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
 			w := newPartitionWriter(topicPartition{}, &Config{}, nil)
-			b := &batch{records: make([]Record, 2), done: make(chan struct{})}
+			b := &batch{records: make([]stream.Record, 2), done: make(chan struct{})}
 			w.queue = []*batch{b}
 			err := w.settle(c.ctx, []part{{b, c.records}}, c.records, c.err, permanent(c.err))
 			done := false

@@ -10,6 +10,8 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
+
+	"hamlet/stream"
 )
 
 // A Producer publishes records, partitioned by murmur2 as in Java's clients and
@@ -79,7 +81,8 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 // returns how many there are when all have acknowledged it. It fails as Publish does. Some
 // partitions may then have the record and others not: call it again if a copy does no harm.
 func (p *Producer) Broadcast(ctx context.Context, record Record) (partitions int, err error) {
-	if n := record.size(); n > p.cfg.MaxRecordBytes {
+	plain := record.stream()
+	if n := sizeOf(&plain); n > p.cfg.MaxRecordBytes {
 		return 0, fmt.Errorf("publish to %s: %w: the record has %d bytes, more than %d", record.Topic, ErrTooLarge, n, p.cfg.MaxRecordBytes)
 	}
 	ctx, end, err := p.begin(ctx)
@@ -93,7 +96,7 @@ func (p *Producer) Broadcast(ctx context.Context, record Record) (partitions int
 	}
 	var group errgroup.Group
 	for _, id := range ids {
-		group.Go(func() error { return p.writer(topicPartition{record.Topic, id}).publish(ctx, []Record{record}) })
+		group.Go(func() error { return p.writer(topicPartition{record.Topic, id}).publish(ctx, []stream.Record{plain}) })
 	}
 	return len(ids), group.Wait()
 }
@@ -112,13 +115,18 @@ func (p *Producer) PublishTo(ctx context.Context, topic string, partition int, r
 	if !slices.Contains(ids, partition) {
 		return fmt.Errorf("publish to %s, partition %d: the topic has %d partitions", topic, partition, len(ids))
 	}
-	return p.writer(topicPartition{topic, partition}).publish(ctx, records)
+	plain := make([]stream.Record, len(records))
+	for i := range records {
+		plain[i] = records[i].stream()
+	}
+	return p.writer(topicPartition{topic, partition}).publish(ctx, plain)
 }
 
 // beginPublish is begin, unless a record is too large.
 func (p *Producer) beginPublish(ctx context.Context, records []Record) (_ context.Context, end func(), err error) {
 	for i := range records {
-		if n := records[i].size(); n > p.cfg.MaxRecordBytes {
+		plain := records[i].stream()
+		if n := sizeOf(&plain); n > p.cfg.MaxRecordBytes {
 			return nil, nil, fmt.Errorf("publish to %s: %w: record %d of %d has %d bytes, more than %d; reduce it, or raise the limit here and at the broker",
 				records[i].Topic, ErrTooLarge, i+1, len(records), n, p.cfg.MaxRecordBytes)
 		}
@@ -199,9 +207,9 @@ func (p *Producer) writer(at topicPartition) *partitionWriter {
 }
 
 // route splits records by partition and keeps their order.
-func (p *Producer) route(ctx context.Context, records []Record) (map[topicPartition][]Record, error) {
+func (p *Producer) route(ctx context.Context, records []Record) (map[topicPartition][]stream.Record, error) {
 	partitions := make(map[string][]int, 1)
-	byPartition := make(map[topicPartition][]Record, 1)
+	byPartition := make(map[topicPartition][]stream.Record, 1)
 	for _, r := range records {
 		ids, ok := partitions[r.Topic]
 		if !ok {
@@ -212,7 +220,7 @@ func (p *Producer) route(ctx context.Context, records []Record) (map[topicPartit
 			partitions[r.Topic] = ids
 		}
 		at := topicPartition{r.Topic, kafkago.Murmur2Balancer{}.Balance(kafkago.Message{Topic: r.Topic, Key: r.Key, Value: r.Value}, ids...)}
-		byPartition[at] = append(byPartition[at], r)
+		byPartition[at] = append(byPartition[at], r.stream())
 	}
 	return byPartition, nil
 }

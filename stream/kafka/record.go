@@ -24,18 +24,17 @@ type Record struct {
 	HighWatermark int64 // the log's end when the record was fetched
 }
 
-// size is an upper bound of the record's bytes in a record batch. RECORD v2 adds at
-// most 35 bytes of varints to key and value, and 10 for each header.
-func (r *Record) size() int {
-	n := 35 + len(r.Key) + len(r.Value)
-	for _, h := range r.Headers {
-		n += 10 + len(h.Key) + len(h.Value)
-	}
-	return n
+// stream returns the record without its topic.
+func (r *Record) stream() stream.Record {
+	return stream.Record{Offset: r.Offset, Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time}
 }
 
+// sizeOf returns an upper bound of the record's bytes in a record batch. RECORD v2 adds at
+// most 35 bytes of varints to key and value, and 10 for each header.
+func sizeOf(r *stream.Record) int { return 35 + r.Size() + 10*len(r.Headers) }
+
 // encode returns the record as a produce request takes it.
-func (r *Record) encode() kafkago.Record {
+func encode(r *stream.Record) kafkago.Record {
 	k := kafkago.Record{Key: kafkago.NewBytes(r.Key), Value: kafkago.NewBytes(r.Value), Time: r.Time}
 	if k.Time.IsZero() {
 		k.Time = time.Now()
