@@ -84,7 +84,7 @@ func (m *Memory) Read(ctx context.Context, from int64, most stream.Limit, wait t
 		if m.moved == nil {
 			m.moved = make(chan struct{})
 		}
-		moved, stuck := m.moved, m.stuck
+		moved, stuck := m.moved, m.stuck && wait > 0
 		m.mu.Unlock()
 		if !stuck && (err != nil || len(records) > 0 || over) {
 			return records, end, err
@@ -156,7 +156,7 @@ func (m *Memory) Replace(id string, records ...stream.Record) {
 // Fail makes every call fail, until Fail(nil).
 func (m *Memory) Fail(err error) { m.change(func() { m.failure = err }) }
 
-// Stick makes Read hang until its context ends, while stuck.
+// Stick makes a Read that waits hang until its context ends, while stuck.
 func (m *Memory) Stick(stuck bool) { m.change(func() { m.stuck = stuck }) }
 
 // Reads returns how often the log was read.

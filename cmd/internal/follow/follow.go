@@ -187,7 +187,7 @@ func (f *Follower) Run(ctx context.Context, open func(ctx context.Context) (Hand
 	if _, err := f.bounds(ctx); ctx.Err() != nil {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("%s: %w", f.cfg.Name, err)
+		return f.named(err)
 	}
 	for pause := newPause(); ctx.Err() == nil; wait(ctx, pause) {
 		r := &reading{Follower: f, pause: pause}
@@ -196,7 +196,7 @@ func (f *Follower) Run(ctx context.Context, open func(ctx context.Context) (Hand
 		case err == nil:
 			return nil
 		case !again:
-			return fmt.Errorf("%s: %w", f.cfg.Name, err)
+			return f.named(err)
 		case errors.Is(err, ErrReload):
 			f.cfg.Logger.Info("follow: opening again", "reason", err)
 		default:

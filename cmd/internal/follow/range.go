@@ -1,0 +1,118 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hamlet/stream"
+)
+
+// rangeWait is how long Range waits for a record that must be there: a log that keeps old records
+// far away needs a while.
+const rangeWait = time.Second
+
+// Bounds returns the log's bounds. It asks until the log answers, or for Config.MaxOutage.
+func Bounds(ctx context.Context, cfg Config) (stream.Bounds, error) {
+	f, err := New(cfg)
+	if err != nil {
+		return stream.Bounds{}, err
+	}
+	b, err := f.bounds(ctx)
+	return b, f.named(err)
+}
+
+// Since returns the first offset with a record that was written at t or later, and the log's end
+// if there is none. It asks until the log answers, or for Config.MaxOutage.
+func Since(ctx context.Context, cfg Config, t time.Time) (offset int64, err error) {
+	f, err := New(cfg)
+	if err != nil {
+		return 0, err
+	}
+	timed, ok := f.cfg.Log.(stream.Timed)
+	if !ok {
+		return 0, f.named(errors.New("this log does not find offsets by time; name an offset"))
+	}
+	err = retry(ctx, &f.cfg, "find the offset of "+t.Format(time.RFC3339), func(ctx context.Context) (err error) {
+		offset, err = timed.Since(ctx, t)
+		return err
+	})
+	return offset, f.named(err)
+}
+
+// Range calls each with the records whose offsets are in [from, end), in order, each once. It keeps
+// one read in memory. After a failure it goes on behind the last record, until ctx ends or for
+// Config.MaxOutage. An error of each ends it at once, and so does an offset that the log no longer
+// has: [stream.ErrGone]. Offsets that the log has not are passed over.
+func Range(ctx context.Context, cfg Config, from, end int64, each func(*stream.Record) error) error {
+	f, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("read offsets %d to %d", from, end)
+	for from < end {
+		var records []stream.Record
+		err := retry(ctx, &f.cfg, what, func(ctx context.Context) (err error) {
+			records, _, err = f.cfg.Log.Read(ctx, from, stream.Limit{Records: int(min(end-from, 1<<30)), Bytes: batchBytes}, rangeWait)
+			return err
+		})
+		if err != nil {
+			return f.named(err)
+		}
+		for i := range records {
+			if records[i].Offset >= end {
+				return nil
+			}
+			if err := each(&records[i]); err != nil {
+				return err
+			}
+			from = records[i].Offset + 1
+		}
+		if len(records) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Last returns the newest record for which wanted returns true (nil: any), and false if there is
+// none among the last limit offsets. It may call wanted more than once for a record.
+//
+// It reads backwards in windows of 64, 256, … offsets. So it reads at most about four times the
+// records that follow the result.
+func Last(ctx context.Context, cfg Config, limit int64, wanted func(*stream.Record) bool) (last stream.Record, ok bool, err error) {
+	b, err := Bounds(ctx, cfg)
+	if err != nil {
+		return last, false, err
+	}
+	first := max(b.First, b.End-max(limit, 0))
+	for end, size := b.End, int64(64); !ok && end > first; size *= 4 {
+		from := max(first, end-size)
+		err := Range(ctx, cfg, from, end, func(r *stream.Record) error {
+			if wanted == nil || wanted(r) {
+				last, ok = *r, true
+			}
+			return nil
+		})
+		if errors.Is(err, stream.ErrGone) { // meanwhile
+			if b, err = Bounds(ctx, cfg); err == nil && b.First > first {
+				first = b.First
+				continue
+			}
+		}
+		if err != nil {
+			return last, false, err
+		}
+		end = from
+	}
+	return last, ok, nil
+}
+
+// named adds the log's name to an error.
+func (f *Follower) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.cfg.Name, err)
+}
