@@ -46,7 +46,7 @@ func (m *Model) Adopt(cfg Config) error {
 		m.seen.Resize(cfg.DuplicateWindow)
 		m.labels.Resize(cfg.DuplicateWindow)
 	}
-	m.cfg, m.numerics = cfg, numerics()
+	m.cfg, m.numerics, m.setAside = cfg, numerics(), keysOf(&cfg)
 	for _, s := range m.submodels {
 		if s != nil && s.monitor != nil {
 			if err := s.monitor.Retune(s.monitorConfig(cfg.Alarms)); err != nil {

@@ -100,8 +100,11 @@ func (a *about) canonical(text []byte, m *Model) bool {
 }
 
 // AppendBinary appends m's bytes in the format above. Copying the tables takes some
-// milliseconds with the default configuration.
+// milliseconds with the default configuration. It is an error after a *PanicError.
 func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
+	if m.broken != nil {
+		return nil, fmt.Errorf("model of %d events: it is damaged: %w", m.events, m.broken)
+	}
 	start := len(dst)
 	dst = append(dst, make([]byte, headerSize)...)
 	var length [sectionCount]int

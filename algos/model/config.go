@@ -34,6 +34,7 @@ type Config struct {
 	TrustBy         string   `json:"trust_by" default:"source" enum:"source,all" adopt:"yes" help:"Whose flip rate a label is trusted by: that of its source, or the common one."`
 	Standing        string   `json:"standing" default:"agreement" enum:"agreement,none" adopt:"yes" help:"How much a source's labels count: by its agreement with the other sources, or all the same."`
 	WithoutSources  []string `json:"without_sources,omitempty" shown:"none" adopt:"yes" help:"Sources whose events are left out from the first on, as if they had never taught. A model that exists can only learn from one of them again."`
+	SetAside        []string `json:"set_aside,omitempty" shown:"none" help:"Keys of events that are not learnt, because learning them ended in a panic. Learners add to it by themselves, and the dead letter of an event names its key."`
 	SpamShare       bool     `json:"spam_share" help:"Give the head of mail and text the recent share of spam as an input. It helps where labels come late."`
 
 	// Frozen names the frozen expert. [Config.WithFrozen] sets it; [New] needs the expert too.
@@ -172,6 +173,8 @@ func (c Config) filled() Config {
 	slices.Sort(c.SkipHeaders)
 	c.WithoutSources = append([]string{}, c.WithoutSources...)
 	slices.Sort(c.WithoutSources)
+	c.SetAside = append([]string{}, c.SetAside...)
+	slices.Sort(c.SetAside)
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
 	return c
@@ -226,6 +229,7 @@ func (c Config) validate() error {
 		}
 	}
 	errs = append(errs, c.checkWithoutSources()...)
+	errs = append(errs, c.checkSetAside()...)
 	if err := c.checkFrozen(); err != nil {
 		errs = append(errs, err)
 	}
@@ -250,7 +254,7 @@ func (c Config) validate() error {
 }
 
 // JSON returns c in canonical form: every field filled in, names sorted where their
-// order means nothing. personal_experts, frozen and without_sources are left out if they are empty. Equal configurations have equal bytes.
+// order means nothing. personal_experts, frozen, without_sources and set_aside are left out if they are empty. Equal configurations have equal bytes.
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {

@@ -89,7 +89,7 @@ func TestFields(t *testing.T) {
 		"text_ensembles": "adaboost", "vector_ensembles": "viboost,bblr", "second_head": "0.99", "rebuild": "50",
 		"text_head.site": "jj", "vector_head.site": "exact-rvga", "alarms.drop": "0.3", "alarms.clear": "0.01",
 		"alarms.confirmed": "0.15", "alarms.flip_rate": "0.02", "alarms.covariate": "0.7", "alarms.concept": "30",
-		"table_bits": "9", "spam_share": "true", "alarms.off": "true",
+		"table_bits": "9", "spam_share": "true", "alarms.off": "true", "set_aside": "0123456789abcdef",
 	}
 	for _, f := range model.Fields() {
 		if f.Key == "frozen" { // it needs the expert too: frozen_test.go

@@ -21,13 +21,14 @@ func (m *Model) LeavesOut(source string) bool {
 }
 
 // Withdrawable returns nil if an Unlearn event could withdraw ex.Of now. If not, the error
-// is a [*RefusedError], or wraps sites.ErrUnknown, ErrWithdrawn or ErrOtherBody. It changes
-// nothing. ex has what the Unlearn event would have.
-func (m *Model) Withdrawable(ex *Example) error {
+// is a [*RefusedError] or a [*Defect], or wraps sites.ErrUnknown, ErrWithdrawn or ErrOtherBody. It
+// changes nothing. ex has what the Unlearn event would have.
+func (m *Model) Withdrawable(ex *Example) (err error) {
 	if err := m.Check(&ex.Body); err != nil {
 		return err
 	}
-	_, _, _, err := m.find(ex)
+	defer m.own.reader.defect(new(Effect), &err)
+	_, _, _, err = m.find(ex)
 	return err
 }
 

@@ -3,11 +3,13 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"hamlet/algos/dedup"
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
+	"hamlet/algos/internal/planted"
 	"hamlet/algos/lastlabel"
 	"hamlet/algos/stack"
 	"hamlet/algos/trust"
@@ -30,9 +32,11 @@ type Model struct {
 	roles                           map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
 	submodels                       [kinds]*submodel      // nil before its first event
 
-	specs  [kinds]*spec
-	own    *Predictor // Apply's
-	runner Runner     // nil: slow work runs when its result is needed
+	specs    [kinds]*spec
+	setAside []uint64    // the keys of cfg.SetAside
+	own      *Predictor  // Apply's
+	runner   Runner      // nil: slow work runs when its result is needed
+	broken   *PanicError // what Attempt met; nil: nothing, and the model is whole
 }
 
 // New returns a model that has learnt nothing. It reports every bad field of cfg.
@@ -42,7 +46,7 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, numerics: numerics(), specs: newSpecs(cfg)}
+	m := &Model{cfg: cfg, numerics: numerics(), specs: newSpecs(cfg), setAside: keysOf(&cfg)}
 	m.seen, m.labels = dedup.New(cfg.DuplicateWindow), lastlabel.New(cfg.DuplicateWindow)
 	m.own = m.NewPredictor()
 	return m, nil
@@ -134,10 +138,11 @@ func quote(name string) string {
 // Apply withdraws the event ex.Of, or predicts and learns ex, or both, as ex.Action says.
 // The result depends only on m's bytes and ex. A copy of an event within the duplicate
 // window changes nothing. A refused event returns a *RefusedError and changes nothing, but one
-// that forgets a message of which nothing is known keeps answers about it from being assumed. m
-// refers to ex's body until the next one of its kind, and retains its ID and Source. Learning
-// allocates nothing in the steady state.
-func (m *Model) Apply(ex *Example) (Effect, error) {
+// that forgets a message of which nothing is known keeps answers about it from being assumed. An
+// event that Config.SetAside names is ErrSetAside, and one whose body cannot be read for a defect
+// of ours is a *Defect: both change nothing. m refers to ex's body until the next one of its
+// kind, and retains its ID and Source. Learning allocates nothing in the steady state.
+func (m *Model) Apply(ex *Example) (effect Effect, err error) {
 	if ex.Action > Assume {
 		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
 	}
@@ -151,10 +156,13 @@ func (m *Model) Apply(ex *Example) (Effect, error) {
 	if m.seen.Has(key) {
 		return Effect{Duplicate: true}, nil
 	}
+	if slices.Contains(m.setAside, key) {
+		return Effect{}, fmt.Errorf("%w: %s", ErrSetAside, formatKey(key))
+	}
 	if err := m.Check(&ex.Body); err != nil {
 		return Effect{}, err
 	}
-	var effect Effect
+	defer m.own.reader.defect(&effect, &err)
 	if m.LeavesOut(ex.Source) {
 		m.leftOut++
 		m.events++
@@ -192,9 +200,9 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	s := m.submodels[kind]
 	if s == nil {
 		s = newSubmodel(m.specs[kind], m.cfg.Alarms)
-		m.submodels[kind] = s
 	}
 	in := m.own.reader.read(&ex.Body, s)
+	m.submodels[kind] = s // not before: nothing has changed if the body cannot be read
 	if s.experts == nil && len(in.views[0].Index) > 0 {
 		s.newExperts() // they score this event 0, as in already says
 	}
@@ -219,6 +227,7 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 		m.labels.Put(at.Message, lastlabel.Label{Source: at.Source, State: lastlabel.Of(ex.Spam)})
 	}
 	s.sites.Add(at)
+	planted.Learn(ex.ID)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
 		s.refresh()
 	}

@@ -71,25 +71,39 @@ type Predictor struct {
 // NewPredictor returns a Predictor of m. It always uses m's current state.
 func (m *Model) NewPredictor() *Predictor { return &Predictor{m: m, reader: newReader(m.specs)} }
 
-// Predict returns the model's prediction for b, or a *RefusedError. It does not change the
-// model.
-func (p *Predictor) Predict(b *Body) (Prediction, error) {
+// Predict returns the model's prediction for b, or a *RefusedError, or a *Defect: a panic,
+// whatever of. It does not change the model.
+func (p *Predictor) Predict(b *Body) (prediction Prediction, err error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, err
 	}
+	defer p.defect(&err)
 	s := p.m.submodel(b)
 	return predict(s, p.reader.read(b, s)), nil
 }
 
 // Explain is Predict with the contributions of the head's inputs and of the ensembles,
 // largest absolute value first. They sum to Mean, up to rounding.
-func (p *Predictor) Explain(b *Body) (Prediction, []Contribution, error) {
+func (p *Predictor) Explain(b *Body) (prediction Prediction, all []Contribution, err error) {
 	if err := p.m.Check(b); err != nil {
 		return Prediction{}, nil, err
 	}
+	defer p.defect(&err)
 	s := p.m.submodel(b)
-	prediction, all := p.explain(s, p.reader.read(b, s))
+	prediction, all = p.explain(s, p.reader.read(b, s))
 	return prediction, all, nil
+}
+
+// defect is deferred: it turns a panic into err and makes the buffers again.
+func (p *Predictor) defect(err *error) {
+	if value := recover(); value != nil {
+		doing := "answer about this body"
+		if p.reader.reading {
+			doing = readBody
+		}
+		*err = Recovered(doing, value)
+		p.reader, p.contributions = newReader(p.m.specs), nil
+	}
 }
 
 // explain is predict with the contributions, largest absolute value first.

@@ -45,6 +45,10 @@ func newFeatures(s *spec) *features {
 type reader struct {
 	*Reader
 	of [kinds]*features
+
+	// reading is true while the body is read: what runs depends on the body and the
+	// configuration alone, and nothing has changed yet that the model keeps.
+	reading bool
 }
 
 func newReader(specs [kinds]*spec) *reader {
@@ -72,13 +76,16 @@ func (r *reader) features(b *Body, s *submodel) *features {
 		in.reading = ahead
 	} else {
 		in.reading = in.own
+		r.reading = true
 		r.begin(in.own, b)
 	}
 	clear(in.scores)
 	scored := s != nil && s.experts != nil
 	for i := range in.lists {
 		if ahead == nil {
+			r.reading = true
 			r.readList(in.own, i)
+			r.reading = false
 		}
 		if scored {
 			s.tables[i].Prefetch(in.lists[i].view.Index)
@@ -88,12 +95,27 @@ func (r *reader) features(b *Body, s *submodel) *features {
 		}
 	}
 	if ahead == nil {
+		r.reading = true
 		r.readFrozen(in.own)
+		r.reading = false
 	}
 	if scored {
 		in.score(len(in.lists)-1, s)
 	}
 	return in
+}
+
+const readBody = "read this body" // in a Defect
+
+// defect is deferred around all that reads a body. It turns a panic of reading into err, and
+// leaves all others. The reader's buffers are made again: they may be half written.
+func (r *reader) defect(effect *Effect, err *error) {
+	if !r.reading {
+		return
+	}
+	value := recover()
+	*effect, *err = Effect{}, Recovered(readBody, value)
+	*r = *newReader(r.specs)
 }
 
 // score scores list i by the experts that read it.

@@ -10,6 +10,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/planted"
 	"hamlet/algos/text"
 )
 
@@ -126,12 +127,18 @@ func newBodyReader(specs [kinds]*spec) *Reader {
 
 // Read reads b into dst and sets b.Reading to it. dst and what b refers to must stay as they
 // are until the model has applied b and the caller is done with its Effect. If [Model.Check]
-// would refuse b, it does nothing.
+// would refuse b, it does nothing. If reading b panics it does nothing either: the model meets
+// the same panic, and Apply returns it.
 func (r *Reader) Read(dst *Reading, b *Body) {
 	if check(b, r.specs[ofVector].cfg.Dense) != "" {
 		return
 	}
 	k := kindOf(b)
+	defer func() {
+		if recover() != nil {
+			*r, dst.kinds[k] = *newBodyReader(r.specs), nil
+		}
+	}()
 	if in := dst.kinds[k]; in == nil || in.spec != r.specs[k] {
 		dst.kinds[k] = newReading(r.specs[k])
 	}
@@ -158,6 +165,7 @@ func (r *Reader) begin(in *reading, b *Body) {
 	in.header = b.Message.AppendH(in.header[:0], in.spec.cfg.SkipHeaders)
 	in.parts.Head, in.parts.Text = in.header, in.text
 	feature.Facts(in.facts[:], b.Message)
+	planted.Read(in.text)
 }
 
 // readList reads list i of the body that begin has read. The lists before have been read.

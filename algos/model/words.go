@@ -53,13 +53,13 @@ type Attribution struct {
 }
 
 // Attribute is Explain with the words of b. It takes some fifteen times as long.
-func (p *Predictor) Attribute(b *Body) (Attribution, error) {
+func (p *Predictor) Attribute(b *Body) (a Attribution, err error) {
 	if err := p.m.Check(b); err != nil {
 		return Attribution{}, err
 	}
+	defer p.defect(&err)
 	s := p.m.submodel(b)
 	in := p.reader.read(b, s)
-	var a Attribution
 	var shares apportioned
 	a.Prediction, a.Inputs, shares = p.apportion(s, in)
 	a.Words, a.Rest = p.reader.words(b, in, shares, func(k int) []text.Expert {

@@ -66,6 +66,7 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/ensemble"
 	"hamlet/algos/internal/codec"
+	"hamlet/algos/internal/defect"
 	"hamlet/algos/internal/task"
 )
 
@@ -360,7 +361,22 @@ func (s *Stack) Resume(count uint64, r task.Runner) {
 		return
 	}
 	w, kinds := s.window.last(s.rows, int(count-s.started), s.started), s.kinds
-	s.rebuild = task.Begin(r, func() []ensemble.Result { return ensemble.Build(context.Background(), kinds, w) })
+	s.rebuild = task.Begin(r, func() []ensemble.Result { return build(kinds, w) })
+}
+
+// build is ensemble.Build. After a panic no ensemble could be built: the ones before go on. A
+// panic of the event at which the rebuild is due would blame that event, and the one after it.
+func build(kinds []ensemble.Kind, w *ensemble.Window) (results []ensemble.Result) {
+	defer func() {
+		if value := recover(); value != nil {
+			err := defect.Recovered("rebuild ensembles", value)
+			results = make([]ensemble.Result, len(kinds))
+			for i := range results {
+				results[i].Err = err
+			}
+		}
+	}()
+	return ensemble.Build(context.Background(), kinds, w)
 }
 
 // Write appends

@@ -229,3 +229,17 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A panic in a rebuild is its failure, by any Runner: the event at which it is due is not to blame.
+func TestAPanicFailsTheRebuild(t *testing.T) {
+	kinds := []ensemble.Kind{ensemble.LogitTrees, ensemble.BBLR}
+	results := build(kinds, &ensemble.Window{Dim: 2, Labels: make([]float64, 3)})
+	if len(results) != 2 {
+		t.Fatalf("%d results of 2 ensembles", len(results))
+	}
+	for _, r := range results {
+		if r.Ensemble != nil || r.Err == nil || !strings.HasPrefix(r.Err.Error(), "a defect of hamlet: rebuild ensembles: ensemble: a window of 0 inputs, ") {
+			t.Errorf("%+v", r)
+		}
+	}
+}

@@ -1,6 +1,11 @@
 package task
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"hamlet/algos/internal/defect"
+)
 
 // early runs work when it is given; later runs it when its result is wanted.
 type early struct{}
@@ -25,4 +30,33 @@ func TestResultIsTheWorks(t *testing.T) {
 			t.Errorf("%s: result %d after %d runs, want 7 after 1", name, got, ran)
 		}
 	}
+}
+
+// A panic of the work is one of Result, whichever goroutine worked, and keeps its stack.
+func TestPanicsAreResults(t *testing.T) {
+	for name, r := range map[string]Runner{"no runner": nil, "early": early{}, "later": later{}, "goroutine": goroutine{}} {
+		task := Begin(r, func() int { panic("a defect") })
+		func() {
+			defer func() {
+				failed, ok := recover().(*defect.Error)
+				if !ok || failed.Error() != defect.Prefix+"work in the background: a defect" || !strings.Contains(string(failed.Stack), "TestPanicsAreResults") {
+					t.Errorf("%s: %v", name, failed)
+				}
+			}()
+			task.Result()
+			t.Errorf("%s: no panic", name)
+		}()
+	}
+}
+
+// goroutine runs work in one.
+type goroutine struct{}
+
+func (goroutine) Go(work func()) func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+	}()
+	return func() { <-done }
 }
