@@ -1,8 +1,15 @@
 // Package example turns an event of the wire into an example for a model. Learner,
 // scorer and eval all use it, so that each reads a message in the same way.
 //
-//	ex, _, _, err := example.Of(&event)
-//	effect, err := m.Apply(&ex)
+//	in, err := example.Read(record.Headers, record.Value)
+//	if err == nil && in.Standing == nil {
+//		effect, err = m.Attempt(&in.Example)
+//	}
+//	// err is the reason of a dead letter, unless it is a *model.PanicError
+//
+// A panic on the way is a defect of ours. It becomes a *model.Defect, whose text depends on the
+// record alone, so that a learner, a replay and an operator's tool all refuse the record. What
+// Go cannot recover from, a stack that is exhausted above all, still ends the process.
 package example
 
 import (
@@ -12,6 +19,7 @@ import (
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/convert"
+	"hamlet/cmd/internal/example/internal/planted"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -23,12 +31,44 @@ type Parsing struct {
 	Mail   *mail.Message // whose memory the result shares
 }
 
+// An Incoming is a record of the log as a model takes it.
+type Incoming struct {
+	Event    stream.Event
+	Standing *stream.Standing // nil: an event
+	Example  model.Example    // of the event
+	Parsing  Parsing
+}
+
+// Read decodes a record of the log. Learner, replays and tools all call it. An error is the
+// reason of a dead letter. Event is set if only the rest could not be read.
+func Read(headers []stream.Header, value []byte) (in Incoming, err error) {
+	defer recovered("decode this record", &err)
+	if stream.IsStanding(headers) {
+		s, err := stream.DecodeStandingRecord(headers, value)
+		return Incoming{Standing: &s}, err
+	}
+	if in.Event, err = stream.DecodeRecord(headers, value); err != nil {
+		return in, err
+	}
+	in.Example, in.Parsing, err = Of(&in.Event)
+	return in, err
+}
+
+// recovered is deferred: it turns a panic into err.
+func recovered(doing string, err *error) {
+	if value := recover(); value != nil {
+		*err = model.Recovered(doing, value)
+	}
+}
+
 // Body returns a tenant's b as a model takes it, and how a mail was parsed. A text is a
-// message without a head. The result may share b's memory. The only error is an unknown
-// kind.
-func Body(tenant string, b *stream.Body) (model.Body, Parsing, error) {
+// message without a head. The result may share b's memory. The only errors are an unknown
+// kind, and a *model.Defect.
+func Body(tenant string, b *stream.Body) (_ model.Body, _ Parsing, err error) {
+	defer recovered("parse this body", &err)
 	switch b.Kind {
 	case stream.Mail:
+		planted.Parse(b.Mail)
 		m := mail.Parse(b.Mail)
 		return model.Body{Tenant: tenant, Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason, Mail: &m}, nil
 	case stream.Text:
@@ -66,11 +106,15 @@ var ErrUnlabelled = errors.New("no label")
 
 // Of returns e as an example to learn, relearn, unlearn, correct or assume, and how a mail was parsed. It
 // ignores the time: no model depends on it.
-func Of(e *stream.Event) (model.Example, Parsing, error) {
+func Of(e *stream.Event) (_ model.Example, _ Parsing, err error) {
+	defer recovered("read this event", &err)
 	if e.Label != stream.Spam && e.Label != stream.Ham && e.Action != stream.Unlearn {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, ErrUnlabelled)
 	}
 	body, how, err := Body(e.Tenant, &e.Body)
+	if defect := (*model.Defect)(nil); errors.As(err, &defect) {
+		return model.Example{}, Parsing{}, err // as a defect elsewhere
+	}
 	if err != nil {
 		return model.Example{}, Parsing{}, fmt.Errorf("event %q: %w", e.ID, err)
 	}
