@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/evalpage"
@@ -108,11 +109,14 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
 		Progress: func(n int) { counter.Set(n, src.total()) },
+		SetAside: func(p *model.PanicError) {
+			fmt.Fprintf(stdio.Err, "%v; please report it with the stack below; the replay begins again without this event, as with --set set_aside=%s\n%s\n", p, p.Key, p.Stack)
+		},
 	}
 	if page != nil {
 		config.Observer = page
 	}
-	result, model, err := replay.Run(ctx, config, events)
+	result, m, err := replay.Run(ctx, config, events)
 	counter.Close()
 	rejections.Close()
 	failures.Close()
@@ -123,7 +127,7 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	if c.Save != "" {
-		b, err := model.AppendBinary(nil)
+		b, err := m.AppendBinary(nil)
 		if err != nil {
 			return err
 		}

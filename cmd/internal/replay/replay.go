@@ -23,6 +23,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,6 +51,10 @@ type Config struct {
 	Rejected      func(error)      // called for each item that cannot be learnt from; may be nil
 	Progress      func(scored int) // called now and then; may be nil
 	Observer      Observer         // may be nil
+
+	// SetAside is called for each event whose learning ended in a panic, before the replay
+	// begins again without it; may be nil.
+	SetAside func(*model.PanicError)
 }
 
 // An Observer sees a replay as it goes. Its methods are called one at a time.
@@ -64,15 +69,38 @@ type Observer interface {
 // Run replays items and returns the result and the model. It does not learn the last
 // Delay events. If ctx or an error among items ends it early, scores and alerts still
 // end with whole lines.
+//
+// An event whose learning ends in a panic is set aside, as a learner does: Run reads items from
+// their beginning again, by a new model whose configuration names the event. What was handed
+// out before is not handed out again: up to that event nothing is different.
 func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
+	var said said
+	for {
+		result, m, err := once(ctx, cfg, &said, items)
+		var broken *model.PanicError
+		if !errors.As(err, &broken) || len(cfg.Model.SetAside) >= model.MostSetAside {
+			return result, m, err
+		}
+		if cfg.SetAside != nil {
+			cfg.SetAside(broken)
+		}
+		cfg.Model.SetAside = append(slices.Clone(cfg.Model.SetAside), broken.Key)
+		said.again()
+	}
+}
+
+// once replays items by one model.
+func once(ctx context.Context, cfg Config, said *said, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
 	m, err := model.New(cfg.Model)
 	if err != nil {
 		return nil, nil, fmt.Errorf("configuration of the model: %w", err)
 	}
-	r := &replay{cfg: cfg, model: m, predictor: m.NewPredictor(), metrics: eval.New()}
+	r := &replay{cfg: cfg, said: said, model: m, predictor: m.NewPredictor(), metrics: eval.New()}
 	if cfg.Scores != nil {
 		r.scores = csv.NewWriter(bufio.NewWriterSize(cfg.Scores, 1<<16))
-		_ = r.scores.Write([]string{"id", "label", "p", "log_odds", "lo", "hi"}) // flush returns the first error
+		if said.first(aScore) {
+			_ = r.scores.Write([]string{"id", "label", "p", "log_odds", "lo", "hi"}) // flush returns the first error
+		}
 	}
 	if cfg.Runner != nil {
 		m.SetRunner(cfg.Runner)
@@ -104,8 +132,38 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	return result, m, nil
 }
 
+// A saying is something that a replay hands out.
+type saying uint8
+
+const (
+	aScore saying = iota
+	aScored
+	anAlert
+	anAlerted
+	aRejection
+	aFailure
+	sayings
+)
+
+// A said counts what a replay that begins again has handed out.
+type said struct{ before, now [sayings]int }
+
+// first counts one more, and reports whether it was not handed out before.
+func (s *said) first(what saying) bool {
+	s.now[what]++
+	return s.now[what] > s.before[what]
+}
+
+// again begins again.
+func (s *said) again() {
+	for i := range s.now {
+		s.before[i], s.now[i] = max(s.before[i], s.now[i]), 0
+	}
+}
+
 type replay struct {
 	cfg       Config
+	said      *said
 	model     *model.Model
 	predictor *model.Predictor
 	metrics   *eval.Metrics
@@ -212,7 +270,9 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 	g.Go(func() error {
 		for from := range full {
 			for i := range from.items {
-				r.step(&from.items[i])
+				if err := r.step(&from.items[i]); err != nil {
+					return err
+				}
 			}
 			clear(from.items) // free their memory
 			from.items = from.items[:0]
@@ -226,7 +286,8 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 	return g.Wait()
 }
 
-func (r *replay) step(p *parsed) {
+// step returns an error if the model is lost. What is rejected is none.
+func (r *replay) step(p *parsed) error {
 	switch {
 	case p.rejected != nil:
 	case p.standing != nil:
@@ -234,12 +295,16 @@ func (r *replay) step(p *parsed) {
 	default:
 		p.rejected = r.score(p)
 	}
+	if broken := (*model.PanicError)(nil); errors.As(p.rejected, &broken) {
+		return p.rejected
+	}
 	if p.rejected != nil {
 		r.rejected++
-		if r.cfg.Rejected != nil {
+		if r.cfg.Rejected != nil && r.said.first(aRejection) {
 			r.cfg.Rejected(p.rejected)
 		}
 	}
+	return nil
 }
 
 // score predicts p, learns what is due and measures. On an error the model has refused
@@ -319,7 +384,7 @@ func (r *replay) catchUp() error {
 
 // apply learns e, counts the label if somebody gave it, and writes the alerts.
 func (r *replay) apply(e *model.Example) (model.Effect, error) {
-	effect, err := r.model.Apply(e)
+	effect, err := r.model.Attempt(e)
 	if err != nil {
 		return effect, fmt.Errorf("event %s: %w", e.ID, err)
 	}
@@ -328,7 +393,7 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	}
 	for i := range effect.Rebuilds {
 		b := &effect.Rebuilds[i]
-		if b.Err != nil && r.cfg.RebuildFailed != nil {
+		if b.Err != nil && r.cfg.RebuildFailed != nil && r.said.first(aFailure) {
 			r.cfg.RebuildFailed(fmt.Errorf("%s (%s) from %d rows at its event %d: %w", b.Ensemble, b.Body, b.Rows, b.Started, b.Err))
 		}
 	}
@@ -337,10 +402,10 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	}
 	for i := range effect.Alerts {
 		a := convert.Alert(&effect.Alerts[i])
-		if r.cfg.Observer != nil {
+		if r.cfg.Observer != nil && r.said.first(anAlerted) {
 			r.cfg.Observer.Alerted(&a)
 		}
-		if r.alerts == nil {
+		if r.alerts == nil || !r.said.first(anAlert) {
 			continue
 		}
 		if r.line, err = a.AppendJSON(r.line[:0]); err != nil {
@@ -356,11 +421,11 @@ func (r *replay) measure(p *parsed, prediction model.Prediction) {
 		r.metrics.Add(p.truth == stream.Spam, prediction.LogOdds)
 		r.intervals.Add(prediction)
 		r.guess.Add(p.truth == stream.Spam)
-		if r.cfg.Observer != nil {
+		if r.cfg.Observer != nil && r.said.first(aScored) {
 			r.cfg.Observer.Scored(r.scored, p.example.Source, p.truth == stream.Spam, prediction.LogOdds)
 		}
 	}
-	if r.scores == nil {
+	if r.scores == nil || !r.said.first(aScore) {
 		return
 	}
 	lo, hi := prediction.Interval(model.Z90)
