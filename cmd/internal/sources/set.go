@@ -41,11 +41,12 @@ again.`
 
 // said is what `hamlet sources set --json` prints.
 type said struct {
-	Model  string `json:"model"`
-	Topic  string `json:"topic"`
-	ID     string `json:"id"` // of the record
-	Source string `json:"source"`
-	Role   string `json:"role"`
+	Model      string `json:"model"`
+	Topic      string `json:"topic"`
+	Partitions int    `json:"partitions"` // always 1
+	ID         string `json:"id"`         // of the record
+	Source     string `json:"source"`
+	Role       string `json:"role"`
 }
 
 // set writes the operator's word to the model's log.
@@ -67,7 +68,7 @@ func (c *Command) set(ctx context.Context, log *slog.Logger, stdout io.Writer) e
 	}
 	topic := stream.EventsTopic(c.Model)
 	if c.JSON {
-		return printJSON(stdout, said{c.Model, topic, standing.ID, standing.Source, standing.Role.String()})
+		return printJSON(stdout, said{c.Model, topic, 1, standing.ID, standing.Source, standing.Role.String()})
 	}
 	_, err = fmt.Fprintf(stdout, "%s is %s for labels from now on: written to %s.\n"+
 		"`hamlet sources` shows it when the learner has read and saved it.\n", standing.Source, standing.Role, topic)

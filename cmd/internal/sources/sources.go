@@ -63,8 +63,8 @@ is the model's event at which a label of the source last contradicted the others
 that the source was suspected. A source that has been silent for longest makes room
 in a table of 4,096.
 
-Of several partitions, labels are summed, and rate and weight are means by labels;
---json has each partition.`
+Labels of mail and text, and of vectors, are summed; rate and weight are means by labels.
+--json has both.`
 }
 
 // patience bounds a command: its questions are small, and a model has some 30 MB.
@@ -107,31 +107,22 @@ func (c *Command) Run(ctx context.Context, command string, stdout, stderr io.Wri
 	return table.print(stdout)
 }
 
-// Read joins the sources of all partitions' newest models. The error is state.ErrNone if
-// none was saved.
+// Read returns the sources that the newest model knows. The error is state.ErrNone if none was
+// saved.
 func Read(ctx context.Context, store *redis.Store, name string) (*Table, error) {
-	partitions, err := store.Partitions(ctx)
+	if err := store.Layout(ctx); err != nil {
+		return nil, err
+	}
+	checkpoint, version, err := store.Load(ctx, state.Head)
+	if errors.Is(err, state.ErrNone) {
+		return nil, fmt.Errorf("no model %s was saved: %w", name, state.ErrNone)
+	}
 	if err != nil {
 		return nil, err
 	}
-	t := newTable(name)
-	for _, partition := range partitions {
-		checkpoint, version, err := store.Load(ctx, state.Head)
-		if errors.Is(err, state.ErrNone) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		m, err := model.Restore(checkpoint.Model)
-		if err != nil {
-			return nil, fmt.Errorf("version %d of partition %d: %w", version, partition, err)
-		}
-		t.add(partition, checkpoint.Saved, m)
+	m, err := model.Restore(checkpoint.Model)
+	if err != nil {
+		return nil, fmt.Errorf("version %d: %w", version, err)
 	}
-	if len(t.Partitions) == 0 {
-		return nil, fmt.Errorf("no model %s was saved: %w", name, state.ErrNone)
-	}
-	t.join()
-	return t, nil
+	return newTable(name, checkpoint.Saved, m), nil
 }

@@ -18,32 +18,32 @@ import (
 
 // A Table is what `hamlet sources --json` prints.
 type Table struct {
-	Model      string      `json:"model"`
-	Partitions []Partition `json:"partitions"` // ascending
-	Known      int         `json:"known"`      // sources, also those that a limit left out
-	Sources    []Source    `json:"sources"`    // most labels first
-
-	byKey map[uint64]*Source
+	Model      string   `json:"model"`
+	Partitions [1]Saved `json:"partitions"` // a list: programs read it as one
+	Known      int      `json:"known"`      // sources, also those that a limit left out
+	Sources    []Source `json:"sources"`    // most labels first
 }
 
-// A Partition is one whose saved model was read.
-type Partition struct {
-	Partition int       `json:"partition"`
+// Saved returns which model was read.
+func (t *Table) Saved() Saved { return t.Partitions[0] }
+
+// A Saved is the saved model that was read.
+type Saved struct {
+	Partition int       `json:"partition"` // always 0
 	Events    uint64    `json:"events"`
 	Saved     time.Time `json:"saved"`
 }
 
-// A Source joins what the models of several partitions, and of several kinds of bodies, say
-// of one source of labels.
+// A Source joins what a model knows of one source of labels from several kinds of bodies.
 type Source struct {
 	Source string `json:"source"` // ends in "…" if only its first 64 bytes are known
-	Role   string `json:"role"`   // "mixed" while partitions have not all read the last word
+	Role   string `json:"role"`
 	Labels uint64 `json:"labels"`
 	FlipRate
 	Weight float64 `json:"weight"`
 	Late   bool    `json:"late"`
 	New    bool    `json:"new"`
-	Parts  []Part  `json:"parts"` // by partition and body
+	Parts  []Part  `json:"parts"` // by body
 
 	Cut bool `json:"-"` // only the beginning of its name is known
 }
@@ -55,9 +55,9 @@ type FlipRate struct {
 	Hi   float64 `json:"hi"`
 }
 
-// A Part is what one partition's model knows of a source from one kind of body.
+// A Part is what a model knows of a source from one kind of body.
 type Part struct {
-	Partition int    `json:"partition"`
+	Partition int    `json:"partition"`      // always 0
 	Body      string `json:"body,omitempty"` // text or vector; empty: the source has a role, and no label
 	Role      string `json:"role"`
 	Labels    uint64 `json:"labels"`
@@ -68,32 +68,25 @@ type Part struct {
 	Accused uint64  `json:"accused,omitempty"` // the model's event of the last accusation
 }
 
-func newTable(name string) *Table {
-	return &Table{Model: name, Sources: []Source{}, byKey: map[uint64]*Source{}}
-}
-
-// add adds what the model of a partition knows.
-func (t *Table) add(number int, saved time.Time, m *model.Model) {
-	t.Partitions = append(t.Partitions, Partition{Partition: number, Events: m.Events(), Saved: saved})
+// newTable returns what a saved model knows.
+func newTable(name string, saved time.Time, m *model.Model) *Table {
+	t := &Table{Model: name, Partitions: [1]Saved{{Events: m.Events(), Saved: saved}}, Sources: []Source{}}
+	byKey := map[uint64]*Source{}
 	for _, s := range m.Sources() {
-		known := t.byKey[s.Key]
+		known := byKey[s.Key]
 		if known == nil {
-			known = &Source{}
-			t.byKey[s.Key] = known
+			known = &Source{Role: s.Role.String()}
+			byKey[s.Key] = known
 		}
-		if known.Source == "" || !s.Cut { // a partition that knows a role knows the whole name
+		if known.Source == "" || !s.Cut {
 			known.Source, known.Cut = s.ShownName(), s.Cut
 		}
 		known.Parts = append(known.Parts, Part{
-			Partition: number, Body: s.Body, Role: s.Role.String(), Labels: s.Labels, FlipRate: FlipRate{s.Rate, s.Lo, s.Hi},
+			Body: s.Body, Role: s.Role.String(), Labels: s.Labels, FlipRate: FlipRate{s.Rate, s.Lo, s.Hi},
 			Weight: s.Weight, Late: s.Late, New: s.Newcomer, Accused: s.Accused,
 		})
 	}
-}
-
-// join fills in what sources have in all their parts together.
-func (t *Table) join() {
-	for _, s := range t.byKey {
+	for _, s := range byKey {
 		s.join()
 		t.Sources = append(t.Sources, *s)
 	}
@@ -101,24 +94,17 @@ func (t *Table) join() {
 		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Source, b.Source))
 	})
 	t.Known = len(t.Sources)
+	return t
 }
 
-// mixed is the role of a source that has several.
-const mixed = "mixed"
-
-// join sums labels. Rate and weight are means by labels, and the width of the interval is
-// that of a mean of independent rates.
+// join sums the labels of all kinds of bodies. Rate and weight are means by labels, and the
+// width of the interval is that of a mean of independent rates.
 func (s *Source) join() {
 	s.Late, s.New = true, true
 	var rate, weight, square, labels float64
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		s.Labels += p.Labels
-		if s.Role != "" && s.Role != p.Role {
-			s.Role = mixed
-		} else {
-			s.Role = p.Role
-		}
 		n := float64(p.Labels)
 		half := n * max(p.Hi-p.Rate, p.Rate-p.Lo) // the other side may be cut at 0 or 1
 		labels, rate, weight, square = labels+n, rate+n*p.Rate, weight+n*p.Weight, square+half*half
@@ -154,19 +140,15 @@ func (t *Table) print(w io.Writer) error {
 		if s.Labels > 0 {
 			rate, weight = fmt.Sprintf("%.3f  %.3f–%.3f", s.Rate, s.Lo, s.Hi), fmt.Sprintf("%.2f", s.Weight)
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Source, s.Role, s.Labels, rate, weight, s.Remarks(), s.AccusedAt(len(t.Partitions) > 1))
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Source, s.Role, s.Labels, rate, weight, s.Remarks(), s.AccusedAt())
 	}
 	if err := tab.Flush(); err != nil {
 		return written(err)
 	}
-	events := make([]string, len(t.Partitions))
-	for i, p := range t.Partitions {
-		events[i] = fmt.Sprintf("partition %d: %d events, saved %s", p.Partition, p.Events, p.Saved.UTC().Format(time.RFC3339))
-	}
 	if left := t.Known - len(t.Sources); left > 0 {
 		fmt.Fprintf(w, "and %d with fewer labels: --limit 0 shows all\n", left)
 	}
-	_, err := fmt.Fprintf(w, "%s\n", strings.Join(events, "\n"))
+	_, err := fmt.Fprintf(w, "%d events, saved %s\n", t.Saved().Events, t.Saved().Saved.UTC().Format(time.RFC3339))
 	return written(err)
 }
 
@@ -182,16 +164,11 @@ func (s *Source) Remarks() string {
 	return strings.Join(all, ", ")
 }
 
-// AccusedAt says at which events the source was last accused, with the partitions if the
-// model has several.
-func (s *Source) AccusedAt(several bool) string {
+// AccusedAt says at which events the source was last accused.
+func (s *Source) AccusedAt() string {
 	var all []string
 	for _, p := range s.Parts {
-		switch {
-		case p.Accused == 0:
-		case several:
-			all = append(all, fmt.Sprintf("partition %d, event %d", p.Partition, p.Accused))
-		default:
+		if p.Accused > 0 {
 			all = append(all, "event "+strconv.FormatUint(p.Accused, 10))
 		}
 	}

@@ -15,11 +15,11 @@ import (
 const (
 	readAgain = 30 * time.Second // a model is some 30 MB, and decoding it takes a tenth of a second
 	failAgain = 2 * time.Second
-	readTime  = 30 * time.Second // for all partitions' models
+	readTime  = 30 * time.Second // of a model
 )
 
-// known is what the saved models say of sources. All readers share it. It is read again
-// when somebody asks, at most every readAgain, and only where there are other versions. After
+// known is what the saved model says of sources. All readers share it. It is read again
+// when somebody asks, at most every readAgain, and only where there is another version. After
 // an error it is read again after failAgain, but after readAgain where readTime was too short.
 type known struct {
 	store *redis.Store
@@ -28,7 +28,7 @@ type known struct {
 
 	mu    sync.Mutex // held while one reads: the others wait for the same answer
 	next  time.Time  // when to read again
-	of    string     // the versions that table is of
+	of    string     // the version that table is of
 	table *list.Table
 	err   error // of the last reading; then table is older
 }
@@ -59,20 +59,13 @@ func pause(ctx context.Context, err error) time.Duration {
 	return readAgain
 }
 
-// read reads the models if there are other versions than before.
+// read reads the model if there is another version than before.
 func (k *known) read(ctx context.Context) error {
-	partitions, err := k.store.Partitions(ctx)
-	if err != nil {
+	heading, err := k.store.Heading(ctx, state.Head)
+	if err != nil && !errors.Is(err, state.ErrNone) {
 		return err
 	}
-	of := ""
-	for _, partition := range partitions {
-		heading, err := k.store.Heading(ctx, state.Head)
-		if err != nil && !errors.Is(err, state.ErrNone) {
-			return err
-		}
-		of += fmt.Sprintf("%d:%d:%s,", partition, heading.Version, heading.Identity)
-	}
+	of := fmt.Sprintf("%d:%s", heading.Version, heading.Identity)
 	if k.table != nil && of == k.of {
 		return nil
 	}
@@ -80,6 +73,6 @@ func (k *known) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.table, k.of = table, of // the versions may be newer than of; then they are read again
+	k.table, k.of = table, of // the version may be newer than of; then it is read again
 	return nil
 }

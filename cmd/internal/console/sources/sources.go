@@ -105,7 +105,7 @@ type table struct {
 	From, To   int // of Known, from 1
 	Known      int
 	Next, Back string // pages; "": none
-	Partitions []list.Partition
+	Saved      list.Saved
 	Chart      *chart.Chart
 }
 
@@ -135,7 +135,7 @@ func (p *pages) table(ctx context.Context, from int) table {
 		t.Empty = err == nil || errors.Is(err, state.ErrNone)
 		return t
 	}
-	t.Known, t.Partitions, t.Empty = len(known.Sources), known.Partitions, len(known.Sources) == 0
+	t.Known, t.Saved, t.Empty = len(known.Sources), known.Saved(), len(known.Sources) == 0
 	from = max(0, min(from, t.Known-1))
 	to := min(from+mostRows, t.Known)
 	t.From, t.To = from+1, to
@@ -150,14 +150,14 @@ func (p *pages) table(ctx context.Context, from int) table {
 		total += known.Sources[i].Labels
 	}
 	for _, s := range known.Sources[from:to] {
-		t.Rows = append(t.Rows, newRow(s, total, len(known.Partitions) > 1))
+		t.Rows = append(t.Rows, newRow(s, total))
 	}
 	t.Chart = rates(known.Sources)
 	return t
 }
 
-func newRow(s list.Source, total uint64, several bool) row {
-	r := row{Source: s, Name: page.Visible(s.Source), Link: URL(s.Source), Remarks: s.Remarks(), Accused: s.AccusedAt(several)}
+func newRow(s list.Source, total uint64) row {
+	r := row{Source: s, Name: page.Visible(s.Source), Link: URL(s.Source), Remarks: s.Remarks(), Accused: s.AccusedAt()}
 	if total > 0 {
 		r.Share = float64(s.Labels) / float64(total)
 	}
@@ -226,7 +226,6 @@ type single struct {
 	Shown       string
 	Known       bool
 	Row         row
-	Several     bool // partitions
 	Saved       time.Time
 	Roles       []choice
 	Withdraw    string // the page that plans a withdrawal
@@ -259,15 +258,10 @@ func (p *pages) source(w http.ResponseWriter, r *http.Request) {
 			total += known.Sources[i].Labels
 		}
 		if i := slices.IndexFunc(known.Sources, func(s list.Source) bool { return s.Source == name }); i >= 0 {
-			s.Known, s.Several = true, len(known.Partitions) > 1
-			s.Row = newRow(known.Sources[i], total, s.Several)
+			s.Known, s.Row = true, newRow(known.Sources[i], total)
 			s.WithoutName = s.Row.Cut
 		}
-		for _, of := range known.Partitions {
-			if of.Saved.After(s.Saved) {
-				s.Saved = of.Saved
-			}
-		}
+		s.Saved = known.Saved().Saved
 	}
 	for i := range s.Roles {
 		s.Roles[i].Chosen = s.Known && s.Roles[i].Role == s.Row.Role

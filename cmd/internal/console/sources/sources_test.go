@@ -291,7 +291,7 @@ func TestSourcesAndAWithdrawal(t *testing.T) {
 	link := URL(hostile)
 	r.holds(text, html.EscapeString(link))
 	_, text = r.get(link)
-	r.holds(text, "By partition", "100, 25.0 % of all", `value="muted"`, `href="`+html.EscapeString(WithdrawURL(hostile, "24h")))
+	r.holds(text, "By kind of body", "100, 25.0 % of all", `value="muted"`, `href="`+html.EscapeString(WithdrawURL(hostile, "24h")))
 	if _, text := r.get("/sources/one?source=nobody"); !strings.Contains(text, "know no source of this name") {
 		t.Error(text)
 	}
