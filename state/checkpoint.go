@@ -38,6 +38,7 @@ type Checkpoint struct {
 	Numerics string    // version of the mathematics that made Model
 	Config   []byte    // the model's configuration as canonical JSON
 	Epoch    int64     // the epoch under which the writer holds the partition, from 1
+	Writer   string    // who held it: see Lease. A store keeps it beside the manifest; "" if it does not know
 	Events   uint64    // events applied: the model's clock
 	Position Position  // the records absorbed
 	Order    []byte    // of a model of several partitions: its place in each, opaque here; empty: Position says all

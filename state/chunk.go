@@ -20,7 +20,7 @@ type Chunk struct {
 // alias c.Model. An empty model has no chunks. Equal chunks are not merged.
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	m := &Manifest{
-		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Events: c.Events,
+		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Writer: c.Writer, Events: c.Events,
 		Position: c.Position, Order: slices.Clone(c.Order), Saved: c.Saved, Model: c.ModelSHA256(), Length: int64(len(c.Model)),
 	}
 	chunks := make([]Chunk, 0, chunkCount(m.Length))
@@ -60,7 +60,7 @@ func Join(m *Manifest, data [][]byte) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%w: the model's hash is %x, not %x", ErrCorrupt, got, m.Model)
 	}
 	return &Checkpoint{
-		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config), Epoch: m.Epoch, Events: m.Events,
+		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config), Epoch: m.Epoch, Writer: m.Writer, Events: m.Events,
 		Position: m.Position, Order: slices.Clone(m.Order), Model: model, Saved: m.Saved,
 	}, nil
 }

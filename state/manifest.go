@@ -44,6 +44,7 @@ type Manifest struct {
 	Numerics string
 	Config   []byte
 	Epoch    int64
+	Writer   string // not in the manifest's bytes: a store keeps it beside them
 	Events   uint64
 	Position Position
 	Order    []byte

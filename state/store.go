@@ -1,6 +1,9 @@
 package state
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // The errors of a store. A store wraps them; test with errors.Is.
 var (
@@ -63,4 +66,14 @@ type Heading struct {
 	Next     int64  // next offset of the log; 0 if the store lost it
 	Identity string // differs between checkpoints that differ in more than Saved; "" if the store lost it
 	Pinned   int64  // the version that an operator pinned; 0: none
+	Epoch    int64  // under which it was saved; 0 if the store lost it
+	Writer   string // who held that epoch: see [Lease]; "" of a program before 0.2.0
+}
+
+// A Version is a version that a store keeps, without the model.
+type Version struct {
+	Number   int64
+	Events   uint64
+	Position Position
+	Saved    time.Time
 }

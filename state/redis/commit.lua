@@ -11,14 +11,15 @@
 -- below 2^53.
 
 local epochKey, headKey, servedKey, pinnedKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local lastKey, versionsKey, refsKey, partitionsKey = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local lastKey, versionsKey, leaseKey, partitionsKey = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
 local prefix, partition = ARGV[1], ARGV[2]
 local epoch, nextOffset, events, sha256 = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local identity, manifest = ARGV[7], ARGV[8]
 local day, keep, daily, grace = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local distrusted = ARGV[13] -- a head whose bytes the writer found corrupt, or ''
-local names = 14            -- the chunks' names, each once, from here on
+local writer = ARGV[14]     -- who holds the epoch
+local names = 15            -- the chunks' names, each once, from here on
 
 local function before(a, b)
   if #a ~= #b then return #a < #b end
@@ -45,6 +46,9 @@ end
 
 local current = read('GET', epochKey)
 if current ~= epoch then return {'stale', 'epoch', current or '0'} end
+-- A fail-over of Redis can give one epoch to two writers. The lease says to whom it gave it last.
+local of, _, holder = string.match(read('GET', leaseKey) or '', '^(%d+) (%d+) (%S+)$')
+if of == epoch and writer ~= '' and holder ~= writer then return {'stale', 'epoch', current} end
 
 local head = read('GET', headKey)
 local at = {false, false}
@@ -84,7 +88,7 @@ for i = names, #ARGV do
 end
 if at[2] ~= identity then redis.call('DEL', versionKey(version)) end
 redis.call('HSET', versionKey(version), 'identity', identity, 'epoch', epoch, 'next', nextOffset, 'events', events,
-  'sha256', sha256, 'chunks', table.concat(list, ' '))
+  'sha256', sha256, 'chunks', table.concat(list, ' '), 'writer', writer)
 if at[2] ~= identity or redis.call('HEXISTS', versionKey(version), 'manifest') == 0 then
   redis.call('HSET', versionKey(version), 'manifest', manifest, 'day', day)
 end
@@ -103,7 +107,6 @@ if type(listed) == 'table' then -- another type, or what the next try meets as w
   if string.find(listed.err, 'WRONGTYPE', 1, true) then redis.call('DEL', partitionsKey) end
   redis.call('SADD', partitionsKey, partition)
 end
-redis.call('DEL', refsKey) -- earlier programs counted references there
 
 -- The last versions stay, of the older ones the first of each day, those that another model
 -- replaced in the last 30 days, and the pinned one. Walking up from the oldest makes the first of a day the same one

@@ -141,17 +141,18 @@ func (s *Store) Manifest(ctx context.Context, which state.Pointer) (m *state.Man
 }
 
 func (s *Store) manifest(ctx context.Context, number int64) (*state.Manifest, error) {
-	b, err := s.node(ctx).HGet(ctx, s.versionKey(number), "manifest").Bytes()
-	if errors.Is(err, redis.Nil) || otherType(err) {
-		return nil, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
-	}
-	if err != nil {
+	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(number), "manifest", "writer").Result()
+	if err != nil && !otherType(err) {
 		return nil, err
 	}
 	var m state.Manifest
-	if err := m.UnmarshalBinary(b); err != nil {
+	if len(fields) == 0 || fields[0] == nil {
+		return nil, fmt.Errorf("%w: version %d has no manifest", state.ErrCorrupt, number)
+	}
+	if err := m.UnmarshalBinary([]byte(fields[0].(string))); err != nil {
 		return nil, fmt.Errorf("version %d: %w", number, err)
 	}
+	m.Writer, _ = fields[1].(string)
 	return &m, nil
 }
 

@@ -19,7 +19,7 @@ func (s *Store) Beside(model string) (*Store, error) {
 		return nil, fmt.Errorf("redis store: model %q: a name has small letters, digits and hyphens only", model)
 	}
 	return &Store{
-		cfg: cfg, client: s.client, cluster: s.cluster, shared: true,
+		cfg: cfg, client: s.client, cluster: s.cluster, shared: true, watcher: s.watcher,
 		writing: pace{least: minLimit}, reading: pace{least: minLimit},
 	}, nil
 }

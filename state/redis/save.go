@@ -173,7 +173,7 @@ func (s *Store) falseOffset(ctx context.Context, next int64) (head int64, ok boo
 }
 
 func (s *Store) commitKeys() []string {
-	keys := []string{"epoch", "head", "served", "pinned", "last", "versions", "refs", "partitions"}
+	keys := []string{"epoch", "head", "served", "pinned", "last", "versions", "lease", "partitions"}
 	for i, name := range keys {
 		keys[i] = s.key(name)
 	}
@@ -206,7 +206,7 @@ func (s *Store) commitArgs(m *state.Manifest) ([]any, error) {
 		m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
 		hex.EncodeToString(identity[:]), manifest,
 		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.grace(int(m.Length)).Milliseconds(),
-		corrupt,
+		corrupt, m.Writer,
 	}, nil
 }
 

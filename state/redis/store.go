@@ -11,6 +11,8 @@
 // and are
 //
 //	epoch            counter; a writer increments it and saves under the new value
+//	lease            "EPOCH BEATS WRITER": who has that epoch, and whether it lives (see [state.Lease])
+//	refs             words of those who watch for saves of programs before 0.2.0, which delete it
 //	last             counter of versions
 //	head             the newest version
 //	served           the version that scorers answer from: the head, unless pinned
@@ -76,6 +78,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
@@ -126,6 +129,7 @@ type Store struct {
 	client  *redis.Client        // of the one server, or of the master that Sentinels name
 	cluster *redis.ClusterClient // nil without a Cluster; see node
 	shared  bool                 // another store closes them
+	watcher string               // the word under which it watches for saves of older programs
 
 	writing, reading pace // of chunks
 
@@ -176,6 +180,7 @@ func New(cfg Config) (*Store, error) {
 		cfg:     cfg,
 		writing: pace{least: minLimit}, reading: pace{least: minLimit},
 	}
+	s.watcher = rand.Text()[:12]
 	s.connect()
 	return s, nil
 }
@@ -251,7 +256,7 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
-	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version), "next", "identity").Result()
+	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version), "next", "identity", "epoch", "writer").Result()
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
@@ -261,6 +266,10 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 		}
 	}
 	h.Identity, _ = fields[1].(string)
+	if epoch, ok := fields[2].(string); ok {
+		h.Epoch, _ = strconv.ParseInt(epoch, 10, 64) // damaged: it is nobody's
+	}
+	h.Writer, _ = fields[3].(string)
 	return h, nil
 }
 

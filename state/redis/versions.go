@@ -13,14 +13,15 @@ import (
 
 // A VersionInfo describes one kept version of a model.
 type VersionInfo struct {
-	Version int64
-	Epoch   int64
-	Events  uint64    // the model's event count
-	Next    int64     // next offset of the log
-	Order   []byte    // of a model of several partitions, as in its checkpoint
-	Saved   time.Time // UTC
-	SHA256  [32]byte  // of the model
-	Bytes   int64     // length of the model
+	Version  int64
+	Epoch    int64
+	Events   uint64 // the model's event count
+	Next     int64  // next offset of the log
+	Position state.Position
+	Order    []byte    // of a model of several partitions, as in its checkpoint
+	Saved    time.Time // UTC
+	SHA256   [32]byte  // of the model
+	Bytes    int64     // length of the model
 
 	Numerics string // version of the mathematics that made the model
 	Config   []byte // the model's configuration as canonical JSON
@@ -75,13 +76,27 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 			continue
 		}
 		infos = append(infos, VersionInfo{
-			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
+			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Position: m.Position, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
 			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
 			Replaced: replaced[i].Val() != "",
 		})
 	}
 	return infos, nil
+}
+
+// History returns the kept versions, newest first, as a learner needs them that steps back.
+func (s *Store) History(ctx context.Context) ([]state.Version, error) {
+	kept, err := s.Versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	history := make([]state.Version, len(kept))
+	for i := range kept {
+		v := &kept[i]
+		history[i] = state.Version{Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved}
+	}
+	return history, nil
 }
 
 // pin has pinned and served as KEYS. ARGV are the sorted set of versions, the version's key

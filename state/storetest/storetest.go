@@ -40,6 +40,18 @@ type Store interface {
 	Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error)
 	// Heading describes what a pointer names, at little cost.
 	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
+	// Lease reads who is active. Before the first writer it is the zero Lease.
+	Lease(ctx context.Context) (state.Lease, error)
+	// Acquire makes writer the only one, under the next epoch, if the lease is as seen. Else the
+	// error wraps state.ErrStale.
+	Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error)
+	// Seize is Acquire whatever the lease is.
+	Seize(ctx context.Context, writer string) (state.Lease, error)
+	// Beat says that the holder of mine lives. If another one has the lease, the error wraps
+	// state.ErrStale.
+	Beat(ctx context.Context, mine state.Lease) (state.Lease, error)
+	// Release frees the lease that mine holds.
+	Release(ctx context.Context, mine state.Lease) (state.Lease, error)
 	// Pin points Served at a version. If the store does not keep it, the error wraps
 	// state.ErrNone.
 	Pin(ctx context.Context, version int64) error
@@ -62,6 +74,9 @@ func Run(t *testing.T, server func(t *testing.T) (open func() Store)) {
 		{"what is saved is loaded", roundTrip},
 		{"epochs grow", epochs},
 		{"one writer", oneWriter},
+		{"of all that acquire a lease one has it", leases},
+		{"a lease lives by its beats", beats},
+		{"a checkpoint says who saved it", writers},
 		{"the head never goes back", noWayBack},
 		{"a save may be repeated", repeated},
 		{"headings tell versions apart", headings},
@@ -210,6 +225,124 @@ func oneWriter(t *testing.T, open func() Store) {
 	wantLoaded(t, young, state.Head, version, first)
 	second := checkpoint(epoch, 6)
 	wantLoaded(t, young, state.Head, save(t, young, second), second)
+}
+
+// Of several that acquire the lease that they saw, one has it. Who seizes it has it from whoever
+// had it. Epochs grow, and the holder before is stale.
+func leases(t *testing.T, open func() Store) {
+	s := open()
+	seen, err := s.Lease(t.Context())
+	if err != nil || seen != (state.Lease{}) || !seen.Free() {
+		t.Fatalf("the lease of nobody is %+v, %v; want it free", seen, err)
+	}
+	var won, lost sync.Map
+	var all sync.WaitGroup
+	for i := range 8 {
+		writer := fmt.Sprint("w", i)
+		client := open()
+		all.Go(func() {
+			l, err := client.Acquire(t.Context(), seen, writer)
+			switch {
+			case err == nil && l.Writer == writer && l.Epoch == 1 && l.Beats == 1:
+				won.Store(writer, l)
+			case errors.Is(err, state.ErrStale) && !errors.Is(err, state.ErrLost):
+				lost.Store(writer, err)
+			default:
+				t.Errorf("%s: %+v, %v", writer, l, err)
+			}
+		})
+	}
+	all.Wait()
+	var holders []state.Lease
+	won.Range(func(_, l any) bool { holders = append(holders, l.(state.Lease)); return true })
+	if len(holders) != 1 {
+		t.Fatalf("%d have the lease: %+v", len(holders), holders)
+	}
+	mine := holders[0]
+	if l, err := open().Lease(t.Context()); err != nil || l != mine || !l.Holds(mine) {
+		t.Errorf("the lease is %+v, %v; want %+v", l, err, mine)
+	}
+	other, err := open().Seize(t.Context(), "operator")
+	if err != nil || other.Epoch <= mine.Epoch || other.Writer != "operator" {
+		t.Fatalf("seized %+v, %v", other, err)
+	}
+	for name, do := range map[string]func() error{
+		"beat":    func() error { _, err := s.Beat(t.Context(), mine); return err },
+		"release": func() error { _, err := s.Release(t.Context(), mine); return err },
+		"acquire": func() error { _, err := s.Acquire(t.Context(), mine, "again"); return err },
+		"save":    func() error { _, err := s.Save(t.Context(), checkpoint(mine.Epoch, 5)); return err },
+	} {
+		if err := do(); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) || errors.Is(err, state.ErrTransient) {
+			t.Errorf("%s: error %v, want state.ErrStale alone", name, err)
+		}
+	}
+	for _, writer := range []string{"", "two words"} {
+		if _, err := s.Seize(t.Context(), writer); err == nil {
+			t.Errorf("%q is a writer's word", writer)
+		}
+	}
+}
+
+// A beat changes the lease, a look does not. A lease that is released is free, and whoever sees
+// that may acquire it.
+func beats(t *testing.T, open func() Store) {
+	s, watcher := open(), open()
+	look := func() state.Lease {
+		t.Helper()
+		l, err := watcher.Lease(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	mine, err := s.Acquire(t.Context(), look(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := look()
+	if !look().Same(before) {
+		t.Error("a look has changed the lease")
+	}
+	for range 3 {
+		if mine, err = s.Beat(t.Context(), mine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l := look(); l.Same(before) || !l.Holds(mine) || l.Beats != before.Beats+3 {
+		t.Errorf("after three beats %+v, before %+v", l, before)
+	}
+	if _, err := s.Release(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	free := look()
+	if !free.Free() || free.Holds(mine) || free.Epoch != mine.Epoch {
+		t.Errorf("released, it is %+v", free)
+	}
+	if l, err := watcher.Acquire(t.Context(), free, "b"); err != nil || l.Epoch <= mine.Epoch {
+		t.Errorf("acquired %+v, %v", l, err)
+	}
+}
+
+// What is loaded says who saved it, and so does its heading. A writer that does not have the
+// lease of its epoch saves nothing.
+func writers(t *testing.T, open func() Store) {
+	s := open()
+	mine, err := s.Seize(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := checkpoint(mine.Epoch, 5)
+	c.Writer = "a"
+	wantLoaded(t, open(), state.Head, save(t, s, c), c)
+	h, err := open().Heading(t.Context(), state.Head)
+	if err != nil || h.Epoch != mine.Epoch || h.Writer != "a" {
+		t.Errorf("heading %+v, %v; want epoch %d of a", h, err, mine.Epoch)
+	}
+	other := checkpoint(mine.Epoch, 6)
+	other.Writer = "b"
+	if _, err := s.Save(t.Context(), other); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
+		t.Errorf("another writer with the same epoch: error %v, want state.ErrStale alone", err)
+	}
 }
 
 // A checkpoint before the head's offset is state.ErrStale, under a newer epoch too,
