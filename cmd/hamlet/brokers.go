@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -55,16 +54,16 @@ func (e *embeddedServers) watch(parent context.Context) (context.Context, func()
 }
 
 // startBrokers starts the brokers that no flag names, for s to close, and puts their
-// addresses into the flags. It returns the learner's consumer group, "" for the usual one.
-func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger) (group string, err error) {
+// addresses into the flags.
+func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger) (err error) {
 	dir := func(string) string { return "" }
 	if c.Data != "" {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
-			return "", fmt.Errorf("--data: %w", err)
+			return fmt.Errorf("--data: %w", err)
 		}
 		unlock, err := embedded.LockDir(c.Data)
 		if err != nil {
-			return "", err
+			return err
 		}
 		s.OnClose(func() { _ = unlock() })
 		dir = func(name string) string { return filepath.Join(c.Data, name) }
@@ -72,7 +71,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 	own, passwords, err := "", credentials.Passwords{}, error(nil)
 	if !c.Open {
 		if passwords, err = c.passwords(); err != nil {
-			return "", err
+			return err
 		}
 	}
 	access := credentials.Access{PID: os.Getpid()}
@@ -83,20 +82,17 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		}
 		k, err := embedded.StartKafka(options)
 		if err != nil {
-			return "", err
+			return err
 		}
 		c.servers.add(s, k)
 		c.Kafka = settings.EmbeddedKafka(k.Addr(), passwords.Kafka)
 		access.Kafka = credentials.Login{Addr: k.Addr(), User: embedded.User, Password: passwords.Kafka}
-		// A killed process stays a member of its group for a while. Nobody else
-		// reads this Kafka, so a new group need not wait.
-		group = fmt.Sprintf("hamlet.learner.%s.%d", c.ModelName.Model, time.Now().UnixNano())
 		own += "  kafka  " + k.Addr() + "\n"
 	}
 	if c.Redis.Redis == "" {
 		r, err := embedded.StartRedis(embedded.RedisOptions{Dir: dir("redis"), Addr: c.ListenRedis, Log: log, Password: passwords.Redis})
 		if err != nil {
-			return "", err
+			return err
 		}
 		c.servers.add(s, r)
 		c.servers.snapshot = r.Snapshot
@@ -108,7 +104,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 	if c.NATS.NATS == "" {
 		n, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir("nats"), Addr: c.natsAddr(), Log: log, Users: natsUsers(passwords)})
 		if err != nil {
-			return "", err
+			return err
 		}
 		c.servers.add(s, n)
 		c.NATS = settings.EmbeddedNATS(n.URL(), passwords.NATS)
@@ -132,7 +128,7 @@ func (c *upCommand) startBrokers(s *services.Set, w io.Writer, log *slog.Logger)
 		}
 		fmt.Fprintf(w, "embedded brokers, %s\n%s", where, own)
 	}
-	return group, nil
+	return nil
 }
 
 // passwords returns those of the embedded servers: of --data, or new ones.

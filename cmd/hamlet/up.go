@@ -140,8 +140,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 			err = c.servers.closing
 		}
 	}()
-	group, err := c.startBrokers(s, stdio.Err, log)
-	if err != nil {
+	if err := c.startBrokers(s, stdio.Err, log); err != nil {
 		return err
 	}
 	ctx, failure := c.servers.watch(ctx)
@@ -180,19 +179,11 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 
 	rejections := &report.Rejections{W: stdio.Err}
-	inOrder, err := s.OpenOrder(ctx, c.Learner, c.Topic, c.Redis, store, kafkaConfig, producer)
+	learning, err := s.LearnerConfig(ctx, c.Learner, c.Topic, kafkaConfig, producer)
 	if err != nil {
 		return err
 	}
-	if group == "" {
-		group = services.LearnerGroup(c.ModelName.Model, inOrder)
-	}
-	learning := s.LearnerConfig(c.Learner, kafkaConfig, group)
-	learning.Order = inOrder
-	if learning.Predictions, err = s.OpenPredictions(ctx, c.Learner, c.Topic, kafkaConfig, producer); err != nil {
-		return err
-	}
-	learning.DeadLetters, learning.Alerts, learning.Runner, learning.Store, learning.Model = producer, alerts, s.Runner(), store, modelConfig
+	learning.Alerts, learning.Runner, learning.Store, learning.Model = alerts, s.Runner(), store, modelConfig
 	journal, err := s.OpenJournal(c.Journal, conn)
 	if err != nil {
 		return err

@@ -138,10 +138,11 @@ func (r *restoring) partition(ctx context.Context, store *redis.Store, model str
 			return one, err
 		}
 	}
-	epoch, err := store.Take(ctx)
+	lease, err := store.Seize(ctx, "restore")
 	if err != nil {
 		return one, err
 	}
+	defer store.Release(context.WithoutCancel(ctx), lease) // else a learner waits until it lapses
 	for i := range versions {
 		v := &versions[i]
 		r.show(fmt.Sprintf("restoring %s, partition %d, version %d", model, p.Partition, v.Version))
@@ -149,7 +150,7 @@ func (r *restoring) partition(ctx context.Context, store *redis.Store, model str
 		if err != nil {
 			return one, err
 		}
-		c.Epoch = epoch
+		c.Epoch, c.Writer = lease.Epoch, lease.Writer
 		if r.c.NewLog {
 			c.Position = state.Position{}
 		}

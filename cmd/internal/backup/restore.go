@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/credentials"
 	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
+	"hamlet/state/redis"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
 )
@@ -230,22 +231,14 @@ func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) e
 
 // check returns an error if a model cannot be restored. It writes nothing.
 func (r *restoring) check(ctx context.Context, m *Model, compared map[place][]Log) error {
-	if r.kafka != nil && r.c.Data == "" {
-		for _, group := range services.LearnerGroups(m.Name) {
-			n, err := kafka.Members(ctx, *r.kafka, group)
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				return fmt.Errorf("%d learners run: group %s of Kafka has them as members; stop them first (one that was killed stays a member for some seconds)", n, group)
-			}
-		}
-	}
 	store, err := r.open(m)
 	if err != nil {
 		return err
 	}
-	err = r.takes(ctx, store, m)
+	err = nobodyActs(ctx, store)
+	if err == nil {
+		err = r.takes(ctx, store, m)
+	}
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
@@ -283,6 +276,29 @@ func (r *restoring) check(ctx context.Context, m *Model, compared map[place][]Lo
 	}
 	return nil
 }
+
+// nobodyActs returns an error if a learner of the model runs: its beats change the lease. A learner
+// of 0.1.0 has none. Its next save is refused all the same, because restoring takes its epoch.
+func nobodyActs(ctx context.Context, store *redis.Store) error {
+	before, err := store.Lease(ctx)
+	if err != nil || before.Beats <= 0 {
+		return err
+	}
+	select {
+	case <-time.After(lookAgain):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	after, err := store.Lease(ctx)
+	if err == nil && !after.Same(before) {
+		process, _, _ := strings.Cut(after.Writer, "#")
+		return fmt.Errorf("the learner %s runs: stop the learners of this model first", process)
+	}
+	return err
+}
+
+// lookAgain is more than two beats of a learner.
+const lookAgain = 700 * time.Millisecond
 
 // fits reads all versions of a partition that would be restored, and checks that this program
 // can go on with the newest.

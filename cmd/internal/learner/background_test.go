@@ -16,7 +16,6 @@ import (
 	"hamlet/cmd/internal/convert"
 	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // noisy is a model of eight dense numbers that rebuilds ensembles often.
@@ -29,16 +28,16 @@ func noisy() model.Config {
 
 // vectors returns n labelled vectors, a noisy model that learnt them, and its alerts in
 // order. From event from on, 30 % of the ham is labelled spam.
-func vectors(t *testing.T, topic string, n, from int) ([]kafka.Record, []stream.Alert, *model.Model) {
+func vectors(t *testing.T, n, from int) ([]stream.Record, []stream.Alert, *model.Model) {
 	t.Helper()
-	return labelled(t, noisy(), topic, n, func(i int, spam bool, u float64) bool { return spam || i >= from && u < .3 })
+	return labelled(t, noisy(), n, func(i int, spam bool, u float64) bool { return spam || i >= from && u < .3 })
 }
 
 // labelled returns n vectors, each with the label that a function gives to its number, its
 // true class and a random number. With them it returns a model that learnt them and its
 // alerts in order. The classes differ by 1.6 standard deviations in four of eight numbers, so
 // one in twenty true labels looks wrong.
-func labelled(t *testing.T, cfg model.Config, topic string, n int, label func(i int, spam bool, u float64) bool) ([]kafka.Record, []stream.Alert, *model.Model) {
+func labelled(t *testing.T, cfg model.Config, n int, label func(i int, spam bool, u float64) bool) ([]stream.Record, []stream.Alert, *model.Model) {
 	t.Helper()
 	m, err := model.New(cfg)
 	if err != nil {
@@ -46,7 +45,7 @@ func labelled(t *testing.T, cfg model.Config, topic string, n int, label func(i 
 	}
 	random := rand.New(rand.NewPCG(11, 12))
 	var (
-		records []kafka.Record
+		records []stream.Record
 		alerts  []stream.Alert
 	)
 	for i := range n {
@@ -72,7 +71,7 @@ func labelled(t *testing.T, cfg model.Config, topic string, n int, label func(i 
 		if err != nil {
 			t.Fatal(err)
 		}
-		records = append(records, kafka.Record{Topic: topic, Key: []byte("t"), Value: value, Headers: headers})
+		records = append(records, stream.Record{Key: []byte("t"), Value: value, Headers: headers})
 		effect, err := m.Apply(&example)
 		if err != nil {
 			t.Fatal(err)
@@ -121,9 +120,9 @@ func (g gate) Go(work func()) (wait func()) {
 
 // The model's bytes and alerts do not depend on where and when the slow work is done.
 func TestSlowRunner(t *testing.T) {
-	r, n := newRig(t, 1), newNATSRig(t)
+	r, n := newRig(t), newNATSRig(t)
 	const events, from = 2600, 1800
-	records, alerts, m := vectors(t, r.topic, events, from)
+	records, alerts, m := vectors(t, events, from)
 	if !slices.ContainsFunc(alerts, func(a stream.Alert) bool { return a.Kind == stream.AlertLabelNoise }) {
 		t.Fatalf("the stream raises no label noise, so that it shows nothing: %+v", alerts)
 	}
@@ -137,7 +136,7 @@ func TestSlowRunner(t *testing.T) {
 	}{{"none", nil}, {"early", early{}}, {"late", late{}}, {"beside", beside}} {
 		t.Run(c.name, func(t *testing.T) {
 			r.forget()
-			cfg := r.config("g-" + c.name)
+			cfg := r.config()
 			cfg.Model, cfg.Runner, cfg.Alerts = noisy(), c.runner, n.publisher()
 			cfg.Name = c.name // own message ids, or the stream would drop the alerts as copies
 			r.learn(cfg, events)
@@ -192,15 +191,15 @@ func (s *mortal) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 // starts this task again from the checkpoint. The bytes are the same, and each alert is
 // stored once although both published it.
 func TestDeathDuringARebuild(t *testing.T) {
-	r, n := newRig(t, 1), newNATSRig(t)
+	r, n := newRig(t), newNATSRig(t)
 	const events, from = 2600, 1800
-	records, alerts, m := vectors(t, r.topic, events, from)
+	records, alerts, m := vectors(t, events, from)
 	r.produce(records...)
 	for _, stop := range []int{2, 4, 3, 5, 4} { // the number of the wait in which it dies
-		store := &mortal{Store: r.store}
-		cfg := r.config("g")
+		cfg := r.config()
+		store := &mortal{Store: cfg.Store}
 		cfg.Model, cfg.Alerts, cfg.Store, cfg.SaveEvery = noisy(), n.publisher(), store, 1
-		cfg.Consumer.MaxBatch = 20 // so that saves lie between the beginning of work and its end
+		cfg.Follow.MaxBatch = 20 // so that saves lie between the beginning of work and its end
 		waits := 0
 		g := gate{asked: make(chan struct{}, 1), pass: make(chan struct{}), group: new(sync.WaitGroup)}
 		cfg.Runner = runnerFunc(func(work func()) func() {
@@ -238,7 +237,7 @@ func TestDeathDuringARebuild(t *testing.T) {
 	if saved.Events == 0 || saved.Events >= events {
 		t.Fatalf("the last that died had saved %d events", saved.Events)
 	}
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Model, cfg.Alerts = noisy(), n.publisher()
 	r.learn(cfg, events)
 	if r.head().ModelSHA256() != sum(t, m) {

@@ -9,12 +9,8 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // heard counts labels.
@@ -22,141 +18,110 @@ type heard struct{ atomic.Int32 }
 
 func (h *heard) Labelled(string, string, stream.Label, time.Time) { h.Add(1) }
 
-func mails(t *testing.T, topic string, n int) []kafka.Record {
+// mails returns n labelled mails, the first of which has the number from.
+func mails(t *testing.T, from, n int) []stream.Record {
 	t.Helper()
-	records := make([]kafka.Record, n)
-	for i := range records {
+	records := make([]stream.Record, n)
+	for k := range records {
+		i := from + k
 		e := stream.Event{ID: fmt.Sprint("m", i), Tenant: "t", Source: "s", Label: stream.Spam, Body: stream.Body{
 			Kind: stream.Mail, Mail: fmt.Appendf(nil, "Subject: hello %d\r\nMessage-ID: <%d@x>\r\n\r\nwords %d\r\n", i, i, i)}}
 		value, headers, err := e.EncodeRecord()
 		if err != nil {
 			t.Fatal(err)
 		}
-		records[i] = kafka.Record{Topic: topic, Value: value, Headers: headers}
+		records[k] = stream.Record{Value: value, Headers: headers}
 	}
 	return records
 }
 
-// saveOther saves another model in place of the saved one: its
-// manifest counts one event more.
-func (r *rig) saveOther() {
-	r.t.Helper()
-	c := r.head()
-	var err error
-	if c.Epoch, err = r.store.Take(r.t.Context()); err == nil {
-		c.Events, c.Saved = c.Events+1, time.Now()
-		_, err = r.store.Save(r.t.Context(), c)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-func (p *replica) untilLoaded(n int) {
-	p.t.Helper()
-	for deadline := time.Now().Add(patience); p.store.loaded() < n; <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("the model was loaded %d times, want %d", p.store.loaded(), n)
-		}
-	}
-}
-
-// Labels that a standby kept are handed on once, also if it had to load the model again before
-// it became active. Each record is observed once.
+// Labels that a standby kept are handed on once, also if it had to load the model again before it
+// became active. Each record is observed once.
 func TestLabelsOutlastAReload(t *testing.T) {
-	r := newOrderedRig(t, 2)
-	records := mails(t, r.topic, 100)
-	a := r.replica("a", nil)
-	a.sit()
-	r.spread(records[:50])
-	a.until("saved", func(s Status) bool { return saved(s) && s.Events == 50 })
+	r := newRig(t)
+	records := mails(t, 0, 100)
+	a := r.hand("a")
+	a.learn(0, records[:50]...)
+	a.save()
 	var labels heard
-	var observed atomic.Int32
-	b := r.replica("b", func(cfg *Config) {
-		cfg.Answered, cfg.Observe = &labels, func(Applied) { observed.Add(1) }
-	})
-	b.until("follows", standby)
-	a.store.die(state.Transient(errDead))
-	r.spread(records[50:])
-	b.until("follows", func(s Status) bool { return s.Events == 100 && s.Order.Kept == 50 })
+	var observed int
+	b := r.hand("b", func(cfg *Config) { cfg.Answered, cfg.Observe = &labels, func(Applied) { observed++ } })
+	b.learn(50, records[50:]...)
+	if s := b.l.Status(); s.Kept != 50 || s.Events != 100 {
+		t.Fatalf("it follows with %+v", s)
+	}
 	r.saveOther()
-	b.untilLoaded(2)
-	b.until("follows again", func(s Status) bool { return s.Events == 100 && s.Order.Kept == 50 })
-	a.kill()
-	if n := labels.Load(); n != 0 {
-		t.Errorf("a standby has handed on %d labels", n)
+	b.look(1)
+	b.reloads("an operator")
+	b.open()
+	b.learn(50, records[50:]...)
+	if n := labels.Load(); n != 0 || b.w.kept.len() != 50 {
+		t.Errorf("a standby has handed on %d labels and keeps %d", n, b.w.kept.len())
 	}
-	b.sit()
-	b.until("active", active)
-	r.untilSaved()
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
+	b.look(lapsedAfter)
+	b.idle(active)
+	b.save()
 	if n := labels.Load(); n != 50 {
 		t.Errorf("%d labels, want 50", n)
 	}
-	if n := observed.Load(); n != 50 {
-		t.Errorf("%d records were observed, want 50", n)
+	if observed != 50 {
+		t.Errorf("%d records were observed, want 50", observed)
 	}
 }
 
 // What another learner has saved it has handed on.
 func TestASaveCoversWhatWasHandedOn(t *testing.T) {
-	l := &Learner{counted: map[int]counts{}}
-	hand := func(offset int64, standby bool) bool {
-		hand, _ := l.firstTime(0, offset, standby)
+	var l Learner
+	hand := func(offset int64, active bool) bool {
+		hand, _ := l.firstTime(offset, active)
 		return hand
 	}
 	for range 2 {
-		if !hand(0, true) {
+		if !hand(0, false) {
 			t.Error("a standby hands nothing on")
 		}
 	}
-	if !hand(0, false) || hand(0, true) {
+	if !hand(0, true) || hand(0, false) {
 		t.Error("the active one hands on once")
 	}
-	l.handedOn(make([]sequencer.Place, 1))
-	if hand(0, false) {
+	l.handedOn(0)
+	if hand(0, true) {
 		t.Error("handedOn went back")
 	}
-	places := make([]sequencer.Place, 1)
-	places[0].Next = 7
-	if l.handedOn(places); hand(6, false) || !hand(7, false) {
+	if l.handedOn(7); hand(6, true) || !hand(7, true) {
 		t.Error("what comes of 6 was handed on, of 7 not")
 	}
 }
 
 // A model whose newest manifest is damaged goes on from the checkpoint before.
 func TestADamagedManifest(t *testing.T) {
-	r := newOrderedRig(t, 2)
-	records, _ := texts(t, r.topic, 100)
-	r.spread(records[:50])
-	if err := r.runOrdered(r.ordered("a")); err != nil {
-		t.Fatal(err)
-	}
-	r.spread(records[50:])
-	if err := r.runOrdered(r.ordered("a")); err != nil {
-		t.Fatal(err)
-	}
+	r := newRig(t)
+	records, m := texts(t, 100)
+	r.produce(records[:50]...)
+	r.learn(r.config(), 50)
+	r.produce(records[50:]...)
+	r.learn(r.config(), 100)
 	_, version, err := r.store.Load(t.Context(), state.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := goredis.NewClient(&goredis.Options{Addr: r.options.Addr})
-	defer c.Close()
-	if err := c.HSet(t.Context(), fmt.Sprintf("hamlet:{default}:0:version:%d", version), "manifest", "nonsense").Err(); err != nil {
+	if err := r.client().HSet(t.Context(), key(fmt.Sprint("version:", version)), "manifest", "nonsense").Err(); err != nil {
 		t.Fatal(err)
 	}
-	b := r.replica("b", nil)
-	b.sit()
-	b.until("saved again", func(s Status) bool { return saved(s) && s.Version > version })
-	if n := b.store.loaded(); n != 1 {
-		t.Errorf("the model was loaded %d times, want once", n)
-	}
-	if err := b.stop(); err != nil {
+	cfg := r.config()
+	store := &counting{Store: cfg.Store}
+	cfg.Store = store
+	p := r.run(cfg)
+	p.until(t, "saved again", func(s Status) bool { return s.SavedEnd == 100 && s.Version > version })
+	if err := p.stop(); err != nil {
 		t.Error(err)
 	}
-	r.wantReplayed(b.l.cfg)
+	if n := store.loaded(); n > 2 { // a second look tells that the head is damaged
+		t.Errorf("the model was loaded %d times, want at most twice", n)
+	}
+	if r.head().ModelSHA256() != sum(t, m) {
+		t.Error("the model differs")
+	}
 }
 
 // A blocked store blocks the next save until let is closed, and notes whether its bytes change.
@@ -180,91 +145,63 @@ func (s *blocked) Save(ctx context.Context, c *state.Checkpoint) (int64, error) 
 
 // A save that was given up keeps its bytes while the learner is active again and saves.
 func TestAnAbandonedSaveKeepsItsBytes(t *testing.T) {
-	r := newOrderedRig(t, 2)
-	records, _ := texts(t, r.topic, 90)
-	slow := &blocked{Store: r.store, entered: make(chan struct{}), let: make(chan struct{})}
+	r := newRig(t)
+	records, _ := texts(t, 90)
+	slow := &blocked{entered: make(chan struct{}), let: make(chan struct{})}
+	a := r.hand("a", func(cfg *Config) { slow.Store, cfg.Store = cfg.Store, slow })
 	let := sync.OnceFunc(func() { close(slow.let) })
-	a := r.replica("a", func(cfg *Config) { cfg.Store = slow })
-	t.Cleanup(let) // before the replica is stopped
-	ctx, cancel := context.WithCancel(t.Context())
-	left := make(chan error, 1)
-	go func() { left <- a.l.seat.hold(ctx, 10*time.Millisecond) }()
-	r.spread(records[:30])
-	a.until("saved", saved)
+	t.Cleanup(let)
+	a.learn(0, records[:30]...)
+	a.save()
 	slow.block.Store(true)
-	r.spread(records[30:60])
-	select {
-	case <-slow.entered:
-	case <-time.After(patience):
-		t.Fatal("no save")
+	a.learn(30, records[30:60]...)
+	if err := a.w.startSave(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	cancel()
-	<-left // it may have had no time
-	a.until("gave it back", standby)
-	a.sit()
-	r.spread(records[60:])
-	a.until("active", active)
-	r.untilSaved()
+	<-slow.entered
+	if _, err := r.store.Seize(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	a.look(1)
+	a.idle(standby)
+	a.look(lapsedAfter)
+	a.idle(active)
+	a.learn(60, records[60:]...)
+	a.save()
 	let()
-	if err := a.stop(); err != nil {
-		t.Error(err)
-	}
-	if slow.changed.Load() {
-		t.Error("the bytes of a running save were changed")
+	a.l.savings.Wait()
+	if c := r.head(); slow.changed.Load() || c.Position.Next != 90 {
+		t.Errorf("the bytes of a running save were changed: %v; the head is at %d", slow.changed.Load(), c.Position.Next)
 	}
 }
 
-// A learner that was active knows its own saves, however long ago they were.
+// A learner that was active knows its own saves: as a standby it goes on with its model.
 func TestAStandbyKnowsItsOwnSaves(t *testing.T) {
-	r := newOrderedRig(t, 1)
-	for name, ended := range map[string]bool{"taken in": false, "just ended": true} {
+	for name, settled := range map[string]bool{"taken in": true, "just ended": false} {
 		t.Run(name, func(t *testing.T) {
-			a := r.replica("a", nil)
-			a.until("began", standby)
-			if err := a.stop(); err != nil {
+			r := newRig(t)
+			a := r.hand("a")
+			a.learn(0, letter(0))
+			if err := a.w.startSave(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			o, err := a.l.openOrdered(t.Context())
-			if err != nil {
+			if awaitRunning(t, a.w); settled {
+				a.idle(active)
+			}
+			if _, err := r.store.Seize(t.Context(), "other"); err != nil {
 				t.Fatal(err)
 			}
-			defer o.halt(nil)
-			c, err := o.copyModel()
-			if err != nil {
-				t.Fatal(err)
+			a.look(1)
+			a.idle(standby)
+			a.learn(1, letter(1))
+			a.look(1)
+			a.idle(standby)
+			if s := a.l.Status(); s.SavedEnd != 1 || s.Kept != 1 {
+				t.Errorf("%+v", s)
 			}
-			c.Position.Next = 5
-			o.state.Log.Next = 10
-			if ended {
-				s := &saving{copied: c, version: 7, done: make(chan struct{}), cancel: func() {}}
-				close(s.done)
-				o.partitionModel.running = s
-			} else {
-				o.noteSaved(c, 7, c.ModelSHA256())
-			}
-			o.standBy()
-			if err := o.judge(&head{&state.Manifest{Position: c.Position, Saved: c.Saved}, 7}); err != nil {
-				t.Error(err)
-			}
-			if err := o.judge(&head{&state.Manifest{Position: c.Position, Saved: c.Saved}, 8}); err == nil {
-				t.Error("somebody else's save was taken for its own")
-			}
+			r.saveOther()
+			a.look(1)
+			a.reloads("another learner")
 		})
-	}
-}
-
-// A save that is seen late is known.
-func TestPassage(t *testing.T) {
-	var p passage
-	at := state.Position{Next: 1, Chain: [32]byte{1}}
-	p.note(at, 9)
-	for next := int64(2); next < 100_000; next++ {
-		p.note(state.Position{Next: next}, uint64(next))
-	}
-	if !p.has(at, 9) {
-		t.Error("100,000 records later the place is forgotten")
-	}
-	if p.has(at, 10) || p.has(state.Position{Next: 1}, 9) || p.has(state.Position{Next: 1 << 20}, 0) {
-		t.Error("other places are taken for the model's")
 	}
 }

@@ -41,10 +41,10 @@ func (s *doomed) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 // saved in the middle of the incident. The stream has each transition once, and the model is
 // one that never died.
 func TestDeathInAnIncident(t *testing.T) {
-	r, n := newRig(t, 1), newNATSRig(t)
+	r, n := newRig(t), newNATSRig(t)
 	const events, from = 3000, 1800
 	made := model.Config{TableBits: 8, DuplicateWindow: 5000, Dense: noisy().Dense}
-	records, alerts, m := labelled(t, made, r.topic, events, func(i int, spam bool, u float64) bool { return spam != (i >= from && u < .1) })
+	records, alerts, m := labelled(t, made, events, func(i int, spam bool, u float64) bool { return spam != (i >= from && u < .1) })
 	var steps []string
 	for _, a := range alerts {
 		steps = append(steps, a.State+" "+a.Kind)
@@ -54,7 +54,7 @@ func TestDeathInAnIncident(t *testing.T) {
 	}
 	suspected, raised := alerts[0].Event, alerts[1].Event
 	publisher := n.publisher()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Model, cfg.Alerts = made, publisher
 	const before = 1000 // a checkpoint before anything is wrong
 	r.produce(records[:before]...)
@@ -66,7 +66,7 @@ func TestDeathInAnIncident(t *testing.T) {
 		t.Helper()
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		store.Store, store.die = r.store, stop
+		store.Store, store.die = cfg.Store, stop
 		cfg := cfg
 		cfg.Alerts, cfg.Store = publisher, store
 		l, err := New(cfg)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 	"hamlet/stream/predictions"
 )
 
@@ -32,24 +31,25 @@ type keeping struct {
 	labels    []kept // in the order of the log
 	predicted []keptPrediction
 	forgotten int   // predictions, at most, that no save covers
-	forgot    int64 // the last of them is of a record of the order log below
+	forgot    int64 // the last of them is of a record below
 	bytes     int   // of the letters
-	lost      int64 // what was left out is of records of the order log below; 0: nothing was
+	lost      int64 // what was left out is of records below; 0: nothing was
 }
 
-// A keptPrediction is a prediction, and how far the order log was applied then.
+// A keptPrediction is a prediction, and the position behind its record.
 type keptPrediction struct {
 	next int64
 	predictions.Prediction
 }
 
-// A kept is one of the things that are published, and how far the order log was applied then.
+// A kept is one of the things that are published, and the position behind its record.
 type kept struct {
-	next   int64
-	letter *kafka.Record
-	alert  *stream.Alert
-	said   bool // the alert was logged and counted
-	label  *givenLabel
+	next    int64
+	letter  *stream.Record
+	receipt bool // letter is a receipt
+	alert   *stream.Alert
+	said    bool // the alert was logged and counted
+	label   *givenLabel
 }
 
 // A givenLabel is what Answered.Labelled takes.

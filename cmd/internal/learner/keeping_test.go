@@ -1,13 +1,9 @@
 package learner
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"time"
 
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 func TestKeepingIsBounded(t *testing.T) {
@@ -27,7 +23,7 @@ func TestKeepingIsBounded(t *testing.T) {
 		t.Errorf("%d things are kept after a save of all but the last, %v", len(k.items), k.whole())
 	}
 	k.trim(maxKept + 1)
-	letter := kafka.Record{Value: make([]byte, maxKeptBytes)}
+	letter := stream.Record{Value: make([]byte, maxKeptBytes)}
 	for next := int64(maxKept + 2); next < maxKept+4; next++ {
 		k.add(kept{next: next, letter: &letter})
 	}
@@ -55,46 +51,5 @@ func TestKeptLabelsAreBounded(t *testing.T) {
 	k.add(kept{next: maxLabels + 3, alert: &stream.Alert{}})
 	if got, _ := k.take(); len(got) != 2 || got[0].alert == nil || got[1].label == nil || k.len() != 0 {
 		t.Errorf("took %d things, %d are left", len(got), k.len())
-	}
-}
-
-// A seat waits for the model to save, and not for one that has no time to begin.
-func TestSeat(t *testing.T) {
-	var s seat
-	sit := func(drain time.Duration) (leave func() error) {
-		ctx, cancel := context.WithCancel(t.Context())
-		left := make(chan error, 1)
-		go func() { left <- s.hold(ctx, drain) }()
-		for !s.isHeld() {
-			time.Sleep(time.Millisecond)
-		}
-		return func() error { cancel(); return <-left }
-	}
-	if err := sit(time.Hour)(); err != nil { // no model is active
-		t.Error(err)
-	}
-	leave := sit(time.Hour)
-	if !s.begin() {
-		t.Fatal("not held")
-	}
-	failed := errors.New("not saved")
-	go func() {
-		d := s.departs()
-		for ; d == nil; d = s.departs() {
-			time.Sleep(time.Millisecond)
-		}
-		d.done <- failed
-		s.end(nil)
-	}()
-	if err := leave(); !errors.Is(err, failed) {
-		t.Errorf("got %v, want the error of the save", err)
-	}
-	if s.begin() {
-		t.Error("a seat that was given up is held")
-	}
-	leave = sit(time.Millisecond)
-	s.begin()
-	if err := leave(); !errors.Is(err, errNoTime) || s.departs() != nil {
-		t.Errorf("got %v, want errNoTime and no request", err)
 	}
 }

@@ -1,17 +1,17 @@
-// Package learner is the loop that turns a topic into models: fetch, apply,
-// publish, save, commit.
+// Package learner is the loop that turns a log into a model: read, apply, publish, save.
 //
-//	Kafka ─ records ─> decode, read ─> apply ─> dead letters, alerts acknowledged ─> save ─> commit
-//	                   beside apply   in order
+//	log ─ records ─> decode, read ─> apply ─> dead letters, alerts acknowledged ─> save
+//	                 beside apply   in order
 //
-// Kafka assigns partitions to a [Learner]. Each has a model of its own, which one
-// goroutine owns. The model and its position in the log are saved in one write. After a
-// crash the log is read again from that position. The model's bytes are the same,
-// because a model is a pure function of its log.
+// A model has one log. Every [Learner] of a model follows it and learns all of it. One is
+// active: it publishes and saves. The others are standbys, and take over within about a second:
+// see [phase]. The model and its position in the log are saved in one write. After a crash the
+// log is read again from that position. The model's bytes are the same, because a model is a
+// pure function of its log.
 //
 //	l, err := learner.New(learner.Config{
-//		Consumer: kafka.ConsumerConfig{Config: brokers, Topic: stream.EventsTopic("default"), Group: "hamlet.learner.default"},
-//		DeadLetters: producer, Alerts: channels, Store: store, Name: "default", Log: log,
+//		Follow: follow.Config{Log: events, Name: "topic hamlet.events.default"},
+//		Letters: letters, Receipts: receipts, Alerts: channels, Store: store, Name: "default", Log: log,
 //	})
 //	if err != nil {
 //		return err
@@ -20,49 +20,56 @@
 //
 // # Rules
 //
-//   - Nothing that depends on time, or on how many records a fetch returns, reaches a
+//   - Nothing that depends on time, or on how many records a read returns, reaches a
 //     model.
-//   - The order is apply, publish, save, commit. A record may be read again, and an
-//     alert or a dead letter published again; none is lost.
-//   - A save runs beside learning, from a copy of the model: one a partition, of the
-//     model's size. While Redis is slow, what is saved lags. While it cannot be reached,
-//     learning goes on and saving is tried again.
+//   - The order is apply, publish, save. A record may be read again, and an alert or a
+//     dead letter published again; none is lost, and what is published twice has the same id.
+//   - A save runs beside learning, from a copy of the model: one, of the model's size. While
+//     the store is slow, what is saved lags. While it cannot be reached, learning goes on and
+//     saving is tried again.
 //   - While alerts cannot be published, learning goes on and saving waits. A copy is
 //     taken only when none is pending, so a save covers no event whose alert is not out.
+//   - The epoch fences saves; that is all that safety needs. The lease beside it makes a
+//     take-over fast. A learner that lost it and does not know it does no harm: what it saves
+//     is refused, and what it publishes has the same ids.
 package learner
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
-	"hamlet/cmd/internal/sequencer"
+	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-// A Store keeps checkpoints, one writer a partition. Package storetest has its laws.
+// A Store keeps the checkpoints of one model, and says who may save. Package storetest has its
+// laws.
 type Store interface {
-	Take(ctx context.Context) (epoch int64, err error)
+	Lease(ctx context.Context) (state.Lease, error)
+	Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error)
+	Beat(ctx context.Context, mine state.Lease) (state.Lease, error)
+	Release(ctx context.Context, mine state.Lease) (state.Lease, error)
 	Save(ctx context.Context, c *state.Checkpoint) (version int64, err error)
 	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
+	LoadVersion(ctx context.Context, version int64) (*state.Checkpoint, error)
+	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
 	Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error)
-	Partitions(ctx context.Context) ([]int, error)
-}
-
-// A Publisher writes dead letters, receipts and predictions, and returns when they are
-// acknowledged.
-type Publisher interface {
-	Publish(ctx context.Context, records ...kafka.Record) error
+	History(ctx context.Context) ([]state.Version, error)
+	StepBack(ctx context.Context, epoch, to int64) error
+	Layout(ctx context.Context) error
 }
 
 // Answered wants to know what label a message got.
@@ -75,19 +82,21 @@ type Answered interface {
 
 // A Config describes a learner.
 type Config struct {
-	Consumer    kafka.ConsumerConfig
-	DeadLetters Publisher
-	Predictions Publisher      // writes what was predicted of each event before its label was learnt; nil: nobody wants it
-	Alerts      AlertPublisher // nil: alarms are logged and counted only
-	Runner      model.Runner   // computes a model's slow work in the background; nil: the model waits for it
+	Follow      follow.Config // the log of events, and how it is followed
+	Topic       string        // that log's name in dead letters and predictions
+	Letters     stream.Appender
+	Receipts    stream.Appender
+	Predictions stream.Appender // takes what was predicted of each event before its label was learnt; nil: nobody wants it
+	Alerts      AlertPublisher  // nil: alarms are logged and counted only
+	Runner      model.Runner    // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
-	Order       *Order  // one model learns all partitions; nil: each has a model of its own
 	Shadow      *Shadow // learns beside another model; nil: it is the first of its log
 	Model       model.Config
 	Name        string              // the model's
+	Writer      string              // names this process to people, as "web-2/4711"; no spaces
 	SaveEvery   time.Duration       // the time between the beginnings of two saves, at least; default 3 s
 	AdoptConfig bool                // continue a model that was made with another configuration
-	Observe     func(Applied)       // called in order for each record of a partition; may be nil
+	Observe     func(Applied)       // called in order for each record; may be nil
 	Answered    Answered            // told of the labels of mail; nil: nobody wants them
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
 	Metrics     *Metrics            // may be nil
@@ -121,22 +130,26 @@ func (o Outcome) Taught() bool { return o == Learned || o == Relearned || o == C
 
 // Applied is a record after the model has applied it.
 type Applied struct {
-	Partition int
-	Offset    int64
-	Outcome   Outcome
-	Reason    string        // of a dead letter
-	Event     *stream.Event // empty if it could not be decoded, or is a standing
-	Truth     stream.Label  // the label before ingest flipped it on request
-	Raw       bool          // a mail that was read as raw text
-	Effect    model.Effect  // if Learned: the prediction is the one before learning
+	Offset  int64
+	Outcome Outcome
+	Reason  string        // of a dead letter
+	Event   *stream.Event // empty if it could not be decoded, or is a standing
+	Truth   stream.Label  // the label before ingest flipped it on request
+	Raw     bool          // a mail that was read as raw text
+	Effect  model.Effect  // if Learned: the prediction is the one before learning
 }
 
-// A Status describes an assigned partition.
+// A Status describes what a learner holds. It is zero while the model is loaded.
 type Status struct {
+	Loaded   bool      // there is a model
+	Active   bool      // this learner publishes and saves; else it is a standby
+	Holder   string    // who is active, as far as it is known: the writer of the lease
+	Kept     int       // what a standby keeps until a save covers it, beside predictions: alerts, dead letters, receipts, labels
 	Next     int64     // next offset to read
 	End      int64     // the log's end, as of the last fetch
+	Awaits   int64     // a standby is behind the saved model, which stands here; 0: it is not
 	Events   uint64    // the model's event count
-	Resumed  uint64    // events learnt before the partition was taken
+	Resumed  uint64    // events learnt before the model was loaded
 	Epsilon  float64   // the model's estimate of the labels' flip rate
 	Version  int64     // of the last save; 0 before it
 	SHA256   [32]byte  // of the model as last saved
@@ -144,45 +157,44 @@ type Status struct {
 	Saved    time.Time // of the last save
 
 	SavedEvents uint64 // Events at the last save
-
-	// Of one model of several partitions, whose Next and End are of the order log: the next
-	// offset of each partition, and the end of its log as of the last fetch.
-	Offsets sequencer.Offsets
-	Ends    []int64
+	LostRecords int64  // records that the log has lost and the saved model had learnt: see StepBack
 
 	Alarms        []model.Alarm   // as they stand
 	Reading       drift.Diagnosis // what they mean together
 	Gates         []model.Gate    // of its stacks
 	WindowBytes   int             // of the model's windows of past events
 	PendingAlerts int             // not acknowledged yet; saves wait for them
-
-	Order *Standing // of an ordered model; nil: the model has one partition
 }
 
-// A Standing is the role of a learner of an ordered model. Next and End of its Status are of
-// the order log.
-type Standing struct {
-	Active bool   // it saves, publishes and orders; else it is a standby
-	Writer string // the active learner, as far as the order log says: "" before its first record
-	Kept   int    // what a standby keeps until a save covers it, beside predictions: alerts, dead letters, receipts, labels
-}
+// Lag returns how many records the model has not learnt, as of the last fetch.
+func (s *Status) Lag() int64 { return max(0, s.End-s.Next) }
 
-// A Learner learns the partitions that Kafka assigns to it.
+// A Learner follows the log of a model, learns it, and takes part in who is active.
 type Learner struct {
 	cfg      Config
-	consumer *kafka.Consumer
+	follower *follow.Follower
 	fresh    *model.Model // shows this program's defaults and numerics
+	watch    *watch
+	writer   string // this learner's word in the lease
+
+	answered func() time.Time // when the log answered last
 
 	running context.Context // Run's; nil before it
 	savings sync.WaitGroup  // the goroutines that save
-	halt    func()          // ends the goroutines of the last ordered model; nil: there was none
-	seat    seat            // of an ordered model
 	hearing hearing
+	defects example.Defects
+	turned  atomic.Int64 // when the worker turned last, in Unix nanoseconds
+	blocked atomic.Bool  // the worker waits on purpose: alerts cannot be published
+
+	// Of the worker's goroutine.
+	aside      []string      // keys of events that this process has set aside, because they make it panic
+	retakeWait time.Duration // the last pause after a lost lease; 0: there was none
+	heldSince  time.Time     // when the lease was acquired last
 
 	mu      sync.Mutex
-	status  map[int]Status // of the assigned partitions
-	alarmed map[int]bool   // partitions whose alarms are in the metrics
-	counted map[int]counts // by partition
+	status  Status
+	alarmed bool   // the alarms are in the metrics
+	counted counts // of this process
 }
 
 // New checks the configuration.
@@ -192,101 +204,124 @@ func New(cfg Config) (*Learner, error) {
 	}
 	cfg.Metrics = cmp.Or(cfg.Metrics, NewMetrics(nil))
 	if cfg.Announce == nil {
-		cfg.Announce = func(a *stream.Alert) { alert.Log(cfg.Log.With("partition", a.Partition), a) }
+		cfg.Announce = func(a *stream.Alert) { alert.Log(cfg.Log, a) }
 	}
 	if cfg.Alerts == nil {
 		cfg.Alerts = alert.Channels(nil)
-	}
-	if cfg.Shadow != nil && cfg.Order != nil && cfg.Order.Append != nil {
-		return nil, fmt.Errorf("model %s: a shadow never appends to the order log", cfg.Name)
 	}
 	fresh, err := model.New(cfg.Model)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of model %s: %w", cfg.Name, err)
 	}
-	cfg.Consumer.PollInterval = cmp.Or(cfg.Consumer.PollInterval, min(cfg.SaveEvery, time.Second))
-	cfg.Consumer.SessionTimeout = cmp.Or(cfg.Consumer.SessionTimeout, 10*time.Second)
-	cfg.Consumer.Drain = cmp.Or(cfg.Consumer.Drain, cfg.Consumer.SessionTimeout*2/5)
-	var consumer *kafka.Consumer
-	if cfg.Order == nil {
-		consumer, err = kafka.NewConsumer(cfg.Consumer)
-	} else {
-		cfg.Consumer.PollInterval = min(cfg.Consumer.PollInterval, rolePoll)
-		consumer, err = kafka.NewConsumer(cfg.Order.consumer(cfg.Consumer))
-	}
+	cfg.Follow.PollInterval = cmp.Or(cfg.Follow.PollInterval, min(cfg.SaveEvery, phasePoll))
+	cfg.Follow.Drain = cmp.Or(cfg.Follow.Drain, drain)
+	follower, err := follow.New(cfg.Follow)
 	if err != nil {
 		return nil, err
 	}
-	l := &Learner{cfg: cfg, consumer: consumer, fresh: fresh, status: map[int]Status{}, alarmed: map[int]bool{}, counted: map[int]counts{}}
+	l := &Learner{cfg: cfg, follower: follower, answered: follower.Answered, fresh: fresh, writer: newWriter(cfg.Writer)}
+	l.watch = &watch{store: cfg.Store, writer: l.writer, mayAct: l.mayAct, beaten: cfg.Metrics.beaten, now: time.Now}
 	l.hearing.silent.Store(cfg.Shadow != nil)
 	return l, nil
 }
 
-// Run learns until ctx ends and then saves what it has learnt. It returns nil
-// after an orderly stop.
+// drain is how long a learner that is asked to stop may publish and save.
+const drain = 4 * time.Second
+
+// newWriter returns a learner's word in the lease: the name of its process, and a random part,
+// because a process may have been another one's number before.
+func newWriter(process string) string { return process + "#" + rand.Text()[:8] }
+
+// shown returns a writer's word as people know it: the name of the process.
+func shown(writer string) string {
+	process, _, _ := strings.Cut(writer, "#")
+	return process
+}
+
+// Run learns until ctx ends and then saves what it has learnt, if it is the active one. It
+// returns nil after an orderly stop.
 func (l *Learner) Run(ctx context.Context) error {
 	l.running = ctx
 	defer l.savings.Wait()
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx)) // the lease outlasts ctx: the model is saved before it is released
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer stop()
 	if l.shadow() {
 		l.beginHearing(ctx)
-		hearing, stop := context.WithCancel(ctx)
-		var following sync.WaitGroup
-		following.Go(func() { l.followPromotion(hearing) })
-		defer following.Wait()
-		defer stop()
+		others.Go(func() { l.followPromotion(beside) })
 	}
-	if l.cfg.Order != nil {
-		return l.runOrdered(ctx)
-	}
-	return l.consumer.Run(ctx, func(ctx context.Context, partition int) (kafka.Handler, error) {
-		p, err := l.open(ctx, partition)
+	others.Go(func() { l.watch.run(beside) })
+	defer l.release()
+	return l.follower.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
+		w, err := l.open(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("model %s, partition %d: %w", l.cfg.Name, partition, err)
+			return nil, fmt.Errorf("model %s: %w", l.cfg.Name, err)
 		}
-		return p, nil
+		return w, nil
 	})
+}
+
+// release frees the lease if this learner holds it, so that a standby need not wait until it
+// lapses.
+func (l *Learner) release() {
+	held := l.watch.drop()
+	if held == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.running), watchTimeout)
+	defer cancel()
+	if _, err := l.cfg.Store.Release(ctx, *held); err != nil {
+		l.cfg.Log.Debug("the lease was not released: it lapses in a second", "error", err)
+	}
+}
+
+// mayAct reports whether an active learner should go on to hold its lease: the log answers, and
+// the worker turns.
+func (l *Learner) mayAct() bool {
+	now := time.Now()
+	if now.Sub(l.answered()) > logSilent {
+		return false
+	}
+	return l.blocked.Load() || now.Sub(time.Unix(0, l.turned.Load())) <= stuckAfter
 }
 
 // stopping reports whether Run was asked to stop.
 func (l *Learner) stopping() bool { return l.running != nil && l.running.Err() != nil }
 
-// Status describes the assigned partitions.
-func (l *Learner) Status() map[int]Status {
+// Status describes what the learner holds.
+func (l *Learner) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.status)
+	return l.status
 }
 
-func (l *Learner) setStatus(partition int, s Status) {
+func (l *Learner) setStatus(s Status) {
+	s.Loaded = true
 	l.mu.Lock()
-	l.status[partition] = s
+	l.status = s
 	silent := l.silent()
-	fell := silent && l.alarmed[partition]
-	l.alarmed[partition] = !silent
+	fell := silent && l.alarmed
+	l.alarmed = !silent
 	l.mu.Unlock()
 	if silent {
 		s.Alarms = nil
 	}
 	if fell {
-		l.cfg.Metrics.dropAlarms(partition)
+		l.cfg.Metrics.dropAlarms()
 	}
-	l.cfg.Metrics.status(partition, s)
+	l.cfg.Metrics.status(s)
 }
 
-func (l *Learner) dropStatus(partition int) {
+func (l *Learner) dropStatus() {
 	l.mu.Lock()
-	joined := len(l.status[partition].Offsets)
-	delete(l.status, partition)
-	delete(l.alarmed, partition)
+	l.status, l.alarmed = Status{}, false
 	l.mu.Unlock()
-	for p := range joined {
-		l.cfg.Metrics.drop(p)
-	}
-	l.cfg.Metrics.drop(partition)
+	l.cfg.Metrics.drop()
 }
 
-// counts say which records of a partition this process has dealt with. They never fall, so that
-// a record which is read again after a reload counts once.
+// counts say which records this process has dealt with. They fall only when the log has lost some,
+// so that a record which is read again after a reload counts once.
 type counts struct {
 	handed   int64 // metrics, labels and alarms of the records below were handed on, or saved by another learner
 	observed int64 // Observe was called for the records below
@@ -294,65 +329,60 @@ type counts struct {
 
 // firstTime reports whether what comes of a record is to be handed on, and whether it is to be
 // observed. It notes both. A standby hands on nothing: handedOn notes that later.
-func (l *Learner) firstTime(partition int, offset int64, standby bool) (hand, observe bool) {
+func (l *Learner) firstTime(offset int64, active bool) (hand, observe bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.counted[partition]
-	hand, observe = offset >= c.handed, offset >= c.observed
-	if hand && !standby {
-		c.handed = offset + 1
+	hand, observe = offset >= l.counted.handed, offset >= l.counted.observed
+	if hand && active {
+		l.counted.handed = offset + 1
 	}
-	c.observed = max(c.observed, offset+1)
-	l.counted[partition] = c
+	l.counted.observed = max(l.counted.observed, offset+1)
 	return hand, observe
 }
 
-// handedOn notes that what came of the records up to these places was handed on.
-func (l *Learner) handedOn(places []sequencer.Place) {
+// steppedBack notes that the records from next on may be others than those that were handed on.
+func (l *Learner) steppedBack(next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for partition := range places {
-		c := l.counted[partition]
-		c.handed = max(c.handed, places[partition].Next)
-		l.counted[partition] = c
-	}
+	l.counted = counts{handed: min(l.counted.handed, next), observed: min(l.counted.observed, next)}
 }
 
-// Ready returns nil if the learner is a member of its group, also without a partition.
+// handedOn notes that what came of the records below next was handed on.
+func (l *Learner) handedOn(next int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counted.handed = max(l.counted.handed, next)
+}
+
+// Ready returns nil if the learner has a model and follows its log, whatever its role.
 func (l *Learner) Ready() error {
-	if !l.consumer.Joined() {
-		return errors.New("not yet a member of the consumer group")
+	s := l.Status()
+	switch {
+	case !s.Loaded:
+		return errors.New("loading")
+	case s.Awaits > s.Next:
+		return fmt.Errorf("standby, behind the saved model by %d", s.Awaits-s.Next)
 	}
 	return nil
 }
 
-// Standing says of which model this learner is the shadow, and of an ordered model which role
-// the learner has and how far it is behind. Where there is neither, it is "".
+// Standing says of which model this learner is the shadow, its role, and how far it is behind
+// the log's end as of the last fetch.
 func (l *Learner) Standing() string {
-	shadow, role := l.shadowStanding(), l.role()
-	if shadow != "" && role != "" {
-		shadow += "; "
-	}
-	return shadow + role
-}
-
-// role says, of an ordered model, which role this learner has and how far it is behind the
-// order log's end as of the last fetch. Otherwise it is "".
-func (l *Learner) role() string {
-	s, ok := l.Status()[0]
-	switch behind := max(0, s.End-s.Next); {
-	case l.cfg.Order == nil:
-		return ""
-	case !ok || s.Order == nil:
-		return "standby, without a model yet"
-	case s.Order.Active:
-		return fmt.Sprintf("active, %d records of the order log behind", behind)
-	case s.Order.Writer == "":
-		return fmt.Sprintf("standby, %d records of the order log behind", behind)
+	s := l.Status()
+	var role string
+	switch {
+	case !s.Loaded:
+		role = "loading"
+	case s.Active:
+		role = fmt.Sprintf("active, %d records behind", s.Lag())
+	case s.Holder == "":
+		role = fmt.Sprintf("standby, %d behind", s.Lag())
 	default:
-		return fmt.Sprintf("standby, %d records of the order log behind; %s was active last", behind, s.Order.Writer)
+		role = fmt.Sprintf("standby, %d behind; %s is active", s.Lag(), s.Holder)
 	}
+	if shadow := l.shadowStanding(); shadow != "" {
+		return shadow + "; " + role
+	}
+	return role
 }
-
-// Active reports whether the learner is a member of its group now: see kafka.Consumer.
-func (l *Learner) Active() bool { return l.consumer.Active() }

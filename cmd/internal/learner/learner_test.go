@@ -3,7 +3,6 @@ package learner
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -16,62 +15,49 @@ import (
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/embedded/loopback"
-	"hamlet/stream/kafka"
+	"hamlet/stream/logtest"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
+// small is the models' configuration.
+var small = model.Config{TableBits: 10, DuplicateWindow: 5000}
+
 // patience is more time than any learner needs on a slow machine.
 const patience = 2 * time.Minute
 
-// A rig is a Kafka, a Redis and a topic.
+// A rig is a log in memory, others for what a learner writes, and a Redis.
 type rig struct {
 	t        *testing.T
-	kafka    kafka.Config
+	topic    string
+	events   *logtest.Memory
+	dead     *logtest.Memory // dead letters
+	receipts *logtest.Memory
 	redis    *embedded.Redis
 	options  embedded.RedisOptions
 	store    *redis.Store
-	producer *kafka.Producer
-	topic    string
 }
 
-func newRig(t *testing.T, partitions int) *rig {
+func newRig(t *testing.T) *rig {
 	t.Helper()
-	return newRigWith(t, partitions, embedded.KafkaOptions{})
-}
-
-func newRigWith(t *testing.T, partitions int, options embedded.KafkaOptions) *rig {
-	t.Helper()
-	k, err := embedded.StartKafka(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = k.Close() })
 	r := &rig{
-		t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, topic: stream.EventsTopic("default"),
+		t: t, topic: stream.EventsTopic("default"), events: new(logtest.Memory), dead: new(logtest.Memory), receipts: new(logtest.Memory),
 		options: embedded.RedisOptions{Dir: t.TempDir(), Addr: loopback.Hold(t)}, // the same after a restart
 	}
 	r.startRedis()
 	t.Cleanup(func() { _ = r.redis.Close() })
-	for _, topic := range []string{r.topic, stream.DeadLetterTopic} {
-		if err := kafka.EnsureTopic(t.Context(), r.kafka, topic, partitions, 0, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-	}
+	var err error
 	if r.store, err = redis.New(redis.Config{Addr: r.options.Addr, Model: "default"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.store.Close() })
-	if r.producer, err = kafka.NewProducer(r.kafka); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.producer.Close() })
 	return r
 }
 
@@ -83,24 +69,23 @@ func (r *rig) startRedis() {
 	}
 }
 
-func (r *rig) produce(records ...kafka.Record) {
+func (r *rig) produce(records ...stream.Record) {
 	r.t.Helper()
-	if err := r.producer.Publish(r.t.Context(), records...); err != nil {
+	if err := r.events.Append(r.t.Context(), records...); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) config(group string) Config {
+func (r *rig) config() Config {
 	return Config{
-		Consumer: kafka.ConsumerConfig{
-			Config: r.kafka, Topic: r.topic, Group: group, SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond,
-		},
-		DeadLetters: r.producer, Store: r.store, Model: model.Config{TableBits: 10, DuplicateWindow: 5000}, Name: "default",
+		Follow: follow.Config{Log: r.events, Name: "topic " + r.topic, PollInterval: 20 * time.Millisecond},
+		Topic:  r.topic, Letters: r.dead, Receipts: r.receipts, Store: shim{r.store, r.options.Addr}, Name: "default", Writer: "w",
+		Model:     small,
 		SaveEvery: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
-// learn runs a learner until it has read up to end.
+// learn runs a learner until it is active and has read up to end.
 func (r *rig) learn(cfg Config, end int64) {
 	r.t.Helper()
 	if err := r.try(cfg, end); err != nil {
@@ -110,25 +95,61 @@ func (r *rig) learn(cfg Config, end int64) {
 
 func (r *rig) try(cfg Config, end int64) error {
 	r.t.Helper()
-	l, err := New(cfg)
-	if err != nil {
+	p := r.run(cfg)
+	if err := p.await(func(s Status) bool { return s.Active && s.Next >= end }); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
-	tick := time.NewTicker(5 * time.Millisecond)
+	return p.stop()
+}
+
+// A running is a learner that runs.
+type running struct {
+	l     *Learner
+	stop  func() error // as an orderly end, and again without effect
+	ended chan struct{}
+}
+
+func (r *rig) run(cfg Config) *running {
+	r.t.Helper()
+	l, err := New(cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &running{l: l, ended: make(chan struct{})}
+	var result error
+	go func() {
+		defer close(p.ended)
+		result = l.Run(ctx)
+	}()
+	p.stop = func() error { cancel(); <-p.ended; return result }
+	r.t.Cleanup(func() { _ = p.stop() })
+	return p
+}
+
+// await returns when the status is as it should be, or the learner's error if it ends before.
+func (p *running) await(holds func(Status) bool) error {
+	deadline := time.After(patience)
+	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for l.Status()[0].Next < end {
+	for !holds(p.l.Status()) {
 		select {
-		case err := <-done:
-			return fmt.Errorf("the learner ended early: %w", err)
+		case <-p.ended:
+			return fmt.Errorf("the learner ended early: %w", p.stop())
+		case <-deadline:
+			return fmt.Errorf("not within %v: %+v", patience, p.l.Status())
 		case <-tick.C:
 		}
 	}
-	cancel()
-	return <-done
+	return nil
+}
+
+// until is await, and fails the test.
+func (p *running) until(t *testing.T, what string, holds func(Status) bool) {
+	t.Helper()
+	if err := p.await(holds); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
 }
 
 func (r *rig) head() *state.Checkpoint {
@@ -140,7 +161,82 @@ func (r *rig) head() *state.Checkpoint {
 	return c
 }
 
-func textRecord(topic string, i int, spam bool, text string) kafka.Record {
+// saveOther saves another model in place of the saved one, as an operator does: it counts one event
+// more. It returns that count.
+func (r *rig) saveOther() (events uint64) {
+	r.t.Helper()
+	c := r.head()
+	seized, err := r.store.Seize(r.t.Context(), "operator")
+	if err == nil {
+		c.Epoch, c.Writer, c.Events, c.Saved = seized.Epoch, seized.Writer, c.Events+1, time.Now()
+		_, err = r.store.Save(r.t.Context(), c)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c.Events
+}
+
+// client returns a client of the rig's Redis.
+func (r *rig) client() *goredis.Client {
+	r.t.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
+	r.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// key returns the name of a key of the model.
+func key(name string) string { return "hamlet:{default}:0:" + name }
+
+func (r *rig) set(name, value string) {
+	r.t.Helper()
+	if err := r.client().Set(r.t.Context(), key(name), value, 0).Err(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) del(name string) {
+	r.t.Helper()
+	if err := r.client().Del(r.t.Context(), key(name)).Err(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// forget empties the state.
+func (r *rig) forget() {
+	r.t.Helper()
+	if err := r.client().FlushAll(r.t.Context()).Err(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// letters returns the dead letters and receipts, and how often each was written.
+func (r *rig) letters() map[string]int {
+	r.t.Helper()
+	written := map[string]int{}
+	for name, log := range map[string]*logtest.Memory{"dead letter": r.dead, "receipt": r.receipts} {
+		for _, rec := range all(r.t, log) {
+			written[fmt.Sprintf("%s %s", name, rec.Value)]++
+		}
+	}
+	return written
+}
+
+// all returns the records of a log.
+func all(t *testing.T, log *logtest.Memory) []stream.Record {
+	t.Helper()
+	b, err := log.Bounds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, _, err := log.Read(t.Context(), b.First, stream.Limit{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+func textRecord(i int, spam bool, text string) stream.Record {
 	e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Text, Text: text}}
 	if spam {
 		e.Label = stream.Spam
@@ -149,19 +245,19 @@ func textRecord(topic string, i int, spam bool, text string) kafka.Record {
 	if err != nil {
 		panic(err)
 	}
-	return kafka.Record{Topic: topic, Key: []byte("t"), Value: value, Headers: headers}
+	return stream.Record{Key: []byte("t"), Value: value, Headers: headers}
 }
 
 // texts returns n labelled texts, and the model that has learnt them in order.
-func texts(t *testing.T, topic string, n int) ([]kafka.Record, *model.Model) {
+func texts(t *testing.T, n int) ([]stream.Record, *model.Model) {
 	t.Helper()
-	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 5000})
+	m, err := model.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	words := [2][]string{{"lunch", "report", "friday", "thanks"}, {"winner", "prize", "cheap", "click"}}
-	var records []kafka.Record
+	var records []stream.Record
 	for i := range n {
 		spam := random.IntN(2)
 		var b strings.Builder
@@ -172,7 +268,7 @@ func texts(t *testing.T, topic string, n int) ([]kafka.Record, *model.Model) {
 			}
 			fmt.Fprintf(&b, "%s%d ", words[of][random.IntN(4)], random.IntN(30))
 		}
-		records = append(records, textRecord(topic, i, spam == 1, b.String()))
+		records = append(records, textRecord(i, spam == 1, b.String()))
 		body := []byte(b.String())
 		if _, err := m.Apply(&model.Example{
 			ID: fmt.Sprint("e", i), Source: "s", Spam: spam == 1,
@@ -200,11 +296,11 @@ func sum(t *testing.T, m *model.Model) [32]byte {
 // The model does not depend on the size of fetches, on copies in the log, or on
 // restarts.
 func TestModelIsAFunctionOfTheLog(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	const n = 600
-	records, m := texts(t, r.topic, n)
+	records, m := texts(t, n)
 	want := sum(t, m)
-	var log []kafka.Record
+	var log []stream.Record
 	for i, record := range records {
 		log = append(log, record)
 		if i%20 == 7 { // 5 % are produced twice, some at once, some later
@@ -216,8 +312,8 @@ func TestModelIsAFunctionOfTheLog(t *testing.T) {
 	for _, batch := range []int{1, 7, 128} {
 		t.Run(fmt.Sprintf("batch=%d", batch), func(t *testing.T) {
 			r.forget()
-			cfg := r.config(fmt.Sprint("g", batch))
-			cfg.Consumer.MaxBatch = batch
+			cfg := r.config()
+			cfg.Follow.MaxBatch = batch
 			counts := map[Outcome]int{}
 			cfg.Observe = func(a Applied) { counts[a.Outcome]++ }
 			r.learn(cfg, end)
@@ -236,7 +332,9 @@ func TestModelIsAFunctionOfTheLog(t *testing.T) {
 	t.Run("restarts", func(t *testing.T) {
 		r.forget()
 		for _, at := range []int64{50, 51, 200, 400, end} {
-			r.learn(r.config("restarts"), at)
+			cfg := r.config()
+			cfg.Follow.MaxBatch = 20
+			r.learn(cfg, at)
 		}
 		if c := r.head(); c.ModelSHA256() != want {
 			t.Errorf("after restarts the model differs")
@@ -244,24 +342,14 @@ func TestModelIsAFunctionOfTheLog(t *testing.T) {
 	})
 }
 
-// forget empties the state.
-func (r *rig) forget() {
-	r.t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
-	defer client.Close()
-	if err := client.FlushAll(r.t.Context()).Err(); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 // A learner with another configuration refuses, names the differences, and goes on only
 // with AdoptConfig. What cannot be adopted is not offered.
 func TestAnotherConfigurationIsRefused(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 50)
+	r := newRig(t)
+	records, _ := texts(t, 50)
 	r.produce(records...)
-	r.learn(r.config("g"), 50)
-	other := r.config("g")
+	r.learn(r.config(), 50)
+	other := r.config()
 	other.Model.LabelTrust = model.TrustNone
 	err := r.try(other, 51)
 	if err == nil || !strings.Contains(err.Error(), "label_trust") || !strings.Contains(err.Error(), "--adopt-config") {
@@ -276,57 +364,36 @@ func TestAnotherConfigurationIsRefused(t *testing.T) {
 			t.Errorf("other tables (--adopt-config: %v): %v", adopt, err)
 		}
 	}
-	r.produce(textRecord(r.topic, 50, true, "winner"))
+	r.produce(textRecord(50, true, "winner"))
 	other.AdoptConfig = true
 	r.learn(other, 51)
 	if c := r.head(); !strings.Contains(string(c.Config), `"none"`) {
 		t.Errorf("the adopted configuration was not saved: %s", c.Config)
 	}
-	if err := r.try(r.config("g"), 52); err == nil || !strings.Contains(err.Error(), "label_trust") {
+	if err := r.try(r.config(), 52); err == nil || !strings.Contains(err.Error(), "label_trust") {
 		t.Errorf("the old configuration is now the other one: got %v", err)
 	}
 }
 
 // Without Redis the learner goes on; when it is back, it saves.
 func TestSavingWaitsForRedis(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	const n = 300
-	records, m := texts(t, r.topic, n)
+	records, m := texts(t, n)
 	r.produce(records[:100]...)
-	cfg := r.config("g")
-	l, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
-	await := func(what string, reached func(Status) bool) {
-		t.Helper()
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for !reached(l.Status()[0]) {
-			select {
-			case err := <-done:
-				t.Fatalf("the learner ended: %v", err)
-			case <-tick.C:
-			}
-		}
-	}
-	await("saved", func(s Status) bool { return s.SavedEnd == 100 })
+	p := r.run(r.config())
+	p.until(t, "saved", func(s Status) bool { return s.SavedEnd == 100 })
 	if err := r.redis.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r.produce(records[100:]...)
-	await("read", func(s Status) bool { return s.Next == n })
-	if s := l.Status()[0]; s.SavedEnd != 100 {
+	p.until(t, "read", func(s Status) bool { return s.Next == n })
+	if s := p.l.Status(); s.SavedEnd != 100 {
 		t.Errorf("saved up to %d without a Redis", s.SavedEnd)
 	}
 	r.startRedis()
-	await("saved again", func(s Status) bool { return s.SavedEnd == n })
-	cancel()
-	if err := <-done; err != nil {
+	p.until(t, "saved again", func(s Status) bool { return s.SavedEnd == n })
+	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if r.head().ModelSHA256() != sum(t, m) {
@@ -334,25 +401,16 @@ func TestSavingWaitsForRedis(t *testing.T) {
 	}
 }
 
-// Of two learners on one partition, the later one saves. The other reloads. Nothing is
-// learnt twice.
-func TestZombieLosesTheRace(t *testing.T) {
-	r := newRig(t, 1)
-	const n = 400
-	records, m := texts(t, r.topic, n)
-	r.produce(records...)
-	// Different groups: Kafka gives both the partition.
-	errs := make(chan error, 2)
-	for _, group := range []string{"a", "b"} {
-		go func() { errs <- r.try(r.config(group), n) }()
-	}
-	for range 2 {
-		if err := <-errs; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
+// learn has a model learn the records of texts.
+func learn(t *testing.T, m *model.Model, records []stream.Record) {
+	t.Helper()
+	for i := range records {
+		in, err := example.Read(records[i].Headers, records[i].Value)
+		if err == nil {
+			_, err = m.Apply(&in.Example)
 		}
-	}
-	c := r.head()
-	if c.ModelSHA256() != sum(t, m) || c.Position.Next != n {
-		t.Errorf("the head is at %d with another model", c.Position.Next)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // A model without a source is a function of its log too. A learner that leaves out fewer
 // sources goes on with it; one that leaves out another is refused.
 func TestAModelWithoutASource(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 300)
+	r := newRig(t)
+	records, _ := texts(t, 300)
 	for i := range records {
 		if i%3 == 0 {
 			e, err := stream.DecodeRecord(records[i].Headers, records[i].Value)
@@ -28,7 +28,7 @@ func TestAModelWithoutASource(t *testing.T) {
 	}
 	r.produce(records[:200]...)
 	counts := map[Outcome]int{}
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Model.WithoutSources = []string{"liar"}
 	cfg.Observe = func(a Applied) { counts[a.Outcome]++ }
 	r.learn(cfg, 200)
@@ -44,7 +44,7 @@ func TestAModelWithoutASource(t *testing.T) {
 			t.Errorf("one more source (--adopt-config: %v): %v", adopt, err)
 		}
 	}
-	back := r.config("g")
+	back := r.config()
 	back.Model.WithoutSources = []string{}
 	r.produce(records[200:]...)
 	r.learn(back, 300)
@@ -70,7 +70,7 @@ func TestAModelWithoutASource(t *testing.T) {
 	}
 
 	back.AdoptConfig = true
-	r.produce(textRecord(r.topic, 300, true, "winner"))
+	r.produce(textRecord(300, true, "winner"))
 	r.learn(back, 301)
 	if c := r.head(); strings.Contains(string(c.Config), "without_sources") {
 		t.Errorf("the source was not taken back: %s", c.Config)

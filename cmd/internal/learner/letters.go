@@ -12,14 +12,18 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/convert"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // deadLetter returns the dead letter of a refused record. Its time is the present. The
 // record's own time may be months old, and retention would delete the letter.
-func deadLetter(r *kafka.Record, reason string) kafka.Record {
-	d := stream.DeadLetter{Reason: reason, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Time}
-	return kafka.Record{Topic: stream.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers)}
+func (w *worker) deadLetter(r *stream.Record, reason string) stream.Record {
+	d := stream.DeadLetter{Reason: reason, Topic: w.l.cfg.Topic, Offset: r.Offset, Time: r.Time}
+	return stream.Record{Key: r.Key, Value: r.Value, Headers: d.AppendHeaders(r.Headers)}
+}
+
+// The letters are what the learner writes to topics of their own about records that it has read.
+type letters struct {
+	dead, receipts []stream.Record
 }
 
 // withdrawalReceipt returns the receipt of a withdrawal or a correction, but not where it was
@@ -54,58 +58,63 @@ func withdrawalReceipt(e *stream.Event, effect *model.Effect) stream.Receipt {
 }
 
 // addReceipt adds a receipt to the letters. The trace is that of the event which asked for it.
-func (p *partitionModel) addReceipt(receipt *stream.Receipt, trace stream.Trace) error {
+func (w *worker) addReceipt(receipt *stream.Receipt, trace stream.Trace) error {
 	value, err := receipt.AppendJSON(nil)
 	if err != nil {
 		return err
 	}
-	p.letters = append(p.letters, kafka.Record{
-		Topic: stream.ReceiptTopic, Key: []byte(receipt.Tenant), Value: value,
-		Headers: []kafka.Header{{Key: "content-type", Value: []byte(stream.ContentTypeJSON)}},
+	w.letters.receipts = append(w.letters.receipts, stream.Record{
+		Key: []byte(receipt.Tenant), Value: value,
+		Headers: []stream.Header{{Key: "content-type", Value: []byte(stream.ContentTypeJSON)}},
 	})
 	level := slog.LevelInfo
 	if receipt.Events == 0 {
 		level = slog.LevelDebug
 	}
-	p.log.Log(context.Background(), level, "withdrawn or corrected", append(trace.LogAttrs(), "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
+	w.log.Log(context.Background(), level, "withdrawn or corrected", append(trace.LogAttrs(), "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
 		"event", receipt.Event, "offset", receipt.Offset, "kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)...)
 	return nil
 }
 
 // modelSHA256 returns the SHA-256 of the model's bytes in hexadecimal.
-func (p *partitionModel) modelSHA256() (string, error) {
+func (w *worker) modelSHA256() (string, error) {
 	var err error
-	if p.bytes, err = p.model.AppendBinary(p.bytes[:0]); err != nil {
+	if w.bytes, err = w.model.AppendBinary(w.bytes[:0]); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(p.bytes)
+	sum := sha256.Sum256(w.bytes)
 	return hex.EncodeToString(sum[:]), nil
 }
 
 // publishLetters returns when dead letters and receipts are acknowledged. It cuts a
 // dead letter that is too large with its new headers.
-func (p *partitionModel) publishLetters(ctx context.Context) error {
-	if len(p.letters) == 0 {
-		return nil
-	}
-	err := p.l.cfg.DeadLetters.Publish(ctx, p.letters...)
-	if errors.Is(err, kafka.ErrTooLarge) {
-		for i := range p.letters {
-			if err = p.publishLetter(ctx, p.letters[i]); err != nil {
-				break
+func (w *worker) publishLetters(ctx context.Context) error {
+	if len(w.letters.dead) > 0 {
+		err := w.l.cfg.Letters.Append(ctx, w.letters.dead...)
+		if errors.Is(err, stream.ErrTooLarge) {
+			for i := range w.letters.dead {
+				if err = w.publishLetter(ctx, w.letters.dead[i]); err != nil {
+					break
+				}
 			}
 		}
+		if err != nil {
+			return fmt.Errorf("publish dead letters: %w", err)
+		}
+		w.letters.dead = w.letters.dead[:0]
 	}
-	if err != nil {
-		return fmt.Errorf("publish dead letters and receipts: %w", err)
+	if len(w.letters.receipts) > 0 {
+		if err := w.l.cfg.Receipts.Append(ctx, w.letters.receipts...); err != nil {
+			return fmt.Errorf("publish receipts: %w", err)
+		}
+		w.letters.receipts = w.letters.receipts[:0]
 	}
-	p.letters = p.letters[:0]
 	return nil
 }
 
-func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record) error {
-	err := p.l.cfg.DeadLetters.Publish(ctx, letter)
-	if !errors.Is(err, kafka.ErrTooLarge) {
+func (w *worker) publishLetter(ctx context.Context, letter stream.Record) error {
+	err := w.l.cfg.Letters.Append(ctx, letter)
+	if !errors.Is(err, stream.ErrTooLarge) {
 		return err
 	}
 	d, err := stream.ParseDeadLetter(letter.Headers)
@@ -116,5 +125,5 @@ func (p *partitionModel) publishLetter(ctx context.Context, letter kafka.Record)
 	letter.Key = letter.Key[:min(len(letter.Key), 1<<10)]
 	letter.Value = letter.Value[:min(len(letter.Value), 64<<10)]
 	letter.Headers = d.AppendHeaders(nil)
-	return p.l.cfg.DeadLetters.Publish(ctx, letter)
+	return w.l.cfg.Letters.Append(ctx, letter)
 }

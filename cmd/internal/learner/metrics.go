@@ -2,7 +2,7 @@ package learner
 
 import (
 	"slices"
-	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,9 +20,10 @@ type Metrics struct {
 	rawMail, logLoss, scored, wrong        prometheus.Counter
 	failedSave                             prometheus.Counter
 	next, lag, events, epsilon, unsaved    *prometheus.GaugeVec // by partition
-	orderLag                               *prometheus.GaugeVec // by partition
 	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec // by partition
-	active, kept                           *prometheus.GaugeVec // by partition; of an ordered model
+	active, kept, lost                     *prometheus.GaugeVec // by partition
+	takeovers                              *prometheus.CounterVec
+	lastBeat                               atomic.Int64         // in Unix nanoseconds; 0: this learner is not active
 	shadowing                              *prometheus.GaugeVec // by model and the one that it is the shadow of
 	flipRate                               *prometheus.GaugeVec // by partition and body
 	gateOpen, gateLead                     *prometheus.GaugeVec // by partition and body
@@ -34,6 +35,9 @@ type Metrics struct {
 
 	byPartition []*prometheus.GaugeVec // all gauges with a partition
 }
+
+// partition is the label of metrics that had a partition once: dashboards have it.
+const partition = "0"
 
 // NewMetrics registers a learner's metrics with r, or with nobody if r is nil.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -63,11 +67,18 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.lag = gauge("hamlet_learner_lag_records", "Records between the next offset and the log's end as of the last fetch.")
 	m.events = gauge("hamlet_learner_events", "The model's event count.")
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
-	m.orderLag = gauge("hamlet_learner_order_lag_records", "Of one model of several partitions: records of the order log that it has not followed yet.")
-	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save; of one model of several partitions, the events learnt since then.")
+	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
 	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
-	m.active = gauge("hamlet_learner_active", "Of one model of several partitions: 1 for the learner that orders and saves it, 0 for a standby.")
+	m.active = gauge("hamlet_learner_active", "1 for the learner that publishes and saves, 0 for a standby.")
 	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
+	m.lost = gauge("hamlet_learner_log_lost_records", "Records that the log has lost and the saved model had learnt, when this learner had to step back to an older version.")
+	m.takeovers = counters("hamlet_learner_takeovers_total",
+		"How often this learner became active, by why: free (nobody was), lapsed (the one before beat no more), again (it had lost the lease or the store its data).", "why")
+	for _, why := range []string{takenFree, takenLapsed, takenAgain} {
+		m.takeovers.WithLabelValues(why)
+	}
+	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "hamlet_learner_beat_age_seconds",
+		Help: "Time since the active learner last beat in the store; 0 for a standby. Above 1 s a standby takes over."}, m.beatAge)
 	m.shadowing = factory.NewGaugeVec(prometheus.GaugeOpts{Name: "hamlet_learner_shadow",
 		Help: "Of a shadow: 1 while nobody hears its alarms, 0 once it is promoted and answers in the place of the model of."}, []string{"model", "of"})
 	m.saves = factory.NewHistogram(prometheus.HistogramOpts{Name: "hamlet_learner_save_seconds",
@@ -94,7 +105,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) applied(a *Applied) {
-	m.records.WithLabelValues(strconv.Itoa(a.Partition), a.Outcome.String()).Inc()
+	m.records.WithLabelValues(partition, a.Outcome.String()).Inc()
 	if a.Outcome.Taught() {
 		m.sources.add(a.Event.Source, a.Effect.Phi)
 		if a.Effect.Phi < 0.5 {
@@ -113,37 +124,24 @@ func (m *Metrics) applied(a *Applied) {
 	if (a.Effect.Prediction.LogOdds >= 0) != spam {
 		m.wrong.Inc()
 	}
-	m.flipRate.WithLabelValues(strconv.Itoa(a.Partition), body(a.Event)).Set(a.Effect.Epsilon)
+	m.flipRate.WithLabelValues(partition, body(a.Event)).Set(a.Effect.Epsilon)
 }
 
-func (m *Metrics) status(partition int, s Status) {
-	p := strconv.Itoa(partition)
-	if s.Offsets == nil {
-		m.next.WithLabelValues(p).Set(float64(s.Next))
-		m.lag.WithLabelValues(p).Set(float64(s.Lag()))
-	} else {
-		m.orderLag.WithLabelValues(p).Set(float64(max(0, s.End-s.Next)))
-	}
-	for i, next := range s.Offsets {
-		m.next.WithLabelValues(strconv.Itoa(i)).Set(float64(next))
-		m.lag.WithLabelValues(strconv.Itoa(i)).Set(float64(s.Ends[i] - next))
-	}
+func (m *Metrics) status(s Status) {
+	p := partition
+	m.next.WithLabelValues(p).Set(float64(s.Next))
+	m.lag.WithLabelValues(p).Set(float64(s.Lag()))
 	m.events.WithLabelValues(p).Set(float64(s.Events))
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
-	if s.Order != nil {
-		m.active.WithLabelValues(p).Set(oneIf(s.Order.Active))
-		m.kept.WithLabelValues(p).Set(float64(s.Order.Kept))
-		if !s.Order.Active { // the active learner shows the rest
-			m.dropActive(p)
-			return
-		}
+	m.active.WithLabelValues(p).Set(oneIf(s.Active))
+	m.kept.WithLabelValues(p).Set(float64(s.Kept))
+	m.lost.WithLabelValues(p).Set(float64(s.LostRecords))
+	if !s.Active { // the active learner shows the rest
+		m.dropActive()
+		return
 	}
-	unsaved := float64(s.Next - s.SavedEnd)
-	if s.Order != nil { // Next counts records of the order log, each of which names many
-		unsaved = float64(s.Events) - float64(s.SavedEvents)
-	}
-	m.unsaved.WithLabelValues(p).Set(unsaved)
+	m.unsaved.WithLabelValues(p).Set(float64(s.Next - s.SavedEnd))
 	m.pendingAlerts.WithLabelValues(p).Set(float64(s.PendingAlerts))
 	for i := range s.Gates {
 		g := &s.Gates[i]
@@ -155,26 +153,49 @@ func (m *Metrics) status(partition int, s Status) {
 	}
 }
 
-func (m *Metrics) drop(partition int) {
-	m.standings.drop(partition)
-	p := strconv.Itoa(partition)
+func (m *Metrics) drop() {
+	m.standings.drop()
 	for _, g := range m.byPartition {
-		g.DeletePartialMatch(prometheus.Labels{"partition": p})
+		g.Reset()
 	}
 }
 
 // dropActive removes what one learner alone is to show.
-func (m *Metrics) dropActive(partition string) {
+func (m *Metrics) dropActive() {
+	m.lastBeat.Store(0)
 	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead, m.pendingAlerts, m.unsaved, m.unsavedFor} {
-		g.DeletePartialMatch(prometheus.Labels{"partition": partition})
+		g.Reset()
 	}
 }
 
-// dropAlarms removes the alarms of a partition, which nobody is to hear.
-func (m *Metrics) dropAlarms(partition int) {
+// dropAlarms removes the alarms, which nobody is to hear.
+func (m *Metrics) dropAlarms() {
 	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold} {
-		g.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(partition)})
+		g.Reset()
 	}
+}
+
+// Why a learner became active.
+const (
+	takenFree   = "free"
+	takenLapsed = "lapsed"
+	takenAgain  = "again"
+)
+
+func (m *Metrics) taken(why string) {
+	m.takeovers.WithLabelValues(why).Inc()
+	m.beaten(time.Now())
+}
+
+// beaten notes that the active learner beat at t.
+func (m *Metrics) beaten(t time.Time) { m.lastBeat.Store(t.UnixNano()) }
+
+func (m *Metrics) beatAge() float64 {
+	at := m.lastBeat.Load()
+	if at == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, at)).Seconds()
 }
 
 // shadow shows whether the model's alarms are not heard, because it is the shadow of another one.
@@ -188,8 +209,8 @@ func (m *Metrics) saved(took time.Duration, bytes int) {
 }
 
 // behind shows for how long the oldest record that is not saved has been read.
-func (m *Metrics) behind(partition int, d time.Duration) {
-	m.unsavedFor.WithLabelValues(strconv.Itoa(partition)).Set(d.Seconds())
+func (m *Metrics) behind(d time.Duration) {
+	m.unsavedFor.WithLabelValues(partition).Set(d.Seconds())
 }
 
 func (m *Metrics) stands(partition string, a *model.Alarm) {
@@ -210,8 +231,8 @@ func oneIf(b bool) float64 {
 
 // begin creates all counters that a model of cfg may need, at 0. Prometheus sees no
 // increase in a series that begins with 1.
-func (m *Metrics) begin(partition int, cfg model.Config) {
-	p := strconv.Itoa(partition)
+func (m *Metrics) begin(cfg model.Config) {
+	p := partition
 	for o := Learned; o <= Unassumed; o++ {
 		m.records.WithLabelValues(p, o.String())
 	}
@@ -240,7 +261,7 @@ func (m *Metrics) begin(partition int, cfg model.Config) {
 }
 
 func (m *Metrics) alert(a *stream.Alert) {
-	m.alerts.WithLabelValues(strconv.Itoa(a.Partition), a.Kind, a.Body, a.State).Inc()
+	m.alerts.WithLabelValues(partition, a.Kind, a.Body, a.State).Inc()
 }
 
 // The outcomes of a rebuild.

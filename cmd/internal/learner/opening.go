@@ -15,55 +15,56 @@ import (
 	"hamlet/state"
 )
 
-// open takes a partition: a new epoch, the newest checkpoint, the model. What this learner
-// refuses it refuses before, so that the learner that holds the partition goes on.
-func (l *Learner) open(ctx context.Context, partition int) (*partitionModel, error) {
-	if partition != 0 {
-		return nil, fmt.Errorf("partition %d: %w: name a topic of one partition", partition, state.ErrPartitions)
-	}
-	log := l.cfg.Log.With("partition", partition)
-	p := &partitionModel{l: l, partition: partition, log: log, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
-	p.confirm = func(context.Context) error { return nil } // until the consumer gives its own
-	from, err := l.load(ctx, log, partition)
-	if err != nil {
+// open loads the model as it was saved, or begins a new one. What this learner refuses it
+// refuses here, so that the active learner goes on.
+func (l *Learner) open(ctx context.Context) (*worker, error) {
+	l.watch.drop() // of a worker that the follower has dropped
+	log := l.cfg.Log.With("model", l.cfg.Name)
+	w := &worker{l: l, log: log, phase: standby, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
+	w.confirm = func(context.Context) error { return nil } // until the follower gives its own
+	if err := retry(ctx, log, "look for models of several partitions", func() error { return l.cfg.Store.Layout(ctx) }); err != nil {
 		return nil, err
 	}
-	err = retry(ctx, log, "take the partition", func() (err error) {
-		p.epoch, err = l.cfg.Store.Take(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	for {
+		from, err := l.load(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		// The first look is before the first record: a learner that is alone is active at once.
+		err = retry(ctx, log, "read the lease", func() error { return l.watch.look(ctx) })
+		if err != nil {
+			return nil, err
+		}
+		if head := l.watch.sight().head; head != nil { // nil: the next save writes it
+			looked := w.judged
+			w.judged = *head
+			if !from.isAt(head) && *head != looked {
+				continue // saved since, or corrupt: a second look tells
+			}
+		}
+		w.begin(from)
+		return w, nil
 	}
-	same := false
-	err = retry(ctx, log, "read the newest checkpoint's manifest", func() (err error) {
-		same, err = l.unchanged(ctx, partition, &from)
-		return err
-	})
-	if err == nil && !same { // it was saved before the epoch was taken
-		from, err = l.load(ctx, log, partition)
-	}
-	if err != nil {
-		return nil, err
-	}
-	p.begin(from)
-	return p, nil
 }
 
-// An origin is what a partition's model goes on from.
+// An origin is what the model goes on from.
 type origin struct {
 	model   *model.Model
 	head    *state.Checkpoint // nil: the model is new
 	version int64             // of head
-	adopted bool              // the model has taken over this learner's configuration just now
+	adopts  *model.Config     // what the model is to take over; nil: nothing
 }
 
-// load returns the newest checkpoint of a partition, or a new model. It returns an error if
-// this learner may not go on from there.
-func (l *Learner) load(ctx context.Context, log *slog.Logger, partition int) (from origin, err error) {
-	if err := l.checkOthers(ctx, log, partition); err != nil {
-		return from, err
-	}
+// isAt reports whether the checkpoint is what stands at the head.
+func (from *origin) isAt(head *state.Heading) bool {
+	c := from.head
+	return c != nil && from.version == head.Version && c.Position.Next == head.Next &&
+		lineage{c.Epoch, c.Writer} == lineage{head.Epoch, head.Writer}
+}
+
+// load returns the newest checkpoint, or a new model. It returns an error if this learner may
+// not go on from there.
+func (l *Learner) load(ctx context.Context, log *slog.Logger) (from origin, err error) {
 	err = retry(ctx, log, "load the checkpoint", func() (err error) {
 		from.head, from.version, err = l.cfg.Store.Load(ctx, state.Head)
 		return err
@@ -71,69 +72,60 @@ func (l *Learner) load(ctx context.Context, log *slog.Logger, partition int) (fr
 	switch {
 	case errors.Is(err, state.ErrNone):
 		from = origin{}
-		from.model, err = model.New(l.cfg.Model)
+		cfg := l.cfg.Model
+		cfg.SetAside = slices.Concat(cfg.SetAside, l.aside)
+		from.model, err = model.New(cfg)
 		return from, err
 	case err != nil:
 		return from, err
 	}
-	if err = l.checkLayout(from.head.Order); err == nil {
-		from.model, from.adopted, err = l.restore(from.head)
-	}
-	if err != nil {
-		return from, fmt.Errorf("checkpoint v%d: %w", from.version, err)
-	}
-	return from, nil
+	return from, l.restoreInto(&from)
 }
 
-// unchanged reports whether the newest checkpoint of a partition is still the one that was
-// loaded.
-func (l *Learner) unchanged(ctx context.Context, partition int, from *origin) (bool, error) {
-	m, version, err := l.cfg.Store.Manifest(ctx, state.Head)
-	switch {
-	case errors.Is(err, state.ErrNone):
-		return from.head == nil, nil
-	case errors.Is(err, state.ErrCorrupt):
-		return false, nil // Load finds one that is not
-	case err != nil:
-		return false, err
+// restoreInto makes the model of from's checkpoint.
+func (l *Learner) restoreInto(from *origin) (err error) {
+	from.model, from.adopts, err = l.restore(from.head)
+	if err != nil {
+		return fmt.Errorf("checkpoint v%d: %w", from.version, err)
 	}
-	return from.head != nil && version == from.version && m.Saved.Equal(from.head.Saved), nil
+	return nil
 }
 
 // begin begins with a model, and shows it.
-func (p *partitionModel) begin(from origin) {
-	l := p.l
-	p.model = from.model
+func (w *worker) begin(from origin) {
+	l := w.l
+	w.model, w.adopts = from.model, from.adopts
 	if head := from.head; head == nil {
-		p.log.Info("starting with an empty model", "epoch", p.epoch)
+		w.position, w.known, w.followed = state.Position{}, false, lineage{}
+		w.log.Info("starting with an empty model")
 	} else {
-		p.position, p.known, p.order = head.Position, true, head.Order
-		p.noteSaved(head, from.version, head.ModelSHA256())
-		p.log.Info("going on from a checkpoint", "epoch", p.epoch, "version", from.version,
-			"events", head.Events, "next_offset", head.Position.Next)
+		w.position, w.known, w.followed = head.Position, true, lineage{head.Epoch, head.Writer}
+		w.noteSaved(head, from.version, head.ModelSHA256())
+		w.log.Info("going on from a checkpoint", "version", from.version, "events", head.Events, "next_offset", head.Position.Next)
 	}
 	if l.cfg.Runner != nil {
-		p.model.SetRunner(l.cfg.Runner)
+		w.model.SetRunner(l.cfg.Runner)
 	}
-	l.cfg.Metrics.begin(p.partition, p.model.Config())
-	l.cfg.Metrics.standings.show(p.partition, p.model.Sources())
-	p.status.Resumed = p.model.Events()
-	p.publishStatus()
-	for _, a := range p.status.Alarms {
+	l.cfg.Metrics.begin(w.model.Config())
+	l.cfg.Metrics.standings.show(w.model.Sources())
+	w.status.Resumed = w.model.Events()
+	w.publishStatus()
+	for _, a := range w.status.Alarms {
 		if a.Status.Raised && !l.silent() {
-			p.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", p.status.Reading.String())
+			w.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", w.status.Reading.String())
 		}
 	}
 }
 
-// restore returns a checkpoint's model, if this learner may continue it, and whether it had to
-// adopt this learner's configuration. A model may leave out
+// restore returns a checkpoint's model, if this learner may continue it, and whether it is to
+// adopt this learner's configuration once it is active. Before that a standby is equal to the
+// active learner, which has not. A model may leave out
 // more sources than this learner's configuration: hamlet model replace puts such a model in
 // place of another. AdoptConfig takes sources back, if the configuration names any or none.
-func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopted bool, err error) {
+func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Config, err error) {
 	m, err = model.Restore(c.Model)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	cfg := l.cfg.Model
 	if cfg.WithoutSources == nil || !l.cfg.AdoptConfig && !slices.ContainsFunc(cfg.WithoutSources, func(name string) bool { return !m.LeavesOut(name) }) {
@@ -143,26 +135,35 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopted bool, er
 		}
 		cfg.WithoutSources = m.Config().WithoutSources
 	}
+	for _, key := range slices.Concat(cfg.SetAside, l.aside) {
+		if err := m.SetAside(key); err != nil {
+			return nil, nil, err
+		}
+	}
+	cfg.SetAside = m.Config().SetAside // a model may set aside more than the configuration says
 	differences := cfg.Differences(m.Config())
 	if here := l.fresh.Numerics(); here != m.Numerics() {
 		differences = append(differences, fmt.Sprintf("numerics: %s here, %s in the model", here, m.Numerics()))
 	}
 	if len(differences) == 0 {
-		return m, false, nil
+		return m, nil, nil
 	}
-	err = m.Adopt(cfg)
+	trial, err := model.Restore(c.Model)
+	if err == nil {
+		err = trial.Adopt(cfg)
+	}
 	switch {
 	case err != nil && l.cfg.AdoptConfig:
-		return nil, false, err
+		return nil, nil, err
 	case err != nil:
-		return nil, false, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
+		return nil, nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
 			"or a new model under another name; --adopt-config cannot change all of that: %w", strings.Join(differences, "; "), err)
 	case !l.cfg.AdoptConfig:
-		return nil, false, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
+		return nil, nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
 			"or with --adopt-config to go on with this one", strings.Join(differences, "; "))
 	}
-	l.cfg.Log.Warn("adopted another configuration", "differences", strings.Join(differences, "; "))
-	return m, true, nil
+	l.cfg.Log.Warn("the model adopts another configuration once this learner is active", "differences", strings.Join(differences, "; "))
+	return m, &cfg, nil
 }
 
 // retry repeats what fails for a transient reason until ctx ends. It logs the first

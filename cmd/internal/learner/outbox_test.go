@@ -20,11 +20,11 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/algos/stack"
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/loopback"
-	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
@@ -122,41 +122,47 @@ func raised(event uint64) *model.Effect {
 	}}}
 }
 
-// opened returns a partition's model at work, as the consumer would hold it.
-func opened(t *testing.T, cfg Config) *partitionModel {
+// opened returns an active worker, as the follower would hold it. It has just saved.
+func opened(t *testing.T, cfg Config) *worker {
 	t.Helper()
 	l, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := l.open(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
+	l.answered, l.running = time.Now, t.Context()
+	t.Cleanup(l.savings.Wait)
+	p, err := l.open(t.Context())
+	if err == nil {
+		err = p.changePhase(t.Context())
 	}
+	if err != nil || p.phase != active {
+		t.Fatalf("%v, %v", p.phase, err)
+	}
+	p.lastSave = time.Now()
 	return p
 }
 
-// numbered gives records the offsets that a topic would.
-func numbered(records []kafka.Record, from int64) []kafka.Record {
-	out := slices.Clone(records)
-	for i := range out {
-		out[i].Offset, out[i].HighWatermark = from+int64(i), from+int64(len(out))
+// handle gives records to a worker, from an offset on.
+func handle(t *testing.T, p *worker, records []stream.Record, from int64) error {
+	batch := slices.Clone(records)
+	for i := range batch {
+		batch[i].Offset = from + int64(i)
 	}
-	return out
+	return p.Handle(t.Context(), batch, from+int64(len(batch)))
 }
 
 // Without NATS the learner goes on learning and does not save; with it, the
 // alert goes out, once, and then the save.
 func TestSavesWaitForAlerts(t *testing.T) {
-	r, n := newRig(t, 1), newNATSRig(t)
-	records, _ := texts(t, r.topic, 60)
-	cfg := r.config("g")
+	r, n := newRig(t), newNATSRig(t)
+	records, _ := texts(t, 60)
+	cfg := r.config()
 	cfg.SaveEvery = 1 // each time
 	cfg.Alerts = n.publisher()
 	var log bytes.Buffer
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	p := opened(t, cfg)
-	if err := p.Handle(t.Context(), numbered(records[:20], 0)); err != nil {
+	if err := handle(t, p, records[:20], 0); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, p)
@@ -166,15 +172,15 @@ func TestSavesWaitForAlerts(t *testing.T) {
 
 	n.stop()
 	p.announce(raised(20), true)
-	if err := p.Handle(t.Context(), numbered(records[20:40], 20)); err != nil {
+	if err := handle(t, p, records[20:40], 20); err != nil {
 		t.Fatalf("without NATS: %v", err)
 	}
-	if s := p.l.Status()[0]; s.Next != 40 || s.SavedEnd != 20 || s.PendingAlerts != 1 || r.head().Position.Next != 20 {
+	if s := p.l.Status(); s.Next != 40 || s.SavedEnd != 20 || s.PendingAlerts != 1 || r.head().Position.Next != 20 {
 		t.Errorf("without NATS it stands at %d, saved %d (Redis has %d), %d alerts pending; want 40, 20 and 1",
 			s.Next, s.SavedEnd, r.head().Position.Next, s.PendingAlerts)
 	}
 	n.start()
-	for deadline := time.Now().Add(patience); p.l.Status()[0].SavedEnd < 40; {
+	for deadline := time.Now().Add(patience); p.l.Status().SavedEnd < 40; {
 		if err := p.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +198,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.announce(raised(41), true)
-	if err := p.Handle(t.Context(), numbered(records[40:], 40)); err != nil {
+	if err := handle(t, p, records[40:], 40); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, p)
@@ -213,14 +219,14 @@ func TestSavesWaitForAlerts(t *testing.T) {
 // A stop while there is no NATS saves nothing that an unpublished alert is in,
 // and says so.
 func TestStopWithoutNATS(t *testing.T) {
-	r, n := newRig(t, 1), newNATSRig(t)
-	records, _ := texts(t, r.topic, 20)
-	cfg := r.config("g")
+	r, n := newRig(t), newNATSRig(t)
+	records, _ := texts(t, 20)
+	cfg := r.config()
 	cfg.SaveEvery, cfg.Alerts = time.Hour, n.publisher()
 	p := opened(t, cfg)
 	n.stop()
 	p.announce(raised(1), true)
-	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
+	if err := handle(t, p, records, 0); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -236,10 +242,10 @@ func TestStopWithoutNATS(t *testing.T) {
 // What a partition holds for NATS is bounded: with so many alerts it stands still
 // until they are out.
 func TestAlertsAreBounded(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 5)
+	r := newRig(t)
+	records, _ := texts(t, 5)
 	asked, answer := make(chan context.Context, 1), make(chan error)
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Alerts = publishFunc(func(ctx context.Context, alerts ...stream.Alert) error {
 		if alerts[0].Event > 1 && alerts[0].Event <= maxAlerts {
 			return nil
@@ -252,7 +258,7 @@ func TestAlertsAreBounded(t *testing.T) {
 		p.announce(raised(uint64(i+1)), true)
 	}
 	handled := make(chan error, 1)
-	go func() { handled <- p.Handle(t.Context(), numbered(records, 0)) }()
+	go func() { handled <- handle(t, p, records, 0) }()
 	if _, bounded := (<-asked).Deadline(); bounded {
 		t.Error("the attempt ends before the alerts are out")
 	}
@@ -285,7 +291,7 @@ func TestAttemptsGrowWithThePauses(t *testing.T) {
 		heard  bool
 	}{{"slow", 1200 * time.Millisecond, true}, {"down", time.Hour, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := newRig(t, 1).config("g")
+			cfg := newRig(t).config()
 			answer := time.Hour // at first it is down
 			cfg.Alerts = publishFunc(func(ctx context.Context, _ ...stream.Alert) error {
 				select {
@@ -323,65 +329,69 @@ func TestAttemptsGrowWithThePauses(t *testing.T) {
 	}
 }
 
-// A handler that failed is dropped by the consumer without Close: the partition is
-// then nobody's here, and must not be shown.
-func TestFailedPartitionIsNotShown(t *testing.T) {
+// A handler that failed is dropped by the follower without Close: this learner then has no model,
+// and must not show one.
+func TestAFailedModelIsNotShown(t *testing.T) {
 	refused := fmt.Errorf("%w: no rights", stream.ErrAlerts)
 	for _, c := range []struct {
 		name  string
 		setUp func(*Config)
-		fail  func(*partitionModel, []kafka.Record) error
+		fail  func(*rig, *worker, []stream.Record) error
 		want  error
 	}{
 		{"an alert is refused", func(cfg *Config) {
 			cfg.Alerts = publishFunc(func(context.Context, ...stream.Alert) error { return refused })
-		}, func(p *partitionModel, _ []kafka.Record) error {
+		}, func(_ *rig, p *worker, _ []stream.Record) error {
 			p.announce(raised(1), true)
 			return p.Idle(t.Context())
 		}, stream.ErrAlerts},
-		{"the partition is given back while alerts are full", func(cfg *Config) {
+		{"it is asked to stop while alerts are full", func(cfg *Config) {
 			cfg.Alerts = publishFunc(func(ctx context.Context, _ ...stream.Alert) error { <-ctx.Done(); return ctx.Err() })
-		}, func(p *partitionModel, records []kafka.Record) error {
+		}, func(_ *rig, p *worker, records []stream.Record) error {
 			for i := range maxAlerts {
 				p.announce(raised(uint64(i+1)), true)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			return p.Handle(ctx, records)
+			return p.Handle(ctx, records[:1], 1)
 		}, context.DeadlineExceeded},
 		{"a dead letter cannot be written", func(cfg *Config) {
-			cfg.DeadLetters = lettersFunc(func(context.Context, ...kafka.Record) error { return errDead })
-		}, func(p *partitionModel, records []kafka.Record) error {
+			cfg.Letters = lettersFunc(func(context.Context, ...stream.Record) error { return errDead })
+		}, func(_ *rig, p *worker, records []stream.Record) error {
 			records[1].Value = []byte("nonsense")
-			return p.Handle(t.Context(), records)
+			return handle(t, p, records, 0)
 		}, errDead},
-		{"the state is another learner's", func(cfg *Config) {
-			cfg.SaveEvery = 1
-			cfg.Store = staleStore{cfg.Store}
-		}, func(p *partitionModel, records []kafka.Record) error {
-			if err := p.Handle(t.Context(), records); err != nil {
+		{"the saved model is another learner's", func(*Config) {}, func(r *rig, p *worker, records []stream.Record) error {
+			if err := handle(t, p, records, 0); err != nil {
 				return err
 			}
-			awaitRunning(t, p)
+			settled(t, p)
+			r.saveOther()
+			p.l.watch.step(t.Context()) // a beat, which is refused
+			p.again = time.Time{}
+			if err := p.Idle(t.Context()); err != nil {
+				return err
+			}
+			p.l.watch.step(t.Context())
 			return p.Idle(t.Context())
-		}, kafka.ErrReload},
+		}, follow.ErrReload},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, 1)
-			records, _ := texts(t, r.topic, 5)
+			r := newRig(t)
+			records, _ := texts(t, 5)
 			registry := prometheus.NewRegistry()
-			cfg := r.config("g")
+			cfg := r.config()
 			cfg.Metrics = NewMetrics(registry)
 			c.setUp(&cfg)
 			p := opened(t, cfg)
 			const shown = "hamlet_learner_next_offset{0}"
 			if _, ok := gathered(t, registry)[shown]; !ok {
-				t.Fatal("an open partition is not shown")
+				t.Fatal("an open model is not shown")
 			}
-			if err := c.fail(p, numbered(records, 0)); !errors.Is(err, c.want) {
+			if err := c.fail(r, p, records); !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			if s := p.l.Status(); len(s) > 0 {
+			if s := p.l.Status(); s.Loaded {
 				t.Errorf("the status still has %+v", s)
 			}
 			if v, ok := gathered(t, registry)[shown]; ok {
@@ -391,17 +401,10 @@ func TestFailedPartitionIsNotShown(t *testing.T) {
 	}
 }
 
-type lettersFunc func(ctx context.Context, records ...kafka.Record) error
+type lettersFunc func(ctx context.Context, records ...stream.Record) error
 
-func (f lettersFunc) Publish(ctx context.Context, records ...kafka.Record) error {
+func (f lettersFunc) Append(ctx context.Context, records ...stream.Record) error {
 	return f(ctx, records...)
-}
-
-// A staleStore has been taken by another learner.
-type staleStore struct{ Store }
-
-func (staleStore) Save(context.Context, *state.Checkpoint) (int64, error) {
-	return 0, state.ErrStale
 }
 
 type publishFunc func(ctx context.Context, alerts ...stream.Alert) error
@@ -410,26 +413,26 @@ func (f publishFunc) Publish(ctx context.Context, alerts ...stream.Alert) error 
 	return f(ctx, alerts...)
 }
 
-// Alarms, gates and rebuilds show in the metrics, and go from there with the partition.
+// Alarms, gates and rebuilds show in the metrics, and go from there with the model.
 func TestAlarmMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
-	m.status(3, Status{WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
+	m.status(Status{Active: true, WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
 		{Kind: drift.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
 		{Kind: drift.KindConcept, Body: model.BodyVector},
 	}, Gates: []model.Gate{{Body: model.BodyText, Gate: stack.Gate{Open: true, Lead: -1.5}}}})
-	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText, Partition: 3}
+	alert := stream.Alert{Kind: stream.AlertConcept, State: stream.AlertRaised, Body: stream.AlertText}
 	m.alert(&alert)
 	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "logit-trees"}})
 	m.rebuilt(&model.Rebuild{Rebuild: stack.Rebuild{Ensemble: "logit-trees", Err: errors.New("x")}})
-	m.applied(&Applied{Partition: 3, Outcome: Learned, Effect: model.Effect{Epsilon: .25, Phi: 1},
+	m.applied(&Applied{Outcome: Learned, Effect: model.Effect{Epsilon: .25, Phi: 1},
 		Event: &stream.Event{Label: stream.Spam, Body: stream.Body{Kind: stream.Vector}}})
 	want := map[string]float64{
-		"hamlet_alarm{text,label-noise,3}": 1, "hamlet_alarm{vector,concept,3}": 0,
-		"hamlet_alarm_level{text,label-noise,3}": -4, "hamlet_alarm_reference{text,label-noise,3}": -3.5,
-		"hamlet_alarm_threshold{text,label-noise,3}": .2, "hamlet_window_bytes{3}": 7, "hamlet_alerts_pending{3}": 2,
-		"hamlet_alerts_total{text,concept,3,raised}": 1, "hamlet_rebuilds_total{logit-trees,ok}": 1, "hamlet_rebuilds_total{logit-trees,failed}": 1,
-		"hamlet_flip_rate{vector,3}": .25, "hamlet_gate_open{text,3}": 1, "hamlet_gate_lead_nats{text,3}": -1.5,
+		"hamlet_alarm{text,label-noise,0}": 1, "hamlet_alarm{vector,concept,0}": 0,
+		"hamlet_alarm_level{text,label-noise,0}": -4, "hamlet_alarm_reference{text,label-noise,0}": -3.5,
+		"hamlet_alarm_threshold{text,label-noise,0}": .2, "hamlet_window_bytes{0}": 7, "hamlet_alerts_pending{0}": 2,
+		"hamlet_alerts_total{text,concept,0,raised}": 1, "hamlet_rebuilds_total{logit-trees,ok}": 1, "hamlet_rebuilds_total{logit-trees,failed}": 1,
+		"hamlet_flip_rate{vector,0}": .25, "hamlet_gate_open{text,0}": 1, "hamlet_gate_lead_nats{text,0}": -1.5,
 	}
 	got := gathered(t, registry)
 	for name, v := range want {
@@ -437,11 +440,11 @@ func TestAlarmMetrics(t *testing.T) {
 			t.Errorf("%s is %v (there: %v), want %v", name, g, ok, v)
 		}
 	}
-	m.drop(3)
+	m.drop()
 	for name := range gathered(t, registry) {
-		if strings.HasSuffix(name, ",3}") || strings.HasSuffix(name, "{3}") {
+		if strings.HasSuffix(name, ",0}") || strings.HasSuffix(name, "{0}") {
 			if !strings.HasPrefix(name, "hamlet_learner_records_total") {
-				t.Errorf("%s is left when the partition is gone", name)
+				t.Errorf("%s is left when the model is gone", name)
 			}
 		}
 	}
@@ -469,9 +472,9 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 
 // A failed rebuild is said once, with its reason.
 func TestFailedRebuildIsLogged(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	var log safeBuffer
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	p := opened(t, cfg)
 	effect := &model.Effect{Rebuilds: []model.Rebuild{{
@@ -500,4 +503,10 @@ func (s *safeBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+func (s *safeBuffer) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.b.Reset()
 }

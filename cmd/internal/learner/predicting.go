@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 	"hamlet/stream/predictions"
 )
 
@@ -18,62 +15,55 @@ const maxPredicted = 32 * predictions.MaxEvents
 
 // predict notes what the model predicted of an event before it learnt the label. Withdrawals,
 // corrections and assumed answers are not noted: their labels were not new to the model.
-func (p *partitionModel) predict(a *Applied) {
-	if p.l.cfg.Predictions == nil {
+func (w *worker) predict(a *Applied) {
+	if w.l.cfg.Predictions == nil {
 		return
 	}
-	if p.learnt == nil {
-		p.learnt = map[int]int64{}
-	}
-	p.learnt[a.Partition], p.moved = a.Offset+1, true
+	w.learnt, w.moved = a.Offset+1, true
 	if a.Outcome != Learned {
 		return
 	}
-	p.predicted = append(p.predicted, predictions.Prediction{
-		Partition: a.Partition, Offset: a.Offset,
-		Spam: a.Event.Label == stream.Spam, LogOdds: float32(a.Effect.Prediction.LogOdds),
+	w.predicted = append(w.predicted, predictions.Prediction{
+		Offset: a.Offset,
+		Spam:   a.Event.Label == stream.Spam, LogOdds: float32(a.Effect.Prediction.LogOdds),
 	})
 }
 
-// publishPredictions returns when all predictions are acknowledged, and behind them how far each
-// partition is learnt. No save is made before, so a save covers no event whose prediction is not
-// out.
-func (p *partitionModel) publishPredictions(ctx context.Context) error {
-	if p.l.cfg.Predictions == nil || len(p.predicted) == 0 && !p.moved {
+// publishPredictions returns when all predictions are acknowledged, and behind them how far the
+// log is learnt. No save is made before, so a save covers no event whose prediction is not out.
+func (w *worker) publishPredictions(ctx context.Context) error {
+	if w.l.cfg.Predictions == nil || len(w.predicted) == 0 && !w.moved {
 		return nil
 	}
-	var marks []predictions.Mark
-	for _, n := range slices.Sorted(maps.Keys(p.learnt)) {
-		marks = append(marks, predictions.Mark{Partition: n, Next: p.learnt[n]})
-	}
-	var records []kafka.Record
-	for rest := p.predicted; len(rest) > 0 || len(marks) > 0; {
+	var records []stream.Record
+	for rest := w.predicted; ; {
 		n := min(len(rest), predictions.MaxEvents)
-		b := predictions.Block{Model: p.l.cfg.Name, Events: p.l.cfg.Consumer.Topic, Predictions: rest[:n]}
+		b := predictions.Block{Model: w.l.cfg.Name, Events: w.l.cfg.Topic, Predictions: rest[:n]}
 		if n == len(rest) {
-			m := min(len(marks), predictions.MaxEvents)
-			b.Learnt, marks = marks[:m], marks[m:]
+			b.Learnt = []predictions.Mark{{Next: w.learnt}}
 		}
 		value, err := b.AppendBinary(nil)
 		if err != nil {
 			return err
 		}
-		records = append(records, kafka.Record{Topic: predictions.Topic(p.l.cfg.Name), Value: value})
-		rest = rest[n:]
+		records = append(records, stream.Record{Value: value})
+		if rest = rest[n:]; len(rest) == 0 {
+			break
+		}
 	}
-	if err := p.l.cfg.Predictions.Publish(ctx, records...); err != nil {
-		return publishing(predictions.Topic(p.l.cfg.Name), err)
+	if err := w.l.cfg.Predictions.Append(ctx, records...); err != nil {
+		return publishing(predictions.Topic(w.l.cfg.Name), err)
 	}
-	p.predicted, p.moved = p.predicted[:0], false
+	w.predicted, w.moved = w.predicted[:0], false
 	return nil
 }
 
 // publishing says what can be done about predictions that cannot be written.
 func publishing(topic string, err error) error {
 	switch err = fmt.Errorf("publish predictions: %w", err); {
-	case errors.Is(err, kafka.ErrAuth):
+	case errors.Is(err, stream.ErrDenied):
 		return fmt.Errorf("%w; this user needs Create and Write on %s, or start the learner with --no-predictions", err, topic)
-	case errors.Is(err, kafka.ErrUnknownTopic):
+	case errors.Is(err, stream.ErrNoLog):
 		return fmt.Errorf("%w; start the learner again, which creates %s, or start it with --no-predictions", err, topic)
 	}
 	return err

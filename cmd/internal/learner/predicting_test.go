@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,22 +12,22 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 	"hamlet/stream/predictions"
 )
 
 // written collects blocks.
 type written []predictions.Prediction
 
-func (w *written) Publish(_ context.Context, records ...kafka.Record) error {
+func (w *written) Append(_ context.Context, records ...stream.Record) error {
 	for i := range records {
 		b, err := predictions.Decode(records[i].Value)
 		if err != nil {
 			return err
 		}
-		if b.Model != "default" || b.Events != stream.EventsTopic("default") || records[i].Topic != predictions.Topic("default") {
-			return fmt.Errorf("a block of %s, of %s, in %s", b.Model, b.Events, records[i].Topic)
+		if b.Model != "default" || b.Events != stream.EventsTopic("default") {
+			return fmt.Errorf("a block of %s, of %s", b.Model, b.Events)
 		}
 		*w = append(*w, b.Predictions...)
 	}
@@ -38,12 +37,12 @@ func (w *written) Publish(_ context.Context, records ...kafka.Record) error {
 // What is written is what the model predicted before it learnt each label, once an event. A
 // record that teaches nothing has no prediction.
 func TestPredictionsAreThoseOfTheModel(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 120)
-	records[7] = kafka.Record{Topic: r.topic, Value: []byte("no event")}
+	r := newRig(t)
+	records, _ := texts(t, 120)
+	records[7] = stream.Record{Value: []byte("no event")}
 	records[9] = records[8] // a duplicate
 	var want []predictions.Prediction
-	m, err := model.New(r.config("g").Model)
+	m, err := model.New(r.config().Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +62,10 @@ func TestPredictionsAreThoseOfTheModel(t *testing.T) {
 		}
 	}
 	var got written
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.SaveEvery, cfg.Predictions = time.Hour, &got
 	p := opened(t, cfg)
-	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
+	if err := handle(t, p, records, 0); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 0 {
@@ -83,21 +82,21 @@ func TestPredictionsAreThoseOfTheModel(t *testing.T) {
 
 // A save covers no event whose prediction is not out. Many predictions go out without a save.
 func TestSavesWaitForPredictions(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 40)
-	cfg := r.config("g")
+	r := newRig(t)
+	records, _ := texts(t, 40)
+	cfg := r.config()
 	cfg.SaveEvery = 1 // each time
 	refused := errors.New("refused")
-	cfg.Predictions = lettersFunc(func(context.Context, ...kafka.Record) error { return refused })
-	if err := opened(t, cfg).Handle(t.Context(), numbered(records, 0)); !errors.Is(err, refused) {
+	cfg.Predictions = lettersFunc(func(context.Context, ...stream.Record) error { return refused })
+	if err := handle(t, opened(t, cfg), records, 0); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
-	if versions, err := r.store.Partitions(t.Context()); err != nil || len(versions) > 0 {
-		t.Errorf("saved: %v, %v", versions, err)
+	if _, err := r.store.Heading(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
+		t.Errorf("saved: %v", err)
 	}
-	for _, refused := range []error{kafka.ErrAuth, kafka.ErrUnknownTopic} {
-		cfg.Predictions = lettersFunc(func(context.Context, ...kafka.Record) error { return refused })
-		if err := opened(t, cfg).Handle(t.Context(), numbered(records, 0)); !errors.Is(err, refused) || !strings.Contains(err.Error(), "hamlet.predictions.default, or start") || !strings.Contains(err.Error(), "--no-predictions") {
+	for _, refused := range []error{stream.ErrDenied, stream.ErrNoLog} {
+		cfg.Predictions = lettersFunc(func(context.Context, ...stream.Record) error { return refused })
+		if err := handle(t, opened(t, cfg), records, 0); !errors.Is(err, refused) || !strings.Contains(err.Error(), "hamlet.predictions.default, or start") || !strings.Contains(err.Error(), "--no-predictions") {
 			t.Errorf("%v: got %v", refused, err)
 		}
 	}
@@ -105,69 +104,46 @@ func TestSavesWaitForPredictions(t *testing.T) {
 	cfg.SaveEvery, cfg.Predictions = time.Hour, &got
 	p := opened(t, cfg)
 	p.predicted = make([]predictions.Prediction, maxPredicted-40)
-	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil || len(got) != maxPredicted || len(p.predicted) != 0 {
+	if err := handle(t, p, records, 0); err != nil || len(got) != maxPredicted || len(p.predicted) != 0 {
 		t.Errorf("%d predictions were written, %v", len(got), err)
 	}
+	p.l.release()
 	cfg.Predictions = nil
 	p = opened(t, cfg)
-	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil || len(p.predicted) != 0 {
+	if err := handle(t, p, records, 0); err != nil || len(p.predicted) != 0 {
 		t.Errorf("%d predictions are kept that nobody wants, %v", len(p.predicted), err)
 	}
 }
 
-// The active learner of several partitions dies with predictions that it has not written. The
-// standby has kept them: each event has a prediction, and what stands twice is equal.
+// The active learner dies with predictions that it has not written. The standby has kept them: each
+// event has a prediction, and what stands twice is equal.
 func TestAStandbyKeepsPredictions(t *testing.T) {
-	r := newOrderedRig(t, 3)
-	if err := kafka.EnsureTopic(t.Context(), r.kafka, predictions.Topic("default"), 1, 0, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	records, _ := texts(t, r.topic, 300)
-	predicting := func(cfg *Config) { cfg.Predictions = cfg.DeadLetters }
-	a, b := r.replica("a", predicting), r.replica("b", predicting)
-	a.sit()
-	r.spread(slices.Clone(records[:100]))
-	a.until("saved", func(s Status) bool { return saved(s) && s.Events == 100 })
-	b.until("follows", events(100))
-	a.store.die(errDead)
-	r.spread(slices.Clone(records[100:200]))
-	b.until("follows", events(200))
-	b.sit()
-	b.until("takes over", active)
-	r.spread(slices.Clone(records[200:]))
-	r.untilSaved()
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
-	_ = a.stop()
-	if n := b.store.loaded(); n != 1 {
-		t.Errorf("the standby has loaded the model %d times, want once", n)
-	}
-	_, end, err := kafka.Offsets(t.Context(), r.kafka, predictions.Topic("default"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newRig(t)
+	records, _ := texts(t, 300)
 	var all written
-	err = kafka.ReadRange(t.Context(), r.kafka, predictions.Topic("default"), 0, 0, end[0], func(rec *kafka.Record) error {
-		return all.Publish(t.Context(), *rec)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type place struct {
-		partition int
-		offset    int64
-	}
-	made := map[place]predictions.Prediction{}
+	predicting := func(cfg *Config) { cfg.Predictions = &all }
+	a, b := r.hand("a", predicting), r.hand("b", predicting)
+	a.learn(0, records[:100]...)
+	b.learn(0, records[:100]...)
+	a.save()
+	b.look(1)
+	b.reloads("another learner")
+	b.open()
+	b.learn(100, records[100:200]...)
+	a.learn(100, records[100:200]...) // and dies
+	b.look(lapsedAfter)
+	b.idle(active)
+	b.learn(200, records[200:]...)
+	b.save()
+	made := map[int64]predictions.Prediction{}
 	for _, p := range all {
-		at := place{p.Partition, p.Offset}
-		if before, ok := made[at]; ok && before != p {
+		if before, ok := made[p.Offset]; ok && before != p {
 			t.Errorf("%+v was %+v", p, before)
 		}
-		made[at] = p
+		made[p.Offset] = p
 	}
-	if len(made) != 300 {
-		t.Errorf("%d of 300 events have a prediction", len(made))
+	if len(made) != 300 || len(all) != 300 {
+		t.Errorf("%d predictions of %d events, want 300", len(all), len(made))
 	}
 }
 
@@ -196,8 +172,8 @@ func TestKeptPredictionsAreBounded(t *testing.T) {
 // What an event's prediction costs: noting it and its part of a block.
 func BenchmarkPredictions(b *testing.B) {
 	var size int
-	p := &partitionModel{l: &Learner{cfg: Config{Name: "default", Consumer: kafka.ConsumerConfig{Topic: "hamlet.events.default"},
-		Predictions: lettersFunc(func(_ context.Context, records ...kafka.Record) error {
+	p := &worker{l: &Learner{cfg: Config{Name: "default", Topic: "hamlet.events.default",
+		Predictions: lettersFunc(func(_ context.Context, records ...stream.Record) error {
 			for i := range records {
 				size += len(records[i].Value)
 			}

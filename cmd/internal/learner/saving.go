@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"time"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
-	"hamlet/stream/kafka"
 )
 
 // checkEvery is how many times SaveEvery passes on a quiet stream until the model is
@@ -23,33 +21,27 @@ const checkEvery = 10
 const quietWait = 200 * time.Millisecond
 
 // A saving is one save. It runs in a goroutine of its own beside learning, from a copy
-// of the model. A partition has at
-// most one. The copy is the partition's saveBytes: one encoded model, whose memory the
-// next save uses again. Taking it stops learning for 15 ms at the default 28 MiB
+// of the model. There is at most one. The copy is the worker's saveBytes: one encoded model,
+// whose memory the next save uses again. Taking it stops learning for 15 ms at the default 28 MiB
 // (BenchmarkCopy, 2026-11-22); hashing and writing it does not.
 //
-//	none ──start──> running ──done──> settled by the partition's goroutine ──> none
+//	none ──start──> running ──done──> settled by the worker's goroutine ──> none
 //	                   └──abandon──> cancelled; its result is ignored
 //
 // A store bounds its requests by itself, so a saving ends if the store does not answer,
 // and lasts as long as a slow store needs.
 //
-// A saving may go on after its partition was given to another learner. That changes
-// nothing: the other learner took the partition with a newer epoch, and the store
-// refuses what is saved under the epoch before.
+// A saving may go on after another learner became active. That changes nothing: the other
+// learner has a newer epoch, and the store refuses what is saved under the epoch before.
 type saving struct {
-	store     Store
-	log       *slog.Logger
-	partition int
-	cancel    context.CancelFunc
-	begun     time.Time
-	copied    *state.Checkpoint // what to write
-	again     bool              // it was saved before
+	store  Store
+	cancel context.CancelFunc
+	begun  time.Time
+	copied *state.Checkpoint // what to write
+	again  bool              // it was saved before
 
 	// The result. Its goroutine writes it before done is closed; others read it after.
 	done    chan struct{}
-	epoch   int64 // the last that was taken
-	lost    bool  // see partitionModel
 	version int64
 	sha256  [sha256.Size]byte
 	took    time.Duration
@@ -69,80 +61,73 @@ func (s *saving) ended() bool {
 // has passed since the last began and no alert is pending: alerts and predictions are published
 // before the save of their events. Without the store learning goes on: the log
 // holds what is not saved.
-func (p *partitionModel) saveIfDue(ctx context.Context, quiet bool) error {
-	defer p.showLag()
-	if err := p.settle(ctx, quiet); err != nil || p.running != nil {
+func (w *worker) saveIfDue(ctx context.Context, quiet bool) error {
+	defer w.showLag()
+	if err := w.settle(ctx, quiet); err != nil || w.running != nil {
 		return err
 	}
 	now := time.Now()
 	switch {
-	case p.unsaved && len(p.outbox.pending) == 0 && now.Sub(p.lastSave) >= p.l.cfg.SaveEvery:
-		switch err := p.confirm(ctx); {
-		case errors.Is(err, kafka.ErrUnconfirmed):
-			p.log.Debug("not saved yet", "error", err)
+	case w.unsaved && len(w.outbox.pending) == 0 && now.Sub(w.lastSave) >= w.l.cfg.SaveEvery:
+		switch err := w.confirm(ctx); {
+		case errors.Is(err, follow.ErrUnconfirmed):
+			w.log.Debug("not saved yet", "error", err)
 			return nil
 		case err != nil:
 			return err
 		}
-		if err := p.publishPredictions(ctx); err != nil {
+		if err := w.publishPredictions(ctx); err != nil {
 			return err
 		}
-		if err := p.startSave(ctx); err != nil {
+		if err := w.startSave(ctx); err != nil {
 			return err
 		}
-	case !p.unsaved && p.status.Version != 0 && now.Sub(p.lastSave) >= checkEvery*p.l.cfg.SaveEvery:
-		if err := p.startSave(ctx); err != nil {
+	case !w.unsaved && w.status.Version != 0 && now.Sub(w.lastSave) >= checkEvery*w.l.cfg.SaveEvery:
+		if err := w.startSave(ctx); err != nil {
 			return err
 		}
-		p.running.again = true
+		w.running.again = true
 	}
 	if quiet {
-		return p.settle(ctx, quiet)
+		return w.settle(ctx, quiet)
 	}
 	return nil
 }
 
 // startSave copies the model and starts to save the copy.
-func (p *partitionModel) startSave(ctx context.Context) error {
-	p.lastSave = time.Now()
-	c, err := p.copyModel()
+func (w *worker) startSave(ctx context.Context) error {
+	w.lastSave = time.Now()
+	c, err := w.copyModel()
 	if err != nil {
 		return err
 	}
-	p.unsaved, p.sinceCopy = false, time.Time{}
-	p.start(ctx, &saving{copied: c})
+	w.unsaved, w.sinceCopy = false, time.Time{}
+	w.start(ctx, &saving{copied: c})
 	return nil
 }
 
-// copyModel returns a checkpoint of the model as it is. Its bytes are p.saveBytes: no
+// copyModel returns a checkpoint of the model as it is. Its bytes are w.saveBytes: no
 // save may be running.
-func (p *partitionModel) copyModel() (*state.Checkpoint, error) {
+func (w *worker) copyModel() (*state.Checkpoint, error) {
 	var err error
-	if p.saveBytes, err = p.model.AppendBinary(p.saveBytes[:0]); err != nil {
+	if w.saveBytes, err = w.model.AppendBinary(w.saveBytes[:0]); err != nil {
 		return nil, err
 	}
-	config, err := json.Marshal(p.model.Config())
+	config, err := json.Marshal(w.model.Config())
 	if err != nil {
 		return nil, err
 	}
-	var place []byte
-	if p.place != nil {
-		if place, err = p.place(); err != nil {
-			return nil, err
-		}
-	}
 	return &state.Checkpoint{
-		Order: place, Schema: schema, Numerics: p.model.Numerics(), Config: config, Epoch: p.epoch,
-		Events: p.model.Events(), Position: p.position, Model: p.saveBytes, Saved: time.Now().UTC(),
+		Schema: schema, Numerics: w.model.Numerics(), Config: config, Epoch: w.lease.Epoch, Writer: w.lease.Writer,
+		Events: w.model.Events(), Position: w.position, Model: w.saveBytes, Saved: time.Now().UTC(),
 	}, nil
 }
 
-func (p *partitionModel) start(ctx context.Context, s *saving) {
+func (w *worker) start(ctx context.Context, s *saving) {
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
-	s.store, s.log, s.partition, s.epoch, s.lost = p.l.cfg.Store, p.log, p.partition, p.epoch, p.lost
-	s.begun, s.done = time.Now(), make(chan struct{})
-	p.running = s
-	p.l.savings.Go(func() {
+	s.store, s.begun, s.done = w.l.cfg.Store, time.Now(), make(chan struct{})
+	w.running = s
+	w.l.savings.Go(func() {
 		defer close(s.done)
 		defer s.cancel()
 		s.run(ctx)
@@ -151,112 +136,116 @@ func (p *partitionModel) start(ctx context.Context, s *saving) {
 
 // abandon cancels the running save, whose result nobody wants. It ends with its request
 // in flight; Run waits for it. It keeps the copy: the next save makes another.
-func (p *partitionModel) abandon() {
-	if p.running != nil {
-		p.running.cancel()
-		p.running, p.saveBytes = nil, nil
+func (w *worker) abandon() {
+	if w.running != nil {
+		w.running.cancel()
+		w.running, w.saveBytes = nil, nil
 	}
 }
 
 // settle takes in the result of the running save if it has ended. On a quiet stream it
 // waits a little for the end.
-func (p *partitionModel) settle(ctx context.Context, quiet bool) error {
-	if p.running == nil {
+func (w *worker) settle(ctx context.Context, quiet bool) error {
+	if w.running == nil {
 		return nil
 	}
-	if !p.running.ended() {
+	if !w.running.ended() {
 		if !quiet {
 			return nil
 		}
 		patience := time.NewTimer(quietWait)
 		defer patience.Stop()
 		select {
-		case <-p.running.done:
+		case <-w.running.done:
 		case <-patience.C:
 			return nil
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	return p.result(p.takeIn())
+	return w.result(w.takeIn())
 }
 
 // takeIn notes what the save that has ended did, and returns its error.
-func (p *partitionModel) takeIn() error {
-	s := p.running
-	p.running, p.epoch, p.lost = nil, s.epoch, s.lost
+func (w *worker) takeIn() error {
+	s := w.running
+	w.running = nil
 	if s.err != nil {
-		p.unsaved = true
+		w.unsaved = true
 		return s.err
 	}
-	if s.again && s.version != p.status.Version {
-		p.log.Warn("the state had lost what was saved: it was saved again", "version_before", p.status.Version, "version", s.version)
+	if s.again && s.version != w.status.Version {
+		w.log.Warn("the state had lost what was saved: it was saved again", "version_before", w.status.Version, "version", s.version)
 	}
-	p.noteSaved(s.copied, s.version, s.sha256)
-	p.unsavedSince = p.sinceCopy
-	p.publishStatus()
-	p.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
-	p.l.cfg.Metrics.standings.show(p.partition, p.model.Sources())
-	p.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
-	if p.failing {
-		p.failing = false
-		p.log.Info("the state can be reached again", "next_offset", s.copied.Position.Next)
+	w.noteSaved(s.copied, s.version, s.sha256)
+	w.unsavedSince = w.sinceCopy
+	w.publishStatus()
+	w.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
+	w.l.cfg.Metrics.standings.show(w.model.Sources())
+	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
+	if w.failing {
+		w.failing = false
+		w.log.Info("the state can be reached again", "next_offset", s.copied.Position.Next)
 	}
 	return nil
 }
 
-// result decides what a save's error means for the partition. One that may pass is no
-// error.
-func (p *partitionModel) result(err error) error {
-	switch {
-	case errors.Is(err, state.ErrStale) && p.place != nil: // the model in memory is still good
+// result decides what a save's error means. One that may pass is no error.
+func (w *worker) result(err error) error {
+	if !errors.Is(err, state.ErrTransient) {
 		return err
-	case errors.Is(err, state.ErrStale):
-		p.log.Warn("lost the partition's state to another learner: reloading", "error", err)
-		return fmt.Errorf("%w: %w", kafka.ErrReload, err)
-	case errors.Is(err, state.ErrTransient):
-		p.l.cfg.Metrics.failedSave.Inc()
-		if !p.failing {
-			p.failing = true
-			p.log.Warn("not saved: learning goes on, saving is tried again", "error", err)
-		}
-		return nil
 	}
-	return err
+	w.l.cfg.Metrics.failedSave.Inc()
+	if !w.failing {
+		w.failing = true
+		w.log.Warn("not saved: learning goes on, saving is tried again", "error", err)
+	}
+	return nil
 }
 
 // saveAtEnd saves what is not saved, with ctx's time to begin an attempt. Where the
 // learner stops, an attempt that has begun may finish: it lasts as long as a store of
 // the measured speed needs. Where Kafka takes the partition away, it ends with ctx,
 // because the other learners wait.
-func (p *partitionModel) saveAtEnd(ctx context.Context) error {
+func (w *worker) saveAtEnd(ctx context.Context) error {
 	attempt := ctx
-	if p.l.stopping() {
+	if w.l.stopping() {
 		attempt = context.WithoutCancel(ctx)
 	}
-	if p.running != nil {
+	if w.running != nil {
 		select {
-		case <-p.running.done:
+		case <-w.running.done:
 		case <-attempt.Done():
-			p.abandon()
+			w.abandon()
 			return context.Cause(attempt)
 		}
-		if err := p.takeIn(); err != nil && !errors.Is(err, state.ErrTransient) {
+		if err := w.takeIn(); errors.Is(err, state.ErrLost) {
+			err = w.reacquire(ctx)
+			if err != nil {
+				return err
+			}
+		} else if err != nil && !errors.Is(err, state.ErrTransient) {
 			return err
 		}
 	}
-	if !p.unsaved {
+	if !w.unsaved {
 		return nil
 	}
-	return retry(ctx, p.log, "save at the end", func() error {
-		if err := p.startSave(attempt); err != nil {
+	return retry(ctx, w.log, "save at the end", func() error {
+		if err := w.startSave(attempt); err != nil {
 			return err
 		}
 		select {
-		case <-p.running.done:
-			return p.takeIn()
+		case <-w.running.done:
+			err := w.takeIn()
+			if errors.Is(err, state.ErrLost) {
+				if err = w.reacquire(ctx); err == nil {
+					err = state.Transient(errors.New("the store has lost the state: saving again"))
+				}
+			}
+			return err
 		case <-attempt.Done():
-			p.abandon()
+			w.abandon()
 			return context.Cause(attempt)
 		}
 	})
@@ -264,56 +253,32 @@ func (p *partitionModel) saveAtEnd(ctx context.Context) error {
 
 func (s *saving) run(ctx context.Context) {
 	s.sha256 = s.copied.ModelSHA256()
-	s.version, s.err = s.saveOrRetake(ctx)
+	s.version, s.err = s.store.Save(ctx, s.copied)
 	s.took = time.Since(s.begun)
 }
 
-// saveOrRetake saves. If the store lost its data, the model in memory may be all
-// that is left, because the log's beginning may be gone too. The partition is taken
-// again and the model saved under the new epoch. The store refuses that if another
-// learner has read further since. Its model has the same bytes as learning the whole log
-// again.
-func (s *saving) saveOrRetake(ctx context.Context) (version int64, err error) {
-	c := s.copied
-	if !s.lost {
-		version, err = s.store.Save(ctx, c)
-		if !errors.Is(err, state.ErrLost) {
-			return version, err
-		}
-		s.lost = true
-	}
-	epoch, err := s.store.Take(ctx)
-	if err != nil {
-		return 0, err
-	}
-	s.log.Warn("the store has lost the partition's state: saving the model that is in memory",
-		"epoch_before", s.epoch, "epoch", epoch, "events", c.Events, "next_offset", c.Position.Next)
-	s.lost, s.epoch, c.Epoch = false, epoch, epoch
-	return s.store.Save(ctx, c)
-}
-
 // noteSaved notes in the status what the store holds.
-func (p *partitionModel) noteSaved(c *state.Checkpoint, version int64, sha [sha256.Size]byte) {
-	p.status.Version, p.status.SHA256 = version, sha
-	p.status.SavedEnd, p.status.SavedEvents, p.status.Saved = c.Position.Next, c.Events, c.Saved
+func (w *worker) noteSaved(c *state.Checkpoint, version int64, sha [sha256.Size]byte) {
+	w.status.Version, w.status.SHA256 = version, sha
+	w.status.SavedEnd, w.status.SavedEvents, w.status.Saved = c.Position.Next, c.Events, c.Saved
 }
 
 // noteUnsaved notes that a record was applied at now.
-func (p *partitionModel) noteUnsaved(now func() time.Time) {
-	p.unsaved = true
-	if p.sinceCopy.IsZero() {
-		p.sinceCopy = now()
+func (w *worker) noteUnsaved(now func() time.Time) {
+	w.unsaved = true
+	if w.sinceCopy.IsZero() {
+		w.sinceCopy = now()
 	}
-	if p.unsavedSince.IsZero() {
-		p.unsavedSince = p.sinceCopy
+	if w.unsavedSince.IsZero() {
+		w.unsavedSince = w.sinceCopy
 	}
 }
 
 // showLag shows for how long the oldest record that is not saved has been learnt.
-func (p *partitionModel) showLag() {
+func (w *worker) showLag() {
 	behind := time.Duration(0)
-	if !p.unsavedSince.IsZero() {
-		behind = time.Since(p.unsavedSince)
+	if !w.unsavedSince.IsZero() {
+		behind = time.Since(w.unsavedSince)
 	}
-	p.l.cfg.Metrics.behind(p.partition, behind)
+	w.l.cfg.Metrics.behind(behind)
 }

@@ -22,33 +22,18 @@ import (
 // A Redis that was emptied, or restored from an older snapshot, gets the model again
 // without a new event.
 func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	const n = 200
-	records, m := texts(t, r.topic, n)
-	l, err := New(r.config("g"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	records, m := texts(t, n)
+	p := r.run(r.config())
 	await := func(what string, reached func() bool) {
 		t.Helper()
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for !reached() {
-			select {
-			case err := <-done:
-				t.Fatalf("%s: the learner ended: %v", what, err)
-			case <-tick.C:
-			}
-		}
+		p.until(t, what, func(Status) bool { return reached() })
 	}
 	// saved reports whether Redis holds the model at this offset.
 	saved := func(next int64) func() bool {
 		return func() bool {
-			c, _, err := r.store.Load(ctx, state.Head)
+			c, _, err := r.store.Load(t.Context(), state.Head)
 			return err == nil && c.Position.Next == next
 		}
 	}
@@ -78,8 +63,7 @@ func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 
 	r.forget()
 	await("after it was emptied", saved(n))
-	cancel()
-	if err := <-done; err != nil {
+	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if r.head().ModelSHA256() != sum(t, m) {
@@ -89,11 +73,11 @@ func TestLostStateIsSavedAgainWithoutEvents(t *testing.T) {
 
 // A Redis that is emptied while events come gets the model in memory, not an empty one.
 func TestLostStateCostsNoModel(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	const n = 200
-	records, m := texts(t, r.topic, n)
+	records, m := texts(t, n)
 	var said bytes.Buffer
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
 	forgotten := false
 	r.produce(records[:n/2]...)
@@ -103,61 +87,31 @@ func TestLostStateCostsNoModel(t *testing.T) {
 			forgotten = true
 		}
 	}
-	l, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
-	await := func(end int64) {
-		t.Helper()
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for l.Status()[0].SavedEnd < end {
-			select {
-			case err := <-done:
-				t.Fatalf("the learner ended before offset %d was saved: %v", end, err)
-			case <-tick.C:
-			}
-		}
-	}
-	await(n / 2)
+	p := r.run(cfg)
+	p.until(t, "half is saved", func(s Status) bool { return s.SavedEnd >= n/2 })
 	r.produce(records[n/2:]...)
-	await(n)
-	cancel()
-	if err := <-done; err != nil {
+	p.until(t, "all is saved", func(s Status) bool { return s.SavedEnd >= n })
+	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if c := r.head(); !forgotten || c.ModelSHA256() != sum(t, m) || c.Position.Next != n {
 		t.Errorf("forgotten %v: the head is at %d, or another model", forgotten, c.Position.Next)
 	}
-	for message, times := range map[string]int{"starting with an empty model": 1, "has lost the partition's state": 1, "to another learner": 0} {
+	for message, times := range map[string]int{"starting with an empty model": 1, "has lost the model's state": 1, "to another learner": 0} {
 		if got := strings.Count(said.String(), message); got != times {
 			t.Errorf("%q is logged %d times, want %d:\n%s", message, got, times, &said)
 		}
 	}
 }
 
-// taught returns partition 0's model after it has learnt and saved n texts. It saves
+// taught returns an active worker after it has learnt and saved n texts. It saves
 // at every turn.
-func (r *rig) taught(cfg Config, n int) *partitionModel {
+func (r *rig) taught(cfg Config, n int) *worker {
 	r.t.Helper()
 	cfg.SaveEvery = time.Nanosecond
-	l, err := New(cfg)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	p, err := l.open(r.t.Context(), 0)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	records, _ := texts(r.t, r.topic, n)
-	for i := range records {
-		records[i].Offset, records[i].HighWatermark = int64(i), int64(n)
-	}
-	if err := p.Handle(r.t.Context(), records); err != nil {
+	p := opened(r.t, cfg)
+	records, _ := texts(r.t, n)
+	if err := handle(r.t, p, records, 0); err != nil {
 		r.t.Fatal(err)
 	}
 	settled(r.t, p)
@@ -170,8 +124,7 @@ func (r *rig) taught(cfg Config, n int) *partitionModel {
 // lose deletes the keys that match a pattern.
 func (r *rig) lose(pattern string) {
 	r.t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
-	defer client.Close()
+	client := r.client()
 	keys, err := client.Keys(r.t.Context(), pattern).Result()
 	if err != nil {
 		r.t.Fatal(err)
@@ -181,11 +134,10 @@ func (r *rig) lose(pattern string) {
 	}
 }
 
-// A partition that Redis lost from its list, but not its model, is listed again without
-// a new event.
-func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
-	r := newRig(t, 1)
-	p := r.taught(r.config("g"), 20)
+// A model whose key partitions Redis lost, and nothing else, gets it again without a new event.
+func TestAModelIsListedAgainWithoutEvents(t *testing.T) {
+	r := newRig(t)
+	p := r.taught(r.config(), 20)
 	version := p.status.Version
 	for range 2 {
 		r.lose("hamlet:{default}:0:partitions")
@@ -193,13 +145,13 @@ func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 			if err := p.Idle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if listed, err := r.store.Partitions(t.Context()); err != nil {
+			if listed, err := r.client().SMembers(t.Context(), key("partitions")).Result(); err != nil {
 				t.Fatal(err)
-			} else if slices.Equal(listed, []int{0}) {
+			} else if slices.Equal(listed, []string{"0"}) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatal("the partition is not listed again")
+				t.Fatal("the model is not listed again")
 			}
 		}
 		settled(t, p)
@@ -209,95 +161,87 @@ func TestAPartitionIsListedAgainWithoutEvents(t *testing.T) {
 	}
 }
 
-// An asked store records what it was asked for. The partition's goroutine reads it when
-// no save is running.
+// An asked store records what it was asked for. The worker's goroutine reads it when no save is
+// running.
 type asked struct {
-	*redis.Store
+	Store
 	calls     []string
-	deadlines int // calls with a deadline
+	deadlines int // saves with a deadline
 }
 
-func (s *asked) note(ctx context.Context, what string) {
-	s.calls = append(s.calls, what)
-	if _, ok := ctx.Deadline(); ok {
-		s.deadlines++
-	}
-}
-
-func (s *asked) Take(ctx context.Context) (int64, error) {
-	s.note(ctx, "take")
-	return s.Store.Take(ctx)
+func (s *asked) Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error) {
+	s.calls = append(s.calls, "acquire")
+	return s.Store.Acquire(ctx, seen, writer)
 }
 
 func (s *asked) Save(ctx context.Context, checkpoint *state.Checkpoint) (int64, error) {
-	s.note(ctx, "save")
+	s.calls = append(s.calls, "save")
+	if _, ok := ctx.Deadline(); ok {
+		s.deadlines++
+	}
 	return s.Store.Save(ctx, checkpoint)
 }
 
-// A quiet learner saves again what the store lost. No request has a deadline of the turn
-// that starts it: the store's own limits follow its speed.
+// A quiet learner saves again what the store lost. No save has a deadline of the turn that starts
+// it: the store's own limits follow its speed.
 func TestAQuietLearnerSavesAgain(t *testing.T) {
-	r := newRig(t, 1)
-	cfg := r.config("g")
-	store := &asked{Store: r.store}
+	r := newRig(t)
+	cfg := r.config()
+	store := &asked{Store: cfg.Store}
 	cfg.Store = store
 	p := r.taught(cfg, 20)
 	for _, c := range []struct {
 		lose string // what Redis loses
 		asks []string
 	}{
-		{"*", []string{"save", "take", "save"}},
+		{"*", []string{"save", "acquire", "save"}},
 		{"hamlet:{default}:0:partitions", []string{"save"}},
 	} {
 		store.calls, store.deadlines = nil, 0
 		r.lose(c.lose)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		for !slices.Contains(store.calls, "save") {
+		for n := len(c.asks); len(store.calls) < n || !slices.Equal(store.calls[len(store.calls)-n:], c.asks); {
 			if err := p.Idle(ctx); err != nil {
 				t.Fatal(err)
 			}
 			awaitRunning(t, p)
 		}
 		cancel()
-		if got := store.calls[len(store.calls)-min(len(store.calls), len(c.asks)):]; !slices.Equal(got, c.asks) || store.deadlines > 0 {
-			t.Errorf("without %s the store was asked for %q, %d times with a deadline; want %q and none", c.lose, store.calls, store.deadlines, c.asks)
+		if store.deadlines > 0 {
+			t.Errorf("without %s %d of %q had a deadline", c.lose, store.deadlines, store.calls)
 		}
 		settled(t, p)
 	}
 }
 
-// A mute store answers its next requests to take a partition with an error that may pass,
-// though it has done what they ask. What is set is read when no save is running.
+// A mute store answers its next requests to acquire the lease with an error that may pass, though
+// it has done what they ask. What is set is read when no save is running.
 type mute struct {
-	*redis.Store
+	Store
 	takes int // how many
 }
 
-func (s *mute) Take(ctx context.Context) (int64, error) {
-	epoch, err := s.Store.Take(ctx)
+func (s *mute) Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error) {
+	lease, err := s.Store.Acquire(ctx, seen, writer)
 	if s.takes > 0 && err == nil {
 		s.takes--
-		return 0, state.Transient(errors.New("the reply was lost"))
+		return state.Lease{}, state.Transient(errors.New("the reply was lost"))
 	}
-	return epoch, err
+	return lease, err
 }
 
 // A Redis that was emptied gets the model in memory, although the first replies are lost
 // and its keys are damaged again meanwhile.
 func TestLostRepliesCostNoModel(t *testing.T) {
-	r := newRig(t, 1)
-	cfg := r.config("g")
-	store := &mute{Store: r.store}
+	r := newRig(t)
+	cfg := r.config()
+	store := &mute{Store: cfg.Store}
 	cfg.Store = store
 	p := r.taught(cfg, 20)
 	want := sum(t, p.model)
 	store.takes = 2
 	r.forget()
-	client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
-	defer client.Close()
-	if err := client.Set(t.Context(), "hamlet:{default}:0:head", "?", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	r.set("head", "?")
 	for deadline := time.Now().Add(patience); store.takes > 0 || p.unsaved || p.running != nil; {
 		if err := p.Idle(t.Context()); err != nil {
 			t.Fatalf("with %d replies still to be lost: %v", store.takes, err)
@@ -307,13 +251,13 @@ func TestLostRepliesCostNoModel(t *testing.T) {
 			t.Fatalf("not saved: the status is %+v", p.status)
 		}
 	}
-	if c := r.head(); c.ModelSHA256() != want || c.Position.Next != 20 || c.Epoch != p.epoch {
-		t.Errorf("the head is at %d under epoch %d, want 20 under %d, or another model", c.Position.Next, c.Epoch, p.epoch)
+	if c := r.head(); c.ModelSHA256() != want || c.Position.Next != 20 || c.Epoch != p.lease.Epoch {
+		t.Errorf("the head is at %d under epoch %d, want 20 under %d, or another model", c.Position.Next, c.Epoch, p.lease.Epoch)
 	}
 }
 
 // awaitRunning returns when the running save or check has ended. It is not settled then.
-func awaitRunning(t *testing.T, p *partitionModel) {
+func awaitRunning(t *testing.T, p *worker) {
 	t.Helper()
 	if p.running == nil {
 		return
@@ -325,8 +269,8 @@ func awaitRunning(t *testing.T, p *partitionModel) {
 	}
 }
 
-// settled gives the partition quiet turns until what it has learnt is saved.
-func settled(t *testing.T, p *partitionModel) {
+// settled gives the worker quiet turns until what it has learnt is saved.
+func settled(t *testing.T, p *worker) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); p.unsaved || p.running != nil; {
 		if err := p.Idle(t.Context()); err != nil {
@@ -341,57 +285,69 @@ func settled(t *testing.T, p *partitionModel) {
 // Whatever key of the bookkeeping is lost, set back or damaged, the live learner heals
 // it on a quiet stream: the same bytes are loaded, by pointer and by a scorer's way.
 func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
-	const prefix = "hamlet:{default}:0:"
-	for name, damage := range map[string]func(ctx context.Context, c *goredis.Client, p *partitionModel) error{
-		"refs deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+	prefix := key("")
+	for name, damage := range map[string]func(ctx context.Context, c *goredis.Client, p *worker) error{
+		"refs deleted": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Del(ctx, prefix+"refs").Err()
 		},
-		"last set back": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"last set back": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"last", 0, 0).Err()
 		},
-		"last is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"last is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"last", "?", 0).Err()
 		},
-		"next raised": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"next raised": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.HSet(ctx, fmt.Sprint(prefix, "version:", p.status.Version), "next", 99999).Err()
 		},
-		"next is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"next is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.HSet(ctx, fmt.Sprint(prefix, "version:", p.status.Version), "next", "?????").Err()
 		},
-		"served is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"served is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"served", "?", 0).Err()
 		},
-		"head is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"head is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"head", "?", 0).Err()
 		},
-		"head set back": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"head set back": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"head", 1, 0).Err()
 		},
-		"pinned is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"pinned is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.MSet(ctx, prefix+"pinned", "?", prefix+"served", "?").Err()
 		},
-		"epoch set back": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"epoch set back": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"epoch", 0, 0).Err()
 		},
-		"epoch is garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"epoch is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"epoch", "?", 0).Err()
 		},
-		"versions deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"lease deleted": func(ctx context.Context, c *goredis.Client, p *worker) error {
+			return c.Del(ctx, prefix+"lease").Err()
+		},
+		"lease is garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
+			return c.Set(ctx, prefix+"lease", "?", 0).Err()
+		},
+		"lease is another type": func(ctx context.Context, c *goredis.Client, p *worker) error {
+			if err := c.Del(ctx, prefix+"lease").Err(); err != nil {
+				return err
+			}
+			return c.SAdd(ctx, prefix+"lease", "?").Err()
+		},
+		"versions deleted": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Del(ctx, prefix+"versions").Err()
 		},
-		"version deleted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"version deleted": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Del(ctx, fmt.Sprint(prefix, "version:", p.status.Version)).Err()
 		},
-		"partitions holds garbage": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"partitions holds garbage": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			if err := c.Del(ctx, prefix+"partitions").Err(); err != nil {
 				return err
 			}
 			return c.SAdd(ctx, prefix+"partitions", "?", "-1", "00").Err()
 		},
-		"partitions is another type": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"partitions is another type": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			return c.Set(ctx, prefix+"partitions", "?", 0).Err()
 		},
-		"a chunk evicted": func(ctx context.Context, c *goredis.Client, p *partitionModel) error {
+		"a chunk evicted": func(ctx context.Context, c *goredis.Client, p *worker) error {
 			keys, err := c.Keys(ctx, prefix+"chunk:*").Result()
 			if err != nil {
 				return err
@@ -401,17 +357,17 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, 1)
-			p := r.taught(r.config("g"), 20)
-			client := goredis.NewClient(&goredis.Options{Addr: r.options.Addr, DisableIdentity: true})
-			defer client.Close()
+			r := newRig(t)
+			p := r.taught(r.config(), 20)
+			client := r.client()
 			ctx := t.Context()
 			if err := damage(ctx, client, p); err != nil {
 				t.Fatal(err)
 			}
-			want, epoch := sum(t, p.model), p.epoch
+			want, epoch := sum(t, p.model), p.lease.Epoch
 			// The first turn may settle a save from before the damage.
 			for range 3 {
+				p.l.watch.step(ctx)
 				if err := p.Idle(ctx); err != nil {
 					t.Fatalf("on a quiet stream: %v", err)
 				}
@@ -432,14 +388,17 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 					t.Errorf("%v: heading %+v, %v", which, h, err)
 				}
 			}
-			if listed, err := fresh.Partitions(ctx); err != nil || !slices.Equal(listed, []int{0}) {
-				t.Errorf("the partitions are %v, %v", listed, err)
+			if listed, err := client.SIsMember(ctx, prefix+"partitions", "0").Result(); err != nil || !listed {
+				t.Errorf("the model is listed: %v, %v", listed, err)
 			}
-			if p.epoch < epoch {
-				t.Errorf("the epoch fell from %d to %d", epoch, p.epoch)
+			if p.lease.Epoch < epoch {
+				t.Errorf("the epoch fell from %d to %d", epoch, p.lease.Epoch)
 			}
-			if next, err := fresh.Take(ctx); err != nil || next <= p.epoch {
-				t.Errorf("the next learner takes epoch %d, %v; this one has %d", next, err, p.epoch)
+			if l, err := fresh.Lease(ctx); err != nil || !l.Holds(p.lease) {
+				t.Errorf("the lease is %+v, %v; this learner has %+v", l, err, p.lease)
+			}
+			if next, err := fresh.Seize(ctx, "next"); err != nil || next.Epoch <= p.lease.Epoch {
+				t.Errorf("the next learner has the epoch %d, %v; this one has %d", next.Epoch, err, p.lease.Epoch)
 			}
 		})
 	}

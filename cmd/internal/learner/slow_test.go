@@ -16,7 +16,6 @@ import (
 	"hamlet/algos/model"
 	"hamlet/state"
 	"hamlet/state/redis"
-	"hamlet/stream/kafka"
 )
 
 // A link is a TCP proxy that limits how fast bytes go to the server.
@@ -96,7 +95,7 @@ func (l *link) forward(to, from net.Conn, ended <-chan struct{}) {
 }
 
 // through returns a store behind a link to the rig's Redis.
-func (r *rig) through() (*redis.Store, *link) {
+func (r *rig) through() (Store, *link) {
 	r.t.Helper()
 	l := newLink(r.t, r.options.Addr)
 	s, err := redis.New(redis.Config{Addr: l.addr, Model: "default"})
@@ -104,19 +103,19 @@ func (r *rig) through() (*redis.Store, *link) {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = s.Close() })
-	return s, l
+	return shim{s, l.addr}, l
 }
 
 // While a save stands still, learning goes on. What is saved lags, and that shows. When
 // Redis answers again, everything is saved.
 func TestLearningGoesOnWhileASaveStandsStill(t *testing.T) {
-	r := newRig(t, 1)
-	records, m := texts(t, r.topic, 120)
+	r := newRig(t)
+	records, m := texts(t, 120)
 	store, line := r.through()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Store, cfg.SaveEvery = store, 1
 	p := opened(t, cfg)
-	if err := p.Handle(t.Context(), numbered(records[:20], 0)); err != nil {
+	if err := handle(t, p, records[:20], 0); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, p)
@@ -125,7 +124,7 @@ func TestLearningGoesOnWhileASaveStandsStill(t *testing.T) {
 	learnt := make(chan error, 1)
 	go func() {
 		for from := 20; from < 120; from += 20 {
-			if err := p.Handle(t.Context(), numbered(records[from:from+20], int64(from))); err != nil {
+			if err := handle(t, p, records[from:from+20], int64(from)); err != nil {
 				learnt <- err
 				return
 			}
@@ -138,9 +137,9 @@ func TestLearningGoesOnWhileASaveStandsStill(t *testing.T) {
 			t.Fatal(err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatalf("learning waits for a save: it has come to %d", p.l.Status()[0].Next)
+		t.Fatalf("learning waits for a save: it has come to %d", p.l.Status().Next)
 	}
-	if s := p.l.Status()[0]; s.Next != 120 || s.SavedEnd != 20 {
+	if s := p.l.Status(); s.Next != 120 || s.SavedEnd != 20 {
 		t.Errorf("learnt up to %d, saved up to %d; want 120 and 20", s.Next, s.SavedEnd)
 	}
 	if p.unsavedSince.IsZero() {
@@ -163,16 +162,16 @@ func TestLearningGoesOnWhileASaveStandsStill(t *testing.T) {
 // The copy that is saved has the model and the position of one moment, whatever is
 // learnt while it is written.
 func TestASaveIsOfOneMoment(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 60)
-	_, first := texts(t, r.topic, 20)
+	r := newRig(t)
+	records, _ := texts(t, 60)
+	_, first := texts(t, 20)
 	store, line := r.through()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Store, cfg.SaveEvery = store, 1
 	p := opened(t, cfg)
 	line.rate.Store(-1)
 	for from := 0; from < 60; from += 20 {
-		if err := p.Handle(t.Context(), numbered(records[from:from+20], int64(from))); err != nil {
+		if err := handle(t, p, records[from:from+20], int64(from)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,17 +188,17 @@ func TestASaveIsOfOneMoment(t *testing.T) {
 
 // A learner that stops saves everything, though that takes longer than Drain.
 func TestAStopSavesOverASlowLink(t *testing.T) {
-	r := newRig(t, 1)
-	records, m := texts(t, r.topic, 100)
+	r := newRig(t)
+	records, m := texts(t, 100)
 	r.produce(records...)
 	b, err := m.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store, line := r.through()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Store, cfg.SaveEvery = store, time.Hour
-	cfg.Consumer.Drain = 50 * time.Millisecond
+	cfg.Follow.Drain = 50 * time.Millisecond
 	line.rate.Store(int64(len(b))) // a second for all
 	r.learn(cfg, 100)
 	if c := r.head(); c.Position.Next != 100 || c.ModelSHA256() != sum(t, m) {
@@ -207,16 +206,16 @@ func TestAStopSavesOverASlowLink(t *testing.T) {
 	}
 }
 
-// Where Kafka takes a partition away, the other learners do not wait for a slow save.
-func TestARevokedPartitionDoesNotWaitForASlowSave(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 20)
+// A learner that ends because its log failed for good does not wait for a slow save.
+func TestAFailedLogDoesNotWaitForASlowSave(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 20)
 	store, line := r.through()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Store, cfg.SaveEvery = store, 1
 	p := opened(t, cfg)
 	line.rate.Store(-1)
-	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
+	if err := handle(t, p, records, 0); err != nil {
 		t.Fatal(err)
 	}
 	running := p.running
@@ -229,32 +228,31 @@ func TestARevokedPartitionDoesNotWaitForASlowSave(t *testing.T) {
 	<-running.done
 }
 
-// A save that is still running when another learner has taken the partition changes
-// nothing.
-func TestARunningSaveOfALostPartitionIsHarmless(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 20)
+// A save that is still running when another learner has taken the lease changes nothing.
+func TestARunningSaveOfALostLeaseIsHarmless(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 20)
 	store, line := r.through()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Store, cfg.SaveEvery = store, 1
 	p := opened(t, cfg)
 	line.rate.Store(-1)
-	if err := p.Handle(t.Context(), numbered(records, 0)); err != nil {
+	if err := handle(t, p, records, 0); err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := r.store.Take(t.Context())
+	taken, err := r.store.Seize(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs := &state.Checkpoint{Schema: 1, Numerics: "1/test", Epoch: epoch, Position: state.Position{Next: 5}, Model: []byte("theirs"), Saved: time.Now().UTC()}
+	theirs := &state.Checkpoint{Schema: 1, Numerics: "1/test", Epoch: taken.Epoch, Writer: taken.Writer, Position: state.Position{Next: 5}, Model: []byte("theirs"), Saved: time.Now().UTC()}
 	version, err := r.store.Save(t.Context(), theirs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line.rate.Store(0)
 	awaitRunning(t, p)
-	if err := p.Idle(t.Context()); !errors.Is(err, kafka.ErrReload) {
-		t.Errorf("the learner that lost the partition: %v, want ErrReload", err)
+	if err := p.Idle(t.Context()); err != nil || p.phase != standby {
+		t.Errorf("the learner that lost the lease is %v, %v; want a standby", p.phase, err)
 	}
 	c, got, err := r.store.Load(t.Context(), state.Head)
 	if err != nil || got != version || c.Position.Next != 5 {
@@ -282,7 +280,7 @@ func BenchmarkCopy(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	p := &partitionModel{model: m}
+	p := &worker{model: m}
 	c, err := p.copyModel()
 	if err != nil {
 		b.Fatal(err)

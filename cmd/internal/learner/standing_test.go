@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,12 +15,11 @@ import (
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // standings is a log of n texts of three sources, one of which lies from a third of it on, and
 // of standings between them. It returns the records and the same as items of a source.
-func standings(t *testing.T, topic string, n int) (records []kafka.Record, items []source.Item) {
+func standings(t *testing.T, n int) (records []stream.Record, items []source.Item) {
 	t.Helper()
 	said := map[int]stream.Standing{
 		40:       {Source: "trap", Role: stream.Anchor},
@@ -30,7 +28,7 @@ func standings(t *testing.T, topic string, n int) (records []kafka.Record, items
 		n/2 + 25: {Source: "trap", Role: stream.Ordinary},
 		n - 50:   {Source: "nobody yet", Role: stream.Muted},
 	}
-	plain, _ := texts(t, topic, n)
+	plain, _ := texts(t, n)
 	for i, r := range plain {
 		if s, ok := said[i]; ok {
 			s.ID = fmt.Sprint("s", i)
@@ -38,7 +36,7 @@ func standings(t *testing.T, topic string, n int) (records []kafka.Record, items
 			if err != nil {
 				t.Fatal(err)
 			}
-			record := kafka.Record{Topic: topic, Value: value, Headers: headers}
+			record := stream.Record{Value: value, Headers: headers}
 			records = append(records, record, record) // a copy changes nothing
 			items = append(items, source.Item{Standing: &s})
 		}
@@ -53,7 +51,7 @@ func standings(t *testing.T, topic string, n int) (records []kafka.Record, items
 		if err != nil {
 			t.Fatal(err)
 		}
-		records = append(records, kafka.Record{Topic: topic, Key: r.Key, Value: value, Headers: headers})
+		records = append(records, stream.Record{Key: r.Key, Value: value, Headers: headers})
 		items = append(items, source.Item{Event: e, Truth: e.Label})
 	}
 	return records, items
@@ -62,9 +60,9 @@ func standings(t *testing.T, topic string, n int) (records []kafka.Record, items
 // A learner is killed where the standing of a source changes. The model has the bytes that
 // eval makes of the same log, and a standing that cannot be read is a dead letter.
 func TestDeathWhileTheStandingChanges(t *testing.T) {
-	r := newRig(t, 1)
-	records, items := standings(t, r.topic, 600)
-	cfg := r.config("g")
+	r := newRig(t)
+	records, items := standings(t, 600)
+	cfg := r.config()
 	result, want, err := replay.Run(t.Context(), replay.Config{Model: cfg.Model}, func(yield func(source.Item, error) bool) {
 		for _, item := range items {
 			if !yield(item, nil) {
@@ -78,16 +76,16 @@ func TestDeathWhileTheStandingChanges(t *testing.T) {
 	if want.Role("nobody yet") != trust.Muted || want.Role("liar") != trust.Ordinary {
 		t.Fatal("eval has not followed the standings")
 	}
-	bad := records[slices.IndexFunc(records, func(r kafka.Record) bool { return stream.IsStanding(r.Headers) })]
+	bad := records[slices.IndexFunc(records, func(r stream.Record) bool { return stream.IsStanding(r.Headers) })]
 	bad.Value = []byte(strings.Replace(string(bad.Value), "anchor", "boss", 1))
 	records = append(records, bad)
 	r.produce(records...)
 
 	for _, death := range []int{2, 1, 3, 5} { // at which standing since its start
-		store := &mortal{Store: r.store}
-		cfg := r.config("g")
+		cfg := r.config()
+		store := &mortal{Store: cfg.Store}
 		cfg.Store, cfg.SaveEvery = store, 1
-		cfg.Consumer.MaxBatch = 7
+		cfg.Follow.MaxBatch = 7
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		followed := 0
 		cfg.Observe = func(a Applied) {
@@ -132,11 +130,11 @@ func TestDeathWhileTheStandingChanges(t *testing.T) {
 	}
 }
 
-// The standing of twenty sources of a partition is shown, those with most labels, as of the
+// The standing of twenty sources is shown, those with most labels, as of the
 // last save. Names do not add up.
 func TestStandingMetricsAreBounded(t *testing.T) {
-	r := newRig(t, 1)
-	records, _ := texts(t, r.topic, 300)
+	r := newRig(t)
+	records, _ := texts(t, 300)
 	for i := range records {
 		e, err := stream.DecodeRecord(records[i].Headers, records[i].Value)
 		if err != nil {
@@ -149,16 +147,9 @@ func TestStandingMetricsAreBounded(t *testing.T) {
 	}
 	r.produce(records...)
 	registry := prometheus.NewPedanticRegistry()
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Metrics = NewMetrics(registry)
-	l, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx) }()
+	p := r.run(cfg)
 	weights := func() (shown []float64) {
 		t.Helper()
 		families, err := registry.Gather()
@@ -175,15 +166,12 @@ func TestStandingMetricsAreBounded(t *testing.T) {
 		}
 		return shown
 	}
+	p.until(t, "saved", func(s Status) bool { return s.SavedEnd == 300 })
 	var shown []float64
-	for saved := false; !saved || len(shown) < 15; saved = l.Status()[0].SavedEnd == 300 { // the status comes first
-		select {
-		case err := <-ended:
-			t.Fatalf("%d sources are shown: %v", len(shown), err)
-		case <-time.After(5 * time.Millisecond):
-		}
+	p.until(t, "shown", func(Status) bool { // the status comes first
 		shown = weights()
-	}
+		return len(shown) >= 15
+	})
 	if len(shown) > shownSources {
 		t.Errorf("%d sources are shown", len(shown))
 	}
@@ -192,11 +180,10 @@ func TestStandingMetricsAreBounded(t *testing.T) {
 			t.Errorf("a weight is %v", w)
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if shown := weights(); len(shown) > 0 {
-		t.Errorf("of a partition that is gone %d sources are shown", len(shown))
+		t.Errorf("of a model that is gone %d sources are shown", len(shown))
 	}
 }

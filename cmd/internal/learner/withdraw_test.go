@@ -1,31 +1,23 @@
 package learner
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	kafkago "github.com/segmentio/kafka-go"
 
 	"hamlet/cmd/internal/example"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-// After unlearn, relearn and correct events the model equals one that applied them without
-// Kafka. Each of them has one receipt. An event that cannot be withdrawn becomes a
+// After unlearn, relearn and correct events the model equals one that applied them without a
+// log. Each of them has one receipt. An event that cannot be withdrawn becomes a
 // dead letter with the reason.
-func TestWithdrawalsThroughKafka(t *testing.T) {
-	r := newRig(t, 1)
-	if err := kafka.EnsureTopic(t.Context(), r.kafka, stream.ReceiptTopic, 1, 0, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+func TestWithdrawals(t *testing.T) {
+	r := newRig(t)
 	const n = 2000
-	records, want := texts(t, r.topic, n)
-	withdrawalBy := func(source, id string, action stream.Action, of int, ownOnly bool) kafka.Record {
+	records, want := texts(t, n)
+	withdrawalBy := func(source, id string, action stream.Action, of int, ownOnly bool) stream.Record {
 		e, err := stream.DecodeRecord(records[of].Headers, records[of].Value)
 		if err != nil {
 			t.Fatal(err)
@@ -44,12 +36,12 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers}
+		return stream.Record{Key: []byte("t"), Value: value, Headers: headers}
 	}
-	withdrawal := func(id string, action stream.Action, of int) kafka.Record {
+	withdrawal := func(id string, action stream.Action, of int) stream.Record {
 		return withdrawalBy("", id, action, of, of%20 == 0)
 	}
-	var more []kafka.Record
+	var more []stream.Record
 	for i := range 49 {
 		more = append(more, withdrawal(fmt.Sprint("u", i), stream.Unlearn, n-500+10*i))
 	}
@@ -58,7 +50,7 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	outcomes := []string{stream.OutcomeReplaced, stream.OutcomeUnchanged, stream.OutcomeNotAllowed, stream.OutcomeReplaced}
 	more = append(more, withdrawal("c1", stream.Correct, n-7), withdrawal("c2", stream.Correct, n-7),
 		withdrawalBy("stranger", "c3", stream.Correct, n-8, true), withdrawalBy("operator", "c4", stream.Correct, n-8, false))
-	refused := []kafka.Record{withdrawal("twice", stream.Unlearn, n-500), withdrawal("relearnt", stream.Unlearn, n-3),
+	refused := []stream.Record{withdrawal("twice", stream.Unlearn, n-500), withdrawal("relearnt", stream.Unlearn, n-3),
 		withdrawalBy("stranger", "s", stream.Unlearn, n-5, true)}
 	for i := range more {
 		e, err := stream.DecodeRecord(more[i].Headers, more[i].Value)
@@ -76,13 +68,13 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	log := append(append(records, more...), refused...)
 	r.produce(log...)
 	counts := map[Outcome]int{}
-	cfg := r.config("g")
+	cfg := r.config()
 	cfg.Observe = func(a Applied) { counts[a.Outcome]++ }
 	r.learn(cfg, int64(len(log)))
 
 	c := r.head()
 	if c.ModelSHA256() != sum(t, want) {
-		t.Error("the model differs from the one that applied the same events without Kafka")
+		t.Error("the model differs from the one that applied the same events without a log")
 	}
 	if c.Events != n+55 {
 		t.Errorf("%d events, want %d: each withdrawal or correction that is applied ticks once", c.Events, n+55)
@@ -90,7 +82,10 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 	if counts[Learned] != n || counts[Unlearned] != 50 || counts[Relearned] != 1 || counts[Corrected] != 2 || counts[Uncorrected] != 2 || counts[DeadLettered] != 3 {
 		t.Errorf("counted %v", counts)
 	}
-	receipts := consume(t, r.kafka, stream.ReceiptTopic, 55)
+	receipts := all(t, r.receipts)
+	if len(receipts) != 55 {
+		t.Fatalf("%d receipts, want 55", len(receipts))
+	}
 	before := ""
 	for i, record := range receipts {
 		var receipt stream.Receipt
@@ -114,7 +109,11 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 			t.Errorf("the relearn's receipt: %+v", receipt)
 		}
 	}
-	for i, record := range consume(t, r.kafka, stream.DeadLetterTopic, 3) {
+	letters := all(t, r.dead)
+	if len(letters) != 3 {
+		t.Fatalf("%d dead letters, want 3", len(letters))
+	}
+	for i, record := range letters {
 		want := "withdrawn already"
 		if i == 2 {
 			want = "another source's"
@@ -124,28 +123,4 @@ func TestWithdrawalsThroughKafka(t *testing.T) {
 			t.Errorf("dead letter %d: %+v, %v", i, d, err)
 		}
 	}
-}
-
-// consume returns the first n records of a topic's partition 0.
-func consume(t *testing.T, cfg kafka.Config, topic string, n int) []kafka.Record {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	reader := kafkago.NewReader(kafkago.ReaderConfig{
-		Brokers: cfg.Brokers, Topic: topic, Partition: 0, MaxWait: 50 * time.Millisecond,
-	})
-	defer reader.Close()
-	var out []kafka.Record
-	for len(out) < n {
-		m, err := reader.FetchMessage(ctx)
-		if err != nil {
-			t.Fatalf("%s: %d of %d records: %v", topic, len(out), n, err)
-		}
-		record := kafka.Record{Value: m.Value}
-		for _, h := range m.Headers {
-			record.Headers = append(record.Headers, kafka.Header{Key: h.Key, Value: h.Value})
-		}
-		out = append(out, record)
-	}
-	return out
 }

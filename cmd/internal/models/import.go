@@ -147,11 +147,12 @@ func save(ctx context.Context, store *redis.Store, l *loaded, before int64) (mov
 			return moved{}, err
 		}
 	}
-	epoch, err := store.Take(ctx)
+	lease, err := store.Seize(ctx, "import")
 	if err != nil {
 		return moved{}, err
 	}
-	l.Epoch, l.Saved = epoch, time.Now().UTC()
+	defer store.Release(context.WithoutCancel(ctx), lease) // else a learner waits until it lapses
+	l.Epoch, l.Writer, l.Saved = lease.Epoch, lease.Writer, time.Now().UTC()
 	if l.version, err = store.Save(ctx, l.Checkpoint); err != nil {
 		return moved{}, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/learner/learnertest"
 	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/scorer"
 	"hamlet/state"
@@ -113,14 +114,8 @@ func (m mortal) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 func (b *beside) shadow() (kill func()) {
 	b.t.Helper()
 	dead := &atomic.Bool{}
-	cfg := learner.Config{
-		Consumer: kafka.ConsumerConfig{Config: b.kafka, Topic: stream.EventsTopic("default"), Group: fmt.Sprint("clean", time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
-		Store:    mortal{b.clean, dead}, Model: modelConfig("bad"), Name: "clean", SaveEvery: 15 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Shadow: &learner.Shadow{Of: "default", Promotion: b.old.Promotion, Poll: 5 * time.Millisecond},
-	}
-	if b.ordered {
-		cfg.Order = &learner.Order{Topic: order.Topic("default"), Writer: "clean"}
-	}
+	cfg := learnertest.Config(b.t, b.kafka, stream.EventsTopic("default"), nil, mortal{b.clean, dead}, "clean", modelConfig("bad"))
+	cfg.Shadow = &learner.Shadow{Of: "default", Promotion: b.old.Promotion, Poll: 5 * time.Millisecond}
 	l, err := learner.New(cfg)
 	if err != nil {
 		b.t.Fatal(err)

@@ -263,9 +263,12 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	if err := r.at("take", p); err != nil {
 		return done, err
 	}
-	if c.by.Epoch, err = r.old.Take(ctx); err != nil {
+	lease, err := r.old.Seize(ctx, "replace")
+	if err != nil {
 		return done, err
 	}
+	defer r.old.Release(context.WithoutCancel(ctx), lease) // else a learner waits until it lapses
+	c.by.Epoch, c.by.Writer = lease.Epoch, lease.Writer
 	if err := r.at("save", p); err != nil {
 		return done, err
 	}

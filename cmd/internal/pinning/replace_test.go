@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/learner/learnertest"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
@@ -23,7 +23,6 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 // A double is a topic with two models of it, default and clean, and their learners.
@@ -114,14 +113,7 @@ func (d *double) write(partition, n int) {
 // start starts the learner of a model.
 func (d *double) start(name string, store *redis.Store, cfg model.Config) {
 	d.t.Helper()
-	config := learner.Config{
-		Consumer: kafka.ConsumerConfig{Config: d.kafka, Topic: stream.EventsTopic("default"), Group: fmt.Sprint(name, time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
-		Store:    store, DeadLetters: d.producer, Model: cfg, Name: name, SaveEvery: 15 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-	}
-	if d.ordered {
-		config.Order = &learner.Order{Topic: order.Topic("default"), Writer: name, Append: d.producer}
-	}
-	l, err := learner.New(config)
+	l, err := learner.New(learnertest.Config(d.t, d.kafka, stream.EventsTopic("default"), d.producer, store, name, cfg))
 	if err != nil {
 		d.t.Fatal(err)
 	}

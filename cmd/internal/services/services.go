@@ -15,8 +15,10 @@ package services
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -27,6 +29,7 @@ import (
 	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/httpd"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/scorer"
@@ -35,6 +38,7 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
+	"hamlet/stream/predictions"
 )
 
 // A Set holds the connections of one process. It is for one goroutine.
@@ -99,18 +103,6 @@ func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.To
 	}
 	s.OnClose(func() { producer.Close() })
 	return cfg, producer, nil
-}
-
-// OpenPredictions makes the topic of the model's predictions, and returns what writes to it: nil
-// if the flags want none.
-func (s *Set) OpenPredictions(ctx context.Context, f settings.Learner, topic settings.Topic, cfg kafka.Config, producer *kafka.Producer) (learner.Publisher, error) {
-	if f.NoPredictions {
-		return nil, nil
-	}
-	if err := topic.EnsurePredictions(ctx, cfg, s.model); err != nil {
-		return nil, err
-	}
-	return producer, nil
 }
 
 // OpenRedis returns the store of the model's checkpoints, once Redis has answered. With
@@ -232,24 +224,63 @@ func (s *Set) Runner() *background.Runner {
 	return runner
 }
 
-// LearnerConfig returns what the flags say about a learner of the model. The
-// caller adds the model's configuration, the store, where dead letters and alerts
-// go, and what runs slow work.
-func (s *Set) LearnerConfig(f settings.Learner, cfg kafka.Config, group string) learner.Config {
-	var shadow *learner.Shadow
-	if s.Shadow {
-		shadow = &learner.Shadow{Of: s.EventsOf}
-	}
-	return learner.Config{
-		Shadow: shadow,
-		Consumer: kafka.ConsumerConfig{
-			Config: cfg, Topic: s.Topic(), Group: group,
-			AcceptGap: f.AcceptGap, AcceptLostBeginning: f.AcceptLostBeginning,
-		},
-		Name:      s.model,
+// LearnerConfig returns what the flags say about a learner of the model: how it follows the
+// events, and where dead letters, receipts and predictions go. The caller adds the model's
+// configuration, the store, where alerts go, and what runs slow work.
+func (s *Set) LearnerConfig(ctx context.Context, f settings.Learner, topic settings.Topic, cfg kafka.Config, producer *kafka.Producer) (learner.Config, error) {
+	lc := learner.Config{
+		Topic: s.Topic(), Name: s.model, Writer: writer(),
 		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig,
 		Metrics: learner.NewMetrics(s.Registry), Log: s.log,
 	}
+	if s.Shadow {
+		lc.Shadow = &learner.Shadow{Of: s.EventsOf}
+		if err := s.awaitTopic(ctx, cfg); err != nil {
+			return lc, err
+		}
+	}
+	events, err := kafka.NewLog(cfg, s.Topic())
+	if err != nil {
+		return lc, err
+	}
+	s.OnClose(func() { events.Close() })
+	lc.Follow = follow.Config{
+		Log: events, Name: "topic " + s.Topic(), AcceptGap: f.AcceptGap, AcceptLostBeginning: f.AcceptLostBeginning,
+		MaxOutage: cfg.MaxOutage, Logger: s.log,
+	}
+	lc.Letters, lc.Receipts = appender{producer, stream.DeadLetterTopic}, appender{producer, stream.ReceiptTopic}
+	if f.NoPredictions {
+		return lc, nil
+	}
+	if err := topic.EnsurePredictions(ctx, cfg, s.model); err != nil {
+		return lc, err
+	}
+	lc.Predictions = appender{producer, predictions.Topic(s.model)}
+	return lc, nil
+}
+
+// An appender writes to one topic of a producer.
+type appender struct {
+	producer *kafka.Producer
+	topic    string
+}
+
+// Append implements stream.Appender.
+func (a appender) Append(ctx context.Context, records ...stream.Record) error {
+	out := make([]kafka.Record, len(records))
+	for i, r := range records {
+		out[i] = kafka.Record{Topic: a.topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time}
+	}
+	return a.producer.Publish(ctx, out...)
+}
+
+// writer names this process to people who ask which learner is active.
+func writer() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "learner"
+	}
+	return fmt.Sprintf("%.200s/%d", host, os.Getpid())
 }
 
 // An HTTP says what is served over HTTP.

@@ -6,77 +6,34 @@ import (
 	"fmt"
 	"time"
 
-	"hamlet/cmd/internal/learner"
-	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
-// askFirst is how often a shadow asks whether the first model is there.
+// askFirst is how often a shadow asks whether the first model's log is there.
 const askFirst = time.Second
 
-// shadowOrder returns the order log that a shadow follows, which the first model's learner
-// makes; nil if each partition has a model of its own. A shadow decides nothing about the
-// layout, so it waits until the first model's is known, and says for what.
-func (s *Set) shadowOrder(ctx context.Context, reach settings.Redis, brokers kafka.Config) (*learner.Order, error) {
+// awaitTopic waits for the topic of another model's events, which that model's learner or ingest
+// makes, and says for what.
+func (s *Set) awaitTopic(ctx context.Context, brokers kafka.Config) error {
 	defer s.notice.waitFor(ctx, "the learner of "+s.EventsOf)()
 	tick := time.NewTicker(askFirst)
 	defer tick.Stop()
-	said := ""
-	for {
-		o, missing, err := s.firstOrder(ctx, reach, brokers)
-		if err != nil || missing == "" {
-			return o, err
+	for said := false; ; said = true {
+		partitions, err := kafka.Partitions(ctx, brokers, s.Topic())
+		if err != nil || partitions > 0 {
+			return err
 		}
-		if missing != said {
-			said = missing
-			s.log.Info("waiting for the learner of "+s.EventsOf, "shadow_of", s.EventsOf, "missing", missing)
+		if !said {
+			s.log.Info("waiting for the topic of "+s.EventsOf, "shadow_of", s.EventsOf, "topic", s.Topic())
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for the learner of %s, which must run before its shadow: missing is %s: %w", s.EventsOf, missing, context.Cause(ctx))
+			return fmt.Errorf("wait for the topic %s, which the learner of %s makes: %w", s.Topic(), s.EventsOf, context.Cause(ctx))
 		}
 	}
-}
-
-// firstOrder is shadowOrder once. It returns what is missing until the first model's layout is
-// known.
-func (s *Set) firstOrder(ctx context.Context, reach settings.Redis, brokers kafka.Config) (o *learner.Order, missing string, err error) {
-	partitions, err := kafka.Partitions(ctx, brokers, s.Topic())
-	switch {
-	case err != nil:
-		return nil, "", err
-	case partitions == 0:
-		return nil, "the topic " + s.Topic(), nil
-	}
-	layout, err := s.otherLayout(ctx, reach)
-	if errors.Is(err, state.ErrTransient) {
-		return nil, "redis", nil
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("look for model %s in redis: %w", s.EventsOf, err)
-	}
-	if layout == "" {
-		if layout, err = s.readLayout(ctx, brokers, partitions); err != nil {
-			return nil, "", err
-		}
-	}
-	switch layout {
-	case "":
-		return nil, "a saved version of model " + s.EventsOf, nil
-	case settings.ModelEach:
-		return nil, "", nil
-	}
-	topic := order.Topic(s.EventsOf)
-	if n, err := kafka.Partitions(ctx, brokers, topic); err != nil {
-		return nil, "", err
-	} else if n == 0 {
-		return nil, "the topic " + topic, nil
-	}
-	return &learner.Order{Topic: topic, Writer: writer()}, "", nil
 }
 
 // Promotion returns what asks, for a shadow, which model answers in the place of the first. The

@@ -123,7 +123,6 @@ type Learner struct {
 	SaveEvery   time.Duration `help:"Save what was learnt at least this often." default:"3s" placeholder:"D"`
 	AdoptConfig bool          `help:"Continue a model that was made with other settings."`
 	AcceptGap   bool          `help:"Continue even if records not yet learnt are deleted."`
-	Models      string        `help:"one of all partitions, or partition: one each." enum:",one,partition" default:"" placeholder:"one|partition" group:"Kafka"`
 
 	Answered int `help:"Remember this many of the journal's answers, and show how right they were when their labels come; 0: none." default:"200000" placeholder:"N" group:"Journal" rare:"up,learner"`
 
@@ -131,12 +130,6 @@ type Learner struct {
 
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
 }
-
-// The values of --models.
-const (
-	OneModel  = "one"       // of all partitions, which it takes in the order of a log
-	ModelEach = "partition" // for each partition
-)
 
 // Check reports every flag outside its range.
 func (f Learner) Check() error {

@@ -9,45 +9,22 @@ import (
 
 	"hamlet/algos/drift"
 	"hamlet/algos/eval"
-	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/progress"
 	"hamlet/stream"
 )
-
-// Of several partitions the most urgent diagnosis counts.
-func TestDiagnosisOfSeveralPartitions(t *testing.T) {
-	for _, c := range []struct {
-		partitions []drift.Diagnosis
-		want       drift.Diagnosis
-	}{
-		{nil, drift.Nothing},
-		{[]drift.Diagnosis{drift.Nothing, drift.Nothing}, drift.Nothing},
-		{[]drift.Diagnosis{drift.Nothing, drift.MeaningChanged}, drift.MeaningChanged},
-		{[]drift.Diagnosis{drift.MeaningChanged, drift.MailChanged, drift.Nothing}, drift.MailChanged},
-		{[]drift.Diagnosis{drift.MailChanged, drift.LabelsWentBad, drift.MeaningChanged}, drift.LabelsWentBad},
-	} {
-		status := map[int]learner.Status{}
-		for p, r := range c.partitions {
-			status[p] = learner.Status{Reading: r}
-		}
-		if got := diagnosis(status); got != c.want {
-			t.Errorf("%v: %v, want %v", c.partitions, got, c.want)
-		}
-	}
-}
 
 // Each change of an alarm is one line, shown once.
 func TestChangesAreShownOnce(t *testing.T) {
 	var b bytes.Buffer
 	r := &run{cfg: Config{Progress: NewProgress(&b, -1), Log: slog.New(slog.DiscardHandler)}}
-	for p, state := range []string{stream.AlertRaised, stream.AlertCleared} {
-		r.alert(&stream.Alert{Kind: stream.AlertConcept, State: state, Event: 7, Body: stream.AlertText, Reading: "nothing", Partition: p})
+	for _, state := range []string{stream.AlertRaised, stream.AlertCleared} {
+		r.alert(&stream.Alert{Kind: stream.AlertConcept, State: state, Event: 7, Body: stream.AlertText, Reading: "nothing"})
 	}
 	r.alert(&stream.Alert{Incident: 8, Transition: 1, Kind: stream.AlertUnknown, State: stream.AlertSuspected, Event: 8, Body: stream.AlertText, Reading: "why"})
 	r.showAlerts()
 	r.showAlerts()
 	want := "event 7: concept raised (text: level 0, reference 0, threshold 0): nothing\n" +
-		"partition 1, event 7: concept cleared (text: level 0, reference 0, threshold 0): nothing\n" +
+		"event 7: concept cleared (text: level 0, reference 0, threshold 0): nothing\n" +
 		"event 8: a suspicion (text): why\n"
 	if b.String() != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", b.String(), want)

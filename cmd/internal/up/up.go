@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +63,7 @@ const doorsWait = 10 * time.Second
 // Doors open after the scorer listens, and it answers until they have ended. So a restart
 // refuses no request that a door took.
 func Run(ctx context.Context, cfg Config) error {
-	r := &run{cfg: cfg, metrics: eval.New(), resumed: map[int]uint64{}}
+	r := &run{cfg: cfg, metrics: eval.New()}
 	lc := cfg.Learner
 	lc.Observe, lc.Announce = r.observe, r.alert
 	l, err := learner.New(lc)
@@ -179,10 +177,8 @@ func (r *run) ready() error {
 	err = r.cfg.Answers()
 	var refused *nats.Error
 	if errors.As(err, &refused) {
-		for _, s := range r.learner.Status() {
-			if s.Events > 0 {
-				return err
-			}
+		if r.learner.Status().Events > 0 {
+			return err
 		}
 		return nil
 	}
@@ -193,7 +189,7 @@ type run struct {
 	cfg     Config
 	learner *learner.Learner
 	stats   ingest.Stats
-	resumed map[int]uint64 // by partition: the events its model had learnt before this run; noteResumed writes it
+	resumed uint64 // the events that the model had learnt before this run; awaitModel writes it
 
 	mu          sync.Mutex
 	metrics     *eval.Metrics
@@ -206,16 +202,16 @@ type run struct {
 	duplicates  int
 	leftOut     int
 	dead        int
-	alerts      []stream.Alert       // not shown yet; alert adds, showAlerts takes
-	diagnosis   drift.Diagnosis      // at the end of the stream; noteStatus writes it
-	gates       map[int][]model.Gate // the same, by partition
+	alerts      []stream.Alert  // not shown yet; alert adds, showAlerts takes
+	diagnosis   drift.Diagnosis // at the end of the stream; noteStatus writes it
+	gates       []model.Gate    // the same
 }
 
 // alert is called by the learner for every change of an alarm. Off a terminal the
 // change is logged as by a learner.
 func (r *run) alert(a *stream.Alert) {
 	if !r.cfg.Progress.OnTerminal() {
-		alert.Log(r.cfg.Log.With("partition", a.Partition), a)
+		alert.Log(r.cfg.Log, a)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,7 +250,7 @@ func (r *run) observe(a learner.Applied) {
 
 // stream publishes the source and waits until the learner has read all of it.
 func (r *run) stream(ctx context.Context) error {
-	if err := r.awaitAssignment(ctx); err != nil {
+	if err := r.awaitModel(ctx); err != nil {
 		return err
 	}
 	if r.cfg.Open != nil {
@@ -268,68 +264,31 @@ func (r *run) stream(ctx context.Context) error {
 			return err
 		}
 	}
-	first, end, err := kafka.Offsets(ctx, r.cfg.Kafka, r.cfg.Topic)
+	end, err := r.cfg.Learner.Follow.Log.Bounds(ctx)
 	if err != nil {
 		return err
 	}
-	// On a Kafka that is not our own, other learners may have some partitions. While
-	// brokers restart we are no member of the group, and nobody has any.
-	const elsewhereAfter = 20 * time.Second
-	missing := time.Now()
-	return r.await(ctx, func(status map[int]learner.Status) bool {
-		for p, e := range end {
-			next, ours := r.next(status, p)
-			switch {
-			case e == first[p], ours && next >= e:
-			case ours, !r.learner.Active():
-				missing = time.Now()
-				return false
-			case time.Since(missing) < elsewhereAfter:
-				return false
-			default:
-				r.cfg.Log.Warn("a partition is learnt elsewhere: its events are not in the figures", "partition", p)
-				end[p] = first[p]
-			}
-		}
+	return r.await(ctx, func(s learner.Status) bool { return s.Next >= end.End })
+}
+
+// awaitModel waits until the learner holds the model.
+func (r *run) awaitModel(ctx context.Context) error {
+	return r.await(ctx, func(s learner.Status) bool {
+		r.resumed = s.Resumed
 		return true
 	})
-}
-
-// next returns the next offset of a partition, and false if its model is elsewhere.
-func (r *run) next(status map[int]learner.Status, partition int) (int64, bool) {
-	if r.cfg.Learner.Order == nil {
-		s, ours := status[partition]
-		return s.Next, ours
-	}
-	s, ours := status[0] // the model of all
-	if partition < len(s.Offsets) {
-		return s.Offsets[partition], ours
-	}
-	return 0, ours
-}
-
-func (r *run) awaitAssignment(ctx context.Context) error {
-	return r.await(ctx, func(status map[int]learner.Status) bool { return len(status) > 0 })
 }
 
 func (r *run) awaitSaved(ctx context.Context) error {
-	return r.await(ctx, func(status map[int]learner.Status) bool {
-		for _, s := range status {
-			if s.SavedEnd < s.Next {
-				return false
-			}
-		}
-		return true
-	})
+	return r.await(ctx, func(s learner.Status) bool { return s.SavedEnd >= s.Next })
 }
 
-func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool) error {
+// await waits until the learner holds a model of which done is true.
+func (r *run) await(ctx context.Context, done func(learner.Status) bool) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		status := r.learner.Status()
-		r.noteResumed(status)
-		if done(status) {
+		if s := r.learner.Status(); s.Loaded && done(s) {
 			return nil
 		}
 		select {
@@ -340,26 +299,12 @@ func (r *run) await(ctx context.Context, done func(map[int]learner.Status) bool)
 	}
 }
 
-// noteResumed notes what each partition's model had learnt when the partition was
-// assigned. Some are assigned while the stream is learnt.
-func (r *run) noteResumed(status map[int]learner.Status) {
-	for p, s := range status {
-		if _, seen := r.resumed[p]; !seen {
-			r.resumed[p] = s.Resumed
-		}
-	}
-}
-
 // noteStatus notes what the alarms say and how the gates stand, before the learner ends
 // and takes its status with it.
 func (r *run) noteStatus() {
-	status := r.learner.Status()
-	gates := make(map[int][]model.Gate)
-	for p, s := range status {
-		gates[p] = s.Gates
-	}
+	s := r.learner.Status()
 	r.mu.Lock()
-	r.diagnosis, r.gates = diagnosis(status), gates
+	r.diagnosis, r.gates = s.Reading, s.Gates
 	r.mu.Unlock()
 }
 
@@ -369,21 +314,15 @@ func (r *run) finish(ctx context.Context) error {
 	if err != nil && !errors.Is(err, state.ErrNone) {
 		return err
 	}
-	resumed := 0
-	for _, events := range r.resumed {
-		resumed += int(events)
-	}
 	r.mu.Lock()
 	result := &report.Result{
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates, LeftOut: r.leftOut,
-		ResumedAt: resumed, NoChangeError: r.noChange.Error(), Learned: r.learned,
+		ResumedAt: int(r.resumed), NoChangeError: r.noChange.Error(), Learned: r.learned,
 	}
 	if !r.cfg.Learner.Model.Alarms.Off {
 		result.Reading = r.diagnosis.String()
 	}
-	for _, p := range slices.Sorted(maps.Keys(r.gates)) {
-		result.AddGates(p, r.gates[p])
-	}
+	result.AddGates(0, r.gates)
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
 	}
@@ -401,14 +340,14 @@ func (r *run) finish(ctx context.Context) error {
 
 // ServedSHA256 returns the SHA-256 of the saved model.
 func ServedSHA256(ctx context.Context, store *redis.Store) ([sha256.Size]byte, error) {
-	c, _, err := store.Load(ctx, state.Head)
+	m, _, err := store.Manifest(ctx, state.Head)
 	if errors.Is(err, state.ErrNone) {
-		return [sha256.Size]byte{}, fmt.Errorf("no model was saved: %w", state.ErrNone)
+		return [sha256.Size]byte{}, fmt.Errorf("no model was saved: %w", err)
 	}
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
-	return c.ModelSHA256(), nil
+	return m.Model, nil
 }
 
 // show draws the progress twice a second. It takes at most a fiftieth of the time:
@@ -446,11 +385,7 @@ func (r *run) showAlerts() {
 		return
 	}
 	for i := range alerts {
-		line := alert.Sentence(&alerts[i])
-		if alerts[i].Partition > 0 {
-			line = fmt.Sprintf("partition %d, %s", alerts[i].Partition, line)
-		}
-		r.cfg.Progress.Say(line)
+		r.cfg.Progress.Say(alert.Sentence(&alerts[i]))
 	}
 }
 
@@ -474,7 +409,7 @@ type Snapshot struct {
 	Learned, Duplicates, Dead int
 	Lag                       int64
 	Epsilon                   float64
-	Diagnosis                 drift.Diagnosis // the most urgent of all partitions
+	Diagnosis                 drift.Diagnosis
 	Summary                   eval.Summary
 }
 
@@ -483,22 +418,6 @@ func (r *run) snapshot() Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Snapshot{Learned: r.learned, Duplicates: r.duplicates, Dead: r.dead, Summary: r.metrics.Summary()}
-	for _, p := range status {
-		s.Lag += p.Lag()
-		s.Epsilon = max(s.Epsilon, p.Epsilon)
-	}
-	s.Diagnosis = diagnosis(status)
+	s.Lag, s.Epsilon, s.Diagnosis = status.Lag(), status.Epsilon, status.Reading
 	return s
-}
-
-// diagnosis returns the most urgent diagnosis of all partitions. The order of
-// drift.Diagnosis is that of urgency.
-func diagnosis(status map[int]learner.Status) drift.Diagnosis {
-	all := drift.Nothing
-	for _, s := range status {
-		if s.Reading != drift.Nothing && (all == drift.Nothing || s.Reading < all) {
-			all = s.Reading
-		}
-	}
-	return all
 }

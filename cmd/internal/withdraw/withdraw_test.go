@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/example"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/learner/learnertest"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/state/redis"
@@ -26,7 +26,6 @@ import (
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -124,20 +123,14 @@ func (r *rig) write(partition int, events ...stream.Event) {
 // start runs a learner until stop.
 func (r *rig) start() (stop func()) {
 	r.t.Helper()
-	cfg := learner.Config{
-		Consumer: kafka.ConsumerConfig{Config: r.kafka, Topic: r.topic, Group: fmt.Sprint("g", time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
-		Store:    r.store, DeadLetters: r.producer, Model: config, Name: "default", SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Observe: func(a learner.Applied) {
-			if a.Outcome != learner.DeadLettered && a.Outcome != learner.Duplicate {
-				r.mu.Lock()
-				r.offsets[a.Partition] = append(r.offsets[a.Partition], a.Offset)
-				r.order = append(r.order, place{a.Partition, a.Offset})
-				r.mu.Unlock()
-			}
-		},
-	}
-	if r.ordered {
-		cfg.Order = &learner.Order{Topic: order.Topic("default"), Writer: "w", Append: r.producer}
+	cfg := learnertest.Config(r.t, r.kafka, r.topic, r.producer, r.store, "default", config)
+	cfg.Observe = func(a learner.Applied) {
+		if a.Outcome != learner.DeadLettered && a.Outcome != learner.Duplicate {
+			r.mu.Lock()
+			r.offsets[0] = append(r.offsets[0], a.Offset)
+			r.order = append(r.order, place{0, a.Offset})
+			r.mu.Unlock()
+		}
 	}
 	l, err := learner.New(cfg)
 	if err != nil {

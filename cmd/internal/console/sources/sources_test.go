@@ -20,6 +20,7 @@ import (
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/learner"
+	"hamlet/cmd/internal/learner/learnertest"
 	"hamlet/cmd/internal/settings"
 	list "hamlet/cmd/internal/sources"
 	"hamlet/cmd/internal/withdraw"
@@ -162,11 +163,8 @@ func (r *rig) learn(events ...stream.Event) {
 			r.t.Fatal(err)
 		}
 	}
-	l, err := learner.New(learner.Config{
-		Consumer: kafka.ConsumerConfig{Config: r.kafka, Topic: r.topic, Group: fmt.Sprint("g", time.Now().UnixNano()), SessionTimeout: time.Minute, PollInterval: 20 * time.Millisecond},
-		Store:    r.store, DeadLetters: r.producer, Model: model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}}, Name: "default",
-		SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-	})
+	cfg := model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}}
+	l, err := learner.New(learnertest.Config(r.t, r.kafka, r.topic, r.producer, r.store, "default", cfg))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,11 +1,10 @@
 // Package learner is the program cmd/learner, which turns a topic of labelled events
-// into a model, or one for each partition, and saves it in Redis. `hamlet lab` runs it too.
+// into a model and saves it in Redis. `hamlet lab` runs it too.
 package learner
 
 import (
 	"context"
 	"errors"
-	"time"
 
 	"hamlet/cmd/internal/answered"
 	"hamlet/cmd/internal/cli"
@@ -22,20 +21,20 @@ Examples:
   learner --model clean --events-of default --without-source desk
   learner --model cand --events-of default --shadow --ensembles none
 
-A model is a pure function of its log. Kill the learner at any time, start it again, start
-several: the model is the same, to the bit. One model learns all partitions, in the order
-of the topic hamlet.order.MODEL. A topic that had one partition keeps a model for each.
+A model is a pure function of its log, which is one topic of one partition. Kill the learner
+at any time, start it again, start several: the model is the same, to the bit. One of them is
+active: it publishes and saves. The others take over within about a second.
 It also watches the stream for wrong labels, new kinds of mail, and mail that changed its
 meaning. It logs each change, and publishes it once with --nats: hamlet.alerts.incident.>
 
 --events-of learns another model's log: for hamlet model replace, without a source; or, with
---shadow, beside its learner, in its order and without alerts, dead letters and receipts.
+--shadow, beside its learner and without alerts, dead letters and receipts.
 All other settings are keys below "model" in the file: see hamlet eval --keys.`
 
 type flags struct {
 	settings.ModelName
 	EventsOf string   `help:"Learn the events of another model, its topic." placeholder:"MODEL"`
-	Shadow   bool     `help:"With --events-of: be heard only once promoted, and order nothing."`
+	Shadow   bool     `help:"With --events-of: be heard only once promoted."`
 	Dense    []string `help:"Names of a vector that enter the head directly; all others are hashed." placeholder:"NAME" group:"Model"`
 	settings.Kafka
 	settings.Redis
@@ -45,17 +44,11 @@ type flags struct {
 	settings.Topic
 	settings.Versions
 	settings.Learner
-	Group          string        `help:"Kafka consumer group (default hamlet.learner.MODEL)." placeholder:"NAME" group:"Kafka"`
-	SessionTimeout time.Duration `help:"If a learner is silent this long, others get its partitions." default:"10s" placeholder:"D" group:"Kafka"`
-	HTTP           string        `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
+	HTTP string `name:"http" help:"Serve /metrics, /healthz and /readyz here." placeholder:"ADDR"`
 	settings.HTTPTLS
 	cli.LogFlags
 	cli.ProgramFlags
 }
-
-// A session shorter than a heartbeat or two is lost at every pause; longer than
-// half an hour is more than brokers take (group.max.session.timeout.ms).
-const minSession, maxSession = 500 * time.Millisecond, 30 * time.Minute
 
 func (f *flags) check() error {
 	var err error
@@ -64,8 +57,7 @@ func (f *flags) check() error {
 			err = cli.Usagef("--events-of: %q is not the name of a model", f.EventsOf)
 		}
 	}
-	return errors.Join(err, f.checkShadow(), settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS),
-		cli.Range("--session-timeout", f.SessionTimeout, minSession, maxSession))
+	return errors.Join(err, f.checkShadow(), settings.Check(f.Kafka, f.Redis, f.Topic, f.Versions, f.Alerts, f.Learner, f.HTTPTLS))
 }
 
 // checkShadow reports flags that do not go with --shadow.
@@ -77,8 +69,6 @@ func (f *flags) checkShadow() error {
 		return cli.Usagef("--shadow: name the model beside which it learns, with --events-of MODEL")
 	case f.EventsOf == f.ModelName.Model:
 		return cli.Usagef("--shadow: %q cannot be its own shadow: give --model another name than --events-of", f.EventsOf)
-	case f.Models != "":
-		return cli.Usagef("--shadow has a model for each partition exactly if %s has: --models is for the learner of that", f.EventsOf)
 	}
 	return nil
 }
@@ -112,20 +102,11 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	inOrder, err := s.OpenOrder(ctx, f.Learner, f.Topic, f.Redis, store, kafkaConfig, producer)
+	cfg, err := s.LearnerConfig(ctx, f.Learner, f.Topic, kafkaConfig, producer)
 	if err != nil {
 		return err
 	}
-	if f.Group == "" {
-		f.Group = services.LearnerGroup(f.ModelName.Model, inOrder)
-	}
-	cfg := s.LearnerConfig(f.Learner, kafkaConfig, f.Group)
-	cfg.Order = inOrder
-	if cfg.Predictions, err = s.OpenPredictions(ctx, f.Learner, f.Topic, kafkaConfig, producer); err != nil {
-		return err
-	}
-	cfg.Consumer.SessionTimeout = f.SessionTimeout
-	cfg.DeadLetters, cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = producer, alerts, s.Runner(), store, modelConfig
+	cfg.Alerts, cfg.Runner, cfg.Store, cfg.Model = alerts, s.Runner(), store, modelConfig
 	var seen *answered.Service
 	if f.Shadow {
 		cfg.Shadow.Promotion, err = s.Promotion(store)
@@ -146,7 +127,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 		return err
 	}
 	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(), "kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", len(alerts) > 0,
-		"group", f.Group, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "one_model", inOrder != nil, "shadow", f.Shadow,
+		"save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "shadow", f.Shadow,
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	return s.Run(ctx, services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready, Standing: l.Standing}, seen.Beside(l.Run))
 }

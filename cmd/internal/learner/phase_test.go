@@ -1,0 +1,463 @@
+package learner
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/cmd/internal/follow"
+	"hamlet/state"
+	"hamlet/stream"
+)
+
+// A hand is a worker that a test drives in place of the follower and of the watch's goroutine. The
+// store is a real one. It saves when the test says so.
+type hand struct {
+	t *testing.T
+	l *Learner
+	w *worker
+}
+
+// hand opens a worker whose log answers.
+func (r *rig) hand(writer string, change ...func(*Config)) *hand {
+	r.t.Helper()
+	cfg := r.config()
+	cfg.Writer, cfg.SaveEvery = writer, time.Hour
+	for _, change := range change {
+		change(&cfg)
+	}
+	l, err := New(cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	l.answered = time.Now
+	l.running = r.t.Context()
+	r.t.Cleanup(l.savings.Wait)
+	h := &hand{t: r.t, l: l}
+	h.open()
+	return h
+}
+
+func (h *hand) open() {
+	h.t.Helper()
+	var err error
+	if h.w, err = h.l.open(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	if h.w.phase != standby {
+		h.t.Fatalf("an opened worker is %v, want a standby", h.w.phase)
+	}
+}
+
+// look has the watch look or beat n times.
+func (h *hand) look(n int) {
+	for range n {
+		h.l.watch.step(h.t.Context())
+	}
+}
+
+// turn turns as soon as the pause after the last attempt to acquire is over.
+func (h *hand) turn() error {
+	h.w.again = time.Time{}
+	defer func() { h.w.lastSave = time.Now() }()
+	return h.w.turn(h.t.Context(), true)
+}
+
+// idle turns, and wants the worker to be in a phase.
+func (h *hand) idle(want phase) {
+	h.t.Helper()
+	if err := h.turn(); err != nil {
+		h.t.Fatal(err)
+	}
+	if h.w.phase != want {
+		h.t.Fatalf("%s is %v, want %v", h.l.writer, h.w.phase, want)
+	}
+}
+
+// learn gives records to the worker, the first of which stands at the offset at.
+func (h *hand) learn(at int64, records ...stream.Record) {
+	h.t.Helper()
+	if err := h.turn(); err != nil {
+		h.t.Fatal(err)
+	}
+	batch := make([]stream.Record, len(records))
+	for i, r := range records {
+		r.Offset = at + int64(i)
+		batch[i] = r
+	}
+	if err := h.w.handle(h.t.Context(), batch, at+int64(len(batch))); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// save has the active worker publish and save now.
+func (h *hand) save() {
+	h.t.Helper()
+	if err := h.w.finish(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// reloads wants a turn to have the model loaded again.
+func (h *hand) reloads(why string) {
+	h.t.Helper()
+	err := h.turn()
+	if !errors.Is(err, follow.ErrReload) || !strings.Contains(err.Error(), why) {
+		h.t.Fatalf("%s: got %v, want a reload because of %q", h.l.writer, err, why)
+	}
+}
+
+func letter(i int) stream.Record { return stream.Record{Value: fmt.Append(nil, "no event ", i)} }
+
+// loading → standby → taking → active: a learner that is alone is active before its first record.
+func TestAloneIsActiveAtOnce(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	if err := a.w.Handle(t.Context(), []stream.Record{letter(0)}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if a.w.phase != active || a.w.kept.len() != 0 || a.l.Status().Holder != "a" {
+		t.Errorf("%v, keeps %d; %+v", a.w.phase, a.w.kept.len(), a.l.Status())
+	}
+}
+
+// standby, lapsed → active. Before the fourth equal reading it is not, and a beat begins the
+// count again.
+func TestAStandbyWaitsUntilTheLeaseLapses(t *testing.T) {
+	r := newRig(t)
+	a, b := r.hand("a"), r.hand("b")
+	a.idle(active)
+	b.look(lapsedAfter - 1)
+	b.idle(standby)
+	a.look(1)
+	b.look(lapsedAfter - 1)
+	b.idle(standby)
+	b.look(1)
+	b.idle(active)
+	a.look(1)
+	a.idle(standby) // its beat is refused
+	if s := b.l.Status(); !s.Active || b.l.Ready() != nil || b.l.Standing() != "active, 0 records behind" {
+		t.Errorf("%+v, %v, %s", s, b.l.Ready(), b.l.Standing())
+	}
+	if a.look(1); a.l.watch.sight().lease.Writer != b.l.writer {
+		t.Errorf("a sees %+v", a.l.watch.sight().lease)
+	}
+	a.idle(standby)
+	if want := "standby, 0 behind; b is active"; a.l.Standing() != want {
+		t.Errorf("%q, want %q", a.l.Standing(), want)
+	}
+}
+
+// A standby acquires nothing while the log does not answer, and the active learner does not beat.
+func TestWithoutALogNobodyActs(t *testing.T) {
+	r := newRig(t)
+	a, b := r.hand("a"), r.hand("b")
+	a.idle(active)
+	a.l.answered = func() time.Time { return time.Now().Add(-2 * logSilent) }
+	b.l.answered = a.l.answered
+	for range lapsedAfter {
+		a.look(1)
+		b.look(1)
+	}
+	b.idle(standby)
+	b.l.answered = time.Now
+	b.idle(active)
+}
+
+// A stuck worker does not beat, but one that waits for its alerts to be published does.
+func TestAStuckWorkerDoesNotBeat(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.idle(active)
+	beats := func() int64 {
+		t.Helper()
+		l, err := r.store.Lease(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Beats
+	}
+	a.l.turned.Store(time.Now().Add(-2 * stuckAfter).UnixNano())
+	before := beats()
+	if a.look(1); beats() != before {
+		t.Error("a worker that does not turn beats")
+	}
+	a.l.blocked.Store(true)
+	if a.look(1); beats() != before+1 {
+		t.Error("a worker that waits on purpose does not beat")
+	}
+}
+
+// A save that is the model's own: what it covers is forgotten, and nothing is loaded.
+func TestAStandbyForgetsWhatIsSaved(t *testing.T) {
+	r := newRig(t)
+	a, b := r.hand("a"), r.hand("b")
+	a.learn(0, letter(0))
+	a.save()
+	b.look(1)
+	b.reloads("another learner") // what it began with was no save of a
+	b.open()
+	a.learn(1, letter(1), letter(2))
+	b.learn(1, letter(1), letter(2), letter(3))
+	if b.w.kept.len() != 3 {
+		t.Fatalf("keeps %d letters, want 3", b.w.kept.len())
+	}
+	a.save()
+	b.look(1)
+	b.idle(standby)
+	if s := b.l.Status(); b.w.kept.len() != 1 || s.SavedEnd != 3 || s.Version == 0 {
+		t.Errorf("keeps %d letters; %+v", b.w.kept.len(), s)
+	}
+	a.l.release()
+	b.look(1)
+	b.idle(active)
+	if got := len(r.letters()); got != 4 {
+		t.Errorf("%d letters are out, want 4", got)
+	}
+}
+
+// A save that is the model's own and beyond it: the standby waits for the log, and after ten
+// seconds it loads the save. It does not acquire before.
+func TestAStandbyBehindTheSavedModel(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	a.save()
+	b := r.hand("b")
+	a.learn(1, letter(1))
+	a.save()
+	a.l.release()
+	b.look(1)
+	b.idle(standby)
+	if err := b.l.Ready(); err == nil || err.Error() != "standby, behind the saved model by 1" {
+		t.Errorf("ready: %v", err)
+	}
+	if err := b.w.late(b.w.overdue.at.Add(-1)); err != nil {
+		t.Errorf("before its time: %v", err)
+	}
+	if err := b.w.late(b.w.overdue.at); !errors.Is(err, follow.ErrReload) {
+		t.Errorf("after its time: %v", err)
+	}
+	b.learn(1, letter(1))
+	if b.w.phase != active || b.l.Ready() != nil {
+		t.Errorf("%v once it has come there; ready: %v", b.w.phase, b.l.Ready())
+	}
+}
+
+// A save that is not the model's own: an operator has put another model there.
+func TestAStandbyLoadsTheOperatorsModel(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	a.save()
+	b := r.hand("b")
+	events := r.saveOther()
+	b.look(1)
+	b.reloads("an operator")
+	b.open()
+	if b.w.status.SavedEvents != events {
+		t.Errorf("goes on from %d events, want %d", b.w.status.SavedEvents, events)
+	}
+	a.look(1)
+	a.idle(standby)
+}
+
+// taking: what was saved between the last look and the lease decides.
+func TestTakingLooksOnceMore(t *testing.T) {
+	for name, test := range map[string]struct {
+		saved func(r *rig, a *hand)
+		want  func(b *hand)
+	}{
+		"further": {
+			func(r *rig, a *hand) { a.learn(1, letter(1)); a.save() },
+			func(b *hand) { b.idle(standby) },
+		},
+		"not mine": {
+			func(r *rig, a *hand) {
+				other := r.hand("other")
+				a.l.release()
+				other.look(1)
+				other.idle(active)
+				other.learn(1, letter(1))
+				other.save()
+				other.l.release()
+			},
+			func(b *hand) { b.reloads("another learner") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			a := r.hand("a")
+			a.learn(0, letter(0))
+			a.save()
+			b := r.hand("b")
+			seen := b.l.watch.sight()
+			test.saved(r, a)
+			// What it acts on is older than the lease that it takes.
+			lease, err := r.store.Lease(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen.lease, seen.lapsed = lease, true
+			b.l.watch.seen = seen
+			test.want(b)
+			if l, err := r.store.Lease(t.Context()); err != nil || !l.Free() {
+				t.Errorf("the lease is %+v, %v; want it free", l, err)
+			}
+		})
+	}
+}
+
+// A standby that could not keep everything loads the saved model before it takes over.
+func TestAFullStandbyLoads(t *testing.T) {
+	r := newRig(t)
+	a, b := r.hand("a"), r.hand("b")
+	a.idle(active)
+	b.look(1)
+	for i := range maxKept + 1 {
+		b.learn(int64(i), letter(i))
+	}
+	b.idle(standby)
+	b.look(lapsedAfter)
+	b.reloads("could not keep")
+	b.open()
+	b.idle(active)
+}
+
+// active, save refused → standby: it keeps what is not published, and waits longer each time.
+func TestTheActiveLearnerKeepsWhatItDidNotPublish(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.idle(active)
+	a.w.outbox.add(stream.Alert{Model: "default", Kind: stream.AlertConcept})
+	if _, err := r.store.Seize(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	a.l.watch.step(t.Context())
+	a.idle(standby)
+	if a.w.kept.len() != 1 || a.l.retakeWait != retakeFrom {
+		t.Errorf("keeps %d, waits %v", a.w.kept.len(), a.l.retakeWait)
+	}
+	a.look(lapsedAfter)
+	a.idle(active)
+	if _, err := r.store.Seize(t.Context(), "another"); err != nil {
+		t.Fatal(err)
+	}
+	a.l.watch.step(t.Context())
+	if a.idle(standby); a.l.retakeWait != 2*retakeFrom {
+		t.Errorf("waits %v, want %v", a.l.retakeWait, 2*retakeFrom)
+	}
+}
+
+// active, the store lost its data → it acquires again and saves what is in memory.
+func TestTheStoreLostItsData(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	a.save()
+	r.forget()
+	a.l.watch.step(t.Context())
+	a.idle(active)
+	a.save()
+	if c := r.head(); c.Position.Next != 1 || c.Writer != a.l.writer {
+		t.Errorf("saved %+v", c)
+	}
+	// The reply of an Acquire was lost: the lease is this learner's own.
+	seen, err := r.store.Lease(t.Context())
+	if err == nil {
+		_, err = r.store.Acquire(t.Context(), seen, a.l.writer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.l.watch.step(t.Context())
+	a.idle(active)
+	a.learn(1, letter(1))
+	a.save()
+}
+
+// active, asked to stop → leaving: it saves and frees the lease. A standby saves nothing.
+func TestLeavingSavesAndFreesTheLease(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	b := r.hand("b")
+	b.learn(0, letter(0))
+	if err := b.w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.store.Heading(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
+		t.Errorf("a standby saved: %v", err)
+	}
+	if err := a.w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.store.Lease(t.Context())
+	if err != nil || !l.Free() || r.head().Position.Next != 1 {
+		t.Errorf("lease %+v, %v; saved at %d", l, err, r.head().Position.Next)
+	}
+}
+
+// An epoch that was never beaten is an older program's. It lapses after a minute without a save,
+// and each save that it makes begins the minute again, also one that changes nothing.
+func TestAnOlderProgramIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	r.set("epoch", "7")
+	r.del("lease")
+	a.look(unbeatenLapsedAfter - 1)
+	a.idle(standby)
+	r.del("refs") // as each save of an older program does
+	a.look(unbeatenLapsedAfter - 1)
+	a.idle(standby)
+	a.look(1)
+	a.idle(active)
+	if l, err := r.store.Lease(t.Context()); err != nil || l.Epoch != 8 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// Of several that see the same lease lapse, one wins.
+func TestOneOfManyTakesOver(t *testing.T) {
+	r := newRig(t)
+	var hands []*hand
+	for i := range 5 {
+		hands = append(hands, r.hand(fmt.Sprint("h", i)))
+	}
+	n := 0
+	for _, h := range hands {
+		if err := h.turn(); err != nil {
+			t.Fatal(err)
+		}
+		if h.w.phase == active {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d are active, want 1", n)
+	}
+}
+
+// While the store is away an active learner learns on, and a standby acquires nothing.
+func TestTheStoreIsAway(t *testing.T) {
+	r := newRig(t)
+	a, b := r.hand("a"), r.hand("b")
+	a.learn(0, letter(0))
+	b.learn(0, letter(0))
+	if err := r.redis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.look(1)
+	b.look(lapsedAfter)
+	a.learn(1, letter(1))
+	b.learn(1, letter(1))
+	a.idle(active)
+	b.idle(standby)
+	r.startRedis()
+	a.look(1)
+	a.idle(active)
+	b.look(1)
+	b.idle(standby)
+}
