@@ -14,8 +14,8 @@ import (
 	"hamlet/cmd/internal/background"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/evalpage"
+	"hamlet/cmd/internal/eventlog"
 	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/orderlog"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/replay"
 	"hamlet/cmd/internal/report"
@@ -44,7 +44,7 @@ type evalCommand struct {
 	Kafka []string `help:"Replay the log of a model from these brokers, in its order. --help-all has how they are reached." placeholder:"ADDR" env:"-" group:"Replay"`
 	settings.ModelName
 	settings.KafkaAccess
-	Order string `help:"Replay a file of hamlet order export." type:"existingfile" placeholder:"FILE" env:"-" group:"Replay"`
+	Log string `help:"Replay a file of hamlet log export." type:"existingfile" placeholder:"FILE" env:"-" group:"Replay" aliases:"order"`
 }
 
 // Help is shown by kong below the flags.
@@ -58,6 +58,7 @@ func (evalCommand) Help() string {
   hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl` + generateExample + `
   hamlet eval spambase.data --set vector_head.site=jj
   hamlet eval --kafka kafka:9092 --model news
+  hamlet eval --log news.jsonl.zst
 
 The services make the same model from the same events: model_sha256 is equal.`
 }
@@ -148,8 +149,8 @@ func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 
 func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
-	if len(c.Kafka) > 0 || c.Order != "" {
-		return c.openOrder(ctx, &cfg)
+	if len(c.Kafka) > 0 || c.Log != "" {
+		return c.openLog(ctx, &cfg)
 	}
 	cfg.Stdin = stdin
 	if c.Generate == 0 {
@@ -165,15 +166,15 @@ func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, err
 	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
 }
 
-// openOrder opens the events that a model has taken, in its order: from a cluster or a file.
-func (c *evalCommand) openOrder(ctx context.Context, cfg *source.Config) (*labelled, error) {
+// openLog opens the log of a model: in a cluster or a file.
+func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelled, error) {
 	flag := "--kafka"
-	if c.Order != "" {
-		flag = "--order"
+	if c.Log != "" {
+		flag = "--log"
 	}
 	switch about := cmp.Or(c.Flags.Given(), c.Synthetic.Given()); {
-	case flag == "--order" && len(c.Kafka) > 0:
-		return nil, cli.Usagef("--order and --kafka: give one of them")
+	case c.Log != "" && len(c.Kafka) > 0:
+		return nil, cli.Usagef("--log and --kafka: give one of them")
 	case !cfg.None() || c.Generate != 0:
 		return nil, cli.Usagef("%s: what it names is in place of a source, and there is one", flag)
 	case c.Flip != nil && *c.Flip != 0:
@@ -182,9 +183,9 @@ func (c *evalCommand) openOrder(ctx context.Context, cfg *source.Config) (*label
 		return nil, cli.Usagef("%s is about a source, and %s is in place of one", about, flag)
 	}
 	src := &labelled{dense: c.Flags.Dense, close: func() error { return nil }, total: func() int { return 0 }}
-	if c.Order != "" {
-		src.open = func() (ingest.Items, error) { return c.limited(orderlog.FileItems(c.Order)), nil }
-		return src, orderlog.CheckFile(c.Order)
+	if c.Log != "" {
+		src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(eventlog.File(c.Log))), nil }
+		return src, eventlog.CheckFile(c.Log)
 	}
 	brokers, err := c.KafkaAccess.Config(c.Kafka, "hamlet-eval", nil)
 	if err != nil {
@@ -193,9 +194,9 @@ func (c *evalCommand) openOrder(ctx context.Context, cfg *source.Config) (*label
 	if err := kafka.Ping(ctx, brokers); err != nil {
 		return nil, err
 	}
-	log, err := orderlog.Of(ctx, brokers, c.ModelName.Model)
-	src.open = func() (ingest.Items, error) { return c.limited(orderlog.Items(ctx, log)), nil }
-	return src, err
+	log, err := eventlog.Open(ctx, brokers, c.ModelName.Model)
+	src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(log.Records(ctx))), nil }
+	return src, eventlog.Explain(err, c.ModelName.Model)
 }
 
 // limited ends items as --limit says.

@@ -13,8 +13,8 @@ import (
 	"hamlet/cmd/internal/backup"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/console"
+	"hamlet/cmd/internal/eventlog"
 	"hamlet/cmd/internal/history"
-	"hamlet/cmd/internal/orders"
 	"hamlet/cmd/internal/pinning"
 	"hamlet/cmd/internal/pipe"
 	"hamlet/cmd/internal/program/ingest"
@@ -54,7 +54,7 @@ type grammar struct {
 	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`
 	Console  console.Command   `cmd:"" help:"The web console: see what the model knows, doubts and is told; steer it."`
 	Gateway  gatewayCommand    `cmd:"" help:"Doors for mail servers: milter, spamd's and rspamd's protocols, HTTP."`
-	Order    orders.Command    `cmd:"" help:"The order in which one model learns several partitions."`
+	Log      eventlog.Command  `cmd:"" help:"Export a model's log to a file, import it, merge several partitions into one."`
 	Backup   backup.Command    `cmd:"" help:"Copy models from Redis to a directory."`
 	Verify   backup.Verify     `cmd:"" help:"Check that the backups of a directory are whole."`
 	Restore  backup.Restore    `cmd:"" help:"Put the models of a backup into Redis."`
@@ -128,8 +128,8 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 		return g.Verify.Run(ctx, stdio)
 	case "restore":
 		return g.Restore.Run(ctx, stdio)
-	case "order":
-		return g.Order.Run(ctx, rest, stdio.Out, stdio.Err)
+	case "log":
+		return g.Log.Run(ctx, rest, stdio.Out, stdio.Err)
 	case "withdraw":
 		return g.Withdraw.Run(ctx, stdio)
 	case "pipe":

@@ -1,8 +1,8 @@
 // Package orderlog reads the events of a model of several partitions from a cluster, in the
 // order of the model's log. It only reads.
 //
-//	cfg, err := orderlog.Of(ctx, brokers, "default")
-//	err = orderlog.Read(ctx, cfg, func(r *kafka.Record) error { … })
+//	cfg := orderlog.Config{Kafka: brokers, Events: stream.EventsTopic("default"), Order: order.Topic("default")}
+//	err := orderlog.Read(ctx, cfg, func(r *kafka.Record) error { … })
 package orderlog
 
 import (
@@ -12,7 +12,6 @@ import (
 
 	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
-	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/order"
 )
@@ -21,7 +20,7 @@ import (
 type Config struct {
 	Kafka  kafka.Config
 	Events string // the topic of the events
-	Order  string // the topic of the order log; "": the events have one partition, and its order
+	Order  string // the topic of the order log
 	End    int64  // read the order log up to this offset; 0: to its end of now
 }
 
@@ -29,54 +28,8 @@ type Config struct {
 // at a time. It retries until ctx ends. It is an error if the order log or the events it
 // names are not there from the beginning, or are others.
 func Read(ctx context.Context, cfg Config, each func(*kafka.Record) error) error {
-	_, err := readTo(ctx, cfg, each)
-	return err
-}
-
-// readTo is Read. It returns the offset of the order log up to which it has read.
-func readTo(ctx context.Context, cfg Config, each func(*kafka.Record) error) (end int64, err error) {
-	if cfg.Order == "" {
-		return readAlone(ctx, &cfg, each)
-	}
 	var s sequencer.State
-	err = Follow(ctx, cfg, &s, each)
-	return s.Log.Next, err
-}
-
-// readAlone reads the only partition.
-func readAlone(ctx context.Context, cfg *Config, each func(*kafka.Record) error) (int64, error) {
-	first, end, err := kafka.Offsets(ctx, cfg.Kafka, cfg.Events)
-	if err != nil {
-		return 0, err
-	}
-	if first[0] > 0 {
-		return 0, fmt.Errorf("%w: topic %s begins at offset %d, so the model cannot be learnt again", kafka.ErrNoBeginning, cfg.Events, first[0])
-	}
-	return end[0], kafka.ReadRange(ctx, cfg.Kafka, cfg.Events, 0, 0, end[0], each)
-}
-
-// Of returns what is read of a model: the only partition of its topic, or several by its order
-// log. It is an error if there is neither.
-func Of(ctx context.Context, brokers kafka.Config, model string) (Config, error) {
-	cfg := Config{Kafka: brokers, Events: stream.EventsTopic(model), Order: order.Topic(model)}
-	partitions, err := kafka.Partitions(ctx, brokers, cfg.Events)
-	if err != nil {
-		return cfg, err
-	}
-	if partitions == 0 {
-		return cfg, fmt.Errorf("there is no topic %s: --model names the model", cfg.Events)
-	}
-	logs, err := kafka.Partitions(ctx, brokers, cfg.Order)
-	switch {
-	case err != nil:
-		return cfg, err
-	case logs > 0:
-		return cfg, nil
-	case partitions > 1:
-		return cfg, fmt.Errorf("topic %s has %d partitions, and there is no order log %s: each partition has a model of its own, which cannot be replayed from here", cfg.Events, partitions, cfg.Order)
-	}
-	cfg.Order = ""
-	return cfg, nil
+	return Follow(ctx, cfg, &s, each)
 }
 
 // Follow is Read from where s stands. It moves s. It is an error if s has followed another

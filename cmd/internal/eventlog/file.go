@@ -1,14 +1,12 @@
-package orderlog
+package eventlog
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,22 +15,24 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"hamlet/cmd/internal/source"
 	"hamlet/stream/kafka"
 )
 
-// An exported order is a file of JSON Lines: the records that a model has taken, in its order.
+// An exported log is a file of JSON Lines: the records that a model has taken, in its order.
 // It needs nothing else to be learnt again.
 //
 //	{"hamlet_order":1,"model":"default","topic":"hamlet.events.default"}
-//	{"partition":0,"offset":0,"time":"2026-11-20T10:00:00Z","key":"…","headers":[{"key":"ce_id","value":"…"}],"value":"…"}
+//	{"partition":0,"offset":0,"time":"2026-11-20T10:00:00Z","key":"…","headers":[{"key":"…","value":"…"}],"value":"…"}
 //	…
-//	{"records":5574,"order":212}
+//	{"records":5574,"order":5574}
 //
 // The first line has the version of the layout. Then there is a line for each record, as it
 // stands in Kafka: its key, the values of its headers and its value are in base64. The last
-// line counts the records; order is the offset of the order log up to which they are. A file
-// without that line was cut off.
+// line counts the records; order is the offset up to which they are. A file without that line
+// was cut off.
+//
+// hamlet order export of 0.1.0 wrote the same layout. Of a model of several partitions its
+// records are of all of them, and order is that of the log that said in which order.
 type fileHeader struct {
 	Version int    `json:"hamlet_order"`
 	Model   string `json:"model"`
@@ -53,32 +53,29 @@ type fileField struct {
 	Value []byte `json:"value"`
 }
 
-type fileEndLine struct {
+type fileEnd struct {
 	Records int   `json:"records"`
 	Order   int64 `json:"order"`
 }
+
+// endBegins is how the last line begins, and no other.
+const endBegins = `{"records":`
 
 const (
 	fileVersion = 1
 	maxLine     = 16 << 20 // a record has at most 1 MiB, so no line is as long
 )
 
-// Exported says what Export wrote.
-type Exported struct {
-	Records int
-	Order   int64 // the offset of the order log up to which they are
-}
-
-// Export writes the order of a model, with its events, to a file that appears when it is
-// whole. It is compressed if its name ends in .gz or .zst. Only its owner may read it: it is
-// mail. It replaces a file, and nothing else: no device, pipe or link.
-func Export(ctx context.Context, cfg Config, model, path string) (done Exported, err error) {
+// Export writes the records of a model's log to a file that appears when it is whole, and
+// returns how many there are. The file is compressed if its name ends in .gz or .zst. Only its
+// owner may read it: it is mail. It replaces a file, and nothing else: no device, pipe or link.
+func Export(records Records, model, topic, path string) (n int, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return done, fmt.Errorf("%s is no regular file, and would be replaced: name another file", path)
+		return 0, fmt.Errorf("%s is no regular file, and would be replaced: name another file", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return done, err
+		return 0, err
 	}
 	defer func() {
 		if err != nil {
@@ -87,13 +84,13 @@ func Export(ctx context.Context, cfg Config, model, path string) (done Exported,
 	}()
 	packed, err := packer(f, path)
 	if err == nil {
-		done, err = write(ctx, packed, cfg, model)
+		n, err = write(packed, records, fileHeader{fileVersion, model, topic})
 		err = errors.Join(err, packed.Close())
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return done, err
+		return n, err
 	}
-	return done, os.Rename(f.Name(), path)
+	return n, os.Rename(f.Name(), path)
 }
 
 type nopCloser struct{ io.Writer }
@@ -110,50 +107,49 @@ func packer(w io.Writer, path string) (io.WriteCloser, error) {
 	return nopCloser{w}, nil
 }
 
-func write(ctx context.Context, w io.Writer, cfg Config, model string) (done Exported, err error) {
+func write(w io.Writer, records Records, header fileHeader) (n int, err error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	line := json.NewEncoder(out) // it ends each value with a newline
 	line.SetEscapeHTML(false)
-	if err := line.Encode(fileHeader{fileVersion, model, cfg.Events}); err != nil {
-		return done, err
+	if err := line.Encode(header); err != nil {
+		return 0, err
 	}
-	done.Order, err = readTo(ctx, cfg, func(r *kafka.Record) error {
-		done.Records++
-		record := fileRecord{Partition: r.Partition, Offset: r.Offset, Time: r.Time.UTC(), Key: r.Key, Headers: []fileField{}, Value: r.Value}
+	end := fileEnd{}
+	for r, err := range records {
+		if err != nil {
+			return end.Records, err
+		}
+		record := fileRecord{r.Partition, r.Offset, r.Time.UTC(), r.Key, []fileField{}, r.Value}
 		for _, h := range r.Headers {
 			record.Headers = append(record.Headers, fileField{h.Key, h.Value})
 		}
-		return line.Encode(record)
-	})
-	if err == nil {
-		err = line.Encode(fileEndLine(done))
+		if err := line.Encode(record); err != nil {
+			return end.Records, err
+		}
+		end.Records, end.Order = end.Records+1, r.Offset+1
 	}
-	return done, errors.Join(err, out.Flush())
+	return end.Records, errors.Join(line.Encode(end), out.Flush())
 }
 
-// FileItems returns the events of an exported order, as Items does.
-func FileItems(path string) iter.Seq2[source.Item, error] {
-	return func(yield func(source.Item, error) bool) {
-		wanted := true
-		n := 0
+// File returns the records of an exported log. It is an error if the file is none, or is cut off.
+func File(path string) Records {
+	return func(yield func(*kafka.Record, error) bool) {
 		err := readFile(path, func(r *kafka.Record) error {
-			wanted = yield(itemAt(n, r))
-			if n++; !wanted {
+			if !yield(r, nil) {
 				return errEnough
 			}
 			return nil
 		})
-		if err != nil && wanted {
-			yield(source.Item{}, fmt.Errorf("%s: %w", path, err))
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, fmt.Errorf("%s: %w", path, err))
 		}
 	}
 }
 
-// CheckFile returns an error unless a file begins as an exported order.
+// CheckFile returns an error unless a file begins as an exported log.
 func CheckFile(path string) error {
-	err := readFile(path, func(*kafka.Record) error { return errEnough })
-	if err != nil && !errors.Is(err, errEnough) {
-		return fmt.Errorf("%s: %w", path, err)
+	for _, err := range File(path) {
+		return err
 	}
 	return nil
 }
@@ -181,28 +177,28 @@ func readFile(path string, each func(*kafka.Record) error) error {
 	return read(in, each)
 }
 
-// read calls each with the records of an exported order.
+// read calls each with the records of an exported log.
 func read(r io.Reader, each func(*kafka.Record) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
 	var header fileHeader
 	if !lines.Scan() || strict(lines.Bytes(), &header) != nil || header.Version == 0 {
-		return errors.Join(lines.Err(), errors.New("this is no file of hamlet order export"))
+		return errors.Join(lines.Err(), errors.New("this is no log that hamlet exported"))
 	}
 	if header.Version != fileVersion {
-		return fmt.Errorf("the file has layout %d, this program reads %d: use the hamlet that wrote it or a newer one", header.Version, fileVersion)
+		return fmt.Errorf("the file has layout %d, this program reads %d: use the hamlet that wrote it or a newer one",
+			header.Version, fileVersion)
 	}
 	n := 0
 	next := map[int]int64{}
 	for lines.Scan() {
-		var end struct {
-			Records *int  `json:"records"` // nil: this is not the last line
-			Order   int64 `json:"order"`
-		}
-		if strict(lines.Bytes(), &end) == nil && end.Records != nil {
-			switch {
-			case *end.Records != n:
-				return fmt.Errorf("the file has %d records, its last line says %d", n, *end.Records)
+		if bytes.HasPrefix(lines.Bytes(), []byte(endBegins)) {
+			var end fileEnd
+			switch err := strict(lines.Bytes(), &end); {
+			case err != nil:
+				return fmt.Errorf("the last line: %w", err)
+			case end.Records != n:
+				return fmt.Errorf("the file has %d records, its last line says %d", n, end.Records)
 			case lines.Scan():
 				return errors.New("something follows the last line")
 			}
@@ -216,11 +212,15 @@ func read(r io.Reader, each func(*kafka.Record) error) error {
 			return fmt.Errorf("record %d: the line is no record", n+1)
 		}
 		if record.Partition < 0 || record.Offset < next[record.Partition] {
-			return fmt.Errorf("record %d: offset %d of partition %d does not follow those before it", n+1, record.Offset, record.Partition)
+			return fmt.Errorf("record %d: offset %d of partition %d does not follow those before it",
+				n+1, record.Offset, record.Partition)
 		}
 		next[record.Partition] = record.Offset + 1
 		n++
-		out := kafka.Record{Topic: header.Topic, Partition: record.Partition, Offset: record.Offset, Time: record.Time, Key: record.Key, Value: record.Value}
+		out := kafka.Record{
+			Topic: header.Topic, Partition: record.Partition, Offset: record.Offset,
+			Time: record.Time, Key: record.Key, Value: record.Value,
+		}
 		for _, h := range record.Headers {
 			out.Headers = append(out.Headers, kafka.Header{Key: h.Key, Value: h.Value})
 		}

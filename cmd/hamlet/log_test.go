@@ -23,9 +23,9 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// learner --models one makes the model that eval --kafka finds in the cluster, and eval --order
-// in what hamlet order export wrote.
-func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
+// A learner makes the model that eval --kafka finds in the cluster, and eval --log in what hamlet
+// log export wrote, and in what was imported from it.
+func TestEvalReplaysALog(t *testing.T) {
 	const n, patience = 200, 2 * time.Minute
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	}
 	defer r.Close()
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("m"), 3, 1, time.Hour); err != nil {
+	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("m"), 1, 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	producer, err := kafka.NewProducer(cfg)
@@ -63,7 +63,7 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- learner.Run(ctx, []string{"--kafka", k.Addr(), "--redis", r.Addr(), "--model", "m", "--models", "one", "--table-bits", "14",
+		ended <- learner.Run(ctx, []string{"--kafka", k.Addr(), "--redis", r.Addr(), "--model", "m", "--table-bits", "14",
 			"--save-every", "50ms", "--session-timeout", "60s"}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	}()
 	store, err := redis.New(redis.Config{Addr: r.Addr(), Model: "m"})
@@ -104,15 +104,17 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	}
 	wantModel("--kafka", k.Addr(), "--model", "m")
 	dir := t.TempDir()
-	for _, name := range []string{"order.jsonl", "order.zst"} {
+	for _, name := range []string{"log.jsonl", "log.zst"} {
 		file := filepath.Join(dir, name)
-		if got := say("order", "export", file, "--kafka", k.Addr(), "--model", "m"); !strings.HasPrefix(got, "200 records") {
+		if got := say("log", "export", file, "--kafka", k.Addr(), "--model", "m"); !strings.HasPrefix(got, "200 records") {
 			t.Errorf("export: %s", got)
 		}
-		wantModel("--order", file)
-	}
-	if got := say("order", "--kafka", k.Addr(), "--model", "m"); !strings.Contains(got, "not ordered yet") || strings.Contains(got, "accept-gap") {
-		t.Errorf("order: %s", got)
+		wantModel("--log", file)
+		wantModel("--order", file) // the flag of 0.1.0
+		if got := say("log", "import", file, "--kafka", k.Addr(), "--model", "copy"); !strings.HasPrefix(got, "200 records") {
+			t.Errorf("import: %s", got)
+		}
+		wantModel("--kafka", k.Addr(), "--model", "copy")
 	}
 
 	// The services' keys of a file and variables do not turn eval into a replay.
@@ -130,13 +132,17 @@ func TestEvalReplaysOneModelOfSeveralPartitions(t *testing.T) {
 	if err := os.WriteFile(config, []byte("eval:\n  kafka: [\"127.0.0.1:1\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("four"), 4, 1, time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		"eval.kafka: this is for the command line alone": {"--config", config, source},
-		"give one of them":            {"--kafka", k.Addr(), "--order", source},
-		"is in place of a source":     {"--kafka", k.Addr(), source},
-		"--shuffle is about a source": {"--kafka", k.Addr(), "--shuffle", "1"},
-		"is no file of":               {"--order", source},
-		"there is no topic":           {"--kafka", k.Addr(), "--model", "other"},
+		"give one of them":             {"--kafka", k.Addr(), "--log", source},
+		"is in place of a source":      {"--kafka", k.Addr(), source},
+		"--shuffle is about a source":  {"--kafka", k.Addr(), "--shuffle", "1"},
+		"this is no log":               {"--log", source},
+		"there is no topic":            {"--kafka", k.Addr(), "--model", "other"},
+		"hamlet log merge --from four": {"--kafka", k.Addr(), "--model", "four"},
 	} {
 		err := run(t.Context(), append([]string{"eval"}, args...), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), want) {

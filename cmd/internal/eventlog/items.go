@@ -1,0 +1,50 @@
+package eventlog
+
+import (
+	"fmt"
+	"iter"
+
+	"hamlet/cmd/internal/source"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// Items returns records as a labelled source gives its events. A record that cannot be decoded
+// is a *source.Rejection: the learner makes it a dead letter.
+func Items(records Records) iter.Seq2[source.Item, error] {
+	return func(yield func(source.Item, error) bool) {
+		n := 0
+		for r, err := range records {
+			if err != nil {
+				yield(source.Item{}, err)
+				return
+			}
+			item, err := itemOf(r)
+			if err != nil {
+				place := fmt.Sprintf("%s, partition %d, offset %d", r.Topic, r.Partition, r.Offset)
+				err = &source.Rejection{Ordinal: n, Place: place, Err: err}
+			}
+			item.Ordinal = n
+			if n++; !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+func itemOf(r *kafka.Record) (item source.Item, err error) {
+	if stream.IsStanding(r.Headers) {
+		s, err := stream.DecodeStandingRecord(r.Headers, r.Value)
+		item.Standing = &s
+		return item, err
+	}
+	if item.Event, err = stream.DecodeRecord(r.Headers, r.Value); err != nil {
+		return item, err
+	}
+	item.Truth = item.Event.Label
+	text, _ := stream.FindHeader(r.Headers, stream.HeaderTrueLabel)
+	if given, err := stream.ParseLabel(text); err == nil && given != stream.Unlabelled {
+		item.Truth = given
+	}
+	return item, nil
+}

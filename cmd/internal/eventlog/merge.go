@@ -1,0 +1,104 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+
+	"hamlet/stream/kafka"
+)
+
+// mergeBytes is about what a merge holds in memory of all partitions.
+const mergeBytes = 64 << 20
+
+// A LostError says that retention has deleted the beginning of a partition.
+type LostError struct {
+	Topic     string
+	Partition int
+	First     int64
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("partition %d of topic %s begins at offset %d: retention has deleted what was before",
+		e.Partition, e.Topic, e.First)
+}
+
+// An OrderedError says that one model learnt a topic of several partitions, in an order that is
+// another than that of the records' times.
+type OrderedError struct{ Topic string }
+
+func (e *OrderedError) Error() string {
+	return fmt.Sprintf("one model has learnt all partitions of topic %s, in an order of its own, "+
+		"and the order of the records' times makes another model", e.Topic)
+}
+
+// Merge returns the records of all partitions of a model's topic up to their ends of now, by the
+// time of the records, and where that is equal by partition. Those of a partition keep their
+// order. So two merges of one topic are equal, and of a topic that has grown at its end the first
+// is a prefix. What it holds in memory does not grow with the topic.
+//
+// It returns a *LostError or an *OrderedError for what makes another model than the one that was
+// learnt, unless lost is accepted.
+func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost bool) (
+	records Records, total int64, err error) {
+	log := Of(brokers, model)
+	n, err := kafka.Partitions(ctx, brokers, log.Topic)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w: there is no topic %s", ErrNone, log.Topic)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if !acceptLost && n > 1 {
+		ordered, err := hasOrder(ctx, brokers, model)
+		if err != nil {
+			return nil, 0, err
+		}
+		if ordered {
+			return nil, 0, &OrderedError{log.Topic}
+		}
+	}
+	first, end, err := kafka.Offsets(ctx, brokers, log.Topic)
+	if err != nil {
+		return nil, 0, err
+	}
+	for p := range n {
+		if first[p] > 0 && !acceptLost {
+			return nil, 0, &LostError{log.Topic, p, first[p]}
+		}
+		total += end[p] - first[p]
+	}
+	return func(yield func(*kafka.Record, error) bool) {
+		cursors := make([]cursor, n)
+		for p := range cursors {
+			cursors[p] = cursor{log: log, partition: p, most: min(chunkBytes, mergeBytes/n), next: first[p], end: end[p]}
+		}
+		for {
+			r, err := oldest(ctx, cursors)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if r == nil || !yield(r, nil) {
+				return
+			}
+		}
+	}, total, nil
+}
+
+// oldest takes the oldest of the next records of all partitions; nil at the end of all.
+func oldest(ctx context.Context, cursors []cursor) (oldest *kafka.Record, err error) {
+	var of *cursor
+	for p := range cursors {
+		r, err := cursors[p].peek(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil && (oldest == nil || r.Time.Before(oldest.Time)) {
+			oldest, of = r, &cursors[p]
+		}
+	}
+	if of != nil {
+		of.take()
+	}
+	return oldest, nil
+}
