@@ -1,0 +1,201 @@
+package endtoend
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/eventlog"
+	"hamlet/stream"
+	"hamlet/stream/embedded/appends"
+	"hamlet/stream/kafka"
+)
+
+// A golden model of several partitions has an export beside its log, NAME.jsonl.zst, which the
+// release's own program made:
+//
+//	hamlet order export testdata/golden/v0.1/golden-four.jsonl.zst --model golden-four
+//
+// Imported into one partition and learnt, it makes the same model.
+func TestGoldenImport(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(goldenFolder, "*", "*.jsonl.zst"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no export of a golden log: %v", err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) { importGolden(t, file) })
+	}
+}
+
+func importGolden(t *testing.T, file string) {
+	var want golden
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(file), "golden.json"))
+	if err := errors.Join(err, json.Unmarshal(b, &want)); err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimSuffix(filepath.Base(file), ".jsonl.zst")
+	i := slices.IndexFunc(want.Models, func(m goldenModel) bool { return m.Name == name })
+	if i < 0 {
+		t.Fatalf("%s is of no model of its golden.json", file)
+	}
+	m := want.Models[i]
+	m.Partitions = 1
+	s := newStage(t)
+	wantModel := func(of, got string) {
+		t.Helper()
+		if want.Numerics == model.CurrentNumerics() && got != m.SHA256 {
+			t.Errorf("%s: model %s, want %s", of, got, m.SHA256)
+		}
+	}
+	evalLog := func(args ...string) string {
+		t.Helper()
+		return parseResult(t, mustOutput(t, "hamlet", slices.Concat([]string{"eval", "--json"}, m.Flags, args)...)).ModelSHA256
+	}
+	wantModel("eval --log", evalLog("--log", file))
+
+	// The events of a golden log are as old as its release.
+	mustOutput(t, "hamlet", "log", "import", file, "--model", m.Name, "--kafka", s.addr, "--retention", "-1s")
+	topic := stream.EventsTopic(m.Name)
+	_, end, err := kafka.Offsets(t.Context(), s.kafka, topic)
+	if err != nil || len(end) != 1 {
+		t.Fatalf("topic %s ends at %v, %v", topic, end, err)
+	}
+	s.ends[topic] = end
+	addr := ownRedis(t)
+	s.learner(&m, addr, "imported")
+	learnt := fmt.Sprintf("%x", s.taken(&m, addr).ModelSHA256())
+	wantModel("the learner", learnt)
+
+	again := filepath.Join(t.TempDir(), "again.zst")
+	mustOutput(t, "hamlet", "log", "export", again, "--model", m.Name, "--kafka", s.addr)
+	if got := evalLog("--log", again); got != learnt {
+		t.Errorf("exported again: model %s, want %s", got, learnt)
+	}
+	if got, want := digestOf(t, eventlog.File(again)), digestOf(t, eventlog.File(file)); got != want {
+		t.Errorf("exported again: %s, want %s", got, want)
+	}
+}
+
+// digestOf is the SHA-256 of records: of their times, keys, headers and values.
+func digestOf(t *testing.T, records eventlog.Records) string {
+	t.Helper()
+	n, sum := 0, sha256.New()
+	for r, err := range records {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		fmt.Fprintf(sum, "%d %q %q %q\n", r.Time.UnixMilli(), r.Key, r.Headers, r.Value)
+	}
+	return fmt.Sprintf("%d records, SHA-256 %x", n, sum.Sum(nil))
+}
+
+// An import that kill −9 ends ten times makes the log of the file, and its model. With
+// HAMLET_NIGHTLY=1 the file has a million records.
+func TestImportIsKilled(t *testing.T) {
+	t.Parallel()
+	if passwords != nil {
+		t.Skip("the proxy stands before servers without users")
+	}
+	n, pad := 2000, 4096
+	if nightly {
+		n, pad = 1_000_000, 0
+	}
+	random := rand.New(rand.NewPCG(23, 23))
+	began := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
+	written := func(yield func(*kafka.Record, error) bool) {
+		for i := range n {
+			class := float64(random.IntN(2))
+			e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Time: began}
+			e.Body = stream.Body{Kind: stream.Vector, Vector: []stream.Number{
+				{Name: "x", Value: random.NormFloat64() + class}, {Name: "y", Value: random.NormFloat64()},
+			}}
+			if class > 0 {
+				e.Label = stream.Spam
+			}
+			r := kafka.Record{
+				Offset: int64(i), Key: fmt.Append(nil, i%100), Time: began.Add(time.Duration(i) * time.Millisecond),
+			}
+			var err error
+			r.Value, r.Headers, err = e.EncodeRecord()
+			r.Headers = append(r.Headers, kafka.Header{Key: "pad", Value: make([]byte, pad)})
+			if !yield(&r, err) {
+				return
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "log.zst")
+	if _, err := eventlog.Export(written, "source", "hamlet.events.source", file); err != nil {
+		t.Fatal(err)
+	}
+	want := digestOf(t, eventlog.File(file))
+
+	name := modelName(t)
+	topic := stream.EventsTopic(name)
+	proxy := appends.Start(t, appends.Config{
+		Broker: kafkaAddr, Topic: topic, Delay: 30 * time.Millisecond, Fate: func() appends.Fate { return appends.Delay },
+	})
+	cfg := kafka.Config{Brokers: []string{kafkaAddr}}
+	if err := kafka.EnsureTopic(t.Context(), cfg, topic, 1, -1, -1); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"log", "import", file, "--model", name, "--kafka"}
+	end := func() int {
+		_, ends, err := kafka.Offsets(t.Context(), cfg, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(ends[0])
+	}
+	midway := 0
+	for kill := 1; kill <= 10; kill++ {
+		p := start(t, "hamlet", append(flags, proxy.Addr())...)
+		await(t, "a part of the file is in the log", func() bool { return end() >= kill*n/12 })
+		p.kill()
+		if at := end(); at < n {
+			midway++
+		}
+	}
+	if midway < 5 {
+		t.Errorf("only %d of 10 kills came before the end", midway)
+	}
+	began = time.Now()
+	last := exec.CommandContext(t.Context(), filepath.Join(bin, "hamlet"), append(flags, kafkaAddr, "--json")...)
+	out, err := last.Output()
+	if err != nil {
+		t.Fatalf("the last import: %v\n%s", err, out)
+	}
+	memory := last.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	took := time.Since(began).Round(time.Millisecond)
+	t.Logf("%d kills came midway; the last import took %v and at most %d MiB: %s", midway, took, memory, out)
+	if memory > 300 {
+		t.Errorf("it took %d MiB", memory)
+	}
+	if got := digestOf(t, eventlog.Of(cfg, name).Records(t.Context())); got != want {
+		t.Errorf("the log has %s, the file %s", got, want)
+	}
+	sha := func(args ...string) string {
+		t.Helper()
+		args = append([]string{"eval", "--json", "--table-bits", "8", "--dense", "x,y", "--experts", "lean"}, args...)
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "hamlet"), args...).Output()
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+		return parseResult(t, string(out)).ModelSHA256
+	}
+	if got, want := sha("--kafka", kafkaAddr, "--model", name), sha("--log", file); got != want {
+		t.Errorf("the log makes model %s, the file %s", got, want)
+	}
+}
