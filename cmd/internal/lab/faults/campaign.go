@@ -279,7 +279,7 @@ func (c *campaign) runRound(ctx context.Context, number int) error {
 	}
 	unwatch()
 	watchers.Wait()
-	var settled = make([][]int64, len(c.systems))
+	settled := make([]int64, len(c.systems))
 	err := startErr
 	if err == nil {
 		err = c.settleAll(ctx, settled)
@@ -314,7 +314,7 @@ func (c *campaign) runRound(ctx context.Context, number int) error {
 }
 
 // settleAll waits until every system has settled.
-func (c *campaign) settleAll(ctx context.Context, ends [][]int64) error {
+func (c *campaign) settleAll(ctx context.Context, ends []int64) error {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
 	for i, s := range c.systems {

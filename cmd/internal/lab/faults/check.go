@@ -17,7 +17,7 @@ import (
 	"hamlet/stream"
 )
 
-// A record is one of a partition's records.
+// A record is one of the log's records.
 type record struct {
 	offset  int64
 	key     []byte
@@ -25,11 +25,11 @@ type record struct {
 	headers []stream.Header
 }
 
-// readLog reads a partition from its beginning to end, the offset behind the last
-// record, with a reader that is not hamlet's.
-func readLog(ctx context.Context, broker, topic string, partition int, end int64) ([]record, error) {
+// readLog reads a log from its beginning to end, the offset behind the last record, with a
+// reader that is not hamlet's.
+func readLog(ctx context.Context, broker, topic string, end int64) ([]record, error) {
 	reader := kafkago.NewReader(kafkago.ReaderConfig{
-		Brokers: []string{broker}, Topic: topic, Partition: partition, MaxWait: 100 * time.Millisecond,
+		Brokers: []string{broker}, Topic: topic, MaxWait: 100 * time.Millisecond,
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(kafkago.FirstOffset); err != nil {
@@ -39,7 +39,7 @@ func readLog(ctx context.Context, broker, topic string, partition int, end int64
 	for next := int64(0); next < end; {
 		m, err := reader.FetchMessage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("read the log of %s/%d at %d: %w", topic, partition, next, err)
+			return nil, fmt.Errorf("read the log %s at %d: %w", topic, next, err)
 		}
 		r := record{offset: m.Offset, key: m.Key, value: m.Value}
 		for _, h := range m.Headers {
@@ -51,7 +51,7 @@ func readLog(ctx context.Context, broker, topic string, partition int, end int64
 	return records, nil
 }
 
-// A replayed is what a fresh model makes of a partition's log.
+// A replayed is what a fresh model makes of the log.
 type replayed struct {
 	model    *model.Model
 	position state.Position
@@ -63,9 +63,9 @@ type replayed struct {
 
 // A snapshot is a model as it was at a position.
 type snapshot struct {
-	sha256 [sha256.Size]byte
-	bytes  []byte
-	model  *model.Model // restored when it is first asked
+	sha256    [sha256.Size]byte
+	bytes     []byte
+	predictor *model.Predictor // of the bytes, once it is asked
 }
 
 // replay applies records to a new model and keeps it as it was at the positions wanted.
@@ -111,17 +111,17 @@ func replay(cfg model.Config, records []record, wanted map[int64]struct{}) (*rep
 	return r, keep()
 }
 
-// checkCheckpoint compares what Redis holds of a partition with a fresh replay of its log.
-func checkCheckpoint(partition int, c *state.Checkpoint, want *replayed) (problems []string) {
+// checkCheckpoint compares what Redis holds with a fresh replay of the log.
+func checkCheckpoint(c *state.Checkpoint, want *replayed) (problems []string) {
 	if c.Position != want.position {
-		problems = append(problems, fmt.Sprintf("partition %d: the model in Redis is at %v, the log ends at %v", partition, c.Position, want.position))
+		problems = append(problems, fmt.Sprintf("the model in Redis is at %v, the log ends at %v", c.Position, want.position))
 	}
 	if got := c.ModelSHA256(); got != want.sha256 {
-		problems = append(problems, fmt.Sprintf("partition %d: the model in Redis is %x, a fresh replay of the log's %d events makes %x",
-			partition, got[:8], want.model.Events(), want.sha256[:8]))
+		problems = append(problems, fmt.Sprintf("the model in Redis is %x, a fresh replay of the log's %d events makes %x",
+			got[:8], want.model.Events(), want.sha256[:8]))
 	}
 	if c.Events != want.model.Events() {
-		problems = append(problems, fmt.Sprintf("partition %d: the model in Redis has %d events, a fresh replay %d", partition, c.Events, want.model.Events()))
+		problems = append(problems, fmt.Sprintf("the model in Redis has %d events, a fresh replay %d", c.Events, want.model.Events()))
 	}
 	return problems
 }
@@ -129,33 +129,26 @@ func checkCheckpoint(partition int, c *state.Checkpoint, want *replayed) (proble
 // most is how many IDs a problem names.
 const most = 5
 
-// checkEvents compares the logs with what was sent. Lost are acknowledged events that no
-// log has or that were not learnt exactly once; wrong are events that say something else
+// checkEvents compares the log with what was sent. Lost are acknowledged events that it has
+// not or that were not learnt exactly once; wrong are events that say something else
 // than was sent, or that nobody sent.
-func checkEvents(l *ledger, logs []*replayed) (lost, wrong int, problems []string) {
+func checkEvents(l *ledger, log *replayed) (lost, wrong int, problems []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	learnt := map[string]int{}
-	var altered []string
-	for _, log := range logs {
-		for id, n := range log.learnt {
-			learnt[id] += n
-		}
-		for id, contents := range log.contents {
-			for _, got := range contents {
-				if want, ok := l.sent[id]; !ok || got != want {
-					altered = append(altered, id)
-				}
+	var missing, repeated, altered []string
+	for id, contents := range log.contents {
+		for _, got := range contents {
+			if want, ok := l.sent[id]; !ok || got != want {
+				altered = append(altered, id)
 			}
 		}
 	}
-	var missing, repeated []string
 	for id := range l.acked {
-		if learnt[id] == 0 {
+		if log.learnt[id] == 0 {
 			missing = append(missing, id)
 		}
 	}
-	for id, n := range learnt {
+	for id, n := range log.learnt {
 		if n > 1 {
 			repeated = append(repeated, id)
 		}
@@ -179,124 +172,50 @@ func checkEvents(l *ledger, logs []*replayed) (lost, wrong int, problems []strin
 	return lost, wrong, problems
 }
 
-// wantedPositions returns the positions that answers name, for each partition. An answer
-// of fewer partitions than there are does not say which.
-func wantedPositions(answers []answer, partitions int) []map[int64]struct{} {
-	wanted := make([]map[int64]struct{}, partitions)
-	for p := range wanted {
-		wanted[p] = map[int64]struct{}{}
-	}
-	for i := range answers {
-		for at, next := range answers[i].positions {
-			for p := range wanted {
-				if len(answers[i].positions) < partitions || p == at {
-					wanted[p][next] = struct{}{}
-				}
-			}
-		}
-	}
-	return wanted
-}
-
-// checkAnswers compares answers with what the models at their positions say. logs are
-// ascending by partition.
-func checkAnswers(answers []answer, questions []question, logs []*replayed) (wrong int, problems []string) {
-	pools := map[string]*model.Pool{}
-	var first []string
+// checkAnswers compares answers with what the models at their positions say.
+func checkAnswers(answers []answer, questions []question, log *replayed) (wrong int, problems []string) {
 	slices.SortFunc(answers, func(a, b answer) int {
-		return cmp.Or(slices.Compare(a.positions, b.positions), cmp.Compare(a.question, b.question))
+		return cmp.Or(cmp.Compare(a.next, b.next), cmp.Compare(a.question, b.question))
 	})
 	for i := range answers {
-		a := &answers[i]
-		if problem := checkAnswer(a, questions, logs, pools); problem != "" {
+		if problem := checkAnswer(&answers[i], questions, log); problem != "" {
 			wrong++
-			if len(first) < most {
-				first = append(first, problem)
+			if len(problems) < most {
+				problems = append(problems, problem)
 			}
 		}
 	}
-	return wrong, first
+	return wrong, problems
 }
 
-func checkAnswer(a *answer, questions []question, logs []*replayed, pools map[string]*model.Pool) string {
+func checkAnswer(a *answer, questions []question, log *replayed) string {
 	if !(0 <= a.lo && a.lo <= a.p && a.p <= a.hi && a.hi <= 1) {
 		return fmt.Sprintf("question %d: p %v is not within its interval [%v, %v]", a.question, a.p, a.lo, a.hi)
 	}
-	key := fmt.Sprint(a.model, a.positions)
-	pool, ok := pools[key]
-	if !ok {
-		var err error
-		if pool, err = poolOf(a, logs); err != nil {
+	s := log.states[a.next]
+	if s == nil || hex.EncodeToString(s.sha256[:]) != a.model {
+		return fmt.Sprintf("question %d: the model of the log at position %d has not the SHA-256 %s", a.question, a.next, a.model)
+	}
+	if s.predictor == nil {
+		m, err := model.Restore(s.bytes)
+		if err != nil {
 			return err.Error()
 		}
-		pools[key] = pool
-	}
-	if pool == nil {
-		return fmt.Sprintf("question %d: no model of the log at positions %v has the SHA-256 %s", a.question, a.positions, a.model)
+		s.predictor = m.NewPredictor()
 	}
 	message := stream.Body{Kind: stream.Mail, Mail: questions[a.question].mail}
 	body, _, err := example.Body(stream.DefaultName, &message)
 	if err != nil {
 		return err.Error()
 	}
-	prediction, err := pool.Predict(&body)
+	prediction, err := s.predictor.Predict(&body)
 	if err != nil {
 		return err.Error()
 	}
 	lo, hi := prediction.Interval(model.Z90)
-	want := answer{question: a.question, model: a.model, positions: a.positions, p: prediction.P(), z: prediction.LogOdds, lo: lo, hi: hi}
+	want := answer{question: a.question, model: a.model, next: a.next, p: prediction.P(), z: prediction.LogOdds, lo: lo, hi: hi}
 	if !sameAnswer(a, &want) {
 		return fmt.Sprintf("question %d: answer %+v, want %+v", a.question, *a, want)
 	}
 	return ""
-}
-
-// poolOf returns the models that an answer names, nil if a replay has none such.
-func poolOf(a *answer, logs []*replayed) (*model.Pool, error) {
-	for _, partitions := range choose(len(logs), len(a.positions)) {
-		var sums []byte
-		var states []*snapshot
-		for i, p := range partitions {
-			s := logs[p].states[a.positions[i]]
-			if s == nil {
-				break
-			}
-			states, sums = append(states, s), append(sums, s.sha256[:]...)
-		}
-		if len(states) < len(a.positions) || len(states) == 0 {
-			continue
-		}
-		sum := states[0].sha256
-		if len(states) > 1 {
-			sum = sha256.Sum256(sums)
-		}
-		if hex.EncodeToString(sum[:]) != a.model {
-			continue
-		}
-		var models []*model.Model
-		for _, s := range states {
-			if s.model == nil {
-				var err error
-				if s.model, err = model.Restore(s.bytes); err != nil {
-					return nil, err
-				}
-			}
-			models = append(models, s.model)
-		}
-		return model.NewPool(models...), nil
-	}
-	return nil, nil
-}
-
-// choose returns all ascending choices of k of the numbers below n.
-func choose(n, k int) (all [][]int) {
-	if k == 0 {
-		return [][]int{nil}
-	}
-	for last := k - 1; last < n; last++ {
-		for _, rest := range choose(last, k-1) {
-			all = append(all, append(slices.Clone(rest), last))
-		}
-	}
-	return all
 }

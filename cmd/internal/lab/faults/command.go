@@ -33,7 +33,7 @@ hamlet up with embedded servers. Under load it kills, stops and restarts each of
 order; cuts and slows their connections; flips bytes that a checksum covers; sets Redis back, and
 empties it. After each round of faults it compares:
 
-  same bytes   the models in Redis with a fresh replay of the log
+  same bytes   the model in Redis with a fresh replay of the log
   lost         every event that ingest acknowledged with the log: learnt exactly once
   wrong        every answer with what the model that it names says; every event with what was sent
 

@@ -17,8 +17,8 @@
 //   - Same bytes: the log is read and applied to a fresh model. The model in Redis has the
 //     same bytes and the same position, with the hash of all records.
 //   - Lost: every event that ingest acknowledged was learnt exactly once.
-//   - Wrong: an answer names a model and its positions. The replay's models there have
-//     the same SHA-256 and give the same answer, to the bit. An event in the log says what
+//   - Wrong: an answer names a model and its position. The replay's model there has the
+//     same SHA-256 and gives the same answer, to the bit. An event in the log says what
 //     was sent.
 //
 // A model serves for some rounds, an era. Then its topic is deleted and created again under

@@ -211,11 +211,11 @@ func newQuestions(n int, seed uint64) (questions []question, err error) {
 
 // An answer is what a scorer said of a question.
 type answer struct {
-	question  int
-	model     string // the SHA-256 that the answer names
-	positions []int64
-	p, z      float64 // probability, log-odds
-	lo, hi    float64
+	question int
+	model    string  // the SHA-256 that the answer names
+	next     int64   // the position that it names; -1: not one
+	p, z     float64 // probability, log-odds
+	lo, hi   float64
 }
 
 // An asker asks scorers and keeps their distinct answers. It may be used concurrently.
@@ -225,7 +225,7 @@ type asker struct {
 	rate       float64 // questions a second
 
 	mu      sync.Mutex
-	answers map[string]answer // by question, model and positions
+	answers map[string]answer // by question, model and position
 	asked   int               // answers received, equal ones too
 	differ  []string          // two answers that should be equal and are not
 	last    time.Time         // of the last answer; zero: none yet
@@ -264,9 +264,11 @@ func (a *asker) run(ctx context.Context) {
 
 // note keeps an answer.
 func (a *asker) note(question int, v *stream.Verdict) {
-	got := answer{question: question, model: v.Model.SHA256, positions: v.Model.Positions,
-		p: v.P, z: v.LogOdds, lo: v.Interval[0], hi: v.Interval[1]}
-	key := fmt.Sprint(question, got.model, got.positions)
+	got := answer{question: question, model: v.Model.SHA256, next: -1, p: v.P, z: v.LogOdds, lo: v.Interval[0], hi: v.Interval[1]}
+	if len(v.Model.Positions) == 1 {
+		got.next = v.Model.Positions[0]
+	}
+	key := fmt.Sprint(question, got.model, got.next)
 	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()

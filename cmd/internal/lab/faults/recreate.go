@@ -27,27 +27,25 @@ const noticeWithin = 2 * time.Minute
 var refusals = [][]byte{[]byte("another log than the one absorbed"), []byte("log ends before the position")}
 
 // recreateTopic deletes the services' topic, creates it again at once and sends other
-// events to it. The learners must end and say why, and the models in Redis must stay as
-// they are. The services go on with a model of another name, as that error advises.
+// events to it. The learners must end and say why, and the model in Redis must stay as
+// it is. The services go on with a model of another name, as that error advises.
 func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	before := make([]*state.Checkpoint, s.partitions)
-	for p := range before {
-		if before[p], _, err = store.Load(ctx, state.Head); err != nil && !errors.Is(err, state.ErrNone) {
-			return err
-		}
+	before, _, err := store.Load(ctx, state.Head)
+	if err != nil {
+		return err
 	}
-	requests, err := s.sender.flood(before)
+	requests, err := s.sender.flood(int(before.Position.Next))
 	if err != nil {
 		return err
 	}
 	said := s.refusals()
 	fmt.Fprintf(c.log, "%s %s\n", time.Now().UTC().Format("15:04:05.000"), recreated)
-	if err := replaceTopic(ctx, s.kafka, stream.EventsTopic(s.model), s.partitions); err != nil {
+	if err := replaceTopic(ctx, s.kafka, stream.EventsTopic(s.model)); err != nil {
 		return err
 	}
 	client := &http.Client{Timeout: 30 * time.Second}
@@ -75,31 +73,20 @@ func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 		}
 	}
 	wait(ctx, 2*time.Second) // a learner that went on would save now
-	for p := range before {
-		if before[p] == nil {
-			continue
-		}
-		now, _, err := store.Load(ctx, state.Head)
-		if err != nil {
-			return fmt.Errorf("load partition %d: %w", p, err)
-		}
-		if now.Position != before[p].Position || now.ModelSHA256() != before[p].ModelSHA256() {
-			c.round.Same = false
-			c.problem("%s: partition %d of the topic was created again: the model in Redis went from %v to %v", s.model, p, before[p].Position, now.Position)
-		}
+	now, _, err := store.Load(ctx, state.Head)
+	if err != nil {
+		return fmt.Errorf("load the model: %w", err)
+	}
+	if now.Position != before.Position || now.ModelSHA256() != before.ModelSHA256() {
+		c.round.Same = false
+		c.problem("%s: the topic was created again: the model in Redis went from %v to %v", s.model, before.Position, now.Position)
 	}
 	return ctx.Err()
 }
 
-// flood returns requests with as many events as the models have learnt, and a half more:
-// the log that is created again passes their positions soon.
-func (s *sender) flood(models []*state.Checkpoint) (requests [][]byte, err error) {
-	learnt := 0
-	for _, c := range models {
-		if c != nil {
-			learnt += int(c.Position.Next)
-		}
-	}
+// flood returns requests with one and a half times as many events as the log had: the log
+// that is created again passes its end soon.
+func (s *sender) flood(learnt int) (requests [][]byte, err error) {
 	for sent := 0; sent < learnt*3/2; {
 		var body []byte
 		for n := 0; n < 1000; {
@@ -127,7 +114,7 @@ func (s *system) refusals() (n int) {
 
 // replaceTopic deletes a topic and creates it again. Faults may have cut Kafka off a moment
 // ago, so each request is tried until it is answered, within noticeWithin.
-func replaceTopic(ctx context.Context, broker, topic string, partitions int) error {
+func replaceTopic(ctx context.Context, broker, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, noticeWithin)
 	defer cancel()
 	// A transport of its own has no connection from before a fault.
@@ -160,7 +147,7 @@ func replaceTopic(ctx context.Context, broker, topic string, partitions int) err
 	asked := false                      // a try whose answer was lost
 	return try("create", func() error { // the deletion takes a moment
 		res, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{
-			Topics: []kafkago.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}},
+			Topics: []kafkago.TopicConfig{{Topic: topic, NumPartitions: 1, ReplicationFactor: 1}},
 		})
 		if err != nil {
 			asked = true

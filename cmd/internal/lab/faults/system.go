@@ -28,18 +28,17 @@ import (
 // A system is one model with everything that serves it: ingest, two learners and a
 // scorer on the real servers, or one hamlet up on its own.
 type system struct {
-	name       string
-	model      string
-	partitions int
-	kafka      string // Kafka, as its clients see it
-	redis      string // Redis itself, not a proxy
-	nats       string // NATS itself
-	processes  map[target]*process
-	learners   []string // where their metrics are
+	name      string
+	model     string
+	kafka     string // Kafka, as its clients see it
+	redis     string // Redis itself, not a proxy
+	nats      string // NATS itself
+	processes map[target]*process
+	learners  []string // where their metrics are
 
 	sender *sender
 	asker  *asker
-	next   map[string]float64 // by partition: the most that a learner has come to
+	next   float64 // the most that a learner has come to
 }
 
 const (
@@ -69,9 +68,9 @@ func modelFlags() []string {
 func newServices(c *campaign, era int) (*system, error) {
 	name := fmt.Sprintf("faults-%d", era)
 	s := &system{
-		name: "services", model: name, partitions: 1,
+		name: "services", model: name,
 		kafka: c.proxies[kafka].Addr(), redis: c.servers.redis, nats: c.servers.nats,
-		processes: map[target]*process{}, next: map[string]float64{},
+		processes: map[target]*process{},
 	}
 	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()}, []string{"--redis", c.proxies[redis].Addr()}
 	learner := slices.Concat([]string{"learner", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, modelFlags())
@@ -91,9 +90,9 @@ func newUp(c *campaign, era int) (*system, error) {
 		return nil, err
 	}
 	s := &system{
-		name: "up", model: name, partitions: 1,
+		name: "up", model: name,
 		kafka: c.ports.address(), redis: c.ports.address(), nats: c.ports.address(),
-		processes: map[target]*process{}, next: map[string]float64{},
+		processes: map[target]*process{},
 	}
 	file := filepath.Join(dir, "first.jsonl")
 	c.process(s, upAll, slices.Concat([]string{"up", file, "--data", filepath.Join(dir, "data"), "--open", "--token", token, "--save-every", saveEvery,
@@ -139,7 +138,7 @@ func (s *system) writeFirst(path string, seed uint64) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-var nextOffset = regexp.MustCompile(`^hamlet_learner_next_offset\{.*partition="(\d+)".*\} (\S+)$`)
+var nextOffset = regexp.MustCompile(`^hamlet_learner_next_offset\{.*\} (\S+)$`)
 
 // progressed reports whether the learners have come further than ever before.
 func (s *system) progressed(ctx context.Context, client *http.Client) (progressed bool) {
@@ -158,8 +157,8 @@ func (s *system) progressed(ctx context.Context, client *http.Client) (progresse
 			if m == nil {
 				continue
 			}
-			if next, err := strconv.ParseFloat(m[2], 64); err == nil && next > s.next[m[1]] {
-				s.next[m[1]], progressed = next, true
+			if next, err := strconv.ParseFloat(m[1], 64); err == nil && next > s.next {
+				s.next, progressed = next, true
 			}
 		}
 		response.Body.Close()
@@ -167,87 +166,73 @@ func (s *system) progressed(ctx context.Context, client *http.Client) (progresse
 	return progressed
 }
 
-// ends returns the log's end of each partition.
-func (s *system) ends(ctx context.Context) ([]int64, error) {
+// end returns the log's end.
+func (s *system) end(ctx context.Context) (int64, error) {
 	_, end, err := streamkafka.Offsets(ctx, streamkafka.Config{Brokers: []string{s.kafka}}, stream.EventsTopic(s.model))
-	if err != nil {
-		return nil, err
-	}
-	ends := make([]int64, s.partitions)
-	for p := range ends {
-		ends[p] = end[p]
-	}
-	return ends, nil
+	return end[0], err
 }
 
 // settle waits until every process is ready, and everything in the log is learnt, saved
-// and served. It returns the log's ends. The error says what is missing.
-func (s *system) settle(ctx context.Context) (ends []int64, err error) {
+// and served. It returns the log's end. The error says what is missing.
+func (s *system) settle(ctx context.Context) (end int64, err error) {
 	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer store.Close()
 	conn, err := streamnats.Connect(streamnats.Config{URL: "nats://" + s.nats, Wait: true})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer conn.Close()
 	client, err := streamnats.NewClient(conn, s.model)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		ends, err = s.settled(attempt, store, client)
+		end, err = s.settled(attempt, store, client)
 		cancel()
 		if err == nil {
-			return ends, nil
+			return end, nil
 		}
 		wait(ctx, 100*time.Millisecond)
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return 0, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 }
 
-func (s *system) settled(ctx context.Context, store *stateredis.Store, client *streamnats.Client) ([]int64, error) {
+func (s *system) settled(ctx context.Context, store *stateredis.Store, client *streamnats.Client) (int64, error) {
 	for t, p := range s.processes {
 		if !p.Ready() {
-			return nil, fmt.Errorf("%s is not ready", t)
+			return 0, fmt.Errorf("%s is not ready", t)
 		}
 	}
-	ends, err := s.ends(ctx)
+	end, err := s.end(ctx)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	var served []int64
-	for p, end := range ends {
-		if end == 0 {
-			continue
-		}
-		head, err := store.Heading(ctx, state.Head)
-		if err != nil {
-			return nil, fmt.Errorf("partition %d: %w", p, err)
-		}
-		if head.Next != end {
-			return nil, fmt.Errorf("partition %d: saved up to %d, the log ends at %d", p, head.Next, end)
-		}
-		served = append(served, end)
+	head, err := store.Heading(ctx, state.Head)
+	if err != nil {
+		return 0, err
+	}
+	if head.Next != end {
+		return 0, fmt.Errorf("saved up to %d, the log ends at %d", head.Next, end)
 	}
 	info, err := client.Info(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the scorer: %w", err)
+		return 0, fmt.Errorf("the scorer: %w", err)
 	}
-	if !slices.Equal(info.Model.Positions, served) || info.Stale {
-		return nil, fmt.Errorf("the scorer serves positions %v (stale %v), the log ends at %v", info.Model.Positions, info.Stale, served)
+	if !slices.Equal(info.Model.Positions, []int64{end}) || info.Stale {
+		return 0, fmt.Errorf("the scorer serves positions %v (stale %v), the log ends at %d", info.Model.Positions, info.Stale, end)
 	}
-	return ends, nil
+	return end, nil
 }
 
 // verify compares the system with a fresh replay of its log, and adds what it finds to
 // the round. It asks the scorer all questions once more.
-func (s *system) verify(ctx context.Context, ends []int64, r *round) error {
+func (s *system) verify(ctx context.Context, end int64, r *round) error {
 	cfg, err := modelConfig()
 	if err != nil {
 		return err
@@ -259,10 +244,9 @@ func (s *system) verify(ctx context.Context, ends []int64, r *round) error {
 	answers, asked, differ := s.asker.take()
 	last, more, _ := final.take()
 	for i := range last {
-		served := slices.DeleteFunc(slices.Clone(ends), func(end int64) bool { return end == 0 })
-		if !slices.Equal(last[i].positions, served) {
+		if last[i].next != end {
 			r.Wrong++
-			r.problem(s, "an answer after the round is from positions %v, the log ends at %v", last[i].positions, served)
+			r.problem(s, "an answer after the round is from position %d, the log ends at %d", last[i].next, end)
 		}
 	}
 	answers = append(answers, last...)
@@ -277,37 +261,34 @@ func (s *system) verify(ctx context.Context, ends []int64, r *round) error {
 		return err
 	}
 	defer store.Close()
-	wanted := wantedPositions(answers, s.partitions)
-	logs := make([]*replayed, s.partitions)
-	for p := range logs {
-		records, err := readLog(ctx, s.kafka, stream.EventsTopic(s.model), p, ends[p])
-		if err != nil {
-			return err
-		}
-		if logs[p], err = replay(cfg, records, wanted[p]); err != nil {
-			return err
-		}
-		if ends[p] == 0 {
-			continue
-		}
-		c, _, err := store.Load(ctx, state.Head)
-		if err != nil && !errors.Is(err, state.ErrCorrupt) {
-			return fmt.Errorf("load partition %d: %w", p, err)
-		}
-		problems := []string{fmt.Sprintf("partition %d: %v", p, err)}
-		if err == nil {
-			problems = checkCheckpoint(p, c, logs[p])
-		}
-		for _, problem := range problems {
-			r.Same = false
-			r.problem(s, "%s", problem)
-		}
+	wanted := map[int64]struct{}{}
+	for i := range answers {
+		wanted[answers[i].next] = struct{}{}
 	}
-	lost, wrong, problems := checkEvents(s.sender.ledger, logs)
-	wrongAnswers, more2 := checkAnswers(answers, s.asker.questions, logs)
+	records, err := readLog(ctx, s.kafka, stream.EventsTopic(s.model), end)
+	if err != nil {
+		return err
+	}
+	log, err := replay(cfg, records, wanted)
+	if err != nil {
+		return err
+	}
+	c, _, err := store.Load(ctx, state.Head)
+	var unlike []string
+	switch {
+	case errors.Is(err, state.ErrCorrupt):
+		unlike = []string{err.Error()}
+	case err != nil:
+		return fmt.Errorf("load the model: %w", err)
+	default:
+		unlike = checkCheckpoint(c, log)
+	}
+	r.Same = r.Same && len(unlike) == 0
+	lost, wrong, problems := checkEvents(s.sender.ledger, log)
+	wrongAnswers, more2 := checkAnswers(answers, s.asker.questions, log)
 	r.Lost += lost
 	r.Wrong += wrong + wrongAnswers
-	for _, p := range append(problems, more2...) {
+	for _, p := range slices.Concat(unlike, problems, more2) {
 		r.problem(s, "%s", p)
 	}
 	return nil

@@ -52,7 +52,7 @@ type round struct {
 	Injected []fault
 	Died     map[string]int // by kind: faults after which a process ended by itself
 	Settled  bool           // everything was learnt, saved and served again in time
-	Same     bool           // the models in Redis have the bytes of a fresh replay
+	Same     bool           // the model in Redis has the bytes of a fresh replay
 	Lost     int            // acknowledged events that the log lacks or that were not learnt once
 	Wrong    int            // answers and events that differ from what they must be
 	Answers  int            // checked
