@@ -7,16 +7,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,8 +20,6 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/source"
 )
 
 // updateGolden makes the golden file again: go test ./cmd/hamlet -run Golden -update-golden.
@@ -110,8 +104,7 @@ func withdrawals(t *testing.T, path string) {
 
 // No bit of a model, a prediction or an alert changes but on purpose, on any processor. A line of the
 // golden file has the first 16 digits of the SHA-256 of each: of the model's bytes, of
-// eval's --scores, of its --alerts. The last lines are predictions and explanations of
-// models of four partitions that answer as one.
+// eval's --scores, of its --alerts.
 func TestGolden(t *testing.T) {
 	if _, err := os.Stat(goldenData); err != nil {
 		t.Skipf("the data folder is missing: %v", err)
@@ -131,13 +124,6 @@ func TestGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s\t%s\t%s\t%s\n", digest(t, saved), digest(t, scores), digest(t, alerts), command)
 		restored(t, saved)
-	}
-	for _, s := range []struct{ name, path string }{
-		{"sms", "sms/SMSSpamCollection"},
-		{"spambase", "spambase/spambase.data"},
-		{"spam-drift", "spam-drift/spam-stream.svm.gz"},
-	} {
-		fmt.Fprintf(&got, "%s\t\t\tfour partitions as one: %s\n", joined(t, goldenData+s.path), s.name)
 	}
 
 	if *updateGolden {
@@ -188,66 +174,4 @@ func restored(t *testing.T, path string) {
 	if again, err := m.AppendBinary(nil); err != nil || !bytes.Equal(again, b) {
 		t.Errorf("%s: restored and saved again it has other bytes (%v)", path, err)
 	}
-}
-
-// joined hashes what models of four partitions say as one about 2,000 events, by every
-// join, before their own partition learns them; and each 50th explanation.
-func joined(t *testing.T, path string) string {
-	t.Helper()
-	src, err := source.Open(source.Config{Paths: []string{path}, Limit: 2000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	var parts []*model.Model
-	for range 4 {
-		m, err := model.New(model.Config{Dense: src.Dense(), TableBits: 16})
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts = append(parts, m)
-	}
-	joint := model.NewPool(parts...)
-	sum := sha256.New()
-	n := 0
-	for item, err := range src.Events() {
-		var rejection *source.Rejection
-		if errors.As(err, &rejection) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		ex, _, err := example.Of(&item.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, join := range model.Poolings {
-			p, err := joint.PredictBy(join, &ex.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(sum, "%s %x %x %x\n", join, math.Float64bits(p.LogOdds), math.Float64bits(p.Mean), math.Float64bits(p.Variance))
-		}
-		if n%50 == 0 {
-			p, contributions, err := joint.Explain(&ex.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(sum, "%x", math.Float64bits(p.LogOdds))
-			for _, c := range contributions {
-				fmt.Fprintf(sum, " %s %x %x", c.Name, math.Float64bits(c.Contribution), math.Float64bits(c.SD))
-			}
-		}
-		h := fnv.New32a()
-		io.WriteString(h, ex.ID)
-		if _, err := parts[h.Sum32()%4].Apply(&ex); err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	if context.Cause(t.Context()) != nil || n == 0 {
-		t.Fatalf("%d events of %s", n, path)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
