@@ -26,7 +26,7 @@ func TestDoorsAreBounded(t *testing.T) {
 // A verdict has a margin beyond the scorer's own threshold, and its door is counted.
 func TestMarginsAndDoorsOfAnswers(t *testing.T) {
 	url, r, registry := startNATS(t), miniredis.RunT(t), prometheus.NewRegistry()
-	l := newTeacher(t, openStore(t, r), 0)
+	l := newTeacher(t, openStore(t, r))
 	l.learn(10)
 	sum := l.save()
 	start(t, Config{Conn: connect(t, url), Store: openStore(t, r), SpamAt: 0.6, Registerer: registry})

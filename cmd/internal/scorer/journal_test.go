@@ -85,7 +85,7 @@ func awaitJournal(t testing.TB, url string, n int) (entries []stream.JournalEntr
 // message is in it, nor in the log.
 func TestJournalOfAnswers(t *testing.T) {
 	r := miniredis.RunT(t)
-	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher := newTeacher(t, openStore(t, r))
 	teacher.learn(20)
 	teacher.save()
 	url, _ := natsAt(t, "127.0.0.1:0", t.TempDir())
@@ -203,7 +203,7 @@ func (l *locked) String() string {
 // once it is there. The log says it once each time.
 func TestJournalOutlivesItsServer(t *testing.T) {
 	r := miniredis.RunT(t)
-	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher := newTeacher(t, openStore(t, r))
 	teacher.learn(4)
 	teacher.save()
 	addr, dir := loopback.Hold(t), t.TempDir()

@@ -47,7 +47,7 @@ func asked1(identity string, size int) ([]*stream.Event, []stream.Verdict) {
 func TestScoredMailIsKept(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
-	l := newTeacher(t, store, 0)
+	l := newTeacher(t, store)
 	l.learn(20)
 	l.save()
 	url, _ := natsAt(t, "127.0.0.1:0", t.TempDir())

@@ -37,7 +37,7 @@ func predicted(t *testing.T, l *loader) stream.Verdict {
 // If all checkpoints are damaged, the old model stays in place. This is logged once.
 func TestCorruptCheckpoint(t *testing.T) {
 	r := miniredis.RunT(t)
-	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher := newTeacher(t, openStore(t, r))
 	teacher.learn(10)
 	first := teacher.save()
 	l, log := newTestLoader(t, r)
@@ -77,7 +77,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 // A store that can't be reached is logged once, and once when it is back.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	r := restartable(t)
-	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher := newTeacher(t, openStore(t, r))
 	teacher.learn(10)
 	teacher.save()
 	l, log := newTestLoader(t, r)
@@ -105,10 +105,55 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}
 }
 
+// A store that keeps a model for each of several partitions is refused. What was served before
+// is served on, and the log says why once.
+func TestModelsOfSeveralPartitions(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	teacher := newTeacher(t, store)
+	teacher.learn(10)
+	sum := teacher.save()
+	l, log := newTestLoader(t, r)
+	l.poll(patience(t))
+	const partitions = "hamlet:{default}:0:partitions"
+	if members, err := r.Members(partitions); err != nil || len(members) != 1 {
+		t.Fatalf("%s has %v, %v", partitions, members, err)
+	}
+	if _, err := r.SAdd(partitions, "3"); err != nil {
+		t.Fatal(err)
+	}
+	teacher.learn(10)
+	teacher.save()
+	fresh, said := newTestLoader(t, r)
+	for range 3 {
+		l.poll(patience(t))
+		fresh.poll(patience(t))
+	}
+	if v := predicted(t, l); v.Model.SHA256 != sum || !l.stale.Load() {
+		t.Errorf("the model %s is served, stale %v; want the one before, %s", v.Model.SHA256, l.stale.Load(), sum)
+	}
+	if fresh.current.Load() != nil || !fresh.stale.Load() {
+		t.Error("a scorer that begins serves the model of one of the partitions")
+	}
+	for _, log := range []string{log.String(), said.String()} {
+		if n := strings.Count(log, "hamlet log merge --from default"); n != 1 {
+			t.Errorf("said %d times, want once:\n%s", n, log)
+		}
+	}
+
+	if _, err := r.SRem(partitions, "3"); err != nil {
+		t.Fatal(err)
+	}
+	l.poll(patience(t))
+	if v := predicted(t, l); v.Model.SHA256 != teacher.last || l.stale.Load() {
+		t.Errorf("without the others the model %s is served, stale %v; want %s", v.Model.SHA256, l.stale.Load(), teacher.last)
+	}
+}
+
 // After the store was wiped, the model stays in place and is called stale.
 func TestWipedState(t *testing.T) {
 	r := miniredis.RunT(t)
-	teacher := newTeacher(t, openStore(t, r), 0)
+	teacher := newTeacher(t, openStore(t, r))
 	teacher.learn(10)
 	sum := teacher.save()
 	l, _ := newTestLoader(t, r)
@@ -124,7 +169,7 @@ func TestWipedState(t *testing.T) {
 func TestPinnedVersion(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
-	teacher := newTeacher(t, store, 0)
+	teacher := newTeacher(t, store)
 	teacher.learn(10)
 	first := teacher.save()
 	head, err := store.Heading(patience(t), state.Head)
@@ -147,12 +192,11 @@ func TestPinnedVersion(t *testing.T) {
 	}
 }
 
-// A pin whose version is lost is said in the log, in the metrics and in Info, until an
-// operator ends it. The log says each change once.
+// A pin whose version is lost is said in the log and in Info, until an operator ends it. The log says each change once.
 func TestLostPinIsSaid(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
-	teacher := newTeacher(t, store, 0)
+	teacher := newTeacher(t, store)
 	teacher.learn(10)
 	first := teacher.save()
 	teacher.learn(10)
@@ -160,7 +204,7 @@ func TestLostPinIsSaid(t *testing.T) {
 	l, log := newTestLoader(t, r)
 	s := &Scorer{choice: &choice{}}
 	s.choice.answering.Store(l)
-	check := func(when string, pinned, lost int64, sum string) {
+	check := func(when string, pinned, lost bool, sum string) {
 		t.Helper()
 		for range 2 {
 			l.poll(patience(t))
@@ -169,22 +213,22 @@ func TestLostPinIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.pins.Load() != pinned || l.lost.Load() != lost || info.Pinned != (pinned > 0) || info.PinLost != (lost > 0) || info.Model.SHA256 != sum || info.Stale {
-			t.Errorf("%s: %d pinned, %d lost, info %+v; want %d, %d and the model %s", when, l.pins.Load(), l.lost.Load(), info, pinned, lost, sum)
+		if info.Pinned != pinned || info.PinLost != lost || info.Model.SHA256 != sum || info.Stale {
+			t.Errorf("%s: info %+v; want pinned %v, lost %v and the model %s", when, info, pinned, lost, sum)
 		}
 	}
-	check("before the pin", 0, 0, teacher.last)
+	check("before the pin", false, false, teacher.last)
 	if err := store.Pin(patience(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	check("pinned", 1, 0, first)
+	check("pinned", true, false, first)
 	r.Del("hamlet:{default}:0:version:1")
 	teacher.learn(10)
-	check("lost", 0, 1, teacher.save())
+	check("lost", false, true, teacher.save())
 	if err := store.Unpin(patience(t)); err != nil {
 		t.Fatal(err)
 	}
-	check("unpinned", 0, 0, teacher.last)
+	check("unpinned", false, false, teacher.last)
 	for _, message := range []string{"an operator pinned a version", "level=WARN msg=\"the pinned version is gone", "no version is pinned any more"} {
 		if n := strings.Count(log.String(), message); n != 1 {
 			t.Errorf("%q is logged %d times, want once:\n%s", message, n, log)

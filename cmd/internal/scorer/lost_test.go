@@ -15,14 +15,14 @@ import (
 func TestAVersionNumberUsedAgain(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
-	teacher := newTeacher(t, store, 0)
+	teacher := newTeacher(t, store)
 	teacher.learn(10)
 	teacher.save()
 	l, _ := newTestLoader(t, r)
 	l.poll(patience(t))
 
 	r.FlushAll()
-	again := newTeacher(t, store, 0)
+	again := newTeacher(t, store)
 	again.learn(20)
 	want := again.save() // version 1, like the first
 	l.poll(patience(t))
@@ -37,7 +37,7 @@ func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		r := miniredis.RunT(t)
 		store := openStore(t, r)
-		teacher := newTeacher(t, store, 0)
+		teacher := newTeacher(t, store)
 		for range 5 {
 			teacher.learn(6)
 			teacher.save()
@@ -50,7 +50,7 @@ func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 		if seen {
 			l.poll(patience(t))
 		}
-		anew := newTeacher(t, store, 0)
+		anew := newTeacher(t, store)
 		for anew.position.Next < 28 { // in more saves than before
 			anew.learn(4)
 			anew.save()
@@ -95,7 +95,7 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 	for _, damaged := range []bool{false, true} { // what was named before the loss
 		r := miniredis.RunT(t)
 		store := openStore(t, r)
-		teacher := newTeacher(t, store, 0)
+		teacher := newTeacher(t, store)
 		for range 10 {
 			teacher.learn(6)
 			teacher.save()
@@ -140,7 +140,7 @@ func TestALossBehindPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	teacher := newTeacher(t, store, 0)
+	teacher := newTeacher(t, store)
 	for range 10 {
 		teacher.learn(6)
 		teacher.save()
@@ -158,7 +158,7 @@ func TestALossBehindPins(t *testing.T) {
 	}
 
 	r.FlushAll()
-	anew := newTeacher(t, store, 0)
+	anew := newTeacher(t, store)
 	for range 7 { // more versions than the pin's number, fewer than were followed
 		anew.learn(4)
 		anew.save()

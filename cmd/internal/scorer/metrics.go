@@ -46,7 +46,7 @@ func newMetrics() *metrics {
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "queue_seconds",
 			Help: "Time that requests waited for a worker.", Buckets: buckets}),
 		swaps:        prometheus.NewCounter(opts("swaps_total", "Models that were put in place of another, the first included.")),
-		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state, or one partition's, became one that could not be read or served.")),
+		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state became one that could not be read or served.")),
 	}
 	m.kept = prometheus.NewCounterVec(opts("journal_lines_total", "Decisions written, by where to: jetstream, or log."), []string{"to"})
 	m.lost = prometheus.NewCounterVec(opts("journal_lost_total", "Decisions that were not written, because too many waited or the scorer stopped."), []string{"to"})
@@ -70,6 +70,14 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: name, Help: help}, value)
 	}
+	flag := func(name, help string, holds func() bool) prometheus.Collector {
+		return gauge(name, help, func() float64 {
+			if holds() {
+				return 1
+			}
+			return 0
+		})
+	}
 	ofModel := func(value func(*served) float64) func() float64 {
 		return func() float64 {
 			if model := s.choice.current(); model != nil {
@@ -82,29 +90,19 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	for _, c := range []prometheus.Collector{
 		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures, m.kept, m.lost, m.failing, m.mailKept, m.mailLost, m.mailFailing,
 		gauge("in_flight", "Requests taken and not yet answered.", func() float64 { return float64(s.service.InFlight()) }),
-		gauge("model_age_seconds", "Time since the newest of the served checkpoints was saved; NaN before the first.",
+		gauge("model_age_seconds", "Time since the served checkpoint was saved; NaN before the first.",
 			ofModel(func(m *served) float64 { return m.age(time.Now()).Seconds() })),
 		gauge("model_events", "Events that the served model has learnt; NaN before the first.",
 			ofModel(func(m *served) float64 { return float64(m.info.Events) })),
-		gauge("model_partitions", "Partition models in the served one; NaN before the first.",
-			ofModel(func(m *served) float64 { return float64(len(m.parts)) })),
-		gauge("pinned_partitions", "Partitions that answer from a version that an operator pinned.",
-			func() float64 { return float64(s.choice.answering.Load().pins.Load()) }),
-		gauge("lost_pins", "Partitions whose pinned version the state has lost: the newest is served in its place.",
-			func() float64 { return float64(s.choice.answering.Load().lost.Load()) }),
-		gauge("promoted", "1 while another model answers in the place of the scorer's own, because an operator promoted it.",
-			func() float64 {
-				if s.choice.promotion.Load() != nil {
-					return 1
-				}
-				return 0
-			}),
-		gauge("stale", "1 while the state can't be read in full and the last good model is served.", func() float64 {
-			if s.choice.stale() {
-				return 1
-			}
-			return 0
-		}),
+		gauge("model_partitions", "1 with a model that is served; NaN before the first.",
+			ofModel(func(*served) float64 { return 1 })),
+		flag("pinned", "1 while answers come from a version that an operator pinned.",
+			func() bool { pinned, _ := s.choice.answering.Load().pinned(); return pinned }),
+		flag("lost_pins", "1 while the state has lost the pinned version: the newest is served in its place.",
+			func() bool { _, lost := s.choice.answering.Load().pinned(); return lost }),
+		flag("promoted", "1 while another model answers in the place of the scorer's own, because an operator promoted it.",
+			func() bool { return s.choice.promotion.Load() != nil }),
+		flag("stale", "1 while the state can't be read in full and the last good model is served.", s.choice.stale),
 	} {
 		errs = append(errs, r.Register(c))
 	}

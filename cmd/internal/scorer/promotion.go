@@ -188,10 +188,8 @@ func (l *loader) unfit() string {
 	case l.stale.Load():
 		return "not all of it could be loaded"
 	}
-	for _, p := range current.parts {
-		if newer(p.numerics) {
-			return fmt.Sprintf("it is of numerics %s, and this program knows those up to %s: upgrade the scorers first", p.numerics, model.CurrentNumerics())
-		}
+	if numerics := current.info.Numerics; newer(numerics) {
+		return fmt.Sprintf("it is of numerics %s, and this program knows those up to %s: upgrade the scorers first", numerics, model.CurrentNumerics())
 	}
 	return ""
 }

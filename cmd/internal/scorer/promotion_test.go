@@ -31,7 +31,7 @@ func newPromoting(t *testing.T) *promoting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.own, p.cand = newTeacher(t, p.store, 0), newTeacher(t, beside, 0)
+	p.own, p.cand = newTeacher(t, p.store), newTeacher(t, beside)
 	p.restart()
 	return p
 }

@@ -123,12 +123,24 @@ func questionBody() *model.Body {
 	return &model.Body{Message: &feature.Message{Body: []byte(question), BodyBytes: len(question)}}
 }
 
-// A teacher is a learner without a log: it teaches one partition's model and
-// saves it.
+// servedOf returns a model as it is served after it was saved.
+func servedOf(t testing.TB, m *model.Model) *served {
+	t.Helper()
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newServed("default", 1, &state.Checkpoint{Events: m.Events(), Numerics: m.Numerics(), Model: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A teacher is a learner without a log: it teaches a model and saves it.
 type teacher struct {
 	t         testing.TB
 	store     *redis.Store
-	partition int
 	epoch     int64
 	model     *model.Model
 	position  state.Position
@@ -140,7 +152,7 @@ type teacher struct {
 	last     string
 }
 
-func newTeacher(t testing.TB, store *redis.Store, partition int) *teacher {
+func newTeacher(t testing.TB, store *redis.Store) *teacher {
 	t.Helper()
 	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 100})
 	if err != nil {
@@ -150,7 +162,7 @@ func newTeacher(t testing.TB, store *redis.Store, partition int) *teacher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &teacher{t: t, store: store, partition: partition, epoch: epoch, model: m,
+	return &teacher{t: t, store: store, epoch: epoch, model: m,
 		predictor: m.NewPredictor(), expected: map[string]model.Prediction{}}
 }
 
@@ -163,7 +175,7 @@ func (l *teacher) learn(n int) {
 		if i%2 == 0 {
 			text = fmt.Sprintf("claim prize %d now, you have won", i)
 		}
-		id := fmt.Sprintf("%d/%d", l.partition, i)
+		id := fmt.Sprint(i)
 		ex := model.Example{ID: id, Source: "test", Spam: i%2 == 0,
 			Body: model.Body{Tenant: "test", Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}}
 		if _, err := l.model.Apply(&ex); err != nil {

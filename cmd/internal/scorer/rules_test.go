@@ -36,7 +36,7 @@ func TestAlertingRules(t *testing.T) {
 			t.Errorf("%s: there is no metric %s", file, u)
 		}
 	}
-	for _, want := range []string{"hamlet_scorer_lost_pins", "hamlet_scorer_pinned_partitions", "hamlet_scorer_mail_failing"} {
+	for _, want := range []string{"hamlet_scorer_lost_pins", "hamlet_scorer_pinned", "hamlet_scorer_mail_failing"} {
 		if !slices.Contains(used, want) {
 			t.Errorf("%s does not look at %s", file, want)
 		}

@@ -1,5 +1,5 @@
 // Package scorer is the loop of the scorer: it keeps the model of the newest
-// checkpoints in memory and answers score requests from it, over NATS. It stores
+// checkpoint in memory and answers score requests from it, over NATS. It stores
 // nothing; any number of scorers share the requests.
 //
 //	s, err := scorer.New(scorer.Config{Conn: conn, Store: store, Model: "default", Log: log})
@@ -200,8 +200,7 @@ func (s *Scorer) Info(context.Context) (stream.Info, error) {
 	info := current.info
 	info.Model.AgeMS = current.age(time.Now()).Milliseconds()
 	info.Stale = s.choice.stale()
-	info.Pinned = s.choice.answering.Load().pins.Load() > 0
-	info.PinLost = s.choice.answering.Load().lost.Load() > 0
+	info.Pinned, info.PinLost = s.choice.answering.Load().pinned()
 	info.SpamAt, info.HamAt = s.at.spam, s.at.ham
 	if p := s.choice.promotion.Load(); p != nil {
 		info.Promoted = &stream.Promoted{For: s.cfg.Model, Since: p.Since, By: p.By}

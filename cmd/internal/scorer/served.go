@@ -21,108 +21,64 @@ import (
 	"hamlet/stream/nats"
 )
 
-// A part is one partition's model as it was saved. It never changes, so any number of
-// predictors may use it concurrently.
-type part struct {
-	partition int
-	version   int64 // of the checkpoint
-	sha256    [sha256.Size]byte
-	next      int64             // offset of its log
-	offsets   sequencer.Offsets // of a model of several partitions
-	events    uint64
-	saved     time.Time
-	numerics  string
-	model     *model.Model
+// A served model is one version as it was saved. It never changes; a newer one replaces it. Any
+// number of goroutines may ask it.
+type served struct {
+	version int64 // of the checkpoint
+	sha256  [sha256.Size]byte
+	next    int64 // offset of its log
+	ref     stream.ModelRef
+	info    stream.Info // without the fields that depend on the present time
+
+	predictors sync.Pool // of *model.Predictor
 }
 
-// newPart restores a checkpoint's model.
-func newPart(partition int, version int64, c *state.Checkpoint) (*part, error) {
+// newServed restores a checkpoint's model.
+func newServed(name string, version int64, c *state.Checkpoint) (*served, error) {
 	m, err := model.Restore(c.Model)
 	if err != nil {
-		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
+		return nil, fmt.Errorf("restore version %d: %w", version, err)
 	}
 	offsets, err := sequencer.OffsetsIn(c.Order)
 	if err != nil {
-		return nil, fmt.Errorf("restore version %d of partition %d: %w", version, partition, err)
+		return nil, fmt.Errorf("restore version %d: %w", version, err)
 	}
-	return &part{
-		partition: partition, version: version, sha256: c.ModelSHA256(), next: c.Position.Next, offsets: offsets,
-		events: c.Events, saved: c.Saved, numerics: c.Numerics, model: m,
-	}, nil
-}
-
-// is reports whether p was made from a checkpoint that is stored as version.
-func (p *part) is(version int64, c *state.Checkpoint) bool {
-	return p.version == version && p.next == c.Position.Next && p.saved.Equal(c.Saved) && p.sha256 == c.ModelSHA256()
-}
-
-// A served model is the partition models of one moment. It never changes; a newer one
-// replaces it.
-type served struct {
-	parts []*part // ascending by partition, at least one
-	ref   stream.ModelRef
-	info  stream.Info // without the fields that depend on the present time
-
-	pools sync.Pool // of *model.Pool over the parts' models
-}
-
-// newServed joins parts, which must be ascending by partition and not be empty.
-func newServed(name string, parts []*part) *served {
-	s := &served{parts: parts}
-	s.ref.Name = name
-	var sums []byte
-	var models []*model.Model
-	for _, p := range parts {
-		models = append(models, p.model)
-		sums = append(sums, p.sha256[:]...)
-		if p.offsets != nil {
-			s.ref.Positions = append(s.ref.Positions, p.offsets...)
-		} else {
-			s.ref.Positions = append(s.ref.Positions, p.next)
-		}
-		s.info.Events += p.events
-		if p.saved.After(s.info.Saved) {
-			s.info.Saved = p.saved
-		}
-		for _, i := range p.model.Incidents() {
-			s.info.Incidents = append(s.info.Incidents, convert.Incident(name, p.partition, &i))
-		}
+	s := &served{version: version, sha256: c.ModelSHA256(), next: c.Position.Next}
+	s.ref = stream.ModelRef{Name: name, SHA256: hex.EncodeToString(s.sha256[:]), Positions: []int64{s.next}}
+	if offsets != nil {
+		s.ref.Positions = offsets
 	}
-	sum := parts[0].sha256
-	if len(parts) > 1 {
-		sum = sha256.Sum256(sums)
+	s.info = stream.Info{Model: s.ref, Events: c.Events, Saved: c.Saved, Numerics: c.Numerics, Sources: countSources(m)}
+	for _, i := range m.Incidents() {
+		s.info.Incidents = append(s.info.Incidents, convert.Incident(name, 0, &i))
 	}
-	s.ref.SHA256 = hex.EncodeToString(sum[:])
-	s.info.Numerics = parts[0].numerics
-	s.info.Model, s.info.Sources = s.ref, countSources(models)
-	s.pools.New = func() any { return model.NewPool(models...) }
-	return s
+	s.predictors.New = func() any { return m.NewPredictor() }
+	return s, nil
 }
 
-// countSources counts the sources of all models together.
-func countSources(models []*model.Model) (n stream.Sources) {
+// is reports whether s was made from a checkpoint that is stored as version.
+func (s *served) is(version int64, c *state.Checkpoint) bool {
+	return s.version == version && s.next == c.Position.Next && s.info.Saved.Equal(c.Saved) && s.sha256 == c.ModelSHA256()
+}
+
+// countSources counts the sources of a model.
+func countSources(m *model.Model) (n stream.Sources) {
 	known, anchors, muted, doubted := map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
-	leftOut := map[string]bool{}
-	for _, m := range models {
-		for _, name := range m.Config().WithoutSources {
-			leftOut[name] = true
-		}
-		for _, s := range m.Sources() {
-			known[s.Key] = true
-			switch {
-			case s.Role == trust.Anchor:
-				anchors[s.Key] = true
-			case s.Role == trust.Muted:
-				muted[s.Key] = true
-			case s.Weight < 0.5:
-				doubted[s.Key] = true
-			}
+	for _, s := range m.Sources() {
+		known[s.Key] = true
+		switch {
+		case s.Role == trust.Anchor:
+			anchors[s.Key] = true
+		case s.Role == trust.Muted:
+			muted[s.Key] = true
+		case s.Weight < 0.5:
+			doubted[s.Key] = true
 		}
 	}
-	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted), LeftOut: len(leftOut)}
+	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted), LeftOut: len(m.Config().WithoutSources)}
 }
 
-// age returns the time since the newest checkpoint was saved, 0 if the learner's clock is
+// age returns the time since the checkpoint was saved, 0 if the learner's clock is
 // ahead of ours.
 func (s *served) age(now time.Time) time.Duration { return max(0, now.Sub(s.info.Saved)) }
 
@@ -199,20 +155,20 @@ func place(err error, i, n int) error {
 	return &nats.Error{Code: nats.CodeBadRequest, Text: text}
 }
 
-// predict returns the pooled prediction of the partition models for a body, with the
-// contributions of all inputs and with words if they are asked for. To ask for
-// contributions costs some microseconds, and for words about as much as the prediction.
+// predict returns the model's prediction for a body, with the contributions of all inputs and
+// with words if they are asked for. To ask for contributions costs some microseconds, and for
+// words about as much as the prediction.
 func (s *served) predict(body *model.Body, want asked) (model.Prediction, []model.Contribution, []stream.Word, error) {
-	pool := s.pools.Get().(*model.Pool)
-	defer s.pools.Put(pool)
+	p := s.predictors.Get().(*model.Predictor)
+	defer s.predictors.Put(p)
 	switch {
 	case want.words:
-		a, err := pool.Attribute(body)
+		a, err := p.Attribute(body)
 		return a.Prediction, a.Inputs, convert.Words(a.Words, cmp.Or(want.most, stream.MaxWords)), err
 	case want.grounds:
-		prediction, all, err := pool.Explain(body)
+		prediction, all, err := p.Explain(body)
 		return prediction, all, nil, err
 	}
-	prediction, err := pool.Predict(body)
+	prediction, err := p.Predict(body)
 	return prediction, nil, nil, err
 }

@@ -32,7 +32,7 @@ func TestRequestsAreAnsweredToTheirTenant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	served := newServed("default", []*part{{model: m}})
+	served := servedOf(t, m)
 	ask := func(tenant string) stream.Verdict {
 		request := &stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Text, Text: "news1 news1 news2"}}
 		verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, asked{words: true}, thresholds{spam: 0.9, ham: 0.5}, time.Time{})
@@ -54,7 +54,7 @@ func TestRequestsAreAnsweredToTheirTenant(t *testing.T) {
 // A mail's verdict has its identity, which is the tenant's. Texts have none.
 func TestIdentitiesOfAnswers(t *testing.T) {
 	url, r := startNATS(t), miniredis.RunT(t)
-	l := newTeacher(t, openStore(t, r), 0)
+	l := newTeacher(t, openStore(t, r))
 	l.learn(10)
 	sum := l.save()
 	start(t, Config{Conn: connect(t, url), Store: openStore(t, r)})

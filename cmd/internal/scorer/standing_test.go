@@ -12,22 +12,16 @@ import (
 	"hamlet/state"
 )
 
-// A scripted store has one partition, 0, and answers what a test sets.
+// A scripted store answers what a test sets.
 type scripted struct {
 	model        []byte
-	listed       bool
 	head, served state.Heading
 	lost         error // of Heading
 	down         error // of Load
 	older        bool  // Load returns the version before the one that is named
 }
 
-func (s *scripted) Partitions(context.Context) ([]int, error) {
-	if s.listed {
-		return []int{0}, nil
-	}
-	return nil, nil
-}
+func (s *scripted) Layout(context.Context) error { return nil }
 
 func (s *scripted) Heading(_ context.Context, which state.Pointer) (state.Heading, error) {
 	if s.lost != nil {
@@ -54,12 +48,12 @@ func (s *scripted) Load(context.Context, state.Pointer) (*state.Checkpoint, int6
 // save makes a version at an offset the head and what is served.
 func (s *scripted) save(version, next int64) {
 	h := state.Heading{Version: version, Next: next, Identity: fmt.Sprintf("%d at %d", version, next)}
-	*s = scripted{model: s.model, listed: true, head: h, served: h}
+	*s = scripted{model: s.model, head: h, served: h}
 }
 
-// Every cell of the table in slot's comment, and what becomes of errors. A slot is
+// Every cell of the table in loader's comment, and what becomes of errors. A loader is
 // brought into a standing by the steps before; one poll follows.
-func TestSlotTransitions(t *testing.T) {
+func TestStandings(t *testing.T) {
 	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -70,14 +64,14 @@ func TestSlotTransitions(t *testing.T) {
 	}
 	type step = func(s *scripted)
 	saved := func(s *scripted) { s.save(9, 90) } // what is served in all cases
-	unlisted := func(s *scripted) { s.listed = false }
+	lost := func(s *scripted) { s.lost = state.ErrNone }
 	again := func(s *scripted) { s.save(2, 20) } // a new history, behind
 	outrun := func(s *scripted) { s.save(3, 91) }
 	corrupt := func(s *scripted) { s.save(10, 100); s.down = state.ErrCorrupt }
 	from := map[string][]step{
 		"nothing":    {},
 		"following":  {saved},
-		"missing":    {saved, unlisted},
+		"missing":    {saved, lost},
 		"relearning": {saved, again},
 		"damaged":    {saved, corrupt},
 	}
@@ -89,13 +83,11 @@ func TestSlotTransitions(t *testing.T) {
 		whole      bool
 		newest     int64
 	}{
-		{"nothing", "not listed", unlisted, following, 0, true, 0},
-		{"nothing", "the pointer is lost", func(s *scripted) { s.listed, s.lost = true, state.ErrNone }, following, 0, true, 0},
+		{"nothing", "the pointer is lost", lost, following, 0, true, 0},
 		{"nothing", "the first save", saved, following, 90, true, 9},
 		{"nothing", "a corrupt save", corrupt, following, 0, false, 10},
 
-		{"following", "not listed", unlisted, missing, 90, false, 9},
-		{"following", "the pointer is lost", func(s *scripted) { s.lost = state.ErrNone }, missing, 90, false, 9},
+		{"following", "the pointer is lost", lost, missing, 90, false, 9},
 		{"following", "named again", func(*scripted) {}, following, 90, true, 9},
 		{"following", "a new history, behind", again, relearning, 90, false, 9},
 		{"following", "a number used again, behind", func(s *scripted) { s.save(9, 80) }, relearning, 90, false, 9},
@@ -106,12 +98,12 @@ func TestSlotTransitions(t *testing.T) {
 		{"following", "the version before", func(s *scripted) { s.save(10, 100); s.older = true }, following, 99, false, 10},
 		{"following", "a model of another program", func(s *scripted) { s.save(10, 100); s.model = nil }, following, 90, false, 10},
 
-		{"missing", "not listed", func(*scripted) {}, missing, 90, false, 9},
+		{"missing", "the pointer is lost", lost, missing, 90, false, 9},
 		{"missing", "named again", saved, following, 90, true, 9},
 		{"missing", "a new history, behind", again, relearning, 90, false, 9},
 		{"missing", "a new history, as far", outrun, following, 91, true, 3},
 
-		{"relearning", "not listed", unlisted, relearning, 90, false, 9},
+		{"relearning", "the pointer is lost", lost, relearning, 90, false, 9},
 		{"relearning", "named again", saved, following, 90, true, 9},
 		{"relearning", "still behind", func(s *scripted) { s.save(12, 80) }, relearning, 90, false, 9},
 		{"relearning", "as far", outrun, following, 91, true, 3},
@@ -122,7 +114,7 @@ func TestSlotTransitions(t *testing.T) {
 		// A store that cannot be asked changes nothing.
 		{"following", "no answer", func(s *scripted) { s.lost = state.Transient(errors.New("down")) }, following, 90, true, 9},
 		{"following", "no checkpoint in time", func(s *scripted) { s.save(10, 100); s.down = state.Transient(errors.New("slow")) }, following, 90, true, 9},
-		{"missing", "no answer", func(s *scripted) { s.listed, s.lost = true, state.Transient(errors.New("down")) }, missing, 90, false, 9},
+		{"missing", "no answer", func(s *scripted) { s.lost = state.Transient(errors.New("down")) }, missing, 90, false, 9},
 		{"relearning", "no answer", func(s *scripted) { s.lost = state.Transient(errors.New("down")) }, relearning, 90, false, 9},
 	} {
 		t.Run(c.from+", "+c.name, func(t *testing.T) {
@@ -132,30 +124,27 @@ func TestSlotTransitions(t *testing.T) {
 				step(store)
 				l.poll(t.Context())
 			}
-			s, next := l.slots[0], int64(0)
-			if s == nil {
-				s = &slot{}
+			next := int64(0)
+			if current := l.current.Load(); current != nil {
+				next = current.next
 			}
-			if s.part != nil {
-				next = s.part.next
-			}
-			if s.standing != c.want || next != c.next || s.whole() != c.whole || s.newest != c.newest {
+			if l.standing != c.want || next != c.next || l.whole() != c.whole || l.newest != c.newest {
 				t.Errorf("standing %d, offset %d is served, whole %v, newest %d; want %d, %d, %v, %d",
-					s.standing, next, s.whole(), s.newest, c.want, c.next, c.whole, c.newest)
+					l.standing, next, l.whole(), l.newest, c.want, c.next, c.whole, c.newest)
 			}
 		})
 	}
 }
 
 // A fault that people may repair in place is tried again at every poll.
-func TestSlotTriesAgain(t *testing.T) {
+func TestTriesAgain(t *testing.T) {
 	store := &scripted{}
 	store.save(1, 10)
 	store.down = errors.New("the user may not do this")
 	l := newLoader(store, "default", newMetrics(), slog.New(slog.DiscardHandler))
 	l.poll(t.Context())
-	if s := l.slots[0]; s.bad == nil || s.tried != (state.Heading{}) {
-		t.Fatalf("bad %v, tried %+v, want an error and a zero heading", s.bad, s.tried)
+	if l.bad == nil || l.tried != (state.Heading{}) {
+		t.Fatalf("bad %v, tried %+v, want an error and a zero heading", l.bad, l.tried)
 	}
 	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 10})
 	if err != nil {
@@ -166,7 +155,7 @@ func TestSlotTriesAgain(t *testing.T) {
 	}
 	store.down = nil
 	l.poll(t.Context())
-	if s := l.slots[0]; s.bad != nil || s.part == nil {
-		t.Errorf("bad %v, part %v after the repair", s.bad, s.part)
+	if l.bad != nil || l.current.Load() == nil {
+		t.Errorf("bad %v, %v is served after the repair", l.bad, l.current.Load())
 	}
 }
