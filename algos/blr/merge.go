@@ -1,3 +1,5 @@
+// Laboratory: the join of posteriors that learnt different events.
+
 package blr
 
 import (

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -164,7 +165,7 @@ func TestFrozenBesideOtherExperts(t *testing.T) {
 				t.Fatalf("%s: %v", tt.name, why)
 			}
 			want := 1.2 / opinions * frozen.Score(&v) // by the prior, which averages the opinions
-			if got := why[k].Contribution; !nearly(got, want, 1e-12) || want == 0 {
+			if got := why[k].Contribution; math.Abs(got-want) > 1e-12*(1+math.Abs(want)) || want == 0 {
 				t.Errorf("%s, letter %d: %v, want %v", tt.name, i, got, want)
 			}
 		}
@@ -260,26 +261,6 @@ func TestFrozenAndWithdrawals(t *testing.T) {
 		}
 		if f := cfg.FrozenExpert(); f != nil && !bytes.Contains(bytesOf(t, m), f.Bytes()) {
 			t.Error("the frozen expert has changed")
-		}
-	}
-}
-
-// Models with the same frozen expert answer together, with others apart.
-func TestPoolOfFrozen(t *testing.T) {
-	a := frozenModel(t, slim.WithFrozen(frozenOf(t, 1, 10)), 40)
-	b := frozenModel(t, slim.WithFrozen(frozenOf(t, 2, 10)), 60)
-	pool := model.NewPool(a, b)
-	idle := model.NewPool(a, newModel(t, a.Config()))
-	for i := range 10 {
-		at := letter(i, 13)
-		p, err1 := a.NewPredictor().Predict(&at.Body)
-		q, err2 := b.NewPredictor().Predict(&at.Body)
-		got, err3 := pool.Predict(&at.Body)
-		if err1 != nil || err2 != nil || err3 != nil || !nearly(got.Mean, (p.Mean+q.Mean)/2, 1e-12) {
-			t.Errorf("letter %d: %+v, want the mean of %+v and %+v", i, got, p, q)
-		}
-		if got, err := idle.Predict(&at.Body); err != nil || !nearly(got.Mean, p.Mean, 1e-12) {
-			t.Errorf("letter %d, with one that knows nothing: %+v %v, want %+v", i, got, err, p)
 		}
 	}
 }

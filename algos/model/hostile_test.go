@@ -143,8 +143,7 @@ func TestRestoreRefusesSitesOlderThanTheRing(t *testing.T) {
 	}
 }
 
-// The first event creates a sub-model. A Pool would weight one without events by 0: two
-// such sub-models answered 0/0.
+// The first event creates a sub-model, so none has no events.
 func TestRestoreRefusesSubmodelsOfNoEvents(t *testing.T) {
 	texts, vectors := newOf(t, Config{TableBits: 8}), newOf(t, Config{TableBits: 8, Dense: []string{"a", "b"}})
 	texts.submodels[ofText], vectors.submodels[ofVector] = newSubmodel(texts.specs[ofText], texts.cfg.Alarms), newSubmodel(vectors.specs[ofVector], vectors.cfg.Alarms)

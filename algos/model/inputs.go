@@ -8,7 +8,7 @@ import (
 
 // A group is a run of similar inputs of a head. textInputs and vectorInputs list a head's
 // groups. The inputs' names, prior, sizes and offsets are computed from the list, for the
-// heads, ensembles, alarms, explanations and pooled answers. To add inputs, add a group.
+// heads, ensembles, alarms and explanations. To add inputs, add a group.
 type group struct {
 	names          []string // one per input, for explanations, which add inputs of one name
 	mean, variance float64  // prior of each input's weight

@@ -133,7 +133,7 @@ func TestEveryInputIsFilled(t *testing.T) {
 var lean = text.NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}
 
 // A new expert is one registration: this one gives three inputs, of which one is an
-// opinion, shares a list with another expert, and knows its like.
+// opinion, and shares a list with another expert.
 type counter struct{ *text.NaiveBayes }
 
 func (c counter) Score(v *text.View) text.Score {
@@ -142,23 +142,9 @@ func (c counter) Score(v *text.View) text.Score {
 	return s
 }
 
-func (c counter) Pool(like []text.Expert, v *text.View) text.Score {
-	var all []text.Expert
-	for _, e := range like {
-		all = append(all, e.(counter).NaiveBayes)
-	}
-	s := c.NaiveBayes.Pool(all, v)
-	s.Inputs[1], s.Inputs[2] = 0.5, s.Surprise/20
-	return s
-}
-
 // Terms explains the first input alone.
-func (c counter) Terms(dst []text.Term, like []text.Expert, v *text.View) []text.Term {
-	var all []text.Expert
-	for _, e := range like {
-		all = append(all, e.(counter).NaiveBayes)
-	}
-	for _, term := range c.NaiveBayes.Terms(nil, all, v) {
+func (c counter) Terms(dst []text.Term, v *text.View) []text.Term {
+	for _, term := range c.NaiveBayes.Terms(nil, v) {
 		dst = append(dst, text.Term{term[0]})
 	}
 	return dst
@@ -175,9 +161,8 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	})
 	cfg := Config{TableBits: 8, TextExperts: []string{text.TextWords, "counter"}}
 	all := letters(300, 3)
-	m, other := newOf(t, cfg), newOf(t, cfg)
+	m := newOf(t, cfg)
 	apply(t, m, all...)
-	apply(t, other, all[:150]...)
 	if in := m.own.reader.of[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
 		t.Errorf("two experts of one list have %d lists", len(in.lists))
 	}
@@ -188,8 +173,7 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := NewPool(again, other)
-	_, why, err := pool.Explain(&all[0].Body)
+	_, why, err := again.NewPredictor().Explain(&all[0].Body)
 	for _, name := range []string{"counter", "counter: half", "counter: surprise"} {
 		if err != nil || !slices.ContainsFunc(why, func(c Contribution) bool { return c.Name == name }) {
 			t.Errorf("no reason %q in %v, %v", name, why, err)
@@ -309,48 +293,6 @@ func TestSitesHoldEarlyInputs(t *testing.T) {
 		again := sites.Read(r, spec.shape())
 		if err := r.Close(); err != nil || !slices.Equal(again.Head(0).X, largest.x) {
 			t.Errorf("%s: inputs %v: %v", bodies[spec.kind], largest.x, err)
-		}
-	}
-}
-
-// In a pool each head reads the pooled answer times the factor of its own events.
-func TestPoolOfDifferentAges(t *testing.T) {
-	cfg := Config{TableBits: 10, TextExperts: []string{text.TextWords}}
-	young, old := newOf(t, cfg), newOf(t, cfg)
-	events := letters(60, 21)
-	apply(t, young, events[:5]...)
-	apply(t, old, events[5:50]...)
-	pool := NewPool(young, old)
-	for i := range events[50:] {
-		body := &events[50+i].Body
-		got, err := pool.Predict(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		learnt := []text.Expert{young.submodels[ofText].experts[0], old.submodels[ofText].experts[0]}
-		var mean, variance float64
-		for _, m := range []*Model{young, old} {
-			s := m.submodels[ofText]
-			in := m.NewPredictor().reader.read(body, s)
-			pooled := learnt[0].Pool(learnt, in.views[0])
-			if pooled == in.scores[0] || pooled.Inputs[0] == 0 {
-				t.Fatalf("text %d: %+v alone, %+v pooled", i, in.scores[0], pooled)
-			}
-			ratio := pooled.Inputs[0] / in.scores[0].Inputs[0]
-			for j, name := range in.spec.layout.names {
-				if name == in.spec.layout.names[1] { // the input and its products
-					in.x[j] *= ratio
-				}
-			}
-			if want := pooled.Inputs[0] * (1 + 2*math.Exp(-float64(s.events)/30)); math.Abs(in.x[1]-want) > 1e-12 {
-				t.Errorf("text %d, %d events: the head reads %v, want %v", i, s.events, in.x[1], want)
-			}
-			m, a := s.head.Moments(in.x)
-			mean += float64(s.events) / 50 * m
-			variance += float64(s.events) / 50 * a
-		}
-		if math.Abs(got.Mean-mean) > 1e-9 || math.Abs(got.Variance-Inflation*variance) > 1e-9 {
-			t.Errorf("text %d: %+v, want mean %v and variance %v", i, got, mean, Inflation*variance)
 		}
 	}
 }

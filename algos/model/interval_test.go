@@ -80,27 +80,6 @@ func TestProbabilityIsInItsInterval(t *testing.T) {
 	}
 }
 
-// The same for the joint answers of partitions, by every pooling.
-func TestJointProbabilityIsInItsInterval(t *testing.T) {
-	parts := []*model.Model{newModel(t, model.Config{}), newModel(t, model.Config{}), newModel(t, model.Config{})}
-	pool := model.NewPool(parts...)
-	events := smsEvents(t)[:2500]
-	for i := range events {
-		poolings := model.Poolings
-		if i%25 > 0 { // merging heads is slow
-			poolings = poolings[:2]
-		}
-		for _, by := range poolings {
-			p, err := pool.PredictBy(by, &events[i].Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			contained(t, string(by)+" event "+strconv.Itoa(i), p)
-		}
-		apply(t, parts[i%len(parts)], events[i:i+1])
-	}
-}
-
 // A large variance makes p leave the central interval, which then reaches to p and no
 // further.
 func TestSkewedIntervalIsWidened(t *testing.T) {

@@ -111,30 +111,27 @@ func TestExplanationsShowNoOtherTenantsWords(t *testing.T) {
 	m := newOf(t, Config{TextExperts: []string{text.Lean}, PersonalExperts: personalThree})
 	apply(t, m, newsletters(400, 3)...)
 	names := newOf(t, m.cfg).specs[ofText].layout.names
-	pool := NewPool(m, m)
-	for _, explain := range []func(*Body) (Prediction, []Contribution, error){m.NewPredictor().Explain, pool.Explain} {
-		for tenant, knows := range map[string]bool{"a": true, "b": true, "c": false, "": false, "stranger": false} {
-			_, why, err := explain(newsletterTo(tenant))
-			if err != nil {
-				t.Fatal(err)
+	for tenant, knows := range map[string]bool{"a": true, "b": true, "c": false, "": false, "stranger": false} {
+		_, why, err := m.NewPredictor().Explain(newsletterTo(tenant))
+		if err != nil {
+			t.Fatal(err)
+		}
+		personal := 0
+		for _, c := range why {
+			if !slices.Contains(names, c.Name) || strings.Contains(c.Name, "news") {
+				t.Errorf("to %q: the reason %q is no input", tenant, c.Name)
 			}
-			personal := 0
-			for _, c := range why {
-				if !slices.Contains(names, c.Name) || strings.Contains(c.Name, "news") {
-					t.Errorf("to %q: the reason %q is no input", tenant, c.Name)
-				}
-				if !strings.HasSuffix(c.Name, "(personal)") {
-					continue
-				}
-				personal++
-				// c has labelled other mail with the words w0 to w4.
-				if silent := c.Contribution == 0 && c.SD == 0; silent && knows || !silent && tenant != "c" && !knows {
-					t.Errorf("to %q: %s adds %v ± %v", tenant, c.Name, c.Contribution, c.SD)
-				}
+			if !strings.HasSuffix(c.Name, "(personal)") {
+				continue
 			}
-			if personal != len(personalThree) {
-				t.Errorf("to %q: %d personal reasons, want %d", tenant, personal, len(personalThree))
+			personal++
+			// c has labelled other mail with the words w0 to w4.
+			if silent := c.Contribution == 0 && c.SD == 0; silent && knows || !silent && tenant != "c" && !knows {
+				t.Errorf("to %q: %s adds %v ± %v", tenant, c.Name, c.Contribution, c.SD)
 			}
+		}
+		if personal != len(personalThree) {
+			t.Errorf("to %q: %d personal reasons, want %d", tenant, personal, len(personalThree))
 		}
 	}
 }
@@ -274,30 +271,6 @@ func TestPersonalInputsHaveThePriorOfOpinions(t *testing.T) {
 	}
 	if s := newOf(t, Config{TextExperts: []string{text.LeanTextWords}, PersonalExperts: []string{text.LeanOpening}}).specs[ofText]; s.surprise != noExpert {
 		t.Errorf("the covariate alarm watches the personal expert %d", s.surprise)
-	}
-}
-
-// Models with other personal experts read bodies in other ways: a pool asks each.
-func TestPoolOfOtherPersonalExperts(t *testing.T) {
-	cfg := Config{TableBits: 10, TextExperts: []string{text.Lean}, PersonalExperts: personalThree}
-	other := cfg
-	other.PersonalExperts = nil
-	a, b, c := newOf(t, cfg), newOf(t, cfg), newOf(t, other)
-	all := newsletters(200, 8)
-	apply(t, a, all[:100]...)
-	apply(t, b, all[100:]...)
-	apply(t, c, all[:100]...)
-	if !NewPool(a, b).alike || NewPool(a, c).alike {
-		t.Error("models are alike if and only if they have the same personal experts")
-	}
-	if _, err := NewPool(a, c).Predict(newsletterTo("a")); err != nil {
-		t.Error(err)
-	}
-	// a has learnt tenant a's opinion, b as well: pooled they say ham to a and spam to b.
-	toA, err1 := NewPool(a, b).Predict(newsletterTo("a"))
-	toB, err2 := NewPool(a, b).Predict(newsletterTo("b"))
-	if err1 != nil || err2 != nil || !(toA.LogOdds < 0 && toB.LogOdds > 0) {
-		t.Errorf("pooled: %v to the tenant that keeps newsletters, %v to the one that does not", toA.LogOdds, toB.LogOdds)
 	}
 }
 

@@ -62,44 +62,7 @@ func (p *Predictor) Attribute(b *Body) (a Attribution, err error) {
 	in := p.reader.read(b, s)
 	var shares apportioned
 	a.Prediction, a.Inputs, shares = p.apportion(s, in)
-	a.Words, a.Rest = p.reader.words(b, in, shares, func(k int) []text.Expert {
-		if s == nil || s.experts == nil {
-			return nil
-		}
-		return s.experts[k : k+1]
-	})
-	return a, nil
-}
-
-// Attribute is Explain with the words of b. Words and rests are weighted means over the
-// models, as the contributions of inputs are.
-func (p *Pool) Attribute(b *Body) (Attribution, error) {
-	if len(p.models) == 1 {
-		return p.predictors[0].Attribute(b)
-	}
-	if err := p.ask(b, withWords); err != nil {
-		return Attribution{}, err
-	}
-	a := Attribution{Prediction: average(p.answers), Inputs: averageContributions(p.answers, inputsOf)}
-	if !p.together {
-		a.Words, a.Rest = averageWords(p.answers), averageContributions(p.answers, restOf)
-		return a, nil
-	}
-	// The models used the same answers of the experts, so one split does for all.
-	in := p.predictors[0].reader.of[kindOf(b)]
-	mean := apportioned{experts: make([][text.MaxInputs]float64, len(in.scores)+1), rest: averageContributions(p.answers, restOf)}
-	total := totalWeight(p.answers)
-	for _, one := range p.answers {
-		for k, inputs := range one.shares.experts {
-			for j, v := range inputs {
-				mean.experts[k][j] += float64(one.weight / total * v)
-			}
-		}
-	}
-	a.Words, a.Rest = p.predictors[0].reader.words(b, in, mean, func(k int) []text.Expert {
-		p.collect(k)
-		return p.experts
-	})
+	a.Words, a.Rest = p.reader.words(b, in, shares, s)
 	return a, nil
 }
 
@@ -127,9 +90,8 @@ func (p *Predictor) apportion(s *submodel, in *features) (Prediction, []Contribu
 }
 
 // words splits what the experts gave, and returns what no word has after the rest of shares.
-// in is what r has read last, of b. experts returns those whose pooled answer is that of
-// expert k.
-func (r *reader) words(b *Body, in *features, shares apportioned, experts func(k int) []text.Expert) ([]Word, []Contribution) {
+// in is what r has read last, of b, for s.
+func (r *reader) words(b *Body, in *features, shares apportioned, s *submodel) ([]Word, []Contribution) {
 	t := newTally(b, &in.parts)
 	rest := slices.Clone(shares.rest)
 	left := func(name string, v float64) {
@@ -142,10 +104,9 @@ func (r *reader) words(b *Body, in *features, shares apportioned, experts func(k
 		h := r.hashers[l.Bits]
 		t.trace(l.List, h, &view, &in.parts)
 		for _, k := range l.readers {
-			if like := experts(k); len(like) > 0 {
-				t.terms = like[0].Terms(t.terms[:0], like, in.views[k])
-			} else {
-				t.terms = t.terms[:0]
+			t.terms = t.terms[:0]
+			if s != nil && s.experts != nil {
+				t.terms = s.experts[k].Terms(t.terms, in.views[k])
 			}
 			for j, input := range in.spec.entries[k].Inputs {
 				left(input.Name, t.add(j, shares.experts[k][j], in.scores[k].Inputs[j]))
@@ -169,16 +130,3 @@ func (r *reader) words(b *Body, in *features, shares apportioned, experts func(k
 
 // rounding is how much of an expert's input may be lost to rounding, in nats.
 const rounding = 1e-11
-
-// averageWords averages the words by Where and Text.
-func averageWords(answers []answer) []Word {
-	total, t := totalWeight(answers), tally{index: map[place]int{}}
-	for _, a := range answers {
-		for _, w := range a.words {
-			i := t.word(place{w.Where, w.Text})
-			t.all[i].Contribution += float64(a.weight / total * w.Contribution)
-			t.all[i].Shared = t.all[i].Shared || w.Shared
-		}
-	}
-	return t.sorted()
-}

@@ -52,8 +52,7 @@ func frozenFrom(t *testing.T, bits int, events []model.Example) *text.Frozen {
 	return frozen
 }
 
-// Words and rest sum to the mean in every configuration, with one model and with several
-// that are pooled, also if they read bodies differently. Every expert is in one of them.
+// Words and rest sum to the mean in every configuration. Every expert is in one of them.
 func TestWordsAddUp(t *testing.T) {
 	all := madeUp(420, 7)
 	taught, asked := all[:360], all[360:]
@@ -64,41 +63,30 @@ func TestWordsAddUp(t *testing.T) {
 	personal := model.Config{TableBits: 10, TextExperts: []string{text.HeaderWords, text.TextWordsBayes}, PersonalExperts: []string{text.TextWordsBayes, text.TextShapes}, SpamShare: true}
 	for _, tt := range []struct {
 		name string
-		cfgs []model.Config
+		cfg  model.Config
 	}{
-		{"full", []model.Config{{TableBits: 10}}},
-		{"all experts", []model.Config{{TableBits: 10, TextExperts: text.Names()}}},
-		{"lean", []model.Config{lean}},
-		{"stacked", []model.Config{stacked}},
-		{"personal", []model.Config{personal}},
-		{"frozen", []model.Config{lean.WithFrozen(frozenFrom(t, 10, all[:200]))}},
-		{"frozen, read apart", []model.Config{model.Config{TableBits: 10}.WithFrozen(frozenFrom(t, 11, all[:200]))}},
-		{"frozen, read with others", []model.Config{model.Config{TableBits: 10}.WithFrozen(frozenFrom(t, 10, all[:200]))}},
-		{"three partitions", []model.Config{{TableBits: 10}, {TableBits: 10}, {TableBits: 10}}},
-		{"stacked and personal partitions", []model.Config{stacked, lean, personal}},
-		{"partitions with a stack and without", []model.Config{stacked, lean}},
+		{"full", model.Config{TableBits: 10}},
+		{"all experts", model.Config{TableBits: 10, TextExperts: text.Names()}},
+		{"lean", lean},
+		{"stacked", stacked},
+		{"personal", personal},
+		{"frozen", lean.WithFrozen(frozenFrom(t, 10, all[:200]))},
+		{"frozen, read apart", model.Config{TableBits: 10}.WithFrozen(frozenFrom(t, 11, all[:200]))},
+		{"frozen, read with others", model.Config{TableBits: 10}.WithFrozen(frozenFrom(t, 10, all[:200]))},
 	} {
-		var models []*model.Model
-		for k, cfg := range tt.cfgs {
-			m := newModel(t, cfg)
-			for i := range taught {
-				if i%len(tt.cfgs) == k {
-					apply(t, m, taught[i:i+1])
-				}
-			}
-			models = append(models, m)
-		}
-		before := sumOf(t, models[0])
-		pool := model.NewPool(models...)
+		m := newModel(t, tt.cfg)
+		apply(t, m, taught)
+		before := sumOf(t, m)
+		predictor := m.NewPredictor()
 		found := 0
 		for i := range asked {
 			body := &asked[i].Body
-			a, err := pool.Attribute(body)
+			a, err := predictor.Attribute(body)
 			if err != nil {
 				t.Fatal(err)
 			}
 			addUp(t, fmt.Sprint(tt.name, ", event ", i), a)
-			p, inputs, err := pool.Explain(body)
+			p, inputs, err := predictor.Explain(body)
 			if err != nil || p != a.Prediction || !slices.Equal(inputs, a.Inputs) {
 				t.Errorf("%s, event %d: %+v %v, %v; Attribute says %+v %v", tt.name, i, p, inputs, err, a.Prediction, a.Inputs)
 			}
@@ -107,7 +95,7 @@ func TestWordsAddUp(t *testing.T) {
 		if found < 10*len(asked) {
 			t.Errorf("%s: %d words of %d bodies", tt.name, found, len(asked))
 		}
-		if sumOf(t, models[0]) != before {
+		if sumOf(t, m) != before {
 			t.Errorf("%s: attributing has changed the model", tt.name)
 		}
 	}

@@ -81,51 +81,22 @@ func (e *AdaGrad) share(known, n float64) float64 {
 	return share
 }
 
-// Pool implements [Expert]. A pooled weight is the mean of the experts' weights, weighted
-// by their sums of squared gradients: w_i = Σ G_ik·w_ik / Σ G_ik, G_i = Σ G_ik. A feature
-// that only one expert has seen keeps its weight.
-func (e *AdaGrad) Pool(like []Expert, f *View) Score {
-	n := float64(len(f.Index))
-	if n == 0 {
-		return Score{}
-	}
-	var s, known float64
-	for k := range f.Index {
-		if w, u, seen := pooledWeight(like, f, k); seen {
-			s += float64(w * u)
-			known += float64(u * u)
-		}
-	}
-	return e.scored(float64(s*e.damp(n)), float64(known*n), n)
-}
-
-// pooledWeight returns the pooled weight w and the value u of feature k of f, and whether
-// an expert has seen it.
-func pooledWeight(like []Expert, f *View, k int) (w, u float64, seen bool) {
-	var sum, total float64
-	for _, other := range like {
-		w, g := other.(*AdaGrad).at(f.Index[k])
-		sum += float64(float64(g) * float64(w))
-		total += float64(g)
-	}
-	if total == 0 {
-		return 0, 0, false
-	}
-	u = 1 / math.Sqrt(float64(len(f.Index)))
-	if f.Value != nil {
-		u = f.Value[k]
-	}
-	return sum / total, u, true
-}
-
 // Terms implements [Expert]. A feature's term is its part of s times the share of features
 // that were seen before.
-func (e *AdaGrad) Terms(dst []Term, like []Expert, f *View) []Term {
+func (e *AdaGrad) Terms(dst []Term, f *View) []Term {
 	n := float64(len(f.Index))
 	known, start := 0.0, len(dst)
-	for k := range f.Index {
-		w, u, _ := pooledWeight(like, f, k)
-		dst = append(dst, Term{w * u})
+	u := 1 / math.Sqrt(n)
+	for k, i := range f.Index {
+		w, g := e.at(i)
+		if g == 0 {
+			dst = append(dst, Term{})
+			continue
+		}
+		if f.Value != nil {
+			u = f.Value[k]
+		}
+		dst = append(dst, Term{float64(w) * u})
 		known += float64(u * u)
 	}
 	scale := e.damp(n) * e.share(float64(known*n), n)

@@ -40,12 +40,11 @@ func (e *ByteModel) Score(v *View) Score {
 		return Score{}
 	}
 	all := ratios{product: 1}
-	prior := [2]float64{e.totals[0] + byteAlphabet, e.totals[1] + byteAlphabet}
-	like := [1]*ByteModel{e}
+	prior := e.prior()
 	var was byteCounts
 	i := 0
 	for ; i < min(n, longestString-1); i++ { // the first bytes have fewer strings
-		was = nextByte(like[:], v, i, &was, &prior, &all)
+		was = e.nextByte(v, i, &was, &prior, &all)
 	}
 	pairs, stride := e.table.pairs, e.table.stride
 	b1, b2, b3, b4 := was[0], was[1], was[2], was[3]
@@ -107,19 +106,19 @@ func (r *ratios) add(ratio float64) {
 	}
 }
 
-// nextByte adds byte i's ratio by the counts of all models of like. before are the counts at
-// the byte before; it returns those at byte i.
-func nextByte(like []*ByteModel, v *View, i int, before *byteCounts, prior *[2]float64, all *ratios) (now byteCounts) {
+// prior returns the denominators of a byte's prior.
+func (e *ByteModel) prior() [2]float64 {
+	return [2]float64{e.totals[0] + byteAlphabet, e.totals[1] + byteAlphabet}
+}
+
+// nextByte adds byte i's ratio. before are the counts at the byte before; it returns those at
+// byte i.
+func (e *ByteModel) nextByte(v *View, i int, before *byteCounts, prior *[2]float64, all *ratios) (now byteCounts) {
 	longest := min(longestString, i+1)
-	for _, m := range like {
-		for y := range prior {
-			now[0][y] += m.single[v.Bytes[i]][y]
-		}
-		for l := 2; l <= longest; l++ {
-			p := m.table.at(v.Index[stringsPerByte*i+l-2])
-			now[l-1][0] += float64(p.a)
-			now[l-1][1] += float64(p.b)
-		}
+	now[0] = e.single[v.Bytes[i]]
+	for l := 2; l <= longest; l++ {
+		p := e.table.at(v.Index[stringsPerByte*i+l-2])
+		now[l-1] = [2]float64{float64(p.a), float64(p.b)}
 	}
 	var up, down [2]float64
 	for y := range up {
@@ -132,42 +131,15 @@ func nextByte(like []*ByteModel, v *View, i int, before *byteCounts, prior *[2]f
 	return now
 }
 
-// Pool implements [Expert]. It adds the experts' counts.
-func (e *ByteModel) Pool(like []Expert, v *View) Score {
-	if len(v.Bytes) == 0 {
-		return Score{}
-	}
-	models, prior := byteModels(like)
-	all := ratios{product: 1}
-	var was byteCounts
-	for i := range v.Bytes {
-		was = nextByte(models, v, i, &was, &prior, &all)
-	}
-	return byteScore(all.sum+logistic.Log(all.product), len(v.Bytes))
-}
-
-// byteModels returns the experts as byte models, and the denominators of a byte's prior.
-func byteModels(like []Expert) (models []*ByteModel, prior [2]float64) {
-	prior = [2]float64{byteAlphabet, byteAlphabet}
-	for _, other := range like {
-		m := other.(*ByteModel)
-		models = append(models, m)
-		for y := range prior {
-			prior[y] += m.totals[y]
-		}
-	}
-	return models, prior
-}
-
 // Terms implements [Expert]. The log ratio of a byte is the term of the first of its strings,
 // the byte and the one before it. The longer strings have none.
-func (e *ByteModel) Terms(dst []Term, like []Expert, v *View) []Term {
-	models, prior := byteModels(like)
+func (e *ByteModel) Terms(dst []Term, v *View) []Term {
+	prior := e.prior()
 	var was byteCounts
 	n := len(v.Bytes)
 	for i := range v.Bytes {
 		one := ratios{product: 1}
-		was = nextByte(models, v, i, &was, &prior, &one)
+		was = e.nextByte(v, i, &was, &prior, &one)
 		one.sum += logistic.Log(one.product)
 		dst = append(dst, Term(byteInputs(one.sum, n)))
 		for range stringsPerByte - 1 {

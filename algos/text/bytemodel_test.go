@@ -106,28 +106,6 @@ func TestByteModelEqualsItsFormula(t *testing.T) {
 	}
 }
 
-// A byte model that learnt in parts answers as one that learnt all.
-func TestPooledByteModelIsOneThatLearntAll(t *testing.T) {
-	const bits = 12
-	r := rand.New(rand.NewPCG(11, 12))
-	h := feature.NewHasher(bits)
-	column := func() text.Column { return text.NewColumn(bits) }
-	whole := text.NewByteModel(column())
-	parts := []text.Expert{text.NewByteModel(column()), text.NewByteModel(column()), text.NewByteModel(column())}
-	for range 200 {
-		spam, ω := r.IntN(2) == 0, float64(1+r.IntN(1024))/1024
-		v := stringsOf(h, drawText(r, spam))
-		whole.Learn(v, text.Score{}, spam, ω)
-		parts[r.IntN(3)].Learn(v, text.Score{}, spam, ω)
-	}
-	for range 50 {
-		v := stringsOf(h, drawText(r, r.IntN(2) == 0))
-		if got, want := parts[1].Pool(parts, v), whole.Score(v); math.Abs(got.LogOdds-want.LogOdds) > 1e-12*(1+math.Abs(want.LogOdds)) {
-			t.Errorf("three parts: %+v, want %+v", got, want)
-		}
-	}
-}
-
 // However often a text is learnt and withdrawn, and where counts are rounded, an answer
 // stays finite and no count falls below 0.
 func TestByteModelBeyondExactCounts(t *testing.T) {

@@ -63,8 +63,7 @@
 // where g_y counts the last L bytes and c_y the L−1 before the last. S sums ln(p₁/p₀),
 // each within ±5, over n bytes: s = S/√(n+1), m = 10·S/(n+21). It learns if (2y−1)s ≤ 7.
 //
-// [Personal] experts learn each tenant's mail apart. A [Frozen] expert never learns. Pool
-// combines experts that learnt different messages.
+// [Personal] experts learn each tenant's mail apart. A [Frozen] expert never learns.
 //
 // # What an Entry tells a model
 //

@@ -13,14 +13,10 @@ type Expert interface {
 	// Score returns the answer to v: the zero Score if v has no features.
 	Score(v *View) Score
 
-	// Pool returns the answer of one expert that had learnt what all experts of like
-	// learnt. like includes the receiver; all have the same Entry and table size.
-	Pool(like []Expert, v *View) Score
-
-	// Terms appends a Term for each element of v.Index: what it adds to the inputs of Pool's
+	// Terms appends a Term for each element of v.Index: what it adds to the inputs of Score's
 	// answer. The terms of an input sum to it before it is clipped, up to rounding. An input
 	// that is no sum over features may have terms of 0.
-	Terms(dst []Term, like []Expert, v *View) []Term
+	Terms(dst []Term, v *View) []Term
 
 	// Learn learns v with its label and the weight ω in (0, 1], or up to 2 if the expert
 	// counts. was is Score's answer to v. It returns the weight to pass to Withdraw, 0 or ω;
@@ -262,7 +258,7 @@ const (
 // implements Expert (naivebayes.go counts, adagrad.go does not) and append its entry
 // here. expert_test.go tests every entry. The entry determines everything else: the
 // configuration's names and help, the head's inputs and prior, explanations, checkpoints,
-// withdrawals and pooled answers.
+// and withdrawals.
 var Messages = []*Entry{
 	full(adaGrad(HeaderWords, headerWords, "header words", AdaGradConfig{Rate: 1, Margin: 8})),
 	full(naiveBayes(Text4GramsBayes, text4Grams, "text 4-grams (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 20, Inputs: 2, Surprise: true})),

@@ -13,7 +13,7 @@ import (
 
 func entries() []*text.Entry { return slices.Concat(text.Messages, text.Vectors, personals()) }
 
-// Terms sum to the inputs of the pooled answer, but for clipping, and a trace knows where
+// Terms sum to the inputs of the answer, but for clipping, and a trace knows where
 // each feature stands: reading those bytes alone gives its index. So an explanation names
 // what was hashed. The length of a text stands nowhere.
 func TestTermsAndPlacesExplainAnAnswer(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTermsAndPlacesExplainAnAnswer(t *testing.T) {
 	for _, e := range entries() {
 		r, byLength := rand.New(rand.NewPCG(8, 9)), strings.HasSuffix(e.Name, text.WordsByLength)
 		h := feature.NewHasher(bits)
-		experts := []text.Expert{e.New(text.NewColumn(bits)), e.New(text.NewColumn(bits))}
+		expert := e.New(text.NewColumn(bits))
 		for round := range 120 {
 			part := make([]byte, r.IntN(150))
 			for i := range part {
@@ -35,7 +35,7 @@ func TestTermsAndPlacesExplainAnAnswer(t *testing.T) {
 			var v, plain text.View
 			e.Reads.Read(h, &v, parts)
 			if round < 80 {
-				experts[round%2].Learn(&v, experts[round%2].Score(&v), round%3 == 0, 0.9)
+				expert.Learn(&v, expert.Score(&v), round%3 == 0, 0.9)
 				continue
 			}
 			var trace feature.Trace
@@ -43,11 +43,11 @@ func TestTermsAndPlacesExplainAnAnswer(t *testing.T) {
 			if len(plain.Index) != len(v.Index) || e.Reads.Salts == nil && !slices.Equal(plain.Index, v.Index) {
 				t.Fatalf("%s: traced %v, read %v", e.Name, plain.Index, v.Index)
 			}
-			terms := experts[0].Terms(nil, experts, &v)
+			terms := expert.Terms(nil, &v)
 			if len(terms) != len(v.Index) {
 				t.Fatalf("%s: %d terms of %d features", e.Name, len(terms), len(v.Index))
 			}
-			score := experts[0].Pool(experts, &v)
+			score := expert.Score(&v)
 			for j := range e.Inputs {
 				sum := 0.0
 				for _, term := range terms {
@@ -151,12 +151,6 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 			for range 200 {
 				v := view()
 				was := expert.Score(v)
-				if alone := expert.Pool([]text.Expert{expert}, v); abs(alone.LogOdds-was.LogOdds) > 1e-9*(1+abs(was.LogOdds)) {
-					t.Fatalf("pooled alone it says %+v, else %+v", alone, was)
-				}
-				if empty := expert.Pool([]text.Expert{expert, fresh}, v); abs(empty.LogOdds-was.LogOdds) > 1e-9*(1+abs(was.LogOdds)) {
-					t.Fatalf("pooled with one that learnt nothing it says %+v, else %+v", empty, was)
-				}
 				for _, input := range was.Inputs {
 					if !(abs(input) <= 10) {
 						t.Fatalf("the input %v is beyond ±10", input)
@@ -175,8 +169,8 @@ func TestEntriesSayWhatTheirExpertsDo(t *testing.T) {
 				}
 				all = append(all, learnt{v, spam, counted})
 			}
-			if v := view(); fresh.Pool([]text.Expert{fresh, expert}, v).LogOdds == fresh.Score(v).LogOdds {
-				t.Error("pooled with one that learnt, an expert says what it says alone")
+			if v := view(); expert.Score(v).LogOdds == fresh.Score(v).LogOdds {
+				t.Error("an expert that has learnt says what one says that has not")
 			}
 			surprise := e.Surprise
 			if original := text.ByName(strings.TrimPrefix(e.Name, "personal-")); original != nil {

@@ -45,7 +45,7 @@ func (e *NaiveBayes) Score(f *View) Score {
 	case n == 0:
 		return Score{}
 	case f.Value != nil:
-		return e.Pool([]Expert{e}, f)
+		return e.weighted(f)
 	case e.cfg.Inputs == 1:
 		s, scales := e.sumRatios(f.Index)
 		return e.scored(evidence{sum: s / math.Sqrt(float64(n))}, scales/float64(n))
@@ -129,17 +129,13 @@ func (e *NaiveBayes) scored(all evidence, mean float64) Score {
 	return s
 }
 
-// Pool implements [Expert]. It adds the experts' counts.
-func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
-	if len(f.Index) == 0 {
-		return Score{}
-	}
-	sum := e.pooled(like)
-	t, n := sum.newTerms(), float64(len(f.Index))
+// weighted is Score of features with values.
+func (e *NaiveBayes) weighted(f *View) Score {
+	t, n := e.newTerms(), float64(len(f.Index))
 	var all evidence
 	scales := 0.0
 	for k := range f.Index {
-		a, b, u := pooledCounts(like, f, k)
+		a, b, u := e.counts(f, k)
 		u2 := float64(u * u)
 		scales += float64(u2 * float64(scale(a+b)))
 		if a+b == 0 {
@@ -152,42 +148,27 @@ func (e *NaiveBayes) Pool(like []Expert, f *View) Score {
 		all.cubes += float64(square * r)
 		all.rates += float64(u * z)
 	}
-	return sum.scored(all, scales)
+	return e.scored(all, scales)
 }
 
-// pooled returns an expert without a table that has learnt as many messages as all of like.
-func (e *NaiveBayes) pooled(like []Expert) NaiveBayes {
-	sum := NaiveBayes{cfg: e.cfg}
-	for _, other := range like {
-		sum.ham += other.(*NaiveBayes).ham
-		sum.spam += other.(*NaiveBayes).spam
-	}
-	return sum
-}
-
-// pooledCounts returns the counts of feature k of f in all of like, and u = |u_k|.
-func pooledCounts(like []Expert, f *View, k int) (a, b, u float64) {
+// counts returns the counts of feature k of f, and u = |u_k|.
+func (e *NaiveBayes) counts(f *View, k int) (a, b, u float64) {
 	i := f.Index[k]
 	u = 1 / math.Sqrt(float64(len(f.Index)))
 	if f.Value != nil {
 		i, u = slot(i, f.Value[k]), math.Abs(f.Value[k])
 	}
-	for _, other := range like {
-		c := other.(*NaiveBayes).table.at(i)
-		a += float64(c.a)
-		b += float64(c.b)
-	}
-	return a, b, u
+	c := e.table.at(i)
+	return float64(c.a), float64(c.b), u
 }
 
 // Terms implements [Expert]. A feature's terms are u·r, its share in c's numerator over c's
 // denominator, and u·z.
-func (e *NaiveBayes) Terms(dst []Term, like []Expert, f *View) []Term {
-	sum := e.pooled(like)
-	t, n := sum.newTerms(), float64(len(f.Index))
+func (e *NaiveBayes) Terms(dst []Term, f *View) []Term {
+	t, n := e.newTerms(), float64(len(f.Index))
 	squares, start := 0.0, len(dst)
 	for k := range f.Index {
-		a, b, u := pooledCounts(like, f, k)
+		a, b, u := e.counts(f, k)
 		if a+b == 0 {
 			dst = append(dst, Term{})
 			continue

@@ -64,3 +64,28 @@ func TestSurpriseFallsWithLearning(t *testing.T) {
 		t.Errorf("a message of both: %v, want the mean of %v and %v", mixed, was, wasOther)
 	}
 }
+
+// messages draws n messages of features in [from, to), binary ones and vectors of
+// unit length in turn.
+func messages(r *rand.Rand, n int, from, to uint32) (all []feature.Sparse) {
+	for i := range n {
+		var f feature.Sparse
+		square := 0.0
+		for j := from; j < to; j++ {
+			if r.IntN(3) > 0 {
+				continue
+			}
+			f.Index = append(f.Index, j)
+			if i%2 == 1 {
+				v := r.NormFloat64()
+				f.Value = append(f.Value, v)
+				square += v * v
+			}
+		}
+		for k := range f.Value {
+			f.Value[k] /= math.Sqrt(square)
+		}
+		all = append(all, f)
+	}
+	return all
+}
