@@ -79,7 +79,7 @@ func (r *rig) produce(records ...stream.Record) {
 func (r *rig) config() Config {
 	return Config{
 		Follow: follow.Config{Log: r.events, Name: "topic " + r.topic, PollInterval: 20 * time.Millisecond},
-		Topic:  r.topic, Letters: r.dead, Receipts: r.receipts, Store: shim{r.store, r.options.Addr}, Name: "default", Writer: "w",
+		Topic:  r.topic, Letters: r.dead, Receipts: r.receipts, Store: r.store, Name: "default", Writer: "w",
 		Model:     small,
 		SaveEvery: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 	}

@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -109,6 +110,7 @@ func (h *hand) reloads(why string) {
 	}
 }
 
+// letter returns a record that is no event.
 func letter(i int) stream.Record { return stream.Record{Value: fmt.Append(nil, "no event ", i)} }
 
 // loading → standby → taking → active: a learner that is alone is active before its first record.
@@ -324,6 +326,12 @@ func TestAFullStandbyLoads(t *testing.T) {
 	b.reloads("could not keep")
 	b.open()
 	b.idle(active)
+	for i := range maxKept + 1 {
+		b.learn(int64(i), letter(i))
+	}
+	if n := len(r.letters()); n != maxKept+1 {
+		t.Errorf("%d letters are out, want %d", n, maxKept+1)
+	}
 }
 
 // active, save refused → standby: it keeps what is not published, and waits longer each time.
@@ -398,6 +406,134 @@ func TestLeavingSavesAndFreesTheLease(t *testing.T) {
 	if err != nil || !l.Free() || r.head().Position.Next != 1 {
 		t.Errorf("lease %+v, %v; saved at %d", l, err, r.head().Position.Next)
 	}
+}
+
+// leaving, the lease was lost: nothing is saved, and the other one's lease stays.
+func TestLeavingWithoutTheLease(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	other, err := r.store.Seize(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.w.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.store.Heading(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
+		t.Errorf("it saved: %v", err)
+	}
+	if l, err := r.store.Lease(t.Context()); err != nil || l != other {
+		t.Errorf("the lease is %+v, %v; want %+v", l, err, other)
+	}
+	if len(r.letters()) != 1 {
+		t.Error("the letter is not out")
+	}
+}
+
+// leaving, the store lost its data: the model in memory may be all that is left, and is saved.
+func TestLeavingAfterTheStoreLostItsData(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	a.save()
+	a.learn(1, letter(1))
+	r.forget()
+	if err := a.w.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if l, err := r.store.Lease(t.Context()); err != nil || !l.Free() || r.head().Position.Next != 2 {
+		t.Errorf("lease %+v, %v; saved at %d", l, err, r.head().Position.Next)
+	}
+}
+
+// leaving, the store is away: it tries as long as it may, and says what was not saved.
+func TestLeavingWithoutTheStore(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.learn(0, letter(0))
+	if err := r.redis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := a.w.Close(ctx); err == nil || !strings.Contains(err.Error(), "since offset 0 were not saved and will be learnt again") {
+		t.Errorf("got %v", err)
+	}
+	if s := a.l.Status(); s.Loaded {
+		t.Errorf("the status still has %+v", s)
+	}
+}
+
+// A blind store cannot tell what is saved, while blind.
+type blind struct {
+	Store
+	blind bool
+}
+
+func (s *blind) Heading(ctx context.Context, which state.Pointer) (state.Heading, error) {
+	if s.blind {
+		return state.Heading{}, state.Transient(errors.New("away"))
+	}
+	return s.Store.Heading(ctx, which)
+}
+
+// taking, the store goes away → standby. The lease is free then, and it tries again.
+func TestTakingWithoutTheStore(t *testing.T) {
+	r := newRig(t)
+	store := new(blind)
+	a := r.hand("a", func(cfg *Config) { store.Store, cfg.Store = cfg.Store, store })
+	store.blind = true
+	a.idle(standby)
+	if l, err := r.store.Lease(t.Context()); err != nil || !l.Free() || l.Epoch != 1 {
+		t.Errorf("the lease is %+v, %v; want it free", l, err)
+	}
+	store.blind = false
+	a.idle(standby) // what it has seen is older
+	a.look(1)
+	a.idle(active)
+}
+
+// loading, the store or the log is away: it waits, and is stopped at once.
+func TestLoadingWaits(t *testing.T) {
+	r := newRig(t)
+	if err := r.redis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.produce(letter(0))
+	r.events.Fail(stream.ErrAway)
+	p := r.run(r.config())
+	if err := p.l.Ready(); err == nil || err.Error() != "loading" || p.l.Standing() != "loading" {
+		t.Errorf("%v, %s", err, p.l.Standing())
+	}
+	if err := r.run(r.config()).stop(); err != nil {
+		t.Errorf("stopped while it waits: %v", err)
+	}
+	r.events.Fail(nil)
+	if err := r.run(r.config()).stop(); err != nil {
+		t.Errorf("stopped while it waits: %v", err)
+	}
+	r.startRedis()
+	p.until(t, "active", func(s Status) bool { return s.Active })
+}
+
+// An attempt that was lost is followed by a pause, so that the store is not asked without end.
+func TestAttemptsPause(t *testing.T) {
+	r := newRig(t)
+	a, b := r.hand("a"), r.hand("b")
+	a.idle(active)
+	began := time.Now()
+	b.idle(standby) // it saw the lease free, and comes too late
+	if pause := b.w.again.Sub(began); pause < phasePoll || pause > 2*time.Since(began)+2*phasePoll {
+		t.Errorf("a pause of %v", pause)
+	}
+	a.l.release()
+	b.look(1)
+	b.w.again = time.Now().Add(time.Minute)
+	if err := b.w.turn(t.Context(), true); err != nil || b.w.phase != standby {
+		t.Errorf("in the pause it is %v, %v", b.w.phase, err)
+	}
+	b.idle(active)
 }
 
 // An epoch that was never beaten is an older program's. It lapses after a minute without a save,

@@ -95,7 +95,7 @@ func (l *link) forward(to, from net.Conn, ended <-chan struct{}) {
 }
 
 // through returns a store behind a link to the rig's Redis.
-func (r *rig) through() (Store, *link) {
+func (r *rig) through() (*redis.Store, *link) {
 	r.t.Helper()
 	l := newLink(r.t, r.options.Addr)
 	s, err := redis.New(redis.Config{Addr: l.addr, Model: "default"})
@@ -103,7 +103,7 @@ func (r *rig) through() (Store, *link) {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = s.Close() })
-	return shim{s, l.addr}, l
+	return s, l
 }
 
 // While a save stands still, learning goes on. What is saved lags, and that shows. When

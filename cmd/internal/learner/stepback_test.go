@@ -318,4 +318,3 @@ func TestRetentionUpToThePosition(t *testing.T) {
 		t.Errorf("saved at %d, %v", r.head().Position.Next, err)
 	}
 }
-
