@@ -25,7 +25,7 @@ import (
 
 // addPages adds all pages in the order of the navigation.
 func (c *Console) addPages() {
-	follower := feed.New(feed.Config{Model: c.cfg.Model, NATS: c.cfg.NATS, Store: c.cfg.Store, Offsets: c.logOffsets(), Log: c.cfg.Log})
+	follower := feed.New(feed.Config{Model: c.cfg.Model, NATS: c.cfg.NATS, Store: c.cfg.Store, Bounds: c.logBounds(), Log: c.cfg.Log})
 	c.work = append(c.work, follower.Run)
 	c.site.Add(now.Page(c.site, follower))
 	c.site.Add(incidents.Page(c.site, incidents.Config{NATS: c.cfg.NATS, Audit: c.audit, Store: c.cfg.Store}))
@@ -82,16 +82,21 @@ func (t teacher) Publish(ctx context.Context, events ...stream.Event) error {
 	return doors.Teacher{Producer: producer, Topic: t.topic}.Publish(ctx, events...)
 }
 
-// logOffsets returns what asks Kafka where each partition begins and ends; nil without brokers. It
-// logs nothing: the page says what it could not learn.
-func (c *Console) logOffsets() func(context.Context) (first, end map[int]int64, err error) {
+// logBounds returns what asks Kafka where the log begins and ends; nil without brokers. It logs
+// nothing: the page says what it could not learn.
+func (c *Console) logBounds() func(context.Context) (stream.Bounds, error) {
 	cfg := c.cfg.Kafka
 	if len(cfg.Brokers) == 0 {
 		return nil
 	}
 	cfg.Log = nil
-	return func(ctx context.Context) (first, end map[int]int64, err error) {
-		return kafka.Offsets(ctx, cfg, c.cfg.Topic)
+	return func(ctx context.Context) (stream.Bounds, error) {
+		log, err := kafka.NewLog(cfg, c.cfg.Topic)
+		if err != nil {
+			return stream.Bounds{}, err
+		}
+		defer log.Close()
+		return log.Bounds(ctx)
 	}
 }
 

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/sequencer"
 )
 
-// A Difference is how the models of one partition differ.
+// A Difference is how two models differ.
 type Difference struct {
-	Partition int            `json:"partition"`
-	Same      bool           `json:"same"` // equal bytes
+	Partition int            `json:"partition"` // always 0
+	Same      bool           `json:"same"`      // equal bytes
 	A         Side           `json:"a"`
 	B         Side           `json:"b"`
 	Settings  []Setting      `json:"settings"`
@@ -28,14 +27,13 @@ type Difference struct {
 
 // A Side is one of two models.
 type Side struct {
-	Version  int64             `json:"version,omitempty"`
-	Saved    time.Time         `json:"saved"`
-	Events   uint64            `json:"events"`
-	Spam     uint64            `json:"spam"`
-	Position int64             `json:"position"`
-	Offsets  sequencer.Offsets `json:"offsets,omitempty"`
-	Numerics string            `json:"numerics"`
-	SHA256   string            `json:"sha256"`
+	Version  int64     `json:"version,omitempty"`
+	Saved    time.Time `json:"saved"`
+	Events   uint64    `json:"events"`
+	Spam     uint64    `json:"spam"`
+	Position int64     `json:"position"`
+	Numerics string    `json:"numerics"`
+	SHA256   string    `json:"sha256"`
 }
 
 // A WeightChange is an input of a head whose weights differ.
@@ -75,7 +73,7 @@ type SourceChange struct {
 
 // Compare compares two models. It lists at most limit weights and sources; 0 means all.
 func Compare(a, b *Facts, limit int) Difference {
-	d := Difference{Partition: a.Partition, Same: a.SHA256 == b.SHA256, A: a.side(), B: b.side(),
+	d := Difference{Same: a.SHA256 == b.SHA256, A: a.side(), B: b.side(),
 		Settings: Changes(a.Config, b.Config), Weights: weightChanges(a.Weights, b.Weights),
 		Tables: tableChanges(a.Tables, b.Tables), Stacks: stackChanges(a.Stacks, b.Stacks), Sources: sourceChanges(a.Sources, b.Sources)}
 	if limit > 0 {
@@ -87,7 +85,7 @@ func Compare(a, b *Facts, limit int) Difference {
 }
 
 func (f *Facts) side() Side {
-	return Side{Version: f.Version, Saved: f.Saved, Events: f.Events, Spam: f.Spam, Position: f.Position, Offsets: f.Offsets, Numerics: f.Numerics, SHA256: f.SHA256}
+	return Side{Version: f.Version, Saved: f.Saved, Events: f.Events, Spam: f.Spam, Position: f.Position, Numerics: f.Numerics, SHA256: f.SHA256}
 }
 
 // InputName names the input of a weight: a product has the input's name and its number.

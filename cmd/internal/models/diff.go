@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -11,10 +10,9 @@ import (
 )
 
 type diff struct {
-	A         string `arg:"" name:"a" help:"MODEL, MODEL@VERSION or FILE."`
-	B         string `arg:"" name:"b" help:"The other one."`
-	Limit     int    `help:"Show at most N weights and N sources; 0 shows all." default:"10" placeholder:"N" env:"-"`
-	Partition *int   `help:"This partition alone." placeholder:"N" env:"-"`
+	A     string `arg:"" name:"a" help:"MODEL, MODEL@VERSION or FILE."`
+	B     string `arg:"" name:"b" help:"The other one."`
+	Limit int    `help:"Show at most N weights and N sources; 0 shows all." default:"10" placeholder:"N" env:"-"`
 }
 
 // Help is what kong prints below the flags.
@@ -36,60 +34,42 @@ func (c *diff) run(ctx context.Context, s *Session) error {
 	if err := cli.NotNegative("--limit", c.Limit); err != nil {
 		return err
 	}
-	a, err := s.facts(ctx, c.A, c.Partition)
+	a, err := s.facts(ctx, c.A)
 	if err != nil {
 		return err
 	}
-	b, err := s.facts(ctx, c.B, c.Partition)
+	b, err := s.facts(ctx, c.B)
 	if err != nil {
 		return err
 	}
-	alone := len(a) == 1 && len(b) == 1
-	same := func(x, y *Facts) bool { return x.Partition == y.Partition }
-	if !alone && !slices.EqualFunc(a, b, same) {
-		return fmt.Errorf("%s and %s have other partitions: compare one of them with --partition N", c.A, c.B)
-	}
-	all := []Difference{}
-	for i := range a {
-		all = append(all, Compare(a[i], b[i], c.Limit))
-	}
+	d := Compare(a, b, c.Limit)
 	if s.JSON {
 		return s.json(struct {
 			A          string       `json:"a"`
 			B          string       `json:"b"`
-			Partitions []Difference `json:"partitions"`
-		}{c.A, c.B, all})
+			Partitions []Difference `json:"partitions"` // one
+		}{c.A, c.B, []Difference{d}})
 	}
-	for i := range all {
-		if err := c.print(s, &all[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.print(s, &d)
 }
 
-// facts are those of all partitions of what a reference names, or of only one.
-func (s *Session) facts(ctx context.Context, text string, only *int) (all []*Facts, err error) {
-	parts, err := s.decoded(ctx, text, only)
+// facts are those of what a reference names. The model itself need not stay in memory.
+func (s *Session) facts(ctx context.Context, text string) (*Facts, error) {
+	l, err := s.decoded(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	for i := range parts {
-		all = append(all, parts[i].facts())
-		parts[i] = loaded{} // several models of many megabytes need not be in memory together
-	}
-	return all, nil
+	return l.facts(), nil
 }
 
 func (c *diff) print(s *Session, d *Difference) error {
 	if d.Same {
-		return s.print(fmt.Sprintf("%s\n  the same model: sha256 %s\n", partitionName(d.Partition, d.A.Offsets), d.A.SHA256))
+		return s.print(fmt.Sprintf("the same model: sha256 %s\n", d.A.SHA256))
 	}
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, partitionName(d.Partition, d.A.Offsets))
 	row := func(name, x, y, change string) {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", cli.Cell(name), cli.Cell(x), cli.Cell(y), change)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cli.Cell(name), cli.Cell(x), cli.Cell(y), change)
 	}
 	row(" ", c.A, c.B, "")
 	if d.A.Version != 0 || d.B.Version != 0 {
@@ -97,7 +77,7 @@ func (c *diff) print(s *Session, d *Difference) error {
 	}
 	row("events", fmt.Sprint(d.A.Events), fmt.Sprint(d.B.Events), fmt.Sprintf("%+d", int64(d.B.Events)-int64(d.A.Events)))
 	row("spam", fmt.Sprint(d.A.Spam), fmt.Sprint(d.B.Spam), fmt.Sprintf("%+d", int64(d.B.Spam)-int64(d.A.Spam)))
-	row("position", d.A.Offsets.Position(d.A.Position), d.B.Offsets.Position(d.B.Position), "")
+	row("position", fmt.Sprint(d.A.Position), fmt.Sprint(d.B.Position), "")
 	row("saved", stamp(d.A.Saved), stamp(d.B.Saved), "")
 	if d.A.Numerics != d.B.Numerics {
 		row("numerics", d.A.Numerics, d.B.Numerics, "")
@@ -121,7 +101,7 @@ func (c *diff) print(s *Session, d *Difference) error {
 		return written(err)
 	}
 	if d.More > 0 {
-		fmt.Fprintf(&b, "  and %d more sources: --limit 0 shows all\n", d.More)
+		fmt.Fprintf(&b, "and %d more sources: --limit 0 shows all\n", d.More)
 	}
 	var text strings.Builder
 	for line := range strings.Lines(b.String()) {

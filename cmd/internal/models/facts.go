@@ -4,24 +4,21 @@ import (
 	"time"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 )
 
-// Facts say what a decoded model of one partition has learnt. They are small: the model
+// Facts say what a decoded model has learnt. They are small: the model
 // itself need not stay in memory. Nobody changes them.
 type Facts struct {
-	Partition int
-	Version   int64 // in Redis; 0: from a file
-	Saved     time.Time
-	Events    uint64
-	Spam      uint64
-	Unlearnt  uint64
-	Position  int64 // next offset of the log
-	Offsets   sequencer.Offsets
-	Numerics  string
-	SHA256    string
-	Bytes     int // of the model
+	Version  int64 // in Redis; 0: from a file
+	Saved    time.Time
+	Events   uint64
+	Spam     uint64
+	Unlearnt uint64
+	Position int64 // next offset of the log
+	Numerics string
+	SHA256   string
+	Bytes    int // of the model
 
 	Config    model.Config
 	Adoptions []model.Adoption
@@ -32,8 +29,8 @@ type Facts struct {
 }
 
 // FactsOf decodes the model of a checkpoint. version is 0 if it is not in Redis.
-func FactsOf(partition int, version int64, c *state.Checkpoint) (*Facts, error) {
-	l := loaded{partition: partition, version: version, Checkpoint: c}
+func FactsOf(version int64, c *state.Checkpoint) (*Facts, error) {
+	l := loaded{version: version, Checkpoint: c}
 	if err := l.decode(); err != nil {
 		return nil, err
 	}
@@ -44,8 +41,8 @@ func FactsOf(partition int, version int64, c *state.Checkpoint) (*Facts, error) 
 func (l *loaded) facts() *Facts {
 	m := l.model
 	return &Facts{
-		Partition: l.partition, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
-		Position: l.Position.Next, Offsets: l.offsets, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model),
+		Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
+		Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model),
 		Config: m.Config(), Adoptions: m.Adoptions(), Weights: m.Weights(), Tables: m.Tables(), Stacks: m.Stacks(), Sources: sources(m),
 	}
 }

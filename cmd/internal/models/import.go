@@ -1,12 +1,9 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"hamlet/algos/model"
@@ -33,7 +30,7 @@ The learner goes on at the position in the file, and refuses another log. A file
 --save has no position: its learner reads the log from the beginning.
 
 A model of other numerics is refused, and so is a name that Redis knows. With --replace
-the file's partitions become the newest versions of that model. Its learner goes on from
+that of the file becomes the newest version of that model. Its learner goes on from
 there at its next save. The file must have come as far in the log. What was replaced is
 kept for 30 days, for hamlet model pin. A pin ends.
 
@@ -45,28 +42,43 @@ func (c *put) run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	all, err := readFile(c.File)
+	l, err := readFile(c.File)
 	if err != nil {
 		return err
 	}
-	if len(all) > 1 || all[0].partition != 0 {
-		return fmt.Errorf("%s: %w: learn the log again, made with \"hamlet log merge\"", c.File, state.ErrPartitions)
+	if err := l.fits(); err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	for i := range all {
-		if err := all[i].fits(); err != nil {
-			return fmt.Errorf("%s, partition %d: %w", c.File, all[i].partition, err)
-		}
-	}
-	existing, err := store.Partitions(ctx)
-	if err != nil {
+	if err := store.Layout(ctx); err != nil {
 		return err
 	}
-	if len(existing) > 0 && !c.Replace {
+	versions, err := store.Versions(ctx)
+	existing := !errors.Is(err, state.ErrNone)
+	switch {
+	case existing && err != nil:
+		return err
+	case existing && !c.Replace:
 		return cli.Usagef("redis keeps a model %s already: give another name, or --replace", c.As)
+	case existing && len(versions) == 0:
+		return fmt.Errorf("model %s has versions, and none can be read", c.As)
 	}
-	done, err := importAll(ctx, store, all, existing)
+	before := int64(0)
+	if existing {
+		if head := versions[0]; l.Position.Next < head.Next {
+			return fmt.Errorf("model %s has learnt up to offset %d, and the file only to %d: events between would be lost; import it under another name",
+				c.As, head.Next, l.Position.Next)
+		}
+		before = versions[0].Version
+	}
+	done, err := save(ctx, store, l, before)
+	if errors.Is(err, state.ErrStale) {
+		err = fmt.Errorf("its learner has saved meanwhile: %w", err)
+	}
+	if err == nil && existing {
+		err = store.Unpin(ctx)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("import %s: %w", c.File, err)
 	}
 	return c.print(s, done)
 }
@@ -80,63 +92,6 @@ func (l *loaded) fits() error {
 		return err
 	}
 	return l.encodesAlike()
-}
-
-// importAll saves the model of a file. Nothing is written if it is refused.
-func importAll(ctx context.Context, store *redis.Store, all []loaded, existing []int) ([]moved, error) {
-	before := map[int]int64{}
-	for _, p := range existing {
-		versions, err := store.Versions(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(versions) == 0 {
-			return nil, fmt.Errorf("partition %d has versions, and none can be read", p)
-		}
-		i := slices.IndexFunc(all, func(l loaded) bool { return l.partition == p })
-		if i < 0 {
-			if !bytes.Equal(versions[0].Config, all[0].Config) {
-				return nil, fmt.Errorf("partition %d is not in the file, and has another configuration: import all partitions, or give another name", p)
-			}
-			continue
-		}
-		if err := sameLayout(p, len(versions[0].Order) > 0, len(all[i].Order) > 0); err != nil {
-			return nil, err
-		}
-		if head := versions[0]; all[i].Position.Next < head.Next {
-			return nil, fmt.Errorf("partition %d has learnt up to offset %d, and the file only to %d: events between would be lost; import it under another name",
-				p, head.Next, all[i].Position.Next)
-		}
-		before[p] = versions[0].Version
-	}
-	var done []moved
-	for i := range all {
-		m, err := save(ctx, store, &all[i], before[all[i].partition])
-		if errors.Is(err, state.ErrStale) {
-			err = fmt.Errorf("its learner has saved meanwhile: %w", err)
-		}
-		if err != nil {
-			return done, fmt.Errorf("import partition %d, after %d of %d: %w", all[i].partition, len(done), len(all), err)
-		}
-		done = append(done, m)
-	}
-	if len(existing) == 0 {
-		return done, nil
-	}
-	return done, store.Unpin(ctx)
-}
-
-// sameLayout returns an error if a file's partition cannot take the place of one in Redis.
-func sameLayout(partition int, here, file bool) error {
-	if here == file {
-		return nil
-	}
-	const ordered, alone = "a model of all partitions, in the order of a log", "a model of this partition alone"
-	was, is := ordered, alone
-	if file {
-		was, is = is, was
-	}
-	return fmt.Errorf("partition %d is %s, and the file has %s: import it under another name", partition, was, is)
 }
 
 // save makes a checkpoint the newest version. The version before, if it is not 0, is kept as one
@@ -161,21 +116,13 @@ func save(ctx context.Context, store *redis.Store, l *loaded, before int64) (mov
 	return m, nil
 }
 
-func (c *put) print(s *Session, done []moved) error {
+func (c *put) print(s *Session, m moved) error {
 	if s.JSON {
-		return s.json(struct {
-			Model      string  `json:"model"`
-			File       string  `json:"file"`
-			Partitions []moved `json:"partitions"`
-		}{c.As, c.File, done})
+		return s.json(movedModel{c.As, c.File, []moved{m}})
 	}
-	var b strings.Builder
-	for _, m := range done {
-		fmt.Fprintf(&b, "%s, %s: version %d, %d events up to offset %s, sha256 %s", c.As, partitionName(m.Partition, m.Offsets), m.Version, m.Events, m.Offsets.Position(m.Position), m.SHA256)
-		if m.Before != 0 {
-			fmt.Fprintf(&b, "; version %d, which it replaces, is kept for 30 days", m.Before)
-		}
-		b.WriteByte('\n')
+	replaced := ""
+	if m.Before != 0 {
+		replaced = fmt.Sprintf("; version %d, which it replaces, is kept for 30 days", m.Before)
 	}
-	return s.print(b.String())
+	return s.print(fmt.Sprintf("%s: version %d, %d events up to offset %d, sha256 %s%s\n", c.As, m.Version, m.Events, m.Position, m.SHA256, replaced))
 }

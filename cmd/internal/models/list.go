@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 )
 
@@ -25,7 +24,7 @@ func (list) Help() string {
   hamlet model list spam clean             these
   hamlet model list --json | jq -r '.models[].model'
 
-A line is the newest version of a partition, or of one model of several (0–3). The age is that of its saving; a learner
+A line is the newest version of a model. The age is that of its saving; a learner
 saves every few seconds while there are events. To find all models it looks at every
 key of the database, and needs the right to SCAN (deploy/redis/users.acl).`
 }
@@ -33,23 +32,22 @@ key of the database, and needs the right to SCAN (deploy/redis/users.acl).`
 // A listed is one model: an element of what --json prints.
 type listed struct {
 	Model      string          `json:"model"`
-	Events     uint64          `json:"events"` // of all partitions
+	Events     uint64          `json:"events"`
 	Bytes      int64           `json:"bytes"`
-	Partitions []listedVersion `json:"partitions"`        // ascending
+	Partitions []listedVersion `json:"partitions"`        // one, or none before the first save
 	Answers    *Answers        `json:"answers,omitempty"` // another model that answers in its place
 }
 
-// A listedVersion is the newest version of a partition.
+// A listedVersion is the newest version.
 type listedVersion struct {
-	Partition int               `json:"partition"`
-	Offsets   sequencer.Offsets `json:"offsets,omitempty"` // of a model of several partitions: the next offset of each
-	Version   int64             `json:"version"`
-	Saved     time.Time         `json:"saved"`
-	Events    uint64            `json:"events"`
-	Bytes     int64             `json:"bytes"` // of the model
-	Numerics  string            `json:"numerics"`
-	Kept      int               `json:"kept"`             // versions
-	Pinned    int64             `json:"pinned,omitempty"` // the version that an operator pinned
+	Partition int       `json:"partition"` // always 0
+	Version   int64     `json:"version"`
+	Saved     time.Time `json:"saved"`
+	Events    uint64    `json:"events"`
+	Bytes     int64     `json:"bytes"` // of the model
+	Numerics  string    `json:"numerics"`
+	Kept      int       `json:"kept"`             // versions
+	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned
 }
 
 func (c *list) run(ctx context.Context, s *Session) error {
@@ -92,34 +90,26 @@ func (s *Session) list(ctx context.Context, name string) (listed, error) {
 	if err != nil {
 		return l, err
 	}
-	partitions, err := store.Partitions(ctx)
+	if err := store.Layout(ctx); err != nil {
+		return l, err
+	}
+	versions, err := store.Versions(ctx)
+	if errors.Is(err, state.ErrNone) {
+		return l, nil
+	}
 	if err != nil {
 		return l, err
 	}
-	for _, p := range partitions {
-		versions, err := store.Versions(ctx)
-		if errors.Is(err, state.ErrNone) {
-			continue
-		}
-		if err != nil {
-			return l, err
-		}
-		if len(versions) == 0 {
-			return l, fmt.Errorf("partition %d of model %s has versions, and none can be read", p, name)
-		}
-		v := versions[0]
-		offsets, err := sequencer.OffsetsIn(v.Order)
-		if err != nil {
-			return l, fmt.Errorf("model %s: %w", name, err)
-		}
-		pinned, err := store.Pinned(ctx)
-		if err != nil {
-			return l, err
-		}
-		l.Partitions = append(l.Partitions, listedVersion{Partition: p, Offsets: offsets, Version: v.Version, Saved: v.Saved, Events: v.Events,
-			Bytes: v.Bytes, Numerics: v.Numerics, Kept: len(versions), Pinned: pinned})
-		l.Events, l.Bytes = l.Events+v.Events, l.Bytes+v.Bytes
+	if len(versions) == 0 {
+		return l, fmt.Errorf("model %s has versions, and none can be read", name)
 	}
+	v := versions[0]
+	pinned, err := store.Pinned(ctx)
+	if err != nil {
+		return l, err
+	}
+	l.Events, l.Bytes = v.Events, v.Bytes
+	l.Partitions = []listedVersion{{Version: v.Version, Saved: v.Saved, Events: v.Events, Bytes: v.Bytes, Numerics: v.Numerics, Kept: len(versions), Pinned: pinned}}
 	l.Answers, err = ReadAnswers(ctx, store, name)
 	return l, err
 }
@@ -127,14 +117,14 @@ func (s *Session) list(ctx context.Context, name string) (listed, error) {
 func (s *Session) printList(all []listed, now time.Time) error {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "model\tpartition\tversion\tevents\tage\tsize\tnumerics\tkept\tpinned")
+	fmt.Fprintln(table, "model\tversion\tevents\tage\tsize\tnumerics\tkept\tpinned")
 	for _, l := range all {
 		for _, p := range l.Partitions {
 			pinned := "–"
 			if p.Pinned != 0 {
 				pinned = strconv.FormatInt(p.Pinned, 10)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", l.Model, p.Offsets.Partitions(p.Partition), p.Version, p.Events,
+			fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", l.Model, p.Version, p.Events,
 				age(p.Saved, now), megabytes(p.Bytes), p.Numerics, p.Kept, pinned)
 		}
 	}

@@ -8,23 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 )
 
-// A loaded is the checkpoint of one partition, as it was read from Redis or from a file.
+// A loaded is a checkpoint as it was read from Redis or from a file.
 type loaded struct {
-	partition int
-	version   int64 // in Redis; 0: from a file
+	version int64 // in Redis; 0: from a file
 	*state.Checkpoint
-	offsets sequencer.Offsets // in Order
-	model   *model.Model      // what Model decodes to; decode writes it
+	model *model.Model // what Model decodes to; decode writes it
 }
 
 func (l *loaded) sha256() string {
@@ -57,79 +53,44 @@ func refer(text string) (reference, error) {
 	return r, nil
 }
 
-// load reads what a reference names: all partitions, or only one. Every hash is verified.
-func (s *Session) load(ctx context.Context, text string, only *int) ([]loaded, error) {
+// load reads what a reference names. Every hash is verified.
+func (s *Session) load(ctx context.Context, text string) (*loaded, error) {
 	r, err := refer(text)
 	if err != nil {
 		return nil, err
 	}
-	var all []loaded
 	if r.model == "" {
-		all, err = readFile(text)
-	} else {
-		all, err = s.fromRedis(ctx, r, only)
+		return readFile(text)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if only != nil {
-		all = slices.DeleteFunc(all, func(l loaded) bool { return l.partition != *only })
-		if len(all) == 0 {
-			return nil, fmt.Errorf("%s has no partition %d: hamlet model list shows those it has; one model of several partitions is stored as partition 0", text, *only)
-		}
-	}
-	return all, nil
-}
-
-// decoded is load with the models decoded.
-func (s *Session) decoded(ctx context.Context, text string, only *int) ([]loaded, error) {
-	all, err := s.load(ctx, text, only)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		if err := all[i].decode(); err != nil {
-			return nil, fmt.Errorf("%s, partition %d: %w", text, all[i].partition, err)
-		}
-	}
-	return all, nil
-}
-
-func (s *Session) fromRedis(ctx context.Context, r reference, only *int) ([]loaded, error) {
 	store, err := s.store(r.model)
 	if err != nil {
 		return nil, err
 	}
-	partitions, err := store.Partitions(ctx)
+	if err := store.Layout(ctx); err != nil {
+		return nil, err
+	}
+	l := &loaded{version: r.version}
+	if r.version == 0 {
+		l.version, l.Checkpoint, err = newest(ctx, store)
+	} else {
+		l.Checkpoint, err = store.LoadVersion(ctx, r.version)
+	}
+	if errors.Is(err, state.ErrNone) && r.version == 0 {
+		return nil, none(r.model)
+	}
+	return l, err
+}
+
+// decoded is load with the model decoded.
+func (s *Session) decoded(ctx context.Context, text string) (*loaded, error) {
+	l, err := s.load(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	if len(partitions) == 0 {
-		return nil, none(r.model)
+	if err := l.decode(); err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
 	}
-	if r.version != 0 && only == nil && len(partitions) > 1 {
-		return nil, cli.Usagef("%s: model %s has several partitions, and each counts its versions by itself: give --partition N", r.text, r.model)
-	}
-	var all []loaded
-	for _, p := range partitions {
-		if only != nil && *only != p {
-			continue
-		}
-		l := loaded{partition: p, version: r.version}
-		if r.version == 0 {
-			l.version, l.Checkpoint, err = newest(ctx, store, p)
-		} else {
-			l.Checkpoint, err = store.LoadVersion(ctx, r.version)
-		}
-		if err == nil {
-			l.offsets, err = sequencer.OffsetsIn(l.Order)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, nil
+	return l, nil
 }
 
 func none(name string) error {
@@ -138,7 +99,7 @@ func none(name string) error {
 
 // newest returns the newest version itself, and none before it. While it reads, newer ones
 // may push it out: then it begins again with the newest of that time.
-func newest(ctx context.Context, store *redis.Store, partition int) (int64, *state.Checkpoint, error) {
+func newest(ctx context.Context, store *redis.Store) (int64, *state.Checkpoint, error) {
 	for {
 		h, err := store.Heading(ctx, state.Head)
 		if err != nil {

@@ -32,7 +32,7 @@ type Commands struct {
 	Verify  verify  `cmd:"" help:"Check that a model is whole and decodes."`
 }
 
-// patience bounds a command. A model has some 30 MB a partition. A comparison is not bounded: it
+// patience bounds a command. A model has some 30 MB. A comparison is not bounded: it
 // may read predictions of a month.
 const patience = 10 * time.Minute
 

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,6 @@ import (
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/pinning"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/state/redis"
@@ -88,7 +88,7 @@ func checkpoint(t *testing.T, m *model.Model, next int64) *state.Checkpoint {
 }
 
 // save saves a checkpoint as a learner does.
-func (r *rig) save(name string, partition int, c *state.Checkpoint) {
+func (r *rig) save(name string, c *state.Checkpoint) {
 	r.t.Helper()
 	store := r.store(name)
 	var err error
@@ -162,14 +162,14 @@ func TestList(t *testing.T) {
 		t.Errorf("no models in JSON: %v", v)
 	}
 	m := made(t, 20, nil)
-	r.save("spam", 0, checkpoint(t, m, 20))
-	r.save("spam", 0, checkpoint(t, m, 25))
-	r.save("clean", 0, checkpoint(t, made(t, 10, nil), 10))
+	r.save("spam", checkpoint(t, m, 20))
+	r.save("spam", checkpoint(t, m, 25))
+	r.save("clean", checkpoint(t, made(t, 10, nil), 10))
 	if err := r.store("spam").Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	numerics := regexp.QuoteMeta(m.Numerics())
-	r.must("list", `(?m)^clean +0 +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +0 +2 +20 +1h .* 2 +1$`)
+	r.must("list", `(?m)^clean +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +2 +20 +1h .* 2 +1$`)
 	if out := r.must("list clean"); strings.Contains(out, "spam") {
 		t.Errorf("one model: %s", out)
 	}
@@ -187,10 +187,10 @@ func TestShow(t *testing.T) {
 	if err := m.SetRole("bad", trust.Muted); err != nil {
 		t.Fatal(err)
 	}
-	r.save("default", 0, checkpoint(t, m, 100))
+	r.save("default", checkpoint(t, m, 100))
 	later := made(t, 110, nil)
-	r.save("default", 0, checkpoint(t, later, 110))
-	r.must("show", `default, partition 0\n +version +2, answers come from 2\n +kept +2, 1\n`, `settings .*table_bits = 8`,
+	r.save("default", checkpoint(t, later, 110))
+	r.must("show", `default\n +version +2, answers come from 2\n +kept +2, 1\n`, `settings .*table_bits = 8`,
 		`events +110, \d+\.\d % spam`, `sources +desk: ordinary, 88 labels of text, flip rate`, `alarms +none`)
 	r.must("show default@1", `version +1, answers come from 2`, `standing = none`, `bad: muted, 20 labels`)
 	v := r.object("show default default@1")["models"].([]any)
@@ -201,7 +201,6 @@ func TestShow(t *testing.T) {
 	r.fails("show default@9", cli.StatusFailed, "no checkpoint")
 	r.fails("show default@0", cli.StatusUsage, "numbered from 1")
 	r.fails("show other", cli.StatusFailed, "redis keeps no model other")
-	r.fails("show --partition 3", cli.StatusFailed, "has no partition 3")
 }
 
 // What is exported and imported is the same model at the same place in the log. Equal
@@ -210,8 +209,8 @@ func TestExportAndImport(t *testing.T) {
 	r := newRig(t)
 	first := checkpoint(t, made(t, 60, nil), 70)
 	first.Position = first.Position.Advance(70, nil, []byte("a record"))
-	r.save("spam", 0, first)
-	r.must("export spam DIR/spam.tar", `partition 0, version 1: 60 events up to offset 71, `)
+	r.save("spam", first)
+	r.must("export spam DIR/spam.tar", `^version 1: 60 events up to offset 71, `)
 	r.must("export spam DIR/again.tar")
 	a, b := r.read("spam.tar"), r.read("again.tar")
 	if !bytes.Equal(a, b) {
@@ -220,8 +219,8 @@ func TestExportAndImport(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(r.dir, "spam.tar")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 	}
-	r.must("verify DIR/spam.tar spam", `(?s)spam.tar, partition 0: whole, 60 events.*spam, partition 0, version 1: whole, 60 events`)
-	r.must("import DIR/spam.tar --as copy", `copy, partition 0: version 1, 60 events up to offset 71, sha256 `)
+	r.must("verify DIR/spam.tar spam", `(?s)spam.tar: whole, 60 events.*spam, version 1: whole, 60 events`)
+	r.must("import DIR/spam.tar --as copy", `copy: version 1, 60 events up to offset 71, sha256 `)
 	got, _, err := r.store("copy").Load(t.Context(), state.Served)
 	if err != nil || got.Position != first.Position || !bytes.Equal(got.Model, first.Model) || !bytes.Equal(got.Config, first.Config) {
 		t.Errorf("it is not what was exported: %v", err)
@@ -253,7 +252,7 @@ func TestSavedByEval(t *testing.T) {
 	r := newRig(t)
 	c := checkpoint(t, made(t, 30, nil), 0)
 	r.write("saved", c.Model)
-	r.must("verify DIR/saved", "saved, partition 0: whole, 30 events")
+	r.must("verify DIR/saved", "saved: whole, 30 events")
 	r.must("import DIR/saved --as warm", "30 events up to offset 0")
 	got, _, err := r.store("warm").Load(t.Context(), state.Head)
 	if err != nil || got.Position != (state.Position{}) || !bytes.Equal(got.Model, c.Model) {
@@ -264,37 +263,44 @@ func TestSavedByEval(t *testing.T) {
 func TestImportRefuses(t *testing.T) {
 	r := newRig(t)
 	c := checkpoint(t, made(t, 30, nil), 30)
-	r.save("spam", 0, c)
+	r.save("spam", c)
 	r.must("export spam DIR/spam.tar")
 	r.fails("import DIR/spam.tar --as spam", cli.StatusUsage, "redis keeps a model spam already")
 	r.fails("import DIR/spam.tar --as Spam", cli.StatusUsage, "is not a name")
 	r.fails("import DIR/missing --as copy", cli.StatusFailed, "no such file")
 	r.fails("import DIR/spam.tar", cli.StatusUsage, "--as")
-	r.save("further", 0, checkpoint(t, made(t, 30, nil), 31))
+	r.save("further", checkpoint(t, made(t, 30, nil), 31))
 	r.fails("import DIR/spam.tar --as further --replace", cli.StatusFailed, "has learnt up to offset 31, and the file only to 30")
 	old := *c
 	old.Numerics = "1"
-	r.save("old", 0, &old)
+	r.save("old", &old)
 	r.must("export old DIR/old.tar")
 	r.fails("import DIR/old.tar --as copy", cli.StatusFailed, "the model is of numerics 1 ")
-	if partitions, err := r.store("copy").Partitions(t.Context()); err != nil || len(partitions) > 0 {
-		t.Errorf("something was written: %v, %v", partitions, err)
+	var file bytes.Buffer // of hamlet 0.1.0
+	w := tar.NewWriter(&file)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "3/manifest"}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r.write("partitions.tar", file.Bytes())
+	r.fails("import DIR/partitions.tar --as copy", cli.StatusFailed, "hamlet log merge")
+	if v, err := r.store("copy").Versions(t.Context()); !errors.Is(err, state.ErrNone) {
+		t.Errorf("something was written: %v, %v", v, err)
 	}
 }
 
 // The replaced version is kept, a pin ends, and the writer before has lost the model.
 func TestImportReplaces(t *testing.T) {
 	r := newRig(t)
-	r.save("spam", 0, checkpoint(t, made(t, 50, nil), 50))
+	r.save("spam", checkpoint(t, made(t, 50, nil), 50))
 	r.must("export spam DIR/spam.tar")
 	cfg := func(cfg *model.Config) { cfg.Standing = "none" }
 	before := checkpoint(t, made(t, 40, cfg), 40)
-	r.save("live", 0, before)
+	r.save("live", before)
 	live := r.store("live")
 	if err := live.Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	r.must("import DIR/spam.tar --as live --replace", `live, partition 0: version 2, 50 events .*; version 1, which it replaces, is kept for 30 days`)
+	r.must("import DIR/spam.tar --as live --replace", `live: version 2, 50 events .*; version 1, which it replaces, is kept for 30 days`)
 	if h, err := live.Heading(t.Context(), state.Served); err != nil || h.Version != 2 || h.Pinned != 0 {
 		t.Errorf("served is %+v, %v", h, err)
 	}
@@ -312,7 +318,7 @@ func TestImportReplaces(t *testing.T) {
 func TestVerifyFindsDamage(t *testing.T) {
 	r := newRig(t)
 	c := checkpoint(t, made(t, 30, nil), 30)
-	r.save("spam", 0, c)
+	r.save("spam", c)
 	r.must("export spam DIR/spam.tar")
 	whole := r.read("spam.tar")
 	manifest := bytes.Index(whole, []byte("hamletMF"))
@@ -345,41 +351,11 @@ func flip(b []byte, at int) []byte {
 	return b
 }
 
-// One model of several partitions says where it stands in each, and takes the place of no
-// model of another layout.
-func TestOneModelOfSeveralPartitions(t *testing.T) {
-	r := newRig(t)
-	c := checkpoint(t, made(t, 12, nil), 7)
-	places := sequencer.State{Log: c.Position, Places: []sequencer.Place{{Position: state.Position{Next: 5}}, {Position: state.Position{Next: 9}}}}
-	var err error
-	if c.Order, err = places.AppendBinary(nil); err != nil {
-		t.Fatal(err)
-	}
-	r.save("all", 0, c)
-	r.save("alone", 0, checkpoint(t, made(t, 12, nil), 7))
-	r.must("list all", `all +0–1 `)
-	r.must("list alone", `alone +0 `)
-	r.must("show all", `^all, partitions 0–1\n`, `position +7 of the order log; of the partitions 5 9\n`)
-	r.must("diff all alone", `position +7 of the order log; of the partitions 5 9 +7\n|the same model`)
-	r.must("export all DIR/all.tar", `partitions 0–1, version 1: .* up to offset 7 of the order log; of the partitions 5 9,`)
-	r.must("export alone DIR/alone.tar")
-	r.must("verify DIR/all.tar", "whole")
-	r.must("import DIR/all.tar --as copy", `copy, partitions 0–1`)
-	r.must("import DIR/all.tar --as copy --replace")
-	r.fails("import DIR/all.tar --as alone --replace", 1, "partition 0 is a model of this partition alone, and the file has a model of all partitions")
-	r.fails("import DIR/alone.tar --as all --replace", 1, "import it under another name")
-	r.fails("show all --partition 1", 1, "stored as partition 0")
-	copied, _, err := r.store("copy").Load(t.Context(), state.Head)
-	if err != nil || !bytes.Equal(copied.Order, c.Order) {
-		t.Errorf("the copy stands at %x: %v", copied.Order, err)
-	}
-}
-
 // A promoted model is named where the model is shown in whose place it answers.
 func TestPromotedModelIsNamed(t *testing.T) {
 	r := newRig(t)
 	store := r.store("spam")
-	r.save("spam", 0, checkpoint(t, made(t, 20, nil), 20))
+	r.save("spam", checkpoint(t, made(t, 20, nil), 20))
 	if err := store.Promote(t.Context(), state.Promotion{Model: "cand", Since: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC), By: "somebody"}); err != nil {
 		t.Fatal(err)
 	}

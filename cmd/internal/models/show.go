@@ -13,12 +13,10 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/sequencer"
 )
 
 type show struct {
-	Models    []string `arg:"" optional:"" name:"model" help:"MODEL, MODEL@VERSION or FILE."`
-	Partition *int     `help:"This partition alone." placeholder:"N" env:"-"`
+	Models []string `arg:"" optional:"" name:"model" help:"MODEL, MODEL@VERSION or FILE."`
 }
 
 // Help is what kong prints below the flags.
@@ -38,31 +36,30 @@ Redis, anything else a file.`
 // mostSources is how many sources of a sub-model are shown.
 const mostSources = 5
 
-// A shown is a partition of a model: an element of what --json prints.
+// A shown is a model: an element of what --json prints.
 type shown struct {
-	Name      string            `json:"name"` // as it was given
-	Partition int               `json:"partition"`
-	Version   int64             `json:"version,omitempty"` // in Redis
-	Kept      []int64           `json:"kept,omitempty"`    // versions in Redis, newest first
-	Served    int64             `json:"served,omitempty"`  // the version that answers
-	Pinned    int64             `json:"pinned,omitempty"`
-	Answers   *Answers          `json:"answers,omitempty"` // another model that answers in its place
-	Saved     time.Time         `json:"saved"`
-	Events    uint64            `json:"events"`
-	Spam      uint64            `json:"spam"`
-	Unlearnt  uint64            `json:"unlearnt"`
-	LeftOut   uint64            `json:"left_out"`
-	Position  int64             `json:"position"`          // next offset of the log: of several partitions, of the order log
-	Offsets   sequencer.Offsets `json:"offsets,omitempty"` // then: the next offset of each partition
-	Numerics  string            `json:"numerics"`
-	SHA256    string            `json:"sha256"`
-	Bytes     int               `json:"bytes"`
-	Windows   int               `json:"window_bytes"` // of these: windows of ensembles and alarms
-	Config    json.RawMessage   `json:"config"`
-	Sources   []Source          `json:"sources"` // with most labels
-	Known     int               `json:"known_sources"`
-	Diagnosis string            `json:"diagnosis"`
-	Incidents []shownIncident   `json:"incidents"` // open
+	Name      string          `json:"name"`              // as it was given
+	Partition int             `json:"partition"`         // always 0
+	Version   int64           `json:"version,omitempty"` // in Redis
+	Kept      []int64         `json:"kept,omitempty"`    // versions in Redis, newest first
+	Served    int64           `json:"served,omitempty"`  // the version that answers
+	Pinned    int64           `json:"pinned,omitempty"`
+	Answers   *Answers        `json:"answers,omitempty"` // another model that answers in its place
+	Saved     time.Time       `json:"saved"`
+	Events    uint64          `json:"events"`
+	Spam      uint64          `json:"spam"`
+	Unlearnt  uint64          `json:"unlearnt"`
+	LeftOut   uint64          `json:"left_out"`
+	Position  int64           `json:"position"` // next offset of the log
+	Numerics  string          `json:"numerics"`
+	SHA256    string          `json:"sha256"`
+	Bytes     int             `json:"bytes"`
+	Windows   int             `json:"window_bytes"` // of these: windows of ensembles and alarms
+	Config    json.RawMessage `json:"config"`
+	Sources   []Source        `json:"sources"` // with most labels
+	Known     int             `json:"known_sources"`
+	Diagnosis string          `json:"diagnosis"`
+	Incidents []shownIncident `json:"incidents"` // open
 
 	settings []string // that are not the defaults
 }
@@ -78,20 +75,17 @@ type shownIncident struct {
 func (c *show) run(ctx context.Context, s *Session) error {
 	var all []shown
 	for _, name := range s.named(c.Models) {
-		parts, err := s.decoded(ctx, name, c.Partition)
+		l, err := s.decoded(ctx, name)
 		if err != nil {
 			return err
 		}
-		for i := range parts {
-			one := describe(name, &parts[i])
-			if one.Version != 0 {
-				if err := s.describeVersions(ctx, name, &one); err != nil {
-					return err
-				}
+		one := describe(name, l)
+		if one.Version != 0 {
+			if err := s.describeVersions(ctx, name, &one); err != nil {
+				return err
 			}
-			parts[i] = loaded{} // several models of many megabytes need not be in memory together
-			all = append(all, one)
 		}
+		all = append(all, one)
 	}
 	if s.JSON {
 		return s.json(struct {
@@ -115,8 +109,8 @@ func (c *show) run(ctx context.Context, s *Session) error {
 func describe(name string, l *loaded) shown {
 	m := l.model
 	one := shown{
-		Name: name, Partition: l.partition, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
-		LeftOut: m.LeftOut(), Position: l.Position.Next, Offsets: l.offsets, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model), Windows: m.WindowBytes(),
+		Name: name, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
+		LeftOut: m.LeftOut(), Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model), Windows: m.WindowBytes(),
 		Config: m.Config().JSON(), Sources: []Source{}, Incidents: []shownIncident{},
 	}
 	for _, difference := range Changes(defaults(), m.Config()) {
@@ -176,7 +170,7 @@ func (s *Session) describeVersions(ctx context.Context, name string, one *shown)
 
 func (s *Session) printShown(one *shown, now time.Time) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s\n", one.Name, partitionName(one.Partition, one.Offsets))
+	fmt.Fprintf(&b, "%s\n", one.Name)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	line := func(name, format string, values ...any) {
 		fmt.Fprintf(table, "  %s\t%s\n", name, cli.Cell(fmt.Sprintf(format, values...)))
@@ -198,7 +192,7 @@ func (s *Session) printShown(one *shown, now time.Time) error {
 		spam = 100 * float64(one.Spam) / float64(one.Events)
 	}
 	line("events", "%d, %.1f %% spam, %d withdrawn or without effect, %d left out", one.Events, spam, one.Unlearnt, one.LeftOut)
-	line("position", "%s", one.Offsets.Position(one.Position))
+	line("position", "%d", one.Position)
 	line("size", "%s, of which windows of events %s", megabytes(int64(one.Bytes)), megabytes(int64(one.Windows)))
 	line("numerics", "%s", one.Numerics)
 	line("sha256", "%s", one.SHA256)
@@ -228,14 +222,6 @@ func (s *Session) printShown(one *shown, now time.Time) error {
 		return written(err)
 	}
 	return s.print(b.String())
-}
-
-// partitionName names the partitions of a model.
-func partitionName(own int, offsets sequencer.Offsets) string {
-	if len(offsets) > 1 {
-		return "partitions " + offsets.Partitions(own)
-	}
-	return "partition " + offsets.Partitions(own)
 }
 
 // standing says how far a source is believed.

@@ -9,15 +9,14 @@ import (
 )
 
 type verify struct {
-	Models    []string `arg:"" optional:"" name:"model" help:"MODEL, MODEL@VERSION or FILE."`
-	Partition *int     `help:"This partition alone." placeholder:"N" env:"-"`
+	Models []string `arg:"" optional:"" name:"model" help:"MODEL, MODEL@VERSION or FILE."`
 }
 
 // Help is what kong prints below the flags.
 func (verify) Help() string {
 	return `Examples:
 
-  hamlet model verify                    the newest version of each partition
+  hamlet model verify                    the newest version
   hamlet model verify spam spam@1208     several
   hamlet model verify spam.tar ./old     files, of export or of eval --save
 
@@ -26,10 +25,10 @@ The SHA-256 is that of the model's bytes: equal logs make equal ones. A name of 
 and - is a model in Redis, anything else a file. The exit status is 1 if one is not whole.`
 }
 
-// A verified says how one partition's model is.
+// A verified says how a model is.
 type verified struct {
-	Name      string `json:"name"` // as it was given
-	Partition int    `json:"partition"`
+	Name      string `json:"name"`              // as it was given
+	Partition int    `json:"partition"`         // always 0
 	Version   int64  `json:"version,omitempty"` // in Redis
 	Events    uint64 `json:"events"`
 	Bytes     int    `json:"bytes"`
@@ -44,7 +43,7 @@ func (c *verify) run(ctx context.Context, s *Session) error {
 	var all []verified
 	bad := 0
 	for _, name := range names {
-		parts, err := s.load(ctx, name, c.Partition)
+		l, err := s.load(ctx, name)
 		if cli.Status(err) == cli.StatusUsage {
 			return err
 		}
@@ -53,21 +52,15 @@ func (c *verify) run(ctx context.Context, s *Session) error {
 			all = append(all, verified{Name: name, Error: err.Error()})
 			continue
 		}
-		for i := range parts {
-			p := &parts[i]
-			v := verified{Name: name, Partition: p.partition, Version: p.version, Events: p.Events,
-				Bytes: len(p.Model), Numerics: p.Numerics, SHA256: p.sha256()}
-			err := p.decode()
-			if err == nil {
-				err = p.encodesAlike()
-			}
-			if v.Whole = err == nil; err != nil {
-				bad++
-				v.Error = err.Error()
-			}
-			p.Checkpoint, p.model = nil, nil // several models of many megabytes need not be in memory together
-			all = append(all, v)
+		v := verified{Name: name, Version: l.version, Events: l.Events, Bytes: len(l.Model), Numerics: l.Numerics, SHA256: l.sha256()}
+		if err = l.decode(); err == nil {
+			err = l.encodesAlike()
 		}
+		if v.Whole = err == nil; err != nil {
+			bad++
+			v.Error = err.Error()
+		}
+		all = append(all, v)
 	}
 	if bad > 0 && len(all) == 1 {
 		return fmt.Errorf("verify %s: %s", all[0].Name, all[0].Error)
@@ -96,8 +89,8 @@ func (c *verify) print(s *Session, all []verified) error {
 		if v.Version != 0 {
 			version = fmt.Sprintf(", version %d", v.Version)
 		}
-		fmt.Fprintf(&b, "%s, partition %d%s: whole, %d events, %s, numerics %s, sha256 %s\n",
-			v.Name, v.Partition, version, v.Events, megabytes(int64(v.Bytes)), v.Numerics, v.SHA256)
+		fmt.Fprintf(&b, "%s%s: whole, %d events, %s, numerics %s, sha256 %s\n",
+			v.Name, version, v.Events, megabytes(int64(v.Bytes)), v.Numerics, v.SHA256)
 	}
 	return s.print(b.String())
 }

@@ -3,9 +3,7 @@
 // move whole models.
 //
 // A pin holds for what scorers answer. The learner goes on learning and saving, and a
-// pinned version is kept until it is unpinned. A model of several partitions answers from
-// a version of each. They are pinned together, to versions of about the same time, because
-// each partition counts its versions by itself. Either all are pinned or none.
+// pinned version is kept until it is unpinned.
 //
 // Replace makes the state of another model of the same log the newest version of a model. Promote
 // lets another model answer in the place of a model, and back: no state is copied.
@@ -59,9 +57,7 @@ one is pinned.`
 }
 
 type pin struct {
-	Version   int64 `arg:"" name:"version" help:"A number that hamlet model versions prints."`
-	Partition *int  `help:"Whose version it is, if the model has several partitions." placeholder:"N" env:"-"`
-	Only      bool  `help:"Pin this partition alone." env:"-"`
+	Version int64 `arg:"" name:"version" help:"A number that hamlet model versions prints."`
 }
 
 // Help is what kong prints below the flags.
@@ -70,15 +66,10 @@ func (pin) Help() string {
 
   hamlet model versions                  which are kept
   hamlet model pin 1208                  answer from version 1208
-  hamlet model pin 1208 --partition 2    of several partitions
   hamlet model unpin                     answer from the newest again
 
 Scorers follow within their --poll-interval. Learning goes on, and the pinned version
-is kept until unpin. Repair the labels in the meantime, with unlearn and relearn events.
-
-Each partition counts its versions by itself. The others are pinned to the version
-that was saved nearest to the time of this one, and at most a minute after it. If a
-partition keeps none, nothing is pinned. --only leaves the others as they are.`
+is kept until unpin. Repair the labels in the meantime, with unlearn and relearn events.`
 }
 
 type rollback struct{}
@@ -91,10 +82,7 @@ func (rollback) Help() string {
 
 Pins the version before the one that is served; repeat it to go back further. Learning
 goes on, and answers come from the pinned version until hamlet model unpin. Versions
-are often seconds apart: hamlet model versions shows them, and those of earlier days.
-
-Of several partitions the one that was saved last goes back one version. The others
-follow to about the same time, as with hamlet model pin.`
+are often seconds apart: hamlet model versions shows them, and those of earlier days.`
 }
 
 type unpin struct{}
@@ -105,8 +93,8 @@ func (unpin) Help() string {
 
   hamlet model unpin
 
-Scorers answer from the newest version again, in all partitions. What was learnt in the
-meantime is in it. Without a pin nothing changes.`
+Scorers answer from the newest version again. What was learnt in the meantime is in it.
+Without a pin nothing changes.`
 }
 
 // patience bounds a command: its questions are small.
@@ -161,7 +149,7 @@ func (c *Command) do(ctx context.Context, command string, store *redis.Store, st
 	case "versions":
 		return c.print(stdout, before)
 	case "pin <version>":
-		plan, err = before.Pin(c.Pin.Version, c.Pin.Partition, c.Pin.Only)
+		plan, err = before.Pin(c.Pin.Version)
 	case "rollback":
 		plan, err = before.Rollback()
 	case "unpin":

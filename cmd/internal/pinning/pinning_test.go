@@ -31,19 +31,19 @@ func TestMain(m *testing.M) { leak.Main(m) }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// A rig is a Redis with a model whose partitions are saved by hand.
+// A rig is a Redis with a model that is saved by hand.
 type rig struct {
 	t      *testing.T
 	server *miniredis.Miniredis
 	store  *redis.Store
-	epochs map[int]int64
-	next   map[int]int64
+	epoch  int64
+	next   int64
 	model  *model.Model
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, server: miniredis.RunT(t), epochs: map[int]int64{}, next: map[int]int64{}}
+	r := &rig{t: t, server: miniredis.RunT(t)}
 	var err error
 	if r.store, err = redis.New(redis.Config{Addr: r.server.Addr(), Keep: 5, Daily: -1}); err != nil {
 		t.Fatal(err)
@@ -55,16 +55,14 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// save saves a version of a partition that has learnt one more message, after noon by the
-// seconds given.
-func (r *rig) save(partition int, seconds int) {
+// save saves a version that has learnt one more message, after noon by the seconds given.
+func (r *rig) save(seconds int) {
 	r.t.Helper()
-	if r.epochs[partition] == 0 {
-		epoch, err := r.store.Take(r.t.Context())
-		if err != nil {
+	if r.epoch == 0 {
+		var err error
+		if r.epoch, err = r.store.Take(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
-		r.epochs[partition] = epoch
 	}
 	ex := model.Example{ID: fmt.Sprint(r.model.Events()), Source: "test", Spam: true,
 		Body: model.Body{Tenant: "test", Message: &feature.Message{Body: []byte("prize"), BodyBytes: 5}}}
@@ -75,9 +73,9 @@ func (r *rig) save(partition int, seconds int) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.next[partition]++
-	c := &state.Checkpoint{Schema: 1, Numerics: r.model.Numerics(), Config: r.model.Config().JSON(), Epoch: r.epochs[partition],
-		Events: r.model.Events(), Position: state.Position{Next: r.next[partition]}, Model: b, Saved: noon.Add(time.Duration(seconds) * time.Second)}
+	r.next++
+	c := &state.Checkpoint{Schema: 1, Numerics: r.model.Numerics(), Config: r.model.Config().JSON(), Epoch: r.epoch,
+		Events: r.model.Events(), Position: state.Position{Next: r.next}, Model: b, Saved: noon.Add(time.Duration(seconds) * time.Second)}
 	if _, err := r.store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
@@ -126,18 +124,12 @@ func (r *rig) fails(args string, status int, want string) {
 	}
 }
 
-// served wants the partitions, in order, to serve versions and to have pins.
-func (r *rig) served(versions, pins []int64) {
+// served wants a version to be served and another, or none, to be pinned.
+func (r *rig) served(version, pin int64) {
 	r.t.Helper()
-	partitions, err := r.store.Partitions(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for i, p := range partitions {
-		h, err := r.store.Heading(r.t.Context(), state.Served)
-		if err != nil || h.Version != versions[i] || h.Pinned != pins[i] {
-			r.t.Errorf("partition %d serves version %d and has %d pinned, %v; want %d and %d", p, h.Version, h.Pinned, err, versions[i], pins[i])
-		}
+	h, err := r.store.Heading(r.t.Context(), state.Served)
+	if err != nil || h.Version != version || h.Pinned != pin {
+		r.t.Errorf("version %d is served and %d pinned, %v; want %d and %d", h.Version, h.Pinned, err, version, pin)
 	}
 }
 
@@ -146,7 +138,7 @@ func (r *rig) served(versions, pins []int64) {
 func TestAScorerFollows(t *testing.T) {
 	r := newRig(t)
 	for i := range 3 {
-		r.save(0, 3*i)
+		r.save(3 * i)
 	}
 	info := r.scorer()
 	await := func(events uint64, pinned bool) {
@@ -167,12 +159,12 @@ func TestAScorerFollows(t *testing.T) {
 		t.Fatalf("the scorer answers from %d events, pinned %v; want %d, %v", got.Events, got.Pinned, events, pinned)
 	}
 	await(3, false)
-	r.must("pin 2", "partition 0: answers come from version 2 of 2026-11-21T12:00:03Z, 2 events; before: version 3", "Pinned: learning goes on")
+	r.must("pin 2", "answers come from version 2 of 2026-11-21T12:00:03Z, 2 events; before: version 3", "Pinned: learning goes on")
 	await(2, true)
-	r.save(0, 9)
+	r.save(9)
 	r.must("rollback", "version 1 of", "before: version 2", "until `hamlet model unpin`")
 	await(1, true)
-	r.save(0, 12)
+	r.save(12)
 	r.must("unpin", "version 5 of", "Nothing is pinned")
 	await(5, false)
 	r.must("rollback", "version 4 of")
@@ -221,18 +213,18 @@ func (r *rig) scorer() *nats.Client {
 func TestPinAndRollBack(t *testing.T) {
 	r := newRig(t)
 	for _, seconds := range []int{0, 600, 1200} { // versions 1, 2 and 3
-		r.save(0, seconds)
+		r.save(seconds)
 	}
-	r.fails("pin 9", 1, "version 9 of partition 0 is not kept: kept are 3, 2, 1")
+	r.fails("pin 9", 1, "version 9 of model default is not kept: kept are 3, 2, 1")
 	r.fails("pin 0", 2, "numbered from 1")
-	r.served([]int64{3}, []int64{0})
+	r.served(3, 0)
 	r.must("pin 2", "Pinned: learning")
-	r.served([]int64{2}, []int64{2})
+	r.served(2, 2)
 	r.must("rollback")
-	r.served([]int64{1}, []int64{1})
+	r.served(1, 1)
 	r.fails("rollback", 1, "no version before the served one, 1, is kept")
 	r.must("unpin", "Nothing is pinned")
-	r.served([]int64{3}, []int64{0})
+	r.served(3, 0)
 }
 
 // The alerting rule for bad labels names commands that list, pin and unpin.
@@ -242,15 +234,15 @@ func TestThePageTellsHowToPin(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRig(t)
-	r.save(0, 0)
-	r.save(0, 3)
+	r.save(0)
+	r.save(3)
 	told := regexp.MustCompile(`"hamlet model ([^"]+)"`).FindAllStringSubmatch(string(b), -1)
 	if len(told) != 3 {
 		t.Fatalf("the rules name %q, want versions, pin and unpin", told)
 	}
 	r.must(told[0][1], "served")
-	r.must(strings.NewReplacer("{{ $labels.partition }}", "0", " V", " 1").Replace(told[1][1]), "Pinned:")
-	r.served([]int64{1}, []int64{1})
+	r.must(strings.Replace(told[1][1], " V", " 1", 1), "Pinned:")
+	r.served(1, 1)
 	r.must(told[2][1], "Nothing is pinned")
 }
 
@@ -259,12 +251,12 @@ func TestVersions(t *testing.T) {
 	r := newRig(t)
 	r.fails("versions", 1, "redis keeps no version of model default")
 	r.fails("rollback", 1, "redis keeps no version")
-	r.save(0, 0)
+	r.save(0)
 	r.fails("rollback", 1, "no version before the served one, 1, is kept")
-	r.save(0, 3)
+	r.save(3)
 	r.must("pin 1")
-	r.must("versions", "partition  version  saved                 events  position  sha256",
-		"0          2        2026-11-21T12:00:03Z  2       2         ", "  head\n", "  served, pinned\n", "Pinned:")
+	r.must("versions", "version  saved                 events  position  sha256",
+		"2        2026-11-21T12:00:03Z  2       2         ", "  head\n", "  served, pinned\n", "Pinned:")
 	out, err := r.run("versions --json")
 	if err != nil {
 		t.Fatal(err)
@@ -293,11 +285,11 @@ func TestVersions(t *testing.T) {
 
 	r.server.Del("hamlet:{default}:0:version:1")
 	r.server.ZRem("hamlet:{default}:0:versions", "1")
-	r.save(0, 6)
-	r.must("versions", "version 1 was pinned, and redis has lost it", "head, served\n")
+	r.save(6)
+	r.must("versions", "Version 1 was pinned, and redis has lost it", "head, served\n")
 	r.must("versions --json", `"pinned":1,"pin_lost":true`)
 	r.must("unpin", "Nothing is pinned")
-	r.served([]int64{3}, []int64{0})
+	r.served(3, 0)
 	r.fails("", 2, "say what to do")
 	r.fails("pin", 2, "version")
 }

@@ -8,19 +8,6 @@ import (
 	"hamlet/state"
 )
 
-// steps are the versions before and after, by partition.
-func steps(p pinning.Plan) map[int][2]int64 {
-	all := map[int][2]int64{}
-	for _, s := range p.Steps() {
-		from := int64(0)
-		if s.From != nil {
-			from = s.From.Version
-		}
-		all[s.Partition] = [2]int64{from, s.To.Version}
-	}
-	return all
-}
-
 // A plan shows what changes, changes nothing before Do, and is refused where a version has gone.
 func TestPlan(t *testing.T) {
 	r := newRig(t)
@@ -29,7 +16,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("without a model: %v", err)
 	}
 	for i := range 3 {
-		r.save(0, 10*i)
+		r.save(10 * i)
 	}
 	read := func() pinning.Kept {
 		t.Helper()
@@ -39,50 +26,58 @@ func TestPlan(t *testing.T) {
 		}
 		return k
 	}
-	same := func(what string, got map[int][2]int64, want [2]int64) {
+	same := func(what string, p pinning.Plan, from, to, pin int64) {
 		t.Helper()
-		if len(got) != 1 || got[0] != want {
-			t.Errorf("%s: %v, want %v", what, got, want)
+		if p.From == nil || p.From.Version != from || p.To == nil || p.To.Version != to || p.Pin != pin {
+			t.Errorf("%s: %+v, want from %d to %d and the pin %d", what, p, from, to, pin)
 		}
 	}
-	own := 0
 	k := read()
-	if k.Partitions[0].Versions[0].Bytes == 0 {
+	if k.Versions[0].Bytes == 0 {
 		t.Error("a version has no size")
 	}
-	plan, err := k.Pin(1, &own, false)
+	plan, err := k.Pin(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same("pin", steps(plan), [2]int64{3, 1})
-	if again := read(); again.Partitions[0].Pinned != 0 {
+	same("pin", plan, 3, 1, 1)
+	if again := read(); again.Pinned != 0 {
 		t.Error("a plan has pinned")
 	}
 	if err := plan.Do(t.Context(), r.store); err != nil {
 		t.Fatal(err)
 	}
-	k = read()
-	unpin := k.Unpin()
-	same("unpin", steps(unpin), [2]int64{1, 3})
-	if other, err := k.Pin(1, &own, false); err != nil || !other.Equal(&plan) || other.Equal(&unpin) {
-		t.Errorf("equal plans are not, %v", err)
-	}
+	unpin := read().Unpin()
+	same("unpin", unpin, 1, 3, 0)
 	if err := unpin.Do(t.Context(), r.store); err != nil {
 		t.Fatal(err)
 	}
 	k = read()
-	if k.Partitions[0].Pinned != 0 || k.Partitions[0].Served != 3 {
-		t.Errorf("after unpin: %+v", k.Partitions[0])
+	if k.Pinned != 0 || k.Served != 3 {
+		t.Errorf("after unpin: %+v", k)
 	}
 	back, err := k.Rollback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	same("rollback", steps(back), [2]int64{3, 2})
+	same("rollback", back, 3, 2, 2)
 	for range 6 {
-		r.save(0, 60)
+		r.save(60)
 	}
 	if err := back.Do(t.Context(), r.store); !errors.Is(err, state.ErrNone) {
 		t.Errorf("pin what has gone: %v", err)
 	}
+}
+
+// A model for each partition is refused, and the error leads out.
+func TestPartitionsAreRefused(t *testing.T) {
+	r := newRig(t)
+	r.save(0)
+	r.server.SAdd("hamlet:{default}:0:partitions", "1")
+	r.fails("versions", 1, "hamlet log merge --from default")
+	r.fails("pin 1", 1, "hamlet log merge --from default")
+	r.fails("promote other --wait 1s", 1, "hamlet log merge --from default")
+	r.fails("replace --by other --wait 1s", 1, "hamlet log merge --from default")
+	r.fails("show", 1, "hamlet log merge --from default")
+	r.fails("list", 1, "hamlet log merge --from default")
 }

@@ -138,11 +138,11 @@ func (c *Command) runPromote(ctx context.Context, store *redis.Store, log *slog.
 			return err
 		}
 	}
-	plan, err := p.plan(ctx)
+	numerics, err := p.plan(ctx)
 	if err != nil {
 		return err
 	}
-	if err := p.scorers(ctx, f.NATS, plan.numerics, log); err != nil {
+	if err := p.scorers(ctx, f.NATS, numerics, log); err != nil {
 		return err
 	}
 	if f.DryRun {

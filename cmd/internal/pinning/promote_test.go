@@ -27,7 +27,6 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
-	"hamlet/stream/order"
 	"hamlet/stream/predictions"
 )
 
@@ -38,14 +37,9 @@ type beside struct {
 	conn *natsgo.Conn
 }
 
-func newBeside(t *testing.T, partitions int) *beside {
+func newBeside(t *testing.T) *beside {
 	t.Helper()
-	b := &beside{double: newDouble(t, partitions)}
-	if b.ordered = partitions > 1; b.ordered {
-		if err := kafka.EnsureOrder(t.Context(), b.kafka, "default", stream.EventsTopic("default"), 1); err != nil {
-			t.Fatal(err)
-		}
-	}
+	b := &beside{double: newDouble(t)}
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
@@ -189,85 +183,77 @@ func (r *traffic) until(t *testing.T, names ...string) {
 
 // A shadow answers in the place of the first model and back, while requests come all the time,
 // the shadow is killed and the scorer is restarted. No request is lost, answers change their
-// model once each way, the shadow never writes the order log, and what is refused is refused
+// model once each way, and what is refused is refused
 // once, by the first learner.
 func TestPromote(t *testing.T) {
-	for _, partitions := range []int{1, 4} {
-		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
-			b := newBeside(t, partitions)
-			write := func() {
-				for p := range partitions {
-					b.write(p, 40)
-				}
-				if err := b.producer.PublishTo(t.Context(), stream.EventsTopic("default"), 0, kafka.Record{Value: fmt.Append(nil, "no event ", len(b.written[0]))}); err != nil {
-					t.Fatal(err)
-				}
-				b.written[0] = append(b.written[0], stream.Event{})
-			}
-			write()
-			b.start("default", b.old, modelConfig())
-			kill := b.shadow()
-			head := func(store *redis.Store) int64 {
-				h, err := store.Heading(t.Context(), state.Head)
-				if err != nil {
-					return 0
-				}
-				return h.Next
-			}
-			for head(b.old) == 0 || head(b.clean) == 0 {
-				<-time.After(2 * time.Millisecond)
-			}
-			stop := b.serve()
-			asks := b.traffic()
-			asks.until(t, "default")
-			servers := " --wait 2m --kafka " + b.kafka.Brokers[0]
-			must := func(args string, want ...string) {
-				t.Helper()
-				out, err := b.run(args)
-				for _, text := range want {
-					if !strings.Contains(out, text) {
-						t.Errorf("%s: %q is not in\n%s", args, text, out)
-					}
-				}
-				if err != nil {
-					t.Fatalf("%s: %v\n%s", args, err, out)
-				}
-			}
-			if !b.ordered {
-				must("promote clean --dry-run --nats "+b.url+servers, "answers    clean in the place of default", "of the log (the same)", "without_sources",
-					"scorers    1 of default, all of which read numerics", "Nothing was changed")
-			}
-			write()
-			must("promote clean"+servers, "Answers of default come from model clean")
-			asks.until(t, "default", "clean")
-			must("promote clean"+servers, "come from model clean already")
-			must("versions", "answers come from model clean")
-			must("promote --back"+servers, "Model default answers by itself again")
-			asks.until(t, "default", "clean", "default")
-			must("promote --back", "already")
-			must("--json promote clean"+servers, `"model":"default","before":"default","answers":"clean"`)
-			asks.until(t, "default", "clean", "default", "clean")
-
-			kill()
-			write()
-			stopOther := b.serve() // another scorer takes over
-			stop()
-			far := head(b.clean)
-			defer b.shadow()()
-			for head(b.clean) <= far || head(b.old) > head(b.clean) {
-				<-time.After(2 * time.Millisecond)
-			}
-			asks.stop()
-			<-asks.ended
-			stopOther()
-			if want := []string{"default", "clean", "default", "clean"}; asks.err != nil || !slices.Equal(asks.names, want) {
-				t.Errorf("answers came from %v, want %v; of %d requests: %v", asks.names, want, asks.asked, asks.err)
-			}
-			b.untilLetters(3)
-			b.stop["default"]()
-			b.onceOnly()
-		})
+	b := newBeside(t)
+	write := func() {
+		b.write(40)
+		if err := b.producer.PublishTo(t.Context(), stream.EventsTopic("default"), 0, kafka.Record{Value: fmt.Append(nil, "no event ", len(b.written))}); err != nil {
+			t.Fatal(err)
+		}
+		b.written = append(b.written, stream.Event{})
 	}
+	write()
+	b.start("default", b.old, modelConfig())
+	kill := b.shadow()
+	head := func(store *redis.Store) int64 {
+		h, err := store.Heading(t.Context(), state.Head)
+		if err != nil {
+			return 0
+		}
+		return h.Next
+	}
+	for head(b.old) == 0 || head(b.clean) == 0 {
+		<-time.After(2 * time.Millisecond)
+	}
+	stop := b.serve()
+	asks := b.traffic()
+	asks.until(t, "default")
+	servers := " --wait 2m --kafka " + b.kafka.Brokers[0]
+	must := func(args string, want ...string) {
+		t.Helper()
+		out, err := b.run(args)
+		for _, text := range want {
+			if !strings.Contains(out, text) {
+				t.Errorf("%s: %q is not in\n%s", args, text, out)
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+	must("promote clean --dry-run --nats "+b.url+servers, "answers    clean in the place of default", "of the log (the same)", "without_sources",
+		"scorers    1 of default, all of which read numerics", "Nothing was changed")
+	write()
+	must("promote clean"+servers, "Answers of default come from model clean")
+	asks.until(t, "default", "clean")
+	must("promote clean"+servers, "come from model clean already")
+	must("versions", "answers come from model clean")
+	must("promote --back"+servers, "Model default answers by itself again")
+	asks.until(t, "default", "clean", "default")
+	must("promote --back", "already")
+	must("--json promote clean"+servers, `"model":"default","before":"default","answers":"clean"`)
+	asks.until(t, "default", "clean", "default", "clean")
+
+	kill()
+	write()
+	stopOther := b.serve() // another scorer takes over
+	stop()
+	far := head(b.clean)
+	defer b.shadow()()
+	for head(b.clean) <= far || head(b.old) > head(b.clean) {
+		<-time.After(2 * time.Millisecond)
+	}
+	asks.stop()
+	<-asks.ended
+	stopOther()
+	if want := []string{"default", "clean", "default", "clean"}; asks.err != nil || !slices.Equal(asks.names, want) {
+		t.Errorf("answers came from %v, want %v; of %d requests: %v", asks.names, want, asks.asked, asks.err)
+	}
+	b.untilLetters(3)
+	b.stop["default"]()
+	b.onceOnly()
 }
 
 // untilLetters waits until there are so many dead letters.
@@ -291,7 +277,7 @@ func (b *beside) untilLetters(n int64) {
 	}
 }
 
-// onceOnly wants each dead letter once, and an order log of the first learner alone.
+// onceOnly wants each dead letter once.
 func (b *beside) onceOnly() {
 	b.t.Helper()
 	times := map[string]int{}
@@ -310,27 +296,11 @@ func (b *beside) onceOnly() {
 			b.t.Errorf("%q came %d times", letter, n)
 		}
 	}
-	if !b.ordered {
-		return
-	}
-	_, ends, err = kafka.Offsets(b.t.Context(), b.kafka, order.Topic("default"))
-	if err == nil {
-		err = kafka.ReadRange(b.t.Context(), b.kafka, order.Topic("default"), 0, 0, ends[0], func(r *kafka.Record) error {
-			d, err := order.Decode(r.Value)
-			if d.Writer != "default" {
-				b.t.Errorf("%q wrote into the order log", d.Writer)
-			}
-			return err
-		})
-	}
-	if err != nil {
-		b.t.Error(err)
-	}
 }
 
 // What may not answer in the place of a model is refused in words, and nothing changes.
 func TestPromotionsThatAreRefused(t *testing.T) {
-	b := newBeside(t, 1)
+	b := newBeside(t)
 	servers := " --wait 1s --kafka " + b.kafka.Brokers[0]
 	fails := func(args string, status int, want string) {
 		t.Helper()
@@ -349,17 +319,17 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	fails("promote clean --for 0s", 2, "--for")
 	fails("promote clean --promote-when better --since then", 2, "--since")
 	fails("promote clean"+servers, 1, "redis keeps no version of model clean")
-	b.write(0, 40)
+	b.write(40)
 	b.start("default", b.old, modelConfig())
-	b.await(b.old, 0, state.Head)
+	b.await(b.old, state.Head)
 	fails("promote clean --wait 10m", 1, "redis keeps no version of model clean")
 	b.start("clean", b.clean, modelConfig("bad"))
-	first := b.await(b.clean, 0, state.Head)
+	first := b.await(b.clean, state.Head)
 	b.stop["clean"]()
 	fails("promote clean --promote-when better"+servers, 1, "there is no topic hamlet.predictions.default")
 
-	b.write(0, 20)
-	b.await(b.old, 0, state.Head)
+	b.write(20)
+	b.await(b.old, state.Head)
 	fails("promote clean"+servers, 1, "model clean has learnt up to 40 of the log, and default up to 60")
 	save := func(change func(*state.Checkpoint)) {
 		t.Helper()
@@ -403,11 +373,11 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 
 // A candidate is promoted once it is shown to be better, and not before.
 func TestPromoteWhenBetter(t *testing.T) {
-	b := newBeside(t, 1)
-	b.write(0, 40)
+	b := newBeside(t)
+	b.write(40)
 	for name, store := range map[string]*redis.Store{"default": b.old, "clean": b.clean} {
 		b.start(name, store, modelConfig())
-		b.await(store, 0, state.Head)
+		b.await(store, state.Head)
 		if err := kafka.EnsureTopic(t.Context(), b.kafka, predictions.Topic(name), 1, 1, time.Hour); err != nil {
 			t.Fatal(err)
 		}

@@ -11,128 +11,84 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/comparison"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
-	"hamlet/state/redis"
 )
 
-// A promotionPlan is what is known of the candidate once it may be promoted.
-type promotionPlan struct {
-	numerics string // of the candidate
-}
-
-// An atHead is the newest version of a partition of both models, without its bytes.
-type atHead struct {
-	partition int
-	old, by   *state.Manifest
-}
+// An atHead is the newest version of both models, without its bytes.
+type atHead struct{ old, by *state.Manifest }
 
 // check returns an error if the candidate may not answer in the place of the model, however
 // far it has come. The logs are compared as far as both have learnt.
 func (p *promotion) check(ctx context.Context) (numerics string, err error) {
-	heads, err := p.heads(ctx)
+	h, err := p.heads(ctx)
 	if err != nil {
 		return "", err
 	}
-	for i := range heads {
-		h := heads[i]
-		if h.by.Position.Next < h.old.Position.Next {
-			h.old, h.by = h.by, h.old // records between them are read from the earlier on
-		}
-		if !p.lostBeginning {
-			if err := p.oneLog(ctx, &h); err != nil {
-				return "", err
-			}
-		}
-		c, err := p.readable(ctx, h.partition)
-		if err != nil {
+	if h.by.Position.Next < h.old.Position.Next {
+		h.old, h.by = h.by, h.old // records between them are read from the earlier on
+	}
+	if !p.lostBeginning {
+		if err := p.oneLog(ctx, &h); err != nil {
 			return "", err
 		}
-		numerics = c.Numerics
 	}
-	return numerics, nil
+	c, err := p.readable(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.Numerics, nil
 }
 
-// heads reads the newest versions of all partitions. It waits until the candidate has all that
-// the model has.
-func (p *promotion) heads(ctx context.Context) ([]atHead, error) {
+// heads reads the newest versions.
+func (p *promotion) heads(ctx context.Context) (h atHead, err error) {
 	ctx, cancel := context.WithTimeout(ctx, max(p.patience, time.Second))
 	defer cancel()
-	if has, err := p.by.Partitions(ctx); err != nil {
-		return nil, err
-	} else if len(has) == 0 && p.candidate != p.model {
-		return nil, fmt.Errorf("redis keeps no version of model %s: its learner has saved none yet, or the name is another one; learner --model %[1]s --events-of %s --shadow makes one", p.candidate, p.model)
+	if err := errors.Join(p.store.Layout(ctx), p.by.Layout(ctx)); err != nil {
+		return h, err
 	}
-	r := replacement{old: p.store, by: p.by, oldName: p.model, name: p.candidate}
-	if p.candidate == p.model {
-		r.by = p.store
+	if h.by, _, err = p.by.Manifest(ctx, state.Head); errors.Is(err, state.ErrNone) {
+		return h, fmt.Errorf("redis keeps no version of model %s: its learner has saved none yet, or the name is another one; learner --model %[1]s --events-of %s --shadow makes one", p.candidate, p.model)
+	} else if err != nil {
+		return h, err
 	}
-	partitions, err := r.partitions(ctx)
-	if err != nil {
-		return nil, err
+	if h.old, _, err = p.store.Manifest(ctx, state.Head); errors.Is(err, state.ErrNone) {
+		return h, fmt.Errorf("redis keeps no version of model %s: there is nothing to answer in the place of", p.model)
 	}
-	var all []atHead
-	for _, number := range partitions {
-		old, err := manifest(ctx, p.store, number)
-		if err != nil {
-			return nil, err
-		}
-		by, err := manifest(ctx, p.by, number)
-		if err != nil {
-			return nil, err
-		}
-		if len(old.Order) > 0 != (len(by.Order) > 0) {
-			return nil, fmt.Errorf("of %s and %s, one model alone learns all partitions in the order of a log: start the learner of %[2]s with --events-of %[1]s --shadow", p.model, p.candidate)
-		}
-		all = append(all, atHead{number, old, by})
-	}
-	return all, nil
-}
-
-// manifest reads that of the newest version.
-func manifest(ctx context.Context, store *redis.Store, partition int) (*state.Manifest, error) {
-	m, _, err := store.Manifest(ctx, state.Head)
-	return m, err
+	return h, err
 }
 
 // plan waits until the candidate has learnt as far as the model had when it was asked, checks
 // that both have learnt one log and that the candidate can answer, and prints what will change.
-func (p *promotion) plan(ctx context.Context) (plan promotionPlan, err error) {
-	heads, err := p.heads(ctx)
+// It returns the candidate's numerics.
+func (p *promotion) plan(ctx context.Context) (numerics string, err error) {
+	h, err := p.heads(ctx)
 	if err != nil {
-		return plan, err
+		return "", err
 	}
 	who := fmt.Sprintf("%s in the place of %s", p.candidate, p.model)
 	if p.candidate == p.model {
 		who = p.model + ", by itself again"
 	}
 	if err := p.say("answers    %s\n", who); err != nil {
-		return plan, err
+		return "", err
 	}
-	for i := range heads {
-		h := &heads[i]
-		if err := p.await(ctx, h); err != nil {
-			return plan, err
-		}
-		log := "not compared"
-		if p.candidate == p.model {
-			log = "its own"
-		} else if !p.lostBeginning {
-			if err := p.oneLog(ctx, h); err != nil {
-				return plan, err
-			}
-			log = "the same"
-		}
-		c, err := p.readable(ctx, h.partition)
-		if err != nil {
-			return plan, err
-		}
-		plan.numerics = c.Numerics
-		if err := p.describe(h, c, log); err != nil {
-			return plan, err
-		}
+	if err := p.await(ctx, &h); err != nil {
+		return "", err
 	}
-	return plan, nil
+	log := "not compared"
+	if p.candidate == p.model {
+		log = "its own"
+	} else if !p.lostBeginning {
+		if err := p.oneLog(ctx, &h); err != nil {
+			return "", err
+		}
+		log = "the same"
+	}
+	c, err := p.readable(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.Numerics, p.describe(&h, c, log)
 }
 
 // await waits until the candidate's newest version is as far as the model's was.
@@ -145,13 +101,13 @@ func (p *promotion) await(ctx context.Context, h *atHead) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("partition %d: model %s has learnt up to %d of the log, and %s up to %d: does its learner run? --wait says how long this waits",
-				h.partition, p.candidate, h.by.Position.Next, p.model, h.old.Position.Next)
+			return fmt.Errorf("model %s has learnt up to %d of the log, and %s up to %d: does its learner run? --wait says how long this waits",
+				p.candidate, h.by.Position.Next, p.model, h.old.Position.Next)
 		}
 		if p.candidate == p.model {
 			return nil
 		}
-		by, err := manifest(ctx, p.by, h.partition)
+		by, _, err := p.by.Manifest(ctx, state.Head)
 		if err != nil && !errors.Is(err, state.ErrTransient) {
 			return err
 		}
@@ -166,7 +122,7 @@ func (p *promotion) await(ctx context.Context, h *atHead) error {
 // read from Kafka and compared.
 func (p *promotion) oneLog(ctx context.Context, h *atHead) error {
 	r := replacement{oldName: p.model, name: p.candidate, kafka: p.kafka}
-	err := r.oneLog(ctx, h.partition, &pair{old: &state.Checkpoint{Order: h.old.Order}}, h.old.Position, h.by.Position)
+	err := r.oneLog(ctx, h.old.Position, h.by.Position)
 	if err != nil {
 		return fmt.Errorf("%w. One that began later in the log has another beginning: --accept-lost-beginning", err)
 	}
@@ -174,7 +130,7 @@ func (p *promotion) oneLog(ctx context.Context, h *atHead) error {
 }
 
 // readable loads the version of the candidate that will answer, and restores it as a scorer does.
-func (p *promotion) readable(ctx context.Context, partition int) (*state.Checkpoint, error) {
+func (p *promotion) readable(ctx context.Context) (*state.Checkpoint, error) {
 	h, err := p.by.Heading(ctx, state.Served)
 	if err != nil {
 		return nil, err
@@ -191,13 +147,9 @@ func (p *promotion) readable(ctx context.Context, partition int) (*state.Checkpo
 
 // describe prints what answers after the promotion, and how it differs.
 func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) error {
-	offsets, err := sequencer.OffsetsIn(c.Order)
-	if err != nil {
-		return err
-	}
-	err = p.say("partition  %s: %d events of %s, up to %d of the log (%s); saved %v ago\n", offsets.Partitions(h.partition), c.Events, p.candidate,
+	err := p.say("learnt     %d events of %s, up to %d of the log (%s); saved %v ago\n", c.Events, p.candidate,
 		c.Position.Next, log, time.Since(c.Saved).Round(time.Second))
-	if err != nil || h.partition != 0 {
+	if err != nil {
 		return err
 	}
 	if c.Position.Next < h.old.Position.Next {

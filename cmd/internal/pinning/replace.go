@@ -18,7 +18,6 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 type replace struct {
@@ -36,11 +35,10 @@ func (replace) Help() string {
 
 The state of the model clean becomes the newest version of the model --model names. Its
 learner goes on from there at its next save: no event is lost or learnt twice, and it
-need not restart. Scorers follow within their --poll-interval, with all partitions at
-once. A pin ends.
+need not restart. Scorers follow within their --poll-interval. A pin ends.
 
 From its next restart on the learner should have the --without-source of clean. A model
-that starts empty, after a loss of Redis or in a new partition, has its flags alone.
+that starts empty, after a loss of Redis, has its flags alone.
 
 Both must have learnt one log. Where one is further in it, the records between are read
 from Kafka and compared. Their configurations may differ in without_sources alone, and
@@ -55,16 +53,15 @@ This copies a state. To let a model of another configuration or numerics answer,
 go back, use hamlet model promote, which copies nothing.`
 }
 
-// A replacement puts the state of one model in the place of another's, partition by
-// partition. Each is one save, as that of a learner: it is whole or it is not there. While
-// several are saved, scorers answer from pinned versions.
+// A replacement puts the state of one model in the place of another's. It is one save, as
+// that of a learner: it is whole or it is not there.
 type replacement struct {
 	old, by       *redis.Store
 	oldName, name string
 	kafka         func() (kafka.Config, error) // asked only if a log must be compared
 	patience      time.Duration
 
-	step func(name string, partition int) error // for tests: called before each write
+	step func(name string) error // for tests: called before each write
 }
 
 // pollEvery is how often a replacement asks how far the models are.
@@ -98,109 +95,58 @@ func (c *Command) runReplace(ctx context.Context, old *redis.Store, log *slog.Lo
 		}
 		return reach.Config("hamlet-model", log)
 	}}
-	all, err := r.run(ctx)
+	done, err := r.run(ctx)
 	if err != nil {
 		return err
 	}
-	return c.printReplaced(stdout, all)
+	return c.printReplaced(stdout, done)
 }
 
-// run replaces all partitions. After an error some may be replaced, and pins may stand:
-// running it again finishes the work.
-func (r *replacement) run(ctx context.Context) ([]replaced, error) {
+// run replaces the model. After an error it may be replaced, and still pinned: running it
+// again finishes the work.
+func (r *replacement) run(ctx context.Context) (replaced, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, max(r.patience, time.Second),
 		fmt.Errorf("model %s has not learnt as far as %s in %v: does its learner run?", r.name, r.oldName, r.patience))
 	defer cancel()
-	partitions, err := r.partitions(ctx)
-	if err != nil {
-		return nil, err
+	if err := errors.Join(r.old.Layout(ctx), r.by.Layout(ctx)); err != nil {
+		return replaced{}, err
 	}
-	for _, p := range partitions { // what is refused is refused before anything is written
-		_, err := r.compare(ctx, p)
-		for errors.Is(err, state.ErrStale) {
-			if err = r.await(ctx, p); err == nil {
-				_, err = r.compare(ctx, p)
-			}
+	// The learner of the old model may save between two steps, or take the model back: then
+	// it begins again.
+	done, err := r.try(ctx)
+	for errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrTransient) {
+		if waited := r.await(ctx); waited != nil {
+			return done, fmt.Errorf("%w: %w", waited, err)
 		}
-		if err != nil {
-			return nil, err
-		}
+		done, err = r.try(ctx)
 	}
-	var all []replaced
-	for _, p := range partitions {
-		done, err := r.partition(ctx, p)
-		if err != nil && len(partitions) > 1 {
-			err = fmt.Errorf("%d of %d partitions are replaced, and answers come from pinned versions until the command has run again: %w", len(all), len(partitions), err)
-		}
-		if err != nil {
-			return all, err
-		}
-		all = append(all, done)
+	if err == nil {
+		err = r.at("unpin")
 	}
-	if err := r.at("unpin", -1); err != nil {
-		return all, err
+	if err == nil {
+		err = r.old.Unpin(ctx)
 	}
-	return all, r.old.Unpin(ctx)
+	return done, err
 }
 
-// partitions returns those of both models, which must be the same. It waits for the new one.
-func (r *replacement) partitions(ctx context.Context) ([]int, error) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		old, err1 := r.old.Partitions(ctx)
-		by, err2 := r.by.Partitions(ctx)
-		switch err := errors.Join(err1, err2); {
-		case errors.Is(err, state.ErrTransient): // asked again; so is a deadline that passes while it asks
-		case err != nil:
-			return nil, err
-		case len(old) == 0:
-			return nil, fmt.Errorf("redis keeps no version of model %s: there is nothing to replace", r.oldName)
-		case slices.Equal(old, by):
-			return old, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("model %s has the partitions %v, and model %s has %v: start its learner with --events-of %s, and wait until it has learnt of all",
-				r.oldName, old, r.name, by, r.oldName)
-		}
-	}
-}
-
-func (r *replacement) at(step string, partition int) error {
+func (r *replacement) at(step string) error {
 	if r.step == nil {
 		return nil
 	}
-	return r.step(step, partition)
-}
-
-// partition replaces one partition. The learner of the old model may save between two steps,
-// or take the partition back: then it begins again.
-func (r *replacement) partition(ctx context.Context, p int) (replaced, error) {
-	for {
-		done, err := r.try(ctx, p)
-		if !errors.Is(err, state.ErrStale) && !errors.Is(err, state.ErrTransient) {
-			return done, err
-		}
-		if waited := r.await(ctx, p); waited != nil {
-			return done, fmt.Errorf("%w: %w", waited, err)
-		}
-	}
+	return r.step(step)
 }
 
 // await waits until the new model has learnt at least as far as the old one, as they are saved.
-func (r *replacement) await(ctx context.Context, p int) error {
+func (r *replacement) await(ctx context.Context) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		old, err1 := r.old.Heading(ctx, state.Head)
 		by, err2 := r.by.Heading(ctx, state.Head)
-		err := errors.Join(err1, err2)
-		if err == nil && by.Next >= old.Next {
+		switch err := errors.Join(err1, err2); {
+		case err == nil && by.Next >= old.Next:
 			return nil
-		}
-		if err != nil && !errors.Is(err, state.ErrTransient) {
+		case err != nil && !errors.Is(err, state.ErrTransient) && !errors.Is(err2, state.ErrNone):
 			return err
 		}
 		select {
@@ -211,7 +157,7 @@ func (r *replacement) await(ctx context.Context, p int) error {
 	}
 }
 
-// A pair is what is saved of one partition of both models.
+// A pair is what is saved of both models.
 type pair struct {
 	old, by *state.Checkpoint
 	before  int64 // the version of old
@@ -222,37 +168,38 @@ func (c *pair) same() bool { return string(c.old.Config) == string(c.by.Config) 
 
 // compare returns the saved models if one can take the place of the other. The error wraps
 // state.ErrStale if the new one is behind.
-func (r *replacement) compare(ctx context.Context, p int) (c pair, err error) {
-	if c.old, c.before, err = r.old.Load(ctx, state.Head); err != nil {
+func (r *replacement) compare(ctx context.Context) (c pair, err error) {
+	if c.old, c.before, err = r.old.Load(ctx, state.Head); errors.Is(err, state.ErrNone) {
+		return c, fmt.Errorf("redis keeps no version of model %s: there is nothing to replace", r.oldName)
+	} else if err != nil {
 		return c, err
 	}
-	if c.by, _, err = r.by.Load(ctx, state.Head); err != nil {
+	if c.by, _, err = r.by.Load(ctx, state.Head); errors.Is(err, state.ErrNone) {
+		return c, fmt.Errorf("%w: redis keeps no version of model %s: start its learner with --events-of %s", state.ErrStale, r.name, r.oldName)
+	} else if err != nil {
 		return c, err
-	}
-	if len(c.old.Order) > 0 != (len(c.by.Order) > 0) {
-		return c, fmt.Errorf("of %s and %s, one model alone learns all partitions in the order of a log: start the learner of %[2]s with --events-of %[1]s and the same --models", r.oldName, r.name)
 	}
 	if c.same() && c.by.Position.Next < c.old.Position.Next { // the learner of the new one was stopped
-		return c, r.oneLog(ctx, p, &c, c.by.Position, c.old.Position)
+		return c, r.oneLog(ctx, c.by.Position, c.old.Position)
 	}
-	if err := r.fits(p, c.old, c.by); err != nil {
+	if err := r.fits(c.old, c.by); err != nil {
 		return c, err
 	}
-	return c, r.oneLog(ctx, p, &c, c.old.Position, c.by.Position)
+	return c, r.oneLog(ctx, c.old.Position, c.by.Position)
 }
 
 // try replaces the saved model. The error wraps state.ErrStale if the old one was saved or
 // taken meanwhile.
-func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
-	c, err := r.compare(ctx, p)
+func (r *replacement) try(ctx context.Context) (replaced, error) {
+	c, err := r.compare(ctx)
 	if err != nil {
 		return replaced{}, err
 	}
-	done := replaced{Partition: p, Before: c.before, Version: c.before, Events: c.old.Events, Position: c.old.Position.Next, Done: c.same()}
+	done := replaced{Before: c.before, Version: c.before, Events: c.old.Events, Position: c.old.Position.Next, Done: c.same()}
 	if done.Done {
 		return done, nil
 	}
-	if err := r.at("mark", p); err != nil {
+	if err := r.at("mark"); err != nil {
 		return done, err
 	}
 	if err := r.old.MarkReplaced(ctx, c.before); errors.Is(err, state.ErrNone) {
@@ -260,7 +207,7 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	} else if err != nil {
 		return done, err
 	}
-	if err := r.at("take", p); err != nil {
+	if err := r.at("take"); err != nil {
 		return done, err
 	}
 	lease, err := r.old.Seize(ctx, "replace")
@@ -269,7 +216,7 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	}
 	defer r.old.Release(context.WithoutCancel(ctx), lease) // else a learner waits until it lapses
 	c.by.Epoch, c.by.Writer = lease.Epoch, lease.Writer
-	if err := r.at("save", p); err != nil {
+	if err := r.at("save"); err != nil {
 		return done, err
 	}
 	c.by.Saved = time.Now().UTC()
@@ -277,43 +224,38 @@ func (r *replacement) try(ctx context.Context, p int) (replaced, error) {
 	done.Events, done.Position = c.by.Events, c.by.Position.Next
 	var cfg model.Config
 	if err := json.Unmarshal(c.by.Config, &cfg); err != nil {
-		return done, fmt.Errorf("partition %d: the configuration of model %s: %w", p, r.name, err)
+		return done, fmt.Errorf("the configuration of model %s: %w", r.name, err)
 	}
 	done.Without = cfg.WithoutSources
 	return done, err
 }
 
 // fits returns an error if the learner of the old model would refuse to go on with the new one.
-func (r *replacement) fits(p int, old, by *state.Checkpoint) error {
+func (r *replacement) fits(old, by *state.Checkpoint) error {
 	var here, there model.Config
 	if err := errors.Join(json.Unmarshal(old.Config, &here), json.Unmarshal(by.Config, &there)); err != nil {
-		return fmt.Errorf("partition %d: the configurations of the models: %w", p, err)
+		return fmt.Errorf("the configurations of the models: %w", err)
 	}
 	for _, name := range here.WithoutSources {
 		if !slices.Contains(there.WithoutSources, name) {
-			return fmt.Errorf("partition %d: model %s learns from %q, which %s leaves out: make it with --without-source %[3]s too", p, r.name, name, r.oldName)
+			return fmt.Errorf("model %s learns from %q, which %s leaves out: make it with --without-source %[2]s too", r.name, name, r.oldName)
 		}
 	}
 	there.WithoutSources = here.WithoutSources
 	if d := here.Differences(there); len(d) > 0 {
-		return fmt.Errorf("partition %d: the learner of %s would refuse the model %s, whose configuration differs in more than without_sources (here is %s): %s",
-			p, r.oldName, r.name, r.oldName, strings.Join(d, "; "))
+		return fmt.Errorf("the learner of %s would refuse the model %s, whose configuration differs in more than without_sources (here is %s): %s",
+			r.oldName, r.name, r.oldName, strings.Join(d, "; "))
 	}
 	if old.Numerics != by.Numerics || old.Schema != by.Schema {
-		return fmt.Errorf("partition %d: model %s is of numerics %s and layout %d, and %s of %s and %d: run both learners in one version of the program",
-			p, r.oldName, old.Numerics, old.Schema, r.name, by.Numerics, by.Schema)
+		return fmt.Errorf("model %s is of numerics %s and layout %d, and %s of %s and %d: run both learners in one version of the program",
+			r.oldName, old.Numerics, old.Schema, r.name, by.Numerics, by.Schema)
 	}
 	return nil
 }
 
 // oneLog returns an error unless the second position follows from the first by the records of
-// the old model's topic; of a model of several partitions, by those of its order log. It wraps
-// state.ErrStale if the second is not as far.
-func (r *replacement) oneLog(ctx context.Context, p int, c *pair, from, to state.Position) error {
-	topic := stream.EventsTopic(r.oldName)
-	if len(c.old.Order) > 0 {
-		topic = order.Topic(r.oldName)
-	}
+// the old model's topic. It wraps state.ErrStale if the second is not as far.
+func (r *replacement) oneLog(ctx context.Context, from, to state.Position) error {
 	if to.Next < from.Next {
 		return fmt.Errorf("%w: model %s is behind", state.ErrStale, r.name)
 	}
@@ -323,7 +265,7 @@ func (r *replacement) oneLog(ctx context.Context, p int, c *pair, from, to state
 			return fmt.Errorf("model %s and %s are %d records apart, and these must be compared: %w", r.name, r.oldName, to.Next-from.Next, err)
 		}
 		next := to.Next
-		err = kafka.ReadRange(ctx, cfg, topic, p, from.Next, next, func(record *kafka.Record) error {
+		err = kafka.ReadRange(ctx, cfg, stream.EventsTopic(r.oldName), 0, from.Next, next, func(record *kafka.Record) error {
 			headers := make([]state.Header, len(record.Headers))
 			for i, h := range record.Headers {
 				headers[i] = state.Header{Key: h.Key, Value: h.Value}
@@ -332,11 +274,11 @@ func (r *replacement) oneLog(ctx context.Context, p int, c *pair, from, to state
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("partition %d: compare the logs: %w", p, err)
+			return fmt.Errorf("compare the logs: %w", err)
 		}
 	}
 	if from.Chain != to.Chain {
-		return fmt.Errorf("partition %d: model %s has learnt another log than %s: start its learner with --events-of %s", p, r.name, r.oldName, r.oldName)
+		return fmt.Errorf("model %s has learnt another log than %s: start its learner with --events-of %s", r.name, r.oldName, r.oldName)
 	}
 	return nil
 }

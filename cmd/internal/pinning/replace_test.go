@@ -32,12 +32,11 @@ type double struct {
 	redis      string
 	producer   *kafka.Producer
 	old, clean *redis.Store
-	written    map[int][]stream.Event // by partition
-	ordered    bool                   // one model learns all partitions
-	stop       map[string]func()      // by model
+	written    []stream.Event
+	stop       map[string]func() // by model
 }
 
-func newDouble(t *testing.T, partitions int) *double {
+func newDouble(t *testing.T) *double {
 	t.Helper()
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {
@@ -49,10 +48,7 @@ func newDouble(t *testing.T, partitions int) *double {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	d := &double{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), written: map[int][]stream.Event{}, stop: map[string]func(){}}
-	if err := kafka.EnsureTopic(t.Context(), d.kafka, stream.EventsTopic("default"), partitions, 1, 0); err != nil {
-		t.Fatal(err)
-	}
+	d := &double{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), stop: map[string]func(){}}
 	if err := (settings.Topic{Replication: 1}).Ensure(t.Context(), d.kafka, "default"); err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +74,14 @@ func modelConfig(without ...string) model.Config {
 	return cfg
 }
 
-// write writes events to a partition. The source bad gives three labels of ten, all wrong.
-func (d *double) write(partition, n int) {
+// write writes events. The source bad gives three labels of ten, all wrong.
+func (d *double) write(n int) {
 	d.t.Helper()
 	var records []kafka.Record
 	for range n {
-		i := len(d.written[partition])
+		i := len(d.written)
 		e := stream.Event{
-			ID: fmt.Sprint("e", partition, ".", i), Source: "desk", Tenant: "t", Label: stream.Ham,
+			ID: fmt.Sprint("e", i), Source: "desk", Tenant: "t", Label: stream.Ham,
 			Body: stream.Body{Kind: stream.Text, Text: fmt.Sprintf("minutes of meeting %d, please review", i%13)},
 		}
 		spam := i%2 == 0
@@ -103,9 +99,9 @@ func (d *double) write(partition, n int) {
 			d.t.Error(err)
 		}
 		records = append(records, kafka.Record{Key: []byte("t"), Value: value, Headers: headers})
-		d.written[partition] = append(d.written[partition], e)
+		d.written = append(d.written, e)
 	}
-	if err := d.producer.PublishTo(d.t.Context(), stream.EventsTopic("default"), partition, records...); err != nil {
+	if err := d.producer.PublishTo(d.t.Context(), stream.EventsTopic("default"), 0, records...); err != nil {
 		d.t.Error(err)
 	}
 }
@@ -134,29 +130,29 @@ func (d *double) start(name string, store *redis.Store, cfg model.Config) {
 	})
 }
 
-// await waits until all that is written to a partition is in the model that a pointer names.
-func (d *double) await(store *redis.Store, partition int, which state.Pointer) *state.Checkpoint {
+// await waits until all that is written is in the model that a pointer names.
+func (d *double) await(store *redis.Store, which state.Pointer) *state.Checkpoint {
 	d.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
 		c, _, err := store.Load(d.t.Context(), which)
-		if err == nil && c.Position.Next == int64(len(d.written[partition])) {
+		if err == nil && c.Position.Next == int64(len(d.written)) {
 			return c
 		}
 		if time.Now().After(deadline) {
-			d.t.Fatalf("partition %d: the %v is not there: %v", partition, which, err)
+			d.t.Fatalf("the %v is not there: %v", which, err)
 		}
 	}
 	return nil
 }
 
 // want wants a model that eval makes without the source of what was written.
-func (d *double) want(partition int, c *state.Checkpoint, without ...string) {
+func (d *double) want(c *state.Checkpoint, without ...string) {
 	d.t.Helper()
 	items := func(yield func(source.Item, error) bool) {
-		for i, e := range d.written[partition] {
+		for i, e := range d.written {
 			if !yield(source.Item{Event: e, Truth: e.Label, Ordinal: i}, nil) {
 				return
 			}
@@ -171,7 +167,7 @@ func (d *double) want(partition int, c *state.Checkpoint, without ...string) {
 		d.t.Fatal(err)
 	}
 	if !bytes.Equal(b, c.Model) {
-		d.t.Errorf("partition %d: the model of %d events is not that of eval without %q (%d left out)", partition, c.Events, without, result.LeftOut)
+		d.t.Errorf("the model of %d events is not that of eval without %q (%d left out)", c.Events, without, result.LeftOut)
 	}
 }
 
@@ -196,20 +192,20 @@ func (d *double) run(args string) (string, error) {
 // events come. Served is what eval makes of the log without the source, before and after
 // more events, and after the learner was replaced by one with the old flags.
 func TestReplace(t *testing.T) {
-	d := newDouble(t, 1)
-	d.write(0, 200)
+	d := newDouble(t)
+	d.write(200)
 	d.start("default", d.old, modelConfig())
-	d.want(0, d.await(d.old, 0, state.Head))
+	d.want(d.await(d.old, state.Head))
 	if _, err := d.run("replace --by clean --wait 0"); err == nil || !strings.Contains(err.Error(), "does its learner run?") && !strings.Contains(err.Error(), "start its learner with --events-of default") {
 		t.Errorf("by a model that is not there: %v", err)
 	}
 	d.start("clean", d.clean, modelConfig("bad"))
-	d.await(d.clean, 0, state.Head)
+	d.await(d.clean, state.Head)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		for range 20 {
-			d.write(0, 10)
+			d.write(10)
 		}
 	}()
 	out, err := d.run("replace --by clean --wait 2m --kafka " + d.kafka.Brokers[0])
@@ -217,18 +213,18 @@ func TestReplace(t *testing.T) {
 	if err != nil || !strings.Contains(out, "which it replaces, is kept for 30 days") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	d.write(0, 20)
-	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	d.write(20)
+	d.want(d.await(d.old, state.Served), "bad")
 	d.stop["clean"]()
-	d.write(0, 30) // the learner of default goes on alone
-	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	d.write(30) // the learner of default goes on alone
+	d.want(d.await(d.old, state.Served), "bad")
 	if out, err := d.run("replace --by clean --kafka " + d.kafka.Brokers[0]); err != nil || !strings.Contains(out, "nothing to replace") {
 		t.Errorf("once more: %v: %s", err, out)
 	}
 	d.stop["default"]()
 	d.start("default", d.old, modelConfig())
-	d.write(0, 30)
-	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	d.write(30)
+	d.want(d.await(d.old, state.Served), "bad")
 
 	// The version that was replaced is still there.
 	list, err := d.old.Versions(t.Context())
@@ -254,12 +250,12 @@ func TestReplace(t *testing.T) {
 // A learner that leaves out some sources goes on with a model that leaves out more. A model
 // that leaves out fewer is refused: the learner of the old one would stop.
 func TestReplaceByAModelWithoutMore(t *testing.T) {
-	d := newDouble(t, 1)
-	d.write(0, 60)
+	d := newDouble(t)
+	d.write(60)
 	d.start("default", d.old, modelConfig("the other"))
 	d.start("clean", d.clean, modelConfig("bad"))
-	d.await(d.old, 0, state.Head)
-	d.await(d.clean, 0, state.Head)
+	d.await(d.old, state.Head)
+	d.await(d.clean, state.Head)
 	replace := "replace --by clean --wait 2m --kafka " + d.kafka.Brokers[0]
 	if _, err := d.run(replace); err == nil || !strings.Contains(err.Error(), `model clean learns from "the other", which default leaves out`) {
 		t.Errorf("by a model that learns from more: %v", err)
@@ -272,30 +268,30 @@ func TestReplaceByAModelWithoutMore(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = wide.Close() })
 	d.start("wide", wide, modelConfig("the other", "bad"))
-	d.await(wide, 0, state.Head)
+	d.await(wide, state.Head)
 	out, err := d.run(strings.Replace(replace, "clean", "wide", 1))
 	if want := "learner of default: --without-source bad --without-source 'the other'\n"; err != nil || !strings.Contains(out, want) {
 		t.Fatalf("%v: %s, want %q", err, out, want)
 	}
-	d.write(0, 20)
-	d.want(0, d.await(d.old, 0, state.Served), "the other", "bad")
+	d.write(20)
+	d.want(d.await(d.old, state.Served), "the other", "bad")
 }
 
 var errKilled = errors.New("killed")
 
 // A replacement that is killed before any of its writes leaves whole models. Run again, it finishes.
 func TestReplaceIsKilled(t *testing.T) {
-	d := newDouble(t, 1)
-	d.write(0, 60)
+	d := newDouble(t)
+	d.write(60)
 	d.start("default", d.old, modelConfig())
 	d.start("clean", d.clean, modelConfig("bad"))
-	d.await(d.old, 0, state.Head)
-	d.await(d.clean, 0, state.Head)
+	d.await(d.old, state.Head)
+	d.await(d.clean, state.Head)
 	r := replacement{old: d.old, by: d.clean, oldName: "default", name: "clean", patience: 2 * time.Minute,
 		kafka: func() (kafka.Config, error) { return d.kafka, nil }}
-	for _, at := range []string{"mark 0", "take 0", "save 0", "unpin -1"} {
-		r.step = func(step string, partition int) error {
-			if fmt.Sprint(step, " ", partition) == at {
+	for _, at := range []string{"mark", "take", "save", "unpin"} {
+		r.step = func(step string) error {
+			if step == at {
 				return errKilled
 			}
 			return nil
@@ -304,17 +300,17 @@ func TestReplaceIsKilled(t *testing.T) {
 			t.Fatalf("killed at %s: %v", at, err)
 		}
 		c, _, err := d.old.Load(t.Context(), state.Served)
-		if err != nil || at != "unpin -1" && bytes.Contains(c.Config, []byte("without_sources")) {
+		if err != nil || at != "unpin" && bytes.Contains(c.Config, []byte("without_sources")) {
 			t.Fatalf("killed at %s, served is %s, %v", at, c.Config, err)
 		}
-		d.write(0, 7)
+		d.write(7)
 	}
 	r.step = nil
 	if _, err := r.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.write(0, 10)
-	d.want(0, d.await(d.old, 0, state.Served), "bad")
+	d.write(10)
+	d.want(d.await(d.old, state.Served), "bad")
 	if h, err := d.old.Heading(t.Context(), state.Served); err != nil || h.Pinned != 0 {
 		t.Errorf("version %d is pinned, %v", h.Pinned, err)
 	}
@@ -323,14 +319,14 @@ func TestReplaceIsKilled(t *testing.T) {
 // Models that differ in more than their sources, or have learnt another log, are refused
 // before anything is written.
 func TestReplaceRefuses(t *testing.T) {
-	d := newDouble(t, 1)
-	d.write(0, 30)
+	d := newDouble(t)
+	d.write(30)
 	d.start("default", d.old, modelConfig())
 	cfg := modelConfig("bad")
 	cfg.TableBits = 9
 	d.start("clean", d.clean, cfg)
-	before := d.await(d.old, 0, state.Head)
-	d.await(d.clean, 0, state.Head)
+	before := d.await(d.old, state.Head)
+	d.await(d.clean, state.Head)
 	replace := "replace --by clean --wait 1s --kafka " + d.kafka.Brokers[0]
 	if _, err := d.run(replace); err == nil || !strings.Contains(err.Error(), "table_bits: 8 here, 9 in the model") {
 		t.Errorf("other tables: %v", err)
@@ -381,7 +377,7 @@ func TestReplaceRefuses(t *testing.T) {
 		switch {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("an equal configuration: got %v, want %q", err, want)
-		case want == "" && (err != nil || out != "partition 0: both have the same configuration: nothing to replace\n"):
+		case want == "" && (err != nil || out != "both have the same configuration: nothing to replace\n"):
 			t.Errorf("the same model: %v, %s", err, out)
 		}
 	}

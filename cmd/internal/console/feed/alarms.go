@@ -68,7 +68,7 @@ func (a *alarms) open(ctx context.Context) (now Alarms, err error) {
 			continue
 		}
 		last := i.Last()
-		o := Alarm{ID: i.ID(), Kind: last.Kind, Partition: last.Partition, Since: i.First().Time, Sentence: alert.Sentence(last)}
+		o := Alarm{ID: i.ID(), Kind: last.Kind, Since: i.First().Time, Sentence: alert.Sentence(last)}
 		if o.Kind == stream.AlertUnknown {
 			o.Kind = ""
 		}

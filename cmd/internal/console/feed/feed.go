@@ -1,7 +1,7 @@
 // Package feed follows what scorers and learners do, for those who look at the console. One
 // [Feed] serves all of them:
 //
-//	f := feed.New(feed.Config{Model: "default", NATS: conn, Store: store, Offsets: offsets})
+//	f := feed.New(feed.Config{Model: "default", NATS: conn, Store: store, Bounds: bounds})
 //	go f.Run(ctx) // somebody waits for it
 //	s := f.Look(ctx) // a *Snapshot: shared, and never changed
 //
@@ -29,6 +29,7 @@ import (
 
 	"hamlet/cmd/internal/answered"
 	"hamlet/state/redis"
+	"hamlet/stream"
 )
 
 // Bounds of a Feed.
@@ -55,11 +56,11 @@ var usual = pace{linger: Linger, first: 2 * time.Second, poll: 2 * time.Second, 
 
 // A Config says what to follow. What is nil is not followed, and the snapshot says so.
 type Config struct {
-	Model   string
-	NATS    *natsgo.Conn                                                    // the journal and the alerts
-	Store   *redis.Store                                                    // the models
-	Offsets func(ctx context.Context) (first, end map[int]int64, err error) // of each partition's log: the oldest record, and the next one
-	Log     *slog.Logger                                                    // nil: silent
+	Model  string
+	NATS   *natsgo.Conn                                 // the journal and the alerts
+	Store  *redis.Store                                 // the model
+	Bounds func(context.Context) (stream.Bounds, error) // of the log
+	Log    *slog.Logger                                 // nil: silent
 }
 
 // A Feed makes snapshots while somebody looks.
@@ -75,7 +76,7 @@ type Feed struct {
 
 	journal *journal
 	alarms  *alarms
-	models  *models
+	kept    *versions
 	lag     *lag
 }
 
@@ -86,7 +87,7 @@ func New(cfg Config) *Feed {
 	}
 	f := &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}),
 		journal: newJournal(cfg.Model), alarms: &alarms{cfg: &cfg, now: Alarms{Unread: true}},
-		models: &models{store: cfg.Store, held: map[int]held{}}, lag: &lag{offsets: cfg.Offsets}}
+		kept: &versions{store: cfg.Store}, lag: &lag{bounds: cfg.Bounds}}
 	f.rest()
 	return f
 }
@@ -153,7 +154,7 @@ func (f *Feed) Run(ctx context.Context) error {
 func (f *Feed) rest() {
 	f.journal.start()
 	f.alarms.rest()
-	f.models.rest()
+	f.kept.rest()
 	f.lag.rest()
 }
 
@@ -190,7 +191,7 @@ func (f *Feed) work(ctx context.Context) {
 			}
 		})
 	}
-	repeat(f.pace.poll, f.models.ask)
+	repeat(f.pace.poll, f.kept.ask)
 	repeat(f.pace.kafka, f.lag.ask)
 	if f.cfg.NATS != nil {
 		repeat(f.pace.poll, f.alarms.ask)
@@ -234,8 +235,8 @@ func (f *Feed) publish() { f.latest.Store(f.snapshot()) }
 
 // snapshot returns what is known now.
 func (f *Feed) snapshot() *Snapshot {
-	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Models: f.models.get(), Alarms: f.alarms.get()}
-	f.lag.show(&s.Models)
+	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Learnt: f.kept.get(), Alarms: f.alarms.get()}
+	f.lag.show(&s.Learnt)
 	if f.cfg.NATS == nil {
 		s.Journal.Away, s.Labels.Away, s.Alarms.Away = noNATS, noNATS, noNATS
 	} else {

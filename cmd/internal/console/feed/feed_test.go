@@ -13,7 +13,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	natsgo "github.com/nats-io/nats.go"
 
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -112,7 +111,7 @@ func appendTo(t testing.TB, conn *natsgo.Conn, name string, labels bool, lines .
 func TestNothingIsConfigured(t *testing.T) {
 	t.Parallel()
 	s := follow(t, Config{Model: "default"}).Look(patience(t))
-	for _, away := range []string{s.Journal.Away, s.Labels.Away, s.Alarms.Away, s.Models.Away, s.Models.LagAway} {
+	for _, away := range []string{s.Journal.Away, s.Labels.Away, s.Alarms.Away, s.Learnt.Away, s.Learnt.LagAway} {
 		if !strings.HasSuffix(away, ".") {
 			t.Errorf("no sentence: %q", away)
 		}
@@ -186,14 +185,14 @@ func TestModelsAndLag(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	var away atomic.Bool
-	f := follow(t, Config{Model: "default", Store: store, Offsets: func(context.Context) (first, end map[int]int64, err error) {
+	f := follow(t, Config{Model: "default", Store: store, Bounds: func(context.Context) (stream.Bounds, error) {
 		if away.Load() {
-			return nil, nil, errors.New("no broker answers")
+			return stream.Bounds{}, errors.New("no broker answers")
 		}
-		return map[int]int64{0: 2, 7: 4, 9: 5}, map[int]int64{0: 12, 7: 9, 9: 5}, nil
+		return stream.Bounds{First: 2, End: 12}, nil
 	}})
-	s := await(t, f, "before the first save", func(s *Snapshot) bool { return s.Models.LagKnown })
-	if m := s.Models; m.Away != "" || len(m.Partitions) != 0 || m.Lag != 15 || m.Bare != 2 || m.BareLag != 15 {
+	s := await(t, f, "before the first save", func(s *Snapshot) bool { return s.Learnt.LagKnown })
+	if m := s.Learnt; m.Away != "" || m.Version != 0 || m.Lag != 10 {
 		t.Errorf("before the first save: %+v", m)
 	}
 	epoch, err := store.Take(patience(t))
@@ -213,54 +212,24 @@ func TestModelsAndLag(t *testing.T) {
 	}
 	first := save(4)
 	last := save(9)
-	s = await(t, f, "two versions", func(s *Snapshot) bool { return s.Models.Events == 9 })
-	if p := s.Models.Partitions; len(p) != 1 || p[0].Version != last || p[0].Served != last || p[0].Pinned || p[0].Lag != 2 || s.Models.Lag != 7 || s.Models.Bare != 1 {
-		t.Errorf("%+v", s.Models)
+	s = await(t, f, "two versions", func(s *Snapshot) bool { return s.Learnt.Events == 9 })
+	if m := s.Learnt; m.Version != last || m.Served != last || m.Pinned || m.Lag != 2 {
+		t.Errorf("%+v", m)
 	}
 	if err := store.Pin(patience(t), first); err != nil {
 		t.Fatal(err)
 	}
-	s = await(t, f, "a pin", func(s *Snapshot) bool { return s.Models.Pinned })
-	if p := s.Models.Partitions[0]; p.Served != first || p.Version != last {
+	s = await(t, f, "a pin", func(s *Snapshot) bool { return s.Learnt.Pinned })
+	if p := s.Learnt; p.Served != first || p.Version != last {
 		t.Errorf("%+v", p)
 	}
 	away.Store(true)
 	await(t, f, "no Kafka", func(s *Snapshot) bool {
-		return strings.Contains(s.Models.LagAway, "no broker answers") && !s.Models.LagKnown
+		return strings.Contains(s.Learnt.LagAway, "no broker answers") && !s.Learnt.LagKnown
 	})
 	away.Store(false)
 	r.SetError("LOADING it")
-	await(t, f, "no Redis", func(s *Snapshot) bool { return s.Models.Away != "" && len(s.Models.Partitions) == 1 })
+	await(t, f, "no Redis", func(s *Snapshot) bool { return s.Learnt.Away != "" && s.Learnt.Version == last })
 	r.SetError("")
-	await(t, f, "Redis is back", func(s *Snapshot) bool { return s.Models.Away == "" && s.Models.LagKnown })
-}
-
-// The lag of one model of several partitions is that of its offsets. A partition that it has
-// not joined counts whole.
-func TestLagOfOneModel(t *testing.T) {
-	t.Parallel()
-	store, err := redis.New(redis.Config{Addr: miniredis.RunT(t).Addr()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	s := sequencer.State{Log: state.Position{Next: 9}, Places: []sequencer.Place{{Position: state.Position{Next: 7}}, {Position: state.Position{Next: 20}}}}
-	order, err := s.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	epoch, err := store.Take(patience(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Epoch: epoch, Position: s.Log, Order: order, Model: []byte("m"), Config: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
-	f := follow(t, Config{Model: "default", Store: store, Offsets: func(context.Context) (first, end map[int]int64, err error) {
-		return map[int]int64{0: 2, 1: 0, 2: 4}, map[int]int64{0: 12, 1: 20, 2: 10}, nil
-	}})
-	seen := await(t, f, "the model", func(s *Snapshot) bool { return s.Models.LagKnown && len(s.Models.Partitions) == 1 })
-	if m := seen.Models; m.Lag != 5+0+6 || m.Bare != 0 || m.Partitions[0].Lag != 11 || m.Partitions[0].Name() != "0–1" || m.Partitions[0].LagText() != "0: 5, 1: 0, 2: 6" {
-		t.Errorf("%+v", m)
-	}
+	await(t, f, "Redis is back", func(s *Snapshot) bool { return s.Learnt.Away == "" && s.Learnt.LagKnown })
 }

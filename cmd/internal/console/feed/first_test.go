@@ -13,9 +13,9 @@ import (
 )
 
 // silent is a Kafka that does not answer.
-func silent(ctx context.Context) (first, end map[int]int64, err error) {
+func silent(ctx context.Context) (stream.Bounds, error) {
 	<-ctx.Done()
-	return nil, nil, ctx.Err()
+	return stream.Bounds{}, ctx.Err()
 }
 
 // ended is the context of a look that does not wait.
@@ -43,11 +43,11 @@ func TestFirstLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	cfg := Config{Model: "default", NATS: conn, Store: store, Offsets: silent}
+	cfg := Config{Model: "default", NATS: conn, Store: store, Bounds: silent}
 	check := func(s *Snapshot) {
 		t.Helper()
-		if s.Models.LagKnown || s.Models.LagAway != kafkaSilent {
-			t.Errorf("the lag: %+v", s.Models)
+		if s.Learnt.LagKnown || s.Learnt.LagAway != kafkaSilent {
+			t.Errorf("the lag: %+v", s.Learnt)
 		}
 		if a := s.Alarms; len(a.Open) == 0 && (a.Away != natsSilent || !a.Unread) {
 			t.Errorf("the alarms: %+v", a)
@@ -56,7 +56,7 @@ func TestFirstLook(t *testing.T) {
 	for i := range 10 {
 		f := New(cfg)
 		s := f.Look(ended())
-		if check(s); s.Models.Away != redisSilent || !s.Journal.Reading {
+		if check(s); s.Learnt.Away != redisSilent || !s.Journal.Reading {
 			t.Errorf("before it works: %+v", s)
 		}
 		f.pace.first = time.Duration(i) * time.Millisecond
@@ -82,17 +82,17 @@ func TestLookAfterAPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	f := New(Config{Model: "default", NATS: conn, Store: store, Offsets: func(context.Context) (first, end map[int]int64, err error) {
-		return map[int]int64{0: 0}, map[int]int64{0: 5}, nil
+	f := New(Config{Model: "default", NATS: conn, Store: store, Bounds: func(context.Context) (stream.Bounds, error) {
+		return stream.Bounds{End: 5}, nil
 	}})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
-	await(t, f, "answers", func(s *Snapshot) bool { return s.Models.LagKnown && s.Alarms.Away == "" && !s.Journal.Reading })
+	await(t, f, "answers", func(s *Snapshot) bool { return s.Learnt.LagKnown && s.Alarms.Away == "" && !s.Journal.Reading })
 	cancel()
 	<-done
 	s := f.Look(ended())
-	if s.Models.Away != redisSilent || s.Models.LagAway != kafkaSilent || s.Models.LagKnown || s.Alarms.Away != natsSilent || s.Alarms.Unread || !s.Journal.Reading {
+	if s.Learnt.Away != redisSilent || s.Learnt.LagAway != kafkaSilent || s.Learnt.LagKnown || s.Alarms.Away != natsSilent || s.Alarms.Unread || !s.Journal.Reading {
 		t.Errorf("after a pause: %+v", s)
 	}
 	if time.Since(s.At) > 20*time.Second {

@@ -157,9 +157,9 @@ func TestNobodyLooks(t *testing.T) {
 	t.Parallel()
 	conn := startNATS(t)
 	var asked atomic.Int64
-	f := New(Config{Model: "default", NATS: conn, Offsets: func(context.Context) (first, end map[int]int64, err error) {
+	f := New(Config{Model: "default", NATS: conn, Bounds: func(context.Context) (stream.Bounds, error) {
 		asked.Add(1)
-		return nil, nil, nil
+		return stream.Bounds{}, nil
 	}})
 	f.pace = pace{linger: 200 * time.Millisecond, first: usual.first, poll: 10 * time.Millisecond, kafka: 10 * time.Millisecond, retry: 10 * time.Millisecond, missing: 10 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -4,206 +4,131 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
+	"hamlet/stream"
 )
 
-// models asks Redis what checkpoints there are. It reads the manifests of a partition only
-// where a pointer has moved.
-type models struct {
+// versions asks Redis which checkpoint is the newest. It reads manifests only where a pointer
+// has moved.
+type versions struct {
 	store *redis.Store
-	held  map[int]held // by partition; only ask uses it
+
+	head, served, pinned int64 // the pointers under which now was read; only ask uses them
 
 	mu  sync.Mutex
-	now Models
+	now Learnt
 }
 
-// A held is what is known about a partition, and under which pointers.
-type held struct {
-	head, served, pinned int64
-	Partition
+func (v *versions) get() Learnt {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.now
 }
 
-func (m *models) get() Models {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now
-	now.Partitions = slices.Clone(now.Partitions) // the lag is written there
-	return now
-}
-
-// rest says that there is no answer yet. The models stay, as last read.
-func (m *models) rest() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.now.Away = redisSilent; m.store == nil {
-		m.now.Away = noRedis
+// rest says that there is no answer yet. What was learnt stays, as last read.
+func (v *versions) rest() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.now.Away = redisSilent; v.store == nil {
+		v.now.Away = noRedis
 	}
 }
 
-func (m *models) ask(ctx context.Context) {
-	if m.store == nil {
+func (v *versions) ask(ctx context.Context) {
+	if v.store == nil {
 		return
 	}
-	now, err := m.read(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	now, err := v.read(ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if err != nil {
-		m.now.Away = sentence(fmt.Errorf("redis does not say what models there are: %w", err))
+		v.now.Away = sentence(fmt.Errorf("redis does not say what it keeps of the model: %w", err))
 		return
 	}
-	m.now = now
+	v.now = now
 }
 
-func (m *models) read(ctx context.Context) (now Models, err error) {
-	partitions, err := m.store.Partitions(ctx)
+func (v *versions) read(ctx context.Context) (now Learnt, err error) {
+	if err := v.store.Layout(ctx); err != nil {
+		return now, err
+	}
+	head, err := v.store.Heading(ctx, state.Head)
+	if errors.Is(err, state.ErrNone) {
+		return now, nil
+	} else if err != nil {
+		return now, err
+	}
+	served, err := v.store.Heading(ctx, state.Served)
 	if err != nil {
 		return now, err
 	}
-	slices.Sort(partitions)
-	for _, p := range partitions {
-		at, err := m.partition(ctx, p)
-		if errors.Is(err, state.ErrNone) {
-			continue
-		}
-		if err != nil {
-			return now, err
-		}
-		now.Partitions = append(now.Partitions, at)
-		now.Events += at.Events
-		now.Pinned = now.Pinned || at.Pinned
-		if now.Saved.IsZero() || at.Saved.Before(now.Saved) {
-			now.Saved = at.Saved
+	if v.head == head.Version && v.served == served.Version && v.pinned == served.Pinned {
+		now = v.get()
+		now.Away = ""
+		return now, nil
+	}
+	kept, err := v.store.Versions(ctx)
+	if err != nil {
+		return now, err
+	}
+	now = Learnt{Served: served.Version, Pinned: served.Pinned != 0}
+	for _, k := range kept {
+		if k.Version == head.Version {
+			now.Version, now.Events, now.Saved, now.Next = k.Version, k.Events, k.Saved, k.Next
 		}
 	}
+	if now.Version == 0 { // a learner replaced it meanwhile
+		return Learnt{}, nil
+	}
+	v.head, v.served, v.pinned = head.Version, served.Version, served.Pinned
 	return now, nil
 }
 
-// partition returns what is known about a partition; [state.ErrNone] before the first save.
-func (m *models) partition(ctx context.Context, p int) (Partition, error) {
-	head, err := m.store.Heading(ctx, state.Head)
-	if err != nil {
-		return Partition{}, err
-	}
-	served, err := m.store.Heading(ctx, state.Served)
-	if err != nil {
-		return Partition{}, err
-	}
-	known, ok := m.held[p]
-	if ok && known.head == head.Version && known.served == served.Version && known.pinned == served.Pinned {
-		return known.Partition, nil
-	}
-	versions, err := m.store.Versions(ctx)
-	if err != nil {
-		return Partition{}, err
-	}
-	found := Partition{Partition: p, Served: served.Version, Pinned: served.Pinned != 0}
-	for _, v := range versions {
-		if v.Version == head.Version {
-			found.Version, found.Events, found.Saved, found.Next = v.Version, v.Events, v.Saved, v.Next
-			if found.Offsets, err = sequencer.OffsetsIn(v.Order); err != nil {
-				return Partition{}, fmt.Errorf("version %d: %w", v.Version, err)
-			}
-		}
-	}
-	if found.Version == 0 {
-		return Partition{}, fmt.Errorf("partition %d: %w", p, state.ErrNone) // a learner replaced it meanwhile
-	}
-	m.held[p] = held{head.Version, served.Version, served.Pinned, found}
-	return found, nil
-}
-
-// lag asks Kafka where the logs of the partitions begin and end.
+// lag asks Kafka where the log begins and ends.
 type lag struct {
-	offsets func(context.Context) (first, end map[int]int64, err error)
+	bounds func(context.Context) (stream.Bounds, error)
 
-	mu          sync.Mutex
-	first, ends map[int]int64
-	away        string
+	mu   sync.Mutex
+	now  stream.Bounds
+	away string
 }
 
 // rest says that there is no answer yet.
 func (l *lag) rest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.away = kafkaSilent; l.offsets == nil {
+	if l.away = kafkaSilent; l.bounds == nil {
 		l.away = noKafka
 	}
 }
 
 func (l *lag) ask(ctx context.Context) {
-	if l.offsets == nil {
+	if l.bounds == nil {
 		return
 	}
-	first, ends, err := l.offsets(ctx)
+	now, err := l.bounds(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away = ""; err != nil {
 		l.away = sentence(fmt.Errorf("kafka does not say how long the log is: %w", err))
 		return
 	}
-	l.first, l.ends = first, ends
+	l.now = now
 }
 
-// ordered returns the lags of one model of all partitions: of those that it has not joined yet,
-// all that is there.
-func (l *lag) ordered(offsets sequencer.Offsets) []int64 {
-	lags := make([]int64, len(l.ends))
-	for partition := range lags {
-		next := l.first[partition]
-		if partition < len(offsets) {
-			next = max(next, offsets[partition])
-		}
-		lags[partition] = max(0, l.ends[partition]-next)
-	}
-	return lags
-}
-
-// show writes the lag into m. A partition without a model counts whole.
-func (l *lag) show(m *Models) {
+// show writes the lag into a. Without a model it is all of the log.
+func (l *lag) show(a *Learnt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.away != "":
-		m.LagAway = l.away
-		return
-	case m.Away != "":
-		m.LagAway = "The lag is not known while Redis cannot be read."
-		return
+		a.LagAway = l.away
+	case a.Away != "":
+		a.LagAway = "The lag is not known while Redis cannot be read."
+	default:
+		a.Lag, a.LagKnown = max(0, l.now.End-max(a.Next, l.now.First)), true
 	}
-	m.LagKnown = true
-	known := map[int]bool{}
-	for i := range m.Partitions {
-		p := &m.Partitions[i]
-		if p.Offsets != nil {
-			p.Lags, p.LagKnown, p.Lag = l.ordered(p.Offsets), true, 0
-			for _, n := range p.Lags {
-				p.Lag += n
-			}
-			m.Lag += p.Lag
-			for partition := range l.ends {
-				known[partition] = true
-			}
-			continue
-		}
-		known[p.Partition] = true
-		end, ok := l.ends[p.Partition]
-		if !ok {
-			m.LagAway, m.LagKnown = fmt.Sprintf("Kafka has no log of partition %d, so the lag is not known.", p.Partition), false
-			continue
-		}
-		p.Lag, p.LagKnown = max(0, end-p.Next), true
-		m.Lag += p.Lag
-	}
-	for p, end := range l.ends {
-		if n := end - l.first[p]; n > 0 && !known[p] {
-			m.Bare++
-			m.BareLag += n
-		}
-	}
-	m.Lag += m.BareLag
 }

@@ -1,12 +1,9 @@
 package feed
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"hamlet/cmd/internal/answered"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/stream"
 )
 
@@ -17,7 +14,7 @@ type Snapshot struct {
 	Journal Journal
 	Labels  Labels
 	Alarms  Alarms
-	Models  Models
+	Learnt  Learnt
 }
 
 // A Journal says what scorers answered in the last hour. Where Away is not empty, the figures
@@ -99,57 +96,24 @@ type Alarms struct {
 
 // An Alarm is an open incident.
 type Alarm struct {
-	ID        string // of the incident; empty if it has none
-	Kind      string // empty: a suspicion
-	Partition int
-	Since     time.Time // of the incident
-	Sentence  string    // of the newest alert
+	ID       string    // of the incident; empty if it has none
+	Kind     string    // empty: a suspicion
+	Since    time.Time // of the incident
+	Sentence string    // of the newest alert
 }
 
-// Models are the checkpoints in Redis, and how far they are behind Kafka.
-type Models struct {
-	Away       string // why Redis cannot be read
-	Partitions []Partition
-	Events     uint64    // of the newest versions
-	Saved      time.Time // of the newest version; of several partitions the oldest of these
-	Pinned     bool      // some partition is
-	LagAway    string    // why the lag is not known
-	Lag        int64     // records that the newest versions have not learnt, if LagKnown
-	LagKnown   bool
-	Bare       int   // partitions of the log that have records and no model, if LagKnown
-	BareLag    int64 // their records; Lag has them too
-}
-
-// A Partition is the model of one partition.
-type Partition struct {
-	Partition int
-	Version   int64             // the newest
-	Served    int64             // scorers answer from it; 0 if it is not kept
-	Pinned    bool              // by an operator
-	Events    uint64            // of the newest
-	Saved     time.Time         // the newest
-	Next      int64             // the offset of the first record that the newest has not learnt
-	Offsets   sequencer.Offsets // of a model of several partitions: these offsets, and Next is of the order log
-	Lags      []int64           // of a model of several partitions, by partition, if the lag is known
-	Lag       int64             // if the lag is known
-	LagKnown  bool
-}
-
-// Name names the partition, or those of a model of several: "0–3".
-func (p Partition) Name() string { return p.Offsets.Partitions(p.Partition) }
-
-// LagText lists the lags of the partitions of a model of several; empty for one of one.
-func (p Partition) LagText() string {
-	const most = 32
-	var all []string
-	for i, n := range p.Lags {
-		if i == most {
-			all = append(all, "…")
-			break
-		}
-		all = append(all, fmt.Sprintf("%d: %d", i, n))
-	}
-	return strings.Join(all, ", ")
+// Learnt is the newest checkpoint in Redis, and how far it is behind the log.
+type Learnt struct {
+	Away     string    // why Redis cannot be read
+	Version  int64     // the newest; 0: there is none yet
+	Served   int64     // scorers answer from it; 0 if it is not kept
+	Pinned   bool      // by an operator
+	Events   uint64    // of the newest
+	Saved    time.Time // the newest
+	Next     int64     // the offset of the first record that the newest has not learnt
+	LagAway  string    // why the lag is not known
+	Lag      int64     // records that the newest has not learnt, if LagKnown
+	LagKnown bool
 }
 
 // The sentences of what is not configured, of what has not answered yet, and of a NATS that

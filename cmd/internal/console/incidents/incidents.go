@@ -61,7 +61,7 @@ type pages struct {
 func Page(site *page.Site, cfg Config) page.Page {
 	p := &pages{site: site, store: cfg.Store,
 		log:   incidentLog{conn: cfg.NATS, audit: cfg.Audit, model: site.Model, now: site.Now},
-		saved: saved{store: cfg.Store, now: site.Now, known: map[int]*facts{}},
+		saved: saved{store: cfg.Store, now: site.Now},
 	}
 	return page.Page{
 		Path: listPath, Title: "Incidents", Role: access.Look, Templates: listTemplates,

@@ -164,7 +164,7 @@ func (r *rig) publish(alerts ...stream.Alert) {
 	}
 }
 
-// published returns a transition of an incident of partition 0.
+// published returns a transition of an incident.
 func published(incident uint64, transition int, kind, state string, event uint64) stream.Alert {
 	a := stream.Alert{
 		Incident: incident, Transition: transition, Kind: kind, State: state, Event: event, Level: 0.7, Threshold: 0.65,
@@ -181,7 +181,7 @@ func published(incident uint64, transition int, kind, state string, event uint64
 	return a
 }
 
-// save saves a model that has learnt n events, as a new version of partition 0.
+// save saves a model that has learnt n events, as a new version.
 func (r *rig) save(m *model.Model, n int) {
 	r.t.Helper()
 	for i := int(m.Events()); i < n; i++ {
@@ -277,7 +277,7 @@ func TestOneIncident(t *testing.T) {
 		"Evidence at each step", "as the saved model keeps it", "of the saved model", "after event 750", "<td>none</td>", // the evidence
 		"the level lay 0.30 nats below its reference; 0.20 raise the alarm", "No source&#39;s labels contradicted", "not asked. What was named", "ruled out. ",
 		"19.0 %, with 90 % between 15.0 % and 24.0 %", "not known: too few", "&lt;script&gt;alert(2)", html.EscapeString(sources.URL(hostile)), // the labels
-		html.EscapeString(sources.WithdrawURL(hostile, "default.0.700")), "Pin version 1", "after 600 events", `href="/model/change?do=pin&amp;incident=default.0.700&amp;partition=0&amp;version=1"`, "Nobody is accused by name")
+		html.EscapeString(sources.WithdrawURL(hostile, "default.0.700")), "Pin version 1", "after 600 events", `href="/model/change?do=pin&amp;incident=default.0.700&amp;version=1"`, "Nobody is accused by name")
 
 	accused := published(700, 3, stream.AlertLabelNoise, stream.AlertRaised, 760)
 	accused.Accused, accused.Reference = hostile, 0 // the alarm for labels has no reference yet

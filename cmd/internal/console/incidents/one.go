@@ -95,9 +95,12 @@ func (p *pages) one(w http.ResponseWriter, r *http.Request) {
 			v.Report = newReport(a, id)
 		}
 	}
-	now, err := p.saved.get(r.Context(), i.Last().Partition)
-	if err != nil {
-		v.Problems = append(v.Problems, sentence("The saved model cannot be read", err))
+	var now *facts
+	if i.Last().Partition == 0 { // hamlet 0.1.0 had a model for each partition
+		var err error
+		if now, err = p.saved.get(r.Context()); err != nil {
+			v.Problems = append(v.Problems, sentence("The saved model cannot be read", err))
+		}
 	}
 	v.Now = now
 	if now != nil && i.Open() {
@@ -141,21 +144,14 @@ func (p *pages) before(ctx context.Context, i *alarms.Incident) (b before) {
 		b.Problem = sentence("Which versions are kept cannot be read", err)
 		return b
 	}
+	b.Pinned = kept.Pinned != 0
 	first := i.First()
-	for k := range kept.Partitions {
-		of := &kept.Partitions[k]
-		if of.Partition != first.Partition {
-			continue
-		}
-		b.Pinned = of.Pinned != 0
-		for n := range of.Versions { // the newest first
-			v := &of.Versions[n]
-			if v.Events < first.Incident && v.Saved.Before(first.Time) && !v.Replaced {
-				b.Version = v
-				b.Link = "/model/change?" + url.Values{"do": {"pin"}, "partition": {strconv.Itoa(of.Partition)},
-					"version": {strconv.FormatInt(b.Version.Version, 10)}, "incident": {first.IncidentID()}}.Encode()
-				return b
-			}
+	for n := range kept.Versions { // the newest first
+		v := &kept.Versions[n]
+		if v.Events < first.Incident && v.Saved.Before(first.Time) && !v.Replaced && first.Partition == 0 {
+			b.Version = v
+			b.Link = "/model/change?" + url.Values{"do": {"pin"}, "version": {strconv.FormatInt(v.Version, 10)}, "incident": {first.IncidentID()}}.Encode()
+			return b
 		}
 	}
 	b.Problem = "Redis keeps no version from before this incident. A learner keeps the last three, and the first of each of thirty days."

@@ -17,7 +17,7 @@ const (
 	loadTime  = 5 * time.Second
 )
 
-// facts are what a partition's saved model says about its alarms.
+// facts are what the saved model says about its alarms.
 type facts struct {
 	Events uint64
 	Saved  time.Time
@@ -30,31 +30,30 @@ type facts struct {
 	err     error     // of the last time; then the rest is older
 }
 
-// saved loads saved models for all readers. It loads one when somebody asks for its
-// partition, at most every loadAgain, and only if there is another version.
+// saved loads the saved model for all readers. It loads it when somebody asks, at most every
+// loadAgain, and only if there is another version.
 type saved struct {
 	store *redis.Store
 	now   func() time.Time
 
-	mu    sync.Mutex     // held while one is loaded
-	known map[int]*facts // by partition
+	mu    sync.Mutex // held while it is loaded
+	known *facts     // nil: no model was saved
 }
 
-// get returns the facts of a partition, nil if no model was saved. After an error they are
-// older, or nil.
-func (s *saved) get(ctx context.Context, partition int) (*facts, error) {
+// get returns the facts, nil if no model was saved. After an error they are older, or nil.
+func (s *saved) get(ctx context.Context) (*facts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.known[partition]
+	f := s.known
 	if f != nil && s.now().Before(f.next) {
 		return f.shown(), f.err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTime) // the answer is for others too
 	defer cancel()
-	fresh, err := s.load(ctx, partition, f)
+	fresh, err := s.load(ctx, f)
 	switch {
 	case errors.Is(err, state.ErrNone):
-		delete(s.known, partition) // it costs nothing to ask again, and alerts may name any partition
+		s.known = nil // it costs nothing to ask again
 		return nil, nil
 	case err != nil:
 		fresh = &facts{}
@@ -65,14 +64,9 @@ func (s *saved) get(ctx context.Context, partition int) (*facts, error) {
 	default:
 		fresh.next, fresh.err = s.now().Add(loadAgain), nil
 	}
-	if f != nil || len(s.known) < mostKnown {
-		s.known[partition] = fresh
-	}
+	s.known = fresh
 	return fresh.shown(), err
 }
-
-// mostKnown is how many partitions are remembered; others are loaded each time.
-const mostKnown = 256
 
 // shown returns f unless nothing was ever loaded.
 func (f *facts) shown() *facts {
@@ -83,7 +77,7 @@ func (f *facts) shown() *facts {
 }
 
 // load returns the facts of the newest version, which may be those before.
-func (s *saved) load(ctx context.Context, partition int, before *facts) (*facts, error) {
+func (s *saved) load(ctx context.Context, before *facts) (*facts, error) {
 	heading, err := s.store.Heading(ctx, state.Head)
 	if err != nil {
 		return nil, err

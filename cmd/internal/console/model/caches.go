@@ -65,12 +65,10 @@ func (c *keptCache) forget() {
 	c.at = time.Time{}
 }
 
-// A place is a version of a partition. A Redis that was emptied counts from 1 again: so the
-// hash belongs to it.
+// A place is a version. A Redis that was emptied counts from 1 again: so the hash belongs to it.
 type place struct {
-	partition int
-	version   int64
-	sha256    string
+	version int64
+	sha256  string
 }
 
 // A factsCache remembers what the last four versions that somebody asked for have learnt. It
@@ -113,7 +111,7 @@ func (c *factsCache) get(ctx context.Context, at place) (*models.Facts, error) {
 	select {
 	case c.decoding <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("version %d of partition %d: others are being read: %w", at.version, at.partition, ctx.Err())
+		return nil, fmt.Errorf("version %d: others are being read: %w", at.version, ctx.Err())
 	}
 	defer func() { <-c.decoding }()
 	if facts := c.find(at); facts != nil { // somebody else asked for it
@@ -135,9 +133,9 @@ func (p *pages) loadFacts(ctx context.Context, at place) (*models.Facts, error) 
 	if err != nil {
 		return nil, err
 	}
-	facts, err := models.FactsOf(at.partition, at.version, c)
+	facts, err := models.FactsOf(at.version, c)
 	if err != nil {
-		return nil, fmt.Errorf("version %d of partition %d: %w", at.version, at.partition, err)
+		return nil, fmt.Errorf("version %d: %w", at.version, err)
 	}
 	return facts, nil
 }

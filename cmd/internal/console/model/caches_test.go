@@ -26,7 +26,7 @@ func TestFactsAreRemembered(t *testing.T) {
 		return &models.Facts{Version: p.version}, nil
 	}}
 	get := func(version int64, hash string) {
-		f, err := c.get(t.Context(), place{0, version, hash})
+		f, err := c.get(t.Context(), place{version, hash})
 		if err != nil || f.Version != version {
 			t.Errorf("version %d: %+v, %v", version, f, err)
 		}
@@ -50,7 +50,7 @@ func TestFactsAreRemembered(t *testing.T) {
 		t.Error("another model of the same number was not decoded")
 	}
 	for range 2 {
-		if _, err := c.get(t.Context(), place{0, 9, "a"}); err == nil {
+		if _, err := c.get(t.Context(), place{9, "a"}); err == nil {
 			t.Error("an error was lost")
 		}
 	}
@@ -60,7 +60,7 @@ func TestFactsAreRemembered(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	c.decoding <- struct{}{} // somebody decodes
-	if _, err := c.get(over, place{0, 7, "a"}); !errors.Is(err, context.Canceled) {
+	if _, err := c.get(over, place{7, "a"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has left waits: %v", err)
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	"hamlet/cmd/internal/console/page"
 	"hamlet/cmd/internal/pinning"
@@ -25,11 +22,9 @@ const (
 
 // An asked is a change that a request asks for.
 type asked struct {
-	Do        string
-	Partition int
-	Version   int64
-	Only      bool   // this partition alone
-	Incident  string // the id of the incident that the change answers; "": none
+	Do       string
+	Version  int64
+	Incident string // the id of the incident that the change answers; "": none
 }
 
 // anIncident is the form of an incident's id: model, partition, event.
@@ -51,13 +46,9 @@ func ask(form url.Values) (a asked, err error) {
 	default:
 		return a, errors.New("this page pins a version, rolls back, or unpins; the address says none of these")
 	}
-	var badPartition, badVersion error
-	a.Partition, badPartition = strconv.Atoi(form.Get("partition"))
-	a.Version, badVersion = strconv.ParseInt(form.Get("version"), 10, 64)
-	if badPartition != nil || badVersion != nil || a.Version < 1 {
+	if a.Version, err = strconv.ParseInt(form.Get("version"), 10, 64); err != nil || a.Version < 1 {
 		return a, errors.New("choose a version: the address has none")
 	}
-	a.Only = form.Get("only") != ""
 	return a, nil
 }
 
@@ -65,22 +56,18 @@ func ask(form url.Values) (a asked, err error) {
 func (a asked) plan(kept pinning.Kept) (pinning.Plan, error) {
 	switch a.Do {
 	case doPin:
-		return kept.Pin(a.Version, &a.Partition, a.Only)
+		return kept.Pin(a.Version)
 	case doRollback:
 		return kept.Rollback()
 	}
 	return kept.Unpin(), nil
 }
 
-// Address returns where the change is asked for, of this partition alone or not.
-func (a asked) Address(only bool) string {
+// address returns where the change is asked for.
+func (a asked) address() string {
 	q := url.Values{"do": {a.Do}}
 	if a.Do == doPin {
-		q.Set("partition", strconv.Itoa(a.Partition))
 		q.Set("version", strconv.FormatInt(a.Version, 10))
-		if only {
-			q.Set("only", "1")
-		}
 	}
 	if a.Incident != "" {
 		q.Set("incident", a.Incident)
@@ -88,33 +75,23 @@ func (a asked) Address(only bool) string {
 	return path + "/change?" + q.Encode()
 }
 
-// signature says which versions a plan pins, such as "0:5,1:7"; "unpin" unpins all.
+// signature says which version a plan pins, such as "0:5"; "unpin" unpins. The 0 is the
+// partition: lines of the audit of hamlet 0.1.0 have it.
 func signature(plan *pinning.Plan) string {
-	pins := plan.Pins()
-	if pins == nil {
+	if plan.Pin == 0 {
 		return doUnpin
 	}
-	var all []string
-	for _, partition := range slices.Sorted(maps.Keys(pins)) {
-		all = append(all, fmt.Sprintf("%d:%d", partition, pins[partition]))
-	}
-	return strings.Join(all, ",")
+	return fmt.Sprintf("0:%d", plan.Pin)
 }
 
 // A confirmation is the page that says what will be answered from then on.
 type confirmation struct {
 	asked
-	Title   string
-	Steps   []step
-	Nothing bool // no partition answers from another version than before
-	Several bool // the model has several partitions
-	Expect  string
-}
-
-// A step is what changes in a partition.
-type step struct {
-	pinning.Step
+	pinning.Plan
+	Title       string
+	Nothing     bool  // answers come from the same version as before
 	Fewer, More int64 // events that the versions differ in; at most one is not 0
+	Expect      string
 }
 
 // confirm answers GET /model/change.
@@ -134,18 +111,12 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 		p.site.Fail(w, r, http.StatusConflict, sentence(err))
 		return
 	}
-	data := &confirmation{asked: a, Several: len(kept.Partitions) > 1, Nothing: true, Expect: signature(&plan)}
+	data := &confirmation{asked: a, Plan: plan, Expect: signature(&plan)}
 	data.Title = map[string]string{doPin: fmt.Sprintf("Pin version %d", a.Version), doRollback: "Roll back", doUnpin: "Unpin"}[a.Do]
-	for _, s := range plan.Steps() {
-		one := step{Step: s}
-		if s.From != nil && s.To != nil {
-			d := int64(s.To.Events) - int64(s.From.Events)
-			one.Fewer, one.More = max(0, -d), max(0, d)
-			data.Nothing = data.Nothing && s.From.Version == s.To.Version
-		} else {
-			data.Nothing = false
-		}
-		data.Steps = append(data.Steps, one)
+	if plan.From != nil && plan.To != nil {
+		d := int64(plan.To.Events) - int64(plan.From.Events)
+		data.Fewer, data.More = max(0, -d), max(0, d)
+		data.Nothing = plan.From.Version == plan.To.Version
 	}
 	p.site.Render(w, r, changeTemplates, http.StatusOK, data.Title, data)
 }
@@ -177,16 +148,13 @@ func (p *pages) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if signature(&plan) != r.PostForm.Get("expect") {
-		p.site.Back(w, r, a.Address(a.Only), "Nothing was done: what would be pinned has changed since you looked. Look again.", true)
+		p.site.Back(w, r, a.address(), "Nothing was done: what would be pinned has changed since you looked. Look again.", true)
 		return
 	}
-	before := make([]string, 0, len(kept.Partitions))
-	for _, s := range plan.Steps() {
-		if s.From != nil {
-			before = append(before, fmt.Sprintf("%d:%d", s.Partition, s.From.Version))
-		}
+	detail := map[string]string{"versions": signature(&plan), "before": ""}
+	if plan.From != nil {
+		detail["before"] = fmt.Sprintf("0:%d", plan.From.Version)
 	}
-	detail := map[string]string{"versions": cut(signature(&plan)), "before": cut(strings.Join(before, ","))}
 	if a.Incident != "" {
 		detail["incident"] = a.Incident
 	}
@@ -200,28 +168,10 @@ func (p *pages) change(w http.ResponseWriter, r *http.Request) {
 	}, path)
 }
 
-// mostDetail bounds a detail of an action, in bytes: a model may have many partitions.
-const mostDetail = 200
-
-func cut(s string) string {
-	if len(s) > mostDetail {
-		return s[:mostDetail] + "…"
-	}
-	return s
-}
-
 // done says what was done.
 func done(a asked, plan *pinning.Plan) string {
 	if a.Do == doUnpin {
 		return "Unpinned. Answers come from the newest version again. Scorers follow within seconds."
 	}
-	var all []string
-	for _, s := range plan.Steps() {
-		all = append(all, fmt.Sprintf("%d of partition %d", s.To.Version, s.Partition))
-	}
-	which := "version " + all[0]
-	if len(all) > 1 {
-		which = fmt.Sprintf("the pinned versions of %d partitions", len(all))
-	}
-	return "Pinned. Answers come from " + which + " until you unpin. Scorers follow within seconds, and learning goes on."
+	return fmt.Sprintf("Pinned. Answers come from version %d until you unpin. Scorers follow within seconds, and learning goes on.", plan.Pin)
 }

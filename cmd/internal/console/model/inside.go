@@ -76,14 +76,14 @@ type adopted struct {
 
 // inside answers GET /model/inside.
 func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
-	facts, err := p.factsOf(r.Context(), r.URL.Query().Get("partition"), r.URL.Query().Get("version"))
+	facts, err := p.factsOf(r.Context(), r.URL.Query().Get("version"))
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
 	view := &insideView{Facts: facts, Settings: models.Configuration(facts.Config), Adopted: adoptions(facts)}
 	if kept, err := p.kept.get(r.Context()); err == nil {
-		view.Other = other(partitionOf(kept, strconv.Itoa(facts.Partition)), facts.Version)
+		view.Other = other(&kept.History, facts.Version)
 	}
 	for _, body := range []string{algos.BodyText, algos.BodyVector} {
 		if h := headOf(body, facts.Weights); len(h.Weights) > 0 {
@@ -98,15 +98,12 @@ func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
 		}
 		view.Ensembles = append(view.Ensembles, e)
 	}
-	p.site.Render(w, r, insideTemplates, http.StatusOK, fmt.Sprintf("Version %d of partition %d", facts.Version, facts.Partition), view)
+	p.site.Render(w, r, insideTemplates, http.StatusOK, fmt.Sprintf("Version %d", facts.Version), view)
 }
 
 // other returns the version that one compares a version with: the newest, or the one before it.
-func other(p *pinning.Partition, version int64) int64 {
-	if p == nil || p.Head == 0 {
-		return 0
-	}
-	if version != p.Head {
+func other(p *pinning.History, version int64) int64 {
+	if p.Head == 0 || version != p.Head {
 		return p.Head
 	}
 	for i := range p.Versions {
@@ -120,12 +117,12 @@ func other(p *pinning.Partition, version int64) int64 {
 // compare answers GET /model/compare.
 func (p *pages) compare(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	a, err := p.factsOf(r.Context(), q.Get("partition"), q.Get("a"))
+	a, err := p.factsOf(r.Context(), q.Get("a"))
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
-	b, err := p.factsOf(r.Context(), q.Get("partition"), q.Get("b"))
+	b, err := p.factsOf(r.Context(), q.Get("b"))
 	if err != nil {
 		p.fail(w, r, err)
 		return
@@ -134,7 +131,7 @@ func (p *pages) compare(w http.ResponseWriter, r *http.Request) {
 	d.More += max(0, len(d.Sources)-mostSources)
 	d.Sources = d.Sources[:min(mostSources, len(d.Sources))]
 	p.site.Render(w, r, compareTemplates, http.StatusOK,
-		fmt.Sprintf("Versions %d and %d of partition %d", a.Version, b.Version, a.Partition), comparison{d, int64(b.Events) - int64(a.Events), int64(b.Spam) - int64(a.Spam)})
+		fmt.Sprintf("Versions %d and %d", a.Version, b.Version), comparison{d, int64(b.Events) - int64(a.Events), int64(b.Spam) - int64(a.Spam)})
 }
 
 // A comparison is what `hamlet model diff` prints.
@@ -147,26 +144,22 @@ type comparison struct {
 type missingError struct{ error }
 
 // factsOf returns what a version has learnt. An empty version is the newest.
-func (p *pages) factsOf(ctx context.Context, partition, version string) (*models.Facts, error) {
+func (p *pages) factsOf(ctx context.Context, version string) (*models.Facts, error) {
 	kept, err := p.kept.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := partitionOf(kept, cmp.Or(partition, strconv.Itoa(kept.Partitions[0].Partition)))
-	if at == nil {
-		return nil, missingError{errors.New("the model has no partition of this number")}
-	}
-	number := at.Head
+	number := kept.Head
 	if version != "" {
 		if number, err = strconv.ParseInt(version, 10, 64); err != nil {
 			return nil, missingError{errors.New("a version is a number")}
 		}
 	}
-	v := at.Find(number)
+	v := kept.Find(number)
 	if v == nil {
-		return nil, missingError{fmt.Errorf("version %d of partition %d is not kept", number, at.Partition)}
+		return nil, missingError{fmt.Errorf("version %d is not kept", number)}
 	}
-	return p.facts.get(ctx, place{at.Partition, number, v.SHA256})
+	return p.facts.get(ctx, place{number, v.SHA256})
 }
 
 // fail says why there is nothing to show.

@@ -40,7 +40,7 @@ type rig struct {
 	server  *httptest.Server
 	user    access.User
 	audit   []string
-	next    map[int]int64
+	next    int64
 	now     time.Time
 	seen    feed.Snapshot
 	matches []answered.Match
@@ -49,7 +49,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, redis: miniredis.RunT(t), next: map[int]int64{}, now: time.Now(),
+	r := &rig{t: t, redis: miniredis.RunT(t), now: time.Now(),
 		user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s", FormToken: "token"}}
 	var err error
 	r.store, err = redis.New(redis.Config{Addr: r.redis.Addr(), Keep: 20, Daily: -1})
@@ -108,15 +108,15 @@ func made(t *testing.T, n int, change func(*algos.Config)) *algos.Model {
 }
 
 // save saves a version as a learner does, that many minutes ago, and returns its SHA-256.
-func (r *rig) save(partition int, m *algos.Model, ago int) string {
+func (r *rig) save(m *algos.Model, ago int) string {
 	r.t.Helper()
 	b, err := m.AppendBinary(nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.next[partition] += 10
+	r.next += 10
 	c := &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(),
-		Position: state.Position{Next: r.next[partition]}, Model: b, Saved: r.now.Add(-time.Duration(ago) * time.Minute)}
+		Position: state.Position{Next: r.next}, Model: b, Saved: r.now.Add(-time.Duration(ago) * time.Minute)}
 	if c.Epoch, err = r.store.Take(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestEmptyStates(t *testing.T) {
 // Redis that is away leaves the page, with a sentence.
 func TestRedisAway(t *testing.T) {
 	r := newRig(t)
-	r.save(0, made(t, 3, nil), 1)
+	r.save(made(t, 3, nil), 1)
 	r.redis.SetError("LOADING")
 	r.lacks(r.get("/model", 200, `role="alert">Redis does not say which versions there are`), "Pin…")
 	r.get("/model/inside", 503)
@@ -219,19 +219,19 @@ func TestRedisAway(t *testing.T) {
 func TestVersions(t *testing.T) {
 	r := newRig(t)
 	for i := range 4 {
-		r.save(0, made(t, 10*(i+1), nil), 50-10*i)
+		r.save(made(t, 10*(i+1), nil), 50-10*i)
 	}
 	if err := r.store.Pin(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
-	r.seen.Models = feed.Models{LagKnown: true, Lag: 9, Bare: 1, BareLag: 2, Partitions: []feed.Partition{{Partition: 0, Lag: 7, LagKnown: true}}}
+	r.seen.Learnt = feed.Learnt{LagKnown: true, Lag: 9}
 	text := r.get("/model", 200, `version=4">4</a> <span class="badge">head`, `(?s)>2</a> <span class="badge good">served</span> <span class="badge warn">pinned`,
-		`<span class="value">pinned<`, `(?s)Lag</span><span class="value">9<`, `Roll back…`, `Events learnt`, `minutes from now`, `name="a" value="3" checked`, `name="b" value="4" checked`,
-		`do=pin&amp;partition=0&amp;version=3"`, `None of the answers that are remembered`)
-	r.lacks(text, `do=pin&amp;partition=0&amp;version=2"`, "Versions of partition")
-	r.seen.Models = feed.Models{LagAway: "Kafka does not say how long the log is."}
+		`(?s)<span class="value">pinned<.*version 2; learning goes on`, `(?s)Lag</span><span class="value">9<`, `Roll back…`, `Events learnt`, `minutes from now`, `name="a" value="3" checked`, `name="b" value="4" checked`,
+		`do=pin&amp;version=3"`, `None of the answers that are remembered`)
+	r.lacks(text, `do=pin&amp;version=2"`)
+	r.seen.Learnt = feed.Learnt{LagAway: "Kafka does not say how long the log is."}
 	r.get("/model", 200, "Kafka does not say how long the log is", `(?s)Lag</span><span class="value">–<`)
-	r.seen.Models, r.seen.Journal.Reading = feed.Models{}, true
+	r.seen.Learnt, r.seen.Journal.Reading = feed.Learnt{}, true
 	r.get("/model", 200, "The lag is not known yet", "The journal of decisions is being read")
 	r.seen.Journal = feed.Journal{None: true}
 	r.get("/model", 200, "No scorer has written a journal")
@@ -240,15 +240,13 @@ func TestVersions(t *testing.T) {
 	r.get("/model", 200, "does not follow Kafka, so the lag is not known", "does not follow the journal of decisions, so there is no log loss")
 	r.user.Role = access.Look
 	r.lacks(r.get("/model", 200, "Compare two"), "Pin…", "Roll back…", "Unpin…")
-	r.get("/model?partition=7", 404, "no partition")
-	r.get("/model?partition=x", 404, "no partition")
 }
 
 // What labels say is told of each version: of its own answers, and of all since.
 func TestLogLoss(t *testing.T) {
 	r := newRig(t)
-	old := r.save(0, made(t, 10, nil), 300)
-	newer := r.save(0, made(t, 20, nil), 100)
+	old := r.save(made(t, 10, nil), 300)
+	newer := r.save(made(t, 20, nil), 100)
 	match := func(hash string, minutes int, p float64) answered.Match {
 		return answered.Match{Model: "default/" + hash[:12], P: p, Spam: true, Verdict: stream.DecideSpam,
 			Labelled: r.now.Add(-time.Duration(minutes) * time.Minute), Delay: time.Minute}
@@ -273,7 +271,7 @@ func TestLogLoss(t *testing.T) {
 // Where another model was promoted, the page says that it answers.
 func TestPromotedModel(t *testing.T) {
 	r := newRig(t)
-	r.save(0, made(t, 10, nil), 5)
+	r.save(made(t, 10, nil), 5)
 	if err := r.store.Promote(t.Context(), state.Promotion{Model: "cand", Since: r.now.Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +282,7 @@ func TestPromotedModel(t *testing.T) {
 func TestPinRollBackUnpin(t *testing.T) {
 	r := newRig(t)
 	for i := range 3 {
-		r.save(0, made(t, 10*(i+1), nil), 50-10*i)
+		r.save(made(t, 10*(i+1), nil), 50-10*i)
 	}
 	pinned := func(want int64) {
 		t.Helper()
@@ -292,27 +290,27 @@ func TestPinRollBackUnpin(t *testing.T) {
 			t.Errorf("pinned is %d, %v, want %d", got, err, want)
 		}
 	}
-	r.get("/model/change?do=pin&partition=0&version=1", 200, `Pin version 1`, `(?s)version 3, 30 events.*version 1, 10 events.*20 events fewer`,
+	r.get("/model/change?do=pin&version=1", 200, `Pin version 1`, `(?s)version 3, 30 events.*version 1, 10 events.*20 events fewer`,
 		`name="csrf" value="token"`, `name="expect" value="0:1"`)
 	pinned(0)
-	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1"}}
+	pin := url.Values{"do": {"pin"}, "version": {"1"}, "expect": {"0:1"}}
 	r.user.Role = access.Look
-	r.get("/model/change?do=pin&partition=0&version=1", 403)
+	r.get("/model/change?do=pin&version=1", 403)
 	r.post(pin, 403)
 	r.user.Role = access.Look | access.Label
 	r.post(pin, 403)
 	pinned(0)
 	r.user.Role = access.Look | access.Operate
-	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:2"}}, 200, "Nothing was done: what would be pinned has changed")
-	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}}, 200, "has changed since you looked")
+	r.post(url.Values{"do": {"pin"}, "version": {"1"}, "expect": {"0:2"}}, 200, "Nothing was done: what would be pinned has changed")
+	r.post(url.Values{"do": {"pin"}, "version": {"1"}}, 200, "has changed since you looked")
 	pinned(0)
 	if len(r.audit) > 0 {
 		t.Errorf("the audit has %v", r.audit)
 	}
 	r.post(pin, 200, `role="status">Pinned. Answers come from version 1`, "badge warn")
 	pinned(1)
-	r.get("/model/change?do=pin&partition=0&version=2", 200, `name="expect" value="0:2"`, `(?s)<dt>Now</dt><dd>version 1, 10 events.*<dt>From then on</dt><dd>version 2, 20 events.*10 events more`)
-	r.post(url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"2"}, "expect": {"0:2"}}, 200, "Answers come from version 2")
+	r.get("/model/change?do=pin&version=2", 200, `name="expect" value="0:2"`, `(?s)<dt>Now</dt><dd>version 1, 10 events.*<dt>From then on</dt><dd>version 2, 20 events.*10 events more`)
+	r.post(url.Values{"do": {"pin"}, "version": {"2"}, "expect": {"0:2"}}, 200, "Answers come from version 2")
 	pinned(2)
 	r.get("/model", 200, "Roll back…", "Unpin…")
 	r.get("/model/change?do=rollback", 200, `name="expect" value="0:1"`)
@@ -329,24 +327,23 @@ func TestPinRollBackUnpin(t *testing.T) {
 	if strings.Join(r.audit, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the audit has %q, want %q", r.audit, want)
 	}
-	r.get("/model/change?do=pin&partition=0&version=77", 409, "Version 77 of partition 0 is not kept")
-	r.get("/model/change?do=pin&partition=9&version=1", 409, "has no partition 9")
+	r.get("/model/change?do=pin&version=77", 409, "Version 77 of model default is not kept")
 	r.get("/model/change?do=pin", 400, "Choose a version")
 	r.get("/model/change?do=", 400)
 	r.post(url.Values{"do": {hostile}}, 400)
-	r.get("/model/change?do=pin&partition=0&version="+url.QueryEscape(hostile), 400)
+	r.get("/model/change?do=pin&version="+url.QueryEscape(hostile), 400)
 }
 
 // The audit names the incident that a pin answers, and takes no other word for it.
 func TestPinForAnIncident(t *testing.T) {
 	r := newRig(t)
-	r.save(0, made(t, 10, nil), 20)
-	r.save(0, made(t, 20, nil), 10)
-	const address = "/model/change?do=pin&partition=0&version=1&incident="
+	r.save(made(t, 10, nil), 20)
+	r.save(made(t, 20, nil), 10)
+	const address = "/model/change?do=pin&version=1&incident="
 	text := r.get(address+"default.0.700", 200, `name="incident" value="default.0.700"`)
 	r.lacks(r.get(address, 200), `name="incident"`)
 	r.lacks(text, "incident=&")
-	pin := url.Values{"do": {"pin"}, "partition": {"0"}, "version": {"1"}, "expect": {"0:1"}, "incident": {"default.0.700"}}
+	pin := url.Values{"do": {"pin"}, "version": {"1"}, "expect": {"0:1"}, "incident": {"default.0.700"}}
 	for _, bad := range []string{hostile, "default", "default.0", "default.0.x", strings.Repeat("m", 200) + ".0.1", "default.0.1\n"} {
 		r.get(address+url.QueryEscape(bad), 400, "not by its id")
 		pin.Set("incident", bad)
@@ -369,17 +366,17 @@ func TestInsideAndCompare(t *testing.T) {
 		cfg.Dense = []string{hostile, strings.Repeat("long ", 40), "plain"}
 		cfg.SecondHead = 0.99
 	}
-	r.save(0, made(t, 30, vectors), 30)
-	r.save(0, made(t, 90, vectors), 20)
-	text := r.get("/model/inside?version=2", 200, "Version 2 of partition 0", "Head for vectors", "second head", "&lt;script&gt;", "long long", "logit-trees",
-		`compare\?partition=0&amp;a=1&amp;b=2">Compare with version 1<`,
+	r.save(made(t, 30, vectors), 30)
+	r.save(made(t, 90, vectors), 20)
+	text := r.get("/model/inside?version=2", 200, "Version 2", "Head for vectors", "second head", "&lt;script&gt;", "long long", "logit-trees",
+		`compare\?a=1&amp;b=2">Compare with version 1<`,
 		`dense</th><td><strong>`, "may be adopted", "new model", "The head answers alone until all are built", "No expert has learnt")
 	r.lacks(text, strings.Repeat("long ", 40)[:150]+"</")
-	r.get("/model/inside", 200, "Version 2 of partition 0")
+	r.get("/model/inside", 200, "Version 2")
 	r.get("/model/inside?version=1", 200, `a=1&amp;b=2">Compare with version 2<`)
-	r.get("/model/compare?partition=0&a=1&b=2", 200, "Versions 1 and 2 of partition 0", `>\+60<`, "in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
+	r.get("/model/compare?a=1&b=2", 200, "Versions 1 and 2", `>\+60<`, "in standard deviations", "All settings are the same", "&lt;script&gt;.*30 labels")
 	r.get("/model/compare?a=2&b=2", 200, "They are the same model")
-	r.get("/model/compare?a=2&b=9", 404, "Version 9 of partition 0 is not kept")
+	r.get("/model/compare?a=2&b=9", 404, "Version 9 is not kept")
 	r.get("/model/compare?a=2&b="+url.QueryEscape(hostile), 404, "A version is a number")
 	m := made(t, 40, nil)
 	cfg := m.Config()
@@ -387,11 +384,11 @@ func TestInsideAndCompare(t *testing.T) {
 	if err := m.Adopt(cfg); err != nil {
 		t.Fatal(err)
 	}
-	r.save(0, m, 5)
+	r.save(m, 5)
 	r.serve(r.store)
 	r.get("/model/inside", 200, "Head for mail and text", "Largest weights", "text words × 2", "At event 40: standing from agreement to none", `text-words</th><td>text</td><td class="n">\S+</td><td class="n">\d+\.\d %`,
 		"The heads answer alone")
-	r.save(0, made(t, 0, nil), 1)
+	r.save(made(t, 0, nil), 1)
 	r.serve(r.store)
 	r.get("/model/inside?version=4", 200, "No head has learnt an event yet")
 }
@@ -399,7 +396,7 @@ func TestInsideAndCompare(t *testing.T) {
 // A model that cannot be read is a sentence.
 func TestDamagedModel(t *testing.T) {
 	r := newRig(t)
-	r.save(0, made(t, 30, nil), 30)
+	r.save(made(t, 30, nil), 30)
 	for _, key := range r.redis.Keys() {
 		if strings.Contains(key, ":chunk:") {
 			r.redis.Del(key)
@@ -412,7 +409,7 @@ func TestDamagedModel(t *testing.T) {
 // The fragment follows, and has nothing that only an operator sees.
 func TestFragment(t *testing.T) {
 	r := newRig(t)
-	r.save(0, made(t, 3, nil), 1)
+	r.save(made(t, 3, nil), 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", r.server.URL+"/live?page=/model", nil)

@@ -72,23 +72,20 @@ type qualityCache struct {
 	hours *chart.Chart
 }
 
-// get returns the quality of the versions of a partition, and of each hour. only says that the
-// model has this partition alone: then the journal names its versions.
-func (c *qualityCache) get(now time.Time, model string, p *pinning.Partition, only bool, a answers) (map[int64]lossRow, *chart.Chart) {
+// get returns the quality of the versions, and of each hour.
+func (c *qualityCache) get(now time.Time, model string, p *pinning.History, a answers) (map[int64]lossRow, *chart.Chart) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := fmt.Sprint(p.Partition, len(a.matches), p.Head, len(p.Versions))
+	of := fmt.Sprint(len(a.matches), p.Head, len(p.Versions))
 	if c.of == of && now.Sub(c.at) < lossFor {
 		return c.rows, c.hours
 	}
 	byTime := slices.Clone(a.matches)
 	slices.SortStableFunc(byTime, func(x, y answered.Match) int { return x.Decided().Compare(y.Decided()) })
 	own := map[string][]answered.Match{}
-	if only {
-		for _, m := range byTime {
-			if name, hash, ok := strings.Cut(m.Model, "/"); ok && name == model {
-				own[hash] = append(own[hash], m)
-			}
+	for _, m := range byTime {
+		if name, hash, ok := strings.Cut(m.Model, "/"); ok && name == model {
+			own[hash] = append(own[hash], m)
 		}
 	}
 	c.rows = map[int64]lossRow{}
@@ -136,7 +133,7 @@ func lossByHour(now time.Time, byTime []answered.Match) *chart.Chart {
 }
 
 // eventsChart draws how many events each kept version has learnt; nil of fewer than two.
-func eventsChart(now time.Time, p *pinning.Partition) *chart.Chart {
+func eventsChart(now time.Time, p *pinning.History) *chart.Chart {
 	if len(p.Versions) < 2 {
 		return nil
 	}

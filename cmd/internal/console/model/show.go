@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,20 +14,15 @@ import (
 	"hamlet/cmd/internal/pinning"
 )
 
-// mostPartitions is how many partitions the page lists.
-const mostPartitions = 100
-
 // A shown is what the page shows.
 type shown struct {
-	State   state
-	At      *pinning.Partition // whose versions are listed; nil: there is none
-	Rows    []row
-	Quiet   string // why there is no log loss, as a sentence; empty: there is
-	Since   time.Time
-	Several bool // the model has several partitions
-	Back    bool // there are versions to roll back to
-	Events  *chart.Chart
-	Loss    *chart.Chart
+	State  state
+	Rows   []row
+	Quiet  string // why there is no log loss, as a sentence; empty: there is
+	Since  time.Time
+	Back   bool // there are versions to roll back to
+	Events *chart.Chart
+	Loss   *chart.Chart
 }
 
 // A row is a version.
@@ -49,31 +43,18 @@ func (r row) Badges() []string {
 func (s *shown) First(r row) bool  { return len(s.Rows) > 1 && r.V == s.Rows[1].V }
 func (s *shown) Second(r row) bool { return r.V == s.Rows[0].V }
 
-// A state is the fragment about all partitions.
+// A state is the fragment about the model.
 type state struct {
 	Away  string // why Redis says nothing, as a sentence
 	None  bool   // Redis keeps no version
 	Model string
 
-	Parts   []part
-	More    int // partitions that are not listed
-	Events  uint64
-	Bytes   int64 // of the newest versions
-	Saved   time.Time
-	Pinned  int // how many partitions are
-	Lag     int64
-	LagAway string
-	Lost    bool            // a pinned version is lost
-	Answers *models.Answers // another model that answers in its place; nil: none
-	All     int
-}
-
-// A part is a line about a partition.
-type part struct {
-	*pinning.Partition
-	Head, Serves *pinning.Version // nil: it cannot be read
-	Lag          int64
-	LagKnown     bool
+	Newest, Serves *pinning.Version // nil: it cannot be read
+	Pinned         bool
+	Lost           bool // the pinned version is lost
+	Lag            int64
+	LagAway        string          // why the lag is not known
+	Answers        *models.Answers // another model that answers in its place; nil: none
 }
 
 // look returns what the feed has seen; nil without a feed.
@@ -100,54 +81,19 @@ func (p *pages) state(ctx context.Context, seen *feed.Snapshot) (s state, kept p
 		s.Away = sentence(fmt.Errorf("redis does not say which versions there are: %w", err))
 		return s, kept
 	}
-	s.Answers = kept.Answers
-	lags := s.lags(seen)
-	for i := range kept.Partitions {
-		at := part{Partition: &kept.Partitions[i]}
-		at.Head, at.Serves = at.Find(at.Partition.Head), at.Find(at.Served)
-		if at.Head != nil {
-			s.Events += at.Head.Events
-			s.Bytes += at.Head.Bytes
-			if s.Saved.IsZero() || at.Head.Saved.Before(s.Saved) {
-				s.Saved = at.Head.Saved
-			}
-		}
-		if at.Lag, at.LagKnown = lags[at.Partition.Partition]; at.LagKnown {
-			s.Lag += at.Lag
-		}
-		if at.Pinned != 0 {
-			s.Pinned++
-		}
-		s.Lost = s.Lost || at.PinLost
-		s.Parts = append(s.Parts, at)
-	}
-	s.All = len(s.Parts)
-	s.More = max(0, s.All-mostPartitions)
-	s.Parts = s.Parts[:s.All-s.More]
-	return s, kept
-}
-
-// lags returns how many records each partition's newest version has not learnt. Where that is
-// not known, it says so in s.
-func (s *state) lags(seen *feed.Snapshot) map[int]int64 {
-	if seen == nil {
+	s.Answers, s.Pinned, s.Lost = kept.Answers, kept.Pinned != 0, kept.PinLost
+	s.Newest, s.Serves = kept.Find(kept.Head), kept.Find(kept.Served)
+	switch {
+	case seen == nil:
 		s.LagAway = "This console does not follow Kafka, so the lag is not known."
-		return nil
-	}
-	m := seen.Models
-	if s.LagAway = m.LagAway; s.LagAway == "" && !m.LagKnown {
+	case seen.Learnt.LagAway != "":
+		s.LagAway = seen.Learnt.LagAway
+	case !seen.Learnt.LagKnown:
 		s.LagAway = "The lag is not known yet. Look again in a moment."
+	default:
+		s.Lag = seen.Learnt.Lag
 	}
-	lags := map[int]int64{}
-	for _, at := range m.Partitions {
-		if s.LagAway == "" && at.LagKnown {
-			lags[at.Partition] = at.Lag
-		}
-	}
-	if s.LagAway == "" {
-		s.Lag = m.BareLag // of partitions that have no version yet
-	}
-	return lags
+	return s, kept
 }
 
 // show answers GET /model.
@@ -156,43 +102,24 @@ func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 	var kept pinning.Kept
 	seen := p.look(r.Context())
 	data.State, kept = p.state(r.Context(), seen)
-	if len(kept.Partitions) > 0 && data.State.Away == "" {
-		data.Several = len(kept.Partitions) > 1
+	if len(kept.Versions) > 0 && data.State.Away == "" {
 		_, err := kept.Rollback()
 		data.Back = err == nil
-		data.At = &kept.Partitions[0]
-		if number := r.URL.Query().Get("partition"); number != "" {
-			if data.At = partitionOf(kept, number); data.At == nil {
-				p.site.Fail(w, r, http.StatusNotFound, "The model has no partition of this number.")
-				return
-			}
-		}
-		p.describe(data, seen)
+		p.describe(data, &kept.History, seen)
 	}
 	p.site.Render(w, r, modelTemplates, http.StatusOK, "Model", data)
 }
 
-// describe adds the versions of a partition.
-func (p *pages) describe(data *shown, seen *feed.Snapshot) {
+// describe adds the versions.
+func (p *pages) describe(data *shown, kept *pinning.History, seen *feed.Snapshot) {
 	now := p.site.Now()
 	known := p.answers(seen)
-	rows, loss := p.loss.get(now, p.Model, data.At, !data.Several, known)
-	for i := range data.At.Versions {
-		v := &data.At.Versions[i]
+	rows, loss := p.loss.get(now, p.Model, kept, known)
+	for i := range kept.Versions {
+		v := &kept.Versions[i]
 		data.Rows = append(data.Rows, row{v, rows[v.Version].Own, rows[v.Version].Since})
 	}
-	data.Events, data.Loss, data.Since, data.Quiet = eventsChart(now, data.At), loss, known.since, known.quiet
-}
-
-// partitionOf returns the partition of that number, or nil.
-func partitionOf(kept pinning.Kept, number string) *pinning.Partition {
-	n, err := strconv.Atoi(number)
-	for i := range kept.Partitions {
-		if err == nil && kept.Partitions[i].Partition == n {
-			return &kept.Partitions[i]
-		}
-	}
-	return nil
+	data.Events, data.Loss, data.Since, data.Quiet = eventsChart(now, kept), loss, known.since, known.quiet
 }
 
 // sentence makes a sentence of an error.

@@ -37,4 +37,4 @@ func Page(site *page.Site, f *feed.Feed) page.Page {
 }
 
 // fragments are the names of templates that change.
-var fragments = []string{"tiles", "alarms", "verdicts", "doors", "quality", "partitions"}
+var fragments = []string{"tiles", "alarms", "verdicts", "doors", "quality", "model"}

@@ -46,7 +46,7 @@ func draw(t testing.TB, s *feed.Snapshot) string {
 
 const hostile = "x'\"><script>alert(1)</script>\u202e"
 
-// busy is a snapshot of a full hour with many doors, alarms and partitions.
+// busy is a snapshot of a full hour with many doors and alarms.
 func busy() *feed.Snapshot {
 	at := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
 	s := &feed.Snapshot{At: at, Model: "default"}
@@ -65,12 +65,9 @@ func busy() *feed.Snapshot {
 	}
 	s.Labels = feed.Labels{Since: at.Add(-24 * time.Hour), Figures: answered.FiguresOf(matches)}
 	for i := range 40 {
-		s.Alarms.Open = append(s.Alarms.Open, feed.Alarm{ID: fmt.Sprintf("default.0.%d", i), Kind: "source", Partition: i % 2, Since: at, Sentence: "event 6250: source raised against " + hostile})
+		s.Alarms.Open = append(s.Alarms.Open, feed.Alarm{ID: fmt.Sprintf("default.0.%d", i), Kind: "source", Since: at, Sentence: "event 6250: source raised against " + hostile})
 	}
-	for i := range 12 {
-		s.Models.Partitions = append(s.Models.Partitions, feed.Partition{Partition: i, Version: 9, Served: 9 - int64(i%2), Pinned: i%2 == 1, Events: 1_000_000, Saved: at, Lag: 3, LagKnown: true})
-	}
-	s.Models.Events, s.Models.Saved, s.Models.Lag, s.Models.LagKnown, s.Models.Pinned = 12_000_000, at.Add(-time.Minute), 36, true, true
+	s.Learnt = feed.Learnt{Version: 9, Served: 8, Pinned: true, Events: 12_000_000, Saved: at.Add(-time.Minute), Lag: 36, LagKnown: true}
 	return s
 }
 
@@ -115,14 +112,14 @@ func TestEmptyStatesTeach(t *testing.T) {
 			s.Labels.Away, s.Labels.Since = "NATS is away.", now.Add(-5*time.Hour)
 			s.Labels.Figures = answered.FiguresOf([]answered.Match{{Verdict: stream.DecideSpam, P: 0.9, Spam: true}})
 		}, []string{"3 as last read", "The figures are as last read", "answers of the last 2.0 hours"}},
-		"no Redis": {func(s *feed.Snapshot) { s.Models.Away = "Redis is away." }, []string{"Redis is away.", "Redis cannot be read"}},
+		"no Redis": {func(s *feed.Snapshot) { s.Learnt.Away = "Redis is away." }, []string{"Redis is away.", "Redis cannot be read"}},
 		"no answer yet": {func(s *feed.Snapshot) {
-			s.Alarms.Away, s.Alarms.Unread, s.Models.Away = "NATS has not answered yet.", true, "Redis has not answered yet."
+			s.Alarms.Away, s.Alarms.Unread, s.Learnt.Away = "NATS has not answered yet.", true, "Redis has not answered yet."
 		}, []string{`<span class="value">–</span><span class="note">not known`, "NATS has not answered yet.", "Redis has not answered yet."}},
 		"no learner": {func(s *feed.Snapshot) {
-			s.Models.Lag, s.Models.LagKnown, s.Models.Bare, s.Models.BareLag = 7, true, 2, 7
-		}, []string{"Partitions without a model: 2.", "The lag counts their 7 records.", `<span class="value">7</span>`}},
-		"no Kafka": {func(s *feed.Snapshot) { s.Models.LagAway = "Kafka is away." }, []string{"Kafka is away.", "not known"}},
+			s.Learnt.Lag, s.Learnt.LagKnown = 7, true
+		}, []string{"There is no model yet", "The log has 7 records.", `<span class="value">7</span>`}},
+		"no Kafka": {func(s *feed.Snapshot) { s.Learnt.LagAway = "Kafka is away." }, []string{"Kafka is away.", "not known"}},
 		"a long past": {func(s *feed.Snapshot) {
 			s.Journal.Cut, s.Journal.Since, s.Labels.Since = true, now.Add(-30*time.Minute), now.Add(-30*time.Minute)
 		}, []string{"too long to read", "in the last 30 min", "No answer of the last 0.5 hours"}},

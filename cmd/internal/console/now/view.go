@@ -48,9 +48,8 @@ type alarm struct {
 }
 
 const (
-	mostAlarms     = 20
-	alarmLetters   = 1000
-	mostPartitions = 100
+	mostAlarms   = 20
+	alarmLetters = 1000
 )
 
 func newView(s *feed.Snapshot) *view {
@@ -92,7 +91,7 @@ func clip(s string) string {
 func count(n float64) int64 { return int64(math.Round(n)) }
 
 func (v *view) tiles() []tile {
-	j, l, m := &v.Journal, &v.Labels, &v.Models
+	j, l, m := &v.Journal, &v.Labels, &v.Learnt
 	hour := "in the last hour"
 	if j.Cut {
 		hour = "in the last " + strconv.Itoa(int(math.Ceil(v.read().Sub(j.Since).Minutes()))) + " min"
@@ -148,7 +147,7 @@ func (v *view) tiles() []tile {
 }
 
 func (v *view) lag() tile {
-	m := &v.Models
+	m := &v.Learnt
 	if !m.LagKnown {
 		return tile{Name: "Lag", Value: "–", Note: "not known"}
 	}
@@ -250,11 +249,6 @@ func (v *view) Chart() *chart.Chart {
 		X:       chart.Axis{Label: "minutes, until now"}, Y: chart.Axis{Label: "answers", Min: &zero},
 		Series: []chart.Series{ham, spam, unsure}, // in the colours of the other pages
 	}
-}
-
-// Shown returns the partitions that fit on the page.
-func (v *view) Shown() []feed.Partition {
-	return v.Models.Partitions[:min(mostPartitions, len(v.Models.Partitions))]
 }
 
 // read returns when the counts end.

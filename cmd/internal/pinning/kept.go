@@ -1,0 +1,109 @@
+package pinning
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hamlet/cmd/internal/models"
+	"hamlet/state"
+	"hamlet/state/redis"
+)
+
+// Kept is what Redis keeps of a model.
+type Kept struct {
+	Model   string
+	Answers *models.Answers // nil: the model answers by itself
+	History
+}
+
+// A History lists the versions, newest first; there is at least one.
+type History struct {
+	Partition int       `json:"partition"`          // always 0
+	Head      int64     `json:"head"`               // 0: it cannot be read
+	Served    int64     `json:"served"`             // 0: it cannot be read
+	Pinned    int64     `json:"pinned,omitempty"`   // the version that an operator pinned
+	PinLost   bool      `json:"pin_lost,omitempty"` // Redis has lost the pinned version
+	Versions  []Version `json:"versions"`
+}
+
+// A Version is one that Redis keeps.
+type Version struct {
+	Version  int64     `json:"version"`
+	Saved    time.Time `json:"saved"`
+	Events   uint64    `json:"events"`   // learnt
+	Position int64     `json:"position"` // next offset of the log
+	SHA256   string    `json:"sha256"`   // of the model's bytes
+	Bytes    int64     `json:"bytes"`    // of the model
+	Head     bool      `json:"head"`
+	Served   bool      `json:"served"`
+	Pinned   bool      `json:"pinned"`
+	Replaced bool      `json:"replaced,omitempty"` // by another model
+}
+
+// A NoneError says that Redis keeps no version of a model.
+type NoneError struct{ Model string }
+
+// Error says what may be the cause.
+func (e *NoneError) Error() string {
+	return fmt.Sprintf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", e.Model)
+}
+
+// Read asks Redis for all that it keeps of a model. The error is a [NoneError] if that is nothing.
+func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
+	k := Kept{Model: model}
+	if err := store.Layout(ctx); err != nil {
+		return k, err
+	}
+	list, err := store.Versions(ctx)
+	if errors.Is(err, state.ErrNone) {
+		return k, &NoneError{model}
+	}
+	if err != nil {
+		return k, err
+	}
+	if len(list) == 0 {
+		return k, fmt.Errorf("model %s has versions, and none can be read", model)
+	}
+	if k.Pinned, err = store.Pinned(ctx); err != nil {
+		return k, err
+	}
+	for _, v := range list {
+		k.Versions = append(k.Versions, Version{
+			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
+			Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced,
+		})
+		if v.Head {
+			k.Head = v.Version
+		}
+		if v.Served {
+			k.Served = v.Version
+		}
+	}
+	k.PinLost = k.Pinned != 0 && k.Find(k.Pinned) == nil
+	k.Answers, err = models.ReadAnswers(ctx, store, model)
+	return k, err
+}
+
+// Find returns a version, nil if it is not kept.
+func (h *History) Find(number int64) *Version {
+	for i := range h.Versions {
+		if h.Versions[i].Version == number {
+			return &h.Versions[i]
+		}
+	}
+	return nil
+}
+
+// numbers lists the versions for an error.
+func (h *History) numbers() string {
+	var all []string
+	for _, v := range h.Versions {
+		all = append(all, strconv.FormatInt(v.Version, 10))
+	}
+	return strings.Join(all, ", ")
+}
