@@ -92,9 +92,9 @@ func TestWritersRace(t *testing.T) {
 		}
 		for i := 1; i < len(infos); i++ {
 			newer, older := infos[i-1], infos[i]
-			if newer.Epoch < older.Epoch || newer.Next < older.Next {
+			if newer.Epoch < older.Epoch || newer.Position.Next < older.Position.Next {
 				t.Errorf("version %d (epoch %d, offset %d) came after version %d (epoch %d, offset %d)",
-					newer.Version, newer.Epoch, newer.Next, older.Version, older.Epoch, older.Next)
+					newer.Version, newer.Epoch, newer.Position.Next, older.Version, older.Epoch, older.Position.Next)
 			}
 		}
 	})

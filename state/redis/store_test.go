@@ -210,7 +210,7 @@ func TestKeepAndDaily(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, info := range infos {
-			kept = append(kept, info.Next)
+			kept = append(kept, info.Position.Next)
 		}
 		// The last two, and the first of each of the last three days.
 		if diff := cmp.Diff([]int64{604, 603, 600, 500, 400}, kept); diff != "" {
@@ -256,9 +256,9 @@ func TestPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []VersionInfo{
-			{Version: head, Epoch: epoch, Events: 5, Next: 5, Saved: noon,
+			{Version: head, Epoch: epoch, Events: 5, Position: checkpoint(epoch, 5, "b").Position, Saved: noon,
 				SHA256: checkpoint(epoch, 5, "b").ModelSHA256(), Head: true},
-			{Version: pinned, Epoch: epoch, Events: 1, Next: 1, Saved: noon,
+			{Version: pinned, Epoch: epoch, Events: 1, Position: checkpoint(epoch, 1, "a").Position, Saved: noon,
 				SHA256: checkpoint(epoch, 1, "a").ModelSHA256(), Pinned: true, Served: true},
 		}
 		for i, c := range []*state.Checkpoint{checkpoint(epoch, 5, "b"), checkpoint(epoch, 1, "a")} {

@@ -16,7 +16,6 @@ type VersionInfo struct {
 	Version  int64
 	Epoch    int64
 	Events   uint64 // the model's event count
-	Next     int64  // next offset of the log
 	Position state.Position
 	Order    []byte    // of a model of several partitions, as in its checkpoint
 	Saved    time.Time // UTC
@@ -76,7 +75,7 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 			continue
 		}
 		infos = append(infos, VersionInfo{
-			Version: number, Epoch: m.Epoch, Events: m.Events, Next: m.Position.Next, Position: m.Position, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
+			Version: number, Epoch: m.Epoch, Events: m.Events, Position: m.Position, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
 			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
 			Replaced: replaced[i].Val() != "",

@@ -174,6 +174,6 @@ func (t *taking) version(ctx context.Context, store *redis.Store, at place, info
 // same reports whether a manifest is that of a version in Redis. It compares all that the list
 // of versions says; the time of saving has nanoseconds.
 func same(m *state.Manifest, v *redis.VersionInfo) bool {
-	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position.Next == v.Next &&
+	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position.Next == v.Position.Next &&
 		m.Numerics == v.Numerics && bytes.Equal(m.Order, v.Order) && bytes.Equal(m.Config, v.Config)
 }

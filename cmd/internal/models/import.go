@@ -64,9 +64,9 @@ func (c *put) run(ctx context.Context, s *Session) error {
 	}
 	before := int64(0)
 	if existing {
-		if head := versions[0]; l.Position.Next < head.Next {
+		if head := versions[0]; l.Position.Next < head.Position.Next {
 			return fmt.Errorf("model %s has learnt up to offset %d, and the file only to %d: events between would be lost; import it under another name",
-				c.As, head.Next, l.Position.Next)
+				c.As, head.Position.Next, l.Position.Next)
 		}
 		before = versions[0].Version
 	}

@@ -74,7 +74,7 @@ func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
 	}
 	for _, v := range list {
 		k.Versions = append(k.Versions, Version{
-			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
+			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Position.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
 			Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced,
 		})
 		if v.Head {

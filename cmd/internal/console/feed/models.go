@@ -77,7 +77,7 @@ func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 	now = Learnt{Served: served.Version, Pinned: served.Pinned != 0}
 	for _, k := range kept {
 		if k.Version == head.Version {
-			now.Version, now.Events, now.Saved, now.Next = k.Version, k.Events, k.Saved, k.Next
+			now.Version, now.Events, now.Saved, now.Next = k.Version, k.Events, k.Saved, k.Position.Next
 		}
 	}
 	if now.Version == 0 { // a learner replaced it meanwhile
