@@ -83,8 +83,8 @@ func TestLostStateIsServedUntilItIsLearntAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.poll(patience(t))
-		if v := predicted(t, l); v.Model.Positions[0] != versions[1].Next || l.stale.Load() {
-			t.Errorf("pinned to offset %d, %d is served, stale %v", versions[1].Next, v.Model.Positions[0], l.stale.Load())
+		if v := predicted(t, l); v.Model.Positions[0] != versions[1].Position.Next || l.stale.Load() {
+			t.Errorf("pinned to offset %d, %d is served, stale %v", versions[1].Position.Next, v.Model.Positions[0], l.stale.Load())
 		}
 	}
 }
