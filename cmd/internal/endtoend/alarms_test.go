@@ -154,7 +154,7 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 	}
 
 	flags = learnerFlags(model, append(flags, "--dense", denseNames, "--nats", natsURL, "--save-every", "20ms")...)
-	doomed := append(slices.Clone(flags), mortal...)
+	doomed := flags
 	pending := 0      // kills after which the saved model had a rebuild begun and not in effect
 	live, at := 0, 0. // kills while events came, and the offset that was saved last
 	for k := range kills {

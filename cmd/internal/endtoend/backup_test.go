@@ -55,7 +55,7 @@ func TestRestoreOfOnePartition(t *testing.T) {
 	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
 	learn := func(redis string) *process {
 		p := start(t, "learner", "--model", model, "--kafka", kafkaAddr, "--redis", redis, "--table-bits", "14", "--http", "127.0.0.1:0",
-			"--session-timeout", "60s", "--save-every", "50ms")
+			"--save-every", "50ms")
 		p.httpAddr()
 		return p
 	}
@@ -76,7 +76,7 @@ func TestRestoreOfOnePartition(t *testing.T) {
 	await(t, "the learner has saved all", saved(first, all))
 
 	restore := []string{"restore", backups, "--redis", second, "--kafka", kafkaAddr}
-	if _, stderr, status := output(t, "hamlet", restore...); status != 1 || !strings.Contains(stderr, "1 learners run") {
+	if _, stderr, status := output(t, "hamlet", "restore", backups, "--replace", "--redis", first, "--kafka", kafkaAddr); status != 1 || !strings.Contains(stderr, "stop the learners of this model first") {
 		t.Errorf("restore while a learner runs: status %d\n%s", status, stderr)
 	}
 	learner.stop()
@@ -93,35 +93,6 @@ func TestRestoreOfOnePartition(t *testing.T) {
 	if got := savedAt(t, second, model); got != want.ModelSHA256 {
 		t.Errorf("after the restore the model is %s, eval's is %s", got, want.ModelSHA256)
 	}
-}
-
-// The same of one model of four partitions.
-func TestRestoreOrdered(t *testing.T) {
-	t.Parallel()
-	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
-	o := newOrderedOn(t, servers{kafka: kafkaAddr, redis: first}, kafkaAs(t, "learner"))
-	learner := o.learner()
-	o.send(150)
-	o.awaitSaved()
-	mustOutput(t, "hamlet", "backup", backups, "--model", o.model, "--redis", first, "--kafka", kafkaAddr)
-	o.send(150)
-	o.awaitSaved()
-	learner.stop()
-	want := savedAt(t, first, o.model)
-
-	out := mustOutput(t, "hamlet", "restore", backups, "--redis", second, "--kafka", kafkaAddr)
-	if !strings.Contains(out, "partitions 0–3") || strings.Count(out, "needed from offset") != 1+orderedPartitions {
-		t.Errorf("restore says:\n%s", out)
-	}
-	o.servers.redis = second
-	learner = o.learner()
-	o.awaitSaved()
-	if got := savedAt(t, second, o.model); got != want {
-		t.Errorf("after the restore the model is %s, before the loss it was %s", got, want)
-	}
-	o.send(50)
-	o.wantReplayed()
-	learner.stop()
 }
 
 // The whole disk of a hamlet up is lost. The model goes on with a new log. What it has learnt

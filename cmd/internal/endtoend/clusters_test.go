@@ -24,7 +24,7 @@ import (
 // each, by kill −9 in the middle of traffic: the leader of a partition, that of the journal's
 // stream, the master. The model is what an undisturbed replay of its logs makes. No event is
 // lost, or learnt twice. Every alert and every answer is in its stream.
-func TestOrderedModelWhenANodeOfEachClusterIsLost(t *testing.T) {
+func TestModelWhenANodeOfEachClusterIsLost(t *testing.T) {
 	if !nightly {
 		t.Skip("starts three clusters: HAMLET_NIGHTLY=1 runs it")
 	}
@@ -34,7 +34,7 @@ func TestOrderedModelWhenANodeOfEachClusterIsLost(t *testing.T) {
 	natsURL = "nats://" + strings.Join(buses.addrs(), ",nats://")
 	t.Cleanup(func() { natsURL = hadNATS })
 	kafkaAddrs := strings.Join(brokers.addrs(), ",")
-	o := newOrderedOn(t, servers{kafka: kafkaAddrs, redis: store.Addr(), sentinel: store.Name}, kafka.Config{Brokers: brokers.addrs()})
+	o := newReplicasOn(t, servers{kafka: kafkaAddrs, redis: store.Addr(), sentinel: store.Name}, kafka.Config{Brokers: brokers.addrs()})
 	o.vectors, o.noise = true, 2500
 
 	var learners []*process
@@ -54,7 +54,7 @@ func TestOrderedModelWhenANodeOfEachClusterIsLost(t *testing.T) {
 	scorer.httpAddr()
 
 	flowing := o.flow(4, 20*time.Millisecond)
-	o.awaitMore(learners...)
+	o.awaitActive(learners...)
 	stopAsking, stopLabels := asker.run(t, "ask"), labels.run(t, "label")
 	await(t, "there are answers", func() bool { return asker.done() > 0 })
 	asker.longest() // that for the first model does not count
@@ -74,7 +74,7 @@ func TestOrderedModelWhenANodeOfEachClusterIsLost(t *testing.T) {
 		}
 		before := o.count() + 800
 		await(t, "events flow", func() bool { return o.count() >= before })
-		o.awaitMore(learners...)
+		o.awaitActive(learners...)
 		if lost != nil {
 			lost.start()
 			lost.awaitOpen()

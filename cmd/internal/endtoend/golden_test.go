@@ -19,14 +19,12 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/cmd/internal/source"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 // A release adds a folder below testdata/golden:
@@ -52,8 +50,10 @@ type goldenModel struct {
 	SHA256     string   `json:"model_sha256"` // at the end of the log
 }
 
-// ordered reports whether one model learns all partitions, in the order of a log.
-func (m *goldenModel) ordered() bool { return m.Partitions > 1 }
+// ofOne returns the models of one partition. TestGoldenImport has the others: they are imported.
+func (g *golden) ofOne() []goldenModel {
+	return slices.DeleteFunc(slices.Clone(g.Models), func(m goldenModel) bool { return m.Partitions != 1 })
+}
 
 // A goldenRecord is a record of Kafka. Those of a partition stand in order.
 type goldenRecord struct {
@@ -69,7 +69,7 @@ type stage struct {
 	t     *testing.T
 	kafka kafka.Config
 	addr  string
-	ends  map[string]map[int]int64 // of the topics of events
+	ends  map[string]int64 // of the topics of events
 }
 
 func newStage(t *testing.T) *stage {
@@ -82,48 +82,36 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = k.Close() })
-	return &stage{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, addr: k.Addr(), ends: map[string]map[int]int64{}}
+	return &stage{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, addr: k.Addr(), ends: map[string]int64{}}
 }
 
 // topics makes the topics of a model.
 func (s *stage) topics(m *goldenModel) {
 	s.t.Helper()
-	events := stream.EventsTopic(m.Name)
-	err := kafka.EnsureTopic(s.t.Context(), s.kafka, events, m.Partitions, 1, time.Hour)
-	if err == nil && m.ordered() {
-		err = kafka.EnsureOrder(s.t.Context(), s.kafka, m.Name, events, 1)
-	}
-	if err != nil {
+	if err := kafka.EnsureTopic(s.t.Context(), s.kafka, stream.EventsTopic(m.Name), 1, 1, time.Hour); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// publish writes records to their partitions, in their order.
-func (s *stage) publish(records []goldenRecord) {
+// publish writes the records of a model's log.
+func (s *stage) publish(m *goldenModel, records []goldenRecord) {
 	s.t.Helper()
 	producer, err := kafka.NewProducer(s.kafka)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer producer.Close()
-	type place struct {
-		topic     string
-		partition int
-	}
-	parts := map[place][]kafka.Record{}
+	topic := stream.EventsTopic(m.Name)
+	var log []kafka.Record
 	for _, r := range records {
-		at := place{r.Topic, r.Partition}
-		parts[at] = append(parts[at], kafka.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers})
-	}
-	for at, some := range parts {
-		if err := producer.PublishTo(s.t.Context(), at.topic, at.partition, some...); err != nil {
-			s.t.Fatal(err)
+		if r.Topic == topic {
+			log = append(log, kafka.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers})
 		}
-		if s.ends[at.topic] == nil {
-			s.ends[at.topic] = map[int]int64{}
-		}
-		s.ends[at.topic][at.partition] += int64(len(some))
 	}
+	if err := producer.Publish(s.t.Context(), log...); err != nil {
+		s.t.Fatal(err)
+	}
+	s.ends[topic] += int64(len(log))
 }
 
 // dump returns all records of a topic.
@@ -145,14 +133,10 @@ func (s *stage) dump(topic string) (all []goldenRecord) {
 	return all
 }
 
-// learner starts a learner in a group of its own, so that several learn the same log.
-func (s *stage) learner(m *goldenModel, redis, group string) *process {
+// learner starts a learner.
+func (s *stage) learner(m *goldenModel, redis string) *process {
 	s.t.Helper()
-	args := slices.Concat([]string{"--model", m.Name, "--kafka", s.addr, "--redis", redis, "--group", group, "--save-every", "50ms", "--session-timeout", "60s"}, m.Flags)
-	if m.ordered() {
-		args = append(args, "--models", "one")
-	}
-	return start(s.t, "learner", args...)
+	return start(s.t, "learner", slices.Concat([]string{"--model", m.Name, "--kafka", s.addr, "--redis", redis, "--save-every", "50ms"}, m.Flags)...)
 }
 
 // taken waits until the saved model has taken all events that were published, and returns it.
@@ -172,17 +156,7 @@ func (s *stage) taken(m *goldenModel, addr string) *state.Checkpoint {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		at := map[int]int64{0: c.Position.Next}
-		if m.ordered() {
-			offsets, err := sequencer.OffsetsIn(c.Order)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			for p, next := range offsets {
-				at[p] = next
-			}
-		}
-		return maps.Equal(at, s.ends[stream.EventsTopic(m.Name)])
+		return c.Position.Next == s.ends[stream.EventsTopic(m.Name)]
 	})
 	return c
 }
@@ -212,37 +186,38 @@ func replayGolden(t *testing.T, dir string) {
 	verified := mustOutput(t, "hamlet", "verify", backups)
 
 	s := newStage(t)
-	for i := range want.Models {
-		s.topics(&want.Models[i])
+	models := want.ofOne()
+	for i := range models {
+		s.topics(&models[i])
+		s.publish(&models[i], records)
 	}
-	s.publish(records)
 	first, second := ownRedis(t), ownRedis(t)
 	if want.Numerics != model.CurrentNumerics() {
 		if !strings.Contains(verified, "not for this program") {
 			t.Errorf("verify does not say that the backup is of other numerics:\n%s", verified)
 		}
-		_, stderr, status := output(t, "hamlet", "restore", backups, "--redis", second, "--kafka", s.addr)
+		_, stderr, status := output(t, "hamlet", "restore", backups, "--model", models[0].Name, "--redis", second, "--kafka", s.addr)
 		if status != 1 || !strings.Contains(stderr, "of numerics "+want.Numerics) {
 			t.Errorf("restore of numerics %s: status %d\n%s", want.Numerics, status, stderr)
 		}
-		for i := range want.Models { // the log is learnt again
-			s.learner(&want.Models[i], first, "beginning-"+want.Models[i].Name)
+		for i := range models { // the log is learnt again
+			s.learner(&models[i], first)
 		}
-		for i := range want.Models {
-			s.taken(&want.Models[i], first)
+		for i := range models {
+			s.taken(&models[i], first)
 		}
 		return
 	}
-	out := mustOutput(t, "hamlet", "restore", backups, "--redis", second, "--kafka", s.addr)
+	out := mustOutput(t, "hamlet", "restore", backups, "--model", models[0].Name, "--redis", second, "--kafka", s.addr)
 	if strings.Contains(out, "Nothing follows") {
 		t.Errorf("the backup was not taken in the middle of the log:\n%s", out)
 	}
-	for i := range want.Models {
-		s.learner(&want.Models[i], first, "beginning-"+want.Models[i].Name)
-		s.learner(&want.Models[i], second, "backup-"+want.Models[i].Name)
+	for i := range models {
+		s.learner(&models[i], first)
+		s.learner(&models[i], second)
 	}
-	for i := range want.Models {
-		m := &want.Models[i]
+	for i := range models {
+		m := &models[i]
 		for from, addr := range map[string]string{"its beginning": first, "the checkpoint of the backup": second} {
 			c := s.taken(m, addr)
 			if got := fmt.Sprintf("%x", c.ModelSHA256()); got != m.SHA256 {
@@ -265,10 +240,8 @@ func wantDecoded(t *testing.T, records []goldenRecord) {
 		var err error
 		kind := ""
 		switch {
-		case strings.HasPrefix(r.Topic, order.Topic("")):
-			var o order.Record
-			o, err = order.Decode(r.Value)
-			kind = fmt.Sprint("order ", o.Kind)
+		case strings.HasPrefix(r.Topic, "hamlet.order."): // of 0.1.0, which nobody reads any more
+			continue
 		case stream.IsStanding(headers):
 			_, err = stream.DecodeStandingRecord(headers, r.Value)
 			kind = "standing"
@@ -326,7 +299,6 @@ func TestAddGolden(t *testing.T) {
 	}
 	small := []string{"--table-bits", "8", "--dense", "x,y"}
 	made := golden{Numerics: model.CurrentNumerics(), Models: []goldenModel{
-		{Name: "golden-four", Partitions: 4, Flags: append(slices.Clone(small), "--experts", "lean")},
 		{Name: "golden-one", Partitions: 1, Flags: small},
 	}}
 	s := newStage(t)
@@ -337,9 +309,9 @@ func TestAddGolden(t *testing.T) {
 		m := &made.Models[i]
 		s.topics(m)
 		all := goldenEvents(t, m, 300)
-		s.publish(all[:len(all)/2])
+		s.publish(m, all[:len(all)/2])
 		rest = append(rest, all[len(all)/2:])
-		s.learner(m, addr, "golden-"+m.Name)
+		s.learner(m, addr)
 		s.taken(m, addr)
 		backup = append(backup, "--model", m.Name)
 	}
@@ -347,13 +319,10 @@ func TestAddGolden(t *testing.T) {
 	var log []goldenRecord
 	for i := range made.Models {
 		m := &made.Models[i]
-		s.publish(rest[i])
+		s.publish(m, rest[i])
 		c := s.taken(m, addr)
 		m.SHA256 = fmt.Sprintf("%x", c.ModelSHA256())
 		log = append(log, s.dump(stream.EventsTopic(m.Name))...)
-		if m.ordered() {
-			log = append(log, s.dump(order.Topic(m.Name))...)
-		}
 	}
 	var packed bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one

@@ -24,7 +24,7 @@ func TestNewNumerics(t *testing.T) {
 	}
 	t.Parallel()
 	folder, there := nextNumerics(t)
-	t.Run("ordered numerics", func(t *testing.T) {
+	t.Run("numerics", func(t *testing.T) {
 		u := newUpgrading(t)
 		cand := u.model + "-c"
 		flags := append([]string{"--model", cand, "--events-of", u.model, "--kafka", u.servers.kafka, "--redis", u.servers.redis,
@@ -92,8 +92,8 @@ func TestNewNumerics(t *testing.T) {
 			p.stop()
 		}
 		shadow.kill()
-		heir := startFrom(t, folder, "learner", append(flags, "--models", "one")...)
-		u.awaitMore(heir)
+		heir := startFrom(t, folder, "learner", flags...)
+		u.awaitActive(heir)
 		u.stopFeed()
 		u.stopAsk()
 		u.asking.Wait()

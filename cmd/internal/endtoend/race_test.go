@@ -5,5 +5,4 @@ package endtoend
 // With the race detector the commands are built with it too, and are slow.
 func init() {
 	buildFlags = append(buildFlags, "-race")
-	mortal = []string{"--session-timeout", "8s"}
 }

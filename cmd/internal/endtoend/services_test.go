@@ -46,16 +46,11 @@ func writeMail(t *testing.T, n int) string {
 	return path
 }
 
-// learnerFlags are the flags of a test's learner. When it is stopped, its last save may
-// take two fifths of its session timeout.
+// learnerFlags are the flags of a test's learner.
 func learnerFlags(model string, more ...string) []string {
 	return append([]string{"--model", model, "--kafka", kafkaAddr, "--redis", redisAddr, "--table-bits", "14",
-		"--http", "127.0.0.1:0", "--session-timeout", "60s"}, more...)
+		"--http", "127.0.0.1:0"}, more...)
 }
-
-// mortal makes a learner's session short, so that Kafka frees its partition soon after
-// a kill.
-var mortal = []string{"--session-timeout", "3s"}
 
 func ingestFlags(model, file string, more ...string) []string {
 	return append([]string{"--model", model, "--kafka", kafkaAddr, file}, more...)
@@ -138,7 +133,7 @@ func TestKillLearner(t *testing.T) {
 	want := parseResult(t, mustOutput(t, "hamlet", "eval", "--json", "--table-bits", "14", file))
 	ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "250")...)
 	for k := range kills {
-		learner := start(t, "learner", learnerFlags(model, append(mortal, "--save-every", "50ms")...)...)
+		learner := start(t, "learner", learnerFlags(model, "--save-every", "50ms")...)
 		addr := learner.httpAddr()
 		goal := float64((k + 1) * n / (kills + 1))
 		await(t, fmt.Sprintf("offset %v is reached and something saved", goal), func() bool {
@@ -253,7 +248,7 @@ func TestExampleConfiguration(t *testing.T) {
 		args        []string
 	}{
 		{"ingest", "--deadline", []string{"--token", "x"}},
-		{"learner", "--session-timeout", nil},
+		{"learner", "--save-every", nil},
 		{"scorer", "--poll-interval", nil},
 	} {
 		_, stderr, status := output(t, c.name, append(c.args, "--config", example, c.wrong, "0s")...)

@@ -29,7 +29,7 @@ func TestRollingUpgrade(t *testing.T) {
 		"scorers first":  func(u *upgrading) { u.scorers(newer); u.learners(newer) },
 		"learners first": func(u *upgrading) { u.learners(newer); u.scorers(newer) },
 	} {
-		t.Run("ordered "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			if name != "scorers first" && !real && !nightly {
 				t.Skip("the other order: HAMLET_NIGHTLY=1 or real servers run it")
 			}
@@ -63,7 +63,7 @@ func otherBuild(t *testing.T) string {
 
 // An upgrading is a model with two learners and two scorers, which are asked all the time.
 type upgrading struct {
-	*ordered
+	*replicas
 	learning []*process
 	scoring  []*process
 	stopFeed func()
@@ -77,7 +77,7 @@ type upgrading struct {
 
 func newUpgrading(t *testing.T) *upgrading {
 	t.Helper()
-	u := &upgrading{ordered: newOrdered(t)}
+	u := &upgrading{replicas: newReplicas(t)}
 	u.learning = []*process{u.learner(), u.learner()}
 	u.send(50)
 	u.awaitSaved()
@@ -151,14 +151,14 @@ func (u *upgrading) scorers(folder string) {
 // one takes over.
 func (u *upgrading) learners(folder string) {
 	u.t.Helper()
-	active := u.awaitMore(u.learning...)
+	active := u.awaitActive(u.learning...)
 	for _, i := range []int{1 - active, active} {
 		next := u.learnerFrom(folder, u.servers.kafka)
 		u.learning[i].httpAddr() // a standby has begun, and is told of signals
 		u.learning[i].stop()
 		u.learning[i] = next
 	}
-	u.awaitMore(u.learning...)
+	u.awaitActive(u.learning...)
 }
 
 // finish ends the traffic and compares.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -402,4 +403,46 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A learner that starts on a quiet log saves no new version and misses none: the model did not
+// change. So restarts do not push the older versions out.
+func TestQuietRestartsMakeNoVersion(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 50)
+	r.produce(records...)
+	r.learn(r.config(), 50)
+	before, err := r.store.History(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var said safeBuffer
+		cfg := r.config()
+		store := &savings{Store: cfg.Store}
+		cfg.Store, cfg.SaveEvery, cfg.Log = store, time.Millisecond, slog.New(slog.NewTextHandler(&said, nil))
+		p := r.run(cfg)
+		p.until(t, "saved what it found", func(s Status) bool { return s.Active && store.n.Load() >= 2 })
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(said.String(), "lost") {
+			t.Errorf("it says\n%s", said.String())
+		}
+	}
+	after, err := r.store.History(t.Context())
+	if err != nil || len(after) != len(before) || after[0].Number != before[0].Number {
+		t.Errorf("versions %+v became %+v, %v", before, after, err)
+	}
+}
+
+// A savings store counts the saves that ended.
+type savings struct {
+	Store
+	n atomic.Int32
+}
+
+func (s *savings) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
+	defer s.n.Add(1)
+	return s.Store.Save(ctx, c)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,4 +286,49 @@ func TestAStandbyAdoptsWhenItIsActive(t *testing.T) {
 	}
 	b.look(1)
 	b.idle(active)
+}
+
+// A cuttable log fails while it is cut off.
+type cuttable struct {
+	stream.Log
+	off atomic.Bool
+}
+
+func (l *cuttable) Bounds(ctx context.Context) (stream.Bounds, error) {
+	if l.off.Load() {
+		return stream.Bounds{}, stream.ErrAway
+	}
+	return l.Log.Bounds(ctx)
+}
+
+func (l *cuttable) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) ([]stream.Record, int64, error) {
+	if l.off.Load() {
+		return nil, 0, stream.ErrAway
+	}
+	return l.Log.Read(ctx, from, most, wait)
+}
+
+// A learner that is cut off from the log alone beats no more, and the standby takes over. Once the log
+// answers it stands by, and the saved model stays that of the log.
+func TestCutOffFromTheLog(t *testing.T) {
+	r := newRig(t)
+	records, m := withLetters(t, 300)
+	r.produce(records[:100]...)
+	log := &cuttable{Log: r.events}
+	a := r.replica("a", func(cfg *Config) { cfg.Follow.Log = log })
+	a.until(t, "saved", func(s Status) bool { return s.Active && s.SavedEnd == 100 })
+	b := r.replica("b")
+	b.until(t, "follows", func(s Status) bool { return s.Next == 100 && s.Holder == "a" })
+	log.off.Store(true)
+	r.produce(records[100:200]...)
+	b.until(t, "takes over", func(s Status) bool { return s.Active && s.SavedEnd == 200 })
+	log.off.Store(false)
+	a.until(t, "stands by", func(s Status) bool { return !s.Active && s.Next == 200 && s.Holder == "b" })
+	r.produce(records[200:]...)
+	for _, p := range []*replica{a, b} {
+		p.until(t, "follows", func(s Status) bool { return s.SavedEnd == 300 && s.SHA256 == sum(t, m) })
+	}
+	if n := len(r.letters()); n != 30 { // until its next beat a is active too: some are written twice
+		t.Errorf("%d letters, want 30", n)
+	}
 }

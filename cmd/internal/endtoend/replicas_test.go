@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -16,14 +18,11 @@ import (
 	"time"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/orderlog"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
 // rounds returns how many faults a test makes: few of them beside real servers, many of
@@ -38,21 +37,20 @@ func rounds(t *testing.T, few, many int) int {
 	case real:
 		return few
 	}
-	t.Skip("faults of a model of several partitions: HAMLET_NIGHTLY=1, HAMLET_ROUNDS=N or real servers run it")
+	t.Skip("faults of a model with several learners: HAMLET_NIGHTLY=1, HAMLET_ROUNDS=N or real servers run it")
 	return 0
 }
 
 // asked is HAMLET_ROUNDS. It is read before TestMain removes the variables of this name.
 var asked, _ = strconv.Atoi(os.Getenv("HAMLET_ROUNDS"))
 
-// An ordered is one model of several partitions: who learns it, and what it is sent.
-type ordered struct {
+// The replicas are the learners of one model, and what they are sent.
+type replicas struct {
 	t       *testing.T
 	model   string
 	topic   string
 	cfg     kafka.Config // of the tests themselves
 	servers servers      // of the learners
-	watched *watch       // of the order log
 	*feed
 }
 
@@ -62,26 +60,19 @@ type servers struct {
 	sentinel     string // the master's name, where redis names Sentinels
 }
 
-const orderedPartitions = 4
+// replicated counts the models, whose names are shorter than those of their tests.
+var replicated atomic.Int64
 
-// orderedModels counts the models, whose names are shorter than those of their tests.
-var orderedModels atomic.Int64
-
-// newOrdered makes the topics of a new model.
-func newOrdered(t *testing.T) *ordered {
+// newReplicas makes the topics of a new model.
+func newReplicas(t *testing.T) *replicas {
 	t.Helper()
-	return newOrderedOn(t, servers{kafka: kafkaAddr, redis: redisAddr}, kafkaAs(t, "learner"))
+	return newReplicasOn(t, servers{kafka: kafkaAddr, redis: redisAddr}, kafkaAs(t, "learner"))
 }
 
-func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
+func newReplicasOn(t *testing.T, at servers, cfg kafka.Config) *replicas {
 	t.Helper()
-	name := modelName(t)
-	name = name[strings.LastIndex(name, "ordered"):] // a name has 64 bytes at most
-	o := &ordered{t: t, model: fmt.Sprintf("%.40s-%d-%s", strings.TrimSuffix(name, "-"+run), orderedModels.Add(1), run), cfg: cfg, servers: at}
+	o := &replicas{t: t, model: fmt.Sprintf("%.40s-%d-%s", strings.TrimSuffix(modelName(t), "-"+run), replicated.Add(1), run), cfg: cfg, servers: at}
 	o.topic = stream.EventsTopic(o.model)
-	if err := kafka.EnsureTopic(t.Context(), cfg, o.topic, orderedPartitions, -1, time.Hour); err != nil {
-		t.Fatal(err)
-	}
 	topic := settings.Topic{Replication: -1, Retention: time.Hour}
 	if err := topic.Ensure(t.Context(), cfg, o.model); err != nil {
 		t.Fatal(err)
@@ -89,25 +80,13 @@ func newOrderedOn(t *testing.T, at servers, cfg kafka.Config) *ordered {
 	if passwords != nil {
 		o.cfg = kafkaAs(t, admin)
 	}
-	if err := kafka.EnsureOrder(t.Context(), cfg, o.model, o.topic, -1); err != nil {
-		t.Fatal(err)
-	}
-	o.feed = &feed{t: t, topic: o.topic, random: rand.New(rand.NewPCG(19, uint64(orderedPartitions)))}
+	o.feed = &feed{t: t, topic: o.topic, random: rand.New(rand.NewPCG(19, 4))}
 	o.freshProducer()
-	o.watched = &watch{}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = kafka.Follow(ctx, kafka.ConsumerConfig{Config: o.cfg, Topic: order.Topic(o.model)}, 0,
-			func(context.Context, int) (kafka.Handler, error) { return o.watched, nil }) // a test may replace the topic
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
 	return o
 }
 
 // freshProducer gives the feed a producer that knows no topic.
-func (o *ordered) freshProducer() {
+func (o *replicas) freshProducer() {
 	o.t.Helper()
 	producer, err := kafka.NewProducer(o.cfg)
 	if err != nil {
@@ -118,7 +97,7 @@ func (o *ordered) freshProducer() {
 }
 
 // modelFlags make a small model, so that a learner saves it often.
-func (o *ordered) modelFlags() []string {
+func (o *replicas) modelFlags() []string {
 	flags := []string{"--experts", "lean", "--table-bits", "10"}
 	if o.vectors {
 		flags = append(flags, "--dense", denseNames)
@@ -127,7 +106,7 @@ func (o *ordered) modelFlags() []string {
 }
 
 // config is what modelFlags make.
-func (o *ordered) config() model.Config {
+func (o *replicas) config() model.Config {
 	o.t.Helper()
 	bits := 10
 	flags := settings.Model{Experts: []string{"lean"}, TableBits: &bits}
@@ -143,113 +122,96 @@ func (o *ordered) config() model.Config {
 }
 
 // learner starts a learner of the model.
-func (o *ordered) learner(more ...string) *process { return o.learnerAt(o.servers.kafka, more...) }
+func (o *replicas) learner(more ...string) *process { return o.learnerAt(o.servers.kafka, more...) }
 
 // learnerAt starts a learner that finds Kafka elsewhere, for instance at a proxy.
-func (o *ordered) learnerAt(kafka string, more ...string) *process {
+func (o *replicas) learnerAt(kafka string, more ...string) *process {
 	o.t.Helper()
 	return o.learnerFrom(bin, kafka, more...)
 }
 
 // learnerFrom is learnerAt with the programs of another folder.
-func (o *ordered) learnerFrom(folder, kafka string, more ...string) *process {
+func (o *replicas) learnerFrom(folder, kafka string, more ...string) *process {
 	o.t.Helper()
-	return startFrom(o.t, folder, "learner", slices.Concat([]string{"--models", "one", "--model", o.model, "--kafka", kafka, "--redis", o.servers.redis,
-		"--http", "127.0.0.1:0", "--save-every", "100ms", "--session-timeout", "10s"}, o.modelFlags(), more)...)
+	return startFrom(o.t, folder, "learner", slices.Concat([]string{"--model", o.model, "--kafka", kafka, "--redis", o.servers.redis,
+		"--http", "127.0.0.1:0", "--save-every", "100ms"}, o.modelFlags(), more)...)
 }
 
-// A watch sees who appends to an order log, as a kafka.Handler.
-type watch struct {
-	mu   sync.Mutex
-	seen []appended
-	past int // of seen, what awaitMore has returned for; only the test's goroutine has it
-}
-
-// An appended is a record of an order log: who wrote it, and when it was seen.
-type appended struct {
-	pid int
-	at  time.Time
-}
-
-func (w *watch) Position(func(context.Context) error) (int64, bool) { return 0, false }
-func (w *watch) Follows(kafka.Record) bool                          { return true }
-func (w *watch) Idle(context.Context) error                         { return nil }
-func (w *watch) Close(context.Context) error                        { return nil }
-
-func (w *watch) Handle(_ context.Context, batch []kafka.Record) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i := range batch {
-		r, err := order.Decode(batch[i].Value)
-		if err != nil {
-			return err
-		}
-		_, pid, _ := strings.Cut(r.Writer, "/")
-		n, _ := strconv.Atoi(pid) // a stranger has none
-		w.seen = append(w.seen, appended{n, time.Now()})
-	}
-	return nil
-}
-
-// since returns what was seen after the first n.
-func (w *watch) since(n int) []appended {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.seen[min(n, len(w.seen)):])
-}
-
-// awaitMore waits until one of several learners has appended three more records to the
-// order log, so it is active, and returns which.
-func (o *ordered) awaitMore(learners ...*process) int {
+// awaitActive waits until one of several learners says twice in a row that it is active, and
+// returns which.
+func (o *replicas) awaitActive(learners ...*process) int {
 	o.t.Helper()
-	found := -1
-	await(o.t, "a learner appends to the order log", func() bool {
-		counts := make([]int, len(learners))
-		for n, r := range o.watched.since(o.watched.past) {
-			k := slices.IndexFunc(learners, func(p *process) bool { return p.cmd.Process.Pid == r.pid })
-			if k < 0 {
-				continue
-			}
-			if counts[k]++; counts[k] == 3 {
-				found = k
-				o.watched.past += n + 1
-				return true
-			}
-		}
-		return false
+	seen := -1
+	await(o.t, "a learner is active", func() bool {
+		before := seen
+		seen = activeOf(learners)
+		return seen >= 0 && seen == before
 	})
-	return found
+	return seen
 }
 
-// awaitSaved waits until the saved model has taken all that the partitions hold.
-func (o *ordered) awaitSaved() {
+// activeOf returns which of several learners says that it is active; −1: none.
+func activeOf(learners []*process) int {
+	var found atomic.Int64
+	found.Store(-1)
+	var asking sync.WaitGroup
+	for k, p := range learners {
+		if addr := p.knownAddr(); addr != "" {
+			asking.Go(func() {
+				if strings.Contains(readiness(addr), "active, ") {
+					found.Store(int64(k))
+				}
+			})
+		}
+	}
+	asking.Wait()
+	return int(found.Load())
+}
+
+// readiness returns what a service says at /readyz, "" if it does not answer at once.
+func readiness(addr string) string {
+	client := http.Client{Timeout: 300 * time.Millisecond}
+	response, err := client.Get("http://" + addr + "/readyz")
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// end returns where the log ends.
+func (o *replicas) end() int64 {
 	o.t.Helper()
 	_, end, err := kafka.Offsets(o.t.Context(), o.cfg, o.topic)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	var last string
+	return end[0]
+}
+
+// awaitSaved waits until the saved model has taken all that the log holds.
+func (o *replicas) awaitSaved() {
+	o.t.Helper()
+	end, last := o.end(), int64(-1)
 	defer func() {
 		if o.t.Failed() {
-			o.t.Logf("the saved model stands at %s, the partitions end at %v", last, end)
+			o.t.Logf("the saved model stands at %d, the log ends at %d", last, end)
 		}
 	}()
 	await(o.t, "the saved model has taken all events", func() bool {
-		s := o.saved()
-		if s == nil {
-			return false
+		if c := o.head(); c != nil {
+			last = c.Position.Next
 		}
-		at := map[int]int64{}
-		for i := range s.Places {
-			at[i] = s.Places[i].Next
-		}
-		last = fmt.Sprint(at)
-		return last == fmt.Sprint(end)
+		return last == end
 	})
 }
 
 // head returns the saved checkpoint, nil before the first.
-func (o *ordered) head() *state.Checkpoint {
+func (o *replicas) head() *state.Checkpoint {
 	o.t.Helper()
 	cfg := redisAs(admin, o.model)
 	cfg.Addr, cfg.Sentinel = o.servers.redis, o.servers.sentinel
@@ -268,30 +230,10 @@ func (o *ordered) head() *state.Checkpoint {
 	return c
 }
 
-// saved returns where the saved model stands, nil before the first save.
-func (o *ordered) saved() *sequencer.State {
+// logged returns the records of the log up to a checkpoint.
+func (o *replicas) logged(c *state.Checkpoint) (records []kafka.Record) {
 	o.t.Helper()
-	c := o.head()
-	if c == nil {
-		return nil
-	}
-	var s sequencer.State
-	if err := s.UnmarshalBinary(c.Order); err != nil {
-		o.t.Fatal(err)
-	}
-	return &s
-}
-
-// logged returns the records of the model in the order of its log, up to a checkpoint. Each
-// record of a partition must come once, in its order.
-func (o *ordered) logged(c *state.Checkpoint) (records []kafka.Record) {
-	o.t.Helper()
-	next := map[int]int64{}
-	err := orderlog.Read(o.t.Context(), o.log(c), func(r *kafka.Record) error {
-		if r.Offset != next[r.Partition] {
-			o.t.Errorf("partition %d: offset %d, want %d", r.Partition, r.Offset, next[r.Partition])
-		}
-		next[r.Partition] = r.Offset + 1
+	err := kafka.ReadRange(o.t.Context(), o.cfg, o.topic, 0, 0, c.Position.Next, func(r *kafka.Record) error {
 		records = append(records, *r)
 		return nil
 	})
@@ -301,53 +243,29 @@ func (o *ordered) logged(c *state.Checkpoint) (records []kafka.Record) {
 	return records
 }
 
-func (o *ordered) log(c *state.Checkpoint) orderlog.Config {
-	return orderlog.Config{Kafka: o.cfg, Events: o.topic, Order: order.Topic(o.model), End: c.Position.Next}
-}
-
 // wantReplayed fails unless the saved model is what the logs say, and has taken as many
 // records as were sent. It returns them.
-func (o *ordered) wantReplayed() []kafka.Record {
+func (o *replicas) wantReplayed() []kafka.Record {
 	o.t.Helper()
 	o.awaitSaved()
 	head := o.head()
 	saved := fmt.Sprintf("%x", head.ModelSHA256())
 	records := o.logged(head)
 	if replayed := o.replayed(); saved != replayed {
-		o.t.Errorf("the saved model is %s, the logs make %s", saved, replayed)
+		o.t.Errorf("the saved model is %s, the log makes %s", saved, replayed)
 	}
 	if len(records) < o.sent {
-		o.t.Errorf("the logs name %d records, %d were sent", len(records), o.sent)
+		o.t.Errorf("the log has %d records, %d were sent", len(records), o.sent)
 	}
-	o.t.Logf("model_sha256 %.12s… of the learner and of the replay: %d records of %d partitions, %d of the order log", saved, len(records), orderedPartitions, head.Position.Next)
+	o.t.Logf("model_sha256 %.12s… of the learner and of the replay: %d records", saved, len(records))
 	return records
 }
 
 // replayed returns the SHA-256 of the model that the logs make.
-func (o *ordered) replayed() string {
+func (o *replicas) replayed() string {
 	o.t.Helper()
 	out := mustOutput(o.t, "hamlet", slices.Concat([]string{"eval", "--json", "--kafka", strings.Join(o.cfg.Brokers, ","), "--model", o.model}, o.modelFlags())...)
 	return parseResult(o.t, out).ModelSHA256
-}
-
-// writers returns how many records of the order log each learner has appended.
-func (o *ordered) writers() map[string]int {
-	o.t.Helper()
-	writers := map[string]int{}
-	topic := order.Topic(o.model)
-	_, end, err := kafka.Offsets(o.t.Context(), o.cfg, topic)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	err = kafka.ReadRange(o.t.Context(), o.cfg, topic, 0, 0, end[0], func(r *kafka.Record) error {
-		d, err := order.Decode(r.Value)
-		writers[d.Writer]++
-		return err
-	})
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return writers
 }
 
 // signal sends the process a signal.
@@ -358,9 +276,8 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// A feed is what a model of several partitions is sent: labels, copies of them in other
-// partitions, withdrawals and corrections in other partitions than their labels, and
-// records that are no events.
+// A feed is what a model is sent: labels, copies of them, withdrawals, corrections, and records
+// that are no events.
 type feed struct {
 	t        *testing.T
 	producer *kafka.Producer
@@ -386,19 +303,12 @@ func (f *feed) send(n int) {
 }
 
 func (f *feed) trySend(ctx context.Context, n int) error {
-	parts := make([][]kafka.Record, orderedPartitions)
-	for range n {
-		r := f.record()
-		p := f.random.IntN(orderedPartitions)
-		parts[p] = append(parts[p], r)
+	records := make([]kafka.Record, n)
+	for i := range records {
+		records[i] = f.record()
 	}
-	for p, records := range parts {
-		if len(records) == 0 {
-			continue
-		}
-		if err := f.producer.PublishTo(ctx, f.topic, p, records...); err != nil {
-			return err
-		}
+	if err := f.producer.Publish(ctx, records...); err != nil {
+		return err
 	}
 	f.mu.Lock()
 	f.sent += n
@@ -498,8 +408,15 @@ func (f *feed) encode(e *stream.Event) kafka.Record {
 }
 
 // wait waits for a random time below most. A fault at a random time needs it.
-func (o *ordered) wait(random *rand.Rand, most time.Duration) {
+func (o *replicas) wait(random *rand.Rand, most time.Duration) {
 	timer := time.NewTimer(time.Duration(random.Int64N(int64(most))))
 	defer timer.Stop()
 	<-timer.C
+}
+
+// awaitStandby waits until a learner stands by.
+func (o *replicas) awaitStandby(p *process) {
+	o.t.Helper()
+	addr := p.httpAddr()
+	await(o.t, "a learner stands by", func() bool { return strings.Contains(readiness(addr), "standby, ") })
 }

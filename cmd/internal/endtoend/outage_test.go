@@ -17,7 +17,7 @@ import (
 
 // The broker goes away and comes back with what it had, again and again. The learners go
 // on, and the model is what its logs say.
-func TestOrderedModelAfterOutages(t *testing.T) {
+func TestModelAfterOutages(t *testing.T) {
 	outages := rounds(t, 3, 30)
 	withoutUsers(t)
 	random := rand.New(rand.NewPCG(6, 19))
@@ -32,8 +32,8 @@ func TestOrderedModelAfterOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer redis.Close()
-	o := newOrderedOn(t, servers{kafka: broker.Addr(), redis: redis.Addr()}, kafka.Config{Brokers: []string{broker.Addr()}})
-	learners := []*process{o.learner(mortalOrdered...), o.learner(mortalOrdered...)}
+	o := newReplicasOn(t, servers{kafka: broker.Addr(), redis: redis.Addr()}, kafka.Config{Brokers: []string{broker.Addr()}})
+	learners := []*process{o.learner(), o.learner()}
 	o.survive(outages, learners, func() {
 		o.wait(random, 300*time.Millisecond)
 		if err := broker.Close(); err != nil {
@@ -47,14 +47,14 @@ func TestOrderedModelAfterOutages(t *testing.T) {
 }
 
 // survive makes outages while events flow and are learnt, and checks the model.
-func (o *ordered) survive(outages int, learners []*process, outage func()) {
+func (o *replicas) survive(outages int, learners []*process, outage func()) {
 	o.t.Helper()
 	stop := o.flow(4, 20*time.Millisecond)
 	for range outages {
-		o.awaitMore(learners...)
+		o.awaitActive(learners...)
 		outage()
 	}
-	o.awaitMore(learners...)
+	o.awaitActive(learners...)
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
@@ -73,7 +73,7 @@ func withoutUsers(t *testing.T) {
 
 // A real Kafka is killed with kill −9, and started again. It may lose nothing that it has
 // acknowledged. The model is what its logs say.
-func TestOrderedModelAfterKillsOfKafka(t *testing.T) {
+func TestModelAfterKillsOfKafka(t *testing.T) {
 	if !nightly {
 		t.Skip("starts Kafka again and again: HAMLET_NIGHTLY=1 runs it")
 	}
@@ -94,7 +94,7 @@ func TestOrderedModelAfterKillsOfKafka(t *testing.T) {
 	t.Cleanup(func() { command("stop") })
 	command("start")
 	kafkaAddr, redisAddr := fmt.Sprint("127.0.0.1:", ports), fmt.Sprint("127.0.0.1:", ports+3)
-	o := newOrderedOn(t, servers{kafka: kafkaAddr, redis: redisAddr}, kafka.Config{Brokers: []string{kafkaAddr}})
+	o := newReplicasOn(t, servers{kafka: kafkaAddr, redis: redisAddr}, kafka.Config{Brokers: []string{kafkaAddr}})
 	learners := []*process{o.learner(), o.learner()}
 	o.survive(10, learners, func() {
 		o.wait(random, time.Second)

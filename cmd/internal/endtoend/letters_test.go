@@ -14,11 +14,8 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// A place is where a record stands in the events topic.
-type place struct {
-	partition int
-	offset    int64
-}
+// A place is where a record stands in the log: its offset.
+type place = int64
 
 // said is what a model says of records: what is a dead letter, and which receipts there are.
 type said struct {
@@ -26,24 +23,21 @@ type said struct {
 	receipts map[place]string // the id of the event that asked for it
 	alerts   []stream.Alert
 
-	// Across partitions: copies of what another partition holds, and withdrawals and
-	// corrections that took an event of another partition out.
 	copies, withdrawals int
 }
 
 // apply has a model learn records, one after the other in this process, and returns its
 // SHA-256 and what it says. It is the plain way that all learners must equal.
-func (o *ordered) apply(records []kafka.Record) (sha256 string, s said) {
+func (o *replicas) apply(records []kafka.Record) (sha256 string, s said) {
 	o.t.Helper()
 	m, err := model.New(o.config())
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	s = said{letters: map[place]bool{}, receipts: map[place]string{}}
-	home := map[string]int{} // the partition of a label by its id
 	for i := range records {
 		r := &records[i]
-		at := place{r.Partition, r.Offset}
+		at := r.Offset
 		e, err := stream.DecodeRecord(r.Headers, r.Value)
 		if err != nil {
 			s.letters[at] = true
@@ -64,18 +58,12 @@ func (o *ordered) apply(records []kafka.Record) (sha256 string, s said) {
 			a.Model = o.model
 			s.alerts = append(s.alerts, a)
 		}
-		of, known := home[e.Of]
-		if e.Action == stream.Learn {
-			of, known = home[e.ID]
-			home[e.ID] = r.Partition
-		}
-		elsewhere := known && of != r.Partition
 		switch {
-		case effect.Duplicate && elsewhere:
+		case effect.Duplicate:
 			s.copies++
 		case effect.Receipt != nil:
 			s.receipts[at] = e.ID
-			if effect.Receipt.Events > 0 && elsewhere {
+			if effect.Receipt.Events > 0 {
 				s.withdrawals++
 			}
 		}
@@ -89,7 +77,7 @@ func (o *ordered) apply(records []kafka.Record) (sha256 string, s said) {
 }
 
 // published returns the dead letters and the receipts that Kafka holds of the model.
-func (o *ordered) published() (letters map[place]bool, receipts map[place]string) {
+func (o *replicas) published() (letters map[place]bool, receipts map[place]string) {
 	o.t.Helper()
 	letters, receipts = map[place]bool{}, map[place]string{}
 	o.each(stream.DeadLetterTopic, func(r *kafka.Record) {
@@ -98,7 +86,7 @@ func (o *ordered) published() (letters map[place]bool, receipts map[place]string
 			o.t.Error(err)
 		}
 		if d.Topic == o.topic {
-			letters[place{d.Partition, d.Offset}] = true
+			letters[d.Offset] = true
 		}
 	})
 	values := map[place]string{}
@@ -110,9 +98,9 @@ func (o *ordered) published() (letters map[place]bool, receipts map[place]string
 		if receipt.Model != o.model {
 			return
 		}
-		at := place{receipt.Partition, receipt.Offset}
+		at := receipt.Offset
 		if before, twice := values[at]; twice && before != string(r.Value) {
-			o.t.Errorf("two receipts of %v differ:\n%s\n%s", at, before, r.Value)
+			o.t.Errorf("two receipts of offset %v differ:\n%s\n%s", at, before, r.Value)
 		}
 		values[at], receipts[at] = string(r.Value), receipt.ID
 	})
@@ -120,7 +108,7 @@ func (o *ordered) published() (letters map[place]bool, receipts map[place]string
 }
 
 // each calls do with all records of a topic.
-func (o *ordered) each(topic string, do func(*kafka.Record)) {
+func (o *replicas) each(topic string, do func(*kafka.Record)) {
 	o.t.Helper()
 	first, end, err := kafka.Offsets(o.t.Context(), o.cfg, topic)
 	if err != nil {
@@ -139,8 +127,8 @@ func (o *ordered) each(topic string, do func(*kafka.Record)) {
 
 // wantLetters fails unless Kafka holds the dead letters and the receipts of a run without
 // faults: none is missing, none is of something else, and copies are equal. Unless a test is
-// short, there must be copies and withdrawals across partitions.
-func (o *ordered) wantLetters(records []kafka.Record) said {
+// short, there must be copies and withdrawals.
+func (o *replicas) wantLetters(records []kafka.Record) said {
 	o.t.Helper()
 	sha256, want := o.apply(records)
 	if saved := fmt.Sprintf("%x", o.head().ModelSHA256()); saved != sha256 {
@@ -154,9 +142,9 @@ func (o *ordered) wantLetters(records []kafka.Record) said {
 		o.t.Errorf("%d receipts, want %d: %v", len(receipts), len(want.receipts), difference(receipts, want.receipts))
 	}
 	if len(records) > 500 && (want.copies == 0 || want.withdrawals == 0 || len(want.letters) == 0) {
-		o.t.Errorf("%d copies and %d withdrawals across partitions and %d dead letters show nothing", want.copies, want.withdrawals, len(want.letters))
+		o.t.Errorf("%d copies and %d withdrawals and %d dead letters show nothing", want.copies, want.withdrawals, len(want.letters))
 	}
-	o.t.Logf("%d dead letters and %d receipts, each once by its id; %d copies and %d withdrawals across partitions",
+	o.t.Logf("%d dead letters and %d receipts, each once by its id; %d copies and %d withdrawals",
 		len(letters), len(receipts), want.copies, want.withdrawals)
 	return want
 }
