@@ -31,7 +31,7 @@ import (
 
 // missing is what a backup does not have.
 var missing = []string{
-	"the events and the order logs, which are in Kafka",
+	"the events, which are in Kafka",
 	"alerts, journal, audit, waiting answers and kept mail, which are in NATS",
 	"configuration files, users, tokens and passwords",
 }
@@ -102,7 +102,7 @@ After a restore the learner reads the log from that position, and the model beco
 it would have been. So the log must still be there: the command says from which offset
 on, and with Kafka until when. Take backups more often than events are deleted.
 
-Not in it: the events and order logs (Kafka); alerts, journal, audit and kept mail
+Not in it: the events (Kafka); alerts, journal, audit and kept mail
 (NATS); configuration, users, tokens, passwords. Copy the folder of hamlet up --data while
 it is stopped: that has all of them.
 
@@ -119,16 +119,16 @@ type Result struct {
 	New      int      `json:"new_chunks"` // that DIR lacked
 	Bytes    int64    `json:"bytes"`      // of these
 	Deleted  int      `json:"deleted"`    // earlier backups
-	Models   []Copied `json:"models"`     // the newest version of each partition
+	Models   []Copied `json:"models"`     // the newest version of each
 	Missing  []string `json:"not_included"`
 }
 
-// A Copied is the newest version of a partition that a backup has.
+// A Copied is the newest version of a model that a backup has.
 type Copied struct {
 	Model     string `json:"model"`
-	Partition int    `json:"partition"`
+	Partition int    `json:"partition"` // always 0
 	Version
-	Logs []Log `json:"logs,omitempty"` // where the log was compared
+	Logs []Log `json:"logs,omitempty"` // one, where the log was compared
 }
 
 // Run takes a backup.
@@ -184,16 +184,16 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 		failed = append(failed, fmt.Errorf("the backup is whole, delete what is not needed any more: %w", err))
 	}
 	for _, m := range x.Models {
-		for i := range m.Partitions {
-			p := &m.Partitions[i]
-			copied := Copied{Model: m.Name, Partition: p.Partition, Version: *p.newest()}
-			if brokers != nil {
-				if copied.Logs, err = logs(ctx, *brokers, m.Name, c.events(m.Name), p.Partition, &copied.manifest); err != nil {
-					failed = append(failed, fmt.Errorf("the backup is whole, compare model %s with its log: %w", m.Name, err))
-				}
+		copied := Copied{Model: m.Name, Version: *m.Partitions[0].newest()}
+		if brokers != nil {
+			l, err := goesOn(ctx, *brokers, c.events(m.Name), copied.manifest.Position)
+			if err == nil {
+				copied.Logs = []Log{l}
+			} else {
+				failed = append(failed, fmt.Errorf("the backup is whole, compare model %s with its log: %w", m.Name, err))
 			}
-			result.Models = append(result.Models, copied)
 		}
+		result.Models = append(result.Models, copied)
 	}
 	for _, err := range t.left {
 		failed = append(failed, fmt.Errorf("a version is not in the backup: %w", err))
@@ -242,7 +242,7 @@ func (c *Command) print(r *Result, w io.Writer) error {
 	asked := false
 	for i := range r.Models {
 		m := &r.Models[i]
-		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line(m.Partition))
+		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line())
 		for j := range m.Logs {
 			asked = true
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])
@@ -260,13 +260,9 @@ func (c *Command) print(r *Result, w io.Writer) error {
 }
 
 // line describes a version.
-func (v *Version) line(partition int) string {
-	what := "partition "
-	if len(v.Offsets) > 1 {
-		what = "partitions "
-	}
-	return fmt.Sprintf("%s%s, version %d: %d events up to offset %s, %s, numerics %s, sha256 %s",
-		what, v.Offsets.Partitions(partition), v.Version, v.Events, v.Offsets.Position(v.Position), megabytes(v.Bytes), v.Numerics, v.SHA256)
+func (v *Version) line() string {
+	return fmt.Sprintf("version %d: %d events up to offset %d, %s, numerics %s, sha256 %s",
+		v.Version, v.Events, v.Position, megabytes(v.Bytes), v.Numerics, v.SHA256)
 }
 
 // open returns the store of a model.

@@ -49,27 +49,31 @@ func (r *rig) store(name string) *redis.Store {
 	return store
 }
 
-// save saves a model of n events as the newest version of a partition.
-func (r *rig) save(name string, partition, n int) int64 {
+// save saves a model of n events as the newest version.
+func (r *rig) save(name string, n int) int64 {
 	r.t.Helper()
-	return r.put(name, partition, checkpointOf(r.t, n))
+	return r.put(name, checkpointOf(r.t, n))
 }
 
-func (r *rig) put(name string, partition int, c *state.Checkpoint) int64 {
+func (r *rig) put(name string, c *state.Checkpoint) int64 {
 	r.t.Helper()
 	store := r.store(name)
-	var err error
-	if c.Epoch, err = store.Take(r.t.Context()); err != nil {
+	lease, err := store.Seize(r.t.Context(), "learner")
+	if err != nil {
 		r.t.Fatal(err)
 	}
+	c.Epoch, c.Writer = lease.Epoch, lease.Writer
 	version, err := store.Save(r.t.Context(), c)
 	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := store.Release(r.t.Context(), lease); err != nil {
 		r.t.Fatal(err)
 	}
 	return version
 }
 
-func (r *rig) sha256(name string, partition int, which state.Pointer) string {
+func (r *rig) sha256(name string, which state.Pointer) string {
 	r.t.Helper()
 	c, _, err := r.store(name).Load(r.t.Context(), which)
 	if err != nil {
@@ -164,19 +168,16 @@ func (r *rig) wantRefused(want string, more ...string) {
 func TestRestoreIsWhatWasSaved(t *testing.T) {
 	r := newRig(t)
 	for _, n := range []int{10, 20, 30, 40} {
-		r.save("spam", 0, n)
+		r.save("spam", n)
 	}
-	r.save("news", 0, 8)
+	r.save("news", 8)
 	if err := r.store("spam").Pin(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
-	for _, at := range []struct {
-		name      string
-		partition int
-	}{{"spam", 0}, {"news", 0}} {
+	for _, name := range []string{"spam", "news"} {
 		for _, which := range []state.Pointer{state.Head, state.Served} {
-			want[fmt.Sprint(at.name, at.partition, which)] = r.sha256(at.name, at.partition, which)
+			want[fmt.Sprint(name, which)] = r.sha256(name, which)
 		}
 	}
 	result := r.backup()
@@ -188,16 +189,13 @@ func TestRestoreIsWhatWasSaved(t *testing.T) {
 	}
 	r.wipe()
 	out, err := r.restore()
-	if err != nil || !strings.Contains(out, "spam, partition 0") || !strings.Contains(out, "Start the learners: they compare the log") {
+	if err != nil || !strings.Contains(out, "spam, version ") || !strings.Contains(out, "Start the learners: they compare the log") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, at := range []struct {
-		name      string
-		partition int
-	}{{"spam", 0}, {"news", 0}} {
+	for _, name := range []string{"spam", "news"} {
 		for _, which := range []state.Pointer{state.Head, state.Served} {
-			if got := r.sha256(at.name, at.partition, which); got != want[fmt.Sprint(at.name, at.partition, which)] {
-				t.Errorf("%s %d: %s is %s", at.name, at.partition, which, got)
+			if got := r.sha256(name, which); got != want[fmt.Sprint(name, which)] {
+				t.Errorf("%s: %s is %s", name, which, got)
 			}
 		}
 	}
@@ -227,8 +225,8 @@ func TestRestoreIsWhatWasSaved(t *testing.T) {
 // Redis already stays.
 func TestPromotionIsRestored(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
-	r.save("cand", 0, 10)
+	r.save("default", 10)
+	r.save("cand", 10)
 	want := state.Promotion{Model: "cand", Since: time.Unix(1e9, 0).UTC(), By: "ann"}
 	if err := r.store("default").Promote(t.Context(), want); err != nil {
 		t.Fatal(err)
@@ -261,12 +259,12 @@ func TestPromotionIsRestored(t *testing.T) {
 // --all-versions has all.
 func TestBackupsShareChunks(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	first := r.backup()
 	if again := r.backup(); again.New != 0 || again.Bytes != 0 || again.Chunks != first.Chunks {
 		t.Errorf("a backup of the same wrote %+v", again)
 	}
-	r.save("default", 0, 20)
+	r.save("default", 20)
 	if third := r.backup("--all-versions"); third.Versions != 2 || third.New != 1 {
 		t.Errorf("%+v", third)
 	}
@@ -276,7 +274,7 @@ func TestBackupsShareChunks(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r.wipe()
-	r.save("default", 0, 30)
+	r.save("default", 30)
 	if last := r.backup("--keep", "1"); last.Deleted != 3 {
 		t.Errorf("%+v", last)
 	}
@@ -295,7 +293,7 @@ func TestBackupsShareChunks(t *testing.T) {
 // by restore.
 func TestDamage(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	r.backup()
 	f := folder{r.dir}
 	stray := &state.Chunk{Data: []byte("a chunk that no index names")}
@@ -351,7 +349,7 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(path, bad, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	if again := r.backup(); again.New != 1 {
 		t.Errorf("a damaged chunk is taken for whole: %+v", again)
 	}
@@ -373,7 +371,7 @@ func TestDamage(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	// No chunk is deleted that the damaged index may name.
-	r.save("default", 0, 20)
+	r.save("default", 20)
 	if _, err := r.run("backup", r.dir, "--redis", r.server.Addr()); err == nil || !strings.Contains(err.Error(), "no chunk is deleted") {
 		t.Error(err)
 	}
@@ -382,15 +380,15 @@ func TestDamage(t *testing.T) {
 // Another format, other numerics, and a Redis that holds the model.
 func TestRefusals(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	r.backup()
 	r.wantRefused("redis keeps this model already")
 	if out, err := r.restore("--replace"); err != nil || !strings.Contains(out, "version 1, which it replaces") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	r.wantRefused("must see that the log is empty", "--new-log")
-	r.save("default", 0, 20)
-	r.wantRefused("redis is newer: partition 0 has learnt up to offset 20 there, and up to 10 in the backup", "--replace")
+	r.save("default", 20)
+	r.wantRefused("redis is newer: it has learnt up to offset 20 there, and up to 10 in the backup", "--replace")
 	if _, err := r.run("restore", r.dir); cli.Status(err) != cli.StatusUsage {
 		t.Error(err)
 	}
@@ -401,7 +399,7 @@ func TestRefusals(t *testing.T) {
 	other := checkpointOf(t, 10)
 	other.Numerics = "13"
 	r.wipe()
-	r.put("default", 0, other)
+	r.put("default", other)
 	r.backup()
 	r.wipe()
 	r.wantRefused("numerics 13")
@@ -460,7 +458,7 @@ func TestLogGoesOn(t *testing.T) {
 		}
 	}
 	r := newRig(t)
-	r.save("whole", 0, 10)
+	r.save("whole", 10)
 	result := r.backup("--kafka", k.Addr())
 	l := result.Models[0].Logs[0]
 	if l.From != 10 || l.End != 30 || l.Problem != "" || l.Until == nil || time.Until(*l.Until) < 47*time.Hour || time.Until(*l.Until) > 49*time.Hour {

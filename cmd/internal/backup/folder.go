@@ -124,8 +124,12 @@ func (f folder) checkpoint(v *Version) (*state.Checkpoint, error) {
 
 // has reports whether all chunks of a version are there, and whole.
 func (f folder) has(v *Version) bool {
-	for _, name := range v.manifest.Chunks {
-		if _, err := f.readChunk(name); err != nil {
+	for _, text := range v.Chunks {
+		b, err := hex.DecodeString(text)
+		if err != nil || len(b) != sha256.Size {
+			return false
+		}
+		if _, err := f.readChunk([sha256.Size]byte(b)); err != nil {
 			return false
 		}
 	}

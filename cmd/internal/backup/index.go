@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"time"
 
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 )
@@ -32,7 +31,7 @@ type Index struct {
 type Model struct {
 	Name       string          `json:"model"`
 	Promotion  json.RawMessage `json:"promotion,omitempty"` // which model answers in its place, a [state.Promotion]
-	Partitions []Partition     `json:"partitions"`          // ascending; never none
+	Partitions []Partition     `json:"partitions"`          // one; of hamlet 0.1.0 perhaps several, ascending
 }
 
 // promotion returns which model answers in the place of m, nil if none was promoted.
@@ -47,10 +46,10 @@ func (m *Model) promotion() (*state.Promotion, error) {
 	return &p, nil
 }
 
-// A Partition is what a backup has of one partition. A model of several partitions that has
-// an order log is stored as partition 0.
+// A Partition is what a backup has of the model. With hamlet 0.1.0 a model could be one for each
+// partition of the log.
 type Partition struct {
-	Partition int       `json:"partition"`
+	Partition int       `json:"partition"`        // 0
 	Pinned    int64     `json:"pinned,omitempty"` // the version that an operator pinned: one of Versions
 	Versions  []Version `json:"versions"`         // ascending: the last is the newest
 }
@@ -58,20 +57,20 @@ type Partition struct {
 // A Version is one checkpoint. All but Version and Replaced repeats what Manifest says, for
 // people and for scripts.
 type Version struct {
-	Version  int64             `json:"version"`            // its number in Redis
-	Replaced bool              `json:"replaced,omitempty"` // another model took its place
-	Saved    time.Time         `json:"saved"`
-	Events   uint64            `json:"events"`
-	Position int64             `json:"position"`          // the next offset: of several partitions, of the order log
-	Offsets  sequencer.Offsets `json:"offsets,omitempty"` // then: the next offset of each partition
-	Numerics string            `json:"numerics"`
-	Config   json.RawMessage   `json:"config,omitempty"`
-	Bytes    int64             `json:"bytes"`
-	SHA256   string            `json:"sha256"` // of the model's bytes
-	Chunks   []string          `json:"chunks"` // SHA-256 of each MiB of the model, in order: names of files
-	Manifest []byte            `json:"manifest"`
+	Version  int64           `json:"version"`            // its number in Redis
+	Replaced bool            `json:"replaced,omitempty"` // another model took its place
+	Saved    time.Time       `json:"saved"`
+	Events   uint64          `json:"events"`
+	Position int64           `json:"position"` // the next offset
+	Numerics string          `json:"numerics"`
+	Config   json.RawMessage `json:"config,omitempty"`
+	Bytes    int64           `json:"bytes"`
+	SHA256   string          `json:"sha256"` // of the model's bytes
+	Chunks   []string        `json:"chunks"` // SHA-256 of each MiB of the model, in order: names of files
+	Manifest []byte          `json:"manifest"`
 
-	manifest state.Manifest // what Manifest holds
+	manifest state.Manifest // what Manifest holds; nothing if refused is an error
+	refused  error          // it is of several partitions: wraps state.ErrPartitions
 }
 
 // describe returns the version that a manifest makes.
@@ -80,12 +79,8 @@ func describe(number int64, replaced bool, m *state.Manifest) (Version, error) {
 	if err != nil {
 		return Version{}, err
 	}
-	offsets, err := sequencer.OffsetsIn(m.Order)
-	if err != nil {
-		return Version{}, err
-	}
 	v := Version{
-		Version: number, Replaced: replaced, Saved: m.Saved.UTC(), Events: m.Events, Position: m.Position.Next, Offsets: offsets,
+		Version: number, Replaced: replaced, Saved: m.Saved.UTC(), Events: m.Events, Position: m.Position.Next,
 		Numerics: m.Numerics, Config: m.Config, Bytes: m.Length, SHA256: hex.EncodeToString(m.Model[:]), Chunks: []string{}, Manifest: b,
 	}
 	for i := range m.Chunks {
@@ -114,8 +109,11 @@ func readIndex(b []byte) (*Index, error) {
 		for j := range x.Models[i].Partitions {
 			p := &x.Models[i].Partitions[j]
 			for k := range p.Versions {
-				if err := p.Versions[k].decode(); err != nil {
-					return nil, fmt.Errorf("model %s, partition %d, version %d: %w", x.Models[i].Name, p.Partition, p.Versions[k].Version, err)
+				v := &p.Versions[k]
+				if err := v.decode(); errors.Is(err, state.ErrPartitions) {
+					v.refused = err
+				} else if err != nil {
+					return nil, fmt.Errorf("model %s, partition %d, version %d: %w", x.Models[i].Name, p.Partition, v.Version, err)
 				}
 			}
 		}
@@ -172,6 +170,23 @@ func (p *Partition) possible() error {
 	return nil
 }
 
+// only returns what there is of the model, unless that is of several partitions: then the error
+// wraps state.ErrPartitions.
+func (m *Model) only() (*Partition, error) {
+	const how = "restore the backup with hamlet 0.1.0, and then"
+	p := &m.Partitions[0]
+	if len(m.Partitions) > 1 || p.Partition != 0 {
+		return nil, fmt.Errorf("it is a model for each partition: %w: %s make one log of theirs with "+
+			"\"hamlet log merge --from %s --to NAME\" and have it learnt with --model NAME", state.ErrPartitions, how, m.Name)
+	}
+	for i := range p.Versions {
+		if err := p.Versions[i].refused; err != nil {
+			return nil, fmt.Errorf("version %d: %s: %w", p.Versions[i].Version, how, err)
+		}
+	}
+	return p, nil
+}
+
 // decode reads Manifest, and compares it with what stands beside it.
 func (v *Version) decode() error {
 	var m state.Manifest
@@ -185,9 +200,6 @@ func (v *Version) decode() error {
 	// Indentation is no part of the configuration, nor is the location of a time.
 	said := *v
 	said.Config, said.Saved, said.manifest = want.Config, said.Saved.UTC(), want.manifest
-	if len(want.Offsets) == 0 {
-		said.Offsets, want.Offsets = nil, nil
-	}
 	want.Manifest = v.Manifest // a manifest of an earlier version is encoded in the newest one
 	if !reflect.DeepEqual(said, want) {
 		return fmt.Errorf("%w: the index and the manifest in it say different things", state.ErrCorrupt)

@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"time"
 
-	kafkago "github.com/segmentio/kafka-go"
-
-	"hamlet/cmd/internal/sequencer"
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
-	"hamlet/stream/order"
 )
 
-// A Log says whether the log of one partition goes on where a checkpoint ends.
+// A Log says whether the log goes on where a checkpoint ends.
 type Log struct {
 	Topic     string     `json:"topic"`
-	Partition int        `json:"partition"`
+	Partition int        `json:"partition"`       // always 0
 	From      int64      `json:"from"`            // the records from this offset on are needed
 	First     int64      `json:"first"`           // the topic has the offsets first to end−1
 	End       int64      `json:"end"`             //
@@ -27,59 +24,29 @@ type Log struct {
 	Problem   string     `json:"problem,omitempty"`
 }
 
-// logs says how far the logs of a checkpoint go on: of a model of several partitions, the order
-// log and then that of each partition. An error is one of asking.
-func logs(ctx context.Context, cfg kafka.Config, model, events string, partition int, m *state.Manifest) ([]Log, error) {
-	if len(m.Order) == 0 {
-		l, err := goesOn(ctx, cfg, stream.EventsTopic(events), partition, m.Position)
-		return []Log{l}, err
-	}
-	var s sequencer.State
-	if err := s.UnmarshalBinary(m.Order); err != nil {
-		return nil, err
-	}
-	topic := order.Topic(model)
-	if n, err := kafka.Partitions(ctx, cfg, topic); err != nil {
-		return nil, err
-	} else if n == 0 {
-		topic = order.Topic(events) // of a model that follows the order of another one
-	}
-	l, err := goesOn(ctx, cfg, topic, 0, m.Position)
-	if err != nil {
-		return nil, err
-	}
-	all := []Log{l}
-	for i := range s.Places {
-		l, err := goesOn(ctx, cfg, stream.EventsTopic(events), i, s.Places[i].Position)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
+// patience is how long a command waits for a Kafka that does not answer.
+const patience = 30 * time.Second
 
-// goesOn compares one partition with the position that a checkpoint has in it, as a learner
-// does when it starts.
-func goesOn(ctx context.Context, cfg kafka.Config, topic string, partition int, at state.Position) (Log, error) {
-	l := Log{Topic: topic, Partition: partition, From: at.Next}
-	n, err := kafka.Partitions(ctx, cfg, topic)
+// goesOn compares the log of a model's events with the position of a checkpoint, as a learner does
+// when it starts. An error is one of asking.
+func goesOn(ctx context.Context, cfg kafka.Config, events string, at state.Position) (Log, error) {
+	l := Log{Topic: stream.EventsTopic(events), From: at.Next}
+	log, err := kafka.NewLog(cfg, l.Topic)
 	if err != nil {
 		return l, err
 	}
-	if partition >= n {
-		l.Problem = fmt.Sprintf("there is no partition %d of topic %s", partition, topic)
-		if n == 0 {
-			l.Problem = fmt.Sprintf("there is no topic %s; --events-of NAME=OTHER says whose events a model learns", topic)
-		}
+	defer log.Close()
+	asked := follow.Config{Log: log, Name: "topic " + l.Topic, MaxOutage: patience}
+	b, err := follow.Bounds(ctx, asked)
+	switch l.First, l.End = b.First, b.End; {
+	case errors.Is(err, stream.ErrNoLog):
+		l.Problem = fmt.Sprintf("there is no topic %s; --events-of NAME=OTHER says whose events a model learns", l.Topic)
 		return l, nil
-	}
-	first, end, err := kafka.Offsets(ctx, cfg, topic)
-	if err != nil {
+	case errors.Is(err, kafka.ErrPartitions):
+		l.Problem = err.Error()
+		return l, nil
+	case err != nil:
 		return l, err
-	}
-	l.First, l.End = first[partition], end[partition]
-	switch {
 	case l.From > l.End:
 		l.Problem = fmt.Sprintf("the log ends at offset %d: it lost records, or is another log", l.End)
 		return l, nil
@@ -89,18 +56,16 @@ func goesOn(ctx context.Context, cfg kafka.Config, topic string, partition int, 
 	}
 	oldest := time.Now() // what is needed next is written from now on
 	from, to := max(l.From-1, l.First), min(l.From+1, l.End)
-	err = kafka.ReadRange(ctx, cfg, topic, partition, from, to, func(r *kafka.Record) error {
-		switch r.Offset {
-		case l.From - 1:
-			if !at.Follows(r.Key, r.Value, chained(r.Headers)...) {
-				l.Problem = fmt.Sprintf("it is another log: the record at offset %d is not the one that the model learnt last", r.Offset)
-			}
-		case l.From:
+	err = follow.Range(ctx, asked, from, to, func(r *stream.Record) error {
+		switch {
+		case r.Offset == l.From:
 			oldest = r.Time
+		case !follow.Absorbed(at, r):
+			l.Problem = fmt.Sprintf("it is another log: the record at offset %d is not the one that the model learnt last", r.Offset)
 		}
 		return nil
 	})
-	if errors.Is(err, kafkago.OffsetOutOfRange) { // retention was faster than this command
+	if errors.Is(err, stream.ErrGone) { // retention was faster than this command
 		l.Problem, err = fmt.Sprintf("the log has no offset %d any more", from), nil
 	}
 	if err != nil || l.Problem != "" {
@@ -131,7 +96,7 @@ func (l *Log) keep(ctx context.Context, cfg kafka.Config, oldest time.Time) erro
 
 // String says all of it in a sentence.
 func (l *Log) String() string {
-	where := fmt.Sprintf("topic %s, partition %d: needed from offset %d on", l.Topic, l.Partition, l.From)
+	where := fmt.Sprintf("topic %s: needed from offset %d on", l.Topic, l.From)
 	if l.Problem != "" {
 		return where + ". It does not go on there: " + l.Problem
 	}
@@ -146,12 +111,4 @@ func (l *Log) String() string {
 		return where + ". Nothing follows yet; what is written now is " + kept
 	}
 	return fmt.Sprintf("%s. %d follow, %s", where, l.End-l.From, kept)
-}
-
-func chained(headers []kafka.Header) []state.Header {
-	all := make([]state.Header, len(headers))
-	for i, h := range headers {
-		all[i] = state.Header{Key: h.Key, Value: h.Value}
-	}
-	return all
 }

@@ -14,7 +14,7 @@ import (
 // A clock that was ahead does not cost the backup that was just taken.
 func TestABackupOfTheFuture(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	r.backup()
 	f := folder{r.dir}
 	x, err := f.choose("")
@@ -25,7 +25,7 @@ func TestABackupOfTheFuture(t *testing.T) {
 	if err := f.finish(x); err != nil {
 		t.Fatal(err)
 	}
-	r.save("default", 0, 20)
+	r.save("default", 20)
 	for _, keep := range []string{"0", "1"} {
 		last := r.backup("--keep", keep)
 		if x, err := f.choose(""); err != nil || x.name != last.Backup {
@@ -47,7 +47,7 @@ func TestADirectoryOfAnotherUser(t *testing.T) {
 		t.Skip("only root can write to the directory of another user")
 	}
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	r.backup()
 	data := t.TempDir()
 	for _, dir := range []string{r.dir, data} {
@@ -71,7 +71,7 @@ func TestBesideARunningUp(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	a, err := credentials.Announce()
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestBesideARunningUp(t *testing.T) {
 func TestReplaceKeepsVersions(t *testing.T) {
 	r := newRig(t)
 	for n := range 6 {
-		r.save("default", 0, n+1)
+		r.save("default", n+1)
 	}
 	r.backup()
 	if out, err := r.restore("--replace"); err != nil {
@@ -104,7 +104,7 @@ func TestReplaceKeepsVersions(t *testing.T) {
 // A model of which no version is whole is refused before anything is written.
 func TestADamagedModelInRedis(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	r.backup()
 	for _, key := range r.server.Keys() {
 		if strings.Contains(key, ":chunk:") {
@@ -122,8 +122,8 @@ func TestANewLogSaysThePin(t *testing.T) {
 	}
 	defer k.Close()
 	r := newRig(t)
-	r.save("default", 0, 10)
-	r.save("default", 0, 20)
+	r.save("default", 10)
+	r.save("default", 20)
 	if err := r.store("default").Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestANewLogSaysThePin(t *testing.T) {
 // A restore and a verify lock the directory against a backup, which deletes.
 func TestReadersLockTheDirectory(t *testing.T) {
 	r := newRig(t)
-	r.save("default", 0, 10)
+	r.save("default", 10)
 	r.backup()
 	unlock, err := embedded.LockDir(r.dir)
 	if err != nil {

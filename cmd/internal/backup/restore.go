@@ -51,6 +51,7 @@ It refuses, and writes nothing, if
 
   Redis keeps the model already (--replace), or has come further in the log;
   the model is of other numerics: use the hamlet that made the backup;
+  the model is of several partitions, which hamlet 0.1.0 could have;
   a learner runs, or the log does not go on there (both with --kafka);
   a file is damaged: hamlet verify shows which backups are whole.
 
@@ -58,7 +59,7 @@ Without --kafka nobody compares the log now. The learner does so when it starts.
 
 With --new-log the model keeps what it has learnt, and a new log starts. What was
 labelled after the backup is lost, and answers come from the newest version: a pin is
-not restored. It needs --kafka or --data. A model of several partitions cannot do that.
+not restored. It needs --kafka or --data.
 
 It writes as a learner does: it needs the right of the learner's user of Redis.`
 }
@@ -70,17 +71,17 @@ type Restored struct {
 	Logs   bool              `json:"log_compared"` // with --new-log: the log is empty
 }
 
-// A RestoredVersion is the newest version of a partition that was restored.
+// A RestoredVersion is the newest version of a model that was restored.
 type RestoredVersion struct {
 	Model     string `json:"model"`
-	Partition int    `json:"partition"`
+	Partition int    `json:"partition"` // always 0
 	Version
 	Before   int64  `json:"before,omitempty"`   // the version that it replaced
 	Pinned   int64  `json:"pinned,omitempty"`   // answers come from this version
 	Unpinned int64  `json:"unpinned,omitempty"` // the version of the backup that was pinned, and is not restored
 	Versions int    `json:"versions"`           // that were restored
 	Promoted string `json:"promoted,omitempty"` // the model that answers in its place
-	Logs     []Log  `json:"logs,omitempty"`
+	Logs     []Log  `json:"logs,omitempty"`     // one, where the log was compared
 }
 
 // Run restores.
@@ -201,12 +202,12 @@ type restoring struct {
 	kafka *kafka.Config // nil: nobody compares the log
 	log   *slog.Logger
 	show  func(doing string)
-	kept  map[string]int // by model: the most versions that Redis has of one partition
+	kept  map[string]int // by model: the versions that Redis has
 }
 
 // all looks at every model before it writes the first.
 func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) error {
-	compared := map[place][]Log{}
+	compared := map[string][]Log{} // by model
 	for _, m := range chosen {
 		if err := r.check(ctx, &m, compared); err != nil {
 			return fmt.Errorf("nothing is restored: model %s: %w", m.Name, err)
@@ -221,16 +222,18 @@ func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) e
 		if err := errors.Join(err, store.Close()); err != nil {
 			return fmt.Errorf("restore model %s, after %d of %d models: %w; correct the cause, and run the same command with --replace", m.Name, i, len(chosen), err)
 		}
-		for k := range restored {
-			restored[k].Logs = compared[place{model: m.Name, partition: restored[k].Partition}]
-		}
-		result.Models = append(result.Models, restored...)
+		restored.Logs = compared[m.Name]
+		result.Models = append(result.Models, restored)
 	}
 	return nil
 }
 
 // check returns an error if a model cannot be restored. It writes nothing.
-func (r *restoring) check(ctx context.Context, m *Model, compared map[place][]Log) error {
+func (r *restoring) check(ctx context.Context, m *Model, compared map[string][]Log) error {
+	p, err := m.only()
+	if err != nil {
+		return err
+	}
 	store, err := r.open(m)
 	if err != nil {
 		return err
@@ -242,38 +245,28 @@ func (r *restoring) check(ctx context.Context, m *Model, compared map[place][]Lo
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
-	for i := range m.Partitions {
-		p := &m.Partitions[i]
-		if err := r.fits(p); err != nil {
-			return fmt.Errorf("partition %d: %w", p.Partition, err)
-		}
-		if r.c.NewLog && len(p.newest().manifest.Order) > 0 {
-			return errors.New("--new-log: the model learnt several partitions in the order of a log, and cannot go on without it")
-		}
-		if r.kafka == nil {
-			continue
-		}
-		at := p.newest().manifest
-		if r.c.NewLog {
-			at.Position = state.Position{}
-		}
-		all, err := logs(ctx, *r.kafka, m.Name, r.c.events(m.Name), p.Partition, &at)
-		if err != nil {
-			return err
-		}
-		for k := range all {
-			l := &all[k]
-			if r.c.NewLog && (l.End > 0 || l.First > 0) {
-				return fmt.Errorf("--new-log: topic %s, partition %d is not empty: it ends at offset %d", l.Topic, l.Partition, l.End)
-			}
-			if l.Problem != "" && !r.c.NewLog {
-				return fmt.Errorf("%s. Restore the log first, or name the right Kafka; if the log is lost: --new-log, with an empty topic", l)
-			}
-		}
-		if !r.c.NewLog {
-			compared[place{model: m.Name, partition: p.Partition}] = all
-		}
+	if err := r.fits(p); err != nil {
+		return err
 	}
+	if r.kafka == nil {
+		return nil
+	}
+	at := p.newest().manifest.Position
+	if r.c.NewLog {
+		at = state.Position{}
+	}
+	l, err := goesOn(ctx, *r.kafka, r.c.events(m.Name), at)
+	switch {
+	case err != nil:
+		return err
+	case r.c.NewLog && (l.End > 0 || l.First > 0):
+		return fmt.Errorf("--new-log: topic %s is not empty: it ends at offset %d", l.Topic, l.End)
+	case r.c.NewLog:
+		return nil
+	case l.Problem != "":
+		return fmt.Errorf("%s. Restore the log first, or name the right Kafka; if the log is lost: --new-log, with an empty topic", &l)
+	}
+	compared[m.Name] = []Log{l}
 	return nil
 }
 
@@ -300,12 +293,12 @@ func nobodyActs(ctx context.Context, store *redis.Store) error {
 // lookAgain is more than two beats of a learner.
 const lookAgain = 700 * time.Millisecond
 
-// fits reads all versions of a partition that would be restored, and checks that this program
+// fits reads all versions that would be restored, and checks that this program
 // can go on with the newest.
 func (r *restoring) fits(p *Partition) error {
 	for i := range p.Versions {
 		v := &p.Versions[i]
-		r.show(fmt.Sprintf("reading partition %d, version %d", p.Partition, v.Version))
+		r.show(fmt.Sprintf("reading version %d", v.Version))
 		checkpoint, err := r.from.checkpoint(v)
 		if err == nil && v == p.newest() {
 			err = models.Fits(checkpoint)
@@ -325,7 +318,7 @@ func (c *Restore) print(r *Restored, w io.Writer) error {
 	var b strings.Builder
 	for i := range r.Models {
 		m := &r.Models[i]
-		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line(m.Partition))
+		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line())
 		if m.Before != 0 {
 			fmt.Fprintf(&b, "  version %d, which it replaces, is kept for 30 days\n", m.Before)
 		}

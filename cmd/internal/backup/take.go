@@ -26,18 +26,18 @@ type taking struct {
 
 // A place names a version in Redis.
 type place struct {
-	model     string
-	partition int
-	version   int64
+	model   string
+	version int64
 }
 
 // remember notes what a backup has, so that versions which it has are not read again.
 func (t *taking) remember(x *Index) {
 	t.before = map[place]Version{}
-	for _, m := range x.Models {
-		for _, p := range m.Partitions {
+	for i := range x.Models {
+		m := &x.Models[i]
+		if p, err := m.only(); err == nil {
 			for _, v := range p.Versions {
-				t.before[place{m.Name, p.Partition, v.Version}] = v
+				t.before[place{m.Name, v.Version}] = v
 			}
 		}
 	}
@@ -46,12 +46,8 @@ func (t *taking) remember(x *Index) {
 // model copies a model.
 func (t *taking) model(ctx context.Context, store *redis.Store, name string) (Model, error) {
 	m := Model{Name: name}
-	partitions, err := store.Partitions(ctx)
-	if err != nil {
+	if err := store.Layout(ctx); err != nil {
 		return m, err
-	}
-	if len(partitions) == 0 {
-		return m, fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
 	}
 	promotion, err := store.Promotion(ctx)
 	switch {
@@ -64,25 +60,23 @@ func (t *taking) model(ctx context.Context, store *redis.Store, name string) (Mo
 	case !errors.Is(err, state.ErrNone):
 		return m, err
 	}
-	for _, p := range partitions {
-		one, err := t.partition(ctx, store, name, p)
-		if err != nil {
-			return m, err
-		}
-		m.Partitions = append(m.Partitions, one)
+	p, err := t.newest(ctx, store, name)
+	if errors.Is(err, state.ErrNone) {
+		err = fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
 	}
-	return m, nil
+	m.Partitions = []Partition{p}
+	return m, err
 }
 
-// partition copies the newest version and the pinned one, or all. While it reads, newer
+// newest copies the newest version and the pinned one, or all. While it reads, newer
 // versions may push the newest one out: then it begins again.
-func (t *taking) partition(ctx context.Context, store *redis.Store, model string, number int) (Partition, error) {
+func (t *taking) newest(ctx context.Context, store *redis.Store, model string) (Partition, error) {
 	const tries = 5
 	for try := 1; ; try++ {
-		p := Partition{Partition: number, Versions: []Version{}}
+		p := Partition{Versions: []Version{}}
 		kept, err := store.Versions(ctx)
 		if err == nil && len(kept) == 0 {
-			err = fmt.Errorf("partition %d of model %s has versions, and none can be read", number, model)
+			err = fmt.Errorf("model %s has versions, and none can be read", model)
 		}
 		if err != nil {
 			return p, err
@@ -93,7 +87,7 @@ func (t *taking) partition(ctx context.Context, store *redis.Store, model string
 			if !newest && !info.Pinned && !t.all {
 				continue
 			}
-			v, err := t.version(ctx, store, place{model, number, info.Version}, info)
+			v, err := t.version(ctx, store, place{model, info.Version}, info)
 			switch {
 			case err == nil:
 				p.Versions = append(p.Versions, v)
@@ -101,7 +95,7 @@ func (t *taking) partition(ctx context.Context, store *redis.Store, model string
 					p.Pinned = info.Version
 				}
 			case errors.Is(err, state.ErrCorrupt):
-				t.left = append(t.left, fmt.Errorf("partition %d of model %s: %w", number, model, err))
+				t.left = append(t.left, fmt.Errorf("model %s: %w", model, err))
 			case !errors.Is(err, state.ErrNone): // else it is not kept any more
 				return p, err
 			}
@@ -128,7 +122,7 @@ func (t *taking) earlier(ctx context.Context, store *redis.Store, model string, 
 		if n := len(p.Versions); n > 0 && p.newest().Version >= info.Version {
 			break
 		}
-		v, err := t.version(ctx, store, place{model, p.Partition, info.Version}, info)
+		v, err := t.version(ctx, store, place{model, info.Version}, info)
 		if err == nil {
 			p.Versions = append(p.Versions, v)
 			break
@@ -138,7 +132,7 @@ func (t *taking) earlier(ctx context.Context, store *redis.Store, model string, 
 		}
 	}
 	if len(p.Versions) == 0 {
-		return p, fmt.Errorf("partition %d of model %s: no version is whole: %w", p.Partition, model, errors.Join(t.left...))
+		return p, fmt.Errorf("model %s: no version is whole: %w", model, errors.Join(t.left...))
 	}
 	t.versions += len(p.Versions)
 	return p, nil
@@ -146,7 +140,7 @@ func (t *taking) earlier(ctx context.Context, store *redis.Store, model string, 
 
 // version copies one version, unless the backup before has it and it is whole there.
 func (t *taking) version(ctx context.Context, store *redis.Store, at place, info redis.VersionInfo) (Version, error) {
-	t.show(fmt.Sprintf("%s, partition %d, version %d", at.model, at.partition, at.version))
+	t.show(fmt.Sprintf("%s, version %d", at.model, at.version))
 	if v, ok := t.before[at]; ok && same(&v.manifest, &info) && t.to.has(&v) {
 		v.Replaced = info.Replaced
 		t.chunks += len(v.Chunks)
@@ -174,6 +168,6 @@ func (t *taking) version(ctx context.Context, store *redis.Store, at place, info
 // same reports whether a manifest is that of a version in Redis. It compares all that the list
 // of versions says; the time of saving has nanoseconds.
 func same(m *state.Manifest, v *redis.VersionInfo) bool {
-	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position.Next == v.Position.Next &&
-		m.Numerics == v.Numerics && bytes.Equal(m.Order, v.Order) && bytes.Equal(m.Config, v.Config)
+	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position == v.Position &&
+		m.Numerics == v.Numerics && bytes.Equal(m.Config, v.Config)
 }

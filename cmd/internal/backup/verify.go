@@ -104,13 +104,14 @@ func (c *Verify) Run(ctx context.Context, stdio cli.IO) error {
 		}
 		b.Taken, b.Program = x.Taken, x.Program
 		for _, m := range x.Models {
+			_, refused := m.only()
 			for _, p := range m.Partitions {
 				for i := range p.Versions {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					line.Draw(fmt.Sprintf("reading %s, partition %d, version %d", m.Name, p.Partition, p.Versions[i].Version))
-					v := verified(from, &p.Versions[i], known)
+					line.Draw(fmt.Sprintf("reading %s, version %d", m.Name, p.Versions[i].Version))
+					v := verified(from, &p.Versions[i], refused, known)
 					v.Model, v.Partition, v.Version = m.Name, p.Partition, p.Versions[i]
 					if !v.Whole {
 						b.Whole = false
@@ -146,8 +147,14 @@ func (c *Verify) Run(ctx context.Context, stdio cli.IO) error {
 	return nil
 }
 
-// verified reads a version. One of the same bytes is not read again.
-func verified(from folder, v *Version, known map[string]VerifiedVersion) VerifiedVersion {
+// verified reads a version. One of the same bytes is not read again. Of a refused one the chunks
+// alone are compared.
+func verified(from folder, v *Version, refused error, known map[string]VerifiedVersion) VerifiedVersion {
+	if refused != nil && from.has(v) {
+		return VerifiedVersion{Whole: true, Error: refused.Error()}
+	} else if refused != nil {
+		return VerifiedVersion{Error: "a chunk of it is missing or damaged"}
+	}
 	key := v.Numerics + " " + v.SHA256
 	result, ok := known[key]
 	if !ok {
@@ -186,7 +193,7 @@ func (c *Verify) print(all *Verified, w io.Writer) error {
 			case !v.Restorable:
 				how = "whole, and not for this program: " + v.Error
 			}
-			fmt.Fprintf(&b, "  %s, %s: %s\n", v.Model, v.line(v.Partition), how)
+			fmt.Fprintf(&b, "  %s, %s: %s\n", v.Model, v.line(), how)
 		}
 	}
 	if all.Unnamed > 0 {
