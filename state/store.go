@@ -56,8 +56,10 @@ func (p Pointer) String() string {
 	return "head"
 }
 
-// A Heading describes a stored version without its bytes. A number alone does not
-// identify one: a store that lost its data gives old numbers to new versions.
+// A Heading describes a stored version without its bytes. A number alone does not identify a
+// checkpoint. Where a model's bytes did not change, a save replaces epoch, position and time of
+// the newest version under its number. And a store that lost its data gives old numbers to new
+// versions.
 //
 // Pinned is about the model, not about the version. If it is neither 0 nor the version
 // that Served names, the store has lost the pinned version.
@@ -65,6 +67,7 @@ type Heading struct {
 	Version  int64
 	Next     int64  // next offset of the log; 0 if the store lost it
 	Identity string // differs between checkpoints that differ in more than Saved; "" if the store lost it
+	Model    string // SHA-256 of the model's bytes, in hexadecimal digits; "" if the store lost it
 	Pinned   int64  // the version that an operator pinned; 0: none
 	Epoch    int64  // under which it was saved; 0 if the store lost it
 	Writer   string // who held that epoch: see [Lease]; "" of a program before 0.2.0

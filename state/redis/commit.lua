@@ -1,13 +1,14 @@
--- Makes an uploaded checkpoint a version of one partition and flips the head to
--- it, or changes nothing and says why not. The reply is a list of strings:
+-- Makes an uploaded checkpoint a version of the model and flips the head to it, or changes
+-- nothing and says why not. Where the head has the same bytes, the head is rewritten in place:
+-- a version is other bytes, not another save. The reply is a list of strings:
 --
 --   saved VERSION       done, now or by an earlier try whose reply was lost
---   stale epoch E       another writer took the partition: the epoch is E
+--   stale epoch E       another writer took the model: the epoch is E
 --   stale offset O      the head is further in the log: its next offset is O
 --   missing I…          chunks that Redis lacks, by their place among names, from 0
 --
--- Its cost is in the chunks of the versions kept and trimmed, never in the bytes of a
--- model. Offsets are compared as decimal strings, because Lua's numbers are exact only
+-- Its cost is in the number of versions kept, and in the chunks of those trimmed and left
+-- where one is trimmed. It is never in the bytes of a model. Offsets are compared as decimal strings, because Lua's numbers are exact only
 -- below 2^53.
 
 local epochKey, headKey, servedKey, pinnedKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -51,11 +52,12 @@ local of, _, holder = string.match(read('GET', leaseKey) or '', '^(%d+) (%d+) (%
 if of == epoch and writer ~= '' and holder ~= writer then return {'stale', 'epoch', current} end
 
 local head = read('GET', headKey)
-local at = {false, false}
+local at = {} -- of the head: next, identity, sha256, day
 if head and head ~= distrusted then
-  at = read('HMGET', versionKey(head), 'next', 'identity') or at
+  at = read('HMGET', versionKey(head), 'next', 'identity', 'sha256', 'day') or at
   if at[1] and before(nextOffset, at[1]) then return {'stale', 'offset', at[1]} end
 end
+local inPlace = at[3] == sha256
 
 local missing = {'missing'}
 for i = names, #ARGV do
@@ -75,23 +77,29 @@ if not newest then -- another type
   redis.call('DEL', versionsKey)
   newest = {}
 end
-newest = newest[1]
+local lowest = redis.call('ZRANGE', versionsKey, 0, 0) -- the newest lost one, if there is any
 local version = head
-if at[2] ~= identity then
-  version = math.max(number(read('GET', lastKey)), number(head), number(newest), number(pinned)) + 1
+if not inPlace then
+  version = 1 + math.max(number(read('GET', lastKey)), number(head), number(newest[1]), number(lowest[1]), number(pinned))
   version = string.format('%.0f', version)
+  redis.call('DEL', versionKey(version))
 end
 local list = {}
 for i = names, #ARGV do
   redis.call('PERSIST', chunkKey(ARGV[i]))
   list[#list + 1] = ARGV[i]
 end
-if at[2] ~= identity then redis.call('DEL', versionKey(version)) end
-redis.call('HSET', versionKey(version), 'identity', identity, 'epoch', epoch, 'next', nextOffset, 'events', events,
-  'sha256', sha256, 'chunks', table.concat(list, ' '), 'writer', writer)
-if at[2] ~= identity or redis.call('HEXISTS', versionKey(version), 'manifest') == 0 then
-  redis.call('HSET', versionKey(version), 'manifest', manifest, 'day', day)
+-- One command writes all of a version: a reader sees it before or after. A save again leaves
+-- the manifest as it was. The day is that of the first save of these bytes.
+local fields = {'identity', identity, 'epoch', epoch, 'next', nextOffset, 'events', events, 'sha256', sha256,
+  'chunks', table.concat(list, ' '), 'writer', writer}
+local function write(field, value)
+  fields[#fields + 1] = field
+  fields[#fields + 1] = value
 end
+if at[2] ~= identity or redis.call('HEXISTS', versionKey(version), 'manifest') == 0 then write('manifest', manifest) end
+if not inPlace or number(at[4]) == 0 then write('day', day) end
+redis.call('HSET', versionKey(version), unpack(fields))
 redis.call('PERSIST', versionKey(version))
 redis.call('ZADD', versionsKey, version, version)
 redis.call('SET', lastKey, string.format('%.0f', math.max(number(read('GET', lastKey)), number(version))))
@@ -108,20 +116,48 @@ if type(listed) == 'table' then -- another type, or what the next try meets as w
   redis.call('SADD', partitionsKey, partition)
 end
 
--- The last versions stay, of the older ones the first of each day, those that another model
--- replaced in the last 30 days, and the pinned one. Walking up from the oldest makes the first of a day the same one
--- every time.
-local trimmed = {}
-if head and head == distrusted and head ~= pinned and head ~= version then trimmed[1] = head end
-local dayTaken = {}
-for _, v in ipairs(redis.call('ZRANGE', versionsKey, 0, -tonumber(keep) - 1)) do
-  local fields = read('HMGET', versionKey(v), 'day', 'replaced') or {false, false}
-  local d, replaced = fields[1], fields[2]
-  if d and not dayTaken[d] and number(d) > tonumber(day) - tonumber(daily) then
-    dayTaken[d] = true
-  elseif v ~= pinned and v ~= version and not (replaced and number(d) > tonumber(day) - 30) then
-    trimmed[#trimmed + 1] = v
+-- What stays, whatever the clock says:
+--
+--   * the last `keep` distinct versions, by their bytes
+--   * of older ones the first of each day, of the last `daily` days that have one
+--   * one that another model replaced, and one that the log has lost, until the model was saved
+--     on 30 further days, of the lost the last 30
+--   * the pinned one, and this one
+--
+-- The days are in the order of the versions. A clock that runs ahead for a while makes one more
+-- day, and a save in the year 2031 is no reason to drop what is 30 days older than that.
+local marked, mostLost = 30, 30
+local order = redis.call('ZREVRANGE', versionsKey, 0, -1) -- newest first; lost ones last, the newest at the end
+local info, bytes, stays, recent = {}, {}, {}, 0
+for _, v in ipairs(order) do
+  info[v] = read('HMGET', versionKey(v), 'sha256', 'day', 'replaced', 'lost', 'counted', 'waited') or {}
+  local sha, lost = info[v][1], info[v][4]
+  if sha and not lost and v ~= distrusted and not bytes[sha] and recent < tonumber(keep) then
+    bytes[sha], stays[v], recent = true, true, recent + 1
   end
+end
+local firsts, days, lostOnes = {}, {}, 0
+for i = #order, 1, -1 do -- from the oldest: the first of a day is the same one every time
+  local v = order[i]
+  local sha, d, replaced, lost, counted, waited = unpack(info[v], 1, 6)
+  if replaced or lost then
+    waited = number(waited)
+    if counted ~= day then
+      waited = waited + 1
+      redis.call('HSET', versionKey(v), 'counted', day, 'waited', waited)
+    end
+    if lost then lostOnes = lostOnes + 1 end
+    if waited <= marked and (replaced or lostOnes <= mostLost) then stays[v] = true end
+  end
+  if sha and not lost and v ~= distrusted and number(d) > 0 and not bytes[sha] and not days[d] then
+    bytes[sha], days[d] = true, true
+    firsts[#firsts + 1] = v
+  end
+end
+for i = math.max(1, #firsts - tonumber(daily) + 1), #firsts do stays[firsts[i]] = true end
+local trimmed = {}
+for _, v in ipairs(order) do
+  if (not stays[v] or v == distrusted) and v ~= pinned and v ~= version then trimmed[#trimmed + 1] = v end
 end
 if #trimmed == 0 then return {'saved', version} end
 

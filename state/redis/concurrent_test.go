@@ -74,7 +74,7 @@ func TestWritersRace(t *testing.T) {
 					}
 					for range 5 {
 						next++
-						if _, err := s.Save(ctx, checkpoint(epoch, next, "")); errors.Is(err, state.ErrStale) {
+						if _, err := s.Save(ctx, learnt(epoch, next)); errors.Is(err, state.ErrStale) {
 							break
 						} else if err != nil {
 							t.Error(err)
@@ -107,11 +107,11 @@ func TestSaveSurvivesBrokenConnections(t *testing.T) {
 	srv := connect(t, m.Addr(), m.FastForward)
 	direct := srv.open(t, nil)
 	epoch := take(t, direct)
-	base := save(t, direct, checkpoint(epoch, 0, ""))
+	base := save(t, direct, learnt(epoch, 0))
 	done := false
 	lost := 0 // saves that were done though the writer had no reply
 	for limit := 0; limit < 2000; limit++ {
-		c := checkpoint(epoch, int64(limit+1), "")
+		c := learnt(epoch, int64(limit+1))
 		err := saveThrough(t, cutAfter(t, m.Addr(), limit), srv.model, c)
 		if err != nil && !errors.Is(err, state.ErrTransient) {
 			t.Fatalf("replies cut after %d bytes: %v is not transient", limit, err)

@@ -93,29 +93,3 @@ func (s *Store) lease(ctx context.Context, doing string, mine int64, args ...any
 	}
 	return l, nil
 }
-
-// stepBack has the head, the pointer served and the pinned version as KEYS, after epoch and lease.
-var stepBack = redis.NewScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'stale', redis.call('GET', KEYS[1]) or '0'} end
-if redis.call('EXISTS', ARGV[3]) == 0 then return {'none'} end
-redis.call('SET', KEYS[2], ARGV[2])
-if not redis.call('GET', KEYS[4]) then redis.call('SET', KEYS[3], ARGV[2]) end
-return {'done'}`)
-
-// StepBack moves the head to an older kept version, from which the caller goes on: the log has
-// lost what came after it. The epoch must be the caller's. If the version is not kept the error
-// wraps [state.ErrNone].
-func (s *Store) StepBack(ctx context.Context, epoch, to int64) error {
-	doing := s.doing(fmt.Sprintf("step back to version %d of", to))
-	keys := []string{s.key("epoch"), s.key("head"), s.key("served"), s.key("pinned")}
-	reply, err := stepBack.Run(ctx, s.node(ctx), keys, epoch, to, s.versionKey(to)).StringSlice()
-	switch {
-	case err != nil:
-		return s.explain(doing, err)
-	case reply[0] == "stale":
-		return fmt.Errorf("%s: %w: another writer has the epoch %s", doing, state.ErrStale, reply[1])
-	case reply[0] == "none":
-		return s.explain(doing, state.ErrNone)
-	}
-	return nil
-}

@@ -180,6 +180,25 @@ func TestInterleavings(t *testing.T) {
 						headNext = w.next
 					}
 				},
+				"step back": func(rt *rapid.T) {
+					w := either.Draw(rt, "writer")
+					history, err := w.store.History(ctx)
+					if errors.Is(err, state.ErrNone) || len(history) == 0 {
+						return
+					}
+					if err != nil {
+						rt.Fatal(err)
+					}
+					to := rapid.SampledFrom(history).Draw(rt, "version")
+					err = w.store.StepBack(ctx, state.Lease{Epoch: w.epoch}, to.Number)
+					stale := w.epoch != owner || w.epoch == 0
+					if stale != errors.Is(err, state.ErrStale) || !stale && err != nil {
+						rt.Fatalf("step back with epoch %d of %d: %v", w.epoch, owner, err)
+					}
+					if !stale {
+						headNext = to.Position.Next
+					}
+				},
 				"crash after upload": func(rt *rapid.T) {
 					w := either.Draw(rt, "writer")
 					if err := w.store.upload(ctx, mustSplit(built(w))); err != nil {

@@ -52,7 +52,9 @@ const (
 // The epoch must be the last one that [Store.Take] returned to any client. The offset
 // must not be below the head's. Otherwise nothing changes and the error wraps
 // [state.ErrStale], and [state.ErrLost] too if Redis lost the epoch. Saving the head
-// again returns its version. It restores lost chunks. A zero Saved means now.
+// again returns its version, and so does saving its bytes under another epoch or at a later
+// position: the rest of c then takes the place of what the version had. Each restores lost
+// chunks. A zero Saved means now.
 //
 // With Config.Replicas it then waits until that many replicas have the version. If
 // fewer have it after Config.ReplicaWait the error wraps [state.ErrTransient], although

@@ -158,6 +158,13 @@ func checkpoint(epoch, next int64, letters string) *state.Checkpoint {
 	}
 }
 
+// learnt is checkpoint with small model bytes of its own for each next.
+func learnt(epoch, next int64) *state.Checkpoint {
+	c := checkpoint(epoch, next, "")
+	c.Model = fmt.Appendf(nil, "the model after %d", next)
+	return c
+}
+
 func take(t testing.TB, s *Store) int64 {
 	t.Helper()
 	epoch, err := s.Take(t.Context())

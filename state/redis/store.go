@@ -17,10 +17,11 @@
 //	head             the newest version
 //	served           the version that scorers answer from: the head, unless pinned
 //	pinned           the version that an operator pinned, if any; it stays if that version is lost
-//	versions         sorted set of the versions kept
+//	versions         sorted set of the versions kept, by number; a lost one by its negative number
 //	version:<n>      hash: manifest (see [state.Manifest]) and, for the script and for people,
-//	                 epoch, next, events, sha256, day, identity, replaced (see
-//	                 [Store.MarkReplaced]) and the names of the chunks
+//	                 epoch, writer, next, events, sha256, identity, the names of the chunks, day
+//	                 (of the first save of these bytes), replaced (see [Store.MarkReplaced]), lost
+//	                 (see [Store.StepBack]), and of these two the days since: counted, waited
 //	chunk:<sha256>   up to 1 MiB of a model's bytes
 //	promotion        which model answers in the place of this one, if anybody has promoted
 //	                 one (see [state.Promotion])
@@ -34,6 +35,21 @@
 // checks epoch and offset, makes the chunks permanent and moves the head. The chunks
 // of a writer that dies in between expire. A chunk that no kept version names expires
 // after a grace, so that a reader can still fetch what its manifest lists.
+//
+// # Versions
+//
+// A version is other bytes of the model, not another save. Where the head has the bytes already,
+// a save writes the head's manifest again, under its number: a restart takes a new epoch, and a
+// log of duplicates moves the position alone. So neither pushes out what an operator may want to
+// go back to. [state.Heading.Identity] differs after it, [state.Heading.Model] does not.
+//
+// Kept are the last Config.Keep versions with distinct bytes, of older ones the first of each of
+// the last Config.Daily days that have one, the pinned one, and those that were replaced or lost,
+// for 30 days on which the model was saved. No clock is asked what day it is: a day is what saves
+// have written. So a clock that runs five years ahead for a while makes one day more.
+//
+// The rule before compared days with the present one. One save by such a clock left 4 of 28
+// versions, and three quiet restarts left none but the head's bytes.
 //
 // # Lost keys
 //
@@ -69,7 +85,8 @@
 // # Invariants
 //
 //   - The head never goes back in the log, except past a version whose bytes the
-//     writer has found corrupt.
+//     writer has found corrupt, and by [Store.StepBack] of the writer.
+//   - The manifest of a kept version is whole at all times, and its model's bytes never change.
 //   - A chunk has no time to live exactly if a kept version names it.
 //   - An upload never writes a chunk that exists (SET NX): it would give a time to
 //     live to a chunk that a version names.
@@ -112,7 +129,7 @@ type Config struct {
 
 	Model string // [a-z0-9-]+; default "default"
 
-	Keep  int           // newest versions kept; default 3
+	Keep  int           // newest versions kept, by distinct bytes; default 3
 	Daily int           // number of days whose first version is kept too; default 30, negative: none
 	Grace time.Duration // how long readers may take to load a version, and a save to upload one, beyond what the measured speed allows; default 30 s
 
@@ -256,7 +273,7 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
-	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version), "next", "identity", "epoch", "writer").Result()
+	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version), "next", "identity", "epoch", "writer", "sha256").Result()
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
@@ -270,6 +287,7 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 		h.Epoch, _ = strconv.ParseInt(epoch, 10, 64) // damaged: it is nobody's
 	}
 	h.Writer, _ = fields[3].(string)
+	h.Model, _ = fields[4].(string)
 	return h, nil
 }
 

@@ -121,8 +121,11 @@ func TestSaveAgain(t *testing.T) {
 		}
 		other := checkpoint(epoch, 10, "a")
 		other.Config = []byte(`{"adopted":true}`)
-		if third := save(t, s, other); third == first {
-			t.Error("the same position under another configuration was taken for the same save")
+		if third := save(t, s, other); third != first {
+			t.Errorf("the same bytes made versions %d and %d", first, third)
+		}
+		if m, _, err := s.Manifest(t.Context(), state.Head); err != nil || string(m.Config) != string(other.Config) {
+			t.Errorf("the manifest says %s, %v; want what was saved last", m.Config, err)
 		}
 		checkInvariants(t, srv)
 	})
@@ -195,7 +198,7 @@ func TestKeepAndDaily(t *testing.T) {
 		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 2, 3 })
 		epoch := take(t, s)
 		at := func(day, hour int) *state.Checkpoint {
-			c := checkpoint(epoch, int64(100*day+hour), "")
+			c := learnt(epoch, int64(100*day+hour))
 			c.Saved = time.Date(2026, 1, day, hour, 0, 0, 0, time.UTC)
 			return c
 		}
@@ -239,13 +242,13 @@ func TestPin(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
 		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
 		epoch := take(t, s)
-		pinned := save(t, s, checkpoint(epoch, 1, "a"))
+		pinned := save(t, s, learnt(epoch, 1))
 		if err := s.Pin(t.Context(), pinned); err != nil {
 			t.Fatal(err)
 		}
 		var head int64
 		for next := int64(2); next < 6; next++ {
-			head = save(t, s, checkpoint(epoch, next, "b"))
+			head = save(t, s, learnt(epoch, next))
 		}
 		c, version, err := s.Load(t.Context(), state.Served)
 		if err != nil || version != pinned || c.Position.Next != 1 {
@@ -256,12 +259,12 @@ func TestPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []VersionInfo{
-			{Version: head, Epoch: epoch, Events: 5, Position: checkpoint(epoch, 5, "b").Position, Saved: noon,
-				SHA256: checkpoint(epoch, 5, "b").ModelSHA256(), Head: true},
-			{Version: pinned, Epoch: epoch, Events: 1, Position: checkpoint(epoch, 1, "a").Position, Saved: noon,
-				SHA256: checkpoint(epoch, 1, "a").ModelSHA256(), Pinned: true, Served: true},
+			{Version: head, Epoch: epoch, Events: 5, Saved: noon,
+				Position: learnt(epoch, 5).Position, SHA256: learnt(epoch, 5).ModelSHA256(), Head: true},
+			{Version: pinned, Epoch: epoch, Events: 1, Saved: noon,
+				Position: learnt(epoch, 1).Position, SHA256: learnt(epoch, 1).ModelSHA256(), Pinned: true, Served: true},
 		}
-		for i, c := range []*state.Checkpoint{checkpoint(epoch, 5, "b"), checkpoint(epoch, 1, "a")} {
+		for i, c := range []*state.Checkpoint{learnt(epoch, 5), learnt(epoch, 1)} {
 			want[i].Bytes, want[i].Numerics, want[i].Config = int64(len(c.Model)), c.Numerics, c.Config
 		}
 		if diff := cmp.Diff(want, infos); diff != "" {
@@ -276,7 +279,7 @@ func TestPin(t *testing.T) {
 		if got, err := s.Heading(t.Context(), state.Served); err != nil || got.Version != head || got.Next != 5 {
 			t.Errorf("served after unpinning is %+v, %v; want the head %d", got, err, head)
 		}
-		save(t, s, checkpoint(epoch, 6, "b"))
+		save(t, s, learnt(epoch, 6))
 		if infos, err := s.Versions(t.Context()); err != nil || len(infos) != 1 {
 			t.Errorf("after unpinning and a save, %d versions are kept, %v; want 1", len(infos), err)
 		}

@@ -29,10 +29,11 @@ type VersionInfo struct {
 	Head   bool // it is the newest
 	Served bool // scorers answer from it
 
-	Replaced bool // another model took its place: it is kept for 30 days
+	Replaced bool // another model took its place: see [Store.MarkReplaced]
+	Lost     bool // the log has lost what it learnt: see [Store.StepBack]
 }
 
-// Versions returns the kept versions, newest first. It logs and leaves out a
+// Versions returns the kept versions, newest first, and behind them the lost ones. It logs and leaves out a
 // version whose manifest cannot be read. Before the first save the error wraps
 // [state.ErrNone].
 func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
@@ -51,10 +52,11 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 
 	pipe = s.node(ctx).Pipeline()
 	manifests := make([]*redis.StringCmd, len(list.Val()))
-	replaced := make([]*redis.StringCmd, len(list.Val()))
+	replaced, lost := make([]*redis.StringCmd, len(list.Val())), make([]*redis.StringCmd, len(list.Val()))
 	for i, version := range list.Val() {
 		manifests[i] = pipe.HGet(ctx, s.key("version:"+version), "manifest")
 		replaced[i] = pipe.HGet(ctx, s.key("version:"+version), "replaced")
+		lost[i] = pipe.HGet(ctx, s.key("version:"+version), "lost")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, s.explain(doing, err)
@@ -78,22 +80,24 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 			Version: number, Epoch: m.Epoch, Events: m.Events, Position: m.Position, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
 			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
-			Replaced: replaced[i].Val() != "",
+			Replaced: replaced[i].Val() != "", Lost: lost[i].Val() != "",
 		})
 	}
 	return infos, nil
 }
 
-// History returns the kept versions, newest first, as a learner needs them that steps back.
+// History returns the kept versions that are not lost, newest first, as a learner needs them
+// that steps back.
 func (s *Store) History(ctx context.Context) ([]state.Version, error) {
 	kept, err := s.Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	history := make([]state.Version, len(kept))
+	var history []state.Version
 	for i := range kept {
-		v := &kept[i]
-		history[i] = state.Version{Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved}
+		if v := &kept[i]; !v.Lost {
+			history = append(history, state.Version{Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved})
+		}
 	}
 	return history, nil
 }

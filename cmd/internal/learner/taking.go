@@ -146,7 +146,7 @@ func (w *worker) acquire(ctx context.Context, seen state.Lease) error {
 		return nil
 	}
 	if err == nil && w.back != nil {
-		err = store.StepBack(ctx, lease.Epoch, w.back.to)
+		err = store.StepBack(ctx, lease, w.back.to)
 	}
 	if err == nil && w.adopts != nil {
 		err = w.adopt()
