@@ -80,14 +80,11 @@ func printInfo(w io.Writer, info stream.Info) error {
 	positions := strings.Trim(fmt.Sprint(info.Model.Positions), "[]")
 	age := (time.Duration(info.Model.AgeMS) * time.Millisecond).Round(100 * time.Millisecond)
 	pinned, stale := "no: the newest version is served", "no"
-	if info.Pinned {
-		pinned = "yes: what was learnt since does not count, until `hamlet model unpin`"
-	}
 	switch {
-	case info.PinLost && info.Pinned:
-		pinned = "in part: redis has lost the pinned version of a partition, whose newest is served; see `hamlet model versions`"
+	case info.Pinned:
+		pinned = "yes: what was learnt since does not count, until `hamlet model unpin`"
 	case info.PinLost:
-		pinned = "lost: redis has lost a pinned version, and the newest is served; see `hamlet model versions`"
+		pinned = "lost: redis has lost the pinned version, and the newest is served; see `hamlet model versions`"
 	}
 	if info.Stale {
 		stale = "yes: redis cannot be read in full, this is the last good model"

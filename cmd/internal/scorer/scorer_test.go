@@ -2,9 +2,7 @@ package scorer
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,8 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/sequencer"
-	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -276,29 +272,5 @@ func TestConfigReportsAll(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v doesn't name the %s", err, want)
 		}
-	}
-}
-
-// The positions of one model of several partitions are those of the partitions.
-func TestPositionsOfOneModel(t *testing.T) {
-	m, err := model.New(model.Config{TableBits: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := m.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	places := sequencer.State{Log: state.Position{Next: 3}, Places: []sequencer.Place{{Position: state.Position{Next: 5}}, {Position: state.Position{Next: 9}}}}
-	order, err := places.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := newServed("m", 1, &state.Checkpoint{Position: places.Log, Order: order, Model: b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := s.ref; !slices.Equal(got.Positions, []int64{5, 9}) || got.SHA256 != hex.EncodeToString(s.sha256[:]) {
-		t.Errorf("%+v", got)
 	}
 }

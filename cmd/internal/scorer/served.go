@@ -14,7 +14,6 @@ import (
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/convert"
 	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/mail"
@@ -39,18 +38,11 @@ func newServed(name string, version int64, c *state.Checkpoint) (*served, error)
 	if err != nil {
 		return nil, fmt.Errorf("restore version %d: %w", version, err)
 	}
-	offsets, err := sequencer.OffsetsIn(c.Order)
-	if err != nil {
-		return nil, fmt.Errorf("restore version %d: %w", version, err)
-	}
 	s := &served{version: version, sha256: c.ModelSHA256(), next: c.Position.Next}
 	s.ref = stream.ModelRef{Name: name, SHA256: hex.EncodeToString(s.sha256[:]), Positions: []int64{s.next}}
-	if offsets != nil {
-		s.ref.Positions = offsets
-	}
 	s.info = stream.Info{Model: s.ref, Events: c.Events, Saved: c.Saved, Numerics: c.Numerics, Sources: countSources(m)}
 	for _, i := range m.Incidents() {
-		s.info.Incidents = append(s.info.Incidents, convert.Incident(name, 0, &i))
+		s.info.Incidents = append(s.info.Incidents, convert.Incident(name, &i))
 	}
 	s.predictors.New = func() any { return m.NewPredictor() }
 	return s, nil
