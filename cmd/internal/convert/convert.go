@@ -151,9 +151,9 @@ func Alert(a *model.Alert) stream.Alert {
 	return out
 }
 
-// Incident returns an open incident of a partition's model as it goes on the wire.
-func Incident(name string, partition int, i *model.Incident) stream.OpenIncident {
-	a := stream.Alert{Model: name, Partition: partition, Incident: i.Incident}
+// Incident returns an open incident of a model as it goes on the wire.
+func Incident(name string, i *model.Incident) stream.OpenIncident {
+	a := stream.Alert{Model: name, Incident: i.Incident}
 	state := drift.Raised
 	if i.Kind == drift.KindUnknown {
 		state = drift.Suspected

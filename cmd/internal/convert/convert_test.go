@@ -252,11 +252,11 @@ func TestIncident(t *testing.T) {
 		want stream.OpenIncident
 	}{
 		{drift.OpenIncident{Kind: drift.KindUnknown, Incident: 70, Transition: 1},
-			stream.OpenIncident{Incident: "news.3.70", Transition: 1, Kind: stream.AlertUnknown, State: stream.AlertSuspected, Body: stream.AlertVector}},
+			stream.OpenIncident{Incident: "news.0.70", Transition: 1, Kind: stream.AlertUnknown, State: stream.AlertSuspected, Body: stream.AlertVector}},
 		{drift.OpenIncident{Kind: drift.KindSource, Incident: 70, Transition: 2, Source: "desk\xff"},
-			stream.OpenIncident{Incident: "news.3.70", Transition: 2, Kind: stream.AlertSource, State: stream.AlertRaised, Accused: "desk?", Body: stream.AlertVector}},
+			stream.OpenIncident{Incident: "news.0.70", Transition: 2, Kind: stream.AlertSource, State: stream.AlertRaised, Accused: "desk?", Body: stream.AlertVector}},
 	} {
-		if d := cmp.Diff(c.want, Incident("news", 3, &model.Incident{Body: model.BodyVector, OpenIncident: c.in})); d != "" {
+		if d := cmp.Diff(c.want, Incident("news", &model.Incident{Body: model.BodyVector, OpenIncident: c.in})); d != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.in, d)
 		}
 	}

@@ -271,7 +271,7 @@ func (s *session) state() state {
 		Config: m.Config().JSON(), Incidents: []stream.OpenIncident{},
 	}
 	for _, i := range m.Incidents() {
-		out.Incidents = append(out.Incidents, convert.Incident(stream.DefaultName, 0, &i))
+		out.Incidents = append(out.Incidents, convert.Incident(stream.DefaultName, &i))
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func once(ctx context.Context, cfg Config, said *said, items iter.Seq2[source.It
 	if !m.Config().Alarms.Off {
 		result.Reading = m.Diagnosis().String()
 	}
-	result.AddGates(0, m.Gates())
+	result.AddGates(m.Gates())
 	b, err := m.AppendBinary(nil)
 	if err != nil {
 		return nil, nil, err

@@ -57,9 +57,9 @@ type Result struct {
 	Learned int `json:"-"` // events learnt or scored, from the first on
 }
 
-// A Gate is the state of a stack's gate (package stack) in one partition's model.
+// A Gate is the state of a stack's gate (package stack) in a model.
 type Gate struct {
-	Partition int     `json:"partition"`
+	Partition int     `json:"partition"` // always 0
 	Body      string  `json:"body"`
 	Open      bool    `json:"open"`   // the stack answers, not the head alone
 	Lead      float64 `json:"lead"`   // of the stack in log loss, nats; below 0 the head leads
@@ -68,10 +68,10 @@ type Gate struct {
 	Events    uint64  `json:"events"` // of this body
 }
 
-// AddGates adds the gates of a partition's model.
-func (r *Result) AddGates(partition int, gates []model.Gate) {
+// AddGates adds the gates of the model.
+func (r *Result) AddGates(gates []model.Gate) {
 	for _, g := range gates {
-		r.Gates = append(r.Gates, Gate{partition, g.Body, g.Open, g.Lead, g.Since, g.Served, g.Events})
+		r.Gates = append(r.Gates, Gate{Body: g.Body, Open: g.Open, Lead: g.Lead, Since: g.Since, Served: g.Served, Events: g.Events})
 	}
 }
 
@@ -164,11 +164,7 @@ func (r *Result) Rows() (rows []Row) {
 		if g.Lead < 0 {
 			where = "behind"
 		}
-		of := g.Body
-		if r.Gates[len(r.Gates)-1].Partition > 0 { // several partitions, in order
-			of += fmt.Sprintf(" in %d", g.Partition)
-		}
-		row("gate", state, fmt.Sprintf("%s: stack %s by %.2f nats, answered %.1f %%", of, where, math.Abs(g.Lead), 100*float64(g.Served)/float64(g.Events)))
+		row("gate", state, fmt.Sprintf("%s: stack %s by %.2f nats, answered %.1f %%", g.Body, where, math.Abs(g.Lead), 100*float64(g.Served)/float64(g.Events)))
 	}
 	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
 	if r.Reading != "" {

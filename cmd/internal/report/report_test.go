@@ -139,28 +139,25 @@ func TestTableFitsATerminal(t *testing.T) {
 	}
 }
 
-// The gates of all partitions have a line each, in 80 columns. JSON has them where there
-// are some.
+// The gates have a line each, in 80 columns. JSON has them where there are some.
 func TestGatesAreShown(t *testing.T) {
 	one := model.Gate{Body: model.BodyText, Events: 200, Gate: stack.Gate{Open: true, Lead: 3.25, Since: 50, Served: 150}}
-	two := model.Gate{Body: model.BodyText, Events: 1000, Gate: stack.Gate{Lead: -1, Since: 300, Served: 5}}
+	two := model.Gate{Body: model.BodyVector, Events: 1000, Gate: stack.Gate{Lead: -1, Since: 300, Served: 5}}
 	for _, c := range []struct {
-		gates [][]model.Gate
+		gates []model.Gate
 		want  []string
 		json  string
 	}{
 		{nil, nil, ""},
-		{[][]model.Gate{{one}}, []string{"gate         open       text: stack ahead by 3.25 nats, answered 75.0 %"},
+		{[]model.Gate{one}, []string{"gate         open       text: stack ahead by 3.25 nats, answered 75.0 %"},
 			`"gates":[{"partition":0,"body":"text","open":true,"lead":3.25,"since":50,"served":150,"events":200}]`},
-		{[][]model.Gate{{one}, {two}}, []string{
-			"gate         open       text in 0: stack ahead by 3.25 nats, answered 75.0 %",
-			"gate         closed     text in 1: stack behind by 1.00 nats, answered 0.5 %",
-		}, `{"partition":1,"body":"text","open":false,"lead":-1,"since":300,"served":5,"events":1000}]`},
+		{[]model.Gate{one, two}, []string{
+			"gate         open       text: stack ahead by 3.25 nats, answered 75.0 %",
+			"gate         closed     vector: stack behind by 1.00 nats, answered 0.5 %",
+		}, `{"partition":0,"body":"vector","open":false,"lead":-1,"since":300,"served":5,"events":1000}]`},
 	} {
 		var r Result
-		for p, gates := range c.gates {
-			r.AddGates(p, gates)
-		}
+		r.AddGates(c.gates)
 		var table, line bytes.Buffer
 		if err := errors.Join(r.WriteTable(&table), r.WriteJSON(&line)); err != nil {
 			t.Fatal(err)
@@ -175,10 +172,10 @@ func TestGatesAreShown(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%d partitions: got %q, want %q", len(c.gates), got, c.want)
+			t.Errorf("%d gates: got %q, want %q", len(c.gates), got, c.want)
 		}
 		if has := strings.Contains(line.String(), `"gates"`); has != (c.json != "") || !strings.Contains(line.String(), c.json) {
-			t.Errorf("%d partitions: %s", len(c.gates), line.String())
+			t.Errorf("%d gates: %s", len(c.gates), line.String())
 		}
 	}
 }

@@ -322,7 +322,7 @@ func (r *run) finish(ctx context.Context) error {
 	if !r.cfg.Learner.Model.Alarms.Off {
 		result.Reading = r.diagnosis.String()
 	}
-	result.AddGates(0, r.gates)
+	result.AddGates(r.gates)
 	if took := r.last.Sub(r.first); took > 0 {
 		result.EventsPerSecond = float64(r.seen) / took.Seconds()
 	}
