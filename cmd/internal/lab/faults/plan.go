@@ -75,8 +75,8 @@ type choice struct {
 }
 
 // choices are all faults. A kill of Kafka takes some seconds to recover from, so it is
-// rarer than that of a service. A service loses its session after three seconds, so
-// that some stops are shorter than that and some longer.
+// rarer than that of a service. A learner's lease lapses after about a second, so that some
+// stops are shorter than that and most longer.
 var choices = []choice{
 	{action: kill, target: ingest, weight: 6, hold: time.Second},
 	{action: kill, target: learnerA, weight: 5, hold: time.Second},

@@ -47,7 +47,6 @@ const (
 	experts   = "lean"
 
 	saveEvery = "300ms"
-	session   = "3s"
 
 	questionCount = 24
 )
@@ -73,7 +72,7 @@ func newServices(c *campaign, era int) (*system, error) {
 		processes: map[target]*process{},
 	}
 	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()}, []string{"--redis", c.proxies[redis].Addr()}
-	learner := slices.Concat([]string{"learner", "--save-every", saveEvery, "--session-timeout", session}, k, n, r, modelFlags())
+	learner := slices.Concat([]string{"learner", "--save-every", saveEvery}, k, n, r, modelFlags())
 	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k))
 	c.process(s, learnerA, learner)
 	c.process(s, learnerB, learner)
