@@ -1,8 +1,15 @@
 package endtoend
 
 import (
+	"context"
+	"io"
 	"math/rand/v2"
+	"net"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -11,77 +18,217 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"hamlet/stream"
+	"hamlet/stream/embedded/appends"
 )
 
-// A disturbance takes the active learner out of its way. undo makes it one of the learners again.
-type disturbance struct {
-	name string
-	make func(o *replicas, p *process)
-	undo func(o *replicas, p *process, again func() *process) *process
+// takeOverRounds is HAMLET_TAKEOVER_ROUNDS. It is read before TestMain removes it.
+var takeOverRounds, _ = strconv.Atoi(os.Getenv("HAMLET_TAKEOVER_ROUNDS"))
+
+// A replica is a learner that can be cut off from its servers.
+type replica struct {
+	*process
+	kafka *appends.Proxy
+	redis *wire
 }
 
-var disturbances = []disturbance{
-	{"kill -9",
-		func(_ *replicas, p *process) { p.kill() },
-		func(_ *replicas, _ *process, again func() *process) *process { return again() }},
-	{"orderly stop",
-		func(_ *replicas, p *process) { p.signal(syscall.SIGTERM) },
-		func(_ *replicas, p *process, again func() *process) *process { <-p.done; return again() }},
-	{"stopped",
-		func(_ *replicas, p *process) { p.signal(syscall.SIGSTOP) },
-		func(o *replicas, p *process, _ func() *process) *process {
-			p.signal(syscall.SIGCONT)
-			o.awaitStandby(p)
-			return p
+// replica starts a learner behind a proxy of each server.
+func (o *replicas) replica(kafka *appends.Proxy, redis *wire) *replica {
+	o.t.Helper()
+	return &replica{o.learnerAt(kafka.Addr(), "--redis", redis.listener.Addr().String(), "--nats", natsURL), kafka, redis}
+}
+
+// Of three learners the active one is disturbed. Another one takes over. No alert, dead letter or
+// receipt is lost, and none is there twice by its id. The model is what its log says.
+// HAMLET_TAKEOVER_ROUNDS=30 disturbs thirty times in each way, and logs how long it took.
+func TestTakeOver(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		begin func(*replica)
+		pause time.Duration // how long it lasts
+		end   func(o *replicas, r *replica)
+	}{
+		{"kill", func(r *replica) { r.kill() }, 0, again},
+		{"stop", func(r *replica) { _ = r.cmd.Process.Signal(syscall.SIGTERM) }, 0, func(o *replicas, r *replica) {
+			<-r.done
+			again(o, r)
 		}},
+		{"pause", func(r *replica) { r.signal(syscall.SIGSTOP) }, 30 * time.Second, func(_ *replicas, r *replica) { r.signal(syscall.SIGCONT) }},
+		{"cut from Kafka", func(r *replica) { r.kafka.Stall(true) }, 5 * time.Second, func(_ *replicas, r *replica) { r.kafka.Stall(false) }},
+		{"cut from Redis", func(r *replica) { r.redis.stall(true) }, 5 * time.Second, func(_ *replicas, r *replica) { r.redis.stall(false) }},
+		{"cut from both", func(r *replica) { r.kafka.Stall(true); r.redis.stall(true) }, 5 * time.Second, func(_ *replicas, r *replica) {
+			r.kafka.Stall(false)
+			r.redis.stall(false)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := max(1, takeOverRounds)
+			if takeOverRounds == 0 && c.pause > 5*time.Second {
+				c.pause = 5 * time.Second
+			}
+			random := rand.New(rand.NewPCG(8, 19))
+			o := newReplicas(t)
+			o.vectors, o.noise = true, 1200
+			var learners []*replica
+			for range 3 {
+				kafka := appends.Start(t, appends.Config{Broker: kafkaAddr, Topic: o.topic, Fate: func() appends.Fate { return appends.Pass }})
+				learners = append(learners, o.replica(kafka, startWire(t, redisAddr)))
+			}
+			processes := func() (all []*process) {
+				for _, r := range learners {
+					all = append(all, r.process)
+				}
+				return all
+			}
+			stop := o.flow(12, 20*time.Millisecond)
+			var took []time.Duration
+			for range n {
+				for _, r := range learners {
+					awaitReady(t, r.process)
+				}
+				k := o.awaitMore(processes()...)
+				o.awaitOneActive(processes()...)
+				o.wait(random, 300*time.Millisecond)
+				before := make([]int, len(learners))
+				for i, r := range learners {
+					before[i] = r.takeOvers()
+				}
+				began := time.Now()
+				c.begin(learners[k])
+				await(t, "another learner is active", func() bool {
+					for i, r := range learners {
+						if i != k && r.takeOvers() > before[i] {
+							took = append(took, time.Since(began))
+							return true
+						}
+					}
+					return false
+				})
+				if wait := c.pause - time.Since(began); wait > 0 {
+					time.Sleep(wait)
+				}
+				c.end(o, learners[k])
+			}
+			await(t, "labels have been wrong for long", func() bool { return o.count() >= o.noise+1600 })
+			stop()
+			for _, r := range learners {
+				awaitReady(t, r.process)
+			}
+			o.awaitOneActive(processes()...)
+			o.finish(processes())
+			want := o.wantLetters(o.logged())
+			alerts := publishedAlerts(t, o.model)
+			if d := cmp.Diff(want.alerts, alerts, cmpopts.IgnoreFields(stream.Alert{}, "Time")); d != "" {
+				t.Errorf("alerts (-of the log +published):\n%s", d)
+			}
+			if len(alerts) == 0 {
+				t.Error("without an alert this shows little")
+			}
+			slices.Sort(took)
+			t.Logf("%d times, %d alerts: another learner was active after %v (median), at most %v", len(took), len(alerts),
+				took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
+		})
+	}
 }
 
-// Two learners stand by, at the brokers' default settings. When the active one is killed, asked to
-// stop, or stopped in mid-stream, another one goes on soon. No alert, dead letter or receipt is
-// lost, and none is there twice by its id. The model is what its log says.
-func TestModelIsTakenOver(t *testing.T) {
-	each := rounds(t, 3, 30)
-	random := rand.New(rand.NewPCG(8, 19))
-	o := newReplicas(t)
-	o.vectors, o.noise = true, 1200
-	flags := []string{"--nats", natsURL}
-	again := func() *process { return o.learner(flags...) }
-	learners := []*process{again(), again(), again()}
-	stop := o.flow(12, 20*time.Millisecond)
-	for _, d := range disturbances {
-		var took []time.Duration
-		for range each {
-			k := o.awaitActive(learners...)
-			for _, p := range learners {
-				if p != learners[k] {
-					o.awaitStandby(p)
-				}
-			}
-			o.wait(random, 300*time.Millisecond)
-			others := slices.Delete(slices.Clone(learners), k, k+1)
-			began := time.Now()
-			d.make(o, learners[k])
-			await(t, "another learner goes on", func() bool { return activeOf(others) >= 0 })
-			took = append(took, time.Since(began))
-			learners[k] = d.undo(o, learners[k], again)
+// again starts a learner in place of one that has ended.
+func again(o *replicas, r *replica) { *r = *o.replica(r.kafka, r.redis) }
+
+// takeOvers returns how often the learner has become active. Its log says so at once.
+func (p *process) takeOvers() int { return strings.Count(p.log(), `msg="active: `) }
+
+// awaitReady waits until /readyz of a learner answers 200: it has a model.
+func awaitReady(t *testing.T, p *process) {
+	t.Helper()
+	addr := p.httpAddr()
+	await(t, "a learner is ready", func() bool {
+		response, err := asking.Get("http://" + addr + "/readyz")
+		if err != nil {
+			return false
 		}
-		slices.Sort(took)
-		t.Logf("%s, %d times: another learner is active after %v (median), at most %v", d.name, len(took),
-			took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
+		response.Body.Close()
+		return response.StatusCode == 200
+	})
+}
+
+// A wire forwards TCP connections to a server. While it is stalled nothing passes, and nobody is
+// told.
+type wire struct {
+	listener net.Listener
+	ctx      context.Context
+
+	mu     sync.Mutex
+	passes chan struct{} // closed while bytes pass
+}
+
+func startWire(t *testing.T, server string) *wire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	await(t, "labels have been wrong for long", func() bool { return o.count() >= o.noise+1600 })
-	stop()
-	o.wantReplayed()
-	for _, p := range learners {
-		p.httpAddr()
-		p.stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &wire{listener: listener, ctx: ctx, passes: make(chan struct{})}
+	close(w.passes)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { w.serve(client, server) })
+		}
+	})
+	t.Cleanup(func() { cancel(); listener.Close(); running.Wait() })
+	return w
+}
+
+// stall has nothing pass, or lets it pass.
+func (w *wire) stall(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if on {
+		w.passes = make(chan struct{})
+	} else {
+		close(w.passes)
 	}
-	want := o.wantLetters(o.wantReplayed())
-	alerts := publishedAlerts(t, o.model)
-	if d := cmp.Diff(want.alerts, alerts, cmpopts.IgnoreFields(stream.Alert{}, "Time")); d != "" {
-		t.Errorf("alerts (-of the log +published):\n%s", d)
+}
+
+func (w *wire) serve(client net.Conn, server string) {
+	defer client.Close()
+	upstream, err := net.Dial("tcp", server)
+	if err != nil {
+		return
 	}
-	if len(alerts) == 0 {
-		t.Error("without an alert this shows little")
+	defer upstream.Close()
+	end := context.AfterFunc(w.ctx, func() { client.Close(); upstream.Close() })
+	defer end()
+	var both sync.WaitGroup
+	both.Go(func() { w.pump(upstream, client) })
+	both.Go(func() { w.pump(client, upstream) })
+	both.Wait()
+}
+
+func (w *wire) pump(to io.WriteCloser, from io.Reader) {
+	defer to.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 {
+			w.mu.Lock()
+			passes := w.passes
+			w.mu.Unlock()
+			select {
+			case <-passes:
+			case <-w.ctx.Done():
+				return
+			}
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
 	}
 }

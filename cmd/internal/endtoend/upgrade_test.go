@@ -151,14 +151,14 @@ func (u *upgrading) scorers(folder string) {
 // one takes over.
 func (u *upgrading) learners(folder string) {
 	u.t.Helper()
-	active := u.awaitActive(u.learning...)
+	active := u.awaitMore(u.learning...)
 	for _, i := range []int{1 - active, active} {
 		next := u.learnerFrom(folder, u.servers.kafka)
 		u.learning[i].httpAddr() // a standby has begun, and is told of signals
 		u.learning[i].stop()
 		u.learning[i] = next
 	}
-	u.awaitActive(u.learning...)
+	u.awaitMore(u.learning...)
 }
 
 // finish ends the traffic and compares.

@@ -63,6 +63,7 @@ type Proxy struct {
 	late  []overtaken
 	held  chan struct{} // closed by Release; nil: nothing is held
 	holds chan struct{} // closed when a request is held; renewed by Release
+	stall chan struct{} // closed when bytes pass again; nil: they pass
 }
 
 // An overtaken is a Late request that waits.
@@ -134,6 +135,35 @@ func (p *Proxy) Release() {
 	if p.held != nil {
 		close(p.held)
 		p.held, p.holds = nil, make(chan struct{})
+	}
+}
+
+// Stall has no request and no answer pass, and tells nobody; or lets them pass.
+func (p *Proxy) Stall(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case on && p.stall == nil:
+		p.stall = make(chan struct{})
+	case !on && p.stall != nil:
+		close(p.stall)
+		p.stall = nil
+	}
+}
+
+// passes waits while the proxy is stalled. It reports whether the proxy goes on.
+func (p *Proxy) passes() bool {
+	p.mu.Lock()
+	stall := p.stall
+	p.mu.Unlock()
+	if stall == nil {
+		return true
+	}
+	select {
+	case <-stall:
+		return true
+	case <-p.ended:
+		return false
 	}
 }
 
@@ -217,6 +247,9 @@ func (c *conn) requests() {
 	for {
 		frame, err := read(c.client)
 		if err != nil {
+			return
+		}
+		if !c.proxy.passes() {
 			return
 		}
 		fate := Pass
@@ -311,7 +344,7 @@ func (c *conn) answers() {
 	for a := range c.asked {
 		frame, err := read(c.broker)
 		switch {
-		case err != nil, a.cut:
+		case err != nil, a.cut, !c.proxy.passes():
 			return
 		case a.swallow:
 			continue
