@@ -94,6 +94,9 @@ func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.To
 	} else {
 		err = topic.Ensure(ctx, cfg, s.model)
 	}
+	if err == nil && s.EventsOf != "" {
+		err = settings.CheckLog(ctx, cfg, s.EventsOf)
+	}
 	if err != nil {
 		return cfg, nil, err
 	}

@@ -39,6 +39,13 @@ type goneTopicFlags struct {
 	Partitions goneFlag `hidden:"" still:"1" instead:"a model has one log of one partition; leave it out"`
 }
 
+// goneLearnerFlags are flags of learning that were there once.
+type goneLearnerFlags struct {
+	Models         goneFlag `hidden:"" instead:"a model has one log, and one model learns it; leave it out"`
+	Group          goneFlag `hidden:"" instead:"learners are in no consumer group; leave it out"`
+	SessionTimeout goneFlag `hidden:"" instead:"a standby goes on about a second after the active learner; leave it out"`
+}
+
 type goneFlag struct{}
 
 // Decode implements [kong.MapperValue]: kong calls it where the flag is given. The tag

@@ -51,7 +51,24 @@ type newTopic struct {
 // Ensure creates the model's events topic, and the topics of receipts and dead
 // letters, where they are missing.
 func (f Topic) Ensure(ctx context.Context, cfg kafka.Config, model string) error {
-	return f.ensure(ctx, cfg, newTopic{stream.EventsTopic(model), f.Retention})
+	if err := f.ensure(ctx, cfg, newTopic{stream.EventsTopic(model), f.Retention}); err != nil {
+		return err
+	}
+	return CheckLog(ctx, cfg, model)
+}
+
+// CheckLog returns an error that leads out if a model's events topic has several partitions. It
+// wraps kafka.ErrPartitions. Without a topic there is none.
+func CheckLog(ctx context.Context, cfg kafka.Config, model string) error {
+	topic := stream.EventsTopic(model)
+	n, err := kafka.Partitions(ctx, cfg, topic)
+	if err != nil || n <= 1 {
+		return err
+	}
+	return fmt.Errorf("topic %s: %w, and this has %d. If one model of hamlet 0.1.0 learnt it (there is a topic hamlet.order.%[4]s): "+
+		"hamlet order export FILE, with 0.1.0, then hamlet log import FILE --model NEW. If each partition has a model, or none yet: "+
+		"hamlet log merge --from %[4]s --to NEW. If other programs write it: name another topic to them, and ingest --from-topic copies that",
+		topic, kafka.ErrPartitions, n, model)
 }
 
 // EnsureLetters creates the topics of receipts and dead letters where they are missing.
@@ -129,6 +146,7 @@ type Learner struct {
 	NoPredictions bool `help:"Do not write what was predicted of each event: hamlet model compare reads it." group:"Kafka" rare:"up,learner"`
 
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
+	goneLearnerFlags
 }
 
 // Check reports every flag outside its range.

@@ -1,12 +1,17 @@
 package settings
 
 import (
+	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
+	"hamlet/stream/kafka"
 )
 
 // What kafka.EnsureTopic takes for the brokers' default and for ever, the flags
@@ -30,30 +35,73 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// The flags of several partitions are refused wherever they stand, but for the one partition
-// that the files of 0.1.0 name.
-func TestGoneTopicFlags(t *testing.T) {
-	topic := func(args ...string) error {
+// The flags of several partitions, and of the consumer group of learners, are refused wherever
+// they stand, but for the one partition that the files of 0.1.0 name.
+func TestGoneFlagsOfTopicAndLearner(t *testing.T) {
+	parse := func(args ...string) error {
 		var f struct {
 			Topic
+			Learner
 			cli.ProgramFlags
 		}
 		_, err := Parse("learner", "x", &f, args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 		return err
 	}
-	const want = "--partitions is not a flag any more: a model has one log of one partition"
-	for _, arg := range []string{"--partitions=3", "--partitions=0", "--partitions=", write(t, "partitions: 3\n"), write(t, "learner: {partitions: 3}\n")} {
-		if err := topic(arg); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want wrong usage with %q", arg, err, want)
+	for flag, value := range map[string]string{"partitions": "3", "models": "one", "group": "g", "session-timeout": "3s"} {
+		want := "--" + flag + " is not a flag any more: "
+		for _, arg := range []string{"--" + flag + "=" + value, "--" + flag + "=", write(t, "learner: {"+flag+": "+value+"}\n")} {
+			if err := parse(arg); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want wrong usage with %q", arg, err, want)
+			}
+		}
+		variable := "HAMLET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+		t.Setenv(variable, value)
+		if err := parse(); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want wrong usage with %q", variable, err, want)
+		}
+		if err := os.Unsetenv(variable); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for _, arg := range []string{"--partitions=1", write(t, "partitions: 1\n"), write(t, "learner: {partitions: 1}\n"), write(t, "ingest: {partitions: 3}\n")} {
-		if err := topic(arg); err != nil {
+		if err := parse(arg); err != nil {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}
-	t.Setenv("HAMLET_PARTITIONS", "3")
-	if err := topic(); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
-		t.Errorf("the variable: %v, want wrong usage with %q", err, want)
+}
+
+// A topic of several partitions is refused, by everybody who would make it, with the ways out.
+func TestTopicOfSeveralPartitionsIsRefused(t *testing.T) {
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	cfg := kafka.Config{Brokers: []string{k.Addr()}}
+	topic := Topic{Replication: 1, Retention: -1}
+	for range 2 { // made, and found
+		if err := topic.Ensure(t.Context(), cfg, "one"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := kafka.Partitions(t.Context(), cfg, stream.EventsTopic("one")); err != nil || n != 1 {
+		t.Errorf("a new topic has %d partitions, %v", n, err)
+	}
+	if err := CheckLog(t.Context(), cfg, "none"); err != nil {
+		t.Errorf("no topic: %v", err)
+	}
+	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("news"), 4, 1, -1); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"Ensure": topic.Ensure(t.Context(), cfg, "news"), "CheckLog": CheckLog(t.Context(), cfg, "news")} {
+		if !errors.Is(err, kafka.ErrPartitions) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, want := range []string{"this has 4", "hamlet.order.news", "hamlet order export FILE", "hamlet log import FILE --model NEW",
+			"hamlet log merge --from news --to NEW", "ingest --from-topic"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
 	}
 }
