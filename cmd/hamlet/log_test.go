@@ -64,7 +64,7 @@ func TestEvalReplaysALog(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- learner.Run(ctx, []string{"--kafka", k.Addr(), "--redis", r.Addr(), "--model", "m", "--table-bits", "14",
-			"--save-every", "50ms", "--session-timeout", "60s"}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+			"--save-every", "50ms"}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	}()
 	store, err := redis.New(redis.Config{Addr: r.Addr(), Model: "m"})
 	if err != nil {

@@ -310,7 +310,7 @@ func (l *Learner) setStatus(s Status) {
 	if fell {
 		l.cfg.Metrics.dropAlarms()
 	}
-	l.cfg.Metrics.status(s)
+	l.cfg.Metrics.status(l.cfg.Name, s)
 }
 
 func (l *Learner) dropStatus() {

@@ -69,7 +69,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
 	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
 	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
-	m.active = gauge("hamlet_learner_active", "1 for the learner that publishes and saves, 0 for a standby.")
+	m.active = gauge("hamlet_learner_active", "1 for the learner that publishes and saves the model, 0 for a standby.", "model")
 	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
 	m.lost = gauge("hamlet_learner_log_lost_records", "Records that the log has lost and the saved model had learnt, when this learner had to step back to an older version.")
 	m.takeovers = counters("hamlet_learner_takeovers_total",
@@ -127,14 +127,14 @@ func (m *Metrics) applied(a *Applied) {
 	m.flipRate.WithLabelValues(partition, body(a.Event)).Set(a.Effect.Epsilon)
 }
 
-func (m *Metrics) status(s Status) {
+func (m *Metrics) status(name string, s Status) {
 	p := partition
 	m.next.WithLabelValues(p).Set(float64(s.Next))
 	m.lag.WithLabelValues(p).Set(float64(s.Lag()))
 	m.events.WithLabelValues(p).Set(float64(s.Events))
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
-	m.active.WithLabelValues(p).Set(oneIf(s.Active))
+	m.active.WithLabelValues(p, name).Set(oneIf(s.Active))
 	m.kept.WithLabelValues(p).Set(float64(s.Kept))
 	m.lost.WithLabelValues(p).Set(float64(s.LostRecords))
 	if !s.Active { // the active learner shows the rest

@@ -417,7 +417,7 @@ func (f publishFunc) Publish(ctx context.Context, alerts ...stream.Alert) error 
 func TestAlarmMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
-	m.status(Status{Active: true, WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
+	m.status("m", Status{Active: true, WindowBytes: 7, PendingAlerts: 2, Alarms: []model.Alarm{
 		{Kind: drift.KindLabelNoise, Body: model.BodyText, Status: drift.Status{Raised: true, Known: true, Level: -4, Reference: -3.5, Threshold: .2}},
 		{Kind: drift.KindConcept, Body: model.BodyVector},
 	}, Gates: []model.Gate{{Body: model.BodyText, Gate: stack.Gate{Open: true, Lead: -1.5}}}})

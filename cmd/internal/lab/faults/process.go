@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// endWithin is how long a process may take to end after SIGTERM. A learner's last save
-// may take two fifths of its session; a scorer answers what it has taken within 5 s.
+// endWithin is how long a process may take to end after SIGTERM. A learner's last save may
+// take four seconds; a scorer answers what it has taken within 5 s.
 const endWithin = 30 * time.Second
 
 // A process runs one of hamlet's programs, again and again: it is started after each of
