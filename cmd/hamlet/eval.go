@@ -184,7 +184,7 @@ func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelle
 	}
 	src := &labelled{dense: c.Flags.Dense, close: func() error { return nil }, total: func() int { return 0 }}
 	if c.Log != "" {
-		src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(eventlog.File(c.Log))), nil }
+		src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(c.Log, eventlog.File(c.Log))), nil }
 		return src, eventlog.CheckFile(c.Log)
 	}
 	brokers, err := c.KafkaAccess.Config(c.Kafka, "hamlet-eval", nil)
@@ -195,8 +195,12 @@ func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelle
 		return nil, err
 	}
 	log, err := eventlog.Open(ctx, brokers, c.ModelName.Model)
-	src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(log.Records(ctx))), nil }
-	return src, eventlog.Explain(err, c.ModelName.Model)
+	if err != nil {
+		return nil, eventlog.Explain(err, c.ModelName.Model)
+	}
+	src.close = log.Close
+	src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(log.Name, log.Records(ctx))), nil }
+	return src, nil
 }
 
 // limited ends items as --limit says.

@@ -115,7 +115,7 @@ func TestImportIsKilled(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(23, 23))
 	began := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
-	written := func(yield func(*kafka.Record, error) bool) {
+	written := func(yield func(*stream.Record, error) bool) {
 		for i := range n {
 			class := float64(random.IntN(2))
 			e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Time: began}
@@ -125,19 +125,19 @@ func TestImportIsKilled(t *testing.T) {
 			if class > 0 {
 				e.Label = stream.Spam
 			}
-			r := kafka.Record{
+			r := stream.Record{
 				Offset: int64(i), Key: fmt.Append(nil, i%100), Time: began.Add(time.Duration(i) * time.Millisecond),
 			}
 			var err error
 			r.Value, r.Headers, err = e.EncodeRecord()
-			r.Headers = append(r.Headers, kafka.Header{Key: "pad", Value: make([]byte, pad)})
+			r.Headers = append(r.Headers, stream.Header{Key: "pad", Value: make([]byte, pad)})
 			if !yield(&r, err) {
 				return
 			}
 		}
 	}
 	file := filepath.Join(t.TempDir(), "log.zst")
-	if _, err := eventlog.Export(written, "source", "hamlet.events.source", file); err != nil {
+	if _, err := eventlog.Export(written, "source", file); err != nil {
 		t.Fatal(err)
 	}
 	want := digestOf(t, eventlog.File(file))
@@ -183,7 +183,12 @@ func TestImportIsKilled(t *testing.T) {
 	if memory > 300 {
 		t.Errorf("it took %d MiB", memory)
 	}
-	if got := digestOf(t, eventlog.Of(cfg, name).Records(t.Context())); got != want {
+	log, err := eventlog.Open(t.Context(), cfg, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if got := digestOf(t, log.Records(t.Context())); got != want {
 		t.Errorf("the log has %s, the file %s", got, want)
 	}
 	sha := func(args ...string) string {

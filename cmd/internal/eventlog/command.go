@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/settings"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -153,7 +155,8 @@ func (c *exportCommand) run(ctx context.Context, brokers kafka.Config, counter *
 	if err != nil {
 		return nil, "", Explain(err, c.Model)
 	}
-	n, err := Export(counted(log.Records(ctx), counter), c.Model, log.Topic, c.File)
+	defer log.Close()
+	n, err := Export(counted(log.Records(ctx), counter), c.Model, c.File)
 	if err != nil {
 		return nil, "", fmt.Errorf("export the log of model %s: %w", c.Model, err)
 	}
@@ -161,12 +164,12 @@ func (c *exportCommand) run(ctx context.Context, brokers kafka.Config, counter *
 		Model   string `json:"model"`
 		File    string `json:"file"`
 		Records int    `json:"records"`
-	}{c.Model, c.File, n}, fmt.Sprintf("%d records of topic %s are in %s\n", n, log.Topic, c.File), nil
+	}{c.Model, c.File, n}, fmt.Sprintf("%d records of %s are in %s\n", n, log.Name, c.File), nil
 }
 
 // counted shows how many records were taken.
 func counted(records Records, counter *progress.Counter) Records {
-	return func(yield func(*kafka.Record, error) bool) {
+	return func(yield func(*stream.Record, error) bool) {
 		n := 0
 		for r, err := range records {
 			if n++; !yield(r, err) {
@@ -181,7 +184,7 @@ func (c *importCommand) run(ctx context.Context, brokers kafka.Config, counter *
 	if err := errors.Join(c.Topic.Check(), CheckFile(c.File)); err != nil {
 		return nil, "", err
 	}
-	return fill(ctx, Of(brokers, c.Model), File(c.File), c.Model, c.Topic, func(n int) { counter.Set(n, 0) })
+	return fill(ctx, brokers, c.Model, File(c.File), c.Topic, func(n int) { counter.Set(n, 0) })
 }
 
 func (c *mergeCommand) run(ctx context.Context, brokers kafka.Config, counter *progress.Counter) (
@@ -200,13 +203,19 @@ func (c *mergeCommand) run(ctx context.Context, brokers kafka.Config, counter *p
 	if err != nil {
 		return nil, "", Explain(err, c.From)
 	}
-	return fill(ctx, Of(brokers, c.To), records, c.To, c.Topic, func(n int) { counter.Set(n, int(total)) })
+	return fill(ctx, brokers, c.To, records, c.Topic, func(n int) { counter.Set(n, int(total)) })
 }
 
 // fill fills the log of a model.
-func fill(ctx context.Context, log Log, records Records, model string, topic settings.Topic, count func(n int)) (
-	any, string, error) {
-	done, err := log.Fill(ctx, records, New{topic.Replication, topic.Retention}, count)
+func fill(ctx context.Context, brokers kafka.Config, model string, records Records, topic settings.Topic,
+	count func(n int)) (any, string, error) {
+	var done Filled
+	log, oldest, err := Make(ctx, brokers, model, records, New{topic.Replication, topic.Retention})
+	if err == nil {
+		done, err = log.Fill(ctx, records, oldest, count)
+		err = errors.Join(err, log.Close())
+	}
+	name := stream.EventsTopic(model)
 	var partitions *PartitionsError
 	switch {
 	case errors.As(err, &partitions):
@@ -219,9 +228,9 @@ func fill(ctx context.Context, log Log, records Records, model string, topic set
 			"(-1s: for ever), or with its setting retention.ms", err)
 	case err != nil:
 		return nil, "", fmt.Errorf("%d records are in topic %s, and the same command goes on there: %w",
-			done.Records, log.Topic, err)
+			done.Records, name, err)
 	}
-	text := fmt.Sprintf("%d records are in topic %s", done.Records, log.Topic)
+	text := fmt.Sprintf("%d records are in topic %s", done.Records, name)
 	if done.Before > 0 {
 		text += fmt.Sprintf(", %d of them from before", done.Before)
 	}
@@ -232,7 +241,7 @@ func fill(ctx context.Context, log Log, records Records, model string, topic set
 		Model string `json:"model"`
 		Topic string `json:"topic"`
 		Filled
-	}{model, log.Topic, done}, text + "\n", nil
+	}{model, name, done}, text + "\n", nil
 }
 
 // Explain adds to an error of Open or Merge what leads out. It names the model that was asked for.
@@ -254,7 +263,7 @@ func Explain(err error, model string) error {
 			"; --accept-lost-beginning merges them all the same, where that refuses", err, model)
 	case errors.As(err, &lost):
 		return fmt.Errorf("%w; --accept-lost-beginning merges what is left, for another model", err)
-	case errors.Is(err, kafka.ErrNoBeginning):
+	case errors.Is(err, follow.ErrNoBeginning):
 		return fmt.Errorf("%w; hamlet log merge --from %s --to NEW --accept-lost-beginning copies what is left, "+
 			"for another model", err, model)
 	case errors.Is(err, ErrNone):

@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestCommand(t *testing.T) {
 	for model, partitions := range map[string]int{
 		"one": 1, "four": 4, "ordered": 3, "lost": 1, "empty": 1, "lostfour": 4,
 	} {
-		r.topic(Of(r.kafka, model).Topic, partitions)
+		r.topic("hamlet.events."+model, partitions)
 	}
 	r.topic("hamlet.order.ordered", 1)
 	r.publish("hamlet.events.one", 0, numbered(0, 20)...)
@@ -70,9 +69,9 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %v\n%swant %s", c.args, err, got, c.want)
 		}
 	}
-	want := digest(t, Of(r.kafka, "one").Records(context.Background()))
+	want := digest(t, r.log("one").Records(t.Context()))
 	for _, model := range []string{"copy", "merged"} { // the times of four are those of one
-		if got := digest(t, Of(r.kafka, model).Records(context.Background())); got != want {
+		if got := digest(t, r.log(model).Records(t.Context())); got != want {
 			t.Errorf("%s: %s, want %s", model, got, want)
 		}
 	}

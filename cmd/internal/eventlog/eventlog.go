@@ -3,10 +3,11 @@
 // a topic of several partitions.
 //
 //	log, err := eventlog.Open(ctx, brokers, "default")
-//	n, err := eventlog.Export(log.Records(ctx), "default", log.Topic, "default.jsonl.zst")
+//	n, err := eventlog.Export(log.Records(ctx), "default", "default.jsonl.zst")
 //	…
-//	copied := eventlog.Of(brokers, "copy")
-//	filled, err := copied.Fill(ctx, eventlog.File("default.jsonl.zst"), eventlog.New{}, nil)
+//	records := eventlog.File("default.jsonl.zst")
+//	copied, oldest, err := eventlog.Make(ctx, brokers, "copy", records, eventlog.New{})
+//	filled, err := copied.Fill(ctx, records, oldest, nil)
 //
 // # Invariants
 //
@@ -19,25 +20,27 @@ package eventlog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-// Records are those of a log, in order. An error is the last that they have. A record is the
-// caller's: it stays as it is.
-type Records = iter.Seq2[*kafka.Record, error]
+// Records are those of a log, in order. An error is the last that they have. They can be taken
+// several times. A record is the caller's: it stays as it is.
+type Records = iter.Seq2[*stream.Record, error]
 
-// A Log is the events topic of a model.
+// A Log is the log of a model.
 type Log struct {
-	Kafka kafka.Config
-	Topic string
+	follow.Config
+
+	// to appends to the log. It sends nothing twice: an Append that fails once is ErrAway.
+	to    stream.Appender
+	close func() error
 }
 
-// Of returns the log of a model, whether it exists or not.
-func Of(brokers kafka.Config, model string) Log { return Log{brokers, stream.EventsTopic(model)} }
+// Close closes its connections.
+func (l *Log) Close() error { return l.close() }
 
 var (
 	// ErrNone: the model has no log. Its name is another one, or the cluster is.
@@ -49,64 +52,18 @@ var (
 
 	// ErrOld: Kafka would delete a record while it is copied. Keep the new log for longer.
 	ErrOld = errors.New("the record is older than the log keeps records")
+
+	// errEnough: whoever takes the records wants no more.
+	errEnough = errors.New("enough")
 )
 
-// A PartitionsError says that a topic has several partitions, and so is no log.
-type PartitionsError struct {
-	Topic      string
-	Partitions int
-	Ordered    bool // one model learnt them, in the order of a log that 0.1.0 reads
-}
-
-func (e *PartitionsError) Error() string {
-	return fmt.Sprintf("topic %s has %d partitions, and the log of a model has one", e.Topic, e.Partitions)
-}
-
-// Open returns the log of a model. Its error is a *PartitionsError, or wraps ErrNone or
-// kafka.ErrNoBeginning, if there is none that can be read from its beginning.
-func Open(ctx context.Context, brokers kafka.Config, model string) (Log, error) {
-	log := Of(brokers, model)
-	switch n, err := kafka.Partitions(ctx, brokers, log.Topic); {
-	case err != nil:
-		return log, err
-	case n == 0:
-		return log, fmt.Errorf("%w: there is no topic %s", ErrNone, log.Topic)
-	case n > 1:
-		ordered, err := hasOrder(ctx, brokers, model)
-		return log, errors.Join(&PartitionsError{log.Topic, n, ordered}, err)
-	}
-	first, _, err := log.bounds(ctx)
-	if err == nil && first > 0 {
-		err = fmt.Errorf("%w: topic %s begins at offset %d, so the model cannot be learnt again",
-			kafka.ErrNoBeginning, log.Topic, first)
-	}
-	return log, err
-}
-
-// hasOrder reports whether 0.1.0 wrote in which order the model learnt several partitions.
-func hasOrder(ctx context.Context, brokers kafka.Config, model string) (bool, error) {
-	n, err := kafka.Partitions(ctx, brokers, "hamlet.order."+model)
-	if err != nil {
-		return false, fmt.Errorf("ask whether one model learnt all partitions: %w", err)
-	}
-	return n > 0, nil
-}
-
-func (l Log) bounds(ctx context.Context) (first, end int64, err error) {
-	firsts, ends, err := kafka.Offsets(ctx, l.Kafka, l.Topic)
-	return firsts[0], ends[0], err
-}
-
-// errEnough: whoever takes the records wants no more.
-var errEnough = errors.New("enough")
-
-// Records returns the records from the log's beginning to its end of now. It keeps one fetch in
+// Records returns the records from the log's beginning to its end of now. It keeps one read in
 // memory, and retries until ctx ends.
-func (l Log) Records(ctx context.Context) Records {
-	return func(yield func(*kafka.Record, error) bool) {
-		_, end, err := l.bounds(ctx)
+func (l *Log) Records(ctx context.Context) Records {
+	return func(yield func(*stream.Record, error) bool) {
+		b, err := follow.Bounds(ctx, l.Config)
 		if err == nil {
-			err = kafka.ReadRange(ctx, l.Kafka, l.Topic, 0, 0, end, func(r *kafka.Record) error {
+			err = follow.Range(ctx, l.Config, 0, b.End, func(r *stream.Record) error {
 				if !yield(r, nil) {
 					return errEnough
 				}
@@ -119,32 +76,24 @@ func (l Log) Records(ctx context.Context) Records {
 	}
 }
 
-// A cursor reads a partition, one record after another. It holds a chunk of them, so that it may
+// A cursor reads a log, one record after another. It holds what one read returned, so that it may
 // wait as long as it likes between two records.
 type cursor struct {
-	log       Log
-	partition int
-	most      int // bytes of a chunk; it has one record at least
+	log       follow.Config
+	most      int // bytes of a read; it returns one record at least
 	next, end int64
-	chunk     []kafka.Record // those before next that were not taken
+	chunk     []stream.Record // those before next that were not taken
 }
 
 // peek returns the next record, nil at the end.
-func (c *cursor) peek(ctx context.Context) (*kafka.Record, error) {
+func (c *cursor) peek(ctx context.Context) (*stream.Record, error) {
 	if len(c.chunk) == 0 && c.next < c.end {
-		bytes := 0
-		err := kafka.ReadRange(ctx, c.log.Kafka, c.log.Topic, c.partition, c.next, c.end, func(r *kafka.Record) error {
-			c.chunk, c.next = append(c.chunk, *r), r.Offset+1
-			if bytes += sizeOf(r); bytes >= c.most {
-				return errEnough
-			}
-			return nil
-		})
-		switch {
-		case err == nil:
-			c.next = c.end
-		case !errors.Is(err, errEnough):
+		var err error
+		if c.chunk, err = follow.Some(ctx, c.log, c.next, c.end, c.most); err != nil {
 			return nil, err
+		}
+		if c.next = c.end; len(c.chunk) > 0 {
+			c.next = c.chunk[len(c.chunk)-1].Offset + 1
 		}
 	}
 	if len(c.chunk) == 0 {
@@ -155,12 +104,3 @@ func (c *cursor) peek(ctx context.Context) (*kafka.Record, error) {
 
 // take takes the record that peek returned.
 func (c *cursor) take() { c.chunk = c.chunk[1:] }
-
-// sizeOf returns about how many bytes a record has in memory.
-func sizeOf(r *kafka.Record) int {
-	n := 128 + len(r.Key) + len(r.Value)
-	for _, h := range r.Headers {
-		n += 40 + len(h.Key) + len(h.Value)
-	}
-	return n
-}

@@ -12,11 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
+	"hamlet/stream/logtest"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -45,15 +47,42 @@ func (r *rig) topic(name string, partitions int) {
 	}
 }
 
-func (r *rig) publish(topic string, partition int, records ...kafka.Record) {
+// log returns the log of a model, which exists or not.
+func (r *rig) log(model string) *Log {
 	r.t.Helper()
-	producer, err := kafka.NewProducer(r.kafka)
+	log, err := Of(r.kafka, model)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer producer.Close()
-	if err := producer.PublishTo(r.t.Context(), topic, partition, records...); err != nil {
+	r.t.Cleanup(func() { _ = log.Close() })
+	return log
+}
+
+// end returns where the log of a model ends.
+func (r *rig) end(model string) int64 {
+	r.t.Helper()
+	b, err := follow.Bounds(r.t.Context(), r.log(model).Config)
+	if err != nil {
 		r.t.Fatal(err)
+	}
+	return b.End
+}
+
+func (r *rig) publish(topic string, partition int, records ...stream.Record) {
+	r.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(r.kafka.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer client.Close()
+	for _, one := range records {
+		out := kgo.Record{Topic: topic, Partition: int32(partition), Key: one.Key, Value: one.Value, Timestamp: one.Time}
+		for _, h := range one.Headers {
+			out.Headers = append(out.Headers, kgo.RecordHeader(h))
+		}
+		if err := client.ProduceSync(r.t.Context(), &out).FirstErr(); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 }
 
@@ -78,8 +107,8 @@ func (r *rig) deleteBelow(topic string, partition int32, offset int64) {
 var began = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 // record returns record i of a log. Some have no key or no headers, and every seventh is no event.
-func record(i int) kafka.Record {
-	r := kafka.Record{Time: began.Add(time.Duration(i) * time.Second)}
+func record(i int) stream.Record {
+	r := stream.Record{Time: began.Add(time.Duration(i) * time.Second)}
 	if i%3 > 0 {
 		r.Key = fmt.Append(nil, "key ", i)
 	}
@@ -94,13 +123,13 @@ func record(i int) kafka.Record {
 		panic(err)
 	}
 	if i%5 == 4 {
-		r.Headers = append(r.Headers, kafka.Header{Key: stream.HeaderTrueLabel, Value: []byte("ham")})
+		r.Headers = append(r.Headers, stream.Header{Key: stream.HeaderTrueLabel, Value: []byte("ham")})
 	}
 	return r
 }
 
 // numbered are the records from to to−1.
-func numbered(from, to int) (records []kafka.Record) {
+func numbered(from, to int) (records []stream.Record) {
 	for i := from; i < to; i++ {
 		records = append(records, record(i))
 	}
@@ -108,8 +137,8 @@ func numbered(from, to int) (records []kafka.Record) {
 }
 
 // of returns records as a source gives them.
-func of(records []kafka.Record) Records {
-	return func(yield func(*kafka.Record, error) bool) {
+func of(records []stream.Record) Records {
+	return func(yield func(*stream.Record, error) bool) {
 		for _, r := range records {
 			if !yield(&r, nil) {
 				return
@@ -119,7 +148,7 @@ func of(records []kafka.Record) Records {
 }
 
 // all returns all records, and in one line what each is.
-func all(t *testing.T, records Records) (got []kafka.Record, lines []string) {
+func all(t *testing.T, records Records) (got []stream.Record, lines []string) {
 	t.Helper()
 	for r, err := range records {
 		if err != nil {
@@ -145,15 +174,15 @@ func digest(t *testing.T, records Records) string {
 // The items come in the order of the log. What is no event is rejected.
 func TestItems(t *testing.T) {
 	r := newRig(t)
-	log := Of(r.kafka, "m")
-	r.topic(log.Topic, 1)
-	r.publish(log.Topic, 0, numbered(3, 8)...)
+	r.topic("hamlet.events.m", 1)
+	r.publish("hamlet.events.m", 0, numbered(3, 8)...)
 	log, err := Open(t.Context(), r.kafka, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer log.Close()
 	var items []string
-	for item, err := range Items(log.Records(t.Context())) {
+	for item, err := range Items("m", log.Records(t.Context())) {
 		switch rejected, ok := err.(*source.Rejection); {
 		case ok:
 			items = append(items, fmt.Sprintf("%d rejected %s", item.Ordinal, rejected.Place))
@@ -164,12 +193,12 @@ func TestItems(t *testing.T) {
 		}
 	}
 	want := []string{
-		"0 e3 spam", "1 e4 ham", "2 e5 spam", "3 rejected hamlet.events.m, partition 0, offset 3", "4 e7 spam",
+		"0 e3 spam", "1 e4 ham", "2 e5 spam", "3 rejected m, offset 3", "4 e7 spam",
 	}
 	if !slices.Equal(items, want) {
 		t.Errorf("%q\nwant %q", items, want)
 	}
-	for item := range Items(log.Records(t.Context())) {
+	for item := range Items("m", log.Records(t.Context())) {
 		if item.Event.ID == "e4" {
 			break
 		}
@@ -178,11 +207,12 @@ func TestItems(t *testing.T) {
 
 // A cursor gives each record once, whatever its chunks hold, and waits for nothing at the end.
 func TestCursor(t *testing.T) {
-	r := newRig(t)
-	r.topic("t", 2)
-	r.publish("t", 1, numbered(0, 50)...)
+	var log logtest.Memory
+	if err := log.Append(t.Context(), numbered(0, 50)...); err != nil {
+		t.Fatal(err)
+	}
 	for _, most := range []int{1, 500, 1 << 20} {
-		c := cursor{log: Log{r.kafka, "t"}, partition: 1, most: most, next: 3, end: 40}
+		c := cursor{log: follow.Config{Log: &log}, most: most, next: 3, end: 40}
 		for i := 3; ; i++ {
 			got, err := c.peek(t.Context())
 			if err != nil {

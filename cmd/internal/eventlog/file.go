@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"hamlet/stream/kafka"
+	"hamlet/stream"
 )
 
 // An exported log is a file of JSON Lines: the records that a model has taken, in its order.
@@ -32,7 +32,8 @@ import (
 // was cut off.
 //
 // hamlet order export of 0.1.0 wrote the same layout. Of a model of several partitions its
-// records are of all of them, and order is that of the log that said in which order.
+// records are of all of them, and order is that of the log that said in which order. Here a
+// record's place in the file is its offset.
 type fileHeader struct {
 	Version int    `json:"hamlet_order"`
 	Model   string `json:"model"`
@@ -69,7 +70,7 @@ const (
 // Export writes the records of a model's log to a file that appears when it is whole, and
 // returns how many there are. The file is compressed if its name ends in .gz or .zst. Only its
 // owner may read it: it is mail. It replaces a file, and nothing else: no device, pipe or link.
-func Export(records Records, model, topic, path string) (n int, err error) {
+func Export(records Records, model, path string) (n int, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s is no regular file, and would be replaced: name another file", path)
 	}
@@ -84,7 +85,7 @@ func Export(records Records, model, topic, path string) (n int, err error) {
 	}()
 	packed, err := packer(f, path)
 	if err == nil {
-		n, err = write(packed, records, fileHeader{fileVersion, model, topic})
+		n, err = write(packed, records, fileHeader{fileVersion, model, stream.EventsTopic(model)})
 		err = errors.Join(err, packed.Close())
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
@@ -119,9 +120,9 @@ func write(w io.Writer, records Records, header fileHeader) (n int, err error) {
 		if err != nil {
 			return end.Records, err
 		}
-		record := fileRecord{r.Partition, r.Offset, r.Time.UTC(), r.Key, []fileField{}, r.Value}
+		record := fileRecord{0, r.Offset, r.Time.UTC(), r.Key, []fileField{}, r.Value}
 		for _, h := range r.Headers {
-			record.Headers = append(record.Headers, fileField{h.Key, h.Value})
+			record.Headers = append(record.Headers, fileField(h))
 		}
 		if err := line.Encode(record); err != nil {
 			return end.Records, err
@@ -133,8 +134,8 @@ func write(w io.Writer, records Records, header fileHeader) (n int, err error) {
 
 // File returns the records of an exported log. It is an error if the file is none, or is cut off.
 func File(path string) Records {
-	return func(yield func(*kafka.Record, error) bool) {
-		err := readFile(path, func(r *kafka.Record) error {
+	return func(yield func(*stream.Record, error) bool) {
+		err := readFile(path, func(r *stream.Record) error {
 			if !yield(r, nil) {
 				return errEnough
 			}
@@ -154,7 +155,7 @@ func CheckFile(path string) error {
 	return nil
 }
 
-func readFile(path string, each func(*kafka.Record) error) error {
+func readFile(path string, each func(*stream.Record) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func readFile(path string, each func(*kafka.Record) error) error {
 }
 
 // read calls each with the records of an exported log.
-func read(r io.Reader, each func(*kafka.Record) error) error {
+func read(r io.Reader, each func(*stream.Record) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
 	var header fileHeader
@@ -216,14 +217,11 @@ func read(r io.Reader, each func(*kafka.Record) error) error {
 				n+1, record.Offset, record.Partition)
 		}
 		next[record.Partition] = record.Offset + 1
-		n++
-		out := kafka.Record{
-			Topic: header.Topic, Partition: record.Partition, Offset: record.Offset,
-			Time: record.Time, Key: record.Key, Value: record.Value,
-		}
+		out := stream.Record{Offset: int64(n), Key: record.Key, Value: record.Value, Time: record.Time}
 		for _, h := range record.Headers {
-			out.Headers = append(out.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+			out.Headers = append(out.Headers, stream.Header(h))
 		}
+		n++
 		if err := each(&out); err != nil {
 			return err
 		}

@@ -8,16 +8,38 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/stream"
 	"hamlet/stream/embedded/appends"
 	"hamlet/stream/kafka"
 )
 
 var forever = New{Replication: 1, Retention: -1}
 
+// fill makes and fills the log of a model.
+func (r *rig) fill(model string, records Records, topic New) (Filled, error) {
+	log, oldest, err := Make(r.t.Context(), r.kafka, model, records, topic)
+	if err != nil {
+		return Filled{}, err
+	}
+	defer log.Close()
+	return log.Fill(r.t.Context(), records, oldest, nil)
+}
+
 // fillSmall is Fill with small batches.
-func fillSmall(ctx context.Context, log Log, records Records, progress func(int)) (Filled, error) {
-	f := filler{log: log, batches: make(chan []kafka.Record), most: 2000, settle: settle, progress: progress}
-	return f.run(ctx, records, forever)
+func fillSmall(ctx context.Context, log *Log, records Records, progress func(int)) (Filled, error) {
+	f := filler{log: log, most: 2000, progress: progress}
+	return f.run(ctx, records)
+}
+
+// proxied returns the log of model m behind a proxy.
+func proxied(r *rig, fate func() appends.Fate) (*Log, *appends.Proxy) {
+	r.t.Helper()
+	r.topic("hamlet.events.m", 1)
+	proxy := appends.Start(r.t, appends.Config{
+		Broker: r.kafka.Brokers[0], Topic: "hamlet.events.m", Delay: 3 * time.Millisecond, Fate: fate,
+	})
+	behind := &rig{r.t, kafka.Config{Brokers: []string{proxy.Addr()}}}
+	return behind.log("m"), proxy
 }
 
 // A log that is filled by programs that are cut off ten times, beside a broker whose answers are
@@ -27,16 +49,12 @@ func TestFillIsCutOff(t *testing.T) {
 	const n = 2000
 	r := newRig(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	fate := func() appends.Fate {
+	log, proxy := proxied(r, func() appends.Fate {
 		if random.IntN(100) == 0 {
 			return appends.Lose
 		}
 		return appends.Delay
-	}
-	proxy := appends.Start(t, appends.Config{
-		Broker: r.kafka.Brokers[0], Topic: "t", Delay: 3 * time.Millisecond, Fate: fate,
 	})
-	log := Log{kafka.Config{Brokers: []string{proxy.Addr()}}, "t"}
 	source := numbered(0, n)
 	before := 0
 	for cut := 1; cut <= 10; cut++ {
@@ -70,7 +88,7 @@ func TestFillIsCutOff(t *testing.T) {
 	if done, err := fillSmall(t.Context(), log, of(source), nil); err != nil || done != (Filled{n, n, 0}) {
 		t.Errorf("once more: %+v, %v", done, err)
 	}
-	r.publish("t", 0, numbered(0, 3)...)
+	r.publish("hamlet.events.m", 0, numbered(0, 3)...)
 	if done, err := fillSmall(t.Context(), log, of(source), nil); err != nil || done != (Filled{n, n, 3}) {
 		t.Errorf("after three records of others: %+v, %v", done, err)
 	}
@@ -84,13 +102,12 @@ func TestFillFindsCopies(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			n := 0
-			proxy := appends.Start(t, appends.Config{Broker: r.kafka.Brokers[0], Topic: "t", Fate: func() appends.Fate {
+			log, _ := proxied(r, func() appends.Fate {
 				if n++; n == 3 {
 					return fate
 				}
 				return appends.Pass
-			}})
-			log := Log{kafka.Config{Brokers: []string{proxy.Addr()}}, "t"}
+			})
 			if done, err := fillSmall(t.Context(), log, of(numbered(0, 200)), nil); !errors.Is(err, ErrForeign) {
 				t.Errorf("%+v, %v, want ErrForeign", done, err)
 			}
@@ -102,39 +119,38 @@ func TestFillFindsCopies(t *testing.T) {
 func TestFillRefuses(t *testing.T) {
 	r := newRig(t)
 	changed := numbered(0, 5)
-	changed[3].Headers = append(changed[3].Headers, kafka.Header{Key: "more"})
+	changed[3].Headers = append(changed[3].Headers, stream.Header{Key: "more"})
 	for name, c := range map[string]struct {
-		there []kafka.Record
+		there []stream.Record
 		lost  int64 // below it records are deleted
 		want  string
 	}{
-		"another":   {changed, 0, "offset 3 of topic another has another record than record 4"},
-		"beginning": {numbered(0, 5), 2, "topic beginning begins at offset 2"},
-		"gone":      {numbered(0, 5), 5, "topic gone begins at offset 5"},
+		"another":   {changed, 0, "offset 3 of topic hamlet.events.another has another record than record 4"},
+		"beginning": {numbered(0, 5), 2, "topic hamlet.events.beginning begins at offset 2"},
+		"gone":      {numbered(0, 5), 5, "topic hamlet.events.gone begins at offset 5"},
 	} {
-		r.topic(name, 1)
-		r.publish(name, 0, c.there...)
+		r.topic("hamlet.events."+name, 1)
+		r.publish("hamlet.events."+name, 0, c.there...)
 		if c.lost > 0 {
-			r.deleteBelow(name, 0, c.lost)
+			r.deleteBelow("hamlet.events."+name, 0, c.lost)
 		}
-		log := Log{r.kafka, name}
-		done, err := log.Fill(t.Context(), of(numbered(0, 9)), forever, nil)
+		done, err := r.fill(name, of(numbered(0, 9)), forever)
 		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v, want %q", name, done, err, c.want)
 		}
-		if _, end, err := log.bounds(t.Context()); err != nil || end != 5 {
-			t.Errorf("%s: the log ends at %d, %v", name, end, err)
+		if end := r.end(name); end != 5 {
+			t.Errorf("%s: the log ends at %d", name, end)
 		}
 	}
-	r.topic("several", 2)
+	r.topic("hamlet.events.several", 2)
 	var several *PartitionsError
-	_, err := Log{r.kafka, "several"}.Fill(t.Context(), of(numbered(0, 9)), forever, nil)
+	_, err := r.fill("several", of(numbered(0, 9)), forever)
 	if !errors.As(err, &several) || several.Partitions != 2 {
 		t.Errorf("a topic of two partitions: %v", err)
 	}
 	broken := errors.New("broken")
-	failing := func(yield func(*kafka.Record, error) bool) { yield(nil, broken) }
-	if _, err := (Log{r.kafka, "broken"}).Fill(t.Context(), failing, forever, nil); !errors.Is(err, broken) {
+	failing := func(yield func(*stream.Record, error) bool) { yield(nil, broken) }
+	if _, err := r.fill("broken", failing, forever); !errors.Is(err, broken) {
 		t.Errorf("a source with an error: %v", err)
 	}
 }
@@ -146,18 +162,17 @@ func TestFillOldRecords(t *testing.T) {
 	for i := range old {
 		old[i].Time = time.Now().Add(-3 * time.Hour)
 	}
-	log := Log{r.kafka, "t"}
-	if _, err := log.Fill(t.Context(), of(old), New{1, time.Hour}, nil); !errors.Is(err, ErrOld) {
+	if _, err := r.fill("m", of(old), New{1, time.Hour}); !errors.Is(err, ErrOld) {
 		t.Errorf("%v, want ErrOld", err)
 	}
-	if n, err := kafka.Partitions(t.Context(), r.kafka, "t"); n != 0 || err != nil {
+	if n, err := kafka.Partitions(t.Context(), r.kafka, "hamlet.events.m"); n != 0 || err != nil {
 		t.Errorf("the topic was made: %d partitions, %v", n, err)
 	}
-	if done, err := log.Fill(t.Context(), of(old[:2]), New{1, 4 * time.Hour}, nil); err != nil || done.Records != 2 {
+	if done, err := r.fill("m", of(old[:2]), New{1, 4 * time.Hour}); err != nil || done.Records != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	old[3].Time = time.Now().Add(-5 * time.Hour)
-	done, err := log.Fill(t.Context(), of(old), New{1, time.Hour}, nil)
+	done, err := r.fill("m", of(old), New{1, time.Hour})
 	if !errors.Is(err, ErrOld) || !strings.Contains(err.Error(), "record 4 ") {
 		t.Errorf("beside a topic that is there: %+v, %v, want ErrOld", done, err)
 	}

@@ -6,12 +6,11 @@ import (
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-// Items returns records as a labelled source gives its events. A record that cannot be decoded
-// is a *source.Rejection: the learner makes it a dead letter.
-func Items(records Records) iter.Seq2[source.Item, error] {
+// Items returns the records of the log of this name as a labelled source gives its events. A record
+// that cannot be decoded is a *source.Rejection: the learner makes it a dead letter.
+func Items(name string, records Records) iter.Seq2[source.Item, error] {
 	return func(yield func(source.Item, error) bool) {
 		n := 0
 		for r, err := range records {
@@ -21,8 +20,7 @@ func Items(records Records) iter.Seq2[source.Item, error] {
 			}
 			item, err := itemOf(r)
 			if err != nil {
-				place := fmt.Sprintf("%s, partition %d, offset %d", r.Topic, r.Partition, r.Offset)
-				err = &source.Rejection{Ordinal: n, Place: place, Err: err}
+				err = &source.Rejection{Ordinal: n, Place: fmt.Sprintf("%s, offset %d", name, r.Offset), Err: err}
 			}
 			item.Ordinal = n
 			if n++; !yield(item, err) {
@@ -32,7 +30,7 @@ func Items(records Records) iter.Seq2[source.Item, error] {
 	}
 }
 
-func itemOf(r *kafka.Record) (item source.Item, err error) {
+func itemOf(r *stream.Record) (item source.Item, err error) {
 	if stream.IsStanding(r.Headers) {
 		s, err := stream.DecodeStandingRecord(r.Headers, r.Value)
 		item.Standing = &s

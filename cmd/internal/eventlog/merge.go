@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -40,10 +41,10 @@ func (e *OrderedError) Error() string {
 // learnt, unless lost is accepted.
 func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost bool) (
 	records Records, total int64, err error) {
-	log := Of(brokers, model)
-	n, err := kafka.Partitions(ctx, brokers, log.Topic)
+	topic := stream.EventsTopic(model)
+	n, err := kafka.Partitions(ctx, brokers, topic)
 	if err == nil && n == 0 {
-		err = fmt.Errorf("%w: there is no topic %s", ErrNone, log.Topic)
+		err = fmt.Errorf("%w: there is no topic %s", ErrNone, topic)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -54,31 +55,36 @@ func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost b
 			return nil, 0, err
 		}
 		if ordered {
-			return nil, 0, &OrderedError{log.Topic}
+			return nil, 0, &OrderedError{topic}
 		}
 	}
-	first, end, err := kafka.Offsets(ctx, brokers, log.Topic)
+	first, end, err := kafka.Offsets(ctx, brokers, topic)
 	if err != nil {
 		return nil, 0, err
 	}
 	for p := range n {
 		if first[p] > 0 && !acceptLost {
-			return nil, 0, &LostError{log.Topic, p, first[p]}
+			return nil, 0, &LostError{topic, p, first[p]}
 		}
 		total += end[p] - first[p]
 	}
-	return func(yield func(*kafka.Record, error) bool) {
+	return func(yield func(*stream.Record, error) bool) {
 		cursors := make([]cursor, n)
 		for p := range cursors {
-			cursors[p] = cursor{log: log, partition: p, most: min(chunkBytes, mergeBytes/n), next: first[p], end: end[p]}
-		}
-		for {
-			r, err := oldest(ctx, cursors)
+			log, err := kafka.NewPartition(brokers, topic, p)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if r == nil || !yield(r, nil) {
+			defer log.Close()
+			cursors[p] = cursor{
+				log: reads(brokers, log, fmt.Sprintf("%s, partition %d", topic, p)), most: min(chunkBytes, mergeBytes/n),
+				next: first[p], end: end[p],
+			}
+		}
+		for {
+			r, err := oldest(ctx, cursors)
+			if r == nil && err == nil || !yield(r, err) || err != nil {
 				return
 			}
 		}
@@ -86,7 +92,7 @@ func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost b
 }
 
 // oldest takes the oldest of the next records of all partitions; nil at the end of all.
-func oldest(ctx context.Context, cursors []cursor) (oldest *kafka.Record, err error) {
+func oldest(ctx context.Context, cursors []cursor) (oldest *stream.Record, err error) {
 	var of *cursor
 	for p := range cursors {
 		r, err := cursors[p].peek(ctx)

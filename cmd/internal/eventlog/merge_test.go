@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/stream/kafka"
+	"hamlet/stream"
 )
 
 // A merge takes the partitions by time, those of a partition in their order, and is a prefix of
@@ -16,11 +16,11 @@ import (
 func TestMerge(t *testing.T) {
 	r := newRig(t)
 	const model = "m"
-	topic := Of(r.kafka, model).Topic
-	at := func(partition int, seconds ...int) (records []kafka.Record) {
+	const topic = "hamlet.events." + model
+	at := func(partition int, seconds ...int) (records []stream.Record) {
 		for i, s := range seconds {
 			value := fmt.Appendf(nil, "%d/%d", partition, i)
-			records = append(records, kafka.Record{Value: value, Time: began.Add(time.Duration(s) * time.Second)})
+			records = append(records, stream.Record{Value: value, Time: began.Add(time.Duration(s) * time.Second)})
 		}
 		return records
 	}
@@ -54,18 +54,17 @@ func TestMerge(t *testing.T) {
 	}
 
 	// The new log is filled in two goes.
-	log := Of(r.kafka, "to")
-	r.topic(log.Topic, 1)
+	r.topic("hamlet.events.to", 1)
 	records, _, err := Merge(t.Context(), r.kafka, model, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	some, _ := all(t, records)
-	r.publish(log.Topic, 0, some[:4]...)
-	if done, err := log.Fill(t.Context(), records, forever, nil); err != nil || done != (Filled{11, 4, 0}) {
+	r.publish("hamlet.events.to", 0, some[:4]...)
+	if done, err := r.fill("to", records, forever); err != nil || done != (Filled{11, 4, 0}) {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got, want := digest(t, log.Records(t.Context())), digest(t, records); got != want {
+	if got, want := digest(t, r.log("to").Records(t.Context())), digest(t, records); got != want {
 		t.Errorf("the log has %s, want %s", got, want)
 	}
 

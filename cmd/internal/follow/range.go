@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hamlet/stream"
@@ -46,34 +47,37 @@ func Since(ctx context.Context, cfg Config, t time.Time) (offset int64, err erro
 // Config.MaxOutage. An error of each ends it at once, and so does an offset that the log no longer
 // has: [stream.ErrGone]. Offsets that the log has not are passed over.
 func Range(ctx context.Context, cfg Config, from, end int64, each func(*stream.Record) error) error {
-	f, err := New(cfg)
-	if err != nil {
-		return err
-	}
-	what := fmt.Sprintf("read offsets %d to %d", from, end)
 	for from < end {
-		var records []stream.Record
-		err := retry(ctx, &f.cfg, what, func(ctx context.Context) (err error) {
-			records, _, err = f.cfg.Log.Read(ctx, from, stream.Limit{Records: int(min(end-from, 1<<30)), Bytes: batchBytes}, rangeWait)
+		records, err := Some(ctx, cfg, from, end, batchBytes)
+		if err != nil || len(records) == 0 {
 			return err
-		})
-		if err != nil {
-			return f.named(err)
 		}
 		for i := range records {
-			if records[i].Offset >= end {
-				return nil
-			}
 			if err := each(&records[i]); err != nil {
 				return err
 			}
 			from = records[i].Offset + 1
 		}
-		if len(records) == 0 {
-			return nil
-		}
 	}
 	return nil
+}
+
+// Some returns records whose offsets are in [from, end), as many as one read returns of so many
+// bytes: none if there are none. It retries as Range does.
+func Some(ctx context.Context, cfg Config, from, end int64, bytes int) (records []stream.Record, err error) {
+	f, err := New(cfg)
+	if err != nil || from >= end {
+		return nil, err
+	}
+	most := stream.Limit{Records: int(min(end-from, 1<<30)), Bytes: bytes}
+	err = retry(ctx, &f.cfg, fmt.Sprintf("read offsets %d to %d", from, end), func(ctx context.Context) (err error) {
+		records, _, err = f.cfg.Log.Read(ctx, from, most, rangeWait)
+		return err
+	})
+	if i := slices.IndexFunc(records, func(r stream.Record) bool { return r.Offset >= end }); i >= 0 {
+		records = records[:i]
+	}
+	return records, f.named(err)
 }
 
 // Last returns the newest record for which wanted returns true (nil: any), and false if there is

@@ -1,0 +1,147 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hamlet/cmd/internal/follow"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+// Of returns the log of a model in Kafka, whether it exists or not.
+func Of(brokers kafka.Config, model string) (*Log, error) {
+	topic := stream.EventsTopic(model)
+	log, err := kafka.NewLog(brokers, topic)
+	if err != nil {
+		return nil, err
+	}
+	brokers.MaxOutage = 1
+	to, err := kafka.NewLog(brokers, topic)
+	if err != nil {
+		return nil, err
+	}
+	return &Log{Config: reads(brokers, log, topic), to: once{to}, close: func() error { return errors.Join(log.Close(), to.Close()) }}, nil
+}
+
+// reads says how a log is read.
+func reads(brokers kafka.Config, log stream.Log, topic string) follow.Config {
+	return follow.Config{Log: log, Name: "topic " + topic, MaxOutage: brokers.MaxOutage, Logger: brokers.Log}
+}
+
+// A once is a log whose outage ends with its first failure, so that it sends no request again.
+type once struct{ *kafka.Log }
+
+func (o once) Append(ctx context.Context, records ...stream.Record) error {
+	err := o.Log.Append(ctx, records...)
+	if errors.Is(err, kafka.ErrOutage) {
+		return fmt.Errorf("%w: %v", stream.ErrAway, err)
+	}
+	return err
+}
+
+// A PartitionsError says that a topic has several partitions, and so is no log.
+type PartitionsError struct {
+	Topic      string
+	Partitions int
+	Ordered    bool // one model learnt them, in the order of a log that 0.1.0 reads
+}
+
+func (e *PartitionsError) Error() string {
+	return fmt.Sprintf("topic %s has %d partitions, and the log of a model has one", e.Topic, e.Partitions)
+}
+
+// Open returns the log of a model in Kafka. Its error is a *PartitionsError, or wraps ErrNone or
+// follow.ErrNoBeginning, if there is none that can be read from its beginning.
+func Open(ctx context.Context, brokers kafka.Config, model string) (*Log, error) {
+	topic := stream.EventsTopic(model)
+	switch n, err := kafka.Partitions(ctx, brokers, topic); {
+	case err != nil:
+		return nil, err
+	case n == 0:
+		return nil, fmt.Errorf("%w: there is no topic %s", ErrNone, topic)
+	case n > 1:
+		ordered, err := hasOrder(ctx, brokers, model)
+		return nil, errors.Join(&PartitionsError{topic, n, ordered}, err)
+	}
+	log, err := Of(brokers, model)
+	if err != nil {
+		return nil, err
+	}
+	b, err := follow.Bounds(ctx, log.Config)
+	if err == nil && b.First > 0 {
+		err = fmt.Errorf("%w: %s begins at offset %d, so the model cannot be learnt again",
+			follow.ErrNoBeginning, log.Name, b.First)
+	}
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return log, nil
+}
+
+// hasOrder reports whether 0.1.0 wrote in which order the model learnt several partitions.
+func hasOrder(ctx context.Context, brokers kafka.Config, model string) (bool, error) {
+	n, err := kafka.Partitions(ctx, brokers, "hamlet.order."+model)
+	if err != nil {
+		return false, fmt.Errorf("ask whether one model learnt all partitions: %w", err)
+	}
+	return n > 0, nil
+}
+
+// New says how the topic of a log is made where it is missing, as kafka.EnsureTopic has it.
+type New struct {
+	Replication int
+	Retention   time.Duration
+}
+
+// Make returns the log of a model, to be filled with records. It makes the topic if it is missing,
+// unless that would delete the first record. oldest is the time before which records would be
+// deleted, zero if they are kept for ever, or nobody says for how long.
+func Make(ctx context.Context, brokers kafka.Config, model string, records Records, topic New) (
+	log *Log, oldest time.Time, err error) {
+	name := stream.EventsTopic(model)
+	switch n, err := kafka.Partitions(ctx, brokers, name); {
+	case err != nil:
+		return nil, oldest, err
+	case n > 1:
+		return nil, oldest, &PartitionsError{Topic: name, Partitions: n}
+	case n == 0:
+		for r, err := range records { // only the first
+			if err == nil {
+				err = fresh(r, 0, before(topic.Retention))
+			}
+			if err != nil {
+				return nil, oldest, err
+			}
+			break
+		}
+		if err := kafka.EnsureTopic(ctx, brokers, name, 1, topic.Replication, topic.Retention); err != nil {
+			return nil, oldest, err
+		}
+	}
+	d, _, err := kafka.Retention(ctx, brokers, name)
+	if err != nil && !errors.Is(err, stream.ErrDenied) { // what is deleted is seen at the end
+		return nil, oldest, err
+	}
+	log, err = Of(brokers, model)
+	return log, before(d), err
+}
+
+// before is the time a duration ago. 0 and less is for ever.
+func before(d time.Duration) (t time.Time) {
+	if d > 0 {
+		t = time.Now().Add(-d)
+	}
+	return t
+}
+
+// fresh returns an error if record number n is older than oldest, which is zero for none.
+func fresh(r *stream.Record, n int, oldest time.Time) error {
+	if oldest.IsZero() || !r.Time.Before(oldest) {
+		return nil
+	}
+	return fmt.Errorf("record %d is of %s, and the topic keeps records for %v: %w", n+1,
+		r.Time.UTC().Format(time.RFC3339), time.Since(oldest).Round(time.Second), ErrOld)
+}
